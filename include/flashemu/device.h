@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One emulated device: the composition of link, cache, translation layer, medium and
+ * scheduler.
+ *
+ * The device is a function of (profile, seed, sequence of (arrival, request)): it
+ * reads no clock, starts no thread and prints nothing.  Time is a uint64_t of
+ * nanoseconds since power-on.  It goes in as an arrival and comes out as a completion;
+ * waiting until then is the adapter's business.
+ *
+ * Thread rule: one caller at a time; the adapter owns the lock.
+ */
+#ifndef FLASHEMU_DEVICE_H
+#define FLASHEMU_DEVICE_H
+
+#include "base/err.h"
+#include "base/hist.h"
+#include "flashemu/profile.h"
+#include "flashemu/types.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fe_device;
+struct fe_op;
+
+enum fe_req_type { FE_REQ_READ, FE_REQ_WRITE, FE_REQ_TRIM, FE_REQ_FLUSH, FE_N_REQ_TYPES };
+
+struct fe_request {
+    enum fe_req_type type;
+    bool fua;           /* write or trim: durable when it completes */
+    uint64_t offset;    /* bytes, multiple of the sector size */
+    uint64_t len;       /* bytes, multiple of the sector size; 0 for flush */
+    void *buf;          /* read: filled; write: not changed (NULL: zeros); else unused */
+};
+
+struct fe_reply {
+    uint64_t arrival_ns;  /* max(now, the last request's arrival) */
+    uint64_t complete_ns;
+    enum fe_status status;
+};
+
+struct fe_req_stats {
+    uint64_t ops, bytes;
+};
+
+/* A snapshot; the meaning of each field is the one of the same name in the
+ * interface's `stats`.  WAF = nand_bytes_programmed / write bytes. */
+struct fe_stats {
+    uint64_t device_ns, busy_ns;
+    struct fe_req_stats host[FE_N_REQ_TYPES];
+    struct {
+        uint64_t page_reads, page_programs, block_erases, bytes_programmed;
+    } nand;
+    struct {
+        uint64_t gc_runs, pages_copied, merges_switch, merges_partial, merges_full;
+        uint64_t free_blocks;
+    } ftl;
+    struct {
+        uint64_t min, max;
+        double mean, stddev;
+    } wear;                          /* erase counts over usable blocks */
+    uint64_t bad_factory, bad_grown;
+    uint64_t ecc_corrected, ecc_uncorrectable;
+};
+
+/* What an adapter may want besides the profile. */
+struct fe_device_options {
+    uint64_t seed;
+    bool payload;  /* keep data; false for replay */
+};
+
+/* Builds the device that the profile describes, powered on at time 0.  Checks what
+ * only the parts together can know: capacity against chip and strategy.  -EINVAL,
+ * -EOVERFLOW or -ENOMEM with a message.  The profile is copied. */
+int fe_device_create(struct fe_device **ret, const struct fe_profile *profile,
+                     const struct fe_device_options *opt, struct fe_err *err);
+void fe_device_destroy(struct fe_device *dev);
+
+/* Bytes that the host sees; a multiple of the sector size. */
+uint64_t fe_device_capacity(const struct fe_device *dev);
+
+/* Bytes of a flash page as programmed: what a host should prefer as block size. */
+uint32_t fe_device_page_bytes(const struct fe_device *dev);
+
+/* Executes one request that arrives at now_ns: state changes before this returns,
+ * *ret says when the host may hear of it.  0, or -EINVAL with nothing changed if the
+ * range is not whole sectors inside the capacity.  Conditions of the medium are in
+ * ret->status, not in the result. */
+int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
+                     struct fe_reply *ret);
+
+/* Lets the device work for itself until now_ns. */
+void fe_device_idle(struct fe_device *dev, uint64_t now_ns);
+
+/* The device's own clock: the latest completion or arrival so far. */
+uint64_t fe_device_now(const struct fe_device *dev);
+
+/* O(blocks), for the wear. */
+void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret);
+const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req_type type);
+
+/* Statistics start again from nothing; the device's state and clock stay. */
+void fe_device_reset_stats(struct fe_device *dev);
+
+/* Changes a delay of the running device: the key must be marked as live in the option
+ * table.  -EINVAL or -EPERM with a message. */
+int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err);
+
+const struct fe_profile *fe_device_profile(const struct fe_device *dev);
+
+/* Every invariant of the translation layer and the medium; 0, or -EIO and what is
+ * wrong.  O(pages). */
+int fe_device_check(const struct fe_device *dev, struct fe_err *err);
+
+/* Calls fn with every batch of placed operations, for tests and observers. */
+void fe_device_observe(struct fe_device *dev,
+                       void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx);
+
+#endif

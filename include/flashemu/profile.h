@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A profile: all parameters of one device, as an INI file gives them.
+ *
+ * One option table (options.h of the profile layer) names every key with its type,
+ * unit, range, default and one sentence; parser, range check, `flashemu help`, the
+ * manual and `flashemu show` all come from it.  An unknown, duplicate or out-of-range
+ * key is an error with file and line; nothing is defaulted silently except by the
+ * table's own default, which `show` spells out.
+ */
+#ifndef FLASHEMU_PROFILE_H
+#define FLASHEMU_PROFILE_H
+
+#include "base/err.h"
+#include "ftl/ftl.h"
+#include "host/cache.h"
+#include "host/link.h"
+#include "nand/geometry.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct fe_device_params {
+    char model[64];       /* what it is, in a few words */
+    uint64_t capacity;    /* bytes seen by the host; 0 = follows from chip and ftl.op */
+    uint32_t sector_size; /* bytes */
+    bool rotational;      /* what to advertise */
+    bool discard;         /* TRIM and WRITE ZEROES are offered */
+    uint64_t used;        /* bytes from sector 0 that count as written once before; above
+                             the capacity: all */
+};
+
+/* A line of [provenance] or [fidelity], in file order; owned by the profile. */
+struct fe_profile_note {
+    char *key, *value;
+    unsigned line;
+};
+
+#define FE_MAX_OPTIONS 128 /* rows of the option table, at most */
+
+struct fe_profile {
+    char name[64];
+    struct fe_device_params device;
+    struct fe_nand_params nand;
+    struct fe_ftl_params ftl;
+    struct fe_cache_params cache;
+    struct fe_link_params link;
+    struct fe_profile_note *provenance, *fidelity;
+    uint32_t n_provenance, n_fidelity;
+    bool given[FE_MAX_OPTIONS]; /* option i of the table was given; others have defaults */
+};
+
+/* Reads a profile by name (shipped, or NAME.ini in a folder of $FLASHEMU_PATH, which
+ * is looked at first) or by path (contains '/' or ends in ".ini"), then applies
+ * `overrides`, each "SECTION.KEY=VALUE", in order.  -ENOENT, -EINVAL, -EISDIR, -EFBIG,
+ * -ENOMEM ... with a message "FILE:LINE: ..." or "KEY=VALUE: ...".  On success the
+ * caller ends *ret with fe_profile_fini; on failure there is nothing to end. */
+int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
+                    const char *const *overrides, uint32_t n_overrides, struct fe_err *err);
+
+/* The same from text in memory; file_name is for messages and gives the profile's name.
+ * The text need not end in NUL and is not needed afterwards. */
+int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,
+                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err);
+
+/* Every mistake of a file, one "FILE:LINE: message" line each in the order of lines, to
+ * `out`; the number of mistakes, or a negative errno (with message) if it could not be
+ * read.  path is always a path, never a name. */
+int fe_profile_check(const char *path, FILE *out, struct fe_err *err);
+
+void fe_profile_fini(struct fe_profile *p);
+
+/* A deep copy; -ENOMEM. */
+int fe_profile_copy(struct fe_profile *ret, const struct fe_profile *p, struct fe_err *err);
+
+/* Sets one key in place, as an override does: defaults that follow from it follow.
+ * -EINVAL with "KEY=VALUE: ..." and nothing changed. */
+int fe_profile_set(struct fe_profile *p, const char *key, const char *value, struct fe_err *err);
+
+/* The canonical text of one key's value; false if there is no such key. */
+bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len);
+
+/* The canonical form with every default spelled out; parsing it gives the same. */
+int fe_profile_print(const struct fe_profile *p, FILE *out, struct fe_err *err);
+
+/* Names of the shipped profiles, sorted, ended by NULL. */
+extern const char *const fe_profile_names[];
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The address spaces, and what a medium or a translation layer answers.
+ *
+ * One type and one sentinel per address space; offsets and lengths are bytes.
+ */
+#ifndef FLASHEMU_TYPES_H
+#define FLASHEMU_TYPES_H
+
+#include <stdint.h>
+
+typedef uint32_t fe_lpn; /* logical page: host offset / page_bytes */
+typedef uint32_t fe_ppn; /* physical page: peb * pages_per_block + page */
+typedef uint32_t fe_peb; /* physical erase block: row * n_dies + die */
+typedef uint32_t fe_leb; /* logical block or allocation unit */
+
+#define FE_LPN_NONE UINT32_MAX
+#define FE_PPN_NONE UINT32_MAX
+#define FE_PEB_NONE UINT32_MAX
+#define FE_LEB_NONE UINT32_MAX
+
+/* A condition of the medium or the device, not a bug and not bad input. */
+enum fe_status {
+    FE_OK = 0,
+    FE_CORRECTED,     /* data are right, the code had to correct bits */
+    FE_UNCORRECTABLE, /* data are lost */
+    FE_PROG_FAILED,   /* the chip reports a failed program */
+    FE_ERASE_FAILED,  /* the chip reports a failed erase */
+    FE_NO_SPACE,      /* no block is left to write to */
+    FE_READ_ONLY,     /* end of life, writes are refused */
+};
+
+#endif

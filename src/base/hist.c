@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Bucket index: values below 32 have a bucket each; above, the top bit selects
+ * the octave and the next five bits the bucket within it.
+ */
+#include "base/hist.h"
+
+#include "base/num.h"
+
+#include <string.h>
+
+static unsigned bucket_of(uint64_t v)
+{
+    if (v < (1u << FE_HIST_SUB_BITS))
+        return (unsigned)v;
+    unsigned shift = fe_log2(v) - FE_HIST_SUB_BITS;
+    return ((shift + 1) << FE_HIST_SUB_BITS) + (unsigned)((v >> shift) - (1u << FE_HIST_SUB_BITS));
+}
+
+static uint64_t bucket_top(unsigned i)
+{
+    if (i < (2u << FE_HIST_SUB_BITS))
+        return i;
+    unsigned shift = (i >> FE_HIST_SUB_BITS) - 1;
+    uint64_t base = (i & ((1u << FE_HIST_SUB_BITS) - 1)) + (1u << FE_HIST_SUB_BITS);
+    return (base << shift) + ((UINT64_C(1) << shift) - 1);
+}
+
+void fe_hist_reset(struct fe_hist *h)
+{
+    memset(h, 0, sizeof *h);
+}
+
+void fe_hist_add(struct fe_hist *h, uint64_t value)
+{
+    h->count++;
+    h->sum += value;
+    h->max = fe_max_u64(h->max, value);
+    h->bucket[bucket_of(value)]++;
+}
+
+void fe_hist_merge(struct fe_hist *into, const struct fe_hist *from)
+{
+    into->count += from->count;
+    into->sum += from->sum;
+    into->max = fe_max_u64(into->max, from->max);
+    for (unsigned i = 0; i < FE_HIST_BUCKETS; i++)
+        into->bucket[i] += from->bucket[i];
+}
+
+uint64_t fe_hist_quantile(const struct fe_hist *h, uint32_t ppm)
+{
+    assert(ppm <= 1000000);
+    if (h->count == 0)
+        return 0;
+    uint64_t rank = fe_muldiv_up(h->count, ppm, 1000000);
+    uint64_t seen = 0;
+    for (unsigned i = 0; i < FE_HIST_BUCKETS; i++) {
+        seen += h->bucket[i];
+        if (seen >= rank && h->bucket[i])
+            return fe_min_u64(bucket_top(i), h->max);
+    }
+    return h->max;
+}
+
+double fe_hist_mean(const struct fe_hist *h)
+{
+    return h->count ? (double)h->sum / (double)h->count : 0.0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whole-number arithmetic that cannot go wrong silently.
+ *
+ * Time and ratios are integers everywhere in the core.  A product that may not
+ * fit is either checked (fe_mul_ok) or taken in 128 bits and rounded once
+ * (fe_muldiv_up): rounding each step instead loses whole bus cycles.
+ */
+#ifndef FE_BASE_NUM_H
+#define FE_BASE_NUM_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FE_NS_PER_US UINT64_C(1000)
+#define FE_NS_PER_MS UINT64_C(1000000)
+#define FE_NS_PER_S  UINT64_C(1000000000)
+#define FE_PS_PER_NS UINT64_C(1000)
+
+/* *ret = a * b; false, and *ret unspecified, if that does not fit. */
+static inline bool fe_mul_ok(uint64_t a, uint64_t b, uint64_t *ret)
+{
+    return !__builtin_mul_overflow(a, b, ret);
+}
+
+/* a / b rounded up; b > 0. */
+static inline uint64_t fe_div_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* a * b / c rounded up, through 128 bits; the result must fit (a bug if not). */
+static inline uint64_t fe_muldiv_up(uint64_t a, uint64_t b, uint64_t c)
+{
+    unsigned __int128 q = ((unsigned __int128)a * b + (c - 1)) / c;
+    assert(q <= UINT64_MAX);
+    return (uint64_t)q;
+}
+
+/* a * b / c rounded down, through 128 bits; the result must fit (a bug if not). */
+static inline uint64_t fe_muldiv(uint64_t a, uint64_t b, uint64_t c)
+{
+    unsigned __int128 q = (unsigned __int128)a * b / c;
+    assert(q <= UINT64_MAX);
+    return (uint64_t)q;
+}
+
+static inline uint64_t fe_min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t fe_max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline bool fe_is_pow2(uint64_t x)
+{
+    return x != 0 && (x & (x - 1)) == 0;
+}
+
+/* Division of 32-bit numbers by a divisor that stays: one multiplication, exact for
+ * every n (Lemire, Kaser, Kurz 2019: with c = floor(2^64/d) + 1, n/d = c*n >> 64). */
+struct fe_fastdiv {
+    uint64_t c;
+    uint32_t d;
+};
+
+static inline struct fe_fastdiv fe_fastdiv_init(uint32_t d)
+{
+    assert(d > 0);
+    return (struct fe_fastdiv){.c = d > 1 ? UINT64_MAX / d + 1 : 0, .d = d};
+}
+
+static inline uint32_t fe_fastdiv(uint32_t n, struct fe_fastdiv f)
+{
+    return f.d == 1 ? n : (uint32_t)(((unsigned __int128)f.c * n) >> 64);
+}
+
+static inline uint32_t fe_fastmod(uint32_t n, struct fe_fastdiv f)
+{
+    return n - fe_fastdiv(n, f) * f.d;
+}
+
+/* floor(log2(x)); x > 0. */
+static inline unsigned fe_log2(uint64_t x)
+{
+    return 63u - (unsigned)__builtin_clzll(x);
+}
+
+#endif

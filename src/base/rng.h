@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Randomness that is addressed, not streamed.
+ *
+ * A draw is a hash of (seed, stream, a, b): which block, which cycle.  Adding a
+ * draw in one place therefore shifts no result in another, and a draw can be
+ * made again at any time.  The mixing is splitmix64's finaliser (Steele, Lea,
+ * Flood 2014) applied to each word in turn.
+ */
+#ifndef FE_BASE_RNG_H
+#define FE_BASE_RNG_H
+
+#include <stdint.h>
+
+enum fe_rng_stream {
+    FE_RNG_FACTORY_BAD = 1,
+    FE_RNG_GC_VICTIM,
+    FE_RNG_WORKLOAD,
+    FE_RNG_TEST,
+    FE_RNG_STEP,
+    FE_RNG_POWER_CUT,
+    FE_RNG_BIT_ERRORS,
+    FE_RNG_FAILURE,
+};
+
+static inline uint64_t fe_mix64(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* 64 uniform bits for this address. */
+static inline uint64_t fe_rng(uint64_t seed, enum fe_rng_stream stream, uint64_t a, uint64_t b)
+{
+    uint64_t x = fe_mix64(seed + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)stream);
+    x = fe_mix64(x + UINT64_C(0x9e3779b97f4a7c15) + a);
+    return fe_mix64(x + UINT64_C(0x9e3779b97f4a7c15) + b);
+}
+
+/* Uniform in [0, n); n > 0.  Multiply-shift: the bias is below n / 2^64. */
+static inline uint64_t fe_rng_below(uint64_t bits, uint64_t n)
+{
+    return (uint64_t)(((unsigned __int128)bits * n) >> 64);
+}
+
+#endif

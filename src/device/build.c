@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Building a device from a profile: what only the parts together can know is checked
+ * here, with the numbers that would work in the message.
+ *
+ * `device.used` stands for the life that a device has had before: so many bytes from
+ * sector 0 count as written once, in order.  They go through the translation layer like
+ * any write, without data, and then clock and statistics start at zero.  More than there
+ * is means all of it, so that a smaller `size` does not need another `used`.
+ */
+#include "device/internal.h"
+
+#include "profile/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void drain(void *ctx, struct fe_op *ops, uint32_t n)
+{
+    struct fe_device *dev = ctx;
+    fe_sched_place(&dev->sched, ops, n);
+    if (dev->observe)
+        dev->observe(dev->observe_ctx, ops, n);
+}
+
+static int check_units(const struct fe_profile *p, const struct fe_geometry *geo, struct fe_err *err)
+{
+    uint32_t sector = p->device.sector_size;
+    if (geo->page_bytes % sector)
+        return fe_err_set(err, EINVAL,
+                          "device.sector_size=%u: must divide the flash page, %u bytes", sector,
+                          geo->page_bytes);
+    if (p->device.capacity % sector)
+        return fe_err_set(err, EINVAL,
+                          "device.capacity=%llu: must be a multiple of the sector, %u bytes",
+                          (unsigned long long)p->device.capacity, sector);
+    if (p->link.max_transfer == 0 || p->link.max_transfer % sector)
+        return fe_err_set(err, EINVAL,
+                          "link.max_transfer=%llu: must be a multiple of the sector, %u bytes",
+                          (unsigned long long)p->link.max_transfer, sector);
+    if (p->device.discard && !fe_ftl_registry[p->ftl.type]->trim)
+        return fe_err_set(err, EINVAL, "device.discard=yes: ftl.type=%s has no TRIM",
+                          fe_ftl_registry[p->ftl.type]->name);
+    return 0;
+}
+
+/* The capacity in bytes; 0 with a message if the chip does not hold it. */
+static uint64_t choose_capacity(const struct fe_profile *p, const struct fe_geometry *geo,
+                                struct fe_err *err)
+{
+    uint64_t max_lpns = fe_ftl_registry[p->ftl.type]->max_lpns(&p->ftl, geo, err);
+    if (max_lpns == 0)
+        return 0;
+    uint64_t max = max_lpns * geo->page_bytes;
+    uint64_t raw = (uint64_t)geo->n_ppns * geo->page_bytes;
+    if (p->device.capacity) {
+        if (p->device.capacity <= max)
+            return p->device.capacity;
+        fe_err_set(err, EINVAL,
+                   "device.capacity=%llu: the chip has %llu bytes, of which ftl.type=%s can "
+                   "offer at most %llu",
+                   (unsigned long long)p->device.capacity, (unsigned long long)raw,
+                   fe_ftl_registry[p->ftl.type]->name, (unsigned long long)max);
+        return 0;
+    }
+    uint64_t lpns = fe_muldiv(geo->n_ppns, 1000000, 1000000 + p->ftl.op_ppm);
+    if (lpns > 0 && lpns <= max_lpns)
+        return lpns * geo->page_bytes;
+    fe_err_set(err, EINVAL,
+               "ftl.op=%llu.%04llu%%: of the chip's %llu bytes ftl.type=%s can offer at most "
+               "%llu, which is ftl.op=%llu.%04llu%%",
+               (unsigned long long)p->ftl.op_ppm / 10000,
+               (unsigned long long)p->ftl.op_ppm % 10000, (unsigned long long)raw,
+               fe_ftl_registry[p->ftl.type]->name, (unsigned long long)max,
+               (unsigned long long)fe_muldiv_up(raw - max, 1000000, max) / 10000,
+               (unsigned long long)fe_muldiv_up(raw - max, 1000000, max) % 10000);
+    return 0;
+}
+
+static int write_used_part(struct fe_device *dev, struct fe_err *err)
+{
+    uint64_t used = fe_min_u64(dev->profile.device.used, dev->capacity);
+    fe_lpn n = (fe_lpn)fe_div_up(used, dev->page_bytes);
+    for (fe_lpn lpn = 0; lpn < n; lpn++)
+        if (dev->ftl->ops->write(dev->ftl, lpn, 0, dev->page_bytes, NULL) != FE_OK)
+            return fe_err_set(err, ENOSPC, "device.used=%llu: no space left at page %u",
+                              (unsigned long long)used, lpn);
+    if (dev->ftl->ops->end_command)
+        dev->ftl->ops->end_command(dev->ftl);
+    fe_device_place(dev);
+    fe_sched_reset(&dev->sched);
+    fe_device_reset_stats(dev);
+    return 0;
+}
+
+static int build_parts(struct fe_device *dev, const struct fe_device_options *opt,
+                       struct fe_err *err)
+{
+    struct fe_profile *p = &dev->profile;
+    struct fe_geometry geo;
+    int r = fe_geometry_init(&geo, &p->nand, err);
+    if (r < 0)
+        return r;
+    r = check_units(p, &geo, err);
+    if (r < 0)
+        return r;
+    dev->capacity = choose_capacity(p, &geo, err);
+    if (dev->capacity == 0)
+        return -EINVAL;
+    dev->page_bytes = geo.page_bytes;
+    p->ftl.seed = opt->seed;
+
+    fe_ops_init(&dev->ops, drain, dev);
+    fe_link_init(&dev->link, &p->link);
+    r = fe_sched_init(&dev->sched, &p->nand, &geo, err);
+    if (r < 0)
+        return r;
+    r = fe_store_create(&dev->store, geo.n_ppns, geo.page_bytes, geo.pages_per_block, opt->payload,
+                        err);
+    if (r < 0)
+        return r;
+    r = fe_medium_create(&dev->medium, &p->nand, &geo, dev->store, &dev->ops, err);
+    if (r < 0)
+        return r;
+    fe_lpn n_lpns = (fe_lpn)fe_div_up(dev->capacity, geo.page_bytes);
+    r = fe_ftl_registry[p->ftl.type]->create(&dev->ftl, &p->ftl, dev->medium, n_lpns, err);
+    if (r < 0)
+        return r;
+    r = fe_cache_create(&dev->cache, &p->cache, dev->ftl, p->device.sector_size, opt->payload, err);
+    return r < 0 ? r : write_used_part(dev, err);
+}
+
+int fe_device_create(struct fe_device **ret, const struct fe_profile *profile,
+                     const struct fe_device_options *opt, struct fe_err *err)
+{
+    struct fe_device *dev = calloc(1, sizeof *dev);
+    if (!dev)
+        return fe_err_nomem(err, "device", sizeof *dev);
+    int r = fe_profile_copy(&dev->profile, profile, err);
+    if (r < 0) {
+        free(dev);
+        return r;
+    }
+    r = build_parts(dev, opt, err);
+    if (r < 0) {
+        fe_device_destroy(dev);
+        return r;
+    }
+    *ret = dev;
+    return 0;
+}
+
+void fe_device_destroy(struct fe_device *dev)
+{
+    if (!dev)
+        return;
+    fe_cache_destroy(dev->cache);
+    if (dev->ftl)
+        dev->ftl->ops->destroy(dev->ftl);
+    fe_medium_destroy(dev->medium);
+    fe_store_destroy(dev->store);
+    fe_sched_fini(&dev->sched);
+    fe_profile_fini(&dev->profile);
+    free(dev);
+}
+
+/* Takes delays that may change while running from the profile again. */
+static void apply_delays(struct fe_device *dev)
+{
+    const struct fe_profile *p = &dev->profile;
+    fe_medium_set_times(dev->medium, &p->nand);
+    dev->link.p.bandwidth = p->link.bandwidth;
+    dev->link.p.command_overhead_ns = p->link.command_overhead_ns;
+}
+
+int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err)
+{
+    const struct fe_option *o = fe_option_find(key);
+    if (o && !o->live)
+        return fe_err_set(err, EPERM, "%s: is built into the device and cannot change while it runs",
+                          key);
+    int r = fe_profile_set(&dev->profile, key, value, err);
+    if (r == 0)
+        apply_delays(dev);
+    return r;
+}

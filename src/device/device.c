@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a request flows:
+ *
+ *   arrival -> link: commands of at most max_transfer, each in a slot
+ *           -> page by page: write cache, translation layer, medium
+ *              (state changes now; the op list says what was done)
+ *           -> scheduler: when it would have been done
+ *           -> link: data out -> completion
+ *
+ * A page of a write may be programmed as soon as it has crossed the link, a page of a
+ * read is sent as soon as it has been read: that overlap is all the pipelining there is.
+ *
+ * Background work (writing the cache out, idle cleaning) has no thread: it runs lazily,
+ * in the virtual gap before the next arrival, and may delay that arrival as it does in
+ * a real device.
+ */
+#include "device/internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static void busy(struct fe_device *dev, uint64_t from, uint64_t to)
+{
+    from = fe_max_u64(from, dev->busy_until_ns);
+    if (to > from)
+        dev->busy_ns += to - from;
+    dev->busy_until_ns = fe_max_u64(dev->busy_until_ns, to);
+    dev->now_ns = fe_max_u64(dev->now_ns, to);
+}
+
+/* One step of background work; false if there is none. */
+static bool idle_step(struct fe_device *dev)
+{
+    enum fe_status st;
+    if (dev->cache && dev->profile.cache.idle_flush && fe_cache_write_out(dev->cache, &st))
+        return true;
+    return dev->ftl->ops->idle && dev->ftl->ops->idle(dev->ftl);
+}
+
+void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
+{
+    while (dev->busy_until_ns < now_ns) {
+        uint64_t from = dev->busy_until_ns;
+        fe_sched_begin(&dev->sched, from);
+        bool worked = idle_step(dev);
+        fe_device_place(dev);
+        busy(dev, from, fe_sched_end(&dev->sched));
+        if (!worked)
+            break;
+    }
+    dev->now_ns = fe_max_u64(dev->now_ns, now_ns);
+    dev->last_arrival_ns = fe_max_u64(dev->last_arrival_ns, now_ns);
+}
+
+static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off, uint32_t len,
+                                 const void *buf, bool fua)
+{
+    if (!dev->cache)
+        return dev->ftl->ops->write(dev->ftl, lpn, off, len, buf);
+    enum fe_status st = fe_cache_write(dev->cache, lpn, off, len, buf);
+    if (st == FE_OK && fua)
+        st = fe_cache_write_out_page(dev->cache, lpn);
+    return st;
+}
+
+static enum fe_status read_page(struct fe_device *dev, fe_lpn lpn, uint32_t off, uint32_t len,
+                                void *buf)
+{
+    if (dev->cache)
+        return fe_cache_read(dev->cache, lpn, off, len, buf);
+    return dev->ftl->ops->read(dev->ftl, lpn, off, len, buf);
+}
+
+/* An uncorrectable page does not hide a worse answer that came before it. */
+static void note_status(struct fe_reply *reply, enum fe_status st)
+{
+    if (st > FE_CORRECTED && reply->status <= FE_CORRECTED)
+        reply->status = st;
+}
+
+/* Where the host's buffer is at a byte of the request; NULL stays NULL. */
+static void *buf_at(const struct fe_request *req, uint64_t offset)
+{
+    return req->buf ? (uint8_t *)req->buf + (offset - req->offset) : NULL;
+}
+
+/* One command: bytes [from, to) of the request. */
+static void run_command(struct fe_device *dev, const struct fe_request *req, uint64_t from,
+                        uint64_t to, struct fe_reply *reply)
+{
+    uint64_t start = fe_link_begin(&dev->link, reply->arrival_ns);
+    uint64_t complete = start;
+
+    if (dev->ftl->ops->begin_command)
+        dev->ftl->ops->begin_command(dev->ftl, req->type == FE_REQ_WRITE, from, to - from);
+    for (uint64_t at = from; at < to;) {
+        fe_lpn lpn = (fe_lpn)(at / dev->page_bytes);
+        uint32_t off = (uint32_t)(at % dev->page_bytes);
+        uint32_t len = (uint32_t)fe_min_u64(dev->page_bytes - off, to - at);
+        enum fe_status st;
+        if (req->type == FE_REQ_READ) {
+            fe_sched_begin(&dev->sched, start);
+            st = read_page(dev, lpn, off, len, buf_at(req, at));
+            fe_device_place(dev);
+            complete = fe_link_data_out(&dev->link, fe_sched_end(&dev->sched), len);
+        } else {
+            fe_sched_begin(&dev->sched, fe_link_data_in(&dev->link, len));
+            st = write_page(dev, lpn, off, len, buf_at(req, at), req->fua);
+            fe_device_place(dev);
+            complete = fe_max_u64(complete, fe_sched_end(&dev->sched));
+        }
+        note_status(reply, st);
+        at += len;
+    }
+    if (req->type == FE_REQ_WRITE && dev->ftl->ops->end_command) {
+        fe_sched_begin(&dev->sched, complete);
+        note_status(reply, dev->ftl->ops->end_command(dev->ftl));
+        fe_device_place(dev);
+        complete = fe_sched_end(&dev->sched);
+    }
+    fe_link_end(&dev->link, complete);
+    reply->complete_ns = fe_max_u64(reply->complete_ns, complete);
+}
+
+static enum fe_status write_all_out(struct fe_device *dev)
+{
+    enum fe_status st = FE_OK, first = FE_OK;
+    while (dev->cache && fe_cache_write_out(dev->cache, &st))
+        first = first != FE_OK ? first : st;
+    return first;
+}
+
+/* Whole pages are unmapped; the sectors of a page that is trimmed in part are written
+ * with zeros, so that a trimmed range always reads as zeros. */
+static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_t len)
+{
+    uint64_t end = offset + len;
+    enum fe_status st = FE_OK;
+    while (offset < end && st == FE_OK) {
+        fe_lpn lpn = (fe_lpn)(offset / dev->page_bytes);
+        uint32_t off = (uint32_t)(offset % dev->page_bytes);
+        uint64_t n = (end - offset) / dev->page_bytes;
+        if (off == 0 && n > 0) {
+            if (dev->cache)
+                fe_cache_trim(dev->cache, lpn, (uint32_t)n);
+            st = dev->ftl->ops->trim(dev->ftl, lpn, (uint32_t)n);
+            offset += n * dev->page_bytes;
+        } else {
+            uint32_t part = (uint32_t)fe_min_u64(dev->page_bytes - off, end - offset);
+            st = write_page(dev, lpn, off, part, NULL, false);
+            offset += part;
+        }
+    }
+    return st;
+}
+
+/* Trim and flush: one command without data. */
+static void run_control(struct fe_device *dev, const struct fe_request *req, struct fe_reply *reply)
+{
+    uint64_t start = fe_link_begin(&dev->link, reply->arrival_ns);
+    fe_sched_begin(&dev->sched, start);
+    if (req->type == FE_REQ_TRIM)
+        note_status(reply, trim_range(dev, req->offset, req->len));
+    if (req->type == FE_REQ_FLUSH || req->fua)
+        note_status(reply, write_all_out(dev));
+    fe_device_place(dev);
+    reply->complete_ns = fe_sched_end(&dev->sched);
+    fe_link_end(&dev->link, reply->complete_ns);
+}
+
+static bool range_is_valid(const struct fe_device *dev, const struct fe_request *req)
+{
+    if (req->type == FE_REQ_FLUSH)
+        return true;
+    uint32_t sector = dev->profile.device.sector_size;
+    return req->len > 0 && req->len % sector == 0 && req->offset % sector == 0 &&
+           req->offset <= dev->capacity && req->len <= dev->capacity - req->offset &&
+           (req->type != FE_REQ_TRIM || dev->ftl->ops->trim);
+}
+
+int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
+                     struct fe_reply *ret)
+{
+    if (!range_is_valid(dev, req))
+        return -EINVAL;
+    uint64_t arrival = fe_max_u64(now_ns, dev->last_arrival_ns);
+    fe_device_idle(dev, arrival);
+    *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
+
+    if (req->type == FE_REQ_READ || req->type == FE_REQ_WRITE) {
+        uint64_t end = req->offset + req->len, step = dev->profile.link.max_transfer;
+        for (uint64_t at = req->offset; at < end; at += fe_min_u64(step, end - at))
+            run_command(dev, req, at, at + fe_min_u64(step, end - at), ret);
+    } else {
+        run_control(dev, req, ret);
+    }
+    busy(dev, arrival, ret->complete_ns);
+    dev->host[req->type].ops++;
+    dev->host[req->type].bytes += req->len;
+    fe_hist_add(&dev->latency[req->type], ret->complete_ns - arrival);
+    return 0;
+}
+
+uint64_t fe_device_capacity(const struct fe_device *dev)
+{
+    return dev->capacity;
+}
+
+uint32_t fe_device_page_bytes(const struct fe_device *dev)
+{
+    return dev->page_bytes;
+}
+
+uint64_t fe_device_now(const struct fe_device *dev)
+{
+    return dev->now_ns;
+}
+
+const struct fe_profile *fe_device_profile(const struct fe_device *dev)
+{
+    return &dev->profile;
+}
+
+const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req_type type)
+{
+    return &dev->latency[type];
+}
+
+static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
+{
+    const struct fe_medium *m = dev->medium;
+    uint64_t n = 0;
+    double sum = 0, sum_sq = 0;
+    ret->wear.min = UINT64_MAX;
+    for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
+        ret->bad_factory += m->pebs[peb].factory_bad;
+        ret->bad_grown += m->pebs[peb].grown_bad;
+        if (fe_medium_is_bad(m, peb))
+            continue;
+        uint64_t e = m->pebs[peb].erase_count;
+        n++;
+        sum += (double)e;
+        sum_sq += (double)e * (double)e;
+        ret->wear.min = fe_min_u64(ret->wear.min, e);
+        ret->wear.max = fe_max_u64(ret->wear.max, e);
+    }
+    if (n == 0) {
+        ret->wear.min = 0;
+        return;
+    }
+    ret->wear.mean = sum / (double)n;
+    ret->wear.stddev = sqrt(fmax(0, sum_sq / (double)n - ret->wear.mean * ret->wear.mean));
+}
+
+void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    const struct fe_nand_counters *n = &dev->medium->counters, *n0 = &dev->nand_before;
+    const struct fe_ftl_counters *f = &dev->ftl->counters, *f0 = &dev->ftl_before;
+
+    ret->device_ns = dev->now_ns;
+    ret->busy_ns = dev->busy_ns;
+    memcpy(ret->host, dev->host, sizeof ret->host);
+    ret->nand.page_reads = n->page_reads - n0->page_reads;
+    ret->nand.page_programs = n->page_programs - n0->page_programs;
+    ret->nand.block_erases = n->block_erases - n0->block_erases;
+    ret->nand.bytes_programmed = n->bytes_programmed - n0->bytes_programmed;
+    ret->ftl.gc_runs = f->gc_runs - f0->gc_runs;
+    ret->ftl.pages_copied = f->pages_copied - f0->pages_copied;
+    ret->ftl.merges_switch = f->merges_switch - f0->merges_switch;
+    ret->ftl.merges_partial = f->merges_partial - f0->merges_partial;
+    ret->ftl.merges_full = f->merges_full - f0->merges_full;
+    ret->ftl.free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
+    wear_stats(dev, ret);
+}
+
+void fe_device_reset_stats(struct fe_device *dev)
+{
+    dev->busy_ns = 0;
+    memset(dev->host, 0, sizeof dev->host);
+    for (int i = 0; i < FE_N_REQ_TYPES; i++)
+        fe_hist_reset(&dev->latency[i]);
+    dev->nand_before = dev->medium->counters;
+    dev->ftl_before = dev->ftl->counters;
+}
+
+int fe_device_check(const struct fe_device *dev, struct fe_err *err)
+{
+    return dev->ftl->ops->check(dev->ftl, err);
+}
+
+void fe_device_observe(struct fe_device *dev,
+                       void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx)
+{
+    dev->observe = fn;
+    dev->observe_ctx = ctx;
+}

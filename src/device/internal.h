@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The device's parts, shared by the files of this folder only.
+ */
+#ifndef FE_DEVICE_INTERNAL_H
+#define FE_DEVICE_INTERNAL_H
+
+#include "flashemu/device.h"
+#include "sched/sched.h"
+
+struct fe_device {
+    struct fe_profile profile;
+    uint64_t capacity;
+    uint32_t page_bytes;
+
+    struct fe_link link;
+    struct fe_cache *cache; /* NULL: none */
+    struct fe_ftl *ftl;
+    struct fe_medium *medium;
+    struct fe_store *store;
+    struct fe_oplist ops;
+    struct fe_sched sched;
+
+    uint64_t last_arrival_ns; /* arrivals never go back */
+    uint64_t now_ns;          /* the latest arrival or completion */
+    uint64_t busy_until_ns;   /* everything accepted so far has ended */
+
+    /* statistics since the last reset */
+    uint64_t busy_ns;
+    struct fe_req_stats host[FE_N_REQ_TYPES];
+    struct fe_hist latency[FE_N_REQ_TYPES];
+    struct fe_nand_counters nand_before; /* counters at the reset */
+    struct fe_ftl_counters ftl_before;
+
+    void (*observe)(void *ctx, const struct fe_op *ops, uint32_t n);
+    void *observe_ctx;
+};
+
+/* Puts the operations gathered so far on the timelines. */
+static inline void fe_device_place(struct fe_device *dev)
+{
+    fe_ops_drain(&dev->ops);
+}
+
+#endif

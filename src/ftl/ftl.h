@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The translation layer: where a logical page lies on the chip.
+ *
+ * Every strategy is one file with one struct fe_ftl_ops, registered in registry.c.
+ * A strategy works on the medium only; it knows no time.  What it costs is what the
+ * medium writes to the op list, plus fe_ops_busy() for work of the controller alone.
+ *
+ * Called by the device, page by page and in order of arrival; no lock.
+ */
+#ifndef FE_FTL_FTL_H
+#define FE_FTL_FTL_H
+
+#include "base/err.h"
+#include "ftl/step.h"
+#include "nand/medium.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fe_gc_policy {
+    FE_GC_GREEDY, FE_GC_COST_BENEFIT, FE_GC_FIFO, FE_GC_RANDOM, FE_GC_D_CHOICES, FE_N_GC_POLICIES
+};
+
+enum fe_hot_cold {
+    FE_HOT_COLD_OFF,      /* one stream */
+    FE_HOT_COLD_GC,       /* pages that cleaning moves go to blocks of their own */
+    FE_HOT_COLD_TWO_POOL, /* pages that are written often and others, each to their own */
+    FE_N_HOT_COLDS
+};
+
+enum fe_wear_levelling { FE_WEAR_OFF, FE_WEAR_DYNAMIC, FE_WEAR_STATIC, FE_N_WEAR_LEVELLINGS };
+
+enum fe_slc_mode { FE_SLC_OFF, FE_SLC_STATIC, FE_SLC_DYNAMIC, FE_N_SLC_MODES };
+
+/* [ftl] of a profile; the option table has ranges, defaults and meanings. */
+struct fe_ftl_params {
+    uint32_t type;            /* index in fe_ftl_registry */
+    uint64_t op_ppm;          /* (physical - logical) / logical */
+    uint32_t gc_policy;       /* enum fe_gc_policy */
+    uint32_t gc_d;            /* choices of d-choices */
+    uint32_t gc_reserve;      /* free blocks below which the page strategy cleans */
+    uint32_t hot_cold;        /* enum fe_hot_cold */
+    uint32_t wear_levelling;  /* enum fe_wear_levelling */
+    uint32_t wl_threshold;    /* erases that static levelling lets blocks lie apart */
+    uint32_t idle_free;       /* free blocks up to which idle time is used to clean */
+    uint32_t slc_mode;        /* enum fe_slc_mode: blocks that take host pages in SLC mode */
+    uint32_t slc_blocks;      /* static: so many are set aside; dynamic: at most, 0 = no limit */
+    uint64_t unit_size;       /* bytes of an allocation unit or mapped block */
+    uint32_t open_linear;     /* allocation units open for appending */
+    uint32_t open_random;     /* allocation units open in any order */
+    uint32_t log_blocks;      /* of bast and fast */
+    bool fast_sequential;     /* one log block of fast takes sequential writes only */
+    uint32_t gap_fill;        /* pages that a linear unit may skip by copying them */
+    bool switch_merge;        /* a log unit in order may become the data unit */
+    uint32_t copy_buffer;     /* pages that a merge holds in memory at a time */
+    uint32_t small_log;       /* allocation units that log small writes page by page */
+    uint64_t small_write;     /* bytes of the largest command that goes there */
+    uint32_t zone_units;      /* first units whose writes all go there */
+    uint64_t unit_read_ns;    /* more time when a command reads on into another unit */
+    struct fe_step_params step;
+    uint64_t seed;
+};
+
+/* Counted by the strategy; host writes and NAND operations are counted elsewhere. */
+struct fe_ftl_counters {
+    uint64_t gc_runs;
+    uint64_t pages_copied;    /* by whatever moves pages: cleaning, merges, folds, levelling */
+    uint64_t slc_folds;       /* blocks of the SLC cache that were emptied */
+    uint64_t wear_moves;      /* blocks that static wear levelling moved */
+    uint64_t merges_switch, merges_partial, merges_full;
+};
+
+struct fe_ftl {
+    const struct fe_ftl_ops *ops;
+    struct fe_medium *medium; /* not owned */
+    uint32_t n_lpns;          /* logical pages [0, n_lpns) */
+    struct fe_ftl_counters counters;
+};
+
+struct fe_ftl_ops {
+    const char *name, *summary;
+
+    /* It does without the chip but for the number of its pages: no operations, no [nand]
+     * needed. */
+    bool no_medium;
+
+    /* How many logical pages this strategy can offer at most on this medium with
+     * these parameters.  0 with a message, naming the numbers that would work, if
+     * they contradict each other. */
+    uint64_t (*max_lpns)(const struct fe_ftl_params *p, const struct fe_geometry *geo,
+                         struct fe_err *err);
+
+    /* All pages unmapped on an erased medium.  n_lpns in [1, max_lpns()].  The medium
+     * must outlive the strategy.  -ENOMEM, or -EINVAL with a message. */
+    int (*create)(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                  uint32_t n_lpns, struct fe_err *err);
+    void (*destroy)(struct fe_ftl *ftl);
+
+    /* buf[0, len) = bytes [off, off + len) of the page.  An unmapped page gives zeros
+     * and no operation.  buf may be NULL (time only). */
+    enum fe_status (*read)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);
+
+    /* Bytes [off, off + len) of the page become data (zeros if NULL); len > 0. */
+    enum fe_status (*write)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                            const void *data);
+
+    /* Pages [first, first + n) read as zeros from now on.  NULL: no TRIM. */
+    enum fe_status (*trim)(struct fe_ftl *ftl, fe_lpn first, uint32_t n);
+
+    /* A host command of reads or writes over bytes [offset, offset + len) begins.  May be
+     * NULL. */
+    void (*begin_command)(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len);
+
+    /* The host's write command has ended: what the strategy must finish by then.  May be NULL. */
+    enum fe_status (*end_command)(struct fe_ftl *ftl);
+
+    /* One step of work that can wait; false if there was nothing to do.  May be NULL. */
+    bool (*idle)(struct fe_ftl *ftl);
+
+    /* Erase blocks that hold nothing and can be written. */
+    uint32_t (*free_blocks)(const struct fe_ftl *ftl);
+
+    /* Every invariant; 0, or -EIO with what is wrong.  May cost O(pages). */
+    int (*check)(const struct fe_ftl *ftl, struct fe_err *err);
+};
+
+/* All strategies, ended by NULL; fe_ftl_params.type is an index here. */
+extern const struct fe_ftl_ops *const fe_ftl_registry[];
+
+/* The index of a name in the registry, or -1. */
+int fe_ftl_find(const char *name);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How often the host writes each page, for telling hot pages from cold ones.
+ *
+ * Two numbers a page: when it was last written, on a clock that counts host writes, and
+ * the interval between its writes, averaged with weights 1/2, 1/4, 1/8 ...  Were all
+ * pages alike, each would be written once in n_lpns writes: a page is hot if its interval
+ * is shorter, and if it has not been silent for longer.  New pages start cold, with twice
+ * the average, so that two quick writes in a row make a page hot.
+ *
+ * An interval counts as four averages at most: a page that was left alone for weeks and
+ * is now rewritten all the time becomes hot after four or five writes, not after twenty.
+ *
+ * The clock has 32 bits: a page that is left alone for exactly 2^32 host writes looks
+ * young for a while.
+ */
+#ifndef FE_FTL_PAGE_HEAT_H
+#define FE_FTL_PAGE_HEAT_H
+
+#include "base/num.h"
+#include "flashemu/types.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct fe_page_heat {
+    struct {
+        uint32_t last, interval;
+    } *pages;
+    uint32_t n_lpns, clock;
+};
+
+/* false: no memory. */
+static inline bool fe_page_heat_init(struct fe_page_heat *h, uint32_t n_lpns)
+{
+    *h = (struct fe_page_heat){.n_lpns = n_lpns, .pages = calloc(n_lpns, sizeof *h->pages)};
+    for (fe_lpn lpn = 0; h->pages && lpn < n_lpns; lpn++)
+        h->pages[lpn].interval = (uint32_t)fe_min_u64(2ull * n_lpns, UINT32_MAX);
+    return h->pages != NULL;
+}
+
+static inline void fe_page_heat_fini(struct fe_page_heat *h)
+{
+    free(h->pages);
+    h->pages = NULL;
+}
+
+/* The host writes this page; `first` if it was not mapped. */
+static inline void fe_page_heat_touch(struct fe_page_heat *h, fe_lpn lpn, bool first)
+{
+    h->clock++;
+    if (!first) {
+        uint64_t gap = fe_min_u64(h->clock - h->pages[lpn].last, 4ull * h->n_lpns);
+        h->pages[lpn].interval = (uint32_t)((h->pages[lpn].interval + gap) / 2);
+    }
+    h->pages[lpn].last = h->clock;
+}
+
+static inline bool fe_page_is_hot(const struct fe_page_heat *h, fe_lpn lpn)
+{
+    return h->pages[lpn].interval < h->n_lpns && h->clock - h->pages[lpn].last < h->n_lpns;
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How many blocks the page strategy keeps beside the data, and why that is enough.
+ *
+ *   | data: max_lpns                                  | 1 | slots | reserve | SLC cache |
+ *   |<------------------------- good blocks of the chip ------------------------------->|
+ *
+ * b: pages per block.  Room: erased pages in the pool and in open blocks, but for those of
+ * the cache; pages of every stream but the cache can go to any of it (page_place.c).
+ *
+ * There is room.  Emptying a block of v valid pages takes v pages of room and gives b: room
+ * does not shrink, and what is needed meanwhile is v.  Only a fold of a static cache takes
+ * v <= b/2 and gives none.  A host write starts with `reserve` free blocks, room >=
+ * reserve b; it takes one page, or folds once, or gives a block to a dynamic cache, which
+ * must leave `reserve` of them.  So the next emptying finds room >= reserve b - max(1, b/2),
+ * and needs v <= b: with reserve = 2 there is room always.  Where no block full of valid
+ * pages is ever emptied (greedy or cost-benefit, no levelling) and there is no static
+ * cache, v <= b - 1 <= reserve b - 1 holds with reserve = 1.  In idle time the same holds,
+ * since folds there need `reserve` free blocks as well.
+ *
+ * Beyond that the reserve has a block for each slot outside the cache, so that streams
+ * borrow from each other, which mixes what they should keep apart, in emergencies only.
+ *
+ * There is something to win.  While cleaning, at most reserve - 1 blocks are free, and the
+ * cache holds its own (static), or none but open ones (dynamic: folds come first).  All
+ * others but the open ones are full: at least 2 more than the data need, so they hold 2b
+ * invalid pages or more.
+ *
+ * It ends.  Greedy and cost-benefit win a page with each block.  Fifo, moving full blocks
+ * to the queue's end, has come by all of them after one round, and won all 2b pages; random
+ * ones win something after as many choices as there are blocks (victim.c).  A block that
+ * levelling moves wins its invalid pages, too.  Won room ends as free blocks, because
+ * open blocks cannot hold more than they have pages.
+ */
+#include "ftl/page_core.h"
+
+#include <errno.h>
+
+static bool moves_full_blocks(const struct fe_ftl_params *p)
+{
+    return p->gc_policy == FE_GC_FIFO || p->gc_policy == FE_GC_RANDOM ||
+           p->gc_policy == FE_GC_D_CHOICES || p->wear_levelling == FE_WEAR_STATIC;
+}
+
+uint32_t fe_page_reserve(const struct fe_ftl_params *p, const struct fe_geometry *geo)
+{
+    uint32_t slots[N_STREAMS];
+    fe_page_slots(p, geo, slots);
+    uint32_t need = moves_full_blocks(p) || p->slc_mode == FE_SLC_STATIC ? 2 : 1;
+    uint32_t fresh = slots[STREAM_MAIN] + slots[STREAM_COLD] + slots[STREAM_REST];
+    if (need < fresh)
+        need = fresh;
+    return p->gc_reserve > need ? p->gc_reserve : need;
+}
+
+uint64_t fe_page_kept(const struct fe_ftl_params *p, const struct fe_geometry *geo)
+{
+    uint32_t slots[N_STREAMS];
+    fe_page_slots(p, geo, slots);
+    uint64_t cache = p->slc_mode == FE_SLC_STATIC ? p->slc_blocks : slots[STREAM_CACHE];
+    return (uint64_t)fe_page_reserve(p, geo) + slots[STREAM_MAIN] + slots[STREAM_COLD] +
+           slots[STREAM_REST] + cache + 1;
+}
+
+/* Parameters that contradict each other on any size of chip. */
+static int check_options(const struct fe_ftl_params *p, const struct fe_geometry *geo,
+                         struct fe_err *err)
+{
+    static const char *const slc_mode[] = {"off", "static", "dynamic"};
+    if (p->gc_policy == FE_GC_D_CHOICES && p->gc_d == 0)
+        return fe_err_set(err, EINVAL, "ftl.gc_d=0: d-choices draws at least 1 block");
+    if (p->wear_levelling == FE_WEAR_STATIC && p->wl_threshold == 0)
+        return fe_err_set(err, EINVAL,
+                          "ftl.wl_threshold=0: static wear levelling would move a block with "
+                          "every cleaning; at least 1");
+    if (p->slc_mode == FE_SLC_OFF && p->slc_blocks)
+        return fe_err_set(err, EINVAL,
+                          "ftl.slc_blocks=%u: there is no SLC cache with ftl.slc_mode=off; use 0, "
+                          "or ftl.slc_mode=static or dynamic", p->slc_blocks);
+    if (p->slc_mode != FE_SLC_OFF && fe_slc_pages(geo) == 0)
+        return fe_err_set(err, EINVAL,
+                          "ftl.slc_mode=%s: only blocks of nand.cell=mlc (2 pages or more) or tlc "
+                          "(3 or more) can be used in SLC mode; use off", slc_mode[p->slc_mode]);
+    if (p->slc_mode == FE_SLC_STATIC && p->slc_blocks == 0)
+        return fe_err_set(err, EINVAL, "ftl.slc_blocks=0: a static SLC cache has at least 1 block");
+    return 0;
+}
+
+uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
+                          struct fe_err *err)
+{
+    if (check_options(p, geo, err) < 0)
+        return 0;
+    struct fe_ftl_params small = *p;
+    if (p->slc_mode == FE_SLC_STATIC)
+        small.slc_blocks = 1;
+    uint64_t kept = fe_page_kept(p, geo), least = fe_page_kept(&small, geo);
+    if (p->slc_mode == FE_SLC_STATIC && geo->n_pebs <= kept && geo->n_pebs > least) {
+        fe_err_set(err, EINVAL,
+                   "ftl.slc_blocks=%u: of the chip's %u blocks the page strategy keeps %llu beside "
+                   "cache and data, which leaves a static SLC cache at most %llu",
+                   p->slc_blocks, geo->n_pebs, (unsigned long long)least - 1,
+                   (unsigned long long)(geo->n_pebs - least));
+        return 0;
+    }
+    if (geo->n_pebs <= kept) {
+        fe_err_set(err, EINVAL,
+                   "ftl.gc_reserve=%u: with %u dies and these options the page strategy keeps %llu "
+                   "blocks beside the data, %u of them free; the chip has %u and needs %llu",
+                   p->gc_reserve, geo->n_dies, (unsigned long long)kept,
+                   fe_page_reserve(p, geo), geo->n_pebs, (unsigned long long)kept + 1);
+        return 0;
+    }
+    if (p->idle_free > geo->n_pebs - kept) {
+        fe_err_set(err, EINVAL,
+                   "ftl.idle_free=%u: the chip has %u blocks, of which the page strategy keeps "
+                   "%llu beside the data; at most %llu",
+                   p->idle_free, geo->n_pebs, (unsigned long long)kept,
+                   (unsigned long long)(geo->n_pebs - kept));
+        return 0;
+    }
+    return (geo->n_pebs - kept) * geo->pages_per_block;
+}

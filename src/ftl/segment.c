@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * segment: allocation units with a few of them open, as in most USB sticks and SD
+ * cards.
+ *
+ * The map knows allocation units (AUs) only: logical unit -> physical unit, pages in
+ * order.  A unit that has room is simply appended to.  Anything else goes into an open
+ * unit beside the data unit, and there are only a few of those:
+ *
+ *   linear   takes the unit's pages in order, from the first.  Whole: it replaces the
+ *            data unit (switch merge).  Closed before: the rest is copied behind it
+ *            (partial merge).
+ *   random   takes pages in any order, as a log.  Full or closed: the newest copy of
+ *            every page is copied to a new unit (full merge), unless the log happens to
+ *            be in order.
+ *
+ *     data unit   | 0 1 2 3 4 5 6 7 |           | 0 1 2 3 4 5 6 7 |
+ *     open unit   | 0'1'2'  >                   | 5'2'5"  >
+ *                   linear: append at 3           random: append anything
+ *
+ * Opening one more than the device has closes the one used longest ago: that is the
+ * cliff which flashbench's open-AU test finds.  A controller whose logs are a fixed
+ * area (switch_merge off) can never let a log become data: each overwritten unit costs
+ * a copy of itself, a fresh one nothing, which is the difference between a fresh stick
+ * and one that has been filled.
+ *
+ * A page that is written in part takes a whole log page.  So a stream whose commands
+ * end inside a page programs more pages than the unit has, its log overflows, and the
+ * unit is merged twice: what a misaligned partition costs.
+ *
+ * A small-write log (small_log.h) may stand beside all this: commands of at most
+ * small_write bytes, and everything in the first zone_units units, go there page by page.
+ * When it is full, the units that its oldest part holds pages of are merged: cheap for a
+ * few busy sectors, dear for bulk, which is how cards treat the surroundings of the FAT.
+ *
+ * Reading on into another unit within one command can cost extra time (the next part of
+ * the map has to be fetched): that is the step which shows a unit's size from outside.
+ *
+ * Holes below the last written page of a unit are padded in a merge, since a block is
+ * programmed in order.
+ */
+#include "ftl/registry.h"
+#include "ftl/small_log.h"
+#include "ftl/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum open_kind { OPEN_NOT, OPEN_APPEND, OPEN_LINEAR, OPEN_RANDOM };
+
+struct open_unit {
+    enum open_kind kind;
+    bool in_order; /* page i of the log is page i of the unit, for all */
+    fe_leb leb;
+    uint32_t unit; /* the data unit itself for OPEN_APPEND */
+    uint64_t used; /* for LRU */
+    uint32_t top;  /* pages of the logical unit at or above this are not in the log */
+    uint32_t *map; /* unit_pages entries: page of the log, or FE_PPN_NONE */
+};
+
+struct segment {
+    struct fe_ftl base;
+    struct fe_units units;
+    uint32_t n_lebs;
+    struct fe_fastdiv by_pages;
+    uint32_t *data; /* leb -> unit */
+    struct open_unit *open;
+    uint32_t n_open_max;
+    uint64_t tick;
+    uint32_t max_linear, max_random, gap_fill;
+    bool switch_merge;
+    struct fe_small_log small;
+    uint64_t small_write, unit_read_ns;
+    uint32_t zone_units;
+    /* the host's command */
+    bool command_is_small;
+    fe_leb command_leb;
+};
+
+static struct segment *seg_of(struct fe_ftl *ftl)
+{
+    return (struct segment *)ftl;
+}
+
+static uint32_t data_fill(const struct segment *s, fe_leb leb)
+{
+    return s->data[leb] == FE_UNIT_NONE ? 0 : s->units.fill[s->data[leb]];
+}
+
+static fe_lpn lpn_at(const struct segment *s, fe_leb leb, uint32_t page)
+{
+    return leb * s->units.unit_pages + page;
+}
+
+static struct open_unit *find_open(const struct segment *s, fe_leb leb)
+{
+    for (uint32_t i = 0; i < s->n_open_max; i++)
+        if (s->open[i].kind != OPEN_NOT && s->open[i].leb == leb)
+            return &s->open[i];
+    return NULL;
+}
+
+/* Where the newest copy of a page lies; FE_PPN_NONE if it was never written. */
+static fe_ppn locate(const struct segment *s, const struct open_unit *o, fe_leb leb, uint32_t page)
+{
+    fe_ppn small = fe_small_log_find(&s->small, lpn_at(s, leb, page));
+    if (small != FE_PPN_NONE)
+        return small;
+    uint32_t unit = s->data[leb], at = page;
+    if (o && o->kind != OPEN_APPEND && o->map[page] != FE_PPN_NONE) {
+        unit = o->unit;
+        at = o->map[page];
+    }
+    if (unit == FE_UNIT_NONE || at >= s->units.fill[unit])
+        return FE_PPN_NONE;
+    fe_ppn ppn = fe_unit_ppn(&s->units, unit, at);
+    return fe_medium_lpn(s->base.medium, ppn) == FE_LPN_NONE ? FE_PPN_NONE : ppn;
+}
+
+static enum fe_status log_append(struct segment *s, struct open_unit *o, uint32_t page, fe_ppn from,
+                                 uint32_t off, uint32_t len, const void *data)
+{
+    uint32_t at = s->units.fill[o->unit];
+    if (o->kind != OPEN_APPEND) {
+        o->in_order = o->in_order && at == page;
+        o->map[page] = at;
+        if (page >= o->top)
+            o->top = page + 1;
+    }
+    enum fe_status st =
+        fe_unit_append(&s->units, o->unit, lpn_at(s, o->leb, page), from, off, len, data);
+    fe_small_log_forget(&s->small, lpn_at(s, o->leb, page));
+    return st;
+}
+
+/* Copies pages [from, to) of the logical unit behind what `unit` holds. */
+static enum fe_status copy_range(struct segment *s, const struct open_unit *o, fe_leb leb,
+                                 uint32_t unit, uint32_t from, uint32_t to)
+{
+    for (uint32_t page = from; page < to; page++) {
+        fe_lpn lpn = lpn_at(s, leb, page);
+        fe_ppn src = locate(s, o, leb, page);
+        enum fe_status st = fe_unit_copy(&s->units, unit, lpn, src);
+        if (st != FE_OK)
+            return st;
+        s->base.counters.pages_copied += src != FE_PPN_NONE;
+        if (src != FE_PPN_NONE)
+            fe_small_log_forget(&s->small, lpn);
+    }
+    return FE_OK;
+}
+
+/* Pages of a logical unit below this may hold data: in the data unit, the open one or
+ * the small-write log. */
+static uint32_t top_of(const struct segment *s, const struct open_unit *o, fe_leb leb)
+{
+    uint32_t top = data_fill(s, leb);
+    if (o && o->kind != OPEN_APPEND && o->top > top)
+        top = o->top;
+    for (uint32_t page = s->units.unit_pages; s->small.n && page > top; page--) {
+        fe_lpn lpn = lpn_at(s, leb, page - 1);
+        if (lpn < s->base.n_lpns && fe_small_log_find(&s->small, lpn) != FE_PPN_NONE)
+            return page;
+    }
+    return top;
+}
+
+/* Whether the small-write log holds a page of this logical unit below `to`. */
+static bool small_below(const struct segment *s, fe_leb leb, uint32_t to)
+{
+    for (uint32_t page = 0; s->small.n && page < to; page++)
+        if (fe_small_log_find(&s->small, lpn_at(s, leb, page)) != FE_PPN_NONE)
+            return true;
+    return false;
+}
+
+static enum fe_status replace_data(struct segment *s, fe_leb leb, uint32_t unit)
+{
+    uint32_t old = s->data[leb];
+    s->data[leb] = unit;
+    return old == FE_UNIT_NONE ? FE_OK : fe_unit_release(&s->units, old);
+}
+
+/* The log is in order: it becomes the data unit, completed from the old one. */
+static enum fe_status merge_in_place(struct segment *s, struct open_unit *o)
+{
+    uint32_t have = s->units.fill[o->unit], want = top_of(s, o, o->leb);
+    if (have >= want)
+        s->base.counters.merges_switch++;
+    else
+        s->base.counters.merges_partial++;
+    enum fe_status st = copy_range(s, o, o->leb, o->unit, have, want);
+    return st != FE_OK ? st : replace_data(s, o->leb, o->unit);
+}
+
+/* Gathers the newest copies of a logical unit in a new one; o is its open unit or NULL. */
+static enum fe_status merge_full(struct segment *s, fe_leb leb, const struct open_unit *o)
+{
+    uint32_t unit = fe_unit_alloc(&s->units);
+    if (unit == FE_UNIT_NONE)
+        return FE_NO_SPACE;
+    s->base.counters.merges_full++;
+    enum fe_status st = copy_range(s, o, leb, unit, 0, top_of(s, o, leb));
+    if (st == FE_OK)
+        st = replace_data(s, leb, unit);
+    if (st == FE_OK && o && o->kind != OPEN_APPEND)
+        st = fe_unit_release(&s->units, o->unit);
+    return st;
+}
+
+static enum fe_status close_unit(struct segment *s, struct open_unit *o)
+{
+    enum fe_status st = FE_OK;
+    if (o->kind != OPEN_APPEND) {
+        fe_units_merge_begin(&s->units);
+        bool in_place = o->in_order && s->switch_merge &&
+                        !small_below(s, o->leb, s->units.fill[o->unit]);
+        st = in_place ? merge_in_place(s, o) : merge_full(s, o->leb, o);
+        fe_units_merge_end(&s->units);
+    }
+    o->kind = OPEN_NOT;
+    return st;
+}
+
+static bool is_linear(enum open_kind kind)
+{
+    return kind == OPEN_APPEND || kind == OPEN_LINEAR;
+}
+
+/* Makes room for one more open unit of this sort, by closing the one of the same sort
+ * that was used longest ago. */
+static enum fe_status make_room(struct segment *s, bool linear)
+{
+    uint32_t n = 0;
+    struct open_unit *oldest = NULL;
+    for (uint32_t i = 0; i < s->n_open_max; i++) {
+        struct open_unit *o = &s->open[i];
+        if (o->kind == OPEN_NOT || is_linear(o->kind) != linear)
+            continue;
+        n++;
+        if (!oldest || o->used < oldest->used)
+            oldest = o;
+    }
+    return n < (linear ? s->max_linear : s->max_random) ? FE_OK : close_unit(s, oldest);
+}
+
+static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind,
+                              struct open_unit **ret)
+{
+    enum fe_status st = make_room(s, is_linear(kind));
+    if (st != FE_OK)
+        return st;
+    struct open_unit *o = s->open;
+    while (o->kind != OPEN_NOT)
+        o++;
+    assert(o < s->open + s->n_open_max);
+
+    bool fresh = s->data[leb] == FE_UNIT_NONE;
+    uint32_t unit = kind == OPEN_APPEND && !fresh ? s->data[leb] : fe_unit_alloc(&s->units);
+    if (unit == FE_UNIT_NONE)
+        return FE_NO_SPACE;
+    if (kind == OPEN_APPEND)
+        s->data[leb] = unit;
+    else
+        memset(o->map, 0xff, s->units.unit_pages * sizeof *o->map);
+    o->kind = kind;
+    o->in_order = true;
+    o->leb = leb;
+    o->unit = unit;
+    o->top = 0;
+    *ret = o;
+    return FE_OK;
+}
+
+/* Which way to open a unit for a write that begins at this page. */
+static enum open_kind choose_kind(const struct segment *s, fe_leb leb, uint32_t page)
+{
+    uint32_t fill = data_fill(s, leb);
+    uint32_t reach = s->max_random ? s->gap_fill : s->units.unit_pages;
+    if (page >= fill && page - fill <= reach)
+        return OPEN_APPEND;
+    return s->switch_merge && page <= reach ? OPEN_LINEAR : OPEN_RANDOM;
+}
+
+/* Whether the open unit can take this page without being closed first. */
+static bool accepts(const struct segment *s, const struct open_unit *o, uint32_t page)
+{
+    uint32_t fill = s->units.fill[o->unit];
+    if (fill == s->units.unit_pages)
+        return false;
+    if (o->kind == OPEN_RANDOM)
+        return true;
+    uint32_t reach = s->max_random ? s->gap_fill : s->units.unit_pages;
+    return page >= fill && page - fill <= reach;
+}
+
+/* A linear unit met a page that is not its next one: with random units to spare it
+ * goes on as one of those, keeping what it holds. */
+static enum fe_status leave_linear(struct segment *s, struct open_unit **o)
+{
+    if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 ||
+        s->units.fill[(*o)->unit] == s->units.unit_pages) {
+        enum fe_status st = close_unit(s, *o);
+        *o = NULL;
+        return st;
+    }
+    enum fe_status st = make_room(s, false);
+    (*o)->kind = OPEN_RANDOM;
+    return st;
+}
+
+/* A linear unit is asked for a page a little ahead: the pages between are copied. */
+static enum fe_status fill_gap(struct segment *s, struct open_unit *o, uint32_t page)
+{
+    uint32_t from = s->units.fill[o->unit];
+    fe_units_merge_begin(&s->units);
+    enum fe_status st = copy_range(s, o, o->leb, o->unit, from, page);
+    fe_units_merge_end(&s->units);
+    for (uint32_t p = from; o->kind == OPEN_LINEAR && p < page; p++)
+        o->map[p] = p;
+    if (o->kind == OPEN_LINEAR && page > o->top)
+        o->top = page;
+    return st;
+}
+
+static enum fe_status merge_unit(struct segment *s, fe_leb leb)
+{
+    struct open_unit *o = find_open(s, leb);
+    fe_units_merge_begin(&s->units);
+    enum fe_status st = merge_full(s, leb, o);
+    fe_units_merge_end(&s->units);
+    if (o)
+        o->kind = OPEN_NOT;
+    return st;
+}
+
+/* Empties the oldest unit of the small-write log by merging what it holds pages of. */
+static enum fe_status clean_small_log(struct segment *s)
+{
+    uint32_t oldest = fe_small_log_oldest(&s->small);
+    s->base.counters.gc_runs++;
+    for (uint32_t i = 0; i < s->units.fill[oldest]; i++) {
+        fe_ppn ppn = fe_unit_ppn(&s->units, oldest, i);
+        fe_lpn lpn = fe_medium_lpn(s->base.medium, ppn);
+        if (fe_small_log_find(&s->small, lpn) != ppn)
+            continue;
+        enum fe_status st = merge_unit(s, fe_fastdiv(lpn, s->by_pages));
+        if (st != FE_OK)
+            return st;
+    }
+    return fe_small_log_drop_oldest(&s->small);
+}
+
+static enum fe_status small_write(struct segment *s, fe_leb leb, uint32_t page, uint32_t off,
+                                  uint32_t len, const void *data)
+{
+    enum fe_status st = fe_small_log_has_room(&s->small) ? FE_OK : clean_small_log(s);
+    if (st != FE_OK)
+        return st;
+    fe_ppn base = locate(s, find_open(s, leb), leb, page);
+    return fe_small_log_append(&s->small, lpn_at(s, leb, page), base, off, len, data);
+}
+
+static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
+{
+    struct segment *s = seg_of(ftl);
+    (void)offset;
+    s->command_is_small = write && len <= s->small_write;
+    s->command_leb = FE_LEB_NONE;
+}
+
+static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                const void *data)
+{
+    struct segment *s = seg_of(ftl);
+    fe_leb leb = fe_fastdiv(lpn, s->by_pages);
+    uint32_t page = lpn - leb * s->units.unit_pages;
+    if (s->small.n_max && (s->command_is_small || leb < s->zone_units))
+        return small_write(s, leb, page, off, len, data);
+
+    struct open_unit *o = find_open(s, leb);
+    enum fe_status st = FE_OK;
+    if (o && !accepts(s, o, page))
+        st = leave_linear(s, &o);
+    if (st == FE_OK && !o)
+        st = open_as(s, leb, choose_kind(s, leb, page), &o);
+    if (st != FE_OK)
+        return st;
+
+    o->used = ++s->tick;
+    if (o->kind != OPEN_RANDOM && s->units.fill[o->unit] < page)
+        st = fill_gap(s, o, page);
+    if (st != FE_OK)
+        return st;
+    return log_append(s, o, page, locate(s, o, leb, page), off, len, data);
+}
+
+static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf)
+{
+    struct segment *s = seg_of(ftl);
+    fe_leb leb = fe_fastdiv(lpn, s->by_pages);
+    fe_ppn ppn = locate(s, find_open(s, leb), leb, lpn - leb * s->units.unit_pages);
+    if (s->unit_read_ns && s->command_leb != FE_LEB_NONE && s->command_leb != leb)
+        fe_ops_busy(ftl->medium->ops, s->unit_read_ns);
+    s->command_leb = leb;
+    if (ppn != FE_PPN_NONE)
+        return fe_medium_read(ftl->medium, ppn, off, len, buf);
+    if (buf)
+        memset(buf, 0, len);
+    return FE_OK;
+}
+
+/* Units that open units and one merge can occupy beside the data units. */
+static uint32_t spare_units(const struct fe_ftl_params *p)
+{
+    return p->open_linear + p->open_random + p->small_log + 1;
+}
+
+static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
+                             struct fe_err *err)
+{
+    uint32_t pages = fe_units_pages(geo, p->unit_size, err);
+    if (pages == 0)
+        return 0;
+    if (p->open_linear == 0 || (p->open_random == 0 && !p->switch_merge)) {
+        fe_err_set(err, EINVAL,
+                   "ftl.open_linear=%u ftl.open_random=%u ftl.switch_merge=%s: segment needs "
+                   "open_linear >= 1, and open_random >= 1 unless switch_merge=yes",
+                   p->open_linear, p->open_random, p->switch_merge ? "yes" : "no");
+        return 0;
+    }
+    if (p->small_log == 0 && (p->small_write || p->zone_units)) {
+        fe_err_set(err, EINVAL,
+                   "ftl.small_write=%llu ftl.zone_units=%u: need ftl.small_log >= 1",
+                   (unsigned long long)p->small_write, p->zone_units);
+        return 0;
+    }
+    uint32_t units = fe_units_count(geo, pages), spare = spare_units(p);
+    if (units <= spare) {
+        fe_err_set(err, EINVAL,
+                   "ftl.unit_size=%llu: the chip has %u units, but open_linear=%u, open_random=%u "
+                   "and small_log=%u need %u beside the data; fewer of them or smaller units",
+                   (unsigned long long)p->unit_size, units, p->open_linear, p->open_random,
+                   p->small_log, spare);
+        return 0;
+    }
+    return (uint64_t)(units - spare) * pages;
+}
+
+static void seg_destroy(struct fe_ftl *ftl)
+{
+    struct segment *s = seg_of(ftl);
+    if (!s)
+        return;
+    for (uint32_t i = 0; s->open && i < s->n_open_max; i++)
+        free(s->open[i].map);
+    free(s->open);
+    free(s->data);
+    fe_small_log_fini(&s->small);
+    fe_units_fini(&s->units);
+    free(s);
+}
+
+static int alloc_tables(struct segment *s)
+{
+    s->data = malloc(s->n_lebs * sizeof *s->data);
+    s->open = calloc(s->n_open_max, sizeof *s->open);
+    if (!s->data || !s->open)
+        return -ENOMEM;
+    memset(s->data, 0xff, s->n_lebs * sizeof *s->data);
+    for (uint32_t i = 0; i < s->n_open_max; i++) {
+        s->open[i].map = malloc(s->units.unit_pages * sizeof *s->open[i].map);
+        if (!s->open[i].map)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                      uint32_t n_lpns, struct fe_err *err)
+{
+    uint32_t pages = fe_units_pages(&m->geo, p->unit_size, err);
+    struct segment *s = calloc(1, sizeof *s);
+    if (!s)
+        return fe_err_nomem(err, "segment translation layer", sizeof *s);
+    s->base = (struct fe_ftl){.ops = &fe_ftl_segment, .medium = m, .n_lpns = n_lpns};
+    s->by_pages = fe_fastdiv_init(pages);
+    s->n_lebs = (uint32_t)fe_div_up(n_lpns, pages);
+    s->n_open_max = p->open_linear + p->open_random;
+    s->max_linear = p->open_linear;
+    s->max_random = p->open_random;
+    s->gap_fill = p->gap_fill;
+    s->switch_merge = p->switch_merge;
+    s->small_write = p->small_write;
+    s->zone_units = p->zone_units;
+    s->unit_read_ns = p->unit_read_ns;
+
+    int r = fe_units_init(&s->units, m, pages, p->copy_buffer, err);
+    if (r == 0)
+        r = fe_small_log_init(&s->small, &s->units, p->small_log, n_lpns, err);
+    if (r == 0 && alloc_tables(s) < 0)
+        r = fe_err_nomem(err, "map of allocation units",
+                         s->n_lebs * 4ull + (uint64_t)s->n_open_max * pages * 4);
+    if (r < 0) {
+        seg_destroy(&s->base);
+        return r;
+    }
+    *ret = &s->base;
+    return 0;
+}
+
+static uint32_t seg_free_blocks(const struct fe_ftl *ftl)
+{
+    const struct segment *s = (const struct segment *)ftl;
+    return s->units.n_free * s->units.blocks_per_unit;
+}
+
+static int check_open(const struct segment *s, const struct open_unit *o, struct fe_err *err)
+{
+    for (uint32_t page = 0; o->kind != OPEN_APPEND && page < s->units.unit_pages; page++) {
+        uint32_t at = o->map[page];
+        if (at == FE_PPN_NONE)
+            continue;
+        if (at >= s->units.fill[o->unit])
+            return fe_err_set(err, EIO, "open unit %u: page %u lies at %u of %u", o->unit, page,
+                              at, s->units.fill[o->unit]);
+        fe_lpn lpn = fe_medium_lpn(s->base.medium, fe_unit_ppn(&s->units, o->unit, at));
+        if (lpn != FE_LPN_NONE && lpn != lpn_at(s, o->leb, page))
+            return fe_err_set(err, EIO, "open unit %u: page %u holds logical page %u", o->unit,
+                              page, lpn);
+    }
+    return 0;
+}
+
+/* Every unit is free, data or open, once; every page lies where the map says. */
+static int seg_check(const struct fe_ftl *ftl, struct fe_err *err)
+{
+    const struct segment *s = (const struct segment *)ftl;
+    uint32_t in_use = 0;
+    for (fe_leb leb = 0; leb < s->n_lebs; leb++) {
+        uint32_t fill = data_fill(s, leb);
+        in_use += s->data[leb] != FE_UNIT_NONE;
+        for (uint32_t page = 0; page < fill; page++) {
+            fe_ppn ppn = fe_unit_ppn(&s->units, s->data[leb], page);
+            fe_lpn lpn = fe_medium_lpn(ftl->medium, ppn);
+            if (lpn != FE_LPN_NONE && lpn != lpn_at(s, leb, page))
+                return fe_err_set(err, EIO, "unit %u page %u holds logical page %u, not %u",
+                                  s->data[leb], page, lpn, lpn_at(s, leb, page));
+        }
+    }
+    for (uint32_t i = 0; i < s->n_open_max; i++) {
+        const struct open_unit *o = &s->open[i];
+        if (o->kind == OPEN_NOT)
+            continue;
+        in_use += o->kind != OPEN_APPEND;
+        int r = check_open(s, o, err);
+        if (r < 0)
+            return r;
+    }
+    in_use += s->small.n;
+    for (fe_lpn lpn = 0; s->small.n_max && lpn < ftl->n_lpns; lpn++) {
+        fe_ppn ppn = fe_small_log_find(&s->small, lpn);
+        if (ppn != FE_PPN_NONE && fe_medium_lpn(ftl->medium, ppn) != lpn)
+            return fe_err_set(err, EIO, "small-write log: page %u lies at %u, which holds %u", lpn,
+                              ppn, fe_medium_lpn(ftl->medium, ppn));
+    }
+    if (in_use + s->units.n_free != s->units.n_units)
+        return fe_err_set(err, EIO, "%u units in use and %u free are not %u", in_use,
+                          s->units.n_free, s->units.n_units);
+    return fe_units_check(&s->units, err);
+}
+
+const struct fe_ftl_ops fe_ftl_segment = {
+    .name = "segment",
+    .summary = "allocation units, a few of them open (USB sticks, SD cards)",
+    .max_lpns = seg_max_lpns,
+    .create = seg_create,
+    .destroy = seg_destroy,
+    .read = seg_read,
+    .write = seg_write,
+    .begin_command = seg_begin_command,
+    .free_blocks = seg_free_blocks,
+    .check = seg_check,
+};

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * step: no translation layer and no chip, only delays as somebody measured them (Aderhold
+ * and Field, for a 32 MB stick).
+ *
+ * A command that begins where an earlier one has ended goes on with its run, every other
+ * one begins a run.  The cost of a run of reads with first = 4 and again = 16:
+ *
+ *   block    1  2  3  4  5  6 ... 12 ... 28 ... 44 ...
+ *   random   #                                              the run begins
+ *   step        .  .  .  .  .  .  .  .  .  .  .  .  .       each later block
+ *   spike             |           |      |      |           after 4, 8, 16, 16, ... blocks
+ *
+ * Between the spikes of writes there are always `again` blocks.  So a curve of the time for
+ * n blocks from the first on is a staircase, or a line with steps.  With payback the later
+ * blocks cost nothing until what `random` was has been saved: the line starts high, stays
+ * level, and then is where it would be without it.
+ *
+ *   ms |          . '
+ *      |- - - -.'              a long run costs its steps and spikes, a short one `random`
+ *      |    . '
+ *      +------------- blocks
+ *
+ * Everything is counted block by block of the run, from its first byte on, so it does not
+ * matter how a host cuts it into commands; a block that a command only begins costs as
+ * much, and what completes it nothing.  Reads and writes have runs of their own.  Of each
+ * kind the last `streams` runs are recognised; a new one takes the place of the one that
+ * was continued longest ago, with what that had not saved yet.
+ *
+ * The medium's rules are for chips, and here is none: a page lies where its address says
+ * and is overwritten there.  The store does that by itself, and the medium is only asked for
+ * its op list and the number of its pages.  So the device has nothing to program: bytes
+ * programmed are 0, and the WAF with them.  Nothing wears, nothing can be collected.  All
+ * of a command's delay stands at its beginning, as work of the controller.
+ *
+ * Not modelled: whatever has a cause.  What was written before does not matter, nor where,
+ * nor how full the device is.
+ */
+#include "ftl/registry.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+    uint64_t start, end;     /* bytes [start, end) */
+    uint64_t blocks;         /* that have been charged; 0: this is no run yet */
+    uint64_t next_spike;     /* the run's length in blocks at the next threshold */
+    uint64_t interval;       /* from the threshold before to that one */
+    uint64_t owed_ns;        /* that later blocks give back */
+    uint64_t last;           /* the command that it was continued by */
+};
+
+struct step_ftl {
+    struct fe_ftl base;
+    struct fe_step_params p;
+    uint64_t n_commands;
+    struct run *runs[2];     /* [write]: p.streams each */
+};
+
+static struct step_ftl *step_of(struct fe_ftl *ftl)
+{
+    return (struct step_ftl *)ftl;
+}
+
+/* Threshold after threshold; UINT64_MAX if there is none any more. */
+static void set_next_spike(struct run *r, const struct fe_step_rule *rule, bool write)
+{
+    if (rule->again == 0) {
+        r->next_spike = UINT64_MAX;
+        return;
+    }
+    r->interval = write ? rule->again : fe_min_u64(2 * r->interval, rule->again);
+    r->next_spike += r->interval;
+}
+
+static uint64_t begin_run(struct run *r, const struct fe_step_rule *rule, uint64_t offset)
+{
+    *r = (struct run){
+        .start = offset,
+        .end = offset,
+        .blocks = 1,
+        .next_spike = rule->first ? rule->first : UINT64_MAX,
+        .interval = rule->first,
+        .owed_ns = rule->payback ? rule->random_ns : 0,
+    };
+    return rule->random_ns;
+}
+
+/* What the blocks cost that the run has now and that were not charged yet. */
+static uint64_t continue_run(struct run *r, const struct fe_step_rule *rule, bool write,
+                             uint64_t block_size)
+{
+    uint64_t blocks = fe_div_up(r->end - r->start, block_size);
+    uint64_t ns = (blocks - r->blocks) * rule->step_ns;
+    r->blocks = blocks;
+    while (blocks >= r->next_spike) {
+        ns += rule->spike_ns;
+        set_next_spike(r, rule, write);
+    }
+    uint64_t back = fe_min_u64(ns, r->owed_ns);
+    r->owed_ns -= back;
+    return ns - back;
+}
+
+/* The run that ends at the offset, the latest of several; else the one to give up, which
+ * *ret_found tells.  There is at least one. */
+static struct run *find_run(struct run *runs, uint32_t n, uint64_t offset, bool *ret_found)
+{
+    struct run *found = NULL, *oldest = &runs[0];
+    for (struct run *r = runs; r < runs + n; r++) {
+        if (r->blocks && r->end == offset && (!found || r->last > found->last))
+            found = r;
+        if (r->last < oldest->last)
+            oldest = r;
+    }
+    *ret_found = found != NULL;
+    return found ? found : oldest;
+}
+
+static void step_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
+{
+    struct step_ftl *s = step_of(ftl);
+    const struct fe_step_rule *rule = write ? &s->p.write : &s->p.read;
+    struct run unrecognised, *r = &unrecognised;
+    bool found = false;
+    uint64_t ns = 0;
+
+    if (s->p.streams)
+        r = find_run(s->runs[write], s->p.streams, offset, &found);
+    if (!found)
+        ns = begin_run(r, rule, offset);
+    r->end += len;
+    r->last = ++s->n_commands;
+    ns += continue_run(r, rule, write, s->p.block_size);
+    if (ns)
+        fe_ops_busy(ftl->medium->ops, ns);
+}
+
+static enum fe_status step_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                void *buf)
+{
+    fe_store_read(ftl->medium->store, lpn, off, len, buf);
+    return FE_OK;
+}
+
+static enum fe_status step_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                 const void *data)
+{
+    fe_store_overwrite(ftl->medium->store, lpn, off, len, data);
+    return FE_OK;
+}
+
+static int check_rule(const char *kind, const struct fe_step_rule *r, struct fe_err *err)
+{
+    if (r->first == 1)
+        return fe_err_set(err, EINVAL,
+                          "step.%s_first=1: the first block of a run costs step.%s_random; must "
+                          "be 2 or more, or never",
+                          kind, kind);
+    return 0;
+}
+
+/* No strategy offers all pages of the chip; here nothing but that keeps one back. */
+static uint64_t step_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
+                              struct fe_err *err)
+{
+    if (check_rule("read", &p->step.read, err) < 0 || check_rule("write", &p->step.write, err) < 0)
+        return 0;
+    if (geo->n_ppns == 1)
+        fe_err_set(err, EINVAL, "ftl.type=step: a chip of one page is too small");
+    return geo->n_ppns - 1;
+}
+
+static void step_destroy(struct fe_ftl *ftl)
+{
+    struct step_ftl *s = step_of(ftl);
+    if (!s)
+        return;
+    free(s->runs[0]);
+    free(s->runs[1]);
+    free(s);
+}
+
+static int step_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                       uint32_t n_lpns, struct fe_err *err)
+{
+    struct step_ftl *s = calloc(1, sizeof *s);
+    if (!s)
+        return fe_err_nomem(err, "step model", sizeof *s);
+    s->base = (struct fe_ftl){.ops = &fe_ftl_step, .medium = m, .n_lpns = n_lpns};
+    s->p = p->step;
+    if (s->p.block_size == 0)
+        s->p.block_size = m->geo.page_bytes;
+    for (int write = 0; write < 2; write++) {
+        s->runs[write] = calloc(s->p.streams + 1, sizeof *s->runs[write]);
+        if (!s->runs[write]) {
+            step_destroy(&s->base);
+            return fe_err_nomem(err, "runs of the step model",
+                                p->step.streams * sizeof(struct run));
+        }
+    }
+    *ret = &s->base;
+    return 0;
+}
+
+static uint32_t step_free_blocks(const struct fe_ftl *ftl)
+{
+    (void)ftl;
+    return 0;
+}
+
+static int check_run(const struct step_ftl *s, bool write, uint32_t i, struct fe_err *err)
+{
+    const struct run *r = &s->runs[write][i];
+    const struct fe_step_rule *rule = write ? &s->p.write : &s->p.read;
+    if (r->blocks == 0)
+        return 0;
+    if (r->end <= r->start || r->blocks != fe_div_up(r->end - r->start, s->p.block_size) ||
+        r->next_spike <= r->blocks || r->last > s->n_commands || r->owed_ns > rule->random_ns)
+        return fe_err_set(err, EIO,
+                          "run %u of %s: bytes [%llu, %llu), %llu blocks, next spike at %llu", i,
+                          write ? "writes" : "reads", (unsigned long long)r->start,
+                          (unsigned long long)r->end, (unsigned long long)r->blocks,
+                          (unsigned long long)r->next_spike);
+    return 0;
+}
+
+static int step_check(const struct fe_ftl *ftl, struct fe_err *err)
+{
+    const struct step_ftl *s = (const struct step_ftl *)ftl;
+    const struct fe_medium *m = ftl->medium;
+    int r = 0;
+    for (uint32_t i = 0; i < s->p.streams && r == 0; i++) {
+        r = check_run(s, false, i, err);
+        if (r == 0)
+            r = check_run(s, true, i, err);
+    }
+    if (r == 0 && (m->counters.page_programs || m->counters.block_erases))
+        r = fe_err_set(err, EIO, "the chip has been used: %llu programs, %llu erases",
+                       (unsigned long long)m->counters.page_programs,
+                       (unsigned long long)m->counters.block_erases);
+    return r;
+}
+
+const struct fe_ftl_ops fe_ftl_step = {
+    .name = "step",
+    .summary = "no chip, only measured delays for sequential and random commands ([nand] may be "
+               "left out)",
+    .no_medium = true,
+    .max_lpns = step_max_lpns,
+    .create = step_create,
+    .destroy = step_destroy,
+    .read = step_read,
+    .write = step_write,
+    .begin_command = step_begin_command,
+    .free_blocks = step_free_blocks,
+    .check = step_check,
+};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Victims: the full blocks of a strategy, and which of them to clean next.
+ *
+ *   greedy        the fewest valid pages
+ *   cost-benefit  the largest age (1-u) / 2u, u the share of valid pages and age the time
+ *                 since a page of the block was last invalidated (LFS)
+ *   fifo          the block that became full first
+ *   random        any block
+ *   d-choices     the fewest valid pages among d blocks drawn at random
+ *
+ * The owner counts valid pages in an array of its own and tells every change; a choice
+ * then costs O(1), with cost-benefit O(pages per block) and with d-choices O(d), whatever
+ * the number of blocks.  Memory: 8 bytes a block, and 8 more for all but greedy and fifo.
+ *
+ * No lock.  The array of valid counts must outlive the set.
+ */
+#ifndef FE_FTL_VICTIM_H
+#define FE_FTL_VICTIM_H
+
+#include "ftl/ftl.h"
+
+struct fe_victim_link {
+    fe_peb prev, next;
+};
+
+struct fe_victims {
+    uint32_t policy, d, pages; /* pages of a full block */
+    uint64_t seed;
+    const uint16_t *valid;     /* per block, not owned */
+    uint32_t n_pebs, n;        /* blocks of the medium; in the set */
+    uint64_t n_invalid;        /* pages that cleaning every block of the set would win */
+
+    struct fe_victim_link *links; /* per block, then per list; NULL for the random policies */
+    uint32_t n_lists, least;      /* no list below `least` has a block */
+    uint64_t *stamp, clock;       /* cost-benefit: clock at the block's last change */
+
+    fe_peb *members;              /* the random policies: the set, in any order */
+    uint32_t *place;              /* per block: where it stands in members */
+    uint64_t n_draws;             /* choices so far */
+    uint32_t n_fruitless;         /* choices in a row that won nothing */
+};
+
+/* An empty set.  policy: enum fe_gc_policy, d: of d-choices.  -ENOMEM. */
+int fe_victims_init(struct fe_victims *v, uint32_t policy, uint32_t d, uint64_t seed,
+                    uint32_t n_pebs, uint32_t pages, const uint16_t *valid, struct fe_err *err);
+void fe_victims_fini(struct fe_victims *v);
+
+/* A block that has become full joins; its valid count is right already. */
+void fe_victims_add(struct fe_victims *v, fe_peb peb);
+
+/* It leaves; its valid count is still the one that the set knows. */
+void fe_victims_remove(struct fe_victims *v, fe_peb peb);
+
+/* The valid count of a block of the set has just fallen by one. */
+void fe_victims_invalidated(struct fe_victims *v, fe_peb peb);
+
+/* The policy's choice; FE_PEB_NONE if no block holds an invalid page.  It may be a block
+ * without one where the policy looks at something else; but choosing and removing, again
+ * and again, comes to one with an invalid page after about n choices at most. */
+fe_peb fe_victims_choose(struct fe_victims *v);
+
+/* The block of a fifo set that became full first, even if all its pages are valid;
+ * FE_PEB_NONE if the set is empty. */
+fe_peb fe_victims_oldest(const struct fe_victims *v);
+
+/* Counts and lists agree with the valid counts; 0 or -EIO.  O(blocks). */
+int fe_victims_check(const struct fe_victims *v, struct fe_err *err);
+
+#endif

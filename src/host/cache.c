@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A fixed set of page entries in a ring (oldest first) and a hash table of their
+ * logical pages.
+ *
+ * Each entry has a bit a sector, 64 at most: creation refuses larger pages.
+ *
+ * Not modelled: caches that sort before they write out.
+ */
+#include "host/cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct entry {
+    fe_lpn lpn;       /* FE_LPN_NONE: free */
+    uint32_t chain;   /* next entry with the same hash */
+    uint64_t sectors; /* held */
+};
+
+struct fe_cache {
+    struct fe_ftl *ftl;
+    uint32_t sector_size, page_bytes;
+    uint32_t n_entries, oldest, n_used;
+    struct entry *entries; /* ring */
+    uint32_t *buckets;     /* n_buckets heads */
+    uint32_t n_buckets;    /* power of two */
+    uint8_t *data;         /* n_entries pages, or NULL without payload */
+};
+
+int fe_cache_create(struct fe_cache **ret, const struct fe_cache_params *p, struct fe_ftl *ftl,
+                    uint32_t sector_size, bool payload, struct fe_err *err)
+{
+    uint32_t page_bytes = ftl->medium->geo.page_bytes;
+    *ret = NULL;
+    if (p->size < page_bytes)
+        return 0;
+    if (page_bytes / sector_size > 64)
+        return fe_err_set(err, EINVAL,
+                          "cache.size: a write cache needs pages of at most 64 sectors; a page "
+                          "of %u bytes has %u",
+                          page_bytes, page_bytes / sector_size);
+    struct fe_cache *c = calloc(1, sizeof *c);
+    if (!c)
+        return fe_err_nomem(err, "write cache", sizeof *c);
+    c->ftl = ftl;
+    c->sector_size = sector_size;
+    c->page_bytes = page_bytes;
+    c->n_entries = (uint32_t)fe_min_u64(p->size / page_bytes, 1u << 24);
+    c->n_buckets = 2u << fe_log2(c->n_entries);
+    c->entries = malloc(c->n_entries * sizeof *c->entries);
+    c->buckets = malloc(c->n_buckets * sizeof *c->buckets);
+    if (payload)
+        c->data = malloc((size_t)c->n_entries * page_bytes);
+    if (!c->entries || !c->buckets || (payload && !c->data)) {
+        fe_cache_destroy(c);
+        return fe_err_nomem(err, "write cache", p->size);
+    }
+    memset(c->entries, 0xff, c->n_entries * sizeof *c->entries);
+    memset(c->buckets, 0xff, c->n_buckets * sizeof *c->buckets);
+    *ret = c;
+    return 0;
+}
+
+void fe_cache_destroy(struct fe_cache *c)
+{
+    if (!c)
+        return;
+    free(c->entries);
+    free(c->buckets);
+    free(c->data);
+    free(c);
+}
+
+static uint32_t *bucket_of(struct fe_cache *c, fe_lpn lpn)
+{
+    return &c->buckets[(lpn * UINT32_C(2654435761)) & (c->n_buckets - 1)];
+}
+
+static uint32_t find(struct fe_cache *c, fe_lpn lpn)
+{
+    uint32_t i = *bucket_of(c, lpn);
+    while (i != NONE && c->entries[i].lpn != lpn)
+        i = c->entries[i].chain;
+    return i;
+}
+
+static void unhash(struct fe_cache *c, uint32_t i)
+{
+    uint32_t *link = bucket_of(c, c->entries[i].lpn);
+    while (*link != i)
+        link = &c->entries[*link].chain;
+    *link = c->entries[i].chain;
+    c->entries[i].lpn = FE_LPN_NONE;
+}
+
+static uint64_t sector_mask(const struct fe_cache *c, uint32_t off, uint32_t len)
+{
+    assert(off % c->sector_size == 0 && len % c->sector_size == 0);
+    uint32_t first = off / c->sector_size, n = len / c->sector_size;
+    return (n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1) << first;
+}
+
+/* Calls the FTL for each run of sectors that the entry holds. */
+static enum fe_status write_entry(struct fe_cache *c, uint32_t i)
+{
+    struct entry e = c->entries[i];
+    enum fe_status st = FE_OK;
+    uint32_t sector = 0;
+    while (e.sectors >> sector && st == FE_OK) {
+        sector += (uint32_t)__builtin_ctzll(e.sectors >> sector);
+        uint64_t rest = ~(e.sectors >> sector);
+        uint32_t n = rest ? (uint32_t)__builtin_ctzll(rest) : 64;
+        uint32_t off = sector * c->sector_size;
+        const uint8_t *data = c->data ? c->data + (size_t)i * c->page_bytes + off : NULL;
+        st = c->ftl->ops->write(c->ftl, e.lpn, off, n * c->sector_size, data);
+        sector += n;
+        if (sector >= 64)
+            break;
+    }
+    return st;
+}
+
+/* Entries at the old end that were dropped, or written out before their turn. */
+static void skip_free(struct fe_cache *c)
+{
+    while (c->n_used > 0 && c->entries[c->oldest].lpn == FE_LPN_NONE) {
+        c->oldest = (c->oldest + 1) % c->n_entries;
+        c->n_used--;
+    }
+}
+
+bool fe_cache_write_out(struct fe_cache *c, enum fe_status *ret_status)
+{
+    *ret_status = FE_OK;
+    skip_free(c);
+    if (c->n_used == 0)
+        return false;
+    uint32_t i = c->oldest;
+    *ret_status = write_entry(c, i);
+    unhash(c, i);
+    c->oldest = (i + 1) % c->n_entries;
+    c->n_used--;
+    return true;
+}
+
+enum fe_status fe_cache_write_out_page(struct fe_cache *c, fe_lpn lpn)
+{
+    uint32_t i = find(c, lpn);
+    if (i == NONE)
+        return FE_OK;
+    enum fe_status st = write_entry(c, i);
+    unhash(c, i);
+    return st;
+}
+
+enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len,
+                              const void *data)
+{
+    uint32_t i = find(c, lpn);
+    if (i == NONE) {
+        enum fe_status st = FE_OK;
+        if (c->n_used == c->n_entries)
+            skip_free(c);
+        if (c->n_used == c->n_entries)
+            fe_cache_write_out(c, &st);
+        if (st != FE_OK)
+            return st;
+        i = (c->oldest + c->n_used++) % c->n_entries;
+        uint32_t *bucket = bucket_of(c, lpn);
+        c->entries[i] = (struct entry){.lpn = lpn, .chain = *bucket};
+        *bucket = i;
+    }
+    c->entries[i].sectors |= sector_mask(c, off, len);
+    if (c->data) {
+        uint8_t *dst = c->data + (size_t)i * c->page_bytes + off;
+        if (data)
+            memcpy(dst, data, len);
+        else
+            memset(dst, 0, len);
+    }
+    return FE_OK;
+}
+
+/* Sectors that the cache holds come from it; if it does not hold all, the flash is read
+ * for the range and the cache laid over it. */
+enum fe_status fe_cache_read(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len, void *buf)
+{
+    uint32_t i = find(c, lpn);
+    uint64_t want = sector_mask(c, off, len);
+    if (i == NONE || (c->entries[i].sectors & want) != want) {
+        enum fe_status st = c->ftl->ops->read(c->ftl, lpn, off, len, buf);
+        if (i == NONE || st == FE_UNCORRECTABLE)
+            return st;
+    }
+    if (!buf)
+        return FE_OK;
+    for (uint32_t at = 0; at < len; at += c->sector_size) {
+        if (!(c->entries[i].sectors >> ((off + at) / c->sector_size) & 1))
+            continue;
+        uint8_t *dst = (uint8_t *)buf + at;
+        if (c->data)
+            memcpy(dst, c->data + (size_t)i * c->page_bytes + off + at, c->sector_size);
+        else
+            memset(dst, 0, c->sector_size);
+    }
+    return FE_OK;
+}
+
+void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n)
+{
+    for (uint32_t k = 0; k < c->n_used; k++) {
+        uint32_t i = (c->oldest + k) % c->n_entries;
+        fe_lpn lpn = c->entries[i].lpn;
+        if (lpn != FE_LPN_NONE && lpn >= first && lpn - first < n)
+            unhash(c, i);
+    }
+}
+
+uint32_t fe_cache_dirty(const struct fe_cache *c)
+{
+    return c->n_used;
+}

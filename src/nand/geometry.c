@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "nand/geometry.h"
+
+#include <errno.h>
+#include <string.h>
+
+int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, struct fe_err *err)
+{
+    memset(geo, 0, sizeof *geo);
+    uint32_t gang = p->multiplane && p->planes_per_die ? p->planes_per_die : 1;
+    uint64_t dies, per_die, pebs, ppns, page;
+
+    if (!fe_mul_ok(p->channels, p->dies_per_channel, &dies) ||
+        !fe_mul_ok(p->planes_per_die / gang, p->blocks_per_plane, &per_die) ||
+        !fe_mul_ok(dies, per_die, &pebs) || !fe_mul_ok(pebs, p->pages_per_block, &ppns) ||
+        !fe_mul_ok(p->page_size, gang, &page) || ppns >= FE_PPN_NONE || page > (1u << 30) ||
+        dies > UINT16_MAX || p->pages_per_block > UINT16_MAX)
+        return fe_err_set(err, EOVERFLOW,
+                          "[nand] channels=%u dies_per_channel=%u planes_per_die=%u "
+                          "blocks_per_plane=%u pages_per_block=%u page_size=%u: more than "
+                          "2^32 - 2 pages, 65535 dies or 65535 pages in a block, or pages "
+                          "above 1 GiB",
+                          p->channels, p->dies_per_channel, p->planes_per_die,
+                          p->blocks_per_plane, p->pages_per_block, p->page_size);
+    if (ppns == 0 || page == 0)
+        return fe_err_set(err, EINVAL, "[nand] a chip without pages");
+
+    geo->n_dies = (uint32_t)dies;
+    geo->n_channels = p->channels;
+    geo->blocks_per_die = (uint32_t)per_die;
+    geo->n_pebs = (uint32_t)pebs;
+    geo->n_ppns = (uint32_t)ppns;
+    geo->pages_per_block = p->pages_per_block;
+    geo->page_bytes = (uint32_t)page;
+    geo->oob_bytes = p->oob_size * gang;
+    geo->planes_ganged = gang;
+    geo->cell = p->cell;
+    geo->by_ppb = fe_fastdiv_init(geo->pages_per_block);
+    geo->by_dies = fe_fastdiv_init(geo->n_dies);
+    return 0;
+}
+
+enum fe_page_type fe_page_type(const struct fe_geometry *g, uint32_t page)
+{
+    assert(page < g->pages_per_block);
+    switch (g->cell) {
+    case FE_CELL_MLC:
+        if (page == 0)
+            return FE_PAGE_LSB;
+        if (page == g->pages_per_block - 1)
+            return FE_PAGE_MSB;
+        return page % 2 ? FE_PAGE_LSB : FE_PAGE_MSB;
+    case FE_CELL_TLC:
+        return (enum fe_page_type)(page % 3);
+    default:
+        return FE_PAGE_LSB;
+    }
+}
+
+uint32_t fe_page_bit(const struct fe_geometry *g, uint32_t page)
+{
+    enum fe_page_type type = fe_page_type(g, page);
+    if (g->cell == FE_CELL_MLC)
+        return type == FE_PAGE_MSB;
+    return (uint32_t)type;
+}
+
+uint32_t fe_page_partner(const struct fe_geometry *g, uint32_t page)
+{
+    if (g->cell != FE_CELL_MLC || fe_page_type(g, page) != FE_PAGE_MSB)
+        return page;
+    if (page <= 2)
+        return 0;
+    return page == g->pages_per_block - 1 && page % 2 ? page - 2 : page - 3;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a medium is divided, and how its pages are numbered.
+ *
+ *   channel > die (ONFI: LUN) > plane > block > page (data + OOB)
+ *
+ * With `multiplane`, the same block of every plane of a die is one multi-plane
+ * block and the same page of each one multi-plane page: read, programmed and erased
+ * by one operation.  Everything above this layer counts those: `n_pebs`, `n_ppns`
+ * and `page_bytes` are multi-plane ones then.  Without it planes only add blocks to
+ * their die.
+ *
+ * Numbering goes across dies first, so that neighbouring blocks can work at once:
+ *
+ *   peb = row * n_dies + die      channel of a die = die % channels
+ *   ppn = peb * pages_per_block + page
+ */
+#ifndef FE_NAND_GEOMETRY_H
+#define FE_NAND_GEOMETRY_H
+
+#include "base/err.h"
+#include "base/num.h"
+#include "flashemu/types.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fe_cell { FE_CELL_SLC, FE_CELL_MLC, FE_CELL_TLC, FE_CELL_NOR, FE_N_CELLS };
+
+/* What one tPROG writes has a type by the bit of the cell that it uses. */
+enum fe_page_type { FE_PAGE_LSB, FE_PAGE_CSB, FE_PAGE_MSB, FE_N_PAGE_TYPES };
+
+/* As a profile gives it; ranges are those of the option table. */
+struct fe_nand_params {
+    uint32_t cell; /* enum fe_cell */
+    uint32_t channels, dies_per_channel, planes_per_die, blocks_per_plane;
+    uint32_t pages_per_block;
+    uint32_t page_size, oob_size;               /* bytes */
+    uint32_t program_unit;                      /* bytes that one tPROG writes; 0 = a page */
+    bool multiplane;
+    bool cached;   /* cache register: transfers overlap with tR and tPROG */
+    bool copyback; /* a copy inside a die does not cross the channel */
+    uint64_t tR_ns[3], tPROG_ns[3];             /* by bit of the cell: 1, 2 or 3 used */
+    uint64_t tBERS_ns;
+    uint64_t slc_tR_ns, slc_tPROG_ns;           /* of blocks in SLC mode; 0 = the first bit's */
+    uint64_t bus_rate;                          /* bytes a second on a channel */
+    uint64_t command_ns;                        /* command and address cycles per op */
+    uint64_t endurance;                         /* P/E cycles */
+};
+
+struct fe_geometry {
+    uint32_t n_dies, n_channels, blocks_per_die;
+    uint32_t n_pebs, n_ppns, pages_per_block;
+    uint32_t page_bytes;     /* data bytes of a (multi-plane) page */
+    uint32_t oob_bytes;      /* OOB bytes that travel with it */
+    uint32_t planes_ganged;  /* flash pages in one (multi-plane) page */
+    uint32_t cell;           /* enum fe_cell */
+    struct fe_fastdiv by_ppb, by_dies;
+};
+
+/* Fills *geo.  -EOVERFLOW with the fields' values if a product does not fit or the
+ * chip has 2^32 - 1 pages or more, more than 65535 dies or blocks of more than 65535
+ * pages, -EINVAL if it has no page at all. */
+int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, struct fe_err *err);
+
+static inline fe_peb fe_peb_of(const struct fe_geometry *g, fe_ppn ppn)
+{
+    return fe_fastdiv(ppn, g->by_ppb);
+}
+
+static inline uint32_t fe_page_of(const struct fe_geometry *g, fe_ppn ppn)
+{
+    return fe_fastmod(ppn, g->by_ppb);
+}
+
+static inline uint32_t fe_die_of(const struct fe_geometry *g, fe_peb peb)
+{
+    return fe_fastmod(peb, g->by_dies);
+}
+
+/* The type of a page by its place in the block.  MLC pairs pages as
+ * 0-2, 1-4, 3-6, ... so that LSB pages are 0, 1, 3, 5, ... and MSB pages 2, 4, 6,
+ * ..., last (the usual all-bit-line order); TLC repeats LSB, CSB, MSB. */
+enum fe_page_type fe_page_type(const struct fe_geometry *g, uint32_t page);
+
+/* The index in tR_ns and tPROG_ns: how many bits of the cell are below this one. */
+uint32_t fe_page_bit(const struct fe_geometry *g, uint32_t page);
+
+/* The LSB page that an interrupted program of this MSB page may take with it (MLC);
+ * the page itself where there is none. */
+uint32_t fe_page_partner(const struct fe_geometry *g, uint32_t page);
+
+#endif

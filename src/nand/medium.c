@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * State first, time later: each function changes the chip at once and appends what
+ * it did to the op list.
+ *
+ * Not modelled: partial page programming (NOP > 1 of old SLC), suspended operations.
+ */
+#include "nand/medium.h"
+
+#include <stdlib.h>
+
+int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
+                     const struct fe_geometry *geo, struct fe_store *store,
+                     struct fe_oplist *ops, struct fe_err *err)
+{
+    struct fe_medium *m = calloc(1, sizeof *m);
+    if (!m)
+        return fe_err_nomem(err, "medium", sizeof *m);
+    m->geo = *geo;
+    m->store = store;
+    m->ops = ops;
+    fe_medium_set_times(m, p);
+    m->pebs = calloc(geo->n_pebs, sizeof *m->pebs);
+    m->oob_lpn = calloc(geo->n_ppns, sizeof *m->oob_lpn);
+    m->oob_seq = calloc(geo->n_ppns, sizeof *m->oob_seq);
+    m->page_bit = calloc(geo->pages_per_block, 1);
+    if (!m->pebs || !m->oob_lpn || !m->oob_seq || !m->page_bit) {
+        fe_medium_destroy(m);
+        return fe_err_nomem(err, "OOB and block table of the medium",
+                            (uint64_t)geo->n_ppns * 12 + (uint64_t)geo->n_pebs * 12);
+    }
+    for (uint32_t i = 0; i < geo->pages_per_block; i++)
+        m->page_bit[i] = (uint8_t)fe_page_bit(geo, i);
+    *ret = m;
+    return 0;
+}
+
+void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p)
+{
+    /* Data and OOB of NOR lie in different places: neither fills the other's last unit. */
+    uint64_t n = p->program_unit ? fe_div_up(p->page_size, p->program_unit) +
+                                       fe_div_up(p->oob_size, p->program_unit)
+                                 : 1;
+    m->tBERS_ns = p->tBERS_ns;
+    m->copyback = p->copyback;
+    for (int i = 0; i < 3; i++) {
+        m->tR_ns[i] = p->tR_ns[i];
+        m->tPROG_ns[i] = p->tPROG_ns[i] * n;
+    }
+    m->slc_tR_ns = p->slc_tR_ns ? p->slc_tR_ns : p->tR_ns[0];
+    m->slc_tPROG_ns = (p->slc_tPROG_ns ? p->slc_tPROG_ns : p->tPROG_ns[0]) * n;
+}
+
+void fe_medium_destroy(struct fe_medium *m)
+{
+    if (!m)
+        return;
+    free(m->pebs);
+    free(m->oob_lpn);
+    free(m->oob_seq);
+    free(m->page_bit);
+    free(m);
+}
+
+static void add_read(struct fe_medium *m, fe_peb peb, uint32_t page, fe_ppn ppn, uint32_t bytes)
+{
+    *fe_ops_add(m->ops) = (struct fe_op){
+        .kind = FE_OP_READ,
+        .ppn = ppn,
+        .die = (uint16_t)fe_die_of(&m->geo, peb),
+        .cell_ns = m->pebs[peb].slc ? m->slc_tR_ns : m->tR_ns[m->page_bit[page]],
+        .bus_bytes = bytes,
+    };
+    m->counters.page_reads += m->geo.planes_ganged;
+}
+
+enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uint32_t len,
+                              void *buf)
+{
+    fe_peb peb = fe_peb_of(&m->geo, ppn);
+    uint32_t page = ppn - peb * m->geo.pages_per_block;
+    assert(peb < m->geo.n_pebs && !fe_medium_is_bad(m, peb));
+    assert(page < m->pebs[peb].next_page);
+    add_read(m, peb, page, ppn, len);
+    fe_store_read(m->store, ppn, off, len, buf);
+    return FE_OK;
+}
+
+enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, fe_ppn base,
+                              uint32_t off, uint32_t len, const void *data)
+{
+    const struct fe_geometry *g = &m->geo;
+    fe_peb peb = fe_peb_of(g, ppn);
+    uint32_t page = ppn - peb * g->pages_per_block;
+    assert(peb < g->n_pebs && !fe_medium_is_bad(m, peb));
+    assert(page == m->pebs[peb].next_page);
+    assert(!m->pebs[peb].slc || page < fe_slc_pages(g));
+    assert(off <= g->page_bytes && len <= g->page_bytes - off);
+
+    bool from_base = base != FE_PPN_NONE && len < g->page_bytes;
+    uint32_t bus_bytes = g->page_bytes + g->oob_bytes;
+    if (from_base) {
+        fe_peb base_peb = fe_peb_of(g, base);
+        uint32_t base_page = base - base_peb * g->pages_per_block;
+        assert(base_peb < g->n_pebs && !fe_medium_is_bad(m, base_peb));
+        assert(base_page < m->pebs[base_peb].next_page);
+        if (m->copyback && len == 0 && fe_die_of(g, base_peb) == fe_die_of(g, peb))
+            bus_bytes = 0;
+        add_read(m, base_peb, base_page, base, bus_bytes);
+    }
+    *fe_ops_add(m->ops) = (struct fe_op){
+        .kind = FE_OP_PROG,
+        .flags = from_base ? FE_OP_AFTER_PREV : 0,
+        .ppn = ppn,
+        .die = (uint16_t)fe_die_of(g, peb),
+        .cell_ns = m->pebs[peb].slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
+        .bus_bytes = bus_bytes,
+    };
+    m->pebs[peb].next_page++;
+    m->oob_lpn[ppn] = lpn;
+    m->oob_seq[ppn] = ++m->seq;
+    m->counters.page_programs += g->planes_ganged;
+    m->counters.bytes_programmed += g->page_bytes;
+    fe_store_write(m->store, ppn, base, off, len, data);
+    return FE_OK;
+}
+
+enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb)
+{
+    assert(peb < m->geo.n_pebs && !fe_medium_is_bad(m, peb));
+    *fe_ops_add(m->ops) = (struct fe_op){
+        .kind = FE_OP_ERASE,
+        .ppn = peb * m->geo.pages_per_block,
+        .die = (uint16_t)fe_die_of(&m->geo, peb),
+        .cell_ns = m->tBERS_ns,
+    };
+    m->pebs[peb].next_page = 0;
+    m->pebs[peb].slc = 0;
+    m->pebs[peb].erase_count++;
+    m->counters.block_erases += m->geo.planes_ganged;
+    fe_store_discard(m->store, peb);
+    return FE_OK;
+}
+
+void fe_medium_use_slc(struct fe_medium *m, fe_peb peb)
+{
+    assert(peb < m->geo.n_pebs && !fe_medium_is_bad(m, peb));
+    assert(m->pebs[peb].next_page == 0 && fe_slc_pages(&m->geo) > 0);
+    m->pebs[peb].slc = 1;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The op list: what the medium did, for the scheduler to put a time on.
+ *
+ * The medium appends every operation that it executes; nothing else appends reads,
+ * programs and erases, so no translation layer can do work that costs nothing.  The
+ * list is a small fixed buffer: when it is full it drains into the scheduler, so
+ * appending never fails and a merge of a thousand pages stays in the cache.
+ *
+ * Order matters only where it is said: an op with FE_OP_AFTER_PREV starts when the
+ * op before it has ended (the program half of a copy), and a barrier makes all later
+ * ops wait for all earlier ones.  Everything else is limited by dies and channels.
+ */
+#ifndef FE_NAND_OPS_H
+#define FE_NAND_OPS_H
+
+#include "flashemu/types.h"
+
+#include <stdint.h>
+
+enum fe_op_kind {
+    FE_OP_READ,
+    FE_OP_PROG,
+    FE_OP_ERASE,
+    FE_OP_BARRIER, /* no resource: later ops start when all earlier ones have ended */
+    FE_OP_BUSY,    /* the controller itself works for cell_ns, and is a barrier */
+};
+
+#define FE_OP_AFTER_PREV 1u
+
+struct fe_op {
+    uint64_t start_ns, end_ns; /* set by the scheduler: [start, end) on its die */
+    uint64_t cell_ns;          /* tR, tPROG, tBERS or the controller's time */
+    fe_ppn ppn;                /* page; the first page of the block for an erase */
+    uint32_t bus_bytes;        /* bytes that cross the channel */
+    uint16_t die;
+    uint8_t kind, flags;
+};
+
+#define FE_OPS_MAX 128
+
+struct fe_oplist {
+    uint32_t n;
+    void (*drain)(void *ctx, struct fe_op *ops, uint32_t n); /* must not be NULL */
+    void *ctx;
+    struct fe_op ops[FE_OPS_MAX];
+};
+
+static inline void fe_ops_init(struct fe_oplist *l,
+                               void (*drain)(void *ctx, struct fe_op *ops, uint32_t n), void *ctx)
+{
+    l->n = 0;
+    l->drain = drain;
+    l->ctx = ctx;
+}
+
+/* Hands what has gathered to the scheduler. */
+static inline void fe_ops_drain(struct fe_oplist *l)
+{
+    if (l->n)
+        l->drain(l->ctx, l->ops, l->n);
+    l->n = 0;
+}
+
+static inline struct fe_op *fe_ops_add(struct fe_oplist *l)
+{
+    if (l->n == FE_OPS_MAX)
+        fe_ops_drain(l);
+    return &l->ops[l->n++];
+}
+
+static inline void fe_ops_barrier(struct fe_oplist *l)
+{
+    *fe_ops_add(l) = (struct fe_op){.kind = FE_OP_BARRIER, .ppn = FE_PPN_NONE};
+}
+
+static inline void fe_ops_busy(struct fe_oplist *l, uint64_t ns)
+{
+    *fe_ops_add(l) = (struct fe_op){.kind = FE_OP_BUSY, .ppn = FE_PPN_NONE, .cell_ns = ns};
+}
+
+#endif

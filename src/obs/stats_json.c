@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Each function below builds one member and answers NULL without memory.  put() takes
+ * such an answer over and remembers a failure, so that the object is checked once, at
+ * its end, instead of after each of fifty numbers: an object under construction becomes
+ * NULL at the first failure and stays so.
+ *
+ * JSON integers are signed in jansson.  A counter beyond 2^63 - 1 (nanoseconds of 292
+ * years) is held there instead of turning negative.
+ */
+#include "obs/stats_json.h"
+
+#include <math.h>
+
+/* (*obj)[key] = value, which is taken over; *obj = NULL if that fails. */
+static void put(json_t **obj, const char *key, json_t *value)
+{
+    if (!*obj) {
+        json_decref(value);
+    } else if (json_object_set_new(*obj, key, value) != 0) {
+        json_decref(*obj);
+        *obj = NULL;
+    }
+}
+
+static void put_u64(json_t **obj, const char *key, uint64_t value)
+{
+    put(obj, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+}
+
+/* Infinity and NaN do not exist in JSON. */
+static void put_real(json_t **obj, const char *key, double value)
+{
+    put(obj, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+/* A file name need not be UTF-8, and a cut one may end within a character; a JSON string
+ * must be, so what is not becomes '?'. */
+static json_t *text_json(const char *text)
+{
+    json_t *o = json_string(text);
+    if (o)
+        return o;
+    char ascii[256];
+    size_t i = 0;
+    for (; text[i] && i < sizeof ascii - 1; i++)
+        ascii[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    ascii[i] = '\0';
+    return json_string(ascii);
+}
+
+static json_t *req_json(const struct fe_req_stats *r)
+{
+    json_t *o = json_object();
+    put_u64(&o, "ops", r->ops);
+    put_u64(&o, "bytes", r->bytes);
+    return o;
+}
+
+static json_t *host_json(const struct fe_stats *s)
+{
+    json_t *o = json_object();
+    put(&o, "read", req_json(&s->host[FE_REQ_READ]));
+    put(&o, "write", req_json(&s->host[FE_REQ_WRITE]));
+    put(&o, "trim", req_json(&s->host[FE_REQ_TRIM]));
+    put(&o, "flush", req_json(&s->host[FE_REQ_FLUSH]));
+    return o;
+}
+
+static json_t *nand_json(const struct fe_stats *s)
+{
+    json_t *o = json_object();
+    put_u64(&o, "page_reads", s->nand.page_reads);
+    put_u64(&o, "page_programs", s->nand.page_programs);
+    put_u64(&o, "block_erases", s->nand.block_erases);
+    put_u64(&o, "bytes_programmed", s->nand.bytes_programmed);
+    return o;
+}
+
+static json_t *ftl_json(const struct fe_stats *s)
+{
+    uint64_t written = s->host[FE_REQ_WRITE].bytes;
+    json_t *o = json_object();
+    if (written)
+        put_real(&o, "waf", (double)s->nand.bytes_programmed / (double)written);
+    else
+        put(&o, "waf", json_null());
+    put_u64(&o, "gc_runs", s->ftl.gc_runs);
+    put_u64(&o, "pages_copied", s->ftl.pages_copied);
+    json_t *merges = json_object();
+    put_u64(&merges, "switch", s->ftl.merges_switch);
+    put_u64(&merges, "partial", s->ftl.merges_partial);
+    put_u64(&merges, "full", s->ftl.merges_full);
+    put(&o, "merges", merges);
+    put_u64(&o, "free_blocks", s->ftl.free_blocks);
+    return o;
+}
+
+static json_t *wear_json(const struct fe_stats *s)
+{
+    json_t *o = json_object();
+    put_u64(&o, "min", s->wear.min);
+    put_real(&o, "mean", s->wear.mean);
+    put_u64(&o, "max", s->wear.max);
+    put_real(&o, "stddev", s->wear.stddev);
+    return o;
+}
+
+static json_t *pair_json(const char *key_a, uint64_t a, const char *key_b, uint64_t b)
+{
+    json_t *o = json_object();
+    put_u64(&o, key_a, a);
+    put_u64(&o, key_b, b);
+    return o;
+}
+
+static json_t *hist_json(const struct fe_hist *h, int with_mean)
+{
+    json_t *o = json_object();
+    put_u64(&o, "count", h ? h->count : 0);
+    if (with_mean)
+        put_real(&o, "mean", h ? fe_hist_mean(h) : 0);
+    put_u64(&o, "p50", h ? fe_hist_quantile(h, 500000) : 0);
+    put_u64(&o, "p99", h ? fe_hist_quantile(h, 990000) : 0);
+    put_u64(&o, "p999", h ? fe_hist_quantile(h, 999000) : 0);
+    put_u64(&o, "max", h ? h->max : 0);
+    return o;
+}
+
+static json_t *latency_json(const struct fe_device *dev)
+{
+    json_t *o = json_object();
+    put(&o, "read", hist_json(fe_device_latency(dev, FE_REQ_READ), 1));
+    put(&o, "write", hist_json(fe_device_latency(dev, FE_REQ_WRITE), 1));
+    put(&o, "flush", hist_json(fe_device_latency(dev, FE_REQ_FLUSH), 1));
+    return o;
+}
+
+json_t *fe_stats_json(const struct fe_device *dev, const char *clock,
+                      const struct fe_hist *lateness)
+{
+    struct fe_stats s;
+    fe_device_get_stats(dev, &s);
+
+    json_t *o = json_object();
+    put(&o, "profile", text_json(fe_device_profile(dev)->name));
+    put(&o, "clock", json_string(clock));
+    put_u64(&o, "device_ns", s.device_ns);
+    put_u64(&o, "busy_ns", s.busy_ns);
+    put(&o, "host", host_json(&s));
+    put(&o, "nand", nand_json(&s));
+    put(&o, "ftl", ftl_json(&s));
+    put(&o, "wear", wear_json(&s));
+    put(&o, "bad_blocks", pair_json("factory", s.bad_factory, "grown", s.bad_grown));
+    put(&o, "ecc",
+        pair_json("corrected", s.ecc_corrected, "uncorrectable", s.ecc_uncorrectable));
+    put(&o, "latency_ns", latency_json(dev));
+    put(&o, "lateness_ns", hist_json(lateness, 0));
+    return o;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the keys of a profile must be to each other.
+ *
+ * Only what is true whatever the strategy is; whether the chip has room for the
+ * capacity is known to the device, which asks the strategy.
+ */
+#include "profile/parse.h"
+
+#include <stdio.h>
+
+uint32_t fe_cell_bits(uint32_t cell)
+{
+    return cell == FE_CELL_MLC ? 2 : cell == FE_CELL_TLC ? 3 : 1;
+}
+
+static uint32_t n_times(const uint64_t t[3])
+{
+    return t[1] == FE_TIME_NONE ? 1 : t[2] == FE_TIME_NONE ? 2 : 3;
+}
+
+static void close_times(uint64_t t[3])
+{
+    for (int i = 1; i < 3; i++)
+        if (t[i] == FE_TIME_NONE)
+            t[i] = t[i - 1];
+}
+
+static void open_times(uint64_t t[3], uint32_t bits)
+{
+    if (bits < 3 || (t[0] == t[1] && t[1] == t[2]))
+        t[2] = FE_TIME_NONE;
+    if (bits < 2 || (t[0] == t[1] && t[2] == FE_TIME_NONE))
+        t[1] = FE_TIME_NONE;
+}
+
+void fe_times_close(struct fe_nand_params *nand)
+{
+    close_times(nand->tR_ns);
+    close_times(nand->tPROG_ns);
+}
+
+void fe_times_open(struct fe_nand_params *nand)
+{
+    open_times(nand->tR_ns, fe_cell_bits(nand->cell));
+    open_times(nand->tPROG_ns, fe_cell_bits(nand->cell));
+}
+
+static void check_times(const struct fe_profile *p, const char *key, const uint64_t t[3],
+                        fe_complain_fn *complain, void *ctx)
+{
+    const struct fe_option *cell = fe_option_in(FE_SEC_NAND, "cell");
+    uint32_t n = n_times(t), bits = fe_cell_bits(p->nand.cell);
+    char why[128];
+
+    if (n == 1 || n == bits)
+        return;
+    snprintf(why, sizeof why, "has %u values, nand.cell = %s takes %s", n, cell->name(p->nand.cell),
+             bits == 1 ? "one" : bits == 2 ? "one or two" : "one or three");
+    complain(ctx, fe_option_in(FE_SEC_NAND, key), cell, why);
+}
+
+static void check_sectors(const struct fe_profile *p, enum fe_section s, const char *key,
+                          uint64_t bytes, fe_complain_fn *complain, void *ctx)
+{
+    char why[128];
+
+    if (p->device.sector_size == 0 || bytes % p->device.sector_size == 0)
+        return;
+    snprintf(why, sizeof why, "is not a multiple of device.sector_size, %u bytes",
+             p->device.sector_size);
+    complain(ctx, fe_option_in(s, key), fe_option_in(FE_SEC_DEVICE, "sector_size"), why);
+}
+
+void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
+{
+    uint64_t page = (uint64_t)p->nand.page_size * (p->nand.multiplane ? p->nand.planes_per_die : 1);
+
+    check_sectors(p, FE_SEC_DEVICE, "capacity", p->device.capacity, complain, ctx);
+    check_times(p, "tR", p->nand.tR_ns, complain, ctx);
+    check_times(p, "tPROG", p->nand.tPROG_ns, complain, ctx);
+    check_sectors(p, FE_SEC_NAND, "page_size", page, complain, ctx);
+    check_sectors(p, FE_SEC_LINK, "max_transfer", p->link.max_transfer, complain, ctx);
+}

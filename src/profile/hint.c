@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What may have been meant by a name that does not exist.
+ *
+ * The distance of two names is the number of letters to insert, drop, replace or swap
+ * with their neighbour (optimal string alignment), with a change of case at no more than
+ * any other replacement.  A third of the longer name is as far as a suggestion goes:
+ * farther, it would send people astray.
+ */
+#include "profile/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LONGEST 40 /* names beyond this are not compared; the longest key has 20 */
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
+{
+    unsigned rows[3][LONGEST + 1];
+
+    for (size_t j = 0; j <= lb; j++)
+        rows[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= la; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= lb; j++) {
+            row[j] = min3(row[j - 1] + 1, above[j] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                above2[j - 2] + 1 < row[j])
+                row[j] = above2[j - 2] + 1;
+        }
+    }
+    return rows[la % 3][lb];
+}
+
+/* The distance if a suggestion may be made of it, else `worst`. */
+static unsigned near(const char *a, size_t la, const char *b, unsigned worst)
+{
+    size_t lb = strlen(b);
+    size_t longer = la > lb ? la : lb, shorter = la > lb ? lb : la;
+    unsigned limit = longer <= 3 ? 1 : (unsigned)(longer / 3);
+
+    if (la == 0 || longer > LONGEST || longer - shorter > limit)
+        return worst;
+    unsigned d = distance(a, la, b, lb);
+    return d <= limit && d < worst ? d : worst;
+}
+
+static void full_name(const struct fe_option *o, char *buf, size_t len)
+{
+    snprintf(buf, len, "%s.%s", fe_section_name(o->section), o->key);
+}
+
+/* A key of another section under its right name; NULL if there is none. */
+static const struct fe_option *elsewhere(const char *key)
+{
+    for (uint32_t i = 0; i < fe_n_options; i++)
+        if (strcmp(fe_options[i].key, key) == 0)
+            return &fe_options[i];
+    return NULL;
+}
+
+/* The nearest key of a section, or by full name if section is FE_N_SECTIONS. */
+static const struct fe_option *nearest(enum fe_section section, const char *key)
+{
+    const struct fe_option *best = NULL;
+    unsigned worst = ~0u;
+
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        char full[LONGEST];
+        full_name(o, full, sizeof full);
+        if (section != FE_N_SECTIONS && o->section != section)
+            continue;
+        unsigned d = near(key, strlen(key), section == FE_N_SECTIONS ? full : o->key, worst);
+        if (d < worst) {
+            best = o;
+            worst = d;
+        }
+    }
+    return best;
+}
+
+static bool section_is_empty(enum fe_section s)
+{
+    for (uint32_t i = 0; i < fe_n_options; i++)
+        if (fe_options[i].section == s)
+            return false;
+    return true;
+}
+
+void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t len)
+{
+    const char *dot = strchr(key, '.');
+    const char *bare = dot ? dot + 1 : key;
+    enum fe_section named = section;
+    if (dot)
+        named = fe_section_find(key, (size_t)(dot - key));
+
+    const struct fe_option *o = fe_option_find(key);
+    if (o && o->section == section) {
+        snprintf(buf, len, "; inside [%s] write %s", fe_section_name(section), o->key);
+        return;
+    }
+    o = named != FE_N_SECTIONS ? nearest(named, bare) : NULL;
+    if (!o && !elsewhere(bare))
+        o = nearest(FE_N_SECTIONS, key);
+    if (o) {
+        snprintf(buf, len, "; did you mean %s.%s?", fe_section_name(o->section), o->key);
+        return;
+    }
+    o = elsewhere(bare);
+    if (o)
+        snprintf(buf, len, "; %s belongs to [%s]", o->key, fe_section_name(o->section));
+    else if (named != FE_N_SECTIONS && section_is_empty(named))
+        snprintf(buf, len, "; [%s] has no keys yet", fe_section_name(named));
+    else
+        snprintf(buf, len, "; 'flashemu help' lists all keys");
+}
+
+void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len)
+{
+    unsigned worst = ~0u;
+    const char *best = NULL;
+
+    for (int s = 0; s < FE_N_SECTIONS; s++) {
+        const char *candidate = fe_section_name((enum fe_section)s);
+        unsigned d = near(name, name_len, candidate, worst);
+        if (d < worst) {
+            best = candidate;
+            worst = d;
+        }
+    }
+    if (best) {
+        snprintf(buf, len, "; did you mean [%s]?", best);
+        return;
+    }
+    size_t n = (size_t)snprintf(buf, len, "; known:");
+    for (int s = 0; s < FE_N_SECTIONS && n < len; s++)
+        n += (size_t)snprintf(buf + n, len - n, " [%s]", fe_section_name((enum fe_section)s));
+}

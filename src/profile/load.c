@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where profiles come from: a path, a folder of $FLASHEMU_PATH, or the program itself.
+ *
+ * A name is short and plain, a path has a '/' or ends in ".ini": so "x" never means the
+ * file ./x by accident, and a name can never leave the folders that are searched.
+ *
+ * The file is looked at before it is read: opening a FIFO would wait for its other end,
+ * and a device can have side effects.  The size is known before a byte is read.
+ */
+#include "profile/builtin.h"
+#include "profile/notes.h"
+#include "profile/parse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int file_error(const char *path, int errnum, const char *why, struct fe_err *err)
+{
+    char label[160];
+    fe_label(path, label, sizeof label);
+    return fe_err_set(err, errnum, "%s: %s", label, why);
+}
+
+static int check_kind(const char *path, const struct stat *st, struct fe_err *err)
+{
+    if (S_ISDIR(st->st_mode))
+        return file_error(path, EISDIR, "is a directory, not a profile", err);
+    if (!S_ISREG(st->st_mode))
+        return file_error(path, EINVAL, "is not a regular file", err);
+    if (st->st_size > FE_MAX_PROFILE)
+        return file_error(path, EFBIG, "is larger than 1 MiB, the most that a profile may have",
+                          err);
+    return 0;
+}
+
+/* Whatever the size said: a file of /proc says 0, and any file may grow. */
+static int read_all(int fd, const char *path, char **ret, size_t *ret_len, struct fe_err *err)
+{
+    size_t len = 0;
+    char *text = malloc(FE_MAX_PROFILE + 2);
+    if (!text)
+        return fe_err_nomem(err, "text of a profile", FE_MAX_PROFILE + 2);
+    while (len <= FE_MAX_PROFILE) {
+        ssize_t n = read(fd, text + len, FE_MAX_PROFILE + 1 - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            int r = file_error(path, errno, strerror(errno), err);
+            free(text);
+            return r;
+        }
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    if (len > FE_MAX_PROFILE) {
+        free(text);
+        return file_error(path, EFBIG, "is larger than 1 MiB, the most that a profile may have",
+                          err);
+    }
+    text[len] = '\0';
+    *ret = text;
+    *ret_len = len;
+    return 0;
+}
+
+int fe_read_file(const char *path, char **ret, size_t *ret_len, struct fe_err *err)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return file_error(path, errno, strerror(errno), err);
+    int r = check_kind(path, &st, err);
+    if (r < 0)
+        return r;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return file_error(path, errno, strerror(errno), err);
+    if (fstat(fd, &st) < 0)
+        r = file_error(path, errno, strerror(errno), err);
+    else
+        r = check_kind(path, &st, err);
+    if (r == 0)
+        r = read_all(fd, path, ret, ret_len, err);
+    close(fd);
+    return r;
+}
+
+static bool is_path(const char *name)
+{
+    size_t n = strlen(name);
+    return strchr(name, '/') || (n >= 4 && strcmp(name + n - 4, ".ini") == 0);
+}
+
+static bool is_plain_name(const char *name)
+{
+    size_t n = 0;
+    for (; name[n]; n++)
+        if (!((name[n] >= 'a' && name[n] <= 'z') || (name[n] >= 'A' && name[n] <= 'Z') ||
+              (name[n] >= '0' && name[n] <= '9') || name[n] == '_' ||
+              (n > 0 && (name[n] == '-' || name[n] == '.'))))
+            return false;
+    return n > 0 && n < sizeof(((struct fe_profile *)0)->name);
+}
+
+static int unknown_name(const char *name, struct fe_err *err)
+{
+    char list[256] = "";
+    size_t n = 0;
+
+    for (uint32_t i = 0; fe_profile_names[i] && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, " %s", fe_profile_names[i]);
+    return fe_err_set(err, ENOENT,
+                      "profile=%.64s: no profile of that name; known:%s; or a path with '/' or "
+                      ".ini",
+                      name, list);
+}
+
+/* The first NAME.ini of the folders, as a path to free; *ret = NULL if there is none. */
+static int search_folders(const char *folders, const char *name, char **ret, struct fe_err *err)
+{
+    *ret = NULL;
+    while (folders && *folders) {
+        size_t n = strcspn(folders, ":");
+        size_t size = n + strlen(name) + sizeof "/.ini";
+        if (n > 0) {
+            struct stat st;
+            char *path = malloc(size);
+            if (!path)
+                return fe_err_nomem(err, "path of a profile", size);
+            snprintf(path, size, "%.*s/%s.ini", (int)n, folders, name);
+            if (stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
+                *ret = path; /* whatever is wrong with it: the reader says so */
+                return 0;
+            }
+            free(path);
+        }
+        folders += n + (folders[n] == ':');
+    }
+    return 0;
+}
+
+/* "kit/stick.ini" -> "stick" */
+static void name_from_path(const char *path, char *buf, size_t len)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(buf, len, "%s", slash ? slash + 1 : path);
+    size_t n = strlen(buf);
+    if (n > 4 && strcmp(buf + n - 4, ".ini") == 0)
+        buf[n - 4] = '\0';
+}
+
+/* The first mistake as the error, if there is one. */
+static int verdict(const struct fe_parse *ps, struct fe_err *err)
+{
+    if (ps->nomem || ps->mistakes->nomem)
+        return fe_err_nomem(err, "profile", sizeof *ps->p);
+    if (ps->mistakes->n == 0)
+        return 0;
+    return fe_err_set(err, EINVAL, "%s", ps->mistakes->first.text);
+}
+
+int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,
+                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err)
+{
+    struct fe_mistakes mistakes;
+    struct fe_parse ps;
+
+    fe_mistakes_init(&mistakes, false);
+    fe_parse_init(&ps, ret, &mistakes, file_name);
+    name_from_path(file_name, ret->name, sizeof ret->name);
+    fe_parse_text(&ps, text, len);
+    int r = verdict(&ps, err);
+    for (uint32_t i = 0; r == 0 && i < n_overrides; i++) {
+        fe_parse_override(&ps, overrides[i]);
+        r = verdict(&ps, err);
+    }
+    if (r == 0) {
+        fe_settle(&ps);
+        r = verdict(&ps, err);
+    }
+    fe_mistakes_fini(&mistakes);
+    if (r < 0)
+        fe_profile_fini(ret);
+    return r;
+}
+
+static int load_path(struct fe_profile *ret, const char *path, const char *const *overrides,
+                     uint32_t n_overrides, struct fe_err *err)
+{
+    char *text;
+    size_t len;
+    int r = fe_read_file(path, &text, &len, err);
+    if (r < 0)
+        return r;
+    r = fe_profile_parse(ret, path, text, len, overrides, n_overrides, err);
+    free(text);
+    return r;
+}
+
+int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
+                    const char *const *overrides, uint32_t n_overrides, struct fe_err *err)
+{
+    char *path;
+
+    if (is_path(name_or_path))
+        return load_path(ret, name_or_path, overrides, n_overrides, err);
+    if (!is_plain_name(name_or_path))
+        return fe_err_set(err, EINVAL,
+                          "profile=%.64s: a name has letters, digits and _-. only, up to 63; a "
+                          "path has a '/' or ends in .ini",
+                          name_or_path);
+    int r = search_folders(getenv("FLASHEMU_PATH"), name_or_path, &path, err);
+    if (r < 0)
+        return r;
+    if (path) {
+        r = load_path(ret, path, overrides, n_overrides, err);
+        free(path);
+        return r;
+    }
+    for (const struct fe_builtin *b = fe_builtins; b->file_name; b++) {
+        char name[64];
+        name_from_path(b->file_name, name, sizeof name);
+        if (strcmp(name, name_or_path) == 0)
+            return fe_profile_parse(ret, b->file_name, b->text, b->len, overrides, n_overrides,
+                                    err);
+    }
+    return unknown_name(name_or_path, err);
+}
+
+int fe_profile_check(const char *path, FILE *out, struct fe_err *err)
+{
+    struct fe_mistakes mistakes;
+    struct fe_profile profile;
+    struct fe_parse ps;
+    char *text;
+    size_t len;
+
+    int r = fe_read_file(path, &text, &len, err);
+    if (r < 0)
+        return r;
+    fe_mistakes_init(&mistakes, true);
+    fe_parse_init(&ps, &profile, &mistakes, path);
+    fe_parse_text(&ps, text, len);
+    fe_settle(&ps);
+    if (ps.nomem || mistakes.nomem) {
+        r = fe_err_nomem(err, "mistakes of a profile", mistakes.n_max * sizeof *mistakes.list);
+    } else {
+        fe_mistakes_print(&mistakes, out);
+        r = (int)mistakes.n;
+        if (fflush(out) != 0 || ferror(out))
+            r = fe_err_set(err, EIO, "the list of mistakes could not be written");
+    }
+    fe_mistakes_fini(&mistakes);
+    fe_profile_fini(&profile);
+    free(text);
+    return r;
+}

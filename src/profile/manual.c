@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The option table as help, man page and Markdown.
+ */
+#include "profile/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A default in one word or in words; "" if the key must be given. */
+static const char *default_of(const struct fe_option *o)
+{
+    if (o->derived)
+        return o->derived;
+    if (o->def && o->def[0] == '\0')
+        return "empty";
+    return o->def ? o->def : "";
+}
+
+static int finish(FILE *out, struct fe_err *err)
+{
+    if (fflush(out) != 0 || ferror(out))
+        return fe_err_set(err, EIO, "the option table could not be written");
+    return 0;
+}
+
+static void print_one(const struct fe_option *o, FILE *out)
+{
+    char allowed[256];
+
+    fe_option_allowed(o, allowed, sizeof allowed);
+    fprintf(out, "%s.%s: %s\n", fe_section_name(o->section), o->key, o->help);
+    fprintf(out, "  type     %s\n", fe_option_type_name(o));
+    fprintf(out, "  allowed  %s\n", allowed);
+    if (fe_option_required(o))
+        fprintf(out, "  default  none, it must be given\n");
+    else
+        fprintf(out, "  default  %s\n", default_of(o));
+    if (o->live)
+        fprintf(out, "  live     may be set while the device runs\n");
+}
+
+int fe_options_help(const char *key, FILE *out, struct fe_err *err)
+{
+    char hint[160];
+
+    if (key && !fe_option_find(key)) {
+        fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
+        return fe_err_set(err, EINVAL, "unknown key %.60s%s", key, hint);
+    }
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        if (key && o != fe_option_find(key))
+            continue;
+        if (!key && i > 0)
+            fputc('\n', out);
+        print_one(o, out);
+    }
+    return finish(out, err);
+}
+
+/* Text for roff: a backslash, a '-' that is a minus, a '.' or ''' that begins a line. */
+static void roff(const char *text, FILE *out)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", out);
+    for (; *text; text++) {
+        if (*text == '\\')
+            fputs("\\e", out);
+        else if (*text == '-')
+            fputs("\\-", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+int fe_options_roff(FILE *out, struct fe_err *err)
+{
+    char allowed[256];
+
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        if (i == 0 || o->section != o[-1].section)
+            fprintf(out, ".SS [%s]\n", fe_section_name(o->section));
+        fputs(".TP\n.B ", out);
+        roff(o->key, out);
+        fputc('\n', out);
+        roff(o->help, out);
+        fprintf(out, "\n.br\n%s: ", fe_option_type_name(o));
+        fe_option_allowed(o, allowed, sizeof allowed);
+        roff(allowed, out);
+        fputs(fe_option_required(o) ? ". Must be given" : ". Default: ", out);
+        roff(default_of(o), out);
+        fputs(o->live ? ". Live.\n" : ".\n", out);
+    }
+    return finish(out, err);
+}
+
+int fe_options_markdown(FILE *out, struct fe_err *err)
+{
+    char allowed[256];
+
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        if (i == 0 || o->section != o[-1].section)
+            fprintf(out, "%s### [%s]\n\n| key | type | allowed | default | meaning |\n"
+                         "|---|---|---|---|---|\n", i ? "\n" : "", fe_section_name(o->section));
+        fe_option_allowed(o, allowed, sizeof allowed);
+        fprintf(out, "| `%s` | %s | %s | %s | %s%s |\n", o->key, fe_option_type_name(o), allowed,
+                fe_option_required(o) ? "must be given" : default_of(o), o->help,
+                o->live ? " Live." : "");
+    }
+    return finish(out, err);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "profile/mistakes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fe_mistakes_init(struct fe_mistakes *m, bool all)
+{
+    memset(m, 0, sizeof *m);
+    m->all = all;
+}
+
+void fe_mistakes_fini(struct fe_mistakes *m)
+{
+    for (uint32_t i = 0; m->all && i < m->n; i++)
+        free(m->list[i].text);
+    free(m->list);
+    memset(m, 0, sizeof *m);
+}
+
+void fe_mistakes_add(struct fe_mistakes *m, unsigned line, const struct fe_err *text)
+{
+    if (m->nomem)
+        return;
+    if (m->n == 0 || line < m->first_line) {
+        m->first = *text;
+        m->first_line = line;
+    }
+    if (m->all) {
+        if (m->n == m->n_max) {
+            uint32_t n_max = m->n_max ? 2 * m->n_max : 16;
+            struct fe_mistake *list = realloc(m->list, n_max * sizeof *list);
+            if (!list) {
+                m->nomem = true;
+                return;
+            }
+            m->list = list;
+            m->n_max = n_max;
+        }
+        char *copy = strdup(text->text);
+        if (!copy) {
+            m->nomem = true;
+            return;
+        }
+        m->list[m->n] = (struct fe_mistake){.line = line, .seq = m->n, .text = copy};
+    }
+    m->n++;
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct fe_mistake *x = a, *y = b;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+void fe_mistakes_print(struct fe_mistakes *m, FILE *out)
+{
+    if (m->n > 1)
+        qsort(m->list, m->n, sizeof *m->list, by_line);
+    for (uint32_t i = 0; i < m->n; i++)
+        fprintf(out, "%s\n", m->list[i].text);
+}

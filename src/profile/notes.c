@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "profile/notes.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool key_is_plain(const char *key)
+{
+    for (const char *c = key; *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+              *c == '_' || *c == '.' || *c == '-'))
+            return false;
+    return *key != '\0';
+}
+
+static int note_init(struct fe_profile_note *note, const char *key, const char *value,
+                     unsigned line, struct fe_err *err)
+{
+    note->key = strdup(key);
+    note->value = strdup(value);
+    note->line = line;
+    if (note->key && note->value)
+        return 0;
+    free(note->key);
+    free(note->value);
+    return fe_err_nomem(err, "a note of the profile", strlen(key) + strlen(value) + 2);
+}
+
+int fe_note_add(struct fe_profile_note **list, uint32_t *n, const char *key, const char *value,
+                unsigned line, struct fe_err *err)
+{
+    if (!key_is_plain(key))
+        return fe_err_set(err, EINVAL, "key \"%.40s\": letters, digits and _.- only", key);
+    for (uint32_t i = 0; i < *n; i++)
+        if (strcmp((*list)[i].key, key) == 0)
+            return fe_err_set(err, EINVAL, "%.40s is given twice, first in line %u", key,
+                              (*list)[i].line);
+    if (*n == FE_MAX_NOTES)
+        return fe_err_set(err, EINVAL, "more than %d rows", FE_MAX_NOTES);
+    if ((*n & (*n - 1)) == 0) { /* full: 0, 1, 2, 4 ... */
+        uint32_t n_max = *n ? 2 * *n : 1;
+        struct fe_profile_note *grown = realloc(*list, n_max * sizeof *grown);
+        if (!grown)
+            return fe_err_nomem(err, "notes of the profile", n_max * sizeof *grown);
+        *list = grown;
+    }
+    int r = note_init(&(*list)[*n], key, value, line, err);
+    if (r == 0)
+        ++*n;
+    return r;
+}
+
+int fe_note_extend(struct fe_profile_note *note, const char *text, struct fe_err *err)
+{
+    size_t had = strlen(note->value), more = strlen(text);
+
+    if (had + 1 + more > FE_MAX_NOTE_BYTES)
+        return fe_err_set(err, EINVAL, "%.40s is longer than %d bytes", note->key,
+                          FE_MAX_NOTE_BYTES);
+    char *value = realloc(note->value, had + 1 + more + 1);
+    if (!value)
+        return fe_err_nomem(err, "a note of the profile", had + more + 2);
+    value[had] = '\n';
+    memcpy(value + had + 1, text, more + 1);
+    note->value = value;
+    return 0;
+}
+
+int fe_notes_copy(struct fe_profile_note **ret, uint32_t *ret_n, const struct fe_profile_note *list,
+                  uint32_t n, struct fe_err *err)
+{
+    *ret = NULL;
+    *ret_n = 0;
+    if (n == 0)
+        return 0;
+    *ret = malloc(n * sizeof **ret);
+    if (!*ret)
+        return fe_err_nomem(err, "notes of the profile", n * sizeof **ret);
+    for (; *ret_n < n; ++*ret_n) {
+        const struct fe_profile_note *from = &list[*ret_n];
+        int r = note_init(&(*ret)[*ret_n], from->key, from->value, from->line, err);
+        if (r < 0) {
+            fe_notes_free(*ret, *ret_n);
+            *ret = NULL;
+            *ret_n = 0;
+            return r;
+        }
+    }
+    return 0;
+}
+
+void fe_notes_free(struct fe_profile_note *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        free(list[i].key);
+        free(list[i].value);
+    }
+    free(list);
+}
+
+/* The next field of a row, blanks around it cut; false if it is empty or does not fit. */
+static bool next_field(const char **text, char *buf, size_t size)
+{
+    const char *s = *text + strspn(*text, " \t");
+    size_t len = strcspn(s, "|");
+
+    *text = s[len] ? s + len + 1 : s + len;
+    while (len > 0 && (s[len - 1] == ' ' || s[len - 1] == '\t'))
+        len--;
+    if (len == 0 || len >= size)
+        return false;
+    memcpy(buf, s, len);
+    buf[len] = '\0';
+    return true;
+}
+
+static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *err)
+{
+    static const struct {
+        const char *name;
+        enum fe_quantity quantity;
+    } units[] = {{"MB/s", FE_RATE}, {"ms", FE_TIME}, {"us", FE_TIME},
+                 {"s", FE_TIME},    {"count", FE_COUNT}, {"%", FE_SHARE}};
+    char *unit = text + strspn(text, "0123456789.");
+    char *name = unit + strspn(unit, " \t");
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(name, units[i].name) == 0) {
+            strcpy(ret->unit, units[i].name);
+            ret->quantity = units[i].quantity;
+            if (ret->quantity == FE_COUNT)
+                *unit = '\0';
+            struct fe_err why;
+            fe_err_init(&why);
+            if (fe_value_parse(ret->quantity, text, &ret->value, &why) == 0)
+                return 0;
+            return fe_err_set(err, EINVAL, "value \"%.40s\" %s", text, why.text);
+        }
+    return fe_err_set(err, EINVAL,
+                      "value \"%.40s\" is not a number with MB/s, ms, us, s, count or %%", text);
+}
+
+int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *err)
+{
+    char value[64], tolerance[64];
+    unsigned bars = 0;
+
+    memset(ret, 0, sizeof *ret);
+    for (const char *c = text; *c; c++)
+        bars += *c == '|';
+    if (bars != 2 || !next_field(&text, ret->procedure, sizeof ret->procedure) ||
+        !next_field(&text, value, sizeof value) || !next_field(&text, tolerance, sizeof tolerance))
+        return fe_err_set(err, EINVAL, "is not PROCEDURE | VALUE UNIT | TOLERANCE%%");
+    int r = parse_measured(value, ret, err);
+    if (r < 0)
+        return r;
+    if (tolerance[strlen(tolerance) - 1] != '%' ||
+        fe_value_parse(FE_SHARE, tolerance, &ret->tolerance_ppm, NULL) < 0)
+        return fe_err_set(err, EINVAL, "tolerance \"%.40s\" is not a share such as 5%%", tolerance);
+    return 0;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The value of one option: from text into its field, and back.
+ *
+ * Every refusal ends with what is allowed, made from the same row as the check, so that
+ * the two cannot differ.  A field is written only when its whole value is good.
+ */
+#include "profile/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STRING_SIZE 64
+_Static_assert(sizeof(((struct fe_profile *)0)->device.model) == STRING_SIZE, "string fields");
+
+static const struct {
+    const char *name;
+    enum fe_quantity quantity;
+    bool number, wide; /* wide: 64 bits */
+} types[FE_N_OPT_TYPES] = {
+    [FE_OPT_U32] = {"number", FE_COUNT, true, false},
+    [FE_OPT_U64] = {"number", FE_COUNT, true, true},
+    [FE_OPT_SIZE32] = {"size", FE_SIZE, true, false},
+    [FE_OPT_SIZE] = {"size", FE_SIZE, true, true},
+    [FE_OPT_TIME] = {"time", FE_TIME, true, true},
+    [FE_OPT_TIMES] = {"times", FE_TIME, true, true},
+    [FE_OPT_RATE] = {"rate", FE_RATE, true, true},
+    [FE_OPT_SHARE] = {"share", FE_SHARE, true, true},
+    [FE_OPT_BOOL] = {"yes or no", FE_COUNT, false, false},
+    [FE_OPT_ENUM] = {"name", FE_COUNT, false, false},
+    [FE_OPT_STRING] = {"text", FE_COUNT, false, false},
+};
+
+static const struct {
+    const char *text;
+    bool value;
+} bools[] = {
+    {"yes", true}, {"no", false},    {"on", true}, {"off", false},
+    {"true", true}, {"false", false}, {"1", true},  {"0", false},
+};
+
+static int check_range(const struct fe_option *o, uint64_t v, struct fe_err *why)
+{
+    if (v == 0 && o->zero)
+        return 0;
+    if (v < o->min || v > o->max)
+        return fe_err_set(why, EINVAL, "is out of range");
+    if (o->multiple && v % o->multiple)
+        return fe_err_set(why, EINVAL, "is not a multiple of %" PRIu64, o->multiple);
+    if (o->pow2 && (v & (v - 1)))
+        return fe_err_set(why, EINVAL, "is not a power of two");
+    return 0;
+}
+
+static int parse_number(const struct fe_option *o, const char *text, uint64_t *ret,
+                        struct fe_err *why)
+{
+    uint64_t v;
+
+    if (o->zero && strcmp(text, o->zero) == 0) {
+        *ret = 0;
+        return 0;
+    }
+    int r = fe_value_parse(types[o->type].quantity, text, &v, why);
+    if (r == 0)
+        r = check_range(o, v, why);
+    if (r == 0)
+        *ret = v;
+    return r;
+}
+
+/* "a", "a/b" or "a/b/c"; what is not given stays FE_TIME_NONE until fe_settle. */
+static int parse_times(const struct fe_option *o, const char *text, uint64_t times[3],
+                       struct fe_err *why)
+{
+    uint64_t v[3] = {FE_TIME_NONE, FE_TIME_NONE, FE_TIME_NONE};
+
+    for (int i = 0;; i++) {
+        char one[FE_VALUE_MAX];
+        size_t n = strcspn(text, "/");
+        if (i == 3)
+            return fe_err_set(why, EINVAL, "has more than three values");
+        if (n >= sizeof one)
+            return fe_err_set(why, EINVAL, "is too long");
+        memcpy(one, text, n);
+        one[n] = '\0';
+        int r = parse_number(o, one, &v[i], why);
+        if (r < 0)
+            return r;
+        if (text[n] == '\0')
+            break;
+        text += n + 1;
+    }
+    memcpy(times, v, sizeof v);
+    return 0;
+}
+
+static int parse_bool(const char *text, bool *ret, struct fe_err *why)
+{
+    for (size_t i = 0; i < sizeof bools / sizeof bools[0]; i++)
+        if (strcmp(text, bools[i].text) == 0) {
+            *ret = bools[i].value;
+            return 0;
+        }
+    return fe_err_set(why, EINVAL, *text ? "is neither yes nor no" : "is empty");
+}
+
+static int parse_enum(const struct fe_option *o, const char *text, uint32_t *ret,
+                      struct fe_err *why)
+{
+    for (uint32_t i = 0; o->name(i); i++)
+        if (strcmp(text, o->name(i)) == 0) {
+            *ret = i;
+            return 0;
+        }
+    return fe_err_set(why, EINVAL, *text ? "is unknown" : "is empty");
+}
+
+/* A ';' would begin a comment when the value is read from a file again. */
+static int parse_string(const char *text, char *ret, struct fe_err *why)
+{
+    size_t len = strlen(text);
+
+    if (len >= STRING_SIZE)
+        return fe_err_set(why, EINVAL, "is too long");
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f || text[i] == ';')
+            return fe_err_set(why, EINVAL, "has a ';' or a control character");
+    memset(ret, 0, STRING_SIZE);
+    memcpy(ret, text, len);
+    return 0;
+}
+
+static int parse_trimmed(const struct fe_option *o, const char *text, struct fe_profile *p,
+                         struct fe_err *why)
+{
+    void *field = (char *)p + o->offset;
+    uint64_t v;
+
+    if (types[o->type].number && o->type != FE_OPT_TIMES) {
+        int r = parse_number(o, text, &v, why);
+        if (r == 0 && types[o->type].wide)
+            *(uint64_t *)field = v;
+        else if (r == 0)
+            *(uint32_t *)field = (uint32_t)v;
+        return r;
+    }
+    switch (o->type) {
+    case FE_OPT_TIMES:
+        return parse_times(o, text, field, why);
+    case FE_OPT_BOOL:
+        return parse_bool(text, field, why);
+    case FE_OPT_ENUM:
+        return parse_enum(o, text, field, why);
+    default:
+        return parse_string(text, field, why);
+    }
+}
+
+int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profile *p,
+                    struct fe_err *err)
+{
+    struct fe_err why;
+    char trimmed[256], allowed[256];
+
+    fe_err_init(&why);
+    text += strspn(text, " \t");
+    size_t len = strlen(text);
+    while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+        len--;
+    if (len >= sizeof trimmed) {
+        fe_err_set(&why, EINVAL, "is too long");
+    } else {
+        memcpy(trimmed, text, len);
+        trimmed[len] = '\0';
+        if (parse_trimmed(o, trimmed, p, &why) == 0)
+            return 0;
+    }
+    fe_option_allowed(o, allowed, sizeof allowed);
+    return fe_err_set(err, EINVAL, "%s; allowed: %s", why.text, allowed);
+}
+
+static void print_number(const struct fe_option *o, uint64_t v, char *buf, size_t len)
+{
+    if (v == 0 && o->zero)
+        snprintf(buf, len, "%s", o->zero);
+    else
+        fe_value_print(types[o->type].quantity, v, buf, len);
+}
+
+/* One value if all that count are equal. */
+static void print_times(const struct fe_option *o, const struct fe_profile *p, char *buf,
+                        size_t len)
+{
+    const uint64_t *v = (const uint64_t *)(const void *)((const char *)p + o->offset);
+    uint32_t n = fe_cell_bits(p->nand.cell);
+    size_t at = 0;
+
+    if (v[1] == FE_TIME_NONE)
+        n = 1;
+    else if (v[2] == FE_TIME_NONE)
+        n = 2;
+    else if ((n == 2 && v[0] == v[1]) || (n == 3 && v[0] == v[1] && v[1] == v[2]))
+        n = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        char one[FE_VALUE_MAX / 3];
+        fe_value_print(FE_TIME, v[i], one, sizeof one);
+        at += (size_t)snprintf(buf + at, at < len ? len - at : 0, "%s%s", i ? "/" : "", one);
+        if (at >= len)
+            return;
+    }
+}
+
+void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char *buf, size_t len)
+{
+    const void *field = (const char *)p + o->offset;
+
+    switch (o->type) {
+    case FE_OPT_TIMES:
+        print_times(o, p, buf, len);
+        break;
+    case FE_OPT_BOOL:
+        snprintf(buf, len, "%s", *(const bool *)field ? "yes" : "no");
+        break;
+    case FE_OPT_ENUM:
+        snprintf(buf, len, "%s", o->name(*(const uint32_t *)field));
+        break;
+    case FE_OPT_STRING:
+        snprintf(buf, len, "%s", (const char *)field);
+        break;
+    default:
+        print_number(o, types[o->type].wide ? *(const uint64_t *)field : *(const uint32_t *)field,
+                     buf, len);
+    }
+}
+
+static void allowed_number(const struct fe_option *o, char *buf, size_t len)
+{
+    enum fe_quantity q = types[o->type].quantity;
+    char min[FE_VALUE_MAX], max[FE_VALUE_MAX], multiple[FE_VALUE_MAX] = "";
+
+    fe_value_print(q, o->min, min, sizeof min);
+    fe_value_print(q, o->max, max, sizeof max);
+    if (o->multiple)
+        snprintf(multiple, sizeof multiple, ", a multiple of %" PRIu64, o->multiple);
+    int n = snprintf(buf, len, "%s to %s%s%s", min, max, multiple,
+                     o->pow2 ? ", a power of two" : "");
+    if (o->zero && n > 0 && (size_t)n < len)
+        n += snprintf(buf + n, len - (size_t)n, ", or %s", o->zero);
+    if (o->type == FE_OPT_TIMES && n > 0 && (size_t)n < len)
+        snprintf(buf + n, len - (size_t)n, ", one value or one for each bit of the cell: A/B/C");
+}
+
+void fe_option_allowed(const struct fe_option *o, char *buf, size_t len)
+{
+    size_t n = 0;
+
+    if (types[o->type].number)
+        allowed_number(o, buf, len);
+    else if (o->type == FE_OPT_BOOL)
+        snprintf(buf, len, "yes, no");
+    else if (o->type == FE_OPT_STRING)
+        snprintf(buf, len, "up to %d bytes without ';'", STRING_SIZE - 1);
+    else
+        for (uint32_t i = 0; o->name(i) && n < len; i++)
+            n += (size_t)snprintf(buf + n, len - n, "%s%s", i ? ", " : "", o->name(i));
+}
+
+const char *fe_option_type_name(const struct fe_option *o)
+{
+    return types[o->type].name;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table itself, and how to find a row of it.
+ *
+ * Ranges are wide: they stop what is a slip of the pen (a page of 3 bytes, a time in
+ * seconds instead of microseconds) and what the arithmetic below cannot carry.  Whether
+ * the parts fit together is checked in check.c and by the device.
+ *
+ * Four kinds of default: a text; none, then the key is required; derived from another
+ * key (`derived` says how, settle.c does it); and 0 under another name (`zero`).
+ */
+#include "profile/options.h"
+
+#include <string.h>
+
+#define KIB(x) (UINT64_C(x) << 10)
+#define MIB(x) (UINT64_C(x) << 20)
+#define TIB(x) (UINT64_C(x) << 40)
+#define SEC(x) (UINT64_C(x) * 1000000000)
+
+#define FIELD(f) .offset = offsetof(struct fe_profile, f)
+#define BY_LINK  "by link.type"
+
+static const char *const section_names[FE_N_SECTIONS] = {
+    "device", "nand", "ftl", "cache", "link", "ecc", "faults", "step", "provenance", "fidelity",
+};
+
+static const char *cell_name(uint32_t i)
+{
+    static const char *const names[FE_N_CELLS] = {
+        [FE_CELL_SLC] = "slc", [FE_CELL_MLC] = "mlc", [FE_CELL_TLC] = "tlc", [FE_CELL_NOR] = "nor",
+    };
+    return i < FE_N_CELLS ? names[i] : NULL;
+}
+
+static const char *policy_name(uint32_t i)
+{
+    static const char *const names[FE_N_GC_POLICIES] = {
+        [FE_GC_GREEDY] = "greedy", [FE_GC_COST_BENEFIT] = "cost-benefit", [FE_GC_FIFO] = "fifo",
+        [FE_GC_RANDOM] = "random", [FE_GC_D_CHOICES] = "d-choices",
+    };
+    return i < FE_N_GC_POLICIES ? names[i] : NULL;
+}
+
+static const char *hot_cold_name(uint32_t i)
+{
+    static const char *const names[FE_N_HOT_COLDS] = {
+        [FE_HOT_COLD_OFF] = "off", [FE_HOT_COLD_GC] = "gc", [FE_HOT_COLD_TWO_POOL] = "two-pool",
+    };
+    return i < FE_N_HOT_COLDS ? names[i] : NULL;
+}
+
+static const char *wear_name(uint32_t i)
+{
+    static const char *const names[FE_N_WEAR_LEVELLINGS] = {
+        [FE_WEAR_OFF] = "off", [FE_WEAR_DYNAMIC] = "dynamic", [FE_WEAR_STATIC] = "static",
+    };
+    return i < FE_N_WEAR_LEVELLINGS ? names[i] : NULL;
+}
+
+static const char *slc_mode_name(uint32_t i)
+{
+    static const char *const names[FE_N_SLC_MODES] = {
+        [FE_SLC_OFF] = "off", [FE_SLC_STATIC] = "static", [FE_SLC_DYNAMIC] = "dynamic",
+    };
+    return i < FE_N_SLC_MODES ? names[i] : NULL;
+}
+
+static const char *link_name(uint32_t i)
+{
+    static const char *const names[FE_N_LINK_TYPES] = {
+        [FE_LINK_PARALLEL] = "parallel", [FE_LINK_USB_FS] = "usb-fs", [FE_LINK_USB_HS] = "usb-hs",
+        [FE_LINK_USB_SS] = "usb-ss",     [FE_LINK_UAS] = "uas",       [FE_LINK_SD_DS] = "sd-ds",
+        [FE_LINK_SD_HS] = "sd-hs",       [FE_LINK_SD_UHS] = "sd-uhs", [FE_LINK_EMMC] = "emmc",
+        [FE_LINK_NONE] = "none",
+    };
+    return i < FE_N_LINK_TYPES ? names[i] : NULL;
+}
+
+/* The registry is the list of strategies; it is walked, since i may lie behind its end. */
+static const char *ftl_name(uint32_t i)
+{
+    for (uint32_t k = 0; fe_ftl_registry[k]; k++)
+        if (k == i)
+            return fe_ftl_registry[k]->name;
+    return NULL;
+}
+
+const struct fe_option fe_options[] = {
+    {FE_SEC_DEVICE, "model", FE_OPT_STRING, FIELD(device.model), .def = "",
+     .help = "What the device is, in a few words."},
+    {FE_SEC_DEVICE, "capacity", FE_OPT_SIZE, FIELD(device.capacity), .min = 512, .max = TIB(16),
+     .multiple = 512, .zero = "auto", .def = "auto",
+     .help = "Bytes that the host sees; auto follows from the chip and ftl.op."},
+    {FE_SEC_DEVICE, "sector_size", FE_OPT_SIZE32, FIELD(device.sector_size), .min = 512,
+     .max = KIB(4), .pow2 = true, .def = "512",
+     .help = "The host's unit: every request is whole sectors."},
+    {FE_SEC_DEVICE, "rotational", FE_OPT_BOOL, FIELD(device.rotational), .def = "no",
+     .help = "Whether the device says that it rotates, as Linux believes of USB sticks."},
+    {FE_SEC_DEVICE, "discard", FE_OPT_BOOL, FIELD(device.discard), .def = "no",
+     .help = "Whether TRIM and WRITE ZEROES are offered."},
+    {FE_SEC_DEVICE, "used", FE_OPT_SIZE, FIELD(device.used), .max = TIB(16), .def = "0",
+     .help = "Bytes from the first sector on that count as written once before, at most all."},
+
+    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .name = cell_name,
+     .help = "The kind of memory cell: one, two or three bits in each, or NOR."},
+    {FE_SEC_NAND, "channels", FE_OPT_U32, FIELD(nand.channels), .min = 1, .max = 64, .def = "1",
+     .help = "Buses between controller and chips, which transfer at the same time."},
+    {FE_SEC_NAND, "dies_per_channel", FE_OPT_U32, FIELD(nand.dies_per_channel), .min = 1,
+     .max = 64, .def = "1",
+     .help = "Dies (ONFI: LUNs) on each channel, which read, program and erase at the same time."},
+    {FE_SEC_NAND, "planes_per_die", FE_OPT_U32, FIELD(nand.planes_per_die), .min = 1, .max = 16,
+     .def = "1", .help = "Planes of each die."},
+    {FE_SEC_NAND, "blocks_per_plane", FE_OPT_U32, FIELD(nand.blocks_per_plane), .min = 1,
+     .max = UINT64_C(1) << 28, .derived = "the fewest that hold device.capacity with ftl.op",
+     .help = "Erase blocks of each plane; must be given unless device.capacity is."},
+    {FE_SEC_NAND, "pages_per_block", FE_OPT_U32, FIELD(nand.pages_per_block), .min = 1,
+     .max = 8192, .help = "Pages of an erase block."},
+    {FE_SEC_NAND, "page_size", FE_OPT_SIZE32, FIELD(nand.page_size), .min = 512, .max = KIB(64),
+     .multiple = 512, .help = "Data bytes of a page, which is read or programmed as a whole."},
+    {FE_SEC_NAND, "oob_size", FE_OPT_SIZE32, FIELD(nand.oob_size), .max = KIB(8),
+     .derived = "page_size / 32, none with nor",
+     .help = "Bytes beside the data of a page, which cross the bus with it."},
+    {FE_SEC_NAND, "program_unit", FE_OPT_SIZE32, FIELD(nand.program_unit), .min = 1,
+     .max = KIB(64), .zero = "page", .def = "page",
+     .help = "Bytes that one tPROG writes, as the buffer of NOR; a page takes as many as needed."},
+    {FE_SEC_NAND, "multiplane", FE_OPT_BOOL, FIELD(nand.multiplane), .def = "no",
+     .help = "Whether the planes of a die are read, programmed and erased as one."},
+    {FE_SEC_NAND, "cached", FE_OPT_BOOL, FIELD(nand.cached), .def = "no",
+     .help = "Whether a cache register lets transfers overlap with reads and programs of the die."},
+    {FE_SEC_NAND, "copyback", FE_OPT_BOOL, FIELD(nand.copyback), .def = "no",
+     .help = "Whether a copy inside a die stays in its register instead of crossing the channel."},
+    {FE_SEC_NAND, "tR", FE_OPT_TIMES, FIELD(nand.tR_ns), .max = SEC(10), .live = true,
+     .help = "Time to read a page from the cells, for each bit of the cell."},
+    {FE_SEC_NAND, "tPROG", FE_OPT_TIMES, FIELD(nand.tPROG_ns), .max = SEC(10), .live = true,
+     .help = "Time to program a page, for each bit of the cell."},
+    {FE_SEC_NAND, "tBERS", FE_OPT_TIME, FIELD(nand.tBERS_ns), .max = SEC(100), .live = true,
+     .help = "Time to erase a block."},
+    {FE_SEC_NAND, "slc_tR", FE_OPT_TIME, FIELD(nand.slc_tR_ns), .max = SEC(10), .zero = "auto",
+     .def = "auto", .help = "Time to read a page of a block in SLC mode; auto is the first bit's."},
+    {FE_SEC_NAND, "slc_tPROG", FE_OPT_TIME, FIELD(nand.slc_tPROG_ns), .max = SEC(10),
+     .zero = "auto", .def = "auto",
+     .help = "Time to program a page of a block in SLC mode; auto is the first bit's."},
+    {FE_SEC_NAND, "bus_rate", FE_OPT_RATE, FIELD(nand.bus_rate), .min = 1000, .max = SEC(1000),
+     .zero = "unlimited", .def = "unlimited",
+     .help = "How fast data cross a channel; 1 MT/s is 1 MB/s."},
+    {FE_SEC_NAND, "command", FE_OPT_TIME, FIELD(nand.command_ns), .max = SEC(1), .def = "0",
+     .help = "Time that an operation's command and address take on the channel."},
+    {FE_SEC_NAND, "endurance", FE_OPT_U64, FIELD(nand.endurance), .min = 1,
+     .max = UINT64_C(1000000000), .zero = "unlimited",
+     .derived = "by nand.cell: slc 100000, mlc 5000, tlc 1000, nor 100000",
+     .help = "Program and erase cycles that a block is made for."},
+
+    {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = ftl_name,
+     .help = "The strategy of the translation layer."},
+    {FE_SEC_FTL, "op", FE_OPT_SHARE, FIELD(ftl.op_ppm), .max = 10000000, .def = "7%",
+     .help = "Over-provisioning, (physical - logical) / logical: gives the capacity if that is "
+             "auto."},
+    {FE_SEC_FTL, "gc_policy", FE_OPT_ENUM, FIELD(ftl.gc_policy), .name = policy_name,
+     .def = "greedy", .help = "Which block page and norlog clean next."},
+    {FE_SEC_FTL, "gc_d", FE_OPT_U32, FIELD(ftl.gc_d), .min = 1, .max = 65536, .def = "10",
+     .help = "How many random blocks d-choices compares."},
+    {FE_SEC_FTL, "gc_reserve", FE_OPT_U32, FIELD(ftl.gc_reserve), .min = 1, .max = 65536,
+     .def = "2", .help = "Free blocks below which page and norlog clean."},
+    {FE_SEC_FTL, "hot_cold", FE_OPT_ENUM, FIELD(ftl.hot_cold), .name = hot_cold_name,
+     .def = "off",
+     .help = "Whether the page strategy keeps apart what cleaning moves (gc) or what is written "
+             "often (two-pool)."},
+    {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.wear_levelling), .name = wear_name,
+     .def = "dynamic",
+     .help = "Whether page and norlog take the least worn free block (dynamic) and also move cold "
+             "data (static)."},
+    {FE_SEC_FTL, "wl_threshold", FE_OPT_U32, FIELD(ftl.wl_threshold), .max = 1000000, .def = "50",
+     .help = "Erases that static wear levelling lets blocks lie apart."},
+    {FE_SEC_FTL, "idle_free", FE_OPT_U32, FIELD(ftl.idle_free), .max = UINT64_C(1) << 28,
+     .def = "0", .help = "Free blocks up to which page and norlog clean in idle time."},
+    {FE_SEC_FTL, "slc_mode", FE_OPT_ENUM, FIELD(ftl.slc_mode), .name = slc_mode_name,
+     .def = "off",
+     .help = "Whether host pages go to blocks in SLC mode first: set aside (static) or any free "
+             "ones (dynamic)."},
+    {FE_SEC_FTL, "slc_blocks", FE_OPT_U32, FIELD(ftl.slc_blocks), .max = UINT64_C(1) << 28,
+     .def = "0",
+     .help = "Blocks of the SLC cache if it is static, at most so many if dynamic, 0 for no limit."},
+    {FE_SEC_FTL, "unit_size", FE_OPT_SIZE, FIELD(ftl.unit_size), .min = 512, .max = MIB(1024),
+     .multiple = 512, .def = "4M",
+     .help = "Bytes of an allocation unit (segment) or mapped block (block)."},
+    {FE_SEC_FTL, "open_linear", FE_OPT_U32, FIELD(ftl.open_linear), .max = 1024, .def = "1",
+     .help = "Allocation units that can be open for writes in ascending order."},
+    {FE_SEC_FTL, "open_random", FE_OPT_U32, FIELD(ftl.open_random), .max = 1024, .def = "0",
+     .help = "Allocation units that can be open for writes in any order."},
+    {FE_SEC_FTL, "log_blocks", FE_OPT_U32, FIELD(ftl.log_blocks), .min = 1, .max = 65536,
+     .def = "8", .help = "Log blocks of the hybrid strategies."},
+    {FE_SEC_FTL, "fast_sequential", FE_OPT_BOOL, FIELD(ftl.fast_sequential), .def = "yes",
+     .help = "Whether one log block of fast takes sequential writes only."},
+    {FE_SEC_FTL, "gap_fill", FE_OPT_U32, FIELD(ftl.gap_fill), .max = 65536, .def = "0",
+     .help = "Pages that a write to a linear unit may skip, which are then copied."},
+    {FE_SEC_FTL, "switch_merge", FE_OPT_BOOL, FIELD(ftl.switch_merge), .def = "yes",
+     .help = "Whether a log that was written in order becomes the data unit without a copy."},
+    {FE_SEC_FTL, "copy_buffer", FE_OPT_U32, FIELD(ftl.copy_buffer), .min = 1, .max = 65536,
+     .def = "16", .help = "Pages that a merge holds in the controller's memory at a time."},
+    {FE_SEC_FTL, "small_log", FE_OPT_U32, FIELD(ftl.small_log), .max = 1024, .def = "0",
+     .help = "Allocation units that log small writes page by page."},
+    {FE_SEC_FTL, "small_write", FE_OPT_SIZE, FIELD(ftl.small_write), .max = MIB(1024), .def = "0",
+     .help = "Bytes of the largest command that goes to the small log."},
+    {FE_SEC_FTL, "zone_units", FE_OPT_U32, FIELD(ftl.zone_units), .max = 65536, .def = "0",
+     .help = "First allocation units, all of whose writes go to the small log."},
+    {FE_SEC_FTL, "unit_read", FE_OPT_TIME, FIELD(ftl.unit_read_ns), .max = SEC(10), .def = "0",
+     .help = "More time for a command that reads on into another allocation unit."},
+
+    {FE_SEC_CACHE, "size", FE_OPT_SIZE, FIELD(cache.size), .max = MIB(1024), .zero = "none",
+     .def = "none", .help = "Bytes of the device's write cache."},
+    {FE_SEC_CACHE, "volatile", FE_OPT_BOOL, FIELD(cache.volatile_), .def = "yes",
+     .help = "Whether a power cut loses what the cache holds; flush and FUA write it out."},
+    {FE_SEC_CACHE, "idle_flush", FE_OPT_BOOL, FIELD(cache.idle_flush), .def = "yes",
+     .help = "Whether the cache is written out when the host leaves the device alone."},
+
+    {FE_SEC_LINK, "type", FE_OPT_ENUM, FIELD(link.type), .name = link_name, .def = "none",
+     .help = "The link to the host; sets the defaults of the other keys of [link]."},
+    {FE_SEC_LINK, "bandwidth", FE_OPT_RATE, FIELD(link.bandwidth), .min = 1000, .max = SEC(1000),
+     .zero = "unlimited", .derived = BY_LINK, .live = true,
+     .help = "How fast data cross the link."},
+    {FE_SEC_LINK, "command_overhead", FE_OPT_TIME, FIELD(link.command_overhead_ns), .max = SEC(10),
+     .derived = BY_LINK, .live = true,
+     .help = "Time that each command takes on the link before its data."},
+    {FE_SEC_LINK, "max_transfer", FE_OPT_SIZE, FIELD(link.max_transfer), .min = 512,
+     .max = MIB(1024), .multiple = 512, .derived = BY_LINK,
+     .help = "Bytes of the largest command; larger requests are cut from their start on."},
+    {FE_SEC_LINK, "queue_depth", FE_OPT_U32, FIELD(link.queue_depth), .min = 1,
+     .max = FE_LINK_MAX_DEPTH, .derived = BY_LINK, .help = "Commands in the device at once."},
+
+    {FE_SEC_STEP, "block_size", FE_OPT_SIZE, FIELD(ftl.step.block_size), .min = 512,
+     .max = MIB(1024), .multiple = 512, .def = "512",
+     .help = "Bytes of a block, in which ftl.type=step counts the length of a run."},
+    {FE_SEC_STEP, "streams", FE_OPT_U32, FIELD(ftl.step.streams), .max = 1024, .def = "1",
+     .help = "Runs of reads, and as many of writes, that are recognised at once."},
+    {FE_SEC_STEP, "read_random", FE_OPT_TIME, FIELD(ftl.step.read.random_ns), .max = SEC(10),
+     .def = "0", .help = "Time of a block read elsewhere than where a run of reads has ended."},
+    {FE_SEC_STEP, "read_step", FE_OPT_TIME, FIELD(ftl.step.read.step_ns), .max = SEC(10),
+     .def = "0", .help = "Time of each block that goes on with a run of reads."},
+    {FE_SEC_STEP, "read_spike", FE_OPT_TIME, FIELD(ftl.step.read.spike_ns), .max = SEC(10),
+     .def = "0", .help = "More time each time that a run of reads reaches a threshold."},
+    {FE_SEC_STEP, "read_first", FE_OPT_U32, FIELD(ftl.step.read.first), .min = 2,
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "32",
+     .help = "Blocks of a run of reads up to its first threshold."},
+    {FE_SEC_STEP, "read_limit", FE_OPT_U32, FIELD(ftl.step.read.again), .min = 1,
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "256",
+     .help = "Blocks up to which the distance of the thresholds of reads doubles each time."},
+    {FE_SEC_STEP, "read_payback", FE_OPT_BOOL, FIELD(ftl.step.read.payback), .def = "no",
+     .help = "Whether the time of a run's first block is saved again on the following ones."},
+    {FE_SEC_STEP, "write_random", FE_OPT_TIME, FIELD(ftl.step.write.random_ns), .max = SEC(10),
+     .def = "0", .help = "Time of a block written elsewhere than where a run of writes has ended."},
+    {FE_SEC_STEP, "write_step", FE_OPT_TIME, FIELD(ftl.step.write.step_ns), .max = SEC(10),
+     .def = "0", .help = "Time of each block that goes on with a run of writes."},
+    {FE_SEC_STEP, "write_spike", FE_OPT_TIME, FIELD(ftl.step.write.spike_ns), .max = SEC(10),
+     .def = "0", .help = "More time each time that a run of writes reaches a threshold."},
+    {FE_SEC_STEP, "write_first", FE_OPT_U32, FIELD(ftl.step.write.first), .min = 2,
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "195",
+     .help = "Blocks of a run of writes up to its first threshold."},
+    {FE_SEC_STEP, "write_period", FE_OPT_U32, FIELD(ftl.step.write.again), .min = 1,
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "256",
+     .help = "Blocks from one threshold of writes to the next."},
+    {FE_SEC_STEP, "write_payback", FE_OPT_BOOL, FIELD(ftl.step.write.payback), .def = "yes",
+     .help = "Whether the time of a run's first block is saved again on the following ones."},
+};
+
+const uint32_t fe_n_options = sizeof fe_options / sizeof fe_options[0];
+_Static_assert(sizeof fe_options / sizeof fe_options[0] <= FE_MAX_OPTIONS,
+               "struct fe_profile has room for them");
+
+const char *fe_section_name(enum fe_section s)
+{
+    return section_names[s];
+}
+
+enum fe_section fe_section_find(const char *name, size_t len)
+{
+    int s = 0;
+    while (s < FE_N_SECTIONS &&
+           (strlen(section_names[s]) != len || memcmp(section_names[s], name, len) != 0))
+        s++;
+    return (enum fe_section)s;
+}
+
+const struct fe_option *fe_option_in(enum fe_section s, const char *key)
+{
+    for (uint32_t i = 0; i < fe_n_options; i++)
+        if (fe_options[i].section == s && strcmp(fe_options[i].key, key) == 0)
+            return &fe_options[i];
+    return NULL;
+}
+
+const struct fe_option *fe_option_find(const char *full_key)
+{
+    const char *dot = strchr(full_key, '.');
+    if (!dot)
+        return NULL;
+    enum fe_section s = fe_section_find(full_key, (size_t)(dot - full_key));
+    return s == FE_N_SECTIONS ? NULL : fe_option_in(s, dot + 1);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The option table: every key of a profile, once.
+ *
+ * Parser, range check, help, manual and `show` are loops over it.  A new key is a
+ * field in a parameter struct and a row here; nothing else has to know it.
+ */
+#ifndef FE_PROFILE_OPTIONS_H
+#define FE_PROFILE_OPTIONS_H
+
+#include "base/err.h"
+#include "flashemu/profile.h"
+#include "profile/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* In the order in which `show` prints them.  The last two hold notes, not options. */
+enum fe_section {
+    FE_SEC_DEVICE, FE_SEC_NAND, FE_SEC_FTL, FE_SEC_CACHE, FE_SEC_LINK, FE_SEC_ECC, FE_SEC_FAULTS,
+    FE_SEC_STEP, FE_SEC_PROVENANCE, FE_SEC_FIDELITY, FE_N_SECTIONS
+};
+
+enum fe_opt_type {
+    FE_OPT_U32,    /* plain number */
+    FE_OPT_U64,    /* plain number */
+    FE_OPT_SIZE32, /* bytes */
+    FE_OPT_SIZE,   /* bytes */
+    FE_OPT_TIME,   /* ns */
+    FE_OPT_TIMES,  /* ns[3]: one value, or one for each bit of the cell, with '/' between */
+    FE_OPT_RATE,   /* bytes a second */
+    FE_OPT_SHARE,  /* ppm */
+    FE_OPT_BOOL,
+    FE_OPT_ENUM,   /* uint32_t */
+    FE_OPT_STRING, /* char[64] */
+    FE_N_OPT_TYPES
+};
+
+/* An entry of tR_ns or tPROG_ns that the profile has not given.  Only between parsing
+ * and fe_settle: a finished profile has every entry filled. */
+#define FE_TIME_NONE UINT64_MAX
+
+/* How many of the three a cell has. */
+uint32_t fe_cell_bits(uint32_t cell);
+
+struct fe_option {
+    enum fe_section section;
+    const char *key;
+    enum fe_opt_type type;
+    size_t offset;         /* in struct fe_profile */
+    uint64_t min, max;     /* in the stored unit; of numbers only */
+    uint64_t multiple;     /* 0, or what the value must be a multiple of */
+    bool pow2;             /* must be a power of two */
+    bool live;             /* may change while the device runs */
+    const char *zero;      /* NULL, or a word for 0, which is then allowed beside the range */
+    const char *def;       /* text of the default; NULL if there is none or it is derived */
+    const char *derived;   /* NULL, or in words where the default comes from */
+    const char *(*name)(uint32_t i); /* of enums; NULL from the end on */
+    const char *help;      /* one sentence */
+};
+
+extern const struct fe_option fe_options[];
+extern const uint32_t fe_n_options;
+
+/* "nand" for FE_SEC_NAND; and back, FE_N_SECTIONS if there is none of that name. */
+const char *fe_section_name(enum fe_section s);
+enum fe_section fe_section_find(const char *name, size_t len);
+
+/* By "SECTION.KEY", or by section and key; NULL if there is none. */
+const struct fe_option *fe_option_find(const char *full_key);
+const struct fe_option *fe_option_in(enum fe_section s, const char *key);
+
+/* What a person may have meant with this unknown key: writes "; did you mean ...?" or
+ * another hint, never nothing.  section: FE_N_SECTIONS if the key is a full one. */
+void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t len);
+void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len);
+
+/* Reads a value into its field.  -EINVAL with "REASON; allowed: ..." and the field
+ * unchanged.  What depends on other keys is not checked here but by fe_check. */
+int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profile *p,
+                    struct fe_err *err);
+
+/* The canonical text of the field; parsing it gives the same.  FE_VALUE_MAX is enough. */
+void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char *buf, size_t len);
+
+/* What a value may be, in words: "512 to 64K, a multiple of 512". */
+void fe_option_allowed(const struct fe_option *o, char *buf, size_t len);
+const char *fe_option_type_name(const struct fe_option *o);
+
+/* "has no default": the key must be given. */
+static inline bool fe_option_required(const struct fe_option *o)
+{
+    return !o->def && !o->derived;
+}
+
+/* The option table for people.  key: one option, or NULL for all.  -EINVAL with a hint
+ * for an unknown key, -EIO if out cannot be written. */
+int fe_options_help(const char *key, FILE *out, struct fe_err *err);
+
+/* The same as a section of the manual, for man pages (.SS and .TP) and for Markdown. */
+int fe_options_roff(FILE *out, struct fe_err *err);
+int fe_options_markdown(FILE *out, struct fe_err *err);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * From text to keys.
+ *
+ * inih splits lines and joins continuations, but it is lenient where a profile must not
+ * be: lines longer than its buffer of 200 bytes are cut in two and parsed as two lines
+ * (up to version 58), or cut off (later ones); a NUL hides the rest of its line; what
+ * follows a "[section]" is dropped; only the first syntax error is reported; an indented
+ * key becomes a part of the value above it.  So every line passes a gate on its way to
+ * inih, in the reader callback, which also counts lines: a line is handed on only if
+ * inih will read it in exactly one way, and as an empty one after a complaint otherwise.
+ * That makes the result the same with every version and build of inih.
+ *
+ * Leading blanks mean a continuation in [provenance] only; elsewhere they are cut.
+ */
+#include "profile/parse.h"
+#include "profile/notes.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SECTION_NONE = -1, SECTION_REFUSED = -2 };
+
+void fe_label(const char *path, char *buf, size_t len)
+{
+    size_t n = strlen(path);
+    if (n < len)
+        snprintf(buf, len, "%s", path);
+    else
+        snprintf(buf, len, "...%s", path + n - (len - 4));
+}
+
+void fe_parse_init(struct fe_parse *ps, struct fe_profile *p, struct fe_mistakes *m,
+                   const char *file_name)
+{
+    memset(ps, 0, sizeof *ps);
+    memset(p, 0, sizeof *p);
+    ps->p = p;
+    ps->mistakes = m;
+    ps->section = SECTION_NONE;
+    fe_label(file_name, ps->label, sizeof ps->label);
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        int r = o->def ? fe_option_parse(o, o->def, p, NULL) : 0;
+        assert(r == 0);
+        (void)r;
+    }
+    for (int i = 1; i < 3; i++)
+        p->nand.tR_ns[i] = p->nand.tPROG_ns[i] = FE_TIME_NONE;
+}
+
+void fe_parse_complain(struct fe_parse *ps, unsigned line, const char *fmt, ...)
+{
+    struct fe_err why, text;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why.text, sizeof why.text, fmt, ap);
+    va_end(ap);
+    fe_err_init(&text);
+    fe_err_set(&text, EINVAL, "%s:%u: %s", ps->label, line, why.text);
+    fe_mistakes_add(ps->mistakes, line, &text);
+}
+
+static void complain_override(struct fe_parse *ps, const char *override, const char *why)
+{
+    struct fe_err text;
+
+    fe_err_init(&text);
+    fe_err_set(&text, EINVAL, "%.100s: %s", override, why);
+    fe_mistakes_add(ps->mistakes, UINT32_MAX, &text);
+}
+
+void fe_parse_blame(struct fe_parse *ps, const struct fe_option *o, const char *why)
+{
+    const struct fe_given *g = &ps->given[o - fe_options];
+    char value[FE_VALUE_MAX];
+
+    if (g->override) {
+        complain_override(ps, g->override, why);
+        return;
+    }
+    unsigned line = g->line ? g->line : ps->section_line[o->section];
+    if (line == 0)
+        line = ps->line ? ps->line : 1;
+    fe_option_print(o, ps->p, value, sizeof value);
+    fe_parse_complain(ps, line, "%s.%s = %s: %s", fe_section_name(o->section), o->key, value, why);
+}
+
+/* What the gate and the handler may run out of. */
+static void note_result(struct fe_parse *ps, int r, const struct fe_err *why)
+{
+    if (r == -ENOMEM)
+        ps->nomem = true;
+    else if (r < 0)
+        fe_parse_complain(ps, ps->line, "%s", why->text);
+}
+
+static void take_option(struct fe_parse *ps, const char *key, const char *value)
+{
+    enum fe_section s = (enum fe_section)ps->section;
+    const struct fe_option *o = fe_option_in(s, key);
+    char hint[160];
+
+    if (!o) {
+        fe_option_hint(s, key, hint, sizeof hint);
+        fe_parse_complain(ps, ps->line, "unknown key %s.%.40s%s", fe_section_name(s), key, hint);
+        return;
+    }
+    struct fe_given *g = &ps->given[o - fe_options];
+    if (g->given) {
+        fe_parse_complain(ps, ps->line, "%s.%s is given twice, first in line %u",
+                          fe_section_name(s), key, g->line);
+        return;
+    }
+    struct fe_err why;
+    fe_err_init(&why);
+    g->given = true;
+    g->line = ps->line;
+    g->good = fe_option_parse(o, value, ps->p, &why) == 0;
+    ps->p->given[o - fe_options] = g->good;
+    if (!g->good)
+        fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", fe_section_name(s), key, value,
+                          why.text);
+}
+
+/* The name of a key is free, but what looks like one of the table must be in it. */
+static bool provenance_key_exists(struct fe_parse *ps, const char *key)
+{
+    const char *dot = strchr(key, '.');
+    char hint[160];
+
+    if (!dot || fe_section_find(key, (size_t)(dot - key)) == FE_N_SECTIONS || fe_option_find(key))
+        return true;
+    fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
+    fe_parse_complain(ps, ps->line, "provenance of the unknown key %.40s%s", key, hint);
+    return false;
+}
+
+static void take_note(struct fe_parse *ps, const char *key, const char *value)
+{
+    struct fe_profile *p = ps->p;
+    struct fe_err why;
+
+    fe_err_init(&why);
+    if (ps->continued && 4 + strlen(value) > FE_MAX_LINE) {
+        fe_parse_complain(ps, ps->line, "longer than %d bytes when indented by 4", FE_MAX_LINE);
+        return;
+    }
+    if (ps->continued) {
+        note_result(ps, fe_note_extend(&p->provenance[p->n_provenance - 1], value, &why), &why);
+        return;
+    }
+    if (*value == '\0') {
+        fe_parse_complain(ps, ps->line, "%.40s has no value", key);
+    } else if (*value == ';') {
+        fe_parse_complain(ps, ps->line, "%.40s: a ';' there begins a comment", key);
+    } else if (strlen(key) + 3 + strlen(value) > FE_MAX_LINE) {
+        fe_parse_complain(ps, ps->line, "longer than %d bytes when written as KEY = VALUE",
+                          FE_MAX_LINE);
+    } else if (ps->section == FE_SEC_PROVENANCE) {
+        if (!provenance_key_exists(ps, key))
+            return;
+        int r = fe_note_add(&p->provenance, &p->n_provenance, key, value, ps->line, &why);
+        ps->in_note = r == 0;
+        note_result(ps, r, &why);
+    } else {
+        struct fe_fidelity f;
+        if (fe_fidelity_parse(value, &f, &why) < 0)
+            fe_parse_complain(ps, ps->line, "fidelity row %.40s: %s", key, why.text);
+        else
+            note_result(ps, fe_note_add(&p->fidelity, &p->n_fidelity, key, value, ps->line, &why),
+                        &why);
+    }
+}
+
+/* Of the section's name inih keeps 49 bytes and of a continued key's as many; neither is
+ * looked at. */
+static int handle(void *user, const char *section, const char *key, const char *value)
+{
+    struct fe_parse *ps = user;
+
+    (void)section;
+    if (ps->section == SECTION_NONE)
+        fe_parse_complain(ps, ps->line, "%.40s stands before the first [section]", key);
+    else if (ps->section == FE_SEC_PROVENANCE || ps->section == FE_SEC_FIDELITY)
+        take_note(ps, key, value);
+    else if (ps->section != SECTION_REFUSED)
+        take_option(ps, key, value);
+    return 1;
+}
+
+/* Where a comment begins in a line: a ';' after a blank.  len if there is none. */
+static size_t comment_at(const char *s, size_t len)
+{
+    for (size_t i = 1; i < len; i++)
+        if (s[i] == ';' && (s[i - 1] == ' ' || s[i - 1] == '\t'))
+            return i;
+    return len;
+}
+
+static bool gate_section(struct fe_parse *ps, const char *s, size_t len)
+{
+    const char *close = memchr(s, ']', len);
+    char hint[160];
+
+    ps->section = SECTION_REFUSED;
+    if (!close) {
+        fe_parse_complain(ps, ps->line, "'[' without ']'");
+        return false;
+    }
+    for (const char *c = close + 1; c < s + len && *c != ';' && *c != '#'; c++)
+        if (*c != ' ' && *c != '\t') {
+            fe_parse_complain(ps, ps->line, "something stands behind the ']' of a section");
+            return false;
+        }
+    size_t n = (size_t)(close - s) - 1;
+    enum fe_section found = fe_section_find(s + 1, n);
+    if (found == FE_N_SECTIONS) {
+        fe_section_hint(s + 1, n, hint, sizeof hint);
+        fe_parse_complain(ps, ps->line, "unknown section [%.*s]%s", n > 40 ? 40 : (int)n, s + 1,
+                          hint);
+        return false;
+    }
+    ps->section = found;
+    if (ps->section_line[found] == 0)
+        ps->section_line[found] = ps->line;
+    return true;
+}
+
+static bool gate_pair(struct fe_parse *ps, const char *s, size_t len)
+{
+    size_t end = comment_at(s, len), sep = 0;
+
+    while (sep < end && s[sep] != '=' && s[sep] != ':')
+        sep++;
+    if (sep == end)
+        fe_parse_complain(ps, ps->line, "\"%.*s\" is neither [SECTION] nor KEY = VALUE",
+                          end > 40 ? 40 : (int)end, s);
+    else if (sep == 0)
+        fe_parse_complain(ps, ps->line, "no key before the '%c'", s[0]);
+    else
+        return true;
+    return false;
+}
+
+static bool has_bad_bytes(struct fe_parse *ps, const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c == 0)
+            fe_parse_complain(ps, ps->line,
+                              "a NUL byte: this is not a text file of 8-bit characters");
+        else if ((c < 0x20 && c != '\t') || c == 0x7f)
+            fe_parse_complain(ps, ps->line, "the control character 0x%02x", c);
+        else
+            continue;
+        return true;
+    }
+    return false;
+}
+
+/* How much of the line inih may see; 0 for nothing.  *s moves to its first character. */
+static size_t gate(struct fe_parse *ps, const char **s, size_t len)
+{
+    const char *line = *s;
+    size_t indent = 0;
+
+    ps->continued = false;
+    if (has_bad_bytes(ps, line, len))
+        return 0;
+    while (indent < len && (line[indent] == ' ' || line[indent] == '\t'))
+        indent++;
+    if (indent == len || line[indent] == ';' || line[indent] == '#')
+        return 0;
+    if (len > FE_MAX_LINE) {
+        fe_parse_complain(ps, ps->line, "a line of %zu bytes; %d are the most", len, FE_MAX_LINE);
+        ps->in_note = false;
+        return 0;
+    }
+    *s += indent;
+    len -= indent;
+    if (indent > 0 && ps->section == FE_SEC_PROVENANCE && ps->in_note) {
+        ps->continued = true;
+        return comment_at(*s, len);
+    }
+    ps->in_note = false;
+    if (**s == '[')
+        return gate_section(ps, *s, len) ? len : 0;
+    return gate_pair(ps, *s, len) ? len : 0;
+}
+
+/* inih's reader: like fgets, but what it returns always ends in a newline, since some
+ * versions take a full buffer without one for the beginning of a longer line. */
+static char *next_line(char *str, int num, void *stream)
+{
+    struct fe_parse *ps = stream;
+
+    if (ps->text == ps->end || ps->nomem || num < FE_MAX_LINE + 3)
+        return NULL;
+    const char *s = ps->text;
+    const char *nl = memchr(s, '\n', (size_t)(ps->end - s));
+    size_t len = (size_t)((nl ? nl : ps->end) - s);
+    ps->text = nl ? nl + 1 : ps->end;
+    ps->line++;
+    if (len > 0 && s[len - 1] == '\r')
+        len--;
+
+    len = gate(ps, &s, len);
+    size_t indent = ps->continued ? 1 : 0;
+    memset(str, ' ', indent);
+    memcpy(str + indent, s, len);
+    memcpy(str + indent + len, "\n", 2);
+    return str;
+}
+
+void fe_parse_text(struct fe_parse *ps, const char *text, size_t len)
+{
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3;
+        len -= 3;
+    }
+    ps->text = text;
+    ps->end = text + len;
+    int r = ini_parse_stream(next_line, ps, handle, ps);
+    if (r < 0)
+        ps->nomem = true;
+    else if (r > 0) /* the gate and inih disagree */
+        fe_parse_complain(ps, (unsigned)r, "this line cannot be parsed");
+    if (ps->text != ps->end && !ps->nomem)
+        fe_parse_complain(ps, ps->line + 1, "the installed inih cannot read lines of %d bytes",
+                          FE_MAX_LINE);
+}
+
+void fe_parse_override(struct fe_parse *ps, const char *override)
+{
+    const char *eq = strchr(override, '=');
+    char key[64], hint[160];
+    struct fe_err why;
+
+    fe_err_init(&why);
+    size_t n = eq ? (size_t)(eq - override) : 0;
+    if (n == 0 || n >= sizeof key) {
+        fe_err_set(&why, EINVAL, "is not SECTION.KEY=VALUE");
+        complain_override(ps, override, why.text);
+        return;
+    }
+    memcpy(key, override, n);
+    key[n] = '\0';
+    const struct fe_option *o = fe_option_find(key);
+    if (!o) {
+        fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
+        fe_err_set(&why, EINVAL, "unknown key %s%s", key, hint);
+    } else if (ps->given[o - fe_options].override) {
+        fe_err_set(&why, EINVAL, "%s is given twice, first as %.60s", key,
+                   ps->given[o - fe_options].override);
+    } else {
+        bool good = fe_option_parse(o, eq + 1, ps->p, &why) == 0;
+        ps->p->given[o - fe_options] = good;
+        ps->given[o - fe_options] =
+            (struct fe_given){.given = true, .good = good, .override = override};
+    }
+    if (why.text[0])
+        complain_override(ps, override, why.text);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A profile as a value: copy, set, get, print, end.
+ */
+#include "flashemu/profile.h"
+
+#include "profile/notes.h"
+#include "profile/parse.h"
+
+#include <errno.h>
+#include <string.h>
+
+void fe_profile_fini(struct fe_profile *p)
+{
+    fe_notes_free(p->provenance, p->n_provenance);
+    fe_notes_free(p->fidelity, p->n_fidelity);
+    memset(p, 0, sizeof *p);
+}
+
+int fe_profile_copy(struct fe_profile *ret, const struct fe_profile *p, struct fe_err *err)
+{
+    struct fe_profile copy = *p;
+
+    int r = fe_notes_copy(&copy.provenance, &copy.n_provenance, p->provenance, p->n_provenance,
+                          err);
+    if (r < 0)
+        return r;
+    r = fe_notes_copy(&copy.fidelity, &copy.n_fidelity, p->fidelity, p->n_fidelity, err);
+    if (r < 0) {
+        fe_notes_free(copy.provenance, copy.n_provenance);
+        return r;
+    }
+    *ret = copy;
+    return 0;
+}
+
+/* The first complaint about a changed profile, without its place. */
+struct blame {
+    const struct fe_profile *p;
+    const struct fe_option *changed;
+    struct fe_err why;
+};
+
+static void blame(void *ctx, const struct fe_option *o, const struct fe_option *other,
+                  const char *why)
+{
+    (void)other;
+    struct blame *b = ctx;
+    char value[FE_VALUE_MAX];
+
+    fe_option_print(o, b->p, value, sizeof value);
+    if (o == b->changed)
+        fe_err_set(&b->why, EINVAL, "%s", why);
+    else
+        fe_err_set(&b->why, EINVAL, "%s.%s = %s %s", fe_section_name(o->section), o->key, value,
+                   why);
+}
+
+int fe_profile_set(struct fe_profile *p, const char *key, const char *value, struct fe_err *err)
+{
+    const struct fe_option *o = fe_option_find(key);
+    struct fe_profile changed = *p;
+    struct blame b = {.p = &changed, .changed = o};
+    char hint[160];
+
+    if (!o) {
+        fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
+        return fe_err_set(err, EINVAL, "unknown key %.60s%s", key, hint);
+    }
+    fe_times_open(&changed.nand);
+    changed.given[o - fe_options] = true;
+    if (fe_option_parse(o, value, &changed, &b.why) == 0 && fe_derive(&changed, true, &b.why) == 0)
+        fe_check(&changed, blame, &b);
+    fe_times_close(&changed.nand);
+    if (b.why.text[0])
+        return fe_err_set(err, EINVAL, "%s=%.60s: %s", key, value, b.why.text);
+    *p = changed;
+    return 0;
+}
+
+bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len)
+{
+    const struct fe_option *o = fe_option_find(key);
+    if (o)
+        fe_option_print(o, p, buf, len);
+    return o != NULL;
+}
+
+static void print_notes(const char *section, const struct fe_profile_note *notes, uint32_t n,
+                        FILE *out)
+{
+    if (n > 0)
+        fprintf(out, "\n[%s]\n", section);
+    for (uint32_t i = 0; i < n; i++) {
+        fprintf(out, "%s = ", notes[i].key);
+        for (const char *c = notes[i].value; *c; c++) {
+            fputc(*c, out);
+            if (*c == '\n')
+                fputs("    ", out);
+        }
+        fputc('\n', out);
+    }
+}
+
+int fe_profile_print(const struct fe_profile *p, FILE *out, struct fe_err *err)
+{
+    char value[FE_VALUE_MAX];
+
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        if (i == 0 || o->section != o[-1].section)
+            fprintf(out, "%s[%s]\n", i ? "\n" : "", fe_section_name(o->section));
+        fe_option_print(o, p, value, sizeof value);
+        fprintf(out, "%s =%s%s\n", o->key, value[0] ? " " : "", value);
+    }
+    print_notes("provenance", p->provenance, p->n_provenance, out);
+    print_notes("fidelity", p->fidelity, p->n_fidelity, out);
+    if (fflush(out) != 0 || ferror(out))
+        return fe_err_set(err, EIO, "the profile could not be written");
+    return 0;
+}

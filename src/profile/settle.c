@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What follows from what was given.
+ *
+ * Defaults that depend on another key can only be known after the last line and the last
+ * override: `link.type=usb-hs` on the command line brings the other numbers of that link
+ * along, except those that the file names itself.  Nothing derived is hidden: `show`
+ * spells it out, and loading that gives the same.
+ *
+ * The numbers of the links are what such a link is good for, not what it is called.
+ * Sources: [S] seen, [D] derived from such, [R] recalled, [A] assumed here.
+ */
+#include "profile/parse.h"
+
+#include "base/num.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct link_defaults {
+    uint64_t bandwidth, command_overhead_ns, max_transfer;
+    uint32_t queue_depth;
+};
+
+static const struct link_defaults links[FE_N_LINK_TYPES] = {
+    /* A chip on the processor's own bus: nand.bus_rate and nand.command are all there is. */
+    [FE_LINK_PARALLEL] = {0, 0, UINT64_C(32) << 20, 1},
+    /* 19 packets of 64 B in a frame of 1 ms [R].  A command has three phases (CBW, data,
+     * CSW), each at least one transaction; a frame for the two beside the data [A].
+     * Linux usb-storage: max_sectors 240 [S: scsiglue.c]. */
+    [FE_LINK_USB_FS] = {1216000, FE_NS_PER_MS, 120 << 10, 1},
+    /* About 10 packets of 512 B in a microframe of 125 us [D] of 13 possible ones; 30 to
+     * 42 MB/s are seen [S: electronics.stackexchange 24700].  2 to 3 microframes a
+     * command [D].  max_sectors as above. */
+    [FE_LINK_USB_HS] = {41000000, 300 * FE_NS_PER_US, 120 << 10, 1},
+    /* 5 Gbit/s in 8b/10b are 500 MB/s, less protocol [A].  No microframes: 50 us for the
+     * two phases [A].  Linux on USB 3: max_sectors 2048 [S: linux-usb msg72999]. */
+    [FE_LINK_USB_SS] = {400000000, 50 * FE_NS_PER_US, 1 << 20, 1},
+    /* The same wire, commands in streams beside the data [A]. */
+    [FE_LINK_UAS] = {400000000, 20 * FE_NS_PER_US, 1 << 20, 32},
+    /* 25 MHz on 4 bits [R].  Command, response and the host's work: 100 us [A]; 512 KiB
+     * is what common host controllers take at once [A]. */
+    [FE_LINK_SD_DS] = {12500000, 100 * FE_NS_PER_US, 512 << 10, 1},
+    /* 50 MHz on 4 bits: 25 MB/s [S: panasonic.net]. */
+    [FE_LINK_SD_HS] = {25000000, 100 * FE_NS_PER_US, 512 << 10, 1},
+    /* SDR104: 104 MB/s [S: panasonic.net]. */
+    [FE_LINK_SD_UHS] = {104000000, 100 * FE_NS_PER_US, 512 << 10, 1},
+    /* 52 MHz on 8 bits [R]; soldered on, half the overhead of a card [A]. */
+    [FE_LINK_EMMC] = {52000000, 50 * FE_NS_PER_US, 512 << 10, 1},
+    [FE_LINK_NONE] = {0, 0, UINT64_C(32) << 20, 1},
+};
+
+/* Usual figures of datasheets of 2005 to 2012: SLC 100 000, MLC 10 000 to 3000 with the
+ * shrinking cell, NOR 100 000; TLC a third to a tenth of MLC. */
+static const uint64_t cell_endurance[FE_N_CELLS] = {
+    [FE_CELL_SLC] = 100000, [FE_CELL_MLC] = 5000, [FE_CELL_TLC] = 1000, [FE_CELL_NOR] = 100000,
+};
+
+/* How far beyond the computed number of blocks fe_settle looks for one that the strategy
+ * accepts: its open and reserved blocks. */
+#define MAX_EXTRA_BLOCKS 4096
+
+static bool given(const struct fe_profile *p, enum fe_section s, const char *key)
+{
+    return p->given[fe_option_in(s, key) - fe_options];
+}
+
+static void derive_link(struct fe_profile *p)
+{
+    const struct link_defaults *d = &links[p->link.type];
+
+    if (!given(p, FE_SEC_LINK, "bandwidth"))
+        p->link.bandwidth = d->bandwidth;
+    if (!given(p, FE_SEC_LINK, "command_overhead"))
+        p->link.command_overhead_ns = d->command_overhead_ns;
+    if (!given(p, FE_SEC_LINK, "max_transfer"))
+        p->link.max_transfer = d->max_transfer;
+    if (!given(p, FE_SEC_LINK, "queue_depth"))
+        p->link.queue_depth = d->queue_depth;
+}
+
+/* The strategy knows what it keeps for itself, so it is asked.  If it accepts nothing
+ * here, something else is wrong, and who builds the device is told what. */
+static void grow_until_it_fits(struct fe_profile *p, uint64_t max)
+{
+    const struct fe_ftl_ops *ops = fe_ftl_registry[p->ftl.type];
+    struct fe_nand_params nand = p->nand;
+    struct fe_geometry geo;
+
+    for (uint32_t extra = 0; ops->max_lpns && extra <= MAX_EXTRA_BLOCKS; extra++) {
+        if (p->nand.blocks_per_plane + extra > max)
+            return;
+        nand.blocks_per_plane = p->nand.blocks_per_plane + extra;
+        if (fe_geometry_init(&geo, &nand, NULL) < 0)
+            return;
+        uint64_t lpns = ops->max_lpns(&p->ftl, &geo, NULL);
+        if (lpns >= fe_div_up(p->device.capacity, geo.page_bytes)) {
+            p->nand.blocks_per_plane = nand.blocks_per_plane;
+            return;
+        }
+    }
+}
+
+/* A strategy without a medium needs nothing of the chip but pages to keep bytes in, and any
+ * shape is good for that. */
+static bool has_medium(const struct fe_profile *p)
+{
+    return !fe_ftl_registry[p->ftl.type]->no_medium;
+}
+
+static void derive_shape(struct fe_profile *p)
+{
+    if (!given(p, FE_SEC_NAND, "page_size"))
+        p->nand.page_size = 4096;
+    if (!given(p, FE_SEC_NAND, "pages_per_block"))
+        p->nand.pages_per_block = 64;
+}
+
+static int derive_blocks(struct fe_profile *p, struct fe_err *why)
+{
+    uint64_t max = fe_option_in(FE_SEC_NAND, "blocks_per_plane")->max;
+    uint64_t row = (uint64_t)p->nand.page_size * p->nand.pages_per_block * p->nand.planes_per_die *
+                   p->nand.dies_per_channel * p->nand.channels;
+    uint64_t op_ppm = has_medium(p) ? p->ftl.op_ppm : 0;
+    uint64_t raw = fe_muldiv_up(p->device.capacity, 1000000 + op_ppm, 1000000);
+
+    if (given(p, FE_SEC_NAND, "blocks_per_plane"))
+        return 0;
+    if (p->device.capacity == 0)
+        return fe_err_set(why, EINVAL, "auto needs nand.blocks_per_plane, from which it follows");
+    if (fe_div_up(raw, row) > max)
+        return fe_err_set(why, EINVAL,
+                          "needs %" PRIu64 " blocks on each plane of such a chip, %" PRIu64
+                          " are the most",
+                          fe_div_up(raw, row), max);
+    p->nand.blocks_per_plane = (uint32_t)fe_div_up(raw, row);
+    grow_until_it_fits(p, max);
+    return 0;
+}
+
+int fe_derive(struct fe_profile *p, bool chip_is_known, struct fe_err *why)
+{
+    derive_link(p);
+    if (!has_medium(p))
+        derive_shape(p);
+    if (!given(p, FE_SEC_NAND, "endurance"))
+        p->nand.endurance = cell_endurance[p->nand.cell];
+    if (!given(p, FE_SEC_NAND, "oob_size"))
+        p->nand.oob_size = p->nand.cell == FE_CELL_NOR ? 0 : p->nand.page_size / 32;
+    return chip_is_known ? derive_blocks(p, why) : 0;
+}
+
+/* At the header of the section where it belongs, or else at the end of the file. */
+static void report_missing(struct fe_parse *ps, const struct fe_option *o)
+{
+    unsigned line = ps->section_line[o->section];
+    char allowed[256];
+
+    if (line == 0)
+        line = ps->line ? ps->line : 1;
+    fe_option_allowed(o, allowed, sizeof allowed);
+    fe_parse_complain(ps, line, "%s.%s is missing%s; allowed: %s", fe_section_name(o->section),
+                      o->key, o->derived ? " (it follows if device.capacity is given)" : "",
+                      allowed);
+}
+
+/* Must be given in this profile. */
+static bool is_required(const struct fe_profile *p, const struct fe_option *o)
+{
+    return fe_option_required(o) && (o->section != FE_SEC_NAND || has_medium(p));
+}
+
+/* A key whose value was refused or is missing has been reported, and nothing can be said
+ * about what goes with it. */
+static bool usable(const struct fe_parse *ps, const struct fe_option *o)
+{
+    const struct fe_given *g = &ps->given[o - fe_options];
+    return g->given ? g->good : !is_required(ps->p, o);
+}
+
+static void complain(void *ctx, const struct fe_option *o, const struct fe_option *other,
+                     const char *why)
+{
+    if (usable(ctx, o) && usable(ctx, other))
+        fe_parse_blame(ctx, o, why);
+}
+
+void fe_settle(struct fe_parse *ps)
+{
+    const struct fe_option *blocks = fe_option_in(FE_SEC_NAND, "blocks_per_plane");
+    const struct fe_option *capacity = fe_option_in(FE_SEC_DEVICE, "capacity");
+    struct fe_profile *p = ps->p;
+    struct fe_err why;
+
+    for (uint32_t i = 0; i < fe_n_options; i++)
+        if (is_required(p, &fe_options[i]) && !ps->given[i].given)
+            report_missing(ps, &fe_options[i]);
+    if (!ps->given[blocks - fe_options].given && usable(ps, capacity) && p->device.capacity == 0)
+        report_missing(ps, blocks);
+
+    /* With anything wrong so far the chip may be none at all. */
+    fe_err_init(&why);
+    if (fe_derive(p, ps->mistakes->n == 0, &why) < 0)
+        fe_parse_blame(ps, capacity, why.text);
+    fe_check(p, complain, ps);
+    fe_times_close(&p->nand);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How a wait is spent: coarse sleep, precise sleep, spin.
+ *
+ *      now            deadline - 100 ms        deadline - margin     deadline
+ *       |--- coarse(), interruptible ---|--- way->sleep_until() ---|-- spin --|
+ *
+ * The precise sleep wakes up late by some 20 to 100 us, now and then by far more.
+ * Armed a margin early, with the margin at a high quantile of that lateness, it is
+ * over before the deadline in all but a few waits, and the spin lands within the
+ * time of one clock reading.  The price is the processor time of margin minus mean
+ * lateness in every wait.
+ *
+ * The ration.  While one thread spins, others that spin too take the processors
+ * from the client, the kernel and each other, and a spinner that was preempted is
+ * later than a sleeper that was woken.  So there are max(1, processors - 1) tickets,
+ * and the margins shrink as more threads wait than there are processors.  A thread
+ * that gets no ticket when it wakes up sleeps on, armed early by only a low quantile
+ * of its lateness (the nap): three in four such sleeps end after the deadline, and
+ * the fourth has but a few microseconds to spin, which it may do without a ticket.
+ *
+ * What the margin must not learn.  On a busy machine a wake-up can be late by
+ * milliseconds because another program has its turn.  No margin heals that: the
+ * scheduler shares the processor out, and a thread that spins spends its share and
+ * is preempted for it, later and for longer.  Without care both feed on each other
+ * until everybody only spins (seen: p99 of 20 ms, where plain sleeping had 3 ms).  So
+ * lateness beyond CONTENTION_NS teaches nothing, the margin ends at 250 us, a spin
+ * that was interrupted cuts it, and each thread asks for short turns (rt/slice.h).
+ *
+ * A wait shorter than the margin is spun whole.  It teaches the margin "woken in
+ * time": otherwise a margin that a burst of noise has driven up would stay there
+ * for ever under short deadlines, and with it a thread that only spins.
+ *
+ * What a thread owns hangs on a pthread key of the object, whose destructor runs
+ * when the thread exits, and on a list, because deleting a key (a plugin is
+ * unloaded) runs no destructor.
+ */
+#include "rt/delay.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "rt/clock.h"
+#include "rt/delay_way.h"
+#include "rt/margin.h"
+#include "rt/slice.h"
+#include "rt/spin.h"
+
+#define COARSE_GUARD_NS (100 * FE_NS_PER_MS)
+#define COARSE_LEAST_NS (10 * FE_NS_PER_MS) /* not worth a call below this */
+#define COARSE_SLICE_NS (250 * FE_NS_PER_MS)
+#define PROBE_NS        (50 * FE_NS_PER_US)
+#define START_MARGIN_NS (100 * FE_NS_PER_US) /* the first thread's; others inherit */
+#define START_NAP_NS    (5 * FE_NS_PER_US)
+#define CONTENTION_NS   (500 * FE_NS_PER_US)
+
+static const struct fe_margin_rule margin_rule = {
+    .quantile_ppm = 995000,
+    .min_ns = 5 * FE_NS_PER_US,
+    .max_ns = 250 * FE_NS_PER_US,
+};
+static const struct fe_margin_rule nap_rule = {
+    .quantile_ppm = 250000,
+    .min_ns = 1 * FE_NS_PER_US,
+    .max_ns = 20 * FE_NS_PER_US,
+};
+
+/* One thread's own. */
+struct waiter {
+    struct fe_delay *owner;
+    const struct fe_delay_way *way;
+    void *way_state;
+    struct fe_margin margin, nap;
+    struct waiter *prev, *next; /* owner->lock */
+};
+
+struct fe_delay {
+    struct fe_delay_params params; /* constant after create */
+    const struct fe_delay_way *way;
+    pthread_key_t key;
+    struct fe_spin_ration ration;
+    /* Where a new thread's margin starts: what some thread learnt last.  Not read and
+     * written as a pair, which a hint need not be. */
+    _Atomic uint64_t hint_ns, hint_n_learnt;
+
+    pthread_mutex_t lock; /* guards what follows, as well as has_notice's writers */
+    struct waiter *waiters;
+    uint64_t fallbacks;
+    struct fe_err notice;
+    atomic_bool has_notice; /* set once, after notice is complete */
+};
+
+/* Why io_uring does not work, in words that say where to look. */
+static const char *hint_for(int errnum)
+{
+    switch (errnum) {
+    case EPERM:
+    case EACCES:
+        return "forbidden by a seccomp filter or by kernel.io_uring_disabled";
+    case ENOSYS:
+        return "this kernel has none, or a seccomp filter hides it";
+    case ENOMEM:
+        return "see RLIMIT_MEMLOCK, ulimit -l";
+    case EMFILE:
+    case ENFILE:
+        return "see RLIMIT_NOFILE, ulimit -n";
+    default:
+        return "its timeouts do not work here";
+    }
+}
+
+static void set_notice(struct fe_delay *d, const char *whom, int errnum)
+{
+    pthread_mutex_lock(&d->lock);
+    if (!atomic_load_explicit(&d->has_notice, memory_order_relaxed)) {
+        fe_err_set(&d->notice, errnum,
+                   "%s with clock_nanosleep and 1 ns timer slack, as %s failed: %s (%s)",
+                   whom, d->way->name, strerror(errnum), hint_for(errnum));
+        atomic_store_explicit(&d->has_notice, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* This thread goes on with clock_nanosleep, whose open cannot fail. */
+static void fall_back(struct waiter *w, int errnum)
+{
+    struct fe_delay *d = w->owner;
+
+    set_notice(d, "a thread waits", errnum);
+    pthread_mutex_lock(&d->lock);
+    w->way = &fe_delay_way_nanosleep;
+    w->way_state = NULL;
+    d->fallbacks++;
+    pthread_mutex_unlock(&d->lock);
+    (void)w->way->open(&w->way_state);
+}
+
+/* Sleeps until at_ns in whatever way still works, and learns how late it woke up. */
+static void sleep_until(struct waiter *w, uint64_t at_ns)
+{
+    int r = w->way->sleep_until(w->way_state, at_ns);
+
+    if (r < 0 && w->way != &fe_delay_way_nanosleep) {
+        w->way->close(w->way_state);
+        fall_back(w, -r);
+        r = w->way->sleep_until(w->way_state, at_ns);
+    }
+    if (r < 0) /* not even clock_nanosleep: spinning is all that is left */
+        (void)fe_spin_until(at_ns);
+
+    uint64_t now = fe_clock_now_ns();
+    uint64_t late = now > at_ns ? now - at_ns : 0;
+    if (late > CONTENTION_NS) /* somebody else's turn: not what a margin can heal */
+        return;
+    fe_margin_learn(&w->margin, &margin_rule, late);
+    fe_margin_learn(&w->nap, &nap_rule, late);
+}
+
+/* From a wake-up shortly before the deadline to the deadline, as the ration allows. */
+static void finish_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
+{
+    struct fe_spin_ration *ration = &w->owner->ration;
+
+    if (fe_spin_take(ration)) {
+        if (fe_spin_until(deadline_ns))
+            fe_margin_cut(&w->margin, &margin_rule);
+        fe_spin_give(ration);
+        return;
+    }
+    while (now < deadline_ns && deadline_ns - now > w->nap.ns) {
+        sleep_until(w, deadline_ns - w->nap.ns);
+        now = fe_clock_now_ns();
+    }
+    (void)fe_spin_until(deadline_ns);
+}
+
+static void wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
+{
+    struct fe_delay *d = w->owner;
+    unsigned n_waiting = fe_spin_enter(&d->ration);
+    uint64_t early_ns = fe_spin_allowance(w->margin.ns, w->nap.ns, deadline_ns - now,
+                                          n_waiting, d->ration.n_processors);
+
+    if (deadline_ns - now > early_ns)
+        sleep_until(w, deadline_ns - early_ns);
+    else
+        fe_margin_learn(&w->margin, &margin_rule, 0);
+
+    now = fe_clock_now_ns();
+    if (now < deadline_ns)
+        finish_auto(w, now, deadline_ns);
+    fe_spin_leave(&d->ration);
+
+    atomic_store_explicit(&d->hint_ns, w->margin.ns, memory_order_relaxed);
+    atomic_store_explicit(&d->hint_n_learnt, w->margin.n_learnt, memory_order_relaxed);
+}
+
+static void wait_fixed(struct waiter *w, uint64_t now, uint64_t deadline_ns,
+                       uint64_t margin_ns)
+{
+    if (deadline_ns - now > margin_ns)
+        sleep_until(w, deadline_ns - margin_ns);
+    (void)fe_spin_until(deadline_ns); /* with no margin: at most one look at the clock */
+}
+
+static void waiter_open(struct waiter *w, struct fe_delay *d)
+{
+    w->owner = d;
+    fe_margin_init(&w->margin, &margin_rule,
+                   atomic_load_explicit(&d->hint_ns, memory_order_relaxed),
+                   atomic_load_explicit(&d->hint_n_learnt, memory_order_relaxed));
+    fe_margin_init(&w->nap, &nap_rule, START_NAP_NS, 0);
+    (void)fe_slice_shorten(); /* a wish */
+    w->way = d->way;
+    int r = w->way->open(&w->way_state);
+    if (r < 0)
+        fall_back(w, -r);
+}
+
+static void waiter_free(struct waiter *w)
+{
+    w->way->close(w->way_state);
+    free(w);
+}
+
+/* The key's destructor: the thread that owns w exits. */
+static void waiter_exit(void *value)
+{
+    struct waiter *w = value;
+    struct fe_delay *d = w->owner;
+
+    pthread_mutex_lock(&d->lock);
+    *(w->prev ? &w->prev->next : &d->waiters) = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    pthread_mutex_unlock(&d->lock);
+    waiter_free(w);
+}
+
+/* This thread's waiter, made now if it has none; NULL without memory. */
+static struct waiter *waiter_of_thread(struct fe_delay *d)
+{
+    struct waiter *w = pthread_getspecific(d->key);
+    if (w)
+        return w;
+
+    w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    if (pthread_setspecific(d->key, w)) {
+        free(w);
+        return NULL;
+    }
+    waiter_open(w, d);
+    pthread_mutex_lock(&d->lock);
+    w->next = d->waiters;
+    if (w->next)
+        w->next->prev = w;
+    d->waiters = w;
+    pthread_mutex_unlock(&d->lock);
+    return w;
+}
+
+static void wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
+{
+    struct waiter *w = waiter_of_thread(d);
+    struct waiter without_memory = {.owner = d, .way = &fe_delay_way_nanosleep};
+
+    if (!w) { /* for this one wait, with nothing learnt and nothing to free */
+        w = &without_memory;
+        fe_margin_init(&w->margin, &margin_rule, START_MARGIN_NS, 0);
+        fe_margin_init(&w->nap, &nap_rule, START_NAP_NS, 0);
+        (void)w->way->open(&w->way_state);
+    }
+
+    uint64_t now = fe_clock_now_ns(); /* a ring may just have been made */
+    if (now >= deadline_ns)
+        return;
+    switch (d->params.spin) {
+    case FE_DELAY_SPIN_AUTO:
+        wait_auto(w, now, deadline_ns);
+        break;
+    case FE_DELAY_SPIN_OFF:
+        wait_fixed(w, now, deadline_ns, 0);
+        break;
+    case FE_DELAY_SPIN_FIXED:
+        wait_fixed(w, now, deadline_ns, d->params.spin_ns);
+        break;
+    }
+}
+
+int fe_delay_until(struct fe_delay *d, uint64_t deadline_ns, fe_delay_coarse_fn coarse,
+                   void *ctx, uint64_t *ret_lateness_ns)
+{
+    uint64_t now = fe_clock_now_ns();
+
+    while (coarse && now < deadline_ns &&
+           deadline_ns - now >= COARSE_GUARD_NS + COARSE_LEAST_NS) {
+        uint64_t ns = fe_min_u64(deadline_ns - now - COARSE_GUARD_NS, COARSE_SLICE_NS);
+        if (coarse(ctx, ns))
+            return -ESHUTDOWN;
+        now = fe_clock_now_ns();
+    }
+
+    if (now < deadline_ns) {
+        wait_precisely(d, deadline_ns);
+        now = fe_clock_now_ns();
+        assert(now >= deadline_ns);
+    }
+    if (ret_lateness_ns)
+        *ret_lateness_ns = now - deadline_ns;
+    return 0;
+}
+
+/* 0 if a thread can open this way and sleep with it. */
+static int probe(const struct fe_delay_way *way)
+{
+    void *state;
+    int r = way->open(&state);
+    if (r < 0)
+        return r;
+
+    uint64_t at = fe_clock_now_ns() + PROBE_NS;
+    r = way->sleep_until(state, at);
+    if (r == 0 && fe_clock_now_ns() < at)
+        r = -EPROTO;
+    way->close(state);
+    return r;
+}
+
+static int choose_way(struct fe_delay *d, struct fe_err *reterr)
+{
+    d->way = &fe_delay_way_nanosleep;
+    if (d->params.kind == FE_DELAY_NANOSLEEP)
+        return 0;
+
+    int r = probe(&fe_delay_way_uring);
+    if (r < 0 && d->params.kind == FE_DELAY_IO_URING)
+        return fe_err_set(reterr, -r, "delay=io_uring does not work here: %s (%s)",
+                          strerror(-r), hint_for(-r));
+    d->way = &fe_delay_way_uring;
+    if (r < 0) {
+        set_notice(d, "waiting", -r);
+        d->way = &fe_delay_way_nanosleep;
+    }
+    return 0;
+}
+
+/* The processors that this process may run on; at least 1. */
+static unsigned count_processors(void)
+{
+    cpu_set_t set;
+    long n;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        n = CPU_COUNT(&set);
+    else /* more than CPU_SETSIZE of them: an upper bound will do */
+        n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 1 ? (unsigned)n : 1;
+}
+
+int fe_delay_create(struct fe_delay **ret, const struct fe_delay_params *params,
+                    struct fe_err *reterr)
+{
+    if (params->spin == FE_DELAY_SPIN_FIXED && params->spin_ns > FE_DELAY_SPIN_MAX_NS)
+        return fe_err_set(reterr, EINVAL, "spin=%lluns is above the maximum of %llums",
+                          (unsigned long long)params->spin_ns,
+                          (unsigned long long)(FE_DELAY_SPIN_MAX_NS / FE_NS_PER_MS));
+
+    struct fe_delay *d = calloc(1, sizeof *d);
+    if (!d)
+        return fe_err_nomem(reterr, "delay", sizeof *d);
+    d->params = *params;
+    fe_spin_ration_init(&d->ration, count_processors());
+    atomic_init(&d->hint_ns, START_MARGIN_NS);
+    atomic_init(&d->hint_n_learnt, 0);
+
+    int r = -pthread_mutex_init(&d->lock, NULL);
+    if (r < 0) {
+        fe_err_set(reterr, -r, "delay: cannot make a lock: %s", strerror(-r));
+        goto free_object;
+    }
+    r = -pthread_key_create(&d->key, waiter_exit);
+    if (r < 0) {
+        fe_err_set(reterr, -r, "delay: cannot make a key: %s", strerror(-r));
+        goto free_lock;
+    }
+    r = choose_way(d, reterr);
+    if (r < 0)
+        goto free_key;
+    *ret = d;
+    return 0;
+
+free_key:
+    pthread_key_delete(d->key);
+free_lock:
+    pthread_mutex_destroy(&d->lock);
+free_object:
+    free(d);
+    return r;
+}
+
+void fe_delay_destroy(struct fe_delay *d)
+{
+    if (!d)
+        return;
+    /* First, so that a thread that exits later does not look for its waiter. */
+    pthread_key_delete(d->key);
+    while (d->waiters) {
+        struct waiter *w = d->waiters;
+        d->waiters = w->next;
+        waiter_free(w);
+    }
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+const char *fe_delay_kind_name(const struct fe_delay *d)
+{
+    return d->way->name;
+}
+
+const char *fe_delay_notice(const struct fe_delay *d)
+{
+    if (!atomic_load_explicit(&d->has_notice, memory_order_acquire))
+        return NULL;
+    return d->notice.text;
+}
+
+void fe_delay_get_counts(struct fe_delay *d, struct fe_delay_counts *ret)
+{
+    *ret = (struct fe_delay_counts){0};
+    pthread_mutex_lock(&d->lock);
+    for (const struct waiter *w = d->waiters; w; w = w->next) {
+        ret->threads++;
+        ret->rings += w->way == &fe_delay_way_uring;
+    }
+    ret->fallbacks = d->fallbacks;
+    pthread_mutex_unlock(&d->lock);
+}

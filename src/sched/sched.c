@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Each timeline is one number, the instant from which it is free: operations are
+ * placed in the order in which the controller issued them and never moved, so that is
+ * all that has to be remembered, and two ops on one timeline cannot overlap.
+ */
+#include "sched/sched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int fe_sched_init(struct fe_sched *s, const struct fe_nand_params *p,
+                  const struct fe_geometry *geo, struct fe_err *err)
+{
+    memset(s, 0, sizeof *s);
+    s->n_dies = geo->n_dies;
+    s->n_channels = geo->n_channels;
+    s->by_channels = fe_fastdiv_init(geo->n_channels);
+    s->bus_rate = p->bus_rate;
+    s->command_ns = p->command_ns;
+    s->cached = p->cached;
+    s->die_free_ns = calloc(geo->n_dies, sizeof *s->die_free_ns);
+    s->chan_free_ns = calloc(geo->n_channels, sizeof *s->chan_free_ns);
+    s->reg_free_ns = calloc(geo->n_dies, sizeof *s->reg_free_ns);
+    if (!s->die_free_ns || !s->chan_free_ns || !s->reg_free_ns) {
+        fe_sched_fini(s);
+        return fe_err_nomem(err, "timelines", (2 * geo->n_dies + geo->n_channels) * 8ull);
+    }
+    return 0;
+}
+
+void fe_sched_fini(struct fe_sched *s)
+{
+    free(s->die_free_ns);
+    free(s->chan_free_ns);
+    free(s->reg_free_ns);
+    s->die_free_ns = s->chan_free_ns = s->reg_free_ns = NULL;
+}
+
+void fe_sched_reset(struct fe_sched *s)
+{
+    memset(s->die_free_ns, 0, s->n_dies * sizeof *s->die_free_ns);
+    memset(s->chan_free_ns, 0, s->n_channels * sizeof *s->chan_free_ns);
+    memset(s->reg_free_ns, 0, s->n_dies * sizeof *s->reg_free_ns);
+    s->hold_ns = s->all_end_ns = 0;
+    fe_sched_begin(s, 0);
+}
+
+void fe_sched_begin(struct fe_sched *s, uint64_t ready_ns)
+{
+    s->ready_ns = s->prev_end_ns = s->max_end_ns = fe_max_u64(ready_ns, s->hold_ns);
+}
+
+/* bus_rate 0 is an infinitely fast bus. */
+static uint64_t transfer_ns(struct fe_sched *s, uint32_t bytes)
+{
+    if (bytes != s->memo_bytes) {
+        s->memo_bytes = bytes;
+        s->memo_ns = s->bus_rate ? fe_muldiv_up(bytes, FE_NS_PER_S, s->bus_rate) : 0;
+    }
+    return s->memo_ns;
+}
+
+/* Array, then register, then channel. */
+static void place_read(struct fe_sched *s, struct fe_op *op, uint64_t ready, uint64_t *chan)
+{
+    uint64_t *die = &s->die_free_ns[op->die], *reg = &s->reg_free_ns[op->die];
+    op->start_ns = fe_max_u64(ready, *die);
+    uint64_t in_register = fe_max_u64(op->start_ns + s->command_ns + op->cell_ns, *reg);
+    op->end_ns = fe_max_u64(in_register, *chan) + transfer_ns(s, op->bus_bytes);
+    if (op->bus_bytes)
+        *chan = op->end_ns;
+    *reg = op->end_ns;
+    *die = s->cached ? in_register : op->end_ns;
+}
+
+/* Channel, then register, then array. */
+static void place_prog(struct fe_sched *s, struct fe_op *op, uint64_t ready, uint64_t *chan)
+{
+    uint64_t *die = &s->die_free_ns[op->die], *reg = &s->reg_free_ns[op->die];
+    op->start_ns = fe_max_u64(ready, *reg);
+    if (op->bus_bytes)
+        op->start_ns = fe_max_u64(op->start_ns, *chan);
+    uint64_t in_register = op->start_ns + s->command_ns + transfer_ns(s, op->bus_bytes);
+    if (op->bus_bytes)
+        *chan = in_register;
+    uint64_t cell = fe_max_u64(in_register, *die);
+    op->end_ns = cell + op->cell_ns;
+    *reg = s->cached ? cell : op->end_ns;
+    *die = op->end_ns;
+}
+
+static void place(struct fe_sched *s, struct fe_op *op)
+{
+    uint64_t ready = op->flags & FE_OP_AFTER_PREV ? s->prev_end_ns : s->ready_ns;
+    uint64_t *chan = &s->chan_free_ns[fe_fastmod(op->die, s->by_channels)];
+
+    switch ((enum fe_op_kind)op->kind) {
+    case FE_OP_READ:
+        place_read(s, op, ready, chan);
+        break;
+    case FE_OP_PROG:
+        place_prog(s, op, ready, chan);
+        break;
+    case FE_OP_ERASE:
+        op->start_ns = fe_max_u64(ready, fe_max_u64(s->die_free_ns[op->die], s->reg_free_ns[op->die]));
+        op->end_ns = op->start_ns + s->command_ns + op->cell_ns;
+        s->die_free_ns[op->die] = s->reg_free_ns[op->die] = op->end_ns;
+        break;
+    case FE_OP_BARRIER:
+    case FE_OP_BUSY:
+        op->start_ns = fe_max_u64(s->max_end_ns, s->all_end_ns);
+        op->end_ns = s->ready_ns = s->prev_end_ns = s->hold_ns = s->max_end_ns = s->all_end_ns =
+            op->start_ns + op->cell_ns;
+        return;
+    }
+    s->prev_end_ns = op->end_ns;
+    s->max_end_ns = fe_max_u64(s->max_end_ns, op->end_ns);
+    s->all_end_ns = fe_max_u64(s->all_end_ns, op->end_ns);
+}
+
+void fe_sched_place(struct fe_sched *s, struct fe_op *ops, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        place(s, &ops[i]);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The bytes of pages, by physical page number.
+ *
+ * A store knows nothing of flash rules: it keeps, overwrites and forgets bytes.
+ * What was never written, and what was discarded, reads as zeros and takes no
+ * memory (see fe_store_discard for the one delay in that).
+ *
+ * A store without payload (fe_store_create with payload = false) keeps nothing:
+ * writes are accepted, reads give zeros.  Replay uses it.
+ *
+ * No lock: the owner serialises.
+ */
+#ifndef FE_STORE_STORE_H
+#define FE_STORE_STORE_H
+
+#include "base/err.h"
+#include "flashemu/types.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fe_store;
+
+/* n_pages pages of page_bytes bytes in an anonymous sparse file.  -EOVERFLOW if
+ * the product does not fit, -ENOMEM or the errno of the host otherwise.  The
+ * caller owns *ret and ends it with fe_store_destroy (NULL is allowed there). */
+int fe_store_create(struct fe_store **ret, uint64_t n_pages, uint32_t page_bytes,
+                    uint32_t pages_per_block, bool payload, struct fe_err *err);
+void fe_store_destroy(struct fe_store *s);
+
+/* Whether bytes are kept. */
+bool fe_store_has_payload(const struct fe_store *s);
+
+/* buf[0, len) = bytes [off, off + len) of the page; off + len <= page_bytes. */
+void fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf);
+
+/* The page becomes base's bytes (zeros if base is FE_PPN_NONE) with data[0, len)
+ * laid over [off, off + len); data NULL stands for zeros.  base != ppn. */
+void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
+                    const void *data);
+
+/* Bytes [off, off + len) of the page become data (zeros if NULL), the others stay. */
+void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len,
+                        const void *data);
+
+/* Forgets all pages of a block.  The host's memory is given back when
+ * FE_STORE_WARM_BYTES of discarded blocks have not been written again: giving it
+ * back at once would cost a page fault and a cleared page for every page of a log
+ * that circles through few blocks. */
+#define FE_STORE_WARM_BYTES (UINT64_C(32) << 20)
+void fe_store_discard(struct fe_store *s, fe_peb peb);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The register shifts right; the bit that enters at the top is the parity of the tapped
+ * bits.  The taps are flashbench's, one primitive polynomial for each width, so that the
+ * order of addresses, and with it what a device sees, is the same as in published
+ * measurements.  The cycle leaves out 0; flashbench puts it in front of one fixed state.
+ */
+#include "workload/lfsr.h"
+
+static const uint16_t taps[FE_LFSR_MAX_BITS + 1] = {
+    [8] = 0x001d,  /* x^8 + x^6 + x^5 + x^4 + 1 */
+    [9] = 0x0011,  /* x^9 + x^5 + 1 */
+    [10] = 0x0009, /* x^10 + x^7 + 1 */
+    [11] = 0x0005, /* x^11 + x^9 + 1 */
+    [12] = 0x0107,
+    [13] = 0x0027, /* x^13 + x^12 + x^11 + x^8 + 1 */
+    [14] = 0x1007, /* x^14 + x^13 + x^12 + x^2 + 1 */
+    [15] = 0x0003, /* x^15 + x^14 + 1 */
+    [16] = 0x002d, /* x^16 + x^14 + x^13 + x^11 + 1 */
+};
+
+uint32_t fe_lfsr_start(unsigned bits)
+{
+    return 0xace1u & ((1u << bits) - 1);
+}
+
+uint32_t fe_lfsr_step(uint32_t v, unsigned bits)
+{
+    uint32_t in = (uint32_t)__builtin_parity(v & taps[bits]);
+    return v >> 1 | in << (bits - 1);
+}
+
+uint32_t fe_lfsr_next(uint32_t v, unsigned bits)
+{
+    if (v == fe_lfsr_start(bits))
+        return 0;
+    return fe_lfsr_step(v ? v : fe_lfsr_start(bits), bits);
+}
+
+unsigned fe_lfsr_bits(uint64_t n)
+{
+    unsigned bits = 0;
+
+    for (; n > 0; n /= 2)
+        bits++;
+    return bits < FE_LFSR_MIN_BITS ? FE_LFSR_MIN_BITS : bits;
+}

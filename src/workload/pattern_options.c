@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The option table of the patterns: one line for each key with its type, range, default
+ * and sentence.  Parser, range check and help all come from it; a kind of pattern only
+ * says which keys it takes and where its defaults differ.
+ */
+#include "workload/pattern_impl.h"
+
+#include "workload/number.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+enum type { SIZE, COUNT, SIGNED, TIME, SHARE, DECIMAL, BOOL, CHOICE };
+
+struct key {
+    const char *name;
+    enum type type;
+    uint64_t min, max;    /* of the stored value; not for SIGNED, BOOL, CHOICE */
+    const char *def;      /* NULL = worked out, see the sentence */
+    const char *choices;  /* CHOICE: "a|b|c", stored as 0, 1, 2 */
+    const char *help;
+};
+
+#define MAX_BYTES FE_TRACE_MAX_END
+
+/* FE_PK_OP's choices are in the order of enum fe_req_type. */
+static const struct key keys[FE_N_PATTERN_KEYS] = {
+    [FE_PK_OP] = {"op", CHOICE, 0, 0, "read", "read|write|trim", "what the requests do"},
+    [FE_PK_BS] = {"bs", SIZE, 1, 1u << 30, "4K", NULL, "bytes of a request"},
+    [FE_PK_SIZE] = {"size", SIZE, 1, MAX_BYTES, NULL, NULL,
+                    "bytes of the region; default: the rest of the device, or 1G"},
+    [FE_PK_OFFSET] = {"offset", SIZE, 0, MAX_BYTES, "0", NULL, "where the region starts"},
+    [FE_PK_COUNT] = {"count", COUNT, 1, UINT64_MAX, NULL, NULL,
+                     "how many requests at most; default: size / bs, or to the pattern's end"},
+    [FE_PK_SEED] = {"seed", COUNT, 0, UINT64_MAX, "1", NULL, "of all randomness"},
+    [FE_PK_READS] = {"reads", SHARE, 0, 1000000, "0%", NULL,
+                     "share of requests that are reads, whatever op says"},
+    [FE_PK_FUA] = {"fua", BOOL, 0, 1, "no", NULL, "writes and trims carry FUA"},
+    [FE_PK_FLUSH] = {"flush", COUNT, 0, UINT64_MAX, "0", NULL,
+                     "a flush after that many writes (not in count); 0 = never"},
+    [FE_PK_THINK] = {"think", TIME, 0, UINT64_MAX, "0", NULL,
+                     "pause before each request in a closed loop"},
+    [FE_PK_INTERVAL] = {"interval", TIME, 0, UINT64_MAX, "0", NULL,
+                        "time between requests for a timed replay"},
+    [FE_PK_THETA] = {"theta", DECIMAL, 0, 10000000, "0.99", NULL,
+                     "block of rank k is k^theta times rarer than the first"},
+    [FE_PK_SCATTER] = {"scatter", BOOL, 0, 1, "yes", NULL,
+                       "spread the ranks over the region; no: rank is position"},
+    [FE_PK_SHARE] = {"share", SHARE, 0, 1000000, "80%", NULL,
+                     "of requests that go to the hot part"},
+    [FE_PK_FRACTION] = {"fraction", SHARE, 1, 999999, "20%", NULL,
+                        "of the region that is hot; it comes first"},
+    [FE_PK_BASE] = {"base", CHOICE, 0, 0, "rw", "sr|rr|sw|rw",
+                    "baseline: sequential or random, reads or writes"},
+    [FE_PK_SHIFT] = {"shift", SIZE, 0, 1u << 30, "512", NULL,
+                     "bytes that every request is shifted"},
+    [FE_PK_PARTITIONS] = {"partitions", COUNT, 1, 1u << 20, "4", NULL,
+                          "equal parts, written sequentially in turn"},
+    [FE_PK_INCR] = {"incr", SIGNED, 0, 0, "-1", NULL,
+                    "step in requests: -1 reverse, 0 in place, N with gaps"},
+    [FE_PK_PARALLEL] = {"parallel", COUNT, 1, 1u << 16, "4", NULL,
+                        "processes, each in its own part; also the depth"},
+    [FE_PK_BASE2] = {"base2", CHOICE, 0, 0, "sr", "sr|rr|sw|rw",
+                     "second baseline, in the second half"},
+    [FE_PK_RATIO] = {"ratio", COUNT, 1, 1u << 20, "1", NULL, "requests of base for one of base2"},
+    [FE_PK_PAUSE] = {"pause", TIME, 0, UINT64_MAX, "100ms", NULL, "pause in a closed loop"},
+    [FE_PK_BURST] = {"burst", COUNT, 1, UINT64_MAX, "10", NULL, "requests between pauses"},
+    [FE_PK_ERASESIZE] = {"erasesize", SIZE, 1, 1u << 30, "4M", NULL, "bytes of an allocation unit"},
+    [FE_PK_OPEN_AU_NR] = {"open-au-nr", COUNT, 1, 65535, "2", NULL, "units written at once"},
+    [FE_PK_RANDOM] = {"random", BOOL, 0, 1, "no", NULL, "LFSR order inside a unit"},
+    [FE_PK_FAT_NR] = {"fat-nr", COUNT, 1, 65535, "6", NULL, "units looked at"},
+    [FE_PK_ORDER] = {"scatter-order", COUNT, 8, 16, "9", NULL, "2^N positions"},
+    [FE_PK_SPAN] = {"scatter-span", COUNT, 1, 1024, "1", NULL, "blocks of a read"},
+    [FE_PK_ROUNDS] = {"rounds", COUNT, 1, 1u << 20, "8", NULL, "flashbench's --count"},
+    [FE_PK_CLUSTER] = {"cluster", SIZE, 512, 1u << 20, "32K", NULL, "bytes of a cluster"},
+    [FE_PK_START] = {"start", SIZE, 0, MAX_BYTES, "4M", NULL, "where the partition starts"},
+    [FE_PK_LAYOUT] = {"layout", CHOICE, 0, 0, "factory", "mkfs|packed|factory",
+                      "mkfs.fat's, mkfs.fat -a's, or FATs that end at a multiple of align"},
+    [FE_PK_ALIGN] = {"align", SIZE, 512, 1u << 30, "4M", NULL,
+                     "factory: where the data area starts, a multiple on the device"},
+    [FE_PK_SYNC] = {"sync", SIZE, 1, MAX_BYTES, NULL, NULL,
+                    "bytes appended to a file between updates of FATs and directory; default: "
+                    "the larger of cluster and bs"},
+    [FE_PK_FILES] = {"files", COUNT, 1, 1024, "1", NULL, "files that grow in turn"},
+    [FE_PK_META] = {"meta", SIZE, 1, 1u << 20, NULL, NULL,
+                    "granularity of FAT and directory writes; default: a sector"},
+    [FE_PK_FSINFO] = {"fsinfo", BOOL, 0, 1, "no", NULL, "write the FSInfo sector at each update"},
+};
+
+static const struct fe_pattern_kind *const families[] = {fe_pattern_basic, fe_pattern_uflip,
+                                                         fe_pattern_flashbench, fe_pattern_fat};
+
+const struct fe_pattern_kind *fe_pattern_kind_at(unsigned i)
+{
+    for (unsigned f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct fe_pattern_kind *k = families[f]; k->name; k++)
+            if (i-- == 0)
+                return k;
+    return NULL;
+}
+
+const struct fe_pattern_kind *fe_pattern_kind_find(const char *name, size_t len)
+{
+    const struct fe_pattern_kind *k;
+
+    for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL; i++)
+        if (strlen(k->name) == len && memcmp(k->name, name, len) == 0)
+            return k;
+    return NULL;
+}
+
+const char *fe_pattern_name(unsigned i)
+{
+    const struct fe_pattern_kind *k = fe_pattern_kind_at(i);
+    return k ? k->name : NULL;
+}
+
+const char *fe_pattern_key_name(enum fe_pattern_key key)
+{
+    return keys[key].name;
+}
+
+/* Which of "a|b|c" the text is; false if none. */
+static bool find_choice(const char *choices, const char *text, size_t len, uint64_t *ret)
+{
+    uint64_t n = 0;
+
+    for (const char *p = choices;; n++) {
+        size_t word = strcspn(p, "|");
+        if (word == len && memcmp(p, text, len) == 0) {
+            *ret = n;
+            return true;
+        }
+        if (p[word] == '\0')
+            return false;
+        p += word + 1;
+    }
+}
+
+static bool parse_value(const struct key *k, const char *p, size_t len, uint64_t *ret)
+{
+    uint32_t ppm;
+    int64_t n;
+
+    switch (k->type) {
+    case SIZE:
+    case COUNT:
+        return fe_number_size(p, len, ret);
+    case SIGNED:
+        return fe_number_i64(p, len, &n) && n >= -(1 << 30) && n <= 1 << 30 &&
+               (*ret = (uint64_t)n, true);
+    case TIME:
+        return fe_number_time(p, len, ret);
+    case SHARE:
+        return fe_number_share(p, len, &ppm) && (*ret = ppm, true);
+    case DECIMAL:
+        return fe_number_decimal(p, len, ret);
+    case BOOL:
+        return find_choice("no|yes", p, len, ret);
+    case CHOICE:
+        return find_choice(k->choices, p, len, ret);
+    }
+    return false;
+}
+
+/* What may stand behind KEY=. */
+static const char *expected(const struct key *k)
+{
+    switch (k->type) {
+    case SIZE:
+        return "a size such as 512, 4K or 1MB";
+    case COUNT:
+        return "a whole number, 1000 or 10M";
+    case SIGNED:
+        return "a whole number from -2^30 to 2^30";
+    case TIME:
+        return "a time such as 100us";
+    case SHARE:
+        return "a share from 0% to 100%";
+    case DECIMAL:
+        return "a number such as 0.99";
+    case BOOL:
+        return "yes or no";
+    case CHOICE:
+        return k->choices;
+    }
+    return "";
+}
+
+int fe_pattern_set(const struct fe_pattern_kind *kind, struct fe_pattern_values *o,
+                   const char *text, size_t len, struct fe_err *err)
+{
+    const char *eq = memchr(text, '=', len);
+    size_t key_len = eq ? (size_t)(eq - text) : len;
+    int shown = len > 80 ? 80 : (int)len;
+    uint64_t value;
+    unsigned i;
+
+    for (i = 0; i < FE_N_PATTERN_KEYS; i++)
+        if (strlen(keys[i].name) == key_len && memcmp(keys[i].name, text, key_len) == 0)
+            break;
+    if (i == FE_N_PATTERN_KEYS || !(kind->keys >> i & 1))
+        return fe_err_set(err, EINVAL, "pattern %s has no option '%.*s'", kind->name,
+                          key_len > 80 ? 80 : (int)key_len, text);
+    const struct key *k = &keys[i];
+    if (!eq || !parse_value(k, eq + 1, len - key_len - 1, &value))
+        return fe_err_set(err, EINVAL, "pattern %s: %.*s: expected %s=%s", kind->name, shown,
+                          text, k->name, expected(k));
+    bool ranged = k->type != SIGNED && k->type != BOOL && k->type != CHOICE;
+    if (ranged && (value < k->min || value > k->max))
+        return fe_err_set(err, EINVAL, "pattern %s: %.*s: allowed is %llu to %llu%s", kind->name,
+                          shown, text, (unsigned long long)k->min, (unsigned long long)k->max,
+                          k->type == SHARE || k->type == DECIMAL ? " millionths" : "");
+    if (o->given >> i & 1)
+        return fe_err_set(err, EINVAL, "pattern %s: option %s is given twice", kind->name,
+                          k->name);
+    o->given |= UINT64_C(1) << i;
+    o->v[i] = value;
+    return 0;
+}
+
+void fe_pattern_set_defaults(const struct fe_pattern_kind *kind, struct fe_pattern_values *o)
+{
+    int ret = 0;
+
+    memset(o, 0, sizeof *o);
+    for (unsigned i = 0; i < FE_N_PATTERN_KEYS; i++)
+        if (keys[i].def && !parse_value(&keys[i], keys[i].def, strlen(keys[i].def), &o->v[i]))
+            ret = -EINVAL;
+    for (const char *p = kind->defaults; p && *p; p += strspn(p, ",")) {
+        size_t len = strcspn(p, ",");
+        ret |= fe_pattern_set(kind, o, p, len, NULL);
+        p += len;
+    }
+    assert(ret == 0); /* the tables are wrong */
+    (void)ret;
+    o->given = 0;
+}
+
+/* The default of key i for this kind, into buf if it is the kind's own. */
+static const char *default_text(const struct fe_pattern_kind *kind, const struct key *k,
+                                char *buf, size_t size)
+{
+    size_t name = strlen(k->name);
+
+    for (const char *p = kind->defaults; p && *p; p += strspn(p, ",")) {
+        size_t len = strcspn(p, ",");
+        if (len > name && len - name <= size && memcmp(p, k->name, name) == 0 && p[name] == '=') {
+            memcpy(buf, p + name + 1, len - name - 1);
+            buf[len - name - 1] = '\0';
+            return buf;
+        }
+        p += len;
+    }
+    return k->def ? k->def : "";
+}
+
+int fe_pattern_help(FILE *out, const char *name, struct fe_err *err)
+{
+    const struct fe_pattern_kind *kind;
+    char buf[32], head[64];
+
+    if (!name) {
+        for (unsigned i = 0; (kind = fe_pattern_kind_at(i)) != NULL; i++)
+            fprintf(out, "%-22s %s\n", kind->name, kind->help);
+        return 0;
+    }
+    kind = fe_pattern_kind_find(name, strlen(name));
+    if (!kind)
+        return fe_err_set(err, EINVAL, "there is no pattern '%.80s'", name);
+    fprintf(out, "%s: %s\n", kind->name, kind->help);
+    for (unsigned i = 0; i < FE_N_PATTERN_KEYS; i++) {
+        if (!(kind->keys >> i & 1))
+            continue;
+        const char *def = default_text(kind, &keys[i], buf, sizeof buf);
+        snprintf(head, sizeof head, "%s=%s", keys[i].name, def);
+        fprintf(out, "  %-20s %s%s%s%s\n", head, keys[i].help, keys[i].choices ? " (" : "",
+                keys[i].choices ? keys[i].choices : "", keys[i].choices ? ")" : "");
+    }
+    return 0;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all formats share when a trace is read: lines, ranges, errors.
+ *
+ * A reader takes large blocks from the file and finds the line ends itself, because a
+ * replay simulates millions of requests a second and must not wait for stdio.  A line is
+ * handed to the format's parser in place, without copying.  The first line chooses the
+ * format and is then parsed like any other.
+ *
+ * An error does not throw away the good records of the same batch: it is kept and
+ * returned by the next call, so that whoever replays a trace has replayed everything in
+ * front of the bad line.
+ */
+#include "workload/trace_format.h"
+
+#include "workload/number.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+enum { READ_BYTES = 1 << 18, MAX_LINE = 1 << 16 };
+
+static const struct {
+    const char *name;
+    const struct fe_trace_codec *codec;
+} formats[FE_N_TRACE_FORMATS] = {
+    [FE_TRACE_AUTO] = {"auto", &fe_trace_text},
+    [FE_TRACE_TEXT] = {"text", &fe_trace_text},
+    [FE_TRACE_IOLOG] = {"iolog", &fe_trace_iolog},
+    [FE_TRACE_IOLOG2] = {"iolog2", &fe_trace_iolog2},
+    [FE_TRACE_BLKPARSE] = {"blkparse", &fe_trace_blkparse},
+    [FE_TRACE_MSR] = {"msr", &fe_trace_msr},
+};
+
+enum fe_trace_format fe_trace_format_find(const char *name)
+{
+    unsigned i;
+
+    for (i = 0; i < FE_N_TRACE_FORMATS; i++)
+        if (strcmp(formats[i].name, name) == 0)
+            break;
+    return (enum fe_trace_format)i;
+}
+
+const struct fe_trace_codec *fe_trace_codec_of(enum fe_trace_format format)
+{
+    return formats[format].codec;
+}
+
+const char *fe_trace_format_name(enum fe_trace_format format)
+{
+    return formats[format].name;
+}
+
+int fe_trace_bad(const struct fe_trace_reader *r, struct fe_err *err, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return fe_err_set(err, EINVAL, "%s:%llu: %s", r->name, (unsigned long long)r->line, text);
+}
+
+void fe_trace_push(struct fe_trace_reader *r, const struct fe_trace_rec *rec)
+{
+    r->pushed = *rec;
+    r->has_pushed = true;
+}
+
+/* Moves what is left to the front and fills up behind it. */
+static int refill(struct fe_trace_reader *r, struct fe_err *err)
+{
+    memmove(r->buf, r->buf + r->start, r->end - r->start);
+    r->end -= r->start;
+    r->start = 0;
+    errno = 0;
+    size_t got = fread(r->buf + r->end, 1, r->cap - r->end, r->file);
+    r->end += got;
+    if (got == 0) {
+        if (ferror(r->file))
+            return fe_err_set(err, errno ? errno : EIO, "%s: %s", r->name,
+                              strerror(errno ? errno : EIO));
+        r->eof = true;
+    }
+    return 0;
+}
+
+/* The next line without its end: 1, 0 at the end of the file, or a negative errno. */
+static int next_line(struct fe_trace_reader *r, struct fe_span *ret, struct fe_err *err)
+{
+    size_t seen = 0;
+
+    for (;;) {
+        const char *p = r->buf + r->start;
+        size_t have = r->end - r->start;
+        const char *nl = have > seen ? memchr(p + seen, '\n', have - seen) : NULL;
+        size_t len = nl ? (size_t)(nl - p) : have;
+
+        if (nl || (r->eof && have > 0)) {
+            r->line++;
+            r->start += len + (nl != NULL);
+            r->consumed += len + (nl != NULL);
+            if (len > 0 && p[len - 1] == '\r')
+                len--;
+            *ret = (struct fe_span){p, len};
+            return 1;
+        }
+        if (r->eof)
+            return 0;
+        if (have > MAX_LINE) {
+            r->line++;
+            return fe_trace_bad(r, err, "line longer than %d characters", MAX_LINE);
+        }
+        seen = have;
+        int ret_code = refill(r, err);
+        if (ret_code < 0)
+            return ret_code;
+    }
+}
+
+static int find_codec(struct fe_trace_reader *r, struct fe_span line, struct fe_err *err)
+{
+    static const enum fe_trace_format order[] = {FE_TRACE_TEXT, FE_TRACE_IOLOG, FE_TRACE_MSR,
+                                                 FE_TRACE_BLKPARSE};
+    if (r->opt.format == FE_TRACE_IOLOG2)
+        r->opt.format = FE_TRACE_IOLOG;
+    for (unsigned i = 0; r->opt.format == FE_TRACE_AUTO && i < sizeof order / sizeof *order; i++)
+        if (formats[order[i]].codec->detect(line))
+            r->opt.format = order[i];
+    if (r->opt.format == FE_TRACE_AUTO)
+        return fe_trace_bad(r, err, "not the first line of a known trace format "
+                                    "(text, iolog, blkparse, msr)");
+    r->codec = formats[r->opt.format].codec;
+    r->state = calloc(1, r->codec->reader_state + 1);
+    if (!r->state)
+        return fe_err_nomem(err, "trace reader", r->codec->reader_state);
+    return 0;
+}
+
+/* Looks at the first line and puts it back. */
+static int detect(struct fe_trace_reader *r, struct fe_err *err)
+{
+    struct fe_span line;
+    int ret = next_line(r, &line, err);
+
+    if (ret < 0)
+        return ret;
+    if (ret == 0) {
+        r->line = 1;
+        return fe_trace_bad(r, err, "empty file, not a trace");
+    }
+    ret = find_codec(r, line, err);
+    r->start = 0;
+    r->line = 0;
+    r->consumed = 0;
+    return ret;
+}
+
+int fe_trace_reader_open(struct fe_trace_reader **ret, FILE *f, const char *name,
+                         const struct fe_trace_options *opt, struct fe_err *err)
+{
+    struct fe_trace_reader *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return fe_err_nomem(err, "trace reader", sizeof *r);
+    r->file = f;
+    r->name = name;
+    r->opt = *opt;
+    if (r->opt.sector_size == 0)
+        r->opt.sector_size = 512;
+    r->cap = READ_BYTES;
+    r->buf = malloc(r->cap);
+    int code = r->buf ? detect(r, err) : fe_err_nomem(err, "trace reader", r->cap);
+    if (code < 0) {
+        fe_trace_reader_close(r);
+        return code;
+    }
+    *ret = r;
+    return 0;
+}
+
+void fe_trace_reader_close(struct fe_trace_reader *r)
+{
+    if (!r)
+        return;
+    if (r->state && r->codec->free_state)
+        r->codec->free_state(r->state);
+    free(r->state);
+    free(r->buf);
+    free(r);
+}
+
+/* Ranges are checked here so that no format can forget it. */
+static int check_range(const struct fe_trace_reader *r, const struct fe_trace_rec *rec,
+                       struct fe_err *err)
+{
+    uint32_t sector = r->opt.sector_size;
+    uint64_t end;
+
+    if (rec->type == FE_REQ_FLUSH) {
+        if (rec->offset || rec->len)
+            return fe_trace_bad(r, err, "flush takes offset 0 and length 0");
+        return 0;
+    }
+    if (rec->len == 0)
+        return fe_trace_bad(r, err, "length is 0");
+    if (__builtin_add_overflow(rec->offset, rec->len, &end) || end > FE_TRACE_MAX_END)
+        return fe_trace_bad(r, err, "offset %llu + length %llu is more than 2^63 - 1",
+                            (unsigned long long)rec->offset, (unsigned long long)rec->len);
+    /* Sector sizes are powers of two, where one test does for both. */
+    if ((sector & (sector - 1)) == 0 ? ((rec->offset | rec->len) & (sector - 1)) != 0
+                                     : rec->offset % sector || rec->len % sector)
+        return fe_trace_bad(r, err, "offset %llu and length %llu must be multiples of the "
+                                    "sector size %u", (unsigned long long)rec->offset,
+                            (unsigned long long)rec->len, sector);
+    return 0;
+}
+
+/* One record: 1, 0 at the end, or a negative errno. */
+static int read_one(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_err *err)
+{
+    struct fe_span line;
+    int ret;
+
+    if (r->has_pushed) {
+        *rec = r->pushed;
+        r->has_pushed = false;
+        return (ret = check_range(r, rec, err)) < 0 ? ret : 1;
+    }
+    while ((ret = next_line(r, &line, err)) > 0) {
+        *rec = (struct fe_trace_rec){.line = r->line};
+        ret = r->codec->parse(r, line, rec, err);
+        if (ret < 0)
+            return ret;
+        if (ret > 0)
+            return (ret = check_range(r, rec, err)) < 0 ? ret : 1;
+    }
+    if (ret == 0 && r->codec->end)
+        ret = r->codec->end(r, err);
+    if (ret == 0 && r->opt.device && r->n_read == 0)
+        ret = fe_err_set(err, EINVAL, "%s: has no requests of '%s'", r->name, r->opt.device);
+    return ret;
+}
+
+int fe_trace_read(struct fe_trace_reader *r, struct fe_trace_rec *recs, uint32_t max,
+                  struct fe_err *err)
+{
+    uint32_t n = 0;
+    int ret = 1;
+
+    while (n < max && !r->failed && ret > 0) {
+        ret = read_one(r, &recs[n], &r->failure);
+        if (ret < 0)
+            r->failed = ret;
+        n += ret > 0;
+        r->n_read += ret > 0;
+    }
+    if (n > 0 || !r->failed)
+        return (int)n;
+    return fe_err_set(err, -r->failed, "%s", r->failure.text);
+}
+
+enum fe_trace_format fe_trace_reader_format(const struct fe_trace_reader *r)
+{
+    return r->opt.format;
+}
+
+uint64_t fe_trace_skipped(const struct fe_trace_reader *r)
+{
+    return r->skipped;
+}
+
+uint64_t fe_trace_consumed(const struct fe_trace_reader *r)
+{
+    return r->consumed;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What all formats share when a trace is written: the buffer and its errors.
+ *
+ * Records are formatted straight into one buffer, which goes to the file when it is
+ * nearly full.  The first failed write breaks the writer for good, so that a full disk
+ * cannot leave a hole in the middle of a trace.
+ */
+#include "workload/trace_format.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { WRITE_BYTES = 1 << 16 };
+
+int fe_trace_cannot(const struct fe_trace_writer *w, struct fe_err *err, const char *what)
+{
+    if (w->opt.lossy)
+        return 0;
+    return fe_err_set(err, EINVAL, "%s: record %llu: the format %s cannot hold %s", w->name,
+                      (unsigned long long)w->n_written + 1, fe_trace_format_name(w->opt.format),
+                      what);
+}
+
+int fe_trace_flush(struct fe_trace_writer *w, struct fe_err *err)
+{
+    errno = 0;
+    if (w->broken == 0 && ((w->used > 0 && fwrite(w->buf, 1, w->used, w->file) != w->used) ||
+                           fflush(w->file) != 0))
+        w->broken = -(errno ? errno : EIO);
+    w->used = 0;
+    return w->broken ? fe_err_set(err, -w->broken, "%s: %s", w->name, strerror(-w->broken)) : 0;
+}
+
+char *fe_trace_room(struct fe_trace_writer *w, struct fe_err *err)
+{
+    if (w->used + FE_TRACE_ROOM > WRITE_BYTES && fe_trace_flush(w, err) < 0)
+        return NULL;
+    return w->buf + w->used;
+}
+
+int fe_trace_writer_open(struct fe_trace_writer **ret, FILE *f, const char *name,
+                         const struct fe_trace_writer_options *opt, struct fe_err *err)
+{
+    struct fe_trace_writer *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return fe_err_nomem(err, "trace writer", sizeof *w);
+    w->file = f;
+    w->name = name;
+    w->opt = *opt;
+    if (w->opt.format == FE_TRACE_AUTO)
+        w->opt.format = FE_TRACE_TEXT;
+    w->codec = fe_trace_codec_of(w->opt.format);
+    w->buf = malloc(WRITE_BYTES);
+    w->state = calloc(1, w->codec->writer_state + 1);
+    int code = w->buf && w->state ? w->codec->begin(w, err)
+                                  : fe_err_nomem(err, "trace writer", WRITE_BYTES);
+    if (code < 0) {
+        w->broken = code;
+        fe_trace_writer_close(w, NULL);
+        return code;
+    }
+    *ret = w;
+    return 0;
+}
+
+int fe_trace_write(struct fe_trace_writer *w, const struct fe_trace_rec *recs, uint32_t n,
+                   struct fe_err *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        int code = w->codec->put(w, &recs[i], err);
+        if (code < 0) {
+            w->broken = code;
+            return code;
+        }
+        w->n_written++;
+    }
+    return 0;
+}
+
+int fe_trace_writer_close(struct fe_trace_writer *w, struct fe_err *err)
+{
+    int code = 0;
+
+    if (!w)
+        return 0;
+    if (w->broken == 0) {
+        code = w->codec->finish ? w->codec->finish(w, err) : 0;
+        if (code == 0)
+            code = fe_trace_flush(w, err);
+    }
+    free(w->state);
+    free(w->buf);
+    free(w);
+    return code;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/cases.h"
+
+#include "lib/rand.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MAX_RAW_BYTES (UINT64_C(24) << 20)
+
+static uint32_t pick(struct ft_rand *r, const uint32_t *list, size_t n)
+{
+    return list[ft_below(r, n)];
+}
+#define PICK(r, ...)                                                                         \
+    pick(r, (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* Chip and unit.  Small chips: every invariant is checked after every step. */
+static void make_shape(struct fe_profile *p, uint32_t geometry)
+{
+    struct ft_rand r = {.seed = 1000 + geometry};
+    struct fe_nand_params *n = &p->nand;
+    n->cell = PICK(&r, FE_CELL_SLC, FE_CELL_MLC, FE_CELL_TLC, FE_CELL_NOR);
+    n->channels = (uint32_t)ft_between(&r, 1, 4);
+    n->dies_per_channel = (uint32_t)ft_between(&r, 1, 3);
+    n->planes_per_die = (uint32_t)ft_between(&r, 1, 2);
+    n->multiplane = n->planes_per_die > 1 && ft_chance(&r, 60);
+    n->pages_per_block = PICK(&r, 4, 5, 7, 12, 16, 33, 63, 64, 65, 96, 128, 130);
+    n->page_size = PICK(&r, 512, 2048, 4096, 8192, 16384);
+    uint32_t unit_blocks = (uint32_t)ft_between(&r, 1, 7), units = (uint32_t)ft_between(&r, 12, 18);
+    uint32_t dies = n->channels * n->dies_per_channel, gang = n->multiplane ? n->planes_per_die : 1;
+    uint64_t blocks = (uint64_t)unit_blocks * units;
+    if (blocks < 6 * dies + 8)
+        blocks = 6 * dies + 8;
+    while (n->page_size > 512 &&
+           blocks * n->pages_per_block * n->page_size * gang > MAX_RAW_BYTES)
+        n->page_size /= 2;
+    uint32_t planes = n->multiplane ? 1 : n->planes_per_die;
+    n->blocks_per_plane = (uint32_t)((blocks + dies * planes - 1) / (dies * planes));
+    n->oob_size = n->page_size / 32;
+    p->ftl.unit_size = (uint64_t)unit_blocks * n->pages_per_block * n->page_size * gang;
+}
+
+static void make_times(struct fe_profile *p, struct ft_rand *r)
+{
+    struct fe_nand_params *n = &p->nand;
+    for (int i = 0; i < 3; i++) {
+        n->tR_ns[i] = ft_between(r, 5000, 60000);
+        n->tPROG_ns[i] = ft_between(r, 100000, 900000);
+    }
+    n->tBERS_ns = ft_between(r, 500000, 3000000);
+    n->bus_rate = PICK(r, 0, 20000000, 133333333, 1200000000);
+    n->command_ns = PICK(r, 0, 137);
+    n->endurance = 1000000;
+    n->cached = ft_chance(r, 40);
+    n->copyback = ft_chance(r, 40);
+    n->program_unit = n->cell == FE_CELL_NOR ? PICK(r, 0, 64, 512) : 0;
+    p->link.type = FE_LINK_USB_HS;
+    p->link.bandwidth = PICK(r, 0, 33000000, 400000000);
+    p->link.command_overhead_ns = PICK(r, 0, 20000, 125000);
+    p->link.max_transfer = (uint64_t)p->device.sector_size * PICK(r, 1, 3, 16, 240, 256, 100000);
+    p->link.queue_depth = PICK(r, 1, 1, 1, 2, 7, 32);
+    if (ft_chance(r, 5)) { /* no delay at all */
+        *n = (struct fe_nand_params){
+            .cell = n->cell, .channels = n->channels, .dies_per_channel = n->dies_per_channel,
+            .planes_per_die = n->planes_per_die, .blocks_per_plane = n->blocks_per_plane,
+            .pages_per_block = n->pages_per_block, .page_size = n->page_size,
+            .oob_size = n->oob_size, .multiplane = n->multiplane, .endurance = n->endurance};
+        p->link.bandwidth = p->link.command_overhead_ns = 0;
+    }
+}
+
+static void make_plain_ftl(struct fe_ftl_params *f)
+{
+    *f = (struct fe_ftl_params){
+        .type = f->type, .unit_size = f->unit_size, .gc_policy = FE_GC_GREEDY, .gc_d = 10,
+        .gc_reserve = 2, .wl_threshold = 16, .open_linear = 2, .open_random = 1, .log_blocks = 2,
+        .switch_merge = true, .copy_buffer = 8};
+}
+
+static void make_step(struct fe_step_params *s, struct ft_rand *r)
+{
+    s->block_size = PICK(r, 0, 512, 4096, 10000);
+    s->streams = PICK(r, 0, 1, 3);
+    for (int write = 0; write < 2; write++) {
+        struct fe_step_rule *rule = write ? &s->write : &s->read;
+        rule->random_ns = ft_below(r, 5000000);
+        rule->step_ns = ft_below(r, 500000);
+        rule->spike_ns = ft_below(r, 9000000);
+        rule->first = PICK(r, 0, 2, 5);
+        rule->again = PICK(r, 0, 1, 16);
+        rule->payback = ft_chance(r, 50);
+    }
+}
+
+static void make_ftl(struct fe_profile *p, struct ft_rand *r)
+{
+    struct fe_ftl_params *f = &p->ftl;
+    make_plain_ftl(f);
+    f->gc_policy = (uint32_t)ft_below(r, FE_N_GC_POLICIES);
+    f->gc_d = (uint32_t)ft_between(r, 1, 12);
+    f->gc_reserve = (uint32_t)ft_between(r, 1, 4);
+    f->hot_cold = (uint32_t)ft_below(r, FE_N_HOT_COLDS);
+    f->wear_levelling = (uint32_t)ft_below(r, FE_N_WEAR_LEVELLINGS);
+    f->wl_threshold = (uint32_t)ft_between(r, 1, 8);
+    f->idle_free = PICK(r, 0, 2, 6);
+    bool slc = p->nand.cell == FE_CELL_MLC || p->nand.cell == FE_CELL_TLC;
+    f->slc_mode = slc ? (uint32_t)ft_below(r, FE_N_SLC_MODES) : FE_SLC_OFF;
+    f->slc_blocks = f->slc_mode == FE_SLC_OFF ? 0 : (uint32_t)ft_between(r, 1, 6);
+    f->open_linear = (uint32_t)ft_between(r, 1, 3);
+    f->switch_merge = ft_chance(r, 70);
+    f->open_random = (uint32_t)ft_between(r, f->switch_merge ? 0 : 1, 2);
+    f->log_blocks = (uint32_t)ft_between(r, 1, 4);
+    f->fast_sequential = f->log_blocks > 1 && ft_chance(r, 50);
+    f->gap_fill = PICK(r, 0, 0, 1, 5, 1000);
+    f->copy_buffer = PICK(r, 1, 2, 16, 1000);
+    f->small_log = PICK(r, 0, 0, 1, 2);
+    if (f->small_log) {
+        f->small_write = (uint64_t)p->device.sector_size * PICK(r, 0, 1, 8, 64);
+        f->zone_units = PICK(r, 0, 1, 2);
+    }
+    f->unit_read_ns = PICK(r, 0, 0, 200000);
+    make_step(&f->step, r);
+}
+
+static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max_bytes)
+{
+    struct fe_device_params *d = &p->device;
+    d->discard = fe_ftl_registry[p->ftl.type]->trim && ft_chance(r, 70);
+    d->capacity = ft_chance(r, 40) ? max_bytes : ft_between(r, max_bytes / 2, max_bytes);
+    d->capacity -= d->capacity % d->sector_size;
+    if (d->capacity == 0)
+        d->capacity = d->sector_size;
+    d->used = ft_chance(r, 50) ? 0 : ft_chance(r, 50) ? d->capacity : ft_below(r, d->capacity);
+    uint64_t page = (uint64_t)p->nand.page_size * (p->nand.multiplane ? p->nand.planes_per_die : 1);
+    p->cache.size = page * PICK(r, 0, 0, 0, 1, 3, 17);
+    p->cache.volatile_ = ft_chance(r, 60);
+    p->cache.idle_flush = ft_chance(r, 60);
+}
+
+bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t type)
+{
+    struct ft_rand r = {.seed = fe_rng(seed, FE_RNG_TEST, geometry, type)};
+    struct fe_profile *p = &c->profile;
+    struct fe_geometry geo;
+    *c = (struct ft_case){.seed = seed, .geometry = geometry, .type = type};
+    snprintf(c->id, sizeof c->id, "%" PRIu64 ":%u:%s", seed, geometry, fe_ftl_registry[type]->name);
+    snprintf(p->name, sizeof p->name, "case");
+    make_shape(p, geometry);
+    uint32_t page = p->nand.page_size * (p->nand.multiplane ? p->nand.planes_per_die : 1);
+    p->device.sector_size = page % 4096 == 0 && ft_chance(&r, 25) ? 4096 : 512;
+    p->ftl.type = type;
+    make_times(p, &r);
+    make_ftl(p, &r);
+    if (fe_geometry_init(&geo, &p->nand, NULL) < 0)
+        return false;
+    uint64_t n = fe_ftl_registry[type]->max_lpns(&p->ftl, &geo, NULL);
+    if (n == 0) {
+        make_plain_ftl(&p->ftl);
+        n = fe_ftl_registry[type]->max_lpns(&p->ftl, &geo, NULL);
+    }
+    if (n > 0)
+        make_host_side(p, &r, n * geo.page_bytes);
+    return n > 0;
+}
+
+const char *ft_case_text(const struct ft_case *c, char *buf, size_t len)
+{
+    const struct fe_profile *p = &c->profile;
+    snprintf(buf, len,
+             "%u channels x %u dies x %u planes%s x %u blocks x %u pages x %u bytes, unit %" PRIu64
+             ", sector %u, capacity %" PRIu64 ", used %" PRIu64 ", cache %" PRIu64
+             ", max_transfer %" PRIu64 ", depth %u",
+             p->nand.channels, p->nand.dies_per_channel, p->nand.planes_per_die,
+             p->nand.multiplane ? " ganged" : "", p->nand.blocks_per_plane,
+             p->nand.pages_per_block, p->nand.page_size, p->ftl.unit_size, p->device.sector_size,
+             p->device.capacity, p->device.used, p->cache.size, p->link.max_transfer,
+             p->link.queue_depth);
+    return buf;
+}
+
+static char running[128]; /* for the handler */
+
+static void on_abort(int sig)
+{
+    ssize_t ignored = write(STDERR_FILENO, running, strlen(running));
+    (void)ignored;
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+struct tally {
+    uint32_t run, failed;
+    uint32_t *refused, *made; /* per strategy */
+};
+
+static void run_case(uint64_t seed, uint32_t geometry, uint32_t type, struct tally *t,
+                     const char *(*fn)(const struct ft_case *c))
+{
+    struct ft_case c;
+    char text[400];
+    if (!ft_case_make(&c, seed, geometry, type)) {
+        t->refused[type]++;
+        return;
+    }
+    t->made[type]++;
+    t->run++;
+    snprintf(running, sizeof running, "\nABORTED in case %s (run it alone: give this id)\n", c.id);
+    const char *wrong = fn(&c);
+    if (wrong) {
+        t->failed++;
+        fprintf(stderr, "FAILED %s: %s\n    %s\n", c.id, wrong, ft_case_text(&c, text, sizeof text));
+    }
+}
+
+static bool run_named(const char *id, struct tally *t, const char *(*fn)(const struct ft_case *c))
+{
+    uint64_t seed;
+    uint32_t geometry;
+    char name[32];
+    if (sscanf(id, "%" SCNu64 ":%" SCNu32 ":%31s", &seed, &geometry, name) != 3 ||
+        fe_ftl_find(name) < 0) {
+        fprintf(stderr, "%s: a case is SEED:GEOMETRY:STRATEGY\n", id);
+        return false;
+    }
+    run_case(seed, geometry, (uint32_t)fe_ftl_find(name), t, fn);
+    return true;
+}
+
+static void run_all(uint32_t n_geometries, uint32_t seeds, uint32_t part, uint32_t parts,
+                    struct tally *t, const char *(*fn)(const struct ft_case *c))
+{
+    uint32_t i = 0;
+    for (uint32_t seed = 1; seed <= seeds; seed++)
+        for (uint32_t g = 0; g < n_geometries; g++)
+            for (uint32_t type = 0; fe_ftl_registry[type]; type++)
+                if (i++ % parts == part - 1)
+                    run_case(seed, g, type, t, fn);
+}
+
+/* A strategy that refuses most shapes is not tested: that counts as a failure. */
+static uint32_t count_untested(const struct tally *t)
+{
+    uint32_t n = 0;
+    for (int i = 0; fe_ftl_registry[i]; i++)
+        if (t->refused[i] > t->made[i]) {
+            fprintf(stderr, "%s: refuses %u of %u cases\n", fe_ftl_registry[i]->name,
+                    t->refused[i], t->refused[i] + t->made[i]);
+            n++;
+        }
+    return n;
+}
+
+int ft_cases_main(int argc, char **argv, uint32_t n_geometries, uint32_t seeds,
+                  const char *(*fn)(const struct ft_case *c))
+{
+    const char *env = getenv("FLASHEMU_LONG");
+    bool is_long = env && strcmp(env, "1") == 0, named = false, good = true;
+    uint32_t part = 1, parts = 1, refused[64] = {0}, made[64] = {0};
+    struct tally t = {.refused = refused, .made = made};
+    signal(SIGABRT, on_abort);
+    signal(SIGSEGV, on_abort);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--long") == 0) {
+            is_long = true;
+        } else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc) {
+            good = sscanf(argv[++i], "%u/%u", &part, &parts) == 2 && part >= 1 && part <= parts;
+        } else {
+            named = true;
+            good = run_named(argv[i], &t, fn);
+        }
+        if (!good) {
+            fprintf(stderr, "usage: %s [--long] [--part K/N] [SEED:GEOMETRY:STRATEGY...]\n", argv[0]);
+            return 2;
+        }
+    }
+    if (!named) {
+        run_all(n_geometries, is_long ? 6 * seeds : seeds, part, parts, &t, fn);
+        t.failed += count_untested(&t);
+    }
+    printf("%u cases, %u failed\n", t.run, t.failed);
+    return t.failed ? 1 : 0;
+}

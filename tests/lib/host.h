@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The host beside a device: an array of plain bytes that must read the same, and the
+ * rules for replies.
+ */
+#ifndef FT_HOST_H
+#define FT_HOST_H
+
+#include "lib/cases.h"
+#include "lib/chip.h"
+#include "lib/rand.h"
+
+struct ft_host {
+    struct fe_device *dev;
+    struct ft_chip chip;
+    bool payload;
+    uint64_t capacity, unit;       /* bytes */
+    uint32_t sector;
+    uint8_t *bytes;                /* what the device must read as */
+    uint8_t *buf;                  /* a request's data, capacity bytes */
+    uint64_t now;                  /* the latest completion */
+    uint64_t last_arrival;
+    uint64_t busy, busy_until;     /* time with a request in the device */
+    bool idle_work;                /* the device has worked for itself: busy is too small */
+    uint64_t ops[FE_N_REQ_TYPES], op_bytes[FE_N_REQ_TYPES];
+    struct fe_reply reply;         /* the last one */
+    uint64_t hash;                 /* of all replies */
+    char wrong[512];               /* the first thing that went wrong; empty if none */
+};
+
+/* Creates the device; false with h->wrong.  The device's seed is device_seed. */
+bool ft_host_init(struct ft_host *h, const struct ft_case *c, uint64_t device_seed, bool payload);
+void ft_host_fini(struct ft_host *h);
+
+/* One request: `data` seeds a write's bytes, 0 writes zeros without a buffer.  Checks
+ * status, times and bytes; false if something is wrong. */
+bool ft_host_submit(struct ft_host *h, enum fe_req_type type, uint64_t arrival, uint64_t offset,
+                    uint64_t len, bool fua, uint64_t data);
+
+/* Reads everything and compares; false if something is wrong. */
+bool ft_host_verify(struct ft_host *h);
+
+/* fe_device_check(), the chip's rules so far. */
+bool ft_host_check(struct ft_host *h);
+
+/* A workload: streams, small random writes, whole units, what overlaps and what does
+ * not; arrivals in closed loop, early, late, and after pauses. */
+struct ft_workload {
+    struct ft_rand rand;
+    uint64_t stream[3];
+    uint64_t hot;
+};
+
+struct ft_step {
+    enum fe_req_type type;
+    uint64_t offset, len, data;
+    bool fua;
+    int64_t wait; /* from the last completion; negative: before it */
+};
+
+void ft_workload_init(struct ft_workload *w, const struct ft_host *h, uint64_t seed);
+struct ft_step ft_workload_next(struct ft_workload *w, const struct ft_host *h);
+bool ft_host_step(struct ft_host *h, const struct ft_step *s);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void keep(void *ctx, struct fe_op *ops, uint32_t n)
+{
+    struct ft_rig *rig = ctx;
+    if (rig->n_log + n > rig->log_room) {
+        rig->log_room = 2 * (rig->n_log + n);
+        rig->log = realloc(rig->log, rig->log_room * sizeof *rig->log);
+        if (!rig->log)
+            abort();
+    }
+    memcpy(rig->log + rig->n_log, ops, n * sizeof *ops);
+    rig->n_log += n;
+}
+
+struct fe_nand_params ft_nand(uint32_t dies, uint32_t blocks_per_die, uint32_t pages_per_block,
+                              uint32_t page_size)
+{
+    return (struct fe_nand_params){
+        .cell = FE_CELL_SLC,
+        .channels = 1,
+        .dies_per_channel = dies,
+        .planes_per_die = 1,
+        .blocks_per_plane = blocks_per_die,
+        .pages_per_block = pages_per_block,
+        .page_size = page_size,
+        .oob_size = page_size / 32,
+        .tR_ns = {25000, 40000, 60000},
+        .tPROG_ns = {200000, 600000, 900000},
+        .tBERS_ns = 1500000,
+        .bus_rate = 1000000000,
+        .command_ns = 100,
+        .endurance = 100000,
+    };
+}
+
+static void die(const char *what, const struct fe_err *err)
+{
+    fprintf(stderr, "rig: %s: %s\n", what, err->text);
+    abort();
+}
+
+void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p)
+{
+    struct fe_err err;
+    fe_err_init(&err);
+    memset(rig, 0, sizeof *rig);
+    rig->nand = *p;
+    fe_ops_init(&rig->ops, keep, rig);
+    if (fe_geometry_init(&rig->geo, p, &err) < 0)
+        die("geometry", &err);
+    if (fe_store_create(&rig->store, rig->geo.n_ppns, rig->geo.page_bytes,
+                        rig->geo.pages_per_block, true, &err) < 0)
+        die("store", &err);
+    if (fe_medium_create(&rig->medium, p, &rig->geo, rig->store, &rig->ops, &err) < 0)
+        die("medium", &err);
+}
+
+void ft_rig_fini(struct ft_rig *rig)
+{
+    fe_medium_destroy(rig->medium);
+    fe_store_destroy(rig->store);
+    free(rig->log);
+}
+
+void ft_rig_clear(struct ft_rig *rig)
+{
+    fe_ops_drain(&rig->ops);
+    rig->n_log = 0;
+    rig->before = rig->medium->counters;
+}
+
+const struct fe_op *ft_rig_ops(struct ft_rig *rig, uint32_t *ret_n)
+{
+    fe_ops_drain(&rig->ops);
+    *ret_n = rig->n_log;
+    return rig->log;
+}
+
+uint32_t ft_rig_count(struct ft_rig *rig, enum fe_op_kind kind)
+{
+    uint32_t n, count = 0;
+    const struct fe_op *ops = ft_rig_ops(rig, &n);
+    for (uint32_t i = 0; i < n; i++)
+        count += ops[i].kind == kind;
+    return count;
+}
+
+const char *ft_rig_text(struct ft_rig *rig, char *buf, size_t len)
+{
+    uint32_t n;
+    const struct fe_op *ops = ft_rig_ops(rig, &n);
+    size_t at = 0;
+    for (uint32_t i = 0; i < n && at + 1 < len; i++) {
+        char c = "RPEBY"[ops[i].kind];
+        buf[at++] = c == 'P' && ops[i].flags & FE_OP_AFTER_PREV ? 'p' : c;
+    }
+    if (at == 0)
+        buf[at++] = '-';
+    buf[at] = '\0';
+    return buf;
+}

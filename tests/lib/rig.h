@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A bench for the layers below the device: store, medium and an op list that is kept,
+ * so that a test can say exactly which operations something costs.
+ */
+#ifndef FT_RIG_H
+#define FT_RIG_H
+
+#include "nand/medium.h"
+
+#include <stddef.h>
+
+struct ft_rig {
+    struct fe_nand_params nand;
+    struct fe_geometry geo;
+    struct fe_store *store;
+    struct fe_medium *medium;
+    struct fe_oplist ops;
+    struct fe_op *log; /* everything since ft_rig_clear */
+    uint32_t n_log, log_room;
+    struct fe_nand_counters before; /* at ft_rig_clear */
+};
+
+/* One channel, one plane a die, SLC; times of a usual chip. */
+struct fe_nand_params ft_nand(uint32_t dies, uint32_t blocks_per_die, uint32_t pages_per_block,
+                              uint32_t page_size);
+
+void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p);
+void ft_rig_fini(struct ft_rig *rig);
+
+/* Forgets the operations so far. */
+void ft_rig_clear(struct ft_rig *rig);
+
+/* The operations since ft_rig_clear. */
+const struct fe_op *ft_rig_ops(struct ft_rig *rig, uint32_t *ret_n);
+uint32_t ft_rig_count(struct ft_rig *rig, enum fe_op_kind kind);
+
+/* The same as letters: R read, P program, p program after the op before, E erase,
+ * B barrier, Y busy.  "-" if there were none. */
+const char *ft_rig_text(struct ft_rig *rig, char *buf, size_t len);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What every cmocka unit includes, in the order that cmocka wants.
+ */
+#ifndef FT_UNIT_H
+#define FT_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ft_array_len(a) (sizeof(a) / sizeof *(a))
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Out of memory by count, as sqlite does it: a device is created with the n-th request
+ * for memory failing, for n = 1, 2, 3 ... until it is created without any failing.  Each
+ * time: -ENOMEM, a message, nothing left allocated, nothing in *ret.  Once with that one
+ * request failing only, once with all that follow it, too.  Then the same for the calls
+ * that ask the host for the medium's memory.
+ *
+ * The linker's --wrap puts the functions below in front of the C library's.
+ */
+#include "flashemu/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static long countdown = -1;   /* requests that still succeed; -1: all */
+static bool all_after;        /* those after the failing one fail, too */
+static bool hit;              /* one has failed */
+static long n_alive;          /* allocations that nobody has freed */
+static int host_call_fails;   /* 1 memfd_create, 2 ftruncate, 3 mmap; 0 none */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+char *__real_strdup(const char *s);
+char *__real_strndup(const char *s, size_t n);
+void __real_free(void *p);
+int __real_memfd_create(const char *name, unsigned flags);
+int __real_ftruncate64(int fd, off_t len);
+int __real_ftruncate(int fd, off_t len);
+void *__real_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+char *__wrap_strdup(const char *s);
+char *__wrap_strndup(const char *s, size_t n);
+void __wrap_free(void *p);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __wrap_ftruncate(int fd, off_t len);
+int __wrap_ftruncate64(int fd, off_t len);
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+
+static bool fails(void)
+{
+    if (countdown < 0)
+        return false;
+    if (countdown == 0) {
+        hit = true;
+        errno = ENOMEM;
+        if (!all_after)
+            countdown = -1;
+        return true;
+    }
+    countdown--;
+    return false;
+}
+
+static void *alive(void *p)
+{
+    n_alive += p != NULL;
+    return p;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : alive(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : alive(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    if (fails())
+        return NULL;
+    void *q = __real_realloc(p, size);
+    n_alive += !p && q;
+    return q;
+}
+
+char *__wrap_strdup(const char *s)
+{
+    return fails() ? NULL : alive(__real_strdup(s));
+}
+
+char *__wrap_strndup(const char *s, size_t n)
+{
+    return fails() ? NULL : alive(__real_strndup(s, n));
+}
+
+void __wrap_free(void *p)
+{
+    n_alive -= p != NULL;
+    __real_free(p);
+}
+
+static bool host_fails(int which)
+{
+    if (host_call_fails == which)
+        errno = ENOMEM;
+    return host_call_fails == which;
+}
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+    return host_fails(1) ? -1 : __real_memfd_create(name, flags);
+}
+
+int __wrap_ftruncate(int fd, off_t len)
+{
+    return host_fails(2) ? -1 : __real_ftruncate(fd, len);
+}
+
+int __wrap_ftruncate64(int fd, off_t len)
+{
+    return host_fails(2) ? -1 : __real_ftruncate64(fd, len);
+}
+
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+    return host_fails(3) ? MAP_FAILED : __real_mmap(addr, len, prot, flags, fd, off);
+}
+
+void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+    return host_fails(3) ? MAP_FAILED : __real_mmap64(addr, len, prot, flags, fd, off);
+}
+
+static struct fe_profile_note notes[] = {
+    {.key = (char[]){"nand.tR"}, .value = (char[]){"a datasheet"}, .line = 7},
+    {.key = (char[]){"nand.tPROG"}, .value = (char[]){"a guess"}, .line = 8},
+};
+
+/* Everything that a device can be made of: cache, notes, used part, payload. */
+static struct fe_profile make_profile(uint32_t type, bool rich)
+{
+    struct fe_profile p = {.name = "oom"};
+    p.device.sector_size = 512;
+    p.device.used = 64 * 512;
+    p.nand = (struct fe_nand_params){.cell = rich ? FE_CELL_TLC : FE_CELL_SLC, .channels = 2,
+                                     .dies_per_channel = 1, .planes_per_die = 1,
+                                     .blocks_per_plane = 40, .pages_per_block = 12,
+                                     .page_size = 512, .endurance = 1000};
+    p.ftl = (struct fe_ftl_params){.type = type, .gc_d = 4, .gc_reserve = 2, .unit_size = 6144,
+                                   .wl_threshold = 4, .step.streams = 3, .open_linear = 2, .open_random = 2,
+                                   .log_blocks = 3, .switch_merge = true, .copy_buffer = 2};
+    if (rich) {
+        p.ftl.gc_policy = FE_GC_D_CHOICES;
+        p.ftl.hot_cold = FE_HOT_COLD_TWO_POOL;
+        p.ftl.wear_levelling = FE_WEAR_STATIC;
+        p.ftl.slc_mode = FE_SLC_STATIC;
+        p.ftl.slc_blocks = 4;
+        p.ftl.small_log = 2;
+        p.ftl.small_write = 4096;
+        p.ftl.fast_sequential = true;
+        p.cache.size = 16 * 512;
+        p.provenance = notes;
+        p.n_provenance = 2;
+        p.fidelity = notes;
+        p.n_fidelity = 1;
+    }
+    p.device.capacity = 300 * 512;
+    p.link.max_transfer = 1 << 20;
+    p.link.queue_depth = 1;
+    return p;
+}
+
+static int complain(const char *strategy, long n, const char *what, const struct fe_err *err)
+{
+    fprintf(stderr, "%s, %ld allocations%s: %s: %s\n", strategy, n,
+            all_after ? ", none after" : "", what, err->text);
+    return 1;
+}
+
+/* Number of failures for a profile; *ret_n is how many requests a device makes. */
+static int run(const struct fe_profile *p, long *ret_n)
+{
+    const char *name = fe_ftl_registry[p->ftl.type]->name;
+    struct fe_device_options opt = {.seed = 1, .payload = true};
+    for (long n = 0;; n++) {
+        struct fe_device *dev = NULL;
+        struct fe_err err;
+        long before = n_alive;
+        fe_err_init(&err);
+        hit = false;
+        countdown = n;
+        int r = fe_device_create(&dev, p, &opt, &err);
+        countdown = -1;
+        if (r == 0) {
+            fe_device_destroy(dev);
+            *ret_n = n;
+            if (n_alive != before)
+                return complain(name, n, "leak after success", &err);
+            return hit ? complain(name, n, "success although memory failed", &err) : 0;
+        }
+        if (r != -ENOMEM)
+            return complain(name, n, "not -ENOMEM", &err);
+        if (strncmp(err.text, "out of memory: ", 15) != 0)
+            return complain(name, n, "no proper message", &err);
+        if (dev)
+            return complain(name, n, "a device all the same", &err);
+        if (n_alive != before)
+            return complain(name, n, "leak", &err);
+    }
+}
+
+static int n_descriptors(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += lseek(fd, 0, SEEK_CUR) != -1 || errno != EBADF;
+    return n;
+}
+
+/* The host refuses the medium's memory itself. */
+static int run_host_calls(const struct fe_profile *p)
+{
+    struct fe_device_options opt = {.seed = 1, .payload = true};
+    int failed = 0;
+    for (int which = 1; which <= 3; which++) {
+        struct fe_device *dev = NULL;
+        struct fe_err err;
+        long before = n_alive;
+        int descriptors = n_descriptors();
+        fe_err_init(&err);
+        host_call_fails = which;
+        int r = fe_device_create(&dev, p, &opt, &err);
+        host_call_fails = 0;
+        if (r != -ENOMEM || dev || n_alive != before || n_descriptors() != descriptors ||
+            strncmp(err.text, "medium in memory: ", 18) != 0) {
+            fprintf(stderr, "host call %d: %d, %ld allocations left: %s\n", which, r,
+                    n_alive - before, err.text);
+            failed++;
+        }
+    }
+    return failed;
+}
+
+int main(void)
+{
+    int failed = 0;
+    for (uint32_t type = 0; fe_ftl_registry[type]; type++)
+        for (int rich = 0; rich < 2; rich++)
+            for (int after = 0; after < 2; after++) {
+                struct fe_profile p = make_profile(type, rich);
+                struct fe_geometry geo;
+                long n = 0;
+                fe_geometry_init(&geo, &p.nand, NULL);
+                if (!fe_ftl_registry[type]->max_lpns(&p.ftl, &geo, NULL))
+                    p.ftl.gc_policy = FE_GC_FIFO; /* the strategy does not draw */
+                all_after = after;
+                failed += run(&p, &n);
+                printf("%s%s: %ld allocations\n", fe_ftl_registry[type]->name,
+                       rich ? " with everything" : "", n);
+                if (n < 5)
+                    failed += complain("too few", n, "is the wrapper in place?", &(struct fe_err){""});
+            }
+    struct fe_profile p = make_profile(0, true);
+    failed += run_host_calls(&p);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Cleaning policies and wear against theory.  B blocks of b pages, U logical pages, all
+ * written once and then overwritten at random, one page at a time.
+ *
+ * Theory knows no free and no open blocks: R of them are no help when the victim is
+ * chosen, so alpha = (B - R) b / U.  With A the write amplification:
+ *
+ *   random     A = alpha / (alpha - 1)
+ *   fifo       A = 1 / (1 - exp(-alpha / A))                        any b
+ *   greedy     A = fifo(k alpha) / k          k = 1 + 1/(2b)
+ *   d-choices  s_i the share of blocks with i valid pages or more: s_i = s_{i+1} +
+ *              c (1 - s_i^d) / i, c such that sum s_i = b / alpha;
+ *              A = b / (b - sum s_i^d)
+ *
+ *   share r of the writes to a share f of the pages, not separated
+ *   fifo       A = 1 + r / (exp(r/f alpha/A) - 1) + (1-r) / (exp((1-r)/(1-f) alpha/A) - 1)
+ *   greedy     as above
+ *
+ * U is chosen so that alpha is 1.07, 1.10 and 1.28.  "--table" as argument prints what
+ * the tests compare.
+ */
+#include "lib/rand.h"
+#include "lib/rig.h"
+#include "lib/unit.h"
+
+#include "ftl/registry.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { B = 1024 };
+
+static const double alphas[] = {1.07, 1.10, 1.28};
+static bool table;
+
+/* The root of fn, which falls from lo to hi. */
+static double root(double (*fn)(double x, const double *arg), const double *arg, double lo,
+                   double hi)
+{
+    for (int i = 0; i < 60; i++) {
+        double mid = (lo + hi) / 2;
+        if (fn(mid, arg) > 0)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return (lo + hi) / 2;
+}
+
+/* arg: alpha, r, f; uniform writes are r = f. */
+static double fifo_gap(double a, const double *arg)
+{
+    double alpha = arg[0], r = arg[1], f = arg[2];
+    return 1 + r / expm1(r / f * alpha / a) + (1 - r) / expm1((1 - r) / (1 - f) * alpha / a) - a;
+}
+
+static double fifo_hot_cold(double alpha, double r, double f)
+{
+    const double arg[] = {alpha, r, f};
+    return root(fifo_gap, arg, 1.0001, 200);
+}
+
+static double theory_fifo(double alpha, uint32_t b, uint32_t d)
+{
+    (void)b, (void)d;
+    return fifo_hot_cold(alpha, 0.5, 0.5);
+}
+
+static double theory_greedy(double alpha, uint32_t b, uint32_t d)
+{
+    (void)d;
+    double k = 1 + 1 / (2.0 * b);
+    return fifo_hot_cold(k * alpha, 0.5, 0.5) / k;
+}
+
+static double theory_random(double alpha, uint32_t b, uint32_t d)
+{
+    (void)b, (void)d;
+    return alpha / (alpha - 1);
+}
+
+/* arg: s_{i+1}, c/i, d. */
+static double share_gap(double s, const double *arg)
+{
+    return arg[0] + arg[1] * (1 - pow(s, arg[2])) - s;
+}
+
+static double shares(double c, uint32_t b, uint32_t d, double *ret_sum_d)
+{
+    double s = 0, sum = 0;
+    *ret_sum_d = 0;
+    for (uint32_t i = b; i > 0; i--) {
+        const double arg[] = {s, c / i, d};
+        s = root(share_gap, arg, s, 1);
+        sum += s;
+        *ret_sum_d += pow(s, d);
+    }
+    return sum;
+}
+
+static double theory_d_choices(double alpha, uint32_t b, uint32_t d)
+{
+    double lo = 0, hi = 1e4, sum_d = 0;
+    for (int i = 0; i < 100; i++) {
+        double mid = sqrt((lo + 1e-9) * hi);
+        if (shares(mid, b, d, &sum_d) < b / alpha)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return b / (b - sum_d);
+}
+
+struct bench {
+    struct fe_geometry geo;
+    struct fe_store *store;
+    struct fe_medium *medium;
+    struct fe_oplist ops;
+    struct fe_ftl *ftl;
+    struct ft_rand rand;
+    double hot_writes, hot_pages; /* 0: uniform */
+    uint64_t host;
+};
+
+static void drop(void *ctx, struct fe_op *ops, uint32_t n)
+{
+    (void)ctx, (void)ops, (void)n;
+}
+
+static void must(bool ok, const struct fe_err *err)
+{
+    if (!ok)
+        fail_msg("%s", err->text);
+}
+
+/* Without payload: only counts matter here.  One die, so that one block is open. */
+static void bench_init(struct bench *t, uint32_t b, double alpha, const struct fe_ftl_params *p)
+{
+    struct fe_nand_params nand = ft_nand(1, B, b, 512);
+    struct fe_err err;
+    fe_err_init(&err);
+    memset(t, 0, sizeof *t);
+    fe_ops_init(&t->ops, drop, t);
+    must(fe_geometry_init(&t->geo, &nand, &err) == 0, &err);
+    must(fe_store_create(&t->store, t->geo.n_ppns, 512, b, false, &err) == 0, &err);
+    must(fe_medium_create(&t->medium, &nand, &t->geo, t->store, &t->ops, &err) == 0, &err);
+    /* at the choice a block is open in each stream, and the pool is one short of its
+     * reserve: a block a stream, and 2 where blocks full of valid pages are moved */
+    uint32_t streams = 1 + (p->hot_cold != FE_HOT_COLD_OFF) + (p->wear_levelling == FE_WEAR_STATIC);
+    bool spares_full = p->gc_policy == FE_GC_GREEDY || p->gc_policy == FE_GC_COST_BENEFIT;
+    uint32_t reserve = streams > 1 || spares_full ? streams : 2;
+    uint32_t n_lpns = (uint32_t)((B - streams - (reserve - 1)) * b / alpha);
+    uint64_t max = fe_ftl_page.max_lpns(p, &t->geo, &err);
+    must(max > 0, &err);
+    if (n_lpns > max)
+        fail_msg("%u pages, possible are %llu", n_lpns, (unsigned long long)max);
+    must(fe_ftl_page.create(&t->ftl, p, t->medium, n_lpns, &err) == 0, &err);
+    t->rand.seed = p->seed;
+}
+
+static void bench_fini(struct bench *t)
+{
+    struct fe_err err;
+    fe_err_init(&err);
+    must(fe_ftl_page.check(t->ftl, &err) == 0, &err);
+    fe_ftl_page.destroy(t->ftl);
+    fe_medium_destroy(t->medium);
+    fe_store_destroy(t->store);
+}
+
+static void write_page(struct bench *t, fe_lpn lpn)
+{
+    t->host++;
+    if (fe_ftl_page.write(t->ftl, lpn, 0, 512, NULL) != FE_OK)
+        fail_msg("write %llu of page %u failed", (unsigned long long)t->host, lpn);
+}
+
+static fe_lpn draw(struct bench *t)
+{
+    uint32_t n = t->ftl->n_lpns, hot = (uint32_t)(n * t->hot_pages);
+    if (hot == 0)
+        return (fe_lpn)ft_below(&t->rand, n);
+    if (ft_below(&t->rand, 1000) < t->hot_writes * 1000)
+        return (fe_lpn)ft_below(&t->rand, hot);
+    return hot + (fe_lpn)ft_below(&t->rand, n - hot);
+}
+
+static void overwrite(struct bench *t, double times)
+{
+    for (uint64_t i = 0, n = (uint64_t)(times * t->ftl->n_lpns); i < n; i++)
+        write_page(t, draw(t));
+}
+
+static void fill(struct bench *t)
+{
+    for (fe_lpn lpn = 0; lpn < t->ftl->n_lpns; lpn++)
+        write_page(t, lpn);
+}
+
+/* Programs over host writes, after `warm` overwrites, during `times` more. */
+static double amplification(struct bench *t, double warm, double times)
+{
+    fill(t);
+    overwrite(t, warm);
+    uint64_t programs = t->medium->counters.page_programs, host = t->host;
+    overwrite(t, times);
+    return (double)(t->medium->counters.page_programs - programs) / (double)(t->host - host);
+}
+
+static void compare(const char *what, uint32_t b, double alpha, double got, double want,
+                    double tolerance)
+{
+    double error = got / want - 1;
+    if (table)
+        printf("%-22s b=%-4u alpha=%.2f  %8.3f  theory %8.3f  %+.2f %%\n", what, b, alpha, got,
+               want, 100 * error);
+    if (fabs(error) > tolerance)
+        fail_msg("%s b=%u alpha=%.2f: %.3f, theory says %.3f: %+.2f %%", what, b, alpha, got, want,
+                 100 * error);
+}
+
+static void test_page_write_amplification_of_uniform_writes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t policy, d;
+        double (*theory)(double alpha, uint32_t b, uint32_t d);
+    } cases[] = {
+        {"random", FE_GC_RANDOM, 1, theory_random},
+        {"fifo", FE_GC_FIFO, 1, theory_fifo},
+        {"greedy", FE_GC_GREEDY, 1, theory_greedy},
+        {"d-choices d=2", FE_GC_D_CHOICES, 2, theory_d_choices},
+        {"d-choices d=4", FE_GC_D_CHOICES, 4, theory_d_choices},
+        {"d-choices d=10", FE_GC_D_CHOICES, 10, theory_d_choices},
+    };
+    static const uint32_t sizes[] = {32, 64};
+    for (size_t k = 0; k < ft_array_len(cases); k++)
+        for (size_t s = 0; s < ft_array_len(sizes); s++)
+            for (size_t a = 0; a < ft_array_len(alphas); a++) {
+                struct bench t;
+                struct fe_ftl_params p = {.gc_policy = cases[k].policy, .gc_d = cases[k].d,
+                                          .seed = 1 + k};
+                bench_init(&t, sizes[s], alphas[a], &p);
+                double got = amplification(&t, 4, 3);
+                compare(cases[k].name, sizes[s], alphas[a], got,
+                        cases[k].theory(alphas[a], sizes[s], cases[k].d), 0.02);
+                bench_fini(&t);
+            }
+}
+
+/* 80 % of the writes to 20 % of the pages. */
+static double skewed(uint32_t b, double alpha, const struct fe_ftl_params *p)
+{
+    struct bench t;
+    bench_init(&t, b, alpha, p);
+    t.hot_writes = 0.8;
+    t.hot_pages = 0.2;
+    double got = amplification(&t, 6, 4);
+    bench_fini(&t);
+    return got;
+}
+
+static void test_page_write_amplification_of_hot_and_cold_writes(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {32, 64};
+    for (size_t s = 0; s < ft_array_len(sizes); s++)
+        for (size_t a = 0; a < ft_array_len(alphas); a++) {
+            double k = 1 + 1 / (2.0 * sizes[s]);
+            struct fe_ftl_params p = {.gc_policy = FE_GC_FIFO, .seed = 3};
+            compare("fifo 80/20", sizes[s], alphas[a], skewed(sizes[s], alphas[a], &p),
+                    fifo_hot_cold(alphas[a], 0.8, 0.2), 0.03);
+            p.gc_policy = FE_GC_GREEDY;
+            compare("greedy 80/20", sizes[s], alphas[a], skewed(sizes[s], alphas[a], &p),
+                    fifo_hot_cold(k * alphas[a], 0.8, 0.2) / k, 0.03);
+        }
+}
+
+/* Separation cannot beat two devices of the best sizes, one for hot and one for cold
+ * pages, each cleaned greedily; and it is of no use if it does not beat one device. */
+static void test_page_separation_lies_between_one_pool_and_the_best_two(void **state)
+{
+    (void)state;
+    static const double best_two[] = {4.731, 3.609, 1.814};
+    for (size_t a = 0; a < ft_array_len(alphas); a++) {
+        double got[FE_N_HOT_COLDS][2];
+        for (uint32_t hc = 0; hc < FE_N_HOT_COLDS; hc++)
+            for (int cb = 0; cb < 2; cb++) {
+                struct fe_ftl_params p = {.gc_policy = cb ? FE_GC_COST_BENEFIT : FE_GC_GREEDY,
+                                          .hot_cold = hc, .seed = 3};
+                got[hc][cb] = skewed(64, alphas[a], &p);
+                if (table)
+                    printf("%-12s hot_cold=%u   alpha=%.2f  %8.3f\n",
+                           cb ? "cost-benefit" : "greedy", hc, alphas[a], got[hc][cb]);
+            }
+        assert_true(got[FE_HOT_COLD_GC][0] < 0.98 * got[FE_HOT_COLD_OFF][0]);
+        assert_true(got[FE_HOT_COLD_GC][1] < 0.86 * got[FE_HOT_COLD_OFF][1]);
+        assert_true(got[FE_HOT_COLD_TWO_POOL][0] < 0.95 * got[FE_HOT_COLD_OFF][0]);
+        assert_true(got[FE_HOT_COLD_TWO_POOL][1] < 0.70 * got[FE_HOT_COLD_OFF][1]);
+        assert_true(got[FE_HOT_COLD_TWO_POOL][1] > 0.99 * best_two[a]);
+    }
+}
+
+struct wear {
+    double mean, variance;
+    uint32_t spread; /* max - min */
+};
+
+static struct wear wear_of(const struct bench *t)
+{
+    double sum = 0, squares = 0;
+    uint32_t min = UINT32_MAX, max = 0;
+    for (fe_peb peb = 0; peb < B; peb++) {
+        uint32_t e = t->medium->pebs[peb].erase_count;
+        sum += e;
+        squares += (double)e * e;
+        min = e < min ? e : min;
+        max = e > max ? e : max;
+    }
+    double mean = sum / B;
+    return (struct wear){mean, squares / B - mean * mean, max - min};
+}
+
+/* Variance over mean; the ranges are those of independent Monte-Carlo runs, widened by
+ * what a sample of B blocks may be off: 2.5 standard errors of sqrt(2/B). */
+static void test_page_wear_varies_as_the_policy_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t policy, d;
+        double hot_writes, lo, hi;
+    } cases[] = {
+        {"random", FE_GC_RANDOM, 1, 0, 0.97, 0.99},
+        {"d-choices d=2", FE_GC_D_CHOICES, 2, 0, 0.40, 0.45},
+        {"d-choices d=10", FE_GC_D_CHOICES, 10, 0, 0.04, 0.08},
+        {"greedy", FE_GC_GREEDY, 1, 0, 0.02, 0.06},
+        {"greedy 80/20", FE_GC_GREEDY, 1, 0.8, 0.16, 0.16},
+    };
+    double slack = 2.5 * sqrt(2.0 / B);
+    for (size_t k = 0; k < ft_array_len(cases); k++) {
+        struct fe_ftl_params p = {.gc_policy = cases[k].policy, .gc_d = cases[k].d, .seed = 3};
+        struct bench t;
+        bench_init(&t, 128, 1.10, &p);
+        t.hot_writes = cases[k].hot_writes;
+        t.hot_pages = t.hot_writes > 0 ? 0.2 : 0;
+        fill(&t);
+        overwrite(&t, t.hot_writes > 0 ? 20 : 8);
+        struct wear w = wear_of(&t);
+        double got = w.variance / w.mean;
+        if (table)
+            printf("%-16s erases %6.1f  variance/mean %.3f  theory %.2f to %.2f\n", cases[k].name,
+                   w.mean, got, cases[k].lo, cases[k].hi);
+        if (got < cases[k].lo * (1 - slack) || got > cases[k].hi * (1 + slack))
+            fail_msg("%s: variance/mean of erases is %.3f, not %.2f to %.2f", cases[k].name, got,
+                     cases[k].lo, cases[k].hi);
+        bench_fini(&t);
+    }
+}
+
+/* Whatever the host writes: a fifo of blocks is a circle. */
+static void test_page_fifo_wears_all_blocks_alike(void **state)
+{
+    (void)state;
+    static const double hot_writes[] = {0, 0.8, 1};
+    for (size_t k = 0; k < ft_array_len(hot_writes); k++) {
+        struct fe_ftl_params p = {.gc_policy = FE_GC_FIFO, .seed = 3};
+        struct bench t;
+        bench_init(&t, 16, 1.10, &p);
+        t.hot_writes = hot_writes[k];
+        t.hot_pages = hot_writes[k] > 0 ? 0.2 : 0;
+        fill(&t);
+        for (int i = 0; i < 1000; i++) {
+            overwrite(&t, 0.01);
+            if (wear_of(&t).spread > 1)
+                fail_msg("erase counts lie %u apart", wear_of(&t).spread);
+        }
+        assert_true(wear_of(&t).mean > 20);
+        bench_fini(&t);
+    }
+}
+
+/* Four fifths of the pages are never written again.  Returns the largest spread, and in
+ * *ret_wa what it costs. */
+static uint32_t spread_beside_static_data(const struct fe_ftl_params *p, double *ret_wa)
+{
+    struct bench t;
+    uint32_t spread = 0;
+    bench_init(&t, 16, 1.10, p);
+    t.hot_writes = 1;
+    t.hot_pages = 0.2;
+    fill(&t);
+    uint64_t programs = t.medium->counters.page_programs, host = t.host;
+    for (int i = 0; i < 1500; i++) {
+        overwrite(&t, 0.01);
+        uint32_t now = wear_of(&t).spread;
+        spread = now > spread ? now : spread;
+    }
+    *ret_wa = (double)(t.medium->counters.page_programs - programs) / (double)(t.host - host);
+    bench_fini(&t);
+    return spread;
+}
+
+/* In flight: a block that was erased and one that is being emptied. */
+static void test_page_static_levelling_keeps_its_threshold(void **state)
+{
+    (void)state;
+    static const uint32_t policies[] = {FE_GC_GREEDY, FE_GC_COST_BENEFIT, FE_GC_FIFO,
+                                        FE_GC_D_CHOICES};
+    static const uint32_t thresholds[] = {4, 16};
+    for (size_t k = 0; k < ft_array_len(policies); k++) {
+        struct fe_ftl_params p = {.gc_policy = policies[k], .gc_d = 10, .seed = 3,
+                                  .wear_levelling = FE_WEAR_DYNAMIC};
+        double wa, wa_levelled;
+        uint32_t without = spread_beside_static_data(&p, &wa);
+        if (policies[k] != FE_GC_FIFO)
+            assert_true(without > 60);
+        p.wear_levelling = FE_WEAR_STATIC;
+        for (size_t i = 0; i < ft_array_len(thresholds); i++) {
+            p.wl_threshold = thresholds[i];
+            uint32_t spread = spread_beside_static_data(&p, &wa_levelled);
+            if (table)
+                printf("policy %u: spread %u, with threshold %u %u; A %.3f, %.3f\n", policies[k],
+                       without, thresholds[i], spread, wa, wa_levelled);
+            if (spread > thresholds[i] + 2)
+                fail_msg("policy %u: erase counts lie %u apart, the threshold is %u", policies[k],
+                         spread, thresholds[i]);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    table = argc > 1 && strcmp(argv[1], "--table") == 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_page_write_amplification_of_uniform_writes),
+        cmocka_unit_test(test_page_write_amplification_of_hot_and_cold_writes),
+        cmocka_unit_test(test_page_separation_lies_between_one_pool_and_the_best_two),
+        cmocka_unit_test(test_page_wear_varies_as_the_policy_says),
+        cmocka_unit_test(test_page_fifo_wears_all_blocks_alike),
+        cmocka_unit_test(test_page_static_levelling_keeps_its_threshold),
+    };
+    return cmocka_run_group_tests_name("page oracles", tests, NULL, NULL);
+}

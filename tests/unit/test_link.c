@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The link's arithmetic by hand: slots, the wire, rounding once for each run of bytes.
+ */
+#include "lib/unit.h"
+
+#include "base/num.h"
+#include "host/link.h"
+
+static struct fe_link make(uint64_t bandwidth, uint64_t overhead, uint32_t depth)
+{
+    struct fe_link l;
+    struct fe_link_params p = {.type = FE_LINK_USB_HS, .bandwidth = bandwidth,
+                               .command_overhead_ns = overhead, .max_transfer = 122880,
+                               .queue_depth = depth};
+    fe_link_init(&l, &p);
+    return l;
+}
+
+static void test_link_one_slot_runs_commands_one_after_another(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 100, 1);
+    assert_int_equal(fe_link_begin(&l, 1000), 1100);
+    assert_int_equal(fe_link_data_in(&l, 512), 1612);
+    assert_int_equal(fe_link_data_in(&l, 512), 2124);
+    fe_link_end(&l, 50000);
+    assert_int_equal(fe_link_begin(&l, 1000), 50100);
+    assert_int_equal(fe_link_data_in(&l, 512), 50612);
+    fe_link_end(&l, 50700);
+    assert_int_equal(fe_link_begin(&l, 60000), 60100); /* idle in between */
+}
+
+static void test_link_slots_overlap_but_share_the_wire(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 100, 2);
+    assert_int_equal(fe_link_begin(&l, 0), 100);
+    assert_int_equal(fe_link_data_in(&l, 1000), 1100);
+    fe_link_end(&l, 9000);
+    assert_int_equal(fe_link_begin(&l, 0), 100);         /* the other slot */
+    assert_int_equal(fe_link_data_in(&l, 1000), 2100);   /* after the first one's data */
+    fe_link_end(&l, 5000);
+    assert_int_equal(fe_link_begin(&l, 0), 5100);        /* the slot that is free first */
+    assert_int_equal(fe_link_data_in(&l, 1000), 6100);
+    fe_link_end(&l, 7000);
+    assert_int_equal(fe_link_begin(&l, 0), 7100);
+    fe_link_end(&l, 20000);
+    assert_int_equal(fe_link_begin(&l, 0), 9100);
+}
+
+static void test_link_reads_are_sent_as_soon_as_they_are_ready(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 0, 1);
+    assert_int_equal(fe_link_begin(&l, 0), 0);
+    assert_int_equal(fe_link_data_out(&l, 5000, 1000), 6000);
+    assert_int_equal(fe_link_data_out(&l, 5500, 1000), 7000);  /* the wire is busy */
+    assert_int_equal(fe_link_data_out(&l, 7000, 1000), 8000);  /* just in time */
+    assert_int_equal(fe_link_data_out(&l, 20000, 1000), 21000); /* the flash is late */
+    fe_link_end(&l, 21000);
+}
+
+static void test_link_rounds_up_once_for_a_run_of_bytes(void **state)
+{
+    (void)state;
+    struct fe_link l = make(300000000, 0, 1); /* 10/3 ns a byte */
+    fe_link_begin(&l, 0);
+    uint64_t bytes = 0;
+    for (int i = 0; i < 1000; i++) {
+        bytes += 512;
+        assert_int_equal(fe_link_data_in(&l, 512), (bytes * 10 + 2) / 3);
+    }
+    fe_link_end(&l, 0);
+    l = make(300000000, 0, 1);
+    fe_link_begin(&l, 0);
+    bytes = 0;
+    for (int i = 0; i < 1000; i++) {
+        bytes += 512;
+        assert_int_equal(fe_link_data_out(&l, 7, 512), 7 + (bytes * 10 + 2) / 3);
+    }
+}
+
+static void test_link_bandwidth_0_is_infinite(void **state)
+{
+    (void)state;
+    struct fe_link l = make(0, 250, 1);
+    assert_int_equal(fe_link_begin(&l, 0), 250);
+    assert_int_equal(fe_link_data_in(&l, 1 << 20), 250);
+    assert_int_equal(fe_link_data_out(&l, 900, 1 << 20), 900);
+}
+
+static void test_link_faster_than_a_byte_a_ns_is_never_free(void **state)
+{
+    (void)state;
+    struct fe_link l = make(UINT64_C(5000000000), 0, 1);
+    fe_link_begin(&l, 0);
+    assert_int_equal(fe_link_data_in(&l, 1), 1);
+    assert_int_equal(fe_link_data_in(&l, 1), 1);
+    assert_int_equal(fe_link_data_in(&l, 510), 103);
+}
+
+static void test_link_deepest_queue_takes_every_slot_once(void **state)
+{
+    (void)state;
+    struct fe_link l = make(0, 0, FE_LINK_MAX_DEPTH);
+    for (uint64_t i = 0; i < FE_LINK_MAX_DEPTH; i++) {
+        assert_int_equal(fe_link_begin(&l, 0), 0);
+        fe_link_end(&l, 1000 + i);
+    }
+    for (uint64_t i = 0; i < FE_LINK_MAX_DEPTH; i++) {
+        assert_int_equal(fe_link_begin(&l, 0), 1000 + i);
+        fe_link_end(&l, 5000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_link_one_slot_runs_commands_one_after_another),
+        cmocka_unit_test(test_link_slots_overlap_but_share_the_wire),
+        cmocka_unit_test(test_link_reads_are_sent_as_soon_as_they_are_ready),
+        cmocka_unit_test(test_link_rounds_up_once_for_a_run_of_bytes),
+        cmocka_unit_test(test_link_bandwidth_0_is_infinite),
+        cmocka_unit_test(test_link_faster_than_a_byte_a_ns_is_never_free),
+        cmocka_unit_test(test_link_deepest_queue_takes_every_slot_once),
+    };
+    return cmocka_run_group_tests_name("link", tests, NULL, NULL);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Timelines computed by hand.  The chip: command 100 ns, tR 25000, tPROG 200000,
+ * tBERS 1500000, the bus 1 byte a ns unless a test says otherwise.
+ */
+#include "lib/rig.h"
+#include "lib/unit.h"
+
+#include "sched/sched.h"
+
+struct bench {
+    struct fe_sched s;
+    struct fe_geometry geo;
+};
+
+static void setup(struct bench *b, uint32_t channels, uint32_t dies, uint64_t bus_rate)
+{
+    struct fe_nand_params p = ft_nand(dies, 4, 4, 2048);
+    struct fe_err err;
+    fe_err_init(&err);
+    p.channels = channels;
+    p.bus_rate = bus_rate;
+    assert_int_equal(fe_geometry_init(&b->geo, &p, &err), 0);
+    assert_int_equal(fe_sched_init(&b->s, &p, &b->geo, &err), 0);
+}
+
+static struct fe_op place(struct bench *b, enum fe_op_kind kind, uint16_t die, uint32_t bytes,
+                          unsigned flags)
+{
+    static const uint64_t cell_ns[] = {25000, 200000, 1500000, 0, 7000};
+    struct fe_op op = {.kind = (uint8_t)kind, .die = die, .bus_bytes = bytes,
+                       .flags = (uint8_t)flags, .cell_ns = cell_ns[kind]};
+    fe_sched_place(&b->s, &op, 1);
+    return op;
+}
+
+static void expect(struct fe_op op, uint64_t start, uint64_t end)
+{
+    assert_int_equal(op.start_ns, start);
+    assert_int_equal(op.end_ns, end);
+}
+
+static void test_sched_one_op_of_each_kind(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 1, 4, 1000000000);
+    fe_sched_begin(&b.s, 1000);
+    assert_int_equal(fe_sched_end(&b.s), 1000); /* no op: the ready time */
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 1000, 1000 + 100 + 25000 + 2048);
+    assert_int_equal(fe_sched_end(&b.s), 28148);
+    fe_sched_reset(&b.s);
+    fe_sched_begin(&b.s, 1000);
+    expect(place(&b, FE_OP_PROG, 1, 2112, 0), 1000, 1000 + 100 + 2112 + 200000);
+    fe_sched_reset(&b.s);
+    fe_sched_begin(&b.s, 1000);
+    expect(place(&b, FE_OP_ERASE, 2, 0, 0), 1000, 1000 + 100 + 1500000);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_one_die_does_one_thing_at_a_time(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 1, 1, 1000000000);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 0, 27148);
+    expect(place(&b, FE_OP_READ, 0, 512, 0), 27148, 27148 + 25612);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 52760, 52760 + 202212);
+    expect(place(&b, FE_OP_ERASE, 0, 0, 0), 254972, 254972 + 1500100);
+    assert_int_equal(fe_sched_end(&b.s), 1755072);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_dies_of_a_channel_share_the_bus(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 1, 3, 1000000000);
+    fe_sched_begin(&b.s, 0);
+    /* reads: the cells work together, the data leave one after another */
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 0, 27148);
+    expect(place(&b, FE_OP_READ, 1, 2048, 0), 0, 29196);
+    expect(place(&b, FE_OP_READ, 2, 2048, 0), 0, 31244);
+    fe_sched_reset(&b.s);
+    fe_sched_begin(&b.s, 0);
+    /* programs: each waits for the data of the one before, not for its cells */
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 202212);
+    expect(place(&b, FE_OP_PROG, 1, 2112, 0), 2212, 204424);
+    expect(place(&b, FE_OP_PROG, 2, 2112, 0), 4424, 206636);
+    /* an erase takes no bus */
+    expect(place(&b, FE_OP_ERASE, 0, 0, 0), 202212, 1702312);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_channels_work_side_by_side(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 2, 2, 1000000000); /* dies 0 and 2 on channel 0, 1 and 3 on channel 1 */
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 202212);
+    expect(place(&b, FE_OP_PROG, 1, 2112, 0), 0, 202212);
+    expect(place(&b, FE_OP_PROG, 2, 2112, 0), 2212, 204424);
+    expect(place(&b, FE_OP_PROG, 3, 2112, 0), 2212, 204424);
+    expect(place(&b, FE_OP_READ, 0, 1000, 0), 202212, 202212 + 26100);
+    expect(place(&b, FE_OP_READ, 2, 1000, 0), 204424, 204424 + 26100);
+    assert_int_equal(fe_sched_end(&b.s), 230524);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_read_out_waits_for_the_channel(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 1, 2, 10000000); /* 100 ns a byte: data in 211200 ns */
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 100 + 211200 + 200000);
+    expect(place(&b, FE_OP_READ, 1, 10, 0), 0, 211300 + 1000);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_after_prev_waits_for_the_op_before(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 2, 1, 1000000000);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_READ, 0, 2112, 0), 0, 27212);
+    expect(place(&b, FE_OP_PROG, 1, 2112, FE_OP_AFTER_PREV), 27212, 27212 + 202212);
+    expect(place(&b, FE_OP_READ, 0, 2112, 0), 27212, 54424); /* the next copy overlaps */
+    expect(place(&b, FE_OP_PROG, 1, 2112, FE_OP_AFTER_PREV), 229424, 229424 + 202212);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_barrier_waits_for_all_and_holds_all(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 2, 1, 1000000000);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 202212);
+    expect(place(&b, FE_OP_READ, 1, 2048, 0), 0, 27148);
+    expect(place(&b, FE_OP_BARRIER, 0, 0, 0), 202212, 202212);
+    expect(place(&b, FE_OP_READ, 1, 2048, 0), 202212, 229360);
+    /* later batches, too: there is one controller */
+    fe_sched_begin(&b.s, 0);
+    assert_int_equal(fe_sched_end(&b.s), 202212);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 202212, 229360);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_barrier_waits_for_earlier_batches(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 2, 1, 1000000000);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 202212);
+    fe_sched_begin(&b.s, 500);
+    expect(place(&b, FE_OP_BARRIER, 0, 0, 0), 202212, 202212);
+    expect(place(&b, FE_OP_ERASE, 1, 0, 0), 202212, 1702312);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_busy_is_a_barrier_that_takes_time(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 2, 1, 1000000000);
+    fe_sched_begin(&b.s, 50);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 50, 27198);
+    expect(place(&b, FE_OP_BUSY, 0, 0, 0), 27198, 34198);
+    expect(place(&b, FE_OP_READ, 1, 2048, 0), 34198, 61346);
+    expect(place(&b, FE_OP_BUSY, 0, 0, 0), 61346, 68346);
+    assert_int_equal(fe_sched_end(&b.s), 68346);
+    fe_sched_begin(&b.s, 0);
+    assert_int_equal(fe_sched_end(&b.s), 68346);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_batches_overlap_on_different_dies(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 2, 1, 1000000000);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 202212);
+    fe_sched_begin(&b.s, 300);
+    expect(place(&b, FE_OP_PROG, 1, 2112, 0), 300, 202512);
+    fe_sched_begin(&b.s, 600);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 202212, 229360);
+    assert_int_equal(fe_sched_end(&b.s), 229360);
+    fe_sched_fini(&b.s);
+}
+
+/* A transfer is rounded up once, as a whole; never to nothing. */
+static void test_sched_transfer_is_rounded_up_once(void **state)
+{
+    (void)state;
+    const struct {
+        uint64_t rate;
+        uint32_t bytes;
+        uint64_t ns;
+    } cases[] = {
+        {1200000000, 1, 1},          {1200000000, 6, 5},
+        {1200000000, 7, 6},          {1200000000, 2048, 1707},
+        {2400000000, 1, 1},          {2400000000, 2112, 880},
+        {4000000000, 1, 1},          {4000000000, 16384, 4096},
+        {133333333, 4, 31},          {133333333, 16384, 122881},
+        {700000000, 3, 5},           {40000000, 1, 25},
+        {1, 3, 3000000000},          {UINT64_MAX, 4096, 1},
+        {1, UINT32_MAX, UINT64_C(4294967295000000000)},
+    };
+    for (size_t i = 0; i < ft_array_len(cases); i++) {
+        struct bench b;
+        setup(&b, 1, 1, cases[i].rate);
+        fe_sched_begin(&b.s, 0);
+        expect(place(&b, FE_OP_PROG, 0, cases[i].bytes, 0), 0, 200100 + cases[i].ns);
+        uint64_t from = fe_sched_end(&b.s);
+        if (cases[i].ns < UINT64_C(1) << 40) {
+            /* again, and another size between: what is remembered is the right one */
+            expect(place(&b, FE_OP_PROG, 0, cases[i].bytes, 0), from, from + 200100 + cases[i].ns);
+            from = fe_sched_end(&b.s);
+            expect(place(&b, FE_OP_READ, 0, 0, 0), from, from + 25100);
+            expect(place(&b, FE_OP_PROG, 0, cases[i].bytes, 0), from + 25100,
+                   from + 225200 + cases[i].ns);
+        }
+        fe_sched_fini(&b.s);
+    }
+}
+
+static void test_sched_bus_rate_0_is_infinitely_fast(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 1, 1, 0);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 0, 25100);
+    fe_sched_fini(&b.s);
+}
+
+static void test_sched_reset_forgets_reservations(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 1, 2, 1000000000);
+    fe_sched_begin(&b.s, 77);
+    place(&b, FE_OP_PROG, 0, 2112, 0);
+    place(&b, FE_OP_BUSY, 0, 0, 0);
+    fe_sched_reset(&b.s);
+    assert_int_equal(fe_sched_end(&b.s), 0);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_BARRIER, 0, 0, 0), 0, 0);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 0, 27148);
+    fe_sched_fini(&b.s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sched_one_op_of_each_kind),
+        cmocka_unit_test(test_sched_one_die_does_one_thing_at_a_time),
+        cmocka_unit_test(test_sched_dies_of_a_channel_share_the_bus),
+        cmocka_unit_test(test_sched_channels_work_side_by_side),
+        cmocka_unit_test(test_sched_read_out_waits_for_the_channel),
+        cmocka_unit_test(test_sched_after_prev_waits_for_the_op_before),
+        cmocka_unit_test(test_sched_barrier_waits_for_all_and_holds_all),
+        cmocka_unit_test(test_sched_barrier_waits_for_earlier_batches),
+        cmocka_unit_test(test_sched_busy_is_a_barrier_that_takes_time),
+        cmocka_unit_test(test_sched_batches_overlap_on_different_dies),
+        cmocka_unit_test(test_sched_transfer_is_rounded_up_once),
+        cmocka_unit_test(test_sched_bus_rate_0_is_infinitely_fast),
+        cmocka_unit_test(test_sched_reset_forgets_reservations),
+    };
+    return cmocka_run_group_tests_name("sched", tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the segment strategy costs in hand-made cases, to the last page.
+ *
+ * The chip: one die, pages of 512 bytes, allocation units of 8 pages (one block each).
+ * Two linear units can be open and one random; a linear unit may skip two pages.  Cost:
+ * { reads, programs, erases, copied, switch, partial, full }.
+ */
+#include "lib/layer.h"
+#include "lib/unit.h"
+
+enum { N = 8 }; /* pages of a unit */
+
+static void setup(struct ft_layer *l, bool switch_merge, uint32_t open_random)
+{
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    p.gap_fill = 2;
+    p.switch_merge = switch_merge;
+    p.open_random = open_random;
+    ft_layer_init(l, &nand, &p);
+}
+
+static void teardown(struct ft_layer *l)
+{
+    ft_layer_verify(l);
+    ft_layer_fini(l);
+}
+
+/* Writes units [0, n) once, so that they are full, and starts counting. */
+static void fill(struct ft_layer *l, uint32_t n)
+{
+    ft_layer_write_each(l, 0, n * N);
+    ft_layer_clear(l);
+}
+
+static void expect_ops(struct ft_layer *l, const char *want)
+{
+    char text[256];
+    assert_string_equal(ft_rig_text(&l->rig, text, sizeof text), want);
+}
+
+static void test_segment_fresh_unit_costs_no_copy(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    assert_int_equal(l.ftl->n_lpns, (14 - 4) * N);
+    ft_layer_write_each(&l, 0, 5 * N);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 5 * N}, "sequential on a fresh device");
+    /* five streams on fresh units, though two may be open */
+    for (uint32_t page = 0; page < N; page++)
+        for (uint32_t unit = 5; unit < 10; unit++)
+            ft_layer_write_each(&l, unit * N + page, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 5 * N}, "five fresh streams");
+    teardown(&l);
+}
+
+static void test_segment_whole_rewrite_is_a_switch_merge(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    fill(&l, 1);
+    ft_layer_write_each(&l, 0, N);
+    ft_layer_expect(&l, (struct ft_cost){.programs = N}, "rewrite");
+    ft_layer_write_each(&l, 0, 1);
+    expect_ops(&l, "BBEBP"); /* the old unit is erased when this one is written again */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 1, .erases = 1, .switches = 1}, "next");
+    teardown(&l);
+}
+
+static void test_segment_many_rewrites_cost_one_erase_each(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    fill(&l, 10);
+    for (int round = 0; round < 5; round++)
+        ft_layer_write_each(&l, 0, 10 * N);
+    /* at the end two units are still open: their switch is to come */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 50 * N, .erases = 48, .switches = 48},
+                    "sequential rewrites");
+    teardown(&l);
+}
+
+static void test_segment_linear_unit_closed_early_is_a_partial_merge(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    fill(&l, 3);
+    ft_layer_write_each(&l, 0, 3);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3}, "beginning of a rewrite");
+    ft_layer_write_each(&l, N, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "a second linear unit");
+    ft_layer_write_each(&l, 2 * N, 1);
+    expect_ops(&l, "BRpRpBRpRpBRpBEBP"); /* two pages at a time, then the erase */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 5, .programs = 6, .erases = 1, .copied = 5,
+                                         .partials = 1}, "a third closes the first");
+    teardown(&l);
+}
+
+static void test_segment_partial_merge_copies_only_what_the_old_unit_had(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    ft_layer_write_each(&l, 0, 5); /* unit 0 has five pages */
+    ft_layer_write_each(&l, N, 2 * N);
+    ft_layer_clear(&l);
+    ft_layer_write_each(&l, 0, 3);
+    ft_layer_write_each(&l, N, 1);
+    ft_layer_write_each(&l, 2 * N, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 2, .programs = 7, .erases = 1, .copied = 2,
+                                         .partials = 1}, "partial merge of a short unit");
+    teardown(&l);
+}
+
+static void test_segment_random_unit_is_a_full_merge(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    fill(&l, 2);
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_write_each(&l, 2, 1);
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3}, "pages in any order");
+    ft_layer_write_each(&l, N + 5, 1); /* the only random unit has to go */
+    expect_ops(&l, "BRpRpBRpRpBRpRpBRpRpBEBEBP");
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
+                                         .fulls = 1}, "full merge");
+    teardown(&l);
+}
+
+static void test_segment_linear_becomes_random(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    fill(&l, 2);
+    ft_layer_write_each(&l, 0, 3);
+    ft_layer_write_each(&l, 1, 1); /* not its next page: it goes on as a random unit */
+    ft_layer_write_each(&l, 3, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 5}, "out of order");
+    ft_layer_write_each(&l, N, 2); /* linear units are free again */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2}, "another linear unit");
+    ft_layer_write_each(&l, N, 1); /* this one becomes random and pushes the other out */
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
+                                         .fulls = 1}, "the first is merged");
+    teardown(&l);
+}
+
+static void test_segment_without_random_units_linear_ones_are_closed(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 0);
+    fill(&l, 1);
+    ft_layer_write_each(&l, 0, 3);
+    ft_layer_clear(&l);
+    ft_layer_write_each(&l, 1, 1); /* closed with 5 copies, then opened with one */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 6, .programs = 7, .erases = 1, .copied = 6,
+                                         .partials = 1}, "backwards");
+    ft_layer_write_each(&l, 7, 1); /* any step forwards is a gap that is filled */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 5, .programs = 6, .copied = 5}, "far forwards");
+    teardown(&l);
+}
+
+static void test_segment_gap_is_filled_with_copies(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    fill(&l, 1);
+    ft_layer_write_each(&l, 0, 1);
+    ft_layer_write_each(&l, 2, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 3, .copied = 1}, "gap of one");
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 2, .programs = 3, .copied = 2}, "gap of two");
+    ft_layer_write_each(&l, 6, 2);
+    ft_layer_write_each(&l, 0, 1); /* it was linear all the time */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3, .erases = 1, .switches = 1}, "switch");
+    ft_layer_write_each(&l, 4, 1); /* a gap of three is too much: random from here */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "gap of three");
+    teardown(&l);
+}
+
+static void test_segment_gap_of_a_fresh_unit_is_padded(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    uint8_t buf[512];
+    setup(&l, true, 1);
+    ft_layer_write_each(&l, 2, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3}, "two pages of padding");
+    memset(buf, 1, sizeof buf);
+    l.ftl->ops->read(l.ftl, 1, 0, 512, buf);
+    expect_ops(&l, "-"); /* padding is known to be nothing */
+    for (int i = 0; i < 512; i++)
+        assert_int_equal(buf[i], 0);
+    teardown(&l);
+}
+
+static void test_segment_far_page_of_a_fresh_unit_is_logged(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "random unit without data");
+    ft_layer_write_each(&l, N + 5, 1); /* 5 pages of padding, 1 copied, the log erased */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 7, .erases = 1, .copied = 1,
+                                         .fulls = 1}, "merge");
+    teardown(&l);
+}
+
+static void test_segment_without_switch_merge_every_rewrite_is_copied(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, false, 1);
+    ft_layer_write_each(&l, 0, 2 * N);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2 * N}, "fresh");
+    ft_layer_write_each(&l, 0, N);
+    ft_layer_expect(&l, (struct ft_cost){.programs = N}, "rewrite in order");
+    ft_layer_write_each(&l, N, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
+                                         .fulls = 1}, "its log may not become data");
+    teardown(&l);
+}
+
+/* Commands of a page and a half: pages 1, 4 and 7 are programmed twice, the log of eight
+ * pages overflows at the ninth, and the unit is merged a second time when it is closed. */
+static void test_segment_misaligned_stream_is_merged_twice(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, false, 1);
+    fill(&l, 2);
+    for (uint32_t half = 0; half < 2 * N; half += 3) {
+        uint32_t page = half / 2;
+        if (half % 2) {
+            ft_layer_write_part(&l, page, 256, 256);
+            page++;
+        } else {
+            ft_layer_write(&l, page++);
+        }
+        if (page < N && half % 2)
+            ft_layer_write(&l, page);
+        else if (page < N)
+            ft_layer_write_part(&l, page, 0, 256);
+    }
+    /* 5 commands and a last half page: 0 1a 1b 2 3 4a 4b 5 | 6 7a 7b */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 6 + N, .programs = 11 + N, .erases = 2,
+                                         .copied = N, .fulls = 1}, "overflow");
+    ft_layer_write_each(&l, N, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
+                                         .fulls = 1}, "the second merge");
+    teardown(&l);
+}
+
+static void test_segment_closes_the_unit_used_longest_ago(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    fill(&l, 4);
+    ft_layer_write_each(&l, 0, 2);
+    ft_layer_write_each(&l, N, 2);
+    ft_layer_write_each(&l, 2, 1);     /* unit 0 again */
+    ft_layer_clear(&l);
+    ft_layer_write_each(&l, 2 * N, 1); /* so unit 1 goes: 6 pages are missing there */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 6, .programs = 7, .erases = 1, .copied = 6,
+                                         .partials = 1}, "unit 1");
+    ft_layer_write_each(&l, 3, N - 3); /* unit 0 is still open */
+    ft_layer_expect(&l, (struct ft_cost){.programs = N - 3}, "unit 0 goes on");
+    ft_layer_write_each(&l, 3 * N, 1); /* now unit 2 is the oldest */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 7, .programs = 8, .erases = 1, .copied = 7,
+                                         .partials = 1}, "unit 2");
+    teardown(&l);
+}
+
+static void test_segment_sorts_have_their_own_limits(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 2);
+    fill(&l, 5);
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_write_each(&l, N + 5, 1); /* two random units */
+    ft_layer_write_each(&l, 2 * N, 1);
+    ft_layer_write_each(&l, 3 * N, 1); /* and two linear ones */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "all open");
+    ft_layer_write_each(&l, 4 * N + 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
+                                         .fulls = 1}, "a third random one");
+    ft_layer_write_each(&l, 0, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 7, .programs = 8, .erases = 1, .copied = 7,
+                                         .partials = 1}, "a third linear one");
+    teardown(&l);
+}
+
+static void test_segment_part_of_a_page_costs_a_read(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, true, 1);
+    ft_layer_write_part(&l, 0, 0, 256);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "nothing there yet");
+    ft_layer_write_part(&l, 0, 256, 256);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 1}, "the other half");
+    teardown(&l);
+}
+
+/* A small log of two units takes pages of any unit; when it is full, the units that its
+ * oldest unit holds pages of are merged. */
+static void test_segment_small_log_merges_what_its_oldest_unit_holds(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    struct ft_layer l;
+    p.small_log = 2;
+    p.small_write = 512;
+    ft_layer_init(&l, &nand, &p);
+    for (uint32_t unit = 0; unit < 3; unit++)
+        assert_int_equal(ft_layer_command(&l, unit * N, N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3 * N}, "large commands");
+    for (uint32_t i = 0; i < 2 * N; i++)
+        assert_int_equal(ft_layer_write(&l, i < N ? (i % 2) * N + i / 2 : 2 * N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2 * N}, "small commands");
+    /* the oldest log unit holds four pages each of units 0 and 1: two merges */
+    assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 2 * N + 1, .erases = 3,
+                                         .copied = 2 * N, .fulls = 2}, "the log is full");
+    for (uint32_t i = 1; i < N; i++)
+        assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
+    ft_layer_clear(&l);
+    /* the next one holds stale copies only: no merge, one erase */
+    assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 1, .erases = 1}, "all stale");
+    teardown(&l);
+}
+
+static void test_segment_zone_takes_large_commands_to_the_small_log(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    struct ft_layer l;
+    p.small_log = 1;
+    p.zone_units = 1;
+    ft_layer_init(&l, &nand, &p);
+    assert_int_equal(ft_layer_command(&l, 0, N), FE_OK);
+    assert_int_equal(ft_layer_command(&l, N, N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2 * N}, "one of them logged");
+    assert_int_equal(ft_layer_command(&l, 0, N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = 2 * N, .erases = 1, .copied = N,
+                                         .fulls = 1}, "the log was full of it");
+    teardown(&l);
+}
+
+static void test_segment_reading_on_into_another_unit_takes_time(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    struct ft_layer l;
+    p.unit_read_ns = 5000;
+    ft_layer_init(&l, &nand, &p);
+    fill(&l, 2);
+    for (int command = 0; command < 2; command++) {
+        l.ftl->ops->begin_command(l.ftl, false, (N - 2) * 512, 4 * 512);
+        for (fe_lpn lpn = N - 2; lpn < N + 2; lpn++)
+            l.ftl->ops->read(l.ftl, lpn, 0, 512, NULL);
+    }
+    expect_ops(&l, "RRYRRRRYRR");
+    teardown(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_segment_fresh_unit_costs_no_copy),
+        cmocka_unit_test(test_segment_whole_rewrite_is_a_switch_merge),
+        cmocka_unit_test(test_segment_many_rewrites_cost_one_erase_each),
+        cmocka_unit_test(test_segment_linear_unit_closed_early_is_a_partial_merge),
+        cmocka_unit_test(test_segment_partial_merge_copies_only_what_the_old_unit_had),
+        cmocka_unit_test(test_segment_random_unit_is_a_full_merge),
+        cmocka_unit_test(test_segment_linear_becomes_random),
+        cmocka_unit_test(test_segment_without_random_units_linear_ones_are_closed),
+        cmocka_unit_test(test_segment_gap_is_filled_with_copies),
+        cmocka_unit_test(test_segment_gap_of_a_fresh_unit_is_padded),
+        cmocka_unit_test(test_segment_far_page_of_a_fresh_unit_is_logged),
+        cmocka_unit_test(test_segment_without_switch_merge_every_rewrite_is_copied),
+        cmocka_unit_test(test_segment_misaligned_stream_is_merged_twice),
+        cmocka_unit_test(test_segment_closes_the_unit_used_longest_ago),
+        cmocka_unit_test(test_segment_sorts_have_their_own_limits),
+        cmocka_unit_test(test_segment_part_of_a_page_costs_a_read),
+        cmocka_unit_test(test_segment_small_log_merges_what_its_oldest_unit_holds),
+        cmocka_unit_test(test_segment_zone_takes_large_commands_to_the_small_log),
+        cmocka_unit_test(test_segment_reading_on_into_another_unit_takes_time),
+    };
+    return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The store against an array of bytes, and its one promise about memory: what was
+ * discarded and not written again is given back when newer discards push it out.
+ */
+#include "lib/abort.h"
+#include "lib/rand.h"
+#include "lib/unit.h"
+
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static struct fe_store *make(uint64_t n_pages, uint32_t page_bytes, uint32_t ppb, bool payload)
+{
+    struct fe_err err;
+    struct fe_store *s = NULL;
+    fe_err_init(&err);
+    if (fe_store_create(&s, n_pages, page_bytes, ppb, payload, &err) < 0)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static void assert_all(const uint8_t *p, uint8_t want, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        assert_int_equal(p[i], want);
+}
+
+static void test_store_never_written_reads_zeros(void **state)
+{
+    (void)state;
+    struct fe_store *s = make(8, 512, 4, true);
+    uint8_t buf[512];
+    assert_true(fe_store_has_payload(s));
+    for (fe_ppn p = 0; p < 8; p++) {
+        memset(buf, 0xaa, sizeof buf);
+        fe_store_read(s, p, 0, 512, buf);
+        assert_all(buf, 0, 512);
+    }
+    fe_store_read(s, 0, 0, 512, NULL); /* allowed: nothing happens */
+    fe_store_destroy(s);
+    fe_store_destroy(NULL);
+}
+
+static void test_store_write_lays_data_over_base(void **state)
+{
+    (void)state;
+    struct fe_store *s = make(8, 512, 4, true);
+    uint8_t old[512], new[512], buf[512];
+    memset(old, 1, sizeof old);
+    memset(new, 2, sizeof new);
+    fe_store_write(s, 0, FE_PPN_NONE, 0, 512, old);
+    fe_store_write(s, 1, 0, 100, 50, new);
+    fe_store_read(s, 1, 0, 512, buf);
+    assert_all(buf, 1, 100);
+    assert_all(buf + 100, 2, 50);
+    assert_all(buf + 150, 1, 362);
+    fe_store_read(s, 0, 0, 512, buf); /* the base keeps its bytes */
+    assert_all(buf, 1, 512);
+    fe_store_read(s, 1, 99, 3, buf);
+    assert_int_equal(buf[0], 1);
+    assert_int_equal(buf[1], 2);
+    fe_store_destroy(s);
+}
+
+static void test_store_without_base_the_rest_is_zeros(void **state)
+{
+    (void)state;
+    struct fe_store *s = make(8, 512, 4, true);
+    uint8_t new[512], buf[512];
+    memset(new, 3, sizeof new);
+    fe_store_write(s, 2, FE_PPN_NONE, 500, 12, new);
+    fe_store_read(s, 2, 0, 512, buf);
+    assert_all(buf, 0, 500);
+    assert_all(buf + 500, 3, 12);
+    fe_store_write(s, 3, 1, 0, 12, new); /* a base that was never written */
+    fe_store_read(s, 3, 0, 512, buf);
+    assert_all(buf, 3, 12);
+    assert_all(buf + 12, 0, 500);
+    fe_store_destroy(s);
+}
+
+static void test_store_null_data_stands_for_zeros(void **state)
+{
+    (void)state;
+    struct fe_store *s = make(8, 512, 4, true);
+    uint8_t old[512], buf[512];
+    memset(old, 4, sizeof old);
+    fe_store_write(s, 0, FE_PPN_NONE, 0, 512, old);
+    fe_store_write(s, 1, 0, 10, 20, NULL);
+    fe_store_read(s, 1, 0, 512, buf);
+    assert_all(buf, 4, 10);
+    assert_all(buf + 10, 0, 20);
+    assert_all(buf + 30, 4, 482);
+    fe_store_write(s, 2, 0, 0, 0, NULL); /* a copy */
+    fe_store_read(s, 2, 0, 512, buf);
+    assert_all(buf, 4, 512);
+    fe_store_write(s, 3, FE_PPN_NONE, 0, 512, NULL);
+    fe_store_read(s, 3, 0, 512, buf);
+    assert_all(buf, 0, 512);
+    fe_store_destroy(s);
+}
+
+static void test_store_discard_forgets_one_block(void **state)
+{
+    (void)state;
+    struct fe_store *s = make(12, 512, 4, true);
+    uint8_t data[512], buf[512];
+    for (fe_ppn p = 0; p < 12; p++) {
+        memset(data, (int)p + 1, sizeof data);
+        fe_store_write(s, p, FE_PPN_NONE, 0, 512, data);
+    }
+    fe_store_discard(s, 1);
+    for (fe_ppn p = 0; p < 12; p++) {
+        fe_store_read(s, p, 0, 512, buf);
+        assert_all(buf, p / 4 == 1 ? 0 : (uint8_t)(p + 1), 512);
+    }
+    /* what was warm must not show through a part written over it */
+    fe_store_write(s, 5, FE_PPN_NONE, 1, 1, data);
+    fe_store_read(s, 5, 0, 512, buf);
+    assert_int_equal(buf[1], 12);
+    assert_int_equal(buf[0], 0);
+    assert_all(buf + 2, 0, 510);
+    fe_store_destroy(s);
+}
+
+static void test_store_without_payload_keeps_nothing(void **state)
+{
+    (void)state;
+    struct fe_store *s = make(8, 512, 4, false);
+    uint8_t data[512], buf[512];
+    assert_false(fe_store_has_payload(s));
+    memset(data, 5, sizeof data);
+    memset(buf, 5, sizeof buf);
+    fe_store_write(s, 0, FE_PPN_NONE, 0, 512, data);
+    fe_store_write(s, 1, 0, 0, 100, data);
+    fe_store_read(s, 0, 0, 512, buf);
+    assert_all(buf, 0, 512);
+    fe_store_discard(s, 0);
+    fe_store_destroy(s);
+    /* no payload: no memory for any size that a file could have */
+    s = make(UINT64_C(1) << 32, UINT32_C(1) << 30, 4, false);
+    fe_store_destroy(s);
+}
+
+static void test_store_too_large_is_eoverflow_with_the_numbers(void **state)
+{
+    (void)state;
+    struct fe_err err;
+    struct fe_store *s = NULL;
+    for (int payload = 0; payload < 2; payload++) {
+        fe_err_init(&err);
+        assert_int_equal(fe_store_create(&s, UINT64_C(1) << 34, UINT32_C(1) << 30, 4, payload, &err),
+                         -EOVERFLOW);
+        assert_non_null(strstr(err.text, "17179869184 pages of 1073741824 bytes"));
+        fe_err_init(&err);
+        assert_int_equal(fe_store_create(&s, UINT64_C(1) << 33, UINT32_C(1) << 30, 4, payload, &err),
+                         -EOVERFLOW);
+    }
+    assert_null(s);
+}
+
+struct outside {
+    struct fe_store *s;
+    uint32_t off, len;
+};
+
+static void read_outside(void *ctx)
+{
+    struct outside *o = ctx;
+    uint8_t buf[1024];
+    fe_store_read(o->s, 0, o->off, o->len, buf);
+}
+
+static void write_outside(void *ctx)
+{
+    struct outside *o = ctx;
+    uint8_t buf[1024] = {0};
+    fe_store_write(o->s, 0, FE_PPN_NONE, o->off, o->len, buf);
+}
+
+static void test_store_range_outside_the_page_aborts(void **state)
+{
+    (void)state;
+    struct fe_store *s = make(4, 512, 4, true);
+    struct outside cases[] = {{s, 0, 513}, {s, 512, 1}, {s, 1, 512}, {s, UINT32_MAX, 2}};
+    for (size_t i = 0; i < ft_array_len(cases); i++) {
+        assert_true(ft_aborts(read_outside, &cases[i]));
+        assert_true(ft_aborts(write_outside, &cases[i]));
+    }
+    fe_store_destroy(s);
+}
+
+/* Every operation at random, in the order in which a medium may use them: a page is
+ * written once between two discards of its block. */
+static void check_against_bytes(uint64_t seed, uint32_t page, uint32_t ppb, uint32_t blocks,
+                                int steps)
+{
+    struct ft_rand r = {.seed = seed};
+    struct fe_store *s = make(ppb * blocks, page, ppb, true);
+    uint8_t *want = calloc((size_t)ppb * blocks, page), *buf = malloc(page);
+    uint8_t *used = calloc(ppb, blocks);
+    assert_true(want && buf && used);
+    for (int i = 0; i < steps; i++) {
+        fe_ppn p = (fe_ppn)ft_below(&r, ppb * blocks);
+        uint32_t off = (uint32_t)ft_below(&r, page + 1), len = (uint32_t)ft_below(&r, page - off + 1);
+        fe_ppn base = ft_chance(&r, 50) ? (fe_ppn)ft_below(&r, ppb * blocks) : FE_PPN_NONE;
+        if (ft_chance(&r, 5)) {
+            fe_store_discard(s, p / ppb);
+            memset(want + (size_t)(p / ppb) * ppb * page, 0, (size_t)ppb * page);
+            memset(used + (size_t)(p / ppb) * ppb, 0, ppb);
+        } else if (!used[p] && base != p) {
+            uint8_t *dst = want + (size_t)p * page;
+            const uint8_t *data = ft_chance(&r, 80) ? buf : NULL;
+            if (base != FE_PPN_NONE)
+                memcpy(dst, want + (size_t)base * page, page);
+            ft_fill(&r, buf, page);
+            if (data)
+                memcpy(dst + off, data, len);
+            else
+                memset(dst + off, 0, len);
+            fe_store_write(s, p, base, off, len, data);
+            used[p] = 1;
+        } else {
+            fe_store_read(s, p, off, len, buf);
+            assert_memory_equal(buf, want + (size_t)p * page + off, len);
+        }
+    }
+    for (fe_ppn p = 0; p < ppb * blocks; p++) {
+        fe_store_read(s, p, 0, page, buf);
+        assert_memory_equal(buf, want + (size_t)p * page, page);
+    }
+    fe_store_destroy(s);
+    free(want);
+    free(buf);
+    free(used);
+}
+
+static void test_store_random_operations_equal_plain_bytes(void **state)
+{
+    (void)state;
+    check_against_bytes(1, 512, 4, 8, 20000);
+    check_against_bytes(2, 2048, 65, 5, 20000);
+    check_against_bytes(3, 528, 7, 40, 20000); /* pages that straddle the host's */
+    check_against_bytes(4, 16384, 130, 3, 5000);
+    check_against_bytes(5, 1, 3, 9, 5000);
+}
+
+/* Blocks of 8 MiB: the warm ring has room for four of them. */
+static void test_store_warm_ring_keeps_data_of_blocks_in_use(void **state)
+{
+    (void)state;
+    enum { PAGE = 1 << 20, PPB = 8, BLOCKS = 12 };
+    struct ft_rand r = {.seed = 9};
+    struct fe_store *s = make(PPB * BLOCKS, PAGE, PPB, true);
+    uint8_t tag[BLOCKS] = {0}, data[64], buf[64];
+    for (int step = 0; step < 400; step++) {
+        fe_peb peb = (fe_peb)ft_below(&r, BLOCKS);
+        fe_ppn ppn = peb * PPB + (fe_ppn)(step % PPB);
+        if (tag[peb]) {
+            for (fe_ppn p = peb * PPB, any = 0; p < (peb + 1) * PPB; p++) {
+                fe_store_read(s, p, 77, 64, buf);
+                any |= buf[0];
+                assert_true(buf[0] == 0 || buf[0] == tag[peb]);
+                if (p == (peb + 1) * PPB - 1)
+                    assert_int_equal(any, tag[peb]);
+            }
+            fe_store_discard(s, peb);
+            fe_store_read(s, ppn, 77, 64, buf);
+            assert_all(buf, 0, 64);
+            tag[peb] = 0;
+        } else {
+            tag[peb] = (uint8_t)(1 + step % 255);
+            memset(data, tag[peb], sizeof data);
+            fe_store_write(s, ppn, FE_PPN_NONE, 77, 64, data);
+        }
+    }
+    fe_store_destroy(s);
+}
+
+/* KiB of shared memory in this process; -1 where the host does not say. */
+static long shared_kib(void)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    long kib = -1;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "RssShmem: %ld", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+static void test_store_discarded_memory_is_given_back_when_the_ring_is_full(void **state)
+{
+    (void)state;
+    enum { PAGE = 1 << 20, PPB = 8, BLOCKS = 16 };
+    long before = shared_kib();
+    if (before < 0)
+        skip();
+    struct fe_store *s = make(PPB * BLOCKS, PAGE, PPB, true);
+    uint8_t *page = malloc(PAGE);
+    assert_non_null(page);
+    memset(page, 1, PAGE);
+    for (fe_peb peb = 0; peb < BLOCKS; peb++)
+        for (fe_ppn p = 0; p < PPB; p++)
+            fe_store_write(s, peb * PPB + p, FE_PPN_NONE, 0, PAGE, page);
+    long full = shared_kib() - before;
+    for (fe_peb peb = 0; peb < BLOCKS; peb++)
+        fe_store_discard(s, peb);
+    long left = shared_kib() - before;
+    free(page);
+    fe_store_destroy(s);
+    if (full < 64 * 1024)
+        skip(); /* the host counts it otherwise */
+    assert_in_range(full, 128 * 1024, 140 * 1024);
+    assert_in_range(left, 0, 36 * 1024); /* FE_STORE_WARM_BYTES and a little */
+    assert_in_range(shared_kib() - before + 4096, 0, 8192);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_store_never_written_reads_zeros),
+        cmocka_unit_test(test_store_write_lays_data_over_base),
+        cmocka_unit_test(test_store_without_base_the_rest_is_zeros),
+        cmocka_unit_test(test_store_null_data_stands_for_zeros),
+        cmocka_unit_test(test_store_discard_forgets_one_block),
+        cmocka_unit_test(test_store_without_payload_keeps_nothing),
+        cmocka_unit_test(test_store_too_large_is_eoverflow_with_the_numbers),
+        cmocka_unit_test(test_store_range_outside_the_page_aborts),
+        cmocka_unit_test(test_store_random_operations_equal_plain_bytes),
+        cmocka_unit_test(test_store_warm_ring_keeps_data_of_blocks_in_use),
+        cmocka_unit_test(test_store_discarded_memory_is_given_back_when_the_ring_is_full),
+    };
+    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}
