@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One table: name, number of arguments, how to use it, function.  A function adds to
+ * the reply or fills the error; the frame around it parses, counts arguments and
+ * prints, so that every command answers in the same shape.
+ */
+#include "commands.h"
+
+#include "obs/stats_json.h"
+#include "profile/value.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ARGS 8
+
+struct call {
+    struct fe_server *server;
+    const char *arg[MAX_ARGS];
+    char *text[MAX_ARGS]; /* owned: arguments that came as numbers */
+    size_t n_args;
+    json_t *reply;        /* an object with "ok":true */
+    bool quit;
+    struct fe_err err;
+};
+
+static int add(struct call *c, const char *key, json_t *value)
+{
+    return json_object_set_new(c->reply, key, value) == 0
+               ? 0
+               : fe_err_nomem(&c->err, "reply", sizeof(json_t *));
+}
+
+static int cmd_stats(struct call *c)
+{
+    json_t *stats = fe_server_stats(c->server);
+    if (!stats)
+        return fe_err_nomem(&c->err, "statistics", sizeof(json_t *));
+    int r = json_object_update(c->reply, stats);
+    json_decref(stats);
+    return r == 0 ? 0 : fe_err_nomem(&c->err, "statistics", sizeof(json_t *));
+}
+
+static int cmd_reset(struct call *c)
+{
+    fe_server_reset_stats(c->server);
+    return 0;
+}
+
+static int cmd_get(struct call *c)
+{
+    char value[FE_VALUE_MAX];
+    int r = fe_server_get(c->server, c->arg[0], value, sizeof value, &c->err);
+    if (r == 0)
+        r = add(c, "key", json_string(c->arg[0]));
+    return r == 0 ? add(c, "value", json_string(value)) : r;
+}
+
+static int cmd_set(struct call *c)
+{
+    int r = fe_server_set(c->server, c->arg[0], c->arg[1], &c->err);
+    return r == 0 ? cmd_get(c) : r;
+}
+
+static int cmd_idle(struct call *c)
+{
+    struct fe_err why = {""};
+    uint64_t ns, now_ns;
+    int r = fe_value_parse(FE_TIME, c->arg[0], &ns, &why);
+    if (r == 0)
+        r = fe_server_idle(c->server, ns, &now_ns, &why);
+    if (r < 0)
+        return fe_err_set(&c->err, -r, "idle %.80s: %s", c->arg[0], why.text);
+    return add(c, "device_ns", json_integer((json_int_t)now_ns));
+}
+
+static int cmd_quit(struct call *c)
+{
+    c->quit = true;
+    return 0;
+}
+
+static const struct command {
+    const char *name, *usage;
+    size_t min_args, max_args;
+    int (*run)(struct call *c); /* NULL: promised, not in this version */
+} table[] = {
+    {"stats", "stats", 0, 0, cmd_stats},
+    {"reset", "reset", 0, 0, cmd_reset},
+    {"set", "set KEY VALUE", 2, 2, cmd_set},
+    {"get", "get KEY", 1, 1, cmd_get},
+    {"idle", "idle TIME", 1, 1, cmd_idle},
+    {"quit", "quit", 0, 0, cmd_quit},
+    {"power-cut", "power-cut", 0, MAX_ARGS, NULL},
+    {"power-on", "power-on", 0, MAX_ARGS, NULL},
+    {"mark-bad", "mark-bad", 0, MAX_ARGS, NULL},
+    {"flip", "flip", 0, MAX_ARGS, NULL},
+    {"wear", "wear", 0, MAX_ARGS, NULL},
+    {"events", "events", 0, MAX_ARGS, NULL},
+};
+
+#define N_COMMANDS (sizeof table / sizeof table[0])
+
+static int run_named(struct call *c, const char *name)
+{
+    char names[128] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const struct command *t = &table[i];
+        if (strcmp(name, t->name) == 0) {
+            if (!t->run)
+                return fe_err_set(&c->err, ENOTSUP, "%s: not supported by this version", name);
+            if (c->n_args < t->min_args || c->n_args > t->max_args)
+                return fe_err_set(&c->err, EINVAL, "%s: takes %zu arguments, got %zu: %s", name,
+                                  t->min_args, c->n_args, t->usage);
+            return t->run(c);
+        }
+        if (t->run)
+            n += (size_t)snprintf(names + n, sizeof names - n, " %s", t->name);
+    }
+    return fe_err_set(&c->err, EINVAL, "%.80s: unknown command; there are:%s", name, names);
+}
+
+/* A number counts as the text in which JSON would print it. */
+static int take_args(struct call *c, const json_t *args)
+{
+    if (!args)
+        return 0;
+    if (!json_is_array(args) || json_array_size(args) > MAX_ARGS)
+        return fe_err_set(&c->err, EINVAL, "\"args\" must be an array of at most %d", MAX_ARGS);
+    for (size_t i = 0; i < json_array_size(args); i++) {
+        const json_t *a = json_array_get(args, i);
+        c->n_args = i + 1;
+        if (json_is_string(a)) {
+            c->arg[i] = json_string_value(a);
+        } else if (json_is_number(a)) {
+            c->text[i] = json_dumps(a, JSON_ENCODE_ANY | FE_STATS_JSON_FLAGS);
+            if (!c->text[i])
+                return fe_err_nomem(&c->err, "argument", FE_VALUE_MAX);
+            c->arg[i] = c->text[i];
+        } else {
+            return fe_err_set(&c->err, EINVAL, "an argument must be a string or a number");
+        }
+    }
+    return 0;
+}
+
+static int run_request(struct call *c, const json_t *req)
+{
+    const json_t *cmd = json_object_get(req, "cmd");
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(req))
+        return fe_err_set(&c->err, EINVAL, "a request is an object: {\"cmd\":NAME,\"args\":[...]}");
+    if (!json_is_string(cmd))
+        return fe_err_set(&c->err, EINVAL, "\"cmd\" must be there and a string");
+    json_object_foreach((json_t *)req, key, value)
+        if (strcmp(key, "cmd") != 0 && strcmp(key, "args") != 0)
+            return fe_err_set(&c->err, EINVAL, "%.80s: unknown member; there are: cmd args", key);
+    int r = take_args(c, json_object_get(req, "args"));
+    return r == 0 ? run_named(c, json_string_value(cmd)) : r;
+}
+
+/* The object as a line; NULL stays NULL. */
+static char *print_line(const json_t *o)
+{
+    size_t size = o ? json_dumpb(o, NULL, 0, JSON_COMPACT | FE_STATS_JSON_FLAGS) : 0;
+    char *line = size ? malloc(size + 2) : NULL;
+    if (!line || json_dumpb(o, line, size, JSON_COMPACT | FE_STATS_JSON_FLAGS) != size) {
+        free(line);
+        return NULL;
+    }
+    line[size] = '\n';
+    line[size + 1] = '\0';
+    return line;
+}
+
+/* A message may repeat part of a hostile request, cut within a character. */
+static json_t *message_json(const char *text)
+{
+    json_t *o = json_string(text);
+    char ascii[sizeof(struct fe_err)];
+    size_t i = 0;
+    if (o)
+        return o;
+    for (; text[i] && i < sizeof ascii - 1; i++)
+        ascii[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    ascii[i] = '\0';
+    return json_string(ascii);
+}
+
+char *fe_command_error(const char *text)
+{
+    json_t *o = json_pack("{s:b, s:o}", "ok", 0, "error", message_json(text));
+    char *line = print_line(o);
+    json_decref(o);
+    return line;
+}
+
+char *fe_command_run(struct fe_server *s, const char *line, size_t len, bool *ret_quit)
+{
+    struct call c = {.server = s, .reply = json_pack("{s:b}", "ok", 1)};
+    json_error_t jerr;
+    json_t *req = json_loadb(line, len, JSON_REJECT_DUPLICATES, &jerr);
+    int r;
+
+    if (!c.reply)
+        r = fe_err_nomem(&c.err, "reply", sizeof(json_t *));
+    else if (!req)
+        r = fe_err_set(&c.err, EINVAL, "not JSON: %s", jerr.text);
+    else
+        r = run_request(&c, req);
+
+    char *out = r < 0 ? fe_command_error(c.err.text) : print_line(c.reply);
+    for (size_t i = 0; i < c.n_args; i++)
+        free(c.text[i]);
+    json_decref(req);
+    json_decref(c.reply);
+    *ret_quit = r == 0 && c.quit;
+    return out;
+}

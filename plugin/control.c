@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A poll loop over the listening socket, an eventfd that ends it, and the clients.
+ *
+ * A client is always in one of these states, and what it is polled for follows:
+ *
+ *   a reply is not yet taken     write; nothing is read, so that a client that does not
+ *                                read its replies stops its own requests and no more
+ *   a whole line is there        its turn comes in the next round, without waiting
+ *   otherwise                    read
+ *   closing                      the reply has gone out and our side is shut; what the
+ *                                client still sends is thrown away until it ends too,
+ *                                because closing over unread data would take the
+ *                                reply back
+ */
+#include "control.h"
+
+#include "commands.h"
+#include "debug.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "listener.h"
+
+#define DISCARD_MAX (1024u * 1024) /* bytes of a client that is being closed */
+
+struct client {
+    int fd;
+    char *in;           /* FE_CONTROL_LINE_MAX + 1 bytes: the longest line and its newline */
+    size_t in_len;
+    char *out;          /* the reply under way, or NULL */
+    size_t out_len, out_done;
+    bool eof;           /* the client has shut its side */
+    bool closing;       /* no more requests */
+    bool quit;          /* the reply under way is the one to `quit` */
+    size_t discarded;
+};
+
+struct fe_control {
+    struct fe_server *server;
+    struct fe_listener listener;
+    int stop_fd; /* readable: the thread is to end */
+    bool running;
+    pthread_t thread;
+    void (*quit)(void);
+
+    /* The thread's own. */
+    struct client client[FE_CONTROL_CLIENTS];
+    size_t n_clients;
+    bool accept_failed; /* no descriptor or memory was left: wait before trying again */
+};
+
+static void client_free(struct client *cl)
+{
+    close(cl->fd);
+    free(cl->in);
+    free(cl->out);
+}
+
+/* The end of the first line, or NULL.  What a client sent last counts as a line
+ * without its newline too. */
+static const char *line_end(const struct client *cl)
+{
+    const char *end = memchr(cl->in, '\n', cl->in_len);
+    return !end && cl->eof && cl->in_len ? cl->in + cl->in_len : end;
+}
+
+static bool has_turn(const struct client *cl)
+{
+    return !cl->out && !cl->closing &&
+           (line_end(cl) || cl->in_len > FE_CONTROL_LINE_MAX || cl->eof);
+}
+
+/* Takes the reply over; without one (no memory) the client is closed. */
+static void set_reply(struct client *cl, char *reply)
+{
+    cl->out = reply;
+    cl->out_len = reply ? strlen(reply) : 0;
+    cl->out_done = 0;
+    if (!reply) {
+        cl->closing = true;
+        shutdown(cl->fd, SHUT_WR);
+    }
+}
+
+/* Sends what the kernel takes; false if the client is gone. */
+static bool client_send(struct fe_control *c, struct client *cl)
+{
+    while (cl->out) {
+        ssize_t n = send(cl->fd, cl->out + cl->out_done, cl->out_len - cl->out_done,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN || errno == EWOULDBLOCK;
+        cl->out_done += (size_t)n;
+        if (cl->out_done < cl->out_len)
+            continue;
+        free(cl->out);
+        cl->out = NULL;
+        if (cl->quit)
+            c->quit();
+        cl->quit = false;
+        if (cl->closing)
+            shutdown(cl->fd, SHUT_WR);
+    }
+    return true;
+}
+
+/* Carries out the client's next line; false if the client is done. */
+static bool client_turn(struct fe_control *c, struct client *cl)
+{
+    const char *end = line_end(cl);
+    if (end && end - cl->in <= FE_CONTROL_LINE_MAX) {
+        size_t len = (size_t)(end - cl->in);
+        if (flashemu_debug_control)
+            fe_debug("control: request %.*s", (int)len, cl->in);
+        set_reply(cl, fe_command_run(c->server, cl->in, len, &cl->quit));
+        len += end < cl->in + cl->in_len; /* the newline, if there is one */
+        memmove(cl->in, cl->in + len, cl->in_len - len);
+        cl->in_len -= len;
+    } else if (cl->in_len > FE_CONTROL_LINE_MAX) {
+        set_reply(cl, fe_command_error("the line is too long; allowed: 65536 bytes"));
+        cl->closing = true;
+    } else {
+        return false; /* its end, and nothing left to answer */
+    }
+    if (flashemu_debug_control && cl->out)
+        fe_debug("control: reply %.*s", (int)cl->out_len - 1, cl->out);
+    return client_send(c, cl);
+}
+
+/* Reads once; false if the client is gone. */
+static bool client_recv(struct client *cl)
+{
+    char scrap[4096];
+    char *to = cl->closing ? scrap : cl->in + cl->in_len;
+    size_t room = cl->closing ? sizeof scrap : FE_CONTROL_LINE_MAX + 1 - cl->in_len;
+    ssize_t n = recv(cl->fd, to, room, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    if (cl->closing) {
+        cl->discarded += (size_t)n;
+        return n > 0 && cl->discarded <= DISCARD_MAX;
+    }
+    cl->in_len += (size_t)n;
+    cl->eof = n == 0;
+    return true;
+}
+
+/* One step for one client; false to close it. */
+static bool client_step(struct fe_control *c, struct client *cl, short revents)
+{
+    if (cl->out)
+        return !(revents & (POLLOUT | POLLERR | POLLHUP)) || client_send(c, cl);
+    if (!has_turn(cl) && revents && !client_recv(cl))
+        return false;
+    return !has_turn(cl) || client_turn(c, cl);
+}
+
+static void turn_away(int fd)
+{
+    char *text = fe_command_error("too many clients");
+    if (text)
+        (void)!send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+    free(text);
+    close(fd);
+}
+
+static void accept_client(struct fe_control *c)
+{
+    int fd = accept4(c->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+        c->accept_failed = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+        return;
+    }
+    char *in = c->n_clients < FE_CONTROL_CLIENTS ? malloc(FE_CONTROL_LINE_MAX + 1) : NULL;
+    if (!in)
+        turn_away(fd);
+    else
+        c->client[c->n_clients++] = (struct client){.fd = fd, .in = in};
+}
+
+/* Waits for something to do; p[0] is the eventfd, p[1] the listener.  The timeout ends
+ * the wait for those who have a turn left, or for a descriptor to become free. */
+static void wait_for_work(struct fe_control *c, struct pollfd *p)
+{
+    int timeout_ms = c->accept_failed ? 100 : -1;
+    p[0] = (struct pollfd){.fd = c->stop_fd, .events = POLLIN};
+    p[1] = (struct pollfd){.fd = c->accept_failed ? -1 : c->listener.fd, .events = POLLIN};
+    c->accept_failed = false;
+    for (size_t i = 0; i < c->n_clients; i++) {
+        const struct client *cl = &c->client[i];
+        p[2 + i] = (struct pollfd){.fd = cl->fd, .events = cl->out ? POLLOUT : POLLIN};
+        if (has_turn(cl))
+            timeout_ms = 0;
+    }
+    /* An error can only be EINTR (all signals are blocked here) or a lack of memory:
+     * then nobody has anything to do in this round. */
+    if (poll(p, 2 + c->n_clients, timeout_ms) < 0)
+        for (size_t i = 0; i < 2 + c->n_clients; i++)
+            p[i].revents = 0;
+}
+
+static void *control_thread(void *arg)
+{
+    struct fe_control *c = arg;
+    struct pollfd p[2 + FE_CONTROL_CLIENTS];
+
+    for (;;) {
+        wait_for_work(c, p);
+        if (p[0].revents)
+            return NULL;
+        size_t n_kept = 0;
+        for (size_t i = 0; i < c->n_clients; i++) {
+            struct client *cl = &c->client[i];
+            if (client_step(c, cl, p[2 + i].revents)) {
+                c->client[n_kept++] = *cl;
+                continue;
+            }
+            if (cl->quit) /* it did not wait for the reply */
+                c->quit();
+            client_free(cl);
+        }
+        c->n_clients = n_kept;
+        if (p[1].revents)
+            accept_client(c);
+    }
+}
+
+int fe_control_create(struct fe_control **ret, struct fe_server *s, const char *path,
+                      struct fe_err *err)
+{
+    struct fe_control *c = calloc(1, sizeof *c);
+    if (!c)
+        return fe_err_nomem(err, "control", sizeof *c);
+    c->server = s;
+    c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (c->stop_fd < 0) {
+        int errnum = errno;
+        free(c);
+        return fe_err_set(err, errnum, "eventfd: %s", strerror(errnum));
+    }
+    int r = fe_listener_open(&c->listener, path, err);
+    if (r < 0) {
+        close(c->stop_fd);
+        free(c);
+        return r;
+    }
+    *ret = c;
+    return 0;
+}
+
+int fe_control_start(struct fe_control *c, void (*quit)(void), struct fe_err *err)
+{
+    sigset_t all, before;
+
+    c->quit = quit;
+    /* Signals are the business of nbdkit's main thread. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = pthread_create(&c->thread, NULL, control_thread, c);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (r)
+        return fe_err_set(err, r, "control thread: %s", strerror(r));
+    c->running = true;
+    return 0;
+}
+
+void fe_control_destroy(struct fe_control *c)
+{
+    if (!c)
+        return;
+    if (c->running) {
+        (void)!write(c->stop_fd, &(uint64_t){1}, sizeof(uint64_t));
+        pthread_join(c->thread, NULL);
+    }
+    for (size_t i = 0; i < c->n_clients; i++)
+        client_free(&c->client[i]);
+    fe_listener_close(&c->listener);
+    close(c->stop_fd);
+    free(c);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What `nbdkit -v -D flashemu.LAYER=1` switches on.  nbdkit finds these by name.
+ */
+#ifndef FLASHEMU_PLUGIN_DEBUG_H
+#define FLASHEMU_PLUGIN_DEBUG_H
+
+extern int flashemu_debug_request; /* each request: arrival, completion, status, lateness */
+extern int flashemu_debug_nand;    /* each operation of the chip, with its times */
+extern int flashemu_debug_control; /* each line of the control socket */
+
+/* A line to nbdkit's debug output. */
+void fe_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

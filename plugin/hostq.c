@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A list of waiting threads, each with a condition of its own, so that a hand-over wakes
+ * one of them and no other.  The slot passes directly from the one that leaves to the one
+ * that enters: nobody can take it in between.
+ */
+#include "hostq.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+struct fe_hostq_entry {
+    struct fe_hostq_entry *next;
+    const struct fe_request *req;
+    pthread_cond_t turn;
+    bool is_in;
+};
+
+void fe_hostq_init(struct fe_hostq *q, uint32_t slots)
+{
+    *q = (struct fe_hostq){.slots = slots};
+    q->last = &q->first;
+}
+
+static void let_in(struct fe_hostq *q, const struct fe_request *req)
+{
+    bool continues = req->type == q->next_type && req->offset == q->next_offset;
+    q->in_a_row = continues ? q->in_a_row + 1 : 0;
+    q->next_type = req->type;
+    q->next_offset = req->offset + req->len;
+}
+
+bool fe_hostq_enter(struct fe_hostq *q, pthread_mutex_t *lock, const struct fe_request *req)
+{
+    if (q->in_device < q->slots) {
+        q->in_device++;
+        let_in(q, req);
+        return false;
+    }
+    struct fe_hostq_entry e = {.req = req, .turn = PTHREAD_COND_INITIALIZER};
+    *q->last = &e;
+    q->last = &e.next;
+    while (!e.is_in)
+        pthread_cond_wait(&e.turn, lock);
+    pthread_cond_destroy(&e.turn);
+    return true;
+}
+
+/* The link to the entry that goes next; the queue is not empty. */
+static struct fe_hostq_entry **choose(struct fe_hostq *q)
+{
+    if (q->in_a_row < FE_HOSTQ_BATCH) {
+        for (struct fe_hostq_entry **at = &q->first; *at; at = &(*at)->next)
+            if ((*at)->req->type == q->next_type && (*at)->req->offset == q->next_offset)
+                return at;
+    }
+    return &q->first;
+}
+
+void fe_hostq_leave(struct fe_hostq *q)
+{
+    assert(q->in_device > 0);
+    if (!q->first) {
+        q->in_device--;
+        return;
+    }
+    struct fe_hostq_entry **at = choose(q), *e = *at;
+    *at = e->next;
+    if (q->last == &e->next)
+        q->last = at;
+    let_in(q, e->req);
+    e->is_in = true;
+    pthread_cond_signal(&e->turn);
+}

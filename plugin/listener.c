@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A server that was killed leaves its socket file behind.  Whether a file is such a
+ * leftover can be seen by connecting: nobody listens, so the kernel refuses.  Looking
+ * and replacing are two steps, and two servers that start at once with the same path
+ * could each take the other's new socket for a leftover; so the steps are taken under a
+ * lock on the folder, which leaves no file of its own behind.  Where a folder cannot be
+ * locked (not readable, an odd network file system) it goes without.
+ */
+#include "listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+#define LOCK_TRIES 50 /* of 20 ms */
+
+/* The kernel takes a path without its NUL, but other programs would not. */
+#define PATH_LEN_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+
+static int fail(struct fe_err *err, const char *path, int errnum)
+{
+    return fe_err_set(err, errnum, "control=%.120s: %s", path, strerror(errnum));
+}
+
+/* The folder's descriptor, locked if possible; -1 is fine. */
+static int lock_folder(const char *path)
+{
+    char folder[PATH_LEN_MAX + 1] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash) {
+        size_t len = slash == path ? 1 : (size_t)(slash - path);
+        memcpy(folder, path, len);
+        folder[len] = '\0';
+    }
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; fd >= 0 && i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            break;
+        usleep(20000);
+    }
+    return fd;
+}
+
+/* The path is taken: 0 if it was a leftover and has been removed. */
+static int remove_leftover(const struct sockaddr_un *addr, struct fe_err *err)
+{
+    const char *path = addr->sun_path;
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : fail(err, path, errno);
+    if (!S_ISSOCK(st.st_mode))
+        return fe_err_set(err, EEXIST,
+                          "control=%.120s: exists and is not a socket; allowed: a new path, or "
+                          "a socket that nobody listens on", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return fail(err, path, errno);
+    int r = connect(fd, (const struct sockaddr *)addr, sizeof *addr) < 0 ? errno : 0;
+    close(fd);
+    if (r == 0 || r == EAGAIN) /* EAGAIN: its queue is full */
+        return fe_err_set(err, EADDRINUSE,
+                          "control=%.120s: a server listens there; allowed: a new path, or a "
+                          "socket that nobody listens on", path);
+    if (r != ECONNREFUSED && r != ENOENT)
+        return fail(err, path, r);
+    return unlink(path) == 0 || errno == ENOENT ? 0 : fail(err, path, errno);
+}
+
+/* The mode comes from the umask: a chmod afterwards would leave a gap. */
+static int bind_private(int fd, const struct sockaddr_un *addr)
+{
+    mode_t before = umask(0177);
+    int r = bind(fd, (const struct sockaddr *)addr, sizeof *addr) < 0 ? -errno : 0;
+    umask(before);
+    return r;
+}
+
+static int bind_and_listen(struct fe_listener *l, const struct sockaddr_un *addr,
+                           struct fe_err *err)
+{
+    struct stat st;
+    int r = bind_private(l->fd, addr);
+    if (r == -EADDRINUSE) {
+        r = remove_leftover(addr, err);
+        if (r < 0)
+            return r;
+        r = bind_private(l->fd, addr);
+    }
+    if (r < 0)
+        return fail(err, addr->sun_path, -r);
+    if (lstat(addr->sun_path, &st) < 0)
+        return fail(err, addr->sun_path, errno);
+    l->dev = st.st_dev;
+    l->ino = st.st_ino;
+    l->path = realpath(addr->sun_path, NULL);
+    if (!l->path || listen(l->fd, BACKLOG) < 0) {
+        r = errno;
+        unlink(addr->sun_path);
+        return fail(err, addr->sun_path, r);
+    }
+    return 0;
+}
+
+int fe_listener_open(struct fe_listener *l, const char *path, struct fe_err *err)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+    *l = FE_LISTENER_CLOSED;
+    if (strlen(path) > PATH_LEN_MAX)
+        return fe_err_set(err, ENAMETOOLONG,
+                          "control=%.80s...: the path has %zu bytes; allowed: at most %zu", path,
+                          strlen(path), PATH_LEN_MAX);
+    strcpy(addr.sun_path, path);
+
+    l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (l->fd < 0)
+        return fail(err, path, errno);
+    int folder = lock_folder(path);
+    int r = bind_and_listen(l, &addr, err);
+    if (folder >= 0)
+        close(folder);
+    if (r < 0) {
+        close(l->fd);
+        free(l->path);
+        *l = FE_LISTENER_CLOSED;
+    }
+    return r;
+}
+
+void fe_listener_close(struct fe_listener *l)
+{
+    struct stat st;
+    if (l->fd < 0)
+        return;
+    if (lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+        unlink(l->path);
+    close(l->fd);
+    free(l->path);
+    *l = FE_LISTENER_CLOSED;
+}

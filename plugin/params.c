@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One table names every parameter and the function that takes its value.  Those
+ * functions say only what is allowed; fe_params_set puts key and value in front, so
+ * that every message has the same shape and fits on one line.
+ *
+ * A key with a point in it belongs to the profile: it is kept as text and the profile
+ * layer judges it, because it alone has the option table.
+ */
+#include "params.h"
+
+#include "profile/value.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much of a value a message repeats: the rest of the line is for the reason. */
+#define SHOWN 80
+
+static int set_profile(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (value[0] == '\0')
+        return fe_err_set(err, EINVAL, "must be the name of a profile or the path of a file");
+    p->profile = value;
+    return 0;
+}
+
+static int set_size(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    struct fe_err why = {""};
+    uint64_t size;
+    if (fe_value_parse(FE_SIZE, value, &size, &why) < 0)
+        return fe_err_set(err, EINVAL, "%s; allowed: a size such as 8G", why.text);
+    if (size == 0)
+        return fe_err_set(err, EINVAL, "must be at least one sector");
+    p->size = value;
+    return 0;
+}
+
+static int set_clock(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (strcmp(value, "real") != 0 && strcmp(value, "virtual") != 0)
+        return fe_err_set(err, EINVAL, "must be real or virtual");
+    p->virtual_clock = value[0] == 'v';
+    return 0;
+}
+
+static int set_scale(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    return fe_scale_parse(value, &p->scale, err);
+}
+
+int fe_params_parse_overhead(const char *text, uint64_t *ret_ns, struct fe_err *err)
+{
+    struct fe_err why = {""};
+    uint64_t ns;
+    if (fe_value_parse(FE_TIME, text, &ns, &why) < 0)
+        return fe_err_set(err, EINVAL, "%s; allowed: " FE_OVERHEAD_ALLOWED, why.text);
+    if (ns > FE_OVERHEAD_MAX_NS)
+        return fe_err_set(err, EINVAL, "must be " FE_OVERHEAD_ALLOWED);
+    *ret_ns = ns;
+    return 0;
+}
+
+static int set_overhead(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    return fe_params_parse_overhead(value, &p->overhead_ns, err);
+}
+
+static int set_delay(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    static const struct {
+        const char *name;
+        enum fe_delay_kind kind;
+    } kinds[] = {
+        {"auto", FE_DELAY_AUTO},
+        {"io_uring", FE_DELAY_IO_URING},
+        {"nanosleep", FE_DELAY_NANOSLEEP},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(value, kinds[i].name) == 0) {
+            p->delay.kind = kinds[i].kind;
+            return 0;
+        }
+    return fe_err_set(err, EINVAL, "must be auto, io_uring or nanosleep");
+}
+
+static int set_spin(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    struct fe_err why = {""};
+    uint64_t ns;
+    if (strcmp(value, "auto") == 0) {
+        p->delay.spin = FE_DELAY_SPIN_AUTO;
+    } else if (strcmp(value, "off") == 0) {
+        p->delay.spin = FE_DELAY_SPIN_OFF;
+    } else if (fe_value_parse(FE_TIME, value, &ns, &why) < 0) {
+        return fe_err_set(err, EINVAL, "%s; allowed: auto, off or a time up to 100ms", why.text);
+    } else if (ns > FE_DELAY_SPIN_MAX_NS) {
+        return fe_err_set(err, EINVAL, "must be auto, off or a time up to 100ms");
+    } else {
+        p->delay.spin = FE_DELAY_SPIN_FIXED;
+        p->delay.spin_ns = ns;
+    }
+    return 0;
+}
+
+static int set_seed(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    struct fe_err why = {""};
+    if (fe_value_parse(FE_COUNT, value, &p->seed, &why) < 0)
+        return fe_err_set(err, EINVAL, "%s; allowed: a whole number from 0 to 2^64 - 1", why.text);
+    return 0;
+}
+
+static int set_control(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (value[0] == '\0')
+        return fe_err_set(err, EINVAL, "must be the path of a Unix socket");
+    p->control = value;
+    return 0;
+}
+
+static const struct {
+    const char *key;
+    int (*set)(struct fe_params *p, const char *value, struct fe_err *err);
+} table[] = {
+    {"profile", set_profile},
+    {"size", set_size},
+    {"clock", set_clock},
+    {"time-scale", set_scale},
+    {"transport-overhead", set_overhead},
+    {"delay", set_delay},
+    {"spin", set_spin},
+    {"seed", set_seed},
+    {"control", set_control},
+};
+
+#define N_PARAMS (sizeof table / sizeof table[0])
+
+/* "KEY=VALUE: reason", the value cut if it is long. */
+static int refuse(struct fe_err *err, const char *key, const char *value, int errnum,
+                  const char *reason)
+{
+    return fe_err_set(err, errnum, "%s=%.*s%s: %s", key, SHOWN, value,
+                      strlen(value) > SHOWN ? "..." : "", reason);
+}
+
+static bool has_override(const struct fe_params *p, const char *key)
+{
+    size_t len = strlen(key);
+    for (uint32_t i = 0; i < p->n_overrides; i++)
+        if (strncmp(p->overrides[i], key, len) == 0 && p->overrides[i][len] == '=')
+            return true;
+    return false;
+}
+
+static int add_override(struct fe_params *p, const char *key, const char *value,
+                        struct fe_err *err)
+{
+    if (has_override(p, key))
+        return refuse(err, key, value, EINVAL, "given twice, allowed once");
+    size_t size = strlen(key) + strlen(value) + 2;
+    char **list = realloc(p->overrides, (p->n_overrides + 1) * sizeof *list);
+    if (!list)
+        return fe_err_nomem(err, "overrides", (p->n_overrides + 1) * sizeof *list);
+    p->overrides = list;
+    list[p->n_overrides] = malloc(size);
+    if (!list[p->n_overrides])
+        return fe_err_nomem(err, "override", size);
+    snprintf(list[p->n_overrides++], size, "%s=%s", key, value);
+    return 0;
+}
+
+static int refuse_unknown(struct fe_err *err, const char *key, const char *value)
+{
+    char reason[256] = "unknown parameter; allowed:";
+    size_t n = strlen(reason);
+    for (size_t i = 0; i < N_PARAMS; i++)
+        n += (size_t)snprintf(reason + n, sizeof reason - n, " %s", table[i].key);
+    snprintf(reason + n, sizeof reason - n, " SECTION.KEY");
+    return refuse(err, key, value, EINVAL, reason);
+}
+
+void fe_params_init(struct fe_params *p)
+{
+    *p = (struct fe_params){.scale = FE_SCALE_ONE, .seed = 1};
+}
+
+void fe_params_fini(struct fe_params *p)
+{
+    for (uint32_t i = 0; i < p->n_overrides; i++)
+        free(p->overrides[i]);
+    free(p->overrides);
+    fe_params_init(p);
+}
+
+int fe_params_set(struct fe_params *p, const char *key, const char *value, struct fe_err *err)
+{
+    if (strchr(key, '.'))
+        return add_override(p, key, value, err);
+    for (uint32_t i = 0; i < N_PARAMS; i++) {
+        struct fe_err why = {""};
+        if (strcmp(key, table[i].key) != 0)
+            continue;
+        if (p->seen & (1u << i))
+            return refuse(err, key, value, EINVAL, "given twice, allowed once");
+        p->seen |= 1u << i;
+        int r = table[i].set(p, value, &why);
+        return r < 0 ? refuse(err, key, value, -r, why.text) : 0;
+    }
+    return refuse_unknown(err, key, value);
+}
+
+static int refuse_no_profile(struct fe_err *err)
+{
+    char names[256] = "";
+    size_t n = 0;
+    for (const char *const *name = fe_profile_names; *name; name++) {
+        int len = snprintf(names + n, sizeof names - n, " %s", *name);
+        if (len < 0 || (size_t)len >= sizeof names - n)
+            break;
+        n += (size_t)len;
+    }
+    return fe_err_set(err, EINVAL, "profile=NAME|PATH is required; shipped profiles:%s", names);
+}
+
+/* The size is checked against the sector here, because the user wrote `size` and not
+ * the key of the profile that it stands for. */
+static int apply_size(const struct fe_params *p, struct fe_profile *profile, struct fe_err *err)
+{
+    char reason[FE_VALUE_MAX];
+    struct fe_err why = {""};
+    uint64_t size = 0;
+    if (fe_value_parse(FE_SIZE, p->size, &size, &why) < 0)
+        return refuse(err, "size", p->size, EINVAL, why.text);
+    if (size % profile->device.sector_size) {
+        snprintf(reason, sizeof reason, "must be a multiple of device.sector_size, %u bytes",
+                 profile->device.sector_size);
+        return refuse(err, "size", p->size, EINVAL, reason);
+    }
+    int r = fe_profile_set(profile, "device.capacity", p->size, &why);
+    /* What a profile says of its device's past life was said of its whole capacity: a
+     * smaller one is used throughout.  Who gives both keys means both. */
+    if (r == 0 && profile->device.used > size && !has_override(p, "device.used"))
+        r = fe_profile_set(profile, "device.used", p->size, &why);
+    return r < 0 ? refuse(err, "size", p->size, -r, why.text) : 0;
+}
+
+int fe_params_load_profile(const struct fe_params *p, struct fe_profile *ret, struct fe_err *err)
+{
+    if (!p->profile)
+        return refuse_no_profile(err);
+    if (p->size && has_override(p, "device.capacity"))
+        return refuse(err, "size", p->size, EINVAL, "device.capacity is given too; allowed: one");
+    int r = fe_profile_load(ret, p->profile, (const char *const *)p->overrides, p->n_overrides,
+                            err);
+    if (r < 0 || !p->size)
+        return r;
+    r = apply_size(p, ret, err);
+    if (r < 0)
+        fe_profile_fini(ret);
+    return r;
+}

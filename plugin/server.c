@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Two locks.  The device's is held for the microseconds that the model needs, copying
+ * the data included, and never while a thread waits.  The one of the lateness histogram
+ * is separate because it is taken after the wait, by threads that want nothing of the
+ * device; nobody ever holds both.
+ *
+ * `now` is read before the lock is taken: a thread that had to queue for the lock has
+ * had its request in hand all that time.  Two threads may then enter in another order
+ * than they read the clock; the device takes care of that (arrival = the later of now
+ * and the last arrival), and so the model stays in order.
+ *
+ * With clock=virtual the arrival is read under the lock instead.  It is the completion
+ * of whatever request left the device last, so requests follow each other without gap,
+ * and two runs with the same requests in the same order have equal times.
+ */
+#include "server.h"
+
+#include "hostq.h"
+
+#include "obs/stats_json.h"
+#include "profile/value.h"
+#include "rt/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where jumps of the device's clock end: completions are later than arrivals, and there
+ * has to be room for them. */
+#define MAX_DEVICE_NS (UINT64_C(1) << 62)
+
+struct fe_server {
+    bool virtual_clock;      /* constant */
+    struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
+    atomic_bool notice_taken;
+
+    /* Protects the six below.  Never held while waiting, nor for a system call other
+     * than the store's page faults. */
+    pthread_mutex_t lock;
+    struct fe_hostq queue;   /* clock=real: requests that the link has no slot for yet */
+    struct fe_device *dev;
+    struct fe_timemap map;   /* clock=real: between CLOCK_MONOTONIC and device time */
+    uint64_t virtual_now_ns; /* clock=virtual: completion of the last request */
+    uint64_t overhead_ns;    /* transport-overhead */
+
+    /* Protects the histogram.  A leaf: nothing else is taken under it. */
+    pthread_mutex_t lateness_lock;
+    struct fe_hist lateness;
+};
+
+/* Locking cannot fail but for bugs: the mutexes are plain and live as long as s. */
+static void lock(pthread_mutex_t *m)
+{
+    int r = pthread_mutex_lock(m);
+    assert(r == 0);
+    (void)r;
+}
+
+static void unlock(pthread_mutex_t *m)
+{
+    int r = pthread_mutex_unlock(m);
+    assert(r == 0);
+    (void)r;
+}
+
+/* The critical section is shorter than a context switch, so a thread that finds it
+ * taken spins for a moment before it sleeps. */
+static void init_lock(pthread_mutex_t *m)
+{
+    pthread_mutexattr_t attr;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(m, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
+int fe_server_create(struct fe_server **ret, const struct fe_params *params,
+                     const struct fe_profile *profile, struct fe_err *err)
+{
+    struct fe_device_options opt = {.seed = params->seed, .payload = true};
+    struct fe_server *s = calloc(1, sizeof *s);
+    if (!s)
+        return fe_err_nomem(err, "server", sizeof *s);
+
+    s->virtual_clock = params->virtual_clock;
+    s->map.scale = params->scale;
+    s->overhead_ns = params->overhead_ns;
+    init_lock(&s->lock);
+    init_lock(&s->lateness_lock);
+    fe_hostq_init(&s->queue, profile->link.queue_depth);
+
+    int r = fe_device_create(&s->dev, profile, &opt, err);
+    if (r == 0 && !s->virtual_clock)
+        r = fe_delay_create(&s->delay, &params->delay, err);
+    if (r < 0) {
+        fe_server_destroy(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+void fe_server_destroy(struct fe_server *s)
+{
+    if (!s)
+        return;
+    fe_delay_destroy(s->delay);
+    if (s->dev)
+        fe_device_destroy(s->dev);
+    pthread_mutex_destroy(&s->lateness_lock);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+void fe_server_start(struct fe_server *s)
+{
+    lock(&s->lock);
+    s->map.real0_ns = fe_clock_now_ns();
+    s->map.device0_ns = s->virtual_now_ns = fe_device_now(s->dev);
+    unlock(&s->lock);
+}
+
+/* The device's part of a request; *ret_deadline_ns is in real time. */
+static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_request *req,
+                         struct fe_reply *ret, uint64_t *ret_deadline_ns)
+{
+    uint64_t arrival_ns =
+        s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
+    int r = fe_device_submit(s->dev, arrival_ns, req, ret);
+    if (r < 0)
+        return r;
+    if (s->virtual_clock) {
+        s->virtual_now_ns = ret->complete_ns;
+    } else {
+        uint64_t at = fe_timemap_real(&s->map, ret->complete_ns);
+        *ret_deadline_ns = at > s->overhead_ns ? at - s->overhead_ns : 0;
+    }
+    return 0;
+}
+
+/* clock=virtual: answered under the lock, one after another. */
+static int submit_virtual(struct fe_server *s, const struct fe_request *req, struct fe_outcome *ret)
+{
+    uint64_t deadline_ns;
+    lock(&s->lock);
+    int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns);
+    unlock(&s->lock);
+    return r;
+}
+
+/* clock=real: through the host's queue into the device, then wait.  A request that had
+ * to queue asks first whether its client is still there, so that a server that stops
+ * does not wait for the queue, request by request. */
+static int submit_real(struct fe_server *s, const struct fe_request *req,
+                       fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret)
+{
+    uint64_t now_ns = fe_clock_now_ns(), deadline_ns = 0;
+
+    lock(&s->lock);
+    bool queued = fe_hostq_enter(&s->queue, &s->lock, req);
+    int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns);
+    unlock(&s->lock);
+
+    if (r == 0 && queued && coarse && coarse(ctx, 1) != 0)
+        r = -ESHUTDOWN;
+    if (r == 0)
+        r = fe_delay_until(s->delay, deadline_ns, coarse, ctx, &ret->lateness_ns);
+    lock(&s->lock);
+    fe_hostq_leave(&s->queue);
+    unlock(&s->lock);
+    return r;
+}
+
+int fe_server_submit(struct fe_server *s, const struct fe_request *req,
+                     fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret)
+{
+    ret->lateness_ns = 0;
+    if (s->virtual_clock)
+        return submit_virtual(s, req, ret);
+
+    int r = submit_real(s, req, coarse, ctx, ret);
+    if (r < 0)
+        return r;
+    lock(&s->lateness_lock);
+    fe_hist_add(&s->lateness, ret->lateness_ns);
+    unlock(&s->lateness_lock);
+    return 0;
+}
+
+const struct fe_device *fe_server_device(const struct fe_server *s)
+{
+    return s->dev;
+}
+
+const char *fe_server_delay_name(const struct fe_server *s)
+{
+    return s->delay ? fe_delay_kind_name(s->delay) : "none";
+}
+
+const char *fe_server_take_notice(struct fe_server *s)
+{
+    if (!s->delay || atomic_load_explicit(&s->notice_taken, memory_order_relaxed))
+        return NULL;
+    const char *notice = fe_delay_notice(s->delay);
+    return notice && !atomic_exchange(&s->notice_taken, true) ? notice : NULL;
+}
+
+void fe_server_observe(struct fe_server *s,
+                       void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx)
+{
+    lock(&s->lock);
+    fe_device_observe(s->dev, fn, ctx);
+    unlock(&s->lock);
+}
+
+json_t *fe_server_stats(struct fe_server *s)
+{
+    struct fe_hist *lateness = malloc(sizeof *lateness); /* 15 KiB */
+    if (!lateness)
+        return NULL;
+    lock(&s->lateness_lock);
+    *lateness = s->lateness;
+    unlock(&s->lateness_lock);
+
+    /* What the device has done for itself since the last request is done by now; the
+     * next arrival would find it so, and a reader should not find it later. */
+    uint64_t now_ns = s->virtual_clock ? 0 : fe_clock_now_ns();
+    lock(&s->lock);
+    if (!s->virtual_clock)
+        fe_device_idle(s->dev, fe_timemap_device(&s->map, now_ns));
+    json_t *o = fe_stats_json(s->dev, s->virtual_clock ? "virtual" : "real", lateness);
+    unlock(&s->lock);
+    free(lateness);
+    return o;
+}
+
+void fe_server_reset_stats(struct fe_server *s)
+{
+    lock(&s->lock);
+    fe_device_reset_stats(s->dev);
+    unlock(&s->lock);
+
+    lock(&s->lateness_lock);
+    fe_hist_reset(&s->lateness);
+    unlock(&s->lateness_lock);
+}
+
+static int set_server_key(struct fe_server *s, const char *key, const char *value, bool *ret_found,
+                          struct fe_err *err)
+{
+    struct fe_err why = {""};
+    struct fe_scale scale;
+    uint64_t overhead_ns;
+    int r = 0;
+
+    *ret_found = true;
+    if (strcmp(key, "time-scale") == 0) {
+        r = fe_scale_parse(value, &scale, &why);
+        if (r == 0) {
+            uint64_t now_ns = fe_clock_now_ns();
+            lock(&s->lock);
+            fe_timemap_rescale(&s->map, now_ns, scale);
+            unlock(&s->lock);
+        }
+    } else if (strcmp(key, "transport-overhead") == 0) {
+        r = fe_params_parse_overhead(value, &overhead_ns, &why);
+        if (r == 0) {
+            lock(&s->lock);
+            s->overhead_ns = overhead_ns;
+            unlock(&s->lock);
+        }
+    } else {
+        *ret_found = false;
+    }
+    return r < 0 ? fe_err_set(err, -r, "%s=%.80s: %s", key, value, why.text) : 0;
+}
+
+int fe_server_set(struct fe_server *s, const char *key, const char *value, struct fe_err *err)
+{
+    bool found;
+    int r = set_server_key(s, key, value, &found, err);
+    if (found)
+        return r;
+    lock(&s->lock);
+    r = fe_device_set(s->dev, key, value, err);
+    unlock(&s->lock);
+    return r;
+}
+
+int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
+                  struct fe_err *err)
+{
+    bool found = true;
+
+    lock(&s->lock);
+    if (strcmp(key, "time-scale") == 0)
+        fe_scale_print(s->map.scale, buf, len);
+    else if (strcmp(key, "transport-overhead") == 0)
+        fe_value_print(FE_TIME, s->overhead_ns, buf, len);
+    else if (strcmp(key, "clock") == 0)
+        snprintf(buf, len, "%s", s->virtual_clock ? "virtual" : "real");
+    else
+        found = fe_profile_get(fe_device_profile(s->dev), key, buf, len);
+    unlock(&s->lock);
+    return found ? 0 : fe_err_set(err, ENOENT, "%.80s: no such key", key);
+}
+
+int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struct fe_err *err)
+{
+    uint64_t real_ns = fe_clock_now_ns(), from;
+    int r = 0;
+
+    lock(&s->lock);
+    if (s->virtual_clock) {
+        from = fe_max_u64(s->virtual_now_ns, fe_device_now(s->dev));
+    } else {
+        fe_timemap_rescale(&s->map, real_ns, s->map.scale);
+        from = s->map.device0_ns;
+    }
+    if (ns > MAX_DEVICE_NS || from > MAX_DEVICE_NS - ns) {
+        r = fe_err_set(err, EOVERFLOW, "the device's clock would pass 146 years");
+    } else {
+        s->virtual_now_ns = s->map.device0_ns = from + ns;
+        fe_device_idle(s->dev, from + ns);
+    }
+    *ret_now_ns = fe_device_now(s->dev);
+    unlock(&s->lock);
+    return r;
+}

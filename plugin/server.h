@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The server's shared state: one device behind all connections, its lock, and the tie
+ * between device time and real time.
+ *
+ * This is where the device, which knows no clock, meets a real client: a request gets
+ * its arrival from the clock, runs under the lock, and its thread then waits, without
+ * the lock, until the completion that the device named.
+ *
+ *   clock=real      arrival = the instant at which the thread got the request, in
+ *                   device time; wait until the completion, in real time
+ *   clock=virtual   arrival = the completion of the request before; no wait
+ *
+ * A late wake-up changes no number of the model: the next arrival comes from the clock,
+ * not from what was planned.
+ *
+ * Knows nothing of nbdkit except that a wait can be told to stop.  Any thread may call
+ * any function between fe_server_start and fe_server_destroy.
+ */
+#ifndef FLASHEMU_PLUGIN_SERVER_H
+#define FLASHEMU_PLUGIN_SERVER_H
+
+#include "base/err.h"
+#include "flashemu/device.h"
+#include "params.h"
+#include "rt/delay.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fe_server;
+
+/* Builds the device.  No thread, nothing that a fork would break.  The profile is
+ * copied.  Errors of fe_device_create and fe_delay_create, with message. */
+int fe_server_create(struct fe_server **ret, const struct fe_params *params,
+                     const struct fe_profile *profile, struct fe_err *err);
+
+/* No request may be under way.  NULL is fine. */
+void fe_server_destroy(struct fe_server *s);
+
+/* Device time 0 is now.  Before the first request, after the fork. */
+void fe_server_start(struct fe_server *s);
+
+/* What one request came to, for messages. */
+struct fe_outcome {
+    struct fe_reply reply; /* device time */
+    uint64_t lateness_ns;  /* real time; 0 with clock=virtual */
+};
+
+/* Runs one request and waits until its completion.  0 when the host may have its
+ * answer, *ret->reply.status included; -EINVAL, with nothing changed, for anything but
+ * whole sectors inside the capacity; -ESHUTDOWN if `coarse` ended the wait: the request
+ * has been carried out, nobody is there to hear of it. */
+int fe_server_submit(struct fe_server *s, const struct fe_request *req,
+                     fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret);
+
+/* The device, for what never changes while running: capacity, page size and the keys of
+ * the profile that cannot be set.  Everything else is read through the functions below. */
+const struct fe_device *fe_server_device(const struct fe_server *s);
+
+/* Names the way of waiting: "io_uring" or "nanosleep", or "none" with clock=virtual. */
+const char *fe_server_delay_name(const struct fe_server *s);
+
+/* A line on what waiting had to do without, once; else NULL. */
+const char *fe_server_take_notice(struct fe_server *s);
+
+/* Calls fn, under the lock, with the operations of each request: for debugging. */
+void fe_server_observe(struct fe_server *s,
+                       void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx);
+
+/* What the control socket asks for.  `err` gets what is wrong, the key included. */
+
+/* A new reference to the object of `stats`, NULL without memory. */
+json_t *fe_server_stats(struct fe_server *s);
+void fe_server_reset_stats(struct fe_server *s);
+
+/* KEY is time-scale, transport-overhead or a live key of the profile.  A request that
+ * waits already keeps its deadline. */
+int fe_server_set(struct fe_server *s, const char *key, const char *value, struct fe_err *err);
+
+/* KEY is one of those, `clock`, or any key of the profile.  -ENOENT with a message. */
+int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
+                  struct fe_err *err);
+
+/* Device time jumps ahead by ns; the device does in it what it has to do.  A request
+ * that waits already keeps its deadline.  *ret_now_ns is the device's clock then.
+ * -EOVERFLOW, with message, beyond 146 years. */
+int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struct fe_err *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Products are taken in 128 bits: 2^64 ns times a numerator below 10^14 fits.  Results
+ * that do not fit 64 bits stay at the largest number.  With the smallest scale, 0.0001,
+ * device time passes ten thousand times faster than real time and 64 bits last for 21
+ * days; that is why the scale has a bound at all.
+ */
+#include "timemap.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define MAX_FRACTION_DIGITS 9
+
+static int is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* True if value lies in the range that FE_SCALE_ALLOWED promises. */
+static int in_range(struct fe_scale s)
+{
+    return s.num * 10000 >= s.den && s.num <= s.den * 10000;
+}
+
+int fe_scale_parse(const char *text, struct fe_scale *ret, struct fe_err *err)
+{
+    struct fe_scale s = {0, 1};
+    int n_digits = 0, n_fraction = 0;
+    const char *p = text;
+
+    /* 5 digits before the point and 9 after it stay below 10^14. */
+    for (; is_digit(*p) && s.num < 10000; p++, n_digits++)
+        s.num = s.num * 10 + (uint64_t)(*p - '0');
+    if (*p == '.')
+        for (p++; is_digit(*p) && n_fraction < MAX_FRACTION_DIGITS; p++, n_fraction++) {
+            s.num = s.num * 10 + (uint64_t)(*p - '0');
+            s.den *= 10;
+        }
+    if (*p != '\0' || n_digits == 0 || (n_fraction == 0 && p[-1] == '.') || !in_range(s))
+        return fe_err_set(err, EINVAL, "must be " FE_SCALE_ALLOWED);
+    while (s.den > 1 && s.num % 10 == 0) {
+        s.num /= 10;
+        s.den /= 10;
+    }
+    *ret = s;
+    return 0;
+}
+
+void fe_scale_print(struct fe_scale s, char *buf, size_t len)
+{
+    char fraction[MAX_FRACTION_DIGITS + 2] = "";
+    uint64_t rest = s.num;
+
+    /* Its digits from the last one to the point. */
+    size_t i = sizeof fraction - 1;
+    for (uint64_t d = s.den; d > 1 && i > 1; d /= 10, rest /= 10)
+        fraction[--i] = (char)('0' + rest % 10);
+    if (s.den > 1)
+        fraction[--i] = '.';
+    snprintf(buf, len, "%llu%s", (unsigned long long)rest, fraction + i);
+}
+
+/* base + delta * mul / div, rounded up, at most UINT64_MAX. */
+static uint64_t add_scaled(uint64_t base, uint64_t delta, uint64_t mul, uint64_t div)
+{
+    unsigned __int128 x = (unsigned __int128)delta * mul;
+    x = (x + div - 1) / div + base;
+    return x > UINT64_MAX ? UINT64_MAX : (uint64_t)x;
+}
+
+uint64_t fe_timemap_device(const struct fe_timemap *m, uint64_t real_ns)
+{
+    uint64_t delta = real_ns > m->real0_ns ? real_ns - m->real0_ns : 0;
+    return add_scaled(m->device0_ns, delta, m->scale.den, m->scale.num);
+}
+
+uint64_t fe_timemap_real(const struct fe_timemap *m, uint64_t device_ns)
+{
+    uint64_t delta = device_ns > m->device0_ns ? device_ns - m->device0_ns : 0;
+    return add_scaled(m->real0_ns, delta, m->scale.num, m->scale.den);
+}
+
+void fe_timemap_rescale(struct fe_timemap *m, uint64_t real_ns, struct fe_scale scale)
+{
+    m->device0_ns = fe_timemap_device(m, real_ns);
+    m->real0_ns = real_ns > m->real0_ns ? real_ns : m->real0_ns;
+    m->scale = scale;
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""How fast the server is beside nbdkit's memory plugin, which does nothing but copy.
+
+clock=virtual, so that no request waits: what remains is the cost of the model.  Both
+servers run at the same time and take turns, round by round, in an order that alternates;
+what is printed is the median over the rounds of the ratio within a round, because the
+machine's speed changes over a run by more than what is measured.
+
+Wants FLASHEMU_PLUGIN and FLASHEMU_LOAD (tests/bench/plugin_load.c).  Exit code 1 with
+--strict if a goal is missed.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SIZE = "256M"
+PROFILES = {
+    "ideal": ["ideal", "size=" + SIZE],
+    "ssd-page": ["ssd-page", "size=" + SIZE],
+}
+LOADS = [ # operation, pattern, block, goal
+    ("read", "random", 4096, 0.8),
+    ("write", "random", 4096, 0.8),
+    ("read", "sequential", 1 << 20, 0.7),
+    ("write", "sequential", 1 << 20, 0.7),
+]
+
+
+class Server:
+    def __init__(self, folder, name, argv):
+        self.name = name
+        self.socket = os.path.join(folder, name)
+        self.proc = subprocess.Popen(["nbdkit", "-f", "-U", self.socket, *argv],
+                                     stdin=subprocess.DEVNULL)
+        while not os.path.exists(self.socket):
+            if self.proc.poll() is not None:
+                sys.exit("no server: " + name)
+            time.sleep(0.01)
+
+    def load(self, op, pattern, block, depth, seconds):
+        out = subprocess.run([os.environ["FLASHEMU_LOAD"], self.socket, op, pattern, str(block),
+                              str(depth), str(seconds)], check=True, stdout=subprocess.PIPE)
+        return float(out.stdout)
+
+    def close(self):
+        self.proc.terminate()
+        self.proc.wait()
+
+
+def compare(ours, theirs, load, args):
+    """Medians over the rounds: ratio, our rate, their rate."""
+    op, pattern, block, _ = load
+    pairs = []
+    for i in range(args.rounds):
+        order = [ours, theirs] if i % 2 else [theirs, ours]
+        rate = {s: s.load(op, pattern, block, args.depth, args.seconds) for s in order}
+        pairs.append((rate[ours], rate[theirs]))
+    return (statistics.median(a / b for a, b in pairs), statistics.median(a for a, b in pairs),
+            statistics.median(b for a, b in pairs))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--seconds", type=float, default=1)
+    p.add_argument("--depth", type=int, default=16)
+    p.add_argument("--strict", action="store_true")
+    args = p.parse_args()
+    for name in ("FLASHEMU_PLUGIN", "FLASHEMU_LOAD"):
+        if name not in os.environ:
+            print("SKIP: %s is not set" % name)
+            sys.exit(77)
+    if not shutil.which("nbdkit"):
+        print("SKIP: no nbdkit")
+        sys.exit(77)
+
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        servers = [Server(folder, "memory", ["memory", SIZE])]
+        try:
+            for name, params in PROFILES.items():
+                servers.append(Server(folder, name, [os.environ["FLASHEMU_PLUGIN"], *params,
+                                                     "clock=virtual"]))
+            for s in servers: # every page written once, so that reads read
+                s.load("write", "sequential", 1 << 20, 4, 3)
+            print("%-10s %-6s %-10s %8s  %10s %10s  %6s  %s" % (
+                "profile", "op", "pattern", "block", "ops/s", "memory", "ratio", "goal"))
+            for ours in servers[1:]:
+                for load in LOADS:
+                    ratio, a, b = compare(ours, servers[0], load, args)
+                    missed += ratio < load[3]
+                    print("%-10s %-6s %-10s %8d  %10.0f %10.0f  %6.2f  %.1f %s" % (
+                        ours.name, *load[:3], a, b, ratio, load[3],
+                        "met" if ratio >= load[3] else "MISSED"), flush=True)
+        finally:
+            for s in servers:
+                s.close()
+    sys.exit(1 if missed and args.strict else 0)
+
+
+main()

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of the server share: starting it, asking it, ending it.
+
+A test is a script whose functions test_* run in order; run() calls them and exits 0,
+1, or 77 when the machine lacks something.  Every server has its sockets in a folder of
+its own and is killed at the end, whatever happens.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+# How long anything may take before it counts as hung.  Generous: it is no measurement.
+HANG_S = 60
+
+
+def skip(why):
+    print("SKIP:", why)
+    sys.exit(77)
+
+
+try:
+    import nbd
+except ImportError:
+    skip("no Python module nbd (python3-libnbd)")
+
+NBDKIT = shutil.which("nbdkit") or skip("no nbdkit")
+
+
+def from_env(name):
+    path = os.environ.get(name)
+    if not path or not os.path.exists(path):
+        skip("%s does not name a file" % name)
+    return os.path.abspath(path)
+
+
+PLUGIN = from_env("FLASHEMU_PLUGIN")
+
+
+def need(*programs):
+    for p in programs:
+        if not shutil.which(p):
+            skip("no " + p)
+
+
+class Server:
+    """nbdkit with the plugin, in the foreground, on a Unix socket."""
+
+    def __init__(self, *params, options=(), control=True, folder=None, umask=0o022):
+        self.folder = tempfile.mkdtemp(prefix="fe")
+        self.socket = os.path.join(self.folder, "nbd")
+        self.control = os.path.join(folder or self.folder, "ctl")
+        self.uri = "nbd+unix:///?socket=" + self.socket
+        argv = [NBDKIT, "-f", "-U", self.socket, *options, PLUGIN, *params]
+        if control:
+            argv.append("control=" + self.control)
+        self.log = open(os.path.join(self.folder, "log"), "w+")
+        self.proc = subprocess.Popen(argv, stdout=self.log, stderr=subprocess.STDOUT,
+                                     stdin=subprocess.DEVNULL, umask=umask)
+        end = time.monotonic() + HANG_S
+        while not self.is_up():
+            if self.proc.poll() is not None or time.monotonic() > end:
+                text = self.text()
+                self.close()
+                raise RuntimeError("the server did not start: " + text)
+            time.sleep(0.01)
+
+    def is_up(self):
+        try:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(self.socket)
+                return True
+        except OSError:
+            return False
+
+    def text(self):
+        self.log.flush()
+        with open(self.log.name, errors="replace") as f:
+            return f.read()
+
+    def connect(self):
+        h = nbd.NBD()
+        h.connect_unix(self.socket)
+        return h
+
+    def ctl(self, cmd, *args):
+        """The reply to one command, as a dictionary."""
+        with Ctl(self.control) as c:
+            return c.ask(cmd, *args)
+
+    def stats(self):
+        reply = self.ctl("stats")
+        assert reply["ok"], reply
+        return reply
+
+    def wait(self):
+        """The exit code, once the server has ended by itself."""
+        return self.proc.wait(timeout=HANG_S)
+
+    def terminate(self):
+        self.proc.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def close(self):
+        if self.proc.poll() is None:
+            self.proc.kill()
+            self.proc.wait()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if exc[0]:
+            print("--- log of the server\n" + self.text())
+        self.close()
+
+
+class Ctl:
+    """A connection to a control socket."""
+
+    def __init__(self, path):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(HANG_S)
+        self.sock.connect(path)
+        self.rest = b""
+
+    def send(self, data):
+        self.sock.sendall(data)
+
+    def line(self):
+        """The next line as an object; None at the end of the connection."""
+        while b"\n" not in self.rest:
+            data = self.sock.recv(65536)
+            if not data:
+                assert not self.rest, self.rest
+                return None
+            self.rest += data
+        line, self.rest = self.rest.split(b"\n", 1)
+        return json.loads(line)
+
+    def ask(self, cmd, *args):
+        request = {"cmd": cmd}
+        if args:
+            request["args"] = list(args)
+        self.send(json.dumps(request).encode() + b"\n")
+        return self.line()
+
+    def close(self):
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+
+def run_nbdkit(*argv, **kw):
+    """nbdkit until it ends by itself: exit code, standard output, standard error."""
+    p = subprocess.run([NBDKIT, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, universal_newlines=True, timeout=HANG_S, **kw)
+    return p.returncode, p.stdout, p.stderr
+
+
+def refused(*params):
+    """The one line with which the server refuses to start with these parameters."""
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        code, out, err = run_nbdkit("-f", "-U", os.path.join(folder, "nbd"), PLUGIN, *params)
+    lines = err.strip().split("\n")
+    assert code == 1, (params, code, err)
+    assert len(lines) == 1 and lines[0].startswith("nbdkit: error: "), (params, err)
+    return lines[0][len("nbdkit: error: "):]
+
+
+def has_all(text, *parts):
+    missing = [p for p in parts if not re.search(p, text)]
+    assert not missing, "%r lacks %r" % (text, missing)
+
+
+@contextlib.contextmanager
+def fails(errno):
+    """The block must end in an nbd.Error with this errno."""
+    try:
+        yield
+    except nbd.Error as e:
+        assert e.errnum == errno, e
+    else:
+        raise AssertionError("no error, expected errno %d" % errno)
+
+
+def run(namespace):
+    """Runs the functions test_* of a module, or those that the command line names."""
+    wanted = sys.argv[1:]
+    failed = 0
+    for name, f in list(namespace.items()):
+        if not name.startswith("test_") or (wanted and name not in wanted):
+            continue
+        start = time.monotonic()
+        try:
+            f()
+            word = "ok"
+        except Exception:
+            traceback.print_exc()
+            failed += 1
+            word = "FAILED"
+        print("%-6s %s (%.2f s)" % (word, name, time.monotonic() - start), flush=True)
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu ctl: what it sends, prints and exits with."""
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from flashemu_test import HANG_S, Server, from_env, has_all, run
+
+TOOL = from_env("FLASHEMU_TOOL")
+
+
+def ctl(*args):
+    p = subprocess.run([TOOL, "ctl", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       universal_newlines=True, timeout=HANG_S)
+    return p.returncode, p.stdout, p.stderr
+
+
+def no_answer(*args):
+    """Exit code 2, one line on standard error, nothing on standard output."""
+    code, out, err = ctl(*args)
+    assert code == 2 and out == "" and err.count("\n") == 1, (code, out, err)
+    return err
+
+
+def test_pretty_and_raw():
+    with Server("ideal") as s:
+        code, out, err = ctl(s.control, "stats")
+        assert code == 0 and err == "", err
+        assert out.startswith('{\n  "ok": true,\n  "profile": "ideal",\n'), out
+        code, raw, err = ctl("--raw", s.control, "stats")
+        assert code == 0 and raw.count("\n") == 1 and raw.startswith('{"ok":true,'), raw
+        a, b = json.loads(out), json.loads(raw)
+        assert list(a) == list(b) and a["host"] == b["host"]
+        assert ctl(s.control, "reset", "--raw") == (0, '{"ok":true}\n', "")
+
+
+def test_arguments():
+    with Server("ideal") as s:
+        code, out, err = ctl(s.control, "set", "time-scale", "0.5")
+        assert code == 0 and json.loads(out)["value"] == "0.5"
+        assert json.loads(ctl(s.control, "get", "time-scale")[1])["value"] == "0.5"
+        assert ctl(s.control, "idle", "1s")[0] == 0
+
+
+def test_no_is_1():
+    with Server("ideal") as s:
+        for args in (["set", "time-scale", "0"], ["nosuch"], ["set", "x"], ["get", ""],
+                     ["set", "a", "--", "-1"], ["power-cut", "after", "3", "writes"]):
+            code, out, err = ctl(s.control, *args)
+            assert code == 1 and err == "" and json.loads(out)["ok"] is False, (args, out, err)
+
+
+def test_wrong_use_is_2():
+    has_all(no_answer(), "SOCKET COMMAND")
+    has_all(no_answer("/tmp/x"), "SOCKET COMMAND")
+    has_all(no_answer("--nosuch", "/tmp/x", "stats"), "--nosuch")
+    has_all(no_answer("--timeout", "5", "/tmp/x", "stats"), "--timeout 5", "ns")
+    has_all(no_answer("/tmp/" + "x" * 200, "stats"), "too long")
+    with Server("ideal") as s:
+        has_all(no_answer(s.control, b"\xff"), "UTF-8")
+
+
+def test_no_server_is_2():
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        has_all(no_answer(folder + "/none", "stats"), "none: No such file")
+        path = folder + "/stale"
+        with socket.socket(socket.AF_UNIX) as stale:
+            stale.bind(path)
+        has_all(no_answer(path, "stats"), "no server listens")
+
+
+def other_server(path, reply):
+    """A server that takes one client and answers with these bytes, or hangs up."""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(path)
+    sock.listen()
+
+    def serve():
+        c, _ = sock.accept()
+        c.recv(65536)
+        if reply is not None:
+            c.sendall(reply)
+            c.close()
+        else:
+            time.sleep(1)
+            c.close()
+        sock.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+
+
+def test_servers_that_are_none():
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        for i, (reply, part) in enumerate(((b"", "closed"), (b"hello", "closed"),
+                                           (b"hello\n", "no reply"), (b"{}\n", "no reply"),
+                                           (b'{"ok":3}\n', "no reply"), (b"[1]\n", "no reply"))):
+            path = os.path.join(folder, str(i))
+            other_server(path, reply)
+            has_all(no_answer(path, "stats"), part)
+        path = os.path.join(folder, "silent")
+        other_server(path, None)
+        has_all(no_answer("--timeout", "100ms", path, "stats"), "does not answer")
+
+
+def test_help():
+    code, out, err = ctl("--help")
+    assert code == 0 and err == "" and "usage: flashemu ctl" in out
+
+
+def test_quit():
+    with Server("ideal") as s:
+        assert ctl("--raw", s.control, "quit") == (0, '{"ok":true}\n', "")
+        assert s.wait() == 0
+
+
+run(globals())

@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parameters of the server: what is taken, and how what is wrong is refused: one line
+that names the key, the value and what is allowed."""
+
+import os
+import subprocess
+import tempfile
+import time
+
+from flashemu_test import Ctl, NBDKIT, PLUGIN, Server, has_all, refused, run, run_nbdkit
+
+PARAMETERS = ["profile", "size", "clock", "time-scale", "transport-overhead", "delay", "spin",
+              "seed", "control"]
+
+
+def test_profile_is_required_and_the_message_lists_them():
+    has_all(refused(), "profile=", "required", "ideal", "ssd-page")
+
+
+def test_unknown_profile():
+    has_all(refused("nosuchstick"), "nosuchstick", "ideal")
+
+
+def test_profile_is_the_magic_key():
+    for param in ("ideal", "profile=ideal"):
+        with Server(param) as s:
+            assert s.stats()["profile"] == "ideal"
+
+
+def test_duplicates():
+    good = {"profile": "ideal", "size": "1M", "clock": "real", "time-scale": "1",
+            "transport-overhead": "0", "delay": "auto", "spin": "auto", "seed": "1",
+            "control": "/nonexistent/socket"}
+    assert set(good) == set(PARAMETERS)
+    for key, value in good.items():
+        twice = ["%s=%s" % (key, value)] * 2
+        has_all(refused(*(["ideal"] if key != "profile" else []), *twice),
+                "^" + key + "=", "twice")
+    has_all(refused("ideal", "ftl.op=7%", "ftl.op=8%"), "^ftl.op=8%", "twice")
+    has_all(refused("ideal", "size=1M", "device.capacity=1M"), "^size=1M", "device.capacity")
+
+
+def test_unknown_parameters():
+    for key in ("file", "sync", "trace", "nosuch", "Profile"):
+        has_all(refused("ideal", key + "=x"), "^%s=x" % key, "unknown", *PARAMETERS)
+
+
+def test_wrong_values():
+    for param, *allowed in (
+            ("clock=", "real", "virtual"), ("clock=Real", "real", "virtual"),
+            ("time-scale=", "0.0001", "10000"), ("time-scale=0", "0.0001", "10000"),
+            ("time-scale=-1", "10000"), ("time-scale=1e3", "10000"), ("time-scale=1.", "10000"),
+            ("time-scale=.", "10000"), ("time-scale=10000.1", "10000"), ("time-scale=0,5", "10000"),
+            ("time-scale=0.00009", "10000"), ("time-scale=1.0000000001", "10000"),
+            ("time-scale=nan", "10000"), ("time-scale= 1", "10000"),
+            ("time-scale=99999999999999999999999", "10000"),
+            ("transport-overhead=5", "ns us ms s", "0 to 1s"),
+            ("transport-overhead=2s", "0 to 1s"), ("transport-overhead=-1us", "0 to 1s"),
+            ("transport-overhead=", "0 to 1s"),
+            ("delay=uring", "auto", "io_uring", "nanosleep"),
+            ("spin=yes", "auto", "off", "100ms"), ("spin=1s", "auto", "off", "100ms"),
+            ("seed=", "2.64"), ("seed=-1", "2.64"), ("seed=x", "2.64"),
+            ("seed=18446744073709551616", "2.64"),
+            ("size=", "8G"), ("size=x", "8G"), ("size=-1", "8G"), ("size=0", "sector"),
+            ("size=1000", "device.sector_size", "512"), ("size=99999999999999999999", "8G"),
+            ("control=", "Unix socket")):
+        key, value = param.split("=", 1)
+        has_all(refused("ideal", param), "^%s=%s" % (key, value.replace("+", ".")), *allowed)
+
+
+def test_size_beyond_the_chip():
+    has_all(refused("transcend8g", "size=1T"), "^size=1T: ", "offer at most [0-9]+")
+
+
+def test_long_and_hostile_values_stay_on_one_line():
+    line = refused("ideal", "clock=" + "x" * 5000)
+    assert len(line) < 400
+    has_all(line, "^clock=xxx", "real or virtual")
+    has_all(refused("ideal", "clock=a\nb\x1b[31m"), "^clock=a.b", "real or virtual")
+    has_all(refused("ideal", "clock=\xff"), "real or virtual")
+
+
+def test_overrides_are_judged_by_the_option_table():
+    has_all(refused("ideal", "nosuch.key=1"), "nosuch.key")
+    has_all(refused("ideal", "nand.nosuch=1"), "nand.nosuch=1")
+    has_all(refused("ideal", "nand.tPROG=5"), "nand.tPROG=5", "ns, us, ms or s")
+    has_all(refused("ideal", "ftl.type=magic"), "ftl.type=magic", "page")
+
+
+def test_overrides_come_after_the_profile_in_any_order():
+    for params in (("nand.tPROG=123us", "ideal"), ("ideal", "nand.tPROG=123us")):
+        with Server(*params) as s:
+            assert s.ctl("get", "nand.tPROG")["value"] == "123us"
+
+
+def test_profile_from_a_file_and_from_the_search_path():
+    text = run_nbdkit(PLUGIN, "--dump-plugin")[1]
+    assert "flashemu_profile=ideal\n" in text
+    ini = ("[device]\ncapacity = 4M\n[nand]\ncell = slc\npages_per_block = 32\npage_size = 2K\n"
+           "tR = 0\ntPROG = 0\ntBERS = 0\n[ftl]\ntype = page\n")
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        path = os.path.join(folder, "mine.ini")
+        with open(path, "w") as f:
+            f.write(ini)
+        with Server("profile=" + path, control=False) as s:
+            assert s.connect().get_size() == 4 << 20
+        os.environ["FLASHEMU_PATH"] = "/nonexistent:" + folder
+        try:
+            with Server("mine", control=False) as s:
+                assert s.connect().get_size() == 4 << 20
+        finally:
+            del os.environ["FLASHEMU_PATH"]
+        with open(path, "a") as f:
+            f.write("tipe = page\n")
+        has_all(refused(path), "mine.ini:12: ", "tipe")
+        has_all(refused(folder + "/none.ini"), "none.ini", "No such file")
+
+
+def test_relative_paths_survive_going_into_the_background():
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        pid_file = os.path.join(folder, "pid")
+        subprocess.run([NBDKIT, "-U", "nbd", "-P", pid_file, PLUGIN, "transcend8g", "control=ctl"],
+                       cwd=folder, check=True, stdin=subprocess.DEVNULL)
+        pid = read_pid(pid_file) # the server writes it after it has gone
+        try:
+            assert os.path.exists(os.path.join(folder, "ctl"))
+            with Ctl(os.path.join(folder, "ctl")) as c:
+                assert c.ask("stats")["ok"]
+                assert c.ask("quit")["ok"]
+            pid_gone(pid)
+            assert not os.path.exists(os.path.join(folder, "ctl"))
+        finally:
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+
+
+def read_pid(path):
+    for _ in range(1000):
+        if os.path.exists(path):
+            with open(path) as f:
+                text = f.read()
+            if text.endswith("\n"):
+                return int(text)
+        time.sleep(0.01)
+    raise AssertionError("no file with the process id")
+
+
+def pid_gone(pid):
+    for _ in range(1000):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        with open("/proc/%d/stat" % pid) as f:
+            if f.read().rsplit(")", 1)[1].split()[0] == "Z":
+                return
+        time.sleep(0.01)
+    raise AssertionError("still running")
+
+
+def test_good_values():
+    with Server("ideal", "size=1M", "clock=real", "time-scale=0.5", "transport-overhead=85us",
+                "delay=nanosleep", "spin=10us", "seed=18446744073709551615") as s:
+        assert s.connect().get_size() == 1 << 20
+        assert s.ctl("get", "time-scale")["value"] == "0.5"
+        assert s.ctl("get", "transport-overhead")["value"] == "85us"
+        assert s.ctl("get", "clock")["value"] == "real"
+        assert s.ctl("get", "device.capacity")["value"] == "1M"
+    for params in (["spin=off"], ["spin=auto", "delay=auto"], ["clock=virtual"],
+                   ["time-scale=10000"], ["time-scale=0.0001"]):
+        with Server("ideal", *params) as s:
+            s.connect().pwrite(bytes(4096), 0)
+
+
+def test_dump_plugin():
+    code, out, err = run_nbdkit(PLUGIN, "--dump-plugin")
+    assert code == 0 and err == "", err
+    lines = out.split("\n")
+    for line in ("name=flashemu", "magic_config_key=profile", "max_thread_model=parallel",
+                 "thread_model=parallel", "flashemu_profile=ideal", "flashemu_profile=ssd-page",
+                 "flashemu_delay=nanosleep"):
+        assert line in lines, line
+    assert [x for x in lines if x.startswith("flashemu_version=")], out
+    assert [x for x in lines if x.startswith("flashemu_features=")], out
+
+
+def test_help():
+    code, out, err = run_nbdkit(PLUGIN, "--help")
+    assert code == 0 and err == "", err
+    for key in PARAMETERS + ["SECTION.KEY"]:
+        assert "\n" + key + "=" in out, key
+
+
+def test_debug_layers():
+    with Server("ideal", options=["-v", "-D", "flashemu.request=1", "-D", "flashemu.nand=1",
+                                  "-D", "flashemu.control=1"]) as s:
+        s.connect().pwrite(bytes(4096), 8192)
+        s.stats()
+        has_all(s.text(), "request: write offset 8192 len 4096", "nand: prog ppn",
+                "control: request", "control: reply")
+
+
+run(globals())
