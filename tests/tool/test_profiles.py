@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu itself, and its commands about profiles: profiles, show, check, help."""
+
+import json
+import os
+import subprocess
+
+from flashemu_tool import TOOL, bad, call, good, good_json, run, write
+
+COMMANDS = ["profiles", "show", "check", "help", "replay", "gen", "trace", "ctl"]
+
+
+def test_version_and_help():
+    assert good("--version").startswith("flashemu 0.")
+    assert good("-V") == good("--version")
+    usage = good("--help")
+    assert good("-h") == usage
+    for name in COMMANDS:
+        assert "\n  " + name + " " in usage, name
+        text = good(name, "--help")
+        assert text.startswith("usage: flashemu " + name), (name, text)
+        assert max(map(len, text.splitlines())) <= 100, name
+
+
+def test_no_or_unknown_command():
+    code, out, err = call()
+    assert code == 2 and out == "" and err.startswith("usage:")
+    bad("there is no command 'nope'", "nope")
+    bad("there is no command '--nope'", "--nope")
+    bad("there is no command ''", "")
+
+
+def test_unknown_options_and_missing_values():
+    for name in ["profiles", "show", "check", "help", "replay", "trace"]:
+        bad("no option --nope", name, "--nope")
+        bad("no option -x", name, "-x")
+    bad("no option --js", "profiles", "--js")
+    bad("takes no value", "profiles", "--json=yes")
+    bad("needs a value", "replay", "ideal", "--depth")
+    bad("needs a value", "gen", "random", "--bs")
+
+
+def test_profiles_lists_names_once():
+    names = good("profiles").splitlines()
+    assert names == sorted(set(names)) and "ideal" in names
+    assert good_json("profiles", "--json") == names
+    bad("takes no argument", "profiles", "x")
+
+
+def test_profiles_looks_into_the_path():
+    os.mkdir("a")
+    write("a/mine.ini", "")
+    write("a/ideal.ini", "")
+    write("a/readme.txt", "")
+    env = {"FLASHEMU_PATH": "a:missing"}
+    shipped = set(good("profiles").splitlines())
+    assert set(good("profiles", env=env).splitlines()) == shipped | {"mine"}
+
+
+def test_show_is_a_fixed_point():
+    for name in good("profiles").splitlines():
+        text = good("show", name)
+        assert good("show", write("x.ini", text)) == text, name
+        code, out, err = call("check", "x.ini")
+        assert (code, out, err) == (0, "", ""), (name, out, err)
+
+
+def test_show_applies_changes():
+    assert "seed" not in good("show", "ideal")
+    changed = good("show", "ideal", "device.rotational=yes")
+    assert changed != good("show", "ideal", "device.rotational=no")
+    bad("nope.key", "show", "ideal", "nope.key=1")
+    bad("which profile", "show")
+    bad("nosuch", "show", "nosuch")
+
+
+def test_check_lists_every_mistake():
+    path = write("bad.ini", "[device]\nfoo = 1\ncapacity = much\n")
+    code, out, err = call("check", path)
+    lines = out.splitlines()
+    assert code == 1 and err == "" and len(lines) >= 2, (code, out, err)
+    assert all(line.startswith("bad.ini:") for line in lines), out
+    code, as_json, err = call("check", "--json", path)
+    assert code == 1 and err == ""
+    o = json.loads(as_json)
+    assert o == {"ok": False, "mistakes": lines}, o
+
+
+def test_check_of_what_cannot_be_read():
+    bad("missing.ini", "check", "missing.ini")
+    bad("", "check", ".")
+    bad("expected one", "check")
+    bad("expected one", "check", "a", "b")
+
+
+def test_help_has_every_key_of_a_profile():
+    table = {o["key"]: o for o in good_json("help", "--json")}
+    text = good("help")
+    for key, o in table.items():
+        assert good_json("help", "--json", key) == o
+        assert o["help"] in good("help", key), key
+        assert o["help"] in text, key
+    for key in ["device.capacity", "nand.tPROG", "ftl.type", "link.max_transfer"]:
+        assert key in table, key
+    section = None
+    for line in good("show", "ideal").splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif "=" in line and not line.startswith("#") and section not in ("provenance", "fidelity"):
+            assert section + "." + line.split("=")[0].strip() in table, line
+    bad("nope", "help", "nope.nope")
+    bad("nope", "help", "--json", "nope.nope")
+    bad("not also", "help", "nand.tR", "nand.tPROG")
+
+
+def test_full_disk_is_an_error():
+    if not os.path.exists("/dev/full"):
+        return
+    for args in (["profiles"], ["show", "ideal"], ["help", "--json"], ["gen", "random"]):
+        with open("/dev/full", "w") as full:
+            p = subprocess.run([TOOL, *args], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        assert p.returncode == 2 and p.stderr.count(b"\n") == 1, (args, p)
+
+
+run(globals())

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu replay: what it counts, refuses, repeats and verifies."""
+
+import os
+import pty
+import subprocess
+
+from flashemu_tool import TOOL, bad, call, good, good_json, read, run, write
+
+HEAD = "# flashemu trace 1\n"
+PROFILE = "transcend8g"  # one with delays
+LATER = ["wall_seconds", "host_ops_per_second"]  # differ from run to run
+
+
+def replay(*args, **kwargs):
+    o = good_json("replay", "--json", *args, **kwargs)
+    for key in LATER:
+        assert o.pop(key) >= 0
+    return o
+
+
+def test_json_is_the_object_of_stats_and_more():
+    o = good_json("replay", "--json", "ideal", "gen:random,op=write,bs=4K,count=1000,flush=100")
+    assert o["profile"] == "ideal" and o["clock"] == "virtual"
+    assert o["records"] == 1010
+    assert o["host"]["write"] == {"ops": 1000, "bytes": 4096000}
+    assert o["host"]["flush"]["ops"] == 10
+    assert o["host_ops_per_second"] > 1000
+    assert o["nand"]["bytes_programmed"] >= 4096000 and o["ftl"]["waf"] >= 1
+    assert o["latency_ns"]["write"]["count"] == 1000
+    for key in ["device_ns", "busy_ns", "wear", "bad_blocks", "ecc", "lateness_ns"]:
+        assert key in o, key
+
+
+def test_summary_is_for_people():
+    text = good("replay", PROFILE, "gen:random,op=write,count=50", "gen:sequential,count=50")
+    for word in ["profile", "device time", "write", "read", "IOPS", "WAF", "erases", "p99"]:
+        assert word in text, word
+
+
+def test_traces_of_every_kind_give_the_same():
+    gen = "random,op=write,count=100,seed=3,size=64M"
+    want = replay(PROFILE, "gen:" + gen)
+    for fmt in ["text", "iolog", "iolog2", "blkparse", "msr"]:
+        good("gen", gen, "--format", fmt, "-o", fmt)
+        assert replay(PROFILE, fmt) == want, fmt
+        assert replay(PROFILE, "-", stdin=read(fmt)) == want, fmt
+
+
+def test_replay_repeats():
+    args = [PROFILE, "gen:random,op=write,count=200", "--depth", "4", "--seed", "5"]
+    assert replay(*args) == replay(*args)
+
+
+def test_several_traces_are_one_after_the_other():
+    write("a", HEAD + "0 write 0 4096\n")
+    write("b", HEAD + "0 write 65536 4096\n")
+    write("ab", HEAD + "0 write 0 4096\n0 write 65536 4096\n")
+    assert replay(PROFILE, "a", "b") == replay(PROFILE, "ab")
+
+
+def test_warmup_is_not_counted():
+    cold = replay(PROFILE, "gen:random,op=write,count=20,seed=2")
+    o = replay(PROFILE, "--warmup", "gen:sequential,op=write,bs=128K,count=100",
+               "gen:random,op=write,count=20,seed=2")
+    assert o["host"] == cold["host"] and o["records"] == 20
+    assert o["device_ns"] > o["elapsed_ns"] >= cold["elapsed_ns"] // 2
+
+
+def test_closed_loop_arrives_when_the_last_is_done():
+    good("replay", PROFILE, "gen:random,op=write,count=20", "--record", "r")
+    rows = [line.split() for line in read("r").splitlines()[1:]]
+    done = 0
+    for row in rows:
+        assert int(row[0]) == done, row
+        done = int(dict(f.split("=") for f in row[4:])["done"])
+    assert len(rows) == 20 and done > 0
+
+
+def test_depth_keeps_that_many_in_flight():
+    good("replay", PROFILE, "gen:random,count=50", "--depth", "4", "--record", "r")
+    rows = [line.split() for line in read("r").splitlines()[1:]]
+    start = [int(r[0]) for r in rows]
+    done = [int(dict(f.split("=") for f in r[4:])["done"]) for r in rows]
+    for i in range(50):
+        assert sum(d > start[i] for d in done[:i]) < 4, i
+    assert start[:4] == [0, 0, 0, 0] and start[4] == min(done[:4])
+
+
+def test_think_time_and_timed():
+    write("t", HEAD + "0 read 0 512\n7000000000 read 0 512 think=1000000000\n")
+    closed = replay(PROFILE, "t")["elapsed_ns"]
+    timed = replay(PROFILE, "t", "--timed")["elapsed_ns"]
+    assert 1e9 < closed < 2e9 and 7e9 < timed < 8e9, (closed, timed)
+
+
+def test_a_record_can_be_replayed():
+    good("replay", PROFILE, "gen:random,op=write,count=20,think=1ms", "--record", "r")
+    again = replay(PROFILE, "r", "--timed")
+    assert again == replay(PROFILE, "gen:random,op=write,count=20,think=1ms")
+
+
+def test_changes_of_the_profile():
+    assert replay("ideal", "gen:sequential,op=write,count=1", "size=512M")["records"] == 1
+    bad("behind the capacity", "replay", "ideal", "gen:random,size=1G", "size=512M")
+    bad("nope.x", "replay", "ideal", "gen:random", "nope.x=1")
+    bad("twice", "replay", "ideal", "gen:random", "size=1M", "size=2M")
+
+
+def test_requests_behind_the_end():
+    write("t", HEAD + "0 write 0 512\n0 write 1073741312 1024\n")
+    error = bad("t:3: offset 1073741312 + length 1024 is behind the capacity 1073741824", "replay",
+                "ideal", "t", "size=1G")
+    assert "--wrap" in error
+    o = replay("ideal", "t", "--wrap", "size=1G")
+    assert o["records"] == 2 and o["host"]["write"] == {"ops": 3, "bytes": 1536}
+    write("t", HEAD + "0 write 0 2147483648\n")
+    bad("t:2: ", "replay", "ideal", "t", "--wrap", "size=1G")
+
+
+def test_trims_that_are_not_offered():
+    write("t", HEAD + "0 write 0 4096\n0 trim 0 4096\n")
+    bad("t:3: trim, but the device offers none", "replay", PROFILE, "t", "device.discard=no")
+    o = replay(PROFILE, "t", "--drop-trim", "device.discard=no")
+    assert o["dropped_trims"] == 1 and o["records"] == 1
+
+
+def test_payload_is_verified():
+    gens = ["gen:random,op=write,bs=2K,size=4M,count=3000,reads=20%,flush=50",
+            "gen:random,bs=8K,size=8M,count=2000,seed=9"]
+    for name in good("profiles").splitlines():
+        o = replay(name, "--payload", "--wrap", *gens)
+        assert o["wrong_sectors"] == 0 and o["verified_sectors"] > 10000, (name, o)
+    assert "read as they were written" in good("replay", "ideal", "--payload", *gens)
+
+
+def test_mistakes():
+    bad("expected PROFILE", "replay")
+    bad("expected PROFILE", "replay", "ideal")
+    bad("which trace", "replay", "ideal", "size=1M")
+    bad("nosuch", "replay", "nosuch", "gen:random")
+    bad("missing: No such file", "replay", "ideal", "missing")
+    bad("no pattern 'nope'", "replay", "ideal", "gen:nope")
+    bad("--depth 0", "replay", "ideal", "gen:random", "--depth", "0")
+    bad("--depth x", "replay", "ideal", "gen:random", "--depth", "x")
+    bad("--seed -1", "replay", "ideal", "gen:random", "--seed", "-1")
+    bad("--format csv", "replay", "ideal", "gen:random", "--format", "csv")
+    bad("no/dir", "replay", "ideal", "gen:random,count=1", "--record", "no/dir")
+    bad("t:2: ", "replay", "ideal", write("t", HEAD + "oops\n"))
+    bad("t:2: ", "replay", "ideal", "gen:random,count=1", "--warmup", "t")
+    bad("standard input:1: empty", "replay", "ideal", "-", stdin="")
+
+
+def test_progress_is_for_terminals():
+    code, out, err = call("replay", "ideal", "gen:random,op=write,count=1M")
+    assert code == 0 and err == ""
+    master, slave = pty.openpty()
+    p = subprocess.run([TOOL, "replay", "ideal", "gen:random,op=write,count=3M"], stderr=slave,
+                       stdout=subprocess.PIPE, timeout=120)
+    os.close(slave)
+    shown = os.read(master, 65536)
+    os.close(master)
+    assert p.returncode == 0 and b"%" in shown and b"\r" in shown, shown
+
+
+run(globals())

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu gen and flashemu trace."""
+
+import json
+import os
+import shutil
+import subprocess
+
+from flashemu_tool import bad, call, good, read, run, write
+
+HEAD = "# flashemu trace 1\n"
+
+
+def records(text):
+    lines = text.splitlines()
+    assert lines[0] + "\n" == HEAD, lines[:1]
+    return [line.split() for line in lines[1:]]
+
+
+def test_gen_of_the_interface():
+    r = records(good("gen", "random", "--op", "write", "--bs", "8K", "--size", "1M", "--offset",
+                     "1M", "--count", "100", "--seed", "7"))
+    assert len(r) == 100
+    for time, op, offset, size in r:
+        assert op == "write" and size == "8192"
+        assert 1 << 20 <= int(offset) <= (2 << 20) - 8192 and int(offset) % 8192 == 0
+    again = good("gen", "random,op=write,bs=8K,size=1M", "--offset=1M", "--count=100", "--seed=7")
+    assert records(again) == r
+    assert records(good("gen", "random", "--op", "write", "--bs", "8K", "--size", "1M", "--offset",
+                        "1M", "--count", "100", "--seed", "8")) != r
+
+
+def test_gen_lists_patterns_and_their_options():
+    names = [line.split()[0] for line in good("gen", "--patterns").splitlines()]
+    for name in ["sequential", "random", "zipf", "hotcold", "fat-append", "uflip-order",
+                 "flashbench-open-au"]:
+        assert name in names
+    for name in names:
+        options = good("gen", name, "--options")
+        assert options.startswith(name + ": ") and "\n  seed=1 " in options
+        assert len(records(good("gen", name, "--count", "5"))) == 5, name
+    bad("no pattern", "gen", "nope", "--options")
+
+
+def test_gen_mistakes():
+    bad("expected one PATTERN", "gen")
+    bad("expected one PATTERN", "gen", "random", "zipf")
+    bad("there is no pattern 'nope'", "gen", "nope")
+    bad("no option 'foo'", "gen", "random", "--foo", "1")
+    bad("expected bs=a size", "gen", "random", "--bs", "4 K")
+    bad("expected bs=a size", "gen", "random", "--bs", "4K\n")
+    bad("given twice", "gen", "random", "--bs", "4K", "--bs", "4K")
+    bad("format 'csv'", "gen", "random", "--format", "csv")
+    bad("--capacity", "gen", "random", "--capacity", "x")
+    bad("behind the capacity", "gen", "random", "--capacity", "1M", "--size", "2M")
+    bad("cannot hold FUA", "gen", "random", "--op", "write", "--fua", "yes", "--format", "iolog")
+    bad("No such file", "gen", "random", "-o", "missing/x")
+
+
+def test_a_failed_output_is_removed():
+    bad("cannot hold flush", "gen", "random", "--op", "write", "--flush", "9", "--format", "msr",
+        "-o", "x")
+    assert not os.path.exists("x")
+    good("gen", "random", "--op", "write", "--flush", "9", "--format", "msr", "--lossy", "-o", "x")
+    assert os.path.exists("x")
+
+
+def test_formats_convert_to_each_other():
+    text = good("gen", "random", "--op", "write", "--reads", "40%", "--count", "200",
+                "--interval", "250us")
+    write("t.text", text)
+    for fmt in ["text", "iolog", "iolog2", "blkparse", "msr"]:
+        assert good("trace", "t.text", "--to", fmt, "-o", "t." + fmt + ".out") == ""
+        back = [r[:4] for r in records(good("trace", "t." + fmt + ".out"))]
+        assert back == records(text), fmt
+        assert [r[:4] for r in records(good("trace", "-", stdin=read("t." + fmt + ".out")))] == back
+    assert good("trace", "t.text") == text
+
+
+def fio(*args):
+    p = subprocess.run(["fio", "--name=x", "--ioengine=psync", "--output-format=json", *args],
+                       stdout=subprocess.PIPE, timeout=60, check=True, universal_newlines=True)
+    return json.loads(p.stdout[p.stdout.index("{"):])["jobs"][0]
+
+
+def test_fio_replays_what_gen_writes():
+    if not shutil.which("fio"):
+        print("no fio: not compared")
+        return
+    write("disk", "")
+    os.truncate("disk", 1 << 20)
+    for fmt in ["iolog", "iolog2"]:
+        good("gen", "random", "--op", "write", "--reads", "50%", "--size", "1M", "--flush", "10",
+             "--count", "100", "--format", fmt, "--device", "disk", "-o", "log")
+        job = fio("--read_iolog=log")
+        ops = [r[1] for r in records(good("trace", "log"))]
+        assert job["read"]["total_ios"] == ops.count("read") > 30, fmt
+        assert job["write"]["total_ios"] == ops.count("write") > 30, fmt
+        assert job["sync"]["total_ios"] == ops.count("flush") > 3, fmt
+
+
+def test_fio_writes_what_trace_reads():
+    if not shutil.which("fio"):
+        print("no fio: not compared")
+        return
+    job = fio("--filename=disk", "--size=1M", "--rw=randrw", "--bs=4k", "--fsync=8",
+              "--write_iolog=log")
+    ops = [r[1] for r in records(good("trace", "log"))]
+    assert job["read"]["total_ios"] == ops.count("read")
+    assert job["write"]["total_ios"] == ops.count("write")
+    assert ops.count("flush") > 3
+
+
+def test_trace_mistakes():
+    bad("expected one FILE", "trace")
+    bad("No such file", "trace", "missing")
+    bad("directory", "trace", ".")
+    bad("t:1: empty file", "trace", write("t", ""))
+    bad("t:1: not the first line", "trace", write("t", "hello\n"))
+    bad("standard input:1: ", "trace", "-", stdin="hello\n")
+    bad("allowed are", "trace", "--format", "csv", "t")
+    bad("allowed are", "trace", "--event", "Z", "t")
+    bad("t:3: ", "trace", write("t", HEAD + "0 read 0 512\n0 reed 0 512\n"), "-o", "out")
+    assert not os.path.exists("out")
+    bad("t:2: offset 512 and length 512 must be multiples of the sector size 4096", "trace",
+        "--sector", "4K", write("t", HEAD + "0 read 512 512\n"), "-o", "out")
+
+
+def test_trace_prints_in_front_of_a_mistake():
+    text = HEAD + "0 read 0 512\n"
+    code, out, err = call("trace", write("t", text + "0 reed 0 512\n"))
+    assert code == 2 and "t:3: 'reed'" in err and text.startswith(out), (out, err)
+
+
+def test_hostile_names_stay_on_one_line():
+    bad("evil?flashemu: all is well:1: ", "trace", write("evil\nflashemu: all is well", "x\n"))
+
+
+def test_trace_tells_what_was_left_out():
+    event = "  8,0    3        1     0.000000000   697  %s   W 8 + 8 [dd]\n"
+    write("t", event % "Q" + event % "D" + event % "C")
+    code, out, err = call("trace", "t")
+    assert code == 0 and len(records(out)) == 1
+    assert err == "flashemu: t: 2 events were not the requests asked for\n", err
+
+
+run(globals())

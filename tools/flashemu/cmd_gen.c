@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The commands that write traces: gen from a pattern, trace from another trace.
+ */
+#include "source.h"
+#include "tool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BATCH = 1024, MAX_OPTIONS = 64 };
+
+/* Where a trace goes. */
+struct target {
+    const char *path; /* NULL or "-" = standard output */
+    const char *format, *device;
+    bool lossy;
+    FILE *file;
+    struct fe_trace_writer *writer;
+};
+
+static int target_open(struct target *t, struct fe_err *err)
+{
+    struct fe_trace_writer_options options = {
+        .format = t->format ? fe_trace_format_find(t->format) : FE_TRACE_TEXT,
+        .device = t->device,
+        .lossy = t->lossy,
+    };
+
+    if (options.format == FE_N_TRACE_FORMATS)
+        return fe_err_set(err, EINVAL, "format '%.80s': allowed are text iolog iolog2 blkparse msr",
+                          t->format);
+    t->file = stdout;
+    if (t->path && strcmp(t->path, "-") != 0) {
+        t->file = fopen(t->path, "w");
+        if (!t->file)
+            return fe_err_set(err, errno, "%s: %s", t->path, strerror(errno));
+    }
+    return fe_trace_writer_open(&t->writer, t->file, t->path ? t->path : "standard output",
+                                &options, err);
+}
+
+/* A file that did not become whole is removed, so that nobody replays half a trace. */
+static int target_close(struct target *t, int code, struct fe_err *err)
+{
+    struct stat st;
+
+    int closed = fe_trace_writer_close(t->writer, code < 0 ? NULL : err);
+    if (code == 0)
+        code = closed;
+    if (!t->file || t->file == stdout)
+        return code;
+    bool regular = fstat(fileno(t->file), &st) == 0 && S_ISREG(st.st_mode);
+    if (fclose(t->file) != 0 && code == 0)
+        code = fe_err_set(err, errno, "%s: %s", t->path, strerror(errno));
+    if (code < 0 && regular)
+        unlink(t->path);
+    return code;
+}
+
+/* --- gen --- */
+
+static const char gen_help[] =
+    "usage: flashemu gen PATTERN [--KEY VALUE...] [-o FILE] [--format FORMAT]\n"
+    "       flashemu gen --patterns\n\n"
+    "Writes a trace to standard output or FILE.  --patterns lists the patterns,\n"
+    "flashemu gen PATTERN --options the options of one with their defaults; most have\n"
+    "--op read|write|trim --bs SIZE --size SIZE --offset SIZE --count N --seed N.\n\n"
+    "  -o, --output FILE    instead of standard output\n"
+    "  --format FORMAT      text (default), iolog (version 3), iolog2, blkparse, msr\n"
+    "  --device NAME        iolog: the file's name in the trace (/dev/flashemu)\n"
+    "  --lossy              leave out what the format cannot hold instead of failing\n"
+    "  --capacity SIZE      of the device; size is then the rest of it by default\n"
+    "  --sector SIZE        offsets and lengths are multiples of it (512)\n";
+
+struct gen {
+    char *options[MAX_OPTIONS];
+    uint32_t n_options;
+};
+
+static int add_option(void *ctx, const char *name, const char *value)
+{
+    struct gen *g = ctx;
+
+    if (g->n_options == MAX_OPTIONS)
+        return tool_error("gen: more than %d options", MAX_OPTIONS);
+    if (asprintf(&g->options[g->n_options], "%s=%s", name, value) < 0)
+        return tool_error("out of memory");
+    g->n_options++;
+    return TOOL_OK;
+}
+
+static int write_pattern(struct fe_pattern *pattern, struct target *target, struct fe_err *err)
+{
+    struct fe_trace_rec recs[BATCH];
+    uint32_t n;
+    int code = target_open(target, err);
+
+    while (code == 0 && (n = fe_pattern_next(pattern, recs, BATCH)) > 0)
+        code = fe_trace_write(target->writer, recs, n, err);
+    return target_close(target, code, err);
+}
+
+static int generate(const char *spec, const struct gen *g, const struct fe_pattern_env *env,
+                    struct target *target)
+{
+    struct fe_pattern *pattern = NULL;
+    struct fe_err err;
+
+    fe_err_init(&err);
+    int code = fe_pattern_create(&pattern, spec, (const char *const *)g->options, g->n_options,
+                                 env, &err);
+    if (code == 0)
+        code = write_pattern(pattern, target, &err);
+    fe_pattern_destroy(pattern);
+    return code < 0 ? tool_fail(&err) : tool_finish(TOOL_OK);
+}
+
+static int print_patterns(const char *name)
+{
+    struct fe_err err;
+
+    fe_err_init(&err);
+    if (fe_pattern_help(stdout, name, &err) < 0)
+        return tool_fail(&err);
+    return tool_finish(TOOL_OK);
+}
+
+int cmd_gen(int argc, char **argv)
+{
+    struct gen g = {.n_options = 0};
+    struct target target = {0};
+    const char *capacity = NULL, *sector = NULL;
+    bool patterns = false, options_wanted = false;
+    const struct tool_option options[] = {
+        {"output", 'o', NULL, &target.path}, {"format", 0, NULL, &target.format},
+        {"device", 0, NULL, &target.device}, {"lossy", 0, &target.lossy, NULL},
+        {"capacity", 0, NULL, &capacity},    {"sector", 0, NULL, &sector},
+        {"patterns", 0, &patterns, NULL},    {"options", 0, &options_wanted, NULL},
+        {0},
+    };
+    const struct tool_args args = {options, add_option, &g, gen_help};
+    struct fe_pattern_env env = {0};
+    uint64_t bytes = 512;
+    int code;
+
+    if (!tool_parse(&args, &argc, argv, &code))
+        goto done;
+    if (patterns && argc == 1) {
+        code = print_patterns(NULL);
+    } else if (argc != 2) {
+        code = tool_error("gen: expected one PATTERN; flashemu gen --patterns lists them");
+    } else if (options_wanted) {
+        code = print_patterns(argv[1]);
+    } else if ((capacity && !tool_number("--capacity", capacity, 1, FE_TRACE_MAX_END,
+                                         &env.capacity)) ||
+               (sector && !tool_number("--sector", sector, 1, 1 << 20, &bytes))) {
+        code = TOOL_USAGE;
+    } else {
+        env.sector_size = (uint32_t)bytes;
+        code = generate(argv[1], &g, &env, &target);
+    }
+done:
+    for (uint32_t i = 0; i < g.n_options; i++)
+        free(g.options[i]);
+    return code;
+}
+
+/* --- trace --- */
+
+static const char trace_help[] =
+    "usage: flashemu trace FILE [--to FORMAT] [-o OUTPUT]\n\n"
+    "Prints a trace, in flashemu's own form or converted.  FILE may be - (standard input)\n"
+    "or gen:PATTERN[,KEY=VALUE...].\n\n"
+    "  --format FORMAT      of FILE: text, iolog, blkparse, msr; default: by its first line\n"
+    "  --to FORMAT          text (default), iolog (version 3), iolog2, blkparse, msr\n"
+    "  -o, --output FILE    instead of standard output\n"
+    "  --from-device NAME   only requests of this file (iolog), MAJ,MIN (blkparse) or\n"
+    "                       HOST.DISK (msr)\n"
+    "  --event LETTER       blkparse: D issued (default), Q queued, G, I, or C completed\n"
+    "  --sector SIZE        offsets and lengths must be multiples of it (512)\n"
+    "  --device NAME        iolog: the file's name in the output (/dev/flashemu)\n"
+    "  --lossy              leave out what the format cannot hold instead of failing\n";
+
+static int convert(const char *path, const struct fe_trace_options *options,
+                   struct target *target)
+{
+    struct fe_pattern_env env = {.sector_size = options->sector_size};
+    struct fe_trace_rec recs[BATCH];
+    struct source source;
+    struct fe_err err;
+    int n = 0;
+
+    fe_err_init(&err);
+    if (source_open(&source, path, options, &env, &err) < 0)
+        return tool_fail(&err);
+    int code = target_open(target, &err);
+    while (code == 0 && (n = source_read(&source, recs, BATCH, &err)) > 0)
+        code = fe_trace_write(target->writer, recs, (uint32_t)n, &err);
+    code = target_close(target, code == 0 && n < 0 ? n : code, &err);
+    uint64_t skipped = source.reader ? fe_trace_skipped(source.reader) : 0;
+    if (code == 0 && skipped > 0)
+        fprintf(stderr, "flashemu: %s: %llu events were not the requests asked for\n",
+                source.name, (unsigned long long)skipped);
+    source_close(&source);
+    return code < 0 ? tool_fail(&err) : tool_finish(TOOL_OK);
+}
+
+int cmd_trace(int argc, char **argv)
+{
+    struct target target = {0};
+    struct fe_trace_options in = {0};
+    const char *format = NULL, *event = NULL, *sector = NULL;
+    const struct tool_option options[] = {
+        {"format", 0, NULL, &format},        {"to", 0, NULL, &target.format},
+        {"output", 'o', NULL, &target.path}, {"from-device", 0, NULL, &in.device},
+        {"event", 0, NULL, &event},          {"sector", 0, NULL, &sector},
+        {"device", 0, NULL, &target.device}, {"lossy", 0, &target.lossy, NULL},
+        {0},
+    };
+    const struct tool_args args = {.options = options, .help = trace_help};
+    uint64_t bytes = 512;
+    int code;
+
+    if (!tool_parse(&args, &argc, argv, &code))
+        return code;
+    if (argc != 2)
+        return tool_error("trace: expected one FILE");
+    if (format && (in.format = fe_trace_format_find(format)) == FE_N_TRACE_FORMATS)
+        return tool_error("--format %s: allowed are text iolog blkparse msr", format);
+    if (event && (strlen(event) != 1 || !strchr("QGIDC", *event)))
+        return tool_error("--event %s: allowed are Q G I D C", event);
+    if (sector && !tool_number("--sector", sector, 1, 1 << 20, &bytes))
+        return TOOL_USAGE;
+    in.event = event ? *event : 0;
+    in.sector_size = (uint32_t)bytes;
+    return convert(argv[1], &in, &target);
+}

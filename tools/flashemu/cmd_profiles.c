@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The commands about profiles: profiles, show, check, help.
+ */
+#include "tool.h"
+
+#include "flashemu/profile.h"
+#include "profile/options.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- profiles --- */
+
+static const char profiles_help[] =
+    "usage: flashemu profiles [--json]\n\n"
+    "Prints the names of the shipped profiles and of those in the folders of\n"
+    "$FLASHEMU_PATH, one line each.  With --json an array of names.\n";
+
+struct names {
+    char **name;
+    size_t n, cap;
+};
+
+/* Adds a copy of the name; false if there is no memory. */
+static bool add_name(struct names *names, const char *name, size_t len)
+{
+    if (names->n == names->cap) {
+        size_t cap = names->cap ? 2 * names->cap : 32;
+        char **bigger = realloc(names->name, cap * sizeof *bigger);
+        if (!bigger)
+            return false;
+        names->name = bigger;
+        names->cap = cap;
+    }
+    names->name[names->n] = strndup(name, len);
+    return names->name[names->n++] != NULL;
+}
+
+/* NAME of every NAME.ini; a folder that is missing has none. */
+static bool add_folder(struct names *names, const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    bool ok = true;
+
+    while (ok && dir && (entry = readdir(dir)) != NULL) {
+        size_t len = strlen(entry->d_name);
+        if (len > 4 && strcmp(entry->d_name + len - 4, ".ini") == 0)
+            ok = add_name(names, entry->d_name, len - 4);
+    }
+    if (dir)
+        closedir(dir);
+    return ok;
+}
+
+static bool add_path(struct names *names, const char *path)
+{
+    char *copy = strdup(path), *save = NULL;
+    bool ok = copy != NULL;
+
+    for (char *p = copy ? strtok_r(copy, ":", &save) : NULL; ok && p;
+         p = strtok_r(NULL, ":", &save))
+        ok = add_folder(names, p);
+    free(copy);
+    return ok;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int print_names(struct names *names, bool as_json)
+{
+    json_t *array = as_json ? json_array() : NULL;
+
+    qsort(names->name, names->n, sizeof *names->name, compare_names);
+    for (size_t i = 0; i < names->n; i++) {
+        if (i > 0 && strcmp(names->name[i], names->name[i - 1]) == 0)
+            continue;
+        if (as_json)
+            json_array_append_new(array, tool_json_text(names->name[i], strlen(names->name[i])));
+        else
+            puts(names->name[i]);
+    }
+    return as_json ? tool_print_json(array) : tool_finish(TOOL_OK);
+}
+
+int cmd_profiles(int argc, char **argv)
+{
+    bool as_json = false;
+    const struct tool_option options[] = {{"json", 0, &as_json, NULL}, {0}};
+    const struct tool_args args = {.options = options, .help = profiles_help};
+    struct names names = {0};
+    const char *path = getenv("FLASHEMU_PATH");
+    int code;
+
+    if (!tool_parse(&args, &argc, argv, &code))
+        return code;
+    if (argc > 1)
+        return tool_error("profiles: takes no argument '%s'", argv[1]);
+    bool ok = !path || add_path(&names, path);
+    for (int i = 0; ok && fe_profile_names[i]; i++)
+        ok = add_name(&names, fe_profile_names[i], strlen(fe_profile_names[i]));
+    code = ok ? print_names(&names, as_json) : tool_error("out of memory");
+    for (size_t i = 0; i < names.n; i++)
+        free(names.name[i]);
+    free(names.name);
+    return code;
+}
+
+/* --- show --- */
+
+static const char show_help[] =
+    "usage: flashemu show PROFILE [SECTION.KEY=VALUE...]\n\n"
+    "Prints the profile in its canonical form, with the changes and with every default\n"
+    "spelled out.  Loading that again gives the same device.\n";
+
+int cmd_show(int argc, char **argv)
+{
+    const struct tool_args args = {.help = show_help};
+    struct fe_profile profile;
+    struct fe_err err;
+    int code;
+
+    fe_err_init(&err);
+    if (!tool_parse(&args, &argc, argv, &code))
+        return code;
+    if (argc < 2)
+        return tool_error("show: which profile?  flashemu profiles lists them");
+    if (fe_profile_load(&profile, argv[1], (const char *const *)argv + 2, (uint32_t)(argc - 2),
+                        &err) < 0)
+        return tool_fail(&err);
+    code = fe_profile_print(&profile, stdout, &err);
+    fe_profile_fini(&profile);
+    return code < 0 ? tool_fail(&err) : tool_finish(TOOL_OK);
+}
+
+/* --- check --- */
+
+static const char check_help[] =
+    "usage: flashemu check [--json] FILE.ini\n\n"
+    "Prints every mistake of a profile as FILE:LINE: message.  Exit code 0 if there is\n"
+    "none, 1 if there are some, 2 if the file cannot be read.\n";
+
+/* {"ok": ..., "mistakes": ["FILE:LINE: message", ...]} */
+static json_t *mistakes_json(const char *text, int n)
+{
+    json_t *list = json_array();
+
+    for (const char *p = text; *p;) {
+        size_t len = strcspn(p, "\n");
+        json_array_append_new(list, tool_json_text(p, len));
+        p += len + (p[len] == '\n');
+    }
+    return json_pack("{s:b, s:o}", "ok", n == 0, "mistakes", list);
+}
+
+int cmd_check(int argc, char **argv)
+{
+    bool as_json = false;
+    const struct tool_option options[] = {{"json", 0, &as_json, NULL}, {0}};
+    const struct tool_args args = {.options = options, .help = check_help};
+    struct fe_err err;
+    char *text = NULL;
+    size_t size = 0;
+    int code;
+
+    fe_err_init(&err);
+    if (!tool_parse(&args, &argc, argv, &code))
+        return code;
+    if (argc != 2)
+        return tool_error("check: expected one FILE.ini");
+    FILE *out = as_json ? open_memstream(&text, &size) : stdout;
+    if (!out)
+        return tool_error("check: %s", strerror(errno));
+    int n = fe_profile_check(argv[1], out, &err);
+    if (as_json)
+        fclose(out);
+    if (n < 0)
+        code = tool_fail(&err);
+    else if (as_json)
+        code = tool_print_json(mistakes_json(text, n));
+    else
+        code = tool_finish(TOOL_OK);
+    free(text);
+    return code == TOOL_OK && n > 0 ? TOOL_NO : code;
+}
+
+/* --- help --- */
+
+static const char help_help[] =
+    "usage: flashemu help [--json] [SECTION.KEY]\n\n"
+    "Prints the options of a profile: type, range, default and meaning of one or all.\n";
+
+static json_t *option_json(const struct fe_option *o)
+{
+    char key[128], allowed[512];
+
+    snprintf(key, sizeof key, "%s.%s", fe_section_name(o->section), o->key);
+    fe_option_allowed(o, allowed, sizeof allowed);
+    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:b, s:b, s:s}", "key", key, "type",
+                     fe_option_type_name(o), "allowed", allowed, "default", o->def, "derived",
+                     o->derived, "required", fe_option_required(o), "live", o->live, "help",
+                     o->help);
+}
+
+static int help_json(const char *key)
+{
+    struct fe_err err;
+    json_t *list;
+
+    if (key) {
+        const struct fe_option *o = fe_option_find(key);
+        if (o)
+            return tool_print_json(option_json(o));
+        fe_err_init(&err);
+        fe_options_help(key, stderr, &err);
+        return tool_fail(&err);
+    }
+    list = json_array();
+    for (uint32_t i = 0; i < fe_n_options; i++)
+        json_array_append_new(list, option_json(&fe_options[i]));
+    return tool_print_json(list);
+}
+
+int cmd_help(int argc, char **argv)
+{
+    bool as_json = false;
+    const struct tool_option options[] = {{"json", 0, &as_json, NULL}, {0}};
+    const struct tool_args args = {.options = options, .help = help_help};
+    struct fe_err err;
+    int code;
+
+    fe_err_init(&err);
+    if (!tool_parse(&args, &argc, argv, &code))
+        return code;
+    if (argc > 2)
+        return tool_error("help: takes one option, not also '%s'", argv[2]);
+    const char *key = argc > 1 ? argv[1] : NULL;
+    if (as_json)
+        return help_json(key);
+    if (fe_options_help(key, stdout, &err) < 0)
+        return tool_fail(&err);
+    return tool_finish(TOOL_OK);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * replay: traces in virtual time, and what the device made of them.
+ */
+#include "replay.h"
+#include "tool.h"
+
+#include "obs/stats_json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char replay_help[] =
+    "usage: flashemu replay PROFILE TRACE... [SECTION.KEY=VALUE...]\n\n"
+    "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
+    "device did in its own time.  TRACE is a file (text, fio iolog, blkparse, MSR CSV),\n"
+    "- (standard input), or gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns).\n\n"
+    "  --json               the object of the server's `stats`, and more\n"
+    "  --warmup TRACE       runs first and is not counted\n"
+    "  --depth N            requests in flight (1)\n"
+    "  --timed              requests arrive at the trace's own times\n"
+    "  --payload            keep data, and compare what is read with what was written\n"
+    "  --seed N             of the device's randomness (1)\n"
+    "  --wrap               take offsets behind the end modulo the capacity\n"
+    "  --drop-trim          leave out trims that the device does not offer\n"
+    "  --record FILE        write the requests with their completions\n"
+    "  --format FORMAT      of the traces: text, iolog, blkparse, msr\n"
+    "  --from-device NAME, --event LETTER    as in flashemu trace\n";
+
+struct command {
+    const char *warmup, *depth_text, *seed_text, *record, *format, *event;
+    bool json, payload;
+    struct replay_options opt;
+    struct fe_device_options device;
+    struct fe_trace_options trace;
+    struct fe_pattern_env env;
+
+    const char *profile_name;
+    const char **traces, **overrides;
+    uint32_t n_traces, n_overrides;
+    char *capacity; /* "device.capacity=..." for size= */
+};
+
+/* "SECTION.KEY=VALUE" or "size=VALUE"; everything else is a trace. */
+static bool is_override(const char *word)
+{
+    size_t name = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+
+    return word[name] == '=' && (strncmp(word, "size=", 5) == 0 || memchr(word, '.', name));
+}
+
+static int sort_operands(struct command *c, int argc, char **argv)
+{
+    if (argc < 3)
+        return tool_error("replay: expected PROFILE and at least one TRACE");
+    c->profile_name = argv[1];
+    c->traces = calloc((size_t)argc, sizeof *c->traces);
+    c->overrides = calloc((size_t)argc, sizeof *c->overrides);
+    if (!c->traces || !c->overrides)
+        return tool_error("out of memory");
+    for (int i = 2; i < argc; i++) {
+        if (!is_override(argv[i])) {
+            c->traces[c->n_traces++] = argv[i];
+        } else if (strncmp(argv[i], "size=", 5) == 0) {
+            if (c->capacity)
+                return tool_error("size is given twice");
+            if (asprintf(&c->capacity, "device.capacity=%s", argv[i] + 5) < 0)
+                return tool_error("out of memory");
+            c->overrides[c->n_overrides++] = c->capacity;
+        } else {
+            c->overrides[c->n_overrides++] = argv[i];
+        }
+    }
+    return c->n_traces > 0 ? TOOL_OK : tool_error("replay: which trace?");
+}
+
+static int parse_command(struct command *c, int argc, char **argv, int *ret_code)
+{
+    const struct tool_option options[] = {
+        {"json", 0, &c->json, NULL},
+        {"warmup", 0, NULL, &c->warmup},
+        {"depth", 0, NULL, &c->depth_text},
+        {"timed", 0, &c->opt.timed, NULL},
+        {"payload", 0, &c->payload, NULL},
+        {"seed", 0, NULL, &c->seed_text},
+        {"wrap", 0, &c->opt.wrap, NULL},
+        {"drop-trim", 0, &c->opt.drop_trim, NULL},
+        {"record", 0, NULL, &c->record},
+        {"format", 0, NULL, &c->format},
+        {"from-device", 0, NULL, &c->trace.device},
+        {"event", 0, NULL, &c->event},
+        {0},
+    };
+    const struct tool_args args = {.options = options, .help = replay_help};
+    uint64_t depth = 1;
+
+    if (!tool_parse(&args, &argc, argv, ret_code))
+        return -1;
+    *ret_code = TOOL_USAGE;
+    c->device.seed = 1;
+    if (c->depth_text && !tool_number("--depth", c->depth_text, 1, 65536, &depth))
+        return -1;
+    if (c->seed_text && !tool_number("--seed", c->seed_text, 0, UINT64_MAX, &c->device.seed))
+        return -1;
+    if (c->format && (c->trace.format = fe_trace_format_find(c->format)) == FE_N_TRACE_FORMATS) {
+        tool_error("--format %s: allowed are text iolog blkparse msr", c->format);
+        return -1;
+    }
+    if (c->event && (strlen(c->event) != 1 || !strchr("QGIDC", *c->event))) {
+        tool_error("--event %s: allowed are Q G I D C", c->event);
+        return -1;
+    }
+    c->trace.event = c->event ? *c->event : 0;
+    c->opt.depth = (uint32_t)depth;
+    c->opt.progress = isatty(STDERR_FILENO) != 0;
+    c->device.payload = c->payload;
+    *ret_code = sort_operands(c, argc, argv);
+    return *ret_code == TOOL_OK ? 0 : -1;
+}
+
+/* --- what came out --- */
+
+static json_t *failures_json(const struct replay *r)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)r->failed[FE_REQ_READ], "write",
+                     (json_int_t)r->failed[FE_REQ_WRITE], "trim",
+                     (json_int_t)r->failed[FE_REQ_TRIM], "flush",
+                     (json_int_t)r->failed[FE_REQ_FLUSH]);
+}
+
+static double per_second(const struct replay *r)
+{
+    return r->wall_seconds > 0 ? (double)r->records / r->wall_seconds : 0;
+}
+
+static int print_json(const struct replay *r)
+{
+    json_t *o = fe_stats_json(r->dev, "virtual", NULL);
+    uint64_t first;
+
+    if (!o)
+        return tool_error("out of memory");
+    json_object_set_new(o, "records", json_integer((json_int_t)r->records));
+    json_object_set_new(o, "dropped_trims", json_integer((json_int_t)r->dropped_trims));
+    json_object_set_new(o, "failed", failures_json(r));
+    json_object_set_new(o, "elapsed_ns",
+                        json_integer((json_int_t)(fe_device_now(r->dev) - r->start_ns)));
+    if (r->payload) {
+        json_object_set_new(o, "verified_sectors",
+                            json_integer((json_int_t)payload_verified(r->payload)));
+        json_object_set_new(o, "wrong_sectors",
+                            json_integer((json_int_t)payload_wrong(r->payload, &first)));
+    }
+    json_object_set_new(o, "wall_seconds", json_real(r->wall_seconds));
+    json_object_set_new(o, "host_ops_per_second", json_real(per_second(r)));
+    return tool_print_json(o);
+}
+
+/* "1.23 ms" and the like into buf. */
+static const char *duration(double ns, char buf[static 32])
+{
+    if (ns < 1e3)
+        snprintf(buf, 32, "%.0f ns", ns);
+    else if (ns < 1e6)
+        snprintf(buf, 32, "%.3g us", ns / 1e3);
+    else if (ns < 1e9)
+        snprintf(buf, 32, "%.3g ms", ns / 1e6);
+    else
+        snprintf(buf, 32, "%.4g s", ns / 1e9);
+    return buf;
+}
+
+static void print_requests(const struct replay *r, const struct fe_stats *s, enum fe_req_type type,
+                           const char *name)
+{
+    const struct fe_hist *h = fe_device_latency(r->dev, type);
+    double seconds = (double)(fe_device_now(r->dev) - r->start_ns) / 1e9;
+    char mean[32], p50[32], p99[32], max[32];
+
+    if (s->host[type].ops == 0)
+        return;
+    printf("%-12s %" PRIu64 " requests, %.4g MB", name, s->host[type].ops,
+           (double)s->host[type].bytes / 1e6);
+    if (seconds > 0)
+        printf(", %.4g MB/s, %.4g IOPS", (double)s->host[type].bytes / 1e6 / seconds,
+               (double)s->host[type].ops / seconds);
+    printf("\n%-12s mean %s, p50 %s, p99 %s, max %s\n", "", duration(fe_hist_mean(h), mean),
+           duration((double)fe_hist_quantile(h, 500000), p50),
+           duration((double)fe_hist_quantile(h, 990000), p99), duration((double)h->max, max));
+}
+
+static void print_errors(const struct replay *r)
+{
+    static const char *const names[] = {
+        [FE_REQ_READ] = "reads", [FE_REQ_WRITE] = "writes", [FE_REQ_TRIM] = "trims",
+        [FE_REQ_FLUSH] = "flushes",
+    };
+
+    for (int i = 0; i < FE_N_REQ_TYPES; i++)
+        if (r->failed[i])
+            printf("%-12s %" PRIu64 " %s ended with an error\n", "failed", r->failed[i], names[i]);
+    if (r->dropped_trims)
+        printf("%-12s %" PRIu64 " trims left out\n", "dropped", r->dropped_trims);
+    if (r->payload)
+        printf("%-12s %" PRIu64 " sectors read as they were written\n", "verified",
+               payload_verified(r->payload));
+}
+
+static int print_summary(const struct replay *r)
+{
+    char elapsed[32], busy[32];
+    struct fe_stats s;
+
+    fe_device_get_stats(r->dev, &s);
+    printf("%-12s %s\n", "profile", fe_device_profile(r->dev)->name);
+    printf("%-12s %s, busy %s\n", "device time",
+           duration((double)(s.device_ns - r->start_ns), elapsed),
+           duration((double)s.busy_ns, busy));
+    print_requests(r, &s, FE_REQ_READ, "read");
+    print_requests(r, &s, FE_REQ_WRITE, "write");
+    print_requests(r, &s, FE_REQ_TRIM, "trim");
+    print_requests(r, &s, FE_REQ_FLUSH, "flush");
+    printf("%-12s %" PRIu64 " page reads, %" PRIu64 " programs, %" PRIu64 " block erases\n", "nand",
+           s.nand.page_reads, s.nand.page_programs, s.nand.block_erases);
+    if (s.host[FE_REQ_WRITE].bytes)
+        printf("%-12s %.4g\n", "WAF",
+               (double)s.nand.bytes_programmed / (double)s.host[FE_REQ_WRITE].bytes);
+    printf("%-12s %" PRIu64 " collections, %" PRIu64 " pages copied; merges %" PRIu64
+           " switch, %" PRIu64 " partial, %" PRIu64 " full\n",
+           "ftl", s.ftl.gc_runs, s.ftl.pages_copied, s.ftl.merges_switch, s.ftl.merges_partial,
+           s.ftl.merges_full);
+    printf("%-12s erases min %" PRIu64 ", mean %.4g, max %" PRIu64 "; bad blocks %" PRIu64
+           " factory, %" PRIu64 " grown\n",
+           "wear", s.wear.min, s.wear.mean, s.wear.max, s.bad_factory, s.bad_grown);
+    print_errors(r);
+    printf("%-12s %.4g million host operations a second\n", "simulated", per_second(r) / 1e6);
+    return tool_finish(TOOL_OK);
+}
+
+/* --- running --- */
+
+static int run_source(const struct command *c, struct replay *r, const char *arg,
+                      struct fe_err *err)
+{
+    struct source source;
+
+    int code = source_open(&source, arg, &c->trace, &c->env, err);
+    if (code < 0)
+        return code;
+    code = replay_run(r, &source, err);
+    uint64_t skipped = source.reader ? fe_trace_skipped(source.reader) : 0;
+    if (code == 0 && skipped > 0)
+        fprintf(stderr, "flashemu: %s: %" PRIu64 " events were not the requests asked for\n",
+                source.name, skipped);
+    source_close(&source);
+    return code;
+}
+
+/* The traces, with the requests recorded if that is wished. */
+static int run_traces(const struct command *c, struct replay *r, struct fe_err *err)
+{
+    const struct fe_trace_writer_options text = {.format = FE_TRACE_TEXT};
+    FILE *file = NULL;
+    int code = 0;
+
+    if (c->warmup) {
+        code = run_source(c, r, c->warmup, err);
+        replay_reset(r);
+    }
+    if (code == 0 && c->record) {
+        file = fopen(c->record, "w");
+        code = file ? fe_trace_writer_open(&r->record, file, c->record, &text, err)
+                    : fe_err_set(err, errno, "%s: %s", c->record, strerror(errno));
+    }
+    for (uint32_t i = 0; i < c->n_traces && code == 0; i++)
+        code = run_source(c, r, c->traces[i], err);
+    if (r->record) {
+        int closed = fe_trace_writer_close(r->record, code < 0 ? NULL : err);
+        code = code < 0 ? code : closed;
+        r->record = NULL;
+    }
+    if (file && fclose(file) != 0 && code == 0)
+        code = fe_err_set(err, errno, "%s: %s", c->record, strerror(errno));
+    return code;
+}
+
+static int report(const struct command *c, const struct replay *r)
+{
+    uint64_t first = 0, wrong = r->payload ? payload_wrong(r->payload, &first) : 0;
+    int code = c->json ? print_json(r) : print_summary(r);
+
+    if (wrong > 0) {
+        tool_error("%" PRIu64 " sectors read back wrong, the first at offset %" PRIu64, wrong,
+                   first);
+        return code == TOOL_OK ? TOOL_NO : code;
+    }
+    return code;
+}
+
+static int run_on_device(struct command *c, struct fe_device *dev, struct fe_err *err)
+{
+    const struct fe_profile *profile = fe_device_profile(dev);
+    struct replay replay;
+    int result = TOOL_USAGE;
+
+    c->trace.sector_size = c->env.sector_size = profile->device.sector_size;
+    c->env.capacity = fe_device_capacity(dev);
+    int code = replay_init(&replay, dev, &c->opt, err);
+    if (code == 0 && c->payload)
+        code = payload_create(&replay.payload, c->env.capacity, c->env.sector_size,
+                              c->device.seed, err);
+    if (code == 0)
+        code = run_traces(c, &replay, err);
+    if (code == 0)
+        result = report(c, &replay);
+    payload_destroy(replay.payload);
+    replay_fini(&replay);
+    return code < 0 ? tool_fail(err) : result;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    struct command c = {0};
+    struct fe_profile profile;
+    struct fe_device *dev = NULL;
+    struct fe_err err;
+    int result;
+
+    fe_err_init(&err);
+    if (parse_command(&c, argc, argv, &result) < 0)
+        goto done;
+    result = TOOL_USAGE;
+    if (fe_profile_load(&profile, c.profile_name, c.overrides, c.n_overrides, &err) < 0) {
+        tool_fail(&err);
+        goto done;
+    }
+    int code = fe_device_create(&dev, &profile, &c.device, &err);
+    fe_profile_fini(&profile);
+    if (code < 0) {
+        tool_fail(&err);
+        goto done;
+    }
+    result = run_on_device(&c, dev, &err);
+    fe_device_destroy(dev);
+done:
+    free(c.traces);
+    free(c.overrides);
+    free(c.capacity);
+    return result;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * flashemu: everything about emulated flash devices that needs no server.
+ *
+ * This file only finds the command; each command is a file of its own.
+ */
+#include "tool.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage, *help;
+} commands[] = {
+    {"profiles", cmd_profiles, "", "names of the device profiles"},
+    {"show", cmd_show, "PROFILE [KEY=VALUE...]", "a profile with every default spelled out"},
+    {"check", cmd_check, "FILE.ini", "every mistake of a profile"},
+    {"help", cmd_help, "[KEY]", "the options of a profile"},
+    {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},
+    {"gen", cmd_gen, "PATTERN [--KEY VALUE...]", "writes a trace"},
+    {"trace", cmd_trace, "FILE", "prints or converts a trace"},
+    {"ctl", cmd_ctl, "SOCKET COMMAND [ARG...]", "talks to a running server"},
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_usage(FILE *out)
+{
+    fputs("usage: flashemu COMMAND [ARGUMENT...]\n\n", out);
+    for (int i = 0; i < N_COMMANDS; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].usage);
+        fprintf(out, "  %-42s %s\n", left, commands[i].help);
+    }
+    fputs("\nflashemu COMMAND --help tells more.  Exit codes: 0 done, 1 the answer is no,\n"
+          "2 wrong use or bad input.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_ALL, "C");
+    if (argc < 2) {
+        print_usage(stderr);
+        return TOOL_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_usage(stdout);
+        return tool_finish(TOOL_OK);
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("flashemu " FLASHEMU_VERSION);
+        return tool_finish(TOOL_OK);
+    }
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return tool_error("there is no command '%s'; flashemu --help lists them", argv[1]);
+}

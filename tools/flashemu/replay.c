@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Records come in batches; each becomes one request (two where --wrap cuts it at the end
+ * of the device), and the batch with its completions goes to the recorder.
+ *
+ * The slots are a binary heap of completion times, all equal to the device's time at
+ * first.  The root is when the next request may be asked for; its completion replaces it
+ * and sinks.  With depth 1 that is one comparison.
+ */
+#include "replay.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCH = 1024 };
+
+static double now_seconds(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+int replay_init(struct replay *r, struct fe_device *dev, const struct replay_options *opt,
+                struct fe_err *err)
+{
+    const struct fe_profile *profile = fe_device_profile(dev);
+
+    *r = (struct replay){
+        .dev = dev,
+        .opt = *opt,
+        .capacity = fe_device_capacity(dev),
+        .discard = profile->device.discard,
+    };
+    r->slots = calloc(opt->depth, sizeof *r->slots);
+    if (!r->slots)
+        return fe_err_nomem(err, "requests in flight", opt->depth * sizeof *r->slots);
+    replay_reset(r);
+    return 0;
+}
+
+void replay_fini(struct replay *r)
+{
+    free(r->slots);
+    r->slots = NULL;
+}
+
+void replay_reset(struct replay *r)
+{
+    fe_device_reset_stats(r->dev);
+    r->start_ns = fe_device_now(r->dev);
+    for (uint32_t i = 0; i < r->opt.depth; i++)
+        r->slots[i] = r->start_ns;
+    r->records = r->dropped_trims = r->corrected = 0;
+    memset(r->failed, 0, sizeof r->failed);
+    r->wall_seconds = 0;
+}
+
+/* The earliest completion is replaced by a later one. */
+static void put_slot(struct replay *r, uint64_t complete_ns)
+{
+    uint64_t *heap = r->slots;
+    uint32_t i = 0, n = r->opt.depth;
+
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= n)
+            break;
+        if (child + 1 < n && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= complete_ns)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = complete_ns;
+}
+
+static uint64_t add_sat(uint64_t a, uint64_t b)
+{
+    return a + b < a ? UINT64_MAX : a + b;
+}
+
+static void note(struct replay *r, struct fe_trace_rec *rec, const struct fe_reply *reply)
+{
+    rec->time_ns = reply->arrival_ns - r->start_ns;
+    rec->done_ns = reply->complete_ns - r->start_ns;
+    rec->status = (uint8_t)reply->status;
+    rec->think_ns = 0; /* the times tell it now */
+    if (reply->status == FE_CORRECTED)
+        r->corrected++;
+    else if (reply->status != FE_OK)
+        r->failed[rec->type]++;
+}
+
+/* One request, inside the capacity. */
+static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
+                  struct fe_err *err)
+{
+    struct fe_request req = {
+        .type = (enum fe_req_type)rec->type,
+        .fua = rec->fua,
+        .offset = rec->offset,
+        .len = rec->len,
+    };
+    struct fe_reply reply;
+
+    if (r->payload && rec->len > 0 && req.type != FE_REQ_TRIM) {
+        req.buf = payload_begin(r->payload, &req, err);
+        if (!req.buf)
+            return -ENOMEM;
+    }
+    if (fe_device_submit(r->dev, arrival_ns, &req, &reply) < 0)
+        return fe_err_set(err, EINVAL, "the device refuses this request");
+    if (r->payload)
+        payload_end(r->payload, &req, reply.status);
+    put_slot(r, reply.complete_ns);
+    note(r, rec, &reply);
+    return r->record ? fe_trace_write(r->record, rec, 1, err) : 0;
+}
+
+/* A record that reaches behind the end: wraps around if that is wished. */
+static int submit_wrapped(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
+                          struct fe_err *err)
+{
+    uint64_t len = rec->len;
+    bool fits = rec->len <= r->capacity && rec->offset <= r->capacity - rec->len;
+
+    if (fits)
+        return submit(r, rec, arrival_ns, err);
+    if (!r->opt.wrap || len > r->capacity)
+        return fe_err_set(err, EINVAL, "offset %" PRIu64 " + length %" PRIu64 " is behind the "
+                                       "capacity %" PRIu64 "%s", rec->offset, rec->len,
+                          r->capacity, r->opt.wrap ? "" : "; --wrap takes it modulo that");
+    rec->offset %= r->capacity;
+    rec->len = len < r->capacity - rec->offset ? len : r->capacity - rec->offset;
+    int code = submit(r, rec, arrival_ns, err);
+    if (code < 0 || rec->len == len)
+        return code;
+    rec->offset = 0;
+    rec->len = len - rec->len;
+    return submit(r, rec, arrival_ns, err);
+}
+
+static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err *err)
+{
+    uint64_t arrival_ns = r->opt.timed ? add_sat(r->base_ns, rec->time_ns)
+                                       : add_sat(r->slots[0], rec->think_ns);
+    if (rec->type == FE_REQ_TRIM && !r->discard) {
+        if (!r->opt.drop_trim)
+            return fe_err_set(err, EINVAL, "trim, but the device offers none (device.discard); "
+                                           "--drop-trim leaves trims out");
+        r->dropped_trims++;
+        return 0;
+    }
+    r->records++;
+    return submit_wrapped(r, rec, arrival_ns, err);
+}
+
+static void show_progress(const struct replay *r, const struct source *s, double seconds)
+{
+    fprintf(stderr, "\r%.40s ", s->name);
+    if (s->total > 0)
+        fprintf(stderr, "%3.0f %%, ", 100 * (double)s->done / (double)s->total);
+    fprintf(stderr, "%" PRIu64 " requests, %.2f M/s \033[K", r->records,
+            seconds > 0 ? (double)r->records / seconds / 1e6 : 0);
+    fflush(stderr);
+}
+
+int replay_run(struct replay *r, struct source *source, struct fe_err *err)
+{
+    struct fe_trace_rec recs[BATCH];
+    double started = now_seconds() - r->wall_seconds, shown = started;
+    struct fe_err reason;
+    char where[256];
+    int n, code = 0;
+
+    r->base_ns = fe_device_now(r->dev);
+    fe_err_init(&reason);
+    while (code == 0 && (n = source_read(source, recs, BATCH, err)) != 0) {
+        if (n < 0) {
+            code = n;
+            break;
+        }
+        for (int i = 0; i < n && code == 0; i++) {
+            code = run_record(r, &recs[i], &reason);
+            if (code < 0)
+                fe_err_set(err, -code, "%s: %s",
+                           source_where(source, &recs[i], where, sizeof where), reason.text);
+        }
+        double now = r->opt.progress ? now_seconds() : shown;
+        if (now - shown > 0.2) {
+            show_progress(r, source, now - started);
+            shown = now;
+        }
+    }
+    r->wall_seconds = now_seconds() - started;
+    if (r->opt.progress)
+        fputs("\r\033[K", stderr);
+    return code;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "source.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int open_file(struct source *s, const char *arg, struct fe_err *err)
+{
+    struct stat st;
+
+    if (strcmp(arg, "-") == 0) {
+        s->file = stdin;
+        s->name = "standard input";
+        return 0;
+    }
+    s->file = fopen(arg, "r");
+    if (!s->file)
+        return fe_err_set(err, errno, "%s: %s", arg, strerror(errno));
+    if (fstat(fileno(s->file), &st) == 0 && S_ISREG(st.st_mode))
+        s->total = (uint64_t)st.st_size;
+    return 0;
+}
+
+int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
+                const struct fe_pattern_env *env, struct fe_err *err)
+{
+    int ret;
+
+    *s = (struct source){.name = arg};
+    if (strncmp(arg, "gen:", 4) == 0) {
+        ret = fe_pattern_create(&s->pattern, arg + 4, NULL, 0, env, err);
+        if (ret == 0 && fe_pattern_count(s->pattern) != UINT64_MAX)
+            s->total = fe_pattern_count(s->pattern);
+        return ret;
+    }
+    ret = open_file(s, arg, err);
+    if (ret == 0)
+        ret = fe_trace_reader_open(&s->reader, s->file, s->name, options, err);
+    if (ret < 0)
+        source_close(s);
+    return ret;
+}
+
+void source_close(struct source *s)
+{
+    fe_trace_reader_close(s->reader);
+    fe_pattern_destroy(s->pattern);
+    if (s->file && s->file != stdin)
+        fclose(s->file);
+    *s = (struct source){0};
+}
+
+int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err)
+{
+    int n;
+
+    if (s->pattern) {
+        n = (int)fe_pattern_next(s->pattern, recs, max);
+        s->done += (uint64_t)n;
+    } else {
+        n = fe_trace_read(s->reader, recs, max, err);
+        s->done = fe_trace_consumed(s->reader);
+    }
+    return n;
+}
+
+const char *source_where(const struct source *s, const struct fe_trace_rec *rec, char *buf,
+                         size_t len)
+{
+    snprintf(buf, len, s->pattern ? "%.200s record %llu" : "%.200s:%llu", s->name,
+             (unsigned long long)rec->line);
+    return buf;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where requests come from: a trace file, standard input ("-"), or a pattern
+ * ("gen:PATTERN[,KEY=VALUE...]"), all read in the same way.
+ */
+#ifndef FLASHEMU_SOURCE_H
+#define FLASHEMU_SOURCE_H
+
+#include "workload/pattern.h"
+#include "workload/trace.h"
+
+#include <stdio.h>
+
+struct source {
+    const char *name; /* for messages; belongs to the caller */
+    FILE *file;
+    struct fe_trace_reader *reader;
+    struct fe_pattern *pattern;
+    uint64_t total, done; /* bytes of a file, records of a pattern; total 0 = not known */
+};
+
+/* 0, or a negative errno with message.  arg and options must outlive the source. */
+int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
+                const struct fe_pattern_env *env, struct fe_err *err);
+void source_close(struct source *s);
+
+/* As fe_trace_read. */
+int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err);
+
+/* "FILE:12" or "gen:random record 12", into buf, which is returned. */
+const char *source_where(const struct source *s, const struct fe_trace_rec *rec, char *buf,
+                         size_t len);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Messages and arguments of the commands.
+ *
+ * Not getopt_long: that takes abbreviations, which turn into something else when an
+ * option is added, prints messages of its own, and cannot hand through the options of a
+ * pattern that only the pattern knows.
+ */
+#include "tool.h"
+
+#include "obs/stats_json.h"
+#include "workload/number.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tool_error(const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("flashemu: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return TOOL_USAGE;
+}
+
+int tool_fail(const struct fe_err *err)
+{
+    return tool_error("%s", err->text);
+}
+
+int tool_finish(int code)
+{
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return tool_error("standard output: %s", strerror(errno ? errno : EIO));
+    return code;
+}
+
+int tool_print_json(json_t *json)
+{
+    if (!json)
+        return tool_error("out of memory");
+    int ret = json_dumpf(json, stdout, FE_STATS_JSON_FLAGS | JSON_INDENT(2));
+    json_decref(json);
+    putchar('\n');
+    return ret == 0 ? tool_finish(TOOL_OK) : tool_error("cannot print JSON");
+}
+
+json_t *tool_json_text(const char *text, size_t len)
+{
+    json_t *ret = json_stringn(text, len);
+
+    if (ret)
+        return ret;
+    char *ascii = malloc(len + 1);
+    for (size_t i = 0; ascii && i < len; i++)
+        ascii[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    ret = ascii ? json_stringn(ascii, len) : NULL;
+    free(ascii);
+    return ret;
+}
+
+static const struct tool_option *find_option(const struct tool_option *options, const char *name,
+                                             size_t len)
+{
+    for (const struct tool_option *o = options; o && o->name; o++)
+        if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+            return o;
+    return NULL;
+}
+
+/* One option that starts at argv[*i]; *i moves to its last word. */
+static int take_option(const struct tool_args *args, int argc, char **argv, int *i)
+{
+    char *word = argv[*i], *name = word + (word[1] == '-' ? 2 : 1);
+    size_t len = strcspn(name, "=");
+    const struct tool_option *o = NULL;
+
+    if (word[1] == '-') {
+        o = find_option(args->options, name, len);
+    } else {
+        for (o = args->options; o && o->name && o->letter != word[1]; o++)
+            ;
+        if (!o || !o->name || word[2] != '\0')
+            return tool_error("%s: there is no option %s", argv[0], word);
+        len = 1;
+    }
+    bool inline_value = name[len] == '=';
+    if (o && o->flag) {
+        if (inline_value)
+            return tool_error("%s: option --%s takes no value", argv[0], o->name);
+        *o->flag = true;
+        return TOOL_OK;
+    }
+    if (!o && (!args->other || len == 0))
+        return tool_error("%s: there is no option %.*s", argv[0], (int)(2 + len), word);
+    if (!inline_value && *i + 1 >= argc)
+        return tool_error("%s: option %s needs a value", argv[0], word);
+    char *value = inline_value ? name + len + 1 : argv[++*i];
+    if (o) {
+        *o->value = value;
+        return TOOL_OK;
+    }
+    name[len] = '\0';
+    return args->other(args->ctx, name, value);
+}
+
+bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_code)
+{
+    int n = 1;
+    bool operands_only = false;
+
+    for (int i = 1; i < *argc; i++) {
+        char *word = argv[i];
+        if (operands_only || word[0] != '-' || word[1] == '\0') {
+            argv[n++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            operands_only = true;
+        } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            fputs(args->help, stdout);
+            *ret_code = tool_finish(TOOL_OK);
+            return false;
+        } else {
+            *ret_code = take_option(args, *argc, argv, &i);
+            if (*ret_code != TOOL_OK)
+                return false;
+        }
+    }
+    *argc = n;
+    return true;
+}
+
+bool tool_number(const char *option, const char *text, uint64_t min, uint64_t max,
+                 uint64_t *ret)
+{
+    if (fe_number_size(text, strlen(text), ret) && *ret >= min && *ret <= max)
+        return true;
+    tool_error("%s %s: expected a number from %llu to %llu", option, text,
+               (unsigned long long)min, (unsigned long long)max);
+    return false;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the commands of the tool share.
+ *
+ * A command is `int cmd_NAME(int argc, char **argv)` with argv[0] its name; it returns
+ * the exit code.  Results go to standard output, messages to standard error.
+ */
+#ifndef FLASHEMU_TOOL_H
+#define FLASHEMU_TOOL_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TOOL_OK = 0,
+    TOOL_NO = 1,    /* it did the work and the answer is no */
+    TOOL_USAGE = 2, /* wrong use or bad input */
+};
+
+int cmd_profiles(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
+int cmd_gen(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
+int cmd_ctl(int argc, char **argv);
+
+/* "flashemu: message" on standard error; TOOL_USAGE. */
+int tool_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for an error of the core. */
+int tool_fail(const struct fe_err *err);
+
+/* Flushes standard output: code, or TOOL_USAGE with a message if it cannot be written. */
+int tool_finish(int code);
+
+/* Prints a JSON value and drops the reference; NULL is "no memory".  An exit code. */
+int tool_print_json(json_t *json);
+
+/* A JSON string of text that need not be UTF-8: what is not becomes '?'. */
+json_t *tool_json_text(const char *text, size_t len);
+
+/* One option of a command: `--name`, or `--name VALUE` and `--name=VALUE`. */
+struct tool_option {
+    const char *name;
+    char letter;        /* also `-x`; 0 = none */
+    bool *flag;         /* set to true: an option without a value */
+    const char **value; /* else: where its value goes */
+};
+
+struct tool_args {
+    const struct tool_option *options; /* ended by one without a name */
+    /* An option that is not in the list, with its value; NULL = none is allowed.  Exit
+     * code, after a message. */
+    int (*other)(void *ctx, const char *name, const char *value);
+    void *ctx;
+    const char *help; /* printed by --help, -h */
+};
+
+/* Sorts argv into options and operands.  TOOL_OK: the operands are argv[1] ... and *argc
+ * one more than their number; "--" ends the options, "-" is an operand.  Else the command
+ * is over: *ret_code is its exit code (after --help: TOOL_OK). */
+bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_code);
+
+/* Numbers of options: false, after a message, if the text is not one in [min, max]. */
+bool tool_number(const char *option, const char *text, uint64_t min, uint64_t max,
+                 uint64_t *ret);
+
+#endif
