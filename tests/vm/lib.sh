@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# Shared by the tests of this folder; sourced.
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+skip() {
+    echo "skipped: $*" >&2
+    exit 77
+}
+
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+need_vm() {
+    command -v qemu-system-x86_64 >/dev/null || skip "no qemu-system-x86_64"
+    "$top/tools/vm/prepare" --check || skip "the virtual machine cannot be made here"
+    "$top/tools/vm/prepare"
+}
+
+# within NAME MEASURED WANTED PERCENT
+within() {
+    awk -v m="$2" -v w="$3" -v p="$4" 'BEGIN {
+        e = 100 * (m - w) / w
+        exit !(e <= p && e >= -p) }' ||
+        fail "$1: measured $2, published $3, more than $4 % apart"
+    awk -v n="$1" -v m="$2" -v w="$3" 'BEGIN {
+        printf "%-28s published %8.2f  measured %8.2f  %+.1f %%\n", n, w, m, 100 * (m - w) / w }'
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Every filesystem that the kernel has, on a partition of a stick that can lose nothing:
+# made, mounted, filled with files, unmounted, checked, compared.
+. "$(dirname "$0")/lib.sh"
+need_vm
+"$top/tools/vm/serve" --timeout 900 -- profile=transcend8g time-scale=0.05 -- \
+    "$top/tests/vm/guest_filesystems.sh"

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The published measurements of the Transcend stick, with the commands of the time, by the
+# kernel's own nbd client and filesystems.  In device time, so the machine's speed does not
+# matter; three times as fast as the stick, because nothing of that depends on waiting.
+. "$(dirname "$0")/lib.sh"
+need_vm
+
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+"$top/tools/vm/serve" --timeout 900 -- profile=transcend8g time-scale=0.3 -- \
+    "$top/tools/vm/story.sh" read raw-filled fat32 ext4 | tee "$out"
+"$top/tools/vm/serve" --timeout 900 -- profile=transcend8g device.used=0 time-scale=0.3 -- \
+    "$top/tools/vm/story.sh" raw-fresh | tee -a "$out"
+
+value() { sed -n "s/^$1 .*MB\/s=\([^ ]*\).*/\1/p" "$out"; }
+within tr8-read-fat32 "$(value read)" 33.43 15
+within tr8-write-fat32 "$(value fat32)" 3.6 15
+within tr8-write-ext4-aligned "$(value ext4)" 6.2 15
+within tr8-write-fresh "$(value raw-fresh)" 14.2 15
+within tr8-write-filled "$(value raw-filled)" 5.7 15

@@ -1,0 +1,49 @@
+# Shared by the scripts of this folder; sourced, not run.
+
+say() {
+    printf '%s\n' "$*" >&2
+}
+
+die() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 2
+}
+
+# Sums numbers joined by '+'; an empty input is 0.
+bc_sum() {
+    local line
+    read -r line
+    echo $((${line:-0}))
+}
+
+# packages_of KIND...: the names that tools/packages lists under these kinds, and what
+# the VM needs for kind "vm".
+packages_of() {
+    local kind
+    for kind in "$@"; do
+        if [ "$kind" = vm ]; then
+            tools/vm/prepare --packages
+        else
+            sed -n "s/^$kind  *//p" tools/packages
+        fi
+    done | tr ' ' '\n' | sort -u
+}
+
+# install_packages KIND...: installs those that are missing; silent if none is.
+install_packages() {
+    local missing=() name as_root=()
+    command -v dpkg-query >/dev/null || { say "not a Debian system: install by hand: $(packages_of "$@" | xargs)"; return; }
+    for name in $(packages_of "$@"); do
+        dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || die "needs root or sudo to install: ${missing[*]}"
+        as_root=(sudo)
+    fi
+    say "installing: ${missing[*]}"
+    "${as_root[@]}" apt-get update -qq >/dev/null ||
+        say "apt-get update failed; trying with the lists there are"
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
+        "${missing[@]}" >/dev/null || die "could not install: ${missing[*]}"
+}

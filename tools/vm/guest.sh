@@ -1,0 +1,155 @@
+# shellcheck shell=bash
+# What a script that `run` starts in the guest can call.
+#
+# Every bash in the guest reads this first (BASH_ENV), so that the script and
+# what it starts need no `source`. A function that fails says why on standard
+# error and returns 1; scripts with `set -e` stop there.
+#
+# Ports are the host's: those of its 127.0.0.1, and those that `run
+# --forward-unix` made from Unix sockets. Functions that take a PORT know
+# which is which.
+
+# Prints the address at which the guest reaches the host's PORT.
+host_of() {
+    case " ${VM_FORWARDED-} " in
+    *" $1 "*) echo 10.0.2.100 ;;
+    *) echo 10.0.2.2 ;;
+    esac
+}
+
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+# attach PORT [DEV] [OPTION...]: attaches the NBD server at PORT, to the first
+# free device if none is named, and prints the device when it has its size.
+# OPTIONs are nbd-client's; a later -b overrides the sector size of 512.
+attach() {
+    local port=${1:?attach PORT [DEV] [OPTION...]} dev='' name log tries=0
+    shift
+    case ${1-} in /dev/*) dev=$1 && shift ;; esac
+    if [ -z "$dev" ]; then
+        for dev in /dev/nbd{0..15}; do
+            [ -e "/sys/block/${dev##*/}/pid" ] || break
+        done
+    fi
+    name=${dev##*/}
+    if ! log=$(nbd-client "$(host_of "$port")" "$port" "$dev" -b 512 "$@" 2>&1 </dev/null); then
+        echo "attach: port $port to $dev: $log" >&2
+        return 1
+    fi
+    until [ "$(cat "/sys/block/$name/size" 2>/dev/null || echo 0)" != 0 ]; do
+        if [ $((tries += 1)) -gt 200 ]; then
+            echo "attach: $dev has no size after 10 s: $log" >&2
+            return 1
+        fi
+        sleep 0.05
+    done
+    echo "$dev"
+}
+
+# detach DEV: returns when the kernel has let go of it.
+detach() {
+    local dev=${1:?detach DEV} log tries=0
+    if ! log=$(nbd-client -d "$dev" 2>&1); then
+        echo "detach: $dev: $log" >&2
+        return 1
+    fi
+    while [ -e "/sys/block/${dev##*/}/pid" ]; do
+        if [ $((tries += 1)) -gt 200 ]; then
+            echo "detach: $dev is still attached after 10 s" >&2
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
+# settle DEV [N]: waits until every partition of DEV that the kernel knows, and
+# at least N of them, has its node. There is no udev here.
+settle() {
+    local dev=${1:?settle DEV [N]} want=${2:-0} part have missing tries=0
+    while :; do
+        have=0 missing=0
+        for part in "/sys/block/${dev##*/}/${dev##*/}p"*; do
+            [ -e "$part" ] || continue
+            have=$((have + 1))
+            [ -b "/dev/${part##*/}" ] || missing=1
+        done
+        [ $missing = 1 ] || [ "$have" -lt "$want" ] || return 0
+        if [ $((tries += 1)) -gt 100 ]; then
+            echo "settle: $dev has $have partitions of $want after 5 s" >&2
+            return 1
+        fi
+        [ $tries != 20 ] || blockdev --rereadpt "$dev" 2>/dev/null || :
+        sleep 0.05
+    done
+}
+
+# Writes back what is dirty, then forgets what is cached.
+drop_caches() {
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+}
+
+# ctl PORT JSON...: sends the line to the server's control socket behind PORT
+# and prints the line that it answers; opens and closes a connection.
+ctl() {
+    local port=${1:?ctl PORT JSON...} reply='' fd
+    shift
+    { exec {fd}<>"/dev/tcp/$(host_of "$port")/$port"; } 2>/dev/null || {
+        echo "ctl: nobody listens at port $port" >&2
+        return 1
+    }
+    printf '%s\n' "$*" >&"$fd"
+    IFS= read -r -t "${CTL_TIMEOUT:-60}" reply <&"$fd"
+    exec {fd}>&-
+    if [ -z "$reply" ]; then
+        echo "ctl: no answer from port $port to: $*" >&2
+        return 1
+    fi
+    printf '%s\n' "$reply"
+}
+
+# json PATH: the value at PATH (host.write.ops, events.0.name) of the JSON on
+# standard input, strings without their quotes. Enough for statistics.
+json() {
+    awk -v want="${1:?json PATH}" '
+    function skip() { while (substr(s, i, 1) ~ /[ \t\r\n]/) i++ }
+    function string(  j) {
+        j = ++i
+        while ((c = substr(s, i, 1)) != "\"" && c != "") i += c == "\\" ? 2 : 1
+        return substr(s, j, i++ - j)
+    }
+    function value(path,  start, n, key, close_, v) {
+        skip(); start = i; c = substr(s, i, 1)
+        if (c == "{" || c == "[") {
+            close_ = c == "{" ? "}" : "]"; i++; n = 0
+            for (skip(); substr(s, i, 1) != close_ && i <= length(s); skip()) {
+                key = n++
+                if (close_ == "}") { key = string(); skip(); i++ }
+                value(path == "" ? key : path "." key); skip()
+                if (substr(s, i, 1) == ",") i++
+            }
+            i++; v = substr(s, start, i - start)
+        } else if (c == "\"") v = string()
+        else { while (substr(s, i, 1) ~ /[^],} \t\r\n]/) i++; v = substr(s, start, i - start) }
+        if (path == want) { print v; found = 1 }
+    }
+    { s = s $0 "\n" }
+    END { i = 1; value(""); exit !found }'
+}
+
+# guest put FILE...: hands files and directories to the host, where they
+# appear, by their last name, in the directory of `run --out` at the end.
+guest() {
+    local file
+    [[ ${1-} = put && $# -gt 1 ]] || fail "use: guest put FILE..."
+    shift
+    for file; do
+        ( # a port has one opener at a time
+            flock 9 &&
+                tar -cf - -C "$(dirname "$file")" "$(basename "$file")" >/dev/vm-files
+        ) 9>/run/vm/put || return 1
+    done
+}
