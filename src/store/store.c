@@ -132,6 +132,15 @@ void fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t 
         memcpy(buf, page_at(s, ppn) + off, len);
 }
 
+/* A block is programmed from its first page on, so all of its memory is asked for then:
+ * one call instead of a page fault for each page.  Kernels before 5.14 refuse; then the
+ * faults come one by one. */
+static void populate(struct fe_store *s, fe_peb peb)
+{
+    uint64_t block_bytes = (uint64_t)s->page_bytes * s->pages_per_block;
+    (void)madvise(s->map + peb * block_bytes, block_bytes, MADV_POPULATE_WRITE);
+}
+
 /* Copies or clears; a page that holds zeros only because nothing was ever put
  * there stays unwritten and takes no memory. */
 void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
@@ -146,6 +155,8 @@ void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
         assert(!is_written(s, ppn));
         return;
     }
+    if (ppn % s->pages_per_block == 0 && !s->is_warm[ppn / s->pages_per_block])
+        populate(s, ppn / s->pages_per_block);
     uint8_t *page = page_at(s, ppn);
     uint32_t end = off + len;
     if (from_base) {
