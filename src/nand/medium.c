@@ -27,7 +27,7 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     if (!m->pebs || !m->oob_lpn || !m->oob_seq || !m->page_bit) {
         fe_medium_destroy(m);
         return fe_err_nomem(err, "OOB and block table of the medium",
-                            (uint64_t)geo->n_ppns * 12 + (uint64_t)geo->n_pebs * 12);
+                            (uint64_t)geo->n_ppns * 12 + (uint64_t)geo->n_pebs * 8);
     }
     for (uint32_t i = 0; i < geo->pages_per_block; i++)
         m->page_bit[i] = (uint8_t)fe_page_bit(geo, i);

@@ -15,7 +15,7 @@
  *
  * State changes at once; the time that it takes is what the op list says.  A page's
  * state needs no memory of its own: those below next_page are PROGRAMMED, the others
- * ERASED.  Memory: 12 bytes of OOB a page, 12 bytes a block.
+ * ERASED.  Memory: 12 bytes of OOB a page, 8 bytes a block.
  *
  * No lock: the owner serialises.
  */
@@ -35,8 +35,8 @@ struct fe_oob {
 struct fe_peb_info {
     uint32_t erase_count;
     uint16_t next_page; /* pages [0, next_page) are PROGRAMMED */
-    uint8_t factory_bad, grown_bad;
-    uint8_t slc; /* in SLC mode until the next erase */
+    uint8_t factory_bad : 1, grown_bad : 1;
+    uint8_t slc : 1; /* in SLC mode until the next erase */
 };
 
 struct fe_nand_counters {

@@ -126,7 +126,8 @@ static void mixed(struct run *r)
         submit(r, FE_REQ_WRITE, r->now, (i % 4) * 256 * KIB + i / 4 * 16 * KIB, 16 * KIB, false);
         submit(r, FE_REQ_WRITE, r->now + 500, 8 * KIB + i % 3 * 512, 512, i % 4 == 1);
         if (i % 3 == 0)
-            submit(r, FE_REQ_READ, r->now > 700000 ? r->now - 700000 : 0, i * 8 * KIB, 3 * KIB, false);
+            submit(r, FE_REQ_READ, r->now > 700000 ? r->now - 700000 : 0, i * 8 * KIB,
+                   3 * KIB, false);
         if (i % 4 == 3)
             submit(r, FE_REQ_FLUSH, r->now, 0, 0, false);
         if (i == 5)
@@ -153,9 +154,11 @@ static void summary(struct run *r)
          s.host[FE_REQ_READ].bytes, s.host[FE_REQ_WRITE].bytes, s.busy_ns, s.device_ns);
     line(r, "nand: %" PRIu64 " reads, %" PRIu64 " programs (%" PRIu64 " bytes), %" PRIu64 " erases",
          s.nand.page_reads, s.nand.page_programs, s.nand.bytes_programmed, s.nand.block_erases);
-    line(r, "ftl: %" PRIu64 " collections, %" PRIu64 " pages copied, merges %" PRIu64 " switch %" PRIu64
-         " partial %" PRIu64 " full; %" PRIu64 " blocks free", s.ftl.gc_runs, s.ftl.pages_copied,
-         s.ftl.merges_switch, s.ftl.merges_partial, s.ftl.merges_full, s.ftl.free_blocks);
+    line(r,
+         "ftl: %" PRIu64 " collections, %" PRIu64 " pages copied, merges %" PRIu64
+         " switch %" PRIu64 " partial %" PRIu64 " full; %" PRIu64 " blocks free",
+         s.ftl.gc_runs, s.ftl.pages_copied, s.ftl.merges_switch, s.ftl.merges_partial,
+         s.ftl.merges_full, s.ftl.free_blocks);
     line(r, "wear: %" PRIu64 " to %" PRIu64, s.wear.min, s.wear.max);
     struct fe_request req = {.type = FE_REQ_READ, .len = r->capacity, .buf = r->buf};
     struct fe_reply reply;
@@ -163,8 +166,8 @@ static void summary(struct run *r)
     line(r, "contents: %016" PRIx64, ft_hash(FT_HASH_START, r->buf, r->capacity));
 }
 
-static void run_workload(FILE *out, const char *strategy, const char *name, void (*fn)(struct run *r),
-                         bool cache, bool quiet)
+static void run_workload(FILE *out, const char *strategy, const char *name,
+                         void (*fn)(struct run *r), bool cache, bool quiet)
 {
     struct fe_profile p = make_profile(strategy, cache);
     struct fe_device_options opt = {.seed = 1, .payload = true};

@@ -63,6 +63,10 @@ static void make_times(struct fe_profile *p, struct ft_rand *r)
     p->link.command_overhead_ns = PICK(r, 0, 20000, 125000);
     p->link.max_transfer = (uint64_t)p->device.sector_size * PICK(r, 1, 3, 16, 240, 256, 100000);
     p->link.queue_depth = PICK(r, 1, 1, 1, 2, 7, 32);
+    /* a strategy may copy a unit for every command: not for every sector of large units */
+    uint64_t pages = p->ftl.unit_size / n->page_size, commands = 20000 / pages + 1;
+    if (p->link.max_transfer < p->ftl.unit_size / commands)
+        p->link.max_transfer = (p->ftl.unit_size / commands / 4096 + 1) * 4096;
     if (ft_chance(r, 5)) { /* no delay at all */
         *n = (struct fe_nand_params){
             .cell = n->cell, .channels = n->channels, .dies_per_channel = n->dies_per_channel,
@@ -212,7 +216,8 @@ static void run_case(uint64_t seed, uint32_t geometry, uint32_t type, struct tal
     const char *wrong = fn(&c);
     if (wrong) {
         t->failed++;
-        fprintf(stderr, "FAILED %s: %s\n    %s\n", c.id, wrong, ft_case_text(&c, text, sizeof text));
+        fprintf(stderr, "FAILED %s: %s\n    %s\n", c.id, wrong,
+                ft_case_text(&c, text, sizeof text));
     }
 }
 
@@ -273,7 +278,9 @@ int ft_cases_main(int argc, char **argv, uint32_t n_geometries, uint32_t seeds,
             good = run_named(argv[i], &t, fn);
         }
         if (!good) {
-            fprintf(stderr, "usage: %s [--long] [--part K/N] [SEED:GEOMETRY:STRATEGY...]\n", argv[0]);
+            fprintf(stderr,
+                    "usage: %s [--long] [--part K/N] [SEED:GEOMETRY:STRATEGY...]\n",
+                    argv[0]);
             return 2;
         }
     }

@@ -111,8 +111,10 @@ static bool check_die(struct ft_chip *c, const struct fe_op *op, uint64_t bus)
         reg_from = op->end_ns - bus;
     }
     if (array_from < *die || reg_from < *reg)
-        return complain(c, "op %u at %" PRIu64 " to %" PRIu64 ", its die is free at %" PRIu64
-                        ", the register at %" PRIu64, op->kind, op->start_ns, op->end_ns, *die, *reg);
+        return complain(c,
+                        "op %u at %" PRIu64 " to %" PRIu64 ", its die is free at %" PRIu64
+                        ", the register at %" PRIu64,
+                        op->kind, op->start_ns, op->end_ns, *die, *reg);
     *die = array_to;
     *reg = reg_to;
     return true;

@@ -150,9 +150,17 @@ static struct fe_profile make_profile(uint32_t type, bool rich)
                                      .dies_per_channel = 1, .planes_per_die = 1,
                                      .blocks_per_plane = 40, .pages_per_block = 12,
                                      .page_size = 512, .endurance = 1000};
-    p.ftl = (struct fe_ftl_params){.type = type, .gc_d = 4, .gc_reserve = 2, .unit_size = 6144,
-                                   .wl_threshold = 4, .step.streams = 3, .open_linear = 2, .open_random = 2,
-                                   .log_blocks = 3, .switch_merge = true, .copy_buffer = 2};
+    p.ftl = (struct fe_ftl_params){.type = type,
+                                   .gc_d = 4,
+                                   .gc_reserve = 2,
+                                   .unit_size = 6144,
+                                   .wl_threshold = 4,
+                                   .step.streams = 3,
+                                   .open_linear = 2,
+                                   .open_random = 2,
+                                   .log_blocks = 3,
+                                   .switch_merge = true,
+                                   .copy_buffer = 2};
     if (rich) {
         p.ftl.gc_policy = FE_GC_D_CHOICES;
         p.ftl.hot_cold = FE_HOT_COLD_TWO_POOL;
@@ -262,7 +270,8 @@ int main(void)
                 printf("%s%s: %ld allocations\n", fe_ftl_registry[type]->name,
                        rich ? " with everything" : "", n);
                 if (n < 5)
-                    failed += complain("too few", n, "is the wrapper in place?", &(struct fe_err){""});
+                    failed += complain("too few", n, "is the wrapper in place?",
+                                       &(struct fe_err){""});
             }
     struct fe_profile p = make_profile(0, true);
     failed += run_host_calls(&p);

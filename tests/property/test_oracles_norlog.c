@@ -191,13 +191,14 @@ static void test_norlog_write_amplification(void **state)
 }
 
 /* The difference between most and least worn block when a few sectors are hot. */
-static uint32_t spread(uint32_t levelling, uint32_t threshold, uint64_t *moves)
+static uint32_t spread(uint32_t levelling, uint32_t threshold, uint32_t reserve, uint64_t *moves)
 {
     struct ft_layer l;
     struct fe_ftl_params p = usual(FE_GC_GREEDY);
     uint32_t most_apart = 0;
     p.wear_levelling = levelling;
     p.wl_threshold = threshold;
+    p.gc_reserve = reserve;
     setup(&l, p);
     fill_up(&l);
     for (uint32_t i = 0; i < 4000; i++) {
@@ -219,16 +220,18 @@ static void test_norlog_static_levelling_bounds_the_spread(void **state)
 {
     (void)state;
     uint64_t moves;
-    uint32_t off = spread(FE_WEAR_OFF, 5, &moves);
+    uint32_t off = spread(FE_WEAR_OFF, 5, 1, &moves);
     assert_int_equal(moves, 0);
     assert_true(off > 100);
-    assert_true(spread(FE_WEAR_DYNAMIC, 5, &moves) > 100); /* cold blocks are never free */
+    assert_true(spread(FE_WEAR_DYNAMIC, 5, 1, &moves) > 100); /* cold blocks are never free */
     assert_int_equal(moves, 0);
     for (uint32_t threshold = 2; threshold <= 32; threshold *= 2) {
-        uint32_t apart = spread(FE_WEAR_STATIC, threshold, &moves);
-        assert_true(moves > 0);
-        if (apart > threshold + 2)
-            fail_msg("threshold %u: %u erases apart", threshold, apart);
+        for (uint32_t reserve = 1; reserve <= 4; reserve++) {
+            uint32_t apart = spread(FE_WEAR_STATIC, threshold, reserve, &moves);
+            assert_true(moves > 0);
+            if (apart > threshold + 2)
+                fail_msg("threshold %u, reserve %u: %u erases apart", threshold, reserve, apart);
+        }
     }
 }
 

@@ -11,25 +11,26 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { SECTOR = 512, SECTORS = 8, PAGE = SECTOR * SECTORS, LPNS = 64 };
+enum { SECTOR = 512, SECTORS = 8, PAGE = SECTOR * SECTORS, LPNS = 64, BYTES = LPNS * PAGE };
 
 /* What the cache writes below: bytes, and a line for each call. */
 struct below {
     struct fe_ftl ftl;
     struct fe_medium medium;
-    uint8_t bytes[LPNS * PAGE];
+    uint8_t bytes[BYTES];
     char log[4096];
     size_t n_log;
     uint32_t n_reads;
     enum fe_status answer;
 };
 
-static enum fe_status below_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf)
+static enum fe_status below_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off,
+                                 uint32_t len, void *buf)
 {
     struct below *b = (struct below *)ftl;
     b->n_reads++;
     if (buf)
-        memcpy(buf, b->bytes + lpn * PAGE + off, len);
+        memcpy(buf, b->bytes + lpn * b->medium.geo.page_bytes + off, len);
     return FE_OK;
 }
 
@@ -37,36 +38,44 @@ static enum fe_status below_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, 
                                   const void *data)
 {
     struct below *b = (struct below *)ftl;
-    assert_true(len > 0 && off % SECTOR == 0 && len % SECTOR == 0 && off + len <= PAGE);
+    uint8_t *at = b->bytes + lpn * b->medium.geo.page_bytes + off;
+    assert_true(len > 0 && off % SECTOR == 0 && len % SECTOR == 0);
+    assert_true(off + len <= b->medium.geo.page_bytes);
     if (data)
-        memcpy(b->bytes + lpn * PAGE + off, data, len);
+        memcpy(at, data, len);
     else
-        memset(b->bytes + lpn * PAGE + off, 0, len);
+        memset(at, 0, len);
     if (b->n_log + 32 < sizeof b->log)
         b->n_log += (size_t)snprintf(b->log + b->n_log, 32, "%u:%u+%u ", lpn, off / SECTOR,
                                      len / SECTOR);
     return b->answer;
 }
 
-static const struct fe_ftl_ops below_ops = {.name = "bytes", .read = below_read, .write = below_write};
+static const struct fe_ftl_ops below_ops = {
+    .name = "bytes", .read = below_read, .write = below_write};
 
 struct bench {
     struct below below;
     struct fe_cache *cache;
 };
 
-static struct bench *make(uint32_t n_pages, bool payload)
+static struct bench *make_pages(uint32_t n_pages, uint32_t page_sectors, bool payload)
 {
     struct bench *b = calloc(1, sizeof *b);
-    struct fe_cache_params p = {.size = (uint64_t)n_pages * PAGE};
+    struct fe_cache_params p = {.size = (uint64_t)n_pages * page_sectors * SECTOR};
     struct fe_err err;
     assert_non_null(b);
     fe_err_init(&err);
-    b->below.medium.geo.page_bytes = PAGE;
+    b->below.medium.geo.page_bytes = page_sectors * SECTOR;
     b->below.ftl = (struct fe_ftl){.ops = &below_ops, .medium = &b->below.medium, .n_lpns = LPNS};
     if (fe_cache_create(&b->cache, &p, &b->below.ftl, SECTOR, payload, &err) < 0)
         fail_msg("%s", err.text);
     return b;
+}
+
+static struct bench *make(uint32_t n_pages, bool payload)
+{
+    return make_pages(n_pages, SECTORS, payload);
 }
 
 static void end(struct bench *b)
@@ -259,10 +268,12 @@ static void test_cache_without_payload_reads_zeros(void **state)
 
 static void random_step(struct bench *b, struct ft_rand *r, uint8_t *want)
 {
-    fe_lpn lpn = (fe_lpn)ft_below(r, LPNS);
-    uint32_t first = (uint32_t)ft_below(r, SECTORS);
-    uint32_t n = (uint32_t)ft_between(r, 1, SECTORS - first);
-    uint8_t *at = want + lpn * PAGE + first * SECTOR, data[PAGE];
+    static uint8_t data[64 * SECTOR];
+    uint32_t page = b->below.medium.geo.page_bytes, sectors = page / SECTOR, lpns = BYTES / page;
+    fe_lpn lpn = (fe_lpn)ft_below(r, lpns);
+    uint32_t first = ft_chance(r, 30) ? 0 : (uint32_t)ft_below(r, sectors);
+    uint32_t n = ft_chance(r, 30) ? sectors - first : (uint32_t)ft_between(r, 1, sectors - first);
+    uint8_t *at = want + lpn * page + first * SECTOR;
     enum fe_status st;
     switch (ft_below(r, 12)) {
     case 0:
@@ -272,10 +283,10 @@ static void random_step(struct bench *b, struct ft_rand *r, uint8_t *want)
         fe_cache_write_out_page(b->cache, lpn);
         break;
     case 2: /* as the device does: below, too */
-        n = (uint32_t)ft_below(r, LPNS - lpn);
+        n = (uint32_t)ft_below(r, lpns - lpn);
         fe_cache_trim(b->cache, lpn, n);
-        memset(b->below.bytes + lpn * PAGE, 0, n * PAGE);
-        memset(want + lpn * PAGE, 0, n * PAGE);
+        memset(b->below.bytes + lpn * page, 0, n * page);
+        memset(want + lpn * page, 0, n * page);
         break;
     case 3:
         fe_cache_write(b->cache, lpn, first * SECTOR, n * SECTOR, NULL);
@@ -295,19 +306,21 @@ static void random_step(struct bench *b, struct ft_rand *r, uint8_t *want)
 static void test_cache_random_operations_equal_plain_bytes(void **state)
 {
     (void)state;
-    static uint8_t want[LPNS * PAGE];
-    for (uint32_t n_pages = 1; n_pages <= LPNS + 1; n_pages = n_pages * 2 + 1) {
-        struct bench *b = make(n_pages, true);
-        struct ft_rand r = {.seed = n_pages};
-        memset(want, 0, sizeof want);
-        for (int i = 0; i < 4000; i++) {
-            random_step(b, &r, want);
-            assert_true(fe_cache_dirty(b->cache) <= n_pages);
+    static uint8_t want[BYTES];
+    static const uint32_t page_sectors[] = {1, 7, 8, 63, 64};
+    for (size_t k = 0; k < ft_array_len(page_sectors); k++)
+        for (uint32_t n_pages = 1; n_pages <= LPNS + 1; n_pages = n_pages * 2 + 1) {
+            struct bench *b = make_pages(n_pages, page_sectors[k], true);
+            struct ft_rand r = {.seed = n_pages};
+            memset(want, 0, sizeof want);
+            for (int i = 0; i < 3000; i++) {
+                random_step(b, &r, want);
+                assert_true(fe_cache_dirty(b->cache) <= n_pages);
+            }
+            write_all_out(b);
+            assert_memory_equal(b->below.bytes, want, sizeof want);
+            end(b);
         }
-        write_all_out(b);
-        assert_memory_equal(b->below.bytes, want, sizeof want);
-        end(b);
-    }
 }
 
 int main(void)

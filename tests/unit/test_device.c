@@ -201,7 +201,8 @@ static void test_device_times_of_one_command(void **state)
     assert_int_equal(r.complete_ns, 610000);
     /* part of a page: the old copy is read whole, then the program */
     r = submit(dev, FE_REQ_WRITE, 700000, 512, 512, buf, false);
-    assert_int_equal(r.complete_ns, 700000 + 10000 + 512 + 100 + 25000 + 2112 + 100 + 2112 + 200000);
+    assert_int_equal(r.complete_ns,
+                     700000 + 10000 + 512 + 100 + 25000 + 2112 + 100 + 2112 + 200000);
     assert_int_equal(fe_device_now(dev), r.complete_ns);
     fe_device_destroy(dev);
 }
@@ -275,7 +276,8 @@ static void test_device_without_delays_is_never_busy(void **state)
 {
     (void)state;
     struct fe_profile p = make_profile("block");
-    p.nand.tR_ns[0] = p.nand.tPROG_ns[0] = p.nand.tBERS_ns = p.nand.bus_rate = p.nand.command_ns = 0;
+    p.nand.tR_ns[0] = p.nand.tPROG_ns[0] = p.nand.tBERS_ns = p.nand.bus_rate =
+        p.nand.command_ns = 0;
     p.link.bandwidth = p.link.command_overhead_ns = 0;
     struct fe_device *dev = make(&p);
     for (uint64_t i = 1; i <= 5; i++) {
@@ -306,7 +308,8 @@ static void test_device_trim_reads_zeros_to_the_sector(void **state)
         assert_int_equal(stats(dev).nand.page_programs, 2); /* parts of pages are written */
         submit(dev, FE_REQ_READ, 0, 0, sizeof buf, buf, false);
         for (size_t i = 0; i < sizeof buf; i++) {
-            bool trimmed = (i >= PAGE && i < 3 * PAGE) || (i >= 3 * PAGE + 512 && i < 5 * PAGE + 512);
+            bool trimmed = (i >= PAGE && i < 3 * PAGE) ||
+                           (i >= 3 * PAGE + 512 && i < 5 * PAGE + 512);
             assert_int_equal(buf[i], trimmed ? 0 : 9);
         }
         assert_int_equal(stats(dev).host[FE_REQ_TRIM].ops, 2);

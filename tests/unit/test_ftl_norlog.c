@@ -317,6 +317,40 @@ static void test_norlog_reserve_stays_free(void **state)
     }
 }
 
+/* Blocks that had a life before: the least worn full one and the most worn free one. */
+static void test_norlog_levelling_exchanges_blocks(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_ftl_params p = usual(FE_GC_FIFO);
+    p.gc_reserve = 3;
+    p.wear_levelling = FE_WEAR_STATIC;
+    p.wl_threshold = 59;
+    setup(&l, p);
+    l.ftl->ops->destroy(l.ftl);
+    for (fe_peb peb = 0; peb < BLOCKS; peb++)
+        l.rig.medium->pebs[peb].erase_count = 10 * peb;
+    assert_int_equal(fe_ftl_norlog.create(&l.ftl, &p, l.rig.medium, 4 * D, NULL), 0);
+    fill_up(&l); /* blocks 0 to 3 */
+    for (uint32_t i = 0; i < D; i++)
+        write_lpn(&l, i % 3); /* block 4 */
+    ft_layer_clear(&l);
+    write_lpn(&l, 39);
+    /* block 0 to 5 and then the write; block 1 (10 erases) to 7 (70) */
+    assert_string_equal(letters(&l), "PRpRpRpRpRpRpRpBEBPRpRpRpRpRpRpRpRpRpRpBEBP");
+    assert_int_equal(l.ftl->counters.wear_moves, 1);
+    for (uint32_t i = 0; i < D; i++)
+        assert_int_equal(fe_medium_lpn(l.rig.medium, 7 * (D + 1) + 1 + i), D + i);
+    assert_int_equal(fe_medium_lpn(l.rig.medium, 5 * (D + 1) + 1 + D - 3), 39);
+    assert_int_equal(l.rig.medium->pebs[1].erase_count, 11);
+    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 3);
+    write_lpn(&l, 20); /* 60 to 20 is too near now */
+    while (l.ftl->counters.gc_runs == 1)
+        write_lpn(&l, 20);
+    assert_int_equal(l.ftl->counters.wear_moves, 1);
+    teardown(&l);
+}
+
 static void test_norlog_trim_frees_sectors(void **state)
 {
     (void)state;
@@ -481,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_norlog_fifo_in_order_copies_nothing),
         cmocka_unit_test(test_norlog_fifo_moves_full_blocks),
         cmocka_unit_test(test_norlog_reserve_stays_free),
+        cmocka_unit_test(test_norlog_levelling_exchanges_blocks),
         cmocka_unit_test(test_norlog_trim_frees_sectors),
         cmocka_unit_test(test_norlog_idle_collects_whole_blocks),
         cmocka_unit_test(test_norlog_refuses_what_contradicts_itself),

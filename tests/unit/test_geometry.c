@@ -137,7 +137,8 @@ static void check_types(enum fe_cell cell, uint32_t ppb, const char *types, cons
     for (uint32_t page = 0; page < ppb; page++) {
         char type = "LCM"[fe_page_type(&g, page)];
         if (type != types[page])
-            fail_msg("cell %d, %u pages: page %u is %c, not %c", cell, ppb, page, type, types[page]);
+            fail_msg("cell %d, %u pages: page %u is %c, not %c", cell, ppb, page, type,
+                     types[page]);
         uint32_t bit = type == 'L' ? 0 : type == 'C' || cell == FE_CELL_MLC ? 1 : 2;
         assert_int_equal(fe_page_bit(&g, page), bit);
         uint32_t want = partner && partner[page] >= 0 ? (uint32_t)partner[page] : page;

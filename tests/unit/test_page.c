@@ -125,7 +125,8 @@ static void test_page_sequential_rewrites_copy_nothing(void **state)
 static void test_page_random_overwrites_balance(void **state)
 {
     (void)state;
-    static const uint32_t shapes[][3] = {{1, 16, 4}, {2, 12, 5}, {3, 9, 33}, {4, 8, 64}, {12, 4, 7}};
+    static const uint32_t shapes[][3] = {
+        {1, 16, 4}, {2, 12, 5}, {3, 9, 33}, {4, 8, 64}, {12, 4, 7}};
     for (size_t k = 0; k < ft_array_len(shapes); k++) {
         struct ft_layer l;
         struct ft_rand r = {.seed = k};

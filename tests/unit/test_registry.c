@@ -79,7 +79,8 @@ static void test_registry_unit_size_must_be_whole_blocks(void **state)
             continue;
         struct fe_ftl_params p = ft_params(mapped_by_unit[i], &nand, 1);
         p.unit_size = 4096;
-        expect_refused(&p, &nand, "ftl.unit_size=4096: must be a multiple of the erase block, 8192");
+        expect_refused(&p, &nand,
+                       "ftl.unit_size=4096: must be a multiple of the erase block, 8192");
         p.unit_size = 8192 + 512;
         expect_refused(&p, &nand, "8192 bytes");
         p.unit_size = 0;

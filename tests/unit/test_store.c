@@ -152,12 +152,14 @@ static void test_store_too_large_is_eoverflow_with_the_numbers(void **state)
     struct fe_store *s = NULL;
     for (int payload = 0; payload < 2; payload++) {
         fe_err_init(&err);
-        assert_int_equal(fe_store_create(&s, UINT64_C(1) << 34, UINT32_C(1) << 30, 4, payload, &err),
-                         -EOVERFLOW);
+        assert_int_equal(
+            fe_store_create(&s, UINT64_C(1) << 34, UINT32_C(1) << 30, 4, payload, &err),
+            -EOVERFLOW);
         assert_non_null(strstr(err.text, "17179869184 pages of 1073741824 bytes"));
         fe_err_init(&err);
-        assert_int_equal(fe_store_create(&s, UINT64_C(1) << 33, UINT32_C(1) << 30, 4, payload, &err),
-                         -EOVERFLOW);
+        assert_int_equal(
+            fe_store_create(&s, UINT64_C(1) << 33, UINT32_C(1) << 30, 4, payload, &err),
+            -EOVERFLOW);
     }
     assert_null(s);
 }
@@ -205,7 +207,8 @@ static void check_against_bytes(uint64_t seed, uint32_t page, uint32_t ppb, uint
     assert_true(want && buf && used);
     for (int i = 0; i < steps; i++) {
         fe_ppn p = (fe_ppn)ft_below(&r, ppb * blocks);
-        uint32_t off = (uint32_t)ft_below(&r, page + 1), len = (uint32_t)ft_below(&r, page - off + 1);
+        uint32_t off = (uint32_t)ft_below(&r, page + 1),
+                 len = (uint32_t)ft_below(&r, page - off + 1);
         fe_ppn base = ft_chance(&r, 50) ? (fe_ppn)ft_below(&r, ppb * blocks) : FE_PPN_NONE;
         if (ft_chance(&r, 5)) {
             fe_store_discard(s, p / ppb);
