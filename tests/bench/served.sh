@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Lateness of served requests, in the server's own statistics and as a client sees it, and
+# the drift of 10 000 requests of 1 ms.  nbdkit's delay filter, asked for 1 ms, for scale.
+set -eu
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+run() { # run SERVICE COUNT DEPTH spin|block
+    nbdkit -U - "$FLASHEMU_PLUGIN" ideal size=1M link.command_overhead="$1us" link.queue_depth=1 \
+        control="$tmp/ctl" --run "\"$SERVED\" \"\$uri\" $1 $2 $3 $4
+        \"$FLASHEMU\" ctl \"$tmp/ctl\" stats --raw >\"$tmp/stats\""
+    sed 's/.*"lateness_ns":\({[^}]*}\).*/  the server: \1/' "$tmp/stats"
+}
+
+for service in 1000 100; do
+    echo "requests of $service us:"
+    run $service 3000 1 spin
+    run $service 3000 1 block
+    run $service 3000 16 spin
+done
+echo "10000 requests of 1 ms, two in flight:"
+run 1000 10000 2 block
+echo "nbdkit's delay filter, 1 ms:"
+nbdkit -U - --filter=delay memory 1M rdelay=1ms --run "\"$SERVED\" \"\$uri\" 1000 3000 1 spin"
