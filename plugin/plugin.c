@@ -465,4 +465,6 @@ static struct nbdkit_plugin plugin = {
     .zero = flashemu_zero,
 };
 
+/* nbdkit's macro defines it without a prototype, which clang warns of. */
+NBDKIT_DLL_PUBLIC struct nbdkit_plugin *plugin_init(void);
 NBDKIT_REGISTER_PLUGIN(plugin)
