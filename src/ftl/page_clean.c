@@ -17,8 +17,10 @@
  * Levelling follows each cleaning when the most worn block is more than wl_threshold erases
  * ahead of the least worn full one, and moves that one's pages, which have been lying
  * longest, to the most worn free block.  One block a cleaning keeps the host's wait
- * bounded, and suffices: the block that it frees is used next, so that blocks that wear
- * are exchanged for blocks that did not as fast as they wear.
+ * bounded, and nearly suffices: the block that it frees is used next, so that blocks that
+ * wear are exchanged for blocks that did not as fast as they wear.  The spread stays within
+ * one or two erases of the threshold; with victims drawn at random, which may be the most
+ * worn ones, within a handful.
  *
  * Why all this ends, and finds room, is in page_limits.c.
  */
