@@ -59,6 +59,7 @@ struct fe_ftl_params {
     uint32_t zone_units;      /* first units whose writes all go there */
     uint64_t unit_read_ns;    /* more time when a command reads on into another unit */
     struct fe_step_params step;
+    uint64_t map_cache;       /* bytes of the mapping cache of dftl */
     uint64_t seed;
 };
 
@@ -69,6 +70,9 @@ struct fe_ftl_counters {
     uint64_t slc_folds;       /* blocks of the SLC cache that were emptied */
     uint64_t wear_moves;      /* blocks that static wear levelling moved */
     uint64_t merges_switch, merges_partial, merges_full;
+    uint64_t map_hits, map_misses;  /* mappings that dftl found in its cache, and not */
+    uint64_t map_reads, map_writes; /* of translation pages, but for copies */
+    uint64_t map_evictions;         /* those writes that an entry caused by leaving */
 };
 
 struct fe_ftl {
@@ -98,7 +102,7 @@ struct fe_ftl_ops {
     void (*destroy)(struct fe_ftl *ftl);
 
     /* buf[0, len) = bytes [off, off + len) of the page.  An unmapped page gives zeros
-     * and no operation.  buf may be NULL (time only). */
+     * and no operation but what finding that out costs (dftl reads its table).  buf may be NULL (time only). */
     enum fe_status (*read)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);
 
     /* Bytes [off, off + len) of the page become data (zeros if NULL); len > 0. */

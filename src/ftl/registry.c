@@ -11,6 +11,7 @@ const struct fe_ftl_ops *const fe_ftl_registry[] = {
     &fe_ftl_fast,
     &fe_ftl_norlog,
     &fe_ftl_step,
+    &fe_ftl_dftl,
     NULL,
 };
 

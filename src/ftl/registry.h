@@ -10,6 +10,7 @@
 
 extern const struct fe_ftl_ops fe_ftl_bast;
 extern const struct fe_ftl_ops fe_ftl_block;
+extern const struct fe_ftl_ops fe_ftl_dftl;
 extern const struct fe_ftl_ops fe_ftl_fast;
 extern const struct fe_ftl_ops fe_ftl_norlog;
 extern const struct fe_ftl_ops fe_ftl_page;

@@ -204,6 +204,8 @@ const struct fe_option fe_options[] = {
      .help = "Bytes of the largest command that goes to the small log."},
     {FE_SEC_FTL, "zone_units", FE_OPT_U32, FIELD(ftl.zone_units), .max = 65536, .def = "0",
      .help = "First allocation units, all of whose writes go to the small log."},
+    {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.map_cache), .min = 8, .max = MIB(1024),
+     .def = "64K", .help = "Bytes of the mapping cache of dftl, 8 for each entry."},
     {FE_SEC_FTL, "unit_read", FE_OPT_TIME, FIELD(ftl.unit_read_ns), .max = SEC(10), .def = "0",
      .help = "More time for a command that reads on into another allocation unit."},
 

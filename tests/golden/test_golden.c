@@ -267,8 +267,8 @@ static int check_strategy(const char *strategy, bool update)
 
 int main(int argc, char **argv)
 {
-    static const char *const strategies[] = {"page", "segment", "block",
-                                             "bast", "fast",    "norlog", "step"};
+    static const char *const strategies[] = {"page", "dftl", "segment", "block",
+                                             "bast", "fast", "norlog",  "step"};
     bool update = false;
     int failed = 0, n = 0;
     for (int i = 1; i < argc; i++) {

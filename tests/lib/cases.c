@@ -82,7 +82,7 @@ static void make_plain_ftl(struct fe_ftl_params *f)
     *f = (struct fe_ftl_params){
         .type = f->type, .unit_size = f->unit_size, .gc_policy = FE_GC_GREEDY, .gc_d = 10,
         .gc_reserve = 2, .wl_threshold = 16, .open_linear = 2, .open_random = 1, .log_blocks = 2,
-        .switch_merge = true, .copy_buffer = 8};
+        .switch_merge = true, .copy_buffer = 8, .map_cache = 1024};
 }
 
 static void make_step(struct fe_step_params *s, struct ft_rand *r)
@@ -127,6 +127,7 @@ static void make_ftl(struct fe_profile *p, struct ft_rand *r)
         f->zone_units = PICK(r, 0, 1, 2);
     }
     f->unit_read_ns = PICK(r, 0, 0, 200000);
+    f->map_cache = PICK(r, 8, 16, 100, 1024, 1 << 20);
     make_step(&f->step, r);
 }
 

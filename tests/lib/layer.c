@@ -23,6 +23,7 @@ struct fe_ftl_params ft_params(const char *strategy, const struct fe_nand_params
         .fast_sequential = true,
         .switch_merge = true,
         .copy_buffer = 2,
+        .map_cache = 64,
         .seed = 1,
     };
 }

@@ -160,7 +160,8 @@ static struct fe_profile make_profile(uint32_t type, bool rich)
                                    .open_random = 2,
                                    .log_blocks = 3,
                                    .switch_merge = true,
-                                   .copy_buffer = 2};
+                                   .copy_buffer = 2,
+                                   .map_cache = 256};
     if (rich) {
         p.ftl.gc_policy = FE_GC_D_CHOICES;
         p.ftl.hot_cold = FE_HOT_COLD_TWO_POOL;

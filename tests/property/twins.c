@@ -23,7 +23,7 @@ static char message[1024];
 /* Whether the seed may change what this device does. */
 static bool draws(const struct fe_profile *p)
 {
-    static const char *const never[] = {"segment", "block", "bast", "fast", "step"};
+    static const char *const never[] = {"segment", "block", "bast", "fast", "step", "dftl"};
     const char *name = fe_ftl_registry[p->ftl.type]->name;
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (strcmp(name, never[i]) == 0)

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * dftl: every page is mapped by itself, but the table lies on flash and memory holds a few
+ * entries of it (Gupta, Kim, Urgaonkar, "DFTL: a flash translation layer employing
+ * demand-based selective caching of page-level address mappings", 2009).
+ *
+ *   memory   cache      [9: 130*] [40: 77] [3: 52] [41: 91*]    ftl.map_cache, * = dirty
+ *            directory  translation page   0: 900   1: 640  ...
+ *                                           |        |
+ *   flash    table      page 900 | 0: 7  1: 12 .. |  page 640 | 40: 77  41: 60 .. |
+ *            data       page 77  | bytes of logical page 40 |
+ *
+ * A translation page has page_bytes / 4 entries; the cache pays 8 bytes for one, the
+ * directory 4 for a translation page.  What an access costs beside its own page:
+ *
+ *   the entry is cached                     nothing
+ *   it is not                               1 read of its translation page
+ *   and a dirty entry has to leave for it   1 read and 1 program of that one's
+ *
+ * All dirty entries of the same translation page are written with that program and stay,
+ * clean.  All pages of a translation page that does not exist are unmapped: nothing is read
+ * for that.  To find out that of another costs the look-up.  The program of a translation
+ * page waits for its read, and the host's page for its mapping; all else only for dies and
+ * channels.
+ *
+ * Entries leave in plain order of use.  The paper names a segmented LRU but not the sizes of
+ * its segments, without which nobody can repeat its figures; of plain LRU the hit ratio
+ * follows from the workload alone, so that this file can be held against theory.
+ *
+ * trim: entries that are cached are unmapped there.  For others the translation page is
+ * read, and written if that changes it; one all of whose pages are trimmed is given up.
+ *
+ * What a translation page holds is kept in `table` as well, since a device without payload
+ * keeps no bytes; it changes only when the translation page is written.  The cache has the
+ * only copy of a dirty entry.
+ *
+ * Not modelled: loading neighbours of an entry with it, or keeping the last translation
+ * page that was read in a buffer (both in later work: TPFTL, S-FTL); memory for the links
+ * of the cache; cleaning in idle time.  Free blocks are used in order of wear.
+ */
+#include "ftl/dftl_core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether an entry that is loaded now takes the place of a dirty one. */
+static bool must_write_back(const struct dftl *f)
+{
+    fe_lpn lpn = fe_map_leaves_next(&f->cache);
+    return lpn != FE_LPN_NONE && fe_map_is_dirty(&f->cache, lpn);
+}
+
+/* Sees to it that the cache has the entry of a logical page; *ret_waits: what comes next
+ * waits for that.  There must be room if an entry has to be written. */
+static enum fe_status fetch(struct dftl *f, fe_lpn lpn, bool *ret_waits)
+{
+    uint32_t tp = fe_map_page(&f->cache, lpn);
+    enum fe_status st = FE_OK;
+    *ret_waits = false;
+    if (fe_map_has(&f->cache, lpn)) {
+        f->base.counters.map_hits++;
+        fe_map_touch(&f->cache, lpn);
+        return FE_OK;
+    }
+    f->base.counters.map_misses++;
+    if (must_write_back(f)) {
+        f->base.counters.map_evictions++;
+        st = fe_dftl_write_tp(f, fe_map_page(&f->cache, fe_map_leaves_next(&f->cache)));
+    }
+    if (st == FE_OK && f->directory[tp] != FE_PPN_NONE) {
+        st = fe_dftl_read_tp(f, tp);
+        *ret_waits = true;
+    }
+    if (st == FE_OK)
+        fe_map_add(&f->cache, lpn, f->table[lpn]);
+    return st;
+}
+
+static enum fe_status dftl_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                 const void *data)
+{
+    struct dftl *f = dftl_of(ftl);
+    bool waits;
+    enum fe_status st = fe_dftl_make_room(f);
+    if (st == FE_OK)
+        st = fetch(f, lpn, &waits);
+    if (st != FE_OK)
+        return st;
+    fe_ppn old = fe_map_get(&f->cache, lpn), ppn;
+    struct fe_op *op = dftl_next_op(f);
+    st = fe_dftl_place(f, DFTL_DATA, lpn, old, off, len, data, &ppn);
+    if (st != FE_OK)
+        return st;
+    if (waits)
+        op->flags |= FE_OP_AFTER_PREV;
+    if (old != FE_PPN_NONE)
+        dftl_invalidate(f, old);
+    fe_map_set(&f->cache, lpn, ppn);
+    return FE_OK;
+}
+
+static enum fe_status zeros(void *buf, uint32_t len)
+{
+    if (buf)
+        memset(buf, 0, len);
+    return FE_OK;
+}
+
+static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                void *buf)
+{
+    struct dftl *f = dftl_of(ftl);
+    bool waits, cached = fe_map_has(&f->cache, lpn);
+    enum fe_status st = FE_OK;
+    if (!cached && f->directory[fe_map_page(&f->cache, lpn)] == FE_PPN_NONE)
+        return zeros(buf, len);
+    if (!cached && must_write_back(f))
+        st = fe_dftl_make_room(f);
+    if (st == FE_OK)
+        st = fetch(f, lpn, &waits);
+    if (st != FE_OK)
+        return st;
+    fe_ppn ppn = fe_map_get(&f->cache, lpn);
+    if (ppn == FE_PPN_NONE)
+        return zeros(buf, len);
+    struct fe_op *op = dftl_next_op(f);
+    st = fe_medium_read(ftl->medium, ppn, off, len, buf);
+    if (waits)
+        op->flags |= FE_OP_AFTER_PREV;
+    return st;
+}
+
+/* Unmaps pages [from, to) as far as the cache knows them; whether it knows them all. */
+static bool trim_cached(struct dftl *f, fe_lpn from, fe_lpn to)
+{
+    bool all = true;
+    for (fe_lpn lpn = from; lpn < to; lpn++) {
+        if (!fe_map_has(&f->cache, lpn)) {
+            all = false;
+        } else if (fe_map_get(&f->cache, lpn) != FE_PPN_NONE) {
+            dftl_invalidate(f, fe_map_get(&f->cache, lpn));
+            fe_map_set(&f->cache, lpn, FE_PPN_NONE);
+        }
+    }
+    return all;
+}
+
+/* The same for those that it does not know, in the table; whether there was one. */
+static bool trim_others(struct dftl *f, fe_lpn from, fe_lpn to)
+{
+    bool any = false;
+    for (fe_lpn lpn = from; lpn < to; lpn++) {
+        if (fe_map_has(&f->cache, lpn) || f->table[lpn] == FE_PPN_NONE)
+            continue;
+        dftl_invalidate(f, f->table[lpn]);
+        f->table[lpn] = FE_PPN_NONE;
+        any = true;
+    }
+    return any;
+}
+
+/* Nothing of a translation page is mapped any more. */
+static void give_up(struct dftl *f, uint32_t tp)
+{
+    fe_map_write_back(&f->cache, tp, f->table);
+    if (f->directory[tp] != FE_PPN_NONE)
+        dftl_invalidate(f, f->directory[tp]);
+    f->directory[tp] = FE_PPN_NONE;
+}
+
+/* Pages [from, to), all of one translation page. */
+static enum fe_status trim_part(struct dftl *f, uint32_t tp, fe_lpn from, fe_lpn to)
+{
+    bool whole = from == tp * f->per_page && (to - from == f->per_page || to == f->base.n_lpns);
+    bool changed = false;
+    enum fe_status st = whole ? FE_OK : fe_dftl_make_room(f);
+    if (st != FE_OK)
+        return st;
+    if (!trim_cached(f, from, to) && f->directory[tp] != FE_PPN_NONE) {
+        st = fe_dftl_read_tp(f, tp);
+        if (st != FE_OK)
+            return st;
+        changed = trim_others(f, from, to);
+    }
+    if (whole)
+        give_up(f, tp);
+    else if (changed)
+        st = fe_dftl_write_tp(f, tp);
+    return st;
+}
+
+static enum fe_status dftl_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
+{
+    struct dftl *f = dftl_of(ftl);
+    enum fe_status st = FE_OK;
+    for (fe_lpn end = first + n; first < end && st == FE_OK;) {
+        uint32_t tp = fe_map_page(&f->cache, first);
+        fe_lpn to = (fe_lpn)fe_min_u64(end, (tp + 1ull) * f->per_page);
+        st = trim_part(f, tp, first, to);
+        first = to;
+    }
+    return st;
+}
+
+static uint32_t dftl_free_blocks(const struct fe_ftl *ftl)
+{
+    return ((const struct dftl *)ftl)->pool.n;
+}
+
+static void dftl_destroy(struct fe_ftl *ftl)
+{
+    struct dftl *f = dftl_of(ftl);
+    if (!f)
+        return;
+    for (int kind = 0; kind < DFTL_N_KINDS; kind++) {
+        free(f->fronts[kind].slots);
+        fe_victims_fini(&f->full[kind]);
+    }
+    fe_page_pool_fini(&f->pool);
+    fe_map_cache_fini(&f->cache);
+    free(f->directory);
+    free(f->table);
+    free(f->valid_bits);
+    free(f->valid);
+    free(f->state);
+    free(f->outdated);
+    free(f->is_outdated);
+    free(f);
+}
+
+static int alloc_tables(struct dftl *f, struct fe_err *err)
+{
+    const struct fe_geometry *g = &f->geo;
+    size_t n_entries = (size_t)f->n_tps * f->per_page;
+    f->directory = malloc(f->n_tps * sizeof *f->directory);
+    f->table = malloc(n_entries * sizeof *f->table);
+    f->valid_bits = calloc(fe_div_up(g->n_ppns, 64), sizeof *f->valid_bits);
+    f->valid = calloc(g->n_pebs, sizeof *f->valid);
+    f->state = calloc(g->n_pebs, sizeof *f->state);
+    f->outdated = calloc(f->n_tps, sizeof *f->outdated);
+    f->is_outdated = calloc(f->n_tps, 1);
+    bool ok = f->directory && f->table && f->valid_bits && f->valid && f->state && f->outdated &&
+              f->is_outdated;
+    for (int kind = 0; kind < DFTL_N_KINDS && ok; kind++) {
+        f->fronts[kind].slots = malloc(g->n_dies * sizeof(fe_peb));
+        ok = f->fronts[kind].slots;
+        if (ok)
+            memset(f->fronts[kind].slots, 0xff, g->n_dies * sizeof(fe_peb));
+    }
+    if (!ok)
+        return fe_err_nomem(err, "tables of dftl", n_entries * 4 + g->n_pebs * 3ull);
+    memset(f->directory, 0xff, f->n_tps * sizeof *f->directory);
+    memset(f->table, 0xff, n_entries * sizeof *f->table);
+    return 0;
+}
+
+static int init_parts(struct dftl *f, const struct fe_ftl_params *p, struct fe_err *err)
+{
+    uint32_t n = (uint32_t)fe_min_u64(p->map_cache / FE_MAP_ENTRY_BYTES, f->base.n_lpns);
+    int r = fe_map_cache_init(&f->cache, n, f->base.n_lpns, f->per_page, err);
+    if (r == 0)
+        r = fe_page_pool_init(&f->pool, f->base.medium, FE_WEAR_DYNAMIC, err);
+    for (int kind = 0; kind < DFTL_N_KINDS && r == 0; kind++)
+        r = fe_victims_init(&f->full[kind], FE_GC_GREEDY, 1, p->seed, f->geo.n_pebs,
+                            f->geo.pages_per_block, f->valid, err);
+    return r;
+}
+
+static int fill_pool(struct dftl *f, const struct fe_ftl_params *p, struct fe_err *err)
+{
+    for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
+        f->state[peb] = fe_medium_is_bad(f->base.medium, peb) ? DFTL_BAD : DFTL_FREE;
+        if (f->state[peb] == DFTL_FREE)
+            fe_page_pool_put(&f->pool, peb);
+    }
+    uint64_t need = fe_dftl_kept(p, &f->geo) + fe_dftl_blocks_of(f->base.n_lpns, &f->geo);
+    if (f->pool.n < need)
+        return fe_err_set(err, EINVAL,
+                          "the chip has %u good blocks, %u logical pages need %llu with their "
+                          "table and what dftl keeps beside them",
+                          f->pool.n, f->base.n_lpns, (unsigned long long)need);
+    return 0;
+}
+
+static int dftl_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                       uint32_t n_lpns, struct fe_err *err)
+{
+    struct dftl *f = calloc(1, sizeof *f);
+    if (!f)
+        return fe_err_nomem(err, "dftl translation layer", sizeof *f);
+    f->base = (struct fe_ftl){.ops = &fe_ftl_dftl, .medium = m, .n_lpns = n_lpns};
+    f->geo = m->geo;
+    f->reserve = fe_dftl_reserve(p, &m->geo);
+    f->per_page = m->geo.page_bytes / (uint32_t)sizeof *f->table;
+    f->n_tps = (uint32_t)fe_div_up(n_lpns, f->per_page);
+    int r = alloc_tables(f, err);
+    if (r == 0)
+        r = init_parts(f, p, err);
+    if (r == 0)
+        r = fill_pool(f, p, err);
+    if (r < 0) {
+        dftl_destroy(&f->base);
+        return r;
+    }
+    *ret = &f->base;
+    return 0;
+}
+
+const struct fe_ftl_ops fe_ftl_dftl = {
+    .name = "dftl",
+    .summary = "every page mapped by itself, the table on flash and a part of it cached",
+    .max_lpns = fe_dftl_max_lpns,
+    .create = dftl_create,
+    .destroy = dftl_destroy,
+    .read = dftl_read,
+    .write = dftl_write,
+    .trim = dftl_trim,
+    .free_blocks = dftl_free_blocks,
+    .check = fe_dftl_check,
+};
