@@ -50,6 +50,7 @@ static struct fe_profile make_profile(const char *strategy, bool cache)
         .type = (uint32_t)fe_ftl_find(strategy), .gc_d = 10, .gc_reserve = 2, .wl_threshold = 16,
         .unit_size = 64 * KIB, .open_linear = 2, .open_random = 1, .log_blocks = 3,
         .fast_sequential = true, .gap_fill = 2, .switch_merge = true, .copy_buffer = 4,
+        .map_cache = KIB,
         .step = {.block_size = 4 * KIB, .streams = 2,
                  .read = {.random_ns = 900000, .step_ns = 150000, .spike_ns = 400000, .first = 4,
                           .again = 16, .payback = true},
