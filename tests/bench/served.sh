@@ -19,7 +19,7 @@ for service in 1000 100; do
     run $service 3000 1 block
     run $service 3000 16 spin
 done
-echo "10000 requests of 1 ms, two in flight:"
-run 1000 10000 2 block
+echo "10000 requests of 1 ms, sixteen in flight, so that the device never pauses:"
+run 1000 10000 16 block
 echo "nbdkit's delay filter, 1 ms:"
 nbdkit -U - --filter=delay memory 1M rdelay=1ms --run "\"$SERVED\" \"\$uri\" 1000 3000 1 spin"
