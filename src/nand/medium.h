@@ -26,12 +26,6 @@
 #include "nand/ops.h"
 #include "store/store.h"
 
-/* The OOB of a page, as far as translation layers use it. */
-struct fe_oob {
-    fe_lpn lpn;   /* whose data these are; FE_LPN_NONE for padding */
-    uint64_t seq; /* grows with every program: the newest copy of a page wins */
-};
-
 struct fe_peb_info {
     uint32_t erase_count;
     uint16_t next_page; /* pages [0, next_page) are PROGRAMMED */
@@ -53,8 +47,8 @@ struct fe_medium {
     struct fe_oplist *ops;     /* not owned */
     struct fe_store *store;    /* not owned */
     struct fe_peb_info *pebs;
-    fe_lpn *oob_lpn;
-    uint64_t *oob_seq;
+    fe_lpn *oob_lpn;           /* OOB: whose data a page holds; FE_LPN_NONE for padding */
+    uint64_t *oob_seq;         /* OOB: grows with every program, the newest copy wins */
     uint64_t seq;              /* of the last program */
     struct fe_nand_counters counters;
 };
