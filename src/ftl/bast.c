@@ -133,7 +133,7 @@ static enum fe_status bast_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
         return st;
     b->log[i].in_order = b->log[i].in_order && page == fill_of(b, i);
     move_before(b, i, b->lb.n_logs);
-    st = fe_logblock_append_log(&b->lb, b->lb.logs[i], lpn, off, len, data);
+    st = fe_logblock_append_log(&b->lb, b->lb.logs[i], FE_TAG_LOG, lpn, off, len, data);
     if (st == FE_OK && b->log[i].in_order && fill_of(b, i) == pages)
         st = close_log(b, i);
     return st;

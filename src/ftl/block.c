@@ -50,8 +50,16 @@ static fe_ppn locate(const struct block_ftl *b, fe_leb leb, uint32_t page)
     return fe_medium_lpn(b->base.medium, ppn) == FE_LPN_NONE ? FE_PPN_NONE : ppn;
 }
 
-/* Copies pages of leb behind what the unit holds, up to page `to`. */
-static enum fe_status copy_up_to(struct block_ftl *b, fe_leb leb, uint32_t unit, uint32_t to)
+/* A replacement is a merge that takes pages of the host on its way. */
+static enum fe_tag tag_of(const struct block_ftl *b, fe_leb leb)
+{
+    return b->leb == leb ? FE_TAG_MERGE : FE_TAG_DATA;
+}
+
+/* Copies pages of leb behind what the unit holds, up to page `to`; `whole`: then the
+ * replacement is. */
+static enum fe_status copy_up_to(struct block_ftl *b, fe_leb leb, uint32_t unit, uint32_t to,
+                                 bool whole)
 {
     enum fe_status st = FE_OK;
     if (b->units.fill[unit] >= to)
@@ -59,7 +67,8 @@ static enum fe_status copy_up_to(struct block_ftl *b, fe_leb leb, uint32_t unit,
     fe_units_merge_begin(&b->units);
     for (uint32_t page = b->units.fill[unit]; page < to && st == FE_OK; page++) {
         fe_ppn src = locate(b, leb, page);
-        st = fe_unit_copy(&b->units, unit, leb * b->units.unit_pages + page, src);
+        enum fe_tag tag = whole && page + 1 == to ? FE_TAG_MERGE_END : tag_of(b, leb);
+        st = fe_unit_copy(&b->units, unit, leb * b->units.unit_pages + page, (uint8_t)tag, src);
         b->base.counters.pages_copied += src != FE_PPN_NONE;
     }
     fe_units_merge_end(&b->units);
@@ -73,7 +82,7 @@ static enum fe_status finish(struct fe_ftl *ftl)
     if (b->leb == FE_LEB_NONE)
         return FE_OK;
     uint32_t old = b->data[b->leb];
-    enum fe_status st = copy_up_to(b, b->leb, b->replacement, fill_of(b, b->leb));
+    enum fe_status st = copy_up_to(b, b->leb, b->replacement, fill_of(b, b->leb), true);
     if (st != FE_OK)
         return st;
     if (ftl->counters.pages_copied == b->copied_before)
@@ -112,10 +121,11 @@ static enum fe_status block_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, 
             b->copied_before = ftl->counters.pages_copied;
         }
     }
-    st = copy_up_to(b, leb, unit, page);
+    st = copy_up_to(b, leb, unit, page, false);
     if (st != FE_OK)
         return st;
-    return fe_unit_append(&b->units, unit, lpn, locate(b, leb, page), off, len, data);
+    return fe_unit_append(&b->units, unit, lpn, (uint8_t)tag_of(b, leb), locate(b, leb, page), off,
+                          len, data);
 }
 
 static enum fe_status block_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,

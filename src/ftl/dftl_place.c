@@ -45,7 +45,9 @@ enum fe_status fe_dftl_place(struct dftl *f, enum dftl_kind kind, fe_lpn tag, fe
     fe_peb peb = *slot;
     uint32_t page = fe_medium_next_page(f->base.medium, peb);
     fe_ppn ppn = peb * f->geo.pages_per_block + page;
-    enum fe_status st = fe_medium_prog(f->base.medium, ppn, tag, base, off, len, data);
+    enum fe_tag role = kind == DFTL_MAP ? FE_TAG_MAP : FE_TAG_DATA;
+    enum fe_status st =
+        fe_medium_prog(f->base.medium, ppn, tag, (uint8_t)role, base, off, len, data);
     if (st != FE_OK)
         return st;
     f->valid[peb]++;

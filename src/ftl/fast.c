@@ -83,7 +83,8 @@ static enum fe_status open_seq(struct fast *f, fe_leb leb)
 static enum fe_status append_seq(struct fast *f, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *data)
 {
-    enum fe_status st = fe_logblock_append_log(&f->lb, f->lb.logs[0], lpn, off, len, data);
+    enum fe_status st = fe_logblock_append_log(&f->lb, f->lb.logs[0], FE_TAG_LOG, lpn, off, len,
+                                               data);
     if (st == FE_OK && seq_fill(f) == f->lb.units.unit_pages)
         st = close_seq(f);
     return st;
@@ -161,7 +162,7 @@ static enum fe_status fast_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
         f->seq_stale = true;
     if (takes)
         return fe_logblock_append_data(&f->lb, lpn, off, len, data);
-    return fe_logblock_append_log(&f->lb, unit, lpn, off, len, data);
+    return fe_logblock_append_log(&f->lb, unit, FE_TAG_SHARED_LOG, lpn, off, len, data);
 }
 
 static uint64_t fast_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,

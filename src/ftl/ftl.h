@@ -33,6 +33,22 @@ enum fe_wear_levelling { FE_WEAR_OFF, FE_WEAR_DYNAMIC, FE_WEAR_STATIC, FE_N_WEAR
 
 enum fe_slc_mode { FE_SLC_OFF, FE_SLC_STATIC, FE_SLC_DYNAMIC, FE_N_SLC_MODES };
 
+/* What a page is to its strategy: the tag in its OOB, by which power-on finds its way. */
+enum fe_tag {
+    FE_TAG_DATA,       /* the host's, where a data unit or a block of data has it */
+    FE_TAG_LOG,        /* the host's, in a log of one logical unit */
+    FE_TAG_SHARED_LOG, /* the host's, in a log of all logical units */
+    FE_TAG_SLC,        /* the host's, in the SLC cache */
+    FE_TAG_COPY,       /* moved: by cleaning, or into a unit that has pages of the host */
+    FE_TAG_COLD,       /* the same, in a block for cold pages */
+    FE_TAG_REST,       /* moved by static wear levelling */
+    FE_TAG_MERGE,      /* in a unit that a full merge fills; it is of use when that is whole */
+    FE_TAG_MERGE_END,  /* the last page of a full merge */
+    FE_TAG_MAP,        /* a page of the mapping table */
+    FE_TAG_HEADER,     /* of a block */
+    FE_N_TAGS
+};
+
 /* [ftl] of a profile; the option table has ranges, defaults and meanings. */
 struct fe_ftl_params {
     uint32_t type;            /* index in fe_ftl_registry */

@@ -102,20 +102,20 @@ enum fe_status fe_logblock_append_data(struct fe_logblock *b, fe_lpn lpn, uint32
 
     enum fe_status st = FE_OK;
     while (b->units.fill[unit] < page && st == FE_OK)
-        st = fe_unit_append(&b->units, unit, FE_LPN_NONE, FE_PPN_NONE, 0, 0, NULL);
+        st = fe_unit_append(&b->units, unit, FE_LPN_NONE, FE_TAG_DATA, FE_PPN_NONE, 0, 0, NULL);
     if (st == FE_OK)
-        st = fe_unit_append(&b->units, unit, lpn, b->newest[lpn], off, len, data);
+        st = fe_unit_append(&b->units, unit, lpn, FE_TAG_DATA, b->newest[lpn], off, len, data);
     if (st == FE_OK)
         b->newest[lpn] = FE_PPN_NONE;
     return st;
 }
 
-enum fe_status fe_logblock_append_log(struct fe_logblock *b, uint32_t unit, fe_lpn lpn,
-                                      uint32_t off, uint32_t len, const void *data)
+enum fe_status fe_logblock_append_log(struct fe_logblock *b, uint32_t unit, enum fe_tag tag,
+                                      fe_lpn lpn, uint32_t off, uint32_t len, const void *data)
 {
     fe_ppn ppn = fe_unit_ppn(&b->units, unit, b->units.fill[unit]);
     fe_ppn base = fe_logblock_locate(b, lpn);
-    enum fe_status st = fe_unit_append(&b->units, unit, lpn, base, off, len, data);
+    enum fe_status st = fe_unit_append(&b->units, unit, lpn, (uint8_t)tag, base, off, len, data);
     if (st == FE_OK)
         b->newest[lpn] = ppn;
     return st;
@@ -131,15 +131,19 @@ static uint32_t top_of(const struct fe_logblock *b, fe_leb leb)
     return top;
 }
 
-/* Copies the newest pages of leb behind what the unit holds, up to page `to`. */
-static enum fe_status copy_up_to(struct fe_logblock *b, fe_leb leb, uint32_t unit, uint32_t to)
+/* Copies the newest pages of leb behind what the unit holds, up to page `to`; the last
+ * one says so if this is a full merge. */
+static enum fe_status copy_up_to(struct fe_logblock *b, fe_leb leb, uint32_t unit, uint32_t to,
+                                 enum fe_tag tag)
 {
     fe_lpn first = leb * b->units.unit_pages;
     for (uint32_t page = b->units.fill[unit]; page < to; page++) {
         fe_ppn src = b->newest[first + page];
         if (src == FE_PPN_NONE)
             src = in_data(b, leb, page);
-        enum fe_status st = fe_unit_copy(&b->units, unit, first + page, src);
+        if (tag == FE_TAG_MERGE && page + 1 == to)
+            tag = FE_TAG_MERGE_END;
+        enum fe_status st = fe_unit_copy(&b->units, unit, first + page, (uint8_t)tag, src);
         if (st != FE_OK)
             return st;
         b->base.counters.pages_copied += src != FE_PPN_NONE;
@@ -164,7 +168,7 @@ static enum fe_status merge_in_place(struct fe_logblock *b, fe_leb leb, uint32_t
     else
         b->base.counters.merges_partial++;
     fe_units_merge_begin(&b->units);
-    enum fe_status st = copy_up_to(b, leb, unit, top);
+    enum fe_status st = copy_up_to(b, leb, unit, top, FE_TAG_COPY);
     if (st == FE_OK)
         st = replace_data(b, leb, unit);
     fe_units_merge_end(&b->units);
@@ -178,7 +182,7 @@ enum fe_status fe_logblock_merge_full(struct fe_logblock *b, fe_leb leb)
         return FE_NO_SPACE;
     b->base.counters.merges_full++;
     fe_units_merge_begin(&b->units);
-    enum fe_status st = copy_up_to(b, leb, unit, top_of(b, leb));
+    enum fe_status st = copy_up_to(b, leb, unit, top_of(b, leb), FE_TAG_MERGE);
     if (st == FE_OK)
         st = replace_data(b, leb, unit);
     fe_units_merge_end(&b->units);

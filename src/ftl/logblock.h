@@ -71,12 +71,12 @@ static inline bool fe_logblock_takes(const struct fe_logblock *b, fe_leb leb, ui
 /* Where the newest copy of a page lies; FE_PPN_NONE if it was never written. */
 fe_ppn fe_logblock_locate(const struct fe_logblock *b, fe_lpn lpn);
 
-/* A write to the data unit, which takes the page, or behind what a log holds.  The rest
- * as in fe_ftl_ops.write. */
+/* A write to the data unit, which takes the page, or behind what a log holds, as
+ * FE_TAG_LOG or FE_TAG_SHARED_LOG.  The rest as in fe_ftl_ops.write. */
 enum fe_status fe_logblock_append_data(struct fe_logblock *b, fe_lpn lpn, uint32_t off,
                                        uint32_t len, const void *data);
-enum fe_status fe_logblock_append_log(struct fe_logblock *b, uint32_t unit, fe_lpn lpn,
-                                      uint32_t off, uint32_t len, const void *data);
+enum fe_status fe_logblock_append_log(struct fe_logblock *b, uint32_t unit, enum fe_tag tag,
+                                      fe_lpn lpn, uint32_t off, uint32_t len, const void *data);
 
 /* Full merge: a new data unit, the old one is erased.  Logs keep only stale pages of
  * leb; the caller erases those that it no longer needs. */

@@ -109,9 +109,10 @@ static enum fe_status program_header(struct norlog *n, fe_peb peb)
     struct header h = {.magic = MAGIC, .erase_count = m->pebs[peb].erase_count, .seq = m->seq + 1};
     fe_ppn first = peb * n->geo.pages_per_block;
     enum fe_status st =
-        fe_medium_prog(m, first, FE_LPN_NONE, FE_PPN_NONE, 0, (uint32_t)sizeof h, &h);
+        fe_medium_prog(m, first, FE_LPN_NONE, FE_TAG_HEADER, FE_PPN_NONE, 0,
+                       (uint32_t)sizeof h, &h);
     for (uint32_t i = 1; i < n->header_pages && st == FE_OK; i++)
-        st = fe_medium_prog(m, first + i, FE_LPN_NONE, FE_PPN_NONE, 0, 0, NULL);
+        st = fe_medium_prog(m, first + i, FE_LPN_NONE, FE_TAG_HEADER, FE_PPN_NONE, 0, 0, NULL);
     return st;
 }
 
@@ -140,7 +141,9 @@ static enum fe_status append_to(struct norlog *n, fe_peb peb, fe_lpn lpn, fe_ppn
                                 uint32_t off, uint32_t len, const void *data)
 {
     fe_ppn ppn = peb * n->geo.pages_per_block + fe_medium_next_page(n->base.medium, peb);
-    enum fe_status st = fe_medium_prog(n->base.medium, ppn, lpn, base, off, len, data);
+    enum fe_tag tag = base != FE_PPN_NONE && len == 0 ? FE_TAG_COPY : FE_TAG_DATA;
+    enum fe_status st =
+        fe_medium_prog(n->base.medium, ppn, lpn, (uint8_t)tag, base, off, len, data);
     if (st != FE_OK)
         return st;
     n->valid[peb]++;

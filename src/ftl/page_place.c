@@ -125,6 +125,14 @@ static void close_block(struct page_ftl *f, fe_peb *slot)
         fe_heap_push(&f->rested, peb, fe_page_wear_key(f->base.medium, peb, f->rested_order++));
 }
 
+/* By the stream, not by the block: a page that borrowed a place says so. */
+static const uint8_t tag_of[N_STREAMS] = {
+    [STREAM_MAIN] = FE_TAG_DATA,
+    [STREAM_COLD] = FE_TAG_COLD,
+    [STREAM_REST] = FE_TAG_REST,
+    [STREAM_CACHE] = FE_TAG_SLC,
+};
+
 enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn, fe_ppn base,
                              uint32_t off, uint32_t len, const void *data)
 {
@@ -134,7 +142,8 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
     fe_peb peb = *slot;
     uint32_t page = fe_medium_next_page(f->base.medium, peb);
     fe_ppn ppn = peb * f->geo.pages_per_block + page;
-    enum fe_status st = fe_medium_prog(f->base.medium, ppn, lpn, base, off, len, data);
+    enum fe_status st = fe_medium_prog(f->base.medium, ppn, lpn, tag_of[stream], base, off,
+                                       len, data);
     if (st != FE_OK)
         return st;
     f->valid[peb]++;

@@ -128,20 +128,24 @@ static enum fe_status log_append(struct segment *s, struct open_unit *o, uint32_
         if (page >= o->top)
             o->top = page + 1;
     }
-    enum fe_status st =
-        fe_unit_append(&s->units, o->unit, lpn_at(s, o->leb, page), from, off, len, data);
+    enum fe_tag tag = o->kind == OPEN_APPEND ? FE_TAG_DATA : FE_TAG_LOG;
+    enum fe_status st = fe_unit_append(&s->units, o->unit, lpn_at(s, o->leb, page), (uint8_t)tag,
+                                       from, off, len, data);
     fe_small_log_forget(&s->small, lpn_at(s, o->leb, page));
     return st;
 }
 
-/* Copies pages [from, to) of the logical unit behind what `unit` holds. */
+/* Copies pages [from, to) of the logical unit behind what `unit` holds; the last one says
+ * so if this is a full merge. */
 static enum fe_status copy_range(struct segment *s, const struct open_unit *o, fe_leb leb,
-                                 uint32_t unit, uint32_t from, uint32_t to)
+                                 uint32_t unit, uint32_t from, uint32_t to, enum fe_tag tag)
 {
     for (uint32_t page = from; page < to; page++) {
         fe_lpn lpn = lpn_at(s, leb, page);
         fe_ppn src = locate(s, o, leb, page);
-        enum fe_status st = fe_unit_copy(&s->units, unit, lpn, src);
+        if (tag == FE_TAG_MERGE && page + 1 == to)
+            tag = FE_TAG_MERGE_END;
+        enum fe_status st = fe_unit_copy(&s->units, unit, lpn, (uint8_t)tag, src);
         if (st != FE_OK)
             return st;
         s->base.counters.pages_copied += src != FE_PPN_NONE;
@@ -190,7 +194,7 @@ static enum fe_status merge_in_place(struct segment *s, struct open_unit *o)
         s->base.counters.merges_switch++;
     else
         s->base.counters.merges_partial++;
-    enum fe_status st = copy_range(s, o, o->leb, o->unit, have, want);
+    enum fe_status st = copy_range(s, o, o->leb, o->unit, have, want, FE_TAG_COPY);
     return st != FE_OK ? st : replace_data(s, o->leb, o->unit);
 }
 
@@ -201,7 +205,7 @@ static enum fe_status merge_full(struct segment *s, fe_leb leb, const struct ope
     if (unit == FE_UNIT_NONE)
         return FE_NO_SPACE;
     s->base.counters.merges_full++;
-    enum fe_status st = copy_range(s, o, leb, unit, 0, top_of(s, o, leb));
+    enum fe_status st = copy_range(s, o, leb, unit, 0, top_of(s, o, leb), FE_TAG_MERGE);
     if (st == FE_OK)
         st = replace_data(s, leb, unit);
     if (st == FE_OK && o && o->kind != OPEN_APPEND)
@@ -315,7 +319,7 @@ static enum fe_status fill_gap(struct segment *s, struct open_unit *o, uint32_t 
 {
     uint32_t from = s->units.fill[o->unit];
     fe_units_merge_begin(&s->units);
-    enum fe_status st = copy_range(s, o, o->leb, o->unit, from, page);
+    enum fe_status st = copy_range(s, o, o->leb, o->unit, from, page, FE_TAG_COPY);
     fe_units_merge_end(&s->units);
     for (uint32_t p = from; o->kind == OPEN_LINEAR && p < page; p++)
         o->map[p] = p;
@@ -396,7 +400,8 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     return log_append(s, o, page, locate(s, o, leb, page), off, len, data);
 }
 
-static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf)
+static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                               void *buf)
 {
     struct segment *s = seg_of(ftl);
     fe_leb leb = fe_fastdiv(lpn, s->by_pages);

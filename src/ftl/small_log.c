@@ -8,6 +8,8 @@
  */
 #include "ftl/small_log.h"
 
+#include "ftl/ftl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +59,8 @@ enum fe_status fe_small_log_append(struct fe_small_log *l, fe_lpn lpn, fe_ppn ba
     }
     uint32_t unit = newest(l);
     fe_ppn ppn = fe_unit_ppn(l->units, unit, l->units->fill[unit]);
-    enum fe_status st = fe_unit_append(l->units, unit, lpn, base, off, len, data);
+    enum fe_status st =
+        fe_unit_append(l->units, unit, lpn, FE_TAG_SHARED_LOG, base, off, len, data);
     if (st == FE_OK)
         l->map[lpn] = ppn;
     return st;

@@ -100,22 +100,22 @@ enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit)
     return FE_OK;
 }
 
-enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, fe_ppn base,
-                              uint32_t off, uint32_t len, const void *data)
+enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
+                              fe_ppn base, uint32_t off, uint32_t len, const void *data)
 {
     assert(u->fill[unit] < u->unit_pages);
     fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]++);
-    return fe_medium_prog(u->medium, ppn, lpn, base, off, len, data);
+    return fe_medium_prog(u->medium, ppn, lpn, tag, base, off, len, data);
 }
 
-enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, fe_ppn src)
+enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag, fe_ppn src)
 {
     if (u->n_in_buffer == u->copy_buffer) {
         fe_ops_barrier(u->medium->ops);
         u->n_in_buffer = 0;
     }
     u->n_in_buffer++;
-    return fe_unit_append(u, unit, src == FE_PPN_NONE ? FE_LPN_NONE : lpn, src, 0, 0, NULL);
+    return fe_unit_append(u, unit, src == FE_PPN_NONE ? FE_LPN_NONE : lpn, tag, src, 0, 0, NULL);
 }
 
 void fe_units_merge_begin(struct fe_units *u)

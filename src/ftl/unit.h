@@ -60,12 +60,12 @@ uint32_t fe_unit_alloc(struct fe_units *u);
 enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit);
 
 /* Programs the unit's next page as fe_medium_prog does. */
-enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, fe_ppn base,
-                              uint32_t off, uint32_t len, const void *data);
+enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
+                              fe_ppn base, uint32_t off, uint32_t len, const void *data);
 
 /* A copy as part of a merge: appends src's bytes (a padding page if FE_PPN_NONE).
  * After every copy_buffer pages the next one waits until all have been programmed. */
-enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, fe_ppn src);
+enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag, fe_ppn src);
 
 /* A merge begins or has ended: its copies start with an empty buffer, and nothing
  * after it starts before it is done. */

@@ -23,11 +23,12 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     m->pebs = calloc(geo->n_pebs, sizeof *m->pebs);
     m->oob_lpn = calloc(geo->n_ppns, sizeof *m->oob_lpn);
     m->oob_seq = calloc(geo->n_ppns, sizeof *m->oob_seq);
+    m->oob_tag = calloc(geo->n_ppns, sizeof *m->oob_tag);
     m->page_bit = calloc(geo->pages_per_block, 1);
-    if (!m->pebs || !m->oob_lpn || !m->oob_seq || !m->page_bit) {
+    if (!m->pebs || !m->oob_lpn || !m->oob_seq || !m->oob_tag || !m->page_bit) {
         fe_medium_destroy(m);
         return fe_err_nomem(err, "OOB and block table of the medium",
-                            (uint64_t)geo->n_ppns * 12 + (uint64_t)geo->n_pebs * 8);
+                            (uint64_t)geo->n_ppns * 13 + (uint64_t)geo->n_pebs * 8);
     }
     for (uint32_t i = 0; i < geo->pages_per_block; i++)
         m->page_bit[i] = (uint8_t)fe_page_bit(geo, i);
@@ -58,6 +59,7 @@ void fe_medium_destroy(struct fe_medium *m)
     free(m->pebs);
     free(m->oob_lpn);
     free(m->oob_seq);
+    free(m->oob_tag);
     free(m->page_bit);
     free(m);
 }
@@ -80,20 +82,20 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
     fe_peb peb = fe_peb_of(&m->geo, ppn);
     uint32_t page = ppn - peb * m->geo.pages_per_block;
     assert(peb < m->geo.n_pebs && !fe_medium_is_bad(m, peb));
-    assert(page < m->pebs[peb].next_page);
+    assert(page < m->pebs[peb].next_page && !m->pebs[peb].unstable);
     add_read(m, peb, page, ppn, len);
     fe_store_read(m->store, ppn, off, len, buf);
-    return FE_OK;
+    return m->oob_tag[ppn] == FE_TAG_TORN ? FE_UNCORRECTABLE : FE_OK;
 }
 
-enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, fe_ppn base,
-                              uint32_t off, uint32_t len, const void *data)
+enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
+                              fe_ppn base, uint32_t off, uint32_t len, const void *data)
 {
     const struct fe_geometry *g = &m->geo;
     fe_peb peb = fe_peb_of(g, ppn);
     uint32_t page = ppn - peb * g->pages_per_block;
     assert(peb < g->n_pebs && !fe_medium_is_bad(m, peb));
-    assert(page == m->pebs[peb].next_page);
+    assert(page == m->pebs[peb].next_page && !m->pebs[peb].unstable && tag != FE_TAG_TORN);
     assert(!m->pebs[peb].slc || page < fe_slc_pages(g));
     assert(off <= g->page_bytes && len <= g->page_bytes - off);
 
@@ -103,7 +105,7 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, fe_pp
         fe_peb base_peb = fe_peb_of(g, base);
         uint32_t base_page = base - base_peb * g->pages_per_block;
         assert(base_peb < g->n_pebs && !fe_medium_is_bad(m, base_peb));
-        assert(base_page < m->pebs[base_peb].next_page);
+        assert(base_page < m->pebs[base_peb].next_page && m->oob_tag[base] != FE_TAG_TORN);
         if (m->copyback && len == 0 && fe_die_of(g, base_peb) == fe_die_of(g, peb))
             bus_bytes = 0;
         add_read(m, base_peb, base_page, base, bus_bytes);
@@ -119,6 +121,7 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, fe_pp
     m->pebs[peb].next_page++;
     m->oob_lpn[ppn] = lpn;
     m->oob_seq[ppn] = ++m->seq;
+    m->oob_tag[ppn] = tag;
     m->counters.page_programs += g->planes_ganged;
     m->counters.bytes_programmed += g->page_bytes;
     fe_store_write(m->store, ppn, base, off, len, data);
@@ -136,6 +139,7 @@ enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb)
     };
     m->pebs[peb].next_page = 0;
     m->pebs[peb].slc = 0;
+    m->pebs[peb].unstable = 0;
     m->pebs[peb].erase_count++;
     m->counters.block_erases += m->geo.planes_ganged;
     fe_store_discard(m->store, peb);

@@ -5,8 +5,9 @@
  * Rules, each an assertion (breaking one is a bug of the translation layer):
  *   - a page is programmed once between two erases of its block;
  *   - pages of a block are programmed in order, without gaps;
- *   - only a programmed page is read;
+ *   - only a programmed or torn page is read, and only a programmed one copied;
  *   - an erase takes a whole block;
+ *   - an unstable block is erased before anything else happens to it;
  *   - a bad block is not touched.
  *
  * A block of a chip with several bits a cell can be used in SLC mode from one erase to
@@ -14,8 +15,8 @@
  * numbered from 0 without gaps, and they have times of their own.
  *
  * State changes at once; the time that it takes is what the op list says.  A page's
- * state needs no memory of its own: those below next_page are PROGRAMMED, the others
- * ERASED.  Memory: 12 bytes of OOB a page, 8 bytes a block.
+ * state needs no memory of its own: those below next_page are PROGRAMMED, or TORN if
+ * their tag says so, the others ERASED.  Memory: 13 bytes of OOB a page, 8 bytes a block.
  *
  * No lock: the owner serialises.
  */
@@ -26,12 +27,21 @@
 #include "nand/ops.h"
 #include "store/store.h"
 
+/* All that a block has beside its pages: what an image keeps of it. */
 struct fe_peb_info {
     uint32_t erase_count;
-    uint16_t next_page; /* pages [0, next_page) are PROGRAMMED */
+    uint16_t next_page; /* pages [0, next_page) are PROGRAMMED or TORN */
     uint8_t factory_bad : 1, grown_bad : 1;
-    uint8_t slc : 1; /* in SLC mode until the next erase */
+    uint8_t slc : 1;      /* in SLC mode until the next erase */
+    uint8_t unstable : 1; /* its erase was interrupted: no page of it can be used */
 };
+
+enum fe_page_state { FE_PAGE_ERASED, FE_PAGE_PROGRAMMED, FE_PAGE_TORN };
+
+/* The tag of a page whose program was interrupted: neither data nor OOB can be read, its
+ * logical page is FE_LPN_NONE and its sequence number 0.  All other tags are the
+ * strategy's (enum fe_tag in ftl/ftl.h). */
+#define FE_TAG_TORN 0xff
 
 struct fe_nand_counters {
     uint64_t page_reads, page_programs, block_erases; /* of single planes */
@@ -47,8 +57,10 @@ struct fe_medium {
     struct fe_oplist *ops;     /* not owned */
     struct fe_store *store;    /* not owned */
     struct fe_peb_info *pebs;
-    fe_lpn *oob_lpn;           /* OOB: whose data a page holds; FE_LPN_NONE for padding */
-    uint64_t *oob_seq;         /* OOB: grows with every program, the newest copy wins */
+    /* OOB of each page, as an image keeps it; of erased pages it means nothing. */
+    fe_lpn *oob_lpn;           /* whose data a page holds; FE_LPN_NONE for padding */
+    uint64_t *oob_seq;         /* grows with every program, the newest copy wins */
+    uint8_t *oob_tag;          /* the page's role in its strategy, or FE_TAG_TORN */
     uint64_t seq;              /* of the last program */
     struct fe_nand_counters counters;
 };
@@ -64,19 +76,20 @@ void fe_medium_destroy(struct fe_medium *m);
 void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p);
 
 /* Reads bytes [off, off + len) of a page; buf NULL reads for the time only.  The
- * cell's tR, then as many bytes on the channel as asked for. */
+ * cell's tR, then as many bytes on the channel as asked for.  FE_UNCORRECTABLE, and zeros,
+ * of a torn page. */
 enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uint32_t len,
                               void *buf);
 
-/* Programs the next page of its block: base's bytes (zeros if FE_PPN_NONE) with
+/* Programs the next page of its block, lpn and tag in its OOB: base's bytes (zeros if FE_PPN_NONE) with
  * data[0, len) laid over [off, off + len).  Where base shows through, it is read
  * first, in full, and the program waits for that: so len 0 is a copy, and a part of
  * a page a read-modify-write.  data NULL stands for zeros.  With nand.copyback a copy
  * inside a die stays in its register and does not cross the channel. */
-enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, fe_ppn base,
-                              uint32_t off, uint32_t len, const void *data);
+enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
+                              fe_ppn base, uint32_t off, uint32_t len, const void *data);
 
-/* All pages ERASED, one more cycle on the block; SLC mode ends. */
+/* All pages ERASED, one more cycle on the block, which is stable then; SLC mode ends. */
 enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb);
 
 /* The block, which is erased, is in SLC mode until its next erase.  Only on a chip where
@@ -105,6 +118,20 @@ static inline uint32_t fe_medium_next_page(const struct fe_medium *m, fe_peb peb
 static inline fe_lpn fe_medium_lpn(const struct fe_medium *m, fe_ppn ppn)
 {
     return m->oob_lpn[ppn];
+}
+
+/* The same of its role; only of a page that is programmed or torn. */
+static inline uint8_t fe_medium_tag(const struct fe_medium *m, fe_ppn ppn)
+{
+    return m->oob_tag[ppn];
+}
+
+static inline enum fe_page_state fe_medium_state(const struct fe_medium *m, fe_ppn ppn)
+{
+    fe_peb peb = fe_peb_of(&m->geo, ppn);
+    if (ppn - peb * m->geo.pages_per_block >= m->pebs[peb].next_page)
+        return FE_PAGE_ERASED;
+    return m->oob_tag[ppn] == FE_TAG_TORN ? FE_PAGE_TORN : FE_PAGE_PROGRAMMED;
 }
 
 static inline bool fe_medium_is_bad(const struct fe_medium *m, fe_peb peb)

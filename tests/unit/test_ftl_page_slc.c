@@ -238,11 +238,11 @@ static void test_slc_mode_ends_with_the_erase(void **state)
     assert_int_equal(fe_slc_pages(&rig.geo), 4);
     fe_medium_use_slc(rig.medium, 1);
     for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(fe_medium_prog(rig.medium, 8 + i, i, FE_PPN_NONE, 0, 0, NULL), FE_OK);
+        assert_int_equal(fe_medium_prog(rig.medium, 8 + i, i, 0, FE_PPN_NONE, 0, 0, NULL), FE_OK);
     fe_medium_erase(rig.medium, 1);
     assert_false(fe_medium_is_slc(rig.medium, 1));
     for (uint32_t i = 0; i < 8; i++)
-        assert_int_equal(fe_medium_prog(rig.medium, 8 + i, i, FE_PPN_NONE, 0, 0, NULL), FE_OK);
+        assert_int_equal(fe_medium_prog(rig.medium, 8 + i, i, 0, FE_PPN_NONE, 0, 0, NULL), FE_OK);
     uint32_t n;
     const struct fe_op *ops = ft_rig_ops(&rig, &n);
     assert_int_equal(ops[2].cell_ns, 200000);

@@ -403,7 +403,7 @@ static void test_step_check_finds_use_of_the_chip(void **state)
     struct ft_layer l;
     struct fe_err err;
     setup(&l, usual());
-    fe_medium_prog(l.rig.medium, 0, 0, FE_PPN_NONE, 0, PAGE, NULL);
+    fe_medium_prog(l.rig.medium, 0, 0, 0, FE_PPN_NONE, 0, PAGE, NULL);
     fe_err_init(&err);
     assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
     assert_non_null(strstr(err.text, "1 programs"));

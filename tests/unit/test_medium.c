@@ -16,7 +16,7 @@ static void setup(struct ft_rig *rig)
 
 static void prog(struct ft_rig *rig, fe_ppn ppn, fe_lpn lpn)
 {
-    assert_int_equal(fe_medium_prog(rig->medium, ppn, lpn, FE_PPN_NONE, 0, 512, NULL), FE_OK);
+    assert_int_equal(fe_medium_prog(rig->medium, ppn, lpn, 0, FE_PPN_NONE, 0, 512, NULL), FE_OK);
 }
 
 static void assert_op(const struct fe_op *op, const struct fe_op *want)
@@ -90,10 +90,10 @@ static void test_medium_partial_prog_reads_the_whole_base_first(void **state)
     uint8_t data[512], buf[512];
     setup(&rig);
     memset(data, 1, sizeof data);
-    fe_medium_prog(rig.medium, 0, 9, FE_PPN_NONE, 0, 512, data);
+    fe_medium_prog(rig.medium, 0, 9, 0, FE_PPN_NONE, 0, 512, data);
     ft_rig_clear(&rig);
     memset(data, 2, sizeof data);
-    fe_medium_prog(rig.medium, 4, 9, 0, 10, 20, data);
+    fe_medium_prog(rig.medium, 4, 9, 0, 0, 10, 20, data);
     const struct fe_op *ops = ft_rig_ops(&rig, &n);
     assert_int_equal(n, 2);
     assert_op(&ops[0], &(struct fe_op){.kind = FE_OP_READ, .ppn = 0, .die = 0, .cell_ns = 25000,
@@ -114,13 +114,13 @@ static void test_medium_whole_page_needs_no_base(void **state)
     setup(&rig);
     prog(&rig, 0, 1);
     ft_rig_clear(&rig);
-    fe_medium_prog(rig.medium, 1, 1, 0, 0, 512, NULL);
+    fe_medium_prog(rig.medium, 1, 1, 0, 0, 0, 512, NULL);
     assert_string_equal(ft_rig_text(&rig, text, sizeof text), "P");
     ft_rig_clear(&rig);
-    fe_medium_prog(rig.medium, 2, 1, 1, 0, 0, NULL); /* a copy */
+    fe_medium_prog(rig.medium, 2, 1, 0, 1, 0, 0, NULL); /* a copy */
     assert_string_equal(ft_rig_text(&rig, text, sizeof text), "Rp");
     ft_rig_clear(&rig);
-    fe_medium_prog(rig.medium, 3, 1, FE_PPN_NONE, 0, 100, NULL);
+    fe_medium_prog(rig.medium, 3, 1, 0, FE_PPN_NONE, 0, 100, NULL);
     assert_string_equal(ft_rig_text(&rig, text, sizeof text), "P");
     ft_rig_fini(&rig);
 }
@@ -133,8 +133,8 @@ static void test_medium_counters_count_planes_and_data_bytes(void **state)
     p.multiplane = true;
     struct ft_rig rig;
     ft_rig_init(&rig, &p);
-    fe_medium_prog(rig.medium, 0, 0, FE_PPN_NONE, 0, 1024, NULL);
-    fe_medium_prog(rig.medium, 1, 0, 0, 0, 512, NULL);
+    fe_medium_prog(rig.medium, 0, 0, 0, FE_PPN_NONE, 0, 1024, NULL);
+    fe_medium_prog(rig.medium, 1, 0, 0, 0, 0, 512, NULL);
     fe_medium_read(rig.medium, 1, 0, 1, NULL);
     fe_medium_erase(rig.medium, 0);
     const struct fe_nand_counters *c = &rig.medium->counters;
@@ -168,7 +168,7 @@ static void check_cell_times(enum fe_cell cell, const char *bits)
     uint32_t n;
     ft_rig_init(&rig, &p);
     for (fe_ppn ppn = 0; ppn < 8; ppn++) {
-        fe_medium_prog(rig.medium, ppn, ppn, FE_PPN_NONE, 0, 512, NULL);
+        fe_medium_prog(rig.medium, ppn, ppn, 0, FE_PPN_NONE, 0, 512, NULL);
         fe_medium_read(rig.medium, ppn, 0, 512, NULL);
     }
     const struct fe_op *ops = ft_rig_ops(&rig, &n);
@@ -218,7 +218,8 @@ static void test_medium_op_list_drains_when_it_is_full(void **state)
 enum breach {
     PROG_TWICE, PROG_WITH_GAP, PROG_NOT_FIRST, PROG_FULL, PROG_BAD, PROG_OUTSIDE, PROG_TOO_LONG,
     PROG_BASE_ERASED, PROG_BASE_OUTSIDE, READ_ERASED, READ_AFTER_ERASE, READ_BAD, READ_OUTSIDE,
-    READ_TOO_LONG, ERASE_BAD, ERASE_OUTSIDE, N_BREACHES
+    READ_TOO_LONG, ERASE_BAD, ERASE_OUTSIDE, PROG_TAG_TORN, COPY_TORN, PROG_UNSTABLE,
+    READ_UNSTABLE, N_BREACHES
 };
 
 struct breach_case {
@@ -232,15 +233,15 @@ static void commit_breach(void *ctx)
     struct fe_medium *m = c->rig->medium;
     static uint8_t buf[1024];
     switch (c->what) {
-    case PROG_TWICE: fe_medium_prog(m, 1, 0, FE_PPN_NONE, 0, 512, NULL); break;
-    case PROG_WITH_GAP: fe_medium_prog(m, 3, 0, FE_PPN_NONE, 0, 512, NULL); break;
-    case PROG_NOT_FIRST: fe_medium_prog(m, 13, 0, FE_PPN_NONE, 0, 512, NULL); break;
-    case PROG_FULL: fe_medium_prog(m, 4, 0, FE_PPN_NONE, 0, 512, NULL); break;
-    case PROG_BAD: fe_medium_prog(m, 9, 0, FE_PPN_NONE, 0, 512, NULL); break;
-    case PROG_OUTSIDE: fe_medium_prog(m, 32, 0, FE_PPN_NONE, 0, 512, NULL); break;
-    case PROG_TOO_LONG: fe_medium_prog(m, 2, 0, FE_PPN_NONE, 500, 13, NULL); break;
-    case PROG_BASE_ERASED: fe_medium_prog(m, 2, 0, 3, 0, 0, NULL); break;
-    case PROG_BASE_OUTSIDE: fe_medium_prog(m, 2, 0, 32, 0, 0, NULL); break;
+    case PROG_TWICE: fe_medium_prog(m, 1, 0, 0, FE_PPN_NONE, 0, 512, NULL); break;
+    case PROG_WITH_GAP: fe_medium_prog(m, 3, 0, 0, FE_PPN_NONE, 0, 512, NULL); break;
+    case PROG_NOT_FIRST: fe_medium_prog(m, 13, 0, 0, FE_PPN_NONE, 0, 512, NULL); break;
+    case PROG_FULL: fe_medium_prog(m, 4, 0, 0, FE_PPN_NONE, 0, 512, NULL); break;
+    case PROG_BAD: fe_medium_prog(m, 9, 0, 0, FE_PPN_NONE, 0, 512, NULL); break;
+    case PROG_OUTSIDE: fe_medium_prog(m, 32, 0, 0, FE_PPN_NONE, 0, 512, NULL); break;
+    case PROG_TOO_LONG: fe_medium_prog(m, 2, 0, 0, FE_PPN_NONE, 500, 13, NULL); break;
+    case PROG_BASE_ERASED: fe_medium_prog(m, 2, 0, 0, 3, 0, 0, NULL); break;
+    case PROG_BASE_OUTSIDE: fe_medium_prog(m, 2, 0, 0, 32, 0, 0, NULL); break;
     case READ_ERASED: fe_medium_read(m, 2, 0, 512, buf); break;
     case READ_AFTER_ERASE: fe_medium_erase(m, 1); fe_medium_read(m, 4, 0, 512, buf); break;
     case READ_BAD: fe_medium_read(m, 8, 0, 512, buf); break;
@@ -248,6 +249,15 @@ static void commit_breach(void *ctx)
     case READ_TOO_LONG: fe_medium_read(m, 0, 1, 512, buf); break;
     case ERASE_BAD: fe_medium_erase(m, 2); break;
     case ERASE_OUTSIDE: fe_medium_erase(m, 8); break;
+    case PROG_TAG_TORN:
+        fe_medium_prog(m, 2, 0, FE_TAG_TORN, FE_PPN_NONE, 0, 512, NULL);
+        break;
+    case COPY_TORN: m->oob_tag[1] = FE_TAG_TORN; fe_medium_prog(m, 2, 0, 0, 1, 0, 0, NULL); break;
+    case PROG_UNSTABLE:
+        m->pebs[3].unstable = 1;
+        fe_medium_prog(m, 12, 0, 0, FE_PPN_NONE, 0, 512, NULL);
+        break;
+    case READ_UNSTABLE: m->pebs[0].unstable = 1; fe_medium_read(m, 0, 0, 512, buf); break;
     case N_BREACHES: break;
     }
 }
@@ -269,6 +279,30 @@ static void test_medium_breaking_a_rule_aborts(void **state)
     }
     struct breach_case none = {&rig, N_BREACHES};
     assert_false(ft_aborts(commit_breach, &none));
+    ft_rig_fini(&rig);
+}
+
+static void test_medium_pages_are_erased_programmed_or_torn(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    uint8_t buf[512];
+    setup(&rig);
+    fe_medium_prog(rig.medium, 0, 7, 3, FE_PPN_NONE, 0, 512, NULL);
+    fe_medium_prog(rig.medium, 1, 8, 4, FE_PPN_NONE, 0, 512, NULL);
+    assert_int_equal(fe_medium_tag(rig.medium, 0), 3);
+    assert_int_equal(fe_medium_tag(rig.medium, 1), 4);
+    rig.medium->oob_tag[1] = FE_TAG_TORN;
+    assert_int_equal(fe_medium_state(rig.medium, 0), FE_PAGE_PROGRAMMED);
+    assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_TORN);
+    assert_int_equal(fe_medium_state(rig.medium, 2), FE_PAGE_ERASED);
+    assert_int_equal(fe_medium_read(rig.medium, 0, 0, 512, buf), FE_OK);
+    assert_int_equal(fe_medium_read(rig.medium, 1, 0, 512, buf), FE_UNCORRECTABLE);
+
+    rig.medium->pebs[0].unstable = 1;
+    fe_medium_erase(rig.medium, 0);
+    assert_false(rig.medium->pebs[0].unstable);
+    assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_ERASED);
     ft_rig_fini(&rig);
 }
 
@@ -298,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_medium_times_follow_the_bit_of_the_cell),
         cmocka_unit_test(test_medium_op_list_drains_when_it_is_full),
         cmocka_unit_test(test_medium_breaking_a_rule_aborts),
+        cmocka_unit_test(test_medium_pages_are_erased_programmed_or_torn),
         cmocka_unit_test(test_medium_factory_bad_block_is_bad),
     };
     return cmocka_run_group_tests_name("medium", tests, NULL, NULL);

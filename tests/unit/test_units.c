@@ -111,7 +111,7 @@ static void test_units_release_waits_and_erases_every_block(void **state)
     char text[16];
     setup(&p);
     uint32_t unit = fe_unit_alloc(&p.u);
-    fe_unit_append(&p.u, unit, 0, FE_PPN_NONE, 0, 512, NULL);
+    fe_unit_append(&p.u, unit, 0, 0, FE_PPN_NONE, 0, 512, NULL);
     ft_rig_clear(&p.rig);
     fe_unit_release(&p.u, unit);
     assert_string_equal(ft_rig_text(&p.rig, text, sizeof text), "BEE");
@@ -129,7 +129,7 @@ static void test_units_append_goes_across_dies(void **state)
     setup(&p);
     uint32_t unit = fe_unit_alloc(&p.u);
     for (uint32_t i = 0; i < 8; i++)
-        fe_unit_append(&p.u, unit, i, FE_PPN_NONE, 0, 512, NULL);
+        fe_unit_append(&p.u, unit, i, 0, FE_PPN_NONE, 0, 512, NULL);
     const struct fe_op *ops = ft_rig_ops(&p.rig, &n);
     assert_int_equal(n, 8);
     for (uint32_t i = 0; i < 8; i++) {
@@ -144,7 +144,7 @@ static void overfill(void *ctx)
 {
     struct pool *p = ctx;
     for (int i = 0; i < 9; i++)
-        fe_unit_append(&p->u, 0, 0, FE_PPN_NONE, 0, 512, NULL);
+        fe_unit_append(&p->u, 0, 0, 0, FE_PPN_NONE, 0, 512, NULL);
 }
 
 static void test_units_overfilling_aborts(void **state)
@@ -165,17 +165,17 @@ static void test_units_copies_wait_when_the_buffer_is_full(void **state)
     setup(&p);
     uint32_t from = fe_unit_alloc(&p.u), to = fe_unit_alloc(&p.u);
     for (uint32_t i = 0; i < 5; i++)
-        fe_unit_append(&p.u, from, i, FE_PPN_NONE, 0, 512, NULL);
+        fe_unit_append(&p.u, from, i, 0, FE_PPN_NONE, 0, 512, NULL);
     ft_rig_clear(&p.rig);
     fe_units_merge_begin(&p.u);
     for (uint32_t i = 0; i < 5; i++)
-        fe_unit_copy(&p.u, to, i, fe_unit_ppn(&p.u, from, i));
+        fe_unit_copy(&p.u, to, i, 1, fe_unit_ppn(&p.u, from, i));
     fe_units_merge_end(&p.u);
     assert_string_equal(ft_rig_text(&p.rig, text, sizeof text), "BRpRpBRpRpBRpB");
     ft_rig_clear(&p.rig);
     fe_units_merge_begin(&p.u); /* the next merge starts with an empty buffer */
-    fe_unit_copy(&p.u, to, 5, FE_PPN_NONE);
-    fe_unit_copy(&p.u, to, 6, fe_unit_ppn(&p.u, from, 0));
+    fe_unit_copy(&p.u, to, 5, 1, FE_PPN_NONE);
+    fe_unit_copy(&p.u, to, 6, 1, fe_unit_ppn(&p.u, from, 0));
     fe_units_merge_end(&p.u);
     assert_string_equal(ft_rig_text(&p.rig, text, sizeof text), "BPRpB");
     assert_int_equal(fe_medium_lpn(p.rig.medium, fe_unit_ppn(&p.u, to, 5)), FE_LPN_NONE);
@@ -200,7 +200,7 @@ static void test_units_check_finds_what_is_wrong(void **state)
     setup(&p);
     fe_err_init(&err);
     uint32_t unit = fe_unit_alloc(&p.u);
-    fe_unit_append(&p.u, unit, 0, FE_PPN_NONE, 0, 512, NULL);
+    fe_unit_append(&p.u, unit, 0, 0, FE_PPN_NONE, 0, 512, NULL);
     assert_int_equal(fe_units_check(&p.u, &err), 0);
     p.u.fill[unit]++;
     expect_wrong(&p, "unit 0: fill is 2, its blocks hold 1 pages");
