@@ -54,6 +54,8 @@ struct fe_stats {
     } nand;
     struct {
         uint64_t gc_runs, pages_copied, merges_switch, merges_partial, merges_full;
+        uint64_t slc_folds, wear_moves; /* blocks */
+        uint64_t map_hits, map_misses, map_reads, map_writes, map_evictions; /* dftl */
         uint64_t free_blocks;
     } ftl;
     struct {

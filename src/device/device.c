@@ -254,11 +254,29 @@ static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->wear.stddev = sqrt(fmax(0, sum_sq / (double)n - ret->wear.mean * ret->wear.mean));
 }
 
+static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
+{
+    const struct fe_ftl_counters *f = &dev->ftl->counters, *f0 = &dev->ftl_before;
+
+    ret->ftl.gc_runs = f->gc_runs - f0->gc_runs;
+    ret->ftl.pages_copied = f->pages_copied - f0->pages_copied;
+    ret->ftl.merges_switch = f->merges_switch - f0->merges_switch;
+    ret->ftl.merges_partial = f->merges_partial - f0->merges_partial;
+    ret->ftl.merges_full = f->merges_full - f0->merges_full;
+    ret->ftl.slc_folds = f->slc_folds - f0->slc_folds;
+    ret->ftl.wear_moves = f->wear_moves - f0->wear_moves;
+    ret->ftl.map_hits = f->map_hits - f0->map_hits;
+    ret->ftl.map_misses = f->map_misses - f0->map_misses;
+    ret->ftl.map_reads = f->map_reads - f0->map_reads;
+    ret->ftl.map_writes = f->map_writes - f0->map_writes;
+    ret->ftl.map_evictions = f->map_evictions - f0->map_evictions;
+    ret->ftl.free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
+}
+
 void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
 {
     memset(ret, 0, sizeof *ret);
     const struct fe_nand_counters *n = &dev->medium->counters, *n0 = &dev->nand_before;
-    const struct fe_ftl_counters *f = &dev->ftl->counters, *f0 = &dev->ftl_before;
 
     ret->device_ns = dev->now_ns;
     ret->busy_ns = dev->busy_ns;
@@ -267,12 +285,7 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->nand.page_programs = n->page_programs - n0->page_programs;
     ret->nand.block_erases = n->block_erases - n0->block_erases;
     ret->nand.bytes_programmed = n->bytes_programmed - n0->bytes_programmed;
-    ret->ftl.gc_runs = f->gc_runs - f0->gc_runs;
-    ret->ftl.pages_copied = f->pages_copied - f0->pages_copied;
-    ret->ftl.merges_switch = f->merges_switch - f0->merges_switch;
-    ret->ftl.merges_partial = f->merges_partial - f0->merges_partial;
-    ret->ftl.merges_full = f->merges_full - f0->merges_full;
-    ret->ftl.free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
+    ftl_stats(dev, ret);
     wear_stats(dev, ret);
 }
 

@@ -92,6 +92,15 @@ static json_t *ftl_json(const struct fe_stats *s)
     put_u64(&merges, "partial", s->ftl.merges_partial);
     put_u64(&merges, "full", s->ftl.merges_full);
     put(&o, "merges", merges);
+    put_u64(&o, "slc_folds", s->ftl.slc_folds);
+    put_u64(&o, "wear_moves", s->ftl.wear_moves);
+    json_t *map = json_object();
+    put_u64(&map, "hits", s->ftl.map_hits);
+    put_u64(&map, "misses", s->ftl.map_misses);
+    put_u64(&map, "reads", s->ftl.map_reads);
+    put_u64(&map, "writes", s->ftl.map_writes);
+    put_u64(&map, "evictions", s->ftl.map_evictions);
+    put(&o, "map", map);
     put_u64(&o, "free_blocks", s->ftl.free_blocks);
     return o;
 }

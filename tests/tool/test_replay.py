@@ -39,6 +39,28 @@ def test_summary_is_for_people():
         assert word in text, word
 
 
+def test_counters_of_each_strategy_reach_the_statistics():
+    writes = "gen:random,op=write,bs=4K,size=8M,count=20000"
+    chip = ["nand.blocks_per_plane=16", "ftl.op=60%"]
+    page = replay("ssd-page", writes, *chip)["ftl"]
+    assert page["slc_folds"] == 0 and page["wear_moves"] == 0
+    assert page["map"] == {"hits": 0, "misses": 0, "reads": 0, "writes": 0, "evictions": 0}
+
+    dftl = replay("ssd-page", writes, *chip, "ftl.type=dftl", "ftl.map_cache=4K")["ftl"]["map"]
+    assert dftl["hits"] + dftl["misses"] >= 20000 and dftl["misses"] > 0
+    assert dftl["writes"] >= dftl["evictions"] > 0 and dftl["reads"] > 0
+
+    slc = replay("ssd-page", writes, *chip, "nand.cell=mlc", "nand.tPROG=300us/900us",
+                 "ftl.slc_mode=static", "ftl.slc_blocks=8")["ftl"]
+    assert slc["slc_folds"] > 0
+
+    hot = "gen:random,op=write,bs=4K,size=256K,count=60000"
+    level = ["ftl.wear_levelling=static", "ftl.wl_threshold=8", "device.used=16T"]
+    assert replay("ssd-page", hot, *chip, *level)["ftl"]["wear_moves"] > 0
+    text = good("replay", "ssd-page", hot, *chip, *level)
+    assert "moved by wear levelling" in text and "WAF" in text
+
+
 def test_traces_of_every_kind_give_the_same():
     gen = "random,op=write,count=100,seed=3,size=64M"
     want = replay(PROFILE, "gen:" + gen)

@@ -232,6 +232,15 @@ static int print_summary(const struct replay *r)
            " switch, %" PRIu64 " partial, %" PRIu64 " full\n",
            "ftl", s.ftl.gc_runs, s.ftl.pages_copied, s.ftl.merges_switch, s.ftl.merges_partial,
            s.ftl.merges_full);
+    if (s.ftl.slc_folds || s.ftl.wear_moves)
+        printf("%-12s %" PRIu64 " blocks of the SLC cache folded, %" PRIu64
+               " moved by wear levelling\n",
+               "", s.ftl.slc_folds, s.ftl.wear_moves);
+    if (s.ftl.map_hits || s.ftl.map_misses)
+        printf("%-12s %" PRIu64 " hits, %" PRIu64 " misses; %" PRIu64 " pages read, %" PRIu64
+               " written, %" PRIu64 " of them by eviction\n",
+               "map", s.ftl.map_hits, s.ftl.map_misses, s.ftl.map_reads, s.ftl.map_writes,
+               s.ftl.map_evictions);
     printf("%-12s erases min %" PRIu64 ", mean %.4g, max %" PRIu64 "; bad blocks %" PRIu64
            " factory, %" PRIu64 " grown\n",
            "wear", s.wear.min, s.wear.mean, s.wear.max, s.bad_factory, s.bad_grown);
