@@ -170,15 +170,6 @@ static uint32_t top_of(const struct segment *s, const struct open_unit *o, fe_le
     return top;
 }
 
-/* Whether the small-write log holds a page of this logical unit below `to`. */
-static bool small_below(const struct segment *s, fe_leb leb, uint32_t to)
-{
-    for (uint32_t page = 0; s->small.n && page < to; page++)
-        if (fe_small_log_find(&s->small, lpn_at(s, leb, page)) != FE_PPN_NONE)
-            return true;
-    return false;
-}
-
 static enum fe_status replace_data(struct segment *s, fe_leb leb, uint32_t unit)
 {
     uint32_t old = s->data[leb];
@@ -218,9 +209,7 @@ static enum fe_status close_unit(struct segment *s, struct open_unit *o)
     enum fe_status st = FE_OK;
     if (o->kind != OPEN_APPEND) {
         fe_units_merge_begin(&s->units);
-        bool in_place = o->in_order && s->switch_merge &&
-                        !small_below(s, o->leb, s->units.fill[o->unit]);
-        st = in_place ? merge_in_place(s, o) : merge_full(s, o->leb, o);
+        st = o->in_order && s->switch_merge ? merge_in_place(s, o) : merge_full(s, o->leb, o);
         fe_units_merge_end(&s->units);
     }
     o->kind = OPEN_NOT;

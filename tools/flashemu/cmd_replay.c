@@ -155,6 +155,7 @@ static int print_json(const struct replay *r)
                             json_integer((json_int_t)payload_wrong(r->payload, &first)));
     }
     json_object_set_new(o, "wall_seconds", json_real(r->wall_seconds));
+    json_object_set_new(o, "cpu_seconds", json_real(r->cpu_seconds));
     json_object_set_new(o, "host_ops_per_second", json_real(per_second(r)));
     return tool_print_json(o);
 }

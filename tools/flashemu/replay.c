@@ -17,12 +17,16 @@
 
 enum { BATCH = 1024 };
 
-static double now_seconds(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static double now_seconds(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
 }
 
 int replay_init(struct replay *r, struct fe_device *dev, const struct replay_options *opt,
@@ -57,7 +61,7 @@ void replay_reset(struct replay *r)
         r->slots[i] = r->start_ns;
     r->records = r->dropped_trims = r->corrected = 0;
     memset(r->failed, 0, sizeof r->failed);
-    r->wall_seconds = 0;
+    r->wall_seconds = r->cpu_seconds = 0;
 }
 
 /* The earliest completion is replaced by a later one. */
@@ -175,6 +179,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
 {
     struct fe_trace_rec recs[BATCH];
     double started = now_seconds() - r->wall_seconds, shown = started;
+    double cpu_started = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - r->cpu_seconds;
     struct fe_err reason;
     char where[256];
     int n, code = 0;
@@ -199,6 +204,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
         }
     }
     r->wall_seconds = now_seconds() - started;
+    r->cpu_seconds = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_started;
     if (r->opt.progress)
         fputs("\r\033[K", stderr);
     return code;

@@ -36,7 +36,7 @@ struct replay {
     uint64_t records, dropped_trims;
     uint64_t failed[FE_N_REQ_TYPES]; /* requests that ended with an error */
     uint64_t corrected;
-    double wall_seconds;
+    double wall_seconds, cpu_seconds;
 };
 
 /* 0 or -ENOMEM.  The device stays the caller's. */

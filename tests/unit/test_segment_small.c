@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The segment strategy's small-write log, its zone, and the time that reading on into
+ * another unit takes: what each costs in hand-made cases, to the last page.
+ *
+ * The chip is the one of test_segment.c: one die, pages of 512 bytes, units of 8 pages.  Two
+ * linear units can be open and one random; the small-write log is one unit.
+ */
+#include "lib/layer.h"
+#include "lib/unit.h"
+
+enum { N = 8 }; /* pages of a unit */
+
+static void setup(struct ft_layer *l, uint64_t small_write, uint32_t zone_units)
+{
+    struct fe_nand_params nand = ft_nand(1, 15, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    p.small_log = 1;
+    p.small_write = small_write;
+    p.zone_units = zone_units;
+    p.switch_merge = true;
+    ft_layer_init(l, &nand, &p);
+}
+
+static void teardown(struct ft_layer *l)
+{
+    ft_layer_verify(l);
+    ft_layer_fini(l);
+}
+
+/* Units [first, first + n) in one command each, which is no small write. */
+static void write_units(struct ft_layer *l, uint32_t first, uint32_t n)
+{
+    for (uint32_t unit = first; unit < first + n; unit++)
+        assert_int_equal(ft_layer_command(l, unit * N, N), FE_OK);
+}
+
+/* Units [0, n) full, none of them open to be merged later. */
+static void fill(struct ft_layer *l, uint32_t n)
+{
+    write_units(l, 0, n);
+    ft_layer_clear(l);
+}
+
+static void test_segment_small_writes_cost_a_page_each(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, 512, 0);
+    fill(&l, 3);
+    for (uint32_t i = 0; i < N; i++)
+        ft_layer_write_each(&l, (i % 3) * N + 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = N}, "as many as the log takes");
+    teardown(&l);
+}
+
+static void test_segment_small_log_full_merges_what_it_holds(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, 512, 0);
+    fill(&l, 4);
+    for (uint32_t i = 0; i < N; i++)
+        ft_layer_write_each(&l, (i % 2) * N + i, 1);
+    ft_layer_clear(&l);
+    ft_layer_write_each(&l, 3 * N, 1); /* units 0 and 1 are merged, the log is erased */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 2 * N + 1, .erases = 3,
+                                         .copied = 2 * N, .fulls = 2}, "the log overflows");
+    assert_int_equal(l.ftl->counters.gc_runs, 1);
+    teardown(&l);
+}
+
+static void test_segment_small_pages_that_a_large_write_replaced_cost_no_merge(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, 512, 0);
+    fill(&l, 4);
+    for (uint32_t i = 0; i < N; i++)
+        ft_layer_write_each(&l, (i % 2) * N + i, 1);
+    write_units(&l, 0, 1);
+    ft_layer_clear(&l);
+    ft_layer_write_each(&l, 3 * N, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
+                                         .fulls = 1}, "only unit 1 is left to merge");
+    teardown(&l);
+}
+
+static void test_segment_merge_takes_the_copy_in_the_small_log(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, 512, 0);
+    fill(&l, 4);
+    ft_layer_write_each(&l, 6, 1);                          /* to the log */
+    assert_int_equal(ft_layer_command(&l, 0, 3), FE_OK);     /* linear, closed early */
+    ft_layer_clear(&l);
+    assert_int_equal(ft_layer_command(&l, N, 2), FE_OK);
+    assert_int_equal(ft_layer_command(&l, 2 * N, 2), FE_OK); /* the third linear unit */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 5, .programs = 9, .erases = 1, .copied = 5,
+                                         .partials = 1}, "partial merge over the log");
+    for (uint32_t i = 0; i < N; i++) /* page 6 in the log is stale: seven more and one */
+        ft_layer_write_each(&l, 3 * N + i, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = 2 * N, .erases = 2, .copied = N,
+                                         .fulls = 1}, "only unit 3 had pages there");
+    teardown(&l);
+}
+
+/* A page of the log that is newer than the open linear unit's stays in the log, and the
+ * unit is switched all the same. */
+static void test_segment_switch_merge_leaves_newer_small_pages_alone(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, 512, 0);
+    fill(&l, 2);
+    assert_int_equal(ft_layer_command(&l, 0, 4), FE_OK);
+    ft_layer_write_each(&l, 2, 1);
+    assert_int_equal(ft_layer_command(&l, 4, 4), FE_OK);
+    ft_layer_clear(&l);
+    assert_int_equal(ft_layer_command(&l, 0, 2), FE_OK); /* closes the whole linear unit */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2, .erases = 1, .switches = 1}, "switch");
+    teardown(&l);
+}
+
+static void test_segment_small_write_bounds_the_command(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, 2 * 512, 0);
+    fill(&l, 2);
+    assert_int_equal(ft_layer_command(&l, 5, 2), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2}, "two pages: the log");
+    assert_int_equal(ft_layer_command(&l, N + 4, 3), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3}, "three pages: a random unit");
+    for (int i = 0; i < 3; i++) /* eight pages in the log with these: it had two of them */
+        assert_int_equal(ft_layer_command(&l, 0, 2), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 6}, "the log has room for six more");
+    teardown(&l);
+}
+
+static void test_segment_zone_takes_every_write_to_the_log(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, 0, 1);
+    write_units(&l, 0, 1); /* fills the log */
+    ft_layer_expect(&l, (struct ft_cost){.programs = N}, "bulk into the zone");
+    write_units(&l, 0, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = 2 * N, .erases = 1, .copied = N,
+                                         .fulls = 1}, "bulk again: first the log is merged");
+    write_units(&l, 1, 1);
+    ft_layer_write_each(&l, N, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = N + 1}, "beyond it: small ones, too, go by");
+    teardown(&l);
+}
+
+/* The time for the map's next part is the controller's, once a unit within a command. */
+static void test_segment_reading_on_into_another_unit_takes_time(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_nand_params nand = ft_nand(1, 15, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    char text[64];
+    p.unit_read_ns = 7000;
+    ft_layer_init(&l, &nand, &p);
+    fill(&l, 3);
+    ft_rig_clear(&l.rig);
+    for (int command = 0; command < 2; command++) {
+        l.ftl->ops->begin_command(l.ftl, false, 6 * 512, 4 * 512);
+        for (fe_lpn lpn = N - 2; lpn < N + 2; lpn++)
+            assert_int_equal(l.ftl->ops->read(l.ftl, lpn, 0, 512, NULL), FE_OK);
+    }
+    assert_string_equal(ft_rig_text(&l.rig, text, sizeof text), "RRYRRRRYRR");
+    uint32_t n;
+    const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
+    assert_int_equal(ops[2].cell_ns, 7000);
+    teardown(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_segment_small_writes_cost_a_page_each),
+        cmocka_unit_test(test_segment_small_log_full_merges_what_it_holds),
+        cmocka_unit_test(test_segment_small_pages_that_a_large_write_replaced_cost_no_merge),
+        cmocka_unit_test(test_segment_merge_takes_the_copy_in_the_small_log),
+        cmocka_unit_test(test_segment_switch_merge_leaves_newer_small_pages_alone),
+        cmocka_unit_test(test_segment_small_write_bounds_the_command),
+        cmocka_unit_test(test_segment_zone_takes_every_write_to_the_log),
+        cmocka_unit_test(test_segment_reading_on_into_another_unit_takes_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
