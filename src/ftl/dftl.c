@@ -38,6 +38,7 @@
  * page that was read in a buffer (both in later work: TPFTL, S-FTL); memory for the links
  * of the cache; cleaning in idle time.  Free blocks are used in order of wear.
  */
+#include "base/table.h"
 #include "ftl/dftl_core.h"
 
 #include <errno.h>
@@ -234,8 +235,8 @@ static int alloc_tables(struct dftl *f, struct fe_err *err)
     const struct fe_geometry *g = &f->geo;
     size_t n_entries = (size_t)f->n_tps * f->per_page;
     f->directory = malloc(f->n_tps * sizeof *f->directory);
-    f->table = malloc(n_entries * sizeof *f->table);
-    f->valid_bits = calloc(fe_div_up(g->n_ppns, 64), sizeof *f->valid_bits);
+    f->table = fe_table_alloc(n_entries, sizeof *f->table);
+    f->valid_bits = fe_table_alloc(fe_div_up(g->n_ppns, 64), sizeof *f->valid_bits);
     f->valid = calloc(g->n_pebs, sizeof *f->valid);
     f->state = calloc(g->n_pebs, sizeof *f->state);
     f->outdated = calloc(f->n_tps, sizeof *f->outdated);

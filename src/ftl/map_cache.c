@@ -9,6 +9,8 @@
  */
 #include "ftl/map_cache.h"
 
+#include "base/table.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +22,8 @@ int fe_map_cache_init(struct fe_map_cache *c, uint32_t n_max, uint32_t n_lpns, u
     *c = (struct fe_map_cache){.n_max = n_max, .n_lpns = n_lpns};
     c->by_page = fe_fastdiv_init(per_page);
     c->n_pages = (uint32_t)fe_div_up(n_lpns, per_page);
-    c->entries = calloc((size_t)n_max + 1, sizeof *c->entries);
-    c->refs = malloc(n_lpns * sizeof *c->refs);
+    c->entries = fe_table_alloc((size_t)n_max + 1, sizeof *c->entries);
+    c->refs = fe_table_alloc(n_lpns, sizeof *c->refs);
     c->dirty = malloc(c->n_pages * sizeof *c->dirty);
     if (!c->entries || !c->refs || !c->dirty) {
         fe_map_cache_fini(c);

@@ -20,6 +20,7 @@
  * page_core.h says which file does what.  The map is 4 bytes a logical page; with two-pool
  * separation there are 8 more.
  */
+#include "base/table.h"
 #include "ftl/page_core.h"
 
 #include <errno.h>
@@ -106,8 +107,8 @@ static int alloc_streams(struct page_ftl *f)
 static int alloc_tables(struct page_ftl *f)
 {
     const struct fe_geometry *g = &f->geo;
-    f->map = malloc(f->base.n_lpns * sizeof *f->map);
-    f->valid_bits = calloc(fe_div_up(g->n_ppns, 64), sizeof *f->valid_bits);
+    f->map = fe_table_alloc(f->base.n_lpns, sizeof *f->map);
+    f->valid_bits = fe_table_alloc(fe_div_up(g->n_ppns, 64), sizeof *f->valid_bits);
     f->valid = calloc(g->n_pebs, sizeof *f->valid);
     f->state = calloc(g->n_pebs, sizeof *f->state);
     if (!f->map || !f->valid_bits || !f->valid || !f->state || alloc_streams(f) < 0)

@@ -7,6 +7,8 @@
  */
 #include "nand/medium.h"
 
+#include "base/table.h"
+
 #include <stdlib.h>
 
 int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
@@ -21,9 +23,9 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     m->ops = ops;
     fe_medium_set_times(m, p);
     m->pebs = calloc(geo->n_pebs, sizeof *m->pebs);
-    m->oob_lpn = calloc(geo->n_ppns, sizeof *m->oob_lpn);
-    m->oob_seq = calloc(geo->n_ppns, sizeof *m->oob_seq);
-    m->oob_tag = calloc(geo->n_ppns, sizeof *m->oob_tag);
+    m->oob_lpn = fe_table_alloc(geo->n_ppns, sizeof *m->oob_lpn);
+    m->oob_seq = fe_table_alloc(geo->n_ppns, sizeof *m->oob_seq);
+    m->oob_tag = fe_table_alloc(geo->n_ppns, sizeof *m->oob_tag);
     m->page_bit = calloc(geo->pages_per_block, 1);
     if (!m->pebs || !m->oob_lpn || !m->oob_seq || !m->oob_tag || !m->page_bit) {
         fe_medium_destroy(m);
