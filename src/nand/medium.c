@@ -20,6 +20,7 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
         return fe_err_nomem(err, "medium", sizeof *m);
     m->geo = *geo;
     m->store = store;
+    m->image = fe_store_image(store) != NULL;
     m->ops = ops;
     fe_medium_set_times(m, p);
     m->pebs = calloc(geo->n_pebs, sizeof *m->pebs);
@@ -86,8 +87,8 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
     assert(peb < m->geo.n_pebs && !fe_medium_is_bad(m, peb));
     assert(page < m->pebs[peb].next_page && !m->pebs[peb].unstable);
     add_read(m, peb, page, ppn, len);
-    fe_store_read(m->store, ppn, off, len, buf);
-    return m->oob_tag[ppn] == FE_TAG_TORN ? FE_UNCORRECTABLE : FE_OK;
+    int r = fe_store_read(m->store, ppn, off, len, buf);
+    return r < 0 || m->oob_tag[ppn] == FE_TAG_TORN ? FE_UNCORRECTABLE : FE_OK;
 }
 
 enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
@@ -127,6 +128,8 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
     m->counters.page_programs += g->planes_ganged;
     m->counters.bytes_programmed += g->page_bytes;
     fe_store_write(m->store, ppn, base, off, len, data);
+    if (m->image)
+        fe_medium_save_page(m, ppn);
     return FE_OK;
 }
 
@@ -144,6 +147,8 @@ enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb)
     m->pebs[peb].unstable = 0;
     m->pebs[peb].erase_count++;
     m->counters.block_erases += m->geo.planes_ganged;
+    if (m->image)
+        fe_medium_save_block(m, peb);
     fe_store_discard(m->store, peb);
     return FE_OK;
 }
@@ -153,4 +158,5 @@ void fe_medium_use_slc(struct fe_medium *m, fe_peb peb)
     assert(peb < m->geo.n_pebs && !fe_medium_is_bad(m, peb));
     assert(m->pebs[peb].next_page == 0 && fe_slc_pages(&m->geo) > 0);
     m->pebs[peb].slc = 1;
+    fe_medium_save_block(m, peb);
 }

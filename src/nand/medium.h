@@ -56,6 +56,7 @@ struct fe_medium {
     uint8_t *page_bit;         /* per page of a block: index in tR_ns and tPROG_ns */
     struct fe_oplist *ops;     /* not owned */
     struct fe_store *store;    /* not owned */
+    bool image;                /* the store is an image: state goes there, too */
     struct fe_peb_info *pebs;
     /* OOB of each page, as an image keeps it; of erased pages it means nothing. */
     fe_lpn *oob_lpn;           /* whose data a page holds; FE_LPN_NONE for padding */
@@ -95,6 +96,16 @@ enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb);
 /* The block, which is erased, is in SLC mode until its next erase.  Only on a chip where
  * fe_slc_pages() is not 0. */
 void fe_medium_use_slc(struct fe_medium *m, fe_peb peb);
+
+/* What an image keeps of a block and of a page's OOB, written as it is here now.  The
+ * functions above do that themselves; whoever changes `pebs` or `oob_*` in another way
+ * calls these, blocks first.  Without an image they do nothing. */
+void fe_medium_save_block(struct fe_medium *m, fe_peb peb);
+void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn);
+
+/* The chip as the image has it; m is fresh.  -EIO with a message if a record of it is
+ * damaged or cannot be of this chip.  O(pages). */
+int fe_medium_load(struct fe_medium *m, struct fe_err *err);
 
 static inline bool fe_medium_is_slc(const struct fe_medium *m, fe_peb peb)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A sparse memfd, mapped once.
+ * What both kinds of store share, and the one in memory: a sparse memfd, mapped once.
  *
  *     page p of the chip  <->  bytes [p * page_bytes, (p + 1) * page_bytes)
  *
@@ -9,9 +9,12 @@
  * first; a block that is written again simply loses its place when the ring comes
  * round to it.
  *
+ * An image does the same with a file, in image_page.c; the ring and `written` are the
+ * same there.
+ *
  * Not modelled here: OOB, wear, bit errors.  The medium keeps them.
  */
-#include "store/store.h"
+#include "store/internal.h"
 
 #include "base/num.h"
 
@@ -21,20 +24,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct fe_store {
-    uint8_t *map; /* NULL: no payload */
-    uint64_t map_bytes;
-    uint32_t page_bytes;
-    uint32_t pages_per_block;
-    uint64_t *written; /* bit per page */
-    fe_peb *warm;      /* ring of discarded blocks, capacity n_warm_max + 1 */
-    uint8_t *is_warm;  /* per block: stands in the ring */
-    uint32_t n_warm_max, warm_head, n_warm;
-};
-
 bool fe_store_has_payload(const struct fe_store *s)
 {
-    return s->map != NULL;
+    return s->map || s->img;
 }
 
 static int map_memory(struct fe_store *s, struct fe_err *err)
@@ -60,18 +52,19 @@ static int map_memory(struct fe_store *s, struct fe_err *err)
     return r;
 }
 
-static int init_payload(struct fe_store *s, uint64_t n_pages, struct fe_err *err)
+int fe_store_init_tables(struct fe_store *s, struct fe_err *err)
 {
     uint64_t block_bytes = (uint64_t)s->page_bytes * s->pages_per_block;
-    uint64_t n_blocks = n_pages / s->pages_per_block;
+    uint64_t n_blocks = s->n_pages / s->pages_per_block;
 
-    s->n_warm_max = (uint32_t)fe_min_u64(fe_max_u64(FE_STORE_WARM_BYTES / block_bytes, 1), n_blocks);
-    s->written = calloc(fe_div_up(n_pages, 64), 8);
+    s->n_warm_max =
+        (uint32_t)fe_min_u64(fe_max_u64(FE_STORE_WARM_BYTES / block_bytes, 1), n_blocks);
+    s->written = calloc(fe_div_up(s->n_pages, 64), 8);
     s->warm = calloc(s->n_warm_max + 1, sizeof *s->warm);
     s->is_warm = calloc(n_blocks, 1);
     if (!s->written || !s->warm || !s->is_warm)
-        return fe_err_nomem(err, "tables of the medium's pages", n_pages / 8 + n_blocks);
-    return map_memory(s, err);
+        return fe_err_nomem(err, "tables of the medium's pages", s->n_pages / 8 + n_blocks);
+    return 0;
 }
 
 int fe_store_create(struct fe_store **ret, uint64_t n_pages, uint32_t page_bytes,
@@ -82,6 +75,7 @@ int fe_store_create(struct fe_store **ret, uint64_t n_pages, uint32_t page_bytes
     struct fe_store *s = calloc(1, sizeof *s);
     if (!s)
         return fe_err_nomem(err, "store", sizeof *s);
+    s->n_pages = n_pages;
     s->page_bytes = page_bytes;
     s->pages_per_block = pages_per_block;
 
@@ -90,7 +84,9 @@ int fe_store_create(struct fe_store **ret, uint64_t n_pages, uint32_t page_bytes
         r = fe_err_set(err, EOVERFLOW, "%llu pages of %u bytes are more than a file can hold",
                        (unsigned long long)n_pages, page_bytes);
     else if (payload)
-        r = init_payload(s, n_pages, err);
+        r = fe_store_init_tables(s, err);
+    if (r == 0 && payload)
+        r = map_memory(s, err);
     if (r < 0) {
         fe_store_destroy(s);
         return r;
@@ -105,6 +101,7 @@ void fe_store_destroy(struct fe_store *s)
         return;
     if (s->map)
         munmap(s->map, s->map_bytes);
+    fe_image_destroy(s->img);
     free(s->written);
     free(s->warm);
     free(s->is_warm);
@@ -113,7 +110,7 @@ void fe_store_destroy(struct fe_store *s)
 
 static bool is_written(const struct fe_store *s, fe_ppn ppn)
 {
-    return s->written[ppn / 64] >> (ppn % 64) & 1;
+    return fe_store_bit(s->written, ppn);
 }
 
 static uint8_t *page_at(const struct fe_store *s, fe_ppn ppn)
@@ -121,15 +118,18 @@ static uint8_t *page_at(const struct fe_store *s, fe_ppn ppn)
     return s->map + (uint64_t)ppn * s->page_bytes;
 }
 
-void fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf)
+int fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf)
 {
     assert(off <= s->page_bytes && len <= s->page_bytes - off);
+    if (s->img)
+        return fe_image_read(s, ppn, off, len, buf);
     if (!buf || len == 0)
-        return;
+        return 0;
     if (!s->map || !is_written(s, ppn))
         memset(buf, 0, len);
     else
         memcpy(buf, page_at(s, ppn) + off, len);
+    return 0;
 }
 
 /* A block is programmed from its first page on, so all of its memory is asked for then:
@@ -147,8 +147,11 @@ void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
                     const void *data)
 {
     assert(off <= s->page_bytes && len <= s->page_bytes - off);
-    if (!s->map)
+    if (!s->map) {
+        if (s->img)
+            fe_image_write(s, ppn, base, off, len, data);
         return;
+    }
 
     bool from_base = len < s->page_bytes && base != FE_PPN_NONE && is_written(s, base);
     if (!from_base && (!data || len == 0)) {
@@ -171,15 +174,18 @@ void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
         memcpy(page + off, data, len);
     else
         memset(page + off, 0, len);
-    s->written[ppn / 64] |= UINT64_C(1) << (ppn % 64);
+    fe_store_set_bit(s->written, ppn, true);
 }
 
 void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len,
                         const void *data)
 {
     assert(off <= s->page_bytes && len <= s->page_bytes - off);
-    if (!s->map)
+    if (!s->map) {
+        if (s->img)
+            fe_image_overwrite(s, ppn, off, len, data);
         return;
+    }
     if (!is_written(s, ppn))
         fe_store_write(s, ppn, FE_PPN_NONE, off, len, data);
     else if (data)
@@ -195,6 +201,10 @@ static void give_back(struct fe_store *s, fe_peb peb)
     for (uint64_t p = first; p < first + s->pages_per_block; p++)
         if (is_written(s, (fe_ppn)p))
             return; /* in use again */
+    if (s->img) {
+        fe_image_give_back(s, peb);
+        return;
+    }
     /* A hole is a saving, not a promise: where the host refuses it, the bytes stay
      * and `written` still says that they read as zeros. */
     (void)madvise(s->map + peb * block_bytes, block_bytes, MADV_REMOVE);
@@ -202,13 +212,15 @@ static void give_back(struct fe_store *s, fe_peb peb)
 
 void fe_store_discard(struct fe_store *s, fe_peb peb)
 {
-    if (!s->map)
+    if (!s->map && !s->img)
         return;
     uint64_t first = (uint64_t)peb * s->pages_per_block;
     bool had_data = false;
     for (uint64_t p = first; p < first + s->pages_per_block; p++) {
         had_data = had_data || is_written(s, (fe_ppn)p);
-        s->written[p / 64] &= ~(UINT64_C(1) << (p % 64));
+        fe_store_set_bit(s->written, p, false);
+        if (s->img)
+            fe_store_set_bit(s->img->lost, p, false);
     }
     if (!had_data || s->is_warm[peb])
         return;

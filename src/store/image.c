@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An image as a file: making, opening, locking, syncing and closing it.
+ *
+ *   no file --create--> CREATING --ready--> READY --close--> READY, clean
+ *                          |                  |  ^               |
+ *                       killed: as no file    |  +-----open------+
+ *                                             +-- killed: READY, not clean
+ *
+ * Everything goes through pread and pwrite: with a mapping a full disk or a bad sector
+ * would be a SIGBUS.  What has been written is in the host's page cache, so a kill of the
+ * server loses nothing of it.  A crash of the host may keep any part of what was written
+ * since the last fdatasync; image_crash.c says how that is survived.
+ *
+ * Whether the host has crashed is told by its boot id, which the status keeps.
+ */
+#include "store/internal.h"
+
+#include "base/crc32c.h"
+#include "base/num.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "images are little-endian, and their records are read and written as they are in memory"
+#endif
+
+#define PROFILE_MAX (1u << 20)
+#define PAGE_MAX (1u << 20)
+
+static uint64_t align(uint64_t x)
+{
+    return fe_div_up(x, FE_IMAGE_ALIGN) * FE_IMAGE_ALIGN;
+}
+
+int fe_image_layout(struct fe_image_layout *ret, const struct fe_image_header *h,
+                    struct fe_err *err)
+{
+    if (h->n_pages == 0 || h->n_pages >= UINT32_MAX || h->pages_per_block == 0 ||
+        h->n_pages % h->pages_per_block || h->page_bytes == 0 || h->page_bytes > PAGE_MAX ||
+        h->profile_bytes > PROFILE_MAX || h->n_slots > 1u << 24)
+        return fe_err_set(err, EINVAL,
+                          "its header has an impossible geometry: %llu pages of %u bytes in "
+                          "blocks of %u, %u cache pages",
+                          (unsigned long long)h->n_pages, h->page_bytes, h->pages_per_block,
+                          h->n_slots);
+    ret->n_blocks = h->n_pages / h->pages_per_block;
+    ret->profile = FE_IMAGE_STATUS(2);
+    ret->blocks = ret->profile + align(h->profile_bytes);
+    ret->trims = ret->blocks + align(ret->n_blocks * sizeof(struct fe_image_block));
+    ret->slots = ret->trims + align(fe_div_up(h->n_pages, 64) * 8);
+    ret->cache = ret->slots + align((uint64_t)h->n_slots * sizeof(struct fe_image_slot));
+    ret->oob = ret->cache + align((uint64_t)h->n_slots * h->page_bytes);
+    ret->pages = ret->oob + align(h->n_pages * sizeof(struct fe_image_oob));
+    ret->end = ret->pages + h->n_pages * h->page_bytes; /* below 2^32 x 2^20 and some */
+    return 0;
+}
+
+uint32_t fe_image_record_crc(uint64_t number, const void *record, uint32_t bytes)
+{
+    return fe_crc32c(fe_crc32c(0, &number, sizeof number), record, bytes - 4);
+}
+
+bool fe_image_is_zeros(const void *record, uint32_t bytes)
+{
+    const uint8_t *p = record;
+    return p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0;
+}
+
+/* ---- writing ---- */
+
+void fe_image_fail(struct fe_image *g, int errnum, const char *doing)
+{
+    if (g->failed)
+        return;
+    g->failed = errnum;
+    fe_err_set(&g->why, errnum, "%.200s: %s: %s; the image stays as it is from here on", g->path,
+               doing, strerror(errnum));
+}
+
+void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at, const char *doing)
+{
+    assert(!g->read_only);
+    if (g->failed)
+        return;
+    int r = fe_io_write(g->io, g->fd, buf, len, (off_t)at);
+    if (r < 0)
+        fe_image_fail(g, -r, doing);
+}
+
+const char *fe_store_failure(const struct fe_store *s, int *ret_errnum)
+{
+    if (!s->img || !s->img->failed)
+        return NULL;
+    *ret_errnum = s->img->failed;
+    return s->img->why.text;
+}
+
+int fe_image_write_status(struct fe_image *g)
+{
+    struct fe_image_status *st = &g->status;
+    st->generation++;
+    st->crc = fe_image_record_crc(0, st, sizeof *st);
+    fe_image_put(g, st, sizeof *st, FE_IMAGE_STATUS(st->generation % 2), "writing its status");
+    return -g->failed;
+}
+
+struct fe_store_sync fe_store_sync_begin(struct fe_store *s)
+{
+    if (!s->img)
+        return (struct fe_store_sync){0};
+    return (struct fe_store_sync){.seq = s->img->seq, .epoch = s->img->epoch++};
+}
+
+int fe_store_sync_run(const struct fe_store *s)
+{
+    if (!s->img || !s->img->sync)
+        return 0;
+    return s->img->io->fdatasync(s->img->io->ctx, s->img->fd) < 0 ? -errno : 0;
+}
+
+/* A failed fdatasync is final: the host may have forgotten what it could not write. */
+int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result)
+{
+    struct fe_image *g = s->img;
+    if (!g || !g->sync)
+        return 0;
+    if (result < 0)
+        fe_image_fail(g, -result, "fdatasync");
+    if (g->failed)
+        return -g->failed;
+    if (sync.epoch > g->synced_epoch)
+        g->synced_epoch = sync.epoch;
+    if (sync.seq > g->status.synced_seq) {
+        g->status.synced_seq = sync.seq;
+        return fe_image_write_status(g);
+    }
+    return 0;
+}
+
+void fe_image_sync_now(struct fe_store *s)
+{
+    struct fe_store_sync sync = fe_store_sync_begin(s);
+    fe_store_sync_end(s, sync, fe_store_sync_run(s));
+}
+
+/* ---- opening ---- */
+
+static void read_boot_id(uint8_t id[16])
+{
+    char text[40] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    memset(id, 0, 16);
+    if (!f)
+        return; /* no host is known: it counts as another one */
+    if (fgets(text, sizeof text, f))
+        for (unsigned i = 0, n = 0; text[i] && n < 32; i++) {
+            const char *digits = "0123456789abcdef", *d = strchr(digits, text[i]);
+            if (d) {
+                id[n / 2] = (uint8_t)(id[n / 2] << 4 | (d - digits));
+                n++;
+            }
+        }
+    fclose(f);
+}
+
+static int init_tables(struct fe_store *s, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    uint64_t n = s->n_pages;
+    int r = fe_store_init_tables(s, err);
+    if (r < 0)
+        return r;
+    g->blocks = calloc(g->at.n_blocks, sizeof *g->blocks);
+    g->slots = calloc((uint64_t)g->what.n_slots + 1, sizeof *g->slots);
+    g->slot_epoch = calloc((uint64_t)g->what.n_slots + 1, sizeof *g->slot_epoch);
+    g->crc = calloc(n, sizeof *g->crc);
+    g->raw = calloc(fe_div_up(n, 64), 8);
+    g->lost = calloc(fe_div_up(n, 64), 8);
+    g->page = malloc(s->page_bytes);
+    if (!g->blocks || !g->slots || !g->slot_epoch || !g->crc || !g->raw || !g->lost || !g->page)
+        return fe_err_nomem(err, "tables of the image", n * 5);
+    return 0;
+}
+
+static int adopt(struct fe_store *s, const struct fe_image_header *h, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    struct fe_err why = {""};
+    if (fe_image_layout(&g->at, h, &why) < 0)
+        return fe_err_set(err, EINVAL, "%.200s: %s", g->path, why.text);
+    g->what = (struct fe_store_what){
+        .n_pages = h->n_pages,
+        .page_bytes = h->page_bytes,
+        .pages_per_block = h->pages_per_block,
+        .n_slots = h->n_slots,
+        .capacity = h->capacity,
+        .seed = h->seed,
+        .profile_bytes = h->profile_bytes,
+    };
+    s->n_pages = h->n_pages;
+    s->page_bytes = h->page_bytes;
+    s->pages_per_block = h->pages_per_block;
+    g->profile = malloc((size_t)h->profile_bytes + 1);
+    g->what.profile = g->profile;
+    if (!g->profile)
+        return fe_err_nomem(err, "profile of the image", h->profile_bytes);
+    g->profile[h->profile_bytes] = '\0';
+    return 0;
+}
+
+/* A store with an image that has a path and the lock on its file, and nothing else. */
+static int start(struct fe_store **ret, const struct fe_store_file *f, int flags,
+                 struct fe_err *err)
+{
+    struct fe_store *s = calloc(1, sizeof *s);
+    struct fe_image *g = calloc(1, sizeof *g);
+    char *path = strdup(f->path);
+    if (!s || !g || !path) {
+        free(s);
+        free(g);
+        free(path);
+        return fe_err_nomem(err, "image", sizeof *s + sizeof *g);
+    }
+    s->img = g;
+    g->io = f->io ? f->io : &fe_io_host;
+    g->path = path;
+    g->sync = f->sync;
+    g->read_only = f->read_only;
+    g->epoch = 1;
+    g->fd = open(path, flags | (f->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, 0666);
+    int r = g->fd < 0 ? -errno : 0;
+    if (r < 0 && r != -ENOENT && r != -EEXIST)
+        fe_err_set(err, -r, "%.200s: cannot be opened%s: %s", path,
+                   f->read_only ? "" : " for writing", strerror(-r));
+    g->created = r == 0 && (flags & O_CREAT);
+    g->creating = g->created; /* until it is known better, for the removal */
+    if (r == 0 && flock(g->fd, (f->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0) {
+        r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+        g->created = false; /* whoever has the lock has the file */
+        fe_err_set(err, -r, "%.200s: %s", path,
+                   r == -EBUSY ? "is in use by another flashemu server or tool" : strerror(-r));
+    }
+    if (r < 0) {
+        fe_store_destroy(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+static int read_part(struct fe_image *g, void *buf, size_t len, uint64_t at, const char *what,
+                     struct fe_err *err)
+{
+    int r = fe_io_read(g->io, g->fd, buf, len, (off_t)at);
+    return r < 0 ? fe_err_set(err, -r, "%.200s: reading its %s: %s", g->path, what, strerror(-r))
+                 : 0;
+}
+
+/* The header, if the file has one of this version.  -ENOENT if its making was interrupted. */
+static int read_header(struct fe_image *g, struct fe_image_header *h, uint64_t *ret_size,
+                       struct fe_err *err)
+{
+    struct stat st;
+    if (fstat(g->fd, &st) < 0)
+        return fe_err_set(err, errno, "%.200s: %s", g->path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return fe_err_set(err, S_ISDIR(st.st_mode) ? EISDIR : EINVAL, "%.200s: %s", g->path,
+                          S_ISDIR(st.st_mode) ? "is a directory, not an image"
+                                              : "is not a regular file");
+    *ret_size = (uint64_t)st.st_size;
+    if (st.st_size == 0)
+        return fe_err_set(err, EINVAL,
+                          "%.200s: is empty, not an image; remove it to have one made", g->path);
+    if (st.st_size < (off_t)sizeof *h)
+        return fe_err_set(err, EINVAL, "%.200s: is not an image: only %lld bytes", g->path,
+                          (long long)st.st_size);
+    int r = read_part(g, h, sizeof *h, 0, "header", err);
+    if (r < 0)
+        return r;
+    if (memcmp(h->magic, FE_IMAGE_MAGIC, sizeof h->magic) != 0)
+        return fe_err_set(err, EINVAL, "%.200s: is not an image: it does not begin with \"%.14s\"",
+                          g->path, FE_IMAGE_MAGIC);
+    if (h->version != FE_IMAGE_VERSION)
+        return fe_err_set(err, EINVAL,
+                          "%.200s: is an image of format %u, this flashemu has format %u", g->path,
+                          h->version, FE_IMAGE_VERSION);
+    if (h->crc != fe_image_record_crc(0, h, sizeof *h))
+        return fe_err_set(err, EIO, "%.200s: its header is damaged (checksum)", g->path);
+    return h->state == FE_IMAGE_READY ? 0 : -ENOENT;
+}
+
+static int read_status(struct fe_image *g, struct fe_err *err)
+{
+    struct fe_image_status st[2];
+    bool valid[2];
+    for (int i = 0; i < 2; i++) {
+        int r = read_part(g, &st[i], sizeof st[i], FE_IMAGE_STATUS(i), "status", err);
+        if (r < 0)
+            return r;
+        valid[i] = st[i].crc == fe_image_record_crc(0, &st[i], sizeof st[i]) &&
+                   st[i].control_bytes <= FE_IMAGE_CONTROL_BYTES;
+    }
+    if (!valid[0] && !valid[1])
+        return fe_err_set(err, EIO, "%.200s: both copies of its status are damaged (checksum)",
+                          g->path);
+    int best = !valid[0] || (valid[1] && st[1].generation > st[0].generation);
+    g->status = st[best];
+    g->seq = g->status.synced_seq;
+    return 0;
+}
+
+static int open_parts(struct fe_store *s, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    struct fe_image_header h;
+    uint64_t size;
+    int r = read_header(g, &h, &size, err);
+    if (r == 0)
+        r = adopt(s, &h, err);
+    if (r < 0)
+        return r;
+    if (size != g->at.end)
+        return fe_err_set(err, EIO, "%.200s: has %llu bytes, its header says %llu: %s", g->path,
+                          (unsigned long long)size, (unsigned long long)g->at.end,
+                          size < g->at.end ? "truncated" : "something was appended");
+    r = read_part(g, g->profile, h.profile_bytes, g->at.profile, "profile", err);
+    if (r == 0 && fe_crc32c(0, g->profile, h.profile_bytes) != h.profile_crc)
+        r = fe_err_set(err, EIO, "%.200s: its profile is damaged (checksum)", g->path);
+    if (r == 0)
+        r = read_status(g, err);
+    if (r == 0)
+        r = init_tables(s, err);
+    return r;
+}
+
+int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, struct fe_err *err)
+{
+    struct fe_store *s;
+    uint8_t boot_id[16];
+    int r = start(&s, f, 0, err);
+    if (r < 0)
+        return r;
+    r = open_parts(s, err);
+    struct fe_image *g = s->img;
+    read_boot_id(boot_id);
+    bool same_host = memcmp(boot_id, g->status.boot_id, 16) == 0 &&
+                     !fe_image_is_zeros(boot_id, 16);
+    if (r == 0 && !g->status.clean && !same_host)
+        r = fe_image_mend(s, err);
+    if (r == 0 && !g->read_only) {
+        memcpy(g->status.boot_id, boot_id, 16);
+        g->status.clean = 0;
+        fe_image_write_status(g);
+        fe_image_sync_now(s); /* before anything changes: from now on it is not clean */
+        if (g->failed)
+            r = fe_err_set(err, g->failed, "%s", g->why.text);
+    }
+    if (r < 0) {
+        fe_store_destroy(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+/* ---- making one ---- */
+
+static int write_header(struct fe_image *g, enum fe_image_state state, struct fe_err *err)
+{
+    struct fe_image_header h = {
+        .version = FE_IMAGE_VERSION,
+        .state = state,
+        .n_pages = g->what.n_pages,
+        .capacity = g->what.capacity,
+        .seed = g->what.seed,
+        .page_bytes = g->what.page_bytes,
+        .pages_per_block = g->what.pages_per_block,
+        .n_slots = g->what.n_slots,
+        .profile_bytes = g->what.profile_bytes,
+        .profile_crc = fe_crc32c(0, g->profile, g->what.profile_bytes),
+    };
+    memcpy(h.magic, FE_IMAGE_MAGIC, sizeof h.magic);
+    h.crc = fe_image_record_crc(0, &h, sizeof h);
+    fe_image_put(g, &h, sizeof h, 0, "writing its header");
+    return g->failed ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
+}
+
+static int create_parts(struct fe_store *s, const struct fe_store_what *what, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    struct fe_image_header old, h = {
+        .n_pages = what->n_pages,
+        .capacity = what->capacity,
+        .seed = what->seed,
+        .page_bytes = what->page_bytes,
+        .pages_per_block = what->pages_per_block,
+        .n_slots = what->n_slots,
+        .profile_bytes = what->profile_bytes,
+    };
+    uint64_t size;
+    int r = 0;
+    if (!g->created) {
+        r = read_header(g, &old, &size, err);
+        if (r != -ENOENT)
+            return r < 0 ? r : fe_err_set(err, EEXIST, "%.200s: is there already", g->path);
+    }
+    g->creating = true;
+    r = adopt(s, &h, err);
+    if (r == 0)
+        r = init_tables(s, err);
+    if (r < 0)
+        return r;
+    memcpy(g->profile, what->profile, what->profile_bytes);
+    g->gathered = calloc(s->n_pages, sizeof *g->gathered);
+    if (!g->gathered)
+        return fe_err_nomem(err, "OOB of a new image", s->n_pages * sizeof *g->gathered);
+    if (g->io->ftruncate(g->io->ctx, g->fd, 0) < 0)
+        return fe_err_set(err, errno, "%.200s: emptying it: %s", g->path, strerror(errno));
+    r = write_header(g, FE_IMAGE_CREATING, err);
+    if (r == 0 && g->io->ftruncate(g->io->ctx, g->fd, (off_t)g->at.end) < 0)
+        r = fe_err_set(err, errno, "%.200s: making it %llu bytes long: %s", g->path,
+                       (unsigned long long)g->at.end, strerror(errno));
+    if (r < 0)
+        return r;
+    fe_image_put(g, g->profile, g->what.profile_bytes, g->at.profile, "writing its profile");
+    read_boot_id(g->status.boot_id);
+    return fe_image_write_status(g) < 0 ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
+}
+
+int fe_store_image_create(struct fe_store **ret, const struct fe_store_file *f,
+                          const struct fe_store_what *what, struct fe_err *err)
+{
+    struct fe_store *s;
+    assert(!f->read_only);
+    int r = start(&s, f, O_CREAT | O_EXCL, err);
+    if (r == -EEXIST)
+        r = start(&s, f, 0, err);
+    if (r < 0)
+        return r;
+    r = create_parts(s, what, err);
+    if (r < 0) {
+        fe_store_destroy(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+/* The name of a new file is on the disk when its folder is. */
+static int sync_folder(const struct fe_image *g)
+{
+    const char *slash = strrchr(g->path, '/');
+    char *folder = slash ? strndup(g->path, slash == g->path ? 1 : (size_t)(slash - g->path))
+                         : strdup(".");
+    if (!folder)
+        return -ENOMEM;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    return r == -EINVAL || r == -EACCES ? 0 : r; /* folders that cannot be synced, or read */
+}
+
+/* What was gathered; blocks that hold nothing stay holes. */
+static void write_gathered(struct fe_store *s)
+{
+    struct fe_image *g = s->img;
+    uint32_t n = s->pages_per_block, bytes = n * (uint32_t)sizeof *g->gathered;
+    for (uint64_t first = 0; first < s->n_pages; first += n)
+        if (!fe_image_is_zeros(&g->gathered[first], bytes))
+            fe_image_put(g, &g->gathered[first], bytes, g->at.oob + first * sizeof *g->gathered,
+                         "writing its OOB");
+    free(g->gathered);
+    g->gathered = NULL;
+}
+
+int fe_store_image_ready(struct fe_store *s, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    assert(g && g->creating && g->gathered);
+    write_gathered(s);
+    fe_image_sync_now(s);
+    int r = g->failed ? -g->failed : write_header(g, FE_IMAGE_READY, err);
+    if (r == 0)
+        fe_image_sync_now(s);
+    if (g->failed)
+        return fe_err_set(err, g->failed, "%s", g->why.text);
+    r = g->sync && g->created ? sync_folder(g) : 0;
+    if (r < 0)
+        return fe_err_set(err, -r, "%.200s: syncing its folder: %s", g->path, strerror(-r));
+    g->creating = false;
+    return 0;
+}
+
+/* ---- the end ---- */
+
+int fe_store_image_close(struct fe_store *s, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    if (!g || g->read_only)
+        return 0;
+    fe_image_sync_now(s);
+    g->status.clean = 1;
+    fe_image_write_status(g);
+    fe_image_sync_now(s);
+    return g->failed ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
+}
+
+void fe_image_destroy(struct fe_image *g)
+{
+    if (!g)
+        return;
+    if (g->created && g->creating)
+        (void)unlink(g->path); /* whoever could not make it has said so already */
+    if (g->fd >= 0)
+        close(g->fd);
+    free(g->gathered);
+    free(g->blocks);
+    free(g->slots);
+    free(g->slot_epoch);
+    free(g->crc);
+    free(g->raw);
+    free(g->lost);
+    free(g->page);
+    free(g->profile);
+    free(g->path);
+    free(g);
+}
+
+const struct fe_store_what *fe_store_image(const struct fe_store *s)
+{
+    return s->img ? &s->img->what : NULL;
+}
+
+const char *fe_store_crash_note(const struct fe_store *s)
+{
+    return s->img && s->img->note[0] ? s->img->note : NULL;
+}

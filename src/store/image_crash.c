@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * After a crash of the host.
+ *
+ * The disk has everything up to the last fdatasync, and of what was written later any
+ * part.  With `sync` the image was written so that this can be put right:
+ *
+ *   a page's record is there and its bytes are not (the checksum tells), or a page is
+ *   missing below others of its block           the page is TORN: its program never ended
+ *   a block's erase is there, the copies of what it held are not
+ *                                               the erase is taken back
+ *   a cache page counts as written out, and the page on flash is not there
+ *                                               the slot holds it again
+ *
+ * An erase is taken back unless a copy that the disk surely has (no newer than
+ * status.synced_seq) replaces each page of the block.  It may bring back more than
+ * needed; old copies do no harm, since the newest one counts.  Its bytes and records are
+ * untouched, because the block's next program would have waited for an fdatasync.
+ *
+ * Without `sync` the same is done as far as it goes.
+ */
+#include "store/internal.h"
+
+#include "base/crc32c.h"
+#include "base/num.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mend {
+    struct fe_store *s;
+    struct fe_image_oob *oob; /* of one block */
+    uint64_t *synced, *newest; /* by logical page: sequence number of the newest copy */
+    uint64_t n_torn, n_taken_back, n_held;
+    struct fe_err *err;
+};
+
+static int read_at(struct mend *m, void *buf, size_t len, uint64_t at)
+{
+    const struct fe_image *g = m->s->img;
+    int r = fe_io_read(g->io, g->fd, buf, len, (off_t)at);
+    return r < 0 ? fe_err_set(m->err, -r, "%.200s: reading its records: %s", g->path, strerror(-r))
+                 : 0;
+}
+
+static int read_block(struct mend *m, fe_peb peb, struct fe_image_block *ret)
+{
+    const struct fe_image *g = m->s->img;
+    uint32_t n = m->s->pages_per_block;
+    int r = read_at(m, ret, sizeof *ret, g->at.blocks + peb * sizeof *ret);
+    if (r == 0)
+        r = read_at(m, m->oob, n * sizeof *m->oob,
+                    g->at.oob + (uint64_t)peb * n * sizeof *m->oob);
+    if (r == 0 && ret->crc != fe_image_record_crc(peb, ret, sizeof *ret) &&
+        !fe_image_is_zeros(ret, sizeof *ret))
+        r = fe_err_set(m->err, EIO, "%.200s: the record of block %u is damaged", g->path, peb);
+    return r;
+}
+
+static bool is_of(const struct fe_image_oob *r, fe_ppn ppn, uint32_t cycle)
+{
+    return fe_image_oob_is_valid(r, ppn) && r->cycle == cycle;
+}
+
+/* Whether the page's bytes are those of its record.  *ret_errnum: they cannot be read. */
+static bool has_its_bytes(struct mend *m, const struct fe_image_oob *r, fe_ppn ppn)
+{
+    struct fe_image *g = m->s->img;
+    if (r->zeros || r->state != FE_STORE_PROGRAMMED)
+        return true;
+    return fe_io_read(g->io, g->fd, g->page, m->s->page_bytes,
+                      (off_t)(g->at.pages + (uint64_t)ppn * m->s->page_bytes)) == 0 &&
+           fe_crc32c(0, g->page, m->s->page_bytes) == r->data_crc;
+}
+
+static void put_record(struct mend *m, fe_ppn ppn, const struct fe_image_oob *r)
+{
+    struct fe_image *g = m->s->img;
+    fe_image_put(g, r, sizeof *r, g->at.oob + ppn * sizeof *r, "mending an OOB record");
+}
+
+static void tear(struct mend *m, fe_ppn ppn, uint32_t cycle)
+{
+    struct fe_image_oob r = {.lpn = FE_LPN_NONE, .cycle = cycle, .state = FE_STORE_TORN,
+                             .tag = 0xff, .zeros = 1};
+    r.crc = fe_image_record_crc(ppn, &r, sizeof r);
+    put_record(m, ppn, &r);
+    m->n_torn++;
+}
+
+/* The pages of one cycle; those newer than the last sync must have their bytes.  Then
+ * counts the good ones, if told so. */
+static void mend_pages(struct mend *m, fe_peb peb, uint32_t cycle, uint64_t sure_seq, bool count)
+{
+    uint32_t n = m->s->pages_per_block, top = n;
+    fe_ppn first = peb * n;
+    while (top > 0 && !is_of(&m->oob[top - 1], first + top - 1, cycle))
+        top--;
+    for (uint32_t p = 0; p < n; p++) {
+        const struct fe_image_oob *r = &m->oob[p];
+        bool good = is_of(r, first + p, cycle) &&
+                    (r->seq <= sure_seq || has_its_bytes(m, r, first + p));
+        if (p < top && !good && !(p < top && r->state == FE_STORE_RAW)) {
+            tear(m, first + p, cycle);
+        } else if (p >= top && !fe_image_oob_is_valid(r, first + p) &&
+                   !fe_image_is_zeros(r, sizeof *r)) {
+            put_record(m, first + p, &(struct fe_image_oob){0});
+        } else if (count && good && r->state == FE_STORE_PROGRAMMED && r->lpn < m->s->n_pages) {
+            m->newest[r->lpn] = fe_max_u64(m->newest[r->lpn], r->seq);
+            if (r->seq <= sure_seq)
+                m->synced[r->lpn] = fe_max_u64(m->synced[r->lpn], r->seq);
+        }
+    }
+}
+
+/* Whether the block was erased after the last sync and not programmed since. */
+static bool is_doubtful(const struct mend *m, fe_peb peb, const struct fe_image_block *b)
+{
+    fe_ppn first = peb * m->s->pages_per_block;
+    if (b->kept_cycle == b->erase_count || b->erase_seq <= m->s->img->status.synced_seq)
+        return false;
+    for (uint32_t p = 0; p < m->s->pages_per_block; p++)
+        if (is_of(&m->oob[p], first + p, b->erase_count))
+            return false;
+    return true;
+}
+
+static bool is_needed(const struct mend *m, fe_peb peb, uint32_t cycle)
+{
+    fe_ppn first = peb * m->s->pages_per_block;
+    for (uint32_t p = 0; p < m->s->pages_per_block; p++) {
+        const struct fe_image_oob *r = &m->oob[p];
+        if (is_of(r, first + p, cycle) && r->lpn != FE_LPN_NONE &&
+            (r->lpn >= m->s->n_pages || m->synced[r->lpn] <= r->seq))
+            return true;
+    }
+    return false;
+}
+
+static void take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
+{
+    struct fe_image *g = m->s->img;
+    mend_pages(m, peb, b->kept_cycle, 0, false);
+    b->erase_count = b->kept_cycle;
+    b->flags = b->kept_flags;
+    b->crc = fe_image_record_crc(peb, b, sizeof *b);
+    fe_image_put(g, b, sizeof *b, g->at.blocks + peb * sizeof *b, "mending a block record");
+    m->n_taken_back++;
+}
+
+static int mend_slots(struct mend *m)
+{
+    struct fe_image *g = m->s->img;
+    struct fe_image_slot r;
+    int e = 0;
+    for (uint32_t i = 0; e == 0 && i < g->what.n_slots; i++) {
+        uint64_t at = g->at.slots + i * sizeof r;
+        e = read_at(m, &r, sizeof r, at);
+        if (e < 0 || r.crc != fe_image_record_crc(i, &r, sizeof r) ||
+            r.state != FE_SLOT_WRITTEN_OUT || r.lpn >= m->s->n_pages ||
+            m->newest[r.lpn] > r.seq)
+            continue;
+        r.state = FE_SLOT_HELD;
+        r.crc = fe_image_record_crc(i, &r, sizeof r);
+        fe_image_put(g, &r, sizeof r, at, "mending the device's cache");
+        m->n_held++;
+    }
+    return e;
+}
+
+static int mend_all(struct mend *m)
+{
+    struct fe_image *g = m->s->img;
+    struct fe_image_block b;
+    int r = 0;
+    for (fe_peb peb = 0; r == 0 && peb < g->at.n_blocks; peb++) {
+        r = read_block(m, peb, &b);
+        if (r == 0)
+            mend_pages(m, peb, b.erase_count, g->status.synced_seq, true);
+    }
+    for (fe_peb peb = 0; r == 0 && peb < g->at.n_blocks; peb++) {
+        r = read_block(m, peb, &b);
+        if (r == 0 && is_doubtful(m, peb, &b) && is_needed(m, peb, b.kept_cycle))
+            take_back(m, peb, &b);
+    }
+    if (r == 0)
+        r = mend_slots(m);
+    return r == 0 && g->failed ? fe_err_set(m->err, g->failed, "%s", g->why.text) : r;
+}
+
+int fe_image_mend(struct fe_store *s, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    if (g->read_only) {
+        snprintf(g->note, sizeof g->note,
+                 "the host has crashed or is another one since this image was served; it is shown "
+                 "as it lies on the disk, the next server puts it right");
+        return 0;
+    }
+    struct mend m = {
+        .s = s,
+        .oob = malloc((size_t)s->pages_per_block * sizeof *m.oob),
+        .synced = calloc(s->n_pages, 8),
+        .newest = calloc(s->n_pages, 8),
+        .err = err,
+    };
+    int r = m.oob && m.synced && m.newest
+                ? mend_all(&m)
+                : fe_err_nomem(err, "mending the image", s->n_pages * 16);
+    free(m.oob);
+    free(m.synced);
+    free(m.newest);
+    snprintf(g->note, sizeof g->note,
+             "the host has crashed or is another one: %llu pages torn, %llu erases and %llu cache "
+             "pages taken back",
+             (unsigned long long)m.n_torn, (unsigned long long)m.n_taken_back,
+             (unsigned long long)m.n_held);
+    return r;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Pages and blocks of an image.
+ *
+ *   program    bytes of the page, then its OOB record      two writes, in this order
+ *   erase      the block's record, with the next cycle     one write
+ *
+ * Killed between any two of them, the file is a state that the chip has been in: a page
+ * without its record is an erased page.  `written` says which pages have bytes; a page
+ * of zeros has a record only.  The checksum of the bytes is in the record, and a read
+ * compares it: what the host has garbled is an error and not data.
+ *
+ * With `sync`, the bytes and records of an erased block are still there until the block is
+ * programmed again.  They may be the last copy that the disk has: so the first program
+ * after an erase waits for an fdatasync if there was none since, and until then a hole is
+ * not punched either.
+ */
+#include "store/internal.h"
+
+#include "base/crc32c.h"
+#include "base/num.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t bytes_at(const struct fe_store *s, fe_ppn ppn)
+{
+    return s->img->at.pages + (uint64_t)ppn * s->page_bytes;
+}
+
+static uint64_t oob_at(const struct fe_store *s, fe_ppn ppn)
+{
+    return s->img->at.oob + (uint64_t)ppn * sizeof(struct fe_image_oob);
+}
+
+bool fe_image_oob_is_valid(const struct fe_image_oob *r, fe_ppn ppn)
+{
+    return r->crc == fe_image_record_crc(ppn, r, sizeof *r) && r->state > FE_STORE_ERASED &&
+           r->state <= FE_STORE_RAW;
+}
+
+/* ---- bytes ---- */
+
+/* The whole page, which has bytes and a checksum.  0, or -EIO. */
+static int read_whole(const struct fe_store *s, fe_ppn ppn, void *buf)
+{
+    const struct fe_image *g = s->img;
+    int r = fe_io_read(g->io, g->fd, buf, s->page_bytes, (off_t)bytes_at(s, ppn));
+    return r < 0 || fe_crc32c(0, buf, s->page_bytes) != g->crc[ppn] ? -EIO : 0;
+}
+
+int fe_image_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf)
+{
+    const struct fe_image *g = s->img;
+    bool lost = fe_store_bit(g->lost, ppn);
+    int r = lost ? -EIO : 0;
+
+    if (!buf || len == 0)
+        return r;
+    if (lost || !fe_store_bit(s->written, ppn)) {
+        memset(buf, 0, len);
+    } else if (fe_store_bit(g->raw, ppn)) {
+        r = fe_io_read(g->io, g->fd, buf, len, (off_t)(bytes_at(s, ppn) + off)) < 0 ? -EIO : 0;
+    } else if (len == s->page_bytes) {
+        r = read_whole(s, ppn, buf);
+    } else {
+        r = read_whole(s, ppn, g->page);
+        memcpy(buf, g->page + off, len);
+    }
+    if (r < 0)
+        memset(buf, 0, len);
+    return r;
+}
+
+/* What the disk surely has of this block may be overwritten. */
+static void before_program(struct fe_store *s, fe_ppn ppn)
+{
+    struct fe_image *g = s->img;
+    if (g->sync && g->blocks[ppn / s->pages_per_block].erase_epoch > g->synced_epoch)
+        fe_image_sync_now(s);
+}
+
+static void put_page(struct fe_store *s, fe_ppn ppn, const void *page)
+{
+    struct fe_image *g = s->img;
+    fe_image_put(g, page, s->page_bytes, bytes_at(s, ppn), "writing a page");
+    fe_store_set_bit(s->written, ppn, true);
+    fe_store_set_bit(g->raw, ppn, false);
+    fe_store_set_bit(g->lost, ppn, g->failed);
+    g->crc[ppn] = fe_crc32c(0, page, s->page_bytes);
+}
+
+void fe_image_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
+                    const void *data)
+{
+    struct fe_image *g = s->img;
+    bool from_base = len < s->page_bytes && base != FE_PPN_NONE &&
+                     (fe_store_bit(s->written, base) || fe_store_bit(g->lost, base));
+
+    before_program(s, ppn);
+    if (!from_base && (!data || len == 0)) {
+        fe_store_set_bit(g->lost, ppn, g->failed);
+        return;
+    }
+    if (data && len == s->page_bytes) {
+        put_page(s, ppn, data);
+        return;
+    }
+    if (!from_base)
+        memset(g->page, 0, s->page_bytes);
+    else if (fe_image_read(s, base, 0, s->page_bytes, g->page) < 0)
+        fe_image_fail(g, EIO, "copying a page that cannot be read, or has not the bytes written");
+    if (data)
+        memcpy(g->page + off, data, len);
+    else
+        memset(g->page + off, 0, len);
+    put_page(s, ppn, g->page);
+}
+
+static void put_oob(struct fe_store *s, fe_ppn ppn, struct fe_image_oob *r)
+{
+    struct fe_image *g = s->img;
+    r->crc = fe_image_record_crc(ppn, r, sizeof *r);
+    if (g->gathered)
+        g->gathered[ppn] = *r;
+    else
+        fe_image_put(g, r, sizeof *r, oob_at(s, ppn), "writing an OOB record");
+}
+
+/* Bytes that are no flash page: they change in place, and so have no checksum. */
+void fe_image_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len,
+                        const void *data)
+{
+    struct fe_image *g = s->img;
+    struct fe_image_oob r = {.lpn = ppn, .state = FE_STORE_RAW};
+
+    if (!data)
+        memset(g->page, 0, len);
+    if (fe_store_bit(s->written, ppn)) {
+        assert(fe_store_bit(g->raw, ppn));
+        fe_image_put(g, data ? data : g->page, len, bytes_at(s, ppn) + off, "writing a page");
+        fe_store_set_bit(g->lost, ppn, g->failed || fe_store_bit(g->lost, ppn));
+        return;
+    }
+    if (!data) {
+        fe_store_set_bit(g->lost, ppn, g->failed);
+        return;
+    }
+    memset(g->page, 0, s->page_bytes);
+    memcpy(g->page + off, data, len);
+    put_page(s, ppn, g->page);
+    fe_store_set_bit(g->raw, ppn, true);
+    put_oob(s, ppn, &r);
+    fe_store_set_bit(g->lost, ppn, g->failed);
+}
+
+/* A hole is a saving: where the host refuses it, the bytes stay. */
+void fe_image_give_back(struct fe_store *s, fe_peb peb)
+{
+    struct fe_image *g = s->img;
+    uint64_t block_bytes = (uint64_t)s->page_bytes * s->pages_per_block;
+    if (g->failed || (g->sync && g->blocks[peb].erase_epoch > g->synced_epoch))
+        return;
+    (void)g->io->punch(g->io->ctx, g->fd, (off_t)bytes_at(s, peb * s->pages_per_block),
+                       (off_t)block_bytes);
+}
+
+/* ---- what is beside the bytes ---- */
+
+void fe_store_set_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob)
+{
+    struct fe_image *g = s->img;
+    if (!g)
+        return;
+    before_program(s, ppn);
+    struct fe_image_oob r = {0};
+    if (oob->state == FE_STORE_ERASED) {
+        if (g->gathered)
+            g->gathered[ppn] = r;
+        else
+            fe_image_put(g, &r, sizeof r, oob_at(s, ppn), "writing an OOB record");
+        return;
+    }
+    r.seq = oob->seq;
+    r.lpn = oob->lpn;
+    r.cycle = g->blocks[ppn / s->pages_per_block].cycle;
+    r.tag = oob->tag;
+    r.state = oob->state;
+    r.zeros = !fe_store_bit(s->written, ppn);
+    r.data_crc = r.zeros ? 0 : g->crc[ppn];
+    put_oob(s, ppn, &r);
+    if (g->failed)
+        fe_store_set_bit(g->lost, ppn, true);
+    g->seq = fe_max_u64(g->seq, oob->seq);
+}
+
+void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_block *block)
+{
+    struct fe_image *g = s->img;
+    if (!g)
+        return;
+    struct fe_image_block_state *b = &g->blocks[peb];
+    if (block->erase_count > b->cycle) {
+        if (b->erase_epoch <= g->synced_epoch) {
+            b->kept_cycle = b->cycle;
+            b->kept_flags = b->flags;
+        }
+        b->erase_seq = g->seq;
+        b->erase_epoch = g->creating ? 0 : g->epoch;
+    } else if (block->erase_count < b->cycle) { /* an erase that never happened */
+        b->kept_cycle = block->erase_count;
+        b->kept_flags = block->flags;
+        b->erase_epoch = 0;
+    }
+    b->cycle = block->erase_count;
+    b->flags = block->flags;
+
+    struct fe_image_block r = {
+        .erase_seq = b->erase_seq,
+        .erase_count = b->cycle,
+        .kept_cycle = b->kept_cycle,
+        .flags = b->flags,
+        .kept_flags = b->kept_flags,
+    };
+    memcpy(r.extra, block->extra, sizeof r.extra);
+    r.crc = fe_image_record_crc(peb, &r, sizeof r);
+    fe_image_put(g, &r, sizeof r, g->at.blocks + peb * sizeof r, "writing a block record");
+}
+
+/* ---- loading ---- */
+
+static int damaged(const struct fe_image *g, const char *what, uint64_t number,
+                   struct fe_err *err)
+{
+    return fe_err_set(err, EIO,
+                      "%.200s: the record of %s %llu is damaged; flashemu fsck tells more", g->path,
+                      what, (unsigned long long)number);
+}
+
+static int load_record(struct fe_store *s, fe_peb peb, struct fe_store_block *ret,
+                       struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    struct fe_image_block r;
+    int e = fe_io_read(g->io, g->fd, &r, sizeof r, (off_t)(g->at.blocks + peb * sizeof r));
+    if (e < 0)
+        return fe_err_set(err, -e, "%.200s: reading the record of block %u: %s", g->path, peb,
+                          strerror(-e));
+    *ret = (struct fe_store_block){0};
+    g->blocks[peb] = (struct fe_image_block_state){0};
+    if (fe_image_is_zeros(&r, sizeof r))
+        return 0;
+    if (r.crc != fe_image_record_crc(peb, &r, sizeof r))
+        return damaged(g, "block", peb, err);
+    ret->erase_count = r.erase_count;
+    ret->flags = r.flags;
+    memcpy(ret->extra, r.extra, sizeof ret->extra);
+    g->blocks[peb] = (struct fe_image_block_state){
+        .cycle = r.erase_count,
+        .flags = r.flags,
+        .kept_cycle = r.kept_cycle,
+        .kept_flags = r.kept_flags,
+        .erase_seq = r.erase_seq,
+    };
+    return 0;
+}
+
+static void take_page(struct fe_store *s, fe_ppn ppn, const struct fe_image_oob *r,
+                      struct fe_store_oob *ret)
+{
+    struct fe_image *g = s->img;
+    *ret = (struct fe_store_oob){.seq = r->seq, .lpn = r->lpn, .tag = r->tag, .state = r->state};
+    fe_store_set_bit(s->written, ppn, !r->zeros && r->state != FE_STORE_TORN);
+    fe_store_set_bit(g->raw, ppn, r->state == FE_STORE_RAW);
+    g->crc[ppn] = r->data_crc;
+    g->seq = fe_max_u64(g->seq, r->seq);
+}
+
+int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *ret,
+                        struct fe_store_oob *pages, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    fe_ppn first = peb * s->pages_per_block;
+    struct fe_image_oob r[64];
+    bool erased = false;
+    int e = load_record(s, peb, ret, err);
+
+    for (uint32_t p = 0; e == 0 && p < s->pages_per_block; p++) {
+        uint32_t n = (uint32_t)fe_min_u64(64, s->pages_per_block - p), i = p % 64;
+        if (i == 0 && (e = fe_io_read(g->io, g->fd, r, n * sizeof r[0],
+                                      (off_t)oob_at(s, first + p))) < 0)
+            return fe_err_set(err, -e, "%.200s: reading the OOB of block %u: %s", g->path, peb,
+                              strerror(-e));
+        pages[p] = (struct fe_store_oob){.lpn = FE_LPN_NONE};
+        fe_store_set_bit(s->written, first + p, false);
+        if (!fe_image_oob_is_valid(&r[i], first + p)) {
+            if (!fe_image_is_zeros(&r[i], sizeof r[i]))
+                return damaged(g, "page", first + p, err);
+            erased = true;
+        } else if (r[i].cycle != ret->erase_count) {
+            erased = true;
+        } else if (erased && r[i].state != FE_STORE_RAW) {
+            return fe_err_set(err, EIO,
+                              "%.200s: page %u is programmed, and a page before it in block %u "
+                              "is not; flashemu fsck tells more",
+                              g->path, first + p, peb);
+        } else {
+            take_page(s, first + p, &r[i], &pages[p]);
+        }
+    }
+    return e;
+}
