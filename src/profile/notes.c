@@ -116,6 +116,14 @@ static bool next_field(const char **text, char *buf, size_t size)
     return true;
 }
 
+const char *fe_fidelity_units(enum fe_quantity quantity)
+{
+    return quantity == FE_RATE   ? "MB/s"
+           : quantity == FE_TIME ? "ms, us or s"
+           : quantity == FE_COUNT ? "count"
+                                  : "%";
+}
+
 static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *err)
 {
     static const struct {
@@ -142,6 +150,11 @@ static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *er
                       "value \"%.40s\" is not a number with MB/s, ms, us, s, count or %%", text);
 }
 
+static int form_error(struct fe_err *err)
+{
+    return fe_err_set(err, EINVAL, "is not PROCEDURE | VALUE UNIT | TOLERANCE%% [| REASON]");
+}
+
 int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *err)
 {
     char value[64], tolerance[64];
@@ -150,14 +163,22 @@ int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *
     memset(ret, 0, sizeof *ret);
     for (const char *c = text; *c; c++)
         bars += *c == '|';
-    if (bars != 2 || !next_field(&text, ret->procedure, sizeof ret->procedure) ||
-        !next_field(&text, value, sizeof value) || !next_field(&text, tolerance, sizeof tolerance))
-        return fe_err_set(err, EINVAL, "is not PROCEDURE | VALUE UNIT | TOLERANCE%%");
-    int r = parse_measured(value, ret, err);
+    if (bars < 2 || bars > 3 || !next_field(&text, ret->text, sizeof ret->text) ||
+        !next_field(&text, value, sizeof value) || !next_field(&text, tolerance, sizeof tolerance) ||
+        (bars == 3 && !next_field(&text, ret->reason, sizeof ret->reason)))
+        return form_error(err);
+    int r = fe_procedure_parse(ret->text, &ret->procedure, ret->arg, err);
     if (r < 0)
         return r;
+    r = parse_measured(value, ret, err);
+    if (r < 0)
+        return r;
+    if (ret->quantity != ret->procedure->quantity)
+        return fe_err_set(err, EINVAL, "procedure %s measures in %s, not in %s",
+                          ret->procedure->name,
+                          fe_fidelity_units(ret->procedure->quantity), ret->unit);
     if (tolerance[strlen(tolerance) - 1] != '%' ||
         fe_value_parse(FE_SHARE, tolerance, &ret->tolerance_ppm, NULL) < 0)
         return fe_err_set(err, EINVAL, "tolerance \"%.40s\" is not a share such as 5%%", tolerance);
-    return 0;
+    return ret->value > 0 ? 0 : fe_err_set(err, EINVAL, "value 0 has no error in percent");
 }

@@ -4,12 +4,15 @@
  * device.
  *
  *   [provenance]  KEY = where the numbers come from; further lines, indented, go on
- *   [fidelity]    ID = PROCEDURE | VALUE UNIT | TOLERANCE%
+ *   [fidelity]    ID = PROCEDURE [KEY=VALUE...] | VALUE UNIT | TOLERANCE% [| REASON]
+ *
+ * A row with a reason is one that no honest model of the device meets, and why.
  */
 #ifndef FE_PROFILE_NOTES_H
 #define FE_PROFILE_NOTES_H
 
 #include "flashemu/profile.h"
+#include "profile/procedures.h"
 #include "profile/value.h"
 
 #define FE_MAX_NOTES      1000      /* of one section */
@@ -29,14 +32,21 @@ void fe_notes_free(struct fe_profile_note *list, uint32_t n);
 
 /* A published measurement of the device. */
 struct fe_fidelity {
-    char procedure[128];
-    enum fe_quantity quantity; /* FE_RATE, FE_TIME, FE_COUNT or FE_SHARE */
+    const struct fe_procedure *procedure;
+    uint64_t arg[FE_MAX_PROCEDURE_ARGS];
+    char text[128];            /* procedure and arguments as written */
+    enum fe_quantity quantity; /* the procedure's: FE_RATE, FE_TIME, FE_COUNT or FE_SHARE */
     char unit[8];              /* as written: MB/s ms us s count % */
     uint64_t value;            /* bytes a second, ns, number or ppm */
     uint64_t tolerance_ppm;    /* of the value, either way */
+    char reason[160];          /* why it cannot be met; "" = it can */
 };
 
-/* Takes a row's value apart.  -EINVAL with the reason. */
+/* Takes a row's value apart.  -EINVAL with the reason: form, procedure, argument, a unit
+ * that is not the procedure's. */
 int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *err);
+
+/* The units in which a figure of that kind is written, for messages. */
+const char *fe_fidelity_units(enum fe_quantity quantity);
 
 #endif

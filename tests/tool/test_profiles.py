@@ -8,7 +8,7 @@ import subprocess
 
 from flashemu_tool import TOOL, bad, call, good, good_json, run, write
 
-COMMANDS = ["profiles", "show", "check", "help", "replay", "gen", "trace", "ctl"]
+COMMANDS = ["profiles", "show", "check", "help", "verify", "replay", "gen", "trace", "ctl"]
 
 
 def test_version_and_help():
@@ -32,7 +32,7 @@ def test_no_or_unknown_command():
 
 
 def test_unknown_options_and_missing_values():
-    for name in ["profiles", "show", "check", "help", "replay", "trace"]:
+    for name in ["profiles", "show", "check", "help", "verify", "replay", "trace"]:
         bad("no option --nope", name, "--nope")
         bad("no option -x", name, "-x")
     bad("no option --js", "profiles", "--js")

@@ -368,7 +368,7 @@ static void test_check_lists_every_mistake_by_line(void **state)
         ":12: unknown section [lnk]; did you mean [link]?\n",
         ":16: device.capacity = 1001K: is not a multiple of device.sector_size, 4096 bytes\n",
         ":18: key \"a b\": letters, digits and _.- only\n",
-        ":21: fidelity row x: is not PROCEDURE | VALUE UNIT | TOLERANCE%\n",
+        ":21: fidelity row x: is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]\n",
         ":21: ftl.type is missing; allowed: page",
     };
     (void)state;

@@ -59,8 +59,8 @@ static const char notes[] = MINIMAL "[provenance]\n"
                                     "nand.tR = here\n"
                                     "ftl = there\n"
                                     "[fidelity]\n"
-                                    "a = seq | 3 MB/s | 5%\n"
-                                    "b = rnd | 3 ms | 5%\n";
+                                    "a = hdparm-t | 3 MB/s | 5%\n"
+                                    "b = hdparm-t | 3 MB/s | 5%\n";
 
 static char path[64] = "/tmp/flashemu-test-oom.XXXXXX.ini";
 static const char *text = notes;

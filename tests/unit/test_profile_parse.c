@@ -359,21 +359,34 @@ static void test_parse_fidelity_rows(void **state)
     static const struct {
         const char *row, *why;
     } bad[] = {
-        {"seq-write 1M", "is not PROCEDURE | VALUE UNIT | TOLERANCE%"},
-        {"seq-write | 3 MB/s", "is not PROCEDURE | VALUE UNIT | TOLERANCE%"},
-        {"seq-write | 3 MB/s | 5% | x", "is not PROCEDURE | VALUE UNIT | TOLERANCE%"},
-        {" | 3 MB/s | 5%", "is not PROCEDURE | VALUE UNIT | TOLERANCE%"},
-        {"seq-write |  | 5%", "is not PROCEDURE | VALUE UNIT | TOLERANCE%"},
-        {"seq-write | 3 MB/s |", "is not PROCEDURE | VALUE UNIT | TOLERANCE%"},
-        {"seq-write | 3 | 5%", "value \"3\" is not a number with MB/s, ms, us, s, count or %"},
-        {"seq-write | 3 GB/s | 5%",
+        {"hdparm-t", "is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]"},
+        {"hdparm-t | 3 MB/s", "is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]"},
+        {"hdparm-t | 3 MB/s | 5% | x | y", "is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]"},
+        {" | 3 MB/s | 5%", "is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]"},
+        {"hdparm-t |  | 5%", "is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]"},
+        {"hdparm-t | 3 MB/s |", "is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]"},
+        {"hdparm-t | 3 | 5%", "value \"3\" is not a number with MB/s, ms, us, s, count or %"},
+        {"hdparm-t | 3 GB/s | 5%",
          "value \"3 GB/s\" is not a number with MB/s, ms, us, s, count or %"},
-        {"seq-write | fast MB/s | 5%",
+        {"hdparm-t | fast MB/s | 5%",
          "value \"fast MB/s\" is not a number with MB/s, ms, us, s, count or %"},
-        {"seq-write | 3..4 MB/s | 5%", "value \"3..4 MB/s\" is not a number"},
-        {"seq-write | MB/s | 5%", "value \"MB/s\" is not a number"},
-        {"seq-write | 3 MB/s | 5", "tolerance \"5\" is not a share such as 5%"},
-        {"seq-write | 3 MB/s | x%", "tolerance \"x%\" is not a share such as 5%"},
+        {"hdparm-t | 3..4 MB/s | 5%", "value \"3..4 MB/s\" is not a number"},
+        {"hdparm-t | MB/s | 5%", "value \"MB/s\" is not a number"},
+        {"hdparm-t | 3 MB/s | 5", "tolerance \"5\" is not a share such as 5%"},
+        {"hdparm-t | 3 MB/s | x%", "tolerance \"x%\" is not a share such as 5%"},
+        {"hdparm-t | 3 MB/s | 5% | ", "is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]"},
+        {"hdparm-t | 0 MB/s | 5%", "value 0 has no error in percent"},
+        {"hdparm-t | 3 ms | 5%", "procedure hdparm-t measures in MB/s, not in ms"},
+        {"hdparm-t | 3 count | 5%", "procedure hdparm-t measures in MB/s, not in count"},
+        {"hdparm | 3 MB/s | 5%",
+         "unknown procedure \"hdparm\"; flashemu verify --list names them"},
+        {"hdparm-t x | 3 MB/s | 5%", "procedure hdparm-t has no argument x (KEY=VALUE)"},
+        {"hdparm-t bs=1 | 3 MB/s | 5%", "procedure hdparm-t has no argument bs"},
+        {"seq-read bs=1M | 3 MB/s | 5%", "procedure seq-read needs size="},
+        {"seq-read bs=1M bs=1M | 3 MB/s | 5%", "bs is given twice"},
+        {"seq-read bs=1M size=x | 3 MB/s | 5%", "size=x is not a number"},
+        {"seq-read bs=64M size=1M | 3 MB/s | 5%",
+         "bs=64M is out of range; allowed: 512 to 32M"},
     };
     struct fe_fidelity f;
     struct fe_profile p;
@@ -383,32 +396,32 @@ static void test_parse_fidelity_rows(void **state)
         assert_int_equal(fe_fidelity_parse(bad[i].row, &f, &err), -EINVAL);
         assert_string_equal(err.text, bad[i].why);
     }
-    assert_int_equal(fe_fidelity_parse("dd-file bs=1M|3.6 MB/s| 10%", &f, NULL), 0);
-    assert_string_equal(f.procedure, "dd-file bs=1M");
+    assert_int_equal(fe_fidelity_parse("hdparm-t|3.6 MB/s| 10%", &f, NULL), 0);
+    assert_string_equal(f.text, "hdparm-t");
+    assert_string_equal(f.procedure->name, "hdparm-t");
+    assert_string_equal(f.reason, "");
     assert_int_equal(f.quantity, FE_RATE);
     assert_int_equal(f.value, 3600000);
     assert_string_equal(f.unit, "MB/s");
     assert_int_equal(f.tolerance_ppm, 100000);
-    assert_int_equal(fe_fidelity_parse("x | 233ms | 2.5%", &f, NULL), 0);
-    assert_int_equal(f.value, 233000000);
-    assert_int_equal(fe_fidelity_parse("x | 5 us | 0%", &f, NULL), 0);
-    assert_int_equal(f.value, 5000);
-    assert_int_equal(fe_fidelity_parse("x | 0.485 s | 0%", &f, NULL), 0);
-    assert_int_equal(f.value, 485000000);
-    assert_int_equal(fe_fidelity_parse("x | 3 count | 0%", &f, NULL), 0);
-    assert_int_equal(f.value, 3);
-    assert_int_equal(fe_fidelity_parse("x | 1.5 % | 0%", &f, NULL), 0);
-    assert_int_equal(f.value, 15000);
+    assert_int_equal(fe_fidelity_parse(" seq-read  size=1G bs=4K | 30MB/s | 2.5% | another stick ",
+                                       &f, NULL), 0);
+    assert_string_equal(f.text, "seq-read  size=1G bs=4K");
+    assert_int_equal(f.arg[0], 4096);
+    assert_int_equal(f.arg[1], 1 << 30);
+    assert_int_equal(f.arg[2], 0);
+    assert_int_equal(f.tolerance_ppm, 25000);
+    assert_string_equal(f.reason, "another stick");
 
-    parse_good(&p, MINIMAL "[fidelity]\nb = seq | 3 MB/s | 5%\n  a = rnd | 1 ms | 10%\n");
+    parse_good(&p, MINIMAL "[fidelity]\nb = hdparm-t | 3 MB/s | 5%\n  a = hdparm-t | 1 MB/s | 10%\n");
     assert_int_equal(p.n_fidelity, 2);
     assert_string_equal(p.fidelity[1].key, "a");
-    assert_string_equal(p.fidelity[1].value, "rnd | 1 ms | 10%");
+    assert_string_equal(p.fidelity[1].value, "hdparm-t | 1 MB/s | 10%");
     check_fixpoint(&p);
     fe_profile_fini(&p);
     parse_bad(MINIMAL "[fidelity]\nb = seq\n",
-              "x.ini:12: fidelity row b: is not PROCEDURE | VALUE UNIT | TOLERANCE%");
-    parse_bad(MINIMAL "[fidelity]\nb=s|1 ms|1%\nb=s|1 ms|1%\n",
+              "x.ini:12: fidelity row b: is not PROCEDURE | VALUE UNIT | TOLERANCE% [| REASON]");
+    parse_bad(MINIMAL "[fidelity]\nb=hdparm-t|1 MB/s|1%\nb=hdparm-t|1 MB/s|1%\n",
               "x.ini:13: b is given twice, first in line 12");
 }
 
@@ -504,7 +517,7 @@ static void test_parse_survives_mutations(void **state)
 {
     static const char base[] = MINIMAL "[device]\ncapacity = 16M\n[link]\ntype = usb-hs\n"
                                        "[provenance]\ndevice = somewhere\n  more of it ; comment\n"
-                                       "nand.tR = here\n[fidelity]\na = seq | 3 MB/s | 5%\n";
+                                       "nand.tR = here\n[fidelity]\na = hdparm-t | 3 MB/s | 5%\n";
     static const char alphabet[] = "\n\n\r\t  =:;#[]/.|%0159KMGuns\"\\\x00\xff\xc3";
     struct ft_rand rand = {.seed = 21};
     (void)state;

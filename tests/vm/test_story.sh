@@ -9,13 +9,13 @@ need_vm
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 "$top/tools/vm/serve" --threads 1 --timeout 900 -- profile=transcend8g clock=virtual -- \
-    "$top/tools/vm/story.sh" read raw-filled fat32 ext4 | tee "$out"
+    "$top/tools/vm/story.sh" hdparm-t raw-filled file-fat32-factory file-ext4-aligned | tee "$out"
 "$top/tools/vm/serve" --threads 1 --timeout 900 -- profile=transcend8g device.used=0 clock=virtual -- \
     "$top/tools/vm/story.sh" raw-fresh | tee -a "$out"
 
 value() { sed -n "s/^$1 .*MB\/s=\([^ ]*\).*/\1/p" "$out"; }
-within tr8-read-fat32 "$(value read)" 33.43 15
-within tr8-write-fat32 "$(value fat32)" 3.6 15
-within tr8-write-ext4-aligned "$(value ext4)" 6.2 15
+within tr8-read-fat32 "$(value hdparm-t)" 33.43 15
+within tr8-write-fat32 "$(value file-fat32-factory)" 3.6 15
+within tr8-write-ext4-aligned "$(value file-ext4-aligned)" 6.2 15
 within tr8-write-fresh "$(value raw-fresh)" 14.2 15
 within tr8-write-filled "$(value raw-filled)" 5.7 15

@@ -48,8 +48,9 @@ _flashemu_value()
     --layout) _flashemu_words "mkfs packed factory" ;;
     --base | --base2) _flashemu_words "sr rr sw rw" ;;
     --fua | --random | --scatter | --fsinfo) _flashemu_words "yes no" ;;
+    --kernel) _flashemu_words "auto vm host none" ;;
     -o | --output | --record | --device | --warmup) _flashemu_files ;;
-    --depth | --seed | --capacity | --sector | --from-device | --timeout) ;;
+    --depth | --seed | --dilate | --capacity | --sector | --from-device | --timeout) ;;
     *) return 1 ;;
     esac
 }
@@ -69,6 +70,16 @@ _flashemu_command()
         -*) _flashemu_words "--json --help" ;;
         *) _flashemu_words "$(_flashemu_keys)" ;;
         esac
+        ;;
+    verify)
+        if [[ $cur == -* ]]; then
+            _flashemu_words "--all --quick --json --list --kernel --dilate --seed --verbose --help"
+        elif ((cword == 2)); then
+            _flashemu_profiles
+        else
+            _flashemu_words "$("$tool" verify --list --json | sed -n 's/^ *"name": "\([^"]*\)",*$/\1/p')
+                $(_flashemu_keys "=")"
+        fi
         ;;
     show | replay)
         if [[ $cur == -* && ${words[1]} == replay ]]; then
@@ -123,7 +134,7 @@ _flashemu()
 
     COMPREPLY=()
     if ((cword == 1)); then
-        _flashemu_words "profiles show check help replay gen trace ctl --help --version"
+        _flashemu_words "profiles show check help verify replay gen trace ctl --help --version"
     elif ! _flashemu_value; then
         _flashemu_command
     fi

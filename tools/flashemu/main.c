@@ -19,6 +19,7 @@ static const struct {
     {"show", cmd_show, "PROFILE [KEY=VALUE...]", "a profile with every default spelled out"},
     {"check", cmd_check, "FILE.ini", "every mistake of a profile"},
     {"help", cmd_help, "[KEY]", "the options of a profile"},
+    {"verify", cmd_verify, "PROFILE [KEY=VALUE...]", "published figures, measured again"},
     {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},
     {"gen", cmd_gen, "PATTERN [--KEY VALUE...]", "writes a trace"},
     {"trace", cmd_trace, "FILE", "prints or converts a trace"},

@@ -1,22 +1,17 @@
 # shellcheck shell=bash
-# The experiments that made alignment a topic, step by step; run in the guest:
+# Published experiments with flash sticks, step by step; run in the guest:
 #
 #   tools/vm/serve -- profile=transcend8g -- tools/vm/story.sh STEP...
 #
-#   read        hdparm -t on the raw device
-#   fat32       the layout as bought: a partition at sector 63, FAT32 with 4 KiB
-#               clusters right behind; 100 MB from /dev/urandom onto a file
-#   ext4        fdisk -H 224 -S 56, a partition at sector 256,
-#               mke2fs -t ext4 -E stripe-width=32 -m 0; the same file
-#   ntfs        a partition at 4 MiB, NTFS with 64 KiB clusters, mounted sync;
-#               200 MB of zeros onto a file
-#   ntfs-filled the same, once the partition has been filled up
+# Steps are named as the procedures that `flashemu verify --list` explains; and
 #
 #   raw-fresh   200 MB of aligned 1 MiB writes (to a stick with device.used=0)
 #   raw-filled  the same over data (to a stick as profile transcend8g has it)
 #
-# Each step prints one line: its name, MB/s in device time, and what the device did for
-# it; then fsck and a comparison of the file with what was written.
+# A step prints a line for each of its figures: its name, MB/s, the figure itself (bytes a
+# second or ns) and what the device did for it. Times are the device's; with DILATE=R they
+# are those of this machine, divided by R (the server has time-scale=R then). What is
+# written is compared and checked by fsck.
 set -euo pipefail
 
 MNT=${MNT:-/mnt} RUN=${RUN:-/run}
@@ -32,20 +27,31 @@ mark() {
     stats
     local key
     for key in $counters; do before[$key]=$(json "$key" <"$RUN"/stats); done
+    before[clock]=${EPOCHREALTIME/./}
 }
 
 # since KEY: how much a counter has grown since `mark`; after `stats`.
 since() { echo $(($(json "$1" <"$RUN"/stats) - before[$1])); }
 
+# Nanoseconds since `mark`: the device's, or with DILATE this machine's; after `stats`.
+took() {
+    if [ "${DILATE:-0}" != 0 ]; then
+        echo $(((before[end] - before[clock]) * 1000 / DILATE))
+    else
+        since busy_ns
+    fi
+}
+
 # report STEP BYTES: one line of results since `mark`.
 report() {
+    before[end]=${EPOCHREALTIME/./}
     stats
-    awk -v step="$1" -v bytes="$2" -v busy="$(since busy_ns)" -v host="$(since host.write.bytes)" \
+    awk -v step="$1" -v bytes="$2" -v ns="$(took)" -v host="$(since host.write.bytes)" \
         -v nand="$(since nand.bytes_programmed)" -v erases="$(since nand.block_erases)" \
         -v s="$(since ftl.merges.switch)" -v p="$(since ftl.merges.partial)" \
         -v f="$(since ftl.merges.full)" 'BEGIN {
-        printf "%s MB/s=%.2f seconds=%.2f waf=%.2f erases=%d switch=%d partial=%d full=%d\n",
-            step, bytes * 1e3 / busy, busy / 1e9, host ? nand / host : 0, erases, s, p, f }'
+        printf "%s MB/s=%.2f figure=%.0f seconds=%.2f waf=%.2f erases=%d switch=%d partial=%d full=%d\n",
+            step, bytes * 1e3 / ns, bytes * 1e9 / ns, ns / 1e9, host ? nand / host : 0, erases, s, p, f }'
 }
 
 # The first partition: the kernel's, or where it reads no tables a loop device over the
@@ -87,28 +93,33 @@ check_sum() {
     umount "$MNT"
 }
 
-step_read() {
+# read_raw STEP DEV: hdparm -t, whose MB are 2^20 bytes.
+read_raw() {
     drop_caches
     mark
-    hdparm -t "$dev" >&2
+    hdparm -t "$2" >"$RUN"/hdparm
     stats
-    # hdparm's MB are 2^20 bytes
-    awk -v n="$(since host.read.bytes)" -v t="$(since busy_ns)" \
-        'BEGIN { printf "read MB/s=%.2f\n", n * 1e9 / t / 1048576 }'
+    sed -n '/=/s/^/# hdparm says: /p' "$RUN"/hdparm >&2
+    awk -v step="$1" -v n="$(since host.read.bytes)" -v t="$(since busy_ns)" -v r="${DILATE:-0}" '
+        / MB in / { own = $(NF - 1) * r }
+        END { rate = r ? own : n * 1e9 / t / 1048576
+            printf "%s MB/s=%.2f figure=%.0f\n", step, rate, rate * 1e6 }' "$RUN"/hdparm
 }
 
-step_fat32() {
+step_hdparm-t() { read_raw hdparm-t "$dev"; }
+
+step_file-fat32-factory() {
     wipe
     echo 'start=63, type=c' | sfdisk -q "$dev" >/dev/null 2>&1
     settle "$dev" 1
     mkfs.vfat -a -F 32 -s 8 "$(part)" >/dev/null
     mount_again() { mount -t vfat "$(part)" "$MNT"; }
     mount_again
-    write_file fat32 /dev/urandom 100
+    write_file file-fat32-factory /dev/urandom 100
     check_sum fsck.vfat -n "$(part)"
 }
 
-step_ext4() {
+step_file-ext4-aligned() {
     wipe
     printf 'o\nn\np\n1\n256\n\nw\n' | fdisk -H 224 -S 56 -c=dos -u=sectors "$dev" >"$RUN"/fdisk 2>&1 || : # fails where the kernel reads no tables
     settle "$dev" 1
@@ -119,7 +130,7 @@ step_ext4() {
     # would do it while the file is being written.
     mount_again() { mount -t ext4 -o noinit_itable "$(part)" "$MNT"; }
     mount_again
-    write_file ext4 /dev/urandom 100
+    write_file file-ext4-aligned /dev/urandom 100
     check_sum e2fsck -fn "$(part)"
 }
 
@@ -149,17 +160,18 @@ make_ntfs() {
     mount_again
 }
 
-step_ntfs() {
+step_file-ntfs64k-fresh() {
     make_ntfs
-    write_file ntfs /dev/zero 200
+    write_file file-ntfs64k-fresh /dev/zero 200
     check_sum ntfsfix -n "$(part)"
 }
 
-step_ntfs-filled() {
+# "Filled" is the stick's past, device.used: 8 GB need not be written again for it. The
+# units that are open from before are closed at the new writes' cost, as in a long copy.
+step_file-ntfs64k-filled() {
     make_ntfs
-    dd if=/dev/zero of="$MNT"/fill bs=1M 2>/dev/null || : # until the partition is full
-    rm "$MNT"/fill
-    write_file ntfs-filled /dev/zero 200
+    dd if=/dev/zero of="$MNT"/before bs=1M count=64 conv=fsync status=none
+    write_file file-ntfs64k-filled /dev/zero 200
     umount "$MNT"
 }
 

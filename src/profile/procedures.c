@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of procedures, and how a row names one.
+ *
+ * A new one is a line here and what runs it: an entry of verify_experiments
+ * (tools/flashemu) or a step of tools/vm/story.sh; a test compares the three.
+ */
+#include "profile/procedures.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What the sources call "little written before" is a past of the stick, not a parameter. */
+#define FRESH  "device.used=0"
+#define FILLED "device.used=1T" /* all of it */
+
+#define ON_KERNEL FE_RATE, FE_PLACE_KERNEL
+#define ON_MODEL  FE_RATE, FE_PLACE_MODEL
+
+const struct fe_procedure fe_procedures[] = {
+    {"hdparm-t", "hdparm-t", ON_KERNEL, false, NULL,
+     "hdparm -t on the raw device; MB are 2^20 bytes there", {{0}}},
+    {"file-fat32-factory", "file-fat32-factory", ON_KERNEL, false, NULL,
+     "partition at sector 63, FAT32 with 4 KiB clusters right behind; dd of 100 MB onto a file", {{0}}},
+    {"file-ext4-aligned", "file-ext4-aligned", ON_KERNEL, false, NULL,
+     "partition at sector 256, mke2fs -t ext4 -E stripe-width=32 -m 0; dd of 100 MB onto a file",
+     {{0}}},
+    {"file-ntfs64k-fresh", "file-ntfs64k-fresh", ON_KERNEL, false, FRESH,
+     "partition at 4 MiB, NTFS with 64 KiB clusters, mounted sync; dd of 200 MB, little written before",
+     {{0}}},
+    {"file-ntfs64k-filled", "file-ntfs64k-filled", ON_KERNEL, false, FILLED,
+     "the same on a stick that has been filled up", {{0}}},
+
+    {"seq-read", "seq", ON_MODEL, false, NULL,
+     "a region read in order from the device's start, after it was written so",
+     {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 512, UINT64_C(1) << 40}}},
+    {"seq-write", "seq", ON_MODEL, false, NULL,
+     "a region written in order from the device's start",
+     {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 512, UINT64_C(1) << 40}}},
+};
+
+const size_t fe_n_procedures = sizeof fe_procedures / sizeof fe_procedures[0];
+
+const struct fe_procedure *fe_procedure_find(const char *name)
+{
+    for (size_t i = 0; i < fe_n_procedures; i++)
+        if (strcmp(fe_procedures[i].name, name) == 0)
+            return &fe_procedures[i];
+    return NULL;
+}
+
+/* The next word into buf, cut at its size; false at the end. */
+static bool next_word(const char **text, char *buf, size_t size)
+{
+    const char *s = *text + strspn(*text, " \t");
+    size_t len = strcspn(s, " \t");
+
+    *text = s + len;
+    if (len >= size)
+        len = size - 1;
+    memcpy(buf, s, len);
+    buf[len] = '\0';
+    return len > 0;
+}
+
+static int find_arg(const struct fe_procedure *p, const char *key)
+{
+    for (int i = 0; i < FE_MAX_PROCEDURE_ARGS && p->args[i].key; i++)
+        if (strcmp(p->args[i].key, key) == 0)
+            return i;
+    return -1;
+}
+
+static int parse_arg(const struct fe_procedure *p, char *word, uint64_t *arg, bool *given,
+                     struct fe_err *err)
+{
+    char *eq = strchr(word, '=');
+    struct fe_err why;
+    uint64_t value;
+
+    if (eq)
+        *eq = '\0';
+    int i = find_arg(p, word);
+    if (!eq || i < 0)
+        return fe_err_set(err, EINVAL, "procedure %s has no argument %.40s%s", p->name, word,
+                          eq ? "" : " (KEY=VALUE)");
+    if (given[i])
+        return fe_err_set(err, EINVAL, "%s is given twice", word);
+    fe_err_init(&why);
+    if (fe_value_parse(p->args[i].quantity, eq + 1, &value, &why) < 0)
+        return fe_err_set(err, EINVAL, "%s=%.40s %s", word, eq + 1, why.text);
+    if (value < p->args[i].min || value > p->args[i].max) {
+        char min[FE_VALUE_MAX], max[FE_VALUE_MAX];
+        fe_value_print(p->args[i].quantity, p->args[i].min, min, sizeof min);
+        fe_value_print(p->args[i].quantity, p->args[i].max, max, sizeof max);
+        return fe_err_set(err, EINVAL, "%s=%.40s is out of range; allowed: %s to %s", word, eq + 1,
+                          min, max);
+    }
+    given[i] = true;
+    arg[i] = value;
+    return 0;
+}
+
+int fe_procedure_parse(const char *text, const struct fe_procedure **ret,
+                       uint64_t arg[FE_MAX_PROCEDURE_ARGS], struct fe_err *err)
+{
+    bool given[FE_MAX_PROCEDURE_ARGS] = {false};
+    char word[64];
+
+    memset(arg, 0, FE_MAX_PROCEDURE_ARGS * sizeof *arg);
+    next_word(&text, word, sizeof word);
+    const struct fe_procedure *p = fe_procedure_find(word);
+    if (!p)
+        return fe_err_set(err, EINVAL,
+                          "unknown procedure \"%.40s\"; flashemu verify --list names them", word);
+    while (next_word(&text, word, sizeof word)) {
+        int r = parse_arg(p, word, arg, given, err);
+        if (r < 0)
+            return r;
+    }
+    for (int i = 0; i < FE_MAX_PROCEDURE_ARGS && p->args[i].key; i++)
+        if (!given[i])
+            return fe_err_set(err, EINVAL, "procedure %s needs %s=", p->name, p->args[i].key);
+    *ret = p;
+    return 0;
+}

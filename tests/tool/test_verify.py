@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu verify, without a kernel: rows, verdicts, exit codes, mistakes in [fidelity]."""
+
+import json
+import os
+
+from flashemu_tool import bad, call, good, good_json, run, write
+
+CARD = """[device]
+capacity = 64M
+[nand]
+cell = slc
+pages_per_block = 64
+page_size = 4K
+oob_size = 128
+tR = 30us
+tPROG = 300us
+tBERS = 3ms
+bus_rate = 40MB/s
+[ftl]
+type = page
+[fidelity]
+"""
+TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
+NO_KERNEL = ["--kernel", "none"]
+
+
+def card(*rows):
+    return write("card.ini", CARD + "\n".join(rows) + "\n")
+
+
+def verify(*args):
+    """Exit code and the JSON."""
+    code, out, err = call("verify", "card.ini", "--json", *NO_KERNEL, *args)
+    assert err == "", err
+    return code, json.loads(out)
+
+
+def measured(procedure):
+    """What the model says, by way of a row that is far off."""
+    card("x = %s | 1 MB/s | 1%%" % procedure)
+    return verify()[1]["rows"][0]["measured"]
+
+
+def test_list_has_what_profiles_may_name():
+    table = {p["name"]: p for p in good_json("verify", "--list", "--json")}
+    assert table["hdparm-t"]["where"] == "kernel" and table["hdparm-t"]["unit"] == "MB/s"
+    assert table["seq-read"]["call"] == "seq-read bs= size="
+    story = open(os.path.join(TOP, "tools/vm/story.sh")).read()
+    for p in table.values():
+        if p["where"] == "kernel":
+            assert "\nstep_%s()" % p["experiment"] in story, p
+            assert p["name"] in story, p
+    text = good("verify", "--list")
+    for name, p in table.items():
+        assert name in text and p["help"] in text, name
+    bad("takes no argument", "verify", "--list", "ideal")
+
+
+def test_verdicts_and_exit_codes():
+    rate = measured("seq-write bs=1M size=8M")
+    card("a = seq-write bs=1M size=8M | %.3f MB/s | 1%%" % rate)
+    code, o = verify()
+    assert code == 0 and o["rows"][0]["verdict"] == "ok", o
+    assert abs(o["rows"][0]["error_percent"]) < 0.1 and o["verdicts"]["ok"] == 1
+    # 10 % above what comes out: off with 9 %, ok with 11 %, known with a reason
+    for tolerance, reason, want, want_code in [
+            ("9%", "", "off", 1), ("11%", "", "ok", 0), ("9%", "| another stick", "known", 0)]:
+        card("a = seq-write bs=1M size=8M | %.3f MB/s | %s %s" % (rate * 1.1, tolerance, reason))
+        code, o = verify()
+        assert (code, o["rows"][0]["verdict"]) == (want_code, want), (code, o)
+        assert -9.2 < o["rows"][0]["error_percent"] < -9.0, o
+    assert o["rows"][0]["reason"] == "another stick"
+    assert o["mean_error_percent"] == o["largest_error_percent"]
+    assert "known: another stick" in good("verify", "card.ini", *NO_KERNEL)
+
+
+def test_what_cannot_be_run_is_said_and_the_rest_is_run():
+    rate = measured("seq-read bs=64K size=4M")
+    card("a = hdparm-t | 30 MB/s | 5%", "b = seq-read bs=64K size=4M | %.3f MB/s | 5%%" % rate)
+    code, o = verify()
+    assert code == 3, o
+    assert [r["verdict"] for r in o["rows"]] == ["skipped", "ok"], o
+    assert o["rows"][0]["reason"] == "--kernel none" and o["rows"][0]["measured"] is None
+    code, out, err = call("verify", "card.ini", *NO_KERNEL)
+    assert code == 3 and "skipped: --kernel none" in out, out
+    # a figure that is off weighs more than one that could not be run
+    card("a = hdparm-t | 30 MB/s | 5%", "b = seq-read bs=64K size=4M | 1 MB/s | 5%")
+    assert verify()[0] == 1
+
+
+def test_a_failed_experiment_is_a_failed_row():
+    card("a = seq-write bs=1M size=128M | 30 MB/s | 5%", "b = seq-write bs=1M size=4M | 1 MB/s | 5%")
+    code, o = verify()
+    assert code == 1 and [r["verdict"] for r in o["rows"]] == ["failed", "off"], o
+    assert "do not fit the device of 67108864 bytes" in o["rows"][0]["reason"], o
+
+
+def test_choosing():
+    card("a = seq-write bs=1M size=4M | 10 MB/s | 5%", "b = seq-read bs=1M size=4M | 30 MB/s | 5%",
+         "c = hdparm-t | 30 MB/s | 5%")
+    for word, want in [("a", "a"), ("seq-read", "b"), ("seq-read bs=1M size=4M", "b")]:
+        o = verify(word)[1]
+        assert [r["id"] for r in o["rows"] if r["verdict"] != "left out"] == [want], (word, o)
+    bad("has no figure or procedure nope", "verify", "card.ini", "nope")
+    bad("which profile", "verify")
+    bad("published figures", "verify", "ideal", *NO_KERNEL)
+    bad("belong to one profile", "verify", "--all", "nand.tR=1us", *NO_KERNEL)
+    bad("no profile has a figure", "verify", "--all", "nope", *NO_KERNEL)
+    bad("--kernel maybe", "verify", "card.ini", "--kernel", "maybe")
+    bad("--dilate 0", "verify", "card.ini", "--dilate", "0")
+    bad("nosuch", "verify", "nosuch")
+
+
+def test_changes_of_the_profile_count():
+    card("a = seq-write bs=1M size=4M | 1 MB/s | 5%")
+    slow = verify("nand.tPROG=3ms")[1]["rows"][0]["measured"]
+    assert verify()[1]["rows"][0]["measured"] > 5 * slow > 0
+
+
+def test_figures_do_not_depend_on_each_other():
+    rows = ["a = seq-write bs=4K size=16M | 10 MB/s | 5%", "b = seq-read bs=4K size=16M | 9 MB/s | 5%",
+            "c = seq-write bs=1M size=48M | 10 MB/s | 5%"]
+    card(*rows)
+    together = [r["measured"] for r in verify()[1]["rows"]]
+    alone = []
+    for row in reversed(rows):
+        card(row)
+        alone.insert(0, verify()[1]["rows"][0]["measured"])
+    assert together == alone
+
+
+def test_mistakes_have_file_and_line():
+    line = CARD.count("\n") + 1
+    for row, message in [
+            ("a = dd | 3 MB/s | 5%", 'unknown procedure "dd"'),
+            ("a = hdparm-t | 3 ms | 5%", "procedure hdparm-t measures in MB/s, not in ms"),
+            ("a = seq-read bs=4K | 3 MB/s | 5%", "procedure seq-read needs size="),
+            ("a = seq-read bs=4K size=1M x=1 | 3 MB/s | 5%", "no argument x")]:
+        card(row)
+        want = "card.ini:%d: fidelity row a: " % line
+        code, out, err = call("check", "card.ini")
+        assert code == 1 and out.startswith(want) and message in out, (out, err)
+        assert bad(message, "verify", "card.ini").startswith("flashemu: " + want)
+        bad(message, "show", "card.ini")
+
+
+run(globals())

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * verify: a profile's published figures, measured again.
+ */
+#include "tool.h"
+#include "verify.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char verify_help[] =
+    "usage: flashemu verify PROFILE [SECTION.KEY=VALUE...] [PROCEDURE|ID...]\n"
+    "       flashemu verify --all [PROCEDURE|ID...]\n\n"
+    "Runs the procedures that the profile's [fidelity] names, all or the given ones, and\n"
+    "prints published, measured, error and verdict: ok, off, known (off, and the profile\n"
+    "says why), skipped (this machine cannot run it), failed.\n\n"
+    "  --all                every shipped profile that has published figures\n"
+    "  --quick              leaves out what takes minutes\n"
+    "  --json               the same for programs\n"
+    "  --list               the procedures, and where each runs\n"
+    "  --kernel WAY         what runs filesystems and tools: vm, host (needs root),\n"
+    "                       none, or auto (the first that works)\n"
+    "  --dilate R           with a kernel: wait R times as long as the device needs, and\n"
+    "                       take the times from the kernel instead of the device\n"
+    "  --seed N             of the device's randomness (1)\n"
+    "  --verbose            what the scripts say, on standard error\n\n"
+    "Exit codes: 0 all are ok or known, 1 some are off or failed, 2 wrong use, 3 none is\n"
+    "off but some could not be run, 130 interrupted.\n";
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int signum)
+{
+    (void)signum;
+    stopped = 1;
+}
+
+bool verify_stopped(void)
+{
+    return stopped != 0;
+}
+
+struct command {
+    bool json, all, quick, list, verbose;
+    const char *kernel, *dilate, *seed_text;
+    uint64_t seed;
+    struct verify_kernel k;
+    const char **overrides;
+    uint32_t n_overrides;
+    char **wanted;
+    int n_wanted;
+    bool *used; /* by wanted name: some profile has it */
+    json_t *profiles;
+};
+
+static void watch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+static int list_procedures(bool as_json)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < fe_n_procedures; i++) {
+        const struct fe_procedure *p = &fe_procedures[i];
+        const char *where = p->place == FE_PLACE_MODEL ? "model" : "kernel";
+        char call[128];
+        assert(p->place == FE_PLACE_KERNEL || verify_experiment_find(p->experiment));
+        int n = snprintf(call, sizeof call, "%s", p->name);
+        for (int k = 0; k < FE_MAX_PROCEDURE_ARGS && p->args[k].key; k++)
+            n += snprintf(call + n, sizeof call - (size_t)n, " %s=", p->args[k].key);
+        if (as_json)
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "name", p->name, "call",
+                                call, "experiment", p->experiment, "where", where, "unit", fe_fidelity_units(p->quantity), "slow",
+                                p->slow, "help", p->help));
+        else
+            printf("%-28s %-12s %s%s\n    %s\n", call, fe_fidelity_units(p->quantity), where,
+                   p->slow ? ", slow" : "", p->help);
+    }
+    if (as_json)
+        return tool_print_json(list);
+    json_decref(list);
+    return tool_finish(TOOL_OK);
+}
+
+/* The worse of two exit codes: off before not run before fine. */
+static int worse(int a, int b)
+{
+    static const int order[] = {VERIFY_INTERRUPTED, TOOL_USAGE, TOOL_NO, VERIFY_PART};
+
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (a == order[i] || b == order[i])
+            return order[i];
+    return TOOL_OK;
+}
+
+/* What there is is shown even if it was interrupted. */
+static int show_plan(struct command *c, const struct verify_plan *plan)
+{
+    bool chosen = !c->all;
+
+    for (size_t i = 0; i < plan->n_rows; i++)
+        chosen |= plan->rows[i].state != VERIFY_LEFT_OUT;
+    if (!chosen)
+        return TOOL_OK;
+    if (c->json) {
+        if (json_array_append_new(c->profiles, verify_json(plan)) < 0)
+            return tool_error("out of memory");
+    } else {
+        verify_print(plan);
+        fflush(stdout);
+    }
+    return verify_code(plan);
+}
+
+static int verify_profile(struct command *c, const char *name)
+{
+    struct verify_plan plan;
+    struct fe_err err;
+    int code = TOOL_OK;
+
+    fe_err_init(&err);
+    c->k.profile = name;
+    c->k.overrides = c->overrides;
+    c->k.n_overrides = c->n_overrides;
+    int r = verify_plan_load(&plan, name, c->overrides, c->n_overrides, &err);
+    if (r < 0) {
+        code = tool_fail(&err);
+    } else if (plan.n_rows > 0 || !c->all) {
+        verify_plan_choose(&plan, c->wanted, c->n_wanted, c->used, c->quick);
+        bool known = true;
+        for (int i = 0; !c->all && i < c->n_wanted && known; i++)
+            if (!c->used[i]) {
+                known = false;
+                code = tool_error("verify: %s has no figure or procedure %s", name, c->wanted[i]);
+            }
+        if (known && plan.n_rows == 0)
+            code = tool_error("verify: %s has no published figures, [fidelity] is empty", name);
+        else if (known) {
+            r = verify_plan_run(&plan, &c->k, c->seed, &err);
+            code = show_plan(c, &plan);
+            if (r < 0)
+                code = worse(code, r == -ECANCELED ? VERIFY_INTERRUPTED : tool_fail(&err));
+        }
+    }
+    verify_plan_fini(&plan);
+    return code;
+}
+
+static int verify_all(struct command *c)
+{
+    int code = TOOL_OK;
+
+    for (int i = 0; fe_profile_names[i] && !verify_stopped(); i++)
+        code = worse(code, verify_profile(c, fe_profile_names[i]));
+    for (int i = 0; i < c->n_wanted && code != VERIFY_INTERRUPTED; i++)
+        if (!c->used[i])
+            code = tool_error("verify: no profile has a figure or procedure %s", c->wanted[i]);
+    return code;
+}
+
+/* SECTION.KEY=VALUE changes the profile; "seq-read bs=4K size=1M" is a procedure. */
+static bool is_override(const char *word)
+{
+    size_t name = strcspn(word, "= ");
+
+    return word[name] == '=' && memchr(word, '.', name) != NULL;
+}
+
+static int sort_operands(struct command *c, int argc, char **argv)
+{
+    c->overrides = calloc((size_t)argc + 1, sizeof *c->overrides);
+    c->wanted = calloc((size_t)argc + 1, sizeof *c->wanted);
+    c->used = calloc((size_t)argc + 1, sizeof *c->used);
+    if (!c->overrides || !c->wanted || !c->used)
+        return tool_error("out of memory");
+    for (int i = c->all ? 1 : 2; i < argc; i++)
+        if (is_override(argv[i]))
+            c->overrides[c->n_overrides++] = argv[i];
+        else
+            c->wanted[c->n_wanted++] = argv[i];
+    if (c->all && c->n_overrides > 0)
+        return tool_error("verify: --all takes no %s: changes belong to one profile",
+                          c->overrides[0]);
+    return c->all || argc > 1 ? TOOL_OK : tool_error("verify: which profile?  or --all");
+}
+
+static int parse_command(struct command *c, int *argc, char **argv, int *ret_code)
+{
+    const struct tool_option options[] = {
+        {"json", 0, &c->json, NULL},       {"all", 0, &c->all, NULL},
+        {"quick", 0, &c->quick, NULL},     {"list", 0, &c->list, NULL},
+        {"verbose", 0, &c->verbose, NULL}, {"kernel", 0, NULL, &c->kernel},
+        {"dilate", 0, NULL, &c->dilate},   {"seed", 0, NULL, &c->seed_text},
+        {0},
+    };
+    const struct tool_args args = {.options = options, .help = verify_help};
+
+    c->seed = 1;
+    c->kernel = "auto";
+    if (!tool_parse(&args, argc, argv, ret_code))
+        return -1;
+    *ret_code = TOOL_USAGE;
+    if (c->dilate && !tool_number("--dilate", c->dilate, 1, 1000, &c->k.dilate))
+        return -1;
+    if (c->seed_text && !tool_number("--seed", c->seed_text, 0, UINT64_MAX, &c->seed))
+        return -1;
+    if (c->list && *argc > 1) {
+        tool_error("verify: --list takes no argument '%s'", argv[1]);
+        return -1;
+    }
+    *ret_code = c->list ? TOOL_OK : sort_operands(c, *argc, argv);
+    return *ret_code == TOOL_OK ? 0 : -1;
+}
+
+/* The exit code of the figures, unless they could not be written. */
+static int finish(struct command *c, int code)
+{
+    int written = TOOL_OK;
+
+    if (c->json && json_array_size(c->profiles) > 0)
+        written = tool_print_json(c->all ? json_pack("{s:O}", "profiles", c->profiles)
+                                         : json_incref(json_array_get(c->profiles, 0)));
+    else
+        written = tool_finish(TOOL_OK);
+    if (code == VERIFY_INTERRUPTED)
+        tool_error("interrupted");
+    return worse(code, written);
+}
+
+int cmd_verify(int argc, char **argv)
+{
+    struct command c = {0};
+    int code;
+
+    if (parse_command(&c, &argc, argv, &code) == 0 && c.list) {
+        code = list_procedures(c.json);
+    } else if (code == TOOL_OK && c.wanted) {
+        watch_signals();
+        c.k.progress = isatty(STDERR_FILENO) != 0;
+        c.k.verbose = c.verbose;
+        c.profiles = json_array();
+        if (!c.profiles)
+            code = tool_error("out of memory");
+        else if (!verify_kernel_init(&c.k, c.kernel))
+            code = tool_error("--kernel %s: allowed are auto vm host none", c.kernel);
+        else
+            code = finish(&c, c.all ? verify_all(&c) : verify_profile(&c, argv[1]));
+        json_decref(c.profiles);
+    }
+    free(c.overrides);
+    free(c.wanted);
+    free(c.used);
+    return code;
+}
