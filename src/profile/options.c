@@ -72,7 +72,7 @@ static const char *link_name(uint32_t i)
         [FE_LINK_PARALLEL] = "parallel", [FE_LINK_USB_FS] = "usb-fs", [FE_LINK_USB_HS] = "usb-hs",
         [FE_LINK_USB_SS] = "usb-ss",     [FE_LINK_UAS] = "uas",       [FE_LINK_SD_DS] = "sd-ds",
         [FE_LINK_SD_HS] = "sd-hs",       [FE_LINK_SD_UHS] = "sd-uhs", [FE_LINK_EMMC] = "emmc",
-        [FE_LINK_NONE] = "none",
+        [FE_LINK_EMMC_CQ] = "emmc-cq",   [FE_LINK_NONE] = "none",
     };
     return i < FE_N_LINK_TYPES ? names[i] : NULL;
 }

@@ -49,6 +49,9 @@ static const struct link_defaults links[FE_N_LINK_TYPES] = {
     [FE_LINK_SD_UHS] = {104000000, 100 * FE_NS_PER_US, 512 << 10, 1},
     /* 52 MHz on 8 bits [R]; soldered on, half the overhead of a card [A]. */
     [FE_LINK_EMMC] = {52000000, 50 * FE_NS_PER_US, 512 << 10, 1},
+    /* HS400: 200 MHz on 8 bits, both edges; eMMC 5.1 queues 32 commands [R: JESD84-B51], whose
+     * overhead hides behind the data of others [A]. */
+    [FE_LINK_EMMC_CQ] = {400000000, 20 * FE_NS_PER_US, 512 << 10, 32},
     [FE_LINK_NONE] = {0, 0, UINT64_C(32) << 20, 1},
 };
 

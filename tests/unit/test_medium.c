@@ -125,6 +125,36 @@ static void test_medium_whole_page_needs_no_base(void **state)
     ft_rig_fini(&rig);
 }
 
+/* With copyback a copy inside a die leaves its bytes in the register; one to another die, and
+ * one that changes bytes, cross the channel both ways. */
+static void test_medium_copyback_stays_in_the_die(void **state)
+{
+    (void)state;
+    static const struct {
+        fe_ppn to;
+        uint32_t len, bus_bytes;
+    } cases[] = {{8, 0, 0}, {4, 0, 512 + 64}, {9, 20, 512 + 64}};
+    for (int copyback = 0; copyback < 2; copyback++) {
+        struct ft_rig rig;
+        struct fe_nand_params p = ft_nand(2, 4, 4, 512);
+        p.oob_size = 64;
+        p.copyback = copyback;
+        ft_rig_init(&rig, &p);
+        fe_medium_prog(rig.medium, 0, 7, 0, FE_PPN_NONE, 0, 512, NULL);
+        for (size_t i = 0; i < ft_array_len(cases); i++) {
+            uint32_t n, want = copyback ? cases[i].bus_bytes : 512 + 64;
+            ft_rig_clear(&rig);
+            fe_medium_prog(rig.medium, cases[i].to, 7, 0, 0, 0, cases[i].len, NULL);
+            const struct fe_op *ops = ft_rig_ops(&rig, &n);
+            assert_int_equal(n, 2);
+            assert_int_equal(ops[0].bus_bytes, want);
+            assert_int_equal(ops[1].bus_bytes, want);
+            assert_true(ops[1].flags & FE_OP_AFTER_PREV);
+        }
+        ft_rig_fini(&rig);
+    }
+}
+
 static void test_medium_counters_count_planes_and_data_bytes(void **state)
 {
     (void)state;
@@ -327,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_medium_erase_writes_one_op_and_wears_the_block),
         cmocka_unit_test(test_medium_partial_prog_reads_the_whole_base_first),
         cmocka_unit_test(test_medium_whole_page_needs_no_base),
+        cmocka_unit_test(test_medium_copyback_stays_in_the_die),
         cmocka_unit_test(test_medium_counters_count_planes_and_data_bytes),
         cmocka_unit_test(test_medium_sequence_number_grows_with_every_program),
         cmocka_unit_test(test_medium_times_follow_the_bit_of_the_cell),

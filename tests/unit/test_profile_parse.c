@@ -40,6 +40,7 @@ static void test_parse_link_type_sets_defaults(void **state)
         {"sd-ds", "12500KB/s", "100us", "512K", "1"}, {"sd-hs", "25MB/s", "100us", "512K", "1"},
         {"sd-uhs", "104MB/s", "100us", "512K", "1"}, {"emmc", "52MB/s", "50us", "512K", "1"},
         {"parallel", "unlimited", "0", "32M", "1"}, {"none", "unlimited", "0", "32M", "1"},
+        {"emmc-cq", "400MB/s", "20us", "512K", "32"},
     };
     (void)state;
     assert_int_equal(ft_array_len(links), FE_N_LINK_TYPES);

@@ -13,15 +13,22 @@ struct bench {
     struct fe_geometry geo;
 };
 
-static void setup(struct bench *b, uint32_t channels, uint32_t dies, uint64_t bus_rate)
+static void setup_as(struct bench *b, uint32_t channels, uint32_t dies, uint64_t bus_rate,
+                     bool cached)
 {
     struct fe_nand_params p = ft_nand(dies, 4, 4, 2048);
     struct fe_err err;
     fe_err_init(&err);
     p.channels = channels;
     p.bus_rate = bus_rate;
+    p.cached = cached;
     assert_int_equal(fe_geometry_init(&b->geo, &p, &err), 0);
     assert_int_equal(fe_sched_init(&b->s, &p, &b->geo, &err), 0);
+}
+
+static void setup(struct bench *b, uint32_t channels, uint32_t dies, uint64_t bus_rate)
+{
+    setup_as(b, channels, dies, bus_rate, false);
 }
 
 static struct fe_op place(struct bench *b, enum fe_op_kind kind, uint16_t die, uint32_t bytes,
@@ -240,6 +247,52 @@ static void test_sched_bus_rate_0_is_infinitely_fast(void **state)
     fe_sched_fini(&b.s);
 }
 
+/* The next page comes in while one is being programmed: only the first transfer shows. */
+static void test_sched_cached_programs_hide_their_transfers(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup_as(&b, 1, 1, 1000000000, true);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 2212 + 200000);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 2212, 2212 + 400000);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 202212, 2212 + 600000); /* the register is full */
+    expect(place(&b, FE_OP_ERASE, 0, 0, 0), 602212, 602212 + 1500100); /* after the last of them */
+    fe_sched_fini(&b.s);
+}
+
+/* The next page is read while one leaves. */
+static void test_sched_cached_reads_overlap_with_the_bus(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup_as(&b, 1, 1, 1000000000, true);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 0, 25100 + 2048);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 25100, 50200 + 2048); /* tR decides */
+    fe_sched_fini(&b.s);
+
+    setup_as(&b, 1, 1, 40960000, true); /* 50 us a page */
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 0, 75100);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 25100, 125100); /* the bus decides */
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 75100, 175100); /* from the register being free */
+    fe_sched_fini(&b.s);
+}
+
+/* A read after a program waits for the array; its data leave through the same register. */
+static void test_sched_cached_read_waits_for_the_program_before(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup_as(&b, 1, 1, 1000000000, true);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 202212);
+    expect(place(&b, FE_OP_READ, 0, 2048, 0), 202212, 202212 + 25100 + 2048);
+    expect(place(&b, FE_OP_PROG, 0, 2112, FE_OP_AFTER_PREV), 229360, 229360 + 2212 + 200000);
+    fe_sched_fini(&b.s);
+}
+
 static void test_sched_reset_forgets_reservations(void **state)
 {
     (void)state;
@@ -271,6 +324,9 @@ int main(void)
         cmocka_unit_test(test_sched_batches_overlap_on_different_dies),
         cmocka_unit_test(test_sched_transfer_is_rounded_up_once),
         cmocka_unit_test(test_sched_bus_rate_0_is_infinitely_fast),
+        cmocka_unit_test(test_sched_cached_programs_hide_their_transfers),
+        cmocka_unit_test(test_sched_cached_reads_overlap_with_the_bus),
+        cmocka_unit_test(test_sched_cached_read_waits_for_the_program_before),
         cmocka_unit_test(test_sched_reset_forgets_reservations),
     };
     return cmocka_run_group_tests_name("sched", tests, NULL, NULL);
