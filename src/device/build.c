@@ -39,6 +39,10 @@ static int check_units(const struct fe_profile *p, const struct fe_geometry *geo
         return fe_err_set(err, EINVAL,
                           "link.max_transfer=%llu: must be a multiple of the sector, %u bytes",
                           (unsigned long long)p->link.max_transfer, sector);
+    if (p->cache.size && p->cache.size < geo->page_bytes)
+        return fe_err_set(err, EINVAL,
+                          "cache.size=%llu: none, or at least a flash page, %u bytes",
+                          (unsigned long long)p->cache.size, geo->page_bytes);
     if (p->device.discard && !fe_ftl_registry[p->ftl.type]->trim)
         return fe_err_set(err, EINVAL, "device.discard=yes: ftl.type=%s has no TRIM",
                           fe_ftl_registry[p->ftl.type]->name);
@@ -82,12 +86,15 @@ static int write_used_part(struct fe_device *dev, struct fe_err *err)
 {
     uint64_t used = fe_min_u64(dev->profile.device.used, dev->capacity);
     fe_lpn n = (fe_lpn)fe_div_up(used, dev->page_bytes);
-    for (fe_lpn lpn = 0; lpn < n; lpn++)
-        if (dev->ftl->ops->write(dev->ftl, lpn, 0, dev->page_bytes, NULL) != FE_OK)
-            return fe_err_set(err, ENOSPC, "device.used=%llu: no space left at page %u",
-                              (unsigned long long)used, lpn);
-    if (dev->ftl->ops->end_command)
-        dev->ftl->ops->end_command(dev->ftl);
+    enum fe_status st = FE_OK;
+    fe_lpn lpn = 0;
+    for (; lpn < n && st == FE_OK; lpn++)
+        st = dev->ftl->ops->write(dev->ftl, lpn, 0, dev->page_bytes, NULL);
+    if (st == FE_OK && dev->ftl->ops->end_command)
+        st = dev->ftl->ops->end_command(dev->ftl);
+    if (st != FE_OK)
+        return fe_err_set(err, ENOSPC, "device.used=%llu: no space left at page %u",
+                          (unsigned long long)used, lpn);
     fe_device_place(dev);
     fe_sched_reset(&dev->sched);
     fe_device_reset_stats(dev);
@@ -170,6 +177,8 @@ static void apply_delays(struct fe_device *dev)
 {
     const struct fe_profile *p = &dev->profile;
     fe_medium_set_times(dev->medium, &p->nand);
+    if (dev->ftl->ops->set_delays)
+        dev->ftl->ops->set_delays(dev->ftl, &p->ftl);
     dev->link.p.bandwidth = p->link.bandwidth;
     dev->link.p.command_overhead_ns = p->link.command_overhead_ns;
 }

@@ -138,6 +138,9 @@ struct fe_ftl_ops {
     /* One step of work that can wait; false if there was nothing to do.  May be NULL. */
     bool (*idle)(struct fe_ftl *ftl);
 
+    /* Takes the delays that are its own from *p, for commands from now on.  May be NULL. */
+    void (*set_delays)(struct fe_ftl *ftl, const struct fe_ftl_params *p);
+
     /* Erase blocks that hold nothing and can be written. */
     uint32_t (*free_blocks)(const struct fe_ftl *ftl);
 

@@ -355,6 +355,11 @@ static enum fe_status small_write(struct segment *s, fe_leb leb, uint32_t page, 
     return fe_small_log_append(&s->small, lpn_at(s, leb, page), base, off, len, data);
 }
 
+static void seg_set_delays(struct fe_ftl *ftl, const struct fe_ftl_params *p)
+{
+    seg_of(ftl)->unit_read_ns = p->unit_read_ns;
+}
+
 static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
     struct segment *s = seg_of(ftl);
@@ -574,6 +579,7 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .read = seg_read,
     .write = seg_write,
     .begin_command = seg_begin_command,
+    .set_delays = seg_set_delays,
     .free_blocks = seg_free_blocks,
     .check = seg_check,
 };

@@ -204,6 +204,24 @@ static int step_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     return 0;
 }
 
+/* What a run is still owed is part of the random delay, which may have become shorter. */
+static void set_rule(struct step_ftl *s, bool write, struct fe_step_rule *rule,
+                     const struct fe_step_rule *from)
+{
+    rule->random_ns = from->random_ns;
+    rule->step_ns = from->step_ns;
+    rule->spike_ns = from->spike_ns;
+    for (uint32_t i = 0; i < s->p.streams; i++)
+        s->runs[write][i].owed_ns = fe_min_u64(s->runs[write][i].owed_ns, rule->random_ns);
+}
+
+static void step_set_delays(struct fe_ftl *ftl, const struct fe_ftl_params *p)
+{
+    struct step_ftl *s = (struct step_ftl *)ftl;
+    set_rule(s, false, &s->p.read, &p->step.read);
+    set_rule(s, true, &s->p.write, &p->step.write);
+}
+
 static uint32_t step_free_blocks(const struct fe_ftl *ftl)
 {
     (void)ftl;
@@ -254,6 +272,7 @@ const struct fe_ftl_ops fe_ftl_step = {
     .read = step_read,
     .write = step_write,
     .begin_command = step_begin_command,
+    .set_delays = step_set_delays,
     .free_blocks = step_free_blocks,
     .check = step_check,
 };

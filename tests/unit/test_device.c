@@ -92,6 +92,9 @@ static void test_device_refuses_what_does_not_fit_together(void **state)
     expect_refused(&p, EINVAL, "link.max_transfer=1000");
     p.link.max_transfer = 0;
     expect_refused(&p, EINVAL, "link.max_transfer=0");
+    p = make_profile("page");
+    p.cache.size = PAGE - 1;
+    expect_refused(&p, EINVAL, "cache.size=2047: none, or at least a flash page, 2048 bytes");
     p = make_profile("block");
     p.device.discard = true;
     expect_refused(&p, EINVAL, "ftl.type=block has no TRIM");
@@ -423,6 +426,37 @@ static void test_device_delays_change_while_it_runs(void **state)
     fe_device_destroy(dev);
 }
 
+/* A random write of 10 ms, then 2 ms each, 3 ms less until the 10 ms are paid back. */
+static void test_device_delays_of_the_step_model_change_while_it_runs(void **state)
+{
+    (void)state;
+    static const char text[] = "[device]\ncapacity = 1M\n[ftl]\ntype = step\n"
+                               "[step]\nwrite_random = 10ms\nwrite_step = 3ms\n";
+    struct fe_err err;
+    struct fe_profile p;
+    fe_err_init(&err);
+    if (fe_profile_parse(&p, "text", text, strlen(text), NULL, 0, &err) < 0)
+        fail_msg("%s", err.text);
+    struct fe_device *dev = make(&p);
+    fe_profile_fini(&p);
+    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, 512, NULL, false);
+    assert_int_equal(r.complete_ns, 10000000);
+    assert_int_equal(fe_device_set(dev, "step.write_random", "1ms", &err), 0);
+    r = submit(dev, FE_REQ_WRITE, 20000000, 512, 512, NULL, false);
+    assert_int_equal(r.complete_ns, 20000000 + 3000000 - 1000000); /* no more than is random now */
+    assert_int_equal(fe_device_set(dev, "step.write_step", "7ms", &err), 0);
+    r = submit(dev, FE_REQ_WRITE, 40000000, 1024, 512, NULL, false);
+    assert_int_equal(r.complete_ns, 47000000);
+    r = submit(dev, FE_REQ_WRITE, 60000000, 65536, 512, NULL, false);
+    assert_int_equal(r.complete_ns, 61000000);
+    assert_int_equal(fe_device_set(dev, "step.read_random", "4ms", &err), 0);
+    r = submit(dev, FE_REQ_READ, 80000000, 0, 512, NULL, false);
+    assert_int_equal(r.complete_ns, 84000000);
+    assert_int_equal(fe_device_check(dev, &err), 0);
+    assert_string_equal(err.text, "");
+    fe_device_destroy(dev);
+}
+
 static void test_device_what_is_built_in_cannot_change(void **state)
 {
     (void)state;
@@ -487,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_device_idle_time_writes_the_cache_out),
         cmocka_unit_test(test_device_used_part_is_written_before_time_0),
         cmocka_unit_test(test_device_delays_change_while_it_runs),
+        cmocka_unit_test(test_device_delays_of_the_step_model_change_while_it_runs),
         cmocka_unit_test(test_device_what_is_built_in_cannot_change),
         cmocka_unit_test(test_device_check_finds_a_page_of_somebody_else),
     };

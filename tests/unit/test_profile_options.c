@@ -51,8 +51,11 @@ static void test_options_are_sound(void **state)
 
 static void test_options_live_ones_are_the_delays(void **state)
 {
-    static const char *const live[] = {"nand.tR", "nand.tPROG", "nand.tBERS", "link.bandwidth",
-                                       "link.command_overhead"};
+    static const char *const live[] = {
+        "nand.tR", "nand.tPROG", "nand.tBERS", "link.bandwidth", "link.command_overhead",
+        "ftl.unit_read", "step.read_random", "step.read_step", "step.read_spike",
+        "step.write_random", "step.write_step", "step.write_spike",
+    };
     uint32_t n = 0;
     (void)state;
     for (uint32_t i = 0; i < fe_n_options; i++)

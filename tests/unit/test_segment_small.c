@@ -176,6 +176,13 @@ static void test_segment_reading_on_into_another_unit_takes_time(void **state)
     uint32_t n;
     const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
     assert_int_equal(ops[2].cell_ns, 7000);
+    p.unit_read_ns = 0;
+    l.ftl->ops->set_delays(l.ftl, &p);
+    ft_rig_clear(&l.rig);
+    l.ftl->ops->begin_command(l.ftl, false, 7 * 512, 2 * 512);
+    for (fe_lpn lpn = N - 1; lpn <= N; lpn++)
+        assert_int_equal(l.ftl->ops->read(l.ftl, lpn, 0, 512, NULL), FE_OK);
+    assert_string_equal(ft_rig_text(&l.rig, text, sizeof text), "RR");
     teardown(&l);
 }
 
