@@ -87,14 +87,23 @@ uint32_t fe_unit_alloc(struct fe_units *u)
     return unit;
 }
 
+/* Two in a row are one. */
+static void barrier(struct fe_units *u)
+{
+    struct fe_oplist *ops = u->medium->ops;
+    if (ops->n == 0 || ops->ops[ops->n - 1].kind != FE_OP_BARRIER)
+        fe_ops_barrier(ops);
+}
+
 enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit)
 {
-    fe_ops_barrier(u->medium->ops);
+    barrier(u);
     for (uint32_t i = 0; i < u->blocks_per_unit; i++) {
         enum fe_status st = fe_medium_erase(u->medium, u->pebs[unit * u->blocks_per_unit + i]);
         if (st != FE_OK)
             return st;
     }
+    barrier(u);
     u->fill[unit] = 0;
     u->queue[(u->head + u->n_free++) % u->n_units] = unit;
     return FE_OK;
@@ -111,7 +120,7 @@ enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uin
 enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag, fe_ppn src)
 {
     if (u->n_in_buffer == u->copy_buffer) {
-        fe_ops_barrier(u->medium->ops);
+        barrier(u);
         u->n_in_buffer = 0;
     }
     u->n_in_buffer++;
@@ -120,13 +129,13 @@ enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8
 
 void fe_units_merge_begin(struct fe_units *u)
 {
-    fe_ops_barrier(u->medium->ops);
+    barrier(u);
     u->n_in_buffer = 0;
 }
 
 void fe_units_merge_end(struct fe_units *u)
 {
-    fe_ops_barrier(u->medium->ops);
+    barrier(u);
 }
 
 static int check_queue(const struct fe_units *u, struct fe_err *err)

@@ -56,7 +56,9 @@ static inline fe_ppn fe_unit_ppn(const struct fe_units *u, uint32_t unit, uint32
 /* An erased unit; FE_UNIT_NONE if none is free. */
 uint32_t fe_unit_alloc(struct fe_units *u);
 
-/* Erases a unit once everything before has ended, and queues it as free. */
+/* Erases a unit once everything before has ended, and queues it as free.  Nothing else
+ * starts before that is done: so a power cut finds either pages half programmed or units
+ * half erased, and power-on can tell which merges were whole. */
 enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit);
 
 /* Programs the unit's next page as fe_medium_prog does. */

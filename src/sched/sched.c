@@ -42,7 +42,7 @@ void fe_sched_reset(struct fe_sched *s)
     memset(s->die_free_ns, 0, s->n_dies * sizeof *s->die_free_ns);
     memset(s->chan_free_ns, 0, s->n_channels * sizeof *s->chan_free_ns);
     memset(s->reg_free_ns, 0, s->n_dies * sizeof *s->reg_free_ns);
-    s->hold_ns = s->all_end_ns = 0;
+    s->hold_ns = s->all_end_ns = s->prog_end_ns = 0;
     fe_sched_begin(s, 0);
 }
 
@@ -86,6 +86,7 @@ static void place_prog(struct fe_sched *s, struct fe_op *op, uint64_t ready, uin
         *chan = in_register;
     uint64_t cell = fe_max_u64(in_register, *die);
     op->end_ns = cell + op->cell_ns;
+    s->prog_end_ns = fe_max_u64(s->prog_end_ns, op->end_ns);
     *reg = s->cached ? cell : op->end_ns;
     *die = op->end_ns;
 }
@@ -103,7 +104,8 @@ static void place(struct fe_sched *s, struct fe_op *op)
         place_prog(s, op, ready, chan);
         break;
     case FE_OP_ERASE:
-        op->start_ns = fe_max_u64(ready, fe_max_u64(s->die_free_ns[op->die], s->reg_free_ns[op->die]));
+        op->start_ns = fe_max_u64(fe_max_u64(ready, s->prog_end_ns),
+                                  fe_max_u64(s->die_free_ns[op->die], s->reg_free_ns[op->die]));
         op->end_ns = op->start_ns + s->command_ns + op->cell_ns;
         s->die_free_ns[op->die] = s->reg_free_ns[op->die] = op->end_ns;
         break;

@@ -14,6 +14,10 @@
  * controller's own work waits for earlier batches and holds later ones back, too: there
  * is one controller.
  *
+ * An erase starts when all programs before it have ended: whoever erases has moved what is
+ * still wanted, and a controller that did not wait for the copies would lose it in a power
+ * cut.
+ *
  * Exact: a transfer's length is bytes * 10^9 / rate, in 128 bits where needed,
  * rounded up once.  No lock, no clock.  O(1) an op.
  *
@@ -41,6 +45,7 @@ struct fe_sched {
     uint64_t ready_ns, prev_end_ns, max_end_ns;
     uint64_t hold_ns;    /* the last barrier */
     uint64_t all_end_ns; /* the end of everything placed so far, which a barrier waits for */
+    uint64_t prog_end_ns; /* of the programs placed so far, which an erase waits for */
     /* the last transfer's length, since nearly all have the same size */
     uint32_t memo_bytes;
     uint64_t memo_ns;
@@ -61,6 +66,12 @@ void fe_sched_place(struct fe_sched *s, struct fe_op *ops, uint32_t n);
 static inline uint64_t fe_sched_end(const struct fe_sched *s)
 {
     return s->max_end_ns;
+}
+
+/* When everything placed so far has ended. */
+static inline uint64_t fe_sched_all_end(const struct fe_sched *s)
+{
+    return s->all_end_ns;
 }
 
 /* Forgets all reservations: every timeline is free at 0 again. */

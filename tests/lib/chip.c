@@ -135,6 +135,9 @@ static bool check_time(struct ft_chip *c, const struct fe_op *op)
     if (op->start_ns < c->held)
         return complain(c, "op %u starts at %" PRIu64 ", held until %" PRIu64, op->kind,
                         op->start_ns, c->held);
+    if (op->kind == FE_OP_ERASE && op->start_ns < c->prog_end)
+        return complain(c, "erase at %" PRIu64 ", programs before it end at %" PRIu64,
+                        op->start_ns, c->prog_end);
     if (op->flags & FE_OP_AFTER_PREV && op->start_ns < c->prev_end)
         return complain(c, "copy: program at %" PRIu64 ", read ends at %" PRIu64, op->start_ns,
                         c->prev_end);
@@ -172,6 +175,8 @@ static void observe(void *ctx, const struct fe_op *ops, uint32_t n)
         } else if (change_state(c, op)) {
             check_time(c, op);
         }
+        if (op->kind == FE_OP_PROG && op->end_ns > c->prog_end)
+            c->prog_end = op->end_ns;
         c->prev_end = op->end_ns;
         c->prev_die = op->die;
         c->all_end = op->end_ns > c->all_end ? op->end_ns : c->all_end;

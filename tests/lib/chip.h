@@ -20,7 +20,7 @@ struct ft_chip {
     uint64_t pages_erased;        /* programmed pages that erases took */
     uint64_t *die_free, *chan_free; /* of a die: its array */
     uint64_t *reg_free;             /* the die's cache register, with nand.cached */
-    uint64_t held, all_end, prev_end;
+    uint64_t held, all_end, prev_end, prog_end;
     uint32_t prev_die;
     uint64_t max_end;             /* of the operations since it was last set to 0 */
     uint64_t hash;                /* of every operation and its time */

@@ -113,7 +113,7 @@ static void test_bast_switch_merge_costs_one_erase(void **state)
     struct ft_layer l;
     setup(&l, usual());
     fill_up(&l);
-    assert_string_equal(ops_of(&l, N, N), "PPPPPPPPBBEB");
+    assert_string_equal(ops_of(&l, N, N), "PPPPPPPPBEB");
     assert_merges(&l, 1, 0, 0, 0);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 3);
     teardown(&l);
@@ -147,7 +147,7 @@ static void test_bast_full_merge_copies_all(void **state)
     fill_up(&l);
     write_range(&l, 5, 1);
     write_range(&l, N, 1);
-    assert_string_equal(ops_of(&l, 2 * N, 1), "BRpRpRpRpRpRpRpRpBEBBEP");
+    assert_string_equal(ops_of(&l, 2 * N, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
     assert_merges(&l, 0, 0, 1, N);
     teardown(&l);
 }
@@ -162,7 +162,7 @@ static void test_bast_copies_in_the_rhythm_of_the_buffer(void **state)
     fill_up(&l);
     write_range(&l, 5, 1);
     write_range(&l, N, 1);
-    assert_string_equal(ops_of(&l, 2 * N, 1), "BRpRpRpBRpRpRpBRpRpBEBBEP");
+    assert_string_equal(ops_of(&l, 2 * N, 1), "BRpRpRpBRpRpRpBRpRpBEBEBP");
     teardown(&l);
 }
 
@@ -176,7 +176,7 @@ static void test_bast_full_log_is_merged_by_the_next_write(void **state)
         assert_string_equal(ops_of(&l, 6, 1), "P");
     assert_string_equal(ops_of(&l, N, 1), "P"); /* a full log does not disturb others */
     assert_merges(&l, 0, 0, 0, 0);
-    assert_string_equal(ops_of(&l, 6, 1), "BRpRpRpRpRpRpRpRpBEBBEP");
+    assert_string_equal(ops_of(&l, 6, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
     assert_merges(&l, 0, 0, 1, N);
     teardown(&l);
 }
@@ -203,7 +203,7 @@ static void test_bast_without_switch_merge_copies_always(void **state)
     p.switch_merge = false;
     setup(&l, p);
     fill_up(&l);
-    assert_string_equal(ops_of(&l, N, N), "PPPPPPPPBRpRpRpRpRpRpRpRpBEBBE");
+    assert_string_equal(ops_of(&l, N, N), "PPPPPPPPBRpRpRpRpRpRpRpRpBEBEB");
     assert_merges(&l, 0, 0, 1, N);
     teardown(&l);
 }
@@ -249,7 +249,7 @@ static void test_bast_pads_holes_in_a_merge(void **state)
     assert_string_equal(ops_of(&l, 4, 1), "P"); /* no data block yet, and not its first page */
     assert_string_equal(ops_of(&l, 2, 1), "P");
     write_range(&l, N + 1, 1);
-    assert_string_equal(ops_of(&l, 2 * N + 1, 1), "BPPRpPRpBBEP");
+    assert_string_equal(ops_of(&l, 2 * N + 1, 1), "BPPRpPRpBEBP");
     assert_merges(&l, 0, 0, 1, 2);
     uint8_t buf[PAGE] = {1};
     ft_layer_clear(&l);
@@ -286,7 +286,7 @@ static void test_bast_data_block_may_overtake_the_log(void **state)
     write_range(&l, 2, 1); /* 2 in the data block */
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 7);
     write_range(&l, N + 3, 1);
-    assert_string_equal(ops_of(&l, 2 * N + 3, 1), "BRpRpRpBEBBEP");
+    assert_string_equal(ops_of(&l, 2 * N + 3, 1), "BRpRpRpBEBEBP");
     assert_merges(&l, 0, 0, 1, 3);
     teardown(&l);
 }

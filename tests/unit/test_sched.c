@@ -95,8 +95,11 @@ static void test_sched_dies_of_a_channel_share_the_bus(void **state)
     expect(place(&b, FE_OP_PROG, 0, 2112, 0), 0, 202212);
     expect(place(&b, FE_OP_PROG, 1, 2112, 0), 2212, 204424);
     expect(place(&b, FE_OP_PROG, 2, 2112, 0), 4424, 206636);
-    /* an erase takes no bus */
-    expect(place(&b, FE_OP_ERASE, 0, 0, 0), 202212, 1702312);
+    /* an erase takes no bus, but waits for all programs before it */
+    expect(place(&b, FE_OP_ERASE, 0, 0, 0), 206636, 1706736);
+    expect(place(&b, FE_OP_ERASE, 1, 0, 0), 206636, 1706736);
+    /* not for reads, nor holds anything back */
+    expect(place(&b, FE_OP_READ, 2, 2048, 0), 206636, 206636 + 27148);
     fe_sched_fini(&b.s);
 }
 

@@ -65,7 +65,7 @@ static void test_segment_whole_rewrite_is_a_switch_merge(void **state)
     ft_layer_write_each(&l, 0, N);
     ft_layer_expect(&l, (struct ft_cost){.programs = N}, "rewrite");
     ft_layer_write_each(&l, 0, 1);
-    expect_ops(&l, "BBEBP"); /* the old unit is erased when this one is written again */
+    expect_ops(&l, "BEBP"); /* the old unit is erased when this one is written again */
     ft_layer_expect(&l, (struct ft_cost){.programs = 1, .erases = 1, .switches = 1}, "next");
     teardown(&l);
 }

@@ -114,7 +114,7 @@ static void test_units_release_waits_and_erases_every_block(void **state)
     fe_unit_append(&p.u, unit, 0, 0, FE_PPN_NONE, 0, 512, NULL);
     ft_rig_clear(&p.rig);
     fe_unit_release(&p.u, unit);
-    assert_string_equal(ft_rig_text(&p.rig, text, sizeof text), "BEE");
+    assert_string_equal(ft_rig_text(&p.rig, text, sizeof text), "BEEB");
     assert_int_equal(p.u.fill[unit], 0);
     assert_int_equal(p.rig.medium->pebs[p.u.pebs[unit * 2]].erase_count, 1);
     assert_int_equal(p.rig.medium->pebs[p.u.pebs[unit * 2 + 1]].erase_count, 1);
