@@ -31,6 +31,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
                                  const void *data)
 {
     struct page_ftl *f = page_of(ftl);
+    fe_region_write(&f->region, lpn, ftl->medium->ops);
     enum fe_status st = fe_page_make_room(f);
     if (st != FE_OK)
         return st;
@@ -178,6 +179,7 @@ static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     f->p = *p;
     f->geo = m->geo;
     f->reserve = fe_page_reserve(p, &m->geo);
+    fe_region_init(&f->region, p->map_region, p->map_switch_ns, m->geo.page_bytes);
     f->slc_pages = fe_slc_pages(&m->geo);
     int r = alloc_tables(f) < 0
                 ? fe_err_nomem(err, "page map", n_lpns * 4ull + m->geo.n_pebs * 8ull)

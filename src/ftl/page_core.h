@@ -24,6 +24,7 @@
 
 #include "ftl/page_heat.h"
 #include "ftl/page_pool.h"
+#include "ftl/region.h"
 #include "ftl/registry.h"
 #include "ftl/victim.h"
 
@@ -57,6 +58,7 @@ struct page_ftl {
     struct frontier fronts[N_STREAMS];
     struct fe_victims full;
     uint32_t reserve;     /* free blocks below which a write cleans first */
+    struct fe_region region;
 
     uint32_t slc_pages;   /* of a block in SLC mode */
     uint32_t n_slc;       /* blocks in SLC mode, open or full */

@@ -33,90 +33,24 @@
  * When it is full, the units that its oldest part holds pages of are merged: cheap for a
  * few busy sectors, dear for bulk, which is how cards treat the surroundings of the FAT.
  *
+ * With small_join, sequential small writes do not end there: the one that reaches a page's
+ * end takes the whole page to the linear unit that waits for it.
+ *
+ * Units may be smaller than what the device shows as its AU, with `rewrite` for writes
+ * inside them and groups (scatter.h) for the AUs: a write in the middle costs one small
+ * unit, and one AU more than there is room for costs a copy of a whole one.
+ *
  * Reading on into another unit within one command can cost extra time (the next part of
  * the map has to be fetched): that is the step which shows a unit's size from outside.
  *
  * Holes below the last written page of a unit are padded in a merge, since a block is
  * programmed in order.
  */
-#include "ftl/registry.h"
-#include "ftl/small_log.h"
-#include "ftl/unit.h"
+#include "ftl/segment_core.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum open_kind { OPEN_NOT, OPEN_APPEND, OPEN_LINEAR, OPEN_RANDOM };
-
-struct open_unit {
-    enum open_kind kind;
-    bool in_order; /* page i of the log is page i of the unit, for all */
-    fe_leb leb;
-    uint32_t unit; /* the data unit itself for OPEN_APPEND */
-    uint64_t used; /* for LRU */
-    uint32_t top;  /* pages of the logical unit at or above this are not in the log */
-    uint32_t *map; /* unit_pages entries: page of the log, or FE_PPN_NONE */
-};
-
-struct segment {
-    struct fe_ftl base;
-    struct fe_units units;
-    uint32_t n_lebs;
-    struct fe_fastdiv by_pages;
-    uint32_t *data; /* leb -> unit */
-    struct open_unit *open;
-    uint32_t n_open_max;
-    uint64_t tick;
-    uint32_t max_linear, max_random, gap_fill;
-    bool switch_merge;
-    struct fe_small_log small;
-    uint64_t small_write, unit_read_ns;
-    uint32_t zone_units;
-    /* the host's command */
-    bool command_is_small;
-    fe_leb command_leb;
-};
-
-static struct segment *seg_of(struct fe_ftl *ftl)
-{
-    return (struct segment *)ftl;
-}
-
-static uint32_t data_fill(const struct segment *s, fe_leb leb)
-{
-    return s->data[leb] == FE_UNIT_NONE ? 0 : s->units.fill[s->data[leb]];
-}
-
-static fe_lpn lpn_at(const struct segment *s, fe_leb leb, uint32_t page)
-{
-    return leb * s->units.unit_pages + page;
-}
-
-static struct open_unit *find_open(const struct segment *s, fe_leb leb)
-{
-    for (uint32_t i = 0; i < s->n_open_max; i++)
-        if (s->open[i].kind != OPEN_NOT && s->open[i].leb == leb)
-            return &s->open[i];
-    return NULL;
-}
-
-/* Where the newest copy of a page lies; FE_PPN_NONE if it was never written. */
-static fe_ppn locate(const struct segment *s, const struct open_unit *o, fe_leb leb, uint32_t page)
-{
-    fe_ppn small = fe_small_log_find(&s->small, lpn_at(s, leb, page));
-    if (small != FE_PPN_NONE)
-        return small;
-    uint32_t unit = s->data[leb], at = page;
-    if (o && o->kind != OPEN_APPEND && o->map[page] != FE_PPN_NONE) {
-        unit = o->unit;
-        at = o->map[page];
-    }
-    if (unit == FE_UNIT_NONE || at >= s->units.fill[unit])
-        return FE_PPN_NONE;
-    fe_ppn ppn = fe_unit_ppn(&s->units, unit, at);
-    return fe_medium_lpn(s->base.medium, ppn) == FE_LPN_NONE ? FE_PPN_NONE : ppn;
-}
 
 static enum fe_status log_append(struct segment *s, struct open_unit *o, uint32_t page, fe_ppn from,
                                  uint32_t off, uint32_t len, const void *data)
@@ -132,87 +66,6 @@ static enum fe_status log_append(struct segment *s, struct open_unit *o, uint32_
     enum fe_status st = fe_unit_append(&s->units, o->unit, lpn_at(s, o->leb, page), (uint8_t)tag,
                                        from, off, len, data);
     fe_small_log_forget(&s->small, lpn_at(s, o->leb, page));
-    return st;
-}
-
-/* Copies pages [from, to) of the logical unit behind what `unit` holds; the last one says
- * so if this is a full merge. */
-static enum fe_status copy_range(struct segment *s, const struct open_unit *o, fe_leb leb,
-                                 uint32_t unit, uint32_t from, uint32_t to, enum fe_tag tag)
-{
-    for (uint32_t page = from; page < to; page++) {
-        fe_lpn lpn = lpn_at(s, leb, page);
-        fe_ppn src = locate(s, o, leb, page);
-        if (tag == FE_TAG_MERGE && page + 1 == to)
-            tag = FE_TAG_MERGE_END;
-        enum fe_status st = fe_unit_copy(&s->units, unit, lpn, (uint8_t)tag, src);
-        if (st != FE_OK)
-            return st;
-        s->base.counters.pages_copied += src != FE_PPN_NONE;
-        if (src != FE_PPN_NONE)
-            fe_small_log_forget(&s->small, lpn);
-    }
-    return FE_OK;
-}
-
-/* Pages of a logical unit below this may hold data: in the data unit, the open one or
- * the small-write log. */
-static uint32_t top_of(const struct segment *s, const struct open_unit *o, fe_leb leb)
-{
-    uint32_t top = data_fill(s, leb);
-    if (o && o->kind != OPEN_APPEND && o->top > top)
-        top = o->top;
-    for (uint32_t page = s->units.unit_pages; s->small.n && page > top; page--) {
-        fe_lpn lpn = lpn_at(s, leb, page - 1);
-        if (lpn < s->base.n_lpns && fe_small_log_find(&s->small, lpn) != FE_PPN_NONE)
-            return page;
-    }
-    return top;
-}
-
-static enum fe_status replace_data(struct segment *s, fe_leb leb, uint32_t unit)
-{
-    uint32_t old = s->data[leb];
-    s->data[leb] = unit;
-    return old == FE_UNIT_NONE ? FE_OK : fe_unit_release(&s->units, old);
-}
-
-/* The log is in order: it becomes the data unit, completed from the old one. */
-static enum fe_status merge_in_place(struct segment *s, struct open_unit *o)
-{
-    uint32_t have = s->units.fill[o->unit], want = top_of(s, o, o->leb);
-    if (have >= want)
-        s->base.counters.merges_switch++;
-    else
-        s->base.counters.merges_partial++;
-    enum fe_status st = copy_range(s, o, o->leb, o->unit, have, want, FE_TAG_COPY);
-    return st != FE_OK ? st : replace_data(s, o->leb, o->unit);
-}
-
-/* Gathers the newest copies of a logical unit in a new one; o is its open unit or NULL. */
-static enum fe_status merge_full(struct segment *s, fe_leb leb, const struct open_unit *o)
-{
-    uint32_t unit = fe_unit_alloc(&s->units);
-    if (unit == FE_UNIT_NONE)
-        return FE_NO_SPACE;
-    s->base.counters.merges_full++;
-    enum fe_status st = copy_range(s, o, leb, unit, 0, top_of(s, o, leb), FE_TAG_MERGE);
-    if (st == FE_OK)
-        st = replace_data(s, leb, unit);
-    if (st == FE_OK && o && o->kind != OPEN_APPEND)
-        st = fe_unit_release(&s->units, o->unit);
-    return st;
-}
-
-static enum fe_status close_unit(struct segment *s, struct open_unit *o)
-{
-    enum fe_status st = FE_OK;
-    if (o->kind != OPEN_APPEND) {
-        fe_units_merge_begin(&s->units);
-        st = o->in_order && s->switch_merge ? merge_in_place(s, o) : merge_full(s, o->leb, o);
-        fe_units_merge_end(&s->units);
-    }
-    o->kind = OPEN_NOT;
     return st;
 }
 
@@ -235,7 +88,7 @@ static enum fe_status make_room(struct segment *s, bool linear)
         if (!oldest || o->used < oldest->used)
             oldest = o;
     }
-    return n < (linear ? s->max_linear : s->max_random) ? FE_OK : close_unit(s, oldest);
+    return n < (linear ? s->max_linear : s->max_random) ? FE_OK : fe_seg_close(s, oldest);
 }
 
 static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind,
@@ -294,7 +147,7 @@ static enum fe_status leave_linear(struct segment *s, struct open_unit **o)
 {
     if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 ||
         s->units.fill[(*o)->unit] == s->units.unit_pages) {
-        enum fe_status st = close_unit(s, *o);
+        enum fe_status st = fe_seg_close(s, *o);
         *o = NULL;
         return st;
     }
@@ -308,23 +161,12 @@ static enum fe_status fill_gap(struct segment *s, struct open_unit *o, uint32_t 
 {
     uint32_t from = s->units.fill[o->unit];
     fe_units_merge_begin(&s->units);
-    enum fe_status st = copy_range(s, o, o->leb, o->unit, from, page, FE_TAG_COPY);
+    enum fe_status st = fe_seg_copy_range(s, o, o->leb, o->unit, from, page, FE_TAG_COPY);
     fe_units_merge_end(&s->units);
     for (uint32_t p = from; o->kind == OPEN_LINEAR && p < page; p++)
         o->map[p] = p;
     if (o->kind == OPEN_LINEAR && page > o->top)
         o->top = page;
-    return st;
-}
-
-static enum fe_status merge_unit(struct segment *s, fe_leb leb)
-{
-    struct open_unit *o = find_open(s, leb);
-    fe_units_merge_begin(&s->units);
-    enum fe_status st = merge_full(s, leb, o);
-    fe_units_merge_end(&s->units);
-    if (o)
-        o->kind = OPEN_NOT;
     return st;
 }
 
@@ -338,7 +180,7 @@ static enum fe_status clean_small_log(struct segment *s)
         fe_lpn lpn = fe_medium_lpn(s->base.medium, ppn);
         if (fe_small_log_find(&s->small, lpn) != ppn)
             continue;
-        enum fe_status st = merge_unit(s, fe_fastdiv(lpn, s->by_pages));
+        enum fe_status st = fe_seg_merge(s, fe_fastdiv(lpn, s->by_pages));
         if (st != FE_OK)
             return st;
     }
@@ -351,7 +193,7 @@ static enum fe_status small_write(struct segment *s, fe_leb leb, uint32_t page, 
     enum fe_status st = fe_small_log_has_room(&s->small) ? FE_OK : clean_small_log(s);
     if (st != FE_OK)
         return st;
-    fe_ppn base = locate(s, find_open(s, leb), leb, page);
+    fe_ppn base = fe_seg_locate(s, fe_seg_find_open(s, leb), leb, page);
     return fe_small_log_append(&s->small, lpn_at(s, leb, page), base, off, len, data);
 }
 
@@ -368,30 +210,64 @@ static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, u
     s->command_leb = FE_LEB_NONE;
 }
 
+static enum fe_status seg_end_command(struct fe_ftl *ftl)
+{
+    struct segment *s = seg_of(ftl);
+    struct open_unit *o = s->rewriting == FE_LEB_NONE ? NULL : fe_seg_find_open(s, s->rewriting);
+    s->rewriting = FE_LEB_NONE;
+    return o ? fe_seg_close(s, o) : FE_OK;
+}
+
+/* Whether a small write completes a page whose beginning is in the small log, and the
+ * linear unit of leb takes it. */
+static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb, uint32_t page,
+                  uint32_t end)
+{
+    if (!s->small_join || end != s->base.medium->geo.page_bytes || leb < s->zone_units ||
+        fe_small_log_find(&s->small, lpn_at(s, leb, page)) == FE_PPN_NONE)
+        return false;
+    return o ? accepts(s, o, page) : choose_kind(s, leb, page) != OPEN_RANDOM;
+}
+
+/* Opens a unit for a write that begins at this page. */
+static enum fe_status open_unit_for(struct segment *s, fe_leb leb, uint32_t page,
+                                    struct open_unit **ret)
+{
+    enum fe_status st = fe_seg_close_neighbours(s, leb);
+    if (st == FE_OK && choose_kind(s, leb, page) != OPEN_APPEND)
+        st = fe_seg_make_scatter_room(s, leb);
+    return st != FE_OK ? st : open_as(s, leb, choose_kind(s, leb, page), ret);
+}
+
 static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 const void *data)
 {
     struct segment *s = seg_of(ftl);
     fe_leb leb = fe_fastdiv(lpn, s->by_pages);
     uint32_t page = lpn - leb * s->units.unit_pages;
-    if (s->small.n_max && (s->command_is_small || leb < s->zone_units))
+    struct open_unit *o = fe_seg_find_open(s, leb);
+    fe_region_write(&s->region, lpn, ftl->medium->ops);
+    if (s->small.n_max && (s->command_is_small || leb < s->zone_units) &&
+        !joins(s, o, leb, page, off + len))
         return small_write(s, leb, page, off, len, data);
 
-    struct open_unit *o = find_open(s, leb);
     enum fe_status st = FE_OK;
     if (o && !accepts(s, o, page))
         st = leave_linear(s, &o);
     if (st == FE_OK && !o)
-        st = open_as(s, leb, choose_kind(s, leb, page), &o);
+        st = open_unit_for(s, leb, page, &o);
     if (st != FE_OK)
         return st;
 
     o->used = ++s->tick;
-    if (o->kind != OPEN_RANDOM && s->units.fill[o->unit] < page)
+    if (o->kind != OPEN_RANDOM && s->units.fill[o->unit] < page) {
         st = fill_gap(s, o, page);
+        if (s->rewrite && o->kind == OPEN_LINEAR)
+            s->rewriting = leb;
+    }
     if (st != FE_OK)
         return st;
-    return log_append(s, o, page, locate(s, o, leb, page), off, len, data);
+    return log_append(s, o, page, fe_seg_locate(s, o, leb, page), off, len, data);
 }
 
 static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -399,10 +275,11 @@ static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uin
 {
     struct segment *s = seg_of(ftl);
     fe_leb leb = fe_fastdiv(lpn, s->by_pages);
-    fe_ppn ppn = locate(s, find_open(s, leb), leb, lpn - leb * s->units.unit_pages);
-    if (s->unit_read_ns && s->command_leb != FE_LEB_NONE && s->command_leb != leb)
+    fe_ppn ppn = fe_seg_locate(s, fe_seg_find_open(s, leb), leb, lpn - leb * s->units.unit_pages);
+    fe_leb group = leb / s->scatter.group_units;
+    if (s->unit_read_ns && s->command_leb != FE_LEB_NONE && s->command_leb != group)
         fe_ops_busy(ftl->medium->ops, s->unit_read_ns);
-    s->command_leb = leb;
+    s->command_leb = group;
     if (ppn != FE_PPN_NONE)
         return fe_medium_read(ftl->medium, ppn, off, len, buf);
     if (buf)
@@ -457,6 +334,7 @@ static void seg_destroy(struct fe_ftl *ftl)
     free(s->open);
     free(s->data);
     fe_small_log_fini(&s->small);
+    fe_scatter_fini(&s->scatter);
     fe_units_fini(&s->units);
     free(s);
 }
@@ -492,12 +370,18 @@ static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct
     s->gap_fill = p->gap_fill;
     s->switch_merge = p->switch_merge;
     s->small_write = p->small_write;
+    s->small_join = p->small_join;
+    s->rewrite = p->rewrite;
+    s->rewriting = FE_LEB_NONE;
+    fe_region_init(&s->region, p->map_region, p->map_switch_ns, m->geo.page_bytes);
     s->zone_units = p->zone_units;
     s->unit_read_ns = p->unit_read_ns;
 
     int r = fe_units_init(&s->units, m, pages, p->copy_buffer, err);
     if (r == 0)
         r = fe_small_log_init(&s->small, &s->units, p->small_log, n_lpns, err);
+    if (r == 0)
+        r = fe_scatter_init(&s->scatter, p->group_units, p->scattered, p->group_switch, err);
     if (r == 0 && alloc_tables(s) < 0)
         r = fe_err_nomem(err, "map of allocation units",
                          s->n_lebs * 4ull + (uint64_t)s->n_open_max * pages * 4);
@@ -515,61 +399,6 @@ static uint32_t seg_free_blocks(const struct fe_ftl *ftl)
     return s->units.n_free * s->units.blocks_per_unit;
 }
 
-static int check_open(const struct segment *s, const struct open_unit *o, struct fe_err *err)
-{
-    for (uint32_t page = 0; o->kind != OPEN_APPEND && page < s->units.unit_pages; page++) {
-        uint32_t at = o->map[page];
-        if (at == FE_PPN_NONE)
-            continue;
-        if (at >= s->units.fill[o->unit])
-            return fe_err_set(err, EIO, "open unit %u: page %u lies at %u of %u", o->unit, page,
-                              at, s->units.fill[o->unit]);
-        fe_lpn lpn = fe_medium_lpn(s->base.medium, fe_unit_ppn(&s->units, o->unit, at));
-        if (lpn != FE_LPN_NONE && lpn != lpn_at(s, o->leb, page))
-            return fe_err_set(err, EIO, "open unit %u: page %u holds logical page %u", o->unit,
-                              page, lpn);
-    }
-    return 0;
-}
-
-/* Every unit is free, data or open, once; every page lies where the map says. */
-static int seg_check(const struct fe_ftl *ftl, struct fe_err *err)
-{
-    const struct segment *s = (const struct segment *)ftl;
-    uint32_t in_use = 0;
-    for (fe_leb leb = 0; leb < s->n_lebs; leb++) {
-        uint32_t fill = data_fill(s, leb);
-        in_use += s->data[leb] != FE_UNIT_NONE;
-        for (uint32_t page = 0; page < fill; page++) {
-            fe_ppn ppn = fe_unit_ppn(&s->units, s->data[leb], page);
-            fe_lpn lpn = fe_medium_lpn(ftl->medium, ppn);
-            if (lpn != FE_LPN_NONE && lpn != lpn_at(s, leb, page))
-                return fe_err_set(err, EIO, "unit %u page %u holds logical page %u, not %u",
-                                  s->data[leb], page, lpn, lpn_at(s, leb, page));
-        }
-    }
-    for (uint32_t i = 0; i < s->n_open_max; i++) {
-        const struct open_unit *o = &s->open[i];
-        if (o->kind == OPEN_NOT)
-            continue;
-        in_use += o->kind != OPEN_APPEND;
-        int r = check_open(s, o, err);
-        if (r < 0)
-            return r;
-    }
-    in_use += s->small.n;
-    for (fe_lpn lpn = 0; s->small.n_max && lpn < ftl->n_lpns; lpn++) {
-        fe_ppn ppn = fe_small_log_find(&s->small, lpn);
-        if (ppn != FE_PPN_NONE && fe_medium_lpn(ftl->medium, ppn) != lpn)
-            return fe_err_set(err, EIO, "small-write log: page %u lies at %u, which holds %u", lpn,
-                              ppn, fe_medium_lpn(ftl->medium, ppn));
-    }
-    if (in_use + s->units.n_free != s->units.n_units)
-        return fe_err_set(err, EIO, "%u units in use and %u free are not %u", in_use,
-                          s->units.n_free, s->units.n_units);
-    return fe_units_check(&s->units, err);
-}
-
 const struct fe_ftl_ops fe_ftl_segment = {
     .name = "segment",
     .summary = "allocation units, a few of them open (USB sticks, SD cards)",
@@ -580,6 +409,7 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .write = seg_write,
     .begin_command = seg_begin_command,
     .set_delays = seg_set_delays,
+    .end_command = seg_end_command,
     .free_blocks = seg_free_blocks,
-    .check = seg_check,
+    .check = fe_seg_check,
 };

@@ -23,6 +23,8 @@ struct fe_ftl_params ft_params(const char *strategy, const struct fe_nand_params
         .fast_sequential = true,
         .switch_merge = true,
         .copy_buffer = 2,
+        .group_units = 1,
+        .map_region = 1 << 20,
         .map_cache = 64,
         .seed = 1,
     };

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Units that are smaller than the AU which the host sees, and what else real cards do:
+ * groups and their gathering, rewrites at once, small writes that join, and the part of
+ * the map that is held.  To the last page.
+ *
+ * The chip: one die, pages of 512 bytes, units of 8 pages (one block each).
+ */
+#include "ftl/scatter.h"
+#include "lib/layer.h"
+#include "lib/unit.h"
+
+enum { N = 8 }; /* pages of a unit */
+
+static struct fe_ftl_params params(void)
+{
+    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    p.open_linear = 4;
+    p.open_random = 0;
+    return p;
+}
+
+/* Units [0, 8) written once. */
+static void setup(struct ft_layer *l, const struct fe_ftl_params *p)
+{
+    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
+    ft_layer_init(l, &nand, p);
+    ft_layer_write_each(l, 0, 8 * N);
+    ft_layer_clear(l);
+}
+
+static void teardown(struct ft_layer *l)
+{
+    ft_layer_verify(l);
+    ft_layer_fini(l);
+}
+
+static void expect_ops(struct ft_layer *l, const char *want)
+{
+    char text[256];
+    assert_string_equal(ft_rig_text(&l->rig, text, sizeof text), want);
+}
+
+/* Whole rewrites of units 0 to n - 1, each closed by what follows it in its group. */
+static void rewrite_units(struct ft_layer *l, uint32_t n)
+{
+    for (uint32_t unit = 0; unit < n; unit++)
+        assert_int_equal(ft_layer_command(l, unit * N, N), FE_OK);
+}
+
+static void add_in_room(struct fe_scatter *s, fe_leb leb)
+{
+    assert_true(fe_scatter_has_room(s, leb));
+    fe_scatter_add(s, leb);
+}
+
+static void test_scatter_keeps_the_oldest_group_first(void **state)
+{
+    (void)state;
+    struct fe_scatter s;
+    assert_int_equal(fe_scatter_init(&s, 4, 3, false, NULL), 0);
+    add_in_room(&s, 1);
+    add_in_room(&s, 3);
+    add_in_room(&s, 7);
+    assert_false(fe_scatter_has_room(&s, 5));
+    assert_int_equal(fe_scatter_oldest_group(&s), 0);
+    add_in_room(&s, 1); /* one that is in the list always has room, and is the newest now */
+    add_in_room(&s, 3);
+    assert_int_equal(s.n, 3);
+    assert_int_equal(fe_scatter_oldest_group(&s), 4);
+    fe_scatter_gathered(&s, 0);
+    assert_int_equal(s.n, 1);
+    add_in_room(&s, 5);
+    fe_scatter_gathered(&s, 4);
+    assert_int_equal(s.n, 0);
+    fe_scatter_fini(&s);
+}
+
+static void test_scatter_forgets_a_group_replaced_in_one_go(void **state)
+{
+    (void)state;
+    struct fe_scatter s;
+    assert_int_equal(fe_scatter_init(&s, 3, 9, true, NULL), 0);
+    add_in_room(&s, 1); /* an older copy of it moves to the end */
+    for (fe_leb leb = 0; leb < 3; leb++)
+        add_in_room(&s, leb);
+    assert_int_equal(s.n, 0);
+    add_in_room(&s, 3); /* another group in between */
+    add_in_room(&s, 0);
+    add_in_room(&s, 4);
+    add_in_room(&s, 5);
+    assert_int_equal(s.n, 4);
+    add_in_room(&s, 2); /* not the first of its group */
+    add_in_room(&s, 3);
+    add_in_room(&s, 4);
+    assert_int_equal(s.n, 5);
+    add_in_room(&s, 5);
+    assert_int_equal(s.n, 2);
+    fe_scatter_fini(&s);
+}
+
+static void test_scatter_without_limit_keeps_no_list(void **state)
+{
+    (void)state;
+    struct fe_scatter s;
+    assert_int_equal(fe_scatter_init(&s, 4, 0, true, NULL), 0);
+    for (fe_leb leb = 0; leb < 100; leb++)
+        add_in_room(&s, leb);
+    assert_int_equal(s.n, 0);
+    fe_scatter_fini(&s);
+}
+
+/* Groups of two; three units may be scattered.  The fourth gathers the first group: two
+ * units copied, each with its erase. */
+static void test_segment_gathers_the_oldest_group(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.group_units = 2;
+    p.scattered = 3;
+    setup(&l, &p);
+    rewrite_units(&l, 3);
+    /* units 0 and 2 are closed or full and in order: switch merges when they are left */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3 * N, .erases = 1, .switches = 1},
+                    "room for three");
+    assert_int_equal(ft_layer_command(&l, 3 * N, N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 3 * N, .erases = 4,
+                                         .copied = 2 * N, .switches = 1, .fulls = 2},
+                    "the fourth");
+    assert_int_equal(l.ftl->counters.gc_runs, 1);
+    teardown(&l);
+}
+
+static void test_segment_gathers_units_that_were_never_replaced(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.group_units = 4;
+    p.scattered = 1;
+    setup(&l, &p);
+    ft_layer_write_each(&l, 0, N);
+    ft_layer_clear(&l);
+    assert_int_equal(ft_layer_write(&l, 4 * N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 4 * N, .programs = 4 * N + 1, .erases = 5,
+                                         .copied = 4 * N, .fulls = 4}, "four units for one");
+    teardown(&l);
+}
+
+static void test_segment_group_replaced_in_one_go_costs_nothing(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.group_units = 2;
+    p.scattered = 2;
+    p.group_switch = true;
+    setup(&l, &p);
+    for (int round = 0; round < 3; round++)
+        rewrite_units(&l, 8);
+    struct ft_cost cost = ft_layer_cost(&l);
+    assert_int_equal(cost.programs, 3 * 8 * N);
+    assert_int_equal(cost.copied, 0);
+    teardown(&l);
+}
+
+/* A second unit of a group closes the first, though four may be open. */
+static void test_segment_one_unit_of_a_group_is_open(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.group_units = 2;
+    setup(&l, &p);
+    assert_int_equal(ft_layer_write(&l, 0), FE_OK);
+    assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2}, "two groups");
+    assert_int_equal(ft_layer_write(&l, N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N - 1, .programs = N, .erases = 1,
+                                         .copied = N - 1, .partials = 1}, "its neighbour");
+    teardown(&l);
+}
+
+static void test_segment_rewrite_copies_the_rest_at_once(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.rewrite = true;
+    setup(&l, &p);
+    /* pages 2 and 3: two copies before, four behind, whoever comes next */
+    assert_int_equal(ft_layer_command(&l, 2, 2), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 6, .programs = N, .erases = 1, .copied = 6,
+                                         .partials = 1}, "in the middle");
+    assert_int_equal(ft_layer_command(&l, N, 2), FE_OK);
+    assert_int_equal(ft_layer_command(&l, N + 2, 2), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "in order");
+    assert_int_equal(ft_layer_command(&l, N + 6, 1), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 3, .programs = 4, .erases = 1, .copied = 3,
+                                         .partials = 1}, "with a gap");
+    teardown(&l);
+}
+
+/* Halves of pages in order: the first of each goes to the small log, the second takes
+ * the whole page to the linear unit.  The log is never merged. */
+static void test_segment_small_writes_in_order_join_their_unit(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.small_log = 1;
+    p.small_write = 256;
+    p.small_join = true;
+    setup(&l, &p);
+    for (uint32_t half = 0; half < 2 * 2 * N; half++)
+        assert_int_equal(ft_layer_write_part(&l, half / 2, half % 2 * 256, 256), FE_OK);
+    /* a read for each half: of the old page, and of the half in the log; an erase for the
+     * log unit that filled up twice but for the last page, one for unit 0 */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 4 * N, .programs = 4 * N, .erases = 1},
+                    "two units in halves");
+    teardown(&l);
+}
+
+static void test_segment_small_write_to_another_page_does_not_join(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.small_log = 1;
+    p.small_write = 256;
+    p.small_join = true;
+    setup(&l, &p);
+    ft_layer_write_part(&l, 0, 0, 256);
+    ft_layer_write_part(&l, 1, 256, 256); /* the end of a page that has no beginning */
+    ft_layer_write_part(&l, 2, 0, 128);
+    ft_layer_write_part(&l, 2, 128, 128); /* not the end */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 4, .programs = 4}, "all in the log");
+    for (uint32_t i = 4; i < N; i++)
+        ft_layer_write_part(&l, 3, 0, 128);
+    ft_layer_clear(&l);
+    ft_layer_write_part(&l, 3, 0, 128);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N + 1, .programs = N + 1, .erases = 2,
+                                         .copied = N, .fulls = 1}, "so it is full");
+    teardown(&l);
+}
+
+static void check_switches(const char *strategy)
+{
+    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
+    struct fe_ftl_params p = ft_params(strategy, &nand, 1);
+    struct ft_layer l;
+    p.map_region = 4 * 512;
+    p.map_switch_ns = 1000;
+    ft_layer_init(&l, &nand, &p);
+    /* in order across regions, back by one inside a region, the same page again */
+    ft_layer_write_each(&l, 0, 6);
+    ft_layer_write_each(&l, 4, 1);
+    ft_layer_write_each(&l, 4, 1);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 0);
+    ft_layer_write_each(&l, 12, 1);
+    ft_layer_write_each(&l, 13, 1);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 1);
+    ft_layer_write_each(&l, 5, 1);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 2);
+    teardown(&l);
+}
+
+static void test_changes_of_map_region_take_time(void **state)
+{
+    (void)state;
+    check_switches("page");
+    check_switches("segment");
+}
+
+static void test_segment_reads_on_into_another_group(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.group_units = 2;
+    p.unit_read_ns = 5000;
+    setup(&l, &p);
+    l.ftl->ops->begin_command(l.ftl, false, 0, 3 * N * 512);
+    for (fe_lpn lpn = N - 1; lpn < 2 * N + 1; lpn++)
+        l.ftl->ops->read(l.ftl, lpn, 0, 512, NULL);
+    expect_ops(&l, "RRRRRRRRRYR");
+    teardown(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scatter_keeps_the_oldest_group_first),
+        cmocka_unit_test(test_scatter_forgets_a_group_replaced_in_one_go),
+        cmocka_unit_test(test_scatter_without_limit_keeps_no_list),
+        cmocka_unit_test(test_segment_gathers_the_oldest_group),
+        cmocka_unit_test(test_segment_gathers_units_that_were_never_replaced),
+        cmocka_unit_test(test_segment_group_replaced_in_one_go_costs_nothing),
+        cmocka_unit_test(test_segment_one_unit_of_a_group_is_open),
+        cmocka_unit_test(test_segment_rewrite_copies_the_rest_at_once),
+        cmocka_unit_test(test_segment_small_writes_in_order_join_their_unit),
+        cmocka_unit_test(test_segment_small_write_to_another_page_does_not_join),
+        cmocka_unit_test(test_changes_of_map_region_take_time),
+        cmocka_unit_test(test_segment_reads_on_into_another_group),
+    };
+    return cmocka_run_group_tests_name("segment_groups", tests, NULL, NULL);
+}
