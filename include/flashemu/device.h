@@ -61,9 +61,9 @@ struct fe_stats {
     struct {
         uint64_t min, max;
         double mean, stddev;
-    } wear;                          /* erase counts over usable blocks */
+    } wear;                          /* erase counts over blocks in use, spares left out */
     uint64_t bad_factory, bad_grown;
-    uint64_t ecc_corrected, ecc_uncorrectable;
+    uint64_t ecc_corrected, ecc_uncorrectable; /* codewords */
 };
 
 /* What an adapter may want besides the profile. */

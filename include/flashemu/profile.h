@@ -16,14 +16,24 @@
 #include "host/cache.h"
 #include "host/link.h"
 #include "nand/geometry.h"
+#include "nand/wear.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+/* Of a device that claims more capacity than it has. */
+enum fe_beyond {
+    FE_BEYOND_WRAP, /* the address loses its high part: the first sectors again */
+    FE_BEYOND_DROP, /* writes are forgotten, reads give zeros */
+    FE_N_BEYONDS
+};
+
 struct fe_device_params {
     char model[64];       /* what it is, in a few words */
-    uint64_t capacity;    /* bytes seen by the host; 0 = follows from chip and ftl.op */
+    uint64_t capacity;    /* bytes that it can keep; 0 = follows from chip and ftl.op */
+    uint64_t claimed_capacity; /* bytes that the host is told of, if more; 0 = the same */
+    uint32_t beyond;      /* enum fe_beyond: what happens to sectors from capacity on */
     uint32_t sector_size; /* bytes */
     bool rotational;      /* what to advertise */
     bool discard;         /* TRIM and WRITE ZEROES are offered */
@@ -37,12 +47,13 @@ struct fe_profile_note {
     unsigned line;
 };
 
-#define FE_MAX_OPTIONS 128 /* rows of the option table, at most */
+#define FE_MAX_OPTIONS 192 /* rows of the option table, at most */
 
 struct fe_profile {
     char name[64];
     struct fe_device_params device;
     struct fe_nand_params nand;
+    struct fe_wear_params wear; /* [ecc], and of [faults] what happens to the chip */
     struct fe_ftl_params ftl;
     struct fe_cache_params cache;
     struct fe_link_params link;

@@ -21,6 +21,7 @@ enum fe_rng_stream {
     FE_RNG_POWER_CUT,
     FE_RNG_BIT_ERRORS,
     FE_RNG_FAILURE,
+    FE_RNG_BIT_PLACES,
 };
 
 static inline uint64_t fe_mix64(uint64_t x)

@@ -49,6 +49,15 @@ static int check_units(const struct fe_profile *p, const struct fe_geometry *geo
     return 0;
 }
 
+static int check_claim(const struct fe_profile *p, uint64_t capacity, struct fe_err *err)
+{
+    uint64_t claimed = p->device.claimed_capacity;
+    if (claimed == 0 || claimed >= capacity)
+        return 0;
+    return fe_err_set(err, EINVAL, "device.claimed_capacity=%llu: is less than the capacity, %llu",
+                      (unsigned long long)claimed, (unsigned long long)capacity);
+}
+
 /* The capacity in bytes; 0 with a message if the chip does not hold it. */
 static uint64_t choose_capacity(const struct fe_profile *p, const struct fe_geometry *geo,
                                 struct fe_err *err)
@@ -89,9 +98,9 @@ static int write_used_part(struct fe_device *dev, struct fe_err *err)
     enum fe_status st = FE_OK;
     fe_lpn lpn = 0;
     for (; lpn < n && st == FE_OK; lpn++)
-        st = dev->ftl->ops->write(dev->ftl, lpn, 0, dev->page_bytes, NULL);
-    if (st == FE_OK && dev->ftl->ops->end_command)
-        st = dev->ftl->ops->end_command(dev->ftl);
+        st = fe_ftl_write(dev->ftl, lpn, 0, dev->page_bytes, NULL);
+    if (st == FE_OK)
+        st = fe_ftl_end_command(dev->ftl);
     if (st != FE_OK)
         return fe_err_set(err, ENOSPC, "device.used=%llu: no space left at page %u",
                           (unsigned long long)used, lpn);
@@ -109,12 +118,17 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     int r = fe_geometry_init(&geo, &p->nand, err);
     if (r < 0)
         return r;
-    r = check_units(p, &geo, err);
+    r = fe_geometry_reserve(&geo, fe_wear_reserve(&p->wear, &geo), err);
+    if (r == 0)
+        r = check_units(p, &geo, err);
     if (r < 0)
         return r;
     dev->capacity = choose_capacity(p, &geo, err);
     if (dev->capacity == 0)
         return -EINVAL;
+    r = check_claim(p, dev->capacity, err);
+    if (r < 0)
+        return r;
     dev->page_bytes = geo.page_bytes;
     p->ftl.seed = opt->seed;
 
@@ -123,13 +137,17 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     r = fe_sched_init(&dev->sched, &p->nand, &geo, err);
     if (r < 0)
         return r;
-    r = fe_store_create(&dev->store, geo.n_ppns, geo.page_bytes, geo.pages_per_block, opt->payload,
-                        err);
+    r = fe_store_create(&dev->store, (uint64_t)geo.n_chip_pebs * geo.pages_per_block, geo.page_bytes,
+                        geo.pages_per_block, opt->payload, err);
     if (r < 0)
         return r;
     r = fe_medium_create(&dev->medium, &p->nand, &geo, dev->store, &dev->ops, err);
     if (r < 0)
         return r;
+    r = fe_wear_attach(dev->medium, &p->wear, p->nand.endurance, opt->seed, err);
+    if (r < 0)
+        return r;
+    fe_wear_save(dev->medium);
     fe_lpn n_lpns = (fe_lpn)fe_div_up(dev->capacity, geo.page_bytes);
     r = fe_ftl_registry[p->ftl.type]->create(&dev->ftl, &p->ftl, dev->medium, n_lpns, err);
     if (r < 0)
@@ -179,6 +197,7 @@ static void apply_delays(struct fe_device *dev)
     fe_medium_set_times(dev->medium, &p->nand);
     if (dev->ftl->ops->set_delays)
         dev->ftl->ops->set_delays(dev->ftl, &p->ftl);
+    fe_wear_set(dev->medium, &p->wear);
     dev->link.p.bandwidth = p->link.bandwidth;
     dev->link.p.command_overhead_ns = p->link.command_overhead_ns;
 }

@@ -34,13 +34,16 @@ static void busy(struct fe_device *dev, uint64_t from, uint64_t to)
 static bool idle_step(struct fe_device *dev)
 {
     enum fe_status st;
+    if (fe_wear_refresh(dev->medium))
+        return true;
     if (dev->cache && dev->profile.cache.idle_flush && fe_cache_write_out(dev->cache, &st))
         return true;
-    return dev->ftl->ops->idle && dev->ftl->ops->idle(dev->ftl);
+    return fe_ftl_idle(dev->ftl);
 }
 
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
 {
+    dev->medium->now_ns = now_ns;
     while (dev->busy_until_ns < now_ns) {
         uint64_t from = dev->busy_until_ns;
         fe_sched_begin(&dev->sched, from);
@@ -57,8 +60,8 @@ void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
 static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *buf, bool fua)
 {
-    if (!dev->cache)
-        return dev->ftl->ops->write(dev->ftl, lpn, off, len, buf);
+    if (!dev->cache || dev->medium->eol)
+        return fe_ftl_write(dev->ftl, lpn, off, len, buf);
     enum fe_status st = fe_cache_write(dev->cache, lpn, off, len, buf);
     if (st == FE_OK && fua)
         st = fe_cache_write_out_page(dev->cache, lpn);
@@ -80,10 +83,74 @@ static void note_status(struct fe_reply *reply, enum fe_status st)
         reply->status = st;
 }
 
+/* What the host hears at the end of life. */
+static enum fe_status host_status(const struct fe_device *dev, enum fe_status st)
+{
+    if (!dev->medium->eol || st == FE_OK || st == FE_CORRECTED || st == FE_UNCORRECTABLE)
+        return st;
+    switch ((enum fe_end_of_life)dev->profile.wear.end_of_life) {
+    case FE_EOL_FULL:
+        return FE_NO_SPACE;
+    case FE_EOL_DEAD:
+        return FE_PROG_FAILED;
+    default:
+        return FE_READ_ONLY;
+    }
+}
+
+static bool is_dead(const struct fe_device *dev)
+{
+    return dev->medium->eol && dev->profile.wear.end_of_life == FE_EOL_DEAD;
+}
+
 /* Where the host's buffer is at a byte of the request; NULL stays NULL. */
 static void *buf_at(const struct fe_request *req, uint64_t offset)
 {
     return req->buf ? (uint8_t *)req->buf + (offset - req->offset) : NULL;
+}
+
+#define NOWHERE UINT64_MAX
+
+/* Where the bytes from `at` on really are, and in *len how many of them in one piece: a
+ * device that claims more capacity than it has does not keep all of them. */
+static uint64_t real_place(const struct fe_device *dev, uint64_t at, uint64_t *len)
+{
+    if (at >= dev->capacity) {
+        if (dev->profile.device.beyond == FE_BEYOND_DROP)
+            return NOWHERE;
+        at %= dev->capacity;
+    }
+    *len = fe_min_u64(*len, dev->capacity - at);
+    return at;
+}
+
+/* As much of [at, to) as lies in one page; its length. */
+static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, uint64_t at,
+                         uint64_t to, uint64_t start, uint64_t *complete, struct fe_reply *reply)
+{
+    uint64_t n = to - at, real = real_place(dev, at, &n);
+    fe_lpn lpn = (fe_lpn)(real / dev->page_bytes);
+    uint32_t off = (uint32_t)(real % dev->page_bytes);
+    uint32_t len = (uint32_t)fe_min_u64(dev->page_bytes - off, n);
+    void *buf = buf_at(req, at);
+    enum fe_status st = FE_OK;
+    if (req->type == FE_REQ_READ) {
+        fe_sched_begin(&dev->sched, start);
+        if (real != NOWHERE)
+            st = read_page(dev, lpn, off, len, buf);
+        else if (buf)
+            memset(buf, 0, len);
+        fe_device_place(dev);
+        *complete = fe_link_data_out(&dev->link, fe_sched_end(&dev->sched), len);
+    } else {
+        fe_sched_begin(&dev->sched, fe_link_data_in(&dev->link, len));
+        if (real != NOWHERE)
+            st = write_page(dev, lpn, off, len, buf, req->fua);
+        fe_device_place(dev);
+        *complete = fe_max_u64(*complete, fe_sched_end(&dev->sched));
+    }
+    note_status(reply, st);
+    return len;
 }
 
 /* One command: bytes [from, to) of the request. */
@@ -91,32 +158,16 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
                         uint64_t to, struct fe_reply *reply)
 {
     uint64_t start = fe_link_begin(&dev->link, reply->arrival_ns);
-    uint64_t complete = start;
+    uint64_t complete = start, n = to - from, real = real_place(dev, from, &n);
+    bool is_write = req->type == FE_REQ_WRITE;
 
-    if (dev->ftl->ops->begin_command)
-        dev->ftl->ops->begin_command(dev->ftl, req->type == FE_REQ_WRITE, from, to - from);
-    for (uint64_t at = from; at < to;) {
-        fe_lpn lpn = (fe_lpn)(at / dev->page_bytes);
-        uint32_t off = (uint32_t)(at % dev->page_bytes);
-        uint32_t len = (uint32_t)fe_min_u64(dev->page_bytes - off, to - at);
-        enum fe_status st;
-        if (req->type == FE_REQ_READ) {
-            fe_sched_begin(&dev->sched, start);
-            st = read_page(dev, lpn, off, len, buf_at(req, at));
-            fe_device_place(dev);
-            complete = fe_link_data_out(&dev->link, fe_sched_end(&dev->sched), len);
-        } else {
-            fe_sched_begin(&dev->sched, fe_link_data_in(&dev->link, len));
-            st = write_page(dev, lpn, off, len, buf_at(req, at), req->fua);
-            fe_device_place(dev);
-            complete = fe_max_u64(complete, fe_sched_end(&dev->sched));
-        }
-        note_status(reply, st);
-        at += len;
-    }
-    if (req->type == FE_REQ_WRITE && dev->ftl->ops->end_command) {
+    if (dev->ftl->ops->begin_command && real != NOWHERE && !(is_write && dev->medium->eol))
+        dev->ftl->ops->begin_command(dev->ftl, is_write, real, n);
+    for (uint64_t at = from; at < to;)
+        at += run_page(dev, req, at, to, start, &complete, reply);
+    if (is_write && dev->ftl->ops->end_command) {
         fe_sched_begin(&dev->sched, complete);
-        note_status(reply, dev->ftl->ops->end_command(dev->ftl));
+        note_status(reply, fe_ftl_end_command(dev->ftl));
         fe_device_place(dev);
         complete = fe_sched_end(&dev->sched);
     }
@@ -126,10 +177,10 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
 
 static enum fe_status write_all_out(struct fe_device *dev)
 {
-    enum fe_status st = FE_OK, first = FE_OK;
+    enum fe_status st = FE_OK;
     while (dev->cache && fe_cache_write_out(dev->cache, &st))
-        first = first != FE_OK ? first : st;
-    return first;
+        continue;
+    return st;
 }
 
 /* Whole pages are unmapped; the sectors of a page that is trimmed in part are written
@@ -139,16 +190,19 @@ static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_
     uint64_t end = offset + len;
     enum fe_status st = FE_OK;
     while (offset < end && st == FE_OK) {
-        fe_lpn lpn = (fe_lpn)(offset / dev->page_bytes);
-        uint32_t off = (uint32_t)(offset % dev->page_bytes);
-        uint64_t n = (end - offset) / dev->page_bytes;
+        uint64_t there = end - offset, real = real_place(dev, offset, &there);
+        if (real == NOWHERE)
+            break;
+        fe_lpn lpn = (fe_lpn)(real / dev->page_bytes);
+        uint32_t off = (uint32_t)(real % dev->page_bytes);
+        uint64_t n = there / dev->page_bytes;
         if (off == 0 && n > 0) {
-            if (dev->cache)
+            st = fe_ftl_trim(dev->ftl, lpn, (uint32_t)n);
+            if (dev->cache && st == FE_OK)
                 fe_cache_trim(dev->cache, lpn, (uint32_t)n);
-            st = dev->ftl->ops->trim(dev->ftl, lpn, (uint32_t)n);
             offset += n * dev->page_bytes;
         } else {
-            uint32_t part = (uint32_t)fe_min_u64(dev->page_bytes - off, end - offset);
+            uint32_t part = (uint32_t)fe_min_u64(dev->page_bytes - off, there);
             st = write_page(dev, lpn, off, part, NULL, false);
             offset += part;
         }
@@ -170,13 +224,33 @@ static void run_control(struct fe_device *dev, const struct fe_request *req, str
     fe_link_end(&dev->link, reply->complete_ns);
 }
 
+/* Not even an error from the flash: the link's part is all that is left. */
+static void run_dead(struct fe_device *dev, struct fe_reply *reply)
+{
+    reply->complete_ns = fe_link_begin(&dev->link, reply->arrival_ns);
+    fe_link_end(&dev->link, reply->complete_ns);
+    reply->status = FE_PROG_FAILED;
+}
+
+/* Blocks with too many flipped bits move on when the host has its answer; its next request
+ * may have to wait for that. */
+static void refresh_after(struct fe_device *dev, uint64_t from)
+{
+    fe_sched_begin(&dev->sched, from);
+    if (fe_wear_refresh(dev->medium)) {
+        fe_device_place(dev);
+        busy(dev, from, fe_sched_end(&dev->sched));
+    }
+}
+
 static bool range_is_valid(const struct fe_device *dev, const struct fe_request *req)
 {
     if (req->type == FE_REQ_FLUSH)
         return true;
     uint32_t sector = dev->profile.device.sector_size;
     return req->len > 0 && req->len % sector == 0 && req->offset % sector == 0 &&
-           req->offset <= dev->capacity && req->len <= dev->capacity - req->offset &&
+           req->offset <= fe_device_capacity(dev) &&
+           req->len <= fe_device_capacity(dev) - req->offset &&
            (req->type != FE_REQ_TRIM || dev->ftl->ops->trim);
 }
 
@@ -189,23 +263,28 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     fe_device_idle(dev, arrival);
     *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
 
-    if (req->type == FE_REQ_READ || req->type == FE_REQ_WRITE) {
+    if (is_dead(dev)) {
+        run_dead(dev, ret);
+    } else if (req->type == FE_REQ_READ || req->type == FE_REQ_WRITE) {
         uint64_t end = req->offset + req->len, step = dev->profile.link.max_transfer;
         for (uint64_t at = req->offset; at < end; at += fe_min_u64(step, end - at))
             run_command(dev, req, at, at + fe_min_u64(step, end - at), ret);
     } else {
         run_control(dev, req, ret);
     }
+    ret->status = host_status(dev, ret->status);
     busy(dev, arrival, ret->complete_ns);
     dev->host[req->type].ops++;
     dev->host[req->type].bytes += req->len;
     fe_hist_add(&dev->latency[req->type], ret->complete_ns - arrival);
+    if (dev->medium->read_hook)
+        refresh_after(dev, ret->complete_ns);
     return 0;
 }
 
 uint64_t fe_device_capacity(const struct fe_device *dev)
 {
-    return dev->capacity;
+    return fe_max_u64(dev->capacity, dev->profile.device.claimed_capacity);
 }
 
 uint32_t fe_device_page_bytes(const struct fe_device *dev)
@@ -234,10 +313,10 @@ static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
     uint64_t n = 0;
     double sum = 0, sum_sq = 0;
     ret->wear.min = UINT64_MAX;
-    for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
+    for (fe_peb peb = 0; peb < m->geo.n_chip_pebs; peb++) {
         ret->bad_factory += m->pebs[peb].factory_bad;
-        ret->bad_grown += m->pebs[peb].grown_bad;
-        if (fe_medium_is_bad(m, peb))
+        ret->bad_grown += m->pebs[peb].grown_bad || m->pebs[peb].failed;
+        if (fe_medium_is_bad(m, peb) || peb >= m->geo.n_pebs)
             continue;
         uint64_t e = m->pebs[peb].erase_count;
         n++;
@@ -285,6 +364,8 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->nand.page_programs = n->page_programs - n0->page_programs;
     ret->nand.block_erases = n->block_erases - n0->block_erases;
     ret->nand.bytes_programmed = n->bytes_programmed - n0->bytes_programmed;
+    ret->ecc_corrected = n->ecc_corrected - n0->ecc_corrected;
+    ret->ecc_uncorrectable = n->ecc_uncorrectable - n0->ecc_uncorrectable;
     ftl_stats(dev, ret);
     wear_stats(dev, ret);
 }

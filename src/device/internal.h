@@ -6,11 +6,12 @@
 #define FE_DEVICE_INTERNAL_H
 
 #include "flashemu/device.h"
+#include "nand/wear.h"
 #include "sched/sched.h"
 
 struct fe_device {
     struct fe_profile profile;
-    uint64_t capacity;
+    uint64_t capacity; /* bytes that there are; the host may be told of more */
     uint32_t page_bytes;
 
     struct fe_link link;

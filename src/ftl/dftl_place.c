@@ -67,7 +67,8 @@ enum fe_status fe_dftl_read_tp(struct dftl *f, uint32_t tp)
     f->base.counters.map_reads++;
     enum fe_status st =
         fe_medium_read(f->base.medium, f->directory[tp], 0, f->geo.page_bytes, NULL);
-    return st == FE_CORRECTED ? FE_OK : st;
+    /* Controllers keep a second copy of their table. */
+    return st == FE_CORRECTED || st == FE_UNCORRECTABLE ? FE_OK : st;
 }
 
 enum fe_status fe_dftl_write_tp(struct dftl *f, uint32_t tp)

@@ -155,6 +155,30 @@ struct fe_ftl_ops {
     int (*check)(const struct fe_ftl *ftl, struct fe_err *err);
 };
 
+/* How those above call a strategy: at the end of the medium's life nothing that could
+ * program or erase is asked of it any more, since a step of it may have ended half done.
+ * Reading stays possible. */
+static inline enum fe_status fe_ftl_write(struct fe_ftl *f, fe_lpn lpn, uint32_t off, uint32_t len,
+                                          const void *data)
+{
+    return f->medium->eol ? FE_READ_ONLY : f->ops->write(f, lpn, off, len, data);
+}
+
+static inline enum fe_status fe_ftl_trim(struct fe_ftl *f, fe_lpn first, uint32_t n)
+{
+    return f->medium->eol ? FE_READ_ONLY : f->ops->trim(f, first, n);
+}
+
+static inline enum fe_status fe_ftl_end_command(struct fe_ftl *f)
+{
+    return f->medium->eol || !f->ops->end_command ? FE_OK : f->ops->end_command(f);
+}
+
+static inline bool fe_ftl_idle(struct fe_ftl *f)
+{
+    return !f->medium->eol && f->ops->idle && f->ops->idle(f);
+}
+
 /* All strategies, ended by NULL; fe_ftl_params.type is an index here. */
 extern const struct fe_ftl_ops *const fe_ftl_registry[];
 

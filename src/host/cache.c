@@ -116,7 +116,7 @@ static enum fe_status write_entry(struct fe_cache *c, uint32_t i)
         uint32_t n = rest ? (uint32_t)__builtin_ctzll(rest) : 64;
         uint32_t off = sector * c->sector_size;
         const uint8_t *data = c->data ? c->data + (size_t)i * c->page_bytes + off : NULL;
-        st = c->ftl->ops->write(c->ftl, e.lpn, off, n * c->sector_size, data);
+        st = fe_ftl_write(c->ftl, e.lpn, off, n * c->sector_size, data);
         sector += n;
         if (sector >= 64)
             break;
@@ -141,6 +141,8 @@ bool fe_cache_write_out(struct fe_cache *c, enum fe_status *ret_status)
         return false;
     uint32_t i = c->oldest;
     *ret_status = write_entry(c, i);
+    if (*ret_status != FE_OK)
+        return false;
     unhash(c, i);
     c->oldest = (i + 1) % c->n_entries;
     c->n_used--;
@@ -153,7 +155,8 @@ enum fe_status fe_cache_write_out_page(struct fe_cache *c, fe_lpn lpn)
     if (i == NONE)
         return FE_OK;
     enum fe_status st = write_entry(c, i);
-    unhash(c, i);
+    if (st == FE_OK)
+        unhash(c, i);
     return st;
 }
 

@@ -33,7 +33,8 @@ enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint
 /* Drops what the cache holds of pages [first, first + n). */
 void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n);
 
-/* Writes the oldest page out; false if the cache is empty. */
+/* Writes the oldest page out; false if the cache is empty, or if that failed: the page
+ * stays in the cache then. */
 bool fe_cache_write_out(struct fe_cache *c, enum fe_status *ret_status);
 
 /* Writes this page out if the cache holds any of it. */

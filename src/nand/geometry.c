@@ -28,7 +28,7 @@ int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, st
     geo->n_dies = (uint32_t)dies;
     geo->n_channels = p->channels;
     geo->blocks_per_die = (uint32_t)per_die;
-    geo->n_pebs = (uint32_t)pebs;
+    geo->n_pebs = geo->n_chip_pebs = (uint32_t)pebs;
     geo->n_ppns = (uint32_t)ppns;
     geo->pages_per_block = p->pages_per_block;
     geo->page_bytes = (uint32_t)page;
@@ -37,6 +37,20 @@ int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, st
     geo->cell = p->cell;
     geo->by_ppb = fe_fastdiv_init(geo->pages_per_block);
     geo->by_dies = fe_fastdiv_init(geo->n_dies);
+    return 0;
+}
+
+int fe_geometry_reserve(struct fe_geometry *geo, uint64_t n, struct fe_err *err)
+{
+    assert(n % geo->n_dies == 0);
+    if (n >= geo->n_pebs)
+        return fe_err_set(err, EINVAL,
+                          "faults.factory_bad and faults.spare_blocks set %llu blocks aside; the "
+                          "chip has %u",
+                          (unsigned long long)n, geo->n_pebs);
+    geo->n_pebs -= (uint32_t)n;
+    geo->n_ppns = geo->n_pebs * geo->pages_per_block;
+    geo->blocks_per_die = geo->n_pebs / geo->n_dies;
     return 0;
 }
 

@@ -51,6 +51,7 @@ struct fe_nand_params {
 struct fe_geometry {
     uint32_t n_dies, n_channels, blocks_per_die;
     uint32_t n_pebs, n_ppns, pages_per_block;
+    uint32_t n_chip_pebs;    /* n_pebs and those set aside by fe_geometry_reserve */
     uint32_t page_bytes;     /* data bytes of a (multi-plane) page */
     uint32_t oob_bytes;      /* OOB bytes that travel with it */
     uint32_t planes_ganged;  /* flash pages in one (multi-plane) page */
@@ -62,6 +63,10 @@ struct fe_geometry {
  * chip has 2^32 - 1 pages or more, more than 65535 dies or blocks of more than 65535
  * pages, -EINVAL if it has no page at all. */
 int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, struct fe_err *err);
+
+/* Takes the last n blocks, whole rows of dies, off n_pebs, n_ppns and blocks_per_die: bad
+ * blocks and their replacements.  -EINVAL with the numbers if no block is left. */
+int fe_geometry_reserve(struct fe_geometry *geo, uint64_t n, struct fe_err *err);
 
 static inline fe_peb fe_peb_of(const struct fe_geometry *g, fe_ppn ppn)
 {

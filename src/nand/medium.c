@@ -8,6 +8,7 @@
 #include "nand/medium.h"
 
 #include "base/table.h"
+#include "nand/wear.h"
 
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     m->image = fe_store_image(store) != NULL;
     m->ops = ops;
     fe_medium_set_times(m, p);
-    m->pebs = calloc(geo->n_pebs, sizeof *m->pebs);
+    m->pebs = calloc(geo->n_chip_pebs, sizeof *m->pebs);
     m->oob_lpn = fe_table_alloc(geo->n_ppns, sizeof *m->oob_lpn);
     m->oob_seq = fe_table_alloc(geo->n_ppns, sizeof *m->oob_seq);
     m->oob_tag = fe_table_alloc(geo->n_ppns, sizeof *m->oob_tag);
@@ -31,7 +32,7 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     if (!m->pebs || !m->oob_lpn || !m->oob_seq || !m->oob_tag || !m->page_bit) {
         fe_medium_destroy(m);
         return fe_err_nomem(err, "OOB and block table of the medium",
-                            (uint64_t)geo->n_ppns * 13 + (uint64_t)geo->n_pebs * 8);
+                            (uint64_t)geo->n_ppns * 13 + (uint64_t)geo->n_chip_pebs * 8);
     }
     for (uint32_t i = 0; i < geo->pages_per_block; i++)
         m->page_bit[i] = (uint8_t)fe_page_bit(geo, i);
@@ -59,7 +60,9 @@ void fe_medium_destroy(struct fe_medium *m)
 {
     if (!m)
         return;
+    fe_wear_detach(m);
     free(m->pebs);
+    free(m->phys);
     free(m->oob_lpn);
     free(m->oob_seq);
     free(m->oob_tag);
@@ -72,7 +75,7 @@ static void add_read(struct fe_medium *m, fe_peb peb, uint32_t page, fe_ppn ppn,
     *fe_ops_add(m->ops) = (struct fe_op){
         .kind = FE_OP_READ,
         .ppn = ppn,
-        .die = (uint16_t)fe_die_of(&m->geo, peb),
+        .die = (uint16_t)fe_medium_die(m, peb),
         .cell_ns = m->pebs[peb].slc ? m->slc_tR_ns : m->tR_ns[m->page_bit[page]],
         .bus_bytes = bytes,
     };
@@ -88,7 +91,9 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
     assert(page < m->pebs[peb].next_page && !m->pebs[peb].unstable);
     add_read(m, peb, page, ppn, len);
     int r = fe_store_read(m->store, ppn, off, len, buf);
-    return r < 0 || m->oob_tag[ppn] == FE_TAG_TORN ? FE_UNCORRECTABLE : FE_OK;
+    if (r < 0 || m->oob_tag[ppn] == FE_TAG_TORN)
+        return FE_UNCORRECTABLE;
+    return m->read_hook ? fe_wear_read(m, ppn, off, len, buf) : FE_OK;
 }
 
 enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
@@ -104,23 +109,31 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
 
     bool from_base = base != FE_PPN_NONE && len < g->page_bytes;
     uint32_t bus_bytes = g->page_bytes + g->oob_bytes;
+    uint16_t flips = 0;
     if (from_base) {
         fe_peb base_peb = fe_peb_of(g, base);
         uint32_t base_page = base - base_peb * g->pages_per_block;
         assert(base_peb < g->n_pebs && !fe_medium_is_bad(m, base_peb));
         assert(base_page < m->pebs[base_peb].next_page && m->oob_tag[base] != FE_TAG_TORN);
-        if (m->copyback && len == 0 && fe_die_of(g, base_peb) == fe_die_of(g, peb))
+        if (m->copyback && len == 0 && fe_medium_die(m, base_peb) == fe_medium_die(m, peb))
             bus_bytes = 0;
         add_read(m, base_peb, base_page, base, bus_bytes);
+        if (m->read_hook)
+            flips = fe_wear_copied(m, base);
     }
     *fe_ops_add(m->ops) = (struct fe_op){
         .kind = FE_OP_PROG,
         .flags = from_base ? FE_OP_AFTER_PREV : 0,
         .ppn = ppn,
-        .die = (uint16_t)fe_die_of(g, peb),
+        .die = (uint16_t)fe_medium_die(m, peb),
         .cell_ns = m->pebs[peb].slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
         .bus_bytes = bus_bytes,
     };
+    if (m->prog_hook) {
+        enum fe_status st = fe_wear_programmed(m, ppn, flips);
+        if (st != FE_OK)
+            return st;
+    }
     m->pebs[peb].next_page++;
     m->oob_lpn[ppn] = lpn;
     m->oob_seq[ppn] = ++m->seq;
@@ -139,14 +152,19 @@ enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb)
     *fe_ops_add(m->ops) = (struct fe_op){
         .kind = FE_OP_ERASE,
         .ppn = peb * m->geo.pages_per_block,
-        .die = (uint16_t)fe_die_of(&m->geo, peb),
+        .die = (uint16_t)fe_medium_die(m, peb),
         .cell_ns = m->tBERS_ns,
     };
+    m->pebs[peb].erase_count++;
+    m->counters.block_erases += m->geo.planes_ganged;
+    if (m->wear) {
+        enum fe_status st = fe_wear_erased(m, peb);
+        if (st != FE_OK)
+            return st;
+    }
     m->pebs[peb].next_page = 0;
     m->pebs[peb].slc = 0;
     m->pebs[peb].unstable = 0;
-    m->pebs[peb].erase_count++;
-    m->counters.block_erases += m->geo.planes_ganged;
     if (m->image)
         fe_medium_save_block(m, peb);
     fe_store_discard(m->store, peb);
@@ -159,4 +177,31 @@ void fe_medium_use_slc(struct fe_medium *m, fe_peb peb)
     assert(m->pebs[peb].next_page == 0 && fe_slc_pages(&m->geo) > 0);
     m->pebs[peb].slc = 1;
     fe_medium_save_block(m, peb);
+}
+
+void fe_medium_add_copy(struct fe_medium *m, fe_peb slot, fe_peb spare, uint32_t page)
+{
+    uint32_t bytes = m->geo.page_bytes + m->geo.oob_bytes;
+    add_read(m, slot, page, slot * m->geo.pages_per_block + page, bytes);
+    *fe_ops_add(m->ops) = (struct fe_op){
+        .kind = FE_OP_PROG,
+        .flags = FE_OP_AFTER_PREV,
+        .ppn = FE_PPN_NONE,
+        .die = (uint16_t)fe_medium_die(m, spare),
+        .cell_ns = m->pebs[slot].slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
+        .bus_bytes = bytes,
+    };
+    m->counters.page_programs += m->geo.planes_ganged;
+    m->counters.bytes_programmed += m->geo.page_bytes;
+}
+
+void fe_medium_add_erase(struct fe_medium *m, fe_peb spare)
+{
+    *fe_ops_add(m->ops) = (struct fe_op){
+        .kind = FE_OP_ERASE,
+        .ppn = FE_PPN_NONE,
+        .die = (uint16_t)fe_medium_die(m, spare),
+        .cell_ns = m->tBERS_ns,
+    };
+    m->counters.block_erases += m->geo.planes_ganged;
 }

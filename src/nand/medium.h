@@ -34,6 +34,8 @@ struct fe_peb_info {
     uint8_t factory_bad : 1, grown_bad : 1;
     uint8_t slc : 1;      /* in SLC mode until the next erase */
     uint8_t unstable : 1; /* its erase was interrupted: no page of it can be used */
+    uint8_t failed : 1;   /* it failed when no spare was left (nand/wear.h) */
+    uint8_t refresh : 1;  /* waits for its refresh; not worth keeping in an image */
 };
 
 enum fe_page_state { FE_PAGE_ERASED, FE_PAGE_PROGRAMMED, FE_PAGE_TORN };
@@ -46,7 +48,12 @@ enum fe_page_state { FE_PAGE_ERASED, FE_PAGE_PROGRAMMED, FE_PAGE_TORN };
 struct fe_nand_counters {
     uint64_t page_reads, page_programs, block_erases; /* of single planes */
     uint64_t bytes_programmed;                        /* data, without OOB */
+    uint64_t ecc_corrected, ecc_uncorrectable;        /* codewords read */
+    uint64_t program_failures, erase_failures;
+    uint64_t refreshed, retired;                      /* blocks, because of bits that flipped */
 };
+
+struct fe_wear;
 
 struct fe_medium {
     struct fe_geometry geo;
@@ -57,7 +64,12 @@ struct fe_medium {
     struct fe_oplist *ops;     /* not owned */
     struct fe_store *store;    /* not owned */
     bool image;                /* the store is an image: state goes there, too */
-    struct fe_peb_info *pebs;
+    struct fe_peb_info *pebs;  /* by slot: of n_chip_pebs, see nand/wear.h */
+    fe_peb *phys;              /* by slot: the block of the chip that stands there; NULL: itself */
+    struct fe_wear *wear;      /* how the chip fails; NULL: never */
+    bool read_hook, prog_hook; /* what of that reads and programs have to ask for */
+    bool eol;                  /* end of life: no program and no erase any more */
+    uint64_t now_ns;           /* device time, set by the owner: data age by it */
     /* OOB of each page, as an image keeps it; of erased pages it means nothing. */
     fe_lpn *oob_lpn;           /* whose data a page holds; FE_LPN_NONE for padding */
     uint64_t *oob_seq;         /* grows with every program, the newest copy wins */
@@ -67,7 +79,7 @@ struct fe_medium {
 };
 
 /* All blocks erased.  store and ops must outlive the medium, and the store must have
- * geo->n_ppns pages of geo->page_bytes.  -ENOMEM. */
+ * those of all n_chip_pebs blocks, of geo->page_bytes.  -ENOMEM. */
 int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
                      const struct fe_geometry *geo, struct fe_store *store,
                      struct fe_oplist *ops, struct fe_err *err);
@@ -78,7 +90,8 @@ void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p);
 
 /* Reads bytes [off, off + len) of a page; buf NULL reads for the time only.  The
  * cell's tR, then as many bytes on the channel as asked for.  FE_UNCORRECTABLE, and zeros,
- * of a torn page. */
+ * of a torn page; FE_CORRECTED is as good as FE_OK; FE_UNCORRECTABLE with wrong bits in
+ * buf if the page has more of them than the code corrects. */
 enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uint32_t len,
                               void *buf);
 
@@ -86,11 +99,14 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
  * data[0, len) laid over [off, off + len).  Where base shows through, it is read
  * first, in full, and the program waits for that: so len 0 is a copy, and a part of
  * a page a read-modify-write.  data NULL stands for zeros.  With nand.copyback a copy
- * inside a die stays in its register and does not cross the channel. */
+ * inside a die stays in its register and does not cross the channel.  A base that cannot
+ * be corrected makes the page one that cannot, too.  FE_PROG_FAILED, and the page still
+ * erased, at the end of life: no program and no erase may follow. */
 enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
                               fe_ppn base, uint32_t off, uint32_t len, const void *data);
 
-/* All pages ERASED, one more cycle on the block, which is stable then; SLC mode ends. */
+/* All pages ERASED, one more cycle on the block, which is stable then; SLC mode ends.
+ * FE_ERASE_FAILED, and the pages still there, at the end of life, as for a program. */
 enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb);
 
 /* The block, which is erased, is in SLC mode until its next erase.  Only on a chip where
@@ -106,6 +122,12 @@ void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn);
 /* The chip as the image has it; m is fresh.  -EIO with a message if a record of it is
  * damaged or cannot be of this chip.  O(pages). */
 int fe_medium_load(struct fe_medium *m, struct fe_err *err);
+
+/* For bad block management: the operations alone of copying a page of a slot to a block in
+ * the reserve, and of erasing one there.  Blocks that strategies do not see are
+ * FE_PPN_NONE in the op list. */
+void fe_medium_add_copy(struct fe_medium *m, fe_peb slot, fe_peb spare, uint32_t page);
+void fe_medium_add_erase(struct fe_medium *m, fe_peb spare);
 
 static inline bool fe_medium_is_slc(const struct fe_medium *m, fe_peb peb)
 {
@@ -143,6 +165,12 @@ static inline enum fe_page_state fe_medium_state(const struct fe_medium *m, fe_p
     if (ppn - peb * m->geo.pages_per_block >= m->pebs[peb].next_page)
         return FE_PAGE_ERASED;
     return m->oob_tag[ppn] == FE_TAG_TORN ? FE_PAGE_TORN : FE_PAGE_PROGRAMMED;
+}
+
+/* The die that a slot's operations go to. */
+static inline uint32_t fe_medium_die(const struct fe_medium *m, fe_peb peb)
+{
+    return fe_die_of(&m->geo, m->phys ? m->phys[peb] : peb);
 }
 
 static inline bool fe_medium_is_bad(const struct fe_medium *m, fe_peb peb)

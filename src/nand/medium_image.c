@@ -6,7 +6,7 @@
  * counted from those.  A block's record has what the controller keeps of it elsewhere on
  * the chip: erase count and marks.
  */
-#include "nand/medium.h"
+#include "nand/wear.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,19 +16,51 @@ enum {
     FLAG_GROWN_BAD = 2,
     FLAG_SLC = 4,
     FLAG_UNSTABLE = 8,
-    FLAGS_ALL = 15,
+    FLAG_FAILED = 16,
+    FLAGS_ALL = 31,
 };
+
+/* In the image a block's count goes with its slot: by it the image knows which pages are of
+ * the present cycle, and those stay where they are when another block takes the slot.  What
+ * the block itself has behind it is told by a difference. */
+enum {
+    EXTRA_DIFFERENCE, /* count of the slot - erase_count of its block */
+    EXTRA_PHYS,       /* the block of the chip in the slot + 1; 0: itself */
+    EXTRA_READS,
+    EXTRA_SINCE, /* low and high half */
+};
+
+/* In the tag of a page: its data are lost, the controller knows or not. */
+enum { TAG_LOST = 0x80, TAG_SILENT = 0x40, TAG_MASK = 0x3f };
 
 void fe_medium_save_block(struct fe_medium *m, fe_peb peb)
 {
     const struct fe_peb_info *b = &m->pebs[peb];
+    uint32_t difference = m->wear && m->wear->difference ? m->wear->difference[peb] : 0;
+    bool dated = m->wear && m->wear->reads && peb < m->geo.n_pebs;
     struct fe_store_block r = {
-        .erase_count = b->erase_count,
+        .erase_count = b->erase_count + difference,
+        .extra = {
+            [EXTRA_DIFFERENCE] = difference,
+            [EXTRA_PHYS] = m->phys && m->phys[peb] != peb ? m->phys[peb] + 1 : 0,
+            [EXTRA_READS] = dated ? m->wear->reads[peb] : 0,
+            [EXTRA_SINCE] = dated ? (uint32_t)m->wear->since_ns[peb] : 0,
+            [EXTRA_SINCE + 1] = dated ? (uint32_t)(m->wear->since_ns[peb] >> 32) : 0,
+        },
         .flags = (b->factory_bad ? FLAG_FACTORY_BAD : 0) | (b->grown_bad ? FLAG_GROWN_BAD : 0) |
-                 (b->slc ? FLAG_SLC : 0) | (b->unstable ? FLAG_UNSTABLE : 0),
+                 (b->slc ? FLAG_SLC : 0) | (b->unstable ? FLAG_UNSTABLE : 0) |
+                 (b->failed ? FLAG_FAILED : 0),
     };
     if (m->image)
         fe_store_set_block(m->store, peb, &r);
+}
+
+static uint8_t lost_tag(const struct fe_medium *m, fe_ppn ppn)
+{
+    if (!m->wear || !m->wear->flips || m->oob_tag[ppn] == FE_TAG_TORN)
+        return 0;
+    uint16_t flips = m->wear->flips[ppn];
+    return flips == FE_FLIPS_LOST ? TAG_LOST : flips == FE_FLIPS_SILENT ? TAG_SILENT : 0;
 }
 
 void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn)
@@ -41,7 +73,7 @@ void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn)
     struct fe_store_oob r = {
         .seq = m->oob_seq[ppn],
         .lpn = m->oob_lpn[ppn],
-        .tag = m->oob_tag[ppn],
+        .tag = m->oob_tag[ppn] | lost_tag(m, ppn),
         .state = states[fe_medium_state(m, ppn)],
     };
     if (m->image)
@@ -51,6 +83,30 @@ void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn)
 static int refuse(fe_peb peb, const char *why, struct fe_err *err)
 {
     return fe_err_set(err, EIO, "the image's block %u %s; flashemu fsck tells more", peb, why);
+}
+
+/* Which block it is, what it has behind it, and how old its data are. */
+static int take_extra(struct fe_medium *m, fe_peb peb, const struct fe_store_block *r,
+                      struct fe_err *err)
+{
+    struct fe_wear *w = m->wear;
+    uint32_t phys = r->extra[EXTRA_PHYS];
+    if ((phys && !m->phys) || (r->extra[EXTRA_DIFFERENCE] && !w))
+        return refuse(peb, "is another block of the chip, which has no reserve", err);
+    if (r->extra[EXTRA_DIFFERENCE] && fe_wear_make_difference(m, err) < 0)
+        return -ENOMEM;
+    if (phys > m->geo.n_chip_pebs)
+        return refuse(peb, "is a block that the chip does not have", err);
+    m->pebs[peb].erase_count -= r->extra[EXTRA_DIFFERENCE];
+    if (w && w->difference)
+        w->difference[peb] = r->extra[EXTRA_DIFFERENCE];
+    if (m->phys)
+        m->phys[peb] = phys ? phys - 1 : peb;
+    if (w && w->reads && peb < m->geo.n_pebs) {
+        w->reads[peb] = r->extra[EXTRA_READS];
+        w->since_ns[peb] = (uint64_t)r->extra[EXTRA_SINCE + 1] << 32 | r->extra[EXTRA_SINCE];
+    }
+    return 0;
 }
 
 /* pages: those of the block.  Raw pages are no flash and none of the medium's. */
@@ -67,15 +123,25 @@ static int take_block(struct fe_medium *m, fe_peb peb, const struct fe_store_blo
         .grown_bad = !!(r->flags & FLAG_GROWN_BAD),
         .slc = !!(r->flags & FLAG_SLC),
         .unstable = !!(r->flags & FLAG_UNSTABLE),
+        .failed = !!(r->flags & FLAG_FAILED),
     };
+    int e = take_extra(m, peb, r, err);
+    if (e < 0)
+        return e;
     while (n < m->geo.pages_per_block &&
            (pages[n].state == FE_STORE_PROGRAMMED || pages[n].state == FE_STORE_TORN)) {
         bool torn = pages[n].state == FE_STORE_TORN;
         if (!torn && pages[n].tag == FE_TAG_TORN)
             return refuse(peb, "has a programmed page that counts as torn", err);
+        if (peb >= m->geo.n_pebs)
+            return refuse(peb, "is a spare or bad, and has programmed pages", err);
+        e = torn ? 0 : fe_wear_restore_page(m, first + n, !!(pages[n].tag & TAG_LOST),
+                                            !!(pages[n].tag & TAG_SILENT), err);
+        if (e < 0)
+            return e;
         m->oob_lpn[first + n] = torn ? FE_LPN_NONE : pages[n].lpn;
         m->oob_seq[first + n] = torn ? 0 : pages[n].seq;
-        m->oob_tag[first + n] = torn ? FE_TAG_TORN : pages[n].tag;
+        m->oob_tag[first + n] = torn ? FE_TAG_TORN : pages[n].tag & TAG_MASK;
         m->seq = fe_max_u64(m->seq, m->oob_seq[first + n]);
         n++;
     }
@@ -90,11 +156,13 @@ int fe_medium_load(struct fe_medium *m, struct fe_err *err)
     struct fe_store_oob *pages = malloc(m->geo.pages_per_block * sizeof *pages);
     struct fe_store_block block;
     int r = pages ? 0 : fe_err_nomem(err, "OOB of a block", m->geo.pages_per_block * sizeof *pages);
-    for (fe_peb peb = 0; r == 0 && peb < m->geo.n_pebs; peb++) {
+    for (fe_peb peb = 0; r == 0 && peb < m->geo.n_chip_pebs; peb++) {
         r = fe_store_load_block(m->store, peb, &block, pages, err);
         if (r == 0)
             r = take_block(m, peb, &block, pages, err);
     }
     free(pages);
+    if (r == 0 && m->wear)
+        fe_wear_restored(m);
     return r;
 }

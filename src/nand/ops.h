@@ -31,7 +31,8 @@ enum fe_op_kind {
 struct fe_op {
     uint64_t start_ns, end_ns; /* set by the scheduler: [start, end) on its die */
     uint64_t cell_ns;          /* tR, tPROG, tBERS or the controller's time */
-    fe_ppn ppn;                /* page; the first page of the block for an erase */
+    fe_ppn ppn;                /* page; the first page of the block for an erase; FE_PPN_NONE in
+                                  the reserve, which strategies do not see (nand/wear.h) */
     uint32_t bus_bytes;        /* bytes that cross the channel */
     uint16_t die;
     uint8_t kind, flags;
@@ -67,6 +68,13 @@ static inline struct fe_op *fe_ops_add(struct fe_oplist *l)
     if (l->n == FE_OPS_MAX)
         fe_ops_drain(l);
     return &l->ops[l->n++];
+}
+
+/* The operation that was added last; there must be one since the last drain, which holds
+ * right after fe_ops_add. */
+static inline struct fe_op *fe_ops_last(struct fe_oplist *l)
+{
+    return &l->ops[l->n - 1];
 }
 
 static inline void fe_ops_barrier(struct fe_oplist *l)

@@ -20,6 +20,7 @@
 
 #define FIELD(f) .offset = offsetof(struct fe_profile, f)
 #define BY_LINK  "by link.type"
+#define MAX_RBER UINT64_C(100000000000)
 
 static const char *const section_names[FE_N_SECTIONS] = {
     "device", "nand", "ftl", "cache", "link", "ecc", "faults", "step", "provenance", "fidelity",
@@ -86,12 +87,36 @@ static const char *ftl_name(uint32_t i)
     return NULL;
 }
 
+static const char *beyond_name(uint32_t i)
+{
+    static const char *const names[FE_N_BEYONDS] = {
+        [FE_BEYOND_WRAP] = "wrap", [FE_BEYOND_DROP] = "drop",
+    };
+    return i < FE_N_BEYONDS ? names[i] : NULL;
+}
+
+static const char *end_of_life_name(uint32_t i)
+{
+    static const char *const names[FE_N_EOLS] = {
+        [FE_EOL_READ_ONLY] = "read-only", [FE_EOL_FULL] = "full", [FE_EOL_DEAD] = "dead",
+        [FE_EOL_SLOW] = "slow", [FE_EOL_SILENT] = "silent",
+    };
+    return i < FE_N_EOLS ? names[i] : NULL;
+}
+
 const struct fe_option fe_options[] = {
     {FE_SEC_DEVICE, "model", FE_OPT_STRING, FIELD(device.model), .def = "",
      .help = "What the device is, in a few words."},
     {FE_SEC_DEVICE, "capacity", FE_OPT_SIZE, FIELD(device.capacity), .min = 512, .max = TIB(16),
      .multiple = 512, .zero = "auto", .def = "auto",
      .help = "Bytes that the host sees; auto follows from the chip and ftl.op."},
+    {FE_SEC_DEVICE, "claimed_capacity", FE_OPT_SIZE, FIELD(device.claimed_capacity), .min = 512,
+     .max = TIB(16), .multiple = 512, .zero = "capacity", .def = "capacity",
+     .help = "Bytes that a forged device says it has, more than device.capacity, which it has."},
+    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = beyond_name,
+     .def = "wrap",
+     .help = "What a forged device does behind its capacity: begin again with the first sector "
+             "(wrap), or forget writes (drop)."},
     {FE_SEC_DEVICE, "sector_size", FE_OPT_SIZE32, FIELD(device.sector_size), .min = 512,
      .max = KIB(4), .pow2 = true, .def = "512",
      .help = "The host's unit: every request is whole sectors."},
@@ -248,6 +273,62 @@ const struct fe_option fe_options[] = {
      .help = "Bytes of the largest command; larger requests are cut from their start on."},
     {FE_SEC_LINK, "queue_depth", FE_OPT_U32, FIELD(link.queue_depth), .min = 1,
      .max = FE_LINK_MAX_DEPTH, .derived = BY_LINK, .help = "Commands in the device at once."},
+
+    {FE_SEC_ECC, "correctable_bits", FE_OPT_U32, FIELD(wear.correctable_bits), .min = 1,
+     .max = 4096, .zero = "none", .derived = "by nand.cell: slc 1, mlc 8, tlc 24, nor none",
+     .help = "Wrong bits of a codeword that are corrected; without a code they go unnoticed."},
+    {FE_SEC_ECC, "codeword_size", FE_OPT_SIZE32, FIELD(wear.codeword_size), .min = 256,
+     .max = KIB(64), .pow2 = true, .derived = "1K with tlc, else 512",
+     .help = "Data bytes of a codeword."},
+    {FE_SEC_ECC, "refresh_bits", FE_OPT_U32, FIELD(wear.refresh_bits), .min = 1, .max = 4096,
+     .zero = "never", .derived = "three quarters of correctable_bits, rounded up",
+     .help = "Corrected bits of a codeword from which on its block is copied to a spare one."},
+
+    {FE_SEC_FAULTS, "factory_bad", FE_OPT_SHARE, FIELD(wear.factory_bad_ppm), .max = 200000,
+     .def = "0%",
+     .help = "Share of the chip's blocks that are bad from the start, chosen by the seed, never "
+             "block 0."},
+    {FE_SEC_FAULTS, "spare_blocks", FE_OPT_U32, FIELD(wear.spare_blocks),
+     .max = UINT64_C(1) << 28, .def = "0",
+     .help = "Blocks that replace those that fail; rounded up, with the bad ones, to a block on "
+             "every die."},
+    {FE_SEC_FAULTS, "end_of_life", FE_OPT_ENUM, FIELD(wear.end_of_life), .name = end_of_life_name,
+     .def = "read-only",
+     .help = "What follows when a block fails and no spare is left: no more writes (read-only: "
+             "EROFS, full: ENOSPC), no answers (dead), failed blocks stay in use and are slow or "
+             "silently lose data."},
+    {FE_SEC_FAULTS, "slow_factor", FE_OPT_U32, FIELD(wear.slow_factor), .min = 2, .max = 1000,
+     .def = "10", .live = true,
+     .help = "How often end_of_life=slow does each program and erase of a failed block."},
+    {FE_SEC_FAULTS, "life_spread", FE_OPT_SHARE, FIELD(wear.life_spread_ppm), .max = 1000000,
+     .def = "0%",
+     .help = "How far the lives of blocks lie from nand.endurance, at most, to both sides."},
+    {FE_SEC_FAULTS, "weak_block", FE_OPT_U32, FIELD(wear.weak_block), .max = UINT64_C(1) << 28,
+     .def = "0", .live = true, .help = "The block that weak_cycles is about."},
+    {FE_SEC_FAULTS, "weak_cycles", FE_OPT_U64, FIELD(wear.weak_cycles), .min = 1,
+     .max = UINT64_C(1000000000), .zero = "never", .def = "never", .live = true,
+     .help = "Cycles after which weak_block dies."},
+    {FE_SEC_FAULTS, "program_fail", FE_OPT_SHARE, FIELD(wear.program_fail_ppm), .max = 1000000,
+     .def = "0%", .live = true, .help = "Share of programs that fail."},
+    {FE_SEC_FAULTS, "erase_fail", FE_OPT_SHARE, FIELD(wear.erase_fail_ppm), .max = 1000000,
+     .def = "0%", .live = true, .help = "Share of erases that fail."},
+    {FE_SEC_FAULTS, "fail_program", FE_OPT_U64, FIELD(wear.fail_program), .min = 1,
+     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true,
+     .help = "The one program that fails, counted from power-on of a new device."},
+    {FE_SEC_FAULTS, "fail_erase", FE_OPT_U64, FIELD(wear.fail_erase), .min = 1,
+     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true,
+     .help = "The one erase that fails, counted from power-on of a new device."},
+    {FE_SEC_FAULTS, "rber_fresh", FE_OPT_U64, FIELD(wear.ber.fresh), .max = MAX_RBER, .def = "0",
+     .help = "Raw bit errors in 10^12 bits that are read from any block."},
+    {FE_SEC_FAULTS, "rber_worn", FE_OPT_U64, FIELD(wear.ber.worn), .max = MAX_RBER, .def = "0",
+     .help = "As many more at nand.endurance cycles; grows with cycles^2.05."},
+    {FE_SEC_FAULTS, "rber_retention", FE_OPT_U64, FIELD(wear.ber.retention), .max = MAX_RBER,
+     .def = "0",
+     .help = "As many more of data a year old at nand.endurance cycles; grows with time^0.54."},
+    {FE_SEC_FAULTS, "rber_disturb", FE_OPT_U64, FIELD(wear.ber.disturb), .max = MAX_RBER,
+     .def = "0",
+     .help = "As many more after 100000 reads of the block at nand.endurance cycles; grows with "
+             "reads^1.71."},
 
     {FE_SEC_STEP, "block_size", FE_OPT_SIZE, FIELD(ftl.step.block_size), .min = 512,
      .max = MIB(1024), .multiple = 512, .def = "512",

@@ -84,6 +84,21 @@ static void derive_link(struct fe_profile *p)
         p->link.queue_depth = d->queue_depth;
 }
 
+/* One bit in 512 bytes is what SLC asks for, 8 what MLC of 2010 did, 24 in 1024 what came
+ * after it (datasheets of Hynix, Micron, Samsung). */
+static void derive_ecc(struct fe_wear_params *w, const struct fe_profile *p)
+{
+    static const uint32_t bits[FE_N_CELLS] = {
+        [FE_CELL_SLC] = 1, [FE_CELL_MLC] = 8, [FE_CELL_TLC] = 24, [FE_CELL_NOR] = 0,
+    };
+    if (!given(p, FE_SEC_ECC, "correctable_bits"))
+        w->correctable_bits = bits[p->nand.cell];
+    if (!given(p, FE_SEC_ECC, "codeword_size"))
+        w->codeword_size = p->nand.cell == FE_CELL_TLC ? 1024 : 512;
+    if (!given(p, FE_SEC_ECC, "refresh_bits"))
+        w->refresh_bits = (3 * w->correctable_bits + 3) / 4;
+}
+
 /* The strategy knows what it keeps for itself, so it is asked.  If it accepts nothing
  * here, something else is wrong, and who builds the device is told what. */
 static void grow_until_it_fits(struct fe_profile *p, uint64_t max)
@@ -98,6 +113,8 @@ static void grow_until_it_fits(struct fe_profile *p, uint64_t max)
         nand.blocks_per_plane = p->nand.blocks_per_plane + extra;
         if (fe_geometry_init(&geo, &nand, NULL) < 0)
             return;
+        if (fe_geometry_reserve(&geo, fe_wear_reserve(&p->wear, &geo), NULL) < 0)
+            continue;
         uint64_t lpns = ops->max_lpns(&p->ftl, &geo, NULL);
         if (lpns >= fe_div_up(p->device.capacity, geo.page_bytes)) {
             p->nand.blocks_per_plane = nand.blocks_per_plane;
@@ -146,6 +163,7 @@ static int derive_blocks(struct fe_profile *p, struct fe_err *why)
 int fe_derive(struct fe_profile *p, bool chip_is_known, struct fe_err *why)
 {
     derive_link(p);
+    derive_ecc(&p->wear, p);
     if (!has_medium(p))
         derive_shape(p);
     if (!given(p, FE_SEC_NAND, "endurance"))

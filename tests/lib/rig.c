@@ -47,6 +47,12 @@ static void die(const char *what, const struct fe_err *err)
 
 void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p)
 {
+    ft_rig_init_worn(rig, p, NULL);
+}
+
+void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
+                      const struct fe_wear_params *w)
+{
     struct fe_err err;
     fe_err_init(&err);
     memset(rig, 0, sizeof *rig);
@@ -54,11 +60,16 @@ void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p)
     fe_ops_init(&rig->ops, keep, rig);
     if (fe_geometry_init(&rig->geo, p, &err) < 0)
         die("geometry", &err);
-    if (fe_store_create(&rig->store, rig->geo.n_ppns, rig->geo.page_bytes,
+    if (w && fe_geometry_reserve(&rig->geo, fe_wear_reserve(w, &rig->geo), &err) < 0)
+        die("reserve", &err);
+    if (fe_store_create(&rig->store, (uint64_t)rig->geo.n_chip_pebs * rig->geo.pages_per_block,
+                        rig->geo.page_bytes,
                         rig->geo.pages_per_block, true, &err) < 0)
         die("store", &err);
     if (fe_medium_create(&rig->medium, p, &rig->geo, rig->store, &rig->ops, &err) < 0)
         die("medium", &err);
+    if (w && fe_wear_attach(rig->medium, w, p->endurance, 1, &err) < 0)
+        die("wear", &err);
 }
 
 void ft_rig_fini(struct ft_rig *rig)

@@ -7,6 +7,7 @@
 #define FT_RIG_H
 
 #include "nand/medium.h"
+#include "nand/wear.h"
 
 #include <stddef.h>
 
@@ -26,6 +27,10 @@ struct fe_nand_params ft_nand(uint32_t dies, uint32_t blocks_per_die, uint32_t p
                               uint32_t page_size);
 
 void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p);
+
+/* A chip that fails as *w says; NULL: never.  Its reserve is taken off. */
+void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
+                      const struct fe_wear_params *w);
 void ft_rig_fini(struct ft_rig *rig);
 
 /* Forgets the operations so far. */

@@ -246,9 +246,15 @@ static void test_cache_error_of_the_layer_is_passed_on(void **state)
     write_sectors(b, 1, 0, 1, 1);
     b->below.answer = FE_READ_ONLY;
     assert_int_equal(fe_cache_write(b->cache, 2, 0, SECTOR, data), FE_READ_ONLY);
-    write_sectors(b, 3, 0, 1, 1);
-    assert_true(fe_cache_write_out(b->cache, &st));
+    assert_false(fe_cache_write_out(b->cache, &st));
     assert_int_equal(st, FE_READ_ONLY);
+    assert_int_equal(fe_cache_write_out_page(b->cache, 1), FE_READ_ONLY);
+    /* what could not be written is still there */
+    assert_int_equal(fe_cache_read(b->cache, 1, 0, SECTOR, data), FE_OK);
+    assert_int_equal(data[0], 1);
+    b->below.answer = FE_OK;
+    assert_true(fe_cache_write_out(b->cache, &st));
+    assert_int_equal(st, FE_OK);
     end(b);
 }
 

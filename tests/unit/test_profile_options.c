@@ -49,12 +49,14 @@ static void test_options_are_sound(void **state)
     assert_null(fe_option_find("provenance.device"));
 }
 
-static void test_options_live_ones_are_the_delays(void **state)
+static void test_options_live_ones_are_delays_and_faults(void **state)
 {
     static const char *const live[] = {
         "nand.tR", "nand.tPROG", "nand.tBERS", "link.bandwidth", "link.command_overhead",
         "ftl.unit_read", "step.read_random", "step.read_step", "step.read_spike",
         "step.write_random", "step.write_step", "step.write_spike",
+        "faults.slow_factor", "faults.weak_block", "faults.weak_cycles", "faults.program_fail",
+        "faults.erase_fail", "faults.fail_program", "faults.fail_erase",
     };
     uint32_t n = 0;
     (void)state;
@@ -270,8 +272,8 @@ static void test_options_unknown_keys_get_a_hint(void **state)
     set_bad("nand.bandwidth", "7", "unknown key nand.bandwidth; bandwidth belongs to [link]");
     set_bad("bandwidth", "7", "unknown key bandwidth; bandwidth belongs to [link]");
     set_bad("linc.bandwith", "7", "unknown key linc.bandwith; did you mean link.bandwidth?");
-    set_bad("ecc.correctable_bits", "7",
-            "unknown key ecc.correctable_bits; [ecc] has no keys yet");
+    set_bad("ecc.correctable_bit", "7",
+            "unknown key ecc.correctable_bit; did you mean ecc.correctable_bits?");
     set_bad("", "7", "unknown key ; 'flashemu help' lists all keys");
     set_bad("quite.something_else", "7",
             "unknown key quite.something_else; 'flashemu help' lists all keys");
@@ -425,7 +427,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_are_sound),
-        cmocka_unit_test(test_options_live_ones_are_the_delays),
+        cmocka_unit_test(test_options_live_ones_are_delays_and_faults),
         cmocka_unit_test(test_options_survive_printing),
         cmocka_unit_test(test_options_random_profiles_are_fixpoints),
         cmocka_unit_test(test_options_refuse_what_is_out_of_range),

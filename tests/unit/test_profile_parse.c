@@ -175,8 +175,8 @@ static void test_parse_names_line_and_mistake(void **state)
     parse_bad("[nand]\ncel = slc\n", "x.ini:2: unknown key nand.cel; did you mean nand.cell?");
     parse_bad("[nand]\nbandwidth = 5MB/s\n",
               "x.ini:2: unknown key nand.bandwidth; bandwidth belongs to [link]");
-    parse_bad("[ecc]\ncorrectable_bits = 8\n",
-              "x.ini:2: unknown key ecc.correctable_bits; [ecc] has no keys yet");
+    parse_bad("[ecc]\ncorrectable_bit = 8\n",
+              "x.ini:2: unknown key ecc.correctable_bit; did you mean ecc.correctable_bits?");
     parse_bad("[nand]\ncell = slc\nchannels = 1\ncell = mlc\n",
               "x.ini:4: nand.cell is given twice, first in line 2");
     parse_bad("[nand]\ncell = slc\n[ftl]\n[nand]\ncell = slc\n",
