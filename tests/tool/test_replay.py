@@ -150,7 +150,7 @@ def test_trims_that_are_not_offered():
 
 def test_payload_is_verified():
     gens = ["gen:random,op=write,bs=2K,size=4M,count=3000,reads=20%,flush=50",
-            "gen:random,bs=8K,size=8M,count=2000,seed=9"]
+            "gen:random,bs=8K,size=4M,count=2000,seed=9"]
     for name in good("profiles").splitlines():
         o = replay(name, "--payload", "--wrap", *gens)
         assert o["wrong_sectors"] == 0 and o["verified_sectors"] > 10000, (name, o)
