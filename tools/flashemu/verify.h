@@ -62,6 +62,8 @@ extern const struct verify_experiment verify_experiments[];
 /* NULL if there is none of that name. */
 const struct verify_experiment *verify_experiment_find(const char *name);
 
+int verify_append(struct verify_run *run, struct fe_err *err);
+int verify_runs(struct verify_run *run, struct fe_err *err);
 int verify_seq(struct verify_run *run, struct fe_err *err);
 
 /* A figure: bytes a second, ns, number or ppm.  It goes to every row that asks for it. */

@@ -19,6 +19,8 @@
 #include <string.h>
 
 const struct verify_experiment verify_experiments[] = {
+    {"append", verify_append},
+    {"runs", verify_runs},
     {"seq", verify_seq},
     {0},
 };
