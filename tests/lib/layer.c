@@ -99,6 +99,27 @@ void ft_layer_write_each(struct ft_layer *l, fe_lpn first, uint32_t n)
         assert_int_equal(ft_layer_write(l, lpn), FE_OK);
 }
 
+void ft_layer_fill(struct ft_layer *l, fe_lpn first, uint32_t n)
+{
+    for (fe_lpn lpn = first; lpn < first + n; lpn++) {
+        ft_layer_write_each(l, lpn, 1);
+        ft_layer_check(l);
+    }
+}
+
+const char *ft_layer_text(struct ft_layer *l)
+{
+    static char text[256];
+    return ft_rig_text(&l->rig, text, sizeof text);
+}
+
+const char *ft_layer_ops_of(struct ft_layer *l, fe_lpn first, uint32_t n)
+{
+    ft_layer_clear(l);
+    ft_layer_fill(l, first, n);
+    return ft_layer_text(l);
+}
+
 void ft_layer_clear(struct ft_layer *l)
 {
     ft_rig_clear(&l->rig);
@@ -119,15 +140,20 @@ struct ft_cost ft_layer_cost(struct ft_layer *l)
     };
 }
 
+void ft_layer_check(struct ft_layer *l)
+{
+    struct fe_err err;
+    fe_err_init(&err);
+    if (l->ftl->ops->check(l->ftl, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
 void ft_layer_verify(struct ft_layer *l)
 {
     uint32_t bytes = l->rig.geo.page_bytes;
     uint8_t *buf = malloc(bytes);
-    struct fe_err err;
-    fe_err_init(&err);
     assert_non_null(buf);
-    if (l->ftl->ops->check(l->ftl, &err) < 0)
-        fail_msg("%s", err.text);
+    ft_layer_check(l);
     for (fe_lpn lpn = 0; lpn < l->ftl->n_lpns; lpn++) {
         assert_int_equal(l->ftl->ops->read(l->ftl, lpn, 0, bytes, buf), FE_OK);
         if (memcmp(buf, l->want + (size_t)lpn * bytes, bytes) != 0)
@@ -135,6 +161,22 @@ void ft_layer_verify(struct ft_layer *l)
     }
     free(buf);
     ft_layer_clear(l);
+}
+
+void ft_layer_end(struct ft_layer *l)
+{
+    ft_layer_verify(l);
+    ft_layer_fini(l);
+}
+
+void ft_layer_expect_merges(struct ft_layer *l, uint64_t switches, uint64_t partials,
+                            uint64_t fulls, uint64_t copied)
+{
+    const struct fe_ftl_counters *c = &l->ftl->counters;
+    assert_int_equal(c->merges_switch, switches);
+    assert_int_equal(c->merges_partial, partials);
+    assert_int_equal(c->merges_full, fulls);
+    assert_int_equal(c->pages_copied, copied);
 }
 
 void ft_layer_expect(struct ft_layer *l, struct ft_cost w, const char *what)

@@ -42,13 +42,32 @@ enum fe_status ft_layer_command(struct ft_layer *l, fe_lpn first, uint32_t n);
 /* Pages [first, first + n), a command each; every one must succeed. */
 void ft_layer_write_each(struct ft_layer *l, fe_lpn first, uint32_t n);
 
+/* The same, with every invariant checked after each. */
+void ft_layer_fill(struct ft_layer *l, fe_lpn first, uint32_t n);
+
+/* The operations since the last clear as ft_rig_text; valid until the next call. */
+const char *ft_layer_text(struct ft_layer *l);
+
+/* What ft_layer_fill does to the chip, as ft_layer_text. */
+const char *ft_layer_ops_of(struct ft_layer *l, fe_lpn first, uint32_t n);
+
 /* Starts counting anew. */
 void ft_layer_clear(struct ft_layer *l);
 struct ft_cost ft_layer_cost(struct ft_layer *l);
 
+/* Every invariant holds; fails the test if not. */
+void ft_layer_check(struct ft_layer *l);
+
 /* Every page reads as written and every invariant holds; fails the test if not.  What
  * the reading cost is not counted. */
 void ft_layer_verify(struct ft_layer *l);
+
+/* How a test ends: verifies, and lets go of everything. */
+void ft_layer_end(struct ft_layer *l);
+
+/* Fails the test unless the merges and copies since the beginning are these. */
+void ft_layer_expect_merges(struct ft_layer *l, uint64_t switches, uint64_t partials,
+                            uint64_t fulls, uint64_t copied);
 
 /* Fails the test unless the cost since the last clear is this; clears. */
 void ft_layer_expect(struct ft_layer *l, struct ft_cost want, const char *what);

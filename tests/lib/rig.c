@@ -45,6 +45,20 @@ static void die(const char *what, const struct fe_err *err)
     abort();
 }
 
+struct fe_nand_params ft_nor(uint32_t blocks, uint32_t sectors_per_block)
+{
+    struct fe_nand_params np = ft_nand(1, blocks, sectors_per_block, 512);
+    np.cell = FE_CELL_NOR;
+    np.oob_size = 0;
+    np.program_unit = 32;
+    np.tR_ns[0] = 150;
+    np.tPROG_ns[0] = 218000;
+    np.tBERS_ns = 1000000000;
+    np.bus_rate = 0;
+    np.command_ns = 0;
+    return np;
+}
+
 void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p)
 {
     ft_rig_init_worn(rig, p, NULL);

@@ -26,6 +26,10 @@ struct ft_rig {
 struct fe_nand_params ft_nand(uint32_t dies, uint32_t blocks_per_die, uint32_t pages_per_block,
                               uint32_t page_size);
 
+/* One chip of NOR with sectors of 512 bytes: times of usual flash of 32 MiB (a word in 150
+ * ns, a buffer of 32 bytes in 218 us, a block in a second). */
+struct fe_nand_params ft_nor(uint32_t blocks, uint32_t sectors_per_block);
+
 void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p);
 
 /* A chip that fails as *w says; NULL: never.  Its reserve is taken off. */

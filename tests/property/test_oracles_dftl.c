@@ -41,6 +41,7 @@
  */
 #include "lib/layer.h"
 #include "lib/rand.h"
+#include "lib/theory.h"
 #include "lib/unit.h"
 
 #include "ftl/registry.h"
@@ -53,31 +54,6 @@ enum { B = 1024 };
 static const double alphas[] = {1.07, 1.10, 1.28};
 static bool table;
 
-/* The root of fn, which falls from lo to hi. */
-static double root(double (*fn)(double x, const double *arg), const double *arg, double lo,
-                   double hi)
-{
-    for (int i = 0; i < 80; i++) {
-        double mid = (lo + hi) / 2;
-        if (fn(mid, arg) > 0)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return (lo + hi) / 2;
-}
-
-static double fifo_gap(double a, const double *alpha)
-{
-    return -1 / expm1(-*alpha / a) - a;
-}
-
-static double theory_greedy(double alpha, uint32_t b)
-{
-    double k = 1 + 1 / (2.0 * b), arg = k * alpha;
-    return root(fifo_gap, &arg, 1.0001, 200) / k;
-}
-
 /* arg: C, U, r, f. */
 static double cached_gap(double t, const double *arg)
 {
@@ -89,7 +65,7 @@ static double cached_gap(double t, const double *arg)
 static double theory_hits(double c, double u, double r, double f)
 {
     const double arg[] = {c, u, r, f};
-    double t = root(cached_gap, arg, 0, 1000 * u);
+    double t = ft_root(cached_gap, arg, 0, 1000 * u);
     return -r * expm1(-r * t / (f * u)) - (1 - r) * expm1(-(1 - r) * t / ((1 - f) * u));
 }
 
@@ -99,7 +75,8 @@ struct theory {
 
 static struct theory theory_few(double u, double tps, double c, uint32_t b)
 {
-    struct theory th = {.a = theory_greedy((B - 5.0) * b / (u + tps), b), .misses = 1 - c / u};
+    struct theory th = {.a = ft_theory_greedy((B - 5.0) * b / (u + tps), 0.5, 0.5, b),
+                        .misses = 1 - c / u};
     double q = th.misses, t = -u * log(q), v = b - b / th.a;
     double g = -tps * expm1(v * log1p(-1 / tps)) / (b - v), stays = 1 - g * t / u, e = u / tps;
     double others = g * (1 - 1 / e), none = pow(stays, e - 1);
@@ -258,7 +235,7 @@ static void test_dftl_with_all_entries_cached_is_greedy(void **state)
                 assert_int_equal(t.ftl->counters.map_reads + t.ftl->counters.map_writes, 0);
                 bench_fini(&t);
             }
-            compare("WA", of, got[0], theory_greedy(alphas[a], b), 0.02);
+            compare("WA", of, got[0], ft_theory_greedy(alphas[a], 0.5, 0.5, b), 0.02);
             compare("WA to page's", of, got[0], got[1], 0.005);
         }
 }

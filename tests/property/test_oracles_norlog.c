@@ -24,23 +24,9 @@ enum { BLOCKS = 8, D = 10, SECTOR = 512, USABLE = BLOCKS - 2 };
 
 static unsigned seed; /* of the case that runs, for messages; as argument: the only one */
 
-static struct fe_nand_params nor(uint32_t blocks, uint32_t sectors)
-{
-    struct fe_nand_params np = ft_nand(1, blocks, sectors, SECTOR);
-    np.cell = FE_CELL_NOR;
-    np.oob_size = 0;
-    np.program_unit = 32;
-    np.tR_ns[0] = 150;
-    np.tPROG_ns[0] = 218000;
-    np.tBERS_ns = 1000000000;
-    np.bus_rate = 0;
-    np.command_ns = 0;
-    return np;
-}
-
 static struct fe_ftl_params usual(uint32_t policy)
 {
-    struct fe_nand_params np = nor(BLOCKS, D + 1);
+    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
     struct fe_ftl_params p = ft_params("norlog", &np, 1);
     p.gc_policy = policy;
     return p;
@@ -48,35 +34,14 @@ static struct fe_ftl_params usual(uint32_t policy)
 
 static void setup(struct ft_layer *l, struct fe_ftl_params p)
 {
-    struct fe_nand_params np = nor(BLOCKS, D + 1);
+    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
     ft_layer_init(l, &np, &p);
     assert_int_equal(l->ftl->n_lpns, (BLOCKS - 1 - p.gc_reserve) * D);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
-static void check(struct ft_layer *l)
-{
-    struct fe_err err;
-    fe_err_init(&err);
-    if (l->ftl->ops->check(l->ftl, &err) < 0)
-        fail_msg("seed %u: %s", seed, err.text);
-}
-
-static void write_lpn(struct ft_layer *l, fe_lpn lpn)
-{
-    assert_int_equal(ft_layer_write(l, lpn), FE_OK);
-    check(l);
-}
-
 static void fill_up(struct ft_layer *l)
 {
-    for (fe_lpn lpn = 0; lpn < l->ftl->n_lpns; lpn++)
-        write_lpn(l, lpn);
+    ft_layer_fill(l, 0, l->ftl->n_lpns);
     ft_layer_clear(l);
 }
 
@@ -135,7 +100,7 @@ static void test_norlog_counts_are_those_of_a_second_log(void **state)
             fe_lpn lpn = (fe_lpn)ft_below(&r, ft_chance(&r, 70) ? hot : USABLE * D);
             struct second_log before = s;
             ft_layer_clear(&l);
-            write_lpn(&l, lpn);
+            ft_layer_fill(&l, lpn, 1);
             second_write(&s, lpn);
             ft_layer_expect(&l, (struct ft_cost){
                 .reads = s.copies - before.copies,
@@ -144,7 +109,7 @@ static void test_norlog_counts_are_those_of_a_second_log(void **state)
                 .copied = s.copies - before.copies}, "write");
         }
         assert_true(s.copies > 0);
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -163,7 +128,7 @@ static void test_norlog_write_amplification(void **state)
     static const uint32_t policies[] = {FE_GC_GREEDY, FE_GC_FIFO};
     for (size_t i_policy = 0; i_policy < ft_array_len(policies); i_policy++) {
         uint32_t policy = policies[i_policy];
-        struct fe_nand_params np = nor(B, b + 1);
+        struct fe_nand_params np = ft_nor(B, b + 1);
         struct fe_ftl_params p = ft_params("norlog", &np, 1);
         struct ft_rig rig;
         struct fe_ftl *ftl;
@@ -203,7 +168,7 @@ static uint32_t spread(uint32_t levelling, uint32_t threshold, uint32_t reserve,
     fill_up(&l);
     for (uint32_t i = 0; i < 4000; i++) {
         uint32_t min = UINT32_MAX, max = 0;
-        write_lpn(&l, i * 3 % 11);
+        ft_layer_fill(&l, i * 3 % 11, 1);
         for (fe_peb peb = 0; peb < BLOCKS; peb++) {
             uint32_t e = l.rig.medium->pebs[peb].erase_count;
             min = e < min ? e : min;
@@ -212,7 +177,7 @@ static uint32_t spread(uint32_t levelling, uint32_t threshold, uint32_t reserve,
         most_apart = max - min > most_apart ? max - min : most_apart;
     }
     *moves = l.ftl->counters.wear_moves;
-    teardown(&l);
+    ft_layer_end(&l);
     return most_apart;
 }
 
@@ -290,7 +255,7 @@ static void run_bytes(void)
 {
     struct ft_rand r = {.seed = seed};
     uint32_t blocks = (uint32_t)ft_between(&r, 3, 12), sectors = (uint32_t)ft_between(&r, 2, 20);
-    struct fe_nand_params np = nor(blocks, sectors);
+    struct fe_nand_params np = ft_nor(blocks, sectors);
     np.dies_per_channel = (uint32_t)ft_between(&r, 1, 3);
     struct fe_ftl_params p = ft_params("norlog", &np, 1);
     struct ft_layer l;
@@ -305,11 +270,11 @@ static void run_bytes(void)
         uint32_t off = ft_chance(&r, 60) ? 0 : (uint32_t)ft_below(&r, SECTOR);
         uint32_t len = off ? (uint32_t)ft_between(&r, 1, SECTOR - off) : SECTOR;
         assert_int_equal(ft_layer_write_part(&l, lpn, off, len), FE_OK);
-        check(&l);
+        ft_layer_check(&l);
     }
     expect_map_from_chip(&l);
     expect_conservation(&l, 800);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_norlog_bytes_over_seeds(void **state)

@@ -22,6 +22,7 @@
  */
 #include "lib/rand.h"
 #include "lib/rig.h"
+#include "lib/theory.h"
 #include "lib/unit.h"
 
 #include "ftl/registry.h"
@@ -34,44 +35,16 @@ enum { B = 1024 };
 static const double alphas[] = {1.07, 1.10, 1.28};
 static bool table;
 
-/* The root of fn, which falls from lo to hi. */
-static double root(double (*fn)(double x, const double *arg), const double *arg, double lo,
-                   double hi)
-{
-    for (int i = 0; i < 60; i++) {
-        double mid = (lo + hi) / 2;
-        if (fn(mid, arg) > 0)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return (lo + hi) / 2;
-}
-
-/* arg: alpha, r, f; uniform writes are r = f. */
-static double fifo_gap(double a, const double *arg)
-{
-    double alpha = arg[0], r = arg[1], f = arg[2];
-    return 1 + r / expm1(r / f * alpha / a) + (1 - r) / expm1((1 - r) / (1 - f) * alpha / a) - a;
-}
-
-static double fifo_hot_cold(double alpha, double r, double f)
-{
-    const double arg[] = {alpha, r, f};
-    return root(fifo_gap, arg, 1.0001, 200);
-}
-
 static double theory_fifo(double alpha, uint32_t b, uint32_t d)
 {
     (void)b, (void)d;
-    return fifo_hot_cold(alpha, 0.5, 0.5);
+    return ft_theory_fifo(alpha, 0.5, 0.5);
 }
 
 static double theory_greedy(double alpha, uint32_t b, uint32_t d)
 {
     (void)d;
-    double k = 1 + 1 / (2.0 * b);
-    return fifo_hot_cold(k * alpha, 0.5, 0.5) / k;
+    return ft_theory_greedy(alpha, 0.5, 0.5, b);
 }
 
 static double theory_random(double alpha, uint32_t b, uint32_t d)
@@ -92,7 +65,7 @@ static double shares(double c, uint32_t b, uint32_t d, double *ret_sum_d)
     *ret_sum_d = 0;
     for (uint32_t i = b; i > 0; i--) {
         const double arg[] = {s, c / i, d};
-        s = root(share_gap, arg, s, 1);
+        s = ft_root(share_gap, arg, s, 1);
         sum += s;
         *ret_sum_d += pow(s, d);
     }
@@ -268,13 +241,12 @@ static void test_page_write_amplification_of_hot_and_cold_writes(void **state)
     static const uint32_t sizes[] = {32, 64};
     for (size_t s = 0; s < ft_array_len(sizes); s++)
         for (size_t a = 0; a < ft_array_len(alphas); a++) {
-            double k = 1 + 1 / (2.0 * sizes[s]);
             struct fe_ftl_params p = {.gc_policy = FE_GC_FIFO, .seed = 3};
             compare("fifo 80/20", sizes[s], alphas[a], skewed(sizes[s], alphas[a], &p),
-                    fifo_hot_cold(alphas[a], 0.8, 0.2), 0.03);
+                    ft_theory_fifo(alphas[a], 0.8, 0.2), 0.03);
             p.gc_policy = FE_GC_GREEDY;
             compare("greedy 80/20", sizes[s], alphas[a], skewed(sizes[s], alphas[a], &p),
-                    fifo_hot_cold(k * alphas[a], 0.8, 0.2) / k, 0.03);
+                    ft_theory_greedy(alphas[a], 0.8, 0.2, sizes[s]), 0.03);
         }
 }
 

@@ -16,12 +16,6 @@ static void setup(struct ft_layer *l)
     ft_layer_init(l, &nand, &p);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
 static void expect_ops(struct ft_layer *l, const char *want)
 {
     char text[256];
@@ -37,7 +31,7 @@ static void test_block_offers_all_but_one_block(void **state)
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 6);
     ft_layer_write_each(&l, 0, 5 * N);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 1);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_block_appending_costs_the_pages_only(void **state)
@@ -51,7 +45,7 @@ static void test_block_appending_costs_the_pages_only(void **state)
     ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "three pages of padding");
     ft_layer_write_each(&l, 2 * N + 4, 4);
     ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "in order again");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Nothing waits for anything: pages of one command may lie on several dies. */
@@ -62,7 +56,7 @@ static void test_block_appending_has_no_barriers(void **state)
     setup(&l);
     assert_int_equal(ft_layer_command(&l, 0, N), FE_OK);
     expect_ops(&l, "PPPPPPPP");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_block_overwrite_copies_the_rest_of_the_block(void **state)
@@ -79,7 +73,7 @@ static void test_block_overwrite_copies_the_rest_of_the_block(void **state)
         ft_layer_write_part(&l, N + page, 100, 1);
         ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N, .erases = 1,
                                              .copied = N - 1, .partials = 1}, "one byte");
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -95,7 +89,7 @@ static void test_block_overwrite_of_a_run_copies_what_is_left(void **state)
                                          .partials = 1}, "pages 2 to 4");
     assert_int_equal(ft_layer_command(&l, 0, N), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.programs = N, .erases = 1, .switches = 1}, "all");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_block_overwrite_of_a_short_block_copies_what_it_has(void **state)
@@ -116,7 +110,7 @@ static void test_block_overwrite_of_a_short_block_copies_what_it_has(void **stat
     assert_int_equal(ft_layer_command(&l, N + 1, 4), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 5, .erases = 1, .copied = 1,
                                          .partials = 1}, "overwrite that goes on");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_block_command_across_blocks_replaces_both(void **state)
@@ -129,7 +123,7 @@ static void test_block_command_across_blocks_replaces_both(void **state)
     assert_int_equal(ft_layer_command(&l, N - 1, 2), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N - 2, .programs = 2 * N, .erases = 2,
                                          .copied = 2 * N - 2, .partials = 2}, "two pages");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_block_copies_wait_and_the_old_block_goes_last(void **state)
@@ -144,7 +138,7 @@ static void test_block_copies_wait_and_the_old_block_goes_last(void **state)
     const char *ops = ft_rig_text(&l.rig, text, sizeof text);
     /* 3 copies two at a time, the host's page, 4 copies, and the erase alone */
     assert_string_equal(ops, "BRpRpBRpBPBRpRpBRpRpBEB");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_block_padding_is_not_copied_as_data(void **state)
@@ -157,7 +151,7 @@ static void test_block_padding_is_not_copied_as_data(void **state)
     ft_layer_write_each(&l, 2, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 7, .erases = 1, .copied = 1,
                                          .partials = 1}, "padding again");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 int main(void)

@@ -32,65 +32,15 @@ static void setup(struct ft_layer *l, struct fe_ftl_params p)
     assert_int_equal(l->ftl->n_lpns, (BLOCKS - p.log_blocks - 1) * N);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
-static void check(struct ft_layer *l)
-{
-    struct fe_err err;
-    fe_err_init(&err);
-    if (l->ftl->ops->check(l->ftl, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
-static void write_range(struct ft_layer *l, fe_lpn first, uint32_t n)
-{
-    for (fe_lpn lpn = first; lpn < first + n; lpn++) {
-        assert_int_equal(ft_layer_write(l, lpn), FE_OK);
-        check(l);
-    }
-}
-
-static const char *letters(struct ft_layer *l)
-{
-    static char text[256];
-    return ft_rig_text(&l->rig, text, sizeof text);
-}
-
-/* What writing these pages does, as letters. */
-static const char *ops_of(struct ft_layer *l, fe_lpn first, uint32_t n)
-{
-    ft_layer_clear(l);
-    write_range(l, first, n);
-    return letters(l);
-}
-
-static void fill_up(struct ft_layer *l)
-{
-    write_range(l, 0, l->ftl->n_lpns);
-}
-
-static void assert_merges(struct ft_layer *l, uint64_t switches, uint64_t partial, uint64_t full,
-                          uint64_t copied)
-{
-    assert_int_equal(l->ftl->counters.merges_switch, switches);
-    assert_int_equal(l->ftl->counters.merges_partial, partial);
-    assert_int_equal(l->ftl->counters.merges_full, full);
-    assert_int_equal(l->ftl->counters.pages_copied, copied);
-}
-
 static void test_bast_fresh_blocks_are_appended_to(void **state)
 {
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    assert_string_equal(ops_of(&l, 0, 2 * N), "PPPPPPPPPPPPPPPP");
-    assert_merges(&l, 0, 0, 0, 0);
+    assert_string_equal(ft_layer_ops_of(&l, 0, 2 * N), "PPPPPPPPPPPPPPPP");
+    ft_layer_expect_merges(&l, 0, 0, 0, 0);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 7);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_bast_overwrites_go_to_a_log(void **state)
@@ -98,13 +48,13 @@ static void test_bast_overwrites_go_to_a_log(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 3);
-    assert_string_equal(ops_of(&l, 3, 2), "PP");
-    assert_string_equal(ops_of(&l, 3, 1), "P");
+    assert_string_equal(ft_layer_ops_of(&l, 3, 2), "PP");
+    assert_string_equal(ft_layer_ops_of(&l, 3, 1), "P");
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 2);
-    assert_merges(&l, 0, 0, 0, 0);
-    teardown(&l);
+    ft_layer_expect_merges(&l, 0, 0, 0, 0);
+    ft_layer_end(&l);
 }
 
 static void test_bast_switch_merge_costs_one_erase(void **state)
@@ -112,11 +62,11 @@ static void test_bast_switch_merge_costs_one_erase(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    assert_string_equal(ops_of(&l, N, N), "PPPPPPPPBEB");
-    assert_merges(&l, 1, 0, 0, 0);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBEB");
+    ft_layer_expect_merges(&l, 1, 0, 0, 0);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 3);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_bast_partial_merge_copies_the_rest(void **state)
@@ -125,17 +75,17 @@ static void test_bast_partial_merge_copies_the_rest(void **state)
     for (uint32_t i = 1; i < N; i++) {
         struct ft_layer l;
         setup(&l, usual());
-        fill_up(&l);
-        write_range(&l, 0, i);
-        write_range(&l, N, 1);
-        assert_merges(&l, 0, 0, 0, 0);
+        ft_layer_fill(&l, 0, l.ftl->n_lpns);
+        ft_layer_fill(&l, 0, i);
+        ft_layer_fill(&l, N, 1);
+        ft_layer_expect_merges(&l, 0, 0, 0, 0);
         ft_layer_clear(&l);
-        write_range(&l, 2 * N, 1); /* the oldest log is the one of block 0 */
-        assert_merges(&l, 0, 1, 0, N - i);
+        ft_layer_fill(&l, 2 * N, 1); /* the oldest log is the one of block 0 */
+        ft_layer_expect_merges(&l, 0, 1, 0, N - i);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_READ), N - i);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_PROG), N - i + 1);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_ERASE), 1);
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -144,12 +94,12 @@ static void test_bast_full_merge_copies_all(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, 5, 1);
-    write_range(&l, N, 1);
-    assert_string_equal(ops_of(&l, 2 * N, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
-    assert_merges(&l, 0, 0, 1, N);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 5, 1);
+    ft_layer_fill(&l, N, 1);
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
+    ft_layer_expect_merges(&l, 0, 0, 1, N);
+    ft_layer_end(&l);
 }
 
 static void test_bast_copies_in_the_rhythm_of_the_buffer(void **state)
@@ -159,11 +109,11 @@ static void test_bast_copies_in_the_rhythm_of_the_buffer(void **state)
     struct fe_ftl_params p = usual();
     p.copy_buffer = 3;
     setup(&l, p);
-    fill_up(&l);
-    write_range(&l, 5, 1);
-    write_range(&l, N, 1);
-    assert_string_equal(ops_of(&l, 2 * N, 1), "BRpRpRpBRpRpRpBRpRpBEBEBP");
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 5, 1);
+    ft_layer_fill(&l, N, 1);
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRpRpRpBRpRpRpBRpRpBEBEBP");
+    ft_layer_end(&l);
 }
 
 static void test_bast_full_log_is_merged_by_the_next_write(void **state)
@@ -171,14 +121,14 @@ static void test_bast_full_log_is_merged_by_the_next_write(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
     for (int i = 0; i < N; i++)
-        assert_string_equal(ops_of(&l, 6, 1), "P");
-    assert_string_equal(ops_of(&l, N, 1), "P"); /* a full log does not disturb others */
-    assert_merges(&l, 0, 0, 0, 0);
-    assert_string_equal(ops_of(&l, 6, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
-    assert_merges(&l, 0, 0, 1, N);
-    teardown(&l);
+        assert_string_equal(ft_layer_ops_of(&l, 6, 1), "P");
+    assert_string_equal(ft_layer_ops_of(&l, N, 1), "P"); /* a full log does not disturb others */
+    ft_layer_expect_merges(&l, 0, 0, 0, 0);
+    assert_string_equal(ft_layer_ops_of(&l, 6, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
+    ft_layer_expect_merges(&l, 0, 0, 1, N);
+    ft_layer_end(&l);
 }
 
 static void test_bast_log_out_of_order_is_no_switch(void **state)
@@ -186,13 +136,13 @@ static void test_bast_log_out_of_order_is_no_switch(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, 1, N - 1);
-    write_range(&l, 0, 1); /* whole, but not in place */
-    assert_merges(&l, 0, 0, 0, 0);
-    write_range(&l, 0, 1);
-    assert_merges(&l, 0, 0, 1, N);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 1, N - 1);
+    ft_layer_fill(&l, 0, 1); /* whole, but not in place */
+    ft_layer_expect_merges(&l, 0, 0, 0, 0);
+    ft_layer_fill(&l, 0, 1);
+    ft_layer_expect_merges(&l, 0, 0, 1, N);
+    ft_layer_end(&l);
 }
 
 static void test_bast_without_switch_merge_copies_always(void **state)
@@ -202,10 +152,10 @@ static void test_bast_without_switch_merge_copies_always(void **state)
     struct fe_ftl_params p = usual();
     p.switch_merge = false;
     setup(&l, p);
-    fill_up(&l);
-    assert_string_equal(ops_of(&l, N, N), "PPPPPPPPBRpRpRpRpRpRpRpRpBEBEB");
-    assert_merges(&l, 0, 0, 1, N);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBRpRpRpRpRpRpRpRpBEBEB");
+    ft_layer_expect_merges(&l, 0, 0, 1, N);
+    ft_layer_end(&l);
 }
 
 static void test_bast_replaces_the_log_used_longest_ago(void **state)
@@ -213,17 +163,17 @@ static void test_bast_replaces_the_log_used_longest_ago(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, 0, 2);
-    write_range(&l, N, 3);
-    write_range(&l, 2, 1);     /* block 0 was used last */
-    write_range(&l, 2 * N, 1); /* so block 1 goes, with 3 pages in order */
-    assert_merges(&l, 0, 1, 0, N - 3);
-    write_range(&l, 3 * N, 1); /* then block 0, with 3 */
-    assert_merges(&l, 0, 2, 0, 2 * (N - 3));
-    write_range(&l, 4 * N, 1); /* then block 2, with 1 */
-    assert_merges(&l, 0, 3, 0, 2 * (N - 3) + N - 1);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 0, 2);
+    ft_layer_fill(&l, N, 3);
+    ft_layer_fill(&l, 2, 1);     /* block 0 was used last */
+    ft_layer_fill(&l, 2 * N, 1); /* so block 1 goes, with 3 pages in order */
+    ft_layer_expect_merges(&l, 0, 1, 0, N - 3);
+    ft_layer_fill(&l, 3 * N, 1); /* then block 0, with 3 */
+    ft_layer_expect_merges(&l, 0, 2, 0, 2 * (N - 3));
+    ft_layer_fill(&l, 4 * N, 1); /* then block 2, with 1 */
+    ft_layer_expect_merges(&l, 0, 3, 0, 2 * (N - 3) + N - 1);
+    ft_layer_end(&l);
 }
 
 static void test_bast_log_that_was_switched_is_free_for_others(void **state)
@@ -231,14 +181,14 @@ static void test_bast_log_that_was_switched_is_free_for_others(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, 0, 1);
-    write_range(&l, N, N); /* switched: block 0 is older, but its log stays */
-    write_range(&l, 2 * N, 1);
-    assert_merges(&l, 1, 0, 0, 0);
-    write_range(&l, 3 * N, 1);
-    assert_merges(&l, 1, 1, 0, N - 1);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 0, 1);
+    ft_layer_fill(&l, N, N); /* switched: block 0 is older, but its log stays */
+    ft_layer_fill(&l, 2 * N, 1);
+    ft_layer_expect_merges(&l, 1, 0, 0, 0);
+    ft_layer_fill(&l, 3 * N, 1);
+    ft_layer_expect_merges(&l, 1, 1, 0, N - 1);
+    ft_layer_end(&l);
 }
 
 static void test_bast_pads_holes_in_a_merge(void **state)
@@ -246,18 +196,18 @@ static void test_bast_pads_holes_in_a_merge(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    assert_string_equal(ops_of(&l, 4, 1), "P"); /* no data block yet, and not its first page */
-    assert_string_equal(ops_of(&l, 2, 1), "P");
-    write_range(&l, N + 1, 1);
-    assert_string_equal(ops_of(&l, 2 * N + 1, 1), "BPPRpPRpBEBP");
-    assert_merges(&l, 0, 0, 1, 2);
+    assert_string_equal(ft_layer_ops_of(&l, 4, 1), "P"); /* neither data yet nor page 0 */
+    assert_string_equal(ft_layer_ops_of(&l, 2, 1), "P");
+    ft_layer_fill(&l, N + 1, 1);
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N + 1, 1), "BPPRpPRpBEBP");
+    ft_layer_expect_merges(&l, 0, 0, 1, 2);
     uint8_t buf[PAGE] = {1};
     ft_layer_clear(&l);
     assert_int_equal(l.ftl->ops->read(l.ftl, 3, 0, PAGE, buf), FE_OK);
     assert_int_equal(buf[0], 0);
-    assert_string_equal(letters(&l), "-");
-    assert_string_equal(ops_of(&l, 5, 1), "P"); /* behind the merged pages */
-    teardown(&l);
+    assert_string_equal(ft_layer_text(&l), "-");
+    assert_string_equal(ft_layer_ops_of(&l, 5, 1), "P"); /* behind the merged pages */
+    ft_layer_end(&l);
 }
 
 static void test_bast_gap_fill_pads_a_data_block(void **state)
@@ -267,12 +217,12 @@ static void test_bast_gap_fill_pads_a_data_block(void **state)
     struct fe_ftl_params p = usual();
     p.gap_fill = 2;
     setup(&l, p);
-    assert_string_equal(ops_of(&l, 2, 1), "PPP");
-    assert_string_equal(ops_of(&l, 5, 1), "PPP");
-    assert_string_equal(ops_of(&l, N + 3, 1), "P"); /* too far: to a log */
+    assert_string_equal(ft_layer_ops_of(&l, 2, 1), "PPP");
+    assert_string_equal(ft_layer_ops_of(&l, 5, 1), "PPP");
+    assert_string_equal(ft_layer_ops_of(&l, N + 3, 1), "P"); /* too far: to a log */
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 7);
-    assert_merges(&l, 0, 0, 0, 0);
-    teardown(&l);
+    ft_layer_expect_merges(&l, 0, 0, 0, 0);
+    ft_layer_end(&l);
 }
 
 /* Page 2 is in the log, in order, when the data block comes to it. */
@@ -281,14 +231,14 @@ static void test_bast_data_block_may_overtake_the_log(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    write_range(&l, 0, 2);
-    write_range(&l, 0, 3); /* 0, 1 and 2 in the log */
-    write_range(&l, 2, 1); /* 2 in the data block */
+    ft_layer_fill(&l, 0, 2);
+    ft_layer_fill(&l, 0, 3); /* 0, 1 and 2 in the log */
+    ft_layer_fill(&l, 2, 1); /* 2 in the data block */
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 7);
-    write_range(&l, N + 3, 1);
-    assert_string_equal(ops_of(&l, 2 * N + 3, 1), "BRpRpRpBEBEBP");
-    assert_merges(&l, 0, 0, 1, 3);
-    teardown(&l);
+    ft_layer_fill(&l, N + 3, 1);
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N + 3, 1), "BRpRpRpBEBEBP");
+    ft_layer_expect_merges(&l, 0, 0, 1, 3);
+    ft_layer_end(&l);
 }
 
 static void test_bast_part_of_a_page_keeps_the_rest(void **state)
@@ -296,14 +246,14 @@ static void test_bast_part_of_a_page_keeps_the_rest(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
     for (uint32_t step = 0; step < 3; step++) {
         ft_layer_clear(&l);
         assert_int_equal(ft_layer_write_part(&l, 7, 10 * step, 10), FE_OK);
-        assert_string_equal(letters(&l), "Rp");
+        assert_string_equal(ft_layer_text(&l), "Rp");
         ft_layer_verify(&l);
     }
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_bast_unmapped_pages_read_as_zeros_at_no_cost(void **state)
@@ -312,14 +262,14 @@ static void test_bast_unmapped_pages_read_as_zeros_at_no_cost(void **state)
     struct ft_layer l;
     uint8_t buf[PAGE], zeros[PAGE] = {0};
     setup(&l, usual());
-    write_range(&l, 0, 1);
+    ft_layer_fill(&l, 0, 1);
     memset(buf, 1, sizeof buf);
     ft_layer_clear(&l);
     assert_int_equal(l.ftl->ops->read(l.ftl, 1, 0, PAGE, buf), FE_OK);
     assert_int_equal(l.ftl->ops->read(l.ftl, N, 0, PAGE, NULL), FE_OK);
     assert_memory_equal(buf, zeros, PAGE);
-    assert_string_equal(letters(&l), "-");
-    teardown(&l);
+    assert_string_equal(ft_layer_text(&l), "-");
+    ft_layer_end(&l);
 }
 
 static void assert_refused(uint32_t blocks, uint32_t logs, uint64_t unit_size, const char *says)
@@ -350,9 +300,9 @@ static void test_bast_refuses_what_contradicts_itself(void **state)
     struct fe_ftl_params p = usual();
     p.log_blocks = 7; /* one block for data */
     setup(&l, p);
-    fill_up(&l);
-    write_range(&l, 3, 1);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 3, 1);
+    ft_layer_end(&l);
 }
 
 static void test_bast_check_finds_damage(void **state)
@@ -361,8 +311,8 @@ static void test_bast_check_finds_damage(void **state)
     struct ft_layer l;
     struct fe_err err;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, 3, 2);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 3, 2);
     for (uint32_t i = 0; i < l.rig.geo.n_ppns; i++) {
         if (i % N >= fe_medium_next_page(l.rig.medium, i / N))
             continue;
@@ -372,9 +322,9 @@ static void test_bast_check_finds_damage(void **state)
         assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
         assert_true(err.text[0]);
         l.rig.medium->oob_lpn[i] = was;
-        check(&l);
+        ft_layer_check(&l);
     }
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 int main(void)

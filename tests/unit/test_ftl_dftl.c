@@ -34,21 +34,6 @@ static void setup(struct ft_layer *l, uint32_t entries)
     setup_shape(l, 1, 64, N, PAGE, entries);
 }
 
-static void check(struct ft_layer *l)
-{
-    struct fe_err err;
-    fe_err_init(&err);
-    if (l->ftl->ops->check(l->ftl, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    check(l);
-    ft_layer_fini(l);
-}
-
 static struct dftl *inside(struct ft_layer *l)
 {
     return (struct dftl *)l->ftl;
@@ -65,7 +50,7 @@ static const char *letters(struct ft_layer *l)
     static char text[256];
     ft_rig_text(&l->rig, text, sizeof text);
     ft_layer_clear(l);
-    check(l);
+    ft_layer_check(l);
     return text;
 }
 
@@ -114,7 +99,7 @@ static void test_dftl_room_in_the_cache_costs_nothing(void **state)
     assert_string_equal(ops_of_write(&l, 0), "P");
     assert_string_equal(ops_of_read(&l, 20), "R");
     assert_map(&l, 2, 3, 0, 0);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_dirty_entries_of_a_translation_page_go_together(void **state)
@@ -136,7 +121,7 @@ static void test_dftl_dirty_entries_of_a_translation_page_go_together(void **sta
     assert_string_equal(ops_of_write(&l, 22), "PRp");
     assert_string_equal(ops_of_write(&l, 41), "RpRp");
     assert_map(&l, 0, 10, 5, 4);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_read_waits_for_its_mapping(void **state)
@@ -163,7 +148,7 @@ static void test_dftl_read_waits_for_its_mapping(void **state)
     assert_int_equal(ops[3].ppn, 0);
     assert_string_equal(ops_of_read(&l, 1), "RR");
     assert_string_equal(ops_of_read(&l, 1), "R");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* The list drains in between at any length. */
@@ -186,7 +171,7 @@ static void test_dftl_waits_are_marked_wherever_the_list_ends(void **state)
             text[i] = "RPEB"[ops[i].kind] + (ops[i].flags ? 'a' - 'A' : 0);
         text[5] = '\0';
         assert_string_equal(text, "RpRrp"); /* 1 leaves, 0 is loaded, read, programmed */
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -202,7 +187,7 @@ static void test_dftl_unmapped_pages_cost_the_look_up(void **state)
     assert_string_equal(ops_of_read(&l, 5), "-");
     assert_string_equal(ops_of_read(&l, 30), "-");
     assert_false(is_cached(&l, 30));
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_part_of_a_page_reads_the_old_copy(void **state)
@@ -218,7 +203,7 @@ static void test_dftl_part_of_a_page_reads_the_old_copy(void **state)
     ft_layer_clear(&l);
     ft_layer_write_part(&l, 2, 0, 10); /* 20 and 21 to a new translation page; 2 loaded */
     assert_string_equal(letters(&l), "PRRp");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_the_entry_unused_for_longest_leaves(void **state)
@@ -237,7 +222,7 @@ static void test_dftl_the_entry_unused_for_longest_leaves(void **state)
         assert_true(is_cached(&l, next[i]));
         assert_false(is_cached(&l, leaves[i]));
     }
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_cache_is_never_larger_than_the_table(void **state)
@@ -249,7 +234,7 @@ static void test_dftl_cache_is_never_larger_than_the_table(void **state)
     for (int round = 0; round < 3; round++)
         ft_layer_write_each(&l, 0, l.ftl->n_lpns);
     assert_map(&l, 2ull * l.ftl->n_lpns, l.ftl->n_lpns, 0, 0);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_kinds_have_blocks_and_dies_of_their_own(void **state)
@@ -272,7 +257,7 @@ static void test_dftl_kinds_have_blocks_and_dies_of_their_own(void **state)
     assert_int_equal(inside(&l)->fronts[DFTL_DATA].n_open, 3);
     assert_int_equal(inside(&l)->fronts[DFTL_MAP].n_open, 3);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 90 - 6);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Counts from the operations of one write what cleaning must have written: a translation
@@ -341,7 +326,7 @@ static void test_dftl_cleaning_writes_each_translation_page_once(void **state)
         assert_true(k == 0 || all.cached > 0);
         assert_true(all.outdated <= all.copies - all.cached);
         free(refs);
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -357,7 +342,7 @@ static void test_dftl_trim_of_cached_pages_costs_nothing_now(void **state)
     ft_layer_write_each(&l, 21, 3);
     assert_string_equal(ops_of_read(&l, 2), "PR"); /* 20 to 23 go; 2 is loaded: unmapped */
     assert_int_equal(inside(&l)->table[1], FE_PPN_NONE);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_trim_of_others_writes_their_translation_page(void **state)
@@ -374,7 +359,7 @@ static void test_dftl_trim_of_others_writes_their_translation_page(void **state)
     ops_of_read(&l, 5);
     assert_string_equal(ops_of_trim(&l, 5, 2), "RRp"); /* one cached, one not */
     assert_int_equal(inside(&l)->table[5], FE_PPN_NONE);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_trim_gives_whole_translation_pages_up(void **state)
@@ -399,7 +384,7 @@ static void test_dftl_trim_gives_whole_translation_pages_up(void **state)
         assert_int_equal(inside(&l)->directory[tp], FE_PPN_NONE);
     for (fe_peb peb = 0; peb < l.rig.geo.n_pebs; peb++)
         assert_int_equal(inside(&l)->valid[peb], 0);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static uint64_t limit(uint32_t dies, uint32_t blocks, uint32_t ppb, uint32_t page,
@@ -491,7 +476,7 @@ static void assert_wrong(struct ft_layer *l, const char *says)
         (place) = (value);                                                                   \
         assert_wrong(l, says);                                                               \
         (place) = was_;                                                                      \
-        check(l);                                                                            \
+        ft_layer_check(l);                                                                   \
     } while (0)
 
 static void test_dftl_check_finds_what_is_wrong(void **state)
@@ -525,7 +510,7 @@ static void test_dftl_check_finds_what_is_wrong(void **state)
     WRONG(&l, f->fronts[DFTL_MAP].n_open, 2, "1 blocks in slots, 2 counted");
     WRONG(&l, f->pool.n, 5, "counted are 5");
     WRONG(&l, l.rig.medium->pebs[63].next_page, 1, "block 63");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Data whose cleaning costs more than it wins, as often as that is possible: blocks of data
@@ -553,7 +538,7 @@ static void clean_at_a_loss(uint32_t dies, uint32_t blocks_per_die)
         for (uint32_t i = 0; i < 2 * ROW; i++)
             assert_int_equal(ft_layer_write(&l, lpns[i]), FE_OK);
     }
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_dftl_cleaning_at_a_loss_ends(void **state)

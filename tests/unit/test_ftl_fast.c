@@ -33,65 +33,15 @@ static void setup(struct ft_layer *l, struct fe_ftl_params p)
     assert_int_equal(l->ftl->n_lpns, (BLOCKS - p.log_blocks - 1) * N);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
-static void check(struct ft_layer *l)
-{
-    struct fe_err err;
-    fe_err_init(&err);
-    if (l->ftl->ops->check(l->ftl, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
-static void write_range(struct ft_layer *l, fe_lpn first, uint32_t n)
-{
-    for (fe_lpn lpn = first; lpn < first + n; lpn++) {
-        assert_int_equal(ft_layer_write(l, lpn), FE_OK);
-        check(l);
-    }
-}
-
-static const char *letters(struct ft_layer *l)
-{
-    static char text[256];
-    return ft_rig_text(&l->rig, text, sizeof text);
-}
-
-/* What writing these pages does, as letters. */
-static const char *ops_of(struct ft_layer *l, fe_lpn first, uint32_t n)
-{
-    ft_layer_clear(l);
-    write_range(l, first, n);
-    return letters(l);
-}
-
-static void fill_up(struct ft_layer *l)
-{
-    write_range(l, 0, l->ftl->n_lpns);
-}
-
-static void assert_merges(struct ft_layer *l, uint64_t switches, uint64_t partial, uint64_t full,
-                          uint64_t copied)
-{
-    assert_int_equal(l->ftl->counters.merges_switch, switches);
-    assert_int_equal(l->ftl->counters.merges_partial, partial);
-    assert_int_equal(l->ftl->counters.merges_full, full);
-    assert_int_equal(l->ftl->counters.pages_copied, copied);
-}
-
 static void test_fast_fresh_blocks_are_appended_to(void **state)
 {
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    assert_string_equal(ops_of(&l, 0, 2 * N), "PPPPPPPPPPPPPPPP");
-    assert_merges(&l, 0, 0, 0, 0);
+    assert_string_equal(ft_layer_ops_of(&l, 0, 2 * N), "PPPPPPPPPPPPPPPP");
+    ft_layer_expect_merges(&l, 0, 0, 0, 0);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 10);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_fast_switch_merge_costs_one_erase(void **state)
@@ -99,11 +49,11 @@ static void test_fast_switch_merge_costs_one_erase(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    assert_string_equal(ops_of(&l, N, N), "PPPPPPPPBEB");
-    assert_merges(&l, 1, 0, 0, 0);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBEB");
+    ft_layer_expect_merges(&l, 1, 0, 0, 0);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 4);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_fast_partial_merge_copies_the_rest(void **state)
@@ -112,15 +62,15 @@ static void test_fast_partial_merge_copies_the_rest(void **state)
     for (uint32_t i = 1; i < N; i++) {
         struct ft_layer l;
         setup(&l, usual());
-        fill_up(&l);
-        write_range(&l, 2 * N, i);
+        ft_layer_fill(&l, 0, l.ftl->n_lpns);
+        ft_layer_fill(&l, 2 * N, i);
         ft_layer_clear(&l);
-        write_range(&l, 5 * N, 1); /* page 0 takes the sequential log */
-        assert_merges(&l, 0, 1, 0, N - i);
+        ft_layer_fill(&l, 5 * N, 1); /* page 0 takes the sequential log */
+        ft_layer_expect_merges(&l, 0, 1, 0, N - i);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_READ), N - i);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_PROG), N - i + 1);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_ERASE), 1);
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -129,11 +79,11 @@ static void test_fast_page_0_again_starts_anew(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, N, 6);
-    assert_string_equal(ops_of(&l, N, 1), "BRpRpBEBP");
-    assert_merges(&l, 0, 1, 0, 2);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, N, 6);
+    assert_string_equal(ft_layer_ops_of(&l, N, 1), "BRpRpBEBP");
+    ft_layer_expect_merges(&l, 0, 1, 0, 2);
+    ft_layer_end(&l);
 }
 
 /* A newer copy of a page elsewhere: the sequential log cannot become the data block. */
@@ -142,13 +92,13 @@ static void test_fast_stale_sequential_log_needs_a_full_merge(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, N, 4);
-    write_range(&l, N + 2, 1); /* to a random log */
-    write_range(&l, N + 4, 2); /* goes on in the sequential one */
-    assert_string_equal(ops_of(&l, 0, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
-    assert_merges(&l, 0, 0, 1, N);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, N, 4);
+    ft_layer_fill(&l, N + 2, 1); /* to a random log */
+    ft_layer_fill(&l, N + 4, 2); /* goes on in the sequential one */
+    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
+    ft_layer_expect_merges(&l, 0, 0, 1, N);
+    ft_layer_end(&l);
 }
 
 /* A page ahead of the sequential log is merged with it, and so gone from the random one. */
@@ -157,19 +107,19 @@ static void test_fast_partial_merge_collects_random_pages(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, N, 2);
-    write_range(&l, N + 5, 1);
-    assert_string_equal(ops_of(&l, 0, 1), "BRpRpRpRpRpRpBEBP");
-    write_range(&l, 2 * N + 1, 7);     /* the rest of the random log */
-    write_range(&l, 3 * N + 1, N - 1); /* the other one */
-    write_range(&l, 3 * N + 1, 1);
-    assert_merges(&l, 0, 1, 0, N - 2);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, N, 2);
+    ft_layer_fill(&l, N + 5, 1);
+    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRpRpRpRpRpRpBEBP");
+    ft_layer_fill(&l, 2 * N + 1, 7);     /* the rest of the random log */
+    ft_layer_fill(&l, 3 * N + 1, N - 1); /* the other one */
+    ft_layer_fill(&l, 3 * N + 1, 1);
+    ft_layer_expect_merges(&l, 0, 1, 0, N - 2);
     ft_layer_clear(&l);
-    write_range(&l, 3 * N + 1, 1); /* the first has pages of block 2 only */
-    assert_merges(&l, 0, 1, 1, N - 2 + N);
+    ft_layer_fill(&l, 3 * N + 1, 1); /* the first has pages of block 2 only */
+    ft_layer_expect_merges(&l, 0, 1, 1, N - 2 + N);
     assert_int_equal(ft_rig_count(&l.rig, FE_OP_ERASE), 2);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Fills both random logs: the first with pages of k blocks in turn, the second with
@@ -177,10 +127,10 @@ static void test_fast_partial_merge_collects_random_pages(void **state)
 static void fill_logs(struct ft_layer *l, uint32_t k)
 {
     for (uint32_t i = 0; i < N; i++)
-        write_range(l, i % k * N + 1 + i / k % (N - 1), 1);
+        ft_layer_fill(l, i % k * N + 1 + i / k % (N - 1), 1);
     for (uint32_t i = 0; i < N; i++)
-        write_range(l, 7 * N + 1 + i % (N - 1), 1);
-    assert_merges(l, 0, 0, 0, 0);
+        ft_layer_fill(l, 7 * N + 1 + i % (N - 1), 1);
+    ft_layer_expect_merges(l, 0, 0, 0, 0);
     assert_int_equal(l->ftl->counters.gc_runs, 0);
 }
 
@@ -190,16 +140,16 @@ static void test_fast_random_log_merges_all_its_blocks(void **state)
     for (uint32_t k = 1; k <= 7; k++) {
         struct ft_layer l;
         setup(&l, usual());
-        fill_up(&l);
+        ft_layer_fill(&l, 0, l.ftl->n_lpns);
         fill_logs(&l, k);
         ft_layer_clear(&l);
-        write_range(&l, 7 * N + 5, 1);
+        ft_layer_fill(&l, 7 * N + 5, 1);
         assert_int_equal(l.ftl->counters.gc_runs, 1);
-        assert_merges(&l, 0, 0, k, k * N);
+        ft_layer_expect_merges(&l, 0, 0, k, k * N);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_READ), k * N);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_PROG), k * N + 1);
         assert_int_equal(ft_rig_count(&l.rig, FE_OP_ERASE), k + 1);
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -208,13 +158,13 @@ static void test_fast_random_log_of_stale_pages_costs_an_erase(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
     for (uint32_t i = 0; i < 2 * N; i++)
-        write_range(&l, N + 3, 1);
-    assert_string_equal(ops_of(&l, N + 3, 1), "BEBP");
+        ft_layer_fill(&l, N + 3, 1);
+    assert_string_equal(ft_layer_ops_of(&l, N + 3, 1), "BEBP");
     assert_int_equal(l.ftl->counters.gc_runs, 1);
-    assert_merges(&l, 0, 0, 0, 0);
-    teardown(&l);
+    ft_layer_expect_merges(&l, 0, 0, 0, 0);
+    ft_layer_end(&l);
 }
 
 /* What a merge takes from newer logs need not be merged again. */
@@ -223,20 +173,20 @@ static void test_fast_merge_empties_newer_logs_too(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, N + 1, 1);
-    write_range(&l, 2 * N + 1, N - 1);
-    write_range(&l, N + 2, 6); /* the second log: block 1 again, and block 3 */
-    write_range(&l, 3 * N + 1, 2);
-    write_range(&l, 4 * N + 1, 1); /* merges blocks 1 and 2 */
-    assert_merges(&l, 0, 0, 2, 2 * N);
-    write_range(&l, 4 * N + 2, N - 2);
-    write_range(&l, 4 * N + 1, 1);
-    assert_merges(&l, 0, 0, 2, 2 * N);
-    write_range(&l, 5 * N + 1, 1); /* merges block 3 alone */
-    assert_merges(&l, 0, 0, 3, 3 * N);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, N + 1, 1);
+    ft_layer_fill(&l, 2 * N + 1, N - 1);
+    ft_layer_fill(&l, N + 2, 6); /* the second log: block 1 again, and block 3 */
+    ft_layer_fill(&l, 3 * N + 1, 2);
+    ft_layer_fill(&l, 4 * N + 1, 1); /* merges blocks 1 and 2 */
+    ft_layer_expect_merges(&l, 0, 0, 2, 2 * N);
+    ft_layer_fill(&l, 4 * N + 2, N - 2);
+    ft_layer_fill(&l, 4 * N + 1, 1);
+    ft_layer_expect_merges(&l, 0, 0, 2, 2 * N);
+    ft_layer_fill(&l, 5 * N + 1, 1); /* merges block 3 alone */
+    ft_layer_expect_merges(&l, 0, 0, 3, 3 * N);
     assert_int_equal(l.ftl->counters.gc_runs, 2);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_fast_random_log_closes_the_sequential_one_of_its_block(void **state)
@@ -244,16 +194,16 @@ static void test_fast_random_log_closes_the_sequential_one_of_its_block(void **s
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
     fill_logs(&l, 2);
-    write_range(&l, 0, 1); /* block 0 has pages in both sorts of log */
+    ft_layer_fill(&l, 0, 1); /* block 0 has pages in both sorts of log */
     ft_layer_clear(&l);
-    write_range(&l, 7 * N + 5, 1);
-    assert_merges(&l, 0, 1, 1, N - 1 + N);
+    ft_layer_fill(&l, 7 * N + 5, 1);
+    ft_layer_expect_merges(&l, 0, 1, 1, N - 1 + N);
     assert_int_equal(ft_rig_count(&l.rig, FE_OP_ERASE), 3);
-    assert_string_equal(ops_of(&l, 1, 1), "P"); /* that log is gone: to a random one */
-    assert_string_equal(ops_of(&l, N, 1), "P");
-    teardown(&l);
+    assert_string_equal(ft_layer_ops_of(&l, 1, 1), "P"); /* that log is gone: to a random one */
+    assert_string_equal(ft_layer_ops_of(&l, N, 1), "P");
+    ft_layer_end(&l);
 }
 
 static void test_fast_without_sequential_log(void **state)
@@ -264,11 +214,11 @@ static void test_fast_without_sequential_log(void **state)
     p.fast_sequential = false;
     p.log_blocks = 1;
     setup(&l, p);
-    fill_up(&l);
-    assert_string_equal(ops_of(&l, N, N), "PPPPPPPP"); /* in order, but in a random log */
-    assert_string_equal(ops_of(&l, 0, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
-    assert_merges(&l, 0, 0, 1, N);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPP"); /* in order, but in a random log */
+    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
+    ft_layer_expect_merges(&l, 0, 0, 1, N);
+    ft_layer_end(&l);
 }
 
 static void test_fast_without_switch_merge_copies_always(void **state)
@@ -278,10 +228,10 @@ static void test_fast_without_switch_merge_copies_always(void **state)
     struct fe_ftl_params p = usual();
     p.switch_merge = false;
     setup(&l, p);
-    fill_up(&l);
-    assert_string_equal(ops_of(&l, N, N), "PPPPPPPPBRpRpRpRpRpRpRpRpBEBEB");
-    assert_merges(&l, 0, 0, 1, N);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBRpRpRpRpRpRpRpRpBEBEB");
+    ft_layer_expect_merges(&l, 0, 0, 1, N);
+    ft_layer_end(&l);
 }
 
 static void test_fast_pads_holes_in_a_merge(void **state)
@@ -292,17 +242,17 @@ static void test_fast_pads_holes_in_a_merge(void **state)
     p.fast_sequential = false;
     p.log_blocks = 1;
     setup(&l, p);
-    write_range(&l, 4, 1); /* no data block yet, and not its first page */
-    write_range(&l, 2, 1);
-    write_range(&l, N + 1, 6);
-    assert_string_equal(ops_of(&l, N + 7, 1), "BPPRpPRpBPRpRpRpRpRpRpBEBP");
-    assert_merges(&l, 0, 0, 2, 8);
+    ft_layer_fill(&l, 4, 1); /* no data block yet, and not its first page */
+    ft_layer_fill(&l, 2, 1);
+    ft_layer_fill(&l, N + 1, 6);
+    assert_string_equal(ft_layer_ops_of(&l, N + 7, 1), "BPPRpPRpBPRpRpRpRpRpRpBEBP");
+    ft_layer_expect_merges(&l, 0, 0, 2, 8);
     uint8_t buf[PAGE] = {1};
     ft_layer_clear(&l);
     assert_int_equal(l.ftl->ops->read(l.ftl, 3, 0, PAGE, buf), FE_OK);
     assert_int_equal(buf[0], 0);
-    assert_string_equal(letters(&l), "-");
-    teardown(&l);
+    assert_string_equal(ft_layer_text(&l), "-");
+    ft_layer_end(&l);
 }
 
 /* Page 2 is in the sequential log when the data block comes to it. */
@@ -311,13 +261,13 @@ static void test_fast_data_block_may_overtake_the_sequential_log(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    write_range(&l, 0, 2);
-    write_range(&l, 0, 3); /* 0, 1 and 2 in the log */
-    write_range(&l, 2, 1); /* 2 in the data block */
-    write_range(&l, N, 1);
-    assert_string_equal(ops_of(&l, N, 1), "BRpRpRpBEBEBP");
-    assert_merges(&l, 0, 0, 1, 3);
-    teardown(&l);
+    ft_layer_fill(&l, 0, 2);
+    ft_layer_fill(&l, 0, 3); /* 0, 1 and 2 in the log */
+    ft_layer_fill(&l, 2, 1); /* 2 in the data block */
+    ft_layer_fill(&l, N, 1);
+    assert_string_equal(ft_layer_ops_of(&l, N, 1), "BRpRpRpBEBEBP");
+    ft_layer_expect_merges(&l, 0, 0, 1, 3);
+    ft_layer_end(&l);
 }
 
 static void test_fast_part_of_a_page_keeps_the_rest(void **state)
@@ -325,14 +275,14 @@ static void test_fast_part_of_a_page_keeps_the_rest(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    fill_up(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
     for (fe_lpn lpn = 6; lpn <= 8; lpn++) { /* two to random logs, one to the other */
         for (uint32_t step = 0; step < 3; step++) {
             assert_int_equal(ft_layer_write_part(&l, lpn, 10 * step, 10), FE_OK);
             ft_layer_verify(&l);
         }
     }
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void assert_refused(uint32_t blocks, uint32_t logs, bool sequential, const char *says)
@@ -362,9 +312,9 @@ static void test_fast_refuses_what_contradicts_itself(void **state)
     struct fe_ftl_params p = usual();
     p.log_blocks = 10; /* one block for data */
     setup(&l, p);
-    fill_up(&l);
-    write_range(&l, 3, 1);
-    teardown(&l);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 3, 1);
+    ft_layer_end(&l);
 }
 
 static void test_fast_check_finds_damage(void **state)
@@ -373,9 +323,9 @@ static void test_fast_check_finds_damage(void **state)
     struct ft_layer l;
     struct fe_err err;
     setup(&l, usual());
-    fill_up(&l);
-    write_range(&l, 3, 2);
-    write_range(&l, N, 3);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    ft_layer_fill(&l, 3, 2);
+    ft_layer_fill(&l, N, 3);
     for (uint32_t i = 0; i < l.rig.geo.n_ppns; i++) {
         if (i % N >= fe_medium_next_page(l.rig.medium, i / N))
             continue;
@@ -385,9 +335,9 @@ static void test_fast_check_finds_damage(void **state)
         assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
         assert_true(err.text[0]);
         l.rig.medium->oob_lpn[i] = was;
-        check(&l);
+        ft_layer_check(&l);
     }
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 int main(void)

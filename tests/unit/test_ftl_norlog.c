@@ -17,23 +17,9 @@
 
 enum { BLOCKS = 8, D = 10, SECTOR = 512, USABLE = BLOCKS - 2 };
 
-static struct fe_nand_params nor(uint32_t blocks, uint32_t sectors)
-{
-    struct fe_nand_params np = ft_nand(1, blocks, sectors, SECTOR);
-    np.cell = FE_CELL_NOR;
-    np.oob_size = 0;
-    np.program_unit = 32;
-    np.tR_ns[0] = 150;
-    np.tPROG_ns[0] = 218000;
-    np.tBERS_ns = 1000000000;
-    np.bus_rate = 0;
-    np.command_ns = 0;
-    return np;
-}
-
 static struct fe_ftl_params usual(uint32_t policy)
 {
-    struct fe_nand_params np = nor(BLOCKS, D + 1);
+    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
     struct fe_ftl_params p = ft_params("norlog", &np, 1);
     p.gc_policy = policy;
     return p;
@@ -41,35 +27,14 @@ static struct fe_ftl_params usual(uint32_t policy)
 
 static void setup(struct ft_layer *l, struct fe_ftl_params p)
 {
-    struct fe_nand_params np = nor(BLOCKS, D + 1);
+    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
     ft_layer_init(l, &np, &p);
     assert_int_equal(l->ftl->n_lpns, (BLOCKS - 1 - p.gc_reserve) * D);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
-static void check(struct ft_layer *l)
-{
-    struct fe_err err;
-    fe_err_init(&err);
-    if (l->ftl->ops->check(l->ftl, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
-static void write_lpn(struct ft_layer *l, fe_lpn lpn)
-{
-    assert_int_equal(ft_layer_write(l, lpn), FE_OK);
-    check(l);
-}
-
 static void fill_up(struct ft_layer *l)
 {
-    for (fe_lpn lpn = 0; lpn < l->ftl->n_lpns; lpn++)
-        write_lpn(l, lpn);
+    ft_layer_fill(l, 0, l->ftl->n_lpns);
     ft_layer_clear(l);
 }
 
@@ -101,7 +66,7 @@ static void test_norlog_header_comes_first(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual(FE_GC_GREEDY));
-    write_lpn(&l, 3);
+    ft_layer_fill(&l, 3, 1);
     assert_string_equal(letters(&l), "PP");
     assert_int_equal(fe_medium_lpn(l.rig.medium, 0), FE_LPN_NONE);
     assert_int_equal(fe_medium_lpn(l.rig.medium, 1), 3);
@@ -109,10 +74,10 @@ static void test_norlog_header_comes_first(void **state)
     ft_layer_write_each(&l, 4, D - 1);
     assert_string_equal(letters(&l), "PPPPPPPPP");
     ft_layer_clear(&l);
-    write_lpn(&l, 30);
+    ft_layer_fill(&l, 30, 1);
     assert_string_equal(letters(&l), "PP");
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), BLOCKS - 2);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* 16 bytes and 4 for each page of the block. */
@@ -123,14 +88,14 @@ static void test_norlog_header_has_room_for_the_directory(void **state)
         uint32_t sectors, header;
     } cases[] = {{2, 1}, {124, 1}, {125, 2}, {252, 2}, {253, 3}, {256, 3}};
     for (size_t i = 0; i < ft_array_len(cases); i++) {
-        struct fe_nand_params np = nor(5, cases[i].sectors);
+        struct fe_nand_params np = ft_nor(5, cases[i].sectors);
         struct fe_ftl_params p = ft_params("norlog", &np, 1);
         struct ft_layer l;
         ft_layer_init(&l, &np, &p);
         assert_int_equal(l.ftl->n_lpns, 3 * (cases[i].sectors - cases[i].header));
-        write_lpn(&l, 0);
+        ft_layer_fill(&l, 0, 1);
         ft_layer_expect(&l, (struct ft_cost){.programs = cases[i].header + 1}, "first write");
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -142,7 +107,7 @@ static void test_norlog_header_holds_the_erase_count(void **state)
     setup(&l, usual(FE_GC_GREEDY));
     fill_up(&l);
     for (uint32_t i = 0; i < 500; i++)
-        write_lpn(&l, i % 7);
+        ft_layer_fill(&l, i % 7, 1);
     uint32_t most = 0;
     for (fe_peb peb = 0; peb < BLOCKS; peb++) {
         if (fe_medium_next_page(l.rig.medium, peb) == 0)
@@ -153,7 +118,7 @@ static void test_norlog_header_holds_the_erase_count(void **state)
         most = words[1] > most ? words[1] : most;
     }
     assert_true(most > 10);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* tPROG is the datasheet's figure for one buffer. */
@@ -166,15 +131,15 @@ static void test_norlog_programs_by_buffers(void **state)
     } cases[] = {{0, 0, 1}, {0, 16, 1}, {32, 0, 16}, {512, 0, 1}, {500, 0, 2}, {1, 0, 512},
                  {32, 4, 17}, {32, 33, 18}, {65536, 0, 1}};
     for (size_t i = 0; i < ft_array_len(cases); i++) {
-        struct fe_nand_params np = nor(BLOCKS, D + 1);
+        struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
         struct fe_ftl_params p = ft_params("norlog", &np, 1);
         struct ft_layer l;
         np.program_unit = cases[i].unit;
         np.oob_size = cases[i].oob;
         ft_layer_init(&l, &np, &p);
-        write_lpn(&l, 0);
+        ft_layer_fill(&l, 0, 1);
         ft_layer_clear(&l);
-        write_lpn(&l, 1);
+        ft_layer_fill(&l, 1, 1);
         assert_int_equal(duration(&l), cases[i].programs * 218000);
         ft_layer_clear(&l);
         assert_int_equal(l.ftl->ops->read(l.ftl, 1, 0, SECTOR, NULL), FE_OK);
@@ -182,9 +147,9 @@ static void test_norlog_programs_by_buffers(void **state)
         np.tPROG_ns[0] = 1000;
         fe_medium_set_times(l.rig.medium, &np);
         ft_layer_clear(&l);
-        write_lpn(&l, 2);
+        ft_layer_fill(&l, 2, 1);
         assert_int_equal(duration(&l), cases[i].programs * 1000);
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -194,7 +159,7 @@ static void prepare(struct ft_layer *l, uint32_t k)
 {
     fill_up(l);
     for (uint32_t i = 0; i < D; i++)
-        write_lpn(l, i % k);
+        ft_layer_fill(l, i % k, 1);
     assert_int_equal(l->ftl->counters.gc_runs, 0);
     assert_int_equal(l->ftl->ops->free_blocks(l->ftl), 1);
     ft_layer_clear(l);
@@ -209,17 +174,17 @@ static void test_norlog_collection_by_hand(void **state)
         uint64_t program = 16 * 218000, n = 0;
         setup(&l, usual(FE_GC_FIFO));
         prepare(&l, D - v);
-        write_lpn(&l, 40);
+        ft_layer_fill(&l, 40, 1);
         assert_int_equal(l.ftl->counters.gc_runs, 1);
         assert_int_equal(duration(&l), (1 + v + 1) * program + v * 150 + 1000000000);
         ft_layer_expect(&l, (struct ft_cost){.reads = v, .programs = 1 + v + 1, .erases = 1,
                                              .copied = v}, "collection");
         while (l.ftl->counters.gc_runs == 1) {
             n++;
-            write_lpn(&l, 41);
+            ft_layer_fill(&l, 41, 1);
         }
         assert_int_equal(n, D - v);
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -229,20 +194,20 @@ static void test_norlog_collection_in_letters(void **state)
     struct ft_layer l;
     setup(&l, usual(FE_GC_FIFO));
     prepare(&l, D - 3);
-    write_lpn(&l, 40);
+    ft_layer_fill(&l, 40, 1);
     assert_string_equal(letters(&l), "PRpRpRpBEBP");
-    teardown(&l);
+    ft_layer_end(&l);
     setup(&l, usual(FE_GC_FIFO));
     prepare(&l, D);
-    write_lpn(&l, 40); /* nothing to copy: the next block is opened after the erase */
+    ft_layer_fill(&l, 40, 1); /* nothing to copy: the next block is opened after the erase */
     assert_string_equal(letters(&l), "BEBPP");
-    teardown(&l);
+    ft_layer_end(&l);
     setup(&l, usual(FE_GC_FIFO));
     prepare(&l, D - 3);
     ft_layer_clear(&l);
     assert_int_equal(ft_layer_write_part(&l, 8, 100, 10), FE_OK); /* one that moves meanwhile */
     assert_string_equal(letters(&l), "PRpRpRpBEBRp");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* One sector again and again: the block that is full of it has one valid sector. */
@@ -253,12 +218,12 @@ static void test_norlog_greedy_period(void **state)
     setup(&l, usual(FE_GC_GREEDY));
     fill_up(&l);
     for (uint32_t i = 1; i <= 20 * D; i++) {
-        write_lpn(&l, 17);
+        ft_layer_fill(&l, 17, 1);
         uint32_t runs = i <= D ? 0 : 1 + (i - D - 1) / (D - 1);
         assert_int_equal(l.ftl->counters.gc_runs, runs);
         assert_int_equal(l.ftl->counters.pages_copied, runs);
     }
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* The same in order, whole rounds: fifo never copies, and collects every D writes. */
@@ -269,7 +234,7 @@ static void test_norlog_fifo_in_order_copies_nothing(void **state)
     setup(&l, usual(FE_GC_FIFO));
     fill_up(&l);
     for (uint32_t i = 0; i < 10 * USABLE * D; i++) {
-        write_lpn(&l, i % (USABLE * D));
+        ft_layer_fill(&l, i % (USABLE * D), 1);
         assert_int_equal(l.ftl->counters.gc_runs, i / D);
     }
     assert_int_equal(l.ftl->counters.pages_copied, 0);
@@ -280,7 +245,7 @@ static void test_norlog_fifo_in_order_copies_nothing(void **state)
         max = e > max ? e : max;
     }
     assert_true(max - min <= 1);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* A block full of valid sectors is copied for nothing, and then the next is collected. */
@@ -291,13 +256,13 @@ static void test_norlog_fifo_moves_full_blocks(void **state)
     setup(&l, usual(FE_GC_FIFO));
     fill_up(&l);
     for (uint32_t i = 0; i < D; i++)
-        write_lpn(&l, 2 * D + i % 5); /* in the third block */
+        ft_layer_fill(&l, 2 * D + i % 5, 1); /* in the third block */
     ft_layer_clear(&l);
-    write_lpn(&l, 0);
+    ft_layer_fill(&l, 0, 1);
     assert_int_equal(l.ftl->counters.gc_runs, 3);
     ft_layer_expect(&l, (struct ft_cost){.reads = 2 * D + 5, .programs = 3 + 2 * D + 5 + 1,
                                          .erases = 3, .copied = 2 * D + 5}, "three collections");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_norlog_reserve_stays_free(void **state)
@@ -310,10 +275,10 @@ static void test_norlog_reserve_stays_free(void **state)
         setup(&l, p);
         fill_up(&l);
         for (uint32_t i = 0; i < 300; i++) {
-            write_lpn(&l, i * 7 % 13);
+            ft_layer_fill(&l, i * 7 % 13, 1);
             assert_in_range(l.ftl->ops->free_blocks(l.ftl), reserve, reserve + 1);
         }
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -333,9 +298,9 @@ static void test_norlog_levelling_exchanges_blocks(void **state)
     assert_int_equal(fe_ftl_norlog.create(&l.ftl, &p, l.rig.medium, 4 * D, NULL), 0);
     fill_up(&l); /* blocks 0 to 3 */
     for (uint32_t i = 0; i < D; i++)
-        write_lpn(&l, i % 3); /* block 4 */
+        ft_layer_fill(&l, i % 3, 1); /* block 4 */
     ft_layer_clear(&l);
-    write_lpn(&l, 39);
+    ft_layer_fill(&l, 39, 1);
     /* block 0 to 5 and then the write; block 1 (10 erases) to 7 (70) */
     assert_string_equal(letters(&l), "PRpRpRpRpRpRpRpBEBPRpRpRpRpRpRpRpRpRpRpBEBP");
     assert_int_equal(l.ftl->counters.wear_moves, 1);
@@ -344,11 +309,11 @@ static void test_norlog_levelling_exchanges_blocks(void **state)
     assert_int_equal(fe_medium_lpn(l.rig.medium, 5 * (D + 1) + 1 + D - 3), 39);
     assert_int_equal(l.rig.medium->pebs[1].erase_count, 11);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 3);
-    write_lpn(&l, 20); /* 60 to 20 is too near now */
+    ft_layer_fill(&l, 20, 1); /* 60 to 20 is too near now */
     while (l.ftl->counters.gc_runs == 1)
-        write_lpn(&l, 20);
+        ft_layer_fill(&l, 20, 1);
     assert_int_equal(l.ftl->counters.wear_moves, 1);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_norlog_trim_frees_sectors(void **state)
@@ -365,11 +330,11 @@ static void test_norlog_trim_frees_sectors(void **state)
     assert_int_equal(l.ftl->ops->read(l.ftl, 5, 0, SECTOR, buf), FE_OK);
     assert_string_equal(letters(&l), "-");
     for (uint32_t i = 0; i < D; i++)
-        write_lpn(&l, 50);
+        ft_layer_fill(&l, 50, 1);
     ft_layer_clear(&l);
-    write_lpn(&l, 50);
+    ft_layer_fill(&l, 50, 1);
     assert_string_equal(letters(&l), "BEBPP"); /* block 1 has nothing left */
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_norlog_idle_collects_whole_blocks(void **state)
@@ -386,7 +351,7 @@ static void test_norlog_idle_collects_whole_blocks(void **state)
     fill_up(&l); /* 2 blocks free */
     assert_false(l.ftl->ops->idle(l.ftl)); /* nothing to win */
     for (uint32_t i = 0; i < D; i++)
-        write_lpn(&l, i);
+        ft_layer_fill(&l, i, 1);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 1);
     ft_layer_clear(&l);
     assert_true(l.ftl->ops->idle(l.ftl));
@@ -394,9 +359,9 @@ static void test_norlog_idle_collects_whole_blocks(void **state)
     assert_false(l.ftl->ops->idle(l.ftl));
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 2);
     ft_layer_clear(&l);
-    write_lpn(&l, 1);
+    ft_layer_fill(&l, 1, 1);
     assert_string_equal(letters(&l), "PP"); /* no wait */
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void assert_refused(struct fe_nand_params np, struct fe_ftl_params p, const char *says)
@@ -414,38 +379,40 @@ static void test_norlog_refuses_what_contradicts_itself(void **state)
 {
     (void)state;
     struct fe_ftl_params p = usual(FE_GC_GREEDY);
-    assert_refused(nor(2, 11), p, "the chip has 2 blocks: norlog needs 3");
-    assert_refused(nor(8, 1), p, "nand.pages_per_block=1: norlog takes 1 for a block's header, "
+    assert_refused(ft_nor(2, 11), p, "the chip has 2 blocks: norlog needs 3");
+    assert_refused(ft_nor(8, 1), p, "nand.pages_per_block=1: norlog takes 1 for a block's header, "
                                  "with pages of 512 bytes; at least 2");
     p.gc_reserve = 7;
-    assert_refused(nor(8, 11), p, "ftl.gc_reserve=7: norlog keeps so many blocks free and one more "
+    assert_refused(ft_nor(8, 11), p,
+                   "ftl.gc_reserve=7: norlog keeps so many blocks free and one more "
                                   "beside the data; the chip has 8, at most 6");
     p = usual(FE_GC_GREEDY);
     p.idle_free = 7;
-    assert_refused(nor(8, 11), p, "ftl.idle_free=7: the chip has 8 blocks, of which norlog keeps 2 "
+    assert_refused(ft_nor(8, 11), p,
+                   "ftl.idle_free=7: the chip has 8 blocks, of which norlog keeps 2 "
                                   "beside the data; at most 6");
     p = usual(FE_GC_RANDOM);
-    assert_refused(nor(8, 11), p, "ftl.gc_policy=random: norlog draws no lots");
+    assert_refused(ft_nor(8, 11), p, "ftl.gc_policy=random: norlog draws no lots");
     p = usual(FE_GC_D_CHOICES);
-    assert_refused(nor(8, 11), p, "ftl.gc_policy=d-choices");
+    assert_refused(ft_nor(8, 11), p, "ftl.gc_policy=d-choices");
     p = usual(FE_GC_FIFO);
     p.wear_levelling = FE_WEAR_STATIC;
     p.wl_threshold = 0;
-    assert_refused(nor(8, 11), p, "ftl.wl_threshold=0");
+    assert_refused(ft_nor(8, 11), p, "ftl.wl_threshold=0");
     struct ft_layer l;
     p = usual(FE_GC_GREEDY);
     p.gc_reserve = 6; /* one block for data */
     setup(&l, p);
     fill_up(&l);
     for (uint32_t i = 0; i < 50; i++)
-        write_lpn(&l, i % 3);
-    teardown(&l);
+        ft_layer_fill(&l, i % 3, 1);
+    ft_layer_end(&l);
 }
 
 static void test_norlog_bad_blocks_are_not_used(void **state)
 {
     (void)state;
-    struct fe_nand_params np = nor(BLOCKS, D + 1);
+    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
     struct fe_ftl_params p = usual(FE_GC_GREEDY);
     struct ft_rig rig;
     struct fe_ftl *ftl;
@@ -479,7 +446,7 @@ static void test_norlog_check_finds_damage(void **state)
     struct ft_layer l;
     setup(&l, usual(FE_GC_GREEDY));
     fill_up(&l);
-    write_lpn(&l, 3);
+    ft_layer_fill(&l, 3, 1);
     struct fe_medium *m = l.rig.medium;
     for (fe_ppn ppn = 0; ppn < l.rig.geo.n_ppns; ppn++) {
         if (ppn % (D + 1) >= fe_medium_next_page(m, ppn / (D + 1)))
@@ -489,7 +456,7 @@ static void test_norlog_check_finds_damage(void **state)
         if (was != 3 || ppn == 6 * (D + 1) + 1) /* the older copy of 3 may be anything old */
             expect_damage(&l);
         m->oob_lpn[ppn] = was;
-        check(&l);
+        ft_layer_check(&l);
     }
     m->pebs[3].erase_count++;
     expect_damage(&l);
@@ -499,7 +466,7 @@ static void test_norlog_check_finds_damage(void **state)
     fe_store_overwrite(m->store, D + 1, 2, 1, &byte);
     expect_damage(&l);
     fe_store_overwrite(m->store, D + 1, 2, 1, &right);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 int main(void)

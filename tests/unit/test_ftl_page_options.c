@@ -25,12 +25,6 @@ static struct ft_layer *setup(struct ft_layer *l, uint32_t dies, uint32_t blocks
     return l;
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
 /* A page that the host writes in full is programmed by itself, one that moves after its
  * read. */
 static void test_page_cleaned_pages_have_blocks_of_their_own(void **state)
@@ -57,7 +51,7 @@ static void test_page_cleaned_pages_have_blocks_of_their_own(void **state)
         }
     }
     assert_true(moved_blocks > 100);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Three quarters of the writes to 8 of 140 pages. */
@@ -70,7 +64,7 @@ static uint64_t copied_with_hot_pages(uint32_t hot_cold)
     for (int i = 0; i < 6000; i++)
         ft_layer_write_each(&l, (fe_lpn)ft_below(&r, ft_chance(&r, 75) ? 8 : 140), 1);
     uint64_t copied = l.ftl->counters.pages_copied;
-    teardown(&l);
+    ft_layer_end(&l);
     return copied;
 }
 
@@ -105,7 +99,7 @@ static void test_page_idle_cleans_up_to_its_goal(void **state)
                     "a victim a step");
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 4);
     assert_false(l.ftl->ops->idle(l.ftl)); /* what is left would not give a block */
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_page_without_idle_goal_rests(void **state)
@@ -118,7 +112,7 @@ static void test_page_without_idle_goal_rests(void **state)
         ft_layer_write_each(&l, (fe_lpn)ft_below(&r, l.ftl->n_lpns), 1);
         assert_false(l.ftl->ops->idle(l.ftl));
     }
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Nothing but block 5 wears, until the others lag 3 erases behind. */
@@ -157,7 +151,7 @@ static void test_page_static_levelling_moves_the_coldest_to_the_most_worn(void *
         max = pebs[peb].erase_count > max ? pebs[peb].erase_count : max;
     }
     assert_true(max > 50 && max - min <= 3 + 2);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_page_skips_bad_blocks_and_wants_enough_good_ones(void **state)
@@ -256,7 +250,7 @@ static void test_page_offers_what_it_says(void **state)
             ft_layer_write_each(&l, (fe_lpn)ft_below(&r, l.ftl->n_lpns), 1);
             l.ftl->ops->idle(l.ftl);
         }
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 

@@ -29,12 +29,6 @@ static void setup(struct ft_layer *l, const struct fe_nand_params *nand, uint32_
     ft_layer_init(l, nand, &p);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
 static void expect_text(struct ft_layer *l, const char *want)
 {
     char text[512];
@@ -88,7 +82,7 @@ static void test_slc_static_cache_fills_fast_then_folds(void **state)
     expect_text(&l, "PPP");
     ft_layer_write_each(&l, 5, 2); /* in block 1, which is folded into the rest of 2 */
     expect_text(&l, "RpRpRpRpEPP");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_slc_fold_moves_valid_pages_only(void **state)
@@ -110,7 +104,7 @@ static void test_slc_fold_moves_valid_pages_only(void **state)
     ft_layer_write_each(&l, 9, 3);
     ft_layer_write_each(&l, 12, 1); /* of block 1 nothing is left */
     expect_text(&l, "PPPEP");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_slc_part_of_a_page_survives_the_fold_of_its_block(void **state)
@@ -123,7 +117,7 @@ static void test_slc_part_of_a_page_survives_the_fold_of_its_block(void **state)
     ft_layer_clear(&l);
     ft_layer_write_part(&l, 2, 100, 50); /* its base moves first */
     expect_text(&l, "RpRpRpRpERp");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_slc_idle_folds_a_block_a_step(void **state)
@@ -145,7 +139,7 @@ static void test_slc_idle_folds_a_block_a_step(void **state)
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), free + 2 - 1);
     ft_layer_write_each(&l, 10, 10); /* the burst after it is fast */
     expect_text(&l, "PPPPPPPPPP");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* A dynamic cache takes all blocks but the reserve, then shrinks as they fill up. */
@@ -181,7 +175,7 @@ static void test_slc_dynamic_cache_uses_what_is_free(void **state)
     struct ft_rand r = {.seed = 5};
     for (int i = 0; i < 2000; i++)
         ft_layer_write_each(&l, (fe_lpn)ft_below(&r, l.ftl->n_lpns), 1);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_slc_dynamic_cache_keeps_its_limit(void **state)
@@ -202,7 +196,7 @@ static void test_slc_dynamic_cache_keeps_its_limit(void **state)
     /* what came into the full cache pushed as much out of it: 20 blocks of 4 pages */
     assert_int_equal(l.ftl->counters.slc_folds, 20);
     assert_int_equal(l.ftl->counters.pages_copied, 80);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Why a stick is fast for the first gigabytes only: the same pages, program times alone. */
@@ -225,7 +219,7 @@ static void test_slc_sustained_writes_collapse(void **state)
     /* 90 pages in, 90 out of SLC into 10 blocks of 30 LSB, 30 CSB, 30 MSB, 30 erases */
     assert_int_equal(ns[1], 90 * (SLC_PROG + SLC_R) + 30 * (200000 + 600000 + 900000) +
                             30 * nand.tBERS_ns);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_slc_mode_ends_with_the_erase(void **state)

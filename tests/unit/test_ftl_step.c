@@ -39,17 +39,9 @@ static void setup(struct ft_layer *l, struct fe_ftl_params p)
     assert_int_equal(l->ftl->n_lpns, PAGES);
 }
 
-static void check(struct ft_layer *l)
-{
-    struct fe_err err;
-    fe_err_init(&err);
-    if (l->ftl->ops->check(l->ftl, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
 static void teardown(struct ft_layer *l)
 {
-    check(l);
+    ft_layer_check(l);
     ft_layer_fini(l);
 }
 
@@ -66,7 +58,7 @@ static uint64_t cost(struct ft_layer *l, bool write, uint64_t offset, uint64_t l
         ns += ops[i].cell_ns;
     }
     assert_true(n == (ns > 0));
-    check(l);
+    ft_layer_check(l);
     return ns;
 }
 

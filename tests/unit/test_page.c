@@ -17,12 +17,6 @@ static void setup(struct ft_layer *l, uint32_t dies, uint32_t blocks_per_die, ui
     ft_layer_init(l, &nand, &p);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
 static void test_page_keeps_frontier_reserve_and_a_block(void **state)
 {
     (void)state;
@@ -48,7 +42,7 @@ static void test_page_unmapped_page_reads_zeros_without_an_operation(void **stat
         assert_int_equal(buf[i], 0);
     assert_int_equal(buf[20], 1);
     assert_string_equal(ft_rig_text(&l.rig, text, sizeof text), "-");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_page_writes_go_across_dies(void **state)
@@ -62,7 +56,7 @@ static void test_page_writes_go_across_dies(void **state)
     assert_int_equal(n, 9);
     for (uint32_t i = 0; i < 9; i++)
         assert_int_equal(ops[i].die, i % 3);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static uint32_t erased_block(struct ft_layer *l)
@@ -103,7 +97,7 @@ static void test_page_cleans_the_block_with_fewest_valid_pages(void **state)
     ft_layer_write_each(&l, 16, 1);     /* block 4 has no valid page left */
     assert_int_equal(erased_block(&l), 4);
     ft_layer_expect(&l, (struct ft_cost){.programs = 1, .erases = 1}, "block 4");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_page_sequential_rewrites_copy_nothing(void **state)
@@ -118,7 +112,7 @@ static void test_page_sequential_rewrites_copy_nothing(void **state)
     assert_int_equal(c.copied, 0);
     assert_int_equal(c.programs, 6 * n);
     assert_int_equal(c.erases, l.ftl->counters.gc_runs);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Only full blocks are erased, so the books balance to the page. */
@@ -148,7 +142,7 @@ static void test_page_random_overwrites_balance(void **state)
         assert_int_equal(c.reads, c.copied);
         assert_int_equal(c.erases, l.ftl->counters.gc_runs);
         assert_int_equal(c.erases * shapes[k][2], c.programs - programmed);
-        teardown(&l);
+        ft_layer_end(&l);
     }
 }
 
@@ -172,7 +166,7 @@ static void test_page_trim_unmaps_and_makes_cleaning_free(void **state)
     assert_int_equal(ft_layer_cost(&l).copied, 0);
     assert_int_equal(l.ftl->ops->trim(l.ftl, 3, 5), FE_OK);
     memset(l.want + 3 * 512, 0, 5 * 512);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_page_part_of_a_page_reads_the_old_copy(void **state)
@@ -184,7 +178,7 @@ static void test_page_part_of_a_page_reads_the_old_copy(void **state)
     ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "no old copy");
     ft_layer_write_part(&l, 2, 105, 10);
     ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 1}, "old copy");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_page_check_finds_what_is_wrong(void **state)
@@ -205,7 +199,7 @@ static void test_page_check_finds_what_is_wrong(void **state)
     assert_true(l.ftl->ops->check(l.ftl, &err) < 0);
     assert_non_null(strstr(err.text, "block 7"));
     l.rig.medium->pebs[7].next_page = 0;
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 int main(void)

@@ -21,12 +21,6 @@ static void setup(struct ft_layer *l, bool switch_merge, uint32_t open_random)
     ft_layer_init(l, &nand, &p);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
 /* Writes units [0, n) once, so that they are full, and starts counting. */
 static void fill(struct ft_layer *l, uint32_t n)
 {
@@ -53,7 +47,7 @@ static void test_segment_fresh_unit_costs_no_copy(void **state)
         for (uint32_t unit = 5; unit < 10; unit++)
             ft_layer_write_each(&l, unit * N + page, 1);
     ft_layer_expect(&l, (struct ft_cost){.programs = 5 * N}, "five fresh streams");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_whole_rewrite_is_a_switch_merge(void **state)
@@ -67,7 +61,7 @@ static void test_segment_whole_rewrite_is_a_switch_merge(void **state)
     ft_layer_write_each(&l, 0, 1);
     expect_ops(&l, "BEBP"); /* the old unit is erased when this one is written again */
     ft_layer_expect(&l, (struct ft_cost){.programs = 1, .erases = 1, .switches = 1}, "next");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_many_rewrites_cost_one_erase_each(void **state)
@@ -81,7 +75,7 @@ static void test_segment_many_rewrites_cost_one_erase_each(void **state)
     /* at the end two units are still open: their switch is to come */
     ft_layer_expect(&l, (struct ft_cost){.programs = 50 * N, .erases = 48, .switches = 48},
                     "sequential rewrites");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_linear_unit_closed_early_is_a_partial_merge(void **state)
@@ -98,7 +92,7 @@ static void test_segment_linear_unit_closed_early_is_a_partial_merge(void **stat
     expect_ops(&l, "BRpRpBRpRpBRpBEBP"); /* two pages at a time, then the erase */
     ft_layer_expect(&l, (struct ft_cost){.reads = 5, .programs = 6, .erases = 1, .copied = 5,
                                          .partials = 1}, "a third closes the first");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_partial_merge_copies_only_what_the_old_unit_had(void **state)
@@ -114,7 +108,7 @@ static void test_segment_partial_merge_copies_only_what_the_old_unit_had(void **
     ft_layer_write_each(&l, 2 * N, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = 2, .programs = 7, .erases = 1, .copied = 2,
                                          .partials = 1}, "partial merge of a short unit");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_random_unit_is_a_full_merge(void **state)
@@ -131,7 +125,7 @@ static void test_segment_random_unit_is_a_full_merge(void **state)
     expect_ops(&l, "BRpRpBRpRpBRpRpBRpRpBEBEBP");
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
                                          .fulls = 1}, "full merge");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_linear_becomes_random(void **state)
@@ -149,7 +143,7 @@ static void test_segment_linear_becomes_random(void **state)
     ft_layer_write_each(&l, N, 1); /* this one becomes random and pushes the other out */
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
                                          .fulls = 1}, "the first is merged");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_without_random_units_linear_ones_are_closed(void **state)
@@ -165,7 +159,7 @@ static void test_segment_without_random_units_linear_ones_are_closed(void **stat
                                          .partials = 1}, "backwards");
     ft_layer_write_each(&l, 7, 1); /* any step forwards is a gap that is filled */
     ft_layer_expect(&l, (struct ft_cost){.reads = 5, .programs = 6, .copied = 5}, "far forwards");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_gap_is_filled_with_copies(void **state)
@@ -184,7 +178,7 @@ static void test_segment_gap_is_filled_with_copies(void **state)
     ft_layer_expect(&l, (struct ft_cost){.programs = 3, .erases = 1, .switches = 1}, "switch");
     ft_layer_write_each(&l, 4, 1); /* a gap of three is too much: random from here */
     ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "gap of three");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_gap_of_a_fresh_unit_is_padded(void **state)
@@ -200,7 +194,7 @@ static void test_segment_gap_of_a_fresh_unit_is_padded(void **state)
     expect_ops(&l, "-"); /* padding is known to be nothing */
     for (int i = 0; i < 512; i++)
         assert_int_equal(buf[i], 0);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_far_page_of_a_fresh_unit_is_logged(void **state)
@@ -213,7 +207,7 @@ static void test_segment_far_page_of_a_fresh_unit_is_logged(void **state)
     ft_layer_write_each(&l, N + 5, 1); /* 5 pages of padding, 1 copied, the log erased */
     ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 7, .erases = 1, .copied = 1,
                                          .fulls = 1}, "merge");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_without_switch_merge_every_rewrite_is_copied(void **state)
@@ -228,7 +222,7 @@ static void test_segment_without_switch_merge_every_rewrite_is_copied(void **sta
     ft_layer_write_each(&l, N, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
                                          .fulls = 1}, "its log may not become data");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* Commands of a page and a half: pages 1, 4 and 7 are programmed twice, the log of eight
@@ -258,7 +252,7 @@ static void test_segment_misaligned_stream_is_merged_twice(void **state)
     ft_layer_write_each(&l, N, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
                                          .fulls = 1}, "the second merge");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_closes_the_unit_used_longest_ago(void **state)
@@ -279,7 +273,7 @@ static void test_segment_closes_the_unit_used_longest_ago(void **state)
     ft_layer_write_each(&l, 3 * N, 1); /* now unit 2 is the oldest */
     ft_layer_expect(&l, (struct ft_cost){.reads = 7, .programs = 8, .erases = 1, .copied = 7,
                                          .partials = 1}, "unit 2");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_sorts_have_their_own_limits(void **state)
@@ -299,7 +293,7 @@ static void test_segment_sorts_have_their_own_limits(void **state)
     ft_layer_write_each(&l, 0, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = 7, .programs = 8, .erases = 1, .copied = 7,
                                          .partials = 1}, "a third linear one");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_part_of_a_page_costs_a_read(void **state)
@@ -311,7 +305,7 @@ static void test_segment_part_of_a_page_costs_a_read(void **state)
     ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "nothing there yet");
     ft_layer_write_part(&l, 0, 256, 256);
     ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 1}, "the other half");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* A small log of two units takes pages of any unit; when it is full, the units that its
@@ -341,7 +335,7 @@ static void test_segment_small_log_merges_what_its_oldest_unit_holds(void **stat
     /* the next one holds stale copies only: no merge, one erase */
     assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.programs = 1, .erases = 1}, "all stale");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_zone_takes_large_commands_to_the_small_log(void **state)
@@ -359,7 +353,7 @@ static void test_segment_zone_takes_large_commands_to_the_small_log(void **state
     assert_int_equal(ft_layer_command(&l, 0, N), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = 2 * N, .erases = 1, .copied = N,
                                          .fulls = 1}, "the log was full of it");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_reading_on_into_another_unit_takes_time(void **state)
@@ -377,7 +371,7 @@ static void test_segment_reading_on_into_another_unit_takes_time(void **state)
             l.ftl->ops->read(l.ftl, lpn, 0, 512, NULL);
     }
     expect_ops(&l, "RRYRRRRYRR");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 int main(void)

@@ -22,12 +22,6 @@ static void setup(struct ft_layer *l, uint64_t small_write, uint32_t zone_units)
     ft_layer_init(l, &nand, &p);
 }
 
-static void teardown(struct ft_layer *l)
-{
-    ft_layer_verify(l);
-    ft_layer_fini(l);
-}
-
 /* Units [first, first + n) in one command each, which is no small write. */
 static void write_units(struct ft_layer *l, uint32_t first, uint32_t n)
 {
@@ -51,7 +45,7 @@ static void test_segment_small_writes_cost_a_page_each(void **state)
     for (uint32_t i = 0; i < N; i++)
         ft_layer_write_each(&l, (i % 3) * N + 5, 1);
     ft_layer_expect(&l, (struct ft_cost){.programs = N}, "as many as the log takes");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_small_log_full_merges_what_it_holds(void **state)
@@ -67,7 +61,7 @@ static void test_segment_small_log_full_merges_what_it_holds(void **state)
     ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 2 * N + 1, .erases = 3,
                                          .copied = 2 * N, .fulls = 2}, "the log overflows");
     assert_int_equal(l.ftl->counters.gc_runs, 1);
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_small_pages_that_a_large_write_replaced_cost_no_merge(void **state)
@@ -83,7 +77,7 @@ static void test_segment_small_pages_that_a_large_write_replaced_cost_no_merge(v
     ft_layer_write_each(&l, 3 * N, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
                                          .fulls = 1}, "only unit 1 is left to merge");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_merge_takes_the_copy_in_the_small_log(void **state)
@@ -103,7 +97,7 @@ static void test_segment_merge_takes_the_copy_in_the_small_log(void **state)
         ft_layer_write_each(&l, 3 * N + i, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = 2 * N, .erases = 2, .copied = N,
                                          .fulls = 1}, "only unit 3 had pages there");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* A page of the log that is newer than the open linear unit's stays in the log, and the
@@ -120,7 +114,7 @@ static void test_segment_switch_merge_leaves_newer_small_pages_alone(void **stat
     ft_layer_clear(&l);
     assert_int_equal(ft_layer_command(&l, 0, 2), FE_OK); /* closes the whole linear unit */
     ft_layer_expect(&l, (struct ft_cost){.programs = 2, .erases = 1, .switches = 1}, "switch");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_small_write_bounds_the_command(void **state)
@@ -136,7 +130,7 @@ static void test_segment_small_write_bounds_the_command(void **state)
     for (int i = 0; i < 3; i++) /* eight pages in the log with these: it had two of them */
         assert_int_equal(ft_layer_command(&l, 0, 2), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.programs = 6}, "the log has room for six more");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 static void test_segment_zone_takes_every_write_to_the_log(void **state)
@@ -152,7 +146,7 @@ static void test_segment_zone_takes_every_write_to_the_log(void **state)
     write_units(&l, 1, 1);
     ft_layer_write_each(&l, N, 1);
     ft_layer_expect(&l, (struct ft_cost){.programs = N + 1}, "beyond it: small ones, too, go by");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 /* The time for the map's next part is the controller's, once a unit within a command. */
@@ -183,7 +177,7 @@ static void test_segment_reading_on_into_another_unit_takes_time(void **state)
     for (fe_lpn lpn = N - 1; lpn <= N; lpn++)
         assert_int_equal(l.ftl->ops->read(l.ftl, lpn, 0, 512, NULL), FE_OK);
     assert_string_equal(ft_rig_text(&l.rig, text, sizeof text), "RR");
-    teardown(&l);
+    ft_layer_end(&l);
 }
 
 int main(void)
