@@ -111,6 +111,23 @@ static int set_seed(struct fe_params *p, const char *value, struct fe_err *err)
     struct fe_err why = {""};
     if (fe_value_parse(FE_COUNT, value, &p->seed, &why) < 0)
         return fe_err_set(err, EINVAL, "%s; allowed: a whole number from 0 to 2^64 - 1", why.text);
+    p->seed_given = true;
+    return 0;
+}
+
+static int set_file(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (value[0] == '\0')
+        return fe_err_set(err, EINVAL, "must be the path of an image, or of one to be made");
+    p->file = value;
+    return 0;
+}
+
+static int set_sync(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (strcmp(value, "flush") != 0 && strcmp(value, "none") != 0)
+        return fe_err_set(err, EINVAL, "must be flush or none");
+    p->no_sync = value[0] == 'n';
     return 0;
 }
 
@@ -135,6 +152,8 @@ static const struct {
     {"spin", set_spin},
     {"seed", set_seed},
     {"control", set_control},
+    {"file", set_file},
+    {"sync", set_sync},
 };
 
 #define N_PARAMS (sizeof table / sizeof table[0])

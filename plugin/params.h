@@ -33,6 +33,9 @@ struct fe_params {
     struct fe_delay_params delay;
     uint64_t seed;
     const char *control; /* path as given, or NULL */
+    const char *file;    /* the same */
+    bool no_sync;
+    bool seed_given;
 };
 
 void fe_params_init(struct fe_params *p);

@@ -78,8 +78,11 @@ static void flashemu_load(void)
 
 static void flashemu_cleanup(void)
 {
+    struct fe_err err = {""};
     fe_control_destroy(control);
     control = NULL;
+    if (server)
+        answer(fe_server_close(server, &err), &err);
     fe_server_destroy(server);
     server = NULL;
 }
@@ -142,6 +145,12 @@ static int flashemu_get_ready(void)
     if (flashemu_debug_nand)
         fe_server_observe(server, debug_ops, NULL);
     nbdkit_debug("profile %s, waits by %s", profile.name, fe_server_delay_name(server));
+    if (params.file)
+        nbdkit_debug("image %s: opened in %llu us", params.file,
+                     (unsigned long long)fe_server_open_ns(server) / 1000);
+    const char *note = fe_device_crash_note(fe_server_device(server));
+    if (note)
+        nbdkit_error("note: %s: %s", params.file, note);
     report_notice();
     return 0;
 }
@@ -161,7 +170,7 @@ static void flashemu_dump_plugin(void)
     } kinds[] = {{FE_DELAY_IO_URING, "io_uring"}, {FE_DELAY_NANOSLEEP, "nanosleep"}};
 
     printf("flashemu_version=%s\n", FLASHEMU_VERSION);
-    printf("flashemu_features=control real-clock virtual-clock\n");
+    printf("flashemu_features=control image real-clock virtual-clock\n");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct fe_delay_params p = {.kind = kinds[i].kind};
         struct fe_delay *d;
@@ -236,21 +245,22 @@ static int flashemu_block_size(void *handle, uint32_t *minimum, uint32_t *prefer
     return 0;
 }
 
-static int has_volatile_cache(void)
+/* Whether a flush does anything. */
+static int needs_flush(void)
 {
-    return profile.cache.size > 0 && profile.cache.volatile_;
+    return params.file || (profile.cache.size > 0 && profile.cache.volatile_);
 }
 
 static int flashemu_can_flush(void *handle)
 {
     (void)handle;
-    return has_volatile_cache();
+    return needs_flush();
 }
 
 static int flashemu_can_fua(void *handle)
 {
     (void)handle;
-    return has_volatile_cache() ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
+    return needs_flush() ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
 }
 
 /* TRIM, and zeroing by TRIM: a trimmed range reads as zeros. */
@@ -300,6 +310,7 @@ static int errno_of(enum fe_status status)
     case FE_UNCORRECTABLE:
     case FE_PROG_FAILED:
     case FE_ERASE_FAILED:
+    case FE_HOST_FAILED:
         break;
     }
     return EIO;
@@ -343,6 +354,15 @@ static const char *status_text(enum fe_status status)
 /* Kinds of failure: the statuses of the medium, and these. */
 enum { KIND_INVALID = 16, KIND_SHUTDOWN = 17 };
 
+/* The image's own message says it all, the errno is the host's if a client can make use of
+ * it. */
+static int fail_host(const struct fe_request *req)
+{
+    int errnum = EIO;
+    const char *why = fe_server_failure(server, &errnum);
+    return fail(req, errnum == ENOSPC ? ENOSPC : EIO, FE_HOST_FAILED, why ? why : "unknown");
+}
+
 static int submit(struct connection *c, const struct fe_request *req)
 {
     struct fe_outcome out;
@@ -363,6 +383,8 @@ static int submit(struct connection *c, const struct fe_request *req)
                      (unsigned long long)out.reply.arrival_ns,
                      (unsigned long long)out.reply.complete_ns, out.reply.status,
                      (unsigned long long)out.lateness_ns);
+    if (out.reply.status == FE_HOST_FAILED)
+        return fail_host(req);
     int errnum = errno_of(out.reply.status);
     return errnum ? fail(req, errnum, out.reply.status, status_text(out.reply.status)) : 0;
 }
@@ -424,6 +446,8 @@ static int flashemu_zero(void *handle, uint32_t count, uint64_t offset, uint32_t
     "delay=auto|io_uring|nanosleep  How to wait (auto).\n"                                 \
     "spin=auto|off|TIME          Spin this long before the deadline (auto).\n"             \
     "seed=N                      All randomness (1).\n"                                    \
+    "file=PATH                   Keep the medium in this image (in memory).\n"              \
+    "sync=flush|none             With file: whether flushed data survive the host (flush).\n" \
     "control=SOCKET              Unix socket for `flashemu ctl` (none)."
 
 static struct nbdkit_plugin plugin = {

@@ -33,12 +33,15 @@
 #define MAX_DEVICE_NS (UINT64_C(1) << 62)
 
 struct fe_server {
-    bool virtual_clock;      /* constant */
+    bool virtual_clock;      /* constant, as the next three */
+    bool image, sync;
+    uint64_t open_ns;        /* that the image took to open */
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
     atomic_bool notice_taken;
 
     /* Protects the six below.  Never held while waiting, nor for a system call other
-     * than the store's page faults. */
+     * than the store's: page faults, or what goes to and from the image.  An fdatasync is
+     * among those only if the model cannot go on without it (store/image_page.c). */
     pthread_mutex_t lock;
     struct fe_hostq queue;   /* clock=real: requests that the link has no slot for yet */
     struct fe_device *dev;
@@ -80,7 +83,13 @@ static void init_lock(pthread_mutex_t *m)
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
                      const struct fe_profile *profile, struct fe_err *err)
 {
-    struct fe_device_options opt = {.seed = params->seed, .payload = true};
+    struct fe_store_file file = {.path = params->file, .sync = !params->no_sync};
+    struct fe_device_options opt = {
+        .seed = params->seed,
+        .payload = true,
+        .file = params->file ? &file : NULL,
+        .seed_given = params->seed_given,
+    };
     struct fe_server *s = calloc(1, sizeof *s);
     if (!s)
         return fe_err_nomem(err, "server", sizeof *s);
@@ -92,7 +101,11 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     init_lock(&s->lateness_lock);
     fe_hostq_init(&s->queue, profile->link.queue_depth);
 
+    uint64_t before_ns = fe_clock_now_ns();
     int r = fe_device_create(&s->dev, profile, &opt, err);
+    s->image = opt.file != NULL;
+    s->sync = s->image && file.sync;
+    s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
     if (r == 0 && !s->virtual_clock)
         r = fe_delay_create(&s->delay, &params->delay, err);
     if (r < 0) {
@@ -101,6 +114,14 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     }
     *ret = s;
     return 0;
+}
+
+int fe_server_close(struct fe_server *s, struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_device_close(s->dev, err);
+    unlock(&s->lock);
+    return r;
 }
 
 void fe_server_destroy(struct fe_server *s)
@@ -141,6 +162,27 @@ static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_r
     return 0;
 }
 
+/* A flush, and a write with FUA, have reached the host's disk when they are answered.  The
+ * disk takes its time without the lock; what other requests write meanwhile is not
+ * part of it. */
+static void sync_image(struct fe_server *s, struct fe_reply *reply)
+{
+    lock(&s->lock);
+    struct fe_store_sync sync = fe_device_sync_begin(s->dev);
+    unlock(&s->lock);
+    int r = fe_device_sync_run(s->dev);
+    lock(&s->lock);
+    r = fe_device_sync_end(s->dev, sync, r);
+    unlock(&s->lock);
+    if (r < 0)
+        reply->status = FE_HOST_FAILED;
+}
+
+static bool needs_sync(const struct fe_server *s, const struct fe_request *req)
+{
+    return s->sync && (req->type == FE_REQ_FLUSH || (req->fua && req->type != FE_REQ_READ));
+}
+
 /* clock=virtual: answered under the lock, one after another. */
 static int submit_virtual(struct fe_server *s, const struct fe_request *req, struct fe_outcome *ret)
 {
@@ -148,6 +190,8 @@ static int submit_virtual(struct fe_server *s, const struct fe_request *req, str
     lock(&s->lock);
     int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns);
     unlock(&s->lock);
+    if (r == 0 && needs_sync(s, req))
+        sync_image(s, &ret->reply);
     return r;
 }
 
@@ -164,6 +208,8 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns);
     unlock(&s->lock);
 
+    if (r == 0 && needs_sync(s, req))
+        sync_image(s, &ret->reply);
     if (r == 0 && queued && coarse && coarse(ctx, 1) != 0)
         r = -ESHUTDOWN;
     if (r == 0)
@@ -188,6 +234,19 @@ int fe_server_submit(struct fe_server *s, const struct fe_request *req,
     fe_hist_add(&s->lateness, ret->lateness_ns);
     unlock(&s->lateness_lock);
     return 0;
+}
+
+const char *fe_server_failure(struct fe_server *s, int *ret_errnum)
+{
+    lock(&s->lock);
+    const char *why = fe_device_failure(s->dev, ret_errnum);
+    unlock(&s->lock);
+    return why; /* it stays as it is once it is there */
+}
+
+uint64_t fe_server_open_ns(const struct fe_server *s)
+{
+    return s->open_ns;
 }
 
 const struct fe_device *fe_server_device(const struct fe_server *s)
@@ -216,6 +275,18 @@ void fe_server_observe(struct fe_server *s,
     unlock(&s->lock);
 }
 
+static json_t *add_image(const struct fe_server *s, json_t *stats)
+{
+    if (!stats)
+        return NULL;
+    json_t *image = json_pack("{s:s, s:I}", "sync", s->sync ? "flush" : "none", "open_ns",
+                              (json_int_t)s->open_ns);
+    if (image && json_object_set_new(stats, "image", image) == 0)
+        return stats;
+    json_decref(stats);
+    return NULL;
+}
+
 json_t *fe_server_stats(struct fe_server *s)
 {
     struct fe_hist *lateness = malloc(sizeof *lateness); /* 15 KiB */
@@ -234,7 +305,7 @@ json_t *fe_server_stats(struct fe_server *s)
     json_t *o = fe_stats_json(s->dev, s->virtual_clock ? "virtual" : "real", lateness);
     unlock(&s->lock);
     free(lateness);
-    return o;
+    return s->image ? add_image(s, o) : o;
 }
 
 void fe_server_reset_stats(struct fe_server *s)

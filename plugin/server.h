@@ -36,6 +36,10 @@ struct fe_server;
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
                      const struct fe_profile *profile, struct fe_err *err);
 
+/* The orderly end of an image, before the destruction; 0 without one.  A negative errno, with
+ * message, if the host could not keep what was written. */
+int fe_server_close(struct fe_server *s, struct fe_err *err);
+
 /* No request may be under way.  NULL is fine. */
 void fe_server_destroy(struct fe_server *s);
 
@@ -64,6 +68,12 @@ const char *fe_server_delay_name(const struct fe_server *s);
 
 /* A line on what waiting had to do without, once; else NULL. */
 const char *fe_server_take_notice(struct fe_server *s);
+
+/* Why the image takes no write any more; NULL while it does, or without one. */
+const char *fe_server_failure(struct fe_server *s, int *ret_errnum);
+
+/* How long opening or making the image took, in real time; 0 without one. */
+uint64_t fe_server_open_ns(const struct fe_server *s);
 
 /* Calls fn, under the lock, with the operations of each request: for debugging. */
 void fe_server_observe(struct fe_server *s,

@@ -69,15 +69,42 @@ struct fe_stats {
 /* What an adapter may want besides the profile. */
 struct fe_device_options {
     uint64_t seed;
-    bool payload;  /* keep data; false for replay */
+    bool payload;    /* keep data; false for replay */
+    const struct fe_store_file *file; /* the image that keeps the medium; NULL: in memory */
+    bool seed_given; /* an image of another seed is refused; else its own seed counts */
 };
 
 /* Builds the device that the profile describes, powered on at time 0.  Checks what
  * only the parts together can know: capacity against chip and strategy.  -EINVAL,
- * -EOVERFLOW or -ENOMEM with a message.  The profile is copied. */
+ * -EOVERFLOW or -ENOMEM with a message.  The profile is copied.
+ *
+ * With an image: makes it if there is none, else the device is in the state in which the
+ * last run left it, however that ended.  It must be an image of the same [nand] and [ftl] but for
+ * delays, the same capacity, sector, write cache and bad blocks: -EINVAL names both
+ * sides.  Errors of fe_store_image_open and _create besides.  O(pages). */
 int fe_device_create(struct fe_device **ret, const struct fe_profile *profile,
                      const struct fe_device_options *opt, struct fe_err *err);
 void fe_device_destroy(struct fe_device *dev);
+
+/* With an image: the end of a run, before fe_device_destroy.  Without it the image is as
+ * after a kill, which loses nothing either.  0, or a negative errno and message. */
+int fe_device_close(struct fe_device *dev, struct fe_err *err);
+
+/* Makes everything that has been answered last through a crash of the host, if the image
+ * was opened with `sync`: what a flush and FUA need besides their request.  begin and end
+ * are calls like any other; run needs no lock and may take as long as a disk does.  end is
+ * given run's result; 0 or a negative errno. */
+struct fe_store_sync fe_device_sync_begin(struct fe_device *dev);
+int fe_device_sync_run(const struct fe_device *dev);
+int fe_device_sync_end(struct fe_device *dev, struct fe_store_sync sync, int result);
+
+/* Why the image takes no write any more, and the errno of that; NULL while it does.  Every
+ * request but reads has the status FE_HOST_FAILED then; so has a read of a page that the
+ * failing request moved. */
+const char *fe_device_failure(const struct fe_device *dev, int *ret_errnum);
+
+/* What a crash of the host has cost the image, in a line; NULL if there was none. */
+const char *fe_device_crash_note(const struct fe_device *dev);
 
 /* Bytes that the host sees; a multiple of the sector size. */
 uint64_t fe_device_capacity(const struct fe_device *dev);

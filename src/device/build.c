@@ -110,6 +110,63 @@ static int write_used_part(struct fe_device *dev, struct fe_err *err)
     return 0;
 }
 
+static fe_lpn n_lpns(const struct fe_device *dev)
+{
+    return (fe_lpn)fe_div_up(dev->capacity, dev->page_bytes);
+}
+
+static int build_cache(struct fe_device *dev, const struct fe_device_options *opt,
+                       struct fe_err *err)
+{
+    const struct fe_profile *p = &dev->profile;
+    return fe_cache_create(&dev->cache, &p->cache, dev->ftl, p->device.sector_size,
+                           opt->payload || opt->file, err);
+}
+
+/* On an erased medium. */
+static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
+                     struct fe_err *err)
+{
+    const struct fe_ftl_params *p = &dev->profile.ftl;
+    fe_wear_save(dev->medium);
+    int r = fe_ftl_registry[p->type]->create(&dev->ftl, p, dev->medium, n_lpns(dev), err);
+    if (r == 0)
+        r = build_cache(dev, opt, err);
+    if (r == 0)
+        r = write_used_part(dev, err);
+    if (r == 0 && opt->file)
+        r = fe_store_image_ready(dev->store, err);
+    return r;
+}
+
+/* On the medium of an image.  The last run may have ended anywhere between two operations of
+ * the chip, with nothing in the controller's memory but what the image has of it. */
+static int build_again(struct fe_device *dev, const struct fe_device_options *opt,
+                       struct fe_err *err)
+{
+    const struct fe_ftl_params *p = &dev->profile.ftl;
+    const struct fe_ftl_ops *ops = fe_ftl_registry[p->type];
+    if (!ops->recover)
+        return fe_err_set(err, ENOTSUP,
+                          "%.200s: ftl.type=%s cannot be opened again by this version",
+                          opt->file->path, ops->name);
+    int r = fe_medium_load(dev->medium, err);
+    if (r == 0)
+        r = ops->recover(&dev->ftl, p, dev->medium, n_lpns(dev), err);
+    if (r == 0)
+        r = build_cache(dev, opt, err);
+    if (r == 0 && dev->cache)
+        r = fe_cache_load(dev->cache, err);
+    if (r < 0)
+        return r;
+    fe_device_place(dev);
+    fe_sched_reset(&dev->sched);
+    fe_device_reset_stats(dev);
+    int errnum;
+    const char *why = fe_device_failure(dev, &errnum);
+    return why ? fe_err_set(err, errnum, "%s", why) : 0;
+}
+
 static int build_parts(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
@@ -137,23 +194,19 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     r = fe_sched_init(&dev->sched, &p->nand, &geo, err);
     if (r < 0)
         return r;
-    r = fe_store_create(&dev->store, (uint64_t)geo.n_chip_pebs * geo.pages_per_block, geo.page_bytes,
-                        geo.pages_per_block, opt->payload, err);
+    bool is_new = true;
+    r = opt->file ? fe_device_open_image(dev, opt, &geo, &is_new, err)
+                  : fe_store_create(&dev->store, (uint64_t)geo.n_chip_pebs * geo.pages_per_block,
+                                    geo.page_bytes, geo.pages_per_block, opt->payload, err);
     if (r < 0)
         return r;
     r = fe_medium_create(&dev->medium, &p->nand, &geo, dev->store, &dev->ops, err);
     if (r < 0)
         return r;
-    r = fe_wear_attach(dev->medium, &p->wear, p->nand.endurance, opt->seed, err);
+    r = fe_wear_attach(dev->medium, &p->wear, p->nand.endurance, p->ftl.seed, err);
     if (r < 0)
         return r;
-    fe_wear_save(dev->medium);
-    fe_lpn n_lpns = (fe_lpn)fe_div_up(dev->capacity, geo.page_bytes);
-    r = fe_ftl_registry[p->ftl.type]->create(&dev->ftl, &p->ftl, dev->medium, n_lpns, err);
-    if (r < 0)
-        return r;
-    r = fe_cache_create(&dev->cache, &p->cache, dev->ftl, p->device.sector_size, opt->payload, err);
-    return r < 0 ? r : write_used_part(dev, err);
+    return is_new ? build_new(dev, opt, err) : build_again(dev, opt, err);
 }
 
 int fe_device_create(struct fe_device **ret, const struct fe_profile *profile,

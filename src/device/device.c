@@ -30,10 +30,19 @@ static void busy(struct fe_device *dev, uint64_t from, uint64_t to)
     dev->now_ns = fe_max_u64(dev->now_ns, to);
 }
 
+/* From then on only what changes nothing is done. */
+static bool host_has_failed(const struct fe_device *dev)
+{
+    int errnum;
+    return dev->medium->image && fe_store_failure(dev->store, &errnum);
+}
+
 /* One step of background work; false if there is none. */
 static bool idle_step(struct fe_device *dev)
 {
     enum fe_status st;
+    if (host_has_failed(dev))
+        return false;
     if (fe_wear_refresh(dev->medium))
         return true;
     if (dev->cache && dev->profile.cache.idle_flush && fe_cache_write_out(dev->cache, &st))
@@ -262,6 +271,10 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     uint64_t arrival = fe_max_u64(now_ns, dev->last_arrival_ns);
     fe_device_idle(dev, arrival);
     *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
+    if (host_has_failed(dev) && req->type != FE_REQ_READ) {
+        ret->status = FE_HOST_FAILED;
+        return 0;
+    }
 
     if (is_dead(dev)) {
         run_dead(dev, ret);
@@ -273,6 +286,8 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
         run_control(dev, req, ret);
     }
     ret->status = host_status(dev, ret->status);
+    if (host_has_failed(dev) && req->type != FE_REQ_READ)
+        ret->status = FE_HOST_FAILED; /* whatever the chip said: it may not be kept */
     busy(dev, arrival, ret->complete_ns);
     dev->host[req->type].ops++;
     dev->host[req->type].bytes += req->len;

@@ -37,6 +37,11 @@ struct fe_device {
     void *observe_ctx;
 };
 
+/* image.c: the store of opt.file, opened or made (*ret_new); dev->capacity is known and
+ * dev->profile.ftl.seed becomes the image's. */
+int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *opt,
+                         const struct fe_geometry *geo, bool *ret_new, struct fe_err *err);
+
 /* Puts the operations gathered so far on the timelines. */
 static inline void fe_device_place(struct fe_device *dev)
 {

@@ -124,6 +124,11 @@ struct fe_ftl_ops {
                   uint32_t n_lpns, struct fe_err *err);
     void (*destroy)(struct fe_ftl *ftl);
 
+    /* Instead of create, on a medium that has been used: finds the mapping again from what
+     * is on it, as at power-on.  NULL: not in this version. */
+    int (*recover)(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                   uint32_t n_lpns, struct fe_err *err);
+
     /* buf[0, len) = bytes [off, off + len) of the page.  An unmapped page gives zeros
      * and no operation but what finding that out costs (dftl reads its table).  buf may be NULL (time only). */
     enum fe_status (*read)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);

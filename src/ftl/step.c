@@ -267,6 +267,7 @@ const struct fe_ftl_ops fe_ftl_step = {
                "left out)",
     .no_medium = true,
     .max_lpns = step_max_lpns,
+    .recover = step_create, /* nothing to find: a page is where its number says */
     .create = step_create,
     .destroy = step_destroy,
     .read = step_read,

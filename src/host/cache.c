@@ -5,6 +5,10 @@
  *
  * Each entry has a bit a sector, 64 at most: creation refuses larger pages.
  *
+ * With an image, entry i is slot i there: bytes first, then the record; the record says
+ * "written out" after the flash has the page.  Entries get growing numbers as they enter, so
+ * the ring can be found again from those.
+ *
  * Not modelled: caches that sort before they write out.
  */
 #include "host/cache.h"
@@ -19,17 +23,25 @@ struct entry {
     fe_lpn lpn;       /* FE_LPN_NONE: free */
     uint32_t chain;   /* next entry with the same hash */
     uint64_t sectors; /* held */
+    uint64_t order;   /* of entering */
 };
 
 struct fe_cache {
     struct fe_ftl *ftl;
     uint32_t sector_size, page_bytes;
     uint32_t n_entries, oldest, n_used;
+    uint64_t order;        /* of the newest entry */
+    struct fe_store *image; /* NULL: none */
     struct entry *entries; /* ring */
     uint32_t *buckets;     /* n_buckets heads */
     uint32_t n_buckets;    /* power of two */
     uint8_t *data;         /* n_entries pages, or NULL without payload */
 };
+
+uint32_t fe_cache_pages(const struct fe_cache_params *p, uint32_t page_bytes)
+{
+    return (uint32_t)fe_min_u64(p->size / page_bytes, 1u << 24);
+}
 
 int fe_cache_create(struct fe_cache **ret, const struct fe_cache_params *p, struct fe_ftl *ftl,
                     uint32_t sector_size, bool payload, struct fe_err *err)
@@ -49,7 +61,8 @@ int fe_cache_create(struct fe_cache **ret, const struct fe_cache_params *p, stru
     c->ftl = ftl;
     c->sector_size = sector_size;
     c->page_bytes = page_bytes;
-    c->n_entries = (uint32_t)fe_min_u64(p->size / page_bytes, 1u << 24);
+    c->n_entries = fe_cache_pages(p, page_bytes);
+    c->image = ftl->medium->image ? ftl->medium->store : NULL;
     c->n_buckets = 2u << fe_log2(c->n_entries);
     c->entries = malloc(c->n_entries * sizeof *c->entries);
     c->buckets = malloc(c->n_buckets * sizeof *c->buckets);
@@ -97,6 +110,14 @@ static void unhash(struct fe_cache *c, uint32_t i)
     c->entries[i].lpn = FE_LPN_NONE;
 }
 
+static void hash(struct fe_cache *c, uint32_t i, fe_lpn lpn)
+{
+    uint32_t *bucket = bucket_of(c, lpn);
+    c->entries[i].lpn = lpn;
+    c->entries[i].chain = *bucket;
+    *bucket = i;
+}
+
 static uint64_t sector_mask(const struct fe_cache *c, uint32_t off, uint32_t len)
 {
     assert(off % c->sector_size == 0 && len % c->sector_size == 0);
@@ -124,6 +145,14 @@ static enum fe_status write_entry(struct fe_cache *c, uint32_t i)
     return st;
 }
 
+/* The flash has the page now. */
+static void forget_written(struct fe_cache *c, uint32_t i)
+{
+    unhash(c, i);
+    if (c->image)
+        fe_store_slot_written_out(c->image, i);
+}
+
 /* Entries at the old end that were dropped, or written out before their turn. */
 static void skip_free(struct fe_cache *c)
 {
@@ -143,7 +172,7 @@ bool fe_cache_write_out(struct fe_cache *c, enum fe_status *ret_status)
     *ret_status = write_entry(c, i);
     if (*ret_status != FE_OK)
         return false;
-    unhash(c, i);
+    forget_written(c, i);
     c->oldest = (i + 1) % c->n_entries;
     c->n_used--;
     return true;
@@ -156,8 +185,16 @@ enum fe_status fe_cache_write_out_page(struct fe_cache *c, fe_lpn lpn)
         return FE_OK;
     enum fe_status st = write_entry(c, i);
     if (st == FE_OK)
-        unhash(c, i);
+        forget_written(c, i);
     return st;
+}
+
+static void keep(struct fe_cache *c, uint32_t i, uint32_t off, uint32_t len, const void *data)
+{
+    const struct entry *e = &c->entries[i];
+    struct fe_store_slot v = {.order = e->order, .sectors = e->sectors, .lpn = e->lpn};
+    fe_store_slot_write(c->image, i, off, len, data);
+    fe_store_slot_set(c->image, i, &v);
 }
 
 enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -173,11 +210,13 @@ enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint
         if (st != FE_OK)
             return st;
         i = (c->oldest + c->n_used++) % c->n_entries;
-        uint32_t *bucket = bucket_of(c, lpn);
-        c->entries[i] = (struct entry){.lpn = lpn, .chain = *bucket};
-        *bucket = i;
+        c->entries[i].sectors = 0;
+        c->entries[i].order = ++c->order;
+        hash(c, i, lpn);
     }
     c->entries[i].sectors |= sector_mask(c, off, len);
+    if (c->image)
+        keep(c, i, off, len, data);
     if (c->data) {
         uint8_t *dst = c->data + (size_t)i * c->page_bytes + off;
         if (data)
@@ -218,9 +257,57 @@ void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n)
     for (uint32_t k = 0; k < c->n_used; k++) {
         uint32_t i = (c->oldest + k) % c->n_entries;
         fe_lpn lpn = c->entries[i].lpn;
-        if (lpn != FE_LPN_NONE && lpn >= first && lpn - first < n)
-            unhash(c, i);
+        if (lpn == FE_LPN_NONE || lpn < first || lpn - first >= n)
+            continue;
+        unhash(c, i);
+        if (c->image)
+            fe_store_slot_set(c->image, i, NULL);
     }
+}
+
+static int load_entry(struct fe_cache *c, uint32_t i, struct fe_err *err)
+{
+    struct fe_store_slot v;
+    int r = fe_store_slot_load(c->image, i, &v, c->data + (size_t)i * c->page_bytes, err);
+    if (r < 0 || v.lpn == FE_LPN_NONE)
+        return r;
+    if (v.lpn >= c->ftl->n_lpns || v.sectors == 0 ||
+        (v.sectors & ~sector_mask(c, 0, c->page_bytes)) || find(c, v.lpn) != NONE)
+        return fe_err_set(err, EIO, "the image's cache page %u says that it is logical page %u, "
+                          "sectors %llx: that cannot be",
+                          i, v.lpn, (unsigned long long)v.sectors);
+    c->entries[i].sectors = v.sectors;
+    c->entries[i].order = v.order;
+    hash(c, i, v.lpn);
+    c->order = fe_max_u64(c->order, v.order);
+    return 0;
+}
+
+/* The ring runs from the entry that came first to the one that came last. */
+int fe_cache_load(struct fe_cache *c, struct fe_err *err)
+{
+    uint32_t oldest = NONE, newest = NONE;
+    assert(c->image && c->data && c->n_used == 0);
+    for (uint32_t i = 0; i < c->n_entries; i++) {
+        int r = load_entry(c, i, err);
+        if (r < 0)
+            return r;
+        if (c->entries[i].lpn == FE_LPN_NONE)
+            continue;
+        if (oldest == NONE || c->entries[i].order < c->entries[oldest].order)
+            oldest = i;
+        if (newest == NONE || c->entries[i].order > c->entries[newest].order)
+            newest = i;
+    }
+    if (oldest == NONE)
+        return 0;
+    c->oldest = oldest;
+    c->n_used = (newest + c->n_entries - oldest) % c->n_entries + 1;
+    for (uint32_t i = 0; i < c->n_entries; i++)
+        if (c->entries[i].lpn != FE_LPN_NONE &&
+            (i + c->n_entries - oldest) % c->n_entries >= c->n_used)
+            return fe_err_set(err, EIO, "the image's cache page %u is not in its turn", i);
+    return 0;
 }
 
 uint32_t fe_cache_dirty(const struct fe_cache *c)

@@ -40,6 +40,13 @@ bool fe_cache_write_out(struct fe_cache *c, enum fe_status *ret_status);
 /* Writes this page out if the cache holds any of it. */
 enum fe_status fe_cache_write_out_page(struct fe_cache *c, fe_lpn lpn);
 
+/* Pages that a cache of these parameters has room for. */
+uint32_t fe_cache_pages(const struct fe_cache_params *p, uint32_t page_bytes);
+
+/* Takes what an image holds of the cache; c is empty.  -EIO with a message if that cannot be.
+ * From creation on the cache puts there what enters and leaves it. */
+int fe_cache_load(struct fe_cache *c, struct fe_err *err);
+
 /* Pages held at most. */
 uint32_t fe_cache_dirty(const struct fe_cache *c);
 

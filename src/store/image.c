@@ -237,7 +237,8 @@ static int start(struct fe_store **ret, const struct fe_store_file *f, int flags
     g->epoch = 1;
     g->fd = open(path, flags | (f->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, 0666);
     int r = g->fd < 0 ? -errno : 0;
-    if (r < 0 && r != -ENOENT && r != -EEXIST)
+    /* Whether it is there decides what to do next, and is no error yet. */
+    if (r < 0 && r != (flags & O_CREAT ? -EEXIST : -ENOENT))
         fe_err_set(err, -r, "%.200s: cannot be opened%s: %s", path,
                    f->read_only ? "" : " for writing", strerror(-r));
     g->created = r == 0 && (flags & O_CREAT);

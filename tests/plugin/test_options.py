@@ -11,7 +11,7 @@ import time
 from flashemu_test import Ctl, NBDKIT, PLUGIN, Server, has_all, refused, run, run_nbdkit
 
 PARAMETERS = ["profile", "size", "clock", "time-scale", "transport-overhead", "delay", "spin",
-              "seed", "control"]
+              "seed", "control", "file", "sync"]
 
 
 def test_profile_is_required_and_the_message_lists_them():
@@ -31,7 +31,7 @@ def test_profile_is_the_magic_key():
 def test_duplicates():
     good = {"profile": "ideal", "size": "1M", "clock": "real", "time-scale": "1",
             "transport-overhead": "0", "delay": "auto", "spin": "auto", "seed": "1",
-            "control": "/nonexistent/socket"}
+            "control": "/nonexistent/socket", "file": "/nonexistent/image", "sync": "flush"}
     assert set(good) == set(PARAMETERS)
     for key, value in good.items():
         twice = ["%s=%s" % (key, value)] * 2
@@ -42,12 +42,13 @@ def test_duplicates():
 
 
 def test_unknown_parameters():
-    for key in ("file", "sync", "trace", "nosuch", "Profile"):
+    for key in ("trace", "nosuch", "Profile"):
         has_all(refused("ideal", key + "=x"), "^%s=x" % key, "unknown", *PARAMETERS)
 
 
 def test_wrong_values():
     for param, *allowed in (
+            ("file=", "path"), ("sync=", "flush or none"), ("sync=yes", "flush or none"),
             ("clock=", "real", "virtual"), ("clock=Real", "real", "virtual"),
             ("time-scale=", "0.0001", "10000"), ("time-scale=0", "0.0001", "10000"),
             ("time-scale=-1", "10000"), ("time-scale=1e3", "10000"), ("time-scale=1.", "10000"),

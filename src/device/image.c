@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A device in an image: which image it may be, and what an adapter asks of one.
+ *
+ * The image keeps the whole canonical profile that it was made with.  A device fits if every
+ * key that says how the chip's state is to be read has the same text on both sides: the
+ * chip and the strategy, but not the delays, which may change while a device runs and so
+ * may change between two runs.
+ */
+#include "device/internal.h"
+
+#include "profile/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int print_profile(const struct fe_profile *p, char **ret, size_t *ret_len,
+                         struct fe_err *err)
+{
+    FILE *out = open_memstream(ret, ret_len);
+    if (!out)
+        return fe_err_nomem(err, "text of the profile", 1);
+    int r = fe_profile_print(p, out, err);
+    if (fclose(out) != 0 && r == 0)
+        r = fe_err_nomem(err, "text of the profile", *ret_len);
+    if (r < 0)
+        free(*ret);
+    return r;
+}
+
+/* Whether two devices with other values could not share a chip. */
+static bool is_part_of_image(const struct fe_option *o)
+{
+    switch (o->section) {
+    case FE_SEC_NAND:
+    case FE_SEC_FTL:
+        return !o->live;
+    case FE_SEC_DEVICE:
+        return strcmp(o->key, "sector_size") == 0;
+    case FE_SEC_CACHE:
+        return strcmp(o->key, "size") == 0;
+    case FE_SEC_FAULTS:
+        return strcmp(o->key, "factory_bad") == 0 || strcmp(o->key, "spare_blocks") == 0;
+    default:
+        return false;
+    }
+}
+
+/* The value of a key in a canonical text; false if it is not there. */
+static bool find_value(const char *text, const struct fe_option *o, char *buf, size_t size)
+{
+    char section[32], key[64];
+    const char *section_name = fe_section_name(o->section);
+    bool inside = false;
+    snprintf(section, sizeof section, "[%s]", section_name);
+    snprintf(key, sizeof key, "%s =", o->key);
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t len = strcspn(line, "\n");
+        if (line[0] == '[') {
+            inside = len == strlen(section) && memcmp(line, section, len) == 0;
+        } else if (inside && strncmp(line, key, strlen(key)) == 0) {
+            const char *value = line + strlen(key);
+            value += *value == ' ';
+            snprintf(buf, size, "%.*s", (int)(line + len - value), value);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int compare_profiles(const struct fe_device *dev, const char *path,
+                            const struct fe_store_what *what, struct fe_err *err)
+{
+    char ours[FE_VALUE_MAX], theirs[FE_VALUE_MAX];
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        if (!is_part_of_image(o))
+            continue;
+        fe_option_print(o, &dev->profile, ours, sizeof ours);
+        if (!find_value(what->profile, o, theirs, sizeof theirs))
+            snprintf(theirs, sizeof theirs, "nothing");
+        if (strcmp(ours, theirs) != 0)
+            return fe_err_set(err, EINVAL, "%.160s: does not fit: the image has %s.%s = %.40s, the "
+                              "profile %.40s",
+                              path, fe_section_name(o->section), o->key, theirs, ours);
+    }
+    return 0;
+}
+
+static int compare(const struct fe_device *dev, const struct fe_device_options *opt,
+                   const struct fe_store_what *want, struct fe_err *err)
+{
+    const struct fe_store_what *has = fe_store_image(dev->store);
+    const char *path = opt->file->path;
+    int r = compare_profiles(dev, path, has, err);
+    if (r < 0)
+        return r;
+    const struct {
+        const char *name;
+        uint64_t has, wants;
+    } numbers[] = {
+        {"a device of bytes", has->capacity, want->capacity},
+        {"pages", has->n_pages, want->n_pages},
+        {"bytes a page", has->page_bytes, want->page_bytes},
+        {"pages a block", has->pages_per_block, want->pages_per_block},
+        {"cache pages", has->n_slots, want->n_slots},
+        {"the seed", has->seed, opt->seed_given ? want->seed : has->seed},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (numbers[i].has != numbers[i].wants)
+            return fe_err_set(err, EINVAL,
+                              "%.160s: does not fit: the image has %s %llu, the server %llu",
+                              path, numbers[i].name, (unsigned long long)numbers[i].has,
+                              (unsigned long long)numbers[i].wants);
+    return 0;
+}
+
+int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *opt,
+                         const struct fe_geometry *geo, bool *ret_new, struct fe_err *err)
+{
+    char *text;
+    size_t len;
+    int r = print_profile(&dev->profile, &text, &len, err);
+    if (r < 0)
+        return r;
+    struct fe_store_what want = {
+        .n_pages = (uint64_t)geo->n_chip_pebs * geo->pages_per_block,
+        .page_bytes = geo->page_bytes,
+        .pages_per_block = geo->pages_per_block,
+        .n_slots = fe_cache_pages(&dev->profile.cache, geo->page_bytes),
+        .capacity = dev->capacity,
+        .seed = opt->seed,
+        .profile = text,
+        .profile_bytes = (uint32_t)len,
+    };
+    r = fe_store_image_open(&dev->store, opt->file, err);
+    *ret_new = r == -ENOENT;
+    if (*ret_new)
+        r = fe_store_image_create(&dev->store, opt->file, &want, err);
+    else if (r == 0)
+        r = compare(dev, opt, &want, err);
+    if (r == 0)
+        dev->profile.ftl.seed = fe_store_image(dev->store)->seed;
+    free(text);
+    return r;
+}
+
+int fe_device_close(struct fe_device *dev, struct fe_err *err)
+{
+    return fe_store_image_close(dev->store, err);
+}
+
+struct fe_store_sync fe_device_sync_begin(struct fe_device *dev)
+{
+    return fe_store_sync_begin(dev->store);
+}
+
+int fe_device_sync_run(const struct fe_device *dev)
+{
+    return fe_store_sync_run(dev->store);
+}
+
+int fe_device_sync_end(struct fe_device *dev, struct fe_store_sync sync, int result)
+{
+    return fe_store_sync_end(dev->store, sync, result);
+}
+
+const char *fe_device_failure(const struct fe_device *dev, int *ret_errnum)
+{
+    return fe_store_failure(dev->store, ret_errnum);
+}
+
+const char *fe_device_crash_note(const struct fe_device *dev)
+{
+    return fe_store_crash_note(dev->store);
+}

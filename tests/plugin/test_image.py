@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A medium in an image: who may have it, what is refused, what a client hears when the host
+fails, and that the next server finds what the last one had."""
+
+import errno
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+
+from flashemu_test import NBDKIT, PLUGIN, Server, fails, has_all, refused, run
+
+M = 1 << 20
+SMALL = ("ideal", "size=4M", "clock=virtual", "nand.blocks_per_plane=128",
+         "nand.pages_per_block=16", "nand.page_size=4K")
+
+
+class Folder:
+    """A folder of its own, and the image in it."""
+
+    def __enter__(self):
+        self.temp = tempfile.TemporaryDirectory(prefix="fe")
+        self.image = os.path.join(self.temp.name, "stick.img")
+        return self
+
+    def __exit__(self, *exc):
+        self.temp.cleanup()
+
+    def params(self, *more):
+        return (*SMALL, "file=" + self.image, *more)
+
+
+def pattern(n, size=4096):
+    return bytes((n * 7 + i * 13 + (i >> 8)) & 0xff for i in range(size))
+
+
+def test_an_image_is_made_sparse_and_locked():
+    with Folder() as f:
+        with Server(*f.params()) as s:
+            st = os.stat(f.image)
+            assert stat.S_ISREG(st.st_mode)
+            assert st.st_size > 8 * M and st.st_blocks * 512 < M, st
+            has_all(refused(*f.params()), "in use by another", "stick.img")
+            image = s.stats()["image"]
+            assert image["sync"] == "flush" and image["open_ns"] > 0, image
+            h = s.connect()
+            assert h.can_flush() and h.can_fua()
+            h.shutdown()
+        with Server(*SMALL) as s:
+            assert "image" not in s.stats()
+
+
+def test_debug_output_has_the_time():
+    with Folder() as f:
+        with Server(*f.params(), options=("-v",)) as s:
+            has_all(s.text(), r"image .*stick.img: opened in \d+ us")
+
+
+def test_what_is_no_image_is_refused_and_kept():
+    with Folder() as f:
+        for content, *words in ((b"", "is empty"), (b"x" * 3, "only 3 bytes"),
+                                (b"x" * M, "does not begin with")):
+            with open(f.image, "wb") as out:
+                out.write(content)
+            has_all(refused(*f.params()), "stick.img", *words)
+            with open(f.image, "rb") as inp:
+                assert inp.read() == content
+        os.unlink(f.image)
+        os.mkdir(f.image)
+        has_all(refused(*f.params()), "stick.img", "irectory")
+        has_all(refused(*SMALL, "file=/nonexistent/folder/x"), "/nonexistent", "No such file")
+
+
+def test_truncated_and_other_version():
+    with Folder() as f:
+        with Server(*f.params()):
+            pass
+        size = os.path.getsize(f.image)
+        os.truncate(f.image, size - 4096)
+        has_all(refused(*f.params()), "truncated", str(size), str(size - 4096))
+        os.truncate(f.image, size)
+        with open(f.image, "r+b") as image:
+            image.seek(16)
+            image.write(b"\x63")
+        has_all(refused(*f.params()), "format 99", "format 1")
+
+
+def test_another_device_is_refused_with_both_sides():
+    with Folder() as f:
+        with Server(*f.params("seed=5")):
+            pass
+        has_all(refused(*f.params("seed=6")), "the seed 5", "6")
+        smaller = [p for p in f.params() if p != "size=4M"]
+        has_all(refused(*smaller, "size=2M"), str(4 * M), str(2 * M))
+        other = [p for p in f.params() if not p.startswith("nand.pages_per_block")]
+        has_all(refused(*other, "nand.pages_per_block=32"), "nand.pages_per_block = 16", "32")
+        has_all(refused(*f.params("ftl.gc_reserve=3")), "ftl.gc_reserve", "3")
+        has_all(refused(*f.params("cache.size=64K")), "cache.size", "none", "64K")
+
+
+def test_no_room_for_an_image():
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (M, M))
+
+    with Folder() as f:
+        p = subprocess.run([NBDKIT, "-f", "-U", f.image + ".sock", PLUGIN, *f.params()],
+                           preexec_fn=limit, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, universal_newlines=True, timeout=60)
+        assert p.returncode == 1, p
+        has_all(p.stderr, "stick.img", "making it .* bytes long", "File too large")
+        assert not os.path.exists(f.image)
+
+
+def test_full_disk_while_serving():
+    """In a mount namespace of its own, on a file system with room for a part of the image."""
+    inside = os.environ.get("FLASHEMU_TEST_FULL")
+    if not inside:
+        with tempfile.TemporaryDirectory(prefix="fe") as folder:
+            p = subprocess.run(
+                ["unshare", "-rm", "sh", "-c",
+                 'mount -t tmpfs -o size=1M x "$1" || exit 77; exec "$2" "$3" '
+                 "test_full_disk_while_serving", "sh", folder, sys.executable, __file__],
+                env=dict(os.environ, FLASHEMU_TEST_FULL=folder), timeout=120)
+        if p.returncode == 77:
+            print("not run: no file system of its own")
+        else:
+            assert p.returncode == 0
+        return
+    image = "file=" + os.path.join(inside, "stick.img")
+    with Server(*SMALL, image) as s:
+        h = s.connect()
+        n = 0
+        with fails(errno.ENOSPC):
+            for n in range(1024):
+                h.pwrite(pattern(n), n * 4096)
+        assert 50 < n < 256, n
+        with fails(errno.ENOSPC):
+            h.pwrite(pattern(n), 0)
+        for i in range(n):
+            assert h.pread(4096, i * 4096) == pattern(i), i
+        has_all(s.text(), "stick.img", "No space left", "stays as it is")
+        h.shutdown()
+
+
+if __name__ == "__main__":
+    run(globals())
