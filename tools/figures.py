@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws the figures of docs/figures, from measurements that it makes now.
+
+    tools/figures.py [-o FOLDER] [--build FOLDER] [--clock real|virtual]
+
+generic32m.svg   sequential and random reads and writes, time against amount: lines are the
+                 published schedule, points what a served device delivers to a client
+flashfx4m.svg    a file that grows until the disk is full: how often a call waits for a
+                 collection and for how long, against how full the disk is, and how long the
+                 calls take that wait for one, and the others
+
+The served device needs nbdkit and python3-libnbd.  With --clock virtual, the default, the
+points are the device's time; with --clock real they are the client's, which has the path to
+the server in it, too (about three minutes).
+"""
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..")
+
+# --- the published schedule ---
+
+
+def step_times(text):
+    """[step] of a profile as `flashemu show` prints it, times in ns."""
+    units = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+    values, section = {}, ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif section == "step" and "=" in line:
+            key, value = (part.strip() for part in line.split("=", 1))
+            unit = value.lstrip("0123456789")
+            number = value[:len(value) - len(unit)]
+            values[key] = int(number) * units[unit] if unit in units else value
+    return values
+
+
+def stairs(first, distances):
+    """Lengths of a run at which it is delayed: `first`, then one distance after the other."""
+    at = first
+    while True:
+        yield at
+        at += next(distances)
+
+
+def doubling(first, limit):
+    while True:
+        first = min(2 * first, limit)
+        yield first
+
+
+def always(distance):
+    while True:
+        yield distance
+
+
+def scheduled(step, op, blocks):
+    """ns for so many blocks in order, after something else: published.csv, gen32-model-*.
+
+    A staircase of reads, delayed when a run reaches 32, then 64, 128, 256, 256... blocks; a
+    line of writes with a spike after 195 and then every 256, on whose first blocks the random
+    delay is paid back.
+    """
+    if op == "read":
+        thresholds = stairs(32, doubling(32, 256))
+    else:
+        thresholds = stairs(195, always(256))
+    spikes = 0
+    while next(thresholds) <= blocks:
+        spikes += 1
+    rest = (blocks - 1) * int(step[op + "_step"]) + spikes * int(step[op + "_spike"])
+    random = int(step[op + "_random"])
+    return random + rest if op == "read" else max(random, rest)
+
+
+# --- the served device ---
+
+BLOCK = 512
+REQUEST = 8 * BLOCK
+
+
+class Served:
+    """generic32m behind nbdkit; `nbd` is the module."""
+
+    def __init__(self, nbd, plugin, *params):
+        self.folder = tempfile.TemporaryDirectory(prefix="fe")
+        path = os.path.join(self.folder.name, "nbd")
+        self.control = os.path.join(self.folder.name, "ctl")
+        self.server = subprocess.Popen(["nbdkit", "-f", "-U", path, plugin, "profile=generic32m",
+                                        "control=" + self.control, *params])
+        self.nbd = nbd.NBD()
+        for _ in range(600):
+            if os.path.exists(path) and os.path.exists(self.control):
+                break
+            if self.server.poll() is not None:
+                sys.exit("figures: nbdkit has ended")
+            time.sleep(0.1)
+        self.nbd.connect_unix(path)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.nbd.shutdown()
+        self.server.terminate()
+        self.server.wait()
+        self.folder.cleanup()
+
+    def device_ns(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(self.control)
+            s.sendall(b'{"cmd":"stats"}\n')
+            return json.loads(s.makefile().readline())["busy_ns"]
+
+    def request(self, op, offset, length):
+        if op == "read":
+            self.nbd.pread(length, offset)
+        else:
+            self.nbd.pwrite(bytes(length), offset)
+
+    def timed(self, op, requests):
+        """(device time, client's time) of the requests, in ns."""
+        device, client = self.device_ns(), time.monotonic_ns()
+        for offset, length in requests:
+            self.request(op, offset, length)
+        client = time.monotonic_ns() - client
+        return self.device_ns() - device, client
+
+
+def in_order(blocks):
+    """dd from the first block on, in requests of 4 KiB."""
+    end = blocks * BLOCK
+    return [(at, min(REQUEST, end - at)) for at in range(0, end, REQUEST)]
+
+
+def scattered(blocks):
+    """Single blocks of which none goes on where the one before has ended."""
+    return [((7919 * i + 13) % 32749 * 2 * BLOCK, BLOCK) for i in range(blocks)]
+
+
+def amounts(order):
+    return range(24, 1297, 24) if order == "sequential" else range(4, 65, 4)
+
+
+def curve(served, step, op, order):
+    """[(blocks, scheduled, device, client)] in ns."""
+    points = []
+    for n in amounts(order):
+        served.request(op, 65000 * BLOCK, BLOCK)  # ends the run that dd would go on with
+        requests = in_order(n) if order == "sequential" else scattered(n)
+        want = scheduled(step, op, n) if order == "sequential" else n * int(step[op + "_random"])
+        points.append((n, want, *served.timed(op, requests)))
+    return points
+
+
+# --- drawing ---
+
+INK, MODEL, POINT, OTHER = "#222", "#1f77b4", "#d62728", "#2ca02c"
+
+
+class Panel:
+    """Axes with their own scale in a part of the picture."""
+
+    def __init__(self, box, x_range, y_range, title, x_label, y_label):
+        self.box, self.x_range, self.y_range = box, x_range, y_range
+        left, top, width, height = box
+        self.out = ['<rect x="%g" y="%g" width="%g" height="%g" fill="none" stroke="%s"/>'
+                    % (*box, INK)]
+        self.text(left + width / 2, top - 8, title, "middle", 14)
+        self.text(left + width / 2, top + height + 34, x_label, "middle")
+        self.out.append('<text transform="translate(%g %g) rotate(-90)" text-anchor="middle">'
+                        '%s</text>' % (left - 54, top + height / 2, y_label))
+        for value in ticks(*x_range):
+            self.tick(self.x(value), top + height, 0, 5)
+            self.text(self.x(value), top + height + 18, "%g" % value, "middle")
+        for value in ticks(*y_range):
+            self.tick(left, self.y(value), -5, 0)
+            self.text(left - 8, self.y(value) + 4, "%g" % value, "end")
+
+    def x(self, value):
+        low, high = self.x_range
+        return self.box[0] + self.box[2] * (value - low) / (high - low)
+
+    def y(self, value):
+        low, high = self.y_range
+        return self.box[1] + self.box[3] * (1 - (value - low) / (high - low))
+
+    def text(self, x, y, text, anchor="start", size=12):
+        self.out.append('<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%d">%s</text>'
+                        % (x, y, anchor, size, text))
+
+    def tick(self, x, y, dx, dy):
+        self.out.append('<path d="M%.1f %.1fl%d %d" stroke="%s"/>' % (x, y, dx, dy, INK))
+
+    def line(self, points, colour=MODEL):
+        path = " ".join("%.1f,%.1f" % (self.x(x), self.y(y)) for x, y in points)
+        self.out.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>'
+                        % (path, colour))
+
+    def points(self, points, colour=POINT, radius=2.5):
+        for x, y in points:
+            self.out.append('<circle cx="%.1f" cy="%.1f" r="%g" fill="none" stroke="%s"/>'
+                            % (self.x(x), self.y(y), radius, colour))
+
+    def bars(self, edges, counts, colour=MODEL):
+        for (low, high), count in zip(edges, counts):
+            if count > 0:
+                top = self.y(count)
+                self.out.append('<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>'
+                                % (self.x(low), top, max(0.8, self.x(high) - self.x(low) - 0.3),
+                                   self.box[1] + self.box[3] - top, colour))
+
+
+def ticks(low, high):
+    """Five to ten round numbers."""
+    step = 1
+    for scale in [10.0 ** e for e in range(-3, 7)]:
+        for digit in (1, 2, 5):
+            if (high - low) / (digit * scale) <= 8:
+                step = digit * scale
+                first = -(-low // step)
+                return [round(k * step, 6) for k in range(int(first), int(high / step) + 1)]
+    return [low, high]
+
+
+def write_svg(path, width, height, panels, notes):
+    lines = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
+             'font-family="sans-serif" font-size="12" width="%d" height="%d" fill="%s">'
+             % (width, height, width, height, INK),
+             '<rect width="100%" height="100%" fill="#fff"/>']
+    for panel in panels:
+        lines += panel.out
+    lines += ['<text x="%d" y="%d">%s</text>' % (20, height - 8 - 18 * i, note)
+              for i, note in enumerate(reversed(notes))]
+    with open(path, "w", encoding="ascii") as f:
+        f.write("\n".join(lines) + "\n</svg>\n")
+
+
+def draw_generic(path, step, curves, real):
+    panels, notes = [], []
+    for i, ((op, order), points) in enumerate(curves.items()):
+        got = [(n, (client if real else device) / 1e6) for n, _, device, client in points]
+        fine = range(1, points[-1][0] + 1)
+        top = max(y for _, y in got) * 1.1
+        panel = Panel((80 + 450 * (i % 2), 40 + 340 * (i // 2), 350, 250), (0, points[-1][0]),
+                      (0, top), "%s %ss" % (order, op), "blocks of 512 bytes", "ms")
+        if order == "sequential":
+            panel.line([(n, scheduled(step, op, n) / 1e6) for n in fine])
+        else:
+            panel.line([(n, want / 1e6) for n, want, _, _ in points])
+        panel.points(got)
+        panels.append(panel)
+        off = [abs(device - want) / 1e6 for _, want, device, _ in points]
+        late = [(client - want) / 1e6 for _, want, _, client in points]
+        note = "%s %ss: device and schedule differ by %.3f ms at most" % (order, op, max(off))
+        if real:
+            note += "; the client's clock is later by %.2f ms in the mean" % (sum(late) / len(late))
+        notes.append(note)
+    write_svg(path, 920, 780, panels, notes)
+    print("\n".join(notes))
+
+
+def draw_flashfx(path, details):
+    n, slow = details["calls"], details["collections"]
+    full = [100 * at / n for at, _ in slow]
+    gaps = [(full[i], slow[i][0] - slow[i - 1][0]) for i in range(1, len(slow))]
+    panels = [
+        Panel((80, 40, 350, 250), (0, 100), (0, max(g for _, g in gaps) * 1.1),
+              "calls between collections", "% of the disk", "calls"),
+        Panel((530, 40, 350, 250), (0, 100), (0, max(ms for _, ms in slow) * 1.1),
+              "calls with a collection", "% of the disk", "ms"),
+    ]
+    panels[0].points(gaps, POINT, 1.5)
+    panels[1].points([(x, ms) for x, (_, ms) in zip(full, slow)], POINT, 1.5)
+    width, counts = details["quiet_bin_ms"], details["quiet"]
+    panels.append(Panel((80, 380, 350, 250), (0, width * len(counts)), (0, max(counts) * 1.1),
+                        "calls without one", "ms", "calls"))
+    panels[2].bars([(i * width, (i + 1) * width) for i in range(len(counts))], counts)
+    edges = [(ms, ms + 50) for ms in range(1000, 2500, 50)]
+    many = [sum(low <= ms < high for _, ms in slow) for low, high in edges]
+    panels.append(Panel((530, 380, 350, 250), (1000, 2500), (0, max(many) * 1.1),
+                        "calls with a collection", "ms", "calls"))
+    panels[3].bars(edges, many)
+    note = "%d calls of 256 bytes, %d with a collection" % (n, len(slow))
+    write_svg(path, 920, 700, panels, [note])
+    print(note)
+
+
+# --- the command ---
+
+
+def tool_output(build, *args):
+    return subprocess.run([os.path.join(build, "tools/flashemu"), *args], check=True,
+                          stdout=subprocess.PIPE, universal_newlines=True).stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Draws the figures of docs/figures.")
+    parser.add_argument("-o", dest="out", default=os.path.join(TOP, "docs/figures"))
+    parser.add_argument("--build", default=os.path.join(TOP, "build"))
+    parser.add_argument("--clock", choices=["virtual", "real"], default="virtual")
+    args = parser.parse_args()
+    import nbd  # not for those who only import this file
+
+    os.makedirs(args.out, exist_ok=True)
+    verified = json.loads(tool_output(args.build, "verify", "flashfx4m", "--json",
+                                      "--kernel", "none", "append-collections"))
+    draw_flashfx(os.path.join(args.out, "flashfx4m.svg"),
+                 verified["details"]["append-collections"])
+    step = step_times(tool_output(args.build, "show", "generic32m"))
+    plugin = os.path.join(args.build, "plugin/nbdkit-flashemu-plugin.so")
+    with Served(nbd, plugin, "clock=" + args.clock) as served:
+        curves = {(op, order): curve(served, step, op, order)
+                  for order in ("sequential", "random") for op in ("read", "write")}
+    draw_generic(os.path.join(args.out, "generic32m.svg"), step, curves, args.clock == "real")
+
+
+if __name__ == "__main__":
+    main()
