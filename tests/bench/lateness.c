@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How late do waits end?  Five ways side by side, at two periods and two depths, and
+ * How late do waits end?  Six ways side by side, at two periods and two depths, and
  * whether lateness accumulates over many waits in a row.
  *
  *     lateness [--json] [--rounds N] [--batch-ms N] [--drift-waits N]
@@ -32,13 +32,14 @@
 
 #define MAX_THREADS 16
 
-enum way { SLEEP_SLACK, SLEEP_NO_SLACK, URING, OURS, SPIN, N_WAYS };
+enum way { SLEEP_SLACK, SLEEP_NO_SLACK, URING, OURS, OURS_SPIN, SPIN, N_WAYS };
 
 static const char *const way_names[N_WAYS] = {
     [SLEEP_SLACK] = "nanosleep-default-slack",
     [SLEEP_NO_SLACK] = "nanosleep-1ns-slack",
     [URING] = "io_uring-no-spin",
     [OURS] = "ours-auto",
+    [OURS_SPIN] = "ours-spin=2ms",
     [SPIN] = "pure-spin",
 };
 
@@ -245,9 +246,9 @@ static void run_drift(const struct options *opt, struct fe_delay *delay)
            modelled ? (double)elapsed / (double)modelled : 1.0);
 }
 
-static struct fe_delay *make_delay(enum fe_delay_kind kind, enum fe_delay_spin spin)
+static struct fe_delay *make_delay(enum fe_delay_spin spin)
 {
-    struct fe_delay_params params = {.kind = kind, .spin = spin};
+    struct fe_delay_params params = {.spin = spin, .spin_ns = 2 * FE_NS_PER_MS};
     struct fe_delay *d;
     struct fe_err err;
 
@@ -301,12 +302,14 @@ int main(int argc, char **argv)
         die(argv[optind], EINVAL);
 
     struct fe_delay *delays[N_WAYS] = {
-        [URING] = make_delay(FE_DELAY_AUTO, FE_DELAY_SPIN_OFF),
-        [OURS] = make_delay(FE_DELAY_AUTO, FE_DELAY_SPIN_AUTO),
+        [URING] = make_delay(FE_DELAY_SPIN_OFF),
+        [OURS] = make_delay(FE_DELAY_SPIN_AUTO),
+        [OURS_SPIN] = make_delay(FE_DELAY_SPIN_FIXED),
     };
     run_table(&opt, delays);
     run_drift(&opt, delays[OURS]);
     fe_delay_destroy(delays[URING]);
     fe_delay_destroy(delays[OURS]);
+    fe_delay_destroy(delays[OURS_SPIN]);
     return 0;
 }
