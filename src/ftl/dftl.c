@@ -108,12 +108,27 @@ static enum fe_status zeros(void *buf, uint32_t len)
     return FE_OK;
 }
 
+/* At the end of life nothing can be written back, so nothing enters the cache. */
+static enum fe_status read_uncached(struct dftl *f, fe_lpn lpn, uint32_t off, uint32_t len,
+                                    void *buf)
+{
+    bool cached = fe_map_has(&f->cache, lpn);
+    fe_ppn ppn = cached ? fe_map_get(&f->cache, lpn) : f->table[lpn];
+    uint32_t tp = fe_map_page(&f->cache, lpn);
+    if (!cached && f->directory[tp] != FE_PPN_NONE)
+        fe_dftl_read_tp(f, tp);
+    return ppn == FE_PPN_NONE ? zeros(buf, len)
+                              : fe_medium_read(f->base.medium, ppn, off, len, buf);
+}
+
 static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 void *buf)
 {
     struct dftl *f = dftl_of(ftl);
     bool waits, cached = fe_map_has(&f->cache, lpn);
     enum fe_status st = FE_OK;
+    if (ftl->medium->eol)
+        return read_uncached(f, lpn, off, len, buf);
     if (!cached && f->directory[fe_map_page(&f->cache, lpn)] == FE_PPN_NONE)
         return zeros(buf, len);
     if (!cached && must_write_back(f))
@@ -121,7 +136,7 @@ static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     if (st == FE_OK)
         st = fetch(f, lpn, &waits);
     if (st != FE_OK)
-        return st;
+        return ftl->medium->eol ? read_uncached(f, lpn, off, len, buf) : st;
     fe_ppn ppn = fe_map_get(&f->cache, lpn);
     if (ppn == FE_PPN_NONE)
         return zeros(buf, len);

@@ -433,8 +433,9 @@ static int check_header(const struct norlog *n, fe_peb peb, struct fe_err *err)
             return fe_err_set(err, EIO, "block %u: page %u of its header is logical page %u", peb,
                               i, fe_medium_lpn(m, first + i));
     fe_store_read(m->store, first, 0, (uint32_t)sizeof h, &h);
+    /* where blocks can be replaced, the erases of another one may be meant */
     if (fe_store_has_payload(m->store) &&
-        (h.magic != MAGIC || h.erase_count != m->pebs[peb].erase_count ||
+        (h.magic != MAGIC || (!m->phys && h.erase_count != m->pebs[peb].erase_count) ||
          h.seq != m->oob_seq[first]))
         return fe_err_set(err, EIO, "block %u: its header says %u erases, sequence %llu; there "
                           "were %u, %llu", peb, h.erase_count, (unsigned long long)h.seq,

@@ -56,17 +56,19 @@ static enum fe_status log_append(struct segment *s, struct open_unit *o, uint32_
                                  uint32_t off, uint32_t len, const void *data)
 {
     uint32_t at = s->units.fill[o->unit];
+    enum fe_tag tag = o->kind == OPEN_APPEND ? FE_TAG_DATA : FE_TAG_LOG;
+    enum fe_status st = fe_unit_append(&s->units, o->unit, lpn_at(s, o->leb, page), (uint8_t)tag,
+                                       from, off, len, data);
+    if (st != FE_OK)
+        return st;
     if (o->kind != OPEN_APPEND) {
         o->in_order = o->in_order && at == page;
         o->map[page] = at;
         if (page >= o->top)
             o->top = page + 1;
     }
-    enum fe_tag tag = o->kind == OPEN_APPEND ? FE_TAG_DATA : FE_TAG_LOG;
-    enum fe_status st = fe_unit_append(&s->units, o->unit, lpn_at(s, o->leb, page), (uint8_t)tag,
-                                       from, off, len, data);
     fe_small_log_forget(&s->small, lpn_at(s, o->leb, page));
-    return st;
+    return FE_OK;
 }
 
 static bool is_linear(enum open_kind kind)
@@ -163,6 +165,8 @@ static enum fe_status fill_gap(struct segment *s, struct open_unit *o, uint32_t 
     fe_units_merge_begin(&s->units);
     enum fe_status st = fe_seg_copy_range(s, o, o->leb, o->unit, from, page, FE_TAG_COPY);
     fe_units_merge_end(&s->units);
+    page = s->units.fill[o->unit]; /* as far as it has come */
+    fe_seg_forget_range(s, o->leb, from, page);
     for (uint32_t p = from; o->kind == OPEN_LINEAR && p < page; p++)
         o->map[p] = p;
     if (o->kind == OPEN_LINEAR && page > o->top)

@@ -75,6 +75,9 @@ struct open_unit *fe_seg_find_open(const struct segment *s, fe_leb leb);
 fe_ppn fe_seg_locate(const struct segment *s, const struct open_unit *o, fe_leb leb,
                      uint32_t page);
 
+/* Pages [from, to) of the logical unit are somewhere else now than in the small-write log. */
+void fe_seg_forget_range(struct segment *s, fe_leb leb, uint32_t from, uint32_t to);
+
 /* Copies pages [from, to) of the logical unit behind what `unit` holds; the last one says
  * so if this is a full merge. */
 enum fe_status fe_seg_copy_range(struct segment *s, const struct open_unit *o, fe_leb leb,

@@ -50,10 +50,16 @@ enum fe_status fe_seg_copy_range(struct segment *s, const struct open_unit *o, f
         if (st != FE_OK)
             return st;
         s->base.counters.pages_copied += src != FE_PPN_NONE;
-        if (src != FE_PPN_NONE)
-            fe_small_log_forget(&s->small, lpn);
     }
     return FE_OK;
+}
+
+/* Not before all pages are copied: if the chip ends in the middle, what is in the small log
+ * is still looked for there. */
+void fe_seg_forget_range(struct segment *s, fe_leb leb, uint32_t from, uint32_t to)
+{
+    for (uint32_t page = from; page < to && lpn_at(s, leb, page) < s->base.n_lpns; page++)
+        fe_small_log_forget(&s->small, lpn_at(s, leb, page));
 }
 
 /* Pages of a logical unit below this may hold data: in the data unit, the open one or
@@ -87,22 +93,30 @@ static enum fe_status merge_in_place(struct segment *s, struct open_unit *o)
     else
         s->base.counters.merges_partial++;
     enum fe_status st = fe_seg_copy_range(s, o, o->leb, o->unit, have, want, FE_TAG_COPY);
-    return st != FE_OK ? st : replace_data(s, o->leb, o->unit);
+    if (st != FE_OK)
+        return st;
+    fe_seg_forget_range(s, o->leb, have, want);
+    o->kind = OPEN_NOT;
+    return replace_data(s, o->leb, o->unit);
 }
 
 /* Gathers the newest copies of a logical unit in a new one; o is its open unit or NULL. */
-static enum fe_status merge_full(struct segment *s, fe_leb leb, const struct open_unit *o)
+static enum fe_status merge_full(struct segment *s, fe_leb leb, struct open_unit *o)
 {
     uint32_t unit = fe_unit_alloc(&s->units);
     if (unit == FE_UNIT_NONE)
         return FE_NO_SPACE;
     s->base.counters.merges_full++;
-    enum fe_status st = fe_seg_copy_range(s, o, leb, unit, 0, seg_top(s, o, leb), FE_TAG_MERGE);
-    if (st == FE_OK)
-        st = replace_data(s, leb, unit);
-    if (st == FE_OK && o && o->kind != OPEN_APPEND)
-        st = fe_unit_release(&s->units, o->unit);
-    return st;
+    uint32_t top = seg_top(s, o, leb);
+    enum fe_status st = fe_seg_copy_range(s, o, leb, unit, 0, top, FE_TAG_MERGE);
+    if (st != FE_OK)
+        return st; /* the old units still have everything, the open one stays open */
+    fe_seg_forget_range(s, leb, 0, top);
+    bool has_log = o && o->kind != OPEN_APPEND;
+    if (o)
+        o->kind = OPEN_NOT;
+    st = replace_data(s, leb, unit);
+    return st == FE_OK && has_log ? fe_unit_release(&s->units, o->unit) : st;
 }
 
 enum fe_status fe_seg_close(struct segment *s, struct open_unit *o)
@@ -112,8 +126,9 @@ enum fe_status fe_seg_close(struct segment *s, struct open_unit *o)
         fe_units_merge_begin(&s->units);
         st = o->in_order && s->switch_merge ? merge_in_place(s, o) : merge_full(s, o->leb, o);
         fe_units_merge_end(&s->units);
+    } else {
+        o->kind = OPEN_NOT;
     }
-    o->kind = OPEN_NOT;
     return st;
 }
 
@@ -123,8 +138,6 @@ enum fe_status fe_seg_merge(struct segment *s, fe_leb leb)
     fe_units_merge_begin(&s->units);
     enum fe_status st = merge_full(s, leb, o);
     fe_units_merge_end(&s->units);
-    if (o)
-        o->kind = OPEN_NOT;
     return st;
 }
 

@@ -113,8 +113,10 @@ enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uin
                               fe_ppn base, uint32_t off, uint32_t len, const void *data)
 {
     assert(u->fill[unit] < u->unit_pages);
-    fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]++);
-    return fe_medium_prog(u->medium, ppn, lpn, tag, base, off, len, data);
+    fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]);
+    enum fe_status st = fe_medium_prog(u->medium, ppn, lpn, tag, base, off, len, data);
+    u->fill[unit] += st == FE_OK;
+    return st;
 }
 
 enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag, fe_ppn src)

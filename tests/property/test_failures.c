@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Failing chips against plain bytes: for every strategy, the same workload with a failure
+ * at every program and every erase in turn.
+ *
+ *   spared   a spare is there: nothing fails, nothing is lost, all invariants hold
+ *   end      none is there: the command that fails, and all later ones, say so; everything
+ *            that was answered before reads as written, what the failing one was about reads
+ *            old or new sector by sector, and what is refused changes nothing
+ *   chance   programs and erases fail by chance, far more often than on any chip, with
+ *            spares in plenty: nothing is lost
+ *
+ *     test_failures [--long] [STRATEGY:WHAT:N[:SEED]...]
+ *
+ * A failing case prints its id; WHAT is spared-program, spared-erase, end-program, end-erase
+ * or chance.  Arguments run those alone.
+ */
+#include "lib/rand.h"
+
+#include "flashemu/device.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PAGE   1024u
+#define SECTOR 512u
+#define STEPS  130
+
+enum what { SPARED_PROGRAM, SPARED_ERASE, END_PROGRAM, END_ERASE, CHANCE, N_WHATS };
+static const char *const what_names[N_WHATS] = {"spared-program", "spared-erase", "end-program",
+                                                "end-erase", "chance"};
+
+struct run {
+    struct fe_device *dev;
+    uint64_t capacity, now;
+    bool cached;
+    uint8_t *want;  /* what must be read */
+    uint8_t *other; /* what may be read instead: of a command that was refused */
+    uint8_t *buf;
+    bool at_end;
+    char id[96], wrong[300];
+};
+
+static bool say(struct run *r, const char *what, uint64_t a, uint64_t b)
+{
+    snprintf(r->wrong, sizeof r->wrong, "%s (%" PRIu64 ", %" PRIu64 ")", what, a, b);
+    return false;
+}
+
+/* A chip with two bits a cell on two dies, so that every option has something to do. */
+static struct fe_profile make_profile(uint32_t type, uint64_t seed)
+{
+    struct ft_rand r = {.seed = 5000 + seed};
+    struct fe_profile p = {.name = "failing"};
+    p.nand = (struct fe_nand_params){
+        .cell = FE_CELL_MLC, .channels = 1, .dies_per_channel = 2, .planes_per_die = 1,
+        .blocks_per_plane = 18, .pages_per_block = 4, .page_size = PAGE, .oob_size = 32,
+        .tR_ns = {25000, 30000}, .tPROG_ns = {200000, 600000}, .tBERS_ns = 1500000};
+    p.device.sector_size = SECTOR;
+    p.ftl = (struct fe_ftl_params){
+        .type = type, .gc_d = 10, .gc_reserve = 2, .unit_size = 8 * PAGE, .open_linear = 1,
+        .open_random = 1, .log_blocks = 3, .fast_sequential = seed % 2 == 0, .switch_merge = true,
+        .copy_buffer = 2, .map_cache = 32, .wear_levelling = (uint32_t)(seed % FE_N_WEAR_LEVELLINGS),
+        .wl_threshold = 3, .hot_cold = (uint32_t)(seed / 2 % FE_N_HOT_COLDS),
+        .slc_mode = seed % 4 == 3 ? FE_SLC_DYNAMIC : FE_SLC_OFF, .idle_free = 3,
+        .small_log = seed % 2, .small_write = SECTOR};
+    p.device.discard = fe_ftl_registry[type]->trim != NULL;
+    p.cache.size = seed % 3 == 2 ? 3 * PAGE : 0;
+    p.cache.volatile_ = true;
+    p.link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = 8 * PAGE,
+                                     .queue_depth = 1};
+    p.wear.slow_factor = 2;
+    p.wear.codeword_size = 512;
+    (void)ft_rand(&r);
+    return p;
+}
+
+static bool set_failure(struct fe_profile *p, enum what what, uint64_t n)
+{
+    struct fe_geometry geo;
+    switch (what) {
+    case SPARED_PROGRAM:
+    case END_PROGRAM:
+        p->wear.fail_program = n;
+        break;
+    case SPARED_ERASE:
+    case END_ERASE:
+        p->wear.fail_erase = n;
+        break;
+    default:
+        p->wear.program_fail_ppm = p->wear.erase_fail_ppm = 3000;
+        p->wear.factory_bad_ppm = 50000;
+        p->nand.blocks_per_plane += 150;
+    }
+    if (what == SPARED_PROGRAM || what == SPARED_ERASE)
+        p->wear.spare_blocks = 1;
+    if (what == CHANCE)
+        p->wear.spare_blocks = 280;
+    if (fe_geometry_init(&geo, &p->nand, NULL) < 0 ||
+        fe_geometry_reserve(&geo, fe_wear_reserve(&p->wear, &geo), NULL) < 0)
+        return false;
+    uint64_t n_lpns = fe_ftl_registry[p->ftl.type]->max_lpns(&p->ftl, &geo, NULL);
+    p->device.capacity = n_lpns * PAGE;
+    return n_lpns > 8;
+}
+
+static bool submit(struct run *r, enum fe_req_type type, uint64_t offset, uint64_t len,
+                   enum fe_status *ret)
+{
+    struct fe_request req = {.type = type, .offset = offset, .len = len, .buf = r->buf};
+    struct fe_reply reply;
+    if (fe_device_submit(r->dev, r->now, &req, &reply) < 0)
+        return say(r, "request refused", offset, len);
+    r->now = reply.complete_ns;
+    *ret = reply.status;
+    return true;
+}
+
+static bool verify(struct run *r)
+{
+    enum fe_status st;
+    for (uint64_t at = 0; at < r->capacity; at += PAGE) {
+        if (!submit(r, FE_REQ_READ, at, PAGE, &st) || st != FE_OK)
+            return say(r, "a read fails", at, st);
+        for (uint64_t s = 0; s < PAGE; s += SECTOR)
+            if (memcmp(r->buf + s, r->want + at + s, SECTOR) != 0 &&
+                memcmp(r->buf + s, r->other + at + s, SECTOR) != 0)
+                return say(r, "a sector reads wrong", at + s, r->buf[s]);
+    }
+    return true;
+}
+
+/* The command failed: from now on its sectors may read either way. */
+static bool take_end(struct run *r, uint64_t offset, uint64_t len, const uint8_t *after,
+                     enum fe_status st)
+{
+    struct fe_stats s;
+    fe_device_get_stats(r->dev, &s);
+    if (st != FE_READ_ONLY || s.bad_grown == 0)
+        return say(r, "a command fails and no block has", st, s.bad_grown);
+    if (!r->at_end && len)
+        memcpy(r->other + offset, after, len);
+    r->at_end = true;
+    return true;
+}
+
+static bool step(struct run *r, struct ft_rand *rand)
+{
+    uint64_t sectors = r->capacity / SECTOR;
+    uint64_t at = ft_chance(rand, 50) ? ft_below(rand, sectors) : ft_below(rand, sectors / 8 + 1);
+    uint64_t n = ft_chance(rand, 60) ? 1 + ft_below(rand, 4) : 1 + ft_below(rand, 24);
+    if (ft_chance(rand, 40))
+        at -= at % 2;
+    if (at + n > sectors)
+        n = sectors - at;
+    uint64_t offset = at * SECTOR, len = n * SECTOR;
+    bool trim = fe_device_profile(r->dev)->device.discard && ft_chance(rand, 10);
+    bool flush = r->cached && ft_chance(rand, 10);
+    enum fe_status st;
+    if (flush)
+        offset = len = 0;
+    if (trim || flush)
+        memset(r->buf, 0, len);
+    else
+        ft_fill(rand, r->buf, len);
+    if (ft_chance(rand, 10))
+        r->now += 5000000; /* time for work of its own */
+    if (len == 0 && !flush)
+        return true;
+    if (!submit(r, flush ? FE_REQ_FLUSH : trim ? FE_REQ_TRIM : FE_REQ_WRITE, offset, len, &st))
+        return false;
+    if (st != FE_OK)
+        return take_end(r, offset, len, r->buf, st);
+    if (r->at_end && len)
+        return say(r, "a write succeeds after the end of life", offset, len);
+    memcpy(r->want + offset, r->buf, len);
+    memcpy(r->other + offset, r->buf, len);
+    return true;
+}
+
+static bool run_steps(struct run *r, uint64_t seed)
+{
+    struct ft_rand rand = {.seed = seed};
+    int after = 0;
+    for (int i = 0; i < STEPS && after < 12; i++) {
+        struct fe_err err = {""};
+        if (!step(r, &rand))
+            return false;
+        after += r->at_end;
+        if (!r->at_end && i % 8 == 0 && fe_device_check(r->dev, &err) < 0) {
+            snprintf(r->wrong, sizeof r->wrong, "%.250s", err.text);
+            /* the end may have come in the device's own time */
+            struct fe_stats s;
+            fe_device_get_stats(r->dev, &s);
+            if (s.bad_grown == 0 || fe_device_profile(r->dev)->wear.spare_blocks)
+                return false;
+        }
+        if (after == 1 && !verify(r))
+            return false;
+    }
+    return verify(r);
+}
+
+static char running[160];
+
+/* False if it failed; *ret_reached if the failure has come at all. */
+static bool run_case(uint32_t type, enum what what, uint64_t n, uint64_t seed, bool *ret_reached)
+{
+    struct fe_profile p = make_profile(type, seed);
+    struct fe_device_options opt = {.seed = seed, .payload = true};
+    struct fe_err err = {""};
+    struct fe_stats s;
+    struct run r = {.cached = p.cache.size > 0};
+    *ret_reached = false;
+    snprintf(r.id, sizeof r.id, "%s:%s:%" PRIu64 ":%" PRIu64, fe_ftl_registry[type]->name,
+             what_names[what], n, seed);
+    snprintf(running, sizeof running, "\nABORTED in %s\n", r.id);
+    if (!set_failure(&p, what, n))
+        return true; /* the strategy does not take this shape */
+    bool good = fe_device_create(&r.dev, &p, &opt, &err) == 0;
+    if (!good)
+        snprintf(r.wrong, sizeof r.wrong, "%.250s", err.text);
+    if (good) {
+        r.capacity = fe_device_capacity(r.dev);
+        r.want = calloc(3, r.capacity);
+        if (!r.want)
+            abort();
+        r.other = r.want + r.capacity;
+        r.buf = r.other + r.capacity;
+        good = run_steps(&r, seed);
+        fe_device_get_stats(r.dev, &s);
+        *ret_reached = s.bad_grown > 0;
+    }
+    if (good && r.at_end && what != END_PROGRAM && what != END_ERASE)
+        good = say(&r, "the end of life with spares left", s.bad_grown, 0);
+    if (!good)
+        fprintf(stderr, "FAILED %s: %s\n", r.id, r.wrong);
+    fe_device_destroy(r.dev);
+    free(r.want);
+    return good;
+}
+
+static void on_abort(int sig)
+{
+    ssize_t ignored = write(STDERR_FILENO, running, strlen(running));
+    (void)ignored;
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+static int run_named(const char *id)
+{
+    char name[32], what[32];
+    uint64_t n, seed = 0;
+    bool reached;
+    if (sscanf(id, "%31[^:]:%31[^:]:%" SCNu64 ":%" SCNu64, name, what, &n, &seed) < 3 ||
+        fe_ftl_find(name) < 0) {
+        fprintf(stderr, "%s: a case is STRATEGY:WHAT:N[:SEED]\n", id);
+        return 2;
+    }
+    for (int w = 0; w < N_WHATS; w++)
+        if (strcmp(what, what_names[w]) == 0)
+            return run_case((uint32_t)fe_ftl_find(name), (enum what)w, n, seed, &reached) ? 0 : 1;
+    return 2;
+}
+
+/* Every N until the workload ends before it; the number of failures. */
+static uint32_t run_strategy(uint32_t type, uint64_t seed, uint32_t *ret_run)
+{
+    uint32_t failed = 0;
+    for (int what = 0; what < CHANCE; what++) {
+        uint32_t n_reached = 0;
+        bool reached = true;
+        for (uint64_t n = 1; reached && failed < 10; n++) {
+            failed += !run_case(type, (enum what)what, n, seed, &reached);
+            n_reached += reached;
+        }
+        *ret_run += n_reached;
+        printf("%-8s %-15s seed %" PRIu64 ": failed at each of %u\n", fe_ftl_registry[type]->name,
+               what_names[what], seed, n_reached);
+    }
+    for (uint64_t n = 0; n < 10; n++) {
+        bool reached;
+        failed += !run_case(type, CHANCE, n, seed + 100 * n, &reached);
+        *ret_run += reached;
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    const char *env = getenv("FLASHEMU_LONG");
+    bool is_long = env && strcmp(env, "1") == 0;
+    uint32_t failed = 0, n_run = 0;
+    int named = 0;
+    signal(SIGABRT, on_abort);
+    signal(SIGSEGV, on_abort);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--long") == 0) {
+            is_long = true;
+            continue;
+        }
+        int r = run_named(argv[i]);
+        if (r == 2)
+            return 2;
+        failed += (uint32_t)r;
+        named++;
+    }
+    if (named)
+        return failed ? 1 : 0;
+    for (uint32_t type = 0; fe_ftl_registry[type]; type++)
+        for (uint64_t seed = 0; seed < (is_long ? 24 : 4) && !fe_ftl_registry[type]->no_medium; seed++)
+            failed += run_strategy(type, seed, &n_run);
+    printf("%u failures, %u of them wrongly taken\n", n_run, failed);
+    return failed || n_run < 1000 ? 1 : 0;
+}
