@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The image loader: a good image is changed as the input says (bytes, sizes, records with
+ * their checksums put right again), then opened.  That gives a device or a message; a
+ * device reads, writes and closes without a crash.  A change that no checksum is put right
+ * for must never be read as data.
+ *
+ * The good images, one for each strategy, are made at the first call.
+ */
+#include "fuzz.h"
+
+#include "base/crc32c.h"
+#include "flashemu/device.h"
+#include "store/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PAGE = 2048, PPB = 8, BLOCKS = 40, LPNS = 128, MAX_TYPES = 16 };
+
+static struct {
+    uint8_t *bytes;
+    size_t len;
+} good[MAX_TYPES];
+
+static char path[64];
+
+static struct fe_profile make_profile(uint32_t type)
+{
+    struct fe_profile p = {.name = "fuzz"};
+    p.device = (struct fe_device_params){.capacity = LPNS * PAGE, .sector_size = 512};
+    p.nand = (struct fe_nand_params){
+        .cell = FE_CELL_MLC, .channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
+        .blocks_per_plane = BLOCKS, .pages_per_block = PPB, .page_size = PAGE, .oob_size = 64,
+        .tR_ns = {25000, 25000, 25000}, .tPROG_ns = {200000, 200000, 200000},
+        .tBERS_ns = 1500000, .endurance = 1000};
+    p.ftl = (struct fe_ftl_params){
+        .type = type, .op_ppm = 70000, .gc_d = 10, .gc_reserve = 2, .unit_size = PPB * PAGE,
+        .open_linear = 1, .open_random = 1, .log_blocks = 3, .switch_merge = true,
+        .copy_buffer = 4, .map_cache = 64};
+    p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
+    p.link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = 2 * PAGE,
+                                     .queue_depth = 1};
+    return p;
+}
+
+static int open_device(struct fe_device **ret, uint32_t type, struct fe_err *err)
+{
+    struct fe_profile p = make_profile(type);
+    struct fe_store_file file = {.path = path};
+    struct fe_device_options opt = {.seed = 1, .payload = true, .file = &file};
+    return fe_device_create(ret, &p, &opt, err);
+}
+
+/* Every page has the number of a page in each of its bytes. */
+static void request(struct fe_device *dev, enum fe_req_type type, uint32_t lpn, uint8_t *buf)
+{
+    struct fe_request req = {.type = type, .offset = (uint64_t)lpn * PAGE, .len = PAGE, .buf = buf};
+    struct fe_reply reply;
+    FT_MUST(fe_device_submit(dev, fe_device_now(dev), &req, &reply) == 0, "refused");
+    if (type != FE_REQ_READ || reply.status > FE_CORRECTED)
+        return;
+    for (uint32_t i = 1; i < PAGE; i++)
+        FT_MUST(buf[i] == buf[0], "page %u is neither old nor new", lpn);
+}
+
+static void use_device(struct fe_device *dev, uint32_t n)
+{
+    uint8_t buf[PAGE];
+    struct fe_err err = {""};
+    for (uint32_t i = 0; i < LPNS; i++)
+        request(dev, FE_REQ_READ, i, buf);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t lpn = i * 37 % LPNS;
+        memset(buf, (int)lpn, sizeof buf);
+        request(dev, FE_REQ_WRITE, lpn, buf);
+    }
+    (void)fe_device_close(dev, &err);
+}
+
+static void make_good(uint32_t type)
+{
+    struct fe_device *dev;
+    struct fe_err err = {""};
+    struct stat st;
+    if (!path[0])
+        snprintf(path, sizeof path, "/tmp/fe-fuzz-%ld", (long)getpid());
+    FT_MUST(open_device(&dev, type, &err) == 0, "%s", err.text);
+    use_device(dev, 3 * LPNS + 5);
+    fe_device_destroy(dev);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    FT_MUST(fd >= 0 && fstat(fd, &st) == 0, "%s", path);
+    good[type].len = (size_t)st.st_size;
+    good[type].bytes = malloc(good[type].len);
+    FT_MUST(good[type].bytes && read(fd, good[type].bytes, good[type].len) == st.st_size, "%s",
+            path);
+    close(fd);
+    unlink(path);
+}
+
+/* The record of the wanted kind that is chosen by n, and its checksum put right or not. */
+static void change_record(uint8_t *image, const struct fe_image_layout *at, struct ft_bytes *b)
+{
+    uint8_t kind = ft_u8(b);
+    uint32_t n = ft_u16(b), size = 0, off = ft_u8(b), value = ft_u32(b);
+    uint64_t from = 0, number = 0;
+    switch (kind & 7) {
+    case 0:
+        size = sizeof(struct fe_image_header);
+        break;
+    case 1:
+        size = sizeof(struct fe_image_status);
+        from = FE_IMAGE_STATUS(n % 2);
+        break;
+    case 2:
+    case 3:
+        size = sizeof(struct fe_image_block);
+        number = n % BLOCKS;
+        from = at->blocks + number * size;
+        break;
+    case 4:
+        size = sizeof(struct fe_image_slot);
+        number = n % 4;
+        from = at->slots + number * size;
+        break;
+    default:
+        size = sizeof(struct fe_image_oob);
+        number = n % (BLOCKS * PPB);
+        from = at->oob + number * size;
+        break;
+    }
+    off = off % (size / 4) * 4;
+    memcpy(image + from + off, &value, 4);
+    if (kind & 8) {
+        uint32_t crc = fe_image_record_crc(number, image + from, size);
+        memcpy(image + from + size - 4, &crc, 4);
+    }
+}
+
+static size_t change(uint8_t *image, size_t len, const struct fe_image_layout *at,
+                     struct ft_bytes *b)
+{
+    for (int i = 0; i < 32 && b->p < b->end; i++) {
+        uint8_t what = ft_u8(b);
+        if (what < 8)
+            len = ft_u32(b) % (len + 1);
+        else if (what < 64 && len > 0)
+            image[(uint64_t)ft_u32(b) % len] ^= what;
+        else if (len == (size_t)at->end)
+            change_record(image, at, b);
+    }
+    return len;
+}
+
+static void write_image(const uint8_t *image, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FT_MUST(fd >= 0 && write(fd, image, len) == (ssize_t)len, "%s", path);
+    close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct ft_bytes b = {data, data + size};
+    struct fe_image_layout at;
+    struct fe_image_header h;
+    struct fe_device *dev = NULL;
+    struct fe_err err = {""};
+    uint32_t n_types = 0;
+    while (fe_ftl_registry[n_types])
+        n_types++;
+    uint32_t type = ft_u8(&b) % n_types;
+    FT_MUST(n_types <= MAX_TYPES, "more strategies than that");
+    if (!good[type].bytes)
+        make_good(type);
+
+    uint8_t *image = malloc(good[type].len);
+    FT_MUST(image, "no memory");
+    memcpy(image, good[type].bytes, good[type].len);
+    memcpy(&h, image, sizeof h);
+    FT_MUST(fe_image_layout(&at, &h, &err) == 0, "%s", err.text);
+    size_t len = change(image, good[type].len, &at, &b);
+    write_image(image, len);
+    int r = open_device(&dev, type, &err);
+    if (r < 0) {
+        FT_MUST(err.text[0] && !strchr(err.text, '\n'), "result %d, message '%s'", r, err.text);
+    } else {
+        use_device(dev, 20);
+        fe_device_destroy(dev);
+    }
+    unlink(path);
+    free(image);
+    return 0;
+}
