@@ -71,6 +71,7 @@ struct fe_device_options {
     uint64_t seed;
     bool payload;    /* keep data; false for replay */
     const struct fe_store_file *file; /* the image that keeps the medium; NULL: in memory */
+    bool chip_only;  /* of an image: neither mapping nor cache, for fe_device_look */
     bool seed_given; /* an image of another seed is refused; else its own seed counts */
 };
 
@@ -85,6 +86,15 @@ struct fe_device_options {
 int fe_device_create(struct fe_device **ret, const struct fe_profile *profile,
                      const struct fe_device_options *opt, struct fe_err *err);
 void fe_device_destroy(struct fe_device *dev);
+
+/* The device of an image, to look at: its profile is the image's own, and nothing that is
+ * done to it changes the file.  With `recover` it is the device that a server would have
+ * after its start; else only the chip as it lies there, for fe_device_medium alone.
+ * Messages and errors as above, -ENOENT too. */
+int fe_device_look(struct fe_device **ret, const char *path, bool recover, struct fe_err *err);
+
+/* The chip, and the store in it. */
+struct fe_medium *fe_device_medium(struct fe_device *dev);
 
 /* With an image: the end of a run, before fe_device_destroy.  Without it the image is as
  * after a kill, which loses nothing either.  0, or a negative errno and message. */

@@ -381,7 +381,8 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->nand.bytes_programmed = n->bytes_programmed - n0->bytes_programmed;
     ret->ecc_corrected = n->ecc_corrected - n0->ecc_corrected;
     ret->ecc_uncorrectable = n->ecc_uncorrectable - n0->ecc_uncorrectable;
-    ftl_stats(dev, ret);
+    if (dev->ftl) /* there is none of an image that is only looked at */
+        ftl_stats(dev, ret);
     wear_stats(dev, ret);
 }
 

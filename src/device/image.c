@@ -136,7 +136,7 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
         .profile_bytes = (uint32_t)len,
     };
     r = fe_store_image_open(&dev->store, opt->file, err);
-    *ret_new = r == -ENOENT;
+    *ret_new = r == -ENOENT && !opt->file->read_only;
     if (*ret_new)
         r = fe_store_image_create(&dev->store, opt->file, &want, err);
     else if (r == 0)
@@ -145,6 +145,42 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
         dev->profile.ftl.seed = fe_store_image(dev->store)->seed;
     free(text);
     return r;
+}
+
+/* The profile of an image; the caller ends it. */
+static int load_profile(struct fe_profile *ret, const struct fe_store_file *file,
+                        struct fe_err *err)
+{
+    struct fe_store *s;
+    int r = fe_store_image_open(&s, file, err);
+    if (r == -ENOENT)
+        return fe_err_set(err, ENOENT, "%.200s: there is no image, or none whose making was "
+                          "finished",
+                          file->path);
+    if (r < 0)
+        return r;
+    const struct fe_store_what *what = fe_store_image(s);
+    r = fe_profile_parse(ret, file->path, what->profile, what->profile_bytes, NULL, 0, err);
+    fe_store_destroy(s);
+    return r;
+}
+
+int fe_device_look(struct fe_device **ret, const char *path, bool recover, struct fe_err *err)
+{
+    struct fe_store_file file = {.path = path, .read_only = true};
+    struct fe_device_options opt = {.payload = true, .file = &file, .chip_only = !recover};
+    struct fe_profile profile;
+    int r = load_profile(&profile, &file, err);
+    if (r < 0)
+        return r;
+    r = fe_device_create(ret, &profile, &opt, err);
+    fe_profile_fini(&profile);
+    return r;
+}
+
+struct fe_medium *fe_device_medium(struct fe_device *dev)
+{
+    return dev->medium;
 }
 
 int fe_device_close(struct fe_device *dev, struct fe_err *err)

@@ -87,8 +87,7 @@ void fe_image_fail(struct fe_image *g, int errnum, const char *doing)
 
 void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at, const char *doing)
 {
-    assert(!g->read_only);
-    if (g->failed)
+    if (g->failed || g->read_only)
         return;
     int r = fe_io_write(g->io, g->fd, buf, len, (off_t)at);
     if (r < 0)
@@ -121,7 +120,7 @@ struct fe_store_sync fe_store_sync_begin(struct fe_store *s)
 
 int fe_store_sync_run(const struct fe_store *s)
 {
-    if (!s->img || !s->img->sync)
+    if (!s->img || !s->img->sync || s->img->read_only)
         return 0;
     return s->img->io->fdatasync(s->img->io->ctx, s->img->fd) < 0 ? -errno : 0;
 }
@@ -185,7 +184,9 @@ static int init_tables(struct fe_store *s, struct fe_err *err)
     g->raw = calloc(fe_div_up(n, 64), 8);
     g->lost = calloc(fe_div_up(n, 64), 8);
     g->page = malloc(s->page_bytes);
-    if (!g->blocks || !g->slots || !g->slot_epoch || !g->crc || !g->raw || !g->lost || !g->page)
+    if (g->read_only)
+        g->changed = calloc(n, sizeof *g->changed);
+    if ((g->read_only && !g->changed) || !g->blocks || !g->slots || !g->slot_epoch || !g->crc || !g->raw || !g->lost || !g->page)
         return fe_err_nomem(err, "tables of the image", n * 5);
     return 0;
 }
@@ -524,6 +525,9 @@ void fe_image_destroy(struct fe_image *g)
         (void)unlink(g->path); /* whoever could not make it has said so already */
     if (g->fd >= 0)
         close(g->fd);
+    for (uint64_t i = 0; g->changed && i < g->what.n_pages; i++)
+        free(g->changed[i]);
+    free(g->changed);
     free(g->gathered);
     free(g->blocks);
     free(g->slots);
@@ -540,6 +544,11 @@ void fe_image_destroy(struct fe_image *g)
 const struct fe_store_what *fe_store_image(const struct fe_store *s)
 {
     return s->img ? &s->img->what : NULL;
+}
+
+bool fe_store_is_clean(const struct fe_store *s)
+{
+    return s->img && s->img->status.clean;
 }
 
 const char *fe_store_crash_note(const struct fe_store *s)

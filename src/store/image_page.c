@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t bytes_at(const struct fe_store *s, fe_ppn ppn)
@@ -46,6 +47,10 @@ bool fe_image_oob_is_valid(const struct fe_image_oob *r, fe_ppn ppn)
 static int read_whole(const struct fe_store *s, fe_ppn ppn, void *buf)
 {
     const struct fe_image *g = s->img;
+    if (g->changed && g->changed[ppn]) {
+        memcpy(buf, g->changed[ppn], s->page_bytes);
+        return 0;
+    }
     int r = fe_io_read(g->io, g->fd, buf, s->page_bytes, (off_t)bytes_at(s, ppn));
     return r < 0 || fe_crc32c(0, buf, s->page_bytes) != g->crc[ppn] ? -EIO : 0;
 }
@@ -81,10 +86,25 @@ static void before_program(struct fe_store *s, fe_ppn ppn)
         fe_image_sync_now(s);
 }
 
+/* Read only: the bytes stay in memory. */
+static void keep_changed(struct fe_store *s, fe_ppn ppn, const void *page)
+{
+    struct fe_image *g = s->img;
+    if (!g->changed[ppn])
+        g->changed[ppn] = malloc(s->page_bytes);
+    if (!g->changed[ppn])
+        fe_image_fail(g, ENOMEM, "keeping a changed page");
+    else
+        memcpy(g->changed[ppn], page, s->page_bytes);
+}
+
 static void put_page(struct fe_store *s, fe_ppn ppn, const void *page)
 {
     struct fe_image *g = s->img;
-    fe_image_put(g, page, s->page_bytes, bytes_at(s, ppn), "writing a page");
+    if (g->read_only)
+        keep_changed(s, ppn, page);
+    else
+        fe_image_put(g, page, s->page_bytes, bytes_at(s, ppn), "writing a page");
     fe_store_set_bit(s->written, ppn, true);
     fe_store_set_bit(g->raw, ppn, false);
     fe_store_set_bit(g->lost, ppn, g->failed);
@@ -137,6 +157,7 @@ void fe_image_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
 
     if (!data)
         memset(g->page, 0, len);
+    assert(!g->read_only);
     if (fe_store_bit(s->written, ppn)) {
         assert(fe_store_bit(g->raw, ppn));
         fe_image_put(g, data ? data : g->page, len, bytes_at(s, ppn) + off, "writing a page");
@@ -160,7 +181,7 @@ void fe_image_give_back(struct fe_store *s, fe_peb peb)
 {
     struct fe_image *g = s->img;
     uint64_t block_bytes = (uint64_t)s->page_bytes * s->pages_per_block;
-    if (g->failed || (g->sync && g->blocks[peb].erase_epoch > g->synced_epoch))
+    if (g->failed || g->read_only || (g->sync && g->blocks[peb].erase_epoch > g->synced_epoch))
         return;
     (void)g->io->punch(g->io->ctx, g->fd, (off_t)bytes_at(s, peb * s->pages_per_block),
                        (off_t)block_bytes);

@@ -43,6 +43,7 @@ struct fe_image {
     uint64_t *raw, *lost;  /* bits per page */
     uint8_t *page;         /* one page, for whoever needs one for a moment */
     struct fe_image_oob *gathered; /* while it is made: all OOB records */
+    uint8_t **changed;     /* read only: the bytes of pages that were written since, or NULL */
 
     const struct fe_io *io;
     char *path;

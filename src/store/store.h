@@ -78,7 +78,8 @@ struct fe_store_what {
 struct fe_store_file {
     const char *path;
     bool sync;               /* what was synced survives a crash of the host, too */
-    bool read_only;          /* to look at: a lock that others may share, and no write */
+    bool read_only;          /* to look at: a lock that others may share; what is written is
+                                kept in memory, until the store is destroyed */
     const struct fe_io *io;  /* NULL: the host */
 };
 
@@ -98,6 +99,9 @@ int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, st
 
 /* NULL for a store in memory. */
 const struct fe_store_what *fe_store_image(const struct fe_store *s);
+
+/* Whether the last run has ended by fe_store_image_close, and none has begun since. */
+bool fe_store_is_clean(const struct fe_store *s);
 
 /* A line on what the crash of the host has cost, for people; NULL if there was none. */
 const char *fe_store_crash_note(const struct fe_store *s);

@@ -4,6 +4,7 @@
 fails, and that the next server finds what the last one had."""
 
 import errno
+import json
 import os
 import resource
 import signal
@@ -12,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-from flashemu_test import NBDKIT, PLUGIN, Server, fails, has_all, refused, run
+from flashemu_test import NBDKIT, PLUGIN, Server, fails, from_env, has_all, refused, run
 
+TOOL = from_env("FLASHEMU_TOOL")
 M = 1 << 20
 SMALL = ("ideal", "size=4M", "clock=virtual", "nand.blocks_per_plane=128",
          "nand.pages_per_block=16", "nand.page_size=4K")
@@ -145,6 +147,55 @@ def test_full_disk_while_serving():
             assert h.pread(4096, i * 4096) == pattern(i), i
         has_all(s.text(), "stick.img", "No space left", "stays as it is")
         h.shutdown()
+
+
+def tool(*args):
+    p = subprocess.run([TOOL, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       universal_newlines=True, timeout=60)
+    return p.returncode, p.stdout, p.stderr
+
+
+def offsets(image):
+    """Where OOB and pages of a SMALL image begin: format as in src/store/image.h."""
+    pages, page = 2048, 4096
+    start = os.path.getsize(image) - pages * page
+    return start - pages * 32, start
+
+
+def test_inspect_shows_what_was_written():
+    with Folder() as f:
+        with Server(*f.params("seed=9")) as s:
+            h = s.connect()
+            for i in (3, 4, 3):
+                h.pwrite(pattern(i), i * 4096)
+            code, out, err = tool("inspect", f.image)
+            assert code == 2 and "in use" in err, (code, out, err)
+            h.shutdown()
+            s.terminate()
+        code, out, err = tool("inspect", f.image, "--json")
+        assert code == 0, err
+        image = json.loads(out)
+        assert image["clean"] and image["seed"] == 9 and image["capacity"] == 4 * M, image
+        assert image["pages"] == {"erased": 2045, "programmed": 3, "torn": 0}, image
+        assert image["mapping"]["with_a_copy"] == 2, image
+        assert image["mapping"]["older_copies"] == 1, image
+        found = []
+        for ppn in range(2048):
+            page = json.loads(tool("inspect", f.image, "--json", "--page", str(ppn))[1])
+            if page["state"] == "programmed":
+                assert bytes.fromhex(page["data"]) == pattern(page["lpn"]), ppn
+                found.append((page["lpn"], page["seq"], page["newest"], ppn))
+                block = json.loads(tool("inspect", f.image, "--json", "--block",
+                                        str(ppn // 16))[1])
+                assert {"ppn": ppn, "state": "programmed", "lpn": page["lpn"],
+                        "seq": page["seq"], "tag": page["tag"]} in block["pages"], block
+            if len(found) == 3:
+                break
+        assert [x[:3] for x in sorted(found)] == [(3, 1, False), (3, 3, True), (4, 2, True)], found
+        code, out, err = tool("inspect", f.image, "--page", "2048")
+        assert code == 2 and "2047" in err, err
+        code, out, err = tool("inspect", f.image)
+        assert code == 0 and "pages.programmed         3\n" in out, out
 
 
 if __name__ == "__main__":

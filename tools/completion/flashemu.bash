@@ -112,6 +112,12 @@ _flashemu_command()
         *) _flashemu_files ;;
         esac
         ;;
+    inspect | fsck)
+        case $cur in
+        -*) [[ ${words[1]} == inspect ]] && _flashemu_words "--json --page --block --help" ;;
+        *) _flashemu_files ;;
+        esac
+        ;;
     ctl)
         case $cur in
         -*) _flashemu_words "--raw --timeout --help" ;;
@@ -134,7 +140,7 @@ _flashemu()
 
     COMPREPLY=()
     if ((cword == 1)); then
-        _flashemu_words "profiles show check help verify replay gen trace ctl --help --version"
+        _flashemu_words "profiles show check help verify replay gen trace ctl inspect fsck --help --version"
     elif ! _flashemu_value; then
         _flashemu_command
     fi

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * fsck: whether an image is whole.  Four passes, each only if those before left it a
+ * meaning:
+ *
+ *   records   every record of a block and a page has its checksum and its order
+ *   pages     every page has the bytes that were written
+ *   chip      what the records say is a state that the chip can be in
+ *   device    the strategy finds its mapping from it, and all its invariants hold; in memory,
+ *             the image is not changed
+ */
+#include "tool.h"
+
+#include "flashemu/device.h"
+#include "nand/medium.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char fsck_help[] =
+    "usage: flashemu fsck IMAGE\n\n"
+    "Checks an image of a server's file=: every record, the bytes of every page, and whether\n"
+    "a device with all its invariants comes of it.  The image must not be in use; it is\n"
+    "not changed.  Exit code 0, or 1 and what is wrong, a line each.\n";
+
+#define MESSAGES_MAX 20 /* of one kind */
+
+struct fsck {
+    struct fe_store *store;
+    uint64_t n_pages, n_wrong;
+};
+
+static void wrong(struct fsck *f, uint64_t n_of_kind, const char *text)
+{
+    f->n_wrong++;
+    if (n_of_kind <= MESSAGES_MAX)
+        puts(text);
+    else if (n_of_kind == MESSAGES_MAX + 1)
+        puts("... and more of these");
+}
+
+static void check_bytes(struct fsck *f, fe_ppn ppn, void *buf, uint32_t len, uint64_t *n_bad)
+{
+    char text[80];
+    f->n_pages++;
+    if (fe_store_read(f->store, ppn, 0, len, buf) == 0)
+        return;
+    snprintf(text, sizeof text, "page %u: its bytes cannot be read, or are not those written",
+             ppn);
+    wrong(f, ++*n_bad, text);
+}
+
+/* Records and pages, block by block. */
+static int check_store(struct fsck *f)
+{
+    const struct fe_store_what *what = fe_store_image(f->store);
+    uint32_t n = what->pages_per_block;
+    struct fe_store_oob *pages = calloc(n, sizeof *pages);
+    void *buf = malloc(what->page_bytes);
+    uint64_t bad_records = 0, bad_bytes = 0;
+    if (!pages || !buf) {
+        free(pages);
+        free(buf);
+        return tool_error("out of memory");
+    }
+    for (fe_peb peb = 0; peb < what->n_pages / n; peb++) {
+        struct fe_store_block block;
+        struct fe_err err = {""};
+        if (fe_store_load_block(f->store, peb, &block, pages, &err) < 0) {
+            wrong(f, ++bad_records, err.text);
+            continue;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            if (pages[i].state == FE_STORE_PROGRAMMED || pages[i].state == FE_STORE_RAW)
+                check_bytes(f, peb * n + i, buf, what->page_bytes, &bad_bytes);
+    }
+    free(pages);
+    free(buf);
+    return TOOL_OK;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* No two programs of the chip have the same number. */
+static int check_numbers(struct fsck *f, const struct fe_medium *m)
+{
+    uint64_t *seq = malloc((size_t)m->geo.n_ppns * sizeof *seq), n = 0, twice = 0;
+    char text[80];
+    if (!seq)
+        return tool_error("out of memory");
+    for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
+        if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED)
+            seq[n++] = m->oob_seq[ppn];
+    qsort(seq, n, sizeof *seq, compare_u64);
+    for (uint64_t i = 1; i < n; i++)
+        if (seq[i] == seq[i - 1]) {
+            snprintf(text, sizeof text, "two pages are program number %" PRIu64, seq[i]);
+            wrong(f, ++twice, text);
+        }
+    free(seq);
+    return TOOL_OK;
+}
+
+static int check_device(struct fsck *f, const char *path)
+{
+    struct fe_err err = {""};
+    struct fe_device *dev;
+    int code = TOOL_OK, r = fe_device_look(&dev, path, false, &err);
+    if (r == 0) {
+        code = check_numbers(f, fe_device_medium(dev));
+        fe_device_destroy(dev);
+        r = fe_device_look(&dev, path, true, &err);
+    }
+    if (r == 0) {
+        r = fe_device_check(dev, &err);
+        fe_device_destroy(dev);
+    }
+    if (r == -ENOMEM)
+        return tool_fail(&err);
+    if (r < 0)
+        wrong(f, 1, err.text);
+    return code;
+}
+
+int cmd_fsck(int argc, char **argv)
+{
+    const struct tool_args args = {.help = fsck_help};
+    struct fe_err err = {""};
+    struct fsck f = {0};
+    int code;
+
+    if (!tool_parse(&args, &argc, argv, &code))
+        return code;
+    if (argc != 2)
+        return tool_error("fsck: expected one IMAGE");
+    struct fe_store_file file = {.path = argv[1], .read_only = true};
+    int r = fe_store_image_open(&f.store, &file, &err);
+    if (r == -ENOENT)
+        return tool_error("%s: there is no image, or none whose making was finished", argv[1]);
+    if (r == -EIO) {
+        wrong(&f, 1, err.text); /* an image, and damaged */
+        return tool_finish(TOOL_NO);
+    }
+    if (r < 0)
+        return tool_fail(&err);
+    const char *note = fe_store_crash_note(f.store);
+    if (note)
+        printf("note: %s\n", note);
+    code = check_store(&f);
+    fe_store_destroy(f.store);
+    if (code == TOOL_OK && f.n_wrong == 0)
+        code = check_device(&f, argv[1]);
+    if (code != TOOL_OK)
+        return code;
+    printf("%s: %" PRIu64 " pages, %s\n", argv[1], f.n_pages, f.n_wrong ? "damaged" : "clean");
+    return tool_finish(f.n_wrong ? TOOL_NO : TOOL_OK);
+}
