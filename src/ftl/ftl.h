@@ -74,12 +74,12 @@ struct fe_ftl_params {
     uint64_t small_write;     /* bytes of the largest command that goes there */
     bool small_join;          /* a page that it has whole goes on to its open unit */
     uint32_t zone_units;      /* first units whose writes all go there */
-    bool rewrite;             /* a write that skips pages has its unit copied at once */
     uint32_t group_units;     /* neighbouring units that are gathered together */
     uint32_t scattered;       /* units that may lie apart from their group; 0 = all */
     bool group_switch;        /* a group replaced in order and whole is gathered already */
-    uint64_t map_region;      /* bytes whose map is held while writing */
+    uint64_t map_region;      /* bytes whose map is held */
     uint64_t map_switch_ns;   /* more time when a write goes to another region */
+    uint64_t map_read_ns;     /* the same for a read */
     uint64_t unit_read_ns;    /* more time when a command reads on into another unit */
     struct fe_step_params step;
     uint64_t map_cache;       /* bytes of the mapping cache of dftl */

@@ -46,6 +46,7 @@ static enum fe_status page_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
                                 void *buf)
 {
     struct page_ftl *f = page_of(ftl);
+    fe_region_read(&f->region, lpn, ftl->medium->ops);
     if (f->map[lpn] != FE_PPN_NONE)
         return fe_medium_read(ftl->medium, f->map[lpn], off, len, buf);
     if (buf)
@@ -179,7 +180,8 @@ static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     f->p = *p;
     f->geo = m->geo;
     f->reserve = fe_page_reserve(p, &m->geo);
-    fe_region_init(&f->region, p->map_region, p->map_switch_ns, m->geo.page_bytes);
+    fe_region_init(&f->region, p->map_region, p->map_switch_ns, p->map_read_ns,
+                   m->geo.page_bytes);
     f->slc_pages = fe_slc_pages(&m->geo);
     int r = alloc_tables(f) < 0
                 ? fe_err_nomem(err, "page map", n_lpns * 4ull + m->geo.n_pebs * 8ull)

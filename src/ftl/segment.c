@@ -36,9 +36,9 @@
  * With small_join, sequential small writes do not end there: the one that reaches a page's
  * end takes the whole page to the linear unit that waits for it.
  *
- * Units may be smaller than what the device shows as its AU, with `rewrite` for writes
- * inside them and groups (scatter.h) for the AUs: a write in the middle costs one small
- * unit, and one AU more than there is room for costs a copy of a whole one.
+ * Units may be smaller than the AU that the device shows.  Then so many of them are a group
+ * (scatter.h), of which one is open at a time: a write in the middle costs one small unit, and
+ * one AU more than there is room for costs a copy of a whole one.
  *
  * Reading on into another unit within one command can cost extra time (the next part of
  * the map has to be fetched): that is the step which shows a unit's size from outside.
@@ -214,21 +214,18 @@ static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, u
     s->command_leb = FE_LEB_NONE;
 }
 
-static enum fe_status seg_end_command(struct fe_ftl *ftl)
-{
-    struct segment *s = seg_of(ftl);
-    struct open_unit *o = s->rewriting == FE_LEB_NONE ? NULL : fe_seg_find_open(s, s->rewriting);
-    s->rewriting = FE_LEB_NONE;
-    return o ? fe_seg_close(s, o) : FE_OK;
-}
-
-/* Whether a small write completes a page whose beginning is in the small log, and the
- * linear unit of leb takes it. */
+/* Whether a small write goes to the linear unit of leb: it completes a page whose beginning
+ * is in the small log, and which the unit takes, or it is the unit's next page, whole. */
 static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb, uint32_t page,
-                  uint32_t end)
+                  uint32_t off, uint32_t len)
 {
-    if (!s->small_join || end != s->base.medium->geo.page_bytes || leb < s->zone_units ||
-        fe_small_log_find(&s->small, lpn_at(s, leb, page)) == FE_PPN_NONE)
+    if (!s->small_join || off + len != s->base.medium->geo.page_bytes || leb < s->zone_units)
+        return false;
+    if (o && s->units.fill[o->unit] == s->units.unit_pages)
+        o = NULL; /* it ends here anyway */
+    if (off == 0)
+        return page == (o ? s->units.fill[o->unit] : 0) && (!o || o->kind != OPEN_RANDOM);
+    if (fe_small_log_find(&s->small, lpn_at(s, leb, page)) == FE_PPN_NONE)
         return false;
     return o ? accepts(s, o, page) : choose_kind(s, leb, page) != OPEN_RANDOM;
 }
@@ -252,7 +249,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     struct open_unit *o = fe_seg_find_open(s, leb);
     fe_region_write(&s->region, lpn, ftl->medium->ops);
     if (s->small.n_max && (s->command_is_small || leb < s->zone_units) &&
-        !joins(s, o, leb, page, off + len))
+        !joins(s, o, leb, page, off, len))
         return small_write(s, leb, page, off, len, data);
 
     enum fe_status st = FE_OK;
@@ -264,11 +261,8 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
         return st;
 
     o->used = ++s->tick;
-    if (o->kind != OPEN_RANDOM && s->units.fill[o->unit] < page) {
+    if (o->kind != OPEN_RANDOM && s->units.fill[o->unit] < page)
         st = fill_gap(s, o, page);
-        if (s->rewrite && o->kind == OPEN_LINEAR)
-            s->rewriting = leb;
-    }
     if (st != FE_OK)
         return st;
     return log_append(s, o, page, fe_seg_locate(s, o, leb, page), off, len, data);
@@ -281,6 +275,7 @@ static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uin
     fe_leb leb = fe_fastdiv(lpn, s->by_pages);
     fe_ppn ppn = fe_seg_locate(s, fe_seg_find_open(s, leb), leb, lpn - leb * s->units.unit_pages);
     fe_leb group = leb / s->scatter.group_units;
+    fe_region_read(&s->region, lpn, ftl->medium->ops);
     if (s->unit_read_ns && s->command_leb != FE_LEB_NONE && s->command_leb != group)
         fe_ops_busy(ftl->medium->ops, s->unit_read_ns);
     s->command_leb = group;
@@ -375,9 +370,8 @@ static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct
     s->switch_merge = p->switch_merge;
     s->small_write = p->small_write;
     s->small_join = p->small_join;
-    s->rewrite = p->rewrite;
-    s->rewriting = FE_LEB_NONE;
-    fe_region_init(&s->region, p->map_region, p->map_switch_ns, m->geo.page_bytes);
+    fe_region_init(&s->region, p->map_region, p->map_switch_ns, p->map_read_ns,
+                   m->geo.page_bytes);
     s->zone_units = p->zone_units;
     s->unit_read_ns = p->unit_read_ns;
 
@@ -413,7 +407,6 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .write = seg_write,
     .begin_command = seg_begin_command,
     .set_delays = seg_set_delays,
-    .end_command = seg_end_command,
     .free_blocks = seg_free_blocks,
     .check = fe_seg_check,
 };

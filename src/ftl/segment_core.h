@@ -38,7 +38,7 @@ struct segment {
     uint32_t n_open_max;
     uint64_t tick;
     uint32_t max_linear, max_random, gap_fill;
-    bool switch_merge, small_join, rewrite;
+    bool switch_merge, small_join;
     struct fe_small_log small;
     struct fe_scatter scatter;
     struct fe_region region;
@@ -47,7 +47,6 @@ struct segment {
     /* the host's command */
     bool command_is_small;
     fe_leb command_leb; /* group that was read last */
-    fe_leb rewriting; /* its open unit is closed at the command's end; FE_LEB_NONE: none is */
 };
 
 static inline struct segment *seg_of(struct fe_ftl *ftl)

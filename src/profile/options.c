@@ -232,9 +232,6 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "small_join", FE_OPT_BOOL, FIELD(ftl.small_join), .def = "no",
      .help = "Whether a page whose end small writes have reached goes from the small log to its "
              "linear unit."},
-    {FE_SEC_FTL, "rewrite", FE_OPT_BOOL, FIELD(ftl.rewrite), .def = "no",
-     .help = "Whether a write that skips pages of a linear unit has the rest of it copied at "
-             "once."},
     {FE_SEC_FTL, "group_units", FE_OPT_U32, FIELD(ftl.group_units), .min = 1, .max = 1024,
      .def = "1", .help = "Neighbouring units of segment that are gathered together."},
     {FE_SEC_FTL, "scattered", FE_OPT_U32, FIELD(ftl.scattered), .max = 1024, .zero = "unlimited",
@@ -244,9 +241,11 @@ const struct fe_option fe_options[] = {
      .help = "Whether a group that was replaced whole and in one go needs no gathering."},
     {FE_SEC_FTL, "map_region", FE_OPT_SIZE, FIELD(ftl.map_region), .min = 512, .max = MIB(1024),
      .multiple = 512, .def = "4M",
-     .help = "Bytes whose map page and segment hold while they write."},
+     .help = "Bytes whose map page and segment hold, one such part for writes and one for reads."},
     {FE_SEC_FTL, "map_switch", FE_OPT_TIME, FIELD(ftl.map_switch_ns), .max = SEC(10), .def = "0",
      .help = "More time for a write to another map_region that does not go on with the last one."},
+    {FE_SEC_FTL, "map_read", FE_OPT_TIME, FIELD(ftl.map_read_ns), .max = SEC(10), .def = "0",
+     .help = "More time for a read from another map_region that does not go on with the last one."},
     {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.map_cache), .min = 8, .max = MIB(1024),
      .def = "64K", .help = "Bytes of the mapping cache of dftl, 8 for each entry."},
     {FE_SEC_FTL, "unit_read", FE_OPT_TIME, FIELD(ftl.unit_read_ns), .max = SEC(10), .def = "0",

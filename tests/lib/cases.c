@@ -127,12 +127,12 @@ static void make_ftl(struct fe_profile *p, struct ft_rand *r)
         f->zone_units = PICK(r, 0, 1, 2);
     }
     f->small_join = ft_chance(r, 50);
-    f->rewrite = ft_chance(r, 30);
     f->group_units = PICK(r, 1, 1, 2, 3);
     f->scattered = PICK(r, 0, 0, 1, 3);
     f->group_switch = ft_chance(r, 50);
     f->map_region = (uint64_t)p->nand.page_size * PICK(r, 1, 4, 100);
     f->map_switch_ns = PICK(r, 0, 0, 900000);
+    f->map_read_ns = PICK(r, 0, 0, 400000);
     f->unit_read_ns = PICK(r, 0, 0, 200000);
     f->map_cache = PICK(r, 8, 16, 100, 1024, 1 << 20);
     make_step(&f->step, r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Units that are smaller than the AU which the host sees, and what else real cards do:
- * groups and their gathering, rewrites at once, small writes that join, and the part of
+ * groups and their gathering, small writes that join, and the part of
  * the map that is held.  To the last page.
  *
  * The chip: one die, pages of 512 bytes, units of 8 pages (one block each).
@@ -183,26 +183,6 @@ static void test_segment_one_unit_of_a_group_is_open(void **state)
     teardown(&l);
 }
 
-static void test_segment_rewrite_copies_the_rest_at_once(void **state)
-{
-    (void)state;
-    struct fe_ftl_params p = params();
-    struct ft_layer l;
-    p.rewrite = true;
-    setup(&l, &p);
-    /* pages 2 and 3: two copies before, four behind, whoever comes next */
-    assert_int_equal(ft_layer_command(&l, 2, 2), FE_OK);
-    ft_layer_expect(&l, (struct ft_cost){.reads = 6, .programs = N, .erases = 1, .copied = 6,
-                                         .partials = 1}, "in the middle");
-    assert_int_equal(ft_layer_command(&l, N, 2), FE_OK);
-    assert_int_equal(ft_layer_command(&l, N + 2, 2), FE_OK);
-    ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "in order");
-    assert_int_equal(ft_layer_command(&l, N + 6, 1), FE_OK);
-    ft_layer_expect(&l, (struct ft_cost){.reads = 3, .programs = 4, .erases = 1, .copied = 3,
-                                         .partials = 1}, "with a gap");
-    teardown(&l);
-}
-
 /* Halves of pages in order: the first of each goes to the small log, the second takes
  * the whole page to the linear unit.  The log is never merged. */
 static void test_segment_small_writes_in_order_join_their_unit(void **state)
@@ -246,6 +226,27 @@ static void test_segment_small_write_to_another_page_does_not_join(void **state)
     teardown(&l);
 }
 
+/* Whole pages of small commands go to the unit that waits for them, too, and on a unit that
+ * is full of the last round the next one begins. */
+static void test_segment_whole_small_pages_in_order_join(void **state)
+{
+    (void)state;
+    struct fe_ftl_params p = params();
+    struct ft_layer l;
+    p.small_log = 1;
+    p.small_write = 512;
+    p.small_join = true;
+    setup(&l, &p);
+    ft_layer_write_each(&l, 0, N);
+    ft_layer_write_each(&l, 0, N);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2 * N, .erases = 1, .switches = 1},
+                    "two rounds of a unit");
+    ft_layer_write_each(&l, N + 3, 1);
+    ft_layer_write_each(&l, 2 * N + 3, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2}, "elsewhere: in the log");
+    teardown(&l);
+}
+
 static void check_switches(const char *strategy)
 {
     struct fe_nand_params nand = ft_nand(1, 24, N, 512);
@@ -254,8 +255,11 @@ static void check_switches(const char *strategy)
     p.map_region = 4 * 512;
     p.map_switch_ns = 1000;
     ft_layer_init(&l, &nand, &p);
+    ft_layer_write_each(&l, 0, 1);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 1); /* the first part is fetched */
+    ft_rig_clear(&l.rig);
     /* in order across regions, back by one inside a region, the same page again */
-    ft_layer_write_each(&l, 0, 6);
+    ft_layer_write_each(&l, 1, 5);
     ft_layer_write_each(&l, 4, 1);
     ft_layer_write_each(&l, 4, 1);
     assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 0);
@@ -267,11 +271,34 @@ static void check_switches(const char *strategy)
     teardown(&l);
 }
 
+static void check_read_switches(const char *strategy)
+{
+    static const fe_lpn pages[] = {0, 1, 3, 4, 4, 2, 12, 13, 5};
+    static const uint32_t changes[] = {1, 1, 1, 1, 1, 2, 3, 3, 4};
+    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
+    struct fe_ftl_params p = ft_params(strategy, &nand, 1);
+    struct ft_layer l;
+    p.map_region = 4 * 512;
+    p.map_read_ns = 1000;
+    ft_layer_init(&l, &nand, &p);
+    ft_layer_write_each(&l, 0, 2 * N);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 0); /* writes have their own */
+    for (uint32_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        if (l.ftl->ops->begin_command)
+            l.ftl->ops->begin_command(l.ftl, false, pages[i] * 512, 512);
+        l.ftl->ops->read(l.ftl, pages[i], 0, 512, NULL);
+        assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), changes[i]);
+    }
+    teardown(&l);
+}
+
 static void test_changes_of_map_region_take_time(void **state)
 {
     (void)state;
     check_switches("page");
     check_switches("segment");
+    check_read_switches("page");
+    check_read_switches("segment");
 }
 
 static void test_segment_reads_on_into_another_group(void **state)
@@ -299,9 +326,9 @@ int main(void)
         cmocka_unit_test(test_segment_gathers_units_that_were_never_replaced),
         cmocka_unit_test(test_segment_group_replaced_in_one_go_costs_nothing),
         cmocka_unit_test(test_segment_one_unit_of_a_group_is_open),
-        cmocka_unit_test(test_segment_rewrite_copies_the_rest_at_once),
         cmocka_unit_test(test_segment_small_writes_in_order_join_their_unit),
         cmocka_unit_test(test_segment_small_write_to_another_page_does_not_join),
+        cmocka_unit_test(test_segment_whole_small_pages_in_order_join),
         cmocka_unit_test(test_changes_of_map_region_take_time),
         cmocka_unit_test(test_segment_reads_on_into_another_group),
     };
