@@ -63,6 +63,7 @@ extern const struct verify_experiment verify_experiments[];
 const struct verify_experiment *verify_experiment_find(const char *name);
 
 int verify_append(struct verify_run *run, struct fe_err *err);
+int verify_flashbench(struct verify_run *run, struct fe_err *err);
 int verify_runs(struct verify_run *run, struct fe_err *err);
 int verify_seq(struct verify_run *run, struct fe_err *err);
 

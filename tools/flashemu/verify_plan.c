@@ -20,6 +20,7 @@
 
 const struct verify_experiment verify_experiments[] = {
     {"append", verify_append},
+    {"flashbench", verify_flashbench},
     {"runs", verify_runs},
     {"seq", verify_seq},
     {0},

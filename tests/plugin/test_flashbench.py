@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What flashbench itself asks of a served device is what the pattern in this process issues.
+
+flashbench runs on a loop device over nbdfuse (root is needed), nbdkit's log filter writes
+down what arrives.  The kernel cuts requests; flashbench waits for each of its own.  So the
+log must be the pattern's requests in order, each in pieces that cover it, every byte once,
+and nothing else but reads that the kernel makes by itself when the device appears.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+from flashemu_test import HANG_S, Server, need, run, skip
+
+TOOL = os.environ.get("FLASHEMU_TOOL") or skip("no tool")
+SIZE = 100 << 20  # three open units of 4 MiB go round its end
+
+
+@contextlib.contextmanager
+def attached(server):
+    """A block device in front of the server."""
+    folder = tempfile.mkdtemp(prefix="fefuse")
+    fuse = subprocess.Popen(["nbdfuse", folder, "--unix", server.socket])
+    path = os.path.join(folder, "nbd")
+    loop = None
+    try:
+        end = time.monotonic() + HANG_S
+        while not os.path.exists(path):
+            assert fuse.poll() is None and time.monotonic() < end, "nbdfuse"
+            time.sleep(0.02)
+        attach = subprocess.run(["losetup", "-f", "--show", "--direct-io=on", path],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if attach.returncode:
+            skip("losetup: " + attach.stderr.strip())
+        loop = attach.stdout.strip()
+        yield loop
+    finally:
+        if loop:
+            subprocess.run(["losetup", "-d", loop], check=True)
+        subprocess.run(["fusermount3", "-u", folder], check=True)
+        fuse.wait(HANG_S)
+        shutil.rmtree(folder)
+
+
+def served(*args):
+    """(type, offset, length) of what flashbench ARGS makes of a device, in order."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        with Server("profile=ideal", "size=%d" % SIZE, "logfile=" + log, control=False,
+                    options=("-t", "1", "--filter=log")) as server:
+            with attached(server) as device:
+                before = len(open(log).readlines())
+                # without -o it wants a terminal
+                subprocess.run(["flashbench", *args, "-o", os.path.join(folder, "out"), device],
+                               check=True, timeout=HANG_S, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+                lines = open(log).readlines()[before:]
+    found = []
+    for line in lines:
+        m = re.search(r" (Read|Write) id=\d+ offset=(0x[0-9a-f]+) count=(0x[0-9a-f]+)", line)
+        if m:
+            found.append((m[1].lower(), int(m[2], 16), int(m[3], 16)))
+    return found
+
+
+def issued(pattern, *options):
+    """The same of the pattern."""
+    text = subprocess.run([TOOL, "gen", ",".join(("flashbench-" + pattern, *options)),
+                           "--size", str(SIZE)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            _, op, offset, length = line.split()[:4]
+            found.append((op, int(offset), int(length)))
+    return found
+
+
+def take(pieces, at, op, offset, length):
+    """Where `pieces` goes on behind those that make up one request."""
+    left = [(offset, offset + length)]
+    while left:
+        assert at < len(pieces), ("the log ends", op, offset, length)
+        kind, start, n = pieces[at]
+        at += 1
+        hole = [h for h in left if h[0] <= start and start + n <= h[1]]
+        assert kind == op and hole, (at, pieces[at - 1], "is no part of", op, offset, length)
+        low, high = hole[0]
+        left.remove(hole[0])
+        left += [h for h in ((low, start), (start + n, high)) if h[0] < h[1]]
+    return at
+
+
+def check(pieces, requests):
+    assert len(requests) > 10
+    at = 0
+    if requests[0][0] == "write":
+        pieces = [p for p in pieces if p[0] == "write"]
+    else:  # the kernel has looked for a partition table first
+        while pieces[at:at + 1] and pieces[at] != requests[0]:
+            at += 1
+    for request in requests:
+        at = take(pieces, at, *request)
+    return len(pieces) - at
+
+
+def compare(args, pattern, *options):
+    requests = issued(pattern, *options)
+    pieces = served(*args)
+    rest = check(pieces, requests)
+    if requests[0][0] == "write":
+        assert rest == 0, rest
+    print(pattern, *options, ":", len(requests), "requests,", len(pieces), "pieces")
+    return pieces, requests
+
+
+def test_open_units_in_order():
+    pieces, requests = compare(("-O", "--open-au-nr=3", "-b", "65536"), "open-au", "bs=64K",
+                               "open-au-nr=3")
+    # and this test would see a difference
+    for wrong in (requests[1:], requests[:-1] + [("write", 0, 65536)],
+                  requests[:5] + [requests[6], requests[5]] + requests[7:]):
+        try:
+            missed = check(pieces, wrong) == 0
+        except AssertionError:
+            missed = False
+        assert not missed
+
+
+def test_open_units_in_random_order():
+    compare(("-O", "--random", "--open-au-nr=5", "-b", "16384"), "open-au", "bs=16K",
+            "open-au-nr=5", "random=yes")
+
+
+def test_first_units():
+    compare(("-f", "--fat-nr=4", "-b", "32768"), "find-fat", "bs=32K", "fat-nr=4")
+
+
+def test_alignment():
+    compare(("-a", "-b", "1024", "-c", "2"), "align", "bs=1K", "rounds=2")
+
+
+if __name__ == "__main__":
+    need("flashbench", "nbdfuse", "losetup", "fusermount3")
+    if os.geteuid() != 0:
+        skip("needs root")
+    if not os.access("/dev/fuse", os.W_OK) or not os.access("/dev/loop-control", os.W_OK):
+        skip("no FUSE or no loop devices here")
+    run(globals())
