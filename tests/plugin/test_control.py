@@ -98,7 +98,9 @@ def test_stats_has_every_field_in_order():
             assert st["clock"] == ("virtual" if len(params) > 1 else "real")
             assert list(st["host"]) == ["read", "write", "trim", "flush"]
             assert st["ftl"]["waf"] is None
-            assert list(st["ftl"]) == ["waf", "gc_runs", "pages_copied", "merges", "free_blocks"]
+            assert list(st["ftl"]) == ["waf", "gc_runs", "pages_copied", "merges", "slc_folds",
+                                       "wear_moves", "map", "free_blocks"]
+            assert list(st["ftl"]["map"]) == ["hits", "misses", "reads", "writes", "evictions"]
             assert list(st["ftl"]["merges"]) == ["switch", "partial", "full"]
             assert list(st["nand"]) == ["page_reads", "page_programs", "block_erases",
                                         "bytes_programmed"]

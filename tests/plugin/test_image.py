@@ -122,6 +122,9 @@ def test_full_disk_while_serving():
     """In a mount namespace of its own, on a file system with room for a part of the image."""
     inside = os.environ.get("FLASHEMU_TEST_FULL")
     if not inside:
+        if subprocess.run(["unshare", "-rm", "true"], stderr=subprocess.DEVNULL).returncode:
+            print("not run: no mount namespace of its own here")
+            return
         with tempfile.TemporaryDirectory(prefix="fe") as folder:
             p = subprocess.run(
                 ["unshare", "-rm", "sh", "-c",
