@@ -75,6 +75,8 @@ const struct fe_procedure fe_procedures[] = {
     {"seq-write", "seq", ON_MODEL, false, NULL,
      "a region written in order from the device's start",
      {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 512, UINT64_C(1) << 40}}},
+    {"seq-write-fresh", "seq", ON_MODEL, false, FRESH, "the same, with nothing written before",
+     {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 512, UINT64_C(1) << 40}}},
 };
 
 const size_t fe_n_procedures = sizeof fe_procedures / sizeof fe_procedures[0];

@@ -120,6 +120,18 @@ def test_append_chooses_the_file_system():
     bad("is out of range", "verify", "odd.ini")
 
 
+def test_a_fresh_stick_is_another():
+    """Without a past, a sequential write has nothing to copy; else the procedure is the same."""
+    rows = ["seq-write bs=64K size=64M | MB/s", "seq-write-fresh bs=64K size=64M | MB/s"]
+    figures = {}
+    for used in ("0", "1T"):
+        path = write("stick.ini", good("show", "transcend8g", "device.used=" + used)
+                     .split("[fidelity]")[0] + "[fidelity]\n")
+        figures[used], _ = measured(path, *rows)
+    assert figures["0"][0] == figures["0"][1] == figures["1T"][1], figures
+    assert figures["1T"][0] < 0.7 * figures["1T"][1], figures
+
+
 def test_runs_find_the_thresholds_of_the_profile():
     step = "[device]\ncapacity = 4M\n[ftl]\ntype = step\n[step]\n%s[fidelity]\n"
     for keys, reads, writes in [
@@ -140,6 +152,16 @@ def test_runs_without_a_delay_have_no_figure():
                  "write_step = 1ms\nwrite_payback = no\n[fidelity]\n")
     figures, _ = measured(path, "run-read-delay nth=1 | count", "run-write-delay nth=1 | count")
     assert figures == [None, None]
+
+
+def test_shipped_profiles_are_as_published():
+    """Those whose figures need no kernel."""
+    for name, rows in [("flashfx4m", 8), ("generic32m", 8), ("luxmini32g", 2)]:
+        code, out, err = call("verify", name, "--json", "--kernel", "none")
+        out = json.loads(out)
+        assert code in (0, 3) and err == "", (name, code, err)
+        assert out["verdicts"]["ok"] == rows, out["rows"]
+        assert out["mean_error_percent"] <= 6, out
 
 
 run(globals())
