@@ -13,7 +13,8 @@
 int fe_scatter_init(struct fe_scatter *s, uint32_t group_units, uint32_t max, bool switching,
                     struct fe_err *err)
 {
-    *s = (struct fe_scatter){.group_units = group_units ? group_units : 1, .max = max, .switching = switching};
+    *s = (struct fe_scatter){
+        .group_units = group_units ? group_units : 1, .max = max, .switching = switching};
     if (max == 0)
         return 0;
     s->lebs = calloc(max, sizeof *s->lebs);

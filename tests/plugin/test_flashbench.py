@@ -9,6 +9,7 @@ and nothing else but reads that the kernel makes by itself when the device appea
 """
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -48,6 +49,12 @@ def attached(server):
         shutil.rmtree(folder)
 
 
+def flashbench(folder, device, *args):
+    """Runs it; without -o it wants a terminal."""
+    subprocess.run(["flashbench", *args, "-o", os.path.join(folder, "out"), device], check=True,
+                   timeout=HANG_S, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def served(*args):
     """(type, offset, length) of what flashbench ARGS makes of a device, in order."""
     with tempfile.TemporaryDirectory() as folder:
@@ -56,10 +63,7 @@ def served(*args):
                     options=("-t", "1", "--filter=log")) as server:
             with attached(server) as device:
                 before = len(open(log).readlines())
-                # without -o it wants a terminal
-                subprocess.run(["flashbench", *args, "-o", os.path.join(folder, "out"), device],
-                               check=True, timeout=HANG_S, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
+                flashbench(folder, device, *args)
                 lines = open(log).readlines()[before:]
     found = []
     for line in lines:
@@ -72,13 +76,10 @@ def served(*args):
 def issued(pattern, *options):
     """The same of the pattern."""
     text = subprocess.run([TOOL, "gen", ",".join(("flashbench-" + pattern, *options)),
-                           "--size", str(SIZE)], check=True, stdout=subprocess.PIPE, text=True).stdout
-    found = []
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            _, op, offset, length = line.split()[:4]
-            found.append((op, int(offset), int(length)))
-    return found
+                           "--size", str(SIZE)],
+                          check=True, stdout=subprocess.PIPE, text=True).stdout
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    return [(op, int(offset), int(length)) for _, op, offset, length, *_ in lines]
 
 
 def take(pieces, at, op, offset, length):
@@ -143,6 +144,25 @@ def test_first_units():
 
 def test_alignment():
     compare(("-a", "-b", "1024", "-c", "2"), "align", "bs=1K", "rounds=2")
+
+
+def test_device_time_is_that_of_the_replay():
+    """Chunks that the kernel does not cut: the served card takes exactly the time that the
+    in-process procedure says."""
+    for profile, units in (("sandisk-sd4gb", 3), ("sandisk-sd4gb", 4), ("sandisk-su04g", 5)):
+        with Server("profile=" + profile, "clock=virtual", options=("-t", "1")) as server:
+            with attached(server) as device, tempfile.TemporaryDirectory() as folder:
+                assert server.ctl("reset")["ok"]
+                flashbench(folder, device, "-O", "-e", "524288", "-b", "16384",
+                           "--open-au-nr=%d" % units)
+                served_ns = server.stats()["latency_ns"]["write"]
+        replay = subprocess.run(
+            [TOOL, "replay", profile, "--json",
+             "gen:flashbench-open-au,erasesize=512K,bs=16K,open-au-nr=%d" % units],
+            check=True, stdout=subprocess.PIPE, text=True).stdout
+        replay_ns = json.loads(replay)["latency_ns"]["write"]
+        print(profile, units, "units:", served_ns, replay_ns)
+        assert served_ns == replay_ns, (profile, units)
 
 
 if __name__ == "__main__":

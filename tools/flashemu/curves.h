@@ -16,7 +16,8 @@ struct curve {
     const char *test; /* linear, random, find-fat, align-pre, align-diff */
     uint32_t number;  /* open units; the unit (find-fat); 0 */
     uint32_t n;
-    int32_t values[CURVE_MAX]; /* bytes a second by chunk from 4 MiB down; ns by alignment from 2 KiB up */
+    /* bytes a second by chunk from 4 MiB down; ns by alignment from 2 KiB up */
+    int32_t values[CURVE_MAX];
 };
 
 /* Ended by one without a card. */
