@@ -41,8 +41,8 @@ static inline void fe_region_go(struct fe_region *r, fe_lpn *last, uint64_t ns, 
 {
     if (ns == 0)
         return;
-    if (*last == FE_LPN_NONE || (lpn != *last && lpn != *last + 1 &&
-                                 fe_fastdiv(lpn, r->by_pages) != fe_fastdiv(*last, r->by_pages)))
+    if (*last == FE_LPN_NONE ||
+        (lpn != *last + 1 && fe_fastdiv(lpn, r->by_pages) != fe_fastdiv(*last, r->by_pages)))
         fe_ops_busy(ops, ns);
     *last = lpn;
 }

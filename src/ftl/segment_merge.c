@@ -160,7 +160,7 @@ enum fe_status fe_seg_make_scatter_room(struct segment *s, fe_leb leb)
 enum fe_status fe_seg_close_neighbours(struct segment *s, fe_leb leb)
 {
     enum fe_status st = FE_OK;
-    for (uint32_t i = 0; s->scatter.group_units > 1 && i < s->n_open_max && st == FE_OK; i++)
+    for (uint32_t i = 0; i < s->n_open_max && st == FE_OK; i++)
         if (s->open[i].kind != OPEN_NOT &&
             s->open[i].leb / s->scatter.group_units == leb / s->scatter.group_units)
             st = fe_seg_close(s, &s->open[i]);

@@ -71,7 +71,9 @@ static void test_scatter_keeps_the_oldest_group_first(void **state)
     assert_int_equal(fe_scatter_oldest_group(&s), 4);
     fe_scatter_gathered(&s, 0);
     assert_int_equal(s.n, 1);
-    add_in_room(&s, 5);
+    add_in_room(&s, 4);
+    fe_scatter_gathered(&s, 0); /* its end is the next group's first unit */
+    assert_int_equal(s.n, 2);
     fe_scatter_gathered(&s, 4);
     assert_int_equal(s.n, 0);
     fe_scatter_fini(&s);
