@@ -82,6 +82,76 @@ static int cmd_quit(struct call *c)
     return 0;
 }
 
+/* Argument i as a number up to max, or why not. */
+static int number(struct call *c, const char *name, size_t i, uint64_t max, uint64_t *ret)
+{
+    struct fe_err why = {""};
+    int r = fe_value_parse(FE_COUNT, c->arg[i], ret, &why);
+    if (r == 0 && *ret > max)
+        r = fe_err_set(&why, EINVAL, "is out of range; allowed: 0 to %llu",
+                       (unsigned long long)max);
+    return r < 0 ? fe_err_set(&c->err, -r, "%s: %.80s: %s", name, c->arg[i], why.text) : 0;
+}
+
+static int cmd_mark_bad(struct call *c)
+{
+    uint64_t peb;
+    int r = number(c, "mark-bad", 0, UINT32_MAX - 1, &peb);
+    return r < 0 ? r : fe_server_mark_bad(c->server, (fe_peb)peb, &c->err);
+}
+
+static int cmd_flip(struct call *c)
+{
+    uint64_t ppn, bits;
+    int r = number(c, "flip", 0, UINT32_MAX - 1, &ppn);
+    if (r == 0)
+        r = number(c, "flip", 1, FE_FLIPS_MAX, &bits);
+    return r < 0 ? r : fe_server_flip(c->server, (fe_ppn)ppn, (uint32_t)bits, &c->err);
+}
+
+static int cmd_wear(struct call *c)
+{
+    uint64_t peb, cycles;
+    int r = number(c, "wear", 0, UINT32_MAX - 1, &peb);
+    if (r == 0)
+        r = number(c, "wear", 1, UINT64_C(1000000000), &cycles);
+    return r < 0 ? r : fe_server_set_cycles(c->server, (fe_peb)peb, (uint32_t)cycles, &c->err);
+}
+
+/* A time of at most 146 years: the sum with the present fits. */
+static int duration(struct call *c, const char *name, uint64_t *ret)
+{
+    struct fe_err why = {""};
+    int r = fe_value_parse(FE_TIME, c->arg[0], ret, &why);
+    if (r == 0 && *ret > (UINT64_C(1) << 62))
+        r = fe_err_set(&why, EINVAL, "is longer than 146 years");
+    return r < 0 ? fe_err_set(&c->err, -r, "%s %.80s: %s", name, c->arg[0], why.text) : 0;
+}
+
+static int cmd_hang(struct call *c)
+{
+    uint64_t ns;
+    int r = duration(c, "hang", &ns);
+    if (r == 0)
+        fe_server_hang(c->server, ns);
+    return r;
+}
+
+static int cmd_disconnect(struct call *c)
+{
+    uint64_t ns = 0;
+    int r = c->n_args ? duration(c, "disconnect", &ns) : 0;
+    if (r == 0)
+        fe_server_disconnect(c->server, ns);
+    return r;
+}
+
+static int cmd_connect(struct call *c)
+{
+    fe_server_connect(c->server);
+    return 0;
+}
+
 static const struct command {
     const char *name, *usage;
     size_t min_args, max_args;
@@ -93,11 +163,14 @@ static const struct command {
     {"get", "get KEY", 1, 1, cmd_get},
     {"idle", "idle TIME", 1, 1, cmd_idle},
     {"quit", "quit", 0, 0, cmd_quit},
+    {"mark-bad", "mark-bad PEB", 1, 1, cmd_mark_bad},
+    {"flip", "flip PPN BITS", 2, 2, cmd_flip},
+    {"wear", "wear PEB CYCLES", 2, 2, cmd_wear},
+    {"hang", "hang TIME", 1, 1, cmd_hang},
+    {"disconnect", "disconnect [TIME]", 0, 1, cmd_disconnect},
+    {"connect", "connect", 0, 0, cmd_connect},
     {"power-cut", "power-cut", 0, MAX_ARGS, NULL},
     {"power-on", "power-on", 0, MAX_ARGS, NULL},
-    {"mark-bad", "mark-bad", 0, MAX_ARGS, NULL},
-    {"flip", "flip", 0, MAX_ARGS, NULL},
-    {"wear", "wear", 0, MAX_ARGS, NULL},
     {"events", "events", 0, MAX_ARGS, NULL},
 };
 
@@ -105,7 +178,7 @@ static const struct command {
 
 static int run_named(struct call *c, const char *name)
 {
-    char names[128] = "";
+    char names[256] = "";
     size_t n = 0;
 
     for (size_t i = 0; i < N_COMMANDS; i++) {

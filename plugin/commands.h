@@ -13,6 +13,12 @@
  *   set KEY VALUE    {"ok":true,"key":KEY,"value":the value in canonical form}
  *   get KEY          {"ok":true,"key":KEY,"value":...}
  *   idle TIME        {"ok":true,"device_ns":the device's clock then}
+ *   mark-bad PEB     {"ok":true}: a block of the chip, bad from now on
+ *   flip PPN BITS    {"ok":true}: that many more wrong bits in a page of the chip
+ *   wear PEB CYCLES  {"ok":true}: what the block has behind it
+ *   hang TIME        {"ok":true}: the next request takes so much longer
+ *   disconnect [TIME]  {"ok":true}: off the bus, for so long or until `connect`
+ *   connect          {"ok":true}
  *   quit             {"ok":true}, and the server ends in order
  *
  * The interface's other commands answer that this version does not support them.

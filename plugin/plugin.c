@@ -307,6 +307,8 @@ static int errno_of(enum fe_status status)
         return ENOSPC;
     case FE_READ_ONLY:
         return EROFS;
+    case FE_GONE:
+        return ESHUTDOWN; /* the one error of the protocol that says so */
     case FE_UNCORRECTABLE:
     case FE_PROG_FAILED:
     case FE_ERASE_FAILED:
@@ -346,6 +348,8 @@ static const char *status_text(enum fe_status status)
         return "no good block is left";
     case FE_READ_ONLY:
         return "end of life, read only";
+    case FE_GONE:
+        return "the device is disconnected";
     default:
         return "the chip failed";
     }

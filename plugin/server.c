@@ -401,3 +401,55 @@ int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struc
     unlock(&s->lock);
     return r;
 }
+
+/* With the lock held. */
+static uint64_t present_ns(const struct fe_server *s)
+{
+    return s->virtual_clock ? fe_max_u64(s->virtual_now_ns, fe_device_now(s->dev))
+                            : fe_timemap_device(&s->map, fe_clock_now_ns());
+}
+
+int fe_server_mark_bad(struct fe_server *s, fe_peb peb, struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_device_mark_bad(s->dev, present_ns(s), peb, err);
+    unlock(&s->lock);
+    return r;
+}
+
+int fe_server_flip(struct fe_server *s, fe_ppn ppn, uint32_t bits, struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_device_flip(s->dev, ppn, bits, err);
+    unlock(&s->lock);
+    return r;
+}
+
+int fe_server_set_cycles(struct fe_server *s, fe_peb peb, uint32_t cycles, struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_device_set_cycles(s->dev, peb, cycles, err);
+    unlock(&s->lock);
+    return r;
+}
+
+void fe_server_hang(struct fe_server *s, uint64_t ns)
+{
+    lock(&s->lock);
+    fe_device_hang(s->dev, ns);
+    unlock(&s->lock);
+}
+
+void fe_server_disconnect(struct fe_server *s, uint64_t ns)
+{
+    lock(&s->lock);
+    fe_device_disconnect(s->dev, ns ? present_ns(s) + ns : UINT64_MAX);
+    unlock(&s->lock);
+}
+
+void fe_server_connect(struct fe_server *s)
+{
+    lock(&s->lock);
+    fe_device_disconnect(s->dev, 0);
+    unlock(&s->lock);
+}

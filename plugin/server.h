@@ -93,6 +93,15 @@ int fe_server_set(struct fe_server *s, const char *key, const char *value, struc
 int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
                   struct fe_err *err);
 
+/* Faults on purpose: the functions of flashemu/device.h, at the device's present time.  ns 0
+ * of a disconnection is forever; a device that is off the bus comes back with connect. */
+int fe_server_mark_bad(struct fe_server *s, fe_peb peb, struct fe_err *err);
+int fe_server_flip(struct fe_server *s, fe_ppn ppn, uint32_t bits, struct fe_err *err);
+int fe_server_set_cycles(struct fe_server *s, fe_peb peb, uint32_t cycles, struct fe_err *err);
+void fe_server_hang(struct fe_server *s, uint64_t ns);
+void fe_server_disconnect(struct fe_server *s, uint64_t ns);
+void fe_server_connect(struct fe_server *s);
+
 /* Device time jumps ahead by ns; the device does in it what it has to do.  A request
  * that waits already keeps its deadline.  *ret_now_ns is the device's clock then.
  * -EOVERFLOW, with message, beyond 146 years. */

@@ -148,6 +148,36 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
 
 const struct fe_profile *fe_device_profile(const struct fe_device *dev);
 
+/* ---- blocks, and faults on purpose ---- */
+
+/* A block of the chip. */
+struct fe_block_wear {
+    uint32_t cycles;
+    enum { FE_BLOCK_USED, FE_BLOCK_SPARE, FE_BLOCK_FACTORY_BAD, FE_BLOCK_GROWN_BAD } state;
+};
+
+/* How many there are, and all of them: ret has room for so many. */
+uint32_t fe_device_blocks(const struct fe_device *dev);
+void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret);
+
+/* Block peb of the chip is bad from now on: its data go to a spare, in the device's time;
+ * without one it is the end of its life.  -EINVAL with a message if there is no such block
+ * or it is bad already; so for the next two. */
+int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_peb peb, struct fe_err *err);
+
+/* That many more bits of page ppn of the chip, in its first codeword, are wrong until it is
+ * programmed again.  -EINVAL also if it is erased. */
+int fe_device_flip(struct fe_device *dev, fe_ppn ppn, uint32_t bits, struct fe_err *err);
+
+/* Block peb has so many cycles behind it. */
+int fe_device_set_cycles(struct fe_device *dev, fe_peb peb, uint32_t cycles, struct fe_err *err);
+
+/* The next request takes so much longer. */
+void fe_device_hang(struct fe_device *dev, uint64_t ns);
+
+/* The device is off the bus until that time: requests get FE_GONE at once and do nothing. */
+void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns);
+
 /* Every invariant of the translation layer and the medium; 0, or -EIO and what is
  * wrong.  O(pages). */
 int fe_device_check(const struct fe_device *dev, struct fe_err *err);

@@ -41,6 +41,12 @@ struct fe_device_params {
                              the capacity: all */
 };
 
+/* [faults], as far as the device's manners are concerned. */
+struct fe_manners_params {
+    uint64_t hang_ns, hang_request;         /* the N-th request takes so much longer; 0: none */
+    uint64_t gone_ns, gone_request;         /* after the N-th, off the bus for so long; 0: never */
+};
+
 /* A line of [provenance] or [fidelity], in file order; owned by the profile. */
 struct fe_profile_note {
     char *key, *value;
@@ -53,6 +59,7 @@ struct fe_profile {
     char name[64];
     struct fe_device_params device;
     struct fe_nand_params nand;
+    struct fe_manners_params manners;
     struct fe_wear_params wear; /* [ecc], and of [faults] what happens to the chip */
     struct fe_ftl_params ftl;
     struct fe_cache_params cache;

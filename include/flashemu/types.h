@@ -28,6 +28,7 @@ enum fe_status {
     FE_ERASE_FAILED,  /* the chip reports a failed erase */
     FE_NO_SPACE,      /* no block is left to write to */
     FE_READ_ONLY,     /* end of life, writes are refused */
+    FE_GONE,          /* the device has left the bus */
     FE_HOST_FAILED,   /* the host could not keep it: see fe_device_failure */
 };
 

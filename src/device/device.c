@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-static void busy(struct fe_device *dev, uint64_t from, uint64_t to)
+void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
 {
     from = fe_max_u64(from, dev->busy_until_ns);
     if (to > from)
@@ -58,7 +58,7 @@ void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
         fe_sched_begin(&dev->sched, from);
         bool worked = idle_step(dev);
         fe_device_place(dev);
-        busy(dev, from, fe_sched_end(&dev->sched));
+        fe_device_busy(dev, from, fe_sched_end(&dev->sched));
         if (!worked)
             break;
     }
@@ -248,7 +248,7 @@ static void refresh_after(struct fe_device *dev, uint64_t from)
     fe_sched_begin(&dev->sched, from);
     if (fe_wear_refresh(dev->medium)) {
         fe_device_place(dev);
-        busy(dev, from, fe_sched_end(&dev->sched));
+        fe_device_busy(dev, from, fe_sched_end(&dev->sched));
     }
 }
 
@@ -271,6 +271,10 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     uint64_t arrival = fe_max_u64(now_ns, dev->last_arrival_ns);
     fe_device_idle(dev, arrival);
     *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
+    if (fe_device_is_gone(dev, arrival)) {
+        ret->status = FE_GONE;
+        return 0;
+    }
     if (host_has_failed(dev) && req->type != FE_REQ_READ) {
         ret->status = FE_HOST_FAILED;
         return 0;
@@ -285,10 +289,16 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     } else {
         run_control(dev, req, ret);
     }
+    uint64_t hang = fe_device_take_hang(dev);
+    if (hang) {
+        ret->complete_ns += hang;
+        fe_link_end(&dev->link, ret->complete_ns);
+    }
+    fe_device_leave(dev, ret->complete_ns);
     ret->status = host_status(dev, ret->status);
     if (host_has_failed(dev) && req->type != FE_REQ_READ)
         ret->status = FE_HOST_FAILED; /* whatever the chip said: it may not be kept */
-    busy(dev, arrival, ret->complete_ns);
+    fe_device_busy(dev, arrival, ret->complete_ns);
     dev->host[req->type].ops++;
     dev->host[req->type].bytes += req->len;
     fe_hist_add(&dev->latency[req->type], ret->complete_ns - arrival);

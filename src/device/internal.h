@@ -22,6 +22,10 @@ struct fe_device {
     struct fe_oplist ops;
     struct fe_sched sched;
 
+    uint64_t n_requests;      /* so far, for faults on purpose */
+    uint64_t hang_ns;         /* of the next one */
+    uint64_t gone_until_ns;
+
     uint64_t last_arrival_ns; /* arrivals never go back */
     uint64_t now_ns;          /* the latest arrival or completion */
     uint64_t busy_until_ns;   /* everything accepted so far has ended */
@@ -47,5 +51,13 @@ static inline void fe_device_place(struct fe_device *dev)
 {
     fe_ops_drain(&dev->ops);
 }
+
+/* Device time [from, to) was used. */
+void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to);
+
+/* faults.c: whether the device is off the bus, and what a request has to wait for besides. */
+bool fe_device_is_gone(const struct fe_device *dev, uint64_t now_ns);
+uint64_t fe_device_take_hang(struct fe_device *dev);
+void fe_device_leave(struct fe_device *dev, uint64_t complete_ns);
 
 #endif

@@ -33,6 +33,7 @@ static const char *const status_names[] = {
     [FE_ERASE_FAILED] = "erase-failed",
     [FE_NO_SPACE] = "no-space",
     [FE_READ_ONLY] = "read-only",
+    [FE_GONE] = "gone",
     [FE_HOST_FAILED] = "host-failed",
 };
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The control socket: its file, its protocol, its commands, its clients' manners."""
 
+import errno
 import json
 import os
 import socket
@@ -10,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from flashemu_test import Ctl, Server, has_all, refused, run
+from flashemu_test import Ctl, Server, fails, has_all, refused, run
 
 REPLY_KEYS = ["ok", "profile", "clock", "device_ns", "busy_ns", "host", "nand", "ftl", "wear",
               "bad_blocks", "ecc", "latency_ns", "lateness_ns"]
@@ -193,10 +194,39 @@ def test_idle_lets_device_time_pass():
 
 def test_commands_of_later_versions_say_so():
     with Server("ideal") as s:
-        for cmd in ("power-cut", "power-on", "mark-bad", "flip", "wear", "events"):
+        for cmd in ("power-cut", "power-on", "events"):
             reply = s.ctl(cmd)
             assert not reply["ok"]
             has_all(reply["error"], "^" + cmd + ":", "not supported by this version")
+
+
+def test_faults_on_purpose():
+    # ssd-page has SLC with one bit in 512 bytes, 64 pages a block, and one spare a die here
+    with Server("ssd-page", "clock=virtual", "faults.spare_blocks=4") as s:
+        h = s.connect()
+        h.pwrite(b"a" * 4096, 0)
+        page = next(p for p in (0, 64, 128, 192) if s.ctl("flip", str(p), "1")["ok"])
+        assert h.pread(4096, 0) == b"a" * 4096
+        stats = s.stats()
+        assert stats["ecc"] == {"corrected": 2, "uncorrectable": 0}  # read, and refreshed
+        # the block has moved, and is a spare
+        has_all(s.ctl("flip", str(page), "2")["error"], "is erased")
+        assert s.ctl("mark-bad", "7")["ok"]
+        has_all(s.ctl("mark-bad", "7")["error"], "block 7: is bad already")
+        has_all(s.ctl("mark-bad", "4096")["error"], "blocks 0 to 4095")
+        has_all(s.ctl("mark-bad", "x")["error"], "^mark-bad: x:")
+        assert s.stats()["bad_blocks"] == {"factory": 0, "grown": 1}
+        assert s.ctl("wear", "9", "123")["ok"]
+        assert s.stats()["wear"]["max"] == 123
+        before = s.stats()["device_ns"]
+        assert s.ctl("hang", "30s")["ok"]
+        h.pread(4096, 0)
+        assert s.stats()["device_ns"] - before >= 30 * 10**9
+        assert s.ctl("disconnect")["ok"]
+        with fails(errno.ESHUTDOWN):
+            h.pread(4096, 0)
+        assert s.ctl("connect")["ok"]
+        assert h.pread(4096, 0) == b"a" * 4096
 
 
 def test_unknown_commands_and_wrong_arguments():

@@ -57,6 +57,7 @@ static void test_options_live_ones_are_delays_and_faults(void **state)
         "step.write_random", "step.write_step", "step.write_spike",
         "faults.slow_factor", "faults.weak_block", "faults.weak_cycles", "faults.program_fail",
         "faults.erase_fail", "faults.fail_program", "faults.fail_erase",
+        "faults.hang_request", "faults.hang", "faults.disconnect_request", "faults.disconnect",
     };
     uint32_t n = 0;
     (void)state;

@@ -125,7 +125,7 @@ _flashemu_command()
             if ((cword == 2)); then
                 _flashemu_files
             else
-                _flashemu_words "stats reset set get idle quit"
+                _flashemu_words "stats reset set get idle mark-bad flip wear hang disconnect connect quit"
             fi
             ;;
         esac

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Faults on purpose, and what can be seen of the chip's blocks.
+ */
+#include "device/internal.h"
+
+uint32_t fe_device_blocks(const struct fe_device *dev)
+{
+    return dev->medium->geo.n_chip_pebs;
+}
+
+void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret)
+{
+    const struct fe_medium *m = dev->medium;
+    for (fe_peb slot = 0; slot < m->geo.n_chip_pebs; slot++) {
+        const struct fe_peb_info *p = &m->pebs[slot];
+        ret[m->phys ? m->phys[slot] : slot] = (struct fe_block_wear){
+            .cycles = p->erase_count,
+            .state = p->factory_bad                ? FE_BLOCK_FACTORY_BAD
+                     : p->grown_bad || p->failed   ? FE_BLOCK_GROWN_BAD
+                     : slot >= m->geo.n_pebs       ? FE_BLOCK_SPARE
+                                                   : FE_BLOCK_USED,
+        };
+    }
+}
+
+int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_peb peb, struct fe_err *err)
+{
+    fe_device_idle(dev, now_ns);
+    uint64_t from = fe_max_u64(dev->busy_until_ns, dev->last_arrival_ns);
+    fe_sched_begin(&dev->sched, from);
+    int r = fe_wear_mark_bad(dev->medium, peb, err);
+    fe_device_place(dev);
+    fe_device_busy(dev, from, fe_sched_end(&dev->sched));
+    return r;
+}
+
+int fe_device_flip(struct fe_device *dev, fe_ppn ppn, uint32_t bits, struct fe_err *err)
+{
+    return fe_wear_flip(dev->medium, ppn, bits, err);
+}
+
+int fe_device_set_cycles(struct fe_device *dev, fe_peb peb, uint32_t cycles, struct fe_err *err)
+{
+    return fe_wear_set_cycles(dev->medium, peb, cycles, err);
+}
+
+void fe_device_hang(struct fe_device *dev, uint64_t ns)
+{
+    dev->hang_ns = ns;
+}
+
+void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns)
+{
+    dev->gone_until_ns = until_ns;
+}
+
+bool fe_device_is_gone(const struct fe_device *dev, uint64_t now_ns)
+{
+    return now_ns < dev->gone_until_ns;
+}
+
+uint64_t fe_device_take_hang(struct fe_device *dev)
+{
+    const struct fe_manners_params *p = &dev->profile.manners;
+    uint64_t ns = dev->hang_ns;
+    dev->hang_ns = 0;
+    return ++dev->n_requests == p->hang_request ? ns + p->hang_ns : ns;
+}
+
+void fe_device_leave(struct fe_device *dev, uint64_t complete_ns)
+{
+    const struct fe_manners_params *p = &dev->profile.manners;
+    if (dev->n_requests == p->gone_request)
+        dev->gone_until_ns = p->gone_ns ? complete_ns + p->gone_ns : UINT64_MAX;
+}

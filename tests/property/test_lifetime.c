@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sticks worn to death in virtual time.
+ *
+ *   host bytes until the first refused write = endurance x bytes of the blocks / WAF
+ *
+ * when wear is levelled, whatever the host writes; much less where nothing moves the cold
+ * data and the host writes a small part of the device only.  The WAF is the measured
+ * one: what counts is that every cycle of every block has been used.
+ */
+#include "lib/rand.h"
+
+#include "flashemu/device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAGE 512u
+
+static int n_failed;
+
+static struct fe_profile make_profile(uint32_t levelling)
+{
+    struct fe_profile p = {.name = "worn"};
+    p.nand = (struct fe_nand_params){
+        .cell = FE_CELL_SLC, .channels = 1, .dies_per_channel = 2, .planes_per_die = 1,
+        .blocks_per_plane = 65, .pages_per_block = 16, .page_size = PAGE, .oob_size = 16,
+        .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .endurance = 1000};
+    p.device.sector_size = PAGE;
+    p.ftl = (struct fe_ftl_params){
+        .type = (uint32_t)fe_ftl_find("page"), .op_ppm = 200000, .gc_d = 10, .gc_reserve = 2,
+        .wear_levelling = levelling, .wl_threshold = 8, .copy_buffer = 2, .map_cache = 64,
+        .unit_size = 16 * PAGE, .log_blocks = 2};
+    p.link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = PAGE, .queue_depth = 1};
+    p.wear = (struct fe_wear_params){.spare_blocks = 2, .codeword_size = 512};
+    return p;
+}
+
+/* Writes the part of the device until a write is refused; what the stick has lived for as a
+ * share of what its blocks are good for. */
+static double live(const char *name, uint32_t levelling, uint64_t percent)
+{
+    struct fe_profile p = make_profile(levelling);
+    struct fe_device_options opt = {.seed = 1};
+    struct fe_device *dev = NULL;
+    struct fe_err err = {""};
+    struct ft_rand r = {.seed = 42};
+    struct fe_reply reply = {.status = FE_OK};
+    struct fe_stats s;
+    if (fe_device_create(&dev, &p, &opt, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        exit(1);
+    }
+    uint64_t pages = fe_device_capacity(dev) / PAGE, hot = pages * percent / 100, n = 0;
+    while (reply.status == FE_OK) {
+        uint64_t page = n < pages ? n : ft_below(&r, hot);
+        struct fe_request req = {.type = FE_REQ_WRITE, .offset = page * PAGE, .len = PAGE};
+        if (fe_device_submit(dev, reply.complete_ns, &req, &reply) < 0)
+            abort();
+        n++;
+    }
+    fe_device_get_stats(dev, &s);
+    double waf = (double)s.nand.bytes_programmed / (double)(n * PAGE);
+    double blocks = 128.0 * 16 * PAGE, want = 1000 * blocks / waf;
+    double share = (double)(n * PAGE) / want;
+    printf("%-34s %8.1f MB of the host, WAF %.3f, endurance x bytes / WAF = %8.1f MB: %.4f; "
+           "erases %llu to %llu, grown bad %llu\n",
+           name, (double)(n * PAGE) / 1e6, waf, want / 1e6, share, (unsigned long long)s.wear.min,
+           (unsigned long long)s.wear.max, (unsigned long long)s.bad_grown);
+    if (reply.status != FE_READ_ONLY || s.bad_grown != 3) {
+        fprintf(stderr, "%s: ended with status %d and %llu bad blocks\n", name, reply.status,
+                (unsigned long long)s.bad_grown);
+        n_failed++;
+    }
+    fe_device_destroy(dev);
+    return share;
+}
+
+static void expect(const char *name, double got, double least, double most)
+{
+    if (got >= least && got <= most)
+        return;
+    fprintf(stderr, "%s: %.4f of the lifetime, wanted %.2f to %.2f\n", name, got, least, most);
+    n_failed++;
+}
+
+int main(void)
+{
+    static const uint64_t percents[] = {100, 30, 5};
+    char name[64];
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++) {
+        snprintf(name, sizeof name, "static levelling, %u %% written", (unsigned)percents[i]);
+        expect(name, live(name, FE_WEAR_STATIC, percents[i]), 0.97, 1.03);
+    }
+    expect("no levelling, 5 % written", live("no levelling, 5 % written", FE_WEAR_OFF, 5), 0, 0.5);
+    expect("dynamic levelling, 5 % written",
+           live("dynamic levelling, 5 % written", FE_WEAR_DYNAMIC, 5), 0, 0.5);
+    return n_failed ? 1 : 0;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a host sees of failing chips, forged capacities and bad manners.
+ */
+#include "lib/unit.h"
+
+#include "flashemu/device.h"
+
+#include <errno.h>
+
+#define PAGE   2048u
+#define SECTOR 512u
+
+static struct fe_profile make_profile(void)
+{
+    struct fe_profile p = {.name = "test"};
+    p.device = (struct fe_device_params){.capacity = 64 * PAGE + 2 * SECTOR, .sector_size = SECTOR,
+                                         .discard = true};
+    p.nand = (struct fe_nand_params){
+        .cell = FE_CELL_SLC, .channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
+        .blocks_per_plane = 24, .pages_per_block = 8, .page_size = PAGE, .oob_size = 64,
+        .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
+        .command_ns = 100, .endurance = 1000};
+    p.ftl = (struct fe_ftl_params){.type = (uint32_t)fe_ftl_find("page"), .op_ppm = 70000,
+                                   .gc_d = 10, .gc_reserve = 2, .copy_buffer = 4};
+    p.link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = 2 * PAGE,
+                                     .queue_depth = 1};
+    p.wear = (struct fe_wear_params){.codeword_size = 512, .correctable_bits = 4,
+                                     .refresh_bits = 3, .slow_factor = 10};
+    return p;
+}
+
+static struct fe_device *make(const struct fe_profile *p)
+{
+    struct fe_device_options opt = {.seed = 1, .payload = true};
+    struct fe_device *dev = NULL;
+    struct fe_err err = {""};
+    if (fe_device_create(&dev, p, &opt, &err) < 0)
+        fail_msg("%s", err.text);
+    return dev;
+}
+
+static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t offset,
+                              uint64_t len, void *buf)
+{
+    struct fe_request req = {.type = type, .offset = offset, .len = len, .buf = buf};
+    struct fe_reply reply;
+    assert_int_equal(fe_device_submit(dev, fe_device_now(dev), &req, &reply), 0);
+    return reply;
+}
+
+static enum fe_status write_bytes(struct fe_device *dev, uint64_t offset, uint64_t len, int byte)
+{
+    uint8_t buf[8 * PAGE];
+    memset(buf, byte, len);
+    return submit(dev, FE_REQ_WRITE, offset, len, buf).status;
+}
+
+static void expect_bytes(struct fe_device *dev, uint64_t offset, uint64_t len, int byte)
+{
+    uint8_t buf[8 * PAGE];
+    memset(buf, 0x77, len);
+    assert_int_equal(submit(dev, FE_REQ_READ, offset, len, buf).status, FE_OK);
+    for (uint64_t i = 0; i < len; i++)
+        assert_int_equal(buf[i], byte);
+}
+
+static struct fe_stats stats(const struct fe_device *dev)
+{
+    struct fe_stats s;
+    fe_device_get_stats(dev, &s);
+    return s;
+}
+
+/* The end of life comes with the first block that is marked bad: there is no spare. */
+static void test_faults_end_of_life_as_the_profile_says(void **state)
+{
+    static const enum fe_status want[FE_N_EOLS] = {
+        [FE_EOL_READ_ONLY] = FE_READ_ONLY, [FE_EOL_FULL] = FE_NO_SPACE,
+        [FE_EOL_DEAD] = FE_PROG_FAILED, [FE_EOL_SLOW] = FE_OK, [FE_EOL_SILENT] = FE_OK};
+    (void)state;
+    for (uint32_t kind = 0; kind < FE_N_EOLS; kind++) {
+        struct fe_profile p = make_profile();
+        p.wear.end_of_life = kind;
+        struct fe_device *dev = make(&p);
+        bool dead = kind == FE_EOL_DEAD;
+        assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
+        assert_int_equal(fe_device_mark_bad(dev, 0, 5, NULL), 0);
+        assert_int_equal(stats(dev).bad_grown, 1);
+        assert_int_equal(write_bytes(dev, PAGE, PAGE, 2), want[kind]);
+        assert_int_equal(submit(dev, FE_REQ_TRIM, 0, PAGE, NULL).status, want[kind]);
+        assert_int_equal(submit(dev, FE_REQ_FLUSH, 0, 0, NULL).status, dead ? want[kind] : FE_OK);
+        if (dead)
+            assert_int_equal(submit(dev, FE_REQ_READ, 0, PAGE, NULL).status, FE_PROG_FAILED);
+        else
+            expect_bytes(dev, 0, PAGE, want[kind] == FE_OK ? 0 : 1);
+        fe_device_destroy(dev);
+    }
+}
+
+/* A volatile cache keeps what it could not write, and says so. */
+static void test_faults_cache_at_the_end_of_life(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
+    struct fe_device *dev = make(&p);
+    assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
+    assert_int_equal(fe_device_mark_bad(dev, 0, 5, NULL), 0);
+    assert_int_equal(submit(dev, FE_REQ_FLUSH, 0, 0, NULL).status, FE_READ_ONLY);
+    assert_int_equal(write_bytes(dev, PAGE, PAGE, 2), FE_READ_ONLY);
+    expect_bytes(dev, 0, PAGE, 1);
+    expect_bytes(dev, PAGE, PAGE, 0);
+    fe_device_destroy(dev);
+}
+
+static void test_faults_uncorrectable_page_gives_an_error_and_wrong_bytes(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    struct fe_device *dev = make(&p);
+    uint8_t buf[PAGE], wrong = 0;
+    fe_ppn ppn = FE_PPN_NONE;
+    assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
+    for (fe_ppn i = 0; ppn == FE_PPN_NONE; i++) /* the only page that is programmed */
+        if (fe_device_flip(dev, i, 4, NULL) == 0)
+            ppn = i;
+    expect_bytes(dev, 0, PAGE, 1);
+    assert_int_equal(stats(dev).ecc_corrected, 1);
+    assert_int_equal(stats(dev).ecc_uncorrectable, 0);
+    assert_int_equal(fe_device_flip(dev, ppn, 1, NULL), 0);
+    assert_int_equal(submit(dev, FE_REQ_READ, 0, PAGE, buf).status, FE_UNCORRECTABLE);
+    for (uint32_t i = 0; i < PAGE; i++)
+        wrong += buf[i] != 1;
+    assert_in_range(wrong, 1, 5);
+    assert_int_equal(stats(dev).ecc_uncorrectable, 1);
+    assert_int_equal(write_bytes(dev, 0, PAGE, 3), FE_OK);
+    expect_bytes(dev, 0, PAGE, 3);
+    fe_device_reset_stats(dev);
+    assert_int_equal(stats(dev).ecc_corrected, 0);
+    fe_device_destroy(dev);
+}
+
+/* With a spare, the block that gave corrected bits moves when the host has its answer. */
+static void test_faults_refresh_comes_after_the_answer(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    p.wear.spare_blocks = 1;
+    struct fe_device *dev = make(&p);
+    fe_ppn ppn = 0;
+    assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
+    while (fe_device_flip(dev, ppn, 3, NULL) < 0)
+        ppn++;
+    struct fe_reply first = submit(dev, FE_REQ_READ, 0, PAGE, NULL);
+    assert_int_equal(stats(dev).nand.block_erases, 1);
+    assert_true(fe_device_now(dev) >= first.complete_ns + 1500000);
+    submit(dev, FE_REQ_READ, 0, PAGE, NULL);
+    assert_int_equal(stats(dev).ecc_corrected, 2); /* when read, and when moved */
+    fe_device_destroy(dev);
+}
+
+static void test_faults_factory_bad_and_spares_come_off_the_capacity(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    p.device.capacity = 0;
+    p.ftl.op_ppm = 500000;
+    struct fe_device *whole = make(&p);
+    p.wear.factory_bad_ppm = 90000; /* 2 of 24 */
+    p.wear.spare_blocks = 3;
+    struct fe_device *dev = make(&p);
+    struct fe_block_wear b[24];
+    uint32_t n[4] = {0};
+    assert_int_equal(fe_device_capacity(whole), 128 * PAGE);
+    assert_int_equal(fe_device_capacity(dev), 101 * PAGE);
+    assert_int_equal(stats(dev).bad_factory, 2);
+    assert_int_equal(fe_device_blocks(dev), 24);
+    fe_device_get_blocks(dev, b);
+    for (int i = 0; i < 24; i++)
+        n[b[i].state]++;
+    assert_int_equal(n[FE_BLOCK_USED], 19);
+    assert_int_equal(n[FE_BLOCK_SPARE], 3);
+    assert_int_equal(n[FE_BLOCK_FACTORY_BAD], 2);
+    fe_device_destroy(whole);
+    fe_device_destroy(dev);
+}
+
+static void test_faults_forged_capacity_wraps(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    uint64_t real = p.device.capacity;
+    p.device.claimed_capacity = 2 * real + 4 * SECTOR;
+    struct fe_device *dev = make(&p);
+    assert_int_equal(fe_device_capacity(dev), 2 * real + 4 * SECTOR);
+    assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
+    assert_int_equal(write_bytes(dev, real - SECTOR, SECTOR, 2), FE_OK);
+    assert_int_equal(write_bytes(dev, real, SECTOR, 3), FE_OK);
+    expect_bytes(dev, 0, SECTOR, 3);
+    expect_bytes(dev, SECTOR, PAGE - SECTOR, 1);
+    expect_bytes(dev, real - SECTOR, SECTOR, 2);
+    /* over the seam, into the middle of pages, in one request */
+    assert_int_equal(write_bytes(dev, 2 * real - 2 * PAGE, 2 * PAGE + 4 * SECTOR, 4), FE_OK);
+    expect_bytes(dev, real - 2 * PAGE, 2 * PAGE, 4);
+    expect_bytes(dev, 0, 4 * SECTOR, 4);
+    expect_bytes(dev, 2 * real - PAGE, PAGE + 4 * SECTOR, 4);
+    assert_int_equal(submit(dev, FE_REQ_TRIM, real - PAGE, 2 * PAGE, NULL).status, FE_OK);
+    expect_bytes(dev, 0, PAGE, 0);
+    expect_bytes(dev, real - PAGE, PAGE, 0);
+    fe_device_destroy(dev);
+}
+
+static void test_faults_forged_capacity_drops(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    uint64_t real = p.device.capacity;
+    p.device.claimed_capacity = 4 * real;
+    p.device.beyond = FE_BEYOND_DROP;
+    struct fe_device *dev = make(&p);
+    assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
+    assert_int_equal(write_bytes(dev, real - PAGE, 3 * PAGE, 2), FE_OK);
+    assert_int_equal(write_bytes(dev, 3 * real, PAGE, 3), FE_OK);
+    expect_bytes(dev, 0, PAGE, 1);
+    expect_bytes(dev, real - PAGE, PAGE, 2);
+    expect_bytes(dev, real, 2 * PAGE, 0);
+    assert_int_equal(submit(dev, FE_REQ_TRIM, real - PAGE, 2 * PAGE, NULL).status, FE_OK);
+    expect_bytes(dev, real - PAGE, PAGE, 0);
+    fe_device_destroy(dev);
+    p.device.claimed_capacity = real - SECTOR;
+    struct fe_device_options opt = {.seed = 1};
+    struct fe_err err = {""};
+    assert_int_equal(fe_device_create(&dev, &p, &opt, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "is less than the capacity"));
+}
+
+static void test_faults_hang_and_disconnect(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    p.manners = (struct fe_manners_params){.hang_ns = 5000000000, .hang_request = 2,
+                                           .gone_ns = 1000, .gone_request = 3};
+    struct fe_device *dev = make(&p);
+    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, PAGE, NULL);
+    uint64_t usual = r.complete_ns - r.arrival_ns;
+    r = submit(dev, FE_REQ_WRITE, 0, PAGE, NULL);
+    assert_int_equal(r.complete_ns - r.arrival_ns, usual + 5000000000);
+    r = submit(dev, FE_REQ_WRITE, 0, PAGE, NULL);
+    assert_int_equal(r.complete_ns - r.arrival_ns, usual);
+    assert_int_equal(write_bytes(dev, 0, PAGE, 9), FE_GONE);
+    fe_device_idle(dev, fe_device_now(dev) + 1000);
+    expect_bytes(dev, 0, PAGE, 0);
+    fe_device_hang(dev, 77);
+    r = submit(dev, FE_REQ_WRITE, 0, PAGE, NULL);
+    assert_int_equal(r.complete_ns - r.arrival_ns, usual + 77);
+    fe_device_disconnect(dev, UINT64_MAX);
+    assert_int_equal(submit(dev, FE_REQ_READ, 0, PAGE, NULL).status, FE_GONE);
+    fe_device_disconnect(dev, 0);
+    assert_int_equal(submit(dev, FE_REQ_READ, 0, PAGE, NULL).status, FE_OK);
+    fe_device_destroy(dev);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults_end_of_life_as_the_profile_says),
+        cmocka_unit_test(test_faults_cache_at_the_end_of_life),
+        cmocka_unit_test(test_faults_uncorrectable_page_gives_an_error_and_wrong_bytes),
+        cmocka_unit_test(test_faults_refresh_comes_after_the_answer),
+        cmocka_unit_test(test_faults_factory_bad_and_spares_come_off_the_capacity),
+        cmocka_unit_test(test_faults_forged_capacity_wraps),
+        cmocka_unit_test(test_faults_forged_capacity_drops),
+        cmocka_unit_test(test_faults_hang_and_disconnect),
+    };
+    return cmocka_run_group_tests_name("device_faults", tests, NULL, NULL);
+}
