@@ -50,7 +50,9 @@ def test_no_extents():
 
 
 def test_block_sizes():
-    for params, page in ((["ideal"], 4096), (["transcend8g"], 8192),
+    for params, page in ((["ideal"], 4096), (["transcend8g"], 4096),
+                         (["transcend8g", "nand.multiplane=yes", "nand.planes_per_die=2",
+                           "nand.blocks_per_plane=2048"], 8192),
                          (["ideal", "nand.page_size=512"], 512),
                          (["ideal", "nand.page_size=1536", "nand.oob_size=0", "size=3M"], 2048),
                          (["ideal", "device.sector_size=4K"], 4096)):

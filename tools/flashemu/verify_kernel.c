@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KERNEL_TIMEOUT_S = 3600, STOP_TIMEOUT_S = 30, MAX_WORDS = 32 };
+enum { KERNEL_TIMEOUT_S = 3600, STOP_TIMEOUT_S = 30, MAX_WORDS = 64 };
 
 /* --- a child and its lines --- */
 
@@ -260,6 +260,9 @@ __attribute__((format(printf, 2, 3))) static void add_word(struct words *w, cons
     w->argv[w->nomem ? w->n : ++w->n] = NULL;
 }
 
+/* What story.sh wants to have beside it. */
+static const char *const job_files[] = {"hdtune.fio", "atto.fio", NULL};
+
 static void make_words(struct words *w, const struct verify_kernel *k, const struct verify_run *run)
 {
     bool vm = k->way == VERIFY_WAY_VM;
@@ -272,6 +275,10 @@ static void make_words(struct words *w, const struct verify_kernel *k, const str
         add_word(w, "%d", KERNEL_TIMEOUT_S);
         add_word(w, "--env");
         add_word(w, "DILATE=%" PRIu64, k->dilate);
+        for (int i = 0; job_files[i]; i++) {
+            add_word(w, "--file");
+            add_word(w, "%s/%s:/vm/script/%s", k->scripts, job_files[i], job_files[i]);
+        }
         add_word(w, "--");
     } else {
         add_word(w, k->way == VERIFY_WAY_NBD ? "nbd" : "loop");

@@ -3,10 +3,8 @@
 #
 #   tools/vm/serve -- profile=transcend8g -- tools/vm/story.sh STEP...
 #
-# Steps are named as the procedures that `flashemu verify --list` explains; and
-#
-#   raw-fresh   200 MB of aligned 1 MiB writes (to a stick with device.used=0)
-#   raw-filled  the same over data (to a stick as profile transcend8g has it)
+# Steps are the experiments of `flashemu verify --list`. Those with fio take their job
+# files from beside this script (run --file tools/vm/atto.fio:/vm/script/atto.fio).
 #
 # A step prints a line for each of its figures: its name, MB/s, the figure itself (bytes a
 # second or ns) and what the device did for it. Times are the device's; with DILATE=R they
@@ -18,6 +16,7 @@ MNT=${MNT:-/mnt} RUN=${RUN:-/run}
 mkdir -p "$MNT"
 
 declare -A before
+fstype=''
 counters='busy_ns device_ns host.write.bytes host.read.bytes nand.bytes_programmed nand.block_erases
     ftl.merges.switch ftl.merges.partial ftl.merges.full ftl.pages_copied'
 
@@ -101,21 +100,57 @@ read_raw() {
     stats
     sed -n '/=/s/^/# hdparm says: /p' "$RUN"/hdparm >&2
     awk -v step="$1" -v n="$(since host.read.bytes)" -v t="$(since busy_ns)" -v r="${DILATE:-0}" '
-        / MB in / { own = $(NF - 1) * r }
+        / MB in / { for (i = 2; i < NF; i++) if ($i == "in") own = $(i - 2) / $(i + 1) * r }
         END { rate = r ? own : n * 1e9 / t / 1048576
             printf "%s MB/s=%.2f figure=%.0f\n", step, rate, rate * 1e6 }' "$RUN"/hdparm
 }
 
 step_hdparm-t() { read_raw hdparm-t "$dev"; }
 
-step_file-fat32-factory() {
+# partition START TYPE: the only one of its table, to the device's end.
+partition() {
     wipe
-    echo 'start=63, type=c' | sfdisk -q "$dev" >/dev/null 2>&1
+    echo "start=$1, type=$2" | sfdisk -q "$dev" >/dev/null 2>&1
     settle "$dev" 1
-    mkfs.vfat -a -F 32 -s 8 "$(part)" >/dev/null
-    mount_again() { mount -t vfat "$(part)" "$MNT"; }
+}
+
+# format START FILESYSTEM MKFS-OPTION...: a partition, mounted.
+format() {
+    local start=$1 fs=$2
+    shift 2
+    fstype=$fs
+    case $fs in
+    vfat) partition "$start" c; mkfs.vfat -F 32 "$@" "$(part)" >/dev/null ;;
+    exfat) partition "$start" 7; mkfs.exfat "$@" "$(part)" >/dev/null ;;
+    ntfs) partition "$start" 7; mkntfs -q -Q -F "$@" "$(part)" >/dev/null 2>&1 ;;
+    xfs) partition "$start" 83; mkfs.xfs -q -f "$@" "$(part)" ;;
+    f2fs) partition "$start" 83; mkfs.f2fs -q -f "$@" "$(part)" >/dev/null ;;
+    ext4) partition "$start" 83; mke2fs -q -F -t ext4 "$@" "$(part)" ;;
+    esac
     mount_again
+}
+
+# mke2fs of the time wrote ext4's inode tables; today's leaves that to the kernel, which
+# would do it while the file is being written. big_writes: fewer calls, the same writes.
+mount_again() {
+    case $fstype in
+    ntfs) ntfs-3g -o big_writes "$(part)" "$MNT" ;;
+    ext4) mount -t ext4 -o noinit_itable "$(part)" "$MNT" ;;
+    *) mount -t "$fstype" "$(part)" "$MNT" ;;
+    esac
+}
+
+# --- one stick, several layouts ---
+
+step_file-fat32-factory() {
+    format 63 vfat -a -s 8
     write_file file-fat32-factory /dev/urandom 100
+    check_sum fsck.vfat -n "$(part)"
+}
+
+step_file-fat32-aligned() {
+    format 256 vfat -a -s 8
+    write_file file-fat32-aligned /dev/urandom 100
     check_sum fsck.vfat -n "$(part)"
 }
 
@@ -126,44 +161,16 @@ step_file-ext4-aligned() {
     sfdisk -d "$dev" 2>/dev/null | grep -q 'start= *256,' ||
         { cat "$RUN"/fdisk >&2; fail "no partition at sector 256"; }
     mke2fs -q -F -t ext4 -E stripe-width=32 -m 0 "$(part)"
-    # mke2fs of the time wrote the inode tables; today's leaves that to the kernel, which
-    # would do it while the file is being written.
-    mount_again() { mount -t ext4 -o noinit_itable "$(part)" "$MNT"; }
+    fstype=ext4
     mount_again
     write_file file-ext4-aligned /dev/urandom 100
     check_sum e2fsck -fn "$(part)"
 }
 
-# raw_write STEP OFFSET-IN-MIB
-raw_write() {
-    mark
-    dd if=/dev/zero of="$dev" bs=1M seek="$2" count=200 oflag=direct 2>"$RUN"/dd
-    report "$1" $((200 << 20))
-    sed -n "\$s/^/# dd says: /p" "$RUN"/dd >&2
-}
-
-step_raw-fresh() { raw_write raw-fresh 4096; }
-
-# The units that are open from before are closed at the new writes' cost, as they are in
-# the middle of a long copy.
-step_raw-filled() {
-    dd if=/dev/zero of="$dev" bs=1M seek=2048 count=64 oflag=direct status=none
-    raw_write raw-filled 3072
-}
-
 # Published with -o sync. Today's ntfs-3g makes of that an fsync of the device after each 4
 # KiB, and no stick of the time does 14 MB/s so: the one of the time cannot have done it.
-make_ntfs() {
-    wipe
-    echo 'start=8192, type=7' | sfdisk -q "$dev" >/dev/null 2>&1
-    settle "$dev" 1
-    mkntfs -q -Q -F -c 65536 "$(part)" >/dev/null 2>&1
-    mount_again() { ntfs-3g -o big_writes "$(part)" "$MNT"; }
-    mount_again
-}
-
 step_file-ntfs64k-fresh() {
-    make_ntfs
+    format 8192 ntfs -c 65536
     write_file file-ntfs64k-fresh /dev/zero 200
     check_sum ntfsfix -n "$(part)"
 }
@@ -171,10 +178,175 @@ step_file-ntfs64k-fresh() {
 # "Filled" is the stick's past, device.used: 8 GB need not be written again for it. The
 # units that are open from before are closed at the new writes' cost, as in a long copy.
 step_file-ntfs64k-filled() {
-    make_ntfs
+    format 8192 ntfs -c 65536
     dd if=/dev/zero of="$MNT"/before bs=1M count=64 conv=fsync status=none
     write_file file-ntfs64k-filled /dev/zero 200
     umount "$MNT"
+}
+
+# --- copying large files ---
+
+# copy_files STEP: half a gigabyte of them stands for the nine that were copied.
+copy_files() {
+    local i
+    mark
+    for i in 1 2 3 4; do
+        dd if=/dev/zero of="$MNT"/file$i bs=1M count=128 status=none
+    done
+    sync
+    report "$1" $((512 << 20))
+    umount "$MNT"
+    fsck.vfat -n "$(part)" >"$RUN"/fsck 2>&1 || { cat "$RUN"/fsck >&2; fail "fsck"; }
+}
+
+step_copy-fat32-factory() {
+    format 2500 vfat -a -s 8
+    copy_files copy-fat32-factory
+}
+
+# Reserved sectors such that the clusters begin at a multiple of 4 MiB; the FATs' size
+# depends on them, so once more if it has changed.
+step_copy-fat32-aligned() {
+    local reserved=32 fat
+    partition 8192 c
+    fstype=vfat
+    for _ in 1 2 3; do
+        mkfs.vfat -F 32 -a -s 128 -R $reserved "$(part)" >/dev/null
+        fat=$(od -An -tu4 -j36 -N4 "$(part)")
+        [ $(((reserved + 2 * fat) % 8192)) != 0 ] || break
+        reserved=$((8192 - 2 * fat % 8192))
+    done
+    [ $(((reserved + 2 * fat) % 8192)) = 0 ] || fail "the clusters do not begin at 4 MiB"
+    mount_again
+    copy_files copy-fat32-aligned
+}
+
+# --- the same on two filesystems, each on its half of the stick ---
+
+# on_half FS START: hdparm -t on the partition, then a file.
+on_half() {
+    format "$2" "$1"
+    umount "$MNT"
+    read_raw "hdparm-t-$1" "$(part)"
+    mount_again
+    write_file "file-$1" /dev/urandom 100
+    umount "$MNT"
+}
+
+step_half-ext4() { on_half ext4 2048; }
+step_half-xfs() { on_half xfs $(($(blockdev --getsz "$dev") / 4096 * 2048)); }
+step_half-f2fs() { on_half f2fs 2048; }
+
+# --- what people measured under Windows ---
+
+jobs=$(dirname "$0")
+
+# HD Tune: 64 places.
+hdtune() {
+    local size run=$((1 << 20))
+    size=$(blockdev --getsize64 "$dev")
+    [ "$size" -gt $((128 * run)) ] || run=$((size / 128 / 65536 * 65536))
+    drop_caches
+    mark
+    TARGET=$dev RUN=$run AMOUNT=$((64 * run)) SKIP=$((size / 64 / 65536 * 65536 - run)) \
+        fio --output="$RUN"/fio "$jobs"/hdtune.fio || { cat "$RUN"/fio >&2; fail "fio"; }
+    before[end]=${EPOCHREALTIME/./}
+    stats
+    awk -v step="$1" -v n="$(since host.read.bytes)" -v ns="$(took)" 'BEGIN {
+        printf "%s MB/s=%.2f figure=%.0f bytes=%d\n", step, n * 1e3 / ns, n * 1e9 / ns, n }'
+}
+
+bytes_of() { numfmt --from=iec "${1^^}"; } # 8m
+
+# atto_pass read|write STEP: the figure is the best of the transfer sizes. The whole file is
+# passed over with the largest only, so that it does not take all day.
+atto_pass() {
+    local transfer amount best=0 at=0 rate
+    for transfer in 512:128k 4k:1m 32k:8m 128k:32m 1m:64m 8m:256m; do
+        amount=$(bytes_of "${transfer#*:}")
+        transfer=${transfer%:*}
+        drop_caches
+        mark
+        TARGET=$MNT/atto TRANSFER=$transfer AMOUNT=$amount \
+            fio --section="$1" --output="$RUN"/fio "$jobs"/atto.fio ||
+            { cat "$RUN"/fio >&2; fail "fio"; }
+        sync
+        before[end]=${EPOCHREALTIME/./}
+        stats
+        rate=$(awk -v n=$amount -v ns="$(took)" 'BEGIN { printf "%.0f", n * 1e9 / ns }')
+        echo "# $2 with $transfer: $rate" >&2
+        [ "$rate" -le $best ] || best=$rate at=$transfer
+    done
+    awk -v step="$2" -v rate=$best -v at="$(bytes_of "$at")" 'BEGIN {
+        printf "%s MB/s=%.2f figure=%.0f transfer=%d\n", step, rate / 1e6, rate, at }'
+}
+
+# windows NAME FS MKFS-OPTION...
+windows() {
+    local name=$1
+    shift
+    format 2048 "$@"
+    umount "$MNT"
+    hdtune "hdtune-$name"
+    mount_again
+    dd if=/dev/zero of="$MNT"/atto bs=1M count=256 conv=fsync status=none
+    atto_pass write "atto-write-$name"
+    atto_pass read "atto-read-$name"
+    umount "$MNT"
+}
+
+step_windows-ntfs() { windows ntfs ntfs -c 4096; }
+step_windows-fat32() { windows fat32 vfat -a -s 8; }
+step_windows-exfat() { windows exfat exfat; }
+
+# --- fragments ---
+
+# Files of 124 and 4 kB in turn until the card is full, in folders of a moderate size.
+fill_with_files() {
+    local n=0 small large
+    small=$(printf '%4096s' '') large=$(printf '%126976s' '')
+    while [ $((n % 100)) != 0 ] || mkdir "$MNT"/$((n / 100)) 2>/dev/null; do
+        printf %s "$large" 2>/dev/null >"$MNT"/$((n / 100))/large$n || break
+        printf %s "$small" 2>/dev/null >"$MNT"/$((n / 100))/small$n || break
+        n=$((n + 1))
+    done
+    [ $n -gt 1000 ] || fail "full after $n pairs of files"
+    rm -f "$MNT"/$((n / 100))/{large,small}$n
+    echo $((n * 131072))
+}
+
+remount() {
+    umount "$MNT"
+    drop_caches
+    mount_again
+}
+
+# read_files STEP BYTES FILE...
+read_files() {
+    local step=$1 bytes=$2
+    shift 2
+    remount
+    mark
+    cat "$@" >/dev/null
+    report "$step" "$bytes"
+}
+
+step_fragments() {
+    local bytes
+    format 256 vfat -s 8
+    mark
+    bytes=$(fill_with_files)
+    sync
+    report fragments-fill "$bytes"
+    find "$MNT" -name 'small*' -delete
+    remount
+    mark
+    dd if=/dev/zero of="$MNT"/file bs=4000 count=3800 conv=fsync status=none
+    report fragments-write 15200000
+    read_files fragments-read-whole $((95 * 126976)) "$MNT"/[1-9]/large{100..194}
+    read_files fragments-read 15200000 "$MNT"/file
+    umount "$MNT"
+    fsck.vfat -n "$(part)" >"$RUN"/fsck 2>&1 || { cat "$RUN"/fsck >&2; fail "fsck"; }
 }
 
 modprobe fuse 2>/dev/null || :
