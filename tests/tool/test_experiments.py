@@ -122,7 +122,7 @@ def test_append_chooses_the_file_system():
 
 def test_a_fresh_stick_is_another():
     """Without a past, a sequential write has nothing to copy; else the procedure is the same."""
-    rows = ["seq-write bs=64K size=64M | MB/s", "seq-write-fresh bs=64K size=64M | MB/s"]
+    rows = ["seq-write bs=64K size=256M | MB/s", "seq-write-fresh bs=64K size=256M | MB/s"]
     figures = {}
     for used in ("0", "1T"):
         path = write("stick.ini", good("show", "transcend8g", "device.used=" + used)
