@@ -5,6 +5,8 @@
 import os
 import pty
 import subprocess
+import tempfile
+import xml.etree.ElementTree
 
 from flashemu_tool import TOOL, bad, call, good, good_json, read, run, write
 
@@ -31,6 +33,23 @@ def test_json_is_the_object_of_stats_and_more():
     assert o["latency_ns"]["write"]["count"] == 1000
     for key in ["device_ns", "busy_ns", "wear", "bad_blocks", "ecc", "lateness_ns"]:
         assert key in o, key
+
+
+def test_wear_svg_is_a_picture_of_every_block():
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        path = os.path.join(folder, "wear.svg")
+        o = replay("ssd-page", "gen:random,op=write,bs=4K,count=9000", "nand.blocks_per_plane=32", "ftl.op=20%",
+                   "nand.endurance=20", "faults.factory_bad=2%", "faults.spare_blocks=4",
+                   "--wear-svg", path)
+        assert o["bad_blocks"]["factory"] == 2
+        root = xml.etree.ElementTree.parse(path).getroot()
+        titles = [e.text for e in root.iter("{http://www.w3.org/2000/svg}title")]
+        assert len(titles) == 128 and titles[0].startswith("block 0: ")
+        fills = [e.get("fill") for e in root.iter("{http://www.w3.org/2000/svg}rect")][1:129]
+        assert fills.count("#000000") == 2
+        assert fills.count("#9ec5e8") == 6  # spares, up to two whole rows of dies
+        bad("/nowhere/x.svg: No such file", "replay", "ideal", "gen:random,count=1", "--wear-svg",
+            "/nowhere/x.svg")
 
 
 def test_summary_is_for_people():

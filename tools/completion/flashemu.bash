@@ -49,7 +49,7 @@ _flashemu_value()
     --base | --base2) _flashemu_words "sr rr sw rw" ;;
     --fua | --random | --scatter | --fsinfo) _flashemu_words "yes no" ;;
     --kernel) _flashemu_words "auto vm host none" ;;
-    -o | --output | --record | --device | --warmup) _flashemu_files ;;
+    -o | --output | --record | --wear-svg | --device | --warmup) _flashemu_files ;;
     --depth | --seed | --dilate | --capacity | --sector | --from-device | --timeout) ;;
     *) return 1 ;;
     esac
@@ -84,7 +84,7 @@ _flashemu_command()
     show | replay)
         if [[ $cur == -* && ${words[1]} == replay ]]; then
             _flashemu_words "--json --warmup --depth --timed --payload --seed --wrap
-                --drop-trim --record --format --from-device --event --help"
+                --drop-trim --record --wear-svg --format --from-device --event --help"
         elif ((cword == 2)); then
             _flashemu_profiles
         else

@@ -4,6 +4,7 @@
  */
 #include "replay.h"
 #include "tool.h"
+#include "wear_svg.h"
 
 #include "obs/stats_json.h"
 
@@ -27,11 +28,12 @@ static const char replay_help[] =
     "  --wrap               take offsets behind the end modulo the capacity\n"
     "  --drop-trim          leave out trims that the device does not offer\n"
     "  --record FILE        write the requests with their completions\n"
+    "  --wear-svg FILE      draw how worn each block is at the end\n"
     "  --format FORMAT      of the traces: text, iolog, blkparse, msr\n"
     "  --from-device NAME, --event LETTER    as in flashemu trace\n";
 
 struct command {
-    const char *warmup, *depth_text, *seed_text, *record, *format, *event;
+    const char *warmup, *depth_text, *seed_text, *record, *wear_svg, *format, *event;
     bool json, payload;
     struct replay_options opt;
     struct fe_device_options device;
@@ -89,6 +91,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         {"wrap", 0, &c->opt.wrap, NULL},
         {"drop-trim", 0, &c->opt.drop_trim, NULL},
         {"record", 0, NULL, &c->record},
+        {"wear-svg", 0, NULL, &c->wear_svg},
         {"format", 0, NULL, &c->format},
         {"from-device", 0, NULL, &c->trace.device},
         {"event", 0, NULL, &c->event},
@@ -324,6 +327,8 @@ static int run_on_device(struct command *c, struct fe_device *dev, struct fe_err
                               c->device.seed, err);
     if (code == 0)
         code = run_traces(c, &replay, err);
+    if (code == 0 && c->wear_svg)
+        code = wear_svg_write(dev, c->wear_svg, err);
     if (code == 0)
         result = report(c, &replay);
     payload_destroy(replay.payload);
