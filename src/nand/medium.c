@@ -8,6 +8,7 @@
 #include "nand/medium.h"
 
 #include "base/table.h"
+#include "nand/undo.h"
 #include "nand/wear.h"
 
 #include <stdlib.h>
@@ -20,6 +21,7 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     if (!m)
         return fe_err_nomem(err, "medium", sizeof *m);
     m->geo = *geo;
+    m->interrupted = FE_PEB_NONE;
     m->store = store;
     m->image = fe_store_image(store) != NULL;
     m->ops = ops;
@@ -61,6 +63,8 @@ void fe_medium_destroy(struct fe_medium *m)
     if (!m)
         return;
     fe_wear_detach(m);
+    fe_undo_destroy(m);
+    free(m->trims);
     free(m->pebs);
     free(m->phys);
     free(m->oob_lpn);
@@ -68,6 +72,33 @@ void fe_medium_destroy(struct fe_medium *m)
     free(m->oob_tag);
     free(m->page_bit);
     free(m);
+}
+
+int fe_medium_log_trims(struct fe_medium *m, uint32_t n_lpns, struct fe_err *err)
+{
+    m->trims = calloc(fe_div_up(n_lpns, 64), sizeof *m->trims);
+    if (!m->trims)
+        return fe_err_nomem(err, "log of trims", n_lpns / 8);
+    m->n_trims = n_lpns;
+    return 0;
+}
+
+void fe_medium_note_trim(struct fe_medium *m, fe_lpn first, uint32_t n)
+{
+    if (!m->trims || n == 0)
+        return;
+    for (fe_lpn lpn = first; lpn < first + n; lpn++)
+        m->trims[lpn / 64] |= UINT64_C(1) << (lpn % 64);
+    if (m->image)
+        fe_store_set_trims(m->store, m->trims + first / 64, first / 64,
+                           (first + n - 1) / 64 - first / 64 + 1);
+}
+
+static void forget_trim(struct fe_medium *m, fe_lpn lpn)
+{
+    m->trims[lpn / 64] &= ~(UINT64_C(1) << (lpn % 64));
+    if (m->image)
+        fe_store_set_trims(m->store, m->trims + lpn / 64, lpn / 64, 1);
 }
 
 static void add_read(struct fe_medium *m, fe_peb peb, uint32_t page, fe_ppn ppn, uint32_t bytes)
@@ -129,11 +160,17 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
         .cell_ns = m->pebs[peb].slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
         .bus_bytes = bus_bytes,
     };
+    if (m->undo)
+        fe_undo_note_prog(m, ppn, lpn);
     if (m->prog_hook) {
         enum fe_status st = fe_wear_programmed(m, ppn, flips);
-        if (st != FE_OK)
+        if (st != FE_OK) {
+            fe_undo_forget_last(m);
             return st;
+        }
     }
+    if (fe_medium_is_trimmed(m, lpn))
+        forget_trim(m, lpn);
     m->pebs[peb].next_page++;
     m->oob_lpn[ppn] = lpn;
     m->oob_seq[ppn] = ++m->seq;
@@ -155,19 +192,24 @@ enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb)
         .die = (uint16_t)fe_medium_die(m, peb),
         .cell_ns = m->tBERS_ns,
     };
+    if (m->undo)
+        fe_undo_note_erase(m, peb);
     m->pebs[peb].erase_count++;
     m->counters.block_erases += m->geo.planes_ganged;
     if (m->wear) {
         enum fe_status st = fe_wear_erased(m, peb);
-        if (st != FE_OK)
+        if (st != FE_OK) {
+            fe_undo_forget_last(m);
             return st;
+        }
     }
     m->pebs[peb].next_page = 0;
     m->pebs[peb].slc = 0;
     m->pebs[peb].unstable = 0;
     if (m->image)
         fe_medium_save_block(m, peb);
-    fe_store_discard(m->store, peb);
+    if (!m->undo) /* else the bytes are kept until that is final */
+        fe_store_discard(m->store, peb);
     return FE_OK;
 }
 

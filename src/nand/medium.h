@@ -54,6 +54,7 @@ struct fe_nand_counters {
 };
 
 struct fe_wear;
+struct fe_undo; /* nand/undo.h */
 
 struct fe_medium {
     struct fe_geometry geo;
@@ -75,6 +76,16 @@ struct fe_medium {
     uint64_t *oob_seq;         /* grows with every program, the newest copy wins */
     uint8_t *oob_tag;          /* the page's role in its strategy, or FE_TAG_TORN */
     uint64_t seq;              /* of the last program */
+    /* The controller's log of trims, NULL if it keeps none: a bit for each of n_trims logical
+     * pages that were trimmed and not programmed since; copies of them are dead. */
+    uint64_t *trims;
+    uint32_t n_trims;
+    struct fe_undo *undo;      /* NULL: power is never cut */
+    /* The block that was next to be erased when power failed, as the controller's journal has
+     * it: that it was being emptied, and still holds all that it did.  FE_PEB_NONE: none. */
+    fe_peb interrupted;
+    uint64_t interrupted_since, interrupted_until; /* seq when that began, and when it was done */
+    uint64_t emptying_since;    /* set by who begins to empty a block, to `seq` */
     struct fe_nand_counters counters;
 };
 
@@ -84,6 +95,17 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
                      const struct fe_geometry *geo, struct fe_store *store,
                      struct fe_oplist *ops, struct fe_err *err);
 void fe_medium_destroy(struct fe_medium *m);
+
+/* From now on the controller keeps a log of trims of pages [0, n_lpns).  -ENOMEM. */
+int fe_medium_log_trims(struct fe_medium *m, uint32_t n_lpns, struct fe_err *err);
+
+/* Pages [first, first + n) were trimmed; nothing without a log. */
+void fe_medium_note_trim(struct fe_medium *m, fe_lpn first, uint32_t n);
+
+static inline bool fe_medium_is_trimmed(const struct fe_medium *m, fe_lpn lpn)
+{
+    return lpn < m->n_trims && m->trims[lpn / 64] >> (lpn % 64) & 1;
+}
 
 /* Takes tR, tPROG and tBERS from *p, for operations from now on. */
 void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p);
@@ -95,7 +117,8 @@ void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p);
 enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uint32_t len,
                               void *buf);
 
-/* Programs the next page of its block, lpn and tag in its OOB: base's bytes (zeros if FE_PPN_NONE) with
+/* Programs the next page of its block, lpn and tag in its OOB: base's bytes (zeros if
+ * FE_PPN_NONE) with
  * data[0, len) laid over [off, off + len).  Where base shows through, it is read
  * first, in full, and the program waits for that: so len 0 is a copy, and a part of
  * a page a read-modify-write.  data NULL stands for zeros.  With nand.copyback a copy

@@ -194,6 +194,20 @@ void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
         memset(page_at(s, ppn) + off, 0, len);
 }
 
+bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn)
+{
+    return fe_store_has_payload(s) && is_written(s, ppn);
+}
+
+void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n)
+{
+    for (uint64_t p = first; fe_store_has_payload(s) && p < (uint64_t)first + n; p++) {
+        fe_store_set_bit(s->written, p, false);
+        if (s->img)
+            fe_store_set_bit(s->img->lost, p, false);
+    }
+}
+
 static void give_back(struct fe_store *s, fe_peb peb)
 {
     uint64_t block_bytes = (uint64_t)s->page_bytes * s->pages_per_block;

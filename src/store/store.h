@@ -56,6 +56,12 @@ void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
 void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len,
                         const void *data);
 
+/* Whether a page has bytes of its own; without them it reads as zeros. */
+bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn);
+
+/* Forgets pages [first, first + n).  Their memory stays until their block is discarded. */
+void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n);
+
 /* Forgets all pages of a block.  The host's memory is given back when
  * FE_STORE_WARM_BYTES of discarded blocks have not been written again: giving it
  * back at once would cost a page fault and a cleared page for every page of a log

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A ring of records.  A cut goes through it twice: from the oldest on, to decide what
+ * became of each operation, then back from the newest, to take back what must be.
+ *
+ * The deciding direction matters because a die works through its operations in order:
+ * once one of them is torn or not begun, none that follow on that die has begun.
+ *
+ * A block's bytes survive its erase until that is final.  A program before then puts the
+ * page's old bytes aside, unless there are none.
+ */
+#include "nand/undo.h"
+
+#include "base/num.h"
+#include "base/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM 256
+
+static struct fe_undo_op *op_at(const struct fe_undo *u, uint32_t i)
+{
+    return &u->ring[(u->head + i) & (u->room - 1)];
+}
+
+int fe_undo_create(struct fe_medium *m, struct fe_err *err)
+{
+    struct fe_undo *u = calloc(1, sizeof *u);
+    if (!u)
+        return fe_err_nomem(err, "undo of operations", sizeof *u);
+    m->undo = u;
+    u->room = FIRST_ROOM;
+    u->ring = malloc(FIRST_ROOM * sizeof *u->ring);
+    u->erases = calloc(m->geo.n_pebs, sizeof *u->erases);
+    u->stopped = calloc(m->geo.n_dies, 1);
+    if (u->ring && u->erases && u->stopped)
+        return 0;
+    fe_undo_destroy(m);
+    return fe_err_nomem(err, "undo of operations", FIRST_ROOM * sizeof *u->ring);
+}
+
+void fe_undo_destroy(struct fe_medium *m)
+{
+    struct fe_undo *u = m->undo;
+    if (!u)
+        return;
+    for (uint32_t i = 0; i < u->n; i++)
+        free(op_at(u, i)->bytes);
+    free(u->ring);
+    free(u->erases);
+    free(u->stopped);
+    free(u);
+    m->undo = NULL;
+}
+
+/* The erase is final: bytes that were kept for its sake go. */
+static void forget_erased(struct fe_medium *m, fe_ppn first)
+{
+    fe_peb peb = fe_peb_of(&m->geo, first);
+    uint32_t next = m->pebs[peb].next_page;
+    if (--m->undo->erases[peb])
+        return; /* a later erase keeps what is left of them */
+    if (next == 0)
+        fe_store_discard(m->store, peb);
+    else
+        fe_store_forget(m->store, first + next, m->geo.pages_per_block - next);
+}
+
+static void make_oldest_final(struct fe_medium *m)
+{
+    struct fe_undo *u = m->undo;
+    struct fe_undo_op *op = op_at(u, 0);
+    if (op->kind == FE_OP_ERASE && op->ppn != FE_PPN_NONE)
+        forget_erased(m, op->ppn);
+    free(op->bytes);
+    u->head = (u->head + 1) & (u->room - 1);
+    u->n--;
+    if (u->n_timed)
+        u->n_timed--;
+    else
+        u->n_dropped++;
+}
+
+static bool grow(struct fe_undo *u)
+{
+    struct fe_undo_op *ring = NULL;
+    if (u->room <= UINT32_MAX / 4)
+        ring = malloc(2ull * u->room * sizeof *ring);
+    if (!ring)
+        return false;
+    for (uint32_t i = 0; i < u->n; i++)
+        ring[i] = *op_at(u, i);
+    free(u->ring);
+    u->ring = ring;
+    u->room *= 2;
+    u->head = 0;
+    return true;
+}
+
+static struct fe_undo_op *add(struct fe_medium *m)
+{
+    struct fe_undo *u = m->undo;
+    if (u->n == u->room && !grow(u))
+        make_oldest_final(m);
+    return op_at(u, u->n++);
+}
+
+void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn)
+{
+    fe_peb peb = fe_peb_of(&m->geo, ppn);
+    void *bytes = NULL;
+    if (m->undo->erases[peb] && fe_store_is_written(m->store, ppn)) {
+        bytes = malloc(m->geo.page_bytes);
+        if (bytes && fe_store_read(m->store, ppn, 0, m->geo.page_bytes, bytes) < 0)
+            memset(bytes, 0, m->geo.page_bytes);
+        while (!bytes && m->undo->erases[peb])
+            make_oldest_final(m);
+        fe_store_forget(m->store, ppn, 1);
+    }
+    *add(m) = (struct fe_undo_op){
+        .kind = FE_OP_PROG,
+        .ppn = ppn,
+        .old_lpn = m->oob_lpn[ppn],
+        .old_seq = m->oob_seq[ppn],
+        .old_tag = m->oob_tag[ppn],
+        .was_trimmed = fe_medium_is_trimmed(m, lpn),
+        .bytes = bytes,
+        .in_recovery = m->undo->recovering,
+    };
+}
+
+void fe_undo_note_erase(struct fe_medium *m, fe_peb peb)
+{
+    *add(m) = (struct fe_undo_op){
+        .kind = FE_OP_ERASE,
+        .ppn = peb * m->geo.pages_per_block,
+        .old = m->pebs[peb],
+        .old_seq = m->emptying_since,
+        .seq = m->seq,
+        .in_recovery = m->undo->recovering,
+    };
+    m->undo->erases[peb]++;
+}
+
+void fe_undo_forget_last(struct fe_medium *m)
+{
+    if (!m->undo)
+        return;
+    struct fe_undo_op *op = op_at(m->undo, m->undo->n - 1);
+    if (op->kind == FE_OP_ERASE)
+        m->undo->erases[fe_peb_of(&m->geo, op->ppn)]--;
+    op->ppn = FE_PPN_NONE;
+}
+
+void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n)
+{
+    struct fe_undo *u = m->undo;
+    for (uint32_t i = 0; i < n; i++) {
+        if ((ops[i].kind != FE_OP_PROG && ops[i].kind != FE_OP_ERASE) ||
+            ops[i].ppn == FE_PPN_NONE) /* of a spare block, which nothing depends on yet */
+            continue;
+        if (u->n_dropped) {
+            u->n_dropped--;
+            continue;
+        }
+        assert(u->n_timed < u->n);
+        struct fe_undo_op *op = op_at(u, u->n_timed++);
+        assert(op->ppn == ops[i].ppn || op->ppn == FE_PPN_NONE);
+        op->start_ns = ops[i].start_ns;
+        op->end_ns = ops[i].end_ns;
+    }
+}
+
+void fe_undo_settle(struct fe_medium *m, uint64_t now_ns)
+{
+    struct fe_undo *u = m->undo;
+    while (u->n_timed && op_at(u, 0)->end_ns <= now_ns)
+        make_oldest_final(m);
+}
+
+static enum fe_cut_outcome draw(const struct fe_cut *cut, const struct fe_undo_op *op)
+{
+    uint64_t what = op->ppn | (uint64_t)(op->kind == FE_OP_ERASE) << 32;
+    uint64_t x = fe_rng_below(fe_rng(cut->seed, FE_RNG_POWER_CUT, cut->number, what), 4);
+    return x == 0 ? FE_CUT_NOT_BEGUN : x == 1 ? FE_CUT_DONE : FE_CUT_TORN;
+}
+
+static enum fe_cut_outcome decide(struct fe_medium *m, const struct fe_cut *cut,
+                                  const struct fe_undo_op *op)
+{
+    uint8_t *stopped = &m->undo->stopped[fe_medium_die(m, fe_peb_of(&m->geo, op->ppn))];
+    enum fe_cut_outcome o = FE_CUT_DONE;
+    if (*stopped || op->start_ns >= cut->at_ns)
+        o = FE_CUT_NOT_BEGUN;
+    else if (op->end_ns > cut->at_ns)
+        o = cut->choose ? cut->choose(cut->ctx, op) : draw(cut, op);
+    *stopped = *stopped || o != FE_CUT_DONE;
+    return o;
+}
+
+void fe_undo_tear(struct fe_medium *m, fe_ppn ppn)
+{
+    m->oob_lpn[ppn] = FE_LPN_NONE;
+    m->oob_seq[ppn] = 0;
+    m->oob_tag[ppn] = FE_TAG_TORN;
+    fe_store_forget(m->store, ppn, 1);
+    fe_medium_save_page(m, ppn);
+}
+
+/* The logical page that the operation would have programmed was trimmed before it. */
+static void restore_trim(struct fe_medium *m, const struct fe_undo_op *op)
+{
+    if (op->was_trimmed)
+        fe_medium_note_trim(m, m->oob_lpn[op->ppn], 1);
+}
+
+static void tear_prog(struct fe_medium *m, const struct fe_cut *cut, const struct fe_undo_op *op)
+{
+    fe_peb peb = fe_peb_of(&m->geo, op->ppn);
+    uint32_t page = fe_page_of(&m->geo, op->ppn), partner = fe_page_partner(&m->geo, page);
+    restore_trim(m, op);
+    fe_undo_tear(m, op->ppn);
+    if (partner == page || m->pebs[peb].slc)
+        return;
+    uint64_t bits = fe_rng(cut->seed, FE_RNG_POWER_CUT, cut->number, op->ppn | UINT64_C(1) << 33);
+    if (fe_rng_below(bits, 1000000) < cut->partner_ppm)
+        fe_undo_tear(m, op->ppn - page + partner);
+}
+
+static void undo_prog(struct fe_medium *m, const struct fe_undo_op *op)
+{
+    struct fe_peb_info *b = &m->pebs[fe_peb_of(&m->geo, op->ppn)];
+    uint32_t page = fe_page_of(&m->geo, op->ppn);
+    assert(b->next_page == page + 1);
+    b->next_page = (uint16_t)page;
+    if (page == 0)
+        b->slc = 0; /* a mode is of what has been programmed */
+    restore_trim(m, op);
+    m->oob_lpn[op->ppn] = op->old_lpn;
+    m->oob_seq[op->ppn] = op->old_seq;
+    m->oob_tag[op->ppn] = op->old_tag;
+    m->counters.page_programs -= m->geo.planes_ganged;
+    m->counters.bytes_programmed -= m->geo.page_bytes;
+    fe_store_forget(m->store, op->ppn, 1);
+    if (op->bytes && m->undo->erases[fe_peb_of(&m->geo, op->ppn)]) /* else that is final */
+        fe_store_write(m->store, op->ppn, FE_PPN_NONE, 0, m->geo.page_bytes, op->bytes);
+}
+
+static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
+{
+    fe_peb peb = fe_peb_of(&m->geo, op->ppn);
+    struct fe_peb_info *b = &m->pebs[peb];
+    if (op->outcome != FE_CUT_NOT_BEGUN) {
+        b->unstable = op->outcome == FE_CUT_TORN;
+        forget_erased(m, op->ppn);
+        return;
+    }
+    m->undo->erases[peb]--;
+    b->next_page = op->old.next_page;
+    b->slc = op->old.slc;
+    b->unstable = op->old.unstable;
+    b->erase_count -= b->erase_count > 0;
+    if (m->undo->erases[peb] == 0) /* kept since an erase before, which is final */
+        fe_store_forget(m->store, op->ppn + b->next_page, m->geo.pages_per_block - b->next_page);
+    m->counters.block_erases -= m->geo.planes_ganged;
+}
+
+/* An image gets what has changed. */
+static void save(struct fe_medium *m, const struct fe_undo_op *op)
+{
+    fe_peb peb = fe_peb_of(&m->geo, op->ppn);
+    fe_medium_save_block(m, peb);
+    for (uint32_t i = 0; i < m->pebs[peb].next_page; i++)
+        fe_medium_save_page(m, peb * m->geo.pages_per_block + i);
+}
+
+/* The first block that was still to be erased.  At an interrupted power-on it is the one that
+ * was known before. */
+static void note_interrupted(struct fe_medium *m)
+{
+    struct fe_undo *u = m->undo;
+    const struct fe_undo_op *first = NULL;
+    for (uint32_t i = 0; i < u->n; i++) {
+        const struct fe_undo_op *op = op_at(u, i);
+        if (op->ppn == FE_PPN_NONE || op->outcome == FE_CUT_DONE)
+            continue;
+        if (op->in_recovery)
+            return;
+        if (!first && op->kind == FE_OP_ERASE && op->outcome == FE_CUT_NOT_BEGUN)
+            first = op;
+    }
+    m->interrupted = first ? fe_peb_of(&m->geo, first->ppn) : FE_PEB_NONE;
+    m->interrupted_since = first ? first->old_seq : 0;
+    m->interrupted_until = first ? first->seq : 0;
+}
+
+struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut)
+{
+    struct fe_undo *u = m->undo;
+    struct fe_cut_count count = {0};
+    assert(u->n_timed == u->n);
+    u->recovering = false;
+    memset(u->stopped, 0, m->geo.n_dies);
+    for (uint32_t i = 0; i < u->n; i++) {
+        struct fe_undo_op *op = op_at(u, i);
+        if (op->ppn == FE_PPN_NONE)
+            continue;
+        op->outcome = (uint8_t)decide(m, cut, op);
+        count.done += op->outcome == FE_CUT_DONE;
+        count.torn += op->outcome == FE_CUT_TORN;
+        count.undone += op->outcome == FE_CUT_NOT_BEGUN;
+    }
+    note_interrupted(m);
+    for (uint32_t i = u->n; i-- > 0;) {
+        struct fe_undo_op *op = op_at(u, i);
+        if (op->ppn == FE_PPN_NONE)
+            ; /* nothing has happened */
+        else if (op->kind == FE_OP_ERASE)
+            end_erase(m, op);
+        else if (op->outcome == FE_CUT_NOT_BEGUN)
+            undo_prog(m, op);
+        else if (op->outcome == FE_CUT_TORN)
+            tear_prog(m, cut, op);
+        free(op->bytes);
+    }
+    for (uint32_t i = 0; m->image && i < u->n; i++)
+        if (op_at(u, i)->ppn != FE_PPN_NONE && op_at(u, i)->outcome != FE_CUT_DONE)
+            save(m, op_at(u, i));
+    u->n = u->n_timed = u->head = 0;
+    return count;
+}

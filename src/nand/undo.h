@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Taking back what had not happened when the power went.
+ *
+ * The medium's state runs ahead of time: an operation changes it when it is issued and
+ * ends later.  A power cut at an instant needs the state of that instant, so the medium
+ * can remember every program and erase until its end has passed.
+ *
+ *     issued order     P1      P2      E3      P4           now = latest arrival
+ *     [start, end)   [--]   [------)  [----)       [---)
+ *     cut at t                     ^t
+ *                    stays   torn    torn     undone
+ *
+ * Only a device that can lose power pays for this: without fe_undo_create() a program
+ * costs one test of a pointer more.  Memory: 48 bytes for each operation that is not over,
+ * and a page's bytes where a block is programmed whose erase is not over.  If the host has
+ * no memory for one more, the oldest operation counts as done: a cut then tears later than
+ * it should, but what it leaves is still a state that the chip could have been in, since
+ * later operations depend on earlier ones and never the other way round.
+ *
+ * No lock: part of the medium.
+ */
+#ifndef FE_NAND_UNDO_H
+#define FE_NAND_UNDO_H
+
+#include "nand/medium.h"
+
+/* What a cut makes of an operation that was under way. */
+enum fe_cut_outcome { FE_CUT_NOT_BEGUN, FE_CUT_TORN, FE_CUT_DONE };
+
+/* A program or an erase that may have to be taken back. */
+struct fe_undo_op {
+    uint64_t start_ns, end_ns;
+    fe_ppn ppn;               /* of an erase: the block's first page; FE_PPN_NONE: it failed */
+    uint8_t kind;             /* FE_OP_PROG or FE_OP_ERASE */
+    uint8_t outcome;          /* enum fe_cut_outcome, during a cut */
+    uint8_t was_trimmed;      /* a program: its logical page stood in the log of trims */
+    uint8_t old_tag;          /* and the OOB that it has overwritten */
+    fe_lpn old_lpn;
+    uint64_t old_seq;         /* an erase: seq when the emptying of the block began, */
+    uint64_t seq;             /* and now */
+    uint8_t in_recovery;      /* issued at power-on */
+    struct fe_peb_info old;   /* an erase: the block as it was */
+    void *bytes;              /* a program: what its page held before the erase, or NULL */
+};
+
+struct fe_undo {
+    struct fe_undo_op *ring; /* in order of issue, oldest first */
+    uint32_t room, head, n;
+    uint32_t n_timed;        /* the oldest that the scheduler has placed */
+    uint32_t n_dropped;      /* counted as done before they were placed */
+    uint32_t *erases;        /* per block: how many of them are in the ring */
+    bool recovering;         /* operations belong to power-on now */
+    uint8_t *stopped;        /* per die, during a cut: it does nothing any more */
+};
+
+struct fe_cut {
+    uint64_t at_ns;
+    uint64_t seed, number;   /* of the draws: the number tells cuts apart */
+    uint32_t partner_ppm;    /* share of torn MSB programs that take their LSB page along */
+    /* What becomes of an operation under way; NULL: torn half of the time, else done or
+     * not begun.  A die whose operation is not done does nothing after it, whatever is
+     * said here. */
+    enum fe_cut_outcome (*choose)(void *ctx, const struct fe_undo_op *op);
+    void *ctx;
+};
+
+/* What a cut has come to, in operations. */
+struct fe_cut_count {
+    uint32_t done, torn, undone;
+};
+
+/* From now on power can be cut.  Everything before is final.  -ENOMEM. */
+int fe_undo_create(struct fe_medium *m, struct fe_err *err);
+void fe_undo_destroy(struct fe_medium *m);
+
+/* For the medium: before a page is programmed, before a block is erased. */
+void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn);
+void fe_undo_note_erase(struct fe_medium *m, fe_peb peb);
+
+/* The operation noted last has failed and changed nothing.  Nothing without an undo. */
+void fe_undo_forget_last(struct fe_medium *m);
+
+/* The scheduler has placed these operations: all that the medium has issued since the
+ * last call, in order. */
+void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n);
+
+/* Power will not be cut before now_ns: what has ended by then is final. */
+void fe_undo_settle(struct fe_medium *m, uint64_t now_ns);
+
+/* The page can no longer be read, nor can its OOB. */
+void fe_undo_tear(struct fe_medium *m, fe_ppn ppn);
+
+/* The chip as it is when power fails at cut->at_ns, which is not before the last settling.
+ * All operations must have been placed.  Afterwards everything is final. */
+struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut);
+
+#endif
