@@ -187,6 +187,13 @@ static int bast_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     return 0;
 }
 
+static int bast_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                        uint32_t n_lpns, struct fe_err *err)
+{
+    int r = bast_create(ret, p, m, n_lpns, err);
+    return r == 0 ? fe_logblock_recover(ret, err) : r;
+}
+
 /* What is said of a log: it holds pages of its logical block only, in order if so. */
 static int check_log(const struct bast *b, uint32_t i, struct fe_err *err)
 {
@@ -238,6 +245,7 @@ const struct fe_ftl_ops fe_ftl_bast = {
     .summary = "log blocks that belong to one data block each (early hybrid layers)",
     .max_lpns = bast_max_lpns,
     .create = bast_create,
+    .recover = bast_recover,
     .destroy = bast_destroy,
     .read = fe_logblock_read,
     .write = bast_write,

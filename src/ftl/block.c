@@ -13,6 +13,7 @@
  */
 #include "ftl/registry.h"
 #include "ftl/unit.h"
+#include "ftl/unit_recover.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -191,6 +192,19 @@ static int block_create(struct fe_ftl **ret, const struct fe_ftl_params *p, stru
     return 0;
 }
 
+static int block_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                         uint32_t n_lpns, struct fe_err *err)
+{
+    int r = block_create(ret, p, m, n_lpns, err);
+    if (r < 0)
+        return r;
+    struct block_ftl *b = block_of(*ret);
+    r = fe_units_recover(&b->units, b->data, b->n_lebs, &b->base.counters, err);
+    if (r < 0)
+        block_destroy(&b->base);
+    return r;
+}
+
 static uint32_t block_free_blocks(const struct fe_ftl *ftl)
 {
     const struct block_ftl *b = (const struct block_ftl *)ftl;
@@ -221,6 +235,7 @@ const struct fe_ftl_ops fe_ftl_block = {
     .summary = "one map entry a block, every overwrite copies it (the oldest sticks)",
     .max_lpns = block_max_lpns,
     .create = block_create,
+    .recover = block_recover,
     .destroy = block_destroy,
     .read = block_read,
     .write = block_write,

@@ -299,8 +299,8 @@ static int fill_pool(struct dftl *f, const struct fe_ftl_params *p, struct fe_er
     return 0;
 }
 
-static int dftl_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
+int fe_dftl_new(struct dftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                uint32_t n_lpns, struct fe_err *err)
 {
     struct dftl *f = calloc(1, sizeof *f);
     if (!f)
@@ -313,8 +313,22 @@ static int dftl_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     int r = alloc_tables(f, err);
     if (r == 0)
         r = init_parts(f, p, err);
-    if (r == 0)
-        r = fill_pool(f, p, err);
+    if (r < 0) {
+        dftl_destroy(&f->base);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+static int dftl_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                       uint32_t n_lpns, struct fe_err *err)
+{
+    struct dftl *f;
+    int r = fe_dftl_new(&f, p, m, n_lpns, err);
+    if (r < 0)
+        return r;
+    r = fill_pool(f, p, err);
     if (r < 0) {
         dftl_destroy(&f->base);
         return r;
@@ -328,6 +342,7 @@ const struct fe_ftl_ops fe_ftl_dftl = {
     .summary = "every page mapped by itself, the table on flash and a part of it cached",
     .max_lpns = fe_dftl_max_lpns,
     .create = dftl_create,
+    .recover = fe_dftl_recover,
     .destroy = dftl_destroy,
     .read = dftl_read,
     .write = dftl_write,

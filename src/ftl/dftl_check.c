@@ -73,13 +73,14 @@ static int count_valid(const struct dftl *f, fe_peb peb, struct fe_err *err)
 {
     uint32_t n = 0, end = fe_medium_next_page(f->base.medium, peb);
     fe_ppn first = peb * f->geo.pages_per_block;
+    enum dftl_kind kind = dftl_kind_of(f, peb);
     for (uint32_t i = 0; i < f->geo.pages_per_block; i++) {
         bool valid = dftl_is_valid(f, first + i);
         n += valid;
         if (valid && i >= end)
             return fe_err_set(err, EIO, "block %u: page %u is valid and erased", peb, i);
-        if (i < end && (fe_medium_lpn(f->base.medium, first) < f->base.n_lpns) !=
-                           (fe_medium_lpn(f->base.medium, first + i) < f->base.n_lpns))
+        if (i < end && fe_recover_readable(f->base.medium, first + i) &&
+            (fe_medium_lpn(f->base.medium, first + i) < f->base.n_lpns) != (kind == DFTL_DATA))
             return fe_err_set(err, EIO, "block %u holds data and table", peb);
     }
     if (n != f->valid[peb])
@@ -92,7 +93,6 @@ static bool state_fits(const struct dftl *f, fe_peb peb)
 {
     const struct fe_medium *m = f->base.medium;
     uint32_t end = fe_medium_next_page(m, peb), b = f->geo.pages_per_block;
-    bool is_data = fe_medium_lpn(m, peb * b) < f->base.n_lpns;
     switch (f->state[peb]) {
     case DFTL_FREE:
         return end == 0;
@@ -101,7 +101,8 @@ static bool state_fits(const struct dftl *f, fe_peb peb)
     case DFTL_BAD:
         return fe_medium_is_bad(m, peb) && f->valid[peb] == 0;
     default:
-        return end == b && is_data == (f->state[peb] == DFTL_FULL + DFTL_DATA);
+        return (end == b || (f->recovered && end)) &&
+               f->state[peb] == DFTL_FULL + dftl_kind_of(f, peb);
     }
 }
 
@@ -114,9 +115,8 @@ static int check_slots(const struct dftl *f, enum dftl_kind kind, uint32_t *ret_
         if (peb == FE_PEB_NONE)
             continue;
         n++;
-        fe_lpn tag = fe_medium_lpn(f->base.medium, peb * f->geo.pages_per_block);
         if (f->state[peb] != DFTL_OPEN || fe_medium_next_page(f->base.medium, peb) == 0 ||
-            (tag < f->base.n_lpns) != (kind == DFTL_DATA))
+            dftl_kind_of(f, peb) != kind)
             return fe_err_set(err, EIO, "block %u in a slot is not open, or of the other kind",
                               peb);
     }

@@ -39,7 +39,8 @@ static enum fe_status move_pages(struct dftl *f, enum dftl_kind kind, fe_peb peb
     fe_ppn from = peb * f->geo.pages_per_block, to;
     if (kind == DFTL_DATA) /* entries lie anywhere in memory: asked for all at once */
         for (uint32_t i = 0; i < f->geo.pages_per_block; i++)
-            __builtin_prefetch(&f->cache.refs[fe_medium_lpn(f->base.medium, from + i)]);
+            if (dftl_is_valid(f, from + i))
+                __builtin_prefetch(&f->cache.refs[fe_medium_lpn(f->base.medium, from + i)]);
     while (f->valid[peb]) {
         uint64_t word = f->valid_bits[from / 64] >> (from % 64);
         if (word == 0) {

@@ -7,6 +7,7 @@
  *   dftl_clean.c    emptying blocks, and what that does to mappings
  *   dftl_limits.c   how much room all that needs, and why cleaning ends
  *   dftl_check.c    every invariant
+ *   dftl_recover.c  power-on
  *   map_cache.c     the mapping cache
  *
  * Free blocks and full ones are kept by the page strategy's helpers (page_pool.c,
@@ -17,6 +18,7 @@
 
 #include "ftl/map_cache.h"
 #include "ftl/page_pool.h"
+#include "ftl/recover.h"
 #include "ftl/registry.h"
 #include "ftl/victim.h"
 
@@ -44,6 +46,7 @@ struct dftl_front {
 struct dftl {
     struct fe_ftl base;
     struct fe_geometry geo;
+    bool recovered;        /* since power-on: full blocks may have pages that are still erased */
     uint32_t reserve;      /* free blocks below which cleaning comes first */
     uint32_t per_page;     /* entries of a page of the table */
     uint32_t n_tps;        /* pages of the table: translation pages */
@@ -80,6 +83,14 @@ static inline fe_lpn dftl_tag(const struct dftl *f, uint32_t tp)
     return f->base.n_lpns + tp;
 }
 
+/* What a block holds, by the first page that can be read; data if there is none. */
+static inline enum dftl_kind dftl_kind_of(const struct dftl *f, fe_peb peb)
+{
+    fe_ppn ppn = fe_recover_first(f->base.medium, peb);
+    bool map = ppn != FE_PPN_NONE && fe_medium_lpn(f->base.medium, ppn) >= f->base.n_lpns;
+    return map ? DFTL_MAP : DFTL_DATA;
+}
+
 /* The page is valid no more. */
 static inline void dftl_invalidate(struct dftl *f, fe_ppn ppn)
 {
@@ -99,6 +110,14 @@ static inline struct fe_op *dftl_next_op(struct dftl *f)
         fe_ops_drain(ops);
     return &ops->ops[ops->n];
 }
+
+/* dftl.c: the strategy with all its tables, and no block in any set yet. */
+int fe_dftl_new(struct dftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                uint32_t n_lpns, struct fe_err *err);
+
+/* dftl_recover.c */
+int fe_dftl_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                    uint32_t n_lpns, struct fe_err *err);
 
 /* dftl_place.c */
 

@@ -205,6 +205,13 @@ static int fast_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     return 0;
 }
 
+static int fast_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                        uint32_t n_lpns, struct fe_err *err)
+{
+    int r = fast_create(ret, p, m, n_lpns, err);
+    return r == 0 ? fe_logblock_recover(ret, err) : r;
+}
+
 /* The sequential log holds pages 0, 1, ... of its logical block, the newest copies
  * unless it is stale. */
 static int check_seq(const struct fast *f, struct fe_err *err)
@@ -261,6 +268,7 @@ const struct fe_ftl_ops fe_ftl_fast = {
                "layers)",
     .max_lpns = fast_max_lpns,
     .create = fast_create,
+    .recover = fast_recover,
     .destroy = fast_destroy,
     .read = fe_logblock_read,
     .write = fast_write,

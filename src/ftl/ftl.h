@@ -40,7 +40,8 @@ enum fe_tag {
     FE_TAG_SHARED_LOG, /* the host's, in a log of all logical units */
     FE_TAG_SLC,        /* the host's, in the SLC cache */
     FE_TAG_COPY,       /* moved: by cleaning, or into a unit that has pages of the host */
-    FE_TAG_COLD,       /* the same, in a block for cold pages */
+    FE_TAG_COLD,       /* the host's, in a block for cold pages */
+    FE_TAG_COLD_COPY,  /* moved to one */
     FE_TAG_REST,       /* moved by static wear levelling */
     FE_TAG_MERGE,      /* in a unit that a full merge fills; it is of use when that is whole */
     FE_TAG_MERGE_END,  /* the last page of a full merge */
@@ -82,6 +83,7 @@ struct fe_ftl_params {
     uint64_t map_read_ns;     /* the same for a read */
     uint64_t unit_read_ns;    /* more time when a command reads on into another unit */
     struct fe_step_params step;
+    bool trim_lost;           /* a power cut brings trimmed pages back */
     uint64_t map_cache;       /* bytes of the mapping cache of dftl */
     uint64_t seed;
 };
@@ -125,7 +127,9 @@ struct fe_ftl_ops {
     void (*destroy)(struct fe_ftl *ftl);
 
     /* Instead of create, on a medium that has been used: finds the mapping again from what
-     * is on it, as at power-on.  NULL: not in this version. */
+     * is on it, as at power-on, and brings the rest in order.  What that costs is in the
+     * op list.  Doing it again changes nothing.  -ENOMEM, -EINVAL, or -EIO with a message if
+     * that cannot be done. */
     int (*recover)(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                    uint32_t n_lpns, struct fe_err *err);
 

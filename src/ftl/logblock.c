@@ -9,6 +9,8 @@
  */
 #include "ftl/logblock.h"
 
+#include "ftl/unit_recover.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +70,17 @@ void fe_logblock_fini(struct fe_logblock *b)
     free(b->data);
     free(b->newest);
     free(b->logs);
+}
+
+int fe_logblock_recover(struct fe_ftl **ret, struct fe_err *err)
+{
+    struct fe_logblock *b = (struct fe_logblock *)*ret;
+    int r = fe_units_recover(&b->units, b->data, b->n_lebs, &b->base.counters, err);
+    if (r < 0) {
+        b->base.ops->destroy(&b->base);
+        *ret = NULL;
+    }
+    return r;
 }
 
 /* The page of the data unit; FE_PPN_NONE if that does not reach so far, or has padding

@@ -40,6 +40,10 @@ struct fe_logblock {
     uint32_t n_logs;
 };
 
+/* Turns a strategy that has just been created into one that has found its mapping again, with
+ * no logs.  On failure, with a message, *ret is destroyed. */
+int fe_logblock_recover(struct fe_ftl **ret, struct fe_err *err);
+
 /* As fe_ftl_ops.max_lpns; the strategy needs at least `least` log blocks. */
 uint64_t fe_logblock_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                               uint32_t least, struct fe_err *err);

@@ -48,9 +48,7 @@
  * one (the sequence numbers make that unnecessary); a block of a collection kept aside from
  * the host's.
  */
-#include "ftl/page_pool.h"
-#include "ftl/registry.h"
-#include "ftl/victim.h"
+#include "ftl/norlog_core.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,28 +61,6 @@
 struct header {
     uint32_t magic, erase_count;
     uint64_t seq; /* of the header's own program */
-};
-
-enum nor_state { NOR_FREE, NOR_OPEN, NOR_FULL, NOR_BAD };
-
-struct norlog {
-    struct fe_ftl base;
-    struct fe_ftl_params p;
-    struct fe_geometry geo;
-    uint32_t header_pages, data_pages; /* of a block */
-    uint32_t reserve;                  /* free blocks that only collections use */
-    fe_ppn *map;                       /* lpn -> ppn */
-    uint16_t *valid;                   /* per block: sectors that the map points to */
-    uint8_t *state;                    /* per block: enum nor_state */
-    fe_peb open;                       /* FE_PEB_NONE: the last one is full */
-    uint32_t next_die;                 /* of the next block to open */
-    struct fe_page_pool pool;
-    struct fe_victims full;
-
-    struct fe_heap rested;             /* static levelling: full blocks, fewest erases first */
-    struct fe_heap_item *rested_items;
-    uint32_t *rested_place;
-    uint64_t rested_order;
 };
 
 static struct norlog *norlog_of(struct fe_ftl *ftl)
@@ -127,7 +103,7 @@ static enum fe_status open_block(struct norlog *n)
     return program_header(n, peb);
 }
 
-static void close_block(struct norlog *n, fe_peb peb)
+void fe_norlog_close_block(struct norlog *n, fe_peb peb)
 {
     n->state[peb] = NOR_FULL;
     fe_victims_add(&n->full, peb);
@@ -159,7 +135,7 @@ static enum fe_status append(struct norlog *n, fe_lpn lpn, fe_ppn base, uint32_t
     if (st == FE_OK)
         st = append_to(n, n->open, lpn, base, off, len, data);
     if (st == FE_OK && fe_medium_next_page(n->base.medium, n->open) == n->geo.pages_per_block) {
-        close_block(n, n->open);
+        fe_norlog_close_block(n, n->open);
         n->open = FE_PEB_NONE;
     }
     return st;
@@ -180,7 +156,7 @@ static enum fe_status move_sectors(struct norlog *n, fe_peb peb, fe_peb to)
     fe_ppn first = peb * n->geo.pages_per_block;
     for (uint32_t i = n->header_pages; i < n->geo.pages_per_block && n->valid[peb]; i++) {
         fe_lpn lpn = fe_medium_lpn(n->base.medium, first + i);
-        if (n->map[lpn] != first + i)
+        if (!fe_recover_readable(n->base.medium, first + i) || n->map[lpn] != first + i)
             continue;
         enum fe_status st = to == FE_PEB_NONE ? append(n, lpn, first + i, 0, 0, NULL)
                                               : append_to(n, to, lpn, first + i, 0, 0, NULL);
@@ -198,6 +174,7 @@ static enum fe_status empty(struct norlog *n, fe_peb peb, fe_peb to)
     fe_victims_remove(&n->full, peb);
     if (n->p.wear_levelling == FE_WEAR_STATIC)
         fe_heap_remove(&n->rested, peb);
+    n->base.medium->emptying_since = n->base.medium->seq;
     enum fe_status st = move_sectors(n, peb, to);
     if (st != FE_OK)
         return st;
@@ -230,7 +207,7 @@ static enum fe_status level(struct norlog *n)
     if (st == FE_OK)
         st = empty(n, coldest, worn);
     if (st == FE_OK)
-        close_block(n, worn);
+        fe_norlog_close_block(n, worn);
     return st;
 }
 
@@ -398,8 +375,8 @@ static int fill_pool(struct norlog *n, struct fe_err *err)
     return 0;
 }
 
-static int norlog_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                         uint32_t n_lpns, struct fe_err *err)
+int fe_norlog_new(struct norlog **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                  uint32_t n_lpns, struct fe_err *err)
 {
     struct norlog *n = calloc(1, sizeof *n);
     if (!n)
@@ -412,14 +389,26 @@ static int norlog_create(struct fe_ftl **ret, const struct fe_ftl_params *p, str
     n->reserve = reserve_of(p);
     n->open = FE_PEB_NONE;
     int r = alloc_tables(n, err);
-    if (r == 0)
-        r = fill_pool(n, err);
-    if (r < 0) {
+    if (r < 0)
         norlog_destroy(&n->base);
+    else
+        *ret = n;
+    return r;
+}
+
+static int norlog_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                         uint32_t n_lpns, struct fe_err *err)
+{
+    struct norlog *n;
+    int r = fe_norlog_new(&n, p, m, n_lpns, err);
+    if (r < 0)
         return r;
-    }
-    *ret = &n->base;
-    return 0;
+    r = fill_pool(n, err);
+    if (r < 0)
+        norlog_destroy(&n->base);
+    else
+        *ret = &n->base;
+    return r;
 }
 
 /* The header says what the chip knows, in bytes if they are kept. */
@@ -451,6 +440,8 @@ static int check_sectors(const struct norlog *n, fe_peb peb, struct fe_err *err)
     uint32_t valid = 0;
     for (uint32_t i = n->header_pages; i < fe_medium_next_page(m, peb); i++) {
         fe_lpn lpn = fe_medium_lpn(m, first + i);
+        if (!fe_recover_readable(m, first + i))
+            continue;
         if (lpn >= n->base.n_lpns)
             return fe_err_set(err, EIO, "block %u page %u is logical page %u of %u", peb, i, lpn,
                               n->base.n_lpns);
@@ -472,7 +463,7 @@ static int check_block(const struct norlog *n, fe_peb peb, struct fe_err *err)
     bool fits = state == NOR_FREE   ? end == 0
                 : state == NOR_OPEN ? peb == n->open && end >= n->header_pages &&
                                           end < n->geo.pages_per_block
-                : state == NOR_FULL ? end == n->geo.pages_per_block ||
+                : state == NOR_FULL ? end == n->geo.pages_per_block || (n->recovered && end) ||
                                           (n->p.wear_levelling == FE_WEAR_STATIC && end)
                                     : fe_medium_is_bad(n->base.medium, peb);
     if (!fits)
@@ -515,6 +506,7 @@ const struct fe_ftl_ops fe_ftl_norlog = {
     .summary = "a log of sectors over NOR blocks, collected while a write waits (embedded disks)",
     .max_lpns = norlog_max_lpns,
     .create = norlog_create,
+    .recover = fe_norlog_recover,
     .destroy = norlog_destroy,
     .read = norlog_read,
     .write = norlog_write,

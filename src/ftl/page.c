@@ -170,8 +170,8 @@ static int fill_pools(struct page_ftl *f, struct fe_err *err)
     return 0;
 }
 
-static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
+int fe_page_new(struct page_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                uint32_t n_lpns, struct fe_err *err)
 {
     struct page_ftl *f = calloc(1, sizeof *f);
     if (!f)
@@ -186,8 +186,22 @@ static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     int r = alloc_tables(f) < 0
                 ? fe_err_nomem(err, "page map", n_lpns * 4ull + m->geo.n_pebs * 8ull)
                 : init_sets(f, err);
-    if (r == 0)
-        r = fill_pools(f, err);
+    if (r < 0) {
+        page_destroy(&f->base);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                       uint32_t n_lpns, struct fe_err *err)
+{
+    struct page_ftl *f;
+    int r = fe_page_new(&f, p, m, n_lpns, err);
+    if (r < 0)
+        return r;
+    r = fill_pools(f, err);
     if (r < 0) {
         page_destroy(&f->base);
         return r;
@@ -201,6 +215,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .summary = "every page mapped by itself, cleaned in the background of writes (eMMC, SSDs)",
     .max_lpns = fe_page_max_lpns,
     .create = page_create,
+    .recover = fe_page_recover,
     .destroy = page_destroy,
     .read = page_read,
     .write = page_write,

@@ -54,9 +54,9 @@ static bool state_fits(const struct page_ftl *f, fe_peb peb)
     case BLOCK_OPEN:
         return end < (slc ? f->slc_pages : f->geo.pages_per_block);
     case BLOCK_FULL:
-        return end == f->geo.pages_per_block && !slc;
+        return (end == f->geo.pages_per_block || (f->recovered && end)) && !slc;
     case BLOCK_CACHED:
-        return end == f->slc_pages && slc;
+        return (end == f->slc_pages || (f->recovered && end)) && slc;
     case BLOCK_BAD:
         return fe_medium_is_bad(m, peb) && f->valid[peb] == 0;
     }

@@ -65,13 +65,14 @@ static enum fe_status move_pages(struct page_ftl *f, fe_peb peb, bool to_rest)
     return FE_OK;
 }
 
-static enum fe_status empty(struct page_ftl *f, fe_peb peb, bool to_rest)
+enum fe_status fe_page_empty(struct page_ftl *f, fe_peb peb, bool to_rest)
 {
     bool slc = f->state[peb] == BLOCK_CACHED;
     fe_victims_remove(victims_of(f, peb), peb);
     if (!slc && f->p.wear_levelling == FE_WEAR_STATIC)
         fe_heap_remove(&f->rested, peb);
     f->state[peb] = BLOCK_OPEN;
+    f->base.medium->emptying_since = f->base.medium->seq;
     enum fe_status st = move_pages(f, peb, to_rest);
     if (st == FE_OK)
         st = fe_medium_erase(f->base.medium, peb);
@@ -83,7 +84,7 @@ static enum fe_status empty(struct page_ftl *f, fe_peb peb, bool to_rest)
 static enum fe_status fold(struct page_ftl *f)
 {
     f->base.counters.slc_folds++;
-    return empty(f, fe_victims_oldest(&f->cached), false);
+    return fe_page_empty(f, fe_victims_oldest(&f->cached), false);
 }
 
 static enum fe_status level(struct page_ftl *f)
@@ -95,7 +96,7 @@ static enum fe_status level(struct page_ftl *f)
     if (f->most_erases < least || f->most_erases - least <= f->p.wl_threshold)
         return FE_OK;
     f->base.counters.wear_moves++;
-    return empty(f, coldest, true);
+    return fe_page_empty(f, coldest, true);
 }
 
 static enum fe_status clean(struct page_ftl *f)
@@ -104,7 +105,7 @@ static enum fe_status clean(struct page_ftl *f)
     if (victim == FE_PEB_NONE)
         return FE_NO_SPACE;
     f->base.counters.gc_runs++;
-    enum fe_status st = empty(f, victim, false);
+    enum fe_status st = fe_page_empty(f, victim, false);
     return st == FE_OK ? level(f) : st;
 }
 

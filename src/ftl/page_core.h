@@ -7,6 +7,7 @@
  *   page_clean.c   emptying blocks: cleaning, folding, levelling, idle time
  *   page_limits.c  how much room all that needs, and which parameters contradict
  *   page_check.c   every invariant
+ *   page_recover.c power-on
  *   page_pool.c    the free blocks;  victim.c  the full ones;  page_heat.h  hot and cold
  *
  * The life of a block:
@@ -57,6 +58,7 @@ struct page_ftl {
     struct fe_page_pool pool;
     struct frontier fronts[N_STREAMS];
     struct fe_victims full;
+    bool recovered;       /* since power-on: full blocks may have pages that are still erased */
     uint32_t reserve;     /* free blocks below which a write cleans first */
     struct fe_region region;
 
@@ -92,7 +94,14 @@ static inline struct fe_victims *victims_of(struct page_ftl *f, fe_peb peb)
                                            : NULL;
 }
 
+/* page.c: the strategy with all its tables, and no block in any set yet. */
+int fe_page_new(struct page_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                uint32_t n_lpns, struct fe_err *err);
+
 /* page_place.c */
+
+/* A block takes no more pages: it joins the full ones of its mode. */
+void fe_page_close_block(struct page_ftl *f, fe_peb peb);
 
 /* How many slots each stream has with these parameters. */
 void fe_page_slots(const struct fe_ftl_params *p, const struct fe_geometry *geo,
@@ -126,6 +135,10 @@ static inline void page_invalidate(struct page_ftl *f, fe_ppn ppn)
 
 /* page_clean.c */
 
+/* Moves the valid pages of a full block, each to its stream or all to STREAM_REST, and erases
+ * it. */
+enum fe_status fe_page_empty(struct page_ftl *f, fe_peb peb, bool to_rest);
+
 /* What must happen before the host's next page: cleans until `reserve` blocks are free,
  * then folds if the cache has no place.  Any page may have moved afterwards. */
 enum fe_status fe_page_make_room(struct page_ftl *f);
@@ -137,6 +150,10 @@ uint32_t fe_page_reserve(const struct fe_ftl_params *p, const struct fe_geometry
 uint64_t fe_page_kept(const struct fe_ftl_params *p, const struct fe_geometry *geo);
 uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                           struct fe_err *err);
+
+/* page_recover.c */
+int fe_page_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                    uint32_t n_lpns, struct fe_err *err);
 
 /* page_check.c */
 int fe_page_check(const struct fe_ftl *ftl, struct fe_err *err);

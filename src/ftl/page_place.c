@@ -109,11 +109,8 @@ static fe_peb *next_slot(struct page_ftl *f, enum stream stream)
     return slot;
 }
 
-/* The last page of a block has been programmed. */
-static void close_block(struct page_ftl *f, fe_peb *slot)
+void fe_page_close_block(struct page_ftl *f, fe_peb peb)
 {
-    fe_peb peb = *slot;
-    *slot = FE_PEB_NONE;
     if (fe_medium_is_slc(f->base.medium, peb)) {
         f->state[peb] = BLOCK_CACHED;
         fe_victims_add(&f->cached, peb);
@@ -126,12 +123,19 @@ static void close_block(struct page_ftl *f, fe_peb *slot)
 }
 
 /* By the stream, not by the block: a page that borrowed a place says so. */
-static const uint8_t tag_of[N_STREAMS] = {
-    [STREAM_MAIN] = FE_TAG_DATA,
-    [STREAM_COLD] = FE_TAG_COLD,
-    [STREAM_REST] = FE_TAG_REST,
-    [STREAM_CACHE] = FE_TAG_SLC,
-};
+static uint8_t tag_of(enum stream stream, bool moved)
+{
+    switch (stream) {
+    case STREAM_COLD:
+        return moved ? FE_TAG_COLD_COPY : FE_TAG_COLD;
+    case STREAM_REST:
+        return FE_TAG_REST;
+    case STREAM_CACHE:
+        return FE_TAG_SLC;
+    default:
+        return moved ? FE_TAG_COPY : FE_TAG_DATA;
+    }
+}
 
 enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn, fe_ppn base,
                              uint32_t off, uint32_t len, const void *data)
@@ -142,14 +146,16 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
     fe_peb peb = *slot;
     uint32_t page = fe_medium_next_page(f->base.medium, peb);
     fe_ppn ppn = peb * f->geo.pages_per_block + page;
-    enum fe_status st = fe_medium_prog(f->base.medium, ppn, lpn, tag_of[stream], base, off,
-                                       len, data);
+    enum fe_status st = fe_medium_prog(f->base.medium, ppn, lpn, tag_of(stream, len == 0),
+                                       base, off, len, data);
     if (st != FE_OK)
         return st;
     f->valid[peb]++;
     f->valid_bits[ppn / 64] |= UINT64_C(1) << (ppn % 64);
     f->map[lpn] = ppn;
     if (page + 1 == (stream == STREAM_CACHE ? f->slc_pages : f->geo.pages_per_block))
-        close_block(f, slot);
+        fe_page_close_block(f, peb);
+    if (f->state[peb] != BLOCK_OPEN)
+        *slot = FE_PEB_NONE;
     return FE_OK;
 }

@@ -47,6 +47,7 @@
  * programmed in order.
  */
 #include "ftl/segment_core.h"
+#include "ftl/unit_recover.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -391,6 +392,19 @@ static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct
     return 0;
 }
 
+static int seg_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                       uint32_t n_lpns, struct fe_err *err)
+{
+    int r = seg_create(ret, p, m, n_lpns, err);
+    if (r < 0)
+        return r;
+    struct segment *s = seg_of(*ret);
+    r = fe_units_recover(&s->units, s->data, s->n_lebs, &s->base.counters, err);
+    if (r < 0)
+        seg_destroy(&s->base);
+    return r;
+}
+
 static uint32_t seg_free_blocks(const struct fe_ftl *ftl)
 {
     const struct segment *s = (const struct segment *)ftl;
@@ -402,6 +416,7 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .summary = "allocation units, a few of them open (USB sticks, SD cards)",
     .max_lpns = seg_max_lpns,
     .create = seg_create,
+    .recover = seg_recover,
     .destroy = seg_destroy,
     .read = seg_read,
     .write = seg_write,

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One pass over the chip to pay for looking at it, one over the OOB to look.
+ *
+ * Not modelled: blocks that the controller looks at in vain, and what it keeps on the chip
+ * to have less to look at (a journal of the mapping, a superblock).
+ */
+#include "ftl/recover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A torn page is found by reading it: that it cannot be read is the answer. */
+static void read_block(struct fe_medium *m, fe_peb peb)
+{
+    fe_ppn first = peb * m->geo.pages_per_block;
+    uint32_t n = fe_medium_next_page(m, peb);
+    for (uint32_t i = n == fe_recover_room(m, peb) ? n - 1 : 0; i < n; i++)
+        (void)fe_medium_read(m, first + i, 0, m->geo.page_bytes, NULL);
+}
+
+enum fe_status fe_recover_scan(struct fe_medium *m)
+{
+    bool erased = false;
+    for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
+        if (fe_medium_is_bad(m, peb))
+            continue;
+        if (!m->pebs[peb].unstable) {
+            read_block(m, peb);
+            continue;
+        }
+        enum fe_status st = fe_medium_erase(m, peb);
+        if (st != FE_OK)
+            return st;
+        erased = true;
+    }
+    if (erased)
+        fe_ops_barrier(m->ops);
+    return FE_OK;
+}
+
+void fe_recover_newest(const struct fe_medium *m, fe_ppn *newest, uint32_t n, const uint8_t *skip)
+{
+    memset(newest, 0xff, n * sizeof *newest);
+    for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
+        if (fe_medium_is_bad(m, peb) || (skip && skip[peb]))
+            continue;
+        fe_ppn first = peb * m->geo.pages_per_block;
+        for (fe_ppn ppn = first; ppn < first + m->pebs[peb].next_page; ppn++) {
+            fe_lpn lpn = m->oob_lpn[ppn];
+            if (lpn >= n || m->oob_tag[ppn] == FE_TAG_TORN || fe_medium_is_trimmed(m, lpn))
+                continue;
+            if (newest[lpn] == FE_PPN_NONE || m->oob_seq[newest[lpn]] < m->oob_seq[ppn])
+                newest[lpn] = ppn;
+        }
+    }
+}
+
+static bool was_moved(uint8_t tag)
+{
+    return tag == FE_TAG_COPY || tag == FE_TAG_COLD_COPY || tag == FE_TAG_REST;
+}
+
+/* Whether a block can be read as holding this logical page. */
+static bool holds(const struct fe_medium *m, fe_peb peb, fe_lpn lpn)
+{
+    fe_ppn first = peb * m->geo.pages_per_block;
+    for (uint32_t i = 0; i < fe_medium_next_page(m, peb); i++)
+        if (fe_recover_readable(m, first + i) && fe_medium_lpn(m, first + i) == lpn)
+            return true;
+    return false;
+}
+
+enum fe_status fe_recover_drop(struct fe_medium *m, fe_peb peb, const fe_ppn *map, uint32_t n_lpns,
+                               bool *ret)
+{
+    fe_ppn first = peb * m->geo.pages_per_block;
+    *ret = false;
+    if (m->interrupted == FE_PEB_NONE || m->interrupted == peb || fe_medium_is_bad(m, peb) ||
+        fe_medium_next_page(m, peb) == 0)
+        return FE_OK;
+    for (fe_ppn ppn = first; ppn < first + fe_medium_next_page(m, peb); ppn++) {
+        fe_lpn lpn = fe_medium_lpn(m, ppn);
+        if (fe_recover_readable(m, ppn) && lpn < n_lpns && map[lpn] == ppn &&
+            (!was_moved(fe_medium_tag(m, ppn)) || m->oob_seq[ppn] <= m->interrupted_since ||
+             m->oob_seq[ppn] > m->interrupted_until || !holds(m, m->interrupted, lpn)))
+            return FE_OK;
+    }
+    *ret = true;
+    return fe_medium_erase(m, peb);
+}
+
+uint64_t fe_recover_last_seq(const struct fe_medium *m, fe_peb peb)
+{
+    fe_ppn first = peb * m->geo.pages_per_block;
+    uint64_t seq = 0;
+    for (uint32_t i = fe_medium_next_page(m, peb); i-- > 0 && seq == 0;)
+        seq = m->oob_seq[first + i]; /* of a torn page 0; else pages are in order */
+    return seq;
+}
+
+fe_ppn fe_recover_first(const struct fe_medium *m, fe_peb peb)
+{
+    fe_ppn first = peb * m->geo.pages_per_block;
+    for (uint32_t i = 0; i < fe_medium_next_page(m, peb); i++)
+        if (fe_recover_readable(m, first + i))
+            return first + i;
+    return FE_PPN_NONE;
+}
+
+static int by_age(const void *va, const void *vb)
+{
+    const struct fe_recover_age *a = va, *b = vb;
+    if (a->seq != b->seq)
+        return a->seq < b->seq ? -1 : 1;
+    return a->peb < b->peb ? -1 : a->peb > b->peb;
+}
+
+void fe_recover_sort(struct fe_recover_age *a, uint32_t n)
+{
+    qsort(a, n, sizeof *a, by_age);
+}
