@@ -309,6 +309,7 @@ static int errno_of(enum fe_status status)
         return EROFS;
     case FE_GONE:
         return ESHUTDOWN; /* the one error of the protocol that says so */
+    case FE_NO_POWER:
     case FE_UNCORRECTABLE:
     case FE_PROG_FAILED:
     case FE_ERASE_FAILED:

@@ -62,6 +62,10 @@ struct fe_stats {
         uint64_t min, max;
         double mean, stddev;
     } wear;                          /* erase counts over blocks in use, spares left out */
+    struct {
+        uint64_t cuts;               /* since the device was made */
+        bool is_on;
+    } power;
     uint64_t bad_factory, bad_grown;
     uint64_t ecc_corrected, ecc_uncorrectable; /* codewords */
 };
@@ -72,6 +76,7 @@ struct fe_device_options {
     bool payload;    /* keep data; false for replay */
     const struct fe_store_file *file; /* the image that keeps the medium; NULL: in memory */
     bool chip_only;  /* of an image: neither mapping nor cache, for fe_device_look */
+    bool power_cuts; /* power can be cut: costs a little, and memory for what is under way */
     bool seed_given; /* an image of another seed is refused; else its own seed counts */
 };
 
@@ -131,6 +136,28 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
 
 /* Lets the device work for itself until now_ns. */
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns);
+
+/* ---- power; needs options.power_cuts ----
+ *
+ * A request that was under way when power failed, or comes while it is off, has the status
+ * FE_NO_POWER.  Of a cut that is planned the device knows beforehand, and completes such a
+ * request at the cut.  Of one from outside it does not: whoever calls fe_device_cut_power
+ * makes those fail that were to complete later than that. */
+#define FE_NEVER UINT64_MAX
+
+/* Power fails at at_ns (FE_NEVER: not for that reason), and when after_writes more writes
+ * have been answered (0: not for that reason).  -ENOTSUP, -EALREADY if it is off. */
+int fe_device_plan_cut(struct fe_device *dev, uint64_t at_ns, uint64_t after_writes,
+                       struct fe_err *err);
+
+/* Power fails at now_ns, or at the latest arrival if that is later. */
+int fe_device_cut_power(struct fe_device *dev, uint64_t now_ns, struct fe_err *err);
+
+/* Power is on again; the device finds its mapping and can work at *ret_ready_ns.
+ * -EALREADY if it is on, -EIO if the device is dead, -ENOMEM; it stays off then. */
+int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_ready_ns,
+                       struct fe_err *err);
+bool fe_device_has_power(const struct fe_device *dev);
 
 /* The device's own clock: the latest completion or arrival so far. */
 uint64_t fe_device_now(const struct fe_device *dev);

@@ -47,6 +47,17 @@ struct fe_manners_params {
     uint64_t gone_ns, gone_request;         /* after the N-th, off the bus for so long; 0: never */
 };
 
+/* [faults], as far as power is concerned. */
+struct fe_power_params {
+    uint64_t cut_ppm;      /* share of the host's writes that power fails under */
+    uint64_t cut_writes;   /* power fails when so many writes have been answered; 0 = never */
+    uint64_t cut_time_ns;  /* power fails at this time of the device; 0 = never */
+    uint64_t partner_ppm;  /* share of torn MSB programs that take their LSB page along */
+    uint64_t map_lost_ppm; /* share of cuts after which the device comes back empty */
+    uint64_t stale_ppm;    /* share of pages that come back as an older copy, if there is one */
+    uint64_t dead_ppm;     /* share of cuts after which the device does not come back */
+};
+
 /* A line of [provenance] or [fidelity], in file order; owned by the profile. */
 struct fe_profile_note {
     char *key, *value;
@@ -60,6 +71,7 @@ struct fe_profile {
     struct fe_device_params device;
     struct fe_nand_params nand;
     struct fe_manners_params manners;
+    struct fe_power_params power; /* of [faults] what happens to its power */
     struct fe_wear_params wear; /* [ecc], and of [faults] what happens to the chip */
     struct fe_ftl_params ftl;
     struct fe_cache_params cache;

@@ -29,6 +29,7 @@ enum fe_status {
     FE_NO_SPACE,      /* no block is left to write to */
     FE_READ_ONLY,     /* end of life, writes are refused */
     FE_GONE,          /* the device has left the bus */
+    FE_NO_POWER,      /* power failed before the request was done, or is off */
     FE_HOST_FAILED,   /* the host could not keep it: see fe_device_failure */
 };
 

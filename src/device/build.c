@@ -20,6 +20,8 @@ static void drain(void *ctx, struct fe_op *ops, uint32_t n)
 {
     struct fe_device *dev = ctx;
     fe_sched_place(&dev->sched, ops, n);
+    if (dev->medium->undo)
+        fe_undo_placed(dev->medium, ops, n);
     if (dev->observe)
         dev->observe(dev->observe_ctx, ops, n);
 }
@@ -153,7 +155,10 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
         return fe_err_set(err, ENOTSUP,
                           "%.200s: ftl.type=%s cannot be opened again by this version",
                           opt->file->path, ops->name);
-    r = ops->recover(&dev->ftl, p, dev->medium, n_lpns(dev), err);
+    if (dev->medium->trims)
+        r = fe_store_load_trims(dev->store, dev->medium->trims, err);
+    if (r == 0)
+        r = ops->recover(&dev->ftl, p, dev->medium, n_lpns(dev), err);
     if (r == 0)
         r = build_cache(dev, opt, err);
     if (r == 0 && dev->cache)
@@ -188,6 +193,7 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     if (r < 0)
         return r;
     dev->page_bytes = geo.page_bytes;
+    dev->power = (struct fe_power){.is_on = true, .cut_ns = FE_NEVER};
     p->ftl.seed = opt->seed;
 
     fe_ops_init(&dev->ops, drain, dev);
@@ -207,7 +213,12 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     r = fe_wear_attach(dev->medium, &p->wear, p->nand.endurance, p->ftl.seed, err);
     if (r < 0)
         return r;
-    return is_new ? build_new(dev, opt, err) : build_again(dev, opt, err);
+    bool trims = fe_ftl_registry[p->ftl.type]->trim && (opt->power_cuts || opt->file);
+    if (trims)
+        r = fe_medium_log_trims(dev->medium, geo.n_chip_pebs * geo.pages_per_block, err);
+    if (r == 0)
+        r = is_new ? build_new(dev, opt, err) : build_again(dev, opt, err);
+    return r == 0 && opt->power_cuts ? fe_power_init(dev, err) : r;
 }
 
 int fe_device_create(struct fe_device **ret, const struct fe_profile *profile,

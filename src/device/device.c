@@ -50,7 +50,7 @@ static bool idle_step(struct fe_device *dev)
     return fe_ftl_idle(dev->ftl);
 }
 
-void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
+static void work_until(struct fe_device *dev, uint64_t now_ns)
 {
     dev->medium->now_ns = now_ns;
     while (dev->busy_until_ns < now_ns) {
@@ -62,6 +62,17 @@ void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
         if (!worked)
             break;
     }
+}
+
+void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
+{
+    if (dev->power.is_on && dev->power.cut_ns <= now_ns) {
+        work_until(dev, dev->power.cut_ns);
+        fe_power_cut(dev, NULL);
+    }
+    if (dev->power.is_on)
+        work_until(dev, now_ns);
+    fe_power_settle(dev, now_ns);
     dev->now_ns = fe_max_u64(dev->now_ns, now_ns);
     dev->last_arrival_ns = fe_max_u64(dev->last_arrival_ns, now_ns);
 }
@@ -72,7 +83,7 @@ static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off
     if (!dev->cache || dev->medium->eol)
         return fe_ftl_write(dev->ftl, lpn, off, len, buf);
     enum fe_status st = fe_cache_write(dev->cache, lpn, off, len, buf);
-    if (st == FE_OK && fua)
+    if (st == FE_OK && fua && dev->profile.cache.volatile_)
         st = fe_cache_write_out_page(dev->cache, lpn);
     return st;
 }
@@ -184,12 +195,13 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
     reply->complete_ns = fe_max_u64(reply->complete_ns, complete);
 }
 
+/* What a power cut would take must have reached the flash, in a form that power-on finds. */
 static enum fe_status write_all_out(struct fe_device *dev)
 {
     enum fe_status st = FE_OK;
-    while (dev->cache && fe_cache_write_out(dev->cache, &st))
+    while (fe_cache_write_out(dev->cache, &st))
         continue;
-    return st;
+    return st == FE_OK ? fe_ftl_end_command(dev->ftl) : st;
 }
 
 /* Whole pages are unmapped; the sectors of a page that is trimmed in part are written
@@ -209,6 +221,8 @@ static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_
             st = fe_ftl_trim(dev->ftl, lpn, (uint32_t)n);
             if (dev->cache && st == FE_OK)
                 fe_cache_trim(dev->cache, lpn, (uint32_t)n);
+            if (st == FE_OK)
+                fe_medium_note_trim(dev->medium, lpn, (uint32_t)n);
             offset += n * dev->page_bytes;
         } else {
             uint32_t part = (uint32_t)fe_min_u64(dev->page_bytes - off, there);
@@ -226,10 +240,13 @@ static void run_control(struct fe_device *dev, const struct fe_request *req, str
     fe_sched_begin(&dev->sched, start);
     if (req->type == FE_REQ_TRIM)
         note_status(reply, trim_range(dev, req->offset, req->len));
-    if (req->type == FE_REQ_FLUSH || req->fua)
+    bool flush = (req->type == FE_REQ_FLUSH || req->fua) && fe_device_is_volatile(dev);
+    if (flush)
         note_status(reply, write_all_out(dev));
     fe_device_place(dev);
     reply->complete_ns = fe_sched_end(&dev->sched);
+    if (flush) /* and all that was on its way there before */
+        reply->complete_ns = fe_max_u64(reply->complete_ns, fe_sched_all_end(&dev->sched));
     fe_link_end(&dev->link, reply->complete_ns);
 }
 
@@ -271,6 +288,10 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     uint64_t arrival = fe_max_u64(now_ns, dev->last_arrival_ns);
     fe_device_idle(dev, arrival);
     *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
+    if (!dev->power.is_on) {
+        ret->status = FE_NO_POWER;
+        return 0;
+    }
     if (fe_device_is_gone(dev, arrival)) {
         ret->status = FE_GONE;
         return 0;
@@ -299,11 +320,17 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     if (host_has_failed(dev) && req->type != FE_REQ_READ)
         ret->status = FE_HOST_FAILED; /* whatever the chip said: it may not be kept */
     fe_device_busy(dev, arrival, ret->complete_ns);
+    if (dev->power.can_fail && req->type == FE_REQ_WRITE)
+        fe_power_after_write(dev, ret);
     dev->host[req->type].ops++;
     dev->host[req->type].bytes += req->len;
     fe_hist_add(&dev->latency[req->type], ret->complete_ns - arrival);
     if (dev->medium->read_hook)
         refresh_after(dev, ret->complete_ns);
+    if (ret->complete_ns > dev->power.cut_ns) {
+        ret->complete_ns = dev->power.cut_ns;
+        ret->status = FE_NO_POWER;
+    }
     return 0;
 }
 
@@ -391,6 +418,8 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->nand.bytes_programmed = n->bytes_programmed - n0->bytes_programmed;
     ret->ecc_corrected = n->ecc_corrected - n0->ecc_corrected;
     ret->ecc_uncorrectable = n->ecc_uncorrectable - n0->ecc_uncorrectable;
+    ret->power.cuts = dev->power.n_cuts;
+    ret->power.is_on = dev->power.is_on;
     if (dev->ftl) /* there is none of an image that is only looked at */
         ftl_stats(dev, ret);
     wear_stats(dev, ret);
@@ -408,7 +437,7 @@ void fe_device_reset_stats(struct fe_device *dev)
 
 int fe_device_check(const struct fe_device *dev, struct fe_err *err)
 {
-    return dev->ftl->ops->check(dev->ftl, err);
+    return dev->power.is_on ? dev->ftl->ops->check(dev->ftl, err) : 0;
 }
 
 void fe_device_observe(struct fe_device *dev,

@@ -6,8 +6,19 @@
 #define FE_DEVICE_INTERNAL_H
 
 #include "flashemu/device.h"
+#include "nand/undo.h"
 #include "nand/wear.h"
 #include "sched/sched.h"
+
+struct fe_power {
+    bool can_fail, is_on, is_dead;
+    uint64_t cut_ns;          /* the next planned cut; FE_NEVER: none */
+    uint64_t last_cut_ns;
+    uint64_t n_cuts;
+    uint64_t writes_left;     /* writes until a cut, 0: none planned */
+    uint64_t n_writes;        /* of the host since the device was made */
+    struct fe_cut_count last; /* what the last cut came to */
+};
 
 struct fe_device {
     struct fe_profile profile;
@@ -25,6 +36,7 @@ struct fe_device {
     uint64_t n_requests;      /* so far, for faults on purpose */
     uint64_t hang_ns;         /* of the next one */
     uint64_t gone_until_ns;
+    struct fe_power power;
 
     uint64_t last_arrival_ns; /* arrivals never go back */
     uint64_t now_ns;          /* the latest arrival or completion */
@@ -45,6 +57,25 @@ struct fe_device {
  * dev->profile.ftl.seed becomes the image's. */
 int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *opt,
                          const struct fe_geometry *geo, bool *ret_new, struct fe_err *err);
+
+/* device.c: the device works in [from, to). */
+void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to);
+
+/* power.c.  From now on power can be cut. */
+int fe_power_init(struct fe_device *dev, struct fe_err *err);
+
+/* Power will not be cut before now_ns. */
+void fe_power_settle(struct fe_device *dev, uint64_t now_ns);
+
+/* Power fails at power.cut_ns, to which the device's time has come.  how: what becomes of
+ * operations under way (`choose` and `ctx`), NULL by the seed. */
+void fe_power_cut(struct fe_device *dev, const struct fe_cut *how);
+
+/* A write has been carried out: whether power fails under it or after it. */
+void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply);
+
+/* There is a cache, and a power cut empties it. */
+bool fe_device_is_volatile(const struct fe_device *dev);
 
 /* Puts the operations gathered so far on the timelines. */
 static inline void fe_device_place(struct fe_device *dev)

@@ -40,6 +40,9 @@ bool fe_cache_write_out(struct fe_cache *c, enum fe_status *ret_status);
 /* Writes this page out if the cache holds any of it. */
 enum fe_status fe_cache_write_out_page(struct fe_cache *c, fe_lpn lpn);
 
+/* The strategy is another one from now on, of the same pages. */
+void fe_cache_use(struct fe_cache *c, struct fe_ftl *ftl);
+
 /* Pages that a cache of these parameters has room for. */
 uint32_t fe_cache_pages(const struct fe_cache_params *p, uint32_t page_bytes);
 

@@ -246,6 +246,8 @@ const struct fe_option fe_options[] = {
      .help = "More time for a write to another map_region that does not go on with the last one."},
     {FE_SEC_FTL, "map_read", FE_OPT_TIME, FIELD(ftl.map_read_ns), .max = SEC(10), .def = "0",
      .help = "More time for a read from another map_region that does not go on with the last one."},
+    {FE_SEC_FTL, "trim_lost", FE_OPT_BOOL, FIELD(ftl.trim_lost), .def = "no",
+     .help = "Whether a power cut can bring trimmed sectors back; else the controller logs TRIM."},
     {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.map_cache), .min = 8, .max = MIB(1024),
      .def = "64K", .help = "Bytes of the mapping cache of dftl, 8 for each entry."},
     {FE_SEC_FTL, "unit_read", FE_OPT_TIME, FIELD(ftl.unit_read_ns), .max = SEC(10), .def = "0",
@@ -340,6 +342,26 @@ const struct fe_option fe_options[] = {
      .def = "0",
      .help = "As many more after 100000 reads of the block at nand.endurance cycles; grows with "
              "reads^1.71."},
+
+    {FE_SEC_FAULTS, "power_cut", FE_OPT_SHARE, FIELD(power.cut_ppm), .max = 1000000, .def = "0%",
+     .help = "Share of the host's writes during which power fails, at a random instant."},
+    {FE_SEC_FAULTS, "power_cut_writes", FE_OPT_U64, FIELD(power.cut_writes), .min = 1,
+     .max = UINT64_C(1) << 60, .zero = "never", .def = "never",
+     .help = "Writes of the host after which power fails, at the completion of the last."},
+    {FE_SEC_FAULTS, "power_cut_time", FE_OPT_TIME, FIELD(power.cut_time_ns), .min = 1,
+     .max = UINT64_MAX / 2, .zero = "never", .def = "never",
+     .help = "Time of the device's clock at which power fails."},
+    {FE_SEC_FAULTS, "cut_partner", FE_OPT_SHARE, FIELD(power.partner_ppm), .max = 1000000,
+     .def = "0%", .help = "Share of interrupted programs of MSB pages that destroy the LSB page of "
+     "the same cells, too (MLC)."},
+    {FE_SEC_FAULTS, "cut_map_lost", FE_OPT_SHARE, FIELD(power.map_lost_ppm), .max = 1000000,
+     .def = "0%", .help = "Share of power cuts after which the device has lost its mapping and "
+     "comes back empty."},
+    {FE_SEC_FAULTS, "cut_stale", FE_OPT_SHARE, FIELD(power.stale_ppm), .max = 1000000,
+     .def = "0%", .help = "Share of pages that a power cut brings back as an older copy, if the "
+     "chip still has one, flushed or not."},
+    {FE_SEC_FAULTS, "cut_dead", FE_OPT_SHARE, FIELD(power.dead_ppm), .max = 1000000, .def = "0%",
+     .help = "Share of power cuts that the device does not survive."},
 
     {FE_SEC_STEP, "block_size", FE_OPT_SIZE, FIELD(ftl.step.block_size), .min = 512,
      .max = MIB(1024), .multiple = 512, .def = "512",

@@ -34,6 +34,7 @@ static const char *const status_names[] = {
     [FE_NO_SPACE] = "no-space",
     [FE_READ_ONLY] = "read-only",
     [FE_GONE] = "gone",
+    [FE_NO_POWER] = "no-power",
     [FE_HOST_FAILED] = "host-failed",
 };
 

@@ -297,6 +297,7 @@ static void test_device_trim_reads_zeros_to_the_sector(void **state)
     (void)state;
     struct fe_profile p = make_profile("page");
     p.device.discard = true;
+    p.cache.volatile_ = true;
     for (int cached = 0; cached < 2; cached++) {
         static uint8_t buf[6 * PAGE];
         p.cache.size = cached ? 4 * PAGE : 0;

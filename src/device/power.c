@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Power fails and comes back.
+ *
+ *      request 1    |=========|
+ *      request 2              |=======x           answered at the cut: no power
+ *      cut                            |
+ *      request 3                        x         no power
+ *      power on                              |~~ recovery ~~|
+ *      request 4                                 |. . . . . .|======|
+ *
+ * At the cut the medium goes back to that instant (nand/undo.h), a volatile cache is empty,
+ * and the translation layer has forgotten everything.  A power-safe cache has a capacitor:
+ * what has been issued is finished, and the cache is kept.
+ *
+ * A cut is known in advance, planned for a time or drawn by a request, or it comes from
+ * outside at the present.  The former are carried out when time reaches them, which is when
+ * something arrives later; a request that would complete later gets its answer at the cut.
+ *
+ * What badly made devices do beside that is drawn by the number of the cut, at power-on:
+ *
+ *   dead         it does not come back
+ *   map lost     everything is erased, and it starts as new
+ *   stale        of some pages the newest copy is lost, and an older one there is comes back
+ */
+#include "device/internal.h"
+
+#include "base/rng.h"
+#include "ftl/recover.h"
+#include "nand/undo.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Addresses of draws in FE_RNG_POWER_CUT, beside those of nand/undo.c, which are below. */
+#define DRAW_DEAD     (UINT64_C(1) << 40)
+#define DRAW_MAP_LOST (UINT64_C(2) << 40)
+#define DRAW_STALE    (UINT64_C(3) << 40)
+#define DRAW_WRITE    (UINT64_C(4) << 40)
+#define DRAW_INSTANT  (UINT64_C(5) << 40)
+
+static uint64_t draw(const struct fe_device *dev, uint64_t a, uint64_t b)
+{
+    return fe_rng(dev->profile.ftl.seed, FE_RNG_POWER_CUT, a, b);
+}
+
+static bool happens(const struct fe_device *dev, uint64_t a, uint64_t b, uint64_t ppm)
+{
+    return ppm && fe_rng_below(draw(dev, a, b), 1000000) < ppm;
+}
+
+int fe_power_init(struct fe_device *dev, struct fe_err *err)
+{
+    const struct fe_power_params *p = &dev->profile.power;
+    dev->power = (struct fe_power){
+        .is_on = true,
+        .can_fail = true,
+        .cut_ns = p->cut_time_ns ? p->cut_time_ns : FE_NEVER,
+        .writes_left = p->cut_writes,
+    };
+    return fe_undo_create(dev->medium, err);
+}
+
+void fe_power_settle(struct fe_device *dev, uint64_t now_ns)
+{
+    if (dev->medium->undo)
+        fe_undo_settle(dev->medium, now_ns);
+}
+
+bool fe_device_is_volatile(const struct fe_device *dev)
+{
+    return dev->cache && dev->profile.cache.volatile_;
+}
+
+/* The capacitor lasts until what the controller is doing has been done. */
+static void finish(struct fe_device *dev)
+{
+    fe_sched_begin(&dev->sched, dev->power.cut_ns);
+    (void)fe_ftl_end_command(dev->ftl);
+    fe_device_place(dev);
+    if (dev->medium->undo)
+        fe_undo_settle(dev->medium, UINT64_MAX);
+}
+
+static void forget_trims(struct fe_device *dev)
+{
+    struct fe_medium *m = dev->medium;
+    if (!m->trims || !dev->profile.ftl.trim_lost)
+        return;
+    uint64_t words = fe_div_up(m->n_trims, 64);
+    memset(m->trims, 0, words * sizeof *m->trims);
+    if (m->image)
+        fe_store_set_trims(dev->store, m->trims, 0, words);
+}
+
+/* Nothing is under way any more, on dies, channels and the link. */
+static void stop(struct fe_device *dev, uint64_t at_ns)
+{
+    struct fe_link_params link = dev->link.p;
+    fe_link_init(&dev->link, &link);
+    fe_sched_reset(&dev->sched);
+    if (dev->busy_until_ns > at_ns) {
+        dev->busy_ns -= fe_min_u64(dev->busy_ns, dev->busy_until_ns - at_ns);
+        dev->busy_until_ns = at_ns;
+    }
+    dev->last_arrival_ns = fe_max_u64(dev->last_arrival_ns, at_ns);
+    dev->now_ns = dev->last_arrival_ns;
+}
+
+void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
+{
+    struct fe_power *w = &dev->power;
+    struct fe_cut cut = how ? *how : (struct fe_cut){0};
+    cut.at_ns = w->cut_ns;
+    cut.seed = dev->profile.ftl.seed;
+    cut.number = w->n_cuts++;
+    cut.partner_ppm = (uint32_t)dev->profile.power.partner_ppm;
+    fe_device_place(dev);
+    if (dev->cache && !dev->profile.cache.volatile_) {
+        finish(dev);
+    } else {
+        if (dev->medium->undo)
+            w->last = fe_undo_cut(dev->medium, &cut);
+        if (dev->cache)
+            fe_cache_trim(dev->cache, 0, dev->ftl->n_lpns);
+    }
+    forget_trims(dev);
+    stop(dev, w->cut_ns);
+    w->last_cut_ns = w->cut_ns;
+    w->cut_ns = FE_NEVER;
+    w->is_on = false;
+}
+
+/* ---- plans ---- */
+
+void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply)
+{
+    struct fe_power *w = &dev->power;
+    uint64_t n = w->n_writes++;
+    if (w->writes_left && --w->writes_left == 0)
+        w->cut_ns = fe_min_u64(w->cut_ns, reply->complete_ns);
+    if (!happens(dev, n, DRAW_WRITE, dev->profile.power.cut_ppm))
+        return;
+    uint64_t span = reply->complete_ns - reply->arrival_ns + 1;
+    uint64_t at = fe_rng_below(draw(dev, n, DRAW_INSTANT), span);
+    w->cut_ns = fe_min_u64(w->cut_ns, reply->arrival_ns + at);
+}
+
+int fe_device_plan_cut(struct fe_device *dev, uint64_t at_ns, uint64_t after_writes,
+                       struct fe_err *err)
+{
+    if (!dev->power.can_fail)
+        return fe_err_set(err, ENOTSUP, "power cuts: the device was built without");
+    if (!dev->power.is_on)
+        return fe_err_set(err, EALREADY, "power is off");
+    if (at_ns != FE_NEVER)
+        dev->power.cut_ns = fe_max_u64(at_ns, dev->last_arrival_ns);
+    if (after_writes)
+        dev->power.writes_left = after_writes;
+    return 0;
+}
+
+int fe_device_cut_power(struct fe_device *dev, uint64_t now_ns, struct fe_err *err)
+{
+    int r = fe_device_plan_cut(dev, now_ns, 0, err);
+    if (r == 0)
+        fe_device_idle(dev, dev->power.cut_ns);
+    return r;
+}
+
+bool fe_device_has_power(const struct fe_device *dev)
+{
+    return dev->power.is_on;
+}
+
+/* ---- power-on ---- */
+
+/* Of each page that has two copies and is drawn, the newest can no longer be read. */
+static int lose_newest(struct fe_device *dev, struct fe_err *err)
+{
+    struct fe_medium *m = dev->medium;
+    uint32_t n = dev->ftl->n_lpns;
+    fe_ppn *newest = malloc(n * sizeof *newest);
+    uint8_t *copies = calloc(n, 1);
+    if (!newest || !copies) {
+        free(newest);
+        free(copies);
+        return fe_err_nomem(err, "pages that come back stale", n * 5ull);
+    }
+    fe_recover_newest(m, newest, n, NULL);
+    for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
+        if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED && m->oob_lpn[ppn] < n &&
+            copies[m->oob_lpn[ppn]] < 2)
+            copies[m->oob_lpn[ppn]]++;
+    for (fe_lpn lpn = 0; lpn < n; lpn++)
+        if (copies[lpn] == 2 && newest[lpn] != FE_PPN_NONE &&
+            happens(dev, dev->power.n_cuts, DRAW_STALE | lpn, dev->profile.power.stale_ppm))
+            fe_undo_tear(m, newest[lpn]);
+    free(newest);
+    free(copies);
+    return 0;
+}
+
+static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
+{
+    struct fe_medium *m = dev->medium;
+    for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++)
+        if (!fe_medium_is_bad(m, peb) && (m->pebs[peb].next_page || m->pebs[peb].unstable) &&
+            fe_medium_erase(m, peb) != FE_OK)
+            return fe_err_set(err, EIO, "power-on: block %u cannot be erased", peb);
+    fe_ops_barrier(m->ops);
+    return dev->ftl->ops->create(ret, &dev->profile.ftl, m, dev->ftl->n_lpns, err);
+}
+
+/* The new strategy goes on counting where the old one was. */
+static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
+{
+    uint64_t *to = (uint64_t *)&ftl->counters;
+    const uint64_t *from = (const uint64_t *)&dev->ftl->counters;
+    for (size_t i = 0; i < sizeof ftl->counters / sizeof *to; i++)
+        to[i] += from[i];
+    dev->ftl->ops->destroy(dev->ftl);
+    dev->ftl = ftl;
+    if (dev->cache)
+        fe_cache_use(dev->cache, ftl);
+}
+
+static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
+{
+    const struct fe_power_params *p = &dev->profile.power;
+    uint64_t n = dev->power.n_cuts;
+    if (happens(dev, n, DRAW_DEAD, p->dead_ppm)) {
+        dev->power.is_dead = true;
+        return fe_err_set(err, EIO, "the device is dead since the power cut (faults.cut_dead)");
+    }
+    if (happens(dev, n, DRAW_MAP_LOST, p->map_lost_ppm))
+        return start_as_new(dev, ret, err);
+    int r = p->stale_ppm ? lose_newest(dev, err) : 0;
+    if (r < 0)
+        return r;
+    return dev->ftl->ops->recover(ret, &dev->profile.ftl, dev->medium, dev->ftl->n_lpns, err);
+}
+
+int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_ready_ns,
+                       struct fe_err *err)
+{
+    struct fe_ftl *ftl = NULL;
+    if (dev->power.is_on)
+        return fe_err_set(err, EALREADY, "power is on");
+    if (dev->power.is_dead)
+        return fe_err_set(err, EIO, "the device is dead since the power cut (faults.cut_dead)");
+    uint64_t at = fe_max_u64(now_ns, dev->last_arrival_ns);
+    dev->last_arrival_ns = at;
+    dev->medium->now_ns = at;
+    fe_sched_begin(&dev->sched, at);
+    dev->medium->undo->recovering = true;
+    int r = recover(dev, &ftl, err);
+    fe_device_place(dev);
+    dev->medium->undo->recovering = false;
+    uint64_t end = fe_max_u64(at, fe_sched_all_end(&dev->sched));
+    for (uint32_t i = 0; i < dev->link.p.queue_depth; i++)
+        dev->link.slot_free_ns[i] = end;
+    fe_device_busy(dev, at, end);
+    *ret_ready_ns = end;
+    if (r < 0)
+        return r;
+    take_over(dev, ftl);
+    dev->power.is_on = true;
+    return 0;
+}
