@@ -28,8 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_CHUNKS = 11, N_OPEN = 7, N_UNITS = 8, N_POSITIONS = 7 };
-enum { N_ALIGN = 36 }; /* powers of two from 2 KiB: devices up to 2^49 bytes */
+enum { N_CHUNKS = 11, N_OPEN = 7, N_UNITS = 8, N_POSITIONS = 7, N_ALIGN = CURVE_MAX };
 enum test { LINEAR, RANDOM, FIND_FAT, N_TESTS };
 
 static const char *const test_names[N_TESTS] = {"linear", "random", "find-fat"};
@@ -96,11 +95,11 @@ static int run_all(struct bench *b, struct fe_err *err)
 {
     char spec[80];
 
-    uint64_t align = 2048;
-    for (b->n_align = 1; align < b->env.capacity / N_POSITIONS; b->n_align++)
-        align *= 2;
-    if (b->n_align > N_ALIGN)
-        return fe_err_set(err, EINVAL, "flashbench: the device is too large");
+    for (uint64_t align = 2048; b->n_align < N_ALIGN; align *= 2) {
+        b->n_align++;
+        if (align >= b->env.capacity / N_POSITIONS)
+            break;
+    }
     int r = run_pattern(b, "flashbench-align,bs=1K,rounds=3", note_read, err);
     b->test = FIND_FAT;
     if (r == 0)

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "crash/bench.h"
+
+#include "device/internal.h"
+#include "store/internal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SECTOR = 512 };
+
+static bool complain(struct ft_crash *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool complain(struct ft_crash *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(c->wrong, sizeof c->wrong, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+/* ---- devices ---- */
+
+static void make_chip(struct fe_nand_params *n, struct ft_rand *r, uint32_t geometry)
+{
+    static const uint32_t dies[] = {1, 2, 3, 4, 2, 1, 4, 2}, pages[] = {4, 6, 5, 4, 8, 7, 6, 9};
+    static const uint32_t cells[] = {FE_CELL_SLC, FE_CELL_MLC, FE_CELL_TLC, FE_CELL_NOR};
+    n->cell = cells[ft_below(r, 4)];
+    n->channels = dies[geometry % 8] == 4 ? 2 : 1;
+    n->dies_per_channel = dies[geometry % 8] / n->channels;
+    n->planes_per_die = 1;
+    n->pages_per_block = pages[geometry % 8];
+    n->page_size = ft_chance(r, 60) ? 1024 : 512;
+    n->blocks_per_plane = (uint32_t)(36 + 4 * dies[geometry % 8]) / dies[geometry % 8];
+    n->oob_size = 16;
+    for (int i = 0; i < 3; i++) {
+        n->tR_ns[i] = 25000;
+        n->tPROG_ns[i] = ft_between(r, 200000, 900000);
+    }
+    n->tBERS_ns = ft_between(r, 500000, 3000000);
+    n->bus_rate = ft_chance(r, 50) ? 20000000 : 0;
+    n->cached = ft_chance(r, 30);
+    n->copyback = ft_chance(r, 30);
+    n->endurance = 1000000;
+}
+
+static void make_ftl(struct fe_profile *p, struct ft_rand *r)
+{
+    struct fe_ftl_params *f = &p->ftl;
+    bool slc = p->nand.cell == FE_CELL_MLC || p->nand.cell == FE_CELL_TLC;
+    uint32_t type = f->type;
+    *f = (struct fe_ftl_params){.type = type};
+    f->unit_size = (uint64_t)p->nand.pages_per_block * p->nand.page_size * ft_between(r, 1, 3);
+    f->gc_policy = (uint32_t)ft_below(r, FE_N_GC_POLICIES);
+    f->gc_d = 3;
+    f->gc_reserve = (uint32_t)ft_between(r, 1, 2);
+    f->hot_cold = (uint32_t)ft_below(r, FE_N_HOT_COLDS);
+    f->wear_levelling = (uint32_t)ft_below(r, FE_N_WEAR_LEVELLINGS);
+    f->wl_threshold = (uint32_t)ft_between(r, 1, 4);
+    f->idle_free = (uint32_t)ft_below(r, 3);
+    f->slc_mode = slc ? (uint32_t)ft_below(r, FE_N_SLC_MODES) : FE_SLC_OFF;
+    f->slc_blocks = f->slc_mode == FE_SLC_OFF ? 0 : (uint32_t)ft_between(r, 1, 3);
+    f->open_linear = (uint32_t)ft_between(r, 1, 2);
+    f->switch_merge = ft_chance(r, 70);
+    f->open_random = (uint32_t)ft_between(r, f->switch_merge ? 0 : 1, 2);
+    f->log_blocks = (uint32_t)ft_between(r, 1, 3);
+    f->fast_sequential = f->log_blocks > 1 && ft_chance(r, 50);
+    f->gap_fill = (uint32_t)ft_below(r, 3);
+    f->copy_buffer = (uint32_t)ft_between(r, 1, 4);
+    f->small_log = (uint32_t)ft_below(r, 3);
+    f->small_write = f->small_log ? SECTOR * ft_below(r, 3) : 0;
+    f->zone_units = f->small_log ? (uint32_t)ft_below(r, 3) : 0;
+    f->map_cache = 8 * ft_between(r, 1, 20);
+    f->step.block_size = 4096;
+}
+
+static bool make_profile(struct ft_crash *c, uint32_t geometry, uint32_t type)
+{
+    struct ft_rand r = {.seed = fe_rng(c->seed, FE_RNG_TEST, geometry, type)};
+    struct fe_profile *p = &c->profile;
+    struct fe_geometry geo;
+    snprintf(p->name, sizeof p->name, "crash");
+    p->device.sector_size = SECTOR;
+    p->ftl.type = type;
+    make_chip(&p->nand, &r, geometry);
+    for (int tries = 0; tries < 20; tries++) {
+        make_ftl(p, &r);
+        if (fe_geometry_init(&geo, &p->nand, NULL) < 0)
+            return false;
+        uint64_t n = fe_ftl_registry[type]->max_lpns(&p->ftl, &geo, NULL);
+        if (n == 0)
+            continue;
+        /* small enough to be rewritten often, large enough for cleaning to matter */
+        p->device.capacity = n * geo.page_bytes;
+        p->device.discard = fe_ftl_registry[type]->trim && ft_chance(&r, 70);
+        p->device.used = ft_chance(&r, 60) ? p->device.capacity : 0;
+        p->cache.size = geo.page_bytes * (ft_chance(&r, 50) ? ft_between(&r, 1, 4) : 0);
+        p->cache.volatile_ = true;
+        p->cache.idle_flush = ft_chance(&r, 50);
+        p->link = (struct fe_link_params){.bandwidth = 40000000, .command_overhead_ns = 1000,
+                                          .max_transfer = 8192, .queue_depth = 1};
+        p->link.queue_depth = ft_chance(&r, 50) ? 1 : 4;
+        return true;
+    }
+    return false;
+}
+
+static struct fe_device *make_device(struct ft_crash *c)
+{
+    struct fe_device_options opt = {.seed = c->seed, .payload = true, .power_cuts = true};
+    struct fe_device *dev = NULL;
+    struct fe_err err = {""};
+    if (fe_device_create(&dev, &c->profile, &opt, &err) < 0)
+        complain(c, "no device: %s", err.text);
+    return dev;
+}
+
+bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_t type)
+{
+    *c = (struct ft_crash){.seed = seed};
+    snprintf(c->id, sizeof c->id, "%" PRIu64 ":%u:%s", seed, geometry, fe_ftl_registry[type]->name);
+    if (!make_profile(c, geometry, type))
+        return false;
+    c->live = make_device(c);
+    c->cut[0] = make_device(c);
+    c->cut[1] = make_device(c);
+    if (!c->live || !c->cut[0] || !c->cut[1])
+        return false;
+    c->has_cache = c->live->cache != NULL;
+    c->n_sectors = (uint32_t)(fe_device_capacity(c->live) / SECTOR);
+    c->buf = malloc((size_t)c->n_sectors * SECTOR);
+    c->done = calloc(4096, sizeof *c->done);
+    c->least = calloc(c->n_sectors, sizeof *c->least);
+    c->last_zero = calloc(c->n_sectors, sizeof *c->last_zero);
+    if (!c->buf || !c->done || !c->least || !c->last_zero)
+        abort();
+    return true;
+}
+
+void ft_crash_fini(struct ft_crash *c)
+{
+    fe_device_destroy(c->live);
+    fe_device_destroy(c->cut[0]);
+    fe_device_destroy(c->cut[1]);
+    free(c->buf);
+    free(c->done);
+    free(c->least);
+    free(c->last_zero);
+}
+
+/* ---- the workload ---- */
+
+static void fill(uint8_t *buf, uint64_t sector, uint32_t n, uint64_t version)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t at = 0; at < SECTOR; at += 16) {
+            memcpy(buf + i * SECTOR + at, &(uint64_t){sector + i}, 8);
+            memcpy(buf + i * SECTOR + at + 8, &version, 8);
+        }
+}
+
+static struct fe_request choose(const struct ft_crash *c, struct ft_rand *r)
+{
+    struct fe_request q = {.type = FE_REQ_WRITE, .fua = ft_chance(r, 10)};
+    uint64_t kind = ft_below(r, 100), page = c->live->page_bytes / SECTOR;
+    uint64_t at = ft_below(r, c->n_sectors), n = ft_between(r, 1, 3);
+    if (kind < 12) {
+        q.type = FE_REQ_FLUSH;
+        return q;
+    }
+    if (kind < 20 && c->profile.device.discard)
+        q.type = FE_REQ_TRIM;
+    if (kind >= 20 && kind < 45) /* a few busy sectors */
+        at = ft_below(r, 6);
+    if (kind >= 45 && kind < 60) /* in order */
+        at = c->n_done * page % c->n_sectors;
+    if (kind >= 60 && kind < 75) { /* whole pages */
+        at -= at % page;
+        n = page * ft_between(r, 1, 6);
+    }
+    q.offset = at * SECTOR;
+    q.len = (n < c->n_sectors - at ? n : c->n_sectors - at) * SECTOR;
+    return q;
+}
+
+bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns)
+{
+    struct ft_crash_request *d = &c->done[c->n_done];
+    struct fe_reply reply;
+    d->req = choose(c, r);
+    if (d->req.type == FE_REQ_WRITE) {
+        d->req.buf = c->buf;
+        fill(c->buf, d->req.offset / SECTOR, (uint32_t)(d->req.len / SECTOR), c->n_done + 1);
+    }
+    if (fe_device_submit(c->live, now_ns, &d->req, &reply) < 0 || reply.status != FE_OK)
+        return complain(c, "request %u: status %d", c->n_done, reply.status);
+    d->arrival_ns = reply.arrival_ns;
+    d->complete_ns = reply.complete_ns;
+    c->n_done++;
+    for (uint64_t s = d->req.offset / SECTOR; d->req.type == FE_REQ_TRIM &&
+         s < (d->req.offset + d->req.len) / SECTOR; s++)
+        c->last_zero[s] = c->n_done;
+    return true;
+}
+
+/* ---- what is promised ---- */
+
+static void promise(struct ft_crash *c, uint32_t i)
+{
+    const struct fe_request *q = &c->done[i].req;
+    for (uint64_t s = q->offset / SECTOR; s < (q->offset + q->len) / SECTOR; s++)
+        if (c->least[s] < i + 1)
+            c->least[s] = i + 1;
+}
+
+void ft_crash_expect(struct ft_crash *c, uint64_t at_ns)
+{
+    memset(c->least, 0, c->n_sectors * sizeof *c->least);
+    for (uint32_t i = 0; i < c->n_done; i++) {
+        const struct ft_crash_request *d = &c->done[i];
+        if (d->complete_ns > at_ns)
+            continue;
+        if (d->req.type != FE_REQ_FLUSH && (!c->has_cache || d->req.fua))
+            promise(c, i);
+        for (uint32_t k = 0; d->req.type == FE_REQ_FLUSH && k < i; k++)
+            if (c->done[k].req.type != FE_REQ_FLUSH && c->done[k].complete_ns <= d->arrival_ns)
+                promise(c, k);
+    }
+}
+
+static bool check_sector(struct ft_crash *c, uint64_t s, const uint8_t *got)
+{
+    static const uint8_t zeros[SECTOR];
+    uint8_t want[SECTOR];
+    uint64_t version;
+    if (memcmp(got, zeros, SECTOR) == 0) {
+        if (c->last_zero[s] < c->least[s])
+            return complain(c, "sector %" PRIu64 ": zeros, version %" PRIu64 " was promised", s,
+                            c->least[s]);
+        return true;
+    }
+    memcpy(&version, got + 8, 8);
+    fill(want, s, 1, version);
+    if (memcmp(got, want, SECTOR) != 0 || version > c->n_done)
+        return complain(c, "sector %" PRIu64 ": neither old nor new", s);
+    if (version < c->least[s])
+        return complain(c, "sector %" PRIu64 ": version %" PRIu64 ", %" PRIu64 " was promised", s,
+                        version, c->least[s]);
+    return true;
+}
+
+/* ---- state ---- */
+
+static void copy_undo(struct fe_medium *to, const struct fe_medium *from)
+{
+    struct fe_undo *t = to->undo, *f = from->undo;
+    for (uint32_t i = 0; i < t->n; i++)
+        free(t->ring[(t->head + i) & (t->room - 1)].bytes);
+    if (t->room < f->room) {
+        free(t->ring);
+        t->ring = malloc(f->room * sizeof *t->ring);
+        if (!t->ring)
+            abort();
+        t->room = f->room;
+    }
+    t->head = 0;
+    t->n = t->n_timed = f->n;
+    for (uint32_t i = 0; i < f->n; i++) {
+        struct fe_undo_op *op = &t->ring[i];
+        *op = f->ring[(f->head + i) & (f->room - 1)];
+        if (!op->bytes)
+            continue;
+        void *bytes = malloc(to->geo.page_bytes);
+        if (!bytes)
+            abort();
+        op->bytes = memcpy(bytes, op->bytes, to->geo.page_bytes);
+    }
+    memcpy(t->erases, f->erases, to->geo.n_pebs * sizeof *t->erases);
+}
+
+void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
+{
+    struct fe_medium *t = to->medium, *f = from->medium;
+    const struct fe_geometry *g = &t->geo;
+    memcpy(t->pebs, f->pebs, g->n_pebs * sizeof *t->pebs);
+    memcpy(t->oob_lpn, f->oob_lpn, g->n_ppns * sizeof *t->oob_lpn);
+    memcpy(t->oob_seq, f->oob_seq, g->n_ppns * sizeof *t->oob_seq);
+    memcpy(t->oob_tag, f->oob_tag, g->n_ppns * sizeof *t->oob_tag);
+    if (t->trims)
+        memcpy(t->trims, f->trims, fe_div_up(t->n_trims, 64) * 8);
+    t->seq = f->seq;
+    t->interrupted = f->interrupted;
+    t->interrupted_since = f->interrupted_since;
+    t->interrupted_until = f->interrupted_until;
+    t->emptying_since = f->emptying_since;
+    t->counters = f->counters;
+    copy_undo(t, f);
+    memcpy(to->store->map, from->store->map, to->store->map_bytes);
+    memcpy(to->store->written, from->store->written, fe_div_up(to->store->n_pages, 64) * 8);
+    to->last_arrival_ns = from->last_arrival_ns;
+    to->busy_until_ns = from->busy_until_ns;
+    to->now_ns = from->now_ns;
+    to->power = from->power;
+}
+
+/* Everything on the chip. */
+static uint64_t hash_chip(const struct fe_device *dev)
+{
+    const struct fe_medium *m = dev->medium;
+    uint64_t h = FT_HASH_START;
+    for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
+        fe_ppn first = peb * m->geo.pages_per_block;
+        uint32_t n = m->pebs[peb].next_page;
+        h = ft_hash_u64(h, (uint64_t)m->pebs[peb].erase_count << 32 | n << 2 |
+                               (uint64_t)m->pebs[peb].unstable << 1 | m->pebs[peb].slc);
+        h = ft_hash(h, m->oob_lpn + first, n * sizeof *m->oob_lpn);
+        h = ft_hash(h, m->oob_seq + first, n * sizeof *m->oob_seq);
+        h = ft_hash(h, m->oob_tag + first, n);
+    }
+    return h;
+}
+
+static bool read_all(struct ft_crash *c, struct fe_device *dev)
+{
+    struct fe_request q = {.type = FE_REQ_READ, .len = fe_device_capacity(dev), .buf = c->buf};
+    struct fe_reply reply;
+    struct fe_err err = {""};
+    if (fe_device_check(dev, &err) < 0)
+        return complain(c, "%s", err.text);
+    if (fe_device_submit(dev, dev->now_ns, &q, &reply) < 0 || reply.status != FE_OK)
+        return complain(c, "reading: status %d", reply.status);
+    for (uint64_t s = 0; s < c->n_sectors; s++)
+        if (!check_sector(c, s, c->buf + s * SECTOR))
+            return false;
+    return true;
+}
+
+bool ft_crash_verify(struct ft_crash *c, struct fe_device *dev)
+{
+    struct fe_err err = {""};
+    uint64_t ready;
+    if (!read_all(c, dev))
+        return false;
+    uint64_t before = hash_chip(dev);
+    if (fe_device_cut_power(dev, dev->now_ns, &err) < 0 ||
+        fe_device_power_on(dev, dev->now_ns, &ready, &err) < 0)
+        return complain(c, "second power-on: %s", err.text);
+    if (hash_chip(dev) != before)
+        return complain(c, "a second power-on has changed the chip");
+    return fe_device_check(dev, &err) == 0 ? true : complain(c, "second power-on: %s", err.text);
+}
+
+bool ft_crash_go_on(struct ft_crash *c, struct fe_device *dev, uint64_t seed)
+{
+    struct ft_rand r = {.seed = seed};
+    struct fe_reply reply;
+    uint8_t want[2 * SECTOR], got[2 * SECTOR];
+    for (int i = 0; i < 40; i++) {
+        uint64_t s = ft_below(&r, c->n_sectors - 1);
+        struct fe_request q = {
+            .type = FE_REQ_WRITE, .offset = s * SECTOR, .len = sizeof want, .buf = want};
+        fill(want, s, 2, 1000000 + (uint64_t)i);
+        if (fe_device_submit(dev, dev->now_ns, &q, &reply) < 0 || reply.status != FE_OK)
+            return complain(c, "write after power-on: status %d", reply.status);
+        q.type = FE_REQ_READ;
+        q.buf = got;
+        if (fe_device_submit(dev, dev->now_ns, &q, &reply) < 0 || reply.status != FE_OK ||
+            memcmp(want, got, sizeof want) != 0)
+            return complain(c, "sectors %" PRIu64 " on do not read as written after power-on", s);
+    }
+    struct fe_err err = {""};
+    return fe_device_check(dev, &err) == 0 ? true : complain(c, "after power-on: %s", err.text);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Small devices whose power fails, and what must be found on them afterwards.
+ *
+ * Versions: request i writes sectors that say "version i + 1 of sector s"; a sector that
+ * was never written, or trimmed, is zeros.  At an instant the versions from some number on
+ * are allowed in each sector: what has been promised (answered, and flushed if there is a
+ * volatile cache) and all that was asked for after that.
+ */
+#ifndef FT_CRASH_BENCH_H
+#define FT_CRASH_BENCH_H
+
+#include "flashemu/device.h"
+#include "lib/rand.h"
+
+#include <stdbool.h>
+
+struct ft_crash_request {
+    struct fe_request req;
+    uint64_t arrival_ns, complete_ns;
+};
+
+struct ft_crash {
+    char id[64];              /* SEED:GEOMETRY:STRATEGY */
+    uint64_t seed;
+    struct fe_profile profile;
+    struct fe_device *live;   /* runs the workload, and never loses power */
+    struct fe_device *cut[2]; /* take its state and lose power; the second during recovery */
+    bool has_cache;
+    uint32_t n_sectors;
+    uint8_t *buf;             /* the whole capacity */
+    struct ft_crash_request *done;
+    uint32_t n_done;
+    uint64_t *least;          /* per sector: the first version that is allowed */
+    uint64_t *last_zero;      /* per sector: the last version that is zeros */
+    char wrong[512];
+};
+
+/* False with c->wrong if there is no such device, c->wrong empty if the strategy refuses it. */
+bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_t type);
+void ft_crash_fini(struct ft_crash *c);
+
+/* The next request of the workload, on the live device, at now_ns. */
+bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns);
+
+/* `to` becomes as `from` is: chip, undo and clock.  What its controller knows does not
+ * follow, so power has to fail next. */
+void ft_crash_copy(struct fe_device *to, const struct fe_device *from);
+
+/* What is allowed at an instant of the live device. */
+void ft_crash_expect(struct ft_crash *c, uint64_t at_ns);
+
+/* Reads everything and runs every check; then power fails again while nothing is under
+ * way, which must change nothing on the chip.  False with c->wrong. */
+bool ft_crash_verify(struct ft_crash *c, struct fe_device *dev);
+
+/* The device goes on to work: some writes that must read back. */
+bool ft_crash_go_on(struct ft_crash *c, struct fe_device *dev, uint64_t seed);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Power fails at every operation of a chip.
+ *
+ * A device runs a workload.  After each request, for every program and erase that is still
+ * under way before the next one arrives: power fails in the middle of it, and it has not
+ * begun, is torn, or was done; what is under way on other dies is drawn.  Another device
+ * takes the chip as it is and starts: what was promised must be there, everything else old
+ * or new, every invariant must hold, and starting again must change nothing.  Then the
+ * same for every operation of some of those starts.
+ *
+ *     live    |--request--|--request--|---        never loses power
+ *                    \ copy of the chip
+ *     cut[0]          x~~ recovery ~~ check
+ *                          \ copy
+ *     cut[1]                x~~ recovery ~~ check
+ *
+ * A point is SEED:GEOMETRY:STRATEGY:REQUEST:OP:OUTCOME, with :OP:OUTCOME once more for one
+ * in the recovery; given as an argument it runs alone.
+ *
+ *     test_crash [--long] [--part K/N] [POINT...]
+ */
+#include "crash/bench.h"
+
+#include "device/internal.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N_REQUESTS = 60, ALL = -1 };
+
+/* What to run; ALL: every one. */
+struct filter {
+    int64_t request, op, outcome, op2, outcome2;
+};
+
+struct run {
+    struct ft_crash c;
+    struct filter only;
+    struct ft_rand rand;
+    uint32_t sample;   /* one in so many starts is cut itself */
+    uint64_t n_points, n_inner;
+    uint32_t request;
+    char point[160];
+};
+
+static char now_running[256]; /* for the handler */
+
+static void on_abort(int sig)
+{
+    ssize_t ignored = write(STDERR_FILENO, now_running, strlen(now_running));
+    (void)ignored;
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+/* One operation has its outcome, the others draw. */
+struct choice {
+    const struct fe_undo_op *op;
+    enum fe_cut_outcome outcome;
+    uint64_t seed;
+};
+
+static enum fe_cut_outcome choose(void *ctx, const struct fe_undo_op *op)
+{
+    const struct choice *c = ctx;
+    if (op == c->op)
+        return c->outcome;
+    return (enum fe_cut_outcome)fe_rng_below(fe_rng(c->seed, FE_RNG_TEST, op->ppn, op->kind), 3);
+}
+
+static struct fe_undo_op *op_at(struct fe_device *dev, uint32_t i)
+{
+    struct fe_undo *u = dev->medium->undo;
+    return &u->ring[(u->head + i) & (u->room - 1)];
+}
+
+/* An instant within the operation and within [from, to); false if there is none. */
+static bool instant(const struct fe_undo_op *op, uint64_t from, uint64_t to, uint64_t *ret)
+{
+    uint64_t at = op->start_ns + (op->end_ns - op->start_ns) / 2;
+    at = at < from ? from : at >= to ? to - 1 : at;
+    *ret = at;
+    return to > from && at > op->start_ns && at < op->end_ns;
+}
+
+/* `dev` has the chip; its i-th operation gets the outcome, power comes back.  False with
+ * c.wrong. */
+static bool cut_and_start(struct run *r, struct fe_device *dev, uint32_t i, int outcome,
+                          uint64_t at_ns)
+{
+    struct choice choice = {op_at(dev, i), (enum fe_cut_outcome)outcome,
+                            r->c.seed + 31 * i + 7 * (uint64_t)outcome};
+    struct fe_cut how = {.choose = choose, .ctx = &choice};
+    struct fe_err err = {""};
+    uint64_t ready;
+    dev->power.is_on = true;
+    dev->power.cut_ns = at_ns;
+    fe_power_cut(dev, &how);
+    if (fe_device_power_on(dev, at_ns, &ready, &err) == 0)
+        return true;
+    snprintf(r->c.wrong, sizeof r->c.wrong, "power-on: %s", err.text);
+    return false;
+}
+
+static void name_point(struct run *r, uint32_t op, int outcome)
+{
+    snprintf(r->point, sizeof r->point, "%s:%u:%u:%d", r->c.id, r->request, op, outcome);
+    snprintf(now_running, sizeof now_running, "\nABORTED at %s (run it alone: give this id)\n",
+             r->point);
+}
+
+/* Power fails during the start, too: dev has the chip as that start left it. */
+static bool cut_start(struct run *r, struct fe_device *started)
+{
+    char outer[sizeof r->point];
+    snprintf(outer, sizeof outer, "%.120s", r->point);
+    uint32_t n = started->medium->undo->n;
+    for (uint32_t i = 0; i < n; i++) {
+        for (int o = FE_CUT_NOT_BEGUN; o <= FE_CUT_DONE; o++) {
+            uint64_t at;
+            if ((r->only.op2 != ALL && (r->only.op2 != i || r->only.outcome2 != o)) ||
+                !instant(op_at(started, i), started->last_arrival_ns, UINT64_MAX, &at))
+                continue;
+            snprintf(r->point, sizeof r->point, "%.120s:%u:%d", outer, i, o);
+            snprintf(now_running, sizeof now_running, "\nABORTED at %s\n", r->point);
+            ft_crash_copy(r->c.cut[1], started);
+            r->n_inner++;
+            if (!cut_and_start(r, r->c.cut[1], i, o, at) || !ft_crash_verify(&r->c, r->c.cut[1]))
+                return false;
+        }
+    }
+    snprintf(r->point, sizeof r->point, "%.120s", outer);
+    return true;
+}
+
+static bool run_point(struct run *r, uint32_t i, int outcome, uint64_t at_ns)
+{
+    struct fe_device *dev = r->c.cut[0];
+    uint64_t bits = fe_rng(r->c.seed, FE_RNG_TEST, r->request * 4096 + i, (uint64_t)outcome);
+    name_point(r, i, outcome);
+    ft_crash_copy(dev, r->c.live);
+    r->n_points++;
+    if (!cut_and_start(r, dev, i, outcome, at_ns))
+        return false;
+    bool inner = r->only.request == ALL ? bits % r->sample == 0 : r->only.op2 != ALL;
+    if (inner && !cut_start(r, dev))
+        return false;
+    return ft_crash_verify(&r->c, dev) && (bits % 8 || ft_crash_go_on(&r->c, dev, bits));
+}
+
+/* Every operation under way in [from, to). */
+static bool run_window(struct run *r, uint64_t from, uint64_t to)
+{
+    uint32_t n = r->c.live->medium->undo->n;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t at;
+        if ((r->only.op != ALL && r->only.op != i) || !instant(op_at(r->c.live, i), from, to, &at))
+            continue;
+        ft_crash_expect(&r->c, at);
+        for (int o = FE_CUT_NOT_BEGUN; o <= FE_CUT_DONE; o++)
+            if ((r->only.outcome == ALL || r->only.outcome == o) && !run_point(r, i, o, at))
+                return false;
+    }
+    return true;
+}
+
+/* The next arrival: mostly when the last request has been answered, or later, or, where the
+ * link has several slots, before. */
+static uint64_t next_arrival(struct run *r)
+{
+    const struct ft_crash_request *d = &r->c.done[r->c.n_done - 1];
+    if (ft_chance(&r->rand, 15))
+        return d->complete_ns + ft_below(&r->rand, 20000000);
+    if (r->c.profile.link.queue_depth > 1 && ft_chance(&r->rand, 60))
+        return d->arrival_ns + ft_below(&r->rand, d->complete_ns - d->arrival_ns + 1);
+    return d->complete_ns;
+}
+
+static bool run_requests(struct run *r)
+{
+    uint64_t now = 0;
+    for (r->request = 0; r->request < N_REQUESTS; r->request++) {
+        if (!ft_crash_step(&r->c, &r->rand, now))
+            return false;
+        uint64_t next = next_arrival(r);
+        bool wanted = r->only.request == ALL || r->only.request == r->request;
+        if (wanted && !run_window(r, r->c.live->last_arrival_ns, next))
+            return false;
+        if (r->only.request == r->request)
+            break;
+        now = next;
+    }
+    return true;
+}
+
+/* 0, or 1 if it failed. */
+static int run_case(uint64_t seed, uint32_t geometry, uint32_t type, const struct filter *only,
+                    uint32_t sample, uint64_t *n_points, uint64_t *n_inner)
+{
+    struct run r = {.only = *only, .rand = {.seed = seed * 1000 + geometry}, .sample = sample};
+    bool good = ft_crash_init(&r.c, seed, geometry, type);
+    snprintf(r.point, sizeof r.point, "%s", r.c.id);
+    good = good ? run_requests(&r) : r.c.wrong[0] == '\0';
+    if (!good)
+        fprintf(stderr, "FAILED %s: %s\n", r.point, r.c.wrong);
+    *n_points += r.n_points;
+    *n_inner += r.n_inner;
+    ft_crash_fini(&r.c);
+    return !good;
+}
+
+static bool run_named(const char *id, int *failed, uint64_t *n_points, uint64_t *n_inner)
+{
+    struct filter f = {ALL, ALL, ALL, ALL, ALL};
+    uint64_t seed;
+    uint32_t geometry;
+    char name[32];
+    int n = sscanf(id, "%" SCNu64 ":%u:%31[a-z]:%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%" SCNd64
+                   ":%" SCNd64, &seed, &geometry, name, &f.request, &f.op, &f.outcome, &f.op2,
+                   &f.outcome2);
+    if ((n != 3 && n != 6 && n != 8) || fe_ftl_find(name) < 0)
+        return false;
+    *failed += run_case(seed, geometry, (uint32_t)fe_ftl_find(name), &f, 4, n_points, n_inner);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct filter all = {ALL, ALL, ALL, ALL, ALL};
+    const char *env = getenv("FLASHEMU_LONG");
+    uint32_t part = 1, parts = 1, seeds = env && strcmp(env, "1") == 0 ? 60 : 2, k = 0;
+    uint64_t n_points = 0, n_inner = 0;
+    bool named = false, good = true;
+    int failed = 0;
+    signal(SIGABRT, on_abort);
+    signal(SIGSEGV, on_abort);
+    for (int i = 1; i < argc && good; i++) {
+        if (strcmp(argv[i], "--long") == 0)
+            seeds = 60;
+        else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc)
+            good = sscanf(argv[++i], "%u/%u", &part, &parts) == 2 && part >= 1 && part <= parts;
+        else
+            good = named = run_named(argv[i], &failed, &n_points, &n_inner);
+    }
+    if (!good) {
+        fprintf(stderr, "usage: %s [--long] [--part K/N] "
+                "[SEED:GEOMETRY:STRATEGY[:REQUEST:OP:OUTCOME[:OP:OUTCOME]]...]\n", argv[0]);
+        return 2;
+    }
+    for (uint32_t seed = 1; seed <= seeds && !named; seed++)
+        for (uint32_t geometry = 0; geometry < 8; geometry++)
+            for (uint32_t type = 0; fe_ftl_registry[type]; type++)
+                if (k++ % parts == part - 1)
+                    failed += run_case(seed, geometry, type, &all, 32, &n_points, &n_inner);
+    printf("%" PRIu64 " cuts, %" PRIu64 " of power-on, %d cases failed\n", n_points, n_inner,
+           failed);
+    return failed > 0;
+}
