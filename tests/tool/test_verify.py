@@ -112,6 +112,13 @@ def test_choosing():
     bad("nosuch", "verify", "nosuch")
 
 
+def test_dry_run_measures_nothing():
+    card("a = seq-write bs=1M size=4M | 10 MB/s | 5%", "b = hdparm-t | 30 MB/s | 5% | why")
+    code, o = verify("--dry-run")
+    assert code == 0 and [r["verdict"] for r in o["rows"]] == ["not run"] * 2, o
+    assert [r["measured"] for r in o["rows"]] == [None] * 2 and o["rows"][1]["reason"] == "why"
+
+
 def test_changes_of_the_profile_count():
     card("a = seq-write bs=1M size=4M | 1 MB/s | 5%")
     slow = verify("nand.tPROG=3ms")[1]["rows"][0]["measured"]

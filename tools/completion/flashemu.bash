@@ -73,7 +73,7 @@ _flashemu_command()
         ;;
     verify)
         if [[ $cur == -* ]]; then
-            _flashemu_words "--all --quick --json --list --kernel --dilate --seed --verbose --help"
+            _flashemu_words "--all --quick --json --dry-run --list --kernel --dilate --seed --verbose --help"
         elif ((cword == 2)); then
             _flashemu_profiles
         else

@@ -22,6 +22,7 @@ static const char verify_help[] =
     "  --all                every shipped profile that has published figures\n"
     "  --quick              leaves out what takes minutes\n"
     "  --json               the same for programs\n"
+    "  --dry-run            the published figures, nothing measured\n"
     "  --list               the procedures, and where each runs\n"
     "  --kernel WAY         what runs filesystems and tools: vm, host (needs root),\n"
     "                       none, or auto (the first that works)\n"
@@ -46,7 +47,7 @@ bool verify_stopped(void)
 }
 
 struct command {
-    bool json, all, quick, list, verbose;
+    bool json, all, quick, list, verbose, dry;
     const char *kernel, *dilate, *seed_text;
     uint64_t seed;
     struct verify_kernel k;
@@ -149,7 +150,7 @@ static int verify_profile(struct command *c, const char *name)
         if (known && plan.n_rows == 0)
             code = tool_error("verify: %s has no published figures, [fidelity] is empty", name);
         else if (known) {
-            r = verify_plan_run(&plan, &c->k, c->seed, &err);
+            r = c->dry ? 0 : verify_plan_run(&plan, &c->k, c->seed, &err);
             code = show_plan(c, &plan);
             if (r < 0)
                 code = worse(code, r == -ECANCELED ? VERIFY_INTERRUPTED : tool_fail(&err));
@@ -204,6 +205,7 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
         {"quick", 0, &c->quick, NULL},     {"list", 0, &c->list, NULL},
         {"verbose", 0, &c->verbose, NULL}, {"kernel", 0, NULL, &c->kernel},
         {"dilate", 0, NULL, &c->dilate},   {"seed", 0, NULL, &c->seed_text},
+        {"dry-run", 0, &c->dry, NULL},
         {0},
     };
     const struct tool_args args = {.options = options, .help = verify_help};
@@ -254,7 +256,7 @@ int cmd_verify(int argc, char **argv)
         c.profiles = json_array();
         if (!c.profiles)
             code = tool_error("out of memory");
-        else if (!verify_kernel_init(&c.k, c.kernel))
+        else if (!verify_kernel_init(&c.k, c.dry ? "none" : c.kernel))
             code = tool_error("--kernel %s: allowed are auto vm host none", c.kernel);
         else
             code = finish(&c, c.all ? verify_all(&c) : verify_profile(&c, argv[1]));

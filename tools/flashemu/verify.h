@@ -137,7 +137,8 @@ int verify_plan_run(struct verify_plan *plan, const struct verify_kernel *k, uin
 /* (measured - published) / published in percent; only of a measured row. */
 double verify_error(const struct verify_row *row);
 
-/* "ok", "off", "known" (off, and the profile says why), "skipped", "failed", "left out". */
+/* "ok", "off", "known" (off, and the profile says why), "skipped", "failed", "left out",
+ * "not run" (not yet, if it was interrupted). */
 const char *verify_verdict(const struct verify_row *row);
 
 void verify_print(const struct verify_plan *plan);
