@@ -128,6 +128,44 @@ static int duration(struct call *c, const char *name, uint64_t *ret)
     return r < 0 ? fe_err_set(&c->err, -r, "%s %.80s: %s", name, c->arg[0], why.text) : 0;
 }
 
+/* power-cut [after N writes|after TIME|at now] */
+static int cmd_power_cut(struct call *c)
+{
+    static const char usage[] = "power-cut: must be power-cut, power-cut at now, power-cut after N "
+                                "writes or power-cut after TIME";
+    struct fe_err why = {""};
+    uint64_t in_ns = 0, writes = 0, now_ns;
+    bool after = c->n_args >= 2 && strcmp(c->arg[0], "after") == 0;
+    if (after && c->n_args == 3 && strncmp(c->arg[2], "write", 5) == 0) {
+        int r = number(c, "power-cut after", 1, UINT64_C(1) << 60, &writes);
+        if (r == 0 && writes == 0)
+            r = fe_err_set(&c->err, EINVAL, "power-cut after 0 writes: must be 1 or more");
+        if (r < 0)
+            return r;
+    } else if (after && c->n_args == 2) {
+        if (fe_value_parse(FE_TIME, c->arg[1], &in_ns, &why) < 0 || in_ns > UINT64_C(1) << 62)
+            return fe_err_set(&c->err, EINVAL, "power-cut after %.80s: %s", c->arg[1],
+                              why.text[0] ? why.text : "must be at most 146 years");
+    } else if (c->n_args != 0 && (c->n_args != 2 || strcmp(c->arg[0], "at") != 0 ||
+                                  strcmp(c->arg[1], "now") != 0)) {
+        return fe_err_set(&c->err, EINVAL, "%s", usage);
+    }
+    int r = fe_server_cut_power(c->server, in_ns, writes, &now_ns, &why);
+    if (r < 0)
+        return fe_err_set(&c->err, -r, "power-cut: %s", why.text);
+    return add(c, "device_ns", json_integer((json_int_t)now_ns));
+}
+
+static int cmd_power_on(struct call *c)
+{
+    struct fe_err why = {""};
+    uint64_t ready_ns;
+    int r = fe_server_power_on(c->server, &ready_ns, &why);
+    if (r < 0)
+        return fe_err_set(&c->err, -r, "power-on: %s", why.text);
+    return add(c, "ready_ns", json_integer((json_int_t)ready_ns));
+}
+
 static int cmd_hang(struct call *c)
 {
     uint64_t ns;
@@ -169,8 +207,8 @@ static const struct command {
     {"hang", "hang TIME", 1, 1, cmd_hang},
     {"disconnect", "disconnect [TIME]", 0, 1, cmd_disconnect},
     {"connect", "connect", 0, 0, cmd_connect},
-    {"power-cut", "power-cut", 0, MAX_ARGS, NULL},
-    {"power-on", "power-on", 0, MAX_ARGS, NULL},
+    {"power-cut", "power-cut [after N writes|after TIME|at now]", 0, 3, cmd_power_cut},
+    {"power-on", "power-on", 0, 0, cmd_power_on},
     {"events", "events", 0, MAX_ARGS, NULL},
 };
 

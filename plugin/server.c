@@ -87,6 +87,7 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     struct fe_device_options opt = {
         .seed = params->seed,
         .payload = true,
+        .power_cuts = true,
         .file = params->file ? &file : NULL,
         .seed_given = params->seed_given,
     };
@@ -206,6 +207,7 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     lock(&s->lock);
     bool queued = fe_hostq_enter(&s->queue, &s->lock, req);
     int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns);
+    uint64_t n_cuts = fe_device_cuts(s->dev);
     unlock(&s->lock);
 
     if (r == 0 && needs_sync(s, req))
@@ -215,6 +217,8 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     if (r == 0)
         r = fe_delay_until(s->delay, deadline_ns, coarse, ctx, &ret->lateness_ns);
     lock(&s->lock);
+    if (r == 0 && fe_device_lost_power(s->dev, n_cuts, &ret->reply))
+        ret->reply.status = FE_NO_POWER;
     fe_hostq_leave(&s->queue);
     unlock(&s->lock);
     return r;
@@ -377,6 +381,43 @@ int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
         found = fe_profile_get(fe_device_profile(s->dev), key, buf, len);
     unlock(&s->lock);
     return found ? 0 : fe_err_set(err, ENOENT, "%.80s: no such key", key);
+}
+
+/* The present, in device time. */
+static uint64_t now_locked(const struct fe_server *s, uint64_t real_ns)
+{
+    return s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, real_ns);
+}
+
+int fe_server_cut_power(struct fe_server *s, uint64_t in_ns, uint64_t writes, uint64_t *ret_now_ns,
+                        struct fe_err *err)
+{
+    uint64_t real_ns = fe_clock_now_ns();
+    lock(&s->lock);
+    uint64_t now_ns = now_locked(s, real_ns);
+    int r;
+    if (writes)
+        r = fe_device_plan_cut(s->dev, FE_NEVER, writes, err);
+    else if (in_ns)
+        r = fe_device_plan_cut(s->dev, now_ns + in_ns, 0, err);
+    else
+        r = fe_device_cut_power(s->dev, now_ns, err);
+    *ret_now_ns = fe_device_now(s->dev);
+    unlock(&s->lock);
+    return r;
+}
+
+int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_err *err)
+{
+    uint64_t real_ns = fe_clock_now_ns();
+    lock(&s->lock);
+    uint64_t now_ns = now_locked(s, real_ns);
+    fe_device_idle(s->dev, now_ns); /* a cut that was planned may be due by now */
+    int r = fe_device_power_on(s->dev, now_ns, ret_ready_ns, err);
+    if (r == 0)
+        s->virtual_now_ns = fe_max_u64(s->virtual_now_ns, *ret_ready_ns);
+    unlock(&s->lock);
+    return r;
 }
 
 int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struct fe_err *err)

@@ -102,6 +102,16 @@ void fe_server_hang(struct fe_server *s, uint64_t ns);
 void fe_server_disconnect(struct fe_server *s, uint64_t ns);
 void fe_server_connect(struct fe_server *s);
 
+/* Power fails: now (`in_ns` 0, `writes` 0), after so much device time, or when so many more
+ * writes have been answered.  Requests under way then end with FE_NO_POWER, at the time at
+ * which they would have completed.  Errors of fe_device_plan_cut; *ret_now_ns is the
+ * device's clock. */
+int fe_server_cut_power(struct fe_server *s, uint64_t in_ns, uint64_t writes, uint64_t *ret_now_ns,
+                        struct fe_err *err);
+
+/* Power is back; the device works at *ret_ready_ns.  Errors of fe_device_power_on. */
+int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_err *err);
+
 /* Device time jumps ahead by ns; the device does in it what it has to do.  A request
  * that waits already keeps its deadline.  *ret_now_ns is the device's clock then.
  * -EOVERFLOW, with message, beyond 146 years. */

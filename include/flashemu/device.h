@@ -159,6 +159,12 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
                        struct fe_err *err);
 bool fe_device_has_power(const struct fe_device *dev);
 
+/* Power cuts so far; and whether power failed, or is planned to, before a request was done
+ * that got this reply when there had been n_cuts. */
+uint64_t fe_device_cuts(const struct fe_device *dev);
+bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
+                          const struct fe_reply *reply);
+
 /* The device's own clock: the latest completion or arrival so far. */
 uint64_t fe_device_now(const struct fe_device *dev);
 

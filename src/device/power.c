@@ -174,6 +174,19 @@ bool fe_device_has_power(const struct fe_device *dev)
     return dev->power.is_on;
 }
 
+uint64_t fe_device_cuts(const struct fe_device *dev)
+{
+    return dev->power.n_cuts;
+}
+
+bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
+                          const struct fe_reply *reply)
+{
+    const struct fe_power *w = &dev->power;
+    return reply->complete_ns > w->cut_ns ||
+           (w->n_cuts > n_cuts && (w->n_cuts > n_cuts + 1 || reply->complete_ns > w->last_cut_ns));
+}
+
 /* ---- power-on ---- */
 
 /* Of each page that has two copies and is drawn, the newest can no longer be read. */

@@ -163,6 +163,8 @@ json_t *fe_stats_json(const struct fe_device *dev, const char *clock,
     put(&o, "bad_blocks", pair_json("factory", s.bad_factory, "grown", s.bad_grown));
     put(&o, "ecc",
         pair_json("corrected", s.ecc_corrected, "uncorrectable", s.ecc_uncorrectable));
+    put(&o, "power", json_pack("{s:b, s:I}", "on", (int)s.power.is_on, "cuts",
+                                (json_int_t)s.power.cuts));
     put(&o, "latency_ns", latency_json(dev));
     put(&o, "lateness_ns", hist_json(lateness, 0));
     return o;

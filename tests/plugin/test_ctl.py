@@ -51,7 +51,7 @@ def test_arguments():
 def test_no_is_1():
     with Server("ideal") as s:
         for args in (["set", "time-scale", "0"], ["nosuch"], ["set", "x"], ["get", ""],
-                     ["set", "a", "--", "-1"], ["power-cut", "after", "3", "writes"]):
+                     ["set", "a", "--", "-1"], ["power-cut", "after", "0", "writes"]):
             code, out, err = ctl(s.control, *args)
             assert code == 1 and err == "" and json.loads(out)["ok"] is False, (args, out, err)
 
