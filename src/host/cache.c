@@ -67,7 +67,7 @@ int fe_cache_create(struct fe_cache **ret, const struct fe_cache_params *p, stru
     c->entries = malloc(c->n_entries * sizeof *c->entries);
     c->buckets = malloc(c->n_buckets * sizeof *c->buckets);
     if (payload)
-        c->data = malloc((size_t)c->n_entries * page_bytes);
+        c->data = calloc(c->n_entries, page_bytes);
     if (!c->entries || !c->buckets || (payload && !c->data)) {
         fe_cache_destroy(c);
         return fe_err_nomem(err, "write cache", p->size);
@@ -150,7 +150,7 @@ static void forget_written(struct fe_cache *c, uint32_t i)
 {
     unhash(c, i);
     if (c->image)
-        fe_store_slot_written_out(c->image, i);
+        fe_store_slot_end(c->image, i, true);
 }
 
 /* Entries at the old end that were dropped, or written out before their turn. */
@@ -189,14 +189,6 @@ enum fe_status fe_cache_write_out_page(struct fe_cache *c, fe_lpn lpn)
     return st;
 }
 
-static void keep(struct fe_cache *c, uint32_t i, uint32_t off, uint32_t len, const void *data)
-{
-    const struct entry *e = &c->entries[i];
-    struct fe_store_slot v = {.order = e->order, .sectors = e->sectors, .lpn = e->lpn};
-    fe_store_slot_write(c->image, i, off, len, data);
-    fe_store_slot_set(c->image, i, &v);
-}
-
 enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len,
                               const void *data)
 {
@@ -215,14 +207,17 @@ enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint
         hash(c, i, lpn);
     }
     c->entries[i].sectors |= sector_mask(c, off, len);
-    if (c->image)
-        keep(c, i, off, len, data);
     if (c->data) {
         uint8_t *dst = c->data + (size_t)i * c->page_bytes + off;
         if (data)
             memcpy(dst, data, len);
         else
             memset(dst, 0, len);
+    }
+    if (c->image) {
+        const struct entry *e = &c->entries[i];
+        struct fe_store_slot v = {.order = e->order, .sectors = e->sectors, .lpn = e->lpn};
+        fe_store_slot_put(c->image, i, &v, off, len, c->data + (size_t)i * c->page_bytes);
     }
     return FE_OK;
 }
@@ -261,7 +256,7 @@ void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n)
             continue;
         unhash(c, i);
         if (c->image)
-            fe_store_slot_set(c->image, i, NULL);
+            fe_store_slot_end(c->image, i, false);
     }
 }
 

@@ -162,6 +162,7 @@ int fe_medium_load(struct fe_medium *m, struct fe_err *err)
             r = take_block(m, peb, &block, pages, err);
     }
     free(pages);
+    m->seq = fe_max_u64(m->seq, fe_store_last_seq(m->store));
     if (r == 0 && m->wear)
         fe_wear_restored(m);
     return r;

@@ -55,9 +55,9 @@ int fe_image_layout(struct fe_image_layout *ret, const struct fe_image_header *h
     ret->profile = FE_IMAGE_STATUS(2);
     ret->blocks = ret->profile + align(h->profile_bytes);
     ret->trims = ret->blocks + align(ret->n_blocks * sizeof(struct fe_image_block));
-    ret->slots = ret->trims + align(fe_div_up(h->n_pages, 64) * 8);
-    ret->cache = ret->slots + align((uint64_t)h->n_slots * sizeof(struct fe_image_slot));
-    ret->oob = ret->cache + align((uint64_t)h->n_slots * h->page_bytes);
+    ret->slots = ret->trims + align(h->n_pages * 8);
+    ret->cache = ret->slots + align((uint64_t)h->n_slots * 2 * sizeof(struct fe_image_slot));
+    ret->oob = ret->cache + align((uint64_t)h->n_slots * 2 * h->page_bytes);
     ret->pages = ret->oob + align(h->n_pages * sizeof(struct fe_image_oob));
     ret->end = ret->pages + h->n_pages * h->page_bytes; /* below 2^32 x 2^20 and some */
     return 0;
@@ -68,7 +68,7 @@ uint32_t fe_image_record_crc(uint64_t number, const void *record, uint32_t bytes
     return fe_crc32c(fe_crc32c(0, &number, sizeof number), record, bytes - 4);
 }
 
-bool fe_image_is_zeros(const void *record, uint32_t bytes)
+bool fe_image_is_zeros(const void *record, size_t bytes)
 {
     const uint8_t *p = record;
     return p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0;
@@ -178,15 +178,17 @@ static int init_tables(struct fe_store *s, struct fe_err *err)
     if (r < 0)
         return r;
     g->blocks = calloc(g->at.n_blocks, sizeof *g->blocks);
-    g->slots = calloc((uint64_t)g->what.n_slots + 1, sizeof *g->slots);
-    g->slot_epoch = calloc((uint64_t)g->what.n_slots + 1, sizeof *g->slot_epoch);
+    g->slots = calloc((uint64_t)g->what.n_slots * 2 + 1, sizeof *g->slots);
+    g->slot_epoch = calloc((uint64_t)g->what.n_slots * 2 + 1, sizeof *g->slot_epoch);
     g->crc = calloc(n, sizeof *g->crc);
     g->raw = calloc(fe_div_up(n, 64), 8);
     g->lost = calloc(fe_div_up(n, 64), 8);
+    g->trims = calloc(fe_div_up(n, 64), 8);
     g->page = malloc(s->page_bytes);
     if (g->read_only)
         g->changed = calloc(n, sizeof *g->changed);
-    if ((g->read_only && !g->changed) || !g->blocks || !g->slots || !g->slot_epoch || !g->crc || !g->raw || !g->lost || !g->page)
+    if (!g->blocks || !g->slots || !g->slot_epoch || !g->crc || !g->raw || !g->lost ||
+        !g->trims || !g->page || (g->read_only && !g->changed))
         return fe_err_nomem(err, "tables of the image", n * 5);
     return 0;
 }
@@ -535,6 +537,7 @@ void fe_image_destroy(struct fe_image *g)
     free(g->crc);
     free(g->raw);
     free(g->lost);
+    free(g->trims);
     free(g->page);
     free(g->profile);
     free(g->path);
@@ -544,6 +547,11 @@ void fe_image_destroy(struct fe_image *g)
 const struct fe_store_what *fe_store_image(const struct fe_store *s)
 {
     return s->img ? &s->img->what : NULL;
+}
+
+uint64_t fe_store_last_seq(const struct fe_store *s)
+{
+    return s->img ? s->img->seq : 0;
 }
 
 bool fe_store_is_clean(const struct fe_store *s)

@@ -3,7 +3,7 @@
  * The format of an image: what lies where, byte by byte.
  *
  *   header | status | status | profile | blocks | trims | slots | cache | OOB | pages
- *    4 KiB   4 KiB    4 KiB    text     64 each   bits   64 each  pages  32 each
+ *    4 KiB   4 KiB    4 KiB    text     64 each  8 each  64 each  pages  32 each
  *
  * Every part starts at a multiple of 4096 and is as long as the header's geometry says;
  * the file ends with the last page and is sparse.  Numbers are little-endian.  Each record
@@ -13,6 +13,10 @@
  *
  * A page is programmed if its OOB record is of its block's cycle: a block is erased by one
  * write of one block record.  The OOB record is written after the page's bytes.
+ *
+ * Trims has a number for each logical page: the last program of the chip before it was
+ * trimmed, plus one.  Newer copies of the page are not touched by that, so a trim needs no
+ * record of its end.
  *
  * The two statuses are written in turn; the valid one of the higher generation counts.
  */
@@ -69,14 +73,17 @@ struct fe_image_oob {
     uint32_t reserved, crc;
 };
 
-enum fe_image_slot_state { FE_SLOT_HELD = 1, FE_SLOT_WRITTEN_OUT = 2 };
+enum fe_image_slot_state { FE_SLOT_HELD = 1, FE_SLOT_WRITTEN_OUT, FE_SLOT_DROPPED };
 
+/* Each slot has two of these, and two pages: the one of the higher generation counts. */
 struct fe_image_slot {
+    uint64_t generation;
     uint64_t order, sectors;
-    uint64_t seq; /* the last program of the chip before it was filled */
+    uint64_t seq;        /* the last program of the chip before the bytes were written */
+    uint64_t out_seq;    /* and after the page was written out */
     uint32_t lpn, state; /* enum fe_image_slot_state */
-    uint32_t reserved[7];
-    uint32_t crc;
+    uint32_t data_crc;
+    uint32_t reserved[2], crc;
 };
 
 _Static_assert(sizeof(struct fe_image_header) == 72, "header");

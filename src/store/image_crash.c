@@ -6,7 +6,7 @@
  * part.  With `sync` the image was written so that this can be put right:
  *
  *   a page's record is there and its bytes are not (the checksum tells), or a page is
- *   missing below others of its block           the page is TORN: its program never ended
+ *   missing below others of its block           from there on the block was not programmed
  *   a block's erase is there, the copies of what it held are not
  *                                               the erase is taken back
  *   a cache page counts as written out, and the page on flash is not there
@@ -33,7 +33,7 @@ struct mend {
     struct fe_store *s;
     struct fe_image_oob *oob; /* of one block */
     uint64_t *synced, *newest; /* by logical page: sequence number of the newest copy */
-    uint64_t n_torn, n_taken_back, n_held;
+    uint64_t n_dropped, n_taken_back, n_held;
     struct fe_err *err;
 };
 
@@ -64,7 +64,7 @@ static bool is_of(const struct fe_image_oob *r, fe_ppn ppn, uint32_t cycle)
     return fe_image_oob_is_valid(r, ppn) && r->cycle == cycle;
 }
 
-/* Whether the page's bytes are those of its record.  *ret_errnum: they cannot be read. */
+/* Whether the page's bytes are those of its record. */
 static bool has_its_bytes(struct mend *m, const struct fe_image_oob *r, fe_ppn ppn)
 {
     struct fe_image *g = m->s->img;
@@ -81,32 +81,23 @@ static void put_record(struct mend *m, fe_ppn ppn, const struct fe_image_oob *r)
     fe_image_put(g, r, sizeof *r, g->at.oob + ppn * sizeof *r, "mending an OOB record");
 }
 
-static void tear(struct mend *m, fe_ppn ppn, uint32_t cycle)
-{
-    struct fe_image_oob r = {.lpn = FE_LPN_NONE, .cycle = cycle, .state = FE_STORE_TORN,
-                             .tag = 0xff, .zeros = 1};
-    r.crc = fe_image_record_crc(ppn, &r, sizeof r);
-    put_record(m, ppn, &r);
-    m->n_torn++;
-}
-
-/* The pages of one cycle; those newer than the last sync must have their bytes.  Then
- * counts the good ones, if told so. */
+/* The pages of one cycle: from the first on that is missing or, newer than the last sync,
+ * has not its bytes, none was programmed.  Then counts the others, if told so. */
 static void mend_pages(struct mend *m, fe_peb peb, uint32_t cycle, uint64_t sure_seq, bool count)
 {
-    uint32_t n = m->s->pages_per_block, top = n;
-    fe_ppn first = peb * n;
-    while (top > 0 && !is_of(&m->oob[top - 1], first + top - 1, cycle))
-        top--;
-    for (uint32_t p = 0; p < n; p++) {
+    static const struct fe_image_oob erased;
+    fe_ppn first = peb * m->s->pages_per_block;
+    bool good = true;
+    for (uint32_t p = 0; p < m->s->pages_per_block; p++) {
         const struct fe_image_oob *r = &m->oob[p];
-        bool good = is_of(r, first + p, cycle) &&
-                    (r->seq <= sure_seq || has_its_bytes(m, r, first + p));
-        if (p < top && !good && !(p < top && r->state == FE_STORE_RAW)) {
-            tear(m, first + p, cycle);
-        } else if (p >= top && !fe_image_oob_is_valid(r, first + p) &&
-                   !fe_image_is_zeros(r, sizeof *r)) {
-            put_record(m, first + p, &(struct fe_image_oob){0});
+        bool is_page = is_of(r, first + p, cycle);
+        if (is_page && r->state == FE_STORE_RAW)
+            continue;
+        good = good && is_page && (r->seq <= sure_seq || has_its_bytes(m, r, first + p));
+        if (!good && (is_page || (!fe_image_oob_is_valid(r, first + p) &&
+                                  !fe_image_is_zeros(r, sizeof *r)))) {
+            put_record(m, first + p, &erased);
+            m->n_dropped++;
         } else if (count && good && r->state == FE_STORE_PROGRAMMED && r->lpn < m->s->n_pages) {
             m->newest[r->lpn] = fe_max_u64(m->newest[r->lpn], r->seq);
             if (r->seq <= sure_seq)
@@ -142,7 +133,10 @@ static bool is_needed(const struct mend *m, fe_peb peb, uint32_t cycle)
 static void take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
 {
     struct fe_image *g = m->s->img;
+    uint64_t before = m->n_dropped;
     mend_pages(m, peb, b->kept_cycle, 0, false);
+    if (m->n_dropped > before)
+        fe_image_sync_now(m->s); /* first: the next mending would take those pages for sure */
     b->erase_count = b->kept_cycle;
     b->flags = b->kept_flags;
     b->crc = fe_image_record_crc(peb, b, sizeof *b);
@@ -150,22 +144,49 @@ static void take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
     m->n_taken_back++;
 }
 
+static bool half_is_good(struct mend *m, uint32_t slot, uint32_t half,
+                         const struct fe_image_slot *r)
+{
+    struct fe_image *g = m->s->img;
+    return r->crc == fe_image_record_crc(slot * 2 + half, r, sizeof *r) &&
+           fe_io_read(g->io, g->fd, g->page, m->s->page_bytes,
+                      (off_t)fe_image_slot_bytes_at(g, slot, half)) == 0 &&
+           fe_crc32c(0, g->page, m->s->page_bytes) == r->data_crc;
+}
+
+/* A half without its bytes does not count.  What was written out after the last sync, and is
+ * not on flash, is held again. */
+static void mend_slot(struct mend *m, uint32_t slot, struct fe_image_slot r[2])
+{
+    static const struct fe_image_slot none;
+    struct fe_image *g = m->s->img;
+    for (uint32_t half = 0; half < 2; half++)
+        if (!fe_image_is_zeros(&r[half], sizeof r[half]) &&
+            !half_is_good(m, slot, half, &r[half])) {
+            r[half] = none;
+            fe_image_put(g, &none, sizeof none, fe_image_slot_at(g, slot, half),
+                         "mending the device's cache");
+        }
+    uint32_t half = r[1].generation > r[0].generation;
+    r += half;
+    if (r->state != FE_SLOT_WRITTEN_OUT || r->out_seq <= g->status.synced_seq ||
+        r->lpn >= m->s->n_pages || m->newest[r->lpn] > r->seq)
+        return;
+    r->state = FE_SLOT_HELD;
+    r->crc = fe_image_record_crc(slot * 2 + half, r, sizeof *r);
+    fe_image_put(g, r, sizeof *r, fe_image_slot_at(g, slot, half), "mending the device's cache");
+    m->n_held++;
+}
+
 static int mend_slots(struct mend *m)
 {
     struct fe_image *g = m->s->img;
-    struct fe_image_slot r;
+    struct fe_image_slot r[2];
     int e = 0;
     for (uint32_t i = 0; e == 0 && i < g->what.n_slots; i++) {
-        uint64_t at = g->at.slots + i * sizeof r;
-        e = read_at(m, &r, sizeof r, at);
-        if (e < 0 || r.crc != fe_image_record_crc(i, &r, sizeof r) ||
-            r.state != FE_SLOT_WRITTEN_OUT || r.lpn >= m->s->n_pages ||
-            m->newest[r.lpn] > r.seq)
-            continue;
-        r.state = FE_SLOT_HELD;
-        r.crc = fe_image_record_crc(i, &r, sizeof r);
-        fe_image_put(g, &r, sizeof r, at, "mending the device's cache");
-        m->n_held++;
+        e = read_at(m, r, sizeof r, fe_image_slot_at(g, i, 0));
+        if (e == 0)
+            mend_slot(m, i, r);
     }
     return e;
 }
@@ -213,9 +234,9 @@ int fe_image_mend(struct fe_store *s, struct fe_err *err)
     free(m.synced);
     free(m.newest);
     snprintf(g->note, sizeof g->note,
-             "the host has crashed or is another one: %llu pages torn, %llu erases and %llu cache "
-             "pages taken back",
-             (unsigned long long)m.n_torn, (unsigned long long)m.n_taken_back,
+             "the host has crashed or is another one: %llu pages dropped, %llu erases and %llu "
+             "cache pages taken back",
+             (unsigned long long)m.n_dropped, (unsigned long long)m.n_taken_back,
              (unsigned long long)m.n_held);
     return r;
 }

@@ -3,98 +3,119 @@
  * What else the controller has: its write cache, its list of trimmed pages, and a few
  * bytes of its own.
  *
- * A slot of the cache is its bytes and a record.  New bytes of the same page go over old
- * ones: until the record says so, sectors that it does not name yet do not count.  When its
- * page has been programmed the record says that, and nothing else changes; with `sync`
- * it takes another page only when that program is on the disk, because until then its bytes
- * may be the only ones.
+ * A slot of the cache has two halves, each a page of bytes and a record; the one of the
+ * higher generation counts.  Bytes are written before their record, and into the half that
+ * the disk does not need:
+ *
+ *   the half that counts was changed since the last sync    into the same half
+ *   it was not, the disk may need it                        into the other one
+ *
+ * A page that has been written out or dropped keeps its half, marked so.  Another page comes
+ * into the slot only when that is on the disk (with `sync`), because until then the half
+ * may have the only copy.
  */
 #include "store/internal.h"
 
+#include "base/crc32c.h"
 #include "base/num.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static uint64_t slot_at(const struct fe_image *g, uint32_t slot)
+uint64_t fe_image_slot_at(const struct fe_image *g, uint32_t slot, uint32_t half)
 {
-    return g->at.slots + slot * sizeof(struct fe_image_slot);
+    return g->at.slots + (slot * UINT64_C(2) + half) * sizeof(struct fe_image_slot);
 }
 
-static uint64_t slot_bytes_at(const struct fe_image *g, uint32_t slot)
+uint64_t fe_image_slot_bytes_at(const struct fe_image *g, uint32_t slot, uint32_t half)
 {
-    return g->at.cache + (uint64_t)slot * g->what.page_bytes;
+    return g->at.cache + (slot * UINT64_C(2) + half) * g->what.page_bytes;
 }
 
-void fe_store_slot_write(struct fe_store *s, uint32_t slot, uint32_t off, uint32_t len,
-                         const void *data)
+/* The half that counts. */
+static uint32_t half_of(const struct fe_image *g, uint32_t slot)
+{
+    const struct fe_image_slot *r = &g->slots[slot * 2];
+    return r[1].generation > r[0].generation;
+}
+
+static void put_half(struct fe_image *g, uint32_t slot, uint32_t half)
+{
+    struct fe_image_slot *r = &g->slots[slot * 2 + half];
+    r->crc = fe_image_record_crc(slot * 2 + half, r, sizeof *r);
+    g->slot_epoch[slot * 2 + half] = g->epoch;
+    fe_image_put(g, r, sizeof *r, fe_image_slot_at(g, slot, half), "writing the device's cache");
+}
+
+void fe_store_slot_put(struct fe_store *s, uint32_t slot, const struct fe_store_slot *v,
+                       uint32_t off, uint32_t len, const void *page)
 {
     struct fe_image *g = s->img;
     if (!g)
         return;
     assert(slot < g->what.n_slots && off <= s->page_bytes && len <= s->page_bytes - off);
-    if (g->sync && g->slot_epoch[slot] > g->synced_epoch)
+    uint32_t half = half_of(g, slot);
+    struct fe_image_slot *r = &g->slots[slot * 2 + half];
+    bool same_page = r->state == FE_SLOT_HELD && r->lpn == v->lpn;
+    bool needed = g->sync && g->slot_epoch[slot * 2 + half] <= g->synced_epoch;
+    uint64_t generation = r->generation + 1;
+    if (!same_page && g->sync && !needed)
         fe_image_sync_now(s);
-    if (!data) {
-        memset(g->page, 0, len);
-        data = g->page;
+    if (!same_page || needed) {
+        half = !half;
+        off = 0;
+        len = s->page_bytes;
     }
-    fe_image_put(g, data, len, slot_bytes_at(g, slot) + off, "writing the device's cache");
+    fe_image_put(g, (const uint8_t *)page + off, len, fe_image_slot_bytes_at(g, slot, half) + off,
+                 "writing the device's cache");
+    g->slots[slot * 2 + half] = (struct fe_image_slot){
+        .generation = generation,
+        .order = v->order,
+        .sectors = v->sectors,
+        .seq = g->seq,
+        .lpn = v->lpn,
+        .state = FE_SLOT_HELD,
+        .data_crc = fe_crc32c(0, page, s->page_bytes),
+    };
+    put_half(g, slot, half);
 }
 
-static void put_slot(struct fe_image *g, uint32_t slot)
-{
-    struct fe_image_slot *r = &g->slots[slot];
-    if (r->state)
-        r->crc = fe_image_record_crc(slot, r, sizeof *r);
-    if (r->state != FE_SLOT_HELD)
-        g->slot_epoch[slot] = g->epoch;
-    fe_image_put(g, r, sizeof *r, slot_at(g, slot), "writing the device's cache");
-}
-
-void fe_store_slot_set(struct fe_store *s, uint32_t slot, const struct fe_store_slot *v)
-{
-    struct fe_image *g = s->img;
-    if (!g)
-        return;
-    assert(slot < g->what.n_slots);
-    g->slots[slot] = (struct fe_image_slot){0};
-    if (v)
-        g->slots[slot] = (struct fe_image_slot){.order = v->order, .sectors = v->sectors,
-                                                .seq = g->seq, .lpn = v->lpn,
-                                                .state = FE_SLOT_HELD};
-    put_slot(g, slot);
-}
-
-void fe_store_slot_written_out(struct fe_store *s, uint32_t slot)
+void fe_store_slot_end(struct fe_store *s, uint32_t slot, bool written_out)
 {
     struct fe_image *g = s->img;
     if (!g)
         return;
-    assert(slot < g->what.n_slots && g->slots[slot].state == FE_SLOT_HELD);
-    g->slots[slot].state = FE_SLOT_WRITTEN_OUT;
-    put_slot(g, slot);
+    uint32_t half = half_of(g, slot);
+    struct fe_image_slot *r = &g->slots[slot * 2 + half];
+    assert(slot < g->what.n_slots && r->state == FE_SLOT_HELD);
+    r->state = written_out ? FE_SLOT_WRITTEN_OUT : FE_SLOT_DROPPED;
+    r->out_seq = g->seq;
+    put_half(g, slot, half);
 }
 
 int fe_store_slot_load(struct fe_store *s, uint32_t slot, struct fe_store_slot *ret, void *data,
                        struct fe_err *err)
 {
     struct fe_image *g = s->img;
-    struct fe_image_slot *r = &g->slots[slot];
-    int e = fe_io_read(g->io, g->fd, r, sizeof *r, (off_t)slot_at(g, slot));
+    struct fe_image_slot *r = &g->slots[slot * 2];
+    int e = fe_io_read(g->io, g->fd, r, 2 * sizeof *r, (off_t)fe_image_slot_at(g, slot, 0));
 
     ret->lpn = FE_LPN_NONE;
-    if (e == 0 && fe_image_is_zeros(r, sizeof *r))
-        return 0;
-    if (e == 0 && r->crc != fe_image_record_crc(slot, r, sizeof *r))
-        return fe_err_set(err, EIO, "%.200s: the record of cache page %u is damaged", g->path,
-                          slot);
-    if (e == 0 && r->state == FE_SLOT_WRITTEN_OUT)
+    for (uint32_t i = 0; e == 0 && i < 2; i++)
+        if (!fe_image_is_zeros(&r[i], sizeof r[i]) &&
+            r[i].crc != fe_image_record_crc(slot * 2 + i, &r[i], sizeof r[i]))
+            return fe_err_set(err, EIO, "%.200s: the record of cache page %u is damaged", g->path,
+                              slot);
+    uint32_t half = half_of(g, slot);
+    if (e == 0 && r[half].state != FE_SLOT_HELD)
         return 0;
     if (e == 0 && data)
-        e = fe_io_read(g->io, g->fd, data, s->page_bytes, (off_t)slot_bytes_at(g, slot));
+        e = fe_io_read(g->io, g->fd, data, s->page_bytes,
+                       (off_t)fe_image_slot_bytes_at(g, slot, half));
     if (e < 0)
         return fe_err_set(err, -e, "%.200s: reading the device's cache: %s", g->path, strerror(-e));
+    r += half;
     *ret = (struct fe_store_slot){.order = r->order, .sectors = r->sectors, .lpn = r->lpn};
     return 0;
 }
@@ -102,19 +123,63 @@ int fe_store_slot_load(struct fe_store *s, uint32_t slot, struct fe_store_slot *
 void fe_store_set_trims(struct fe_store *s, const uint64_t *words, uint64_t first, uint64_t n)
 {
     struct fe_image *g = s->img;
+    uint64_t seqs[64];
     if (!g)
         return;
     assert(first + n <= fe_div_up(s->n_pages, 64));
-    fe_image_put(g, words, n * 8, g->at.trims + first * 8, "writing the list of trimmed pages");
+    for (uint64_t w = first; w < first + n; w++, words++) {
+        uint64_t fresh = *words & ~g->trims[w];
+        g->trims[w] = *words;
+        while (fresh) {
+            uint32_t from = (uint32_t)__builtin_ctzll(fresh), len = 0;
+            for (; from + len < 64 && fresh >> (from + len) & 1; len++) {
+                seqs[len] = g->seq + 1;
+                fresh &= ~(UINT64_C(1) << (from + len));
+            }
+            fe_image_put(g, seqs, len * 8, g->at.trims + (w * 64 + from) * 8,
+                         "writing the list of trimmed pages");
+        }
+    }
+}
+
+/* A page with a newer copy is not trimmed any more. */
+static int drop_rewritten(struct fe_store *s, uint64_t *seqs)
+{
+    struct fe_image *g = s->img;
+    struct fe_image_oob r[64];
+    int e = 0;
+    for (uint64_t first = 0; e == 0 && first < s->n_pages; first += 64) {
+        uint64_t n = fe_min_u64(64, s->n_pages - first);
+        e = fe_io_read(g->io, g->fd, r, n * sizeof r[0],
+                       (off_t)(g->at.oob + first * sizeof r[0]));
+        for (uint64_t i = 0; e == 0 && i < n; i++)
+            if (r[i].state == FE_STORE_PROGRAMMED && r[i].lpn < s->n_pages &&
+                r[i].cycle == g->blocks[(first + i) / s->pages_per_block].cycle &&
+                r[i].seq >= seqs[r[i].lpn])
+                seqs[r[i].lpn] = 0;
+    }
+    return e;
 }
 
 int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err)
 {
     struct fe_image *g = s->img;
-    int e = fe_io_read(g->io, g->fd, words, fe_div_up(s->n_pages, 64) * 8, (off_t)g->at.trims);
-    return e < 0 ? fe_err_set(err, -e, "%.200s: reading the list of trimmed pages: %s", g->path,
-                              strerror(-e))
-                 : 0;
+    uint64_t *seqs = malloc(s->n_pages * 8);
+    if (!seqs)
+        return fe_err_nomem(err, "list of trimmed pages", s->n_pages * 8);
+    int e = fe_io_read(g->io, g->fd, seqs, s->n_pages * 8, (off_t)g->at.trims);
+    for (uint64_t i = 0; e == 0 && i < s->n_pages; i++)
+        g->seq = fe_max_u64(g->seq, seqs[i]); /* a crash of the host may have lost the programs */
+    if (e == 0 && !fe_image_is_zeros(seqs, s->n_pages * 8))
+        e = drop_rewritten(s, seqs);
+    for (uint64_t i = 0; e == 0 && i < s->n_pages; i++)
+        fe_store_set_bit(g->trims, i, seqs[i] != 0);
+    free(seqs);
+    if (e < 0)
+        return fe_err_set(err, -e, "%.200s: reading the list of trimmed pages: %s", g->path,
+                          strerror(-e));
+    memcpy(words, g->trims, fe_div_up(s->n_pages, 64) * 8);
+    return 0;
 }
 
 void fe_store_set_control(struct fe_store *s, const void *data, uint32_t len)

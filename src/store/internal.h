@@ -37,10 +37,11 @@ struct fe_image {
     struct fe_image_layout at;
     struct fe_image_status status;
     struct fe_image_block_state *blocks;
-    struct fe_image_slot *slots; /* as in the file */
-    uint32_t *slot_epoch;  /* per slot: the sync that its emptying waits for */
+    struct fe_image_slot *slots; /* two a slot, as in the file */
+    uint32_t *slot_epoch;  /* of each: the sync that its last change waits for */
     uint32_t *crc;         /* per page: of its bytes, if it is `written` and not raw */
     uint64_t *raw, *lost;  /* bits per page */
+    uint64_t *trims;       /* a bit per logical page, as last told */
     uint8_t *page;         /* one page, for whoever needs one for a moment */
     struct fe_image_oob *gathered; /* while it is made: all OOB records */
     uint8_t **changed;     /* read only: the bytes of pages that were written since, or NULL */
@@ -96,7 +97,11 @@ void fe_image_give_back(struct fe_store *s, fe_peb peb);
 
 /* Whether a record read from the file is what it says; false for one never written. */
 bool fe_image_oob_is_valid(const struct fe_image_oob *r, fe_ppn ppn);
-bool fe_image_is_zeros(const void *record, uint32_t bytes);
+bool fe_image_is_zeros(const void *record, size_t bytes);
+
+/* image_extra.c: where the record and the bytes of half [0, 2) of a slot are. */
+uint64_t fe_image_slot_at(const struct fe_image *g, uint32_t slot, uint32_t half);
+uint64_t fe_image_slot_bytes_at(const struct fe_image *g, uint32_t slot, uint32_t half);
 
 /* image_crash.c */
 int fe_image_mend(struct fe_store *s, struct fe_err *err);

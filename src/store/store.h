@@ -158,28 +158,30 @@ struct fe_store_block {
 void fe_store_set_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob);
 void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_block *block);
 
-/* A block as the image has it: *ret and pages[0, pages_per_block).  -EIO with a message if a record is damaged.
- * O(pages of the block). */
+/* A block as the image has it: *ret and pages[0, pages_per_block).  -EIO with a message if
+ * a record is damaged.  O(pages of the block). */
 int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *ret,
                         struct fe_store_oob *pages, struct fe_err *err);
 
-/* The slots of the device's write cache: first the bytes, then what they are.  v NULL: the
- * slot's page was dropped. */
+/* The slots of the device's write cache.  put: bytes [off, off + len) of the page have come,
+ * and it holds what v says now; page is all of it.  end: it was written out, or dropped. */
 struct fe_store_slot {
     uint64_t order, sectors; /* lower is older; a bit a sector */
     fe_lpn lpn;              /* loading: FE_LPN_NONE is an empty slot */
 };
-void fe_store_slot_write(struct fe_store *s, uint32_t slot, uint32_t off, uint32_t len,
-                         const void *data);
-void fe_store_slot_set(struct fe_store *s, uint32_t slot, const struct fe_store_slot *v);
-void fe_store_slot_written_out(struct fe_store *s, uint32_t slot);
+void fe_store_slot_put(struct fe_store *s, uint32_t slot, const struct fe_store_slot *v,
+                       uint32_t off, uint32_t len, const void *page);
+void fe_store_slot_end(struct fe_store *s, uint32_t slot, bool written_out);
 int fe_store_slot_load(struct fe_store *s, uint32_t slot, struct fe_store_slot *ret, void *data,
                        struct fe_err *err);
 
 /* A bit for each logical page, n_pages of them, for the controller's list of trimmed ones:
- * `words` [first, first + n) of 64 bits. */
+ * `words` [first, first + n) of 64 bits.  To be loaded after all blocks. */
 void fe_store_set_trims(struct fe_store *s, const uint64_t *words, uint64_t first, uint64_t n);
 int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err);
+
+/* The highest number of a program that the image has seen, once all is loaded. */
+uint64_t fe_store_last_seq(const struct fe_store *s);
 
 /* A few bytes of the controller's own, at most FE_STORE_CONTROL_BYTES, written as one. */
 #define FE_STORE_CONTROL_BYTES 256

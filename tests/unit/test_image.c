@@ -250,11 +250,14 @@ static void test_image_keeps_cache_trims_and_control(void **state)
     struct fe_store_slot v;
     uint8_t buf[PAGE];
     uint64_t words[1] = {0x5};
-    fe_store_slot_write(s, 1, 512, 512, bytes(3));
-    fe_store_slot_set(s, 1, &(struct fe_store_slot){.order = 17, .sectors = 2, .lpn = 4});
-    fe_store_slot_set(s, 2, &(struct fe_store_slot){.order = 18, .sectors = 1, .lpn = 5});
-    fe_store_slot_written_out(s, 2);
-    fe_store_slot_set(s, 0, NULL);
+    fe_store_slot_put(s, 1, &(struct fe_store_slot){.order = 17, .sectors = 2, .lpn = 4}, 512, 512,
+                      bytes(3));
+    fe_store_slot_put(s, 2, &(struct fe_store_slot){.order = 18, .sectors = 1, .lpn = 5}, 0, 512,
+                      bytes(4));
+    fe_store_slot_end(s, 2, true);
+    fe_store_slot_put(s, 0, &(struct fe_store_slot){.order = 19, .sectors = 1, .lpn = 6}, 0, 512,
+                      bytes(5));
+    fe_store_slot_end(s, 0, false);
     fe_store_set_trims(s, words, 0, 1);
     fe_store_set_control(s, "state", 5);
     fe_store_destroy(s);
