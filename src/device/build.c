@@ -147,18 +147,10 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
                        struct fe_err *err)
 {
     const struct fe_ftl_params *p = &dev->profile.ftl;
-    const struct fe_ftl_ops *ops = fe_ftl_registry[p->type];
     int r = fe_medium_load(dev->medium, err);
     if (r < 0 || opt->chip_only)
         return r;
-    if (!ops->recover)
-        return fe_err_set(err, ENOTSUP,
-                          "%.200s: ftl.type=%s cannot be opened again by this version",
-                          opt->file->path, ops->name);
-    if (dev->medium->trims)
-        r = fe_store_load_trims(dev->store, dev->medium->trims, err);
-    if (r == 0)
-        r = ops->recover(&dev->ftl, p, dev->medium, n_lpns(dev), err);
+    r = fe_ftl_registry[p->type]->recover(&dev->ftl, p, dev->medium, n_lpns(dev), err);
     if (r == 0)
         r = build_cache(dev, opt, err);
     if (r == 0 && dev->cache)

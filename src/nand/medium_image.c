@@ -162,6 +162,8 @@ int fe_medium_load(struct fe_medium *m, struct fe_err *err)
             r = take_block(m, peb, &block, pages, err);
     }
     free(pages);
+    if (r == 0 && m->trims)
+        r = fe_store_load_trims(m->store, m->trims, err);
     m->seq = fe_max_u64(m->seq, fe_store_last_seq(m->store));
     if (r == 0 && m->wear)
         fe_wear_restored(m);

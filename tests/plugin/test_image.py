@@ -201,5 +201,40 @@ def test_inspect_shows_what_was_written():
         assert code == 0 and "pages.programmed         3\n" in out, out
 
 
+def test_fsck_finds_every_kind_of_damage():
+    with Folder() as f:
+        with Server(*f.params()) as s:
+            h = s.connect()
+            for i in range(40):
+                h.pwrite(pattern(i), i * 4096)
+            h.shutdown()
+            s.terminate()
+        code, out, err = tool("fsck", f.image)
+        assert code == 0 and "40 pages, clean" in out, (code, out, err)
+        oob, pages = offsets(f.image)
+        image = json.loads(tool("inspect", f.image, "--json", "--block", "0")[1])
+        assert image["pages"], image
+        for at, *words in ((pages + 100, "page 0", "not those written"),
+                           (oob + 32 + 5, "page 1", "damaged"), (20, "header"),
+                           (3 * 4096 + 10, "profile")):
+            with open(f.image, "r+b") as out:
+                out.seek(at)
+                byte = out.read(1)
+                out.seek(at)
+                out.write(bytes([byte[0] ^ 4]))
+            code, text, err = tool("fsck", f.image)
+            assert code == 1 and err == "", (at, code, text, err)
+            has_all(text, *words)
+            with open(f.image, "r+b") as out:
+                out.seek(at)
+                out.write(byte)
+        os.truncate(f.image, os.path.getsize(f.image) - 1)
+        code, text, err = tool("fsck", f.image)
+        assert code == 1 and "truncated" in text, (code, text)
+        for name in (__file__, "/nonexistent"):
+            code, text, err = tool("fsck", name)
+            assert code == 2 and name in err, (code, text, err)
+
+
 if __name__ == "__main__":
     run(globals())
