@@ -393,18 +393,21 @@ static void test_wear_retention_and_reads_spoil_data(void **state)
     }
 }
 
-/* Data of today that need correcting: the block is no good.  Old data: it was time. */
+/* Data of today that need correcting: the block is no good.  Old data, or data that were
+ * read ten thousand times: it was time. */
 static void test_wear_young_blocks_with_errors_are_retired(void **state)
 {
     (void)state;
-    for (int old = 0; old < 2; old++) {
+    for (int kind = 0; kind < 3; kind++) {
+        bool old = kind > 0;
         struct ft_rig rig;
         struct fe_wear_params w = plain;
         w.ber.fresh = 1;
         setup(&rig, &w);
         fill(&rig, 1);
         fe_wear_flip(rig.medium, 5, 3, NULL);
-        rig.medium->now_ns = old ? 86401 * FE_NS_PER_S : 86399 * FE_NS_PER_S;
+        rig.medium->now_ns = kind == 1 ? 86401 * FE_NS_PER_S : 86399 * FE_NS_PER_S;
+        rig.medium->wear->reads[1] = kind == 2 ? 10000 : 9000;
         wrong_bits(&rig, 5, FE_CORRECTED);
         assert_true(fe_wear_refresh(rig.medium));
         assert_int_equal(rig.medium->counters.retired, !old);

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Worn chips in an image: what a replacement, a lost page or the end of life has left is
+ * there when the image is opened again after a kill.
+ */
+#include "lib/rig.h"
+#include "lib/unit.h"
+
+#include "nand/bbm.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define PAGE 512u
+#define B    4u
+
+static char path[64];
+
+struct chip {
+    struct fe_nand_params nand;
+    struct fe_wear_params wear;
+    struct fe_geometry geo;
+    struct fe_oplist ops;
+    struct fe_store *store;
+    struct fe_medium *m;
+};
+
+static void forget(void *ctx, struct fe_op *ops, uint32_t n)
+{
+    (void)ctx;
+    (void)ops;
+    (void)n;
+}
+
+static void check(int r, const struct fe_err *err)
+{
+    if (r < 0)
+        fail_msg("%s", err->text);
+}
+
+/* 2 dies with 5 blocks each; without a reserve all ten are seen. */
+static void start(struct chip *c, const struct fe_wear_params *w, bool is_new)
+{
+    struct fe_err err = {""};
+    struct fe_store_file f = {.path = path};
+    *c = (struct chip){.nand = ft_nand(2, 5, B, PAGE), .wear = *w};
+    c->nand.endurance = 10;
+    fe_ops_init(&c->ops, forget, NULL);
+    check(fe_geometry_init(&c->geo, &c->nand, &err), &err);
+    check(fe_geometry_reserve(&c->geo, fe_wear_reserve(w, &c->geo), &err), &err);
+    struct fe_store_what what = {.n_pages = c->geo.n_chip_pebs * B, .page_bytes = PAGE,
+                                 .pages_per_block = B, .capacity = PAGE, .profile = "x\n",
+                                 .profile_bytes = 2};
+    check(is_new ? fe_store_image_create(&c->store, &f, &what, &err)
+                 : fe_store_image_open(&c->store, &f, &err), &err);
+    check(fe_medium_create(&c->m, &c->nand, &c->geo, c->store, &c->ops, &err), &err);
+    check(fe_wear_attach(c->m, w, c->nand.endurance, 1, &err), &err);
+    if (is_new) {
+        fe_wear_save(c->m);
+        check(fe_store_image_ready(c->store, &err), &err);
+    } else {
+        check(fe_medium_load(c->m, &err), &err);
+    }
+}
+
+/* As a kill: nothing is put in order. */
+static void stop(struct chip *c)
+{
+    fe_medium_destroy(c->m);
+    fe_store_destroy(c->store);
+}
+
+static enum fe_status prog(struct chip *c, fe_ppn ppn)
+{
+    uint8_t data[PAGE];
+    memset(data, (int)(ppn + 1), sizeof data);
+    return fe_medium_prog(c->m, ppn, ppn, 0, FE_PPN_NONE, 0, PAGE, data);
+}
+
+static void expect_page(struct chip *c, fe_ppn ppn)
+{
+    uint8_t buf[PAGE];
+    assert_int_equal(fe_medium_read(c->m, ppn, 0, PAGE, buf), FE_OK);
+    for (uint32_t i = 0; i < PAGE; i++)
+        assert_int_equal(buf[i], (uint8_t)(ppn + 1));
+}
+
+static struct fe_peb_info pebs[10];
+static fe_peb phys[10];
+
+static void note(const struct chip *c)
+{
+    memcpy(pebs, c->m->pebs, sizeof pebs);
+    for (fe_peb i = 0; i < 10; i++)
+        phys[i] = c->m->phys ? c->m->phys[i] : i;
+}
+
+static void expect_noted(const struct chip *c)
+{
+    for (fe_peb i = 0; i < 10; i++) {
+        const struct fe_peb_info *a = &pebs[i], *b = &c->m->pebs[i];
+        if (a->erase_count != b->erase_count || a->next_page != b->next_page ||
+            a->factory_bad != b->factory_bad || a->grown_bad != b->grown_bad ||
+            a->failed != b->failed || phys[i] != (c->m->phys ? c->m->phys[i] : i))
+            fail_msg("slot %u: %u erases, %u pages, block %u; were %u, %u, %u", i, b->erase_count,
+                     b->next_page, c->m->phys ? c->m->phys[i] : i, a->erase_count, a->next_page,
+                     phys[i]);
+    }
+}
+
+static const struct fe_wear_params plain = {.spare_blocks = 2, .correctable_bits = 4,
+                                            .codeword_size = 256, .slow_factor = 2};
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/fe-wear-XXXXXX");
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return unlink(path);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void test_wear_image_keeps_factory_bad_blocks(void **state)
+{
+    (void)state;
+    struct chip c;
+    struct fe_wear_params w = plain;
+    w.factory_bad_ppm = 100000;
+    w.spare_blocks = 1;
+    start(&c, &w, true);
+    note(&c);
+    stop(&c);
+    start(&c, &w, false);
+    expect_noted(&c);
+    stop(&c);
+}
+
+/* A slot whose block was replaced keeps its pages, and the blocks their cycles. */
+static void test_wear_image_keeps_replacements(void **state)
+{
+    (void)state;
+    struct chip c;
+    struct fe_wear_params w = plain;
+    w.fail_program = 6;
+    start(&c, &w, true);
+    for (fe_ppn ppn = 4; ppn < 7; ppn++)
+        assert_int_equal(prog(&c, ppn), FE_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(fe_medium_erase(c.m, 1), FE_OK);
+    for (fe_ppn ppn = 4; ppn < 7; ppn++) /* the last one fails at first */
+        assert_int_equal(prog(&c, ppn), FE_OK);
+    assert_int_equal(c.m->phys[1], 9);
+    assert_int_equal(c.m->pebs[1].erase_count, 0);
+    assert_int_equal(c.m->pebs[9].erase_count, 3);
+    note(&c);
+    stop(&c);
+    w.fail_program = 0;
+    start(&c, &w, false);
+    expect_noted(&c);
+    for (fe_ppn ppn = 4; ppn < 7; ppn++)
+        expect_page(&c, ppn);
+    assert_int_equal(prog(&c, 7), FE_OK);
+    assert_int_equal(fe_medium_erase(c.m, 1), FE_OK);
+    note(&c);
+    stop(&c);
+    start(&c, &w, false);
+    expect_noted(&c);
+    assert_int_equal(c.m->pebs[1].erase_count, 1);
+    assert_int_equal(fe_medium_next_page(c.m, 1), 0);
+    stop(&c);
+}
+
+static void test_wear_image_keeps_cycles_that_were_set(void **state)
+{
+    (void)state;
+    for (uint32_t spares = 0; spares < 2; spares++) {
+        struct chip c;
+        struct fe_wear_params w = plain;
+        w.spare_blocks = spares;
+        start(&c, &w, true);
+        assert_int_equal(prog(&c, 4), FE_OK);
+        assert_int_equal(fe_wear_set_cycles(c.m, 1, 7, NULL), 0);
+        note(&c);
+        stop(&c);
+        start(&c, &w, false);
+        expect_noted(&c);
+        assert_int_equal(c.m->pebs[1].erase_count, 7);
+        expect_page(&c, 4);
+        stop(&c);
+        unlink(path);
+    }
+    struct chip c;
+    start(&c, &plain, true); /* for teardown */
+    stop(&c);
+}
+
+static void test_wear_image_keeps_the_end_of_life(void **state)
+{
+    (void)state;
+    struct chip c;
+    struct fe_wear_params w = plain;
+    w.spare_blocks = 0;
+    start(&c, &w, true);
+    assert_int_equal(prog(&c, 8), FE_OK);
+    assert_int_equal(fe_wear_mark_bad(c.m, 2, NULL), 0);
+    assert_true(c.m->eol);
+    note(&c);
+    stop(&c);
+    start(&c, &w, false);
+    expect_noted(&c);
+    assert_true(c.m->eol);
+    expect_page(&c, 8);
+    stop(&c);
+}
+
+static void test_wear_image_keeps_lost_pages(void **state)
+{
+    (void)state;
+    struct chip c;
+    start(&c, &plain, true);
+    assert_int_equal(prog(&c, 8), FE_OK);
+    assert_int_equal(fe_wear_flip(c.m, 8, 5, NULL), 0);
+    assert_int_equal(fe_medium_prog(c.m, 4, 8, 3, 8, 0, 0, NULL), FE_OK); /* a copy of it */
+    assert_int_equal(fe_medium_prog(c.m, 5, 9, 3, FE_PPN_NONE, 0, 0, NULL), FE_OK);
+    stop(&c);
+    start(&c, &plain, false);
+    assert_int_equal(fe_medium_tag(c.m, 4), 3);
+    assert_int_equal(fe_medium_read(c.m, 4, 0, PAGE, NULL), FE_UNCORRECTABLE);
+    assert_int_equal(fe_medium_read(c.m, 5, 0, PAGE, NULL), FE_OK);
+    assert_int_equal(fe_medium_erase(c.m, 1), FE_OK);
+    assert_int_equal(prog(&c, 4), FE_OK);
+    expect_page(&c, 4);
+    stop(&c);
+}
+
+static void test_wear_image_keeps_the_age_of_data(void **state)
+{
+    (void)state;
+    struct chip c;
+    struct fe_wear_params w = plain;
+    w.ber.retention = 1;
+    start(&c, &w, true);
+    c.m->now_ns = UINT64_C(0x123456789a);
+    assert_int_equal(prog(&c, 4), FE_OK);
+    stop(&c);
+    start(&c, &w, false);
+    assert_int_equal(c.m->wear->since_ns[1], UINT64_C(0x123456789a));
+    stop(&c);
+}
+
+/* Killed between the records of a replacement: the spare's slot had been written, and says
+ * that the old block is there now. */
+static void test_wear_image_mends_half_a_replacement(void **state)
+{
+    (void)state;
+    struct chip c;
+    uint32_t seen[10] = {0};
+    start(&c, &plain, true);
+    assert_int_equal(prog(&c, 4), FE_OK);
+    c.m->phys[9] = 1;
+    fe_medium_save_block(c.m, 9);
+    stop(&c);
+    start(&c, &plain, false);
+    for (fe_peb i = 0; i < 10; i++)
+        seen[c.m->phys[i]]++;
+    for (fe_peb i = 0; i < 10; i++)
+        assert_int_equal(seen[i], 1);
+    assert_int_equal(c.m->phys[1], 1);
+    expect_page(&c, 4);
+    stop(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_wear_image_keeps_factory_bad_blocks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wear_image_keeps_replacements, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wear_image_keeps_cycles_that_were_set, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wear_image_keeps_the_end_of_life, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wear_image_keeps_lost_pages, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wear_image_keeps_the_age_of_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wear_image_mends_half_a_replacement, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("wear_image", tests, NULL, NULL);
+}
