@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A device that loses power: who is told what, what flush and FUA promise, what a cache
+ * keeps, what recovery takes, and devices that are badly made.
+ */
+#include "lib/unit.h"
+
+#include "device/internal.h"
+
+#include <errno.h>
+
+enum { PAGE = 2048 };
+
+static struct fe_profile make_profile(const char *strategy)
+{
+    struct fe_profile p = {.name = "test"};
+    p.device = (struct fe_device_params){.capacity = 64 * PAGE, .sector_size = 512};
+    p.nand = (struct fe_nand_params){
+        .cell = FE_CELL_SLC, .channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
+        .blocks_per_plane = 24, .pages_per_block = 8, .page_size = PAGE, .oob_size = 64,
+        .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
+        .endurance = 1000};
+    p.ftl = (struct fe_ftl_params){
+        .type = (uint32_t)fe_ftl_find(strategy), .gc_d = 10, .gc_reserve = 2,
+        .unit_size = 8 * PAGE, .open_linear = 1, .open_random = 1, .log_blocks = 3,
+        .switch_merge = true, .copy_buffer = 4, .map_cache = 64};
+    p.link = (struct fe_link_params){.max_transfer = 8 * PAGE, .queue_depth = 2};
+    return p;
+}
+
+static struct fe_device *make(const struct fe_profile *p, bool power_cuts)
+{
+    struct fe_device_options opt = {.seed = 1, .payload = true, .power_cuts = power_cuts};
+    struct fe_device *dev = NULL;
+    struct fe_err err;
+    fe_err_init(&err);
+    if (fe_device_create(&dev, p, &opt, &err) < 0)
+        fail_msg("%s", err.text);
+    return dev;
+}
+
+static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t at,
+                              uint64_t page, int byte, bool fua)
+{
+    static uint8_t buf[PAGE];
+    struct fe_request req = {.type = type, .offset = page * PAGE, .len = PAGE, .buf = buf,
+                             .fua = fua};
+    struct fe_reply reply;
+    memset(buf, byte, sizeof buf);
+    if (type == FE_REQ_FLUSH)
+        req.offset = req.len = 0;
+    assert_int_equal(fe_device_submit(dev, at, &req, &reply), 0);
+    return reply;
+}
+
+static int read_byte(struct fe_device *dev, uint64_t page)
+{
+    static uint8_t buf[PAGE];
+    struct fe_request req = {.type = FE_REQ_READ, .offset = page * PAGE, .len = PAGE, .buf = buf};
+    struct fe_reply reply;
+    assert_int_equal(fe_device_submit(dev, fe_device_now(dev), &req, &reply), 0);
+    assert_int_equal(reply.status, FE_OK);
+    return buf[5];
+}
+
+static uint64_t restart(struct fe_device *dev, uint64_t at)
+{
+    uint64_t ready = 0;
+    assert_int_equal(fe_device_cut_power(dev, at, NULL), 0);
+    assert_false(fe_device_has_power(dev));
+    assert_int_equal(fe_device_power_on(dev, at, &ready, NULL), 0);
+    assert_true(fe_device_has_power(dev));
+    return ready;
+}
+
+static void test_power_a_request_under_a_planned_cut_ends_with_it(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile("page");
+    struct fe_device *dev = make(&p, true);
+    assert_int_equal(fe_device_plan_cut(dev, 50000, 0, NULL), 0);
+    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, 7, false);
+    assert_int_equal(r.status, FE_NO_POWER);
+    assert_int_equal(r.complete_ns, 50000);
+    r = submit(dev, FE_REQ_READ, 60000, 0, 0, false);
+    assert_int_equal(r.status, FE_NO_POWER);
+    assert_int_equal(r.complete_ns, 60000);
+    fe_device_destroy(dev);
+}
+
+static void test_power_fails_after_writes_of_the_profile(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile("page");
+    p.power.cut_writes = 2;
+    struct fe_device *dev = make(&p, true);
+    uint64_t at = 0, ready;
+    for (int i = 0; i < 2; i++) {
+        struct fe_reply r = submit(dev, FE_REQ_WRITE, at, (uint64_t)i, 3 + i, false);
+        assert_int_equal(r.status, FE_OK);
+        at = r.complete_ns;
+    }
+    assert_int_equal(submit(dev, FE_REQ_WRITE, at, 2, 9, false).status, FE_NO_POWER);
+    assert_int_equal(fe_device_power_on(dev, at, &ready, NULL), 0);
+    assert_int_equal(read_byte(dev, 0), 3);
+    assert_int_equal(read_byte(dev, 1), 4);
+    assert_int_equal(read_byte(dev, 2), 0);
+    fe_device_destroy(dev);
+}
+
+static void test_power_flush_and_fua_of_a_volatile_cache(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile("page");
+    p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
+    struct fe_device *dev = make(&p, true);
+    submit(dev, FE_REQ_WRITE, 0, 0, 1, false);
+    uint64_t at = submit(dev, FE_REQ_FLUSH, 0, 0, 0, false).complete_ns;
+    assert_true(at >= 200000); /* a page was programmed for it */
+    submit(dev, FE_REQ_WRITE, at, 0, 2, false);
+    at = submit(dev, FE_REQ_WRITE, at, 1, 3, true).complete_ns;
+    submit(dev, FE_REQ_WRITE, at, 2, 4, false);
+    restart(dev, at);
+    assert_int_equal(read_byte(dev, 0), 1);
+    assert_int_equal(read_byte(dev, 1), 3);
+    assert_int_equal(read_byte(dev, 2), 0);
+    fe_device_destroy(dev);
+}
+
+static void test_power_a_safe_cache_keeps_all_and_flushes_for_nothing(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"page", "block", "segment", "fast"};
+    for (size_t i = 0; i < ft_array_len(names); i++) {
+        struct fe_profile p = make_profile(names[i]);
+        p.cache = (struct fe_cache_params){.size = 2 * PAGE, .volatile_ = false};
+        struct fe_device *dev = make(&p, true);
+        for (uint64_t page = 0; page < 12; page++)
+            submit(dev, FE_REQ_WRITE, 0, page % 8, (int)page + 1, page == 11);
+        uint64_t at = fe_device_now(dev);
+        assert_int_equal(submit(dev, FE_REQ_FLUSH, at, 0, 0, false).complete_ns, at);
+        restart(dev, at);
+        for (uint64_t page = 0; page < 8; page++)
+            assert_int_equal(read_byte(dev, page), page < 4 ? (int)page + 9 : (int)page + 1);
+        fe_device_destroy(dev);
+    }
+}
+
+static void test_power_recovery_takes_time_and_requests_wait(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile("page");
+    struct fe_device *dev = make(&p, true);
+    uint64_t at = 0;
+    for (uint64_t page = 0; page < 10; page++)
+        at = submit(dev, FE_REQ_WRITE, at, page, 1, false).complete_ns;
+    uint64_t ready = restart(dev, at);
+    /* a full block: one page; the other has two: each is read, tR and 2048 ns on the bus */
+    assert_int_equal(ready - at, 3 * (25000 + 2048));
+    struct fe_reply r = submit(dev, FE_REQ_READ, at, 0, 0, false);
+    assert_int_equal(r.complete_ns, ready + 25000 + 2048);
+    struct fe_stats s;
+    fe_device_get_stats(dev, &s);
+    assert_int_equal(s.power.cuts, 1);
+    assert_true(s.power.is_on);
+    fe_device_destroy(dev);
+}
+
+static void test_power_trims_last_unless_the_profile_says_otherwise(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        struct fe_profile p = make_profile("page");
+        p.device.discard = true;
+        p.ftl.trim_lost = lost;
+        struct fe_device *dev = make(&p, true);
+        uint64_t at = submit(dev, FE_REQ_WRITE, 0, 3, 8, false).complete_ns;
+        at = submit(dev, FE_REQ_TRIM, at, 3, 0, false).complete_ns;
+        assert_int_equal(read_byte(dev, 3), 0);
+        restart(dev, at);
+        assert_int_equal(read_byte(dev, 3), lost ? 8 : 0);
+        fe_device_destroy(dev);
+    }
+}
+
+static void test_power_badly_made_devices(void **state)
+{
+    (void)state;
+    uint64_t ready;
+    struct fe_profile p = make_profile("page");
+    p.power.map_lost_ppm = 1000000;
+    struct fe_device *dev = make(&p, true);
+    uint64_t at = submit(dev, FE_REQ_WRITE, 0, 3, 8, false).complete_ns;
+    restart(dev, at);
+    assert_int_equal(read_byte(dev, 3), 0);
+    assert_int_equal(fe_device_check(dev, NULL), 0);
+    fe_device_destroy(dev);
+
+    p.power = (struct fe_power_params){.stale_ppm = 1000000};
+    dev = make(&p, true);
+    at = submit(dev, FE_REQ_WRITE, 0, 3, 8, false).complete_ns;
+    at = submit(dev, FE_REQ_WRITE, at, 4, 5, false).complete_ns;
+    at = submit(dev, FE_REQ_WRITE, at, 3, 9, false).complete_ns;
+    restart(dev, at);
+    assert_int_equal(read_byte(dev, 3), 8);
+    assert_int_equal(read_byte(dev, 4), 5); /* the only copy stays */
+    fe_device_destroy(dev);
+
+    p.power = (struct fe_power_params){.dead_ppm = 1000000};
+    dev = make(&p, true);
+    assert_int_equal(fe_device_cut_power(dev, 0, NULL), 0);
+    assert_int_equal(fe_device_power_on(dev, 0, &ready, NULL), -EIO);
+    assert_int_equal(submit(dev, FE_REQ_READ, 0, 0, 0, false).status, FE_NO_POWER);
+    fe_device_destroy(dev);
+}
+
+static void test_power_wrong_use_is_refused(void **state)
+{
+    (void)state;
+    uint64_t ready;
+    struct fe_profile p = make_profile("page");
+    struct fe_device *dev = make(&p, false);
+    assert_int_equal(fe_device_cut_power(dev, 0, NULL), -ENOTSUP);
+    assert_int_equal(fe_device_power_on(dev, 0, &ready, NULL), -EALREADY);
+    fe_device_destroy(dev);
+    dev = make(&p, true);
+    assert_int_equal(fe_device_cut_power(dev, 0, NULL), 0);
+    assert_int_equal(fe_device_cut_power(dev, 0, NULL), -EALREADY);
+    fe_device_destroy(dev);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_power_a_request_under_a_planned_cut_ends_with_it),
+        cmocka_unit_test(test_power_fails_after_writes_of_the_profile),
+        cmocka_unit_test(test_power_flush_and_fua_of_a_volatile_cache),
+        cmocka_unit_test(test_power_a_safe_cache_keeps_all_and_flushes_for_nothing),
+        cmocka_unit_test(test_power_recovery_takes_time_and_requests_wait),
+        cmocka_unit_test(test_power_trims_last_unless_the_profile_says_otherwise),
+        cmocka_unit_test(test_power_badly_made_devices),
+        cmocka_unit_test(test_power_wrong_use_is_refused),
+    };
+    return cmocka_run_group_tests_name("power", tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Going back to the instant of a power cut.  The test plays the scheduler: it says when each
+ * operation starts and ends.
+ */
+#include "lib/rig.h"
+#include "lib/unit.h"
+
+#include "nand/undo.h"
+
+enum { PAGE = 512, PER_BLOCK = 4 };
+
+static void setup(struct ft_rig *rig, uint32_t dies, enum fe_cell cell)
+{
+    struct fe_nand_params p = ft_nand(dies, 4, PER_BLOCK, PAGE);
+    struct fe_err err;
+    fe_err_init(&err);
+    p.cell = cell;
+    ft_rig_init(rig, &p);
+    assert_int_equal(fe_undo_create(rig->medium, &err), 0);
+}
+
+/* Operation i of those issued since the last call gets [100 i, 100 i + 100), from `from` on. */
+static void place(struct ft_rig *rig, uint64_t from)
+{
+    uint32_t n;
+    struct fe_op *ops = (struct fe_op *)ft_rig_ops(rig, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        ops[i].start_ns = from + 100 * i;
+        ops[i].end_ns = ops[i].start_ns + 100;
+    }
+    fe_undo_placed(rig->medium, ops, n);
+    ft_rig_clear(rig);
+}
+
+static void prog(struct ft_rig *rig, fe_ppn ppn, fe_lpn lpn, int byte)
+{
+    uint8_t data[PAGE];
+    memset(data, byte, sizeof data);
+    fe_medium_prog(rig->medium, ppn, lpn, 0, FE_PPN_NONE, 0, PAGE, data);
+}
+
+static int byte_of(struct ft_rig *rig, fe_ppn ppn)
+{
+    uint8_t data[PAGE];
+    assert_int_equal(fe_store_read(rig->store, ppn, 0, PAGE, data), 0);
+    return data[17];
+}
+
+static enum fe_cut_outcome always(void *ctx, const struct fe_undo_op *op)
+{
+    (void)op;
+    return *(enum fe_cut_outcome *)ctx;
+}
+
+static struct fe_cut_count cut(struct ft_rig *rig, uint64_t at_ns, enum fe_cut_outcome o)
+{
+    return fe_undo_cut(rig->medium, &(struct fe_cut){.at_ns = at_ns, .choose = always, .ctx = &o});
+}
+
+static void test_undo_ended_stay_started_are_torn_later_never_were(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    for (fe_ppn ppn = 0; ppn < 3; ppn++)
+        prog(&rig, ppn, 10 + ppn, (int)ppn + 1);
+    place(&rig, 0);
+    struct fe_cut_count n = cut(&rig, 150, FE_CUT_TORN);
+    assert_int_equal(n.done, 1);
+    assert_int_equal(n.torn, 1);
+    assert_int_equal(n.undone, 1);
+    assert_int_equal(fe_medium_state(rig.medium, 0), FE_PAGE_PROGRAMMED);
+    assert_int_equal(fe_medium_lpn(rig.medium, 0), 10);
+    assert_int_equal(byte_of(&rig, 0), 1);
+    assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_TORN);
+    assert_int_equal(fe_medium_lpn(rig.medium, 1), FE_LPN_NONE);
+    assert_int_equal(fe_medium_state(rig.medium, 2), FE_PAGE_ERASED);
+    assert_int_equal(rig.medium->counters.page_programs, 2);
+    prog(&rig, 2, 5, 9); /* the page is usable: nothing of the former program is left */
+    assert_int_equal(byte_of(&rig, 2), 9);
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_at_the_very_end_an_operation_is_done(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    prog(&rig, 0, 1, 1);
+    prog(&rig, 1, 2, 2);
+    place(&rig, 0);
+    cut(&rig, 100, FE_CUT_TORN); /* the first ends, the second would start */
+    assert_int_equal(fe_medium_state(rig.medium, 0), FE_PAGE_PROGRAMMED);
+    assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_ERASED);
+    ft_rig_fini(&rig);
+}
+
+static void fill_and_rewrite(struct ft_rig *rig)
+{
+    for (fe_ppn ppn = 0; ppn < PER_BLOCK; ppn++)
+        prog(rig, ppn, ppn, (int)ppn + 1);
+    place(rig, 0);
+    fe_undo_settle(rig->medium, 400);
+    fe_medium_erase(rig->medium, 0);
+    prog(rig, 0, 7, 70);
+    prog(rig, 1, 8, 80);
+    place(rig, 400);
+}
+
+static void test_undo_an_erase_that_never_was_gives_everything_back(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    fill_and_rewrite(&rig);
+    cut(&rig, 400, FE_CUT_TORN);
+    assert_int_equal(fe_medium_next_page(rig.medium, 0), PER_BLOCK);
+    assert_int_equal(rig.medium->pebs[0].erase_count, 0);
+    for (fe_ppn ppn = 0; ppn < PER_BLOCK; ppn++) {
+        assert_int_equal(fe_medium_lpn(rig.medium, ppn), ppn);
+        assert_int_equal(byte_of(&rig, ppn), (int)ppn + 1);
+    }
+    assert_int_equal(rig.medium->interrupted, 0);
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_an_erase_cut_short_leaves_the_block_unstable(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    fill_and_rewrite(&rig);
+    cut(&rig, 450, FE_CUT_TORN);
+    assert_true(rig.medium->pebs[0].unstable);
+    assert_int_equal(fe_medium_next_page(rig.medium, 0), 0);
+    fe_medium_erase(rig.medium, 0);
+    prog(&rig, 0, 1, 5);
+    assert_int_equal(byte_of(&rig, 0), 5);
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_a_final_erase_forgets_what_it_took(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    fill_and_rewrite(&rig);
+    fe_undo_settle(rig.medium, 500); /* the erase, not the programs after it */
+    assert_false(fe_store_is_written(rig.store, 3));
+    assert_int_equal(byte_of(&rig, 0), 70);
+    cut(&rig, 500, FE_CUT_TORN);
+    assert_int_equal(fe_medium_next_page(rig.medium, 0), 0);
+    assert_false(fe_store_is_written(rig.store, 0)); /* not what was there before the erase */
+    assert_int_equal(rig.medium->interrupted, FE_PEB_NONE);
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_a_die_stops_at_its_first_operation_that_is_not_done(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    enum fe_cut_outcome done = FE_CUT_DONE;
+    setup(&rig, 2, FE_CELL_SLC);
+    prog(&rig, 0, 1, 1);             /* die 0 */
+    prog(&rig, PER_BLOCK, 2, 2);     /* die 1 */
+    prog(&rig, PER_BLOCK + 1, 3, 3); /* die 1, later */
+    uint32_t n;
+    struct fe_op *ops = (struct fe_op *)ft_rig_ops(&rig, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        ops[i].start_ns = i == 2 ? 300 : 0;
+        ops[i].end_ns = i == 2 ? 400 : 1000;
+    }
+    fe_undo_placed(rig.medium, ops, n);
+    fe_undo_cut(rig.medium, &(struct fe_cut){.at_ns = 500, .choose = always, .ctx = &done});
+    assert_int_equal(fe_medium_next_page(rig.medium, 1), 2); /* all said to be done */
+
+    fe_medium_erase(rig.medium, 1);
+    prog(&rig, PER_BLOCK, 2, 2);
+    prog(&rig, PER_BLOCK + 1, 3, 3);
+    ft_rig_clear(&rig);
+    struct fe_op again[] = {
+        {.kind = FE_OP_ERASE, .ppn = PER_BLOCK, .start_ns = 1000, .end_ns = 1100},
+        {.kind = FE_OP_PROG, .ppn = PER_BLOCK, .start_ns = 1100, .end_ns = 1500},
+        {.kind = FE_OP_PROG, .ppn = PER_BLOCK + 1, .start_ns = 1200, .end_ns = 1300},
+    };
+    fe_undo_placed(rig.medium, again, 3);
+    cut(&rig, 1400, FE_CUT_TORN);
+    assert_int_equal(fe_medium_next_page(rig.medium, 1), 1); /* the second never began */
+    assert_int_equal(fe_medium_state(rig.medium, PER_BLOCK), FE_PAGE_TORN);
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_a_torn_msb_page_may_take_its_lsb_page(void **state)
+{
+    (void)state;
+    for (uint32_t ppm = 0; ppm <= 1000000; ppm += 1000000) {
+        struct ft_rig rig;
+        enum fe_cut_outcome torn = FE_CUT_TORN;
+        setup(&rig, 1, FE_CELL_MLC);
+        for (fe_ppn ppn = 0; ppn < 3; ppn++)
+            prog(&rig, ppn, ppn, 1);
+        place(&rig, 0);
+        fe_undo_cut(rig.medium, &(struct fe_cut){.at_ns = 250, .choose = always, .ctx = &torn,
+                                                 .partner_ppm = ppm});
+        assert_int_equal(fe_medium_state(rig.medium, 2), FE_PAGE_TORN);
+        assert_int_equal(fe_medium_state(rig.medium, 0), ppm ? FE_PAGE_TORN : FE_PAGE_PROGRAMMED);
+        assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_PROGRAMMED);
+        ft_rig_fini(&rig);
+    }
+}
+
+static void test_undo_brings_back_the_log_of_trims(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    struct fe_err err;
+    fe_err_init(&err);
+    setup(&rig, 1, FE_CELL_SLC);
+    assert_int_equal(fe_medium_log_trims(rig.medium, 8, &err), 0);
+    fe_medium_note_trim(rig.medium, 2, 3);
+    prog(&rig, 0, 3, 1);
+    prog(&rig, 1, 4, 1);
+    assert_false(fe_medium_is_trimmed(rig.medium, 3));
+    place(&rig, 0);
+    cut(&rig, 150, FE_CUT_TORN);
+    assert_false(fe_medium_is_trimmed(rig.medium, 3)); /* done */
+    assert_true(fe_medium_is_trimmed(rig.medium, 4));  /* torn */
+    assert_true(fe_medium_is_trimmed(rig.medium, 2));
+    assert_false(fe_medium_is_trimmed(rig.medium, 5));
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_remembers_as_many_as_there_are(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    prog(&rig, 0, 3, 33);
+    place(&rig, 0);
+    fe_undo_settle(rig.medium, 100);
+    for (uint32_t i = 0; i < 500; i++) { /* 2500 operations, none of them over */
+        fe_medium_erase(rig.medium, 0);
+        for (fe_ppn ppn = 0; ppn < PER_BLOCK; ppn++)
+            prog(&rig, ppn, ppn, (int)(i % 200) + 1);
+    }
+    place(&rig, 100);
+    struct fe_cut_count n = cut(&rig, 100, FE_CUT_TORN);
+    assert_int_equal(n.undone, 2500);
+    assert_int_equal(fe_medium_next_page(rig.medium, 0), 1);
+    assert_int_equal(byte_of(&rig, 0), 33);
+    assert_int_equal(fe_medium_lpn(rig.medium, 0), 3);
+    assert_int_equal(rig.medium->pebs[0].erase_count, 0);
+    ft_rig_fini(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_undo_ended_stay_started_are_torn_later_never_were),
+        cmocka_unit_test(test_undo_at_the_very_end_an_operation_is_done),
+        cmocka_unit_test(test_undo_an_erase_that_never_was_gives_everything_back),
+        cmocka_unit_test(test_undo_an_erase_cut_short_leaves_the_block_unstable),
+        cmocka_unit_test(test_undo_a_final_erase_forgets_what_it_took),
+        cmocka_unit_test(test_undo_a_die_stops_at_its_first_operation_that_is_not_done),
+        cmocka_unit_test(test_undo_a_torn_msb_page_may_take_its_lsb_page),
+        cmocka_unit_test(test_undo_brings_back_the_log_of_trims),
+        cmocka_unit_test(test_undo_remembers_as_many_as_there_are),
+    };
+    return cmocka_run_group_tests_name("undo", tests, NULL, NULL);
+}
