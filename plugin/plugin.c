@@ -351,6 +351,8 @@ static const char *status_text(enum fe_status status)
         return "end of life, read only";
     case FE_GONE:
         return "the device is disconnected";
+    case FE_NO_POWER:
+        return "the device has no power";
     default:
         return "the chip failed";
     }
