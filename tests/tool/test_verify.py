@@ -4,8 +4,9 @@
 
 import json
 import os
+import subprocess
 
-from flashemu_tool import bad, call, good, good_json, run, write
+from flashemu_tool import bad, call, good, good_json, read, run, write
 
 CARD = """[device]
 capacity = 64M
@@ -135,6 +136,32 @@ def test_figures_do_not_depend_on_each_other():
         card(row)
         alone.insert(0, verify()[1]["rows"][0]["measured"])
     assert together == alone
+
+
+def fidelity(*args):
+    subprocess.run([os.path.join(TOP, "tools/fidelity"), "--no-run", "--page", "page.md", *args],
+                   check=True, env=dict(os.environ, FLASHEMU_FIDELITY="known"))
+    return read("page.md")
+
+
+def test_the_page_has_every_row_and_what_is_known():
+    names = [p for p in good("profiles").splitlines() if "\n[fidelity]\n" in good("show", p)]
+    page = fidelity()
+    for name in names:
+        assert "\n## %s\n" % name in page, name
+        for row in good_json("verify", name, "--json", "--dry-run")["rows"]:
+            assert "| %s | %s |" % (row["id"], row["procedure"]) in page, row
+    assert " ok" not in page.split("## ", 1)[1] and "not run" in page
+    # what verify measured is taken, kept, and judged by the profile's own tolerance
+    write("flashfx.json", good("verify", "flashfx4m", "--json", *NO_KERNEL))
+    page = fidelity("--take", "flashfx.json").split("## flashfx4m")[1].split("## ")[0]
+    assert "8 ok; mean error" in page and "not run" not in page, page
+    assert fidelity().split("## flashfx4m")[1].split("## ")[0] == page
+    o = json.loads(read("flashfx.json"))
+    for row in o["rows"]:
+        row["measured"] *= 2
+    write("flashfx.json", json.dumps(o))
+    assert "8 off; mean error" in fidelity("--take", "flashfx.json")
 
 
 def test_mistakes_have_file_and_line():
