@@ -78,9 +78,6 @@ void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
 
     check_sectors(p, FE_SEC_DEVICE, "capacity", p->device.capacity, complain, ctx);
     check_sectors(p, FE_SEC_DEVICE, "claimed_capacity", p->device.claimed_capacity, complain, ctx);
-    if (p->device.claimed_capacity && p->device.claimed_capacity < p->device.capacity)
-        complain(ctx, fe_option_in(FE_SEC_DEVICE, "claimed_capacity"),
-                 fe_option_in(FE_SEC_DEVICE, "capacity"), "is less than device.capacity");
     check_times(p, "tR", p->nand.tR_ns, complain, ctx);
     check_times(p, "tPROG", p->nand.tPROG_ns, complain, ctx);
     check_sectors(p, FE_SEC_NAND, "page_size", page, complain, ctx);

@@ -199,6 +199,41 @@ def fails(errno):
         raise AssertionError("no error, expected errno %d" % errno)
 
 
+def need_attached():
+    """Skips where attached() cannot work."""
+    need("nbdfuse", "losetup", "fusermount3")
+    if os.geteuid() != 0:
+        skip("needs root")
+    if not os.access("/dev/fuse", os.W_OK) or not os.access("/dev/loop-control", os.W_OK):
+        skip("no FUSE or no loop devices here")
+
+
+@contextlib.contextmanager
+def attached(server):
+    """A block device in front of the server: a loop device over nbdfuse."""
+    folder = tempfile.mkdtemp(prefix="fefuse")
+    fuse = subprocess.Popen(["nbdfuse", folder, "--unix", server.socket])
+    path = os.path.join(folder, "nbd")
+    loop = None
+    try:
+        end = time.monotonic() + HANG_S
+        while not os.path.exists(path):
+            assert fuse.poll() is None and time.monotonic() < end, "nbdfuse"
+            time.sleep(0.02)
+        attach = subprocess.run(["losetup", "-f", "--show", "--direct-io=on", path],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if attach.returncode:
+            skip("losetup: " + attach.stderr.strip())
+        loop = attach.stdout.strip()
+        yield loop
+    finally:
+        if loop:
+            subprocess.run(["losetup", "-d", loop], check=True)
+        subprocess.run(["fusermount3", "-u", folder], check=True)
+        fuse.wait(HANG_S)
+        shutil.rmtree(folder)
+
+
 def run(namespace):
     """Runs the functions test_* of a module, or those that the command line names."""
     wanted = sys.argv[1:]

@@ -8,45 +8,16 @@ log must be the pattern's requests in order, each in pieces that cover it, every
 and nothing else but reads that the kernel makes by itself when the device appears.
 """
 
-import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
-import time
 
-from flashemu_test import HANG_S, Server, need, run, skip
+from flashemu_test import HANG_S, Server, attached, need, need_attached, run, skip
 
 TOOL = os.environ.get("FLASHEMU_TOOL") or skip("no tool")
 SIZE = 100 << 20  # three open units of 4 MiB go round its end
-
-
-@contextlib.contextmanager
-def attached(server):
-    """A block device in front of the server."""
-    folder = tempfile.mkdtemp(prefix="fefuse")
-    fuse = subprocess.Popen(["nbdfuse", folder, "--unix", server.socket])
-    path = os.path.join(folder, "nbd")
-    loop = None
-    try:
-        end = time.monotonic() + HANG_S
-        while not os.path.exists(path):
-            assert fuse.poll() is None and time.monotonic() < end, "nbdfuse"
-            time.sleep(0.02)
-        attach = subprocess.run(["losetup", "-f", "--show", "--direct-io=on", path],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if attach.returncode:
-            skip("losetup: " + attach.stderr.strip())
-        loop = attach.stdout.strip()
-        yield loop
-    finally:
-        if loop:
-            subprocess.run(["losetup", "-d", loop], check=True)
-        subprocess.run(["fusermount3", "-u", folder], check=True)
-        fuse.wait(HANG_S)
-        shutil.rmtree(folder)
 
 
 def flashbench(folder, device, *args):
@@ -166,9 +137,6 @@ def test_device_time_is_that_of_the_replay():
 
 
 if __name__ == "__main__":
-    need("flashbench", "nbdfuse", "losetup", "fusermount3")
-    if os.geteuid() != 0:
-        skip("needs root")
-    if not os.access("/dev/fuse", os.W_OK) or not os.access("/dev/loop-control", os.W_OK):
-        skip("no FUSE or no loop devices here")
+    need("flashbench")
+    need_attached()
     run(globals())
