@@ -160,6 +160,7 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
     fe_device_place(dev);
     fe_sched_reset(&dev->sched);
     fe_device_reset_stats(dev);
+    fe_medium_end_journal(dev->medium);
     int errnum;
     const char *why = fe_device_failure(dev, &errnum);
     return why ? fe_err_set(err, errnum, "%s", why) : 0;

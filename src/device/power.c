@@ -279,6 +279,7 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
     if (r < 0)
         return r;
     take_over(dev, ftl);
+    fe_medium_end_journal(dev->medium);
     dev->power.is_on = true;
     return 0;
 }

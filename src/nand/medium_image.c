@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     FLAG_FACTORY_BAD = 1,
@@ -33,12 +34,18 @@ enum {
 /* In the tag of a page: its data are lost, the controller knows or not. */
 enum { TAG_LOST = 0x80, TAG_SILENT = 0x40, TAG_MASK = 0x3f };
 
-void fe_medium_save_block(struct fe_medium *m, fe_peb peb)
+/* What the controller's journal has of a power cut, in the image's control bytes. */
+struct journal {
+    uint32_t interrupted, reserved;
+    uint64_t since, until;
+};
+
+static struct fe_store_block block_record(const struct fe_medium *m, fe_peb peb)
 {
     const struct fe_peb_info *b = &m->pebs[peb];
     uint32_t difference = m->wear && m->wear->difference ? m->wear->difference[peb] : 0;
     bool dated = m->wear && m->wear->reads && peb < m->geo.n_pebs;
-    struct fe_store_block r = {
+    return (struct fe_store_block){
         .erase_count = b->erase_count + difference,
         .extra = {
             [EXTRA_DIFFERENCE] = difference,
@@ -51,8 +58,14 @@ void fe_medium_save_block(struct fe_medium *m, fe_peb peb)
                  (b->slc ? FLAG_SLC : 0) | (b->unstable ? FLAG_UNSTABLE : 0) |
                  (b->failed ? FLAG_FAILED : 0),
     };
-    if (m->image)
-        fe_store_set_block(m->store, peb, &r);
+}
+
+void fe_medium_save_block(struct fe_medium *m, fe_peb peb)
+{
+    if (!m->image)
+        return;
+    struct fe_store_block r = block_record(m, peb);
+    fe_store_set_block(m->store, peb, &r);
 }
 
 static uint8_t lost_tag(const struct fe_medium *m, fe_ppn ppn)
@@ -63,21 +76,58 @@ static uint8_t lost_tag(const struct fe_medium *m, fe_ppn ppn)
     return flips == FE_FLIPS_LOST ? TAG_LOST : flips == FE_FLIPS_SILENT ? TAG_SILENT : 0;
 }
 
-void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn)
+static struct fe_store_oob page_record(const struct fe_medium *m, fe_ppn ppn)
 {
     static const uint8_t states[] = {
         [FE_PAGE_ERASED] = FE_STORE_ERASED,
         [FE_PAGE_PROGRAMMED] = FE_STORE_PROGRAMMED,
         [FE_PAGE_TORN] = FE_STORE_TORN,
     };
-    struct fe_store_oob r = {
+    return (struct fe_store_oob){
         .seq = m->oob_seq[ppn],
         .lpn = m->oob_lpn[ppn],
         .tag = m->oob_tag[ppn] | lost_tag(m, ppn),
         .state = states[fe_medium_state(m, ppn)],
     };
+}
+
+void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn)
+{
+    if (!m->image)
+        return;
+    struct fe_store_oob r = page_record(m, ppn);
+    fe_store_set_oob(m->store, ppn, &r);
+}
+
+/* The pages first: none of them counts until the block's record has their cycle. */
+void fe_medium_put_back_block(struct fe_medium *m, fe_peb peb)
+{
+    if (!m->image)
+        return;
+    struct fe_store_block block = block_record(m, peb);
+    for (uint32_t i = 0; i < m->pebs[peb].next_page; i++) {
+        fe_ppn ppn = peb * m->geo.pages_per_block + i;
+        struct fe_store_oob page = page_record(m, ppn);
+        fe_store_put_back_oob(m->store, ppn, &page, block.erase_count);
+    }
+    fe_store_set_block(m->store, peb, &block);
+}
+
+void fe_medium_save_journal(struct fe_medium *m)
+{
+    struct journal j = {
+        .interrupted = m->interrupted,
+        .since = m->interrupted_since,
+        .until = m->interrupted_until,
+    };
     if (m->image)
-        fe_store_set_oob(m->store, ppn, &r);
+        fe_store_set_control(m->store, &j, sizeof j);
+}
+
+void fe_medium_end_journal(struct fe_medium *m)
+{
+    if (m->image && m->interrupted != FE_PEB_NONE)
+        fe_store_set_control(m->store, NULL, 0);
 }
 
 static int refuse(fe_peb peb, const char *why, struct fe_err *err)
@@ -151,6 +201,26 @@ static int take_block(struct fe_medium *m, fe_peb peb, const struct fe_store_blo
     return 0;
 }
 
+/* Whether the image has the journal of a cut since which power was not on. */
+static int load_journal(struct fe_medium *m, struct fe_err *err)
+{
+    uint8_t control[FE_STORE_CONTROL_BYTES];
+    struct journal j;
+    uint32_t n = fe_store_get_control(m->store, control);
+    m->interrupted = FE_PEB_NONE;
+    if (n == 0)
+        return 0;
+    memcpy(&j, control, sizeof j);
+    if (n != sizeof j || (j.interrupted >= m->geo.n_pebs && j.interrupted != FE_PEB_NONE))
+        return fe_err_set(err, EIO, "the image's journal of a power cut has %u bytes and names "
+                          "block %u; %zu bytes and one of %u blocks were expected",
+                          n, n == sizeof j ? j.interrupted : 0, sizeof j, m->geo.n_pebs);
+    m->interrupted = j.interrupted;
+    m->interrupted_since = j.since;
+    m->interrupted_until = j.until;
+    return 0;
+}
+
 int fe_medium_load(struct fe_medium *m, struct fe_err *err)
 {
     struct fe_store_oob *pages = malloc(m->geo.pages_per_block * sizeof *pages);
@@ -162,6 +232,8 @@ int fe_medium_load(struct fe_medium *m, struct fe_err *err)
             r = take_block(m, peb, &block, pages, err);
     }
     free(pages);
+    if (r == 0)
+        r = load_journal(m, err);
     if (r == 0 && m->trims)
         r = fe_store_load_trims(m->store, m->trims, err);
     m->seq = fe_max_u64(m->seq, fe_store_last_seq(m->store));

@@ -8,6 +8,9 @@
  *
  * A block's bytes survive its erase until that is final.  A program before then puts the
  * page's old bytes aside, unless there are none.
+ *
+ * An image follows step by step, newest first, each of them whole or not at all, so that a
+ * server that is killed in the middle of a cut leaves what an earlier or later one would.
  */
 #include "nand/undo.h"
 
@@ -234,8 +237,11 @@ static void undo_prog(struct fe_medium *m, const struct fe_undo_op *op)
     uint32_t page = fe_page_of(&m->geo, op->ppn);
     assert(b->next_page == page + 1);
     b->next_page = (uint16_t)page;
-    if (page == 0)
+    fe_medium_save_page(m, op->ppn); /* erased, before its bytes become others */
+    if (page == 0 && b->slc) {
         b->slc = 0; /* a mode is of what has been programmed */
+        fe_medium_save_block(m, fe_peb_of(&m->geo, op->ppn));
+    }
     restore_trim(m, op);
     m->oob_lpn[op->ppn] = op->old_lpn;
     m->oob_seq[op->ppn] = op->old_seq;
@@ -253,6 +259,7 @@ static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
     struct fe_peb_info *b = &m->pebs[peb];
     if (op->outcome != FE_CUT_NOT_BEGUN) {
         b->unstable = op->outcome == FE_CUT_TORN;
+        fe_medium_save_block(m, peb);
         forget_erased(m, op->ppn);
         return;
     }
@@ -264,15 +271,7 @@ static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
     if (m->undo->erases[peb] == 0) /* kept since an erase before, which is final */
         fe_store_forget(m->store, op->ppn + b->next_page, m->geo.pages_per_block - b->next_page);
     m->counters.block_erases -= m->geo.planes_ganged;
-}
-
-/* An image gets what has changed. */
-static void save(struct fe_medium *m, const struct fe_undo_op *op)
-{
-    fe_peb peb = fe_peb_of(&m->geo, op->ppn);
-    fe_medium_save_block(m, peb);
-    for (uint32_t i = 0; i < m->pebs[peb].next_page; i++)
-        fe_medium_save_page(m, peb * m->geo.pages_per_block + i);
+    fe_medium_put_back_block(m, peb);
 }
 
 /* The first block that was still to be erased.  At an interrupted power-on it is the one that
@@ -312,6 +311,7 @@ struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut)
         count.undone += op->outcome == FE_CUT_NOT_BEGUN;
     }
     note_interrupted(m);
+    fe_medium_save_journal(m);
     for (uint32_t i = u->n; i-- > 0;) {
         struct fe_undo_op *op = op_at(u, i);
         if (op->ppn == FE_PPN_NONE)
@@ -324,9 +324,6 @@ struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut)
             tear_prog(m, cut, op);
         free(op->bytes);
     }
-    for (uint32_t i = 0; m->image && i < u->n; i++)
-        if (op_at(u, i)->ppn != FE_PPN_NONE && op_at(u, i)->outcome != FE_CUT_DONE)
-            save(m, op_at(u, i));
     u->n = u->n_timed = u->head = 0;
     return count;
 }

@@ -189,7 +189,8 @@ void fe_store_set_control(struct fe_store *s, const void *data, uint32_t len)
         return;
     assert(len <= FE_STORE_CONTROL_BYTES);
     memset(g->status.control, 0, sizeof g->status.control);
-    memcpy(g->status.control, data, len);
+    if (len)
+        memcpy(g->status.control, data, len);
     g->status.control_bytes = len;
     fe_image_write_status(g);
 }

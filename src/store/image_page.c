@@ -189,7 +189,8 @@ void fe_image_give_back(struct fe_store *s, fe_peb peb)
 
 /* ---- what is beside the bytes ---- */
 
-void fe_store_set_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob)
+void fe_store_put_back_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob,
+                           uint32_t cycle)
 {
     struct fe_image *g = s->img;
     if (!g)
@@ -205,7 +206,7 @@ void fe_store_set_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob 
     }
     r.seq = oob->seq;
     r.lpn = oob->lpn;
-    r.cycle = g->blocks[ppn / s->pages_per_block].cycle;
+    r.cycle = cycle;
     r.tag = oob->tag;
     r.state = oob->state;
     r.zeros = !fe_store_bit(s->written, ppn);
@@ -214,6 +215,12 @@ void fe_store_set_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob 
     if (g->failed)
         fe_store_set_bit(g->lost, ppn, true);
     g->seq = fe_max_u64(g->seq, oob->seq);
+}
+
+void fe_store_set_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob)
+{
+    if (s->img)
+        fe_store_put_back_oob(s, ppn, oob, s->img->blocks[ppn / s->pages_per_block].cycle);
 }
 
 void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_block *block)

@@ -158,6 +158,11 @@ struct fe_store_block {
 void fe_store_set_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob);
 void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_block *block);
 
+/* An erase never happened: the OOB of all the block's pages, of the cycle before it, and then
+ * the block's record.  In between the block counts as erased. */
+void fe_store_put_back_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob,
+                           uint32_t cycle);
+
 /* A block as the image has it: *ret and pages[0, pages_per_block).  -EIO with a message if
  * a record is damaged.  O(pages of the block). */
 int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *ret,

@@ -111,7 +111,8 @@ static bool make_profile(struct ft_crash *c, uint32_t geometry, uint32_t type)
 
 static struct fe_device *make_device(struct ft_crash *c)
 {
-    struct fe_device_options opt = {.seed = c->seed, .payload = true, .power_cuts = true};
+    struct fe_device_options opt = {
+        .seed = c->seed, .payload = true, .power_cuts = true, .file = c->file};
     struct fe_device *dev = NULL;
     struct fe_err err = {""};
     if (fe_device_create(&dev, &c->profile, &opt, &err) < 0)
@@ -119,18 +120,22 @@ static struct fe_device *make_device(struct ft_crash *c)
     return dev;
 }
 
-bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_t type)
+bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_t type,
+                   const struct fe_store_file *file)
 {
-    *c = (struct ft_crash){.seed = seed};
+    *c = (struct ft_crash){.seed = seed, .file = file};
     snprintf(c->id, sizeof c->id, "%" PRIu64 ":%u:%s", seed, geometry, fe_ftl_registry[type]->name);
     if (!make_profile(c, geometry, type))
         return false;
-    c->live = make_device(c);
-    c->cut[0] = make_device(c);
-    c->cut[1] = make_device(c);
-    if (!c->live || !c->cut[0] || !c->cut[1])
-        return false;
-    c->has_cache = c->live->cache != NULL;
+    if (file && fe_rng_below(fe_rng(seed, FE_RNG_TEST, geometry, type + 1000), 3) == 0)
+        c->profile.cache.volatile_ = false;
+    for (int i = 0; i < (file ? 1 : 3); i++) {
+        struct fe_device **dev = i == 0 ? &c->live : &c->cut[i - 1];
+        *dev = make_device(c);
+        if (!*dev)
+            return false;
+    }
+    c->has_cache = fe_device_is_volatile(c->live);
     c->n_sectors = (uint32_t)(fe_device_capacity(c->live) / SECTOR);
     c->buf = malloc((size_t)c->n_sectors * SECTOR);
     c->done = calloc(4096, sizeof *c->done);
@@ -139,6 +144,13 @@ bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_
     if (!c->buf || !c->done || !c->least || !c->last_zero)
         abort();
     return true;
+}
+
+bool ft_crash_reopen(struct ft_crash *c)
+{
+    fe_device_destroy(c->live);
+    c->live = make_device(c);
+    return c->live != NULL;
 }
 
 void ft_crash_fini(struct ft_crash *c)
@@ -307,8 +319,7 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
     to->power = from->power;
 }
 
-/* Everything on the chip. */
-static uint64_t hash_chip(const struct fe_device *dev)
+uint64_t ft_crash_hash(const struct fe_device *dev)
 {
     const struct fe_medium *m = dev->medium;
     uint64_t h = FT_HASH_START;
@@ -324,7 +335,7 @@ static uint64_t hash_chip(const struct fe_device *dev)
     return h;
 }
 
-static bool read_all(struct ft_crash *c, struct fe_device *dev)
+bool ft_crash_read(struct ft_crash *c, struct fe_device *dev)
 {
     struct fe_request q = {.type = FE_REQ_READ, .len = fe_device_capacity(dev), .buf = c->buf};
     struct fe_reply reply;
@@ -343,13 +354,13 @@ bool ft_crash_verify(struct ft_crash *c, struct fe_device *dev)
 {
     struct fe_err err = {""};
     uint64_t ready;
-    if (!read_all(c, dev))
+    if (!ft_crash_read(c, dev))
         return false;
-    uint64_t before = hash_chip(dev);
+    uint64_t before = ft_crash_hash(dev);
     if (fe_device_cut_power(dev, dev->now_ns, &err) < 0 ||
         fe_device_power_on(dev, dev->now_ns, &ready, &err) < 0)
         return complain(c, "second power-on: %s", err.text);
-    if (hash_chip(dev) != before)
+    if (ft_crash_hash(dev) != before)
         return complain(c, "a second power-on has changed the chip");
     return fe_device_check(dev, &err) == 0 ? true : complain(c, "second power-on: %s", err.text);
 }

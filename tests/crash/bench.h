@@ -24,9 +24,10 @@ struct ft_crash {
     char id[64];              /* SEED:GEOMETRY:STRATEGY */
     uint64_t seed;
     struct fe_profile profile;
-    struct fe_device *live;   /* runs the workload, and never loses power */
+    const struct fe_store_file *file; /* the image of live; NULL: in memory */
+    struct fe_device *live;   /* runs the workload; in memory it never loses power */
     struct fe_device *cut[2]; /* take its state and lose power; the second during recovery */
-    bool has_cache;
+    bool has_cache;           /* that power cuts empty */
     uint32_t n_sectors;
     uint8_t *buf;             /* the whole capacity */
     struct ft_crash_request *done;
@@ -36,9 +37,14 @@ struct ft_crash {
     char wrong[512];
 };
 
-/* False with c->wrong if there is no such device, c->wrong empty if the strategy refuses it. */
-bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_t type);
+/* False with c->wrong if there is no such device, c->wrong empty if the strategy refuses it.
+ * With a file, which must outlive *c, there is only the live device. */
+bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_t type,
+                   const struct fe_store_file *file);
 void ft_crash_fini(struct ft_crash *c);
+
+/* The live device is made again from its image, and the old one dies as by a kill. */
+bool ft_crash_reopen(struct ft_crash *c);
 
 /* The next request of the workload, on the live device, at now_ns. */
 bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns);
@@ -50,7 +56,13 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from);
 /* What is allowed at an instant of the live device. */
 void ft_crash_expect(struct ft_crash *c, uint64_t at_ns);
 
-/* Reads everything and runs every check; then power fails again while nothing is under
+/* Everything on the chip but the bytes of its pages. */
+uint64_t ft_crash_hash(const struct fe_device *dev);
+
+/* Reads everything and runs every check.  False with c->wrong. */
+bool ft_crash_read(struct ft_crash *c, struct fe_device *dev);
+
+/* The same; then power fails again while nothing is under
  * way, which must change nothing on the chip.  False with c->wrong. */
 bool ft_crash_verify(struct ft_crash *c, struct fe_device *dev);
 

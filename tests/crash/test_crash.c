@@ -202,7 +202,7 @@ static int run_case(uint64_t seed, uint32_t geometry, uint32_t type, const struc
                     uint32_t sample, uint64_t *n_points, uint64_t *n_inner)
 {
     struct run r = {.only = *only, .rand = {.seed = seed * 1000 + geometry}, .sample = sample};
-    bool good = ft_crash_init(&r.c, seed, geometry, type);
+    bool good = ft_crash_init(&r.c, seed, geometry, type, NULL);
     snprintf(r.point, sizeof r.point, "%s", r.c.id);
     good = good ? run_requests(&r) : r.c.wrong[0] == '\0';
     if (!good)

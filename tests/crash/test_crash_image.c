@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Power fails in a device that is kept in an image, and the server may be killed besides.
+ *
+ *     request ... request ..x                         cut while some of it is under way
+ *                           | power-on | check        variant 0
+ *                           | kill | open | check     variant 1: while power is off
+ *                           | power-on | kill | open | check                   variant 2
+ *                           | power-on | writes | kill | open | check          variant 3
+ *
+ * What was promised must be there, everything else old or new, every invariant must hold.
+ * Before each opening the chip as it lies in the file must be the chip as it was in memory:
+ * what the cut took back must not come back with the file.
+ *
+ * A point is SEED:GEOMETRY:STRATEGY:CUT, where CUT decides length of the workload, instant
+ * and variant; given as an argument it runs alone.
+ */
+#include "crash/bench.h"
+
+#include "device/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N_REQUESTS = 60, N_VARIANTS = 4 };
+
+static bool complain(struct ft_crash *c, const char *what, const struct fe_err *err)
+{
+    snprintf(c->wrong, sizeof c->wrong, "%s: %s", what, err->text);
+    return false;
+}
+
+/* As flashemu inspect and fsck do it. */
+static struct fe_device *look_at(struct ft_crash *c, bool recover)
+{
+    struct fe_store_file file = {.path = c->file->path, .read_only = true};
+    struct fe_device_options opt = {
+        .seed = c->seed, .payload = true, .file = &file, .chip_only = !recover};
+    struct fe_device *dev = NULL;
+    struct fe_err err = {""};
+    if (fe_device_create(&dev, &c->profile, &opt, &err) < 0)
+        complain(c, recover ? "looking at the device" : "looking at the chip", &err);
+    return dev;
+}
+
+/* The server is killed; what is in the file is looked at, and opened again. */
+static bool kill_and_open(struct ft_crash *c)
+{
+    struct fe_err err = {""};
+    uint64_t had = ft_crash_hash(c->live);
+    fe_peb interrupted = c->live->medium->interrupted;
+    bool was_off = !fe_device_has_power(c->live);
+    fe_device_destroy(c->live);
+    c->live = NULL;
+    struct fe_device *look = look_at(c, false);
+    if (!look)
+        return false;
+    bool same = ft_crash_hash(look) == had;
+    bool knows = !was_off || look->medium->interrupted == interrupted;
+    fe_device_destroy(look);
+    if (!same)
+        return complain(c, "the chip in the file is not the chip in memory", &err);
+    if (!knows)
+        return complain(c, "the file has another interrupted block", &err);
+    look = look_at(c, true);
+    if (!look)
+        return false;
+    bool good = ft_crash_read(c, look);
+    fe_device_destroy(look);
+    return good && ft_crash_reopen(c);
+}
+
+static bool power_on(struct ft_crash *c)
+{
+    struct fe_err err = {""};
+    uint64_t ready;
+    return fe_device_power_on(c->live, c->live->last_arrival_ns, &ready, &err) == 0 ||
+           complain(c, "power-on", &err);
+}
+
+static bool after_cut(struct ft_crash *c, uint32_t variant, uint64_t seed)
+{
+    if (variant != 1 && !power_on(c))
+        return false;
+    if (variant == 3) {
+        for (uint64_t i = 0; i < 2; i++)
+            if (!ft_crash_go_on(c, c->live, seed + i))
+                return false;
+        return ft_crash_reopen(c) && ft_crash_go_on(c, c->live, seed + 2);
+    }
+    if (variant != 0 && !kill_and_open(c))
+        return false;
+    return ft_crash_verify(c, c->live) && kill_and_open(c) && ft_crash_go_on(c, c->live, seed);
+}
+
+static bool run_cut(struct ft_crash *c, uint32_t cut)
+{
+    struct ft_rand r = {.seed = fe_rng(c->seed, FE_RNG_TEST, cut, 77)};
+    uint32_t n = (uint32_t)ft_between(&r, 1, N_REQUESTS);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ft_crash_request *d = &c->done[i ? i - 1 : 0];
+        uint64_t at = i == 0 ? 0 : ft_chance(&r, 15) ? d->complete_ns + 20000000 : d->complete_ns;
+        if (!ft_crash_step(c, &r, at))
+            return false;
+    }
+    const struct ft_crash_request *d = &c->done[n - 1];
+    uint64_t end = fe_max_u64(d->complete_ns, c->live->busy_until_ns) + 1;
+    struct fe_err err = {""};
+    uint64_t at = ft_between(&r, d->arrival_ns, end);
+    ft_crash_expect(c, at);
+    if (fe_device_cut_power(c->live, at, &err) < 0)
+        return complain(c, "power cut", &err);
+    return after_cut(c, cut % N_VARIANTS, r.seed);
+}
+
+/* 0, or 1 if it failed. */
+static int run_point(uint64_t seed, uint32_t geometry, uint32_t type, uint32_t cut,
+                     uint64_t *n_cuts)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/flashemu-crash-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"); /* no disk need turn for it */
+    struct fe_store_file file = {.path = path, .sync = cut & 4};
+    struct ft_crash c;
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        perror(path);
+        return 1;
+    }
+    close(fd);
+    unlink(path); /* the name is what is wanted */
+    bool good = ft_crash_init(&c, seed, geometry, type, &file);
+    if (good) {
+        ++*n_cuts;
+        good = run_cut(&c, cut);
+    } else {
+        good = c.wrong[0] == '\0';
+    }
+    if (!good)
+        fprintf(stderr, "FAILED %s:%u: %s\n", c.id, cut, c.wrong);
+    ft_crash_fini(&c);
+    unlink(path);
+    return !good;
+}
+
+static bool run_named(const char *id, int *failed, uint64_t *n_cuts)
+{
+    uint64_t seed;
+    uint32_t geometry, cut;
+    char name[32];
+    if (sscanf(id, "%" SCNu64 ":%u:%31[a-z]:%u", &seed, &geometry, name, &cut) != 4 ||
+        fe_ftl_find(name) < 0)
+        return false;
+    *failed += run_point(seed, geometry, (uint32_t)fe_ftl_find(name), cut, n_cuts);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    const char *env = getenv("FLASHEMU_LONG");
+    uint32_t seeds = env && strcmp(env, "1") == 0 ? 40 : 2;
+    uint64_t n_cuts = 0;
+    int failed = 0;
+    for (int i = 1; i < argc; i++)
+        if (!run_named(argv[i], &failed, &n_cuts)) {
+            fprintf(stderr, "usage: %s [SEED:GEOMETRY:STRATEGY:CUT...]\n", argv[0]);
+            return 2;
+        }
+    for (uint32_t seed = 1; seed <= seeds && argc == 1; seed++)
+        for (uint32_t geometry = 0; geometry < 8; geometry++)
+            for (uint32_t type = 0; fe_ftl_registry[type]; type++)
+                for (uint32_t cut = 0; cut < 16; cut++)
+                    failed += run_point(seed, geometry, type, cut, &n_cuts);
+    printf("%" PRIu64 " cuts, %d failed\n", n_cuts, failed);
+    return failed > 0 || n_cuts == 0;
+}
