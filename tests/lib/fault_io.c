@@ -148,7 +148,7 @@ void ft_io_crash(struct ft_io *f, const char *path, uint64_t seed)
 
 void ft_flip_byte(const char *path, int64_t offset)
 {
-    uint8_t byte;
+    uint8_t byte = 0;
     int fd = open(path, O_RDWR | O_CLOEXEC);
     must(fd >= 0);
     off_t at = lseek(fd, offset, offset < 0 ? SEEK_END : SEEK_SET);

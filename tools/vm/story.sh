@@ -296,7 +296,18 @@ windows() {
 }
 
 step_windows-ntfs() { windows ntfs ntfs -c 4096; }
-step_windows-fat32() { windows fat32 vfat -a -s 8; }
+# Microsoft's formula (fatgen103) makes the FATs a few sectors longer than mkfs.vfat does, and
+# so moves the clusters, on 4 and 8 GB sticks to an odd KiB. As many reserved sectors more do
+# the same.
+step_windows-fat32() {
+    local sectors=$(($(blockdev --getsz "$dev") - 2048)) ours theirs
+    truncate -s $((sectors * 512)) "$RUN"/fat
+    mkfs.vfat -F 32 -a -s 8 "$RUN"/fat >/dev/null
+    ours=$(od -An -tu4 -j36 -N4 "$RUN"/fat)
+    rm "$RUN"/fat
+    theirs=$(((sectors - 32 + 1024) / 1025))
+    windows fat32 vfat -a -s 8 -R $((32 + 2 * (theirs - ours)))
+}
 step_windows-exfat() { windows exfat exfat; }
 
 # --- fragments ---
