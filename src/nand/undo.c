@@ -274,24 +274,50 @@ static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
     fe_medium_put_back_block(m, peb);
 }
 
-/* The first block that was still to be erased.  At an interrupted power-on it is the one that
- * was known before. */
-static void note_interrupted(struct fe_medium *m)
+/* The journal of an interrupted power-on is the one that was known before. */
+static bool is_in_recovery(const struct fe_undo *u)
 {
-    struct fe_undo *u = m->undo;
-    const struct fe_undo_op *first = NULL;
     for (uint32_t i = 0; i < u->n; i++) {
         const struct fe_undo_op *op = op_at(u, i);
-        if (op->ppn == FE_PPN_NONE || op->outcome == FE_CUT_DONE)
-            continue;
-        if (op->in_recovery)
-            return;
-        if (!first && op->kind == FE_OP_ERASE && op->outcome == FE_CUT_NOT_BEGUN)
-            first = op;
+        if (op->ppn != FE_PPN_NONE && op->outcome != FE_CUT_DONE && op->in_recovery)
+            return true;
     }
-    m->interrupted = first ? fe_peb_of(&m->geo, first->ppn) : FE_PEB_NONE;
-    m->interrupted_since = first ? first->old_seq : 0;
-    m->interrupted_until = first ? first->seq : 0;
+    return false;
+}
+
+/* The block that was still to be erased; in the end the first of them.  NULL: none. */
+static void note_interrupted(struct fe_medium *m, const struct fe_undo_op *op)
+{
+    m->interrupted = op ? fe_peb_of(&m->geo, op->ppn) : FE_PEB_NONE;
+    m->interrupted_since = op ? op->old_seq : 0;
+    m->interrupted_until = op ? op->seq : 0;
+    fe_medium_save_journal(m);
+}
+
+/* Takes back what there is to take back, newest first. */
+static void take_back(struct fe_medium *m, const struct fe_cut *cut)
+{
+    struct fe_undo *u = m->undo;
+    bool is_known = is_in_recovery(u);
+    if (is_known)
+        fe_medium_save_journal(m);
+    else
+        note_interrupted(m, NULL);
+    for (uint32_t i = u->n; i-- > 0;) {
+        struct fe_undo_op *op = op_at(u, i);
+        if (op->ppn == FE_PPN_NONE) {
+            ; /* nothing has happened */
+        } else if (op->kind == FE_OP_ERASE) {
+            if (op->outcome == FE_CUT_NOT_BEGUN && !is_known)
+                note_interrupted(m, op);
+            end_erase(m, op);
+        } else if (op->outcome == FE_CUT_NOT_BEGUN) {
+            undo_prog(m, op);
+        } else if (op->outcome == FE_CUT_TORN) {
+            tear_prog(m, cut, op);
+        }
+        free(op->bytes);
+    }
 }
 
 struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut)
@@ -310,20 +336,7 @@ struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut)
         count.torn += op->outcome == FE_CUT_TORN;
         count.undone += op->outcome == FE_CUT_NOT_BEGUN;
     }
-    note_interrupted(m);
-    fe_medium_save_journal(m);
-    for (uint32_t i = u->n; i-- > 0;) {
-        struct fe_undo_op *op = op_at(u, i);
-        if (op->ppn == FE_PPN_NONE)
-            ; /* nothing has happened */
-        else if (op->kind == FE_OP_ERASE)
-            end_erase(m, op);
-        else if (op->outcome == FE_CUT_NOT_BEGUN)
-            undo_prog(m, op);
-        else if (op->outcome == FE_CUT_TORN)
-            tear_prog(m, cut, op);
-        free(op->bytes);
-    }
+    take_back(m, cut);
     u->n = u->n_timed = u->head = 0;
     return count;
 }

@@ -7,6 +7,7 @@
  *                           | kill | open | check     variant 1: while power is off
  *                           | power-on | kill | open | check                   variant 2
  *                           | power-on | writes | kill | open | check          variant 3
+ *                          kill in the middle of the cut | open | check        variant 4
  *
  * What was promised must be there, everything else old or new, every invariant must hold.
  * Before each opening the chip as it lies in the file must be the chip as it was in memory:
@@ -19,17 +20,31 @@
 
 #include "device/internal.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { N_REQUESTS = 60, N_VARIANTS = 4 };
+enum { N_REQUESTS = 60, N_VARIANTS = 5 };
 
 static bool complain(struct ft_crash *c, const char *what, const struct fe_err *err)
 {
     snprintf(c->wrong, sizeof c->wrong, "%s: %s", what, err->text);
     return false;
+}
+
+/* Writes that the host still carries out before the server is killed; UINT64_MAX: all. */
+static uint64_t writes_left = UINT64_MAX;
+
+static ssize_t limited_pwrite(void *ctx, int fd, const void *buf, size_t len, off_t off)
+{
+    if (writes_left == 0) {
+        errno = EIO;
+        return -1;
+    }
+    writes_left -= writes_left != UINT64_MAX;
+    return fe_io_host.pwrite(ctx, fd, buf, len, off);
 }
 
 /* As flashemu inspect and fsck do it. */
@@ -110,8 +125,15 @@ static bool run_cut(struct ft_crash *c, uint32_t cut)
     struct fe_err err = {""};
     uint64_t at = ft_between(&r, d->arrival_ns, end);
     ft_crash_expect(c, at);
-    if (fe_device_cut_power(c->live, at, &err) < 0)
+    if (cut % N_VARIANTS == 4)
+        writes_left = ft_below(&r, 30);
+    int result = fe_device_cut_power(c->live, at, &err);
+    writes_left = UINT64_MAX;
+    if (result < 0)
         return complain(c, "power cut", &err);
+    if (cut % N_VARIANTS == 4)
+        return ft_crash_reopen(c) && ft_crash_verify(c, c->live) &&
+               ft_crash_go_on(c, c->live, r.seed);
     return after_cut(c, cut % N_VARIANTS, r.seed);
 }
 
@@ -122,7 +144,9 @@ static int run_point(uint64_t seed, uint32_t geometry, uint32_t type, uint32_t c
     char path[64];
     snprintf(path, sizeof path, "%s/flashemu-crash-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"); /* no disk need turn for it */
-    struct fe_store_file file = {.path = path, .sync = cut & 4};
+    struct fe_io io = fe_io_host;
+    struct fe_store_file file = {.path = path, .sync = cut & 4, .io = &io};
+    io.pwrite = limited_pwrite;
     struct ft_crash c;
     int fd = mkstemp(path);
     if (fd < 0) {
@@ -171,7 +195,7 @@ int main(int argc, char **argv)
     for (uint32_t seed = 1; seed <= seeds && argc == 1; seed++)
         for (uint32_t geometry = 0; geometry < 8; geometry++)
             for (uint32_t type = 0; fe_ftl_registry[type]; type++)
-                for (uint32_t cut = 0; cut < 16; cut++)
+                for (uint32_t cut = 0; cut < 20; cut++)
                     failed += run_point(seed, geometry, type, cut, &n_cuts);
     printf("%" PRIu64 " cuts, %d failed\n", n_cuts, failed);
     return failed > 0 || n_cuts == 0;
