@@ -15,6 +15,7 @@ struct fe_power {
     uint64_t cut_ns;          /* the next planned cut; FE_NEVER: none */
     uint64_t last_cut_ns;
     uint64_t n_cuts;
+    uint64_t n_staled;        /* n_cuts when pages came back stale, 0: never */
     uint64_t writes_left;     /* writes until a cut, 0: none planned */
     uint64_t n_writes;        /* of the host since the device was made */
     struct fe_cut_count last; /* what the last cut came to */

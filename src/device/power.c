@@ -249,9 +249,12 @@ static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *er
     }
     if (happens(dev, n, DRAW_MAP_LOST, p->map_lost_ppm))
         return start_as_new(dev, ret, err);
-    int r = p->stale_ppm ? lose_newest(dev, err) : 0;
-    if (r < 0)
-        return r;
+    if (p->stale_ppm && dev->power.n_staled != n) {
+        int r = lose_newest(dev, err);
+        if (r < 0)
+            return r;
+        dev->power.n_staled = n; /* once a cut, though power-on may fail for want of memory */
+    }
     return dev->ftl->ops->recover(ret, &dev->profile.ftl, dev->medium, dev->ftl->n_lpns, err);
 }
 

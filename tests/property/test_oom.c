@@ -6,6 +6,10 @@
  * request failing only, once with all that follow it, too.  Then the same for the calls
  * that ask the host for the medium's memory.
  *
+ * The same for power-on after a cut: power stays off, and the next power-on finds what it would
+ * have found the first time.  And a device whose record of what is under way cannot grow
+ * (nand/undo.h) loses nothing that was promised.
+ *
  * The linker's --wrap puts the functions below in front of the C library's.
  */
 #include "flashemu/device.h"
@@ -16,6 +20,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+enum { SECTOR = 512, N_PAGES = 300 };
 
 static long countdown = -1;   /* requests that still succeed; -1: all */
 static bool all_after;        /* those after the failing one fail, too */
@@ -177,7 +183,7 @@ static struct fe_profile make_profile(uint32_t type, bool rich)
         p.fidelity = notes;
         p.n_fidelity = 1;
     }
-    p.device.capacity = 300 * 512;
+    p.device.capacity = N_PAGES * SECTOR;
     p.link.max_transfer = 1 << 20;
     p.link.queue_depth = 1;
     return p;
@@ -254,6 +260,150 @@ static int run_host_calls(const struct fe_profile *p)
     return failed;
 }
 
+/* ---- power ---- */
+
+/* What memory fails for: one power-on, or what is under way before the cut. */
+enum trial { TRIAL_NONE, TRIAL_POWER_ON, TRIAL_UNDO };
+
+static enum fe_status submit(struct fe_device *dev, enum fe_req_type type, uint64_t at,
+                             uint64_t page, uint8_t *buf, uint64_t *ret_end)
+{
+    struct fe_request req = {.type = type, .buf = buf};
+    struct fe_reply reply;
+    if (type != FE_REQ_FLUSH) {
+        req.offset = page * SECTOR;
+        req.len = SECTOR;
+    }
+    if (fe_device_submit(dev, at, &req, &reply) < 0)
+        abort();
+    *ret_end = reply.complete_ns;
+    return reply.status;
+}
+
+/* All pages once, flushed; then some of them again, which is under way when power fails. */
+static bool work_and_cut(struct fe_device *dev, enum trial trial, struct fe_err *err)
+{
+    uint8_t buf[SECTOR];
+    uint64_t now = 0, end = 0;
+    bool good = true;
+    for (uint64_t i = 0; i < 2 * N_PAGES && good; i++) {
+        uint64_t page = i < N_PAGES ? i : i * 7 % N_PAGES;
+        memset(buf, (int)(1 + page % 100), sizeof buf);
+        good = submit(dev, FE_REQ_WRITE, now, page, buf, &now) == FE_OK;
+    }
+    good = good && submit(dev, FE_REQ_FLUSH, now, 0, NULL, &now) == FE_OK;
+    if (trial == TRIAL_UNDO)
+        countdown = 0;
+    for (uint64_t i = 0; i < N_PAGES && good; i++) {
+        uint64_t page = i * 11 % (N_PAGES / 2);
+        memset(buf, (int)(101 + page % 100), sizeof buf);
+        good = submit(dev, FE_REQ_WRITE, now, page, buf, &end) == FE_OK;
+    }
+    int r = fe_device_cut_power(dev, now + (end - now) / 3, err);
+    countdown = -1;
+    return good && r == 0;
+}
+
+/* ret[page]: the byte it is filled with.  False if that is neither old nor new. */
+static bool read_pages(struct fe_device *dev, uint8_t *ret, bool any, struct fe_err *err)
+{
+    uint8_t buf[SECTOR];
+    uint64_t now = fe_device_now(dev);
+    bool good = fe_device_check(dev, err) == 0;
+    for (uint64_t page = 0; page < N_PAGES && good; page++) {
+        good = submit(dev, FE_REQ_READ, now, page, buf, &now) == FE_OK &&
+               memcmp(buf, buf + 1, sizeof buf - 1) == 0;
+        ret[page] = buf[0];
+        good = good && (any || buf[0] == 1 + page % 100 ||
+                        (page < N_PAGES / 2 && buf[0] == 101 + page % 100));
+        if (!good)
+            fe_err_set(err, EIO, "page %u reads as %u", (unsigned)page, buf[0]);
+    }
+    return good;
+}
+
+/* The device of one trial, n requests for memory succeed; what is on it in the end. */
+static const char *try_power(const struct fe_profile *p, enum trial trial, long n, uint8_t *ret,
+                             struct fe_err *err)
+{
+    struct fe_device_options opt = {.seed = 1, .payload = true, .power_cuts = true};
+    struct fe_device *dev = NULL;
+    uint8_t buf[SECTOR];
+    uint64_t ready;
+    const char *wrong = NULL;
+    if (fe_device_create(&dev, p, &opt, err) < 0)
+        return "no device";
+    hit = false;
+    int r = 0;
+    if (!work_and_cut(dev, trial, err))
+        wrong = "workload";
+    if (!wrong) {
+        countdown = trial == TRIAL_POWER_ON ? n : -1;
+        r = fe_device_power_on(dev, fe_device_now(dev), &ready, err);
+        countdown = -1;
+    }
+    if (r < 0 && (r != -ENOMEM || strncmp(err->text, "out of memory: ", 15) != 0 || !hit))
+        wrong = "power-on";
+    else if (r < 0 && (fe_device_has_power(dev) ||
+                       submit(dev, FE_REQ_READ, 0, 0, buf, &ready) != FE_NO_POWER))
+        wrong = "power although power-on failed";
+    if (!wrong && r < 0 && fe_device_power_on(dev, fe_device_now(dev), &ready, err) < 0)
+        wrong = "second power-on";
+    if (!wrong && !read_pages(dev, ret, p->power.stale_ppm || p->power.map_lost_ppm, err))
+        wrong = "contents";
+    fe_device_destroy(dev);
+    return wrong;
+}
+
+/* Number of failures for a profile. */
+static int run_power(const struct fe_profile *p, long *ret_n)
+{
+    const char *name = fe_ftl_registry[p->ftl.type]->name, *wrong;
+    uint8_t want[N_PAGES], got[N_PAGES];
+    struct fe_err err = {""};
+    long before = n_alive;
+    bool any_hit = true;
+    wrong = try_power(p, TRIAL_NONE, 0, want, &err);
+    for (*ret_n = 0; !wrong && any_hit; ++*ret_n) {
+        wrong = try_power(p, TRIAL_POWER_ON, *ret_n, got, &err);
+        any_hit = hit;
+        if (!wrong && memcmp(want, got, sizeof want) != 0)
+            wrong = "power-on after one that failed finds other data";
+    }
+    if (!wrong)
+        wrong = try_power(p, TRIAL_UNDO, 0, got, &err);
+    if (!wrong && all_after && !hit && strcmp(name, "step") != 0) /* has no chip */
+        wrong = "nothing under way has asked for memory";
+    if (!wrong && n_alive != before)
+        wrong = "leak";
+    return wrong ? complain(name, *ret_n, wrong, &err) : 0;
+}
+
+/* faults: 1 pages come back stale, 2 the mapping is lost. */
+static int run_powers(uint32_t type, int rich, int faults)
+{
+    struct fe_profile p = make_profile(type, rich);
+    struct fe_geometry geo;
+    long n = 0;
+    fe_geometry_init(&geo, &p.nand, NULL);
+    if (!fe_ftl_registry[type]->max_lpns(&p.ftl, &geo, NULL))
+        p.ftl.gc_policy = FE_GC_FIFO;
+    p.cache.volatile_ = true;
+    p.link.queue_depth = 4;
+    p.power.stale_ppm = faults == 1 ? 300000 : 0;
+    p.power.map_lost_ppm = faults == 2 ? 1000000 : 0;
+    for (int i = 0; i < 3; i++) {
+        p.nand.tR_ns[i] = 25000;
+        p.nand.tPROG_ns[i] = 300000;
+    }
+    p.nand.tBERS_ns = 1500000;
+    int failed = run_power(&p, &n);
+    printf("%s%s, faults %d: %ld power-ons\n", fe_ftl_registry[type]->name,
+           rich ? " with everything" : "", faults, n);
+    return failed + (n < 3 ? complain("too few", n, "is the wrapper in place?",
+                                      &(struct fe_err){""}) : 0);
+}
+
 int main(void)
 {
     int failed = 0;
@@ -270,6 +420,8 @@ int main(void)
                 failed += run(&p, &n);
                 printf("%s%s: %ld allocations\n", fe_ftl_registry[type]->name,
                        rich ? " with everything" : "", n);
+                for (int faults = 0; faults < 3; faults++)
+                    failed += run_powers(type, rich, faults);
                 if (n < 5)
                     failed += complain("too few", n, "is the wrapper in place?",
                                        &(struct fe_err){""});
