@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MAX_ARGS 8
+#define EVENTS_AT_ONCE 64
 
 struct call {
     struct fe_server *server;
@@ -22,7 +23,7 @@ struct call {
     char *text[MAX_ARGS]; /* owned: arguments that came as numbers */
     size_t n_args;
     json_t *reply;        /* an object with "ok":true */
-    bool quit;
+    enum fe_command_wish wish;
     struct fe_err err;
 };
 
@@ -78,7 +79,13 @@ static int cmd_idle(struct call *c)
 
 static int cmd_quit(struct call *c)
 {
-    c->quit = true;
+    c->wish = FE_WISH_QUIT;
+    return 0;
+}
+
+static int cmd_events(struct call *c)
+{
+    c->wish = FE_WISH_EVENTS;
     return 0;
 }
 
@@ -193,7 +200,7 @@ static int cmd_connect(struct call *c)
 static const struct command {
     const char *name, *usage;
     size_t min_args, max_args;
-    int (*run)(struct call *c); /* NULL: promised, not in this version */
+    int (*run)(struct call *c);
 } table[] = {
     {"stats", "stats", 0, 0, cmd_stats},
     {"reset", "reset", 0, 0, cmd_reset},
@@ -209,7 +216,7 @@ static const struct command {
     {"connect", "connect", 0, 0, cmd_connect},
     {"power-cut", "power-cut [after N writes|after TIME|at now]", 0, 3, cmd_power_cut},
     {"power-on", "power-on", 0, 0, cmd_power_on},
-    {"events", "events", 0, MAX_ARGS, NULL},
+    {"events", "events", 0, 0, cmd_events},
 };
 
 #define N_COMMANDS (sizeof table / sizeof table[0])
@@ -222,15 +229,12 @@ static int run_named(struct call *c, const char *name)
     for (size_t i = 0; i < N_COMMANDS; i++) {
         const struct command *t = &table[i];
         if (strcmp(name, t->name) == 0) {
-            if (!t->run)
-                return fe_err_set(&c->err, ENOTSUP, "%s: not supported by this version", name);
             if (c->n_args < t->min_args || c->n_args > t->max_args)
                 return fe_err_set(&c->err, EINVAL, "%s: takes %zu arguments, got %zu: %s", name,
                                   t->min_args, c->n_args, t->usage);
             return t->run(c);
         }
-        if (t->run)
-            n += (size_t)snprintf(names + n, sizeof names - n, " %s", t->name);
+        n += (size_t)snprintf(names + n, sizeof names - n, " %s", t->name);
     }
     return fe_err_set(&c->err, EINVAL, "%.80s: unknown command; there are:%s", name, names);
 }
@@ -312,7 +316,37 @@ char *fe_command_error(const char *text)
     return line;
 }
 
-char *fe_command_run(struct fe_server *s, const char *line, size_t len, bool *ret_quit)
+/* Adds the object, which is used up, to *text; that is NULL without memory. */
+static void append_line(char **text, json_t *o)
+{
+    char *line = print_line(o), *both = NULL;
+    json_decref(o);
+    if (line && asprintf(&both, "%s%s", *text, line) < 0)
+        both = NULL;
+    free(line);
+    free(*text);
+    *text = both;
+}
+
+bool fe_command_events(struct fe_server *s, uint64_t *next, char **ret_lines)
+{
+    struct fe_event e[EVENTS_AT_ONCE];
+    uint64_t dropped;
+    uint32_t n = fe_server_take_events(s, next, e, EVENTS_AT_ONCE, &dropped);
+    if (n == 0)
+        return false;
+    char *text = strdup("");
+    if (text && dropped)
+        append_line(&text, json_pack("{s:s, s:I}", "event", "dropped", "dropped",
+                                     (json_int_t)dropped));
+    for (uint32_t i = 0; text && i < n; i++)
+        append_line(&text, fe_event_json(&e[i], *next - n + i));
+    *ret_lines = text;
+    return true;
+}
+
+char *fe_command_run(struct fe_server *s, const char *line, size_t len,
+                     enum fe_command_wish *ret_wish)
 {
     struct call c = {.server = s, .reply = json_pack("{s:b}", "ok", 1)};
     json_error_t jerr;
@@ -331,6 +365,6 @@ char *fe_command_run(struct fe_server *s, const char *line, size_t len, bool *re
         free(c.text[i]);
     json_decref(req);
     json_decref(c.reply);
-    *ret_quit = r == 0 && c.quit;
+    *ret_wish = r == 0 ? c.wish : FE_WISH_NONE;
     return out;
 }

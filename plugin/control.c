@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A poll loop over the listening socket, an eventfd that ends it, and the clients.
+ * A poll loop over the listening socket, an eventfd that ends it, one that tells of events
+ * of the device, and the clients.
  *
  * A client is always in one of these states, and what it is polled for follows:
  *
  *   a reply is not yet taken     write; nothing is read, so that a client that does not
  *                                read its replies stops its own requests and no more
  *   a whole line is there        its turn comes in the next round, without waiting
- *   otherwise                    read
+ *   there are events for it      some of them go out; it may fall behind by as many as
+ *                                plugin/events.h keeps, and is told what it missed
+ *   otherwise                    read; one that listens and has shut its side: nothing
  *   closing                      the reply has gone out and our side is shut; what the
  *                                client still sends is thrown away until it ends too,
  *                                because closing over unread data would take the
@@ -30,6 +33,7 @@
 
 #include "listener.h"
 
+#define FIRST_CLIENT 3 /* in what is polled */
 #define DISCARD_MAX (1024u * 1024) /* bytes of a client that is being closed */
 
 struct client {
@@ -41,6 +45,9 @@ struct client {
     bool eof;           /* the client has shut its side */
     bool closing;       /* no more requests */
     bool quit;          /* the reply under way is the one to `quit` */
+    bool listens;       /* to events */
+    bool news;          /* there may be some from next_event on */
+    uint64_t next_event;
     size_t discarded;
 };
 
@@ -58,8 +65,10 @@ struct fe_control {
     bool accept_failed; /* no descriptor or memory was left: wait before trying again */
 };
 
-static void client_free(struct client *cl)
+static void client_free(struct fe_control *c, struct client *cl)
 {
+    if (cl->listens)
+        fe_server_unlisten(c->server);
     close(cl->fd);
     free(cl->in);
     free(cl->out);
@@ -76,7 +85,18 @@ static const char *line_end(const struct client *cl)
 static bool has_turn(const struct client *cl)
 {
     return !cl->out && !cl->closing &&
-           (line_end(cl) || cl->in_len > FE_CONTROL_LINE_MAX || cl->eof);
+           (line_end(cl) || cl->in_len > FE_CONTROL_LINE_MAX || (cl->eof && !cl->listens));
+}
+
+/* It has shut its side, and there is nothing to read but its end. */
+static bool is_only_listening(const struct client *cl)
+{
+    return cl->eof && cl->listens && !cl->closing && !line_end(cl);
+}
+
+static bool has_news(const struct client *cl)
+{
+    return cl->listens && cl->news && !cl->out && !cl->closing;
 }
 
 /* Takes the reply over; without one (no memory) the client is closed. */
@@ -115,6 +135,29 @@ static bool client_send(struct fe_control *c, struct client *cl)
     return true;
 }
 
+/* The reply to `events`. */
+static char *start_listening(struct fe_control *c, struct client *cl, char *reply)
+{
+    struct fe_err err = {""};
+    if (cl->listens || fe_server_listen(c->server, &cl->next_event, &err) == 0) {
+        cl->listens = true;
+        return reply;
+    }
+    free(reply);
+    return fe_command_error(err.text);
+}
+
+/* Sends the client some of its events; false if it is gone. */
+static bool client_events(struct fe_control *c, struct client *cl)
+{
+    char *lines;
+    cl->news = fe_command_events(c->server, &cl->next_event, &lines);
+    if (!cl->news)
+        return true;
+    set_reply(cl, lines);
+    return client_send(c, cl);
+}
+
 /* Carries out the client's next line; false if the client is done. */
 static bool client_turn(struct fe_control *c, struct client *cl)
 {
@@ -123,7 +166,12 @@ static bool client_turn(struct fe_control *c, struct client *cl)
         size_t len = (size_t)(end - cl->in);
         if (flashemu_debug_control)
             fe_debug("control: request %.*s", (int)len, cl->in);
-        set_reply(cl, fe_command_run(c->server, cl->in, len, &cl->quit));
+        enum fe_command_wish wish;
+        char *reply = fe_command_run(c->server, cl->in, len, &wish);
+        cl->quit = wish == FE_WISH_QUIT;
+        if (wish == FE_WISH_EVENTS)
+            reply = start_listening(c, cl, reply);
+        set_reply(cl, reply);
         len += end < cl->in + cl->in_len; /* the newline, if there is one */
         memmove(cl->in, cl->in + len, cl->in_len - len);
         cl->in_len -= len;
@@ -161,9 +209,13 @@ static bool client_step(struct fe_control *c, struct client *cl, short revents)
 {
     if (cl->out)
         return !(revents & (POLLOUT | POLLERR | POLLHUP)) || client_send(c, cl);
-    if (!has_turn(cl) && revents && !client_recv(cl))
+    if (is_only_listening(cl) && (revents & (POLLERR | POLLHUP)))
         return false;
-    return !has_turn(cl) || client_turn(c, cl);
+    if (!has_turn(cl) && !is_only_listening(cl) && revents && !client_recv(cl))
+        return false;
+    if (has_turn(cl) && !client_turn(c, cl))
+        return false;
+    return !has_news(cl) || client_events(c, cl);
 }
 
 static void turn_away(int fd)
@@ -189,46 +241,60 @@ static void accept_client(struct fe_control *c)
         c->client[c->n_clients++] = (struct client){.fd = fd, .in = in};
 }
 
-/* Waits for something to do; p[0] is the eventfd, p[1] the listener.  The timeout ends
+/* Waits for something to do; p[0] is the eventfd that ends it, p[1] the listener, p[2] the
+ * device's events.  The timeout ends
  * the wait for those who have a turn left, or for a descriptor to become free. */
 static void wait_for_work(struct fe_control *c, struct pollfd *p)
 {
     int timeout_ms = c->accept_failed ? 100 : -1;
     p[0] = (struct pollfd){.fd = c->stop_fd, .events = POLLIN};
     p[1] = (struct pollfd){.fd = c->accept_failed ? -1 : c->listener.fd, .events = POLLIN};
+    p[2] = (struct pollfd){.fd = fe_server_events_fd(c->server), .events = POLLIN};
     c->accept_failed = false;
     for (size_t i = 0; i < c->n_clients; i++) {
         const struct client *cl = &c->client[i];
-        p[2 + i] = (struct pollfd){.fd = cl->fd, .events = cl->out ? POLLOUT : POLLIN};
-        if (has_turn(cl))
+        short idle = is_only_listening(cl) ? 0 : POLLIN;
+        p[FIRST_CLIENT + i] = (struct pollfd){.fd = cl->fd, .events = cl->out ? POLLOUT : idle};
+        if (has_turn(cl) || has_news(cl))
             timeout_ms = 0;
     }
     /* An error can only be EINTR (all signals are blocked here) or a lack of memory:
      * then nobody has anything to do in this round. */
-    if (poll(p, 2 + c->n_clients, timeout_ms) < 0)
-        for (size_t i = 0; i < 2 + c->n_clients; i++)
+    if (poll(p, FIRST_CLIENT + c->n_clients, timeout_ms) < 0)
+        for (size_t i = 0; i < FIRST_CLIENT + c->n_clients; i++)
             p[i].revents = 0;
+}
+
+/* The device has done something: all who listen have a look. */
+static void hear(struct fe_control *c)
+{
+    uint64_t n;
+    (void)!read(fe_server_events_fd(c->server), &n, sizeof n);
+    for (size_t i = 0; i < c->n_clients; i++)
+        c->client[i].news = true;
 }
 
 static void *control_thread(void *arg)
 {
     struct fe_control *c = arg;
-    struct pollfd p[2 + FE_CONTROL_CLIENTS];
+    struct pollfd p[FIRST_CLIENT + FE_CONTROL_CLIENTS];
 
     for (;;) {
         wait_for_work(c, p);
         if (p[0].revents)
             return NULL;
+        if (p[2].revents)
+            hear(c);
         size_t n_kept = 0;
         for (size_t i = 0; i < c->n_clients; i++) {
             struct client *cl = &c->client[i];
-            if (client_step(c, cl, p[2 + i].revents)) {
+            if (client_step(c, cl, p[FIRST_CLIENT + i].revents)) {
                 c->client[n_kept++] = *cl;
                 continue;
             }
             if (cl->quit) /* it did not wait for the reply */
                 c->quit();
-            client_free(cl);
+            client_free(c, cl);
         }
         c->n_clients = n_kept;
         if (p[1].revents)
@@ -284,7 +350,7 @@ void fe_control_destroy(struct fe_control *c)
         pthread_join(c->thread, NULL);
     }
     for (size_t i = 0; i < c->n_clients; i++)
-        client_free(&c->client[i]);
+        client_free(c, &c->client[i]);
     fe_listener_close(&c->listener);
     close(c->stop_fd);
     free(c);

@@ -39,7 +39,7 @@ struct fe_server {
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
     atomic_bool notice_taken;
 
-    /* Protects the six below.  Never held while waiting, nor for a system call other
+    /* Protects the seven below.  Never held while waiting, nor for a system call other
      * than the store's: page faults, or what goes to and from the image.  An fdatasync is
      * among those only if the model cannot go on without it (store/image_page.c). */
     pthread_mutex_t lock;
@@ -48,6 +48,7 @@ struct fe_server {
     struct fe_timemap map;   /* clock=real: between CLOCK_MONOTONIC and device time */
     uint64_t virtual_now_ns; /* clock=virtual: completion of the last request */
     uint64_t overhead_ns;    /* transport-overhead */
+    struct fe_events events; /* its wake_fd is constant */
 
     /* Protects the histogram.  A leaf: nothing else is taken under it. */
     pthread_mutex_t lateness_lock;
@@ -67,6 +68,15 @@ static void unlock(pthread_mutex_t *m)
     int r = pthread_mutex_unlock(m);
     assert(r == 0);
     (void)r;
+}
+
+/* Ends a section in which the device may have done something: listeners hear of it. */
+static void unlock_and_tell(struct fe_server *s, bool marked)
+{
+    bool news = fe_events_look(&s->events, s->dev, marked);
+    unlock(&s->lock);
+    if (news)
+        fe_events_wake(&s->events);
 }
 
 /* The critical section is shorter than a context switch, so a thread that finds it
@@ -103,7 +113,9 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     fe_hostq_init(&s->queue, profile->link.queue_depth);
 
     uint64_t before_ns = fe_clock_now_ns();
-    int r = fe_device_create(&s->dev, profile, &opt, err);
+    int r = fe_events_init(&s->events, err);
+    if (r == 0)
+        r = fe_device_create(&s->dev, profile, &opt, err);
     s->image = opt.file != NULL;
     s->sync = s->image && file.sync;
     s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
@@ -132,6 +144,7 @@ void fe_server_destroy(struct fe_server *s)
     fe_delay_destroy(s->delay);
     if (s->dev)
         fe_device_destroy(s->dev);
+    fe_events_fini(&s->events);
     pthread_mutex_destroy(&s->lateness_lock);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -190,7 +203,7 @@ static int submit_virtual(struct fe_server *s, const struct fe_request *req, str
     uint64_t deadline_ns;
     lock(&s->lock);
     int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
     if (r == 0 && needs_sync(s, req))
         sync_image(s, &ret->reply);
     return r;
@@ -208,7 +221,7 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     bool queued = fe_hostq_enter(&s->queue, &s->lock, req);
     int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns);
     uint64_t n_cuts = fe_device_cuts(s->dev);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
 
     if (r == 0 && needs_sync(s, req))
         sync_image(s, &ret->reply);
@@ -307,7 +320,7 @@ json_t *fe_server_stats(struct fe_server *s)
     if (!s->virtual_clock)
         fe_device_idle(s->dev, fe_timemap_device(&s->map, now_ns));
     json_t *o = fe_stats_json(s->dev, s->virtual_clock ? "virtual" : "real", lateness);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
     free(lateness);
     return s->image ? add_image(s, o) : o;
 }
@@ -403,7 +416,7 @@ int fe_server_cut_power(struct fe_server *s, uint64_t in_ns, uint64_t writes, ui
     else
         r = fe_device_cut_power(s->dev, now_ns, err);
     *ret_now_ns = fe_device_now(s->dev);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
     return r;
 }
 
@@ -416,7 +429,7 @@ int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_er
     int r = fe_device_power_on(s->dev, now_ns, ret_ready_ns, err);
     if (r == 0)
         s->virtual_now_ns = fe_max_u64(s->virtual_now_ns, *ret_ready_ns);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
     return r;
 }
 
@@ -439,7 +452,7 @@ int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struc
         fe_device_idle(s->dev, from + ns);
     }
     *ret_now_ns = fe_device_now(s->dev);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
     return r;
 }
 
@@ -454,7 +467,7 @@ int fe_server_mark_bad(struct fe_server *s, fe_peb peb, struct fe_err *err)
 {
     lock(&s->lock);
     int r = fe_device_mark_bad(s->dev, present_ns(s), peb, err);
-    unlock(&s->lock);
+    unlock_and_tell(s, r == 0);
     return r;
 }
 
@@ -493,4 +506,33 @@ void fe_server_connect(struct fe_server *s)
     lock(&s->lock);
     fe_device_disconnect(s->dev, 0);
     unlock(&s->lock);
+}
+
+int fe_server_listen(struct fe_server *s, uint64_t *ret_next, struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_events_listen(&s->events, s->dev, ret_next, err);
+    unlock(&s->lock);
+    return r;
+}
+
+void fe_server_unlisten(struct fe_server *s)
+{
+    lock(&s->lock);
+    fe_events_unlisten(&s->events);
+    unlock(&s->lock);
+}
+
+int fe_server_events_fd(const struct fe_server *s)
+{
+    return s->events.wake_fd;
+}
+
+uint32_t fe_server_take_events(struct fe_server *s, uint64_t *next, struct fe_event *ret,
+                               uint32_t max, uint64_t *ret_dropped)
+{
+    lock(&s->lock);
+    uint32_t n = fe_events_take(&s->events, next, ret, max, ret_dropped);
+    unlock(&s->lock);
+    return n;
 }

@@ -21,6 +21,7 @@
 #define FLASHEMU_PLUGIN_SERVER_H
 
 #include "base/err.h"
+#include "events.h"
 #include "flashemu/device.h"
 #include "params.h"
 #include "rt/delay.h"
@@ -111,6 +112,13 @@ int fe_server_cut_power(struct fe_server *s, uint64_t in_ns, uint64_t writes, ui
 
 /* Power is back; the device works at *ret_ready_ns.  Errors of fe_device_power_on. */
 int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_err *err);
+
+/* Events, plugin/events.h.  The descriptor is for one thread, which serves all listeners. */
+int fe_server_listen(struct fe_server *s, uint64_t *ret_next, struct fe_err *err);
+void fe_server_unlisten(struct fe_server *s);
+int fe_server_events_fd(const struct fe_server *s);
+uint32_t fe_server_take_events(struct fe_server *s, uint64_t *next, struct fe_event *ret,
+                               uint32_t max, uint64_t *ret_dropped);
 
 /* Device time jumps ahead by ns; the device does in it what it has to do.  A request
  * that waits already keeps its deadline.  *ret_now_ns is the device's clock then.

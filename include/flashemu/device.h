@@ -70,6 +70,17 @@ struct fe_stats {
     uint64_t ecc_corrected, ecc_uncorrectable; /* codewords */
 };
 
+/* What an adapter compares to see what the device has done.  Since it was made: a reset of
+ * the statistics changes nothing. */
+struct fe_tally {
+    uint64_t gc_runs, merges_switch, merges_partial, merges_full;
+    uint64_t failures;    /* of programs and erases, and blocks retired: without one of these
+                           * only fe_device_mark_bad makes a block bad */
+    uint64_t cuts;
+    uint64_t last_cut_ns; /* device time of the last; 0 without */
+    bool is_on;
+};
+
 /* What an adapter may want besides the profile. */
 struct fe_device_options {
     uint64_t seed;
@@ -170,6 +181,7 @@ uint64_t fe_device_now(const struct fe_device *dev);
 
 /* O(blocks), for the wear. */
 void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret);
+void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret); /* O(1) */
 const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req_type type);
 
 /* Statistics start again from nothing; the device's state and clock stay. */

@@ -425,6 +425,23 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     wear_stats(dev, ret);
 }
 
+void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
+{
+    const struct fe_nand_counters *n = &dev->medium->counters;
+    const struct fe_ftl_counters *f = &dev->ftl->counters;
+
+    *ret = (struct fe_tally){
+        .gc_runs = f->gc_runs,
+        .merges_switch = f->merges_switch,
+        .merges_partial = f->merges_partial,
+        .merges_full = f->merges_full,
+        .failures = n->program_failures + n->erase_failures + n->retired,
+        .cuts = dev->power.n_cuts,
+        .last_cut_ns = dev->power.last_cut_ns,
+        .is_on = dev->power.is_on,
+    };
+}
+
 void fe_device_reset_stats(struct fe_device *dev)
 {
     dev->busy_ns = 0;

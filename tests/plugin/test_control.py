@@ -192,14 +192,6 @@ def test_idle_lets_device_time_pass():
             h.pread(4096, 0)
 
 
-def test_commands_of_later_versions_say_so():
-    with Server("ideal") as s:
-        for cmd in ("events",):
-            reply = s.ctl(cmd)
-            assert not reply["ok"]
-            has_all(reply["error"], "^" + cmd + ":", "not supported by this version")
-
-
 def test_faults_on_purpose():
     # ssd-page has SLC with one bit in 512 bytes, 64 pages a block, and one spare a die here
     with Server("ssd-page", "clock=virtual", "faults.spare_blocks=4") as s:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ctl: one command to a running server, one reply from it.
+ * ctl: one command to a running server, one reply from it; after `events` the stream that
+ * follows the reply, a line for each.
  *
- * The tool knows none of the commands: words in, JSON out, so that a newer server needs
+ * The tool knows none of the other commands: words in, JSON out, so that a newer server needs
  * no newer tool.  Every step has the same deadline, because a server may be stopped in a
  * debugger or the socket may be somebody else's.
  */
@@ -24,7 +25,7 @@
 #define REPLY_MAX ((size_t)16 * 1024 * 1024)
 
 static const char ctl_help[] =
-    "usage: flashemu ctl [--raw] [--timeout TIME] SOCKET COMMAND [ARG...]\n\n"
+    "usage: flashemu ctl [--raw] [--timeout TIME] [--count N] SOCKET COMMAND [ARG...]\n\n"
     "Sends one command to the server that was started with control=SOCKET and prints its\n"
     "reply.  Commands:\n\n"
     "  stats            what the device has done: requests, chip, wear, latencies\n"
@@ -38,17 +39,20 @@ static const char ctl_help[] =
     "  hang TIME        the next request takes so much longer\n"
     "  disconnect [TIME]  off the bus, for so long or until connect\n"
     "  connect          on the bus again\n"
+    "  events           prints what the device does, until interrupted: collections, merges,\n"
+    "                   new bad blocks, power cuts and power-on, as lines of JSON\n"
     "  quit             ends the server\n\n"
     "  --raw            the reply as one line, as it came\n"
-    "  --timeout TIME   how long to wait for the server (10s)\n\n"
+    "  --timeout TIME   how long to wait for the server (10s)\n"
+    "  --count N        ends after so many lines of events\n\n"
     "Exit code 1 if the server answered no, 2 if there is no answer.\n";
 
 struct ctl {
     const char *path;
     int fd;
     uint64_t deadline_ns;
-    char *reply; /* one line without its newline, ended by NUL */
-    size_t reply_len;
+    char *reply; /* one line without its newline, ended by NUL; after it what came besides */
+    size_t reply_len, reply_size, reply_end;
 };
 
 static int ctl_error(const struct ctl *c, const char *what)
@@ -112,33 +116,50 @@ static int ctl_send(const struct ctl *c, const char *text, size_t len)
     return TOOL_OK;
 }
 
-/* Reads until a newline. */
+/* Makes room, and reads once. */
+static int recv_more(struct ctl *c)
+{
+    if (c->reply_end + 1 >= c->reply_size) {
+        size_t size = c->reply_size ? 2 * c->reply_size : 8192;
+        char *bigger = size <= REPLY_MAX ? realloc(c->reply, size) : NULL;
+        if (!bigger)
+            return ctl_error(c, "the reply is too long");
+        c->reply = bigger;
+        c->reply_size = size;
+    }
+    if (wait_ready(c, POLLIN) != TOOL_OK)
+        return TOOL_USAGE;
+    ssize_t n = recv(c->fd, c->reply + c->reply_end, c->reply_size - 1 - c->reply_end, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return TOOL_OK;
+    if (n <= 0)
+        return ctl_error(c, n < 0 ? strerror(errno) : "the server closed the connection");
+    c->reply_end += (size_t)n;
+    return TOOL_OK;
+}
+
+/* The next line becomes the reply. */
 static int ctl_recv(struct ctl *c)
 {
-    size_t size = 0;
-    for (;;) {
-        if (c->reply_len + 1 >= size) {
-            size = size ? 2 * size : 8192;
-            char *bigger = size <= REPLY_MAX ? realloc(c->reply, size) : NULL;
-            if (!bigger)
-                return ctl_error(c, "the reply is too long");
-            c->reply = bigger;
-        }
-        if (wait_ready(c, POLLIN) != TOOL_OK)
-            return TOOL_USAGE;
-        ssize_t n = recv(c->fd, c->reply + c->reply_len, size - 1 - c->reply_len, 0);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (n <= 0)
-            return ctl_error(c, n < 0 ? strerror(errno) : "the server closed the connection");
-        char *end = memchr(c->reply + c->reply_len, '\n', (size_t)n);
-        c->reply_len += (size_t)n;
-        if (end) {
-            c->reply_len = (size_t)(end - c->reply);
-            *end = '\0';
-            return TOOL_OK;
-        }
+    size_t seen = 0;
+    char *end = NULL;
+    if (c->reply_len < c->reply_end) { /* behind the line before and its end */
+        c->reply_end -= c->reply_len + 1;
+        memmove(c->reply, c->reply + c->reply_len + 1, c->reply_end);
     }
+    for (;;) {
+        if (c->reply_end > seen)
+            end = memchr(c->reply + seen, '\n', c->reply_end - seen);
+        if (end)
+            break;
+        seen = c->reply_end;
+        int r = recv_more(c);
+        if (r != TOOL_OK)
+            return r;
+    }
+    c->reply_len = (size_t)(end - c->reply);
+    *end = '\0';
+    return TOOL_OK;
 }
 
 /* {"cmd":words[0],"args":[words[1],...]} and a newline; NULL if a word is not UTF-8 or
@@ -182,8 +203,25 @@ static int print_reply(const struct ctl *c, bool raw)
     return tool_finish(code);
 }
 
-static int ctl_run(struct ctl *c, char **words, int n, bool raw)
+/* Prints lines as they come, `count` of them or for ever. */
+static int print_events(struct ctl *c, uint64_t count)
 {
+    c->deadline_ns = UINT64_MAX / 2;
+    for (uint64_t i = 0; i < count; i++) {
+        int r = ctl_recv(c);
+        if (r != TOOL_OK)
+            return r;
+        puts(c->reply);
+        r = tool_finish(TOOL_OK);
+        if (r != TOOL_OK)
+            return r;
+    }
+    return TOOL_OK;
+}
+
+static int ctl_run(struct ctl *c, char **words, int n, bool raw, uint64_t count)
+{
+    bool is_events = strcmp(words[0], "events") == 0;
     char *line = request_line(words, n);
     if (!line)
         return tool_error("ctl: the command must be UTF-8");
@@ -193,7 +231,9 @@ static int ctl_run(struct ctl *c, char **words, int n, bool raw)
     if (r == TOOL_OK)
         r = ctl_recv(c);
     if (r == TOOL_OK)
-        r = print_reply(c, raw);
+        r = print_reply(c, raw || is_events);
+    if (r == TOOL_OK && is_events)
+        r = print_events(c, count);
     free(line);
     return r;
 }
@@ -201,10 +241,12 @@ static int ctl_run(struct ctl *c, char **words, int n, bool raw)
 int cmd_ctl(int argc, char **argv)
 {
     bool raw = false;
-    const char *timeout = "10s";
+    const char *timeout = "10s", *count_text = NULL;
+    uint64_t count = UINT64_MAX;
     const struct tool_option options[] = {
         {.name = "raw", .flag = &raw},
         {.name = "timeout", .value = &timeout},
+        {.name = "count", .value = &count_text},
         {0},
     };
     const struct tool_args args = {.options = options, .help = ctl_help};
@@ -219,10 +261,15 @@ int cmd_ctl(int argc, char **argv)
     if (fe_value_parse(FE_TIME, timeout, &timeout_ns, &err) < 0)
         return tool_error("ctl: --timeout %s: %s", timeout, err.text);
 
+    if (count_text && !tool_number("--count", count_text, 0, UINT64_MAX, &count))
+        return TOOL_USAGE;
+    if (count_text && strcmp(argv[2], "events") != 0)
+        return tool_error("ctl: --count is for events");
+
     uint64_t now_ns = fe_clock_now_ns();
     struct ctl c = {.path = argv[1], .fd = -1};
     c.deadline_ns = now_ns + fe_min_u64(timeout_ns, UINT64_MAX - now_ns);
-    code = ctl_run(&c, argv + 2, argc - 2, raw);
+    code = ctl_run(&c, argv + 2, argc - 2, raw, count);
     if (c.fd >= 0)
         close(c.fd);
     free(c.reply);
