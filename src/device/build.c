@@ -150,9 +150,12 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
     int r = fe_medium_load(dev->medium, err);
     if (r < 0 || opt->chip_only)
         return r;
-    r = fe_ftl_registry[p->type]->recover(&dev->ftl, p, dev->medium, n_lpns(dev), err);
-    if (r == 0)
+    struct fe_ftl *ftl; /* of one that failed there is nothing to end */
+    r = fe_ftl_registry[p->type]->recover(&ftl, p, dev->medium, n_lpns(dev), err);
+    if (r == 0) {
+        dev->ftl = ftl;
         r = build_cache(dev, opt, err);
+    }
     if (r == 0 && dev->cache)
         r = fe_cache_load(dev->cache, err);
     if (r < 0)

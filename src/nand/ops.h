@@ -28,6 +28,10 @@ enum fe_op_kind {
 
 #define FE_OP_AFTER_PREV 1u
 
+/* The operation before is done once more, because it failed: the two are one for the undo of
+ * power cuts (nand/undo.h). */
+#define FE_OP_AGAIN 2u
+
 struct fe_op {
     uint64_t start_ns, end_ns; /* set by the scheduler: [start, end) on its die */
     uint64_t cell_ns;          /* tR, tPROG, tBERS or the controller's time */

@@ -163,6 +163,11 @@ void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n)
         if ((ops[i].kind != FE_OP_PROG && ops[i].kind != FE_OP_ERASE) ||
             ops[i].ppn == FE_PPN_NONE) /* of a spare block, which nothing depends on yet */
             continue;
+        if (ops[i].flags & FE_OP_AGAIN) { /* one operation to whoever has it undone */
+            if (u->n_timed)
+                op_at(u, u->n_timed - 1)->end_ns = ops[i].end_ns;
+            continue;
+        }
         if (u->n_dropped) {
             u->n_dropped--;
             continue;

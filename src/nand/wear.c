@@ -238,7 +238,7 @@ static bool find_block(struct fe_medium *m, fe_peb slot, uint32_t page, struct f
             return live_on(m, slot);
         put_away(m, old);
         op->die = (uint16_t)fe_medium_die(m, slot);
-        op->flags = 0;
+        op->flags = FE_OP_AGAIN;
         *fe_ops_add(m->ops) = *op;
     }
     return true;
@@ -254,7 +254,7 @@ enum fe_status fe_wear_programmed(struct fe_medium *m, fe_ppn ppn, uint16_t flip
         return FE_PROG_FAILED;
     if (m->pebs[slot].failed && p->end_of_life == FE_EOL_SLOW)
         for (uint32_t i = 1; i < p->slow_factor; i++) {
-            op.flags = 0;
+            op.flags = FE_OP_AGAIN;
             *fe_ops_add(m->ops) = op;
             count_program(m);
         }
@@ -277,6 +277,7 @@ enum fe_status fe_wear_erased(struct fe_medium *m, fe_peb slot)
         else if (!live_on(m, slot))
             return FE_ERASE_FAILED;
     }
+    op.flags = FE_OP_AGAIN;
     if (m->pebs[slot].failed && m->wear->p.end_of_life == FE_EOL_SLOW)
         for (uint32_t i = 1; i < m->wear->p.slow_factor; i++)
             *fe_ops_add(m->ops) = op;

@@ -229,9 +229,32 @@ static void test_power_wrong_use_is_refused(void **state)
     fe_device_destroy(dev);
 }
 
+/* A program that fails is done again on a spare: two operations, one of which has an undo. */
+static void test_a_failed_program_before_a_cut(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile("page");
+    p.wear.spare_blocks = 2;
+    p.wear.fail_program = 3;
+    struct fe_device *dev = make(&p, true);
+    struct fe_err err;
+    uint64_t now = 0, ready;
+    for (uint64_t page = 0; page < 6; page++) {
+        struct fe_reply reply = submit(dev, FE_REQ_WRITE, now, page, (int)page + 1, false);
+        assert_int_equal(reply.status, FE_OK);
+        now = reply.complete_ns;
+    }
+    assert_int_equal(fe_device_cut_power(dev, now, &err), 0);
+    assert_int_equal(fe_device_power_on(dev, now, &ready, &err), 0);
+    for (uint64_t page = 0; page < 6; page++)
+        assert_int_equal(read_byte(dev, page), (int)page + 1);
+    fe_device_destroy(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_failed_program_before_a_cut),
         cmocka_unit_test(test_power_a_request_under_a_planned_cut_ends_with_it),
         cmocka_unit_test(test_power_fails_after_writes_of_the_profile),
         cmocka_unit_test(test_power_flush_and_fua_of_a_volatile_cache),

@@ -125,7 +125,7 @@ static void test_wear_failed_program_moves_the_block(void **state)
     assert_int_equal(ops[3].ppn, FE_PPN_NONE);
     assert_int_equal(ops[7].ppn, 6);
     assert_int_equal(ops[7].die, 1);
-    assert_int_equal(ops[7].flags, 0);
+    assert_int_equal(ops[7].flags, FE_OP_AGAIN);
     expect_ops(&rig, "PBRpRpBP");
     assert_int_equal(rig.medium->counters.page_programs, 2 + 4);
     assert_int_equal(rig.medium->counters.program_failures, 1);
