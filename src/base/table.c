@@ -17,11 +17,12 @@
 
 void *fe_table_alloc(size_t n, size_t entry_size)
 {
-    void *table = calloc(n, entry_size);
-    if (!table || n * entry_size < 2 * HUGE_BYTES)
+    size_t bytes;
+    void *table = __builtin_mul_overflow(n, entry_size, &bytes) ? NULL : calloc(n, entry_size);
+    if (!table || bytes < 2 * HUGE_BYTES)
         return table;
     uintptr_t from = ((uintptr_t)table + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
-    uintptr_t to = ((uintptr_t)table + n * entry_size) & ~(HUGE_BYTES - 1);
+    uintptr_t to = ((uintptr_t)table + bytes) & ~(HUGE_BYTES - 1);
     /* Only a hint: a kernel that knows no huge pages does without. */
     (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
     return table;
