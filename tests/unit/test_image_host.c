@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An image on a host that fails: short writes, a full disk, errors, and what has to be
+ * synced when.
+ */
+#include "test_image.h"
+
+static void test_image_survives_short_writes_and_reads(void **state)
+{
+    (void)state;
+    host.longest = 7;
+    struct fe_store *s = made();
+    program(s, 0, 1, 1, 33);
+    assert_page(s, 0, 33);
+    fe_store_destroy(s);
+    s = opened();
+    load_all(s);
+    assert_page(s, 0, 33);
+    fe_store_destroy(s);
+}
+
+/* Every call of making an image fails once: an error, and no file is left. */
+static void test_image_making_fails_cleanly(void **state)
+{
+    (void)state;
+    for (enum ft_call call = FT_PWRITE; call <= FT_FTRUNCATE; call++)
+        for (uint64_t at = 1;; at++) {
+            struct fe_err err = {""};
+            struct fe_store *s = NULL;
+            ft_io_init(&host);
+            host.fail_call = call;
+            host.fail_at = at;
+            host.fail_errno = ENOSPC;
+            int r = make(&s, &err);
+            if (host.n[call] < at) {
+                assert_int_equal(r, 0);
+                assert_true(at > 1);
+                fe_store_destroy(s);
+                unlink(path);
+                break;
+            }
+            assert_int_equal(r, -ENOSPC);
+            assert_non_null(strstr(err.text, "No space left"));
+            assert_non_null(strstr(err.text, path));
+            assert_int_equal(access(path, F_OK), -1);
+        }
+}
+
+/* The disk is full at each write in turn: what was written before is there, what comes
+ * after says so, and the file is what it was at that moment. */
+static void test_image_stops_at_the_first_failure(void **state)
+{
+    (void)state;
+    for (uint64_t at = 1; at <= 8; at++) {
+        struct fe_store_block b;
+        struct fe_store_oob p[PPB];
+        uint8_t buf[PAGE];
+        int errnum = 0;
+        ft_io_init(&host);
+        struct fe_store *s = made();
+        host.fail_call = FT_PWRITE;
+        host.fail_at = host.n[FT_PWRITE] + at;
+        host.fail_errno = ENOSPC; /* once: the next writes would succeed, and must not be tried */
+        for (fe_ppn i = 0; i < PPB; i++)
+            program(s, i, i, i + 1, (uint8_t)i);
+        assert_non_null(strstr(fe_store_failure(s, &errnum), "No space left"));
+        assert_int_equal(errnum, ENOSPC);
+        uint32_t kept = (uint32_t)(at - 1) / 2;
+        for (fe_ppn i = 0; i < PPB; i++)
+            if (i < kept)
+                assert_page(s, i, (uint8_t)i);
+            else
+                assert_int_equal(fe_store_read(s, i, 0, PAGE, buf), -EIO);
+        struct fe_err err = {""};
+        assert_int_equal(fe_store_image_close(s, &err), -ENOSPC);
+        fe_store_destroy(s);
+        s = opened();
+        load(s, 0, &b, p);
+        for (fe_ppn i = 0; i < PPB; i++)
+            assert_int_equal(p[i].state, i < kept ? FE_STORE_PROGRAMMED : FE_STORE_ERASED);
+        fe_store_destroy(s);
+        unlink(path);
+    }
+}
+
+static void test_image_failed_sync_is_final(void **state)
+{
+    (void)state;
+    int errnum = 0;
+    struct fe_store *s = made();
+    program(s, 0, 1, 1, 1);
+    host.fail_call = FT_FDATASYNC;
+    host.fail_at = host.n[FT_FDATASYNC] + 1;
+    host.fail_errno = EIO;
+    struct fe_store_sync sync = fe_store_sync_begin(s);
+    assert_int_equal(fe_store_sync_end(s, sync, fe_store_sync_run(s)), -EIO);
+    assert_non_null(strstr(fe_store_failure(s, &errnum), "fdatasync"));
+    sync = fe_store_sync_begin(s); /* the next one would succeed, which means nothing */
+    assert_int_equal(fe_store_sync_end(s, sync, fe_store_sync_run(s)), -EIO);
+    fe_store_destroy(s);
+}
+
+static void test_image_without_sync_never_syncs(void **state)
+{
+    (void)state;
+    struct fe_store_file f = file(false);
+    struct fe_err err = {""};
+    struct fe_store *s = NULL;
+    fe_store_destroy(made());
+    uint64_t before = host.n[FT_FDATASYNC];
+    assert_int_equal(fe_store_image_open(&s, &f, &err), 0);
+    load_all(s);
+    erase(s, 0, 1);
+    program(s, 0, 1, 1, 1);
+    struct fe_store_sync sync = fe_store_sync_begin(s);
+    assert_int_equal(fe_store_sync_end(s, sync, fe_store_sync_run(s)), 0);
+    assert_int_equal(fe_store_image_close(s, &err), 0);
+    fe_store_destroy(s);
+    assert_int_equal(host.n[FT_FDATASYNC], before);
+}
+
+static void test_image_syncs_before_an_erased_block_is_overwritten(void **state)
+{
+    (void)state;
+    struct fe_store *s = made();
+    program(s, 0, 1, 1, 1);
+    uint64_t before = host.n[FT_FDATASYNC];
+    erase(s, 0, 1);
+    assert_int_equal(host.n[FT_FDATASYNC], before);
+    program(s, 4, 2, 2, 2); /* another block: it need not wait */
+    assert_int_equal(host.n[FT_FDATASYNC], before);
+    program(s, 0, 3, 3, 3);
+    assert_int_equal(host.n[FT_FDATASYNC], before + 1);
+    program(s, 1, 3, 4, 4);
+    assert_int_equal(host.n[FT_FDATASYNC], before + 1);
+    fe_store_destroy(s);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_image_survives_short_writes_and_reads),
+        T(test_image_making_fails_cleanly),
+        T(test_image_stops_at_the_first_failure),
+        T(test_image_failed_sync_is_final),
+        T(test_image_without_sync_never_syncs),
+        T(test_image_syncs_before_an_erased_block_is_overwritten),
+    };
+    return cmocka_run_group_tests_name("image_host", tests, NULL, NULL);
+}

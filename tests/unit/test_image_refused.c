@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What is no image, or a damaged one: an error that says so, and no damage passes as data.
+ */
+#include "test_image.h"
+
+#include <sys/stat.h>
+
+static void test_image_refuses_what_is_none(void **state)
+{
+    (void)state;
+    struct fe_store *s = NULL;
+    struct fe_err err = {""};
+    char junk[8192];
+    memset(junk, 'x', sizeof junk);
+    struct fe_store_file f = file(true);
+    assert_int_equal(fe_store_image_open(&s, &f, &err), -ENOENT);
+    write_file("", 0);
+    refused(EINVAL, "is empty");
+    assert_int_equal(make(&s, &err), -EINVAL); /* it is not overwritten either */
+    write_file("short", 5);
+    refused(EINVAL, "only 5 bytes");
+    write_file(junk, sizeof junk);
+    refused(EINVAL, "does not begin with");
+    fe_err_init(&err);
+    assert_int_equal(make(&s, &err), -EINVAL);
+    assert_int_equal(access(path, F_OK), 0);
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    refused(EISDIR, "directory");
+    rmdir(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    refused(EINVAL, "not a regular file");
+}
+
+static void test_image_refuses_another_version_with_both(void **state)
+{
+    (void)state;
+    struct fe_image_header h;
+    fe_store_destroy(made());
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
+    h.version = 9;
+    h.crc = fe_image_record_crc(0, &h, sizeof h);
+    assert_int_equal(pwrite(fd, &h, sizeof h, 0), sizeof h);
+    close(fd);
+    refused(EINVAL, "format 9, this flashemu has format 1");
+}
+
+static void test_image_refuses_wrong_sizes(void **state)
+{
+    (void)state;
+    struct stat st;
+    fe_store_destroy(made());
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(truncate(path, st.st_size - 1), 0);
+    refused(EIO, "truncated");
+    assert_int_equal(truncate(path, st.st_size + 1), 0);
+    refused(EIO, "appended");
+    assert_int_equal(truncate(path, 4096), 0);
+    refused(EIO, "truncated");
+    assert_int_equal(truncate(path, 40), 0);
+    refused(EINVAL, "only 40 bytes");
+}
+
+static struct fe_image_layout layout(void)
+{
+    struct fe_image_layout at;
+    struct fe_image_header h = {.n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB,
+                                .n_slots = SLOTS, .profile_bytes = sizeof profile - 1};
+    assert_int_equal(fe_image_layout(&at, &h, NULL), 0);
+    return at;
+}
+
+static void test_image_damage_is_an_error(void **state)
+{
+    (void)state;
+    struct fe_image_layout at = layout();
+    struct fe_err err = {""};
+    struct fe_store_block b;
+    struct fe_store_oob p[PPB];
+    uint8_t buf[PAGE];
+    struct fe_store *s = made();
+    program(s, 8, 1, 1, 77);
+    program(s, 9, 2, 2, 78);
+    erase(s, 3, 1);
+    fe_store_destroy(s);
+
+    ft_flip_byte(path, 30); /* header */
+    refused(EIO, "header is damaged");
+    ft_flip_byte(path, 30);
+    ft_flip_byte(path, (int64_t)at.profile + 3);
+    refused(EIO, "profile is damaged");
+    ft_flip_byte(path, (int64_t)at.profile + 3);
+    ft_flip_byte(path, FE_IMAGE_STATUS(0) + 1);
+    fe_store_destroy(opened()); /* there are two of them */
+    ft_flip_byte(path, FE_IMAGE_STATUS(0) + 1);
+    ft_flip_byte(path, FE_IMAGE_STATUS(1) + 1);
+    refused(EIO, "both copies of its status");
+    ft_flip_byte(path, FE_IMAGE_STATUS(1) + 1);
+
+    ft_flip_byte(path, (int64_t)(at.oob + 9 * sizeof(struct fe_image_oob) + 8));
+    s = opened();
+    assert_int_equal(fe_store_load_block(s, 2, &b, p, &err), -EIO);
+    assert_non_null(strstr(err.text, "page 9"));
+    fe_store_destroy(s);
+    ft_flip_byte(path, (int64_t)(at.oob + 9 * sizeof(struct fe_image_oob) + 8));
+    ft_flip_byte(path, (int64_t)(at.blocks + 3 * sizeof(struct fe_image_block) + 4));
+    s = opened();
+    fe_err_init(&err);
+    assert_int_equal(fe_store_load_block(s, 3, &b, p, &err), -EIO);
+    assert_non_null(strstr(err.text, "block 3"));
+    fe_store_destroy(s);
+
+    ft_flip_byte(path, (int64_t)(at.pages + 8 * PAGE + 500)); /* a page's bytes */
+    s = opened();
+    load(s, 2, &b, p);
+    assert_int_equal(fe_store_read(s, 8, 0, 16, buf), -EIO);
+    assert_int_equal(buf[0], 0);
+    assert_page(s, 9, 78);
+    fe_store_write(s, 10, 8, 0, 0, NULL); /* and it is not copied as if it were data */
+    int errnum = 0;
+    assert_non_null(fe_store_failure(s, &errnum));
+    assert_int_equal(errnum, EIO);
+    assert_int_equal(fe_store_read(s, 10, 0, 16, buf), -EIO);
+    fe_store_destroy(s);
+}
+
+static void test_image_page_below_an_erased_one_is_refused(void **state)
+{
+    (void)state;
+    struct fe_err err = {""};
+    struct fe_store_block b;
+    struct fe_store_oob p[PPB];
+    struct fe_store *s = made();
+    program(s, 5, 1, 1, 1);
+    fe_store_destroy(s);
+    s = opened();
+    assert_int_equal(fe_store_load_block(s, 1, &b, p, &err), -EIO);
+    assert_non_null(strstr(err.text, "page 5 is programmed"));
+    fe_store_destroy(s);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_image_refuses_what_is_none),
+        T(test_image_refuses_another_version_with_both),
+        T(test_image_refuses_wrong_sizes),
+        T(test_image_damage_is_an_error),
+        T(test_image_page_below_an_erased_one_is_refused),
+    };
+    return cmocka_run_group_tests_name("image_refused", tests, NULL, NULL);
+}
