@@ -16,6 +16,8 @@
 #include "base/err.h"
 #include "base/hist.h"
 #include "flashemu/profile.h"
+#include "flashemu/request.h"
+#include "flashemu/stats.h"
 #include "flashemu/types.h"
 
 #include <stdbool.h>
@@ -23,63 +25,6 @@
 
 struct fe_device;
 struct fe_op;
-
-enum fe_req_type { FE_REQ_READ, FE_REQ_WRITE, FE_REQ_TRIM, FE_REQ_FLUSH, FE_N_REQ_TYPES };
-
-struct fe_request {
-    enum fe_req_type type;
-    bool fua;           /* write or trim: durable when it completes */
-    uint64_t offset;    /* bytes, multiple of the sector size */
-    uint64_t len;       /* bytes, multiple of the sector size; 0 for flush */
-    void *buf;          /* read: filled; write: not changed (NULL: zeros); else unused */
-};
-
-struct fe_reply {
-    uint64_t arrival_ns;  /* max(now, the last request's arrival) */
-    uint64_t complete_ns;
-    enum fe_status status;
-};
-
-struct fe_req_stats {
-    uint64_t ops, bytes;
-};
-
-/* A snapshot; the meaning of each field is the one of the same name in the
- * interface's `stats`.  WAF = nand_bytes_programmed / write bytes. */
-struct fe_stats {
-    uint64_t device_ns, busy_ns;
-    struct fe_req_stats host[FE_N_REQ_TYPES];
-    struct {
-        uint64_t page_reads, page_programs, block_erases, bytes_programmed;
-    } nand;
-    struct {
-        uint64_t gc_runs, pages_copied, merges_switch, merges_partial, merges_full;
-        uint64_t slc_folds, wear_moves; /* blocks */
-        uint64_t map_hits, map_misses, map_reads, map_writes, map_evictions; /* dftl */
-        uint64_t free_blocks;
-    } ftl;
-    struct {
-        uint64_t min, max;
-        double mean, stddev;
-    } wear;                          /* erase counts over blocks in use, spares left out */
-    struct {
-        uint64_t cuts;               /* since the device was made */
-        bool is_on;
-    } power;
-    uint64_t bad_factory, bad_grown;
-    uint64_t ecc_corrected, ecc_uncorrectable; /* codewords */
-};
-
-/* What an adapter compares to see what the device has done.  Since it was made: a reset of
- * the statistics changes nothing. */
-struct fe_tally {
-    uint64_t gc_runs, merges_switch, merges_partial, merges_full;
-    uint64_t failures;    /* of programs and erases, and blocks retired: without one of these
-                           * only fe_device_mark_bad makes a block bad */
-    uint64_t cuts;
-    uint64_t last_cut_ns; /* device time of the last; 0 without */
-    bool is_on;
-};
 
 /* What an adapter may want besides the profile. */
 struct fe_device_options {

@@ -10,6 +10,7 @@
  */
 #include "device/internal.h"
 
+#include "nand/medium_image.h"
 #include "profile/options.h"
 
 #include <errno.h>

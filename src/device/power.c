@@ -27,6 +27,7 @@
 
 #include "base/rng.h"
 #include "ftl/recover.h"
+#include "nand/medium_image.h"
 #include "nand/undo.h"
 
 #include <errno.h>

@@ -15,6 +15,7 @@
 #include "nand/bbm.h"
 
 #include "base/rng.h"
+#include "nand/medium_image.h"
 #include "nand/wear.h"
 
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include "nand/medium.h"
 
 #include "base/table.h"
+#include "nand/medium_image.h"
 #include "nand/undo.h"
 #include "nand/wear.h"
 

@@ -64,7 +64,7 @@ struct fe_medium {
     uint8_t *page_bit;         /* per page of a block: index in tR_ns and tPROG_ns */
     struct fe_oplist *ops;     /* not owned */
     struct fe_store *store;    /* not owned */
-    bool image;                /* the store is an image: state goes there, too */
+    bool image;                /* the store is an image: see nand/medium_image.h */
     struct fe_peb_info *pebs;  /* by slot: of n_chip_pebs, see nand/wear.h */
     fe_peb *phys;              /* by slot: the block of the chip that stands there; NULL: itself */
     struct fe_wear *wear;      /* how the chip fails; NULL: never */
@@ -118,10 +118,9 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
                               void *buf);
 
 /* Programs the next page of its block, lpn and tag in its OOB: base's bytes (zeros if
- * FE_PPN_NONE) with
- * data[0, len) laid over [off, off + len).  Where base shows through, it is read
- * first, in full, and the program waits for that: so len 0 is a copy, and a part of
- * a page a read-modify-write.  data NULL stands for zeros.  With nand.copyback a copy
+ * FE_PPN_NONE) with data[0, len) laid over [off, off + len).  Where base shows through, it
+ * is read first, in full, and the program waits for that: so len 0 is a copy, and a part
+ * of a page a read-modify-write.  data NULL stands for zeros.  With nand.copyback a copy
  * inside a die stays in its register and does not cross the channel.  A base that cannot
  * be corrected makes the page one that cannot, too.  FE_PROG_FAILED, and the page still
  * erased, at the end of life: no program and no erase may follow. */
@@ -135,24 +134,6 @@ enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb);
 /* The block, which is erased, is in SLC mode until its next erase.  Only on a chip where
  * fe_slc_pages() is not 0. */
 void fe_medium_use_slc(struct fe_medium *m, fe_peb peb);
-
-/* What an image keeps of a block and of a page's OOB, written as it is here now.  The
- * functions above do that themselves; whoever changes `pebs` or `oob_*` in another way
- * calls these, blocks first.  Without an image they do nothing. */
-void fe_medium_save_block(struct fe_medium *m, fe_peb peb);
-void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn);
-
-/* The same for a block whose erase never happened, with all of its pages. */
-void fe_medium_put_back_block(struct fe_medium *m, fe_peb peb);
-
-/* What the journal has of a power cut (`interrupted`) goes to the image at the cut, and from
- * there when power-on has done its work; in memory it stays until the next cut. */
-void fe_medium_save_journal(struct fe_medium *m);
-void fe_medium_end_journal(struct fe_medium *m);
-
-/* The chip as the image has it; m is fresh.  -EIO with a message if a record of it is
- * damaged or cannot be of this chip.  O(pages). */
-int fe_medium_load(struct fe_medium *m, struct fe_err *err);
 
 /* For bad block management: the operations alone of copying a page of a slot to a block in
  * the reserve, and of erasing one there.  Blocks that strategies do not see are

@@ -6,6 +6,8 @@
  * counted from those.  A block's record has what the controller keeps of it elsewhere on
  * the chip: erase count and marks.
  */
+#include "nand/medium_image.h"
+
 #include "nand/wear.h"
 
 #include <errno.h>

@@ -16,6 +16,7 @@
 
 #include "base/num.h"
 #include "base/rng.h"
+#include "nand/medium_image.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -24,6 +24,7 @@
 
 #include "base/rng.h"
 #include "nand/bbm.h"
+#include "nand/medium_image.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -27,7 +27,7 @@
 #define FE_WORKLOAD_TRACE_H
 
 #include "base/err.h"
-#include "flashemu/device.h"
+#include "flashemu/request.h"
 
 #include <stdbool.h>
 #include <stdint.h>

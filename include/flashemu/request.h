@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a host asks of a device, and what it hears.
+ */
+#ifndef FLASHEMU_REQUEST_H
+#define FLASHEMU_REQUEST_H
+
+#include "flashemu/types.h"
+
+#include <stdbool.h>
+
+enum fe_req_type { FE_REQ_READ, FE_REQ_WRITE, FE_REQ_TRIM, FE_REQ_FLUSH, FE_N_REQ_TYPES };
+
+struct fe_request {
+    enum fe_req_type type;
+    bool fua;           /* write or trim: durable when it completes */
+    uint64_t offset;    /* bytes, multiple of the sector size */
+    uint64_t len;       /* bytes, multiple of the sector size; 0 for flush */
+    void *buf;          /* read: filled; write: not changed (NULL: zeros); else unused */
+};
+
+struct fe_reply {
+    uint64_t arrival_ns;  /* max(now, the last request's arrival) */
+    uint64_t complete_ns;
+    enum fe_status status;
+};
+
+#endif
