@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Draws the figures of docs/figures, from measurements that it makes now.
 
@@ -9,6 +9,9 @@ generic32m.svg   sequential and random reads and writes, time against amount: li
 flashfx4m.svg    a file that grows until the disk is full: how often a call waits for a
                  collection and for how long, against how full the disk is, and how long the
                  calls take that wait for one, and the others
+align.svg        transcend8g, written in order from a sector on: the rate against that sector
+wear-static.svg, wear-off.svg
+                 blocks of a small stick at the end of its life, with and without levelling
 
 The served device needs nbdkit and python3-libnbd.  With --clock virtual, the default, the
 points are the device's time; with --clock real they are the client's, which has the path to
@@ -294,6 +297,58 @@ def draw_flashfx(path, details):
     print(note)
 
 
+# --- alignment ---
+
+ALIGN_SIZES = ["4K", "16K", "64K", "120K"]
+ALIGN_BYTES = 64 << 20
+UNITS_BEFORE = 16 << 20  # of the stick, so that the first ones are not special
+
+
+def rate(build, offset, size):
+    """MB/s of the device."""
+    result = json.loads(tool_output(
+        build, "replay", "transcend8g", "--json", "gen:sequential,op=write,bs=%s,size=%d,offset=%d"
+        % (size, ALIGN_BYTES // kib(size) * kib(size), UNITS_BEFORE + offset)))
+    return result["host"]["write"]["bytes"] / result["busy_ns"] * 1e3
+
+
+def kib(size):
+    return int(size.rstrip("K")) << 10
+
+
+def draw_align(path, build):
+    curves = [[(at, rate(build, at * BLOCK, size)) for at in range(0, 17)] for size in ALIGN_SIZES]
+    top = max(y for points in curves for _, y in points)
+    panel = Panel((80, 40, 600, 300), (0, 16), (0, top * 1.1),
+                  "transcend8g: sequential writes from sector N on", "N", "MB/s")
+    for i, (size, points) in enumerate(zip(ALIGN_SIZES, curves)):
+        colour = (POINT, OTHER, MODEL, INK)[i]
+        panel.line(points, colour)
+        panel.points(points, colour, 2)
+        panel.out.append('<path d="M700 %dh20" stroke="%s" stroke-width="2"/>'
+                         % (60 + 20 * i, colour))
+        panel.text(726, 64 + 20 * i, size[:-1] + " KiB a write")
+    write_svg(path, 840, 400, [panel], [])
+    print("align: %s" % ", ".join("%s %.1f and %.1f MB/s" % (size, points[0][1], points[1][1])
+                                  for size, points in zip(ALIGN_SIZES, curves)))
+
+
+# --- wear ---
+
+WORN = ("nand.channels=1 nand.blocks_per_plane=512 nand.pages_per_block=32 nand.page_size=2K "
+        "nand.endurance=500 faults.spare_blocks=8 ftl.op=10% ftl.wl_threshold=20").split()
+
+
+def draw_wear(path, build, levelling):
+    """Filled once, then 5 % of it written until no spare block is left."""
+    result = json.loads(tool_output(
+        build, "replay", "ssd-page", "--json", "--wear-svg", path, *WORN,
+        "ftl.wear_levelling=" + levelling, "--warmup", "gen:sequential,op=write,bs=64K,size=55M",
+        "gen:random,op=write,bs=2K,size=3M,count=16000000"))
+    print("wear, levelling %s: %.2f GB written, WAF %.2f" % (
+        levelling, result["host"]["write"]["bytes"] / 1e9, result["ftl"]["waf"]))
+
+
 # --- the command ---
 
 
@@ -315,6 +370,9 @@ def main():
                                       "--kernel", "none", "append-collections"))
     draw_flashfx(os.path.join(args.out, "flashfx4m.svg"),
                  verified["details"]["append-collections"])
+    draw_align(os.path.join(args.out, "align.svg"), args.build)
+    for levelling in ("static", "off"):
+        draw_wear(os.path.join(args.out, "wear-%s.svg" % levelling), args.build, levelling)
     step = step_times(tool_output(args.build, "show", "generic32m"))
     plugin = os.path.join(args.build, "plugin/nbdkit-flashemu-plugin.so")
     with Served(nbd, plugin, "clock=" + args.clock) as served:

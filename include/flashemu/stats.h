@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct fe_req_stats {
-    uint64_t ops, bytes;
+    uint64_t ops, bytes; /* bytes: of those that did not fail */
 };
 
 /* A snapshot; the meaning of each field is the one of the same name in the

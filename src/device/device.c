@@ -322,8 +322,6 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     fe_device_busy(dev, arrival, ret->complete_ns);
     if (dev->power.can_fail && req->type == FE_REQ_WRITE)
         fe_power_after_write(dev, ret);
-    dev->host[req->type].ops++;
-    dev->host[req->type].bytes += req->len;
     fe_hist_add(&dev->latency[req->type], ret->complete_ns - arrival);
     if (dev->medium->read_hook)
         refresh_after(dev, ret->complete_ns);
@@ -331,6 +329,9 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
         ret->complete_ns = dev->power.cut_ns;
         ret->status = FE_NO_POWER;
     }
+    dev->host[req->type].ops++;
+    if (ret->status == FE_OK || ret->status == FE_CORRECTED)
+        dev->host[req->type].bytes += req->len;
     return 0;
 }
 

@@ -71,15 +71,19 @@ def test_figures_are_pictures():
     try:
         subprocess.run([sys.executable, figures.__file__, "-o", out, "--clock", "virtual",
                         "--build", os.path.dirname(os.path.dirname(PLUGIN))], check=True)
-        for name, shapes in [("generic32m", "circle"), ("flashfx4m", "circle")]:
+        for name, shape, at, least in [("generic32m", "circle", "cx cy", 100),
+                                       ("flashfx4m", "circle", "cx cy", 100),
+                                       ("align", "circle", "cx cy", 4 * 17),
+                                       ("wear-static", "rect", "x y", 1024),
+                                       ("wear-off", "rect", "x y", 1024)]:
             picture = xml.dom.minidom.parse(os.path.join(out, name + ".svg"))
             root = picture.documentElement
-            width, height = (float(root.getAttribute(side)) for side in ("width", "height"))
-            drawn = picture.getElementsByTagName(shapes)
-            assert len(drawn) > 100, name
-            for point in drawn:
-                assert 0 < float(point.getAttribute("cx")) < width, name
-                assert 0 < float(point.getAttribute("cy")) < height, name
+            drawn = [point for point in picture.getElementsByTagName(shape)
+                     if point.hasAttribute(at.split()[0])]
+            assert len(drawn) >= least, name
+            for key, side in zip(at.split(), ("width", "height")):
+                size = float(root.getAttribute(side))
+                assert all(0 < float(point.getAttribute(key)) < size for point in drawn), name
     finally:
         for name in os.listdir(out) if os.path.isdir(out) else []:
             os.unlink(os.path.join(out, name))
