@@ -51,6 +51,22 @@ static int find_mapping(struct dftl *f, struct fe_err *err)
     return 0;
 }
 
+/* Pages of data and of the table never lie in one block, which cleaning counts with. */
+static int check_kinds(const struct dftl *f, struct fe_err *err)
+{
+    const struct fe_medium *m = f->base.medium;
+    for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
+        bool map = dftl_kind_of(f, peb) == DFTL_MAP;
+        for (uint32_t i = 0; i < fe_medium_next_page(m, peb); i++) {
+            fe_ppn ppn = peb * f->geo.pages_per_block + i;
+            if (fe_recover_readable(m, ppn) && (fe_medium_lpn(m, ppn) >= f->base.n_lpns) != map)
+                return fe_err_set(err, EIO, "power-on: block %u holds data and pages of the table",
+                                  peb);
+        }
+    }
+    return 0;
+}
+
 /* The block goes on in a slot of its kind; false if all are taken. */
 static bool reopen(struct dftl *f, fe_peb peb)
 {
@@ -134,7 +150,9 @@ static int run(struct dftl *f, struct fe_err *err)
     if (!buf)
         return fe_err_nomem(err, "a translation page", f->geo.page_bytes);
     enum fe_status st = fe_recover_scan(f->base.medium);
-    int r = find_mapping(f, err);
+    int r = check_kinds(f, err);
+    if (r == 0)
+        r = find_mapping(f, err);
     if (r == 0 && st == FE_OK)
         st = sort_blocks(f);
     if (r == 0 && st == FE_OK)

@@ -177,6 +177,8 @@ static int take_block(struct fe_medium *m, fe_peb peb, const struct fe_store_blo
         .unstable = !!(r->flags & FLAG_UNSTABLE),
         .failed = !!(r->flags & FLAG_FAILED),
     };
+    if (peb < m->geo.n_pebs && fe_medium_is_bad(m, peb))
+        return refuse(peb, "is bad, but none of those that were set aside", err);
     int e = take_extra(m, peb, r, err);
     if (e < 0)
         return e;

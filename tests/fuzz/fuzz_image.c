@@ -42,6 +42,9 @@ static struct fe_profile make_profile(uint32_t type)
         .type = type, .op_ppm = 70000, .gc_d = 10, .gc_reserve = 2, .unit_size = PPB * PAGE,
         .open_linear = 1, .open_random = 1, .log_blocks = 3, .switch_merge = true,
         .copy_buffer = 4, .map_cache = 64};
+    p.wear = (struct fe_wear_params){
+        .spare_blocks = 2, .slow_factor = 2, .weak_block = FE_PEB_NONE - 1,
+        .correctable_bits = 4, .codeword_size = 512};
     p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
     p.link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = 2 * PAGE,
                                      .queue_depth = 1};
@@ -88,7 +91,8 @@ static void make_good(uint32_t type)
     struct fe_err err = {""};
     struct stat st;
     if (!path[0])
-        snprintf(path, sizeof path, "/tmp/fe-fuzz-%ld", (long)getpid());
+        snprintf(path, sizeof path, "%s/fe-fuzz-%ld",
+                 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (long)getpid());
     FT_MUST(open_device(&dev, type, &err) == 0, "%s", err.text);
     use_device(dev, 3 * LPNS + 5);
     fe_device_destroy(dev);
