@@ -44,34 +44,27 @@ const struct fe_io fe_io_host = {
     .punch = host_punch,
 };
 
+/* What a call that was to move bytes has come to: *done grows, or a negative errno. */
+static int moved(ssize_t n, size_t *done)
+{
+    if (n < 0)
+        return errno == EINTR ? 0 : -errno;
+    *done += (size_t)n;
+    return n > 0 ? 0 : -EIO;
+}
+
 int fe_io_read(const struct fe_io *io, int fd, void *buf, size_t len, off_t off)
 {
-    uint8_t *p = buf;
-    while (len > 0) {
-        ssize_t n = io->pread(io->ctx, fd, p, len, off);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        p += n;
-        off += n;
-        len -= (size_t)n;
-    }
-    return 0;
+    int r = 0;
+    for (size_t i = 0; i < len && r == 0;)
+        r = moved(io->pread(io->ctx, fd, (uint8_t *)buf + i, len - i, off + (off_t)i), &i);
+    return r;
 }
 
 int fe_io_write(const struct fe_io *io, int fd, const void *buf, size_t len, off_t off)
 {
-    const uint8_t *p = buf;
-    while (len > 0) {
-        ssize_t n = io->pwrite(io->ctx, fd, p, len, off);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        p += n;
-        off += n;
-        len -= (size_t)n;
-    }
-    return 0;
+    int r = 0;
+    for (size_t i = 0; i < len && r == 0;)
+        r = moved(io->pwrite(io->ctx, fd, (const uint8_t *)buf + i, len - i, off + (off_t)i), &i);
+    return r;
 }

@@ -46,10 +46,11 @@ static void *work(void *arg)
     for (uint32_t i = 0; i < REQUESTS; i++) {
         uint64_t offset = (uint64_t)(w->id * REQUESTS + i) * SECTOR;
         memset(data, (int)(w->id * 31 + i), sizeof data);
-        struct fe_request req = {.type = FE_REQ_WRITE, .offset = offset, .len = SECTOR, .buf = data};
+        struct fe_request req = {FE_REQ_WRITE, .offset = offset, .len = SECTOR, .buf = data};
         assert_int_equal(fe_server_submit(w->server, &req, NULL, NULL, &out), 0);
         assert_true(out.reply.complete_ns >= out.reply.arrival_ns);
-        req = (struct fe_request){.type = FE_REQ_READ, .offset = offset, .len = SECTOR, .buf = back};
+        req.type = FE_REQ_READ;
+        req.buf = back;
         assert_int_equal(fe_server_submit(w->server, &req, NULL, NULL, &out), 0);
         assert_memory_equal(back, data, SECTOR);
     }
@@ -72,7 +73,8 @@ static void hammer(const char *clock, const char *depth)
         json_t *stats = fe_server_stats(s);
         assert_non_null(stats);
         json_decref(stats);
-        assert_int_equal(fe_server_set(s, "link.command_overhead", i % 2 ? "10us" : "30us", &err), 0);
+        const char *overhead = i % 2 ? "10us" : "30us";
+        assert_int_equal(fe_server_set(s, "link.command_overhead", overhead, &err), 0);
         assert_int_equal(fe_server_get(s, "link.command_overhead", value, sizeof value, &err), 0);
         assert_int_equal(fe_server_idle(s, 1000, &now, &err), 0);
     }

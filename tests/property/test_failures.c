@@ -63,7 +63,8 @@ static struct fe_profile make_profile(uint32_t type, uint64_t seed)
     p.ftl = (struct fe_ftl_params){
         .type = type, .gc_d = 10, .gc_reserve = 2, .unit_size = 8 * PAGE, .open_linear = 1,
         .open_random = 1, .log_blocks = 3, .fast_sequential = seed % 2 == 0, .switch_merge = true,
-        .copy_buffer = 2, .map_cache = 32, .wear_levelling = (uint32_t)(seed % FE_N_WEAR_LEVELLINGS),
+        .copy_buffer = 2, .map_cache = 32,
+        .wear_levelling = (uint32_t)(seed % FE_N_WEAR_LEVELLINGS),
         .wl_threshold = 3, .hot_cold = (uint32_t)(seed / 2 % FE_N_HOT_COLDS),
         .slc_mode = seed % 4 == 3 ? FE_SLC_DYNAMIC : FE_SLC_OFF, .idle_free = 3,
         .small_log = seed % 2, .small_write = SECTOR};
@@ -312,8 +313,9 @@ int main(int argc, char **argv)
     if (named)
         return failed ? 1 : 0;
     for (uint32_t type = 0; fe_ftl_registry[type]; type++)
-        for (uint64_t seed = 0; seed < (is_long ? 24 : 4) && !fe_ftl_registry[type]->no_medium; seed++)
-            failed += run_strategy(type, seed, &n_run);
+        for (uint64_t seed = 0; seed < (is_long ? 24 : 4); seed++)
+            if (!fe_ftl_registry[type]->no_medium)
+                failed += run_strategy(type, seed, &n_run);
     printf("%u failures, %u of them wrongly taken\n", n_run, failed);
     return failed || n_run < 1000 ? 1 : 0;
 }

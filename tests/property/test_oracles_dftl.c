@@ -39,8 +39,8 @@
  * "--table" as argument prints what the tests compare; an id of the byte property,
  * SHAPE:SEED, runs that one again.
  */
+#include "lib/bulk.h"
 #include "lib/layer.h"
-#include "lib/rand.h"
 #include "lib/theory.h"
 #include "lib/unit.h"
 
@@ -86,90 +86,16 @@ static struct theory theory_few(double u, double tps, double c, uint32_t b)
     return th;
 }
 
-struct bench {
-    struct fe_geometry geo;
-    struct fe_store *store;
-    struct fe_medium *medium;
-    struct fe_oplist ops;
-    struct fe_ftl *ftl;
-    struct ft_rand rand;
-    uint64_t host;
-    /* at bench_mark */
-    uint64_t host0;
-    struct fe_nand_counters nand0;
-    struct fe_ftl_counters ftl0;
-};
-
-static void drop(void *ctx, struct fe_op *ops, uint32_t n)
+static void init(struct ft_bulk *t, const struct fe_ftl_ops *ftl, uint32_t b, uint32_t page,
+                 uint32_t n_lpns, const struct fe_ftl_params *p)
 {
-    (void)ctx, (void)ops, (void)n;
-}
-
-static void must(bool ok, const struct fe_err *err)
-{
-    if (!ok)
-        fail_msg("%s", err->text);
-}
-
-static void bench_init(struct bench *t, const struct fe_ftl_ops *ftl, uint32_t b, uint32_t page,
-                       uint32_t n_lpns, const struct fe_ftl_params *p)
-{
-    struct fe_nand_params nand = ft_nand(1, B, b, page);
-    struct fe_err err;
-    fe_err_init(&err);
-    memset(t, 0, sizeof *t);
-    fe_ops_init(&t->ops, drop, t);
-    must(fe_geometry_init(&t->geo, &nand, &err) == 0, &err);
-    must(fe_store_create(&t->store, t->geo.n_ppns, page, b, false, &err) == 0, &err);
-    must(fe_medium_create(&t->medium, &nand, &t->geo, t->store, &t->ops, &err) == 0, &err);
-    uint64_t max = ftl->max_lpns(p, &t->geo, &err);
-    must(max > 0, &err);
-    if (n_lpns > max)
-        fail_msg("%u pages, possible are %llu", n_lpns, (unsigned long long)max);
-    must(ftl->create(&t->ftl, p, t->medium, n_lpns, &err) == 0, &err);
+    ft_bulk_init(t, ftl, B, b, page, n_lpns, p);
     t->rand.seed = b + n_lpns;
-}
-
-static void bench_fini(struct bench *t)
-{
-    struct fe_err err;
-    fe_err_init(&err);
-    must(t->ftl->ops->check(t->ftl, &err) == 0, &err);
-    t->ftl->ops->destroy(t->ftl);
-    fe_medium_destroy(t->medium);
-    fe_store_destroy(t->store);
-}
-
-static void bench_mark(struct bench *t)
-{
-    t->host0 = t->host;
-    t->nand0 = t->medium->counters;
-    t->ftl0 = t->ftl->counters;
-}
-
-static void write_page(struct bench *t, fe_lpn lpn)
-{
-    t->host++;
-    if (t->ftl->ops->write(t->ftl, lpn, 0, t->geo.page_bytes, NULL) != FE_OK)
-        fail_msg("write %llu of page %u failed", (unsigned long long)t->host, lpn);
-}
-
-static void read_page(struct bench *t, fe_lpn lpn)
-{
-    t->host++;
-    if (t->ftl->ops->read(t->ftl, lpn, 0, t->geo.page_bytes, NULL) != FE_OK)
-        fail_msg("read %llu of page %u failed", (unsigned long long)t->host, lpn);
-}
-
-static void fill(struct bench *t)
-{
-    for (fe_lpn lpn = 0; lpn < t->ftl->n_lpns; lpn++)
-        write_page(t, lpn);
 }
 
 /* Everything once in random order: pages that were written in order would keep each other
  * company through many cleanings, and share translation pages. */
-static void fill_scattered(struct bench *t)
+static void fill_scattered(struct ft_bulk *t)
 {
     uint32_t n = t->ftl->n_lpns;
     fe_lpn *order = malloc(n * sizeof *order);
@@ -180,27 +106,22 @@ static void fill_scattered(struct bench *t)
         order[i] = lpn;
     }
     for (uint32_t i = 0; i < n; i++)
-        write_page(t, order[i]);
+        ft_bulk_write(t, order[i]);
     free(order);
 }
 
-static void overwrite(struct bench *t, double times)
+static void overwrite(struct ft_bulk *t, double times)
 {
     for (uint64_t n = (uint64_t)(times * t->ftl->n_lpns); n > 0; n--)
-        write_page(t, (fe_lpn)ft_below(&t->rand, t->ftl->n_lpns));
+        ft_bulk_write(t, (fe_lpn)ft_below(&t->rand, t->ftl->n_lpns));
 }
 
-/* For each host operation since bench_mark. */
-static double per_host(const struct bench *t, uint64_t now, uint64_t before)
+/* For each host operation since ft_bulk_mark. */
+static double per_host(const struct ft_bulk *t, uint64_t now, uint64_t before)
 {
     return (double)(now - before) / (double)(t->host - t->host0);
 }
 #define PER_HOST(t, set, field) per_host(t, (t)->set.field, (t)->ftl0.field)
-
-static double amplification(const struct bench *t)
-{
-    return per_host(t, t->medium->counters.page_programs, t->nand0.page_programs);
-}
 
 static void compare(const char *what, const char *of, double got, double want, double tolerance)
 {
@@ -218,7 +139,7 @@ static void test_dftl_with_all_entries_cached_is_greedy(void **state)
     static const uint32_t sizes[] = {32, 64};
     for (size_t s = 0; s < ft_array_len(sizes); s++)
         for (size_t a = 0; a < ft_array_len(alphas); a++) {
-            struct bench t;
+            struct ft_bulk t;
             char of[64];
             uint32_t b = sizes[s], u = (uint32_t)((B - 4) * b / alphas[a]);
             struct fe_ftl_params p = {.map_cache = 1 << 30, .gc_policy = FE_GC_GREEDY,
@@ -226,14 +147,14 @@ static void test_dftl_with_all_entries_cached_is_greedy(void **state)
             double got[2];
             snprintf(of, sizeof of, "all cached b=%u alpha=%.2f", b, alphas[a]);
             for (int k = 0; k < 2; k++) {
-                bench_init(&t, k ? &fe_ftl_page : &fe_ftl_dftl, b, 512, u, &p);
-                fill(&t);
+                init(&t, k ? &fe_ftl_page : &fe_ftl_dftl, b, 512, u, &p);
+                ft_bulk_fill(&t);
                 overwrite(&t, 4);
-                bench_mark(&t);
+                ft_bulk_mark(&t);
                 overwrite(&t, 4);
-                got[k] = amplification(&t);
+                got[k] = ft_bulk_amplification(&t);
                 assert_int_equal(t.ftl->counters.map_reads + t.ftl->counters.map_writes, 0);
-                bench_fini(&t);
+                ft_bulk_fini(&t);
             }
             compare("WA", of, got[0], ft_theory_greedy(alphas[a], 0.5, 0.5, b), 0.02);
             compare("WA to page's", of, got[0], got[1], 0.005);
@@ -242,16 +163,16 @@ static void test_dftl_with_all_entries_cached_is_greedy(void **state)
 
 static void run_few(uint32_t b, uint32_t page, double alpha, double cached)
 {
-    struct bench t;
+    struct ft_bulk t;
     char of[64];
     uint32_t e = page / 4, u = (uint32_t)((B - 5) * b / alpha * e / (e + 1));
     uint32_t tps = (u + e - 1) / e, c = (uint32_t)(cached * u);
     struct fe_ftl_params p = {.map_cache = 8ull * c};
     struct theory th = theory_few(u, tps, c, b);
-    bench_init(&t, &fe_ftl_dftl, b, page, u, &p);
+    init(&t, &fe_ftl_dftl, b, page, u, &p);
     fill_scattered(&t);
     overwrite(&t, 2);
-    bench_mark(&t);
+    ft_bulk_mark(&t);
     overwrite(&t, 2);
     const struct fe_ftl_counters *n = &t.ftl->counters, *n0 = &t.ftl0;
     double writes = per_host(&t, n->map_writes, n0->map_writes);
@@ -263,11 +184,11 @@ static void run_few(uint32_t b, uint32_t page, double alpha, double cached)
     compare("table writes", of, writes, th.evictions + th.by_cleaning, 0.03);
     compare("table reads", of, per_host(&t, n->map_reads, n0->map_reads),
             th.misses + th.evictions + th.by_cleaning, 0.03);
-    compare("WA", of, amplification(&t), th.wa, 0.03);
+    compare("WA", of, ft_bulk_amplification(&t), th.wa, 0.03);
     /* a page written before is there at every miss, so the books balance exactly */
     assert_int_equal(n->map_reads - n0->map_reads,
                      n->map_misses - n0->map_misses + n->map_writes - n0->map_writes);
-    bench_fini(&t);
+    ft_bulk_fini(&t);
 }
 
 static void test_dftl_with_few_entries_cached(void **state)
@@ -289,23 +210,23 @@ static void test_dftl_reads_cost_their_misses(void **state)
     (void)state;
     static const double cached[] = {0.001, 0.1, 0.5, 0.9};
     for (size_t k = 0; k < ft_array_len(cached); k++) {
-        struct bench t;
+        struct ft_bulk t;
         char of[64];
         uint32_t u = 40000, c = (uint32_t)(cached[k] * u);
         struct fe_ftl_params p = {.map_cache = 8ull * c};
-        bench_init(&t, &fe_ftl_dftl, 64, 64, u, &p);
-        fill(&t);
+        init(&t, &fe_ftl_dftl, 64, 64, u, &p);
+        ft_bulk_fill(&t);
         for (int i = 0; i < 2; i++) { /* the first round leaves no dirty entry */
-            bench_mark(&t);
+            ft_bulk_mark(&t);
             for (uint32_t n = 0; n < (i ? 2 : 6) * u; n++)
-                read_page(&t, (fe_lpn)ft_below(&t.rand, u));
+                ft_bulk_read(&t, (fe_lpn)ft_below(&t.rand, u));
         }
         snprintf(of, sizeof of, "reads C/U=%.3f", cached[k]);
         compare("misses", of, PER_HOST(&t, ftl->counters, map_misses), 1 - cached[k], 0.01);
         assert_int_equal(t.ftl->counters.map_reads - t.ftl0.map_reads,
                          t.ftl->counters.map_misses - t.ftl0.map_misses);
         assert_int_equal(t.medium->counters.page_programs, t.nand0.page_programs);
-        bench_fini(&t);
+        ft_bulk_fini(&t);
     }
 }
 
@@ -316,30 +237,30 @@ static void test_dftl_hits_of_hot_and_cold_pages(void **state)
     static const double shares[][2] = {{0.8, 0.2}, {0.9, 0.1}, {0.5, 0.01}};
     for (size_t k = 0; k < ft_array_len(cached); k++)
         for (size_t s = 0; s < ft_array_len(shares); s++) {
-            struct bench t;
+            struct ft_bulk t;
             char of[64];
             uint32_t u = 40000, c = (uint32_t)(cached[k] * u);
             double r = shares[s][0], f = shares[s][1];
             struct fe_ftl_params p = {.map_cache = 8ull * c};
-            bench_init(&t, &fe_ftl_dftl, 64, 64, u, &p);
-            fill(&t);
+            init(&t, &fe_ftl_dftl, 64, 64, u, &p);
+            ft_bulk_fill(&t);
             for (int i = 0; i < 2; i++) {
-                bench_mark(&t);
+                ft_bulk_mark(&t);
                 for (uint32_t n = 0; n < 6 * u; n++) {
                     uint32_t hot = (uint32_t)(f * u);
                     bool is_hot = ft_below(&t.rand, 1000) < r * 1000;
                     fe_lpn lpn = (fe_lpn)(is_hot ? ft_below(&t.rand, hot)
                                                  : hot + ft_below(&t.rand, u - hot));
                     if (ft_chance(&t.rand, 50))
-                        write_page(&t, lpn);
+                        ft_bulk_write(&t, lpn);
                     else
-                        read_page(&t, lpn);
+                        ft_bulk_read(&t, lpn);
                 }
             }
             snprintf(of, sizeof of, "%.0f/%.0f C/U=%.2f", 100 * r, 100 * f, cached[k]);
             compare("hits", of, PER_HOST(&t, ftl->counters, map_hits), theory_hits(c, u, r, f),
                     0.03);
-            bench_fini(&t);
+            ft_bulk_fini(&t);
         }
 }
 
@@ -352,16 +273,16 @@ static void test_dftl_sequential_writes_are_batched(void **state)
     (void)state;
     static const uint32_t entries[] = {1, 3, 5, 16, 100};
     for (size_t k = 0; k < ft_array_len(entries); k++) {
-        struct bench t;
+        struct ft_bulk t;
         char of[64];
         uint32_t e = 16, c = entries[k], rounds = 4, u = 3000 * e;
         struct fe_ftl_params p = {.map_cache = 8ull * c};
-        bench_init(&t, &fe_ftl_dftl, 64, 64, u, &p);
-        fill(&t);
-        fill(&t); /* now every translation page is there */
-        bench_mark(&t);
+        init(&t, &fe_ftl_dftl, 64, 64, u, &p);
+        ft_bulk_fill(&t);
+        ft_bulk_fill(&t); /* now every translation page is there */
+        ft_bulk_mark(&t);
         for (uint32_t i = 0; i < rounds; i++)
-            fill(&t);
+            ft_bulk_fill(&t);
         const struct fe_ftl_counters *n = &t.ftl->counters, *n0 = &t.ftl0;
         double writes = ((e + c - 1) / c) / (double)e;
         snprintf(of, sizeof of, "sequential e=%u C=%u", e, c);
@@ -372,7 +293,7 @@ static void test_dftl_sequential_writes_are_batched(void **state)
                          n->map_misses - n0->map_misses + n->map_writes - n0->map_writes);
         if (c >= e)
             assert_int_equal(n->pages_copied, 0);
-        bench_fini(&t);
+        ft_bulk_fini(&t);
     }
 }
 
@@ -382,11 +303,11 @@ static void test_dftl_books_balance(void **state)
     (void)state;
     static const uint32_t sizes[] = {7, 32, 65};
     for (size_t s = 0; s < ft_array_len(sizes); s++) {
-        struct bench t;
+        struct ft_bulk t;
         uint32_t b = sizes[s], u = (uint32_t)(B * b / 1.4);
         struct fe_ftl_params p = {.map_cache = 8ull * (u / 50)};
-        bench_init(&t, &fe_ftl_dftl, b, 64, u, &p);
-        fill(&t);
+        init(&t, &fe_ftl_dftl, b, 64, u, &p);
+        ft_bulk_fill(&t);
         uint64_t writes = u;
         for (uint32_t i = 0; i < 3 * u; i++) {
             fe_lpn lpn = (fe_lpn)ft_below(&t.rand, u);
@@ -394,9 +315,9 @@ static void test_dftl_books_balance(void **state)
             if (kind == 0) {
                 assert_int_equal(t.ftl->ops->trim(t.ftl, lpn, u - lpn < 9 ? 1 : 9), FE_OK);
             } else if (kind < 10) {
-                read_page(&t, lpn);
+                ft_bulk_read(&t, lpn);
             } else {
-                write_page(&t, lpn);
+                ft_bulk_write(&t, lpn);
                 writes++;
             }
         }
@@ -409,7 +330,7 @@ static void test_dftl_books_balance(void **state)
                          writes + c->map_writes + c->pages_copied);
         assert_int_equal(t.medium->counters.block_erases, c->gc_runs);
         assert_int_equal(c->gc_runs * b, t.medium->counters.page_programs - there);
-        bench_fini(&t);
+        ft_bulk_fini(&t);
     }
 }
 

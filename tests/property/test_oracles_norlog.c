@@ -12,38 +12,14 @@
  *
  * The byte property takes a seed as argument to run that one alone.
  */
-#include "lib/layer.h"
+#include "lib/norlog.h"
 #include "lib/rand.h"
-#include "lib/unit.h"
 
 #include "ftl/registry.h"
 
 #include <math.h>
 
-enum { BLOCKS = 8, D = 10, SECTOR = 512, USABLE = BLOCKS - 2 };
-
 static unsigned seed; /* of the case that runs, for messages; as argument: the only one */
-
-static struct fe_ftl_params usual(uint32_t policy)
-{
-    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
-    struct fe_ftl_params p = ft_params("norlog", &np, 1);
-    p.gc_policy = policy;
-    return p;
-}
-
-static void setup(struct ft_layer *l, struct fe_ftl_params p)
-{
-    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
-    ft_layer_init(l, &np, &p);
-    assert_int_equal(l->ftl->n_lpns, (BLOCKS - 1 - p.gc_reserve) * D);
-}
-
-static void fill_up(struct ft_layer *l)
-{
-    ft_layer_fill(l, 0, l->ftl->n_lpns);
-    ft_layer_clear(l);
-}
 
 /* A second log of its own making: queues of blocks that are arrays of sectors. */
 struct second_log {
@@ -90,11 +66,11 @@ static void test_norlog_counts_are_those_of_a_second_log(void **state)
         static struct second_log s;
         struct ft_rand r = {.seed = i_case};
         struct ft_layer l;
-        struct fe_ftl_params p = usual(FE_GC_FIFO);
+        struct fe_ftl_params p = ft_norlog_params(FE_GC_FIFO);
         p.wear_levelling = i_case % 2 ? FE_WEAR_OFF : FE_WEAR_DYNAMIC;
         memset(&s, 0, sizeof s);
         s.free = BLOCKS;
-        setup(&l, p);
+        ft_norlog_init(&l, p);
         uint64_t hot = ft_between(&r, 1, USABLE * D);
         for (uint32_t i = 0; i < 1500; i++) {
             fe_lpn lpn = (fe_lpn)ft_below(&r, ft_chance(&r, 70) ? hot : USABLE * D);
@@ -159,13 +135,13 @@ static void test_norlog_write_amplification(void **state)
 static uint32_t spread(uint32_t levelling, uint32_t threshold, uint32_t reserve, uint64_t *moves)
 {
     struct ft_layer l;
-    struct fe_ftl_params p = usual(FE_GC_GREEDY);
+    struct fe_ftl_params p = ft_norlog_params(FE_GC_GREEDY);
     uint32_t most_apart = 0;
     p.wear_levelling = levelling;
     p.wl_threshold = threshold;
     p.gc_reserve = reserve;
-    setup(&l, p);
-    fill_up(&l);
+    ft_norlog_init(&l, p);
+    ft_norlog_fill(&l);
     for (uint32_t i = 0; i < 4000; i++) {
         uint32_t min = UINT32_MAX, max = 0;
         ft_layer_fill(&l, i * 3 % 11, 1);

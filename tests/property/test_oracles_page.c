@@ -20,12 +20,9 @@
  * U is chosen so that alpha is 1.07, 1.10 and 1.28.  "--table" as argument prints what
  * the tests compare.
  */
-#include "lib/rand.h"
-#include "lib/rig.h"
+#include "lib/bulk.h"
 #include "lib/theory.h"
 #include "lib/unit.h"
-
-#include "ftl/registry.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,99 +83,48 @@ static double theory_d_choices(double alpha, uint32_t b, uint32_t d)
 }
 
 struct bench {
-    struct fe_geometry geo;
-    struct fe_store *store;
-    struct fe_medium *medium;
-    struct fe_oplist ops;
-    struct fe_ftl *ftl;
-    struct ft_rand rand;
+    struct ft_bulk bulk;
     double hot_writes, hot_pages; /* 0: uniform */
-    uint64_t host;
 };
 
-static void drop(void *ctx, struct fe_op *ops, uint32_t n)
-{
-    (void)ctx, (void)ops, (void)n;
-}
-
-static void must(bool ok, const struct fe_err *err)
-{
-    if (!ok)
-        fail_msg("%s", err->text);
-}
-
-/* Without payload: only counts matter here.  One die, so that one block is open. */
+/* One die, so that one block is open. */
 static void bench_init(struct bench *t, uint32_t b, double alpha, const struct fe_ftl_params *p)
 {
-    struct fe_nand_params nand = ft_nand(1, B, b, 512);
-    struct fe_err err;
-    fe_err_init(&err);
-    memset(t, 0, sizeof *t);
-    fe_ops_init(&t->ops, drop, t);
-    must(fe_geometry_init(&t->geo, &nand, &err) == 0, &err);
-    must(fe_store_create(&t->store, t->geo.n_ppns, 512, b, false, &err) == 0, &err);
-    must(fe_medium_create(&t->medium, &nand, &t->geo, t->store, &t->ops, &err) == 0, &err);
     /* at the choice a block is open in each stream, and the pool is one short of its
      * reserve: a block a stream, and 2 where blocks full of valid pages are moved */
     uint32_t streams = 1 + (p->hot_cold != FE_HOT_COLD_OFF) + (p->wear_levelling == FE_WEAR_STATIC);
     bool spares_full = p->gc_policy == FE_GC_GREEDY || p->gc_policy == FE_GC_COST_BENEFIT;
     uint32_t reserve = streams > 1 || spares_full ? streams : 2;
     uint32_t n_lpns = (uint32_t)((B - streams - (reserve - 1)) * b / alpha);
-    uint64_t max = fe_ftl_page.max_lpns(p, &t->geo, &err);
-    must(max > 0, &err);
-    if (n_lpns > max)
-        fail_msg("%u pages, possible are %llu", n_lpns, (unsigned long long)max);
-    must(fe_ftl_page.create(&t->ftl, p, t->medium, n_lpns, &err) == 0, &err);
-    t->rand.seed = p->seed;
-}
-
-static void bench_fini(struct bench *t)
-{
-    struct fe_err err;
-    fe_err_init(&err);
-    must(fe_ftl_page.check(t->ftl, &err) == 0, &err);
-    fe_ftl_page.destroy(t->ftl);
-    fe_medium_destroy(t->medium);
-    fe_store_destroy(t->store);
-}
-
-static void write_page(struct bench *t, fe_lpn lpn)
-{
-    t->host++;
-    if (fe_ftl_page.write(t->ftl, lpn, 0, 512, NULL) != FE_OK)
-        fail_msg("write %llu of page %u failed", (unsigned long long)t->host, lpn);
+    memset(t, 0, sizeof *t);
+    ft_bulk_init(&t->bulk, &fe_ftl_page, B, b, 512, n_lpns, p);
+    t->bulk.rand.seed = p->seed;
 }
 
 static fe_lpn draw(struct bench *t)
 {
-    uint32_t n = t->ftl->n_lpns, hot = (uint32_t)(n * t->hot_pages);
+    uint32_t n = t->bulk.ftl->n_lpns, hot = (uint32_t)(n * t->hot_pages);
     if (hot == 0)
-        return (fe_lpn)ft_below(&t->rand, n);
-    if (ft_below(&t->rand, 1000) < t->hot_writes * 1000)
-        return (fe_lpn)ft_below(&t->rand, hot);
-    return hot + (fe_lpn)ft_below(&t->rand, n - hot);
+        return (fe_lpn)ft_below(&t->bulk.rand, n);
+    if (ft_below(&t->bulk.rand, 1000) < t->hot_writes * 1000)
+        return (fe_lpn)ft_below(&t->bulk.rand, hot);
+    return hot + (fe_lpn)ft_below(&t->bulk.rand, n - hot);
 }
 
 static void overwrite(struct bench *t, double times)
 {
-    for (uint64_t i = 0, n = (uint64_t)(times * t->ftl->n_lpns); i < n; i++)
-        write_page(t, draw(t));
+    for (uint64_t i = 0, n = (uint64_t)(times * t->bulk.ftl->n_lpns); i < n; i++)
+        ft_bulk_write(&t->bulk, draw(t));
 }
 
-static void fill(struct bench *t)
-{
-    for (fe_lpn lpn = 0; lpn < t->ftl->n_lpns; lpn++)
-        write_page(t, lpn);
-}
-
-/* Programs over host writes, after `warm` overwrites, during `times` more. */
+/* After `warm` overwrites, during `times` more. */
 static double amplification(struct bench *t, double warm, double times)
 {
-    fill(t);
+    ft_bulk_fill(&t->bulk);
     overwrite(t, warm);
-    uint64_t programs = t->medium->counters.page_programs, host = t->host;
+    ft_bulk_mark(&t->bulk);
     overwrite(t, times);
-    return (double)(t->medium->counters.page_programs - programs) / (double)(t->host - host);
+    return ft_bulk_amplification(&t->bulk);
 }
 
 static void compare(const char *what, uint32_t b, double alpha, double got, double want,
@@ -219,7 +165,7 @@ static void test_page_write_amplification_of_uniform_writes(void **state)
                 double got = amplification(&t, 4, 3);
                 compare(cases[k].name, sizes[s], alphas[a], got,
                         cases[k].theory(alphas[a], sizes[s], cases[k].d), 0.02);
-                bench_fini(&t);
+                ft_bulk_fini(&t.bulk);
             }
 }
 
@@ -231,7 +177,7 @@ static double skewed(uint32_t b, double alpha, const struct fe_ftl_params *p)
     t.hot_writes = 0.8;
     t.hot_pages = 0.2;
     double got = amplification(&t, 6, 4);
-    bench_fini(&t);
+    ft_bulk_fini(&t.bulk);
     return got;
 }
 
@@ -285,7 +231,7 @@ static struct wear wear_of(const struct bench *t)
     double sum = 0, squares = 0;
     uint32_t min = UINT32_MAX, max = 0;
     for (fe_peb peb = 0; peb < B; peb++) {
-        uint32_t e = t->medium->pebs[peb].erase_count;
+        uint32_t e = t->bulk.medium->pebs[peb].erase_count;
         sum += e;
         squares += (double)e * e;
         min = e < min ? e : min;
@@ -318,7 +264,7 @@ static void test_page_wear_varies_as_the_policy_says(void **state)
         bench_init(&t, 128, 1.10, &p);
         t.hot_writes = cases[k].hot_writes;
         t.hot_pages = t.hot_writes > 0 ? 0.2 : 0;
-        fill(&t);
+        ft_bulk_fill(&t.bulk);
         overwrite(&t, t.hot_writes > 0 ? 20 : 8);
         struct wear w = wear_of(&t);
         double got = w.variance / w.mean;
@@ -328,7 +274,7 @@ static void test_page_wear_varies_as_the_policy_says(void **state)
         if (got < cases[k].lo * (1 - slack) || got > cases[k].hi * (1 + slack))
             fail_msg("%s: variance/mean of erases is %.3f, not %.2f to %.2f", cases[k].name, got,
                      cases[k].lo, cases[k].hi);
-        bench_fini(&t);
+        ft_bulk_fini(&t.bulk);
     }
 }
 
@@ -343,14 +289,14 @@ static void test_page_fifo_wears_all_blocks_alike(void **state)
         bench_init(&t, 16, 1.10, &p);
         t.hot_writes = hot_writes[k];
         t.hot_pages = hot_writes[k] > 0 ? 0.2 : 0;
-        fill(&t);
+        ft_bulk_fill(&t.bulk);
         for (int i = 0; i < 1000; i++) {
             overwrite(&t, 0.01);
             if (wear_of(&t).spread > 1)
                 fail_msg("erase counts lie %u apart", wear_of(&t).spread);
         }
         assert_true(wear_of(&t).mean > 20);
-        bench_fini(&t);
+        ft_bulk_fini(&t.bulk);
     }
 }
 
@@ -363,15 +309,15 @@ static uint32_t spread_beside_static_data(const struct fe_ftl_params *p, double 
     bench_init(&t, 16, 1.10, p);
     t.hot_writes = 1;
     t.hot_pages = 0.2;
-    fill(&t);
-    uint64_t programs = t.medium->counters.page_programs, host = t.host;
+    ft_bulk_fill(&t.bulk);
+    ft_bulk_mark(&t.bulk);
     for (int i = 0; i < 1500; i++) {
         overwrite(&t, 0.01);
         uint32_t now = wear_of(&t).spread;
         spread = now > spread ? now : spread;
     }
-    *ret_wa = (double)(t.medium->counters.page_programs - programs) / (double)(t.host - host);
-    bench_fini(&t);
+    *ret_wa = ft_bulk_amplification(&t.bulk);
+    ft_bulk_fini(&t.bulk);
     return spread;
 }
 

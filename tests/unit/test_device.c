@@ -3,9 +3,10 @@
  * A device as a whole: what is refused and how that is said, times by hand through link,
  * chip and cache, trims, flushes, idle work, a used device, delays that change.
  *
- * The chip: one die, pages of 2048 bytes and 64 of OOB, the bus and the link 1 byte a ns,
- * 100 ns a command on the chip and 10 us on the link, tR 25 us, tPROG 200 us, tBERS 1.5 ms.
+ * The device is lib/device.h's, the link 1 byte a ns, 100 ns a command on the chip and 10 us
+ * on the link.
  */
+#include "lib/device.h"
 #include "lib/unit.h"
 
 #include "device/internal.h"
@@ -17,32 +18,11 @@ enum { PAGE = 2048 };
 
 static struct fe_profile make_profile(const char *strategy)
 {
-    struct fe_profile p = {.name = "test"};
-    p.device = (struct fe_device_params){.capacity = 64 * PAGE, .sector_size = 512};
-    p.nand = (struct fe_nand_params){
-        .cell = FE_CELL_SLC, .channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
-        .blocks_per_plane = 24, .pages_per_block = 8, .page_size = PAGE, .oob_size = 64,
-        .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
-        .command_ns = 100, .endurance = 1000};
-    p.ftl = (struct fe_ftl_params){
-        .type = (uint32_t)fe_ftl_find(strategy), .op_ppm = 70000, .gc_d = 10, .gc_reserve = 2,
-        .unit_size = 8 * PAGE, .open_linear = 1, .open_random = 1, .log_blocks = 3,
-        .switch_merge = true, .copy_buffer = 4, .map_cache = 64};
-    p.link = (struct fe_link_params){.type = FE_LINK_NONE, .bandwidth = 1000000000,
-                                     .command_overhead_ns = 10000, .max_transfer = 2 * PAGE,
-                                     .queue_depth = 1};
+    struct fe_profile p = ft_device_profile(strategy);
+    p.nand.command_ns = 100;
+    p.link.bandwidth = 1000000000;
+    p.link.command_overhead_ns = 10000;
     return p;
-}
-
-static struct fe_device *make(const struct fe_profile *p)
-{
-    struct fe_device_options opt = {.seed = 1, .payload = true};
-    struct fe_device *dev = NULL;
-    struct fe_err err;
-    fe_err_init(&err);
-    if (fe_device_create(&dev, p, &opt, &err) < 0)
-        fail_msg("%s", err.text);
-    return dev;
 }
 
 static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
@@ -113,7 +93,7 @@ static void test_device_capacity_follows_from_op(void **state)
     struct fe_profile p = make_profile("page");
     p.device.capacity = 0;
     p.ftl.op_ppm = 500000; /* 192 pages / 1.5 */
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     assert_int_equal(fe_device_capacity(dev), 128 * PAGE);
     assert_int_equal(fe_device_page_bytes(dev), PAGE);
     fe_device_destroy(dev);
@@ -143,7 +123,7 @@ static void test_device_suggested_op_works(void **state)
         unsigned whole, fraction;
         assert_int_equal(sscanf(hint, "which is ftl.op=%u.%4u%%", &whole, &fraction), 2);
         p.ftl.op_ppm = whole * 10000ull + fraction;
-        dev = make(&p);
+        dev = ft_device_make(&p, false);
         uint64_t pages = fe_device_capacity(dev) / PAGE;
         fe_device_destroy(dev);
         p.ftl.op_ppm = 192 * 1000000ull / (pages + 2) - 1000000;
@@ -155,7 +135,7 @@ static void test_device_bad_requests_change_nothing(void **state)
 {
     (void)state;
     struct fe_profile p = make_profile("block");
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     uint64_t cap = fe_device_capacity(dev);
     submit(dev, FE_REQ_WRITE, 5, 0, 512, NULL, false);
     const struct fe_request bad[] = {
@@ -183,7 +163,7 @@ static void test_device_times_of_one_command(void **state)
 {
     (void)state;
     struct fe_profile p = make_profile("page");
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     uint8_t buf[PAGE];
     memset(buf, 7, sizeof buf);
     /* overhead, 2048 in; command, 2112 on the bus, tPROG */
@@ -214,13 +194,13 @@ static void test_device_large_request_is_cut_into_commands(void **state)
 {
     (void)state;
     struct fe_profile p = make_profile("page");
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     /* 2 commands of 2 pages; the second one begins when the first has completed */
     struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, 4 * PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 2 * (10000 + 2048 + 2 * 202212));
     fe_device_destroy(dev);
     p.link.queue_depth = 2; /* with two slots it only waits for wire and die */
-    dev = make(&p);
+    dev = ft_device_make(&p, false);
     r = submit(dev, FE_REQ_WRITE, 0, 0, 4 * PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 10000 + 2048 + 4 * 202212);
     fe_device_destroy(dev);
@@ -231,7 +211,7 @@ static void test_device_arrivals_never_go_back(void **state)
     (void)state;
     struct fe_profile p = make_profile("page");
     p.link.queue_depth = 4;
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     submit(dev, FE_REQ_WRITE, 1000000, 0, PAGE, NULL, false);
     struct fe_reply r = submit(dev, FE_REQ_READ, 999999, 8 * PAGE, PAGE, NULL, false);
     assert_int_equal(r.arrival_ns, 1000000);
@@ -247,7 +227,7 @@ static void test_device_statistics_count_and_start_anew(void **state)
 {
     (void)state;
     struct fe_profile p = make_profile("page");
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     struct fe_reply w = submit(dev, FE_REQ_WRITE, 1000, 0, 3 * PAGE, NULL, false);
     struct fe_reply r = submit(dev, FE_REQ_READ, 5000000, 0, 512, NULL, false);
     submit(dev, FE_REQ_FLUSH, 6000000, 0, 0, NULL, false);
@@ -282,7 +262,7 @@ static void test_device_without_delays_is_never_busy(void **state)
     p.nand.tR_ns[0] = p.nand.tPROG_ns[0] = p.nand.tBERS_ns = p.nand.bus_rate =
         p.nand.command_ns = 0;
     p.link.bandwidth = p.link.command_overhead_ns = 0;
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     for (uint64_t i = 1; i <= 5; i++) {
         struct fe_reply r = submit(dev, FE_REQ_WRITE, i * 1000000, 0, PAGE, NULL, false);
         assert_int_equal(r.complete_ns, i * 1000000);
@@ -301,7 +281,7 @@ static void test_device_trim_reads_zeros_to_the_sector(void **state)
     for (int cached = 0; cached < 2; cached++) {
         static uint8_t buf[6 * PAGE];
         p.cache.size = cached ? 4 * PAGE : 0;
-        struct fe_device *dev = make(&p);
+        struct fe_device *dev = ft_device_make(&p, false);
         memset(buf, 9, sizeof buf);
         submit(dev, FE_REQ_WRITE, 0, 0, sizeof buf, buf, false);
         submit(dev, FE_REQ_FLUSH, 0, 0, 0, NULL, false);
@@ -326,7 +306,7 @@ static void test_device_cache_absorbs_and_flush_pays(void **state)
     (void)state;
     struct fe_profile p = make_profile("page");
     p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 10000 + 2048);
     r = submit(dev, FE_REQ_WRITE, 100000, PAGE, 512, NULL, false);
@@ -351,7 +331,7 @@ static void test_device_idle_time_writes_the_cache_out(void **state)
     (void)state;
     struct fe_profile p = make_profile("page");
     p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true, .idle_flush = true};
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     for (uint64_t i = 0; i < 3; i++)
         submit(dev, FE_REQ_WRITE, 0, i * PAGE, PAGE, NULL, false);
     uint64_t busy = stats(dev).busy_ns;
@@ -377,7 +357,7 @@ static void test_device_used_part_is_written_before_time_0(void **state)
     uint8_t buf[512];
     for (int used = 0; used < 3; used++) {
         p.device.used = used == 0 ? 0 : used == 1 ? 16 * PAGE : UINT64_C(1) << 40;
-        struct fe_device *dev = make(&p);
+        struct fe_device *dev = ft_device_make(&p, false);
         struct fe_stats s = stats(dev);
         assert_int_equal(s.busy_ns + s.device_ns + s.nand.page_programs, 0);
         memset(buf, 1, sizeof buf);
@@ -404,7 +384,7 @@ static struct fe_device *make_from_text(void)
     fe_err_init(&err);
     if (fe_profile_parse(&p, "text", profile_text, strlen(profile_text), NULL, 0, &err) < 0)
         fail_msg("%s", err.text);
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     fe_profile_fini(&p);
     return dev;
 }
@@ -438,7 +418,7 @@ static void test_device_delays_of_the_step_model_change_while_it_runs(void **sta
     fe_err_init(&err);
     if (fe_profile_parse(&p, "text", text, strlen(text), NULL, 0, &err) < 0)
         fail_msg("%s", err.text);
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     fe_profile_fini(&p);
     struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, 512, NULL, false);
     assert_int_equal(r.complete_ns, 10000000);
@@ -487,7 +467,7 @@ static void test_device_check_finds_a_page_of_somebody_else(void **state)
     (void)state;
     for (int type = 0; fe_ftl_registry[type]; type++) {
         struct fe_profile p = make_profile(fe_ftl_registry[type]->name);
-        struct fe_device *dev = make(&p);
+        struct fe_device *dev = ft_device_make(&p, false);
         struct fe_err err;
         fe_err_init(&err);
         submit(dev, FE_REQ_WRITE, 0, 0, 20 * PAGE, NULL, false);

@@ -2,9 +2,8 @@
  *
  * What a host sees of failing chips, forged capacities and bad manners.
  */
+#include "lib/device.h"
 #include "lib/unit.h"
-
-#include "flashemu/device.h"
 
 #include <errno.h>
 
@@ -13,31 +12,13 @@
 
 static struct fe_profile make_profile(void)
 {
-    struct fe_profile p = {.name = "test"};
-    p.device = (struct fe_device_params){.capacity = 64 * PAGE + 2 * SECTOR, .sector_size = SECTOR,
-                                         .discard = true};
-    p.nand = (struct fe_nand_params){
-        .cell = FE_CELL_SLC, .channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
-        .blocks_per_plane = 24, .pages_per_block = 8, .page_size = PAGE, .oob_size = 64,
-        .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
-        .command_ns = 100, .endurance = 1000};
-    p.ftl = (struct fe_ftl_params){.type = (uint32_t)fe_ftl_find("page"), .op_ppm = 70000,
-                                   .gc_d = 10, .gc_reserve = 2, .copy_buffer = 4};
-    p.link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = 2 * PAGE,
-                                     .queue_depth = 1};
+    struct fe_profile p = ft_device_profile("page");
+    p.device.capacity = 64 * PAGE + 2 * SECTOR;
+    p.device.discard = true;
+    p.nand.command_ns = 100;
     p.wear = (struct fe_wear_params){.codeword_size = 512, .correctable_bits = 4,
                                      .refresh_bits = 3, .slow_factor = 10};
     return p;
-}
-
-static struct fe_device *make(const struct fe_profile *p)
-{
-    struct fe_device_options opt = {.seed = 1, .payload = true};
-    struct fe_device *dev = NULL;
-    struct fe_err err = {""};
-    if (fe_device_create(&dev, p, &opt, &err) < 0)
-        fail_msg("%s", err.text);
-    return dev;
 }
 
 static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t offset,
@@ -82,7 +63,7 @@ static void test_faults_end_of_life_as_the_profile_says(void **state)
     for (uint32_t kind = 0; kind < FE_N_EOLS; kind++) {
         struct fe_profile p = make_profile();
         p.wear.end_of_life = kind;
-        struct fe_device *dev = make(&p);
+        struct fe_device *dev = ft_device_make(&p, false);
         bool dead = kind == FE_EOL_DEAD;
         assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
         assert_int_equal(fe_device_mark_bad(dev, 0, 5, NULL), 0);
@@ -106,7 +87,7 @@ static void test_faults_cache_at_the_end_of_life(void **state)
     (void)state;
     struct fe_profile p = make_profile();
     p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
     assert_int_equal(fe_device_mark_bad(dev, 0, 5, NULL), 0);
     assert_int_equal(submit(dev, FE_REQ_FLUSH, 0, 0, NULL).status, FE_READ_ONLY);
@@ -120,7 +101,7 @@ static void test_faults_uncorrectable_page_gives_an_error_and_wrong_bytes(void *
 {
     (void)state;
     struct fe_profile p = make_profile();
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     uint8_t buf[PAGE], wrong = 0;
     fe_ppn ppn = FE_PPN_NONE;
     assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
@@ -149,7 +130,7 @@ static void test_faults_refresh_comes_after_the_answer(void **state)
     (void)state;
     struct fe_profile p = make_profile();
     p.wear.spare_blocks = 1;
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     fe_ppn ppn = 0;
     assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
     while (fe_device_flip(dev, ppn, 3, NULL) < 0)
@@ -168,10 +149,10 @@ static void test_faults_factory_bad_and_spares_come_off_the_capacity(void **stat
     struct fe_profile p = make_profile();
     p.device.capacity = 0;
     p.ftl.op_ppm = 500000;
-    struct fe_device *whole = make(&p);
+    struct fe_device *whole = ft_device_make(&p, false);
     p.wear.factory_bad_ppm = 90000; /* 2 of 24 */
     p.wear.spare_blocks = 3;
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     struct fe_block_wear b[24];
     uint32_t n[4] = {0};
     assert_int_equal(fe_device_capacity(whole), 128 * PAGE);
@@ -194,7 +175,7 @@ static void test_faults_forged_capacity_wraps(void **state)
     struct fe_profile p = make_profile();
     uint64_t real = p.device.capacity;
     p.device.claimed_capacity = 2 * real + 4 * SECTOR;
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     assert_int_equal(fe_device_capacity(dev), 2 * real + 4 * SECTOR);
     assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
     assert_int_equal(write_bytes(dev, real - SECTOR, SECTOR, 2), FE_OK);
@@ -220,7 +201,7 @@ static void test_faults_forged_capacity_drops(void **state)
     uint64_t real = p.device.capacity;
     p.device.claimed_capacity = 4 * real;
     p.device.beyond = FE_BEYOND_DROP;
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     assert_int_equal(write_bytes(dev, 0, PAGE, 1), FE_OK);
     assert_int_equal(write_bytes(dev, real - PAGE, 3 * PAGE, 2), FE_OK);
     assert_int_equal(write_bytes(dev, 3 * real, PAGE, 3), FE_OK);
@@ -243,7 +224,7 @@ static void test_faults_hang_and_disconnect(void **state)
     struct fe_profile p = make_profile();
     p.manners = (struct fe_manners_params){.hang_ns = 5000000000, .hang_request = 2,
                                            .gone_ns = 1000, .gone_request = 3};
-    struct fe_device *dev = make(&p);
+    struct fe_device *dev = ft_device_make(&p, false);
     struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, PAGE, NULL);
     uint64_t usual = r.complete_ns - r.arrival_ns;
     r = submit(dev, FE_REQ_WRITE, 0, PAGE, NULL);

@@ -3,69 +3,19 @@
  * bast, operation by operation: what goes to which block, what each merge costs, which
  * log has to go.  The device has blocks of 8 pages, 6 of them for data, 2 logs and the
  * spare one, unless a test says otherwise.
- *
- * Operations are written as letters (ft_rig_text): P program, Rp a copy, E erase, B wait.
  */
-#include "lib/layer.h"
-#include "lib/unit.h"
-
-#include "ftl/registry.h"
-
-#include <errno.h>
-
-#define BLOCKS 9
-#define N 8
-#define PAGE 64
-
-static struct fe_ftl_params usual(void)
-{
-    struct fe_nand_params np = ft_nand(1, BLOCKS, N, PAGE);
-    struct fe_ftl_params p = ft_params("bast", &np, 1);
-    p.copy_buffer = 16;
-    return p;
-}
-
-static void setup(struct ft_layer *l, struct fe_ftl_params p)
-{
-    struct fe_nand_params np = ft_nand(1, BLOCKS, N, PAGE);
-    ft_layer_init(l, &np, &p);
-    assert_int_equal(l->ftl->n_lpns, (BLOCKS - p.log_blocks - 1) * N);
-}
-
-static void test_bast_fresh_blocks_are_appended_to(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    setup(&l, usual());
-    assert_string_equal(ft_layer_ops_of(&l, 0, 2 * N), "PPPPPPPPPPPPPPPP");
-    ft_layer_expect_merges(&l, 0, 0, 0, 0);
-    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 7);
-    ft_layer_end(&l);
-}
+#include "test_logblock.h"
 
 static void test_bast_overwrites_go_to_a_log(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
-    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 3);
+    setup_full(&l, BAST, usual(BAST));
+    assert_int_equal(free_blocks(&l), 3);
     assert_string_equal(ft_layer_ops_of(&l, 3, 2), "PP");
     assert_string_equal(ft_layer_ops_of(&l, 3, 1), "P");
-    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 2);
+    assert_int_equal(free_blocks(&l), 2);
     ft_layer_expect_merges(&l, 0, 0, 0, 0);
-    ft_layer_end(&l);
-}
-
-static void test_bast_switch_merge_costs_one_erase(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
-    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBEB");
-    ft_layer_expect_merges(&l, 1, 0, 0, 0);
-    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 3);
     ft_layer_end(&l);
 }
 
@@ -74,8 +24,7 @@ static void test_bast_partial_merge_copies_the_rest(void **state)
     (void)state;
     for (uint32_t i = 1; i < N; i++) {
         struct ft_layer l;
-        setup(&l, usual());
-        ft_layer_fill(&l, 0, l.ftl->n_lpns);
+        setup_full(&l, BAST, usual(BAST));
         ft_layer_fill(&l, 0, i);
         ft_layer_fill(&l, N, 1);
         ft_layer_expect_merges(&l, 0, 0, 0, 0);
@@ -93,8 +42,7 @@ static void test_bast_full_merge_copies_all(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, BAST, usual(BAST));
     ft_layer_fill(&l, 5, 1);
     ft_layer_fill(&l, N, 1);
     assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
@@ -106,10 +54,9 @@ static void test_bast_copies_in_the_rhythm_of_the_buffer(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = usual();
+    struct fe_ftl_params p = usual(BAST);
     p.copy_buffer = 3;
-    setup(&l, p);
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, BAST, p);
     ft_layer_fill(&l, 5, 1);
     ft_layer_fill(&l, N, 1);
     assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRpRpRpBRpRpRpBRpRpBEBEBP");
@@ -120,8 +67,7 @@ static void test_bast_full_log_is_merged_by_the_next_write(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, BAST, usual(BAST));
     for (int i = 0; i < N; i++)
         assert_string_equal(ft_layer_ops_of(&l, 6, 1), "P");
     assert_string_equal(ft_layer_ops_of(&l, N, 1), "P"); /* a full log does not disturb others */
@@ -135,8 +81,7 @@ static void test_bast_log_out_of_order_is_no_switch(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, BAST, usual(BAST));
     ft_layer_fill(&l, 1, N - 1);
     ft_layer_fill(&l, 0, 1); /* whole, but not in place */
     ft_layer_expect_merges(&l, 0, 0, 0, 0);
@@ -145,25 +90,11 @@ static void test_bast_log_out_of_order_is_no_switch(void **state)
     ft_layer_end(&l);
 }
 
-static void test_bast_without_switch_merge_copies_always(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    struct fe_ftl_params p = usual();
-    p.switch_merge = false;
-    setup(&l, p);
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
-    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBRpRpRpRpRpRpRpRpBEBEB");
-    ft_layer_expect_merges(&l, 0, 0, 1, N);
-    ft_layer_end(&l);
-}
-
 static void test_bast_replaces_the_log_used_longest_ago(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, BAST, usual(BAST));
     ft_layer_fill(&l, 0, 2);
     ft_layer_fill(&l, N, 3);
     ft_layer_fill(&l, 2, 1);     /* block 0 was used last */
@@ -180,8 +111,7 @@ static void test_bast_log_that_was_switched_is_free_for_others(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, BAST, usual(BAST));
     ft_layer_fill(&l, 0, 1);
     ft_layer_fill(&l, N, N); /* switched: block 0 is older, but its log stays */
     ft_layer_fill(&l, 2 * N, 1);
@@ -195,7 +125,7 @@ static void test_bast_pads_holes_in_a_merge(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
+    setup(&l, BAST, usual(BAST));
     assert_string_equal(ft_layer_ops_of(&l, 4, 1), "P"); /* neither data yet nor page 0 */
     assert_string_equal(ft_layer_ops_of(&l, 2, 1), "P");
     ft_layer_fill(&l, N + 1, 1);
@@ -214,13 +144,13 @@ static void test_bast_gap_fill_pads_a_data_block(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = usual();
+    struct fe_ftl_params p = usual(BAST);
     p.gap_fill = 2;
-    setup(&l, p);
+    setup(&l, BAST, p);
     assert_string_equal(ft_layer_ops_of(&l, 2, 1), "PPP");
     assert_string_equal(ft_layer_ops_of(&l, 5, 1), "PPP");
     assert_string_equal(ft_layer_ops_of(&l, N + 3, 1), "P"); /* too far: to a log */
-    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 7);
+    assert_int_equal(free_blocks(&l), 7);
     ft_layer_expect_merges(&l, 0, 0, 0, 0);
     ft_layer_end(&l);
 }
@@ -230,11 +160,11 @@ static void test_bast_data_block_may_overtake_the_log(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
+    setup(&l, BAST, usual(BAST));
     ft_layer_fill(&l, 0, 2);
     ft_layer_fill(&l, 0, 3); /* 0, 1 and 2 in the log */
     ft_layer_fill(&l, 2, 1); /* 2 in the data block */
-    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 7);
+    assert_int_equal(free_blocks(&l), 7);
     ft_layer_fill(&l, N + 3, 1);
     assert_string_equal(ft_layer_ops_of(&l, 2 * N + 3, 1), "BRpRpRpBEBEBP");
     ft_layer_expect_merges(&l, 0, 0, 1, 3);
@@ -245,8 +175,7 @@ static void test_bast_part_of_a_page_keeps_the_rest(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, BAST, usual(BAST));
     for (uint32_t step = 0; step < 3; step++) {
         ft_layer_clear(&l);
         assert_int_equal(ft_layer_write_part(&l, 7, 10 * step, 10), FE_OK);
@@ -256,98 +185,47 @@ static void test_bast_part_of_a_page_keeps_the_rest(void **state)
     ft_layer_end(&l);
 }
 
-static void test_bast_unmapped_pages_read_as_zeros_at_no_cost(void **state)
+static void refused(uint32_t blocks, uint32_t logs, uint64_t unit_size, const char *says)
 {
-    (void)state;
-    struct ft_layer l;
-    uint8_t buf[PAGE], zeros[PAGE] = {0};
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, 1);
-    memset(buf, 1, sizeof buf);
-    ft_layer_clear(&l);
-    assert_int_equal(l.ftl->ops->read(l.ftl, 1, 0, PAGE, buf), FE_OK);
-    assert_int_equal(l.ftl->ops->read(l.ftl, N, 0, PAGE, NULL), FE_OK);
-    assert_memory_equal(buf, zeros, PAGE);
-    assert_string_equal(ft_layer_text(&l), "-");
-    ft_layer_end(&l);
-}
-
-static void assert_refused(uint32_t blocks, uint32_t logs, uint64_t unit_size, const char *says)
-{
-    struct fe_err err;
-    struct fe_geometry geo;
-    struct fe_nand_params np = ft_nand(1, blocks, N, PAGE);
-    struct fe_ftl_params p = usual();
+    struct fe_ftl_params p = usual(BAST);
     p.log_blocks = logs;
     p.unit_size = unit_size;
-    fe_err_init(&err);
-    assert_int_equal(fe_geometry_init(&geo, &np, &err), 0);
-    assert_int_equal(fe_ftl_bast.max_lpns(&p, &geo, &err), 0);
-    if (!strstr(err.text, says))
-        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
+    assert_refused(&p, blocks, says);
 }
 
 static void test_bast_refuses_what_contradicts_itself(void **state)
 {
     (void)state;
-    assert_refused(9, 0, N * PAGE, "ftl.log_blocks=0: must be 1 to 7");
-    assert_refused(9, 8, N * PAGE, "ftl.log_blocks=8: must be 1 to 7");
-    assert_refused(9, UINT32_MAX, N * PAGE, "must be 1 to 7");
-    assert_refused(2, 1, N * PAGE, "at least 3 are needed");
-    assert_refused(9, 1, 4 * N * PAGE, "the chip has 2 blocks of that size");
-    assert_refused(9, 1, N * PAGE + 1, "must be a multiple of the erase block, 512 bytes");
+    refused(9, 0, N * PAGE, "ftl.log_blocks=0: must be 1 to 7");
+    refused(9, 8, N * PAGE, "ftl.log_blocks=8: must be 1 to 7");
+    refused(9, UINT32_MAX, N * PAGE, "must be 1 to 7");
+    refused(2, 1, N * PAGE, "at least 3 are needed");
+    refused(9, 1, 4 * N * PAGE, "the chip has 2 blocks of that size");
+    refused(9, 1, N * PAGE + 1, "must be a multiple of the erase block, 512 bytes");
     struct ft_layer l;
-    struct fe_ftl_params p = usual();
+    struct fe_ftl_params p = usual(BAST);
     p.log_blocks = 7; /* one block for data */
-    setup(&l, p);
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, BAST, p);
     ft_layer_fill(&l, 3, 1);
-    ft_layer_end(&l);
-}
-
-static void test_bast_check_finds_damage(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    struct fe_err err;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
-    ft_layer_fill(&l, 3, 2);
-    for (uint32_t i = 0; i < l.rig.geo.n_ppns; i++) {
-        if (i % N >= fe_medium_next_page(l.rig.medium, i / N))
-            continue;
-        fe_lpn was = l.rig.medium->oob_lpn[i];
-        l.rig.medium->oob_lpn[i] = was ? was - 1 : 1;
-        fe_err_init(&err);
-        assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
-        assert_true(err.text[0]);
-        l.rig.medium->oob_lpn[i] = was;
-        ft_layer_check(&l);
-    }
     ft_layer_end(&l);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bast_fresh_blocks_are_appended_to),
         cmocka_unit_test(test_bast_overwrites_go_to_a_log),
-        cmocka_unit_test(test_bast_switch_merge_costs_one_erase),
         cmocka_unit_test(test_bast_partial_merge_copies_the_rest),
         cmocka_unit_test(test_bast_full_merge_copies_all),
         cmocka_unit_test(test_bast_copies_in_the_rhythm_of_the_buffer),
         cmocka_unit_test(test_bast_full_log_is_merged_by_the_next_write),
         cmocka_unit_test(test_bast_log_out_of_order_is_no_switch),
-        cmocka_unit_test(test_bast_without_switch_merge_copies_always),
         cmocka_unit_test(test_bast_replaces_the_log_used_longest_ago),
         cmocka_unit_test(test_bast_log_that_was_switched_is_free_for_others),
         cmocka_unit_test(test_bast_pads_holes_in_a_merge),
         cmocka_unit_test(test_bast_gap_fill_pads_a_data_block),
         cmocka_unit_test(test_bast_data_block_may_overtake_the_log),
         cmocka_unit_test(test_bast_part_of_a_page_keeps_the_rest),
-        cmocka_unit_test(test_bast_unmapped_pages_read_as_zeros_at_no_cost),
         cmocka_unit_test(test_bast_refuses_what_contradicts_itself),
-        cmocka_unit_test(test_bast_check_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,66 +3,15 @@
  * fast, operation by operation: what goes to the sequential log and what to the random
  * ones, what each merge costs.  The device has blocks of 8 pages, 8 of them for data, one
  * sequential log, 2 random ones and the spare one, unless a test says otherwise.
- *
- * Operations are written as letters (ft_rig_text): P program, Rp a copy, E erase, B wait.
  */
-#include "lib/layer.h"
-#include "lib/unit.h"
-
-#include "ftl/registry.h"
-
-#include <errno.h>
-
-#define BLOCKS 12
-#define N 8
-#define PAGE 64
-
-static struct fe_ftl_params usual(void)
-{
-    struct fe_nand_params np = ft_nand(1, BLOCKS, N, PAGE);
-    struct fe_ftl_params p = ft_params("fast", &np, 1);
-    p.log_blocks = 3;
-    p.copy_buffer = 16;
-    return p;
-}
-
-static void setup(struct ft_layer *l, struct fe_ftl_params p)
-{
-    struct fe_nand_params np = ft_nand(1, BLOCKS, N, PAGE);
-    ft_layer_init(l, &np, &p);
-    assert_int_equal(l->ftl->n_lpns, (BLOCKS - p.log_blocks - 1) * N);
-}
-
-static void test_fast_fresh_blocks_are_appended_to(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    setup(&l, usual());
-    assert_string_equal(ft_layer_ops_of(&l, 0, 2 * N), "PPPPPPPPPPPPPPPP");
-    ft_layer_expect_merges(&l, 0, 0, 0, 0);
-    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 10);
-    ft_layer_end(&l);
-}
-
-static void test_fast_switch_merge_costs_one_erase(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
-    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBEB");
-    ft_layer_expect_merges(&l, 1, 0, 0, 0);
-    assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 4);
-    ft_layer_end(&l);
-}
+#include "test_logblock.h"
 
 static void test_fast_partial_merge_copies_the_rest(void **state)
 {
     (void)state;
     for (uint32_t i = 1; i < N; i++) {
         struct ft_layer l;
-        setup(&l, usual());
-        ft_layer_fill(&l, 0, l.ftl->n_lpns);
+        setup_full(&l, FAST, usual(FAST));
         ft_layer_fill(&l, 2 * N, i);
         ft_layer_clear(&l);
         ft_layer_fill(&l, 5 * N, 1); /* page 0 takes the sequential log */
@@ -78,8 +27,7 @@ static void test_fast_page_0_again_starts_anew(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, usual(FAST));
     ft_layer_fill(&l, N, 6);
     assert_string_equal(ft_layer_ops_of(&l, N, 1), "BRpRpBEBP");
     ft_layer_expect_merges(&l, 0, 1, 0, 2);
@@ -91,8 +39,7 @@ static void test_fast_stale_sequential_log_needs_a_full_merge(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, usual(FAST));
     ft_layer_fill(&l, N, 4);
     ft_layer_fill(&l, N + 2, 1); /* to a random log */
     ft_layer_fill(&l, N + 4, 2); /* goes on in the sequential one */
@@ -106,8 +53,7 @@ static void test_fast_partial_merge_collects_random_pages(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, usual(FAST));
     ft_layer_fill(&l, N, 2);
     ft_layer_fill(&l, N + 5, 1);
     assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRpRpRpRpRpRpBEBP");
@@ -139,8 +85,7 @@ static void test_fast_random_log_merges_all_its_blocks(void **state)
     (void)state;
     for (uint32_t k = 1; k <= 7; k++) {
         struct ft_layer l;
-        setup(&l, usual());
-        ft_layer_fill(&l, 0, l.ftl->n_lpns);
+        setup_full(&l, FAST, usual(FAST));
         fill_logs(&l, k);
         ft_layer_clear(&l);
         ft_layer_fill(&l, 7 * N + 5, 1);
@@ -157,8 +102,7 @@ static void test_fast_random_log_of_stale_pages_costs_an_erase(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, usual(FAST));
     for (uint32_t i = 0; i < 2 * N; i++)
         ft_layer_fill(&l, N + 3, 1);
     assert_string_equal(ft_layer_ops_of(&l, N + 3, 1), "BEBP");
@@ -172,8 +116,7 @@ static void test_fast_merge_empties_newer_logs_too(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, usual(FAST));
     ft_layer_fill(&l, N + 1, 1);
     ft_layer_fill(&l, 2 * N + 1, N - 1);
     ft_layer_fill(&l, N + 2, 6); /* the second log: block 1 again, and block 3 */
@@ -193,8 +136,7 @@ static void test_fast_random_log_closes_the_sequential_one_of_its_block(void **s
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, usual(FAST));
     fill_logs(&l, 2);
     ft_layer_fill(&l, 0, 1); /* block 0 has pages in both sorts of log */
     ft_layer_clear(&l);
@@ -210,26 +152,12 @@ static void test_fast_without_sequential_log(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = usual();
+    struct fe_ftl_params p = usual(FAST);
     p.fast_sequential = false;
     p.log_blocks = 1;
-    setup(&l, p);
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, p);
     assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPP"); /* in order, but in a random log */
     assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
-    ft_layer_expect_merges(&l, 0, 0, 1, N);
-    ft_layer_end(&l);
-}
-
-static void test_fast_without_switch_merge_copies_always(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    struct fe_ftl_params p = usual();
-    p.switch_merge = false;
-    setup(&l, p);
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
-    assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBRpRpRpRpRpRpRpRpBEBEB");
     ft_layer_expect_merges(&l, 0, 0, 1, N);
     ft_layer_end(&l);
 }
@@ -238,10 +166,10 @@ static void test_fast_pads_holes_in_a_merge(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = usual();
+    struct fe_ftl_params p = usual(FAST);
     p.fast_sequential = false;
     p.log_blocks = 1;
-    setup(&l, p);
+    setup(&l, FAST, p);
     ft_layer_fill(&l, 4, 1); /* no data block yet, and not its first page */
     ft_layer_fill(&l, 2, 1);
     ft_layer_fill(&l, N + 1, 6);
@@ -260,7 +188,7 @@ static void test_fast_data_block_may_overtake_the_sequential_log(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
+    setup(&l, FAST, usual(FAST));
     ft_layer_fill(&l, 0, 2);
     ft_layer_fill(&l, 0, 3); /* 0, 1 and 2 in the log */
     ft_layer_fill(&l, 2, 1); /* 2 in the data block */
@@ -274,8 +202,7 @@ static void test_fast_part_of_a_page_keeps_the_rest(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, usual(FAST));
     for (fe_lpn lpn = 6; lpn <= 8; lpn++) { /* two to random logs, one to the other */
         for (uint32_t step = 0; step < 3; step++) {
             assert_int_equal(ft_layer_write_part(&l, lpn, 10 * step, 10), FE_OK);
@@ -285,66 +212,33 @@ static void test_fast_part_of_a_page_keeps_the_rest(void **state)
     ft_layer_end(&l);
 }
 
-static void assert_refused(uint32_t blocks, uint32_t logs, bool sequential, const char *says)
+static void refused(uint32_t blocks, uint32_t logs, bool sequential, const char *says)
 {
-    struct fe_err err;
-    struct fe_geometry geo;
-    struct fe_nand_params np = ft_nand(1, blocks, N, PAGE);
-    struct fe_ftl_params p = usual();
+    struct fe_ftl_params p = usual(FAST);
     p.log_blocks = logs;
     p.fast_sequential = sequential;
-    fe_err_init(&err);
-    assert_int_equal(fe_geometry_init(&geo, &np, &err), 0);
-    assert_int_equal(fe_ftl_fast.max_lpns(&p, &geo, &err), 0);
-    if (!strstr(err.text, says))
-        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
+    assert_refused(&p, blocks, says);
 }
 
 static void test_fast_refuses_what_contradicts_itself(void **state)
 {
     (void)state;
-    assert_refused(12, 0, true, "ftl.log_blocks=0: must be 2 to 10");
-    assert_refused(12, 1, true, "ftl.log_blocks=1: fast needs at least 2, one of them for");
-    assert_refused(12, 0, false, "ftl.log_blocks=0: must be 1 to 10");
-    assert_refused(12, 11, true, "ftl.log_blocks=11: must be 2 to 10");
-    assert_refused(3, 2, true, "at least 4 are needed");
+    refused(12, 0, true, "ftl.log_blocks=0: must be 2 to 10");
+    refused(12, 1, true, "ftl.log_blocks=1: fast needs at least 2, one of them for");
+    refused(12, 0, false, "ftl.log_blocks=0: must be 1 to 10");
+    refused(12, 11, true, "ftl.log_blocks=11: must be 2 to 10");
+    refused(3, 2, true, "at least 4 are needed");
     struct ft_layer l;
-    struct fe_ftl_params p = usual();
+    struct fe_ftl_params p = usual(FAST);
     p.log_blocks = 10; /* one block for data */
-    setup(&l, p);
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    setup_full(&l, FAST, p);
     ft_layer_fill(&l, 3, 1);
-    ft_layer_end(&l);
-}
-
-static void test_fast_check_finds_damage(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    struct fe_err err;
-    setup(&l, usual());
-    ft_layer_fill(&l, 0, l.ftl->n_lpns);
-    ft_layer_fill(&l, 3, 2);
-    ft_layer_fill(&l, N, 3);
-    for (uint32_t i = 0; i < l.rig.geo.n_ppns; i++) {
-        if (i % N >= fe_medium_next_page(l.rig.medium, i / N))
-            continue;
-        fe_lpn was = l.rig.medium->oob_lpn[i];
-        l.rig.medium->oob_lpn[i] = was ? was - 1 : 1;
-        fe_err_init(&err);
-        assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
-        assert_true(err.text[0]);
-        l.rig.medium->oob_lpn[i] = was;
-        ft_layer_check(&l);
-    }
     ft_layer_end(&l);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fast_fresh_blocks_are_appended_to),
-        cmocka_unit_test(test_fast_switch_merge_costs_one_erase),
         cmocka_unit_test(test_fast_partial_merge_copies_the_rest),
         cmocka_unit_test(test_fast_page_0_again_starts_anew),
         cmocka_unit_test(test_fast_stale_sequential_log_needs_a_full_merge),
@@ -354,12 +248,10 @@ int main(void)
         cmocka_unit_test(test_fast_merge_empties_newer_logs_too),
         cmocka_unit_test(test_fast_random_log_closes_the_sequential_one_of_its_block),
         cmocka_unit_test(test_fast_without_sequential_log),
-        cmocka_unit_test(test_fast_without_switch_merge_copies_always),
         cmocka_unit_test(test_fast_pads_holes_in_a_merge),
         cmocka_unit_test(test_fast_data_block_may_overtake_the_sequential_log),
         cmocka_unit_test(test_fast_part_of_a_page_keeps_the_rest),
         cmocka_unit_test(test_fast_refuses_what_contradicts_itself),
-        cmocka_unit_test(test_fast_check_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,46 +3,14 @@
  * norlog by hand: headers, what a collection costs and how many writes lie between two of
  * them.  (Seeds and theory: property/test_oracles_norlog.c.)
  *
- * The chip is one die of NOR blocks with D sectors and a header of one, unless a test says
- * otherwise: 8 blocks, one of them kept free, one to win space from.  Cost:
- * { reads, programs, erases, copied, switch, partial, full }; letters as in ft_rig_text.
+ * Cost: { reads, programs, erases, copied, switch, partial, full }; letters as in ft_rig_text.
  */
-#include "lib/layer.h"
-#include "lib/unit.h"
+#include "lib/norlog.h"
 
 #include "ftl/registry.h"
 #include "sched/sched.h"
 
 #include <errno.h>
-
-enum { BLOCKS = 8, D = 10, SECTOR = 512, USABLE = BLOCKS - 2 };
-
-static struct fe_ftl_params usual(uint32_t policy)
-{
-    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
-    struct fe_ftl_params p = ft_params("norlog", &np, 1);
-    p.gc_policy = policy;
-    return p;
-}
-
-static void setup(struct ft_layer *l, struct fe_ftl_params p)
-{
-    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
-    ft_layer_init(l, &np, &p);
-    assert_int_equal(l->ftl->n_lpns, (BLOCKS - 1 - p.gc_reserve) * D);
-}
-
-static void fill_up(struct ft_layer *l)
-{
-    ft_layer_fill(l, 0, l->ftl->n_lpns);
-    ft_layer_clear(l);
-}
-
-static const char *letters(struct ft_layer *l)
-{
-    static char text[256];
-    return ft_rig_text(&l->rig, text, sizeof text);
-}
 
 /* How long the operations since the last clear take on their own. */
 static uint64_t duration(struct ft_layer *l)
@@ -65,17 +33,17 @@ static void test_norlog_header_comes_first(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual(FE_GC_GREEDY));
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_GREEDY));
     ft_layer_fill(&l, 3, 1);
-    assert_string_equal(letters(&l), "PP");
+    assert_string_equal(ft_layer_text(&l), "PP");
     assert_int_equal(fe_medium_lpn(l.rig.medium, 0), FE_LPN_NONE);
     assert_int_equal(fe_medium_lpn(l.rig.medium, 1), 3);
     ft_layer_clear(&l);
     ft_layer_write_each(&l, 4, D - 1);
-    assert_string_equal(letters(&l), "PPPPPPPPP");
+    assert_string_equal(ft_layer_text(&l), "PPPPPPPPP");
     ft_layer_clear(&l);
     ft_layer_fill(&l, 30, 1);
-    assert_string_equal(letters(&l), "PP");
+    assert_string_equal(ft_layer_text(&l), "PP");
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), BLOCKS - 2);
     ft_layer_end(&l);
 }
@@ -104,8 +72,8 @@ static void test_norlog_header_holds_the_erase_count(void **state)
     (void)state;
     struct ft_layer l;
     uint32_t words[2];
-    setup(&l, usual(FE_GC_GREEDY));
-    fill_up(&l);
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_GREEDY));
+    ft_norlog_fill(&l);
     for (uint32_t i = 0; i < 500; i++)
         ft_layer_fill(&l, i % 7, 1);
     uint32_t most = 0;
@@ -157,7 +125,7 @@ static void test_norlog_programs_by_buffers(void **state)
  * in turn: the oldest block keeps D - k valid ones. */
 static void prepare(struct ft_layer *l, uint32_t k)
 {
-    fill_up(l);
+    ft_norlog_fill(l);
     for (uint32_t i = 0; i < D; i++)
         ft_layer_fill(l, i % k, 1);
     assert_int_equal(l->ftl->counters.gc_runs, 0);
@@ -172,7 +140,7 @@ static void test_norlog_collection_by_hand(void **state)
     for (uint32_t v = 0; v < D; v++) {
         struct ft_layer l;
         uint64_t program = 16 * 218000, n = 0;
-        setup(&l, usual(FE_GC_FIFO));
+        ft_norlog_init(&l, ft_norlog_params(FE_GC_FIFO));
         prepare(&l, D - v);
         ft_layer_fill(&l, 40, 1);
         assert_int_equal(l.ftl->counters.gc_runs, 1);
@@ -192,21 +160,21 @@ static void test_norlog_collection_in_letters(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual(FE_GC_FIFO));
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_FIFO));
     prepare(&l, D - 3);
     ft_layer_fill(&l, 40, 1);
-    assert_string_equal(letters(&l), "PRpRpRpBEBP");
+    assert_string_equal(ft_layer_text(&l), "PRpRpRpBEBP");
     ft_layer_end(&l);
-    setup(&l, usual(FE_GC_FIFO));
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_FIFO));
     prepare(&l, D);
     ft_layer_fill(&l, 40, 1); /* nothing to copy: the next block is opened after the erase */
-    assert_string_equal(letters(&l), "BEBPP");
+    assert_string_equal(ft_layer_text(&l), "BEBPP");
     ft_layer_end(&l);
-    setup(&l, usual(FE_GC_FIFO));
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_FIFO));
     prepare(&l, D - 3);
     ft_layer_clear(&l);
     assert_int_equal(ft_layer_write_part(&l, 8, 100, 10), FE_OK); /* one that moves meanwhile */
-    assert_string_equal(letters(&l), "PRpRpRpBEBRp");
+    assert_string_equal(ft_layer_text(&l), "PRpRpRpBEBRp");
     ft_layer_end(&l);
 }
 
@@ -215,8 +183,8 @@ static void test_norlog_greedy_period(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual(FE_GC_GREEDY));
-    fill_up(&l);
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_GREEDY));
+    ft_norlog_fill(&l);
     for (uint32_t i = 1; i <= 20 * D; i++) {
         ft_layer_fill(&l, 17, 1);
         uint32_t runs = i <= D ? 0 : 1 + (i - D - 1) / (D - 1);
@@ -231,8 +199,8 @@ static void test_norlog_fifo_in_order_copies_nothing(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual(FE_GC_FIFO));
-    fill_up(&l);
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_FIFO));
+    ft_norlog_fill(&l);
     for (uint32_t i = 0; i < 10 * USABLE * D; i++) {
         ft_layer_fill(&l, i % (USABLE * D), 1);
         assert_int_equal(l.ftl->counters.gc_runs, i / D);
@@ -253,8 +221,8 @@ static void test_norlog_fifo_moves_full_blocks(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual(FE_GC_FIFO));
-    fill_up(&l);
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_FIFO));
+    ft_norlog_fill(&l);
     for (uint32_t i = 0; i < D; i++)
         ft_layer_fill(&l, 2 * D + i % 5, 1); /* in the third block */
     ft_layer_clear(&l);
@@ -270,10 +238,10 @@ static void test_norlog_reserve_stays_free(void **state)
     (void)state;
     for (uint32_t reserve = 1; reserve <= 4; reserve++) {
         struct ft_layer l;
-        struct fe_ftl_params p = usual(FE_GC_GREEDY);
+        struct fe_ftl_params p = ft_norlog_params(FE_GC_GREEDY);
         p.gc_reserve = reserve;
-        setup(&l, p);
-        fill_up(&l);
+        ft_norlog_init(&l, p);
+        ft_norlog_fill(&l);
         for (uint32_t i = 0; i < 300; i++) {
             ft_layer_fill(&l, i * 7 % 13, 1);
             assert_in_range(l.ftl->ops->free_blocks(l.ftl), reserve, reserve + 1);
@@ -287,22 +255,22 @@ static void test_norlog_levelling_exchanges_blocks(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = usual(FE_GC_FIFO);
+    struct fe_ftl_params p = ft_norlog_params(FE_GC_FIFO);
     p.gc_reserve = 3;
     p.wear_levelling = FE_WEAR_STATIC;
     p.wl_threshold = 59;
-    setup(&l, p);
+    ft_norlog_init(&l, p);
     l.ftl->ops->destroy(l.ftl);
     for (fe_peb peb = 0; peb < BLOCKS; peb++)
         l.rig.medium->pebs[peb].erase_count = 10 * peb;
     assert_int_equal(fe_ftl_norlog.create(&l.ftl, &p, l.rig.medium, 4 * D, NULL), 0);
-    fill_up(&l); /* blocks 0 to 3 */
+    ft_norlog_fill(&l); /* blocks 0 to 3 */
     for (uint32_t i = 0; i < D; i++)
         ft_layer_fill(&l, i % 3, 1); /* block 4 */
     ft_layer_clear(&l);
     ft_layer_fill(&l, 39, 1);
     /* block 0 to 5 and then the write; block 1 (10 erases) to 7 (70) */
-    assert_string_equal(letters(&l), "PRpRpRpRpRpRpRpBEBPRpRpRpRpRpRpRpRpRpRpBEBP");
+    assert_string_equal(ft_layer_text(&l), "PRpRpRpRpRpRpRpBEBPRpRpRpRpRpRpRpRpRpRpBEBP");
     assert_int_equal(l.ftl->counters.wear_moves, 1);
     for (uint32_t i = 0; i < D; i++)
         assert_int_equal(fe_medium_lpn(l.rig.medium, 7 * (D + 1) + 1 + i), D + i);
@@ -321,19 +289,19 @@ static void test_norlog_trim_frees_sectors(void **state)
     (void)state;
     struct ft_layer l;
     uint8_t buf[SECTOR];
-    setup(&l, usual(FE_GC_GREEDY));
-    fill_up(&l);
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_GREEDY));
+    ft_norlog_fill(&l);
     assert_int_equal(l.ftl->ops->trim(l.ftl, 5, 2 * D), FE_OK);
     assert_int_equal(l.ftl->ops->trim(l.ftl, 5, 1), FE_OK);
     memset(l.want + 5 * SECTOR, 0, 2 * D * SECTOR);
     ft_layer_clear(&l);
     assert_int_equal(l.ftl->ops->read(l.ftl, 5, 0, SECTOR, buf), FE_OK);
-    assert_string_equal(letters(&l), "-");
+    assert_string_equal(ft_layer_text(&l), "-");
     for (uint32_t i = 0; i < D; i++)
         ft_layer_fill(&l, 50, 1);
     ft_layer_clear(&l);
     ft_layer_fill(&l, 50, 1);
-    assert_string_equal(letters(&l), "BEBPP"); /* block 1 has nothing left */
+    assert_string_equal(ft_layer_text(&l), "BEBPP"); /* block 1 has nothing left */
     ft_layer_end(&l);
 }
 
@@ -341,26 +309,26 @@ static void test_norlog_idle_collects_whole_blocks(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = usual(FE_GC_GREEDY);
-    setup(&l, p);
-    fill_up(&l);
+    struct fe_ftl_params p = ft_norlog_params(FE_GC_GREEDY);
+    ft_norlog_init(&l, p);
+    ft_norlog_fill(&l);
     assert_false(l.ftl->ops->idle(l.ftl)); /* not asked for */
     ft_layer_fini(&l);
     p.idle_free = 3;
-    setup(&l, p);
-    fill_up(&l); /* 2 blocks free */
+    ft_norlog_init(&l, p);
+    ft_norlog_fill(&l); /* 2 blocks free */
     assert_false(l.ftl->ops->idle(l.ftl)); /* nothing to win */
     for (uint32_t i = 0; i < D; i++)
         ft_layer_fill(&l, i, 1);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 1);
     ft_layer_clear(&l);
     assert_true(l.ftl->ops->idle(l.ftl));
-    assert_string_equal(letters(&l), "BEB");
+    assert_string_equal(ft_layer_text(&l), "BEB");
     assert_false(l.ftl->ops->idle(l.ftl));
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 2);
     ft_layer_clear(&l);
     ft_layer_fill(&l, 1, 1);
-    assert_string_equal(letters(&l), "PP"); /* no wait */
+    assert_string_equal(ft_layer_text(&l), "PP"); /* no wait */
     ft_layer_end(&l);
 }
 
@@ -378,7 +346,7 @@ static void assert_refused(struct fe_nand_params np, struct fe_ftl_params p, con
 static void test_norlog_refuses_what_contradicts_itself(void **state)
 {
     (void)state;
-    struct fe_ftl_params p = usual(FE_GC_GREEDY);
+    struct fe_ftl_params p = ft_norlog_params(FE_GC_GREEDY);
     assert_refused(ft_nor(2, 11), p, "the chip has 2 blocks: norlog needs 3");
     assert_refused(ft_nor(8, 1), p, "nand.pages_per_block=1: norlog takes 1 for a block's header, "
                                  "with pages of 512 bytes; at least 2");
@@ -386,24 +354,24 @@ static void test_norlog_refuses_what_contradicts_itself(void **state)
     assert_refused(ft_nor(8, 11), p,
                    "ftl.gc_reserve=7: norlog keeps so many blocks free and one more "
                                   "beside the data; the chip has 8, at most 6");
-    p = usual(FE_GC_GREEDY);
+    p = ft_norlog_params(FE_GC_GREEDY);
     p.idle_free = 7;
     assert_refused(ft_nor(8, 11), p,
                    "ftl.idle_free=7: the chip has 8 blocks, of which norlog keeps 2 "
                                   "beside the data; at most 6");
-    p = usual(FE_GC_RANDOM);
+    p = ft_norlog_params(FE_GC_RANDOM);
     assert_refused(ft_nor(8, 11), p, "ftl.gc_policy=random: norlog draws no lots");
-    p = usual(FE_GC_D_CHOICES);
+    p = ft_norlog_params(FE_GC_D_CHOICES);
     assert_refused(ft_nor(8, 11), p, "ftl.gc_policy=d-choices");
-    p = usual(FE_GC_FIFO);
+    p = ft_norlog_params(FE_GC_FIFO);
     p.wear_levelling = FE_WEAR_STATIC;
     p.wl_threshold = 0;
     assert_refused(ft_nor(8, 11), p, "ftl.wl_threshold=0");
     struct ft_layer l;
-    p = usual(FE_GC_GREEDY);
+    p = ft_norlog_params(FE_GC_GREEDY);
     p.gc_reserve = 6; /* one block for data */
-    setup(&l, p);
-    fill_up(&l);
+    ft_norlog_init(&l, p);
+    ft_norlog_fill(&l);
     for (uint32_t i = 0; i < 50; i++)
         ft_layer_fill(&l, i % 3, 1);
     ft_layer_end(&l);
@@ -413,7 +381,7 @@ static void test_norlog_bad_blocks_are_not_used(void **state)
 {
     (void)state;
     struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
-    struct fe_ftl_params p = usual(FE_GC_GREEDY);
+    struct fe_ftl_params p = ft_norlog_params(FE_GC_GREEDY);
     struct ft_rig rig;
     struct fe_ftl *ftl;
     struct fe_err err;
@@ -444,8 +412,8 @@ static void test_norlog_check_finds_damage(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual(FE_GC_GREEDY));
-    fill_up(&l);
+    ft_norlog_init(&l, ft_norlog_params(FE_GC_GREEDY));
+    ft_norlog_fill(&l);
     ft_layer_fill(&l, 3, 1);
     struct fe_medium *m = l.rig.medium;
     for (fe_ppn ppn = 0; ppn < l.rig.geo.n_ppns; ppn++) {

@@ -120,7 +120,8 @@ static inline void assert_page(struct fe_store *s, fe_ppn ppn, uint8_t value)
     assert_memory_equal(buf, bytes(value) + 100, 8);
 }
 
-static inline void load(struct fe_store *s, fe_peb peb, struct fe_store_block *b, struct fe_store_oob *p)
+static inline void load(struct fe_store *s, fe_peb peb, struct fe_store_block *b,
+                        struct fe_store_oob *p)
 {
     struct fe_err err = {""};
     if (fe_store_load_block(s, peb, b, p, &err) < 0)

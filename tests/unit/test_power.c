@@ -3,6 +3,7 @@
  * A device that loses power: who is told what, what flush and FUA promise, what a cache
  * keeps, what recovery takes, and devices that are badly made.
  */
+#include "lib/device.h"
 #include "lib/unit.h"
 
 #include "device/internal.h"
@@ -13,30 +14,9 @@ enum { PAGE = 2048 };
 
 static struct fe_profile make_profile(const char *strategy)
 {
-    struct fe_profile p = {.name = "test"};
-    p.device = (struct fe_device_params){.capacity = 64 * PAGE, .sector_size = 512};
-    p.nand = (struct fe_nand_params){
-        .cell = FE_CELL_SLC, .channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
-        .blocks_per_plane = 24, .pages_per_block = 8, .page_size = PAGE, .oob_size = 64,
-        .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
-        .endurance = 1000};
-    p.ftl = (struct fe_ftl_params){
-        .type = (uint32_t)fe_ftl_find(strategy), .gc_d = 10, .gc_reserve = 2,
-        .unit_size = 8 * PAGE, .open_linear = 1, .open_random = 1, .log_blocks = 3,
-        .switch_merge = true, .copy_buffer = 4, .map_cache = 64};
+    struct fe_profile p = ft_device_profile(strategy);
     p.link = (struct fe_link_params){.max_transfer = 8 * PAGE, .queue_depth = 2};
     return p;
-}
-
-static struct fe_device *make(const struct fe_profile *p, bool power_cuts)
-{
-    struct fe_device_options opt = {.seed = 1, .payload = true, .power_cuts = power_cuts};
-    struct fe_device *dev = NULL;
-    struct fe_err err;
-    fe_err_init(&err);
-    if (fe_device_create(&dev, p, &opt, &err) < 0)
-        fail_msg("%s", err.text);
-    return dev;
 }
 
 static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t at,
@@ -77,7 +57,7 @@ static void test_power_a_request_under_a_planned_cut_ends_with_it(void **state)
 {
     (void)state;
     struct fe_profile p = make_profile("page");
-    struct fe_device *dev = make(&p, true);
+    struct fe_device *dev = ft_device_make(&p, true);
     assert_int_equal(fe_device_plan_cut(dev, 50000, 0, NULL), 0);
     struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, 7, false);
     assert_int_equal(r.status, FE_NO_POWER);
@@ -93,7 +73,7 @@ static void test_power_fails_after_writes_of_the_profile(void **state)
     (void)state;
     struct fe_profile p = make_profile("page");
     p.power.cut_writes = 2;
-    struct fe_device *dev = make(&p, true);
+    struct fe_device *dev = ft_device_make(&p, true);
     uint64_t at = 0, ready;
     for (int i = 0; i < 2; i++) {
         struct fe_reply r = submit(dev, FE_REQ_WRITE, at, (uint64_t)i, 3 + i, false);
@@ -113,7 +93,7 @@ static void test_power_flush_and_fua_of_a_volatile_cache(void **state)
     (void)state;
     struct fe_profile p = make_profile("page");
     p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
-    struct fe_device *dev = make(&p, true);
+    struct fe_device *dev = ft_device_make(&p, true);
     submit(dev, FE_REQ_WRITE, 0, 0, 1, false);
     uint64_t at = submit(dev, FE_REQ_FLUSH, 0, 0, 0, false).complete_ns;
     assert_true(at >= 200000); /* a page was programmed for it */
@@ -134,7 +114,7 @@ static void test_power_a_safe_cache_keeps_all_and_flushes_for_nothing(void **sta
     for (size_t i = 0; i < ft_array_len(names); i++) {
         struct fe_profile p = make_profile(names[i]);
         p.cache = (struct fe_cache_params){.size = 2 * PAGE, .volatile_ = false};
-        struct fe_device *dev = make(&p, true);
+        struct fe_device *dev = ft_device_make(&p, true);
         for (uint64_t page = 0; page < 12; page++)
             submit(dev, FE_REQ_WRITE, 0, page % 8, (int)page + 1, page == 11);
         uint64_t at = fe_device_now(dev);
@@ -150,7 +130,7 @@ static void test_power_recovery_takes_time_and_requests_wait(void **state)
 {
     (void)state;
     struct fe_profile p = make_profile("page");
-    struct fe_device *dev = make(&p, true);
+    struct fe_device *dev = ft_device_make(&p, true);
     uint64_t at = 0;
     for (uint64_t page = 0; page < 10; page++)
         at = submit(dev, FE_REQ_WRITE, at, page, 1, false).complete_ns;
@@ -173,7 +153,7 @@ static void test_power_trims_last_unless_the_profile_says_otherwise(void **state
         struct fe_profile p = make_profile("page");
         p.device.discard = true;
         p.ftl.trim_lost = lost;
-        struct fe_device *dev = make(&p, true);
+        struct fe_device *dev = ft_device_make(&p, true);
         uint64_t at = submit(dev, FE_REQ_WRITE, 0, 3, 8, false).complete_ns;
         at = submit(dev, FE_REQ_TRIM, at, 3, 0, false).complete_ns;
         assert_int_equal(read_byte(dev, 3), 0);
@@ -189,7 +169,7 @@ static void test_power_badly_made_devices(void **state)
     uint64_t ready;
     struct fe_profile p = make_profile("page");
     p.power.map_lost_ppm = 1000000;
-    struct fe_device *dev = make(&p, true);
+    struct fe_device *dev = ft_device_make(&p, true);
     uint64_t at = submit(dev, FE_REQ_WRITE, 0, 3, 8, false).complete_ns;
     restart(dev, at);
     assert_int_equal(read_byte(dev, 3), 0);
@@ -197,7 +177,7 @@ static void test_power_badly_made_devices(void **state)
     fe_device_destroy(dev);
 
     p.power = (struct fe_power_params){.stale_ppm = 1000000};
-    dev = make(&p, true);
+    dev = ft_device_make(&p, true);
     at = submit(dev, FE_REQ_WRITE, 0, 3, 8, false).complete_ns;
     at = submit(dev, FE_REQ_WRITE, at, 4, 5, false).complete_ns;
     at = submit(dev, FE_REQ_WRITE, at, 3, 9, false).complete_ns;
@@ -207,7 +187,7 @@ static void test_power_badly_made_devices(void **state)
     fe_device_destroy(dev);
 
     p.power = (struct fe_power_params){.dead_ppm = 1000000};
-    dev = make(&p, true);
+    dev = ft_device_make(&p, true);
     assert_int_equal(fe_device_cut_power(dev, 0, NULL), 0);
     assert_int_equal(fe_device_power_on(dev, 0, &ready, NULL), -EIO);
     assert_int_equal(submit(dev, FE_REQ_READ, 0, 0, 0, false).status, FE_NO_POWER);
@@ -219,11 +199,11 @@ static void test_power_wrong_use_is_refused(void **state)
     (void)state;
     uint64_t ready;
     struct fe_profile p = make_profile("page");
-    struct fe_device *dev = make(&p, false);
+    struct fe_device *dev = ft_device_make(&p, false);
     assert_int_equal(fe_device_cut_power(dev, 0, NULL), -ENOTSUP);
     assert_int_equal(fe_device_power_on(dev, 0, &ready, NULL), -EALREADY);
     fe_device_destroy(dev);
-    dev = make(&p, true);
+    dev = ft_device_make(&p, true);
     assert_int_equal(fe_device_cut_power(dev, 0, NULL), 0);
     assert_int_equal(fe_device_cut_power(dev, 0, NULL), -EALREADY);
     fe_device_destroy(dev);
@@ -236,7 +216,7 @@ static void test_a_failed_program_before_a_cut(void **state)
     struct fe_profile p = make_profile("page");
     p.wear.spare_blocks = 2;
     p.wear.fail_program = 3;
-    struct fe_device *dev = make(&p, true);
+    struct fe_device *dev = ft_device_make(&p, true);
     struct fe_err err;
     uint64_t now = 0, ready;
     for (uint64_t page = 0; page < 6; page++) {

@@ -230,8 +230,8 @@ static void test_load_strange_names_are_refused(void **state)
         struct fe_profile p;
         struct fe_err err = {""};
         assert_int_equal(fe_profile_load(&p, names[i], NULL, 0, &err), -EINVAL);
-        assert_non_null(strstr(err.text, "a name has letters, digits and _-. only, up to 63; a path "
-                                         "has a '/' or ends in .ini"));
+        assert_non_null(strstr(err.text, "a name has letters, digits and _-. only, up to 63; a "
+                                         "path has a '/' or ends in .ini"));
         assert_null(strchr(err.text, '\n'));
     }
     unsetenv("FLASHEMU_PATH");

@@ -226,7 +226,8 @@ static void test_options_messages_name_key_value_and_range(void **state)
     set_bad("device.sector_size", "1.5K",
             "device.sector_size=1.5K: is not a power of two; allowed: 512 to 4K, a power of two");
     set_bad("nand.page_size", "1000",
-            "nand.page_size=1000: is not a multiple of 512; allowed: 512 to 64K, a multiple of 512");
+            "nand.page_size=1000: is not a multiple of 512; allowed: 512 to 64K, a multiple of "
+            "512");
     set_bad("nand.cell", "qlc", "nand.cell=qlc: is unknown; allowed: slc, mlc, tlc, nor");
     set_bad("nand.cell", "", "nand.cell=: is empty; allowed: slc, mlc, tlc, nor");
     set_bad("nand.multiplane", "maybe",

@@ -355,7 +355,7 @@ static void test_parse_limits_notes(void **state)
     free(text);
 }
 
-static void test_parse_fidelity_rows(void **state)
+static void test_parse_fidelity_refuses_other_rows(void **state)
 {
     static const struct {
         const char *row, *why;
@@ -390,13 +390,18 @@ static void test_parse_fidelity_rows(void **state)
          "bs=64M is out of range; allowed: 512 to 32M"},
     };
     struct fe_fidelity f;
-    struct fe_profile p;
     (void)state;
     for (size_t i = 0; i < ft_array_len(bad); i++) {
         struct fe_err err = {""};
         assert_int_equal(fe_fidelity_parse(bad[i].row, &f, &err), -EINVAL);
         assert_string_equal(err.text, bad[i].why);
     }
+}
+
+static void test_parse_fidelity_takes_a_row_apart(void **state)
+{
+    struct fe_fidelity f;
+    (void)state;
     assert_int_equal(fe_fidelity_parse("hdparm-t|3.6 MB/s| 10%", &f, NULL), 0);
     assert_string_equal(f.text, "hdparm-t");
     assert_string_equal(f.procedure->name, "hdparm-t");
@@ -413,8 +418,14 @@ static void test_parse_fidelity_rows(void **state)
     assert_int_equal(f.arg[2], 0);
     assert_int_equal(f.tolerance_ppm, 25000);
     assert_string_equal(f.reason, "another stick");
+}
 
-    parse_good(&p, MINIMAL "[fidelity]\nb = hdparm-t | 3 MB/s | 5%\n  a = hdparm-t | 1 MB/s | 10%\n");
+static void test_parse_fidelity_section(void **state)
+{
+    struct fe_profile p;
+    (void)state;
+    parse_good(&p, MINIMAL "[fidelity]\nb = hdparm-t | 3 MB/s | 5%\n"
+                           "  a = hdparm-t | 1 MB/s | 10%\n");
     assert_int_equal(p.n_fidelity, 2);
     assert_string_equal(p.fidelity[1].key, "a");
     assert_string_equal(p.fidelity[1].value, "hdparm-t | 1 MB/s | 10%");
@@ -490,7 +501,8 @@ static void test_parse_long_names_leave_room_for_the_message(void **state)
     strcpy(name + sizeof name - 10, "/name.ini");
     assert_int_equal(fe_profile_parse(&p, name, "[nand]\ncel=5\n", 13, NULL, 0, &err), -EINVAL);
     assert_memory_equal(err.text, "...ddd", 6);
-    assert_non_null(strstr(err.text, "d/name.ini:2: unknown key nand.cel; did you mean nand.cell?"));
+    assert_non_null(strstr(err.text,
+                           "d/name.ini:2: unknown key nand.cel; did you mean nand.cell?"));
     assert_int_equal(fe_profile_parse(&p, name, MINIMAL, strlen(MINIMAL), NULL, 0, &err), 0);
     assert_string_equal(p.name, "name");
     fe_profile_fini(&p);
@@ -571,7 +583,9 @@ int main(void)
         cmocka_unit_test(test_parse_no_line_is_split),
         cmocka_unit_test(test_parse_provenance_is_kept_in_order),
         cmocka_unit_test(test_parse_limits_notes),
-        cmocka_unit_test(test_parse_fidelity_rows),
+        cmocka_unit_test(test_parse_fidelity_refuses_other_rows),
+        cmocka_unit_test(test_parse_fidelity_takes_a_row_apart),
+        cmocka_unit_test(test_parse_fidelity_section),
         cmocka_unit_test(test_parse_overrides),
         cmocka_unit_test(test_parse_long_names_leave_room_for_the_message),
         cmocka_unit_test(test_parse_survives_mutations),

@@ -4,21 +4,28 @@
  * another unit takes: what each costs in hand-made cases, to the last page.
  *
  * The chip is the one of test_segment.c: one die, pages of 512 bytes, units of 8 pages.  Two
- * linear units can be open and one random; the small-write log is one unit.
+ * linear units can be open and one random; the small-write log is one unit, where
+ * a test does not say otherwise.
  */
 #include "lib/layer.h"
 #include "lib/unit.h"
 
 enum { N = 8 }; /* pages of a unit */
 
-static void setup(struct ft_layer *l, uint64_t small_write, uint32_t zone_units)
+static struct fe_ftl_params params(uint32_t small_log, uint64_t small_write, uint32_t zone_units)
 {
     struct fe_nand_params nand = ft_nand(1, 15, N, 512);
     struct fe_ftl_params p = ft_params("segment", &nand, 1);
-    p.small_log = 1;
+    p.small_log = small_log;
     p.small_write = small_write;
     p.zone_units = zone_units;
     p.switch_merge = true;
+    return p;
+}
+
+static void setup(struct ft_layer *l, struct fe_ftl_params p)
+{
+    struct fe_nand_params nand = ft_nand(1, 15, N, 512);
     ft_layer_init(l, &nand, &p);
 }
 
@@ -36,11 +43,21 @@ static void fill(struct ft_layer *l, uint32_t n)
     ft_layer_clear(l);
 }
 
+/* Units [0, 4) full, and the log full of every second page of units 0 and 1. */
+static void setup_full_log(struct ft_layer *l)
+{
+    setup(l, params(1, 512, 0));
+    fill(l, 4);
+    for (uint32_t i = 0; i < N; i++)
+        ft_layer_write_each(l, (i % 2) * N + i, 1);
+    ft_layer_clear(l);
+}
+
 static void test_segment_small_writes_cost_a_page_each(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 512, 0);
+    setup(&l, params(1, 512, 0));
     fill(&l, 3);
     for (uint32_t i = 0; i < N; i++)
         ft_layer_write_each(&l, (i % 3) * N + 5, 1);
@@ -52,11 +69,7 @@ static void test_segment_small_log_full_merges_what_it_holds(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 512, 0);
-    fill(&l, 4);
-    for (uint32_t i = 0; i < N; i++)
-        ft_layer_write_each(&l, (i % 2) * N + i, 1);
-    ft_layer_clear(&l);
+    setup_full_log(&l);
     ft_layer_write_each(&l, 3 * N, 1); /* units 0 and 1 are merged, the log is erased */
     ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 2 * N + 1, .erases = 3,
                                          .copied = 2 * N, .fulls = 2}, "the log overflows");
@@ -68,10 +81,7 @@ static void test_segment_small_pages_that_a_large_write_replaced_cost_no_merge(v
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 512, 0);
-    fill(&l, 4);
-    for (uint32_t i = 0; i < N; i++)
-        ft_layer_write_each(&l, (i % 2) * N + i, 1);
+    setup_full_log(&l);
     write_units(&l, 0, 1);
     ft_layer_clear(&l);
     ft_layer_write_each(&l, 3 * N, 1);
@@ -80,11 +90,36 @@ static void test_segment_small_pages_that_a_large_write_replaced_cost_no_merge(v
     ft_layer_end(&l);
 }
 
+/* A small log of two units takes pages of any unit; when it is full, the units that its
+ * oldest unit holds pages of are merged. */
+static void test_segment_small_log_merges_what_its_oldest_unit_holds(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, params(2, 512, 0));
+    write_units(&l, 0, 3);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3 * N}, "large commands");
+    for (uint32_t i = 0; i < 2 * N; i++)
+        assert_int_equal(ft_layer_write(&l, i < N ? (i % 2) * N + i / 2 : 2 * N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2 * N}, "small commands");
+    /* the oldest log unit holds four pages each of units 0 and 1: two merges */
+    assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 2 * N + 1, .erases = 3,
+                                         .copied = 2 * N, .fulls = 2}, "the log is full");
+    for (uint32_t i = 1; i < N; i++)
+        assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
+    ft_layer_clear(&l);
+    /* the next one holds stale copies only: no merge, one erase */
+    assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 1, .erases = 1}, "all stale");
+    ft_layer_end(&l);
+}
+
 static void test_segment_merge_takes_the_copy_in_the_small_log(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 512, 0);
+    setup(&l, params(1, 512, 0));
     fill(&l, 4);
     ft_layer_write_each(&l, 6, 1);                          /* to the log */
     assert_int_equal(ft_layer_command(&l, 0, 3), FE_OK);     /* linear, closed early */
@@ -106,7 +141,7 @@ static void test_segment_switch_merge_leaves_newer_small_pages_alone(void **stat
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 512, 0);
+    setup(&l, params(1, 512, 0));
     fill(&l, 2);
     assert_int_equal(ft_layer_command(&l, 0, 4), FE_OK);
     ft_layer_write_each(&l, 2, 1);
@@ -121,7 +156,7 @@ static void test_segment_small_write_bounds_the_command(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 2 * 512, 0);
+    setup(&l, params(1, 2 * 512, 0));
     fill(&l, 2);
     assert_int_equal(ft_layer_command(&l, 5, 2), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.programs = 2}, "two pages: the log");
@@ -137,7 +172,7 @@ static void test_segment_zone_takes_every_write_to_the_log(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 0, 1);
+    setup(&l, params(1, 0, 1));
     write_units(&l, 0, 1); /* fills the log */
     ft_layer_expect(&l, (struct ft_cost){.programs = N}, "bulk into the zone");
     write_units(&l, 0, 1);
@@ -154,11 +189,9 @@ static void test_segment_reading_on_into_another_unit_takes_time(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = ft_nand(1, 15, N, 512);
-    struct fe_ftl_params p = ft_params("segment", &nand, 1);
-    char text[64];
+    struct fe_ftl_params p = params(0, 0, 0);
     p.unit_read_ns = 7000;
-    ft_layer_init(&l, &nand, &p);
+    setup(&l, p);
     fill(&l, 3);
     ft_rig_clear(&l.rig);
     for (int command = 0; command < 2; command++) {
@@ -166,7 +199,7 @@ static void test_segment_reading_on_into_another_unit_takes_time(void **state)
         for (fe_lpn lpn = N - 2; lpn < N + 2; lpn++)
             assert_int_equal(l.ftl->ops->read(l.ftl, lpn, 0, 512, NULL), FE_OK);
     }
-    assert_string_equal(ft_rig_text(&l.rig, text, sizeof text), "RRYRRRRYRR");
+    assert_string_equal(ft_layer_text(&l), "RRYRRRRYRR");
     uint32_t n;
     const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
     assert_int_equal(ops[2].cell_ns, 7000);
@@ -176,7 +209,7 @@ static void test_segment_reading_on_into_another_unit_takes_time(void **state)
     l.ftl->ops->begin_command(l.ftl, false, 7 * 512, 2 * 512);
     for (fe_lpn lpn = N - 1; lpn <= N; lpn++)
         assert_int_equal(l.ftl->ops->read(l.ftl, lpn, 0, 512, NULL), FE_OK);
-    assert_string_equal(ft_rig_text(&l.rig, text, sizeof text), "RR");
+    assert_string_equal(ft_layer_text(&l), "RR");
     ft_layer_end(&l);
 }
 
@@ -186,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_segment_small_writes_cost_a_page_each),
         cmocka_unit_test(test_segment_small_log_full_merges_what_it_holds),
         cmocka_unit_test(test_segment_small_pages_that_a_large_write_replaced_cost_no_merge),
+        cmocka_unit_test(test_segment_small_log_merges_what_its_oldest_unit_holds),
         cmocka_unit_test(test_segment_merge_takes_the_copy_in_the_small_log),
         cmocka_unit_test(test_segment_switch_merge_leaves_newer_small_pages_alone),
         cmocka_unit_test(test_segment_small_write_bounds_the_command),

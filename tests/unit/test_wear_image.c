@@ -281,14 +281,15 @@ static void test_wear_image_mends_half_a_replacement(void **state)
 
 int main(void)
 {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_wear_image_keeps_factory_bad_blocks, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wear_image_keeps_replacements, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wear_image_keeps_cycles_that_were_set, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wear_image_keeps_the_end_of_life, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wear_image_keeps_lost_pages, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wear_image_keeps_the_age_of_data, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wear_image_mends_half_a_replacement, setup, teardown),
+        T(test_wear_image_keeps_factory_bad_blocks),
+        T(test_wear_image_keeps_replacements),
+        T(test_wear_image_keeps_cycles_that_were_set),
+        T(test_wear_image_keeps_the_end_of_life),
+        T(test_wear_image_keeps_lost_pages),
+        T(test_wear_image_keeps_the_age_of_data),
+        T(test_wear_image_mends_half_a_replacement),
     };
     return cmocka_run_group_tests_name("wear_image", tests, NULL, NULL);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * norlog on a bench: one die of 8 NOR blocks with D sectors and a header of one, unless a
+ * test says otherwise; one of them is kept free, one is there to win space from.
+ */
+#ifndef FT_NORLOG_H
+#define FT_NORLOG_H
+
+#include "lib/layer.h"
+#include "lib/unit.h"
+
+enum { BLOCKS = 8, D = 10, SECTOR = 512, USABLE = BLOCKS - 2 };
+
+static inline struct fe_ftl_params ft_norlog_params(uint32_t policy)
+{
+    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
+    struct fe_ftl_params p = ft_params("norlog", &np, 1);
+    p.gc_policy = policy;
+    return p;
+}
+
+static inline void ft_norlog_init(struct ft_layer *l, struct fe_ftl_params p)
+{
+    struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
+    ft_layer_init(l, &np, &p);
+    assert_int_equal(l->ftl->n_lpns, (BLOCKS - 1 - p.gc_reserve) * D);
+}
+
+static inline void ft_norlog_fill(struct ft_layer *l)
+{
+    ft_layer_fill(l, 0, l->ftl->n_lpns);
+    ft_layer_clear(l);
+}
+
+#endif
