@@ -32,9 +32,13 @@ packages_of() {
 # install_packages KIND...: installs those that are missing; silent if none is.
 install_packages() {
     local missing=() name as_root=()
-    command -v dpkg-query >/dev/null || { say "not a Debian system: install by hand: $(packages_of "$@" | xargs)"; return; }
+    if ! command -v dpkg-query >/dev/null; then
+        say "not a Debian system: install by hand: $(packages_of "$@" | xargs)"
+        return
+    fi
     for name in $(packages_of "$@"); do
-        dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
+        dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' ||
+            missing+=("$name")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     if [ "$(id -u)" -ne 0 ]; then

@@ -27,7 +27,8 @@ static void drain(void *ctx, struct fe_op *ops, uint32_t n)
         dev->observe(dev->observe_ctx, ops, n);
 }
 
-static int check_units(const struct fe_profile *p, const struct fe_geometry *geo, struct fe_err *err)
+static int check_units(const struct fe_profile *p, const struct fe_geometry *geo,
+                       struct fe_err *err)
 {
     uint32_t sector = p->device.sector_size;
     if (geo->page_bytes % sector)
@@ -268,8 +269,8 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
 {
     const struct fe_option *o = fe_option_find(key);
     if (o && !o->live)
-        return fe_err_set(err, EPERM, "%s: is built into the device and cannot change while it runs",
-                          key);
+        return fe_err_set(err, EPERM, "%s: is built into the device and cannot change while "
+                          "it runs", key);
     int r = fe_profile_set(&dev->profile, key, value, err);
     if (r == 0)
         apply_delays(dev);

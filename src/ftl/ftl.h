@@ -134,7 +134,8 @@ struct fe_ftl_ops {
                    uint32_t n_lpns, struct fe_err *err);
 
     /* buf[0, len) = bytes [off, off + len) of the page.  An unmapped page gives zeros
-     * and no operation but what finding that out costs (dftl reads its table).  buf may be NULL (time only). */
+     * and no operation but what finding that out costs (dftl reads its table).  buf may be
+     * NULL (time only). */
     enum fe_status (*read)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);
 
     /* Bytes [off, off + len) of the page become data (zeros if NULL); len > 0. */

@@ -164,7 +164,8 @@ int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *
     for (const char *c = text; *c; c++)
         bars += *c == '|';
     if (bars < 2 || bars > 3 || !next_field(&text, ret->text, sizeof ret->text) ||
-        !next_field(&text, value, sizeof value) || !next_field(&text, tolerance, sizeof tolerance) ||
+        !next_field(&text, value, sizeof value) ||
+        !next_field(&text, tolerance, sizeof tolerance) ||
         (bars == 3 && !next_field(&text, ret->reason, sizeof ret->reason)))
         return form_error(err);
     int r = fe_procedure_parse(ret->text, &ret->procedure, ret->arg, err);

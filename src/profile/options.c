@@ -205,7 +205,8 @@ const struct fe_option fe_options[] = {
              "ones (dynamic)."},
     {FE_SEC_FTL, "slc_blocks", FE_OPT_U32, FIELD(ftl.slc_blocks), .max = UINT64_C(1) << 28,
      .def = "0",
-     .help = "Blocks of the SLC cache if it is static, at most so many if dynamic, 0 for no limit."},
+     .help = "Blocks of the SLC cache if it is static, at most so many if dynamic, 0 for no "
+             "limit."},
     {FE_SEC_FTL, "unit_size", FE_OPT_SIZE, FIELD(ftl.unit_size), .min = 512, .max = MIB(1024),
      .multiple = 512, .def = "4M",
      .help = "Bytes of an allocation unit (segment) or mapped block (block)."},

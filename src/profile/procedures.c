@@ -90,7 +90,8 @@ const struct fe_procedure fe_procedures[] = {
     {"append-quiet", "append", FE_TIME, FE_PLACE_MODEL, false, NULL,
      "the mean of the other calls", {{0}}},
     {"append-quiet-share", "append", FE_SHARE, FE_PLACE_MODEL, false, NULL,
-     "the share of the other calls that take less than below", {{"below", FE_TIME, 1, 1000000000000}}},
+     "the share of the other calls that take less than below",
+     {{"below", FE_TIME, 1, 1000000000000}}},
     {"append-collect", "append", FE_TIME, FE_PLACE_MODEL, false, NULL,
      "the mean of the calls with a collection, while the file grows from one share to another",
      {{"from", FE_SHARE, 0, 999999}, {"to", FE_SHARE, 1, 1000000}}},
@@ -99,15 +100,15 @@ const struct fe_procedure fe_procedures[] = {
      {{"from", FE_SHARE, 0, 999999}, {"to", FE_SHARE, 1, 1000000}}},
 
     {"flashbench-linear", "flashbench", FE_SHARE, FE_PLACE_MODEL, false, NULL,
-     "agreement of -O, 1 to 7 units and 4 MiB to 4 KiB, with the curves of the card: 100 % less the "
-     "median error", {{0}}},
+     "agreement of -O, 1 to 7 units and 4 MiB to 4 KiB, with the curves of the card: 100 % less "
+     "the median error", {{0}}},
     {"flashbench-random", "flashbench", FE_SHARE, FE_PLACE_MODEL, false, NULL,
      "the same of -O --random", {{0}}},
     {"flashbench-find-fat", "flashbench", FE_SHARE, FE_PLACE_MODEL, false, NULL,
      "the same of -f, the first 8 units", {{0}}},
     {"flashbench-open-linear", "flashbench", FE_COUNT, FE_PLACE_MODEL, false, NULL,
-     "units that -O can have open before one more makes all of them slower by a fifth; 7 is no limit",
-     {{0}}},
+     "units that -O can have open before one more makes all of them slower by a fifth; 7 is no "
+     "limit", {{0}}},
     {"flashbench-open-random", "flashbench", FE_COUNT, FE_PLACE_MODEL, false, NULL,
      "the same of -O --random", {{0}}},
     {"flashbench-align-pre", "flashbench", FE_TIME, FE_PLACE_MODEL, false, NULL,
@@ -118,7 +119,8 @@ const struct fe_procedure fe_procedures[] = {
      "its step at 4 MiB and more, the median", {{0}}},
 
     {"run-read-delay", "runs", FE_COUNT, FE_PLACE_MODEL, false, NULL,
-     "sectors read in order, one a request, up to and with the nth that takes long", {{"nth", FE_COUNT, 1, 1000}}},
+     "sectors read in order, one a request, up to and with the nth that takes long",
+     {{"nth", FE_COUNT, 1, 1000}}},
     {"run-write-delay", "runs", FE_COUNT, FE_PLACE_MODEL, false, NULL,
      "the same, written", {{"nth", FE_COUNT, 1, 1000}}},
 

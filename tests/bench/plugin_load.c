@@ -97,7 +97,8 @@ static void run(struct load *l, struct slot *slots, unsigned depth, double end)
 int main(int argc, char **argv)
 {
     if (argc != 7) {
-        fputs("usage: plugin_load SOCKET read|write random|sequential BLOCK DEPTH SECONDS\n", stderr);
+        fputs("usage: plugin_load SOCKET read|write random|sequential BLOCK DEPTH SECONDS\n",
+              stderr);
         return 2;
     }
     struct load l = {.nbd = nbd_create(), .rng = 88172645463325252u};

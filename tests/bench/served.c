@@ -57,7 +57,8 @@ int main(int argc, char **argv)
 {
     if (argc != 6)
         return fprintf(stderr, "served URI SERVICE_US COUNT DEPTH spin|block\n"), 2;
-    const uint64_t service = strtoull(argv[2], NULL, 10) * 1000, count = strtoull(argv[3], NULL, 10);
+    const uint64_t service = strtoull(argv[2], NULL, 10) * 1000;
+    const uint64_t count = strtoull(argv[3], NULL, 10);
     const unsigned depth = (unsigned)atoi(argv[4]);
     const int timeout = strcmp(argv[5], "spin") ? -1 : 0;
     static struct slot slots[MAX_DEPTH];

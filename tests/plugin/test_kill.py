@@ -28,8 +28,8 @@ CAPACITY = 4 << 20
 SECTORS = CAPACITY // SECTOR
 DEPTH = 8
 
-CHIP = ("device.discard=no", "nand.pages_per_block=16", "nand.page_size=2K", "nand.oob_size=64", "nand.tR=50us",
-        "nand.tPROG=200us", "nand.tBERS=2ms", "device.used=0")
+CHIP = ("device.discard=no", "nand.pages_per_block=16", "nand.page_size=2K",
+        "nand.oob_size=64", "nand.tR=50us", "nand.tPROG=200us", "nand.tBERS=2ms", "device.used=0")
 
 # What each image is made with; sync=flush costs the host's fdatasync, sync=none does not.
 DEVICES = {

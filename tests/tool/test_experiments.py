@@ -137,9 +137,9 @@ def test_runs_find_the_thresholds_of_the_profile():
     for keys, reads, writes in [
             ("read_spike = 3ms\nwrite_spike = 9ms\nwrite_step = 1ms\n", [32, 96, 224, 480, 736],
              [195, 451, 707]),
-            ("read_spike = 2ms\nread_step = 500us\nread_first = 5\nread_limit = 7\nread_random = 9ms\n"
-             "write_spike = 1ms\nwrite_first = 2\nwrite_period = 3\n", [5, 12, 19, 26],
-             [2, 5, 8, 11])]:
+            ("read_spike = 2ms\nread_step = 500us\nread_first = 5\nread_limit = 7\n"
+             "read_random = 9ms\nwrite_spike = 1ms\nwrite_first = 2\nwrite_period = 3\n",
+             [5, 12, 19, 26], [2, 5, 8, 11])]:
         path = write("step.ini", step % keys)
         rows = ["run-read-delay nth=%d | count" % (i + 1) for i in range(len(reads))]
         rows += ["run-write-delay nth=%d | count" % (i + 1) for i in range(len(writes))]

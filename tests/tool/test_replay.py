@@ -38,8 +38,9 @@ def test_json_is_the_object_of_stats_and_more():
 def test_wear_svg_is_a_picture_of_every_block():
     with tempfile.TemporaryDirectory(prefix="fe") as folder:
         path = os.path.join(folder, "wear.svg")
-        o = replay("ssd-page", "gen:random,op=write,bs=4K,count=9000", "nand.blocks_per_plane=32", "ftl.op=20%",
-                   "nand.endurance=20", "faults.factory_bad=2%", "faults.spare_blocks=4",
+        o = replay("ssd-page", "gen:random,op=write,bs=4K,count=9000",
+                   "nand.blocks_per_plane=32", "ftl.op=20%", "nand.endurance=20",
+                    "faults.factory_bad=2%", "faults.spare_blocks=4",
                    "--wear-svg", path)
         assert o["bad_blocks"]["factory"] == 2
         root = xml.etree.ElementTree.parse(path).getroot()

@@ -91,7 +91,8 @@ def test_what_cannot_be_run_is_said_and_the_rest_is_run():
 
 
 def test_a_failed_experiment_is_a_failed_row():
-    card("a = seq-write bs=1M size=128M | 30 MB/s | 5%", "b = seq-write bs=1M size=4M | 1 MB/s | 5%")
+    card("a = seq-write bs=1M size=128M | 30 MB/s | 5%",
+         "b = seq-write bs=1M size=4M | 1 MB/s | 5%")
     code, o = verify()
     assert code == 1 and [r["verdict"] for r in o["rows"]] == ["failed", "off"], o
     assert "do not fit the device of 67108864 bytes" in o["rows"][0]["reason"], o
@@ -127,7 +128,8 @@ def test_changes_of_the_profile_count():
 
 
 def test_figures_do_not_depend_on_each_other():
-    rows = ["a = seq-write bs=4K size=16M | 10 MB/s | 5%", "b = seq-read bs=4K size=16M | 9 MB/s | 5%",
+    rows = ["a = seq-write bs=4K size=16M | 10 MB/s | 5%",
+            "b = seq-read bs=4K size=16M | 9 MB/s | 5%",
             "c = seq-write bs=1M size=48M | 10 MB/s | 5%"]
     card(*rows)
     together = [r["measured"] for r in verify()[1]["rows"]]

@@ -9,7 +9,9 @@ set -euo pipefail
 rounds=$1
 modprobe -a ext4 f2fs vfat exfat 2>/dev/null || :
 
-power() { ctl "$CTL_PORT" "{\"cmd\":\"power-$1\"}" | grep -q '"ok":true' || fail "power-$1 was refused"; }
+power() {
+    ctl "$CTL_PORT" "{\"cmd\":\"power-$1\"}" | grep -q '"ok":true' || fail "power-$1 was refused"
+}
 
 # Files of 1 to 64 KiB, each synced and then noted in /run/acked; beside them one that is written
 # all the time and never synced.  Ends when the device does.
@@ -43,7 +45,8 @@ compare() {
 
 # try NAME must|may MKFS... -- FSCK...
 try() {
-    local name=$1 promise=$2 make=() check=() round n lost wrong all=0 all_lost=0 all_wrong=0 repaired=0
+    local name=$1 promise=$2 make=() check=() round n lost wrong
+    local all=0 all_lost=0 all_wrong=0 repaired=0
     shift 2
     while [ "$1" != -- ]; do make+=("$1"); shift; done
     shift
@@ -63,14 +66,17 @@ try() {
         power on
         dev=$(attach "$NBD_PORT")
         "${check[@]}" "$dev" >/run/fsck 2>&1 || repaired=$((repaired + 1))
-        mount -t "$name" "$dev" /mnt || { cat /run/fsck; fail "$name: not to be mounted after round $round"; }
+        mount -t "$name" "$dev" /mnt || {
+            cat /run/fsck
+            fail "$name: not to be mounted after round $round"
+        }
         read -r n lost wrong < <(compare)
         umount /mnt
         detach "$dev"
         all=$((all + n)) all_lost=$((all_lost + lost)) all_wrong=$((all_wrong + wrong))
     done
-    echo "$name: $rounds power cuts, $all files synced, $all_lost of them gone, $all_wrong changed," \
-        "$repaired times repaired by fsck"
+    echo "$name: $rounds power cuts, $all files synced, $all_lost of them gone," \
+        "$all_wrong changed, $repaired times repaired by fsck"
     [ "$all_wrong" = 0 ] || [ "$promise" = may ] || fail "$name: synced files have changed"
     [ "$all_lost" = 0 ] || [ "$promise" = may ] || fail "$name: synced files are gone"
     [ "$all" -ge $((rounds * 5)) ] || fail "$name: hardly anything was written"

@@ -5,7 +5,8 @@ dev=$(attach "$NBD_PORT")
 name=${dev##*/}
 [ "$(blockdev --getsize64 "$dev")" = 8019509248 ] || fail "size"
 [ "$(cat "/sys/block/$name/queue/logical_block_size")" = 512 ] || fail "sector size"
-[ "$(cat "/sys/block/$name/queue/discard_max_bytes")" = 0 ] || fail "a stick without TRIM offers discard"
+[ "$(cat "/sys/block/$name/queue/discard_max_bytes")" = 0 ] ||
+    fail "a stick without TRIM offers discard"
 blkdiscard "$dev" 2>/dev/null && fail "blkdiscard on a stick without TRIM"
 
 echo "# fio: random writes of 4 to 64 KiB with verification"
@@ -21,8 +22,10 @@ flashbench -a "$dev" --blocksize=1024 --count=4 -o /run/out >/run/flashbench || 
 grep -q '^align' /run/flashbench || fail "flashbench printed nothing"
 
 echo "# past the end"
-dd if=/dev/zero of="$dev" bs=512 seek=15663104 count=1 oflag=direct 2>/dev/null && fail "write past the end"
-dd if="$dev" of=/dev/null bs=512 skip=15663103 count=1 iflag=direct 2>/dev/null || fail "last sector"
+dd if=/dev/zero of="$dev" bs=512 seek=15663104 count=1 oflag=direct 2>/dev/null &&
+    fail "write past the end"
+dd if="$dev" of=/dev/null bs=512 skip=15663103 count=1 iflag=direct 2>/dev/null ||
+    fail "last sector"
 detach "$dev"
 dmesg | grep -i 'i/o error' | grep -v 'nbd.*sector 15663104' && fail "the kernel saw I/O errors"
 echo ok

@@ -39,7 +39,8 @@ bench() { # bench OUT TIME-SCALE OVERRIDE... -- ARG...
     shift 2
     while [ "$1" != -- ]; do over+=("$1"); shift; done
     shift
-    "$top/tools/vm/serve" --timeout 500 -- profile="$tmp/card.ini" time-scale="$scale" "${over[@]}" -- \
+    "$top/tools/vm/serve" --timeout 500 -- profile="$tmp/card.ini" time-scale="$scale" \
+        "${over[@]}" -- \
         "$top/tests/vm/guest_flashbench.sh" "$@" >"$tmp/$out"
     cat "$tmp/$out"
 }
@@ -58,11 +59,15 @@ echo "# alignment, unit shown"
 bench shown 30 -- align
 diffs shown 30 >"$tmp/d"
 awk '{ d = $2
-    if ($1 >= 4194304) { n3++; s3 += d } else if ($1 >= 8192) { n2++; s2 += d } else { n1++; s1 += d } }
+    if ($1 >= 4194304) { n3++; s3 += d }
+    else if ($1 >= 8192) { n2++; s2 += d }
+    else { n1++; s1 += d } }
     END {
         if (!n1 || !n2 || !n3) { print "too few alignments"; exit 1 }
-        printf "# mean step below the page %.0f us, at pages %.0f us, at units %.0f us\n", s1/n1, s2/n2, s3/n3
-        exit !(s2/n2 > s1/n1 + 60 && s3/n3 > s2/n2 + 250) }' "$tmp/d" || fail "page and unit do not show"
+        printf "# mean step below the page %.0f us, at pages %.0f us, at units %.0f us\n",
+            s1/n1, s2/n2, s3/n3
+        exit !(s2/n2 > s1/n1 + 60 && s3/n3 > s2/n2 + 250) }' "$tmp/d" ||
+        fail "page and unit do not show"
 
 echo "# alignment, unit hidden"
 bench hidden 30 ftl.unit_read=0 -- align

@@ -76,6 +76,7 @@ static int list_procedures(bool as_json)
     for (size_t i = 0; i < fe_n_procedures; i++) {
         const struct fe_procedure *p = &fe_procedures[i];
         const char *where = p->place == FE_PLACE_MODEL ? "model" : "kernel";
+        const char *units = fe_fidelity_units(p->quantity);
         char call[128];
         assert(p->place == FE_PLACE_KERNEL || verify_experiment_find(p->experiment));
         int n = snprintf(call, sizeof call, "%s", p->name);
@@ -84,10 +85,10 @@ static int list_procedures(bool as_json)
         if (as_json)
             json_array_append_new(
                 list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "name", p->name, "call",
-                                call, "experiment", p->experiment, "where", where, "unit", fe_fidelity_units(p->quantity), "slow",
-                                p->slow, "help", p->help));
+                                call, "experiment", p->experiment, "where", where, "unit", units,
+                                "slow", p->slow, "help", p->help));
         else
-            printf("%-28s %-12s %s%s\n    %s\n", call, fe_fidelity_units(p->quantity), where,
+            printf("%-28s %-12s %s%s\n    %s\n", call, units, where,
                    p->slow ? ", slow" : "", p->help);
     }
     if (as_json)

@@ -66,7 +66,8 @@ static int lay_out(struct volume *v, uint64_t capacity, struct fe_err *err)
     return 0;
 }
 
-static int write_sector(struct fe_device *dev, uint64_t sector, uint64_t *sum_ns, struct fe_err *err)
+static int write_sector(struct fe_device *dev, uint64_t sector, uint64_t *sum_ns,
+                        struct fe_err *err)
 {
     uint64_t ns = 0;
     int r = verify_request(dev, FE_REQ_WRITE, sector * SECTOR, SECTOR, &ns, err);

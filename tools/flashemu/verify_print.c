@@ -59,8 +59,9 @@ static bool is_pair(const struct verify_row *a, const struct verify_row *b)
     double x = (double)a->published.value, y = (double)b->published.value;
 
     return a->state == VERIFY_MEASURED && b->state == VERIFY_MEASURED &&
-           strcmp(a->published.unit, b->published.unit) == 0 && !a->published.procedure->args[0].key &&
-           !b->published.procedure->args[0].key && fabs(x - y) >= 0.03 * fmax(x, y);
+           strcmp(a->published.unit, b->published.unit) == 0 &&
+           !a->published.procedure->args[0].key && !b->published.procedure->args[0].key &&
+           fabs(x - y) >= 0.03 * fmax(x, y);
 }
 
 static bool is_wrong(const struct verify_row *a, const struct verify_row *b)
@@ -150,9 +151,10 @@ static json_t *row_json(const struct verify_row *row)
     const struct fe_fidelity *f = &row->published;
     bool done = row->state == VERIFY_MEASURED;
     const char *why = row->why[0] ? row->why : f->reason[0] ? f->reason : NULL;
+    const char *where = f->procedure->place == FE_PLACE_MODEL ? "model" : "kernel";
     json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:s}", "id", row->note->key, "procedure",
-                          f->text, "where", f->procedure->place == FE_PLACE_MODEL ? "model" : "kernel",
-                          "unit", f->unit, "published", in_unit(f, f->value), "tolerance_percent",
+                          f->text, "where", where, "unit", f->unit, "published",
+                          in_unit(f, f->value), "tolerance_percent",
                           (double)f->tolerance_ppm / 1e4, "verdict", verify_verdict(row));
 
     json_object_set_new(o, "measured", done ? json_real(in_unit(f, row->measured)) : json_null());
@@ -182,10 +184,11 @@ json_t *verify_json(const struct verify_plan *plan)
 
     for (size_t i = 0; i < plan->n_rows; i++)
         json_array_append_new(rows, row_json(&plan->rows[i]));
-    return json_pack("{s:s, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:f, s:f, s:{s:i, s:o}, s:O}",
-                     "profile", plan->profile.name, "model", tool_json_text(model, strlen(model)),
-                     "rows", rows, "verdicts", "ok", s.ok, "off", s.off, "known", s.known, "skipped",
-                     s.skipped, "failed", s.failed, "left_out", s.left_out, "mean_error_percent",
-                     s.mean, "largest_error_percent", s.largest, "orderings", "pairs", s.pairs,
-                     "wrong", wrong_json(plan), "details", plan->details);
+    return json_pack("{s:s, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:f, s:f, s:{s:i, s:o}, "
+                     "s:O}", "profile", plan->profile.name, "model",
+                     tool_json_text(model, strlen(model)), "rows", rows, "verdicts", "ok", s.ok,
+                     "off", s.off, "known", s.known, "skipped", s.skipped, "failed", s.failed,
+                     "left_out", s.left_out, "mean_error_percent", s.mean, "largest_error_percent",
+                     s.largest, "orderings", "pairs", s.pairs, "wrong", wrong_json(plan),
+                     "details", plan->details);
 }

@@ -49,7 +49,8 @@ static void colour(const struct square *q, uint32_t most, char buf[static 8])
     }
     double share = most ? q->cycles / most : 0;
     snprintf(buf, 8, "#%02x%02x%02x", (unsigned)lround(250 - 110 * share) & 0xff,
-             (unsigned)lround(245 - 245 * share) & 0xff, (unsigned)lround(235 - 215 * share) & 0xff);
+             (unsigned)lround(245 - 245 * share) & 0xff,
+             (unsigned)lround(235 - 215 * share) & 0xff);
 }
 
 static void print_text(FILE *out, const char *text)

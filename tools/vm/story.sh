@@ -49,8 +49,9 @@ report() {
         -v nand="$(since nand.bytes_programmed)" -v erases="$(since nand.block_erases)" \
         -v s="$(since ftl.merges.switch)" -v p="$(since ftl.merges.partial)" \
         -v f="$(since ftl.merges.full)" 'BEGIN {
-        printf "%s MB/s=%.2f figure=%.0f seconds=%.2f waf=%.2f erases=%d switch=%d partial=%d full=%d\n",
-            step, bytes * 1e3 / ns, bytes * 1e9 / ns, ns / 1e9, host ? nand / host : 0, erases, s, p, f }'
+        printf "%s MB/s=%.2f figure=%.0f seconds=%.2f waf=%.2f", step, bytes * 1e3 / ns,
+            bytes * 1e9 / ns, ns / 1e9, host ? nand / host : 0
+        printf " erases=%d switch=%d partial=%d full=%d\n", erases, s, p, f }'
 }
 
 # The first partition: the kernel's, or where it reads no tables a loop device over the
@@ -61,14 +62,17 @@ part() {
         return
     fi
     local start size loop
-    read -r start size < <(sfdisk -d "$dev" 2>/dev/null | sed -n 's/.*start= *\([0-9]*\), size= *\([0-9]*\).*/\1 \2/p')
+    read -r start size < <(sfdisk -d "$dev" 2>/dev/null |
+        sed -n 's/.*start= *\([0-9]*\), size= *\([0-9]*\).*/\1 \2/p')
     loop=$(losetup -nO NAME,BACK-FILE | awk -v d="$dev" '$2 == d { print $1 }')
-    [ -n "$loop" ] || loop=$(losetup -f --show --direct-io=on -o $((start * 512)) --sizelimit $((size * 512)) "$dev")
+    [ -n "$loop" ] || loop=$(losetup -f --show --direct-io=on -o $((start * 512)) \
+        --sizelimit $((size * 512)) "$dev")
     echo "$loop"
 }
 
 wipe() {
-    losetup -nO NAME,BACK-FILE 2>/dev/null | awk -v d="$dev" '$2 == d { print $1 }' | xargs -r losetup -d
+    losetup -nO NAME,BACK-FILE 2>/dev/null | awk -v d="$dev" '$2 == d { print $1 }' |
+        xargs -r losetup -d
     dd if=/dev/zero of="$dev" bs=1M count=1 oflag=direct status=none
 }
 
@@ -156,7 +160,9 @@ step_file-fat32-aligned() {
 
 step_file-ext4-aligned() {
     wipe
-    printf 'o\nn\np\n1\n256\n\nw\n' | fdisk -H 224 -S 56 -c=dos -u=sectors "$dev" >"$RUN"/fdisk 2>&1 || : # fails where the kernel reads no tables
+    # it fails where the kernel reads no tables
+    printf 'o\nn\np\n1\n256\n\nw\n' |
+        fdisk -H 224 -S 56 -c=dos -u=sectors "$dev" >"$RUN"/fdisk 2>&1 || :
     settle "$dev" 1
     sfdisk -d "$dev" 2>/dev/null | grep -q 'start= *256,' ||
         { cat "$RUN"/fdisk >&2; fail "no partition at sector 256"; }
