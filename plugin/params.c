@@ -131,6 +131,14 @@ static int set_sync(struct fe_params *p, const char *value, struct fe_err *err)
     return 0;
 }
 
+static int set_trace(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (value[0] == '\0')
+        return fe_err_set(err, EINVAL, "must be the path of the trace to be written");
+    p->trace = value;
+    return 0;
+}
+
 static int set_control(struct fe_params *p, const char *value, struct fe_err *err)
 {
     if (value[0] == '\0')
@@ -154,6 +162,7 @@ static const struct {
     {"control", set_control},
     {"file", set_file},
     {"sync", set_sync},
+    {"trace", set_trace},
 };
 
 #define N_PARAMS (sizeof table / sizeof table[0])

@@ -34,6 +34,7 @@ struct fe_params {
     uint64_t seed;
     const char *control; /* path as given, or NULL */
     const char *file;    /* the same */
+    const char *trace;   /* the same */
     bool no_sync;
     bool seed_given;
 };

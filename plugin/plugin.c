@@ -170,7 +170,7 @@ static void flashemu_dump_plugin(void)
     } kinds[] = {{FE_DELAY_IO_URING, "io_uring"}, {FE_DELAY_NANOSLEEP, "nanosleep"}};
 
     printf("flashemu_version=%s\n", FLASHEMU_VERSION);
-    printf("flashemu_features=control image real-clock virtual-clock\n");
+    printf("flashemu_features=control image real-clock trace virtual-clock\n");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct fe_delay_params p = {.kind = kinds[i].kind};
         struct fe_delay *d;
@@ -455,7 +455,8 @@ static int flashemu_zero(void *handle, uint32_t count, uint64_t offset, uint32_t
     "seed=N                      All randomness (1).\n"                                    \
     "file=PATH                   Keep the medium in this image (in memory).\n"              \
     "sync=flush|none             With file: whether flushed data survive the host (flush).\n" \
-    "control=SOCKET              Unix socket for `flashemu ctl` (none)."
+    "control=SOCKET              Unix socket for `flashemu ctl` (none).\n"                  \
+    "trace=FILE                  Record every request and its completion (none)."
 
 static struct nbdkit_plugin plugin = {
     .name = "flashemu",

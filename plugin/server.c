@@ -17,6 +17,7 @@
 #include "server.h"
 
 #include "hostq.h"
+#include "recorder.h"
 
 #include "obs/stats_json.h"
 #include "profile/value.h"
@@ -37,7 +38,8 @@ struct fe_server {
     bool image, sync;
     uint64_t open_ns;        /* that the image took to open */
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
-    atomic_bool notice_taken;
+    struct fe_recorder *recorder; /* NULL without trace=; its thread rule */
+    atomic_bool notice_taken, trace_notice_taken;
 
     /* Protects the seven below.  Never held while waiting, nor for a system call other
      * than the store's: page faults, or what goes to and from the image.  An fdatasync is
@@ -121,6 +123,8 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
     if (r == 0 && !s->virtual_clock)
         r = fe_delay_create(&s->delay, &params->delay, err);
+    if (r == 0 && params->trace)
+        r = fe_recorder_open(&s->recorder, params->trace, err);
     if (r < 0) {
         fe_server_destroy(s);
         return r;
@@ -134,7 +138,9 @@ int fe_server_close(struct fe_server *s, struct fe_err *err)
     lock(&s->lock);
     int r = fe_device_close(s->dev, err);
     unlock(&s->lock);
-    return r;
+    int closed = fe_recorder_close(s->recorder, r < 0 ? NULL : err);
+    s->recorder = NULL;
+    return r < 0 ? r : closed;
 }
 
 void fe_server_destroy(struct fe_server *s)
@@ -142,6 +148,7 @@ void fe_server_destroy(struct fe_server *s)
     if (!s)
         return;
     fe_delay_destroy(s->delay);
+    fe_recorder_close(s->recorder, NULL);
     if (s->dev)
         fe_device_destroy(s->dev);
     fe_events_fini(&s->events);
@@ -197,13 +204,27 @@ static bool needs_sync(const struct fe_server *s, const struct fe_request *req)
     return s->sync && (req->type == FE_REQ_FLUSH || (req->fua && req->type != FE_REQ_READ));
 }
 
+/* Records go to their file while the request of this thread has to wait anyway. */
+static void write_trace(struct fe_server *s, bool is_due)
+{
+    if (is_due)
+        fe_recorder_write(s->recorder, &s->lock);
+}
+
 /* clock=virtual: answered under the lock, one after another. */
 static int submit_virtual(struct fe_server *s, const struct fe_request *req, struct fe_outcome *ret)
 {
     uint64_t deadline_ns;
+    bool due = false;
     lock(&s->lock);
     int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns);
+    if (r == 0 && s->recorder) {
+        uint64_t ticket = fe_recorder_add(s->recorder, req, &ret->reply);
+        fe_recorder_finish(s->recorder, ticket, ret->reply.status);
+        due = fe_recorder_is_due(s->recorder);
+    }
     unlock_and_tell(s, false);
+    write_trace(s, due);
     if (r == 0 && needs_sync(s, req))
         sync_image(s, &ret->reply);
     return r;
@@ -215,14 +236,21 @@ static int submit_virtual(struct fe_server *s, const struct fe_request *req, str
 static int submit_real(struct fe_server *s, const struct fe_request *req,
                        fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret)
 {
-    uint64_t now_ns = fe_clock_now_ns(), deadline_ns = 0;
+    uint64_t now_ns = fe_clock_now_ns(), deadline_ns = 0, ticket = 0;
+    bool due = false;
 
     lock(&s->lock);
     bool queued = fe_hostq_enter(&s->queue, &s->lock, req);
     int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns);
     uint64_t n_cuts = fe_device_cuts(s->dev);
+    bool recorded = r == 0 && s->recorder;
+    if (recorded) {
+        ticket = fe_recorder_add(s->recorder, req, &ret->reply);
+        due = fe_recorder_is_due(s->recorder);
+    }
     unlock_and_tell(s, false);
 
+    write_trace(s, due);
     if (r == 0 && needs_sync(s, req))
         sync_image(s, &ret->reply);
     if (r == 0 && queued && coarse && coarse(ctx, 1) != 0)
@@ -232,6 +260,8 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     lock(&s->lock);
     if (r == 0 && fe_device_lost_power(s->dev, n_cuts, &ret->reply))
         ret->reply.status = FE_NO_POWER;
+    if (recorded)
+        fe_recorder_finish(s->recorder, ticket, ret->reply.status);
     fe_hostq_leave(&s->queue);
     unlock(&s->lock);
     return r;
@@ -278,6 +308,9 @@ const char *fe_server_delay_name(const struct fe_server *s)
 
 const char *fe_server_take_notice(struct fe_server *s)
 {
+    const char *trace = s->recorder ? fe_recorder_failure(s->recorder) : NULL;
+    if (trace && !atomic_exchange(&s->trace_notice_taken, true))
+        return trace;
     if (!s->delay || atomic_load_explicit(&s->notice_taken, memory_order_relaxed))
         return NULL;
     const char *notice = fe_delay_notice(s->delay);

@@ -37,8 +37,8 @@ struct fe_server;
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
                      const struct fe_profile *profile, struct fe_err *err);
 
-/* The orderly end of an image, before the destruction; 0 without one.  A negative errno, with
- * message, if the host could not keep what was written. */
+/* The orderly end of the image and of the trace, before the destruction; 0 without them.  A
+ * negative errno, with message, if the host could not keep what was written. */
 int fe_server_close(struct fe_server *s, struct fe_err *err);
 
 /* No request may be under way.  NULL is fine. */
@@ -67,7 +67,7 @@ const struct fe_device *fe_server_device(const struct fe_server *s);
 /* Names the way of waiting: "io_uring" or "nanosleep", or "none" with clock=virtual. */
 const char *fe_server_delay_name(const struct fe_server *s);
 
-/* A line on what waiting had to do without, once; else NULL. */
+/* A line on what waiting has to do without, or why the trace has ended, each once; else NULL. */
 const char *fe_server_take_notice(struct fe_server *s);
 
 /* Why the image takes no write any more; NULL while it does, or without one. */

@@ -11,7 +11,7 @@ import time
 from flashemu_test import Ctl, NBDKIT, PLUGIN, Server, has_all, refused, run, run_nbdkit
 
 PARAMETERS = ["profile", "size", "clock", "time-scale", "transport-overhead", "delay", "spin",
-              "seed", "control", "file", "sync"]
+              "seed", "control", "file", "sync", "trace"]
 
 
 def test_profile_is_required_and_the_message_lists_them():
@@ -31,7 +31,8 @@ def test_profile_is_the_magic_key():
 def test_duplicates():
     good = {"profile": "ideal", "size": "1M", "clock": "real", "time-scale": "1",
             "transport-overhead": "0", "delay": "auto", "spin": "auto", "seed": "1",
-            "control": "/nonexistent/socket", "file": "/nonexistent/image", "sync": "flush"}
+            "control": "/nonexistent/socket", "file": "/nonexistent/image", "sync": "flush",
+            "trace": "/nonexistent/trace"}
     assert set(good) == set(PARAMETERS)
     for key, value in good.items():
         twice = ["%s=%s" % (key, value)] * 2
@@ -42,7 +43,7 @@ def test_duplicates():
 
 
 def test_unknown_parameters():
-    for key in ("trace", "nosuch", "Profile"):
+    for key in ("traces", "nosuch", "Profile"):
         has_all(refused("ideal", key + "=x"), "^%s=x" % key, "unknown", *PARAMETERS)
 
 
@@ -65,7 +66,7 @@ def test_wrong_values():
             ("seed=18446744073709551616", "2.64"),
             ("size=", "8G"), ("size=x", "8G"), ("size=-1", "8G"), ("size=0", "sector"),
             ("size=1000", "device.sector_size", "512"), ("size=99999999999999999999", "8G"),
-            ("control=", "Unix socket")):
+            ("control=", "Unix socket"), ("trace=", "path of the trace")):
         key, value = param.split("=", 1)
         has_all(refused("ideal", param), "^%s=%s" % (key, value.replace("+", ".")), *allowed)
 

@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""trace=FILE: what a server records, and that a replay of it is the same device's life."""
+
+import errno
+import json
+import os
+import subprocess
+import tempfile
+import threading
+
+from flashemu_test import PLUGIN, Ctl, Server, fails, from_env, has_all, refused, run, run_nbdkit
+
+TOOL = from_env("FLASHEMU_TOOL")
+KB = 1024
+OPTIONS = ("device.discard=yes", "cache.size=64K")
+
+
+class Record:
+    def __init__(self, line):
+        words = line.split()
+        self.time, self.op = int(words[0]), words[1]
+        self.offset, self.len = int(words[2]), int(words[3])
+        self.fua = "fua" in words
+        rest = dict(word.split("=") for word in words[4:] if "=" in word)
+        self.done, self.status = int(rest["done"]), rest.get("status", "ok")
+
+    def request(self):
+        return self.op, self.offset, self.len, self.fua
+
+
+def records_of(path):
+    with open(path) as f:
+        lines = f.read().splitlines()
+    assert lines[0] == "# flashemu trace 1", lines[:1]
+    assert not any(line.startswith("#") for line in lines[1:])
+    return [Record(line) for line in lines[1:]]
+
+
+def replay(path, *options):
+    return json.loads(subprocess.run([TOOL, "replay", "ssd-page", path, "--json", *options],
+                                     check=True, stdout=subprocess.PIPE).stdout)
+
+
+class Folder:
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="fe")
+        self.trace = os.path.join(self.folder.name, "trace")
+        return self
+
+    def __exit__(self, *exc):
+        self.folder.cleanup()
+
+
+def test_requests_and_their_times():
+    with Folder() as f:
+        with open(f.trace, "w") as old:
+            old.write("what was there before\n")
+        with Server("ssd-page", "clock=virtual", "trace=" + f.trace, *OPTIONS) as s:
+            h = s.connect()
+            h.pwrite(bytes(8 * KB), 64 * KB)
+            h.pwrite(bytes(4 * KB), 0, 1)  # FUA
+            h.pread(512, 512)
+            h.trim(4 * KB, 64 * KB)
+            h.flush()
+            with fails(errno.EINVAL):  # nothing that the device has seen
+                h.set_strict_mode(0)
+                h.pread(100, 0)
+            h.shutdown()
+            busy = s.stats()["busy_ns"]
+            assert s.terminate() == 0
+        got = records_of(f.trace)
+        assert [r.request() for r in got] == [
+            ("write", 64 * KB, 8 * KB, False), ("write", 0, 4 * KB, True),
+            ("read", 512, 512, False), ("trim", 64 * KB, 4 * KB, False), ("flush", 0, 0, False)]
+        assert all(r.status == "ok" and r.done >= r.time for r in got)
+        assert [r.time for r in got[1:]] == [r.done for r in got[:-1]]  # nobody paused
+        assert replay(f.trace, *OPTIONS)["busy_ns"] == busy > 0
+
+
+def test_a_replay_is_the_same_life():
+    """More than the recorder keeps back; collections included."""
+    with Folder() as f:
+        params = ("nand.blocks_per_plane=16", "ftl.op=30%")
+        with Server("ssd-page", "clock=virtual", "trace=" + f.trace, *params) as s:
+            h = s.connect()
+            pages = h.get_size() // (4 * KB)
+            for i in range(3 * pages):
+                h.pwrite(bytes(4 * KB), i * 7919 % pages * 4 * KB)
+            h.shutdown()
+            want = s.stats()
+            assert s.terminate() == 0
+        assert len(records_of(f.trace)) == 3 * pages
+        got = replay(f.trace, *params)
+        assert want["ftl"]["gc_runs"] > 0
+        for key in ("busy_ns", "host", "nand", "ftl", "wear"):
+            assert got[key] == want[key], key
+
+
+def test_many_clients_in_the_order_of_the_device():
+    with Folder() as f:
+        with Server("ssd-page", "time-scale=0.01", "trace=" + f.trace) as s:
+            def client(k):
+                h = s.connect()
+                for i in range(200):
+                    h.pwrite(bytes(4 * KB), (200 * k + i) * 4 * KB)
+
+            threads = [threading.Thread(target=client, args=(k,)) for k in range(6)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            busy = s.stats()["busy_ns"]
+            assert s.terminate() == 0
+        got = records_of(f.trace)
+        assert sorted(r.offset for r in got) == [4 * KB * i for i in range(1200)]
+        assert all(a.time <= b.time for a, b in zip(got, got[1:]))
+        assert replay(f.trace, "--timed")["busy_ns"] == busy
+
+
+def test_power_that_fails_during_the_wait():
+    with Folder() as f:
+        with Server("ssd-page", "time-scale=10000", "trace=" + f.trace) as s:
+            def write():
+                with fails(errno.EIO):
+                    s.connect().pwrite(bytes(4 * KB), 0)  # 320 us, dilated to 3 s
+
+            t = threading.Thread(target=write)
+            t.start()
+            while s.stats()["host"]["write"]["ops"] == 0:
+                pass
+            assert s.ctl("power-cut")["ok"]
+            t.join()
+            assert s.terminate() == 0
+        (got,) = records_of(f.trace)
+        assert got.request() == ("write", 0, 4 * KB, False) and got.status == "no-power"
+
+
+def test_into_the_background():
+    """The file is named by the folder that the server was started in, and has one beginning."""
+    with Folder() as f:
+        folder = f.folder.name
+        code, _, err = run_nbdkit("-U", "nbd", "-P", os.path.join(folder, "pid"), PLUGIN, "ideal",
+                                  "control=ctl", "trace=trace", cwd=folder)
+        assert code == 0, err
+        with Ctl(os.path.join(folder, "ctl")) as c:
+            assert c.ask("quit")["ok"]
+            assert c.line() is None
+        assert records_of(f.trace) == []
+
+
+def test_files_that_cannot_be_written():
+    has_all(refused("ideal", "trace="), "^trace=: ", "path of the trace")
+    has_all(refused("ideal", "trace=/no/such/folder"), "^/no/such/folder: No such file")
+    has_all(refused("ideal", "trace=/"), "^/: Is a directory")
+    has_all(refused("ideal", "trace=/dev/full"), "^/dev/full: No space left")
+    with Folder() as f:
+        os.mkfifo(f.trace)
+        reader = os.open(f.trace, os.O_RDONLY | os.O_NONBLOCK)
+        with Server("ideal", "trace=" + f.trace) as s:
+            os.close(reader)
+            h = s.connect()
+            for _ in range(5000):
+                h.pread(512, 0)
+            h.shutdown()
+            assert s.terminate() == 0
+            has_all(s.text(), "note: .*trace: Broken pipe")
+            assert s.text().count("note: ") == 1
+
+
+run(globals())
