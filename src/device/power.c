@@ -89,10 +89,8 @@ static void forget_trims(struct fe_device *dev)
     struct fe_medium *m = dev->medium;
     if (!m->trims || !dev->profile.ftl.trim_lost)
         return;
-    uint64_t words = fe_div_up(m->n_trims, 64);
-    memset(m->trims, 0, words * sizeof *m->trims);
-    if (m->image)
-        fe_store_set_trims(dev->store, m->trims, 0, words);
+    memset(m->trims, 0, fe_div_up(m->n_trims, 64) * sizeof *m->trims);
+    fe_store_forget_trims(dev->store);
 }
 
 /* Nothing is under way any more, on dies, channels and the link. */

@@ -142,6 +142,20 @@ void fe_store_set_trims(struct fe_store *s, const uint64_t *words, uint64_t firs
     }
 }
 
+/* Where no bit is set the file has nothing, or what a newer copy of the page refutes. */
+void fe_store_forget_trims(struct fe_store *s)
+{
+    static const uint64_t none[64];
+    struct fe_image *g = s->img;
+    for (uint64_t w = 0; g && w < fe_div_up(s->n_pages, 64); w++) {
+        if (g->trims[w] == 0)
+            continue;
+        g->trims[w] = 0;
+        fe_image_put(g, none, fe_min_u64(64, s->n_pages - w * 64) * 8, g->at.trims + w * 64 * 8,
+                     "writing the list of trimmed pages");
+    }
+}
+
 /* A page with a newer copy is not trimmed any more. */
 static int drop_rewritten(struct fe_store *s, uint64_t *seqs)
 {

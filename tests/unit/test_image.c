@@ -146,6 +146,11 @@ static void test_image_keeps_cache_trims_and_control(void **state)
     assert_int_equal(words[0], 5);
     assert_int_equal(fe_store_get_control(s, buf), 5);
     assert_memory_equal(buf, "state", 5);
+    fe_store_forget_trims(s);
+    fe_store_destroy(s);
+    s = opened();
+    assert_int_equal(fe_store_load_trims(s, words, &err), 0);
+    assert_int_equal(words[0], 0);
     fe_store_destroy(s);
 }
 
