@@ -2,6 +2,7 @@
 #include "crash/bench.h"
 
 #include "device/internal.h"
+#include "ftl/recover.h"
 #include "store/internal.h"
 
 #include <inttypes.h>
@@ -25,90 +26,6 @@ static bool complain(struct ft_crash *c, const char *fmt, ...)
 
 /* ---- devices ---- */
 
-static void make_chip(struct fe_nand_params *n, struct ft_rand *r, uint32_t geometry)
-{
-    static const uint32_t dies[] = {1, 2, 3, 4, 2, 1, 4, 2}, pages[] = {4, 6, 5, 4, 8, 7, 6, 9};
-    static const uint32_t cells[] = {FE_CELL_SLC, FE_CELL_MLC, FE_CELL_TLC, FE_CELL_NOR};
-    n->cell = cells[ft_below(r, 4)];
-    n->channels = dies[geometry % 8] == 4 ? 2 : 1;
-    n->dies_per_channel = dies[geometry % 8] / n->channels;
-    n->planes_per_die = 1;
-    n->pages_per_block = pages[geometry % 8];
-    n->page_size = ft_chance(r, 60) ? 1024 : 512;
-    n->blocks_per_plane = (uint32_t)(36 + 4 * dies[geometry % 8]) / dies[geometry % 8];
-    n->oob_size = 16;
-    for (int i = 0; i < 3; i++) {
-        n->tR_ns[i] = 25000;
-        n->tPROG_ns[i] = ft_between(r, 200000, 900000);
-    }
-    n->tBERS_ns = ft_between(r, 500000, 3000000);
-    n->bus_rate = ft_chance(r, 50) ? 20000000 : 0;
-    n->cached = ft_chance(r, 30);
-    n->copyback = ft_chance(r, 30);
-    n->endurance = 1000000;
-}
-
-static void make_ftl(struct fe_profile *p, struct ft_rand *r)
-{
-    struct fe_ftl_params *f = &p->ftl;
-    bool slc = p->nand.cell == FE_CELL_MLC || p->nand.cell == FE_CELL_TLC;
-    uint32_t type = f->type;
-    *f = (struct fe_ftl_params){.type = type};
-    f->unit_size = (uint64_t)p->nand.pages_per_block * p->nand.page_size * ft_between(r, 1, 3);
-    f->gc_policy = (uint32_t)ft_below(r, FE_N_GC_POLICIES);
-    f->gc_d = 3;
-    f->gc_reserve = (uint32_t)ft_between(r, 1, 2);
-    f->hot_cold = (uint32_t)ft_below(r, FE_N_HOT_COLDS);
-    f->wear_levelling = (uint32_t)ft_below(r, FE_N_WEAR_LEVELLINGS);
-    f->wl_threshold = (uint32_t)ft_between(r, 1, 4);
-    f->idle_free = (uint32_t)ft_below(r, 3);
-    f->slc_mode = slc ? (uint32_t)ft_below(r, FE_N_SLC_MODES) : FE_SLC_OFF;
-    f->slc_blocks = f->slc_mode == FE_SLC_OFF ? 0 : (uint32_t)ft_between(r, 1, 3);
-    f->open_linear = (uint32_t)ft_between(r, 1, 2);
-    f->switch_merge = ft_chance(r, 70);
-    f->open_random = (uint32_t)ft_between(r, f->switch_merge ? 0 : 1, 2);
-    f->log_blocks = (uint32_t)ft_between(r, 1, 3);
-    f->fast_sequential = f->log_blocks > 1 && ft_chance(r, 50);
-    f->gap_fill = (uint32_t)ft_below(r, 3);
-    f->copy_buffer = (uint32_t)ft_between(r, 1, 4);
-    f->small_log = (uint32_t)ft_below(r, 3);
-    f->small_write = f->small_log ? SECTOR * ft_below(r, 3) : 0;
-    f->zone_units = f->small_log ? (uint32_t)ft_below(r, 3) : 0;
-    f->map_cache = 8 * ft_between(r, 1, 20);
-    f->step.block_size = 4096;
-}
-
-static bool make_profile(struct ft_crash *c, uint32_t geometry, uint32_t type)
-{
-    struct ft_rand r = {.seed = fe_rng(c->seed, FE_RNG_TEST, geometry, type)};
-    struct fe_profile *p = &c->profile;
-    struct fe_geometry geo;
-    snprintf(p->name, sizeof p->name, "crash");
-    p->device.sector_size = SECTOR;
-    p->ftl.type = type;
-    make_chip(&p->nand, &r, geometry);
-    for (int tries = 0; tries < 20; tries++) {
-        make_ftl(p, &r);
-        if (fe_geometry_init(&geo, &p->nand, NULL) < 0)
-            return false;
-        uint64_t n = fe_ftl_registry[type]->max_lpns(&p->ftl, &geo, NULL);
-        if (n == 0)
-            continue;
-        /* small enough to be rewritten often, large enough for cleaning to matter */
-        p->device.capacity = n * geo.page_bytes;
-        p->device.discard = fe_ftl_registry[type]->trim && ft_chance(&r, 70);
-        p->device.used = ft_chance(&r, 60) ? p->device.capacity : 0;
-        p->cache.size = geo.page_bytes * (ft_chance(&r, 50) ? ft_between(&r, 1, 4) : 0);
-        p->cache.volatile_ = true;
-        p->cache.idle_flush = ft_chance(&r, 50);
-        p->link = (struct fe_link_params){.bandwidth = 40000000, .command_overhead_ns = 1000,
-                                          .max_transfer = 8192, .queue_depth = 1};
-        p->link.queue_depth = ft_chance(&r, 50) ? 1 : 4;
-        return true;
-    }
-    return false;
-}
-
 static struct fe_device *make_device(struct ft_crash *c)
 {
     struct fe_device_options opt = {
@@ -125,10 +42,8 @@ bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_
 {
     *c = (struct ft_crash){.seed = seed, .file = file};
     snprintf(c->id, sizeof c->id, "%" PRIu64 ":%u:%s", seed, geometry, fe_ftl_registry[type]->name);
-    if (!make_profile(c, geometry, type))
+    if (!ft_crash_profile(&c->profile, seed, geometry, type))
         return false;
-    if (file && fe_rng_below(fe_rng(seed, FE_RNG_TEST, geometry, type + 1000), 3) == 0)
-        c->profile.cache.volatile_ = false;
     for (int i = 0; i < (file ? 1 : 3); i++) {
         struct fe_device **dev = i == 0 ? &c->live : &c->cut[i - 1];
         *dev = make_device(c);
@@ -140,9 +55,11 @@ bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_
     c->buf = malloc((size_t)c->n_sectors * SECTOR);
     c->done = calloc(4096, sizeof *c->done);
     c->least = calloc(c->n_sectors, sizeof *c->least);
+    c->found = malloc(c->n_sectors * sizeof *c->found);
     c->last_zero = calloc(c->n_sectors, sizeof *c->last_zero);
-    if (!c->buf || !c->done || !c->least || !c->last_zero)
+    if (!c->buf || !c->done || !c->least || !c->found || !c->last_zero)
         abort();
+    memset(c->found, 0xff, c->n_sectors * sizeof *c->found);
     return true;
 }
 
@@ -161,6 +78,7 @@ void ft_crash_fini(struct ft_crash *c)
     free(c->buf);
     free(c->done);
     free(c->least);
+    free(c->found);
     free(c->last_zero);
 }
 
@@ -221,47 +139,85 @@ bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns)
 
 /* ---- what is promised ---- */
 
-static void promise(struct ft_crash *c, uint32_t i)
+/* Request i was answered by then, and nothing that power takes had it alone. */
+static bool is_promised(const struct ft_crash *c, uint32_t i, uint64_t at_ns)
 {
-    const struct fe_request *q = &c->done[i].req;
-    for (uint64_t s = q->offset / SECTOR; s < (q->offset + q->len) / SECTOR; s++)
-        if (c->least[s] < i + 1)
-            c->least[s] = i + 1;
+    const struct ft_crash_request *d = &c->done[i];
+    if (d->complete_ns <= at_ns && (!c->has_cache || d->req.fua))
+        return true;
+    for (uint32_t k = i + 1; k < c->n_done; k++)
+        if (c->done[k].req.type == FE_REQ_FLUSH && c->done[k].complete_ns <= at_ns &&
+            d->complete_ns <= c->done[k].arrival_ns)
+            return true;
+    return false;
+}
+
+/* Where trims are lost, whole pages of it are as if never written, or as they ever were. */
+static void lose_trim(struct ft_crash *c, const struct fe_request *q)
+{
+    uint64_t page = c->live->page_bytes, end = (q->offset + q->len) / page * page;
+    for (uint64_t at = fe_div_up(q->offset, page) * page; at < end; at += SECTOR)
+        c->least[at / SECTOR] = 0;
 }
 
 void ft_crash_expect(struct ft_crash *c, uint64_t at_ns)
 {
     memset(c->least, 0, c->n_sectors * sizeof *c->least);
     for (uint32_t i = 0; i < c->n_done; i++) {
-        const struct ft_crash_request *d = &c->done[i];
-        if (d->complete_ns > at_ns)
-            continue;
-        if (d->req.type != FE_REQ_FLUSH && (!c->has_cache || d->req.fua))
-            promise(c, i);
-        for (uint32_t k = 0; d->req.type == FE_REQ_FLUSH && k < i; k++)
-            if (c->done[k].req.type != FE_REQ_FLUSH && c->done[k].complete_ns <= d->arrival_ns)
-                promise(c, k);
+        const struct fe_request *q = &c->done[i].req;
+        if (q->type != FE_REQ_FLUSH && is_promised(c, i, at_ns))
+            for (uint64_t s = q->offset / SECTOR; s < (q->offset + q->len) / SECTOR; s++)
+                c->least[s] = i + 1;
+        if (q->type == FE_REQ_TRIM && c->profile.ftl.trim_lost)
+            lose_trim(c, q);
     }
+}
+
+static uint64_t version_of(const struct ft_crash *c, uint64_t s, const uint8_t *sector)
+{
+    static const uint8_t zeros[SECTOR];
+    uint64_t version;
+    memcpy(&version, sector + 8, 8);
+    return memcmp(sector, zeros, SECTOR) == 0 ? c->last_zero[s] : version;
+}
+
+void ft_crash_note_loss(struct ft_crash *c, const struct fe_device *dev)
+{
+    const struct fe_medium *m = dev->medium;
+    uint32_t page = dev->page_bytes, per_page = page / SECTOR;
+    uint32_t n = (uint32_t)fe_div_up(c->n_sectors, per_page);
+    if (c->profile.power.partner_ppm == 0)
+        return;
+    fe_ppn *newest = malloc(n * sizeof *newest);
+    uint8_t *buf = malloc(page);
+    if (!newest || !buf)
+        abort();
+    fe_recover_newest(m, newest, n, NULL);
+    for (fe_lpn lpn = 0; lpn < n; lpn++) {
+        memset(buf, 0, page);
+        if (newest[lpn] != FE_PPN_NONE && fe_store_read(m->store, newest[lpn], 0, page, buf) < 0)
+            abort();
+        for (uint64_t s = lpn * per_page; s < (lpn + 1) * per_page && s < c->n_sectors; s++) {
+            uint64_t has = version_of(c, s, buf + (s - lpn * per_page) * SECTOR);
+            c->found[s] = newest[lpn] == FE_PPN_NONE ? 0 : has;
+        }
+    }
+    free(newest);
+    free(buf);
 }
 
 static bool check_sector(struct ft_crash *c, uint64_t s, const uint8_t *got)
 {
     static const uint8_t zeros[SECTOR];
     uint8_t want[SECTOR];
-    uint64_t version;
-    if (memcmp(got, zeros, SECTOR) == 0) {
-        if (c->last_zero[s] < c->least[s])
-            return complain(c, "sector %" PRIu64 ": zeros, version %" PRIu64 " was promised", s,
-                            c->least[s]);
-        return true;
-    }
-    memcpy(&version, got + 8, 8);
+    uint64_t version = version_of(c, s, got), least = fe_min_u64(c->least[s], c->found[s]);
     fill(want, s, 1, version);
-    if (memcmp(got, want, SECTOR) != 0 || version > c->n_done)
+    bool is_zero = memcmp(got, zeros, SECTOR) == 0;
+    if (!is_zero && (memcmp(got, want, SECTOR) != 0 || version > c->n_done))
         return complain(c, "sector %" PRIu64 ": neither old nor new", s);
-    if (version < c->least[s])
-        return complain(c, "sector %" PRIu64 ": version %" PRIu64 ", %" PRIu64 " was promised", s,
-                        version, c->least[s]);
+    if (version < least)
+        return complain(c, "sector %" PRIu64 ": %s, version %" PRIu64 " at best, %" PRIu64
+                        " was promised", s, is_zero ? "zeros" : "data", version, least);
     return true;
 }
 

@@ -6,6 +6,11 @@
  * was never written, or trimmed, is zeros.  At an instant the versions from some number on
  * are allowed in each sector: what has been promised (answered, and flushed if there is a
  * volatile cache) and all that was asked for after that.
+ *
+ * Less is promised by two keys of a profile.  ftl.trim_lost: of a trimmed page any version
+ * may come back.  faults.cut_partner: a page that was programmed long ago may be lost with the
+ * one that shares its cells; then the newest copy that the chip still has is what must be found,
+ * and of all other pages nothing less than ever.
  */
 #ifndef FT_CRASH_BENCH_H
 #define FT_CRASH_BENCH_H
@@ -14,6 +19,8 @@
 #include "lib/rand.h"
 
 #include <stdbool.h>
+
+enum { FT_CRASH_GEOMETRIES = 12 };
 
 struct ft_crash_request {
     struct fe_request req;
@@ -33,9 +40,14 @@ struct ft_crash {
     struct ft_crash_request *done;
     uint32_t n_done;
     uint64_t *least;          /* per sector: the first version that is allowed */
+    uint64_t *found;          /* per sector: what the newest copy on the chip has, if it counts */
     uint64_t *last_zero;      /* per sector: the last version that is zeros */
     char wrong[512];
 };
+
+/* devices.c: the device of a case.  False if the strategy refuses every set of parameters
+ * that was tried for this shape. */
+bool ft_crash_profile(struct fe_profile *p, uint64_t seed, uint32_t geometry, uint32_t type);
 
 /* False with c->wrong if there is no such device, c->wrong empty if the strategy refuses it.
  * With a file, which must outlive *c, there is only the live device. */
@@ -55,6 +67,10 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from);
 
 /* What is allowed at an instant of the live device. */
 void ft_crash_expect(struct ft_crash *c, uint64_t at_ns);
+
+/* Power has failed on dev.  Where an interrupted program takes its partner along, what was
+ * promised may be gone with that: no more is expected than the newest copies on the chip have. */
+void ft_crash_note_loss(struct ft_crash *c, const struct fe_device *dev);
 
 /* Everything on the chip but the bytes of its pages. */
 uint64_t ft_crash_hash(const struct fe_device *dev);

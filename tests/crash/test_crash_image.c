@@ -87,6 +87,19 @@ static bool kill_and_open(struct ft_crash *c)
     return good && ft_crash_reopen(c);
 }
 
+/* The server was killed in the middle of the cut: what that took is what the file lacks. */
+static bool open_killed(struct ft_crash *c)
+{
+    fe_device_destroy(c->live);
+    c->live = NULL;
+    struct fe_device *look = look_at(c, false);
+    if (!look)
+        return false;
+    ft_crash_note_loss(c, look);
+    fe_device_destroy(look);
+    return ft_crash_reopen(c);
+}
+
 static bool power_on(struct ft_crash *c)
 {
     struct fe_err err = {""};
@@ -132,8 +145,11 @@ static bool run_cut(struct ft_crash *c, uint32_t cut)
     if (result < 0)
         return complain(c, "power cut", &err);
     if (cut % N_VARIANTS == 4)
-        return ft_crash_reopen(c) && ft_crash_verify(c, c->live) &&
+        return open_killed(c) &&
+               /* trims that the cut had not lost yet are lost by the next one */
+               (c->profile.ftl.trim_lost ? ft_crash_read : ft_crash_verify)(c, c->live) &&
                ft_crash_go_on(c, c->live, r.seed);
+    ft_crash_note_loss(c, c->live);
     return after_cut(c, cut % N_VARIANTS, r.seed);
 }
 
@@ -193,7 +209,7 @@ int main(int argc, char **argv)
             return 2;
         }
     for (uint32_t seed = 1; seed <= seeds && argc == 1; seed++)
-        for (uint32_t geometry = 0; geometry < 8; geometry++)
+        for (uint32_t geometry = 0; geometry < FT_CRASH_GEOMETRIES; geometry++)
             for (uint32_t type = 0; fe_ftl_registry[type]; type++)
                 for (uint32_t cut = 0; cut < 20; cut++)
                     failed += run_point(seed, geometry, type, cut, &n_cuts);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/cases.h"
 
-#include "lib/rand.h"
-
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -100,7 +98,7 @@ static void make_step(struct fe_step_params *s, struct ft_rand *r)
     }
 }
 
-static void make_ftl(struct fe_profile *p, struct ft_rand *r)
+void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
 {
     struct fe_ftl_params *f = &p->ftl;
     make_plain_ftl(f);
@@ -166,7 +164,7 @@ bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t 
     p->device.sector_size = page % 4096 == 0 && ft_chance(&r, 25) ? 4096 : 512;
     p->ftl.type = type;
     make_times(p, &r);
-    make_ftl(p, &r);
+    ft_case_draw_ftl(p, &r);
     if (fe_geometry_init(&geo, &p->nand, NULL) < 0)
         return false;
     uint64_t n = fe_ftl_registry[type]->max_lpns(&p->ftl, &geo, NULL);

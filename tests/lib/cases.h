@@ -12,6 +12,7 @@
 #define FT_CASES_H
 
 #include "flashemu/device.h"
+#include "lib/rand.h"
 
 #include <stdbool.h>
 
@@ -26,6 +27,10 @@ struct ft_case {
 /* The device of a case.  False if the strategy refuses every set of parameters that was
  * tried for this shape. */
 bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t type);
+
+/* Draws what every strategy can be told; type, unit_size, sector_size and [nand] of *p say
+ * for what device.  The strategy may refuse it. */
+void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r);
 
 /* The shape in words, for messages. */
 const char *ft_case_text(const struct ft_case *c, char *buf, size_t len);
