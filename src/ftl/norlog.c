@@ -421,6 +421,8 @@ static int check_header(const struct norlog *n, fe_peb peb, struct fe_err *err)
         if (fe_medium_lpn(m, first + i) != FE_LPN_NONE)
             return fe_err_set(err, EIO, "block %u: page %u of its header is logical page %u", peb,
                               i, fe_medium_lpn(m, first + i));
+    if (!fe_recover_readable(m, first)) /* went with a sector that shares its cells */
+        return 0;
     fe_store_read(m->store, first, 0, (uint32_t)sizeof h, &h);
     /* where blocks can be replaced, the erases of another one may be meant */
     if (fe_store_has_payload(m->store) &&

@@ -10,7 +10,8 @@
  *
  * An unfinished merge target is a unit whose newest page is FE_TAG_MERGE, and not a page
  * written later or FE_TAG_MERGE_END, unless a page before that one is missing: it was under
- * way on another die.
+ * way on another die.  A torn page with others behind it in its block was not: it went with the
+ * one that shares its cells (faults.cut_partner), and is missed for itself alone.
  *
  *   1  a target with a torn or missing page, and sources older than itself: does not count
  *   2  a target in order so far: completed in place, which needs no free unit
@@ -66,10 +67,17 @@ static uint32_t unit_at(const struct recovery *r, fe_ppn ppn)
     return r->unit_of[fe_peb_of(&r->m->geo, ppn)];
 }
 
+/* Nothing behind it in its block is programmed. */
+static bool is_last(const struct recovery *r, fe_ppn ppn)
+{
+    return fe_page_of(&r->m->geo, ppn) + 1 >= fe_medium_next_page(r->m, fe_peb_of(&r->m->geo, ppn));
+}
+
 static void look_at(struct recovery *r, uint32_t unit)
 {
     struct look *k = &r->looks[unit];
     uint32_t gap = r->u->unit_pages; /* the first page that is torn or erased */
+    uint32_t end = r->u->unit_pages; /* the same, but not of those that a later one took along */
     uint8_t tag = FE_TAG_DATA;       /* of the page that was written last */
     bool behind_gap = false;
     *k = (struct look){.leb = FE_LEB_NONE};
@@ -79,6 +87,8 @@ static void look_at(struct recovery *r, uint32_t unit)
         k->fill += state != FE_PAGE_ERASED;
         if (state != FE_PAGE_PROGRAMMED) {
             gap = gap < i ? gap : i;
+            if (is_last(r, ppn))
+                end = end < i ? end : i;
             continue;
         }
         uint64_t seq = r->m->oob_seq[ppn];
@@ -86,7 +96,7 @@ static void look_at(struct recovery *r, uint32_t unit)
         if (seq > k->last) {
             k->last = seq;
             tag = fe_medium_tag(r->m, ppn);
-            behind_gap = i > gap;
+            behind_gap = i > end;
         }
         if (fe_medium_lpn(r->m, ppn) < r->n_lebs * r->u->unit_pages)
             k->leb = fe_medium_lpn(r->m, ppn) / r->u->unit_pages;

@@ -194,6 +194,44 @@ static void test_power_badly_made_devices(void **state)
     fe_device_destroy(dev);
 }
 
+static enum fe_cut_outcome torn(void *ctx, const struct fe_undo_op *op)
+{
+    (void)ctx;
+    (void)op;
+    return FE_CUT_TORN;
+}
+
+/* A merge that was whole stays so, though the partner of the page that was appended to it is
+ * one of its own, and the small log has older copies of its pages. */
+static void test_power_partner_in_a_unit_that_was_merged(void **state)
+{
+    (void)state;
+    static const uint64_t small[] = {1, 2, 3, 8, 9, 10, 11, 12, 0, 16, 17, 18, 19, 20, 21, 22, 24};
+    struct fe_profile p = make_profile("segment");
+    p.nand.cell = FE_CELL_MLC;
+    p.nand.tPROG_ns[1] = p.nand.tPROG_ns[0];
+    p.ftl.small_log = 2;
+    p.ftl.small_write = PAGE;
+    p.power.partner_ppm = 1000000;
+    struct fe_device *dev = ft_device_make(&p, true);
+    for (size_t i = 0; i < ft_array_len(small); i++)
+        submit(dev, FE_REQ_WRITE, fe_device_now(dev), small[i], (int)small[i] + 1, false);
+    static uint8_t buf[2 * PAGE];
+    struct fe_request two = {
+        .type = FE_REQ_WRITE, .offset = 4 * PAGE, .len = sizeof buf, .buf = buf};
+    struct fe_reply reply;
+    uint64_t ready, from = fe_device_now(dev);
+    assert_int_equal(fe_device_submit(dev, from, &two, &reply), 0);
+    dev->power.cut_ns = from + 10000; /* in the middle of page 4, whose partner is page 1 */
+    fe_power_cut(dev, &(struct fe_cut){.choose = torn});
+    assert_int_equal(fe_device_power_on(dev, from + 10000, &ready, NULL), 0);
+    for (size_t i = 0; i < ft_array_len(small); i++)
+        assert_int_equal(read_byte(dev, small[i]), small[i] == 1 ? 0 : (int)small[i] + 1);
+    assert_int_equal(read_byte(dev, 4), 0);
+    assert_int_equal(read_byte(dev, 5), 0);
+    fe_device_destroy(dev);
+}
+
 static void test_power_wrong_use_is_refused(void **state)
 {
     (void)state;
@@ -242,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_power_recovery_takes_time_and_requests_wait),
         cmocka_unit_test(test_power_trims_last_unless_the_profile_says_otherwise),
         cmocka_unit_test(test_power_badly_made_devices),
+        cmocka_unit_test(test_power_partner_in_a_unit_that_was_merged),
         cmocka_unit_test(test_power_wrong_use_is_refused),
     };
     return cmocka_run_group_tests_name("power", tests, NULL, NULL);
