@@ -50,7 +50,7 @@ _flashemu_value()
     --fua | --random | --scatter | --fsinfo) _flashemu_words "yes no" ;;
     --kernel) _flashemu_words "auto vm host none" ;;
     -o | --output | --record | --wear-svg | --device | --warmup) _flashemu_files ;;
-    --depth | --seed | --dilate | --capacity | --sector | --from-device | --timeout) ;;
+    --depth | --seed | --dilate | --capacity | --sector | --from-device | --timeout | --interval | --count) ;;
     *) return 1 ;;
     esac
 }
@@ -120,14 +120,21 @@ _flashemu_command()
         ;;
     ctl)
         case $cur in
-        -*) _flashemu_words "--raw --timeout --help" ;;
+        -*) _flashemu_words "--raw --timeout --count --help" ;;
         *)
             if ((cword == 2)); then
                 _flashemu_files
             else
-                _flashemu_words "stats reset set get idle mark-bad flip wear hang disconnect connect quit"
+                _flashemu_words "stats reset set get idle power-cut power-on mark-bad flip wear
+                    hang disconnect connect events quit"
             fi
             ;;
+        esac
+        ;;
+    top)
+        case $cur in
+        -*) _flashemu_words "--interval --count --help" ;;
+        *) _flashemu_files ;;
         esac
         ;;
     esac
@@ -140,7 +147,7 @@ _flashemu()
 
     COMPREPLY=()
     if ((cword == 1)); then
-        _flashemu_words "profiles show check help verify replay gen trace ctl inspect fsck --help --version"
+        _flashemu_words "profiles show check help verify replay gen trace ctl top inspect fsck --help --version"
     elif ! _flashemu_value; then
         _flashemu_command
     fi

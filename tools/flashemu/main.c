@@ -24,6 +24,7 @@ static const struct {
     {"gen", cmd_gen, "PATTERN [--KEY VALUE...]", "writes a trace"},
     {"trace", cmd_trace, "FILE", "prints or converts a trace"},
     {"ctl", cmd_ctl, "SOCKET COMMAND [ARG...]", "talks to a running server"},
+    {"top", cmd_top, "SOCKET", "shows what a running server does"},
     {"inspect", cmd_inspect, "IMAGE", "what is in an image"},
     {"fsck", cmd_fsck, "IMAGE", "whether an image is whole"},
 };

@@ -29,6 +29,7 @@ int cmd_replay(int argc, char **argv);
 int cmd_gen(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_fsck(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
