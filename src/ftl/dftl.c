@@ -89,12 +89,11 @@ static enum fe_status dftl_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     if (st != FE_OK)
         return st;
     fe_ppn old = fe_map_get(&f->cache, lpn), ppn;
-    struct fe_op *op = dftl_next_op(f);
+    if (waits)
+        fe_ops_wait(ftl->medium->ops);
     st = fe_dftl_place(f, DFTL_DATA, lpn, old, off, len, data, &ppn);
     if (st != FE_OK)
         return st;
-    if (waits)
-        op->flags |= FE_OP_AFTER_PREV;
     if (old != FE_PPN_NONE)
         dftl_invalidate(f, old);
     fe_map_set(&f->cache, lpn, ppn);
@@ -140,11 +139,9 @@ static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     fe_ppn ppn = fe_map_get(&f->cache, lpn);
     if (ppn == FE_PPN_NONE)
         return zeros(buf, len);
-    struct fe_op *op = dftl_next_op(f);
-    st = fe_medium_read(ftl->medium, ppn, off, len, buf);
     if (waits)
-        op->flags |= FE_OP_AFTER_PREV;
-    return st;
+        fe_ops_wait(ftl->medium->ops);
+    return fe_medium_read(ftl->medium, ppn, off, len, buf);
 }
 
 /* Unmaps pages [from, to) as far as the cache knows them; whether it knows them all. */

@@ -22,8 +22,6 @@
 #include "ftl/registry.h"
 #include "ftl/victim.h"
 
-#include <stddef.h>
-
 /* What a block holds, and so where it is written and how it is cleaned. */
 enum dftl_kind {
     DFTL_DATA,
@@ -99,16 +97,6 @@ static inline void dftl_invalidate(struct dftl *f, fe_ppn ppn)
     f->valid[peb]--;
     if (f->state[peb] >= DFTL_FULL)
         fe_victims_invalidated(&f->full[f->state[peb] - DFTL_FULL], peb);
-}
-
-/* Where the medium's next operation will stand in its list, to say of it that it waits for
- * the one before; the list has room for the pair that a program may be. */
-static inline struct fe_op *dftl_next_op(struct dftl *f)
-{
-    struct fe_oplist *ops = f->base.medium->ops;
-    if (ops->n + 2 > FE_OPS_MAX)
-        fe_ops_drain(ops);
-    return &ops->ops[ops->n];
 }
 
 /* dftl.c: the strategy with all its tables, and no block in any set yet. */

@@ -78,7 +78,8 @@ enum fe_status fe_dftl_write_tp(struct dftl *f, uint32_t tp)
     if (st != FE_OK)
         return st;
     fe_map_write_back(&f->cache, tp, f->table);
-    struct fe_op *prog = dftl_next_op(f);
+    if (old != FE_PPN_NONE)
+        fe_ops_wait(f->base.medium->ops);
     st = fe_dftl_place(f, DFTL_MAP, dftl_tag(f, tp), FE_PPN_NONE, 0,
                        f->per_page * (uint32_t)sizeof *f->table,
                        f->table + (size_t)tp * f->per_page, &ppn);
@@ -86,9 +87,7 @@ enum fe_status fe_dftl_write_tp(struct dftl *f, uint32_t tp)
         return st;
     f->base.counters.map_writes++;
     f->directory[tp] = ppn;
-    if (old != FE_PPN_NONE) {
-        prog->flags |= FE_OP_AFTER_PREV;
+    if (old != FE_PPN_NONE)
         dftl_invalidate(f, old);
-    }
     return FE_OK;
 }

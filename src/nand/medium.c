@@ -106,6 +106,7 @@ static void add_read(struct fe_medium *m, fe_peb peb, uint32_t page, fe_ppn ppn,
 {
     *fe_ops_add(m->ops) = (struct fe_op){
         .kind = FE_OP_READ,
+        .flags = fe_ops_take_flags(m->ops),
         .ppn = ppn,
         .die = (uint16_t)fe_medium_die(m, peb),
         .cell_ns = m->pebs[peb].slc ? m->slc_tR_ns : m->tR_ns[m->page_bit[page]],
@@ -155,7 +156,7 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
     }
     *fe_ops_add(m->ops) = (struct fe_op){
         .kind = FE_OP_PROG,
-        .flags = from_base ? FE_OP_AFTER_PREV : 0,
+        .flags = from_base ? FE_OP_AFTER_PREV : fe_ops_take_flags(m->ops),
         .ppn = ppn,
         .die = (uint16_t)fe_medium_die(m, peb),
         .cell_ns = m->pebs[peb].slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],

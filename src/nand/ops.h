@@ -46,6 +46,7 @@ struct fe_op {
 
 struct fe_oplist {
     uint32_t n;
+    uint8_t next_flags; /* of the medium's next read or program of a page */
     void (*drain)(void *ctx, struct fe_op *ops, uint32_t n); /* must not be NULL */
     void *ctx;
     struct fe_op ops[FE_OPS_MAX];
@@ -55,6 +56,7 @@ static inline void fe_ops_init(struct fe_oplist *l,
                                void (*drain)(void *ctx, struct fe_op *ops, uint32_t n), void *ctx)
 {
     l->n = 0;
+    l->next_flags = 0;
     l->drain = drain;
     l->ctx = ctx;
 }
@@ -79,6 +81,20 @@ static inline struct fe_op *fe_ops_add(struct fe_oplist *l)
 static inline struct fe_op *fe_ops_last(struct fe_oplist *l)
 {
     return &l->ops[l->n - 1];
+}
+
+/* The medium's next read or program of a page starts when the operation before it has ended,
+ * whatever else it brings about. */
+static inline void fe_ops_wait(struct fe_oplist *l)
+{
+    l->next_flags = FE_OP_AFTER_PREV;
+}
+
+static inline uint8_t fe_ops_take_flags(struct fe_oplist *l)
+{
+    uint8_t flags = l->next_flags;
+    l->next_flags = 0;
+    return flags;
 }
 
 static inline void fe_ops_barrier(struct fe_oplist *l)

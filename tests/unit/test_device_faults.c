@@ -244,6 +244,44 @@ static void test_faults_hang_and_disconnect(void **state)
     fe_device_destroy(dev);
 }
 
+static uint8_t seen_kinds[8], seen_flags[8];
+static uint32_t n_seen;
+
+static void see(void *ctx, const struct fe_op *ops, uint32_t n)
+{
+    (void)ctx;
+    for (uint32_t i = 0; i < n; i++, n_seen++)
+        if (n_seen < 8) {
+            seen_kinds[n_seen] = ops[i].kind;
+            seen_flags[n_seen] = ops[i].flags;
+        }
+}
+
+/* A page of dftl waits for its mapping, though its program fails and the copies to a spare
+ * are more operations than the list holds. */
+static void test_faults_a_program_that_fails_waits_for_its_mapping(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    struct fe_device *dev;
+    p.ftl.type = (uint32_t)fe_ftl_find("dftl");
+    p.nand.pages_per_block = 100;
+    p.wear.spare_blocks = 1;
+    p.wear.fail_program = 91; /* the cache has 8 entries: a page of the table with every 8th */
+    dev = ft_device_make(&p, false);
+    for (uint32_t i = 0; i < 80; i++)
+        assert_int_equal(write_bytes(dev, i % 64 * PAGE, PAGE, 1), FE_OK);
+    fe_device_observe(dev, see, NULL);
+    n_seen = 0;
+    assert_int_equal(write_bytes(dev, 16 * PAGE, PAGE, 1), FE_OK);
+    assert_true(n_seen > FE_OPS_MAX);
+    static const uint8_t kinds[] = {FE_OP_READ, FE_OP_PROG, FE_OP_READ, FE_OP_PROG, FE_OP_BARRIER};
+    static const uint8_t waits[] = {0, FE_OP_AFTER_PREV, 0, FE_OP_AFTER_PREV, 0};
+    assert_memory_equal(seen_kinds, kinds, sizeof kinds);
+    assert_memory_equal(seen_flags, waits, sizeof waits);
+    fe_device_destroy(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_faults_forged_capacity_wraps),
         cmocka_unit_test(test_faults_forged_capacity_drops),
         cmocka_unit_test(test_faults_hang_and_disconnect),
+        cmocka_unit_test(test_faults_a_program_that_fails_waits_for_its_mapping),
     };
     return cmocka_run_group_tests_name("device_faults", tests, NULL, NULL);
 }
