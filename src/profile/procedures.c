@@ -54,21 +54,24 @@ const struct fe_procedure fe_procedures[] = {
      "the same partition mounted, dd of 100 MB onto a file", {{0}}},
 
     {"hdtune-ntfs", "windows-ntfs", ON_KERNEL, true, NULL,
-     "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted NTFS", {{0}}},
+     "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted NTFS; the host "
+     "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-ntfs", "windows-ntfs", ON_KERNEL, true, NULL,
      "ATTO by fio: file of 256 MB, six sizes from 0.5 KiB to 8 MiB, 4 at once; the best rate",
      {{0}}},
     {"atto-write-ntfs", "windows-ntfs", ON_KERNEL, true, NULL,
      "the same, written; partition at 1 MiB, NTFS with 4 KiB clusters", {{0}}},
     {"hdtune-fat32", "windows-fat32", ON_KERNEL, true, NULL,
-     "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted FAT32", {{0}}},
+     "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted FAT32; the host "
+     "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-fat32", "windows-fat32", ON_KERNEL, true, NULL,
      "ATTO by fio: file of 256 MB, six sizes from 0.5 KiB to 8 MiB, 4 at once; the best rate",
      {{0}}},
     {"atto-write-fat32", "windows-fat32", ON_KERNEL, true, NULL,
      "the same, written; partition at 1 MiB, FAT32 with 4 KiB clusters right behind", {{0}}},
     {"hdtune-exfat", "windows-exfat", ON_KERNEL, true, NULL,
-     "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted exFAT", {{0}}},
+     "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted exFAT; the host "
+     "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-exfat", "windows-exfat", ON_KERNEL, true, NULL,
      "ATTO by fio: file of 256 MB, six sizes from 0.5 KiB to 8 MiB, 4 at once; the best rate",
      {{0}}},
