@@ -27,7 +27,7 @@ const struct fe_procedure fe_procedures[] = {
      "partition at sector 256, mke2fs -t ext4 -E stripe-width=32 -m 0; dd of 100 MB onto a file",
      {{0}}},
     {"file-ntfs64k-fresh", "file-ntfs64k-fresh", ON_KERNEL, false, FRESH,
-     "partition at 4 MiB, NTFS with 64 KiB clusters; dd of 200 MB, little written before",
+     "partition at sector 256, NTFS with 64 KiB clusters; dd of 200 MB, little written before",
      {{0}}},
     {"file-ntfs64k-filled", "file-ntfs64k-filled", ON_KERNEL, false, FILLED,
      "the same on a stick that has been filled up", {{0}}},
