@@ -6,7 +6,8 @@
  *   [provenance]  KEY = where the numbers come from; further lines, indented, go on
  *   [fidelity]    ID = PROCEDURE [KEY=VALUE...] | VALUE UNIT | TOLERANCE% [| REASON]
  *
- * A row with a reason is one that no honest model of the device meets, and why.
+ * A row with a reason is one that no honest model of the device meets, or that it does not put
+ * in its place among the others, and why.
  */
 #ifndef FE_PROFILE_NOTES_H
 #define FE_PROFILE_NOTES_H
@@ -39,7 +40,7 @@ struct fe_fidelity {
     char unit[8];              /* as written: MB/s ms us s count % */
     uint64_t value;            /* bytes a second, ns, number or ppm */
     uint64_t tolerance_ppm;    /* of the value, either way */
-    char reason[160];          /* why it cannot be met; "" = it can */
+    char reason[160];          /* why it is not met; "" = it is */
 };
 
 /* Takes a row's value apart.  -EINVAL with the reason: form, procedure, argument, a unit
