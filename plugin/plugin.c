@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,16 +129,38 @@ static void debug_ops(void *ctx, const struct fe_op *ops, uint32_t n)
                      (unsigned long long)ops[i].end_ns);
 }
 
+static void no_signal(int sig)
+{
+    (void)sig;
+}
+
+/* An image that may not grow (RLIMIT_FSIZE) is an error of a write and not the end of the
+ * server.  By a handler, because a signal that is ignored stays so in what nbdkit starts. */
+static void survive_file_limit(void)
+{
+    struct sigaction old, act = {.sa_handler = no_signal, .sa_flags = SA_RESTART};
+    if (sigaction(SIGXFSZ, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+        sigaction(SIGXFSZ, &act, NULL);
+}
+
+static int create_server(struct fe_err *err)
+{
+    struct fe_err why = {""};
+    if (params.file)
+        survive_file_limit();
+    int r = fe_server_create(&server, &params, &profile, &why);
+    if (r < 0 && params.size && strncmp(why.text, "device.capacity=", 16) == 0)
+        return fe_err_set(err, -r, "size=%.80s: %s", params.size, why.text); /* as it was given */
+    if (r == -EIO && params.file)
+        return fe_err_set(err, EIO, "%s; flashemu fsck tells more", why.text);
+    return r < 0 ? fe_err_set(err, -r, "%s", why.text) : 0;
+}
+
 /* Here and not later, so that errors reach the terminal. */
 static int flashemu_get_ready(void)
 {
     struct fe_err err = {""};
-    int r = fe_server_create(&server, &params, &profile, &err);
-    if (r < 0 && params.size && strncmp(err.text, "device.capacity=", 16) == 0) {
-        struct fe_err why = err; /* the user wrote `size` */
-        fe_err_init(&err);
-        fe_err_set(&err, -r, "size=%.80s: %s", params.size, why.text);
-    }
+    int r = create_server(&err);
     if (r == 0 && params.control)
         r = fe_control_create(&control, server, params.control, &err);
     if (answer(r, &err) < 0)

@@ -134,7 +134,7 @@ void fe_medium_end_journal(struct fe_medium *m)
 
 static int refuse(fe_peb peb, const char *why, struct fe_err *err)
 {
-    return fe_err_set(err, EIO, "the image's block %u %s; flashemu fsck tells more", peb, why);
+    return fe_err_set(err, EIO, "the image's block %u %s", peb, why);
 }
 
 /* Which block it is, what it has behind it, and how old its data are. */

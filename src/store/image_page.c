@@ -261,9 +261,8 @@ void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_bl
 static int damaged(const struct fe_image *g, const char *what, uint64_t number,
                    struct fe_err *err)
 {
-    return fe_err_set(err, EIO,
-                      "%.200s: the record of %s %llu is damaged; flashemu fsck tells more", g->path,
-                      what, (unsigned long long)number);
+    return fe_err_set(err, EIO, "%.200s: the record of %s %llu is damaged", g->path, what,
+                      (unsigned long long)number);
 }
 
 static int load_record(struct fe_store *s, fe_peb peb, struct fe_store_block *ret,
@@ -331,7 +330,7 @@ int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *r
         } else if (erased && r[i].state != FE_STORE_RAW) {
             return fe_err_set(err, EIO,
                               "%.200s: page %u is programmed, and a page before it in block %u "
-                              "is not; flashemu fsck tells more",
+                              "is not",
                               g->path, first + p, peb);
         } else {
             take_page(s, first + p, &r[i], &pages[p]);
