@@ -11,6 +11,7 @@
 # are those of this machine, divided by R (the server has time-scale=R then). What is
 # written is compared and checked by fsck.
 set -euo pipefail
+export LC_ALL=C # what is parsed here is in no language
 
 MNT=${MNT:-/mnt} RUN=${RUN:-/run}
 mkdir -p "$MNT"
