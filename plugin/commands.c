@@ -230,8 +230,8 @@ static int run_named(struct call *c, const char *name)
         const struct command *t = &table[i];
         if (strcmp(name, t->name) == 0) {
             if (c->n_args < t->min_args || c->n_args > t->max_args)
-                return fe_err_set(&c->err, EINVAL, "%s: takes %zu arguments, got %zu: %s", name,
-                                  t->min_args, c->n_args, t->usage);
+                return fe_err_set(&c->err, EINVAL, "%s: got %zu argument%s; usage: %s", name,
+                                  c->n_args, c->n_args == 1 ? "" : "s", t->usage);
             return t->run(c);
         }
         n += (size_t)snprintf(names + n, sizeof names - n, " %s", t->name);

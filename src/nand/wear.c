@@ -530,7 +530,7 @@ int fe_wear_flip(struct fe_medium *m, fe_ppn ppn, uint32_t bits, struct fe_err *
     if (r < 0)
         return r;
     if (page >= m->pebs[slot].next_page)
-        return fe_err_set(err, EINVAL, "page %u: is erased; block %u has pages 0 to %u programmed",
+        return fe_err_set(err, EINVAL, "page %u: is erased; of block %u the first %u pages are not",
                           ppn, ppn / b, m->pebs[slot].next_page);
     r = make_flips(m, err);
     if (r < 0)

@@ -72,8 +72,7 @@ static int parse_options(struct fe_pattern *p, const char *spec, const char *con
 
     p->kind = fe_pattern_kind_find(spec, len);
     if (!p->kind)
-        return fe_err_set(err, EINVAL, "there is no pattern '%.*s'", len > 80 ? 80 : (int)len,
-                          spec);
+        return fe_pattern_unknown(spec, len, err);
     fe_pattern_set_defaults(p->kind, &p->o);
     while (ret == 0 && spec[len] == ',') {
         spec += len + 1;

@@ -109,6 +109,9 @@ struct fe_pattern {
 const struct fe_pattern_kind *fe_pattern_kind_find(const char *name, size_t len);
 const struct fe_pattern_kind *fe_pattern_kind_at(unsigned i);
 
+/* -EINVAL, with the names of all kinds. */
+int fe_pattern_unknown(const char *name, size_t len, struct fe_err *err);
+
 /* Reads "KEY=VALUE" into o; -EINVAL with message. */
 int fe_pattern_set(const struct fe_pattern_kind *kind, struct fe_pattern_values *o,
                    const char *text, size_t len, struct fe_err *err);

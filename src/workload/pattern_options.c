@@ -111,6 +111,19 @@ const struct fe_pattern_kind *fe_pattern_kind_find(const char *name, size_t len)
     return NULL;
 }
 
+int fe_pattern_unknown(const char *name, size_t len, struct fe_err *err)
+{
+    const struct fe_pattern_kind *k;
+    char known[288];
+    size_t n = 0;
+
+    known[0] = '\0';
+    for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, " %s", k->name);
+    return fe_err_set(err, EINVAL, "there is no pattern '%.*s'; known:%s",
+                      len > 60 ? 60 : (int)len, name, known);
+}
+
 const char *fe_pattern_name(unsigned i)
 {
     const struct fe_pattern_kind *k = fe_pattern_kind_at(i);
@@ -269,7 +282,7 @@ int fe_pattern_help(FILE *out, const char *name, struct fe_err *err)
     }
     kind = fe_pattern_kind_find(name, strlen(name));
     if (!kind)
-        return fe_err_set(err, EINVAL, "there is no pattern '%.80s'", name);
+        return fe_pattern_unknown(name, strlen(name), err);
     fprintf(out, "%s: %s\n", kind->name, kind->help);
     for (unsigned i = 0; i < FE_N_PATTERN_KEYS; i++) {
         if (!(kind->keys >> i & 1))

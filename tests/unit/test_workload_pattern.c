@@ -113,7 +113,7 @@ static void test_mistakes_are_named(void **state)
 {
     static const char *const cases[][2] = {
         {"", "there is no pattern ''"},
-        {"nope", "there is no pattern 'nope'"},
+        {"nope", "there is no pattern 'nope'; known: sequential random "},
         {"random,foo=1", "pattern random has no option 'foo'"},
         {"random,theta=1", "no option 'theta'"},
         {"random,", "no option ''"},
