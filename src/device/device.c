@@ -150,7 +150,7 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
 {
     uint64_t n = to - at, real = real_place(dev, at, &n);
     fe_lpn lpn = (fe_lpn)(real / dev->page_bytes);
-    uint32_t off = (uint32_t)(real % dev->page_bytes);
+    uint32_t off = (uint32_t)((real == NOWHERE ? at : real) % dev->page_bytes);
     uint32_t len = (uint32_t)fe_min_u64(dev->page_bytes - off, n);
     void *buf = buf_at(req, at);
     enum fe_status st = FE_OK;

@@ -59,9 +59,6 @@ struct fe_device {
 int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *opt,
                          const struct fe_geometry *geo, bool *ret_new, struct fe_err *err);
 
-/* device.c: the device works in [from, to). */
-void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to);
-
 /* power.c.  From now on power can be cut. */
 int fe_power_init(struct fe_device *dev, struct fe_err *err);
 
@@ -84,7 +81,7 @@ static inline void fe_device_place(struct fe_device *dev)
     fe_ops_drain(&dev->ops);
 }
 
-/* Device time [from, to) was used. */
+/* device.c: the device works in [from, to). */
 void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to);
 
 /* faults.c: whether the device is off the bus, and what a request has to wait for besides. */
