@@ -4,7 +4,7 @@
  *
  * The second log knows nothing of blocks but that they are arrays of sectors in a queue:
  * with fifo every write must cost what it costs there, operation by operation.  Theory is
- * the write amplification of uniform random writes, headers aside (oracles.md): with
+ * the write amplification of uniform random writes, headers aside: with
  * a = (B - R) b / U for B blocks of b sectors, R = 1 free and U sectors of capacity
  *
  *   fifo     A = 1 / (1 - exp(-a / A))

@@ -3,8 +3,7 @@
 # to.  What fsync has said is safe is remembered outside the device and compared after fsck.
 #
 # ext4 and f2fs must have all of it.  vfat and exfat promise nothing for a directory that is not
-# synced itself, so of those it is only told what they lost; a file that is there with other
-# bytes than were written is a failure for all.
+# synced itself, so of those it is only told what they lost or changed.
 set -euo pipefail
 rounds=$1
 modprobe -a ext4 f2fs vfat exfat 2>/dev/null || :
