@@ -208,9 +208,19 @@ def need_attached():
         skip("no FUSE or no loop devices here")
 
 
+def uncut(device):
+    """A loop device keeps the limit that whoever had it before has set."""
+    queue = os.path.join("/sys/block", os.path.basename(device), "queue")
+    with open(os.path.join(queue, "max_hw_sectors_kb")) as f:
+        most = int(f.read())
+    with open(os.path.join(queue, "max_sectors_kb"), "w") as f:
+        f.write(str(min(most, 1024)))
+
+
 @contextlib.contextmanager
 def attached(server):
-    """A block device in front of the server: a loop device over nbdfuse."""
+    """A block device in front of the server: a loop device over nbdfuse, which the kernel cuts
+    no requests for up to a megabyte."""
     folder = tempfile.mkdtemp(prefix="fefuse")
     fuse = subprocess.Popen(["nbdfuse", folder, "--unix", server.socket])
     path = os.path.join(folder, "nbd")
@@ -225,6 +235,7 @@ def attached(server):
         if attach.returncode:
             skip("losetup: " + attach.stderr.strip())
         loop = attach.stdout.strip()
+        uncut(loop)
         yield loop
     finally:
         if loop:
