@@ -168,6 +168,7 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
         enum fe_status st = fe_wear_programmed(m, ppn, flips);
         if (st != FE_OK) {
             fe_undo_forget_last(m);
+            m->pebs[peb].slc &= page > 0; /* a mode is of what has been programmed */
             return st;
         }
     }

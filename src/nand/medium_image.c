@@ -200,6 +200,7 @@ static int take_block(struct fe_medium *m, fe_peb peb, const struct fe_store_blo
         n++;
     }
     b->next_page = (uint16_t)n;
+    b->slc &= n > 0; /* or the server was killed before the first page was programmed */
     if (b->slc && (fe_slc_pages(&m->geo) == 0 || n > fe_slc_pages(&m->geo)))
         return refuse(peb, "is in SLC mode and holds more than that allows", err);
     return 0;

@@ -17,6 +17,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "nand/medium_image.h"
+#include "nand/wear.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,7 @@ void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn)
         .old_seq = m->oob_seq[ppn],
         .old_tag = m->oob_tag[ppn],
         .was_trimmed = fe_medium_is_trimmed(m, lpn),
+        .old_flips = m->wear && m->wear->flips ? m->wear->flips[ppn] : 0,
         .bytes = bytes,
         .in_recovery = m->undo->recovering,
     };
@@ -140,6 +142,7 @@ void fe_undo_note_erase(struct fe_medium *m, fe_peb peb)
         .kind = FE_OP_ERASE,
         .ppn = peb * m->geo.pages_per_block,
         .old = m->pebs[peb],
+        .old_block = m->phys ? m->phys[peb] : peb,
         .old_seq = m->emptying_since,
         .seq = m->seq,
         .in_recovery = m->undo->recovering,
@@ -252,11 +255,24 @@ static void undo_prog(struct fe_medium *m, const struct fe_undo_op *op)
     m->oob_lpn[op->ppn] = op->old_lpn;
     m->oob_seq[op->ppn] = op->old_seq;
     m->oob_tag[op->ppn] = op->old_tag;
+    if (m->wear && m->wear->flips)
+        m->wear->flips[op->ppn] = op->old_flips;
     m->counters.page_programs -= m->geo.planes_ganged;
     m->counters.bytes_programmed -= m->geo.page_bytes;
     fe_store_forget(m->store, op->ppn, 1);
     if (op->bytes && m->undo->erases[fe_peb_of(&m->geo, op->ppn)]) /* else that is final */
         fe_store_write(m->store, op->ppn, FE_PPN_NONE, 0, m->geo.page_bytes, op->bytes);
+}
+
+/* The slot's cycle before the erase: by it an image knows which pages count.  A block that
+ * has come into the slot since then keeps its own. */
+static void take_back_cycle(struct fe_medium *m, fe_peb peb, const struct fe_undo_op *op)
+{
+    bool same_block = !m->phys || m->phys[peb] == op->old_block;
+    if (same_block && m->pebs[peb].erase_count > 0)
+        m->pebs[peb].erase_count--;
+    else if (m->wear && m->wear->difference)
+        m->wear->difference[peb]--;
 }
 
 static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
@@ -273,7 +289,7 @@ static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
     b->next_page = op->old.next_page;
     b->slc = op->old.slc;
     b->unstable = op->old.unstable;
-    b->erase_count -= b->erase_count > 0;
+    take_back_cycle(m, peb, op);
     if (m->undo->erases[peb] == 0) /* kept since an erase before, which is final */
         fe_store_forget(m->store, op->ppn + b->next_page, m->geo.pages_per_block - b->next_page);
     m->counters.block_erases -= m->geo.planes_ganged;

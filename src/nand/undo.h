@@ -37,9 +37,11 @@ struct fe_undo_op {
     uint8_t was_trimmed;      /* a program: its logical page stood in the log of trims */
     uint8_t old_tag;          /* and the OOB that it has overwritten */
     fe_lpn old_lpn;
+    fe_peb old_block;         /* an erase: the block of the chip that was in the slot */
     uint64_t old_seq;         /* an erase: seq when the emptying of the block began, */
     uint64_t seq;             /* and now */
     uint8_t in_recovery;      /* issued at power-on */
+    uint16_t old_flips;       /* a program: of its page, see struct fe_wear */
     struct fe_peb_info old;   /* an erase: the block as it was */
     void *bytes;              /* a program: what its page held before the erase, or NULL */
 };

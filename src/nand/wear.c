@@ -129,19 +129,23 @@ void fe_wear_set(struct fe_medium *m, const struct fe_wear_params *p)
 
 /* --- the end of life --- */
 
+static bool goes_on(const struct fe_wear *w)
+{
+    return w->p.end_of_life == FE_EOL_SLOW || w->p.end_of_life == FE_EOL_SILENT;
+}
+
 /* The block in this slot failed, and there is none to take its place.  Whether its
  * operation counts as done all the same. */
 static bool live_on(struct fe_medium *m, fe_peb slot)
 {
     struct fe_wear *w = m->wear;
-    bool goes_on = w->p.end_of_life == FE_EOL_SLOW || w->p.end_of_life == FE_EOL_SILENT;
     if (!m->pebs[slot].failed)
         w->n_failed++;
     m->pebs[slot].failed = 1;
-    m->eol = !goes_on;
+    m->eol = !goes_on(w);
     set_hooks(m);
     fe_medium_save_block(m, slot);
-    return goes_on;
+    return goes_on(w);
 }
 
 /* Never used again. */
@@ -273,6 +277,8 @@ enum fe_status fe_wear_erased(struct fe_medium *m, fe_peb slot)
     m->pebs[slot].refresh = 0;
     if (!m->pebs[slot].failed && erase_fails(m, slot)) {
         fe_peb old = fe_bbm_replace(m, slot, 0);
+        if (old == FE_PEB_NONE && !goes_on(m->wear))
+            m->pebs[slot].erase_count--; /* before that is saved: its pages are of this cycle */
         if (old != FE_PEB_NONE)
             put_away(m, old);
         else if (!live_on(m, slot))
@@ -485,7 +491,7 @@ void fe_wear_restored(struct fe_medium *m)
     w->n_failed = 0;
     for (fe_peb slot = 0; slot < m->geo.n_chip_pebs; slot++)
         w->n_failed += m->pebs[slot].failed;
-    m->eol = w->n_failed && w->p.end_of_life != FE_EOL_SLOW && w->p.end_of_life != FE_EOL_SILENT;
+    m->eol = w->n_failed && !goes_on(w);
     if (m->phys)
         fe_bbm_restore(m);
     set_hooks(m);

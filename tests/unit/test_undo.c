@@ -125,6 +125,58 @@ static void test_undo_an_erase_that_never_was_gives_everything_back(void **state
     ft_rig_fini(&rig);
 }
 
+/* An erase that failed has brought another block into the slot, which stays. */
+static void test_undo_a_replaced_block_keeps_its_cycles(void **state)
+{
+    (void)state;
+    struct fe_nand_params p = ft_nand(1, 5, PER_BLOCK, PAGE);
+    struct fe_wear_params w = {
+        .spare_blocks = 1, .fail_erase = 2, .codeword_size = PAGE, .slow_factor = 2};
+    for (uint32_t cycles = 0; cycles < 2; cycles++) {
+        struct ft_rig rig;
+        ft_rig_init_worn(&rig, &p, &w);
+        assert_int_equal(fe_undo_create(rig.medium, NULL), 0);
+        assert_int_equal(fe_wear_set_cycles(rig.medium, 4, cycles, NULL), 0);
+        fe_medium_erase(rig.medium, 1);
+        uint32_t slot_cycle = rig.medium->pebs[1].erase_count + rig.medium->wear->difference[1];
+        prog(&rig, PER_BLOCK, 7, 7);
+        place(&rig, 0);
+        fe_medium_erase(rig.medium, 1);
+        place(&rig, 500);
+        assert_int_equal(rig.medium->phys[1], 4);
+        cut(&rig, 500, FE_CUT_NOT_BEGUN);
+        assert_int_equal(rig.medium->pebs[1].erase_count, cycles);
+        assert_int_equal(rig.medium->pebs[1].erase_count + rig.medium->wear->difference[1],
+                         slot_cycle);
+        assert_int_equal(byte_of(&rig, PER_BLOCK), 7);
+        ft_rig_fini(&rig);
+    }
+}
+
+/* Of a page that was programmed again, its copy of a lost page is taken back with it. */
+static void test_undo_a_page_is_as_readable_as_before(void **state)
+{
+    (void)state;
+    struct fe_nand_params p = ft_nand(1, 5, PER_BLOCK, PAGE);
+    struct fe_wear_params w = {.correctable_bits = 1, .codeword_size = PAGE, .slow_factor = 2};
+    struct ft_rig rig;
+    ft_rig_init_worn(&rig, &p, &w);
+    assert_int_equal(fe_undo_create(rig.medium, NULL), 0);
+    prog(&rig, 0, 1, 1);
+    prog(&rig, PER_BLOCK, 2, 2);
+    assert_int_equal(fe_wear_flip(rig.medium, 0, 2, NULL), 0);
+    place(&rig, 0);
+    fe_undo_settle(rig.medium, 200);
+    fe_medium_erase(rig.medium, 1);
+    fe_medium_prog(rig.medium, PER_BLOCK, 1, 0, 0, 0, 0, NULL);
+    place(&rig, 500);
+    assert_int_equal(fe_medium_read(rig.medium, PER_BLOCK, 0, PAGE, NULL), FE_UNCORRECTABLE);
+    cut(&rig, 500, FE_CUT_NOT_BEGUN);
+    assert_int_equal(fe_medium_lpn(rig.medium, PER_BLOCK), 2);
+    assert_int_equal(fe_medium_read(rig.medium, PER_BLOCK, 0, PAGE, NULL), FE_OK);
+    ft_rig_fini(&rig);
+}
+
 static void test_undo_an_erase_cut_short_leaves_the_block_unstable(void **state)
 {
     (void)state;
@@ -260,6 +312,8 @@ int main(void)
         cmocka_unit_test(test_undo_ended_stay_started_are_torn_later_never_were),
         cmocka_unit_test(test_undo_at_the_very_end_an_operation_is_done),
         cmocka_unit_test(test_undo_an_erase_that_never_was_gives_everything_back),
+        cmocka_unit_test(test_undo_a_replaced_block_keeps_its_cycles),
+        cmocka_unit_test(test_undo_a_page_is_as_readable_as_before),
         cmocka_unit_test(test_undo_an_erase_cut_short_leaves_the_block_unstable),
         cmocka_unit_test(test_undo_a_final_erase_forgets_what_it_took),
         cmocka_unit_test(test_undo_a_die_stops_at_its_first_operation_that_is_not_done),

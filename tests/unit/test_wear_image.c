@@ -222,6 +222,53 @@ static void test_wear_image_keeps_the_end_of_life(void **state)
     stop(&c);
 }
 
+/* By a block's cycle an image knows which of its pages count. */
+static void test_wear_image_keeps_a_block_whose_erase_was_the_end(void **state)
+{
+    (void)state;
+    struct chip c;
+    struct fe_wear_params w = plain;
+    w.spare_blocks = 0;
+    w.fail_erase = 1;
+    start(&c, &w, true);
+    assert_int_equal(prog(&c, 4), FE_OK);
+    assert_int_equal(prog(&c, 5), FE_OK);
+    assert_int_equal(fe_medium_erase(c.m, 1), FE_ERASE_FAILED);
+    assert_true(c.m->eol);
+    note(&c);
+    stop(&c);
+    start(&c, &w, false);
+    expect_noted(&c);
+    assert_int_equal(fe_medium_next_page(c.m, 1), 2);
+    expect_page(&c, 4);
+    expect_page(&c, 5);
+    stop(&c);
+}
+
+/* A mode is of what has been programmed: the next block for the host may be another. */
+static void test_wear_image_keeps_no_slc_mode_of_an_erased_block(void **state)
+{
+    (void)state;
+    struct chip c;
+    for (int fails = 0; fails < 2; fails++) {
+        struct fe_wear_params w = plain;
+        w.spare_blocks = 0;
+        w.fail_program = fails;
+        unlink(path);
+        start(&c, &w, true);
+        c.m->geo.cell = FE_CELL_MLC;
+        fe_medium_use_slc(c.m, 1);
+        if (fails) {
+            assert_int_equal(prog(&c, 4), FE_PROG_FAILED);
+            assert_false(fe_medium_is_slc(c.m, 1));
+        }
+        stop(&c);
+        start(&c, &w, false);
+        assert_false(fe_medium_is_slc(c.m, 1));
+        stop(&c);
+    }
+}
+
 static void test_wear_image_keeps_lost_pages(void **state)
 {
     (void)state;
@@ -287,6 +334,8 @@ int main(void)
         T(test_wear_image_keeps_replacements),
         T(test_wear_image_keeps_cycles_that_were_set),
         T(test_wear_image_keeps_the_end_of_life),
+        T(test_wear_image_keeps_a_block_whose_erase_was_the_end),
+        T(test_wear_image_keeps_no_slc_mode_of_an_erased_block),
         T(test_wear_image_keeps_lost_pages),
         T(test_wear_image_keeps_the_age_of_data),
         T(test_wear_image_mends_half_a_replacement),
