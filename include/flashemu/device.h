@@ -169,7 +169,8 @@ void fe_device_hang(struct fe_device *dev, uint64_t ns);
 void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns);
 
 /* Every invariant of the translation layer and the medium; 0, or -EIO and what is
- * wrong.  O(pages). */
+ * wrong.  O(pages).  None need hold while power is off, or at the end of the device's life,
+ * which may have come in the middle of a step. */
 int fe_device_check(const struct fe_device *dev, struct fe_err *err);
 
 /* Calls fn with every batch of placed operations, for tests and observers. */

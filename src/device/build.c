@@ -114,11 +114,6 @@ static int write_used_part(struct fe_device *dev, struct fe_err *err)
     return 0;
 }
 
-static fe_lpn n_lpns(const struct fe_device *dev)
-{
-    return (fe_lpn)fe_div_up(dev->capacity, dev->page_bytes);
-}
-
 static int build_cache(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
@@ -133,7 +128,7 @@ static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
 {
     const struct fe_ftl_params *p = &dev->profile.ftl;
     fe_wear_save(dev->medium);
-    int r = fe_ftl_registry[p->type]->create(&dev->ftl, p, dev->medium, n_lpns(dev), err);
+    int r = fe_ftl_registry[p->type]->create(&dev->ftl, p, dev->medium, fe_device_lpns(dev), err);
     if (r == 0)
         r = build_cache(dev, opt, err);
     if (r == 0)
@@ -148,12 +143,11 @@ static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
 static int build_again(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
-    const struct fe_ftl_params *p = &dev->profile.ftl;
     int r = fe_medium_load(dev->medium, err);
     if (r < 0 || opt->chip_only)
         return r;
     struct fe_ftl *ftl; /* of one that failed there is nothing to end */
-    r = fe_ftl_registry[p->type]->recover(&ftl, p, dev->medium, n_lpns(dev), err);
+    r = fe_power_plug_in(dev, &ftl, err);
     if (r == 0) {
         dev->ftl = ftl;
         r = build_cache(dev, opt, err);
@@ -165,7 +159,7 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
     fe_device_place(dev);
     fe_sched_reset(&dev->sched);
     fe_device_reset_stats(dev);
-    fe_medium_end_journal(dev->medium);
+    fe_power_end_start(dev);
     int errnum;
     const char *why = fe_device_failure(dev, &errnum);
     return why ? fe_err_set(err, errnum, "%s", why) : 0;
@@ -191,7 +185,7 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     if (r < 0)
         return r;
     dev->page_bytes = geo.page_bytes;
-    dev->power = (struct fe_power){.is_on = true, .cut_ns = FE_NEVER};
+    dev->power = (struct fe_power){.cut_ns = FE_NEVER};
     p->ftl.seed = opt->seed;
 
     fe_ops_init(&dev->ops, drain, dev);

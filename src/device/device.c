@@ -66,11 +66,11 @@ static void work_until(struct fe_device *dev, uint64_t now_ns)
 
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
 {
-    if (dev->power.is_on && dev->power.cut_ns <= now_ns) {
+    if (fe_device_has_power(dev) && dev->power.cut_ns <= now_ns) {
         work_until(dev, dev->power.cut_ns);
         fe_power_cut(dev, NULL);
     }
-    if (dev->power.is_on)
+    if (fe_device_has_power(dev))
         work_until(dev, now_ns);
     fe_power_settle(dev, now_ns);
     dev->now_ns = fe_max_u64(dev->now_ns, now_ns);
@@ -288,7 +288,7 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     uint64_t arrival = fe_max_u64(now_ns, dev->last_arrival_ns);
     fe_device_idle(dev, arrival);
     *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
-    if (!dev->power.is_on) {
+    if (!fe_device_has_power(dev)) {
         ret->status = FE_NO_POWER;
         return 0;
     }
@@ -419,8 +419,8 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->nand.bytes_programmed = n->bytes_programmed - n0->bytes_programmed;
     ret->ecc_corrected = n->ecc_corrected - n0->ecc_corrected;
     ret->ecc_uncorrectable = n->ecc_uncorrectable - n0->ecc_uncorrectable;
-    ret->power.cuts = dev->power.n_cuts;
-    ret->power.is_on = dev->power.is_on;
+    ret->power.cuts = fe_device_cuts(dev);
+    ret->power.is_on = fe_device_has_power(dev);
     if (dev->ftl) /* there is none of an image that is only looked at */
         ftl_stats(dev, ret);
     wear_stats(dev, ret);
@@ -437,9 +437,9 @@ void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
         .merges_partial = f->merges_partial,
         .merges_full = f->merges_full,
         .failures = n->program_failures + n->erase_failures + n->retired,
-        .cuts = dev->power.n_cuts,
+        .cuts = fe_device_cuts(dev),
         .last_cut_ns = dev->power.last_cut_ns,
-        .is_on = dev->power.is_on,
+        .is_on = fe_device_has_power(dev),
     };
 }
 
@@ -455,7 +455,8 @@ void fe_device_reset_stats(struct fe_device *dev)
 
 int fe_device_check(const struct fe_device *dev, struct fe_err *err)
 {
-    return dev->power.is_on ? dev->ftl->ops->check(dev->ftl, err) : 0;
+    bool asked = fe_device_has_power(dev) && !dev->medium->eol;
+    return asked ? dev->ftl->ops->check(dev->ftl, err) : 0;
 }
 
 void fe_device_observe(struct fe_device *dev,

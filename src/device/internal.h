@@ -11,11 +11,9 @@
 #include "sched/sched.h"
 
 struct fe_power {
-    bool can_fail, is_on, is_dead;
+    bool can_fail;
     uint64_t cut_ns;          /* the next planned cut; FE_NEVER: none */
     uint64_t last_cut_ns;
-    uint64_t n_cuts;
-    uint64_t n_staled;        /* n_cuts when pages came back stale, 0: never */
     uint64_t writes_left;     /* writes until a cut, 0: none planned */
     uint64_t n_writes;        /* of the host since the device was made */
     struct fe_cut_count last; /* what the last cut came to */
@@ -62,6 +60,14 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
 /* power.c.  From now on power can be cut. */
 int fe_power_init(struct fe_device *dev, struct fe_err *err);
 
+/* The device of an image is plugged in: *ret is its strategy, which finds what the last run
+ * has left.  If its power was cut and not on since, this is the power-on that follows; a device
+ * that is dead since then stays off.  Errors of `recover`. */
+int fe_power_plug_in(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err);
+
+/* All that power-on had to do has been done: power is on, unless the device is dead. */
+void fe_power_end_start(struct fe_device *dev);
+
 /* Power will not be cut before now_ns. */
 void fe_power_settle(struct fe_device *dev, uint64_t now_ns);
 
@@ -74,6 +80,11 @@ void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply);
 
 /* There is a cache, and a power cut empties it. */
 bool fe_device_is_volatile(const struct fe_device *dev);
+
+static inline fe_lpn fe_device_lpns(const struct fe_device *dev)
+{
+    return (fe_lpn)fe_div_up(dev->capacity, dev->page_bytes);
+}
 
 /* Puts the operations gathered so far on the timelines. */
 static inline void fe_device_place(struct fe_device *dev)

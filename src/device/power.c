@@ -26,6 +26,7 @@
 #include "device/internal.h"
 
 #include "base/rng.h"
+#include "ftl/read_only.h"
 #include "ftl/recover.h"
 #include "nand/medium_image.h"
 #include "nand/undo.h"
@@ -55,7 +56,6 @@ int fe_power_init(struct fe_device *dev, struct fe_err *err)
 {
     const struct fe_power_params *p = &dev->profile.power;
     dev->power = (struct fe_power){
-        .is_on = true,
         .can_fail = true,
         .cut_ns = p->cut_time_ns ? p->cut_time_ns : FE_NEVER,
         .writes_left = p->cut_writes,
@@ -84,15 +84,6 @@ static void finish(struct fe_device *dev)
         fe_undo_settle(dev->medium, UINT64_MAX);
 }
 
-static void forget_trims(struct fe_device *dev)
-{
-    struct fe_medium *m = dev->medium;
-    if (!m->trims || !dev->profile.ftl.trim_lost)
-        return;
-    memset(m->trims, 0, fe_div_up(m->n_trims, 64) * sizeof *m->trims);
-    fe_store_forget_trims(dev->store);
-}
-
 /* Nothing is under way any more, on dies, channels and the link. */
 static void stop(struct fe_device *dev, uint64_t at_ns)
 {
@@ -110,25 +101,27 @@ static void stop(struct fe_device *dev, uint64_t at_ns)
 void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
 {
     struct fe_power *w = &dev->power;
+    struct fe_cut_log *log = &dev->medium->cuts;
     struct fe_cut cut = how ? *how : (struct fe_cut){0};
     cut.at_ns = w->cut_ns;
     cut.seed = dev->profile.ftl.seed;
-    cut.number = w->n_cuts++;
+    cut.number = log->n++;
     cut.partner_ppm = (uint32_t)dev->profile.power.partner_ppm;
     fe_device_place(dev);
+    log->is_off = true;
     if (dev->cache && !dev->profile.cache.volatile_) {
         finish(dev);
+        dev->medium->interrupted = FE_PEB_NONE;
+        fe_medium_save_journal(dev->medium);
     } else {
         if (dev->medium->undo)
             w->last = fe_undo_cut(dev->medium, &cut);
         if (dev->cache)
             fe_cache_trim(dev->cache, 0, dev->ftl->n_lpns);
     }
-    forget_trims(dev);
     stop(dev, w->cut_ns);
     w->last_cut_ns = w->cut_ns;
     w->cut_ns = FE_NEVER;
-    w->is_on = false;
 }
 
 /* ---- plans ---- */
@@ -151,7 +144,7 @@ int fe_device_plan_cut(struct fe_device *dev, uint64_t at_ns, uint64_t after_wri
 {
     if (!dev->power.can_fail)
         return fe_err_set(err, ENOTSUP, "power cuts: the device was built without");
-    if (!dev->power.is_on)
+    if (!fe_device_has_power(dev))
         return fe_err_set(err, EALREADY, "power is off");
     if (at_ns != FE_NEVER)
         dev->power.cut_ns = fe_max_u64(at_ns, dev->last_arrival_ns);
@@ -170,29 +163,32 @@ int fe_device_cut_power(struct fe_device *dev, uint64_t now_ns, struct fe_err *e
 
 bool fe_device_has_power(const struct fe_device *dev)
 {
-    return dev->power.is_on;
+    return !dev->medium->cuts.is_off;
 }
 
 uint64_t fe_device_cuts(const struct fe_device *dev)
 {
-    return dev->power.n_cuts;
+    return dev->medium->cuts.n;
 }
 
 bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
                           const struct fe_reply *reply)
 {
-    const struct fe_power *w = &dev->power;
-    return reply->complete_ns > w->cut_ns ||
-           (w->n_cuts > n_cuts && (w->n_cuts > n_cuts + 1 || reply->complete_ns > w->last_cut_ns));
+    uint64_t n = fe_device_cuts(dev) - n_cuts; /* since then */
+    return reply->complete_ns > dev->power.cut_ns || n > 1 ||
+           (n == 1 && reply->complete_ns > dev->power.last_cut_ns);
 }
 
 /* ---- power-on ---- */
 
-/* Of each page that has two copies and is drawn, the newest can no longer be read. */
+/* Of each page that has two copies and is drawn, the newest can no longer be read.  Once a
+ * cut, though power-on may fail for want of memory, or the server be killed meanwhile. */
 static int lose_newest(struct fe_device *dev, struct fe_err *err)
 {
     struct fe_medium *m = dev->medium;
-    uint32_t n = dev->ftl->n_lpns;
+    uint32_t n = fe_device_lpns(dev);
+    if (m->cuts.n_stale == m->cuts.n)
+        return 0;
     fe_ppn *newest = malloc(n * sizeof *newest);
     uint8_t *copies = calloc(n, 1);
     if (!newest || !copies) {
@@ -200,6 +196,8 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
         free(copies);
         return fe_err_nomem(err, "pages that come back stale", n * 5ull);
     }
+    m->cuts.n_stale = m->cuts.n;
+    fe_medium_save_journal(m);
     fe_recover_newest(m, newest, n, NULL);
     for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
         if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED && m->oob_lpn[ppn] < n &&
@@ -207,7 +205,7 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
             copies[m->oob_lpn[ppn]]++;
     for (fe_lpn lpn = 0; lpn < n; lpn++)
         if (copies[lpn] == 2 && newest[lpn] != FE_PPN_NONE &&
-            happens(dev, dev->power.n_cuts, DRAW_STALE | lpn, dev->profile.power.stale_ppm))
+            happens(dev, m->cuts.n, DRAW_STALE | lpn, dev->profile.power.stale_ppm))
             fe_undo_tear(m, newest[lpn]);
     free(newest);
     free(copies);
@@ -222,7 +220,8 @@ static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_er
             fe_medium_erase(m, peb) != FE_OK)
             return fe_err_set(err, EIO, "power-on: block %u cannot be erased", peb);
     fe_ops_barrier(m->ops);
-    return dev->ftl->ops->create(ret, &dev->profile.ftl, m, dev->ftl->n_lpns, err);
+    const struct fe_ftl_params *p = &dev->profile.ftl;
+    return fe_ftl_registry[p->type]->create(ret, p, m, fe_device_lpns(dev), err);
 }
 
 /* The new strategy goes on counting where the old one was. */
@@ -238,33 +237,61 @@ static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
         fe_cache_use(dev->cache, ftl);
 }
 
+static void forget_trims(struct fe_device *dev)
+{
+    struct fe_medium *m = dev->medium;
+    if (!m->trims || !dev->profile.ftl.trim_lost)
+        return;
+    memset(m->trims, 0, fe_div_up(m->n_trims, 64) * sizeof *m->trims);
+    fe_store_forget_trims(dev->store);
+}
+
+/* A device at the end of its life writes no map, so none is lost. */
 static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
 {
     const struct fe_power_params *p = &dev->profile.power;
-    uint64_t n = dev->power.n_cuts;
-    if (happens(dev, n, DRAW_DEAD, p->dead_ppm)) {
-        dev->power.is_dead = true;
+    struct fe_medium *m = dev->medium;
+    if (happens(dev, m->cuts.n, DRAW_DEAD, p->dead_ppm))
+        m->cuts.is_dead = true;
+    if (m->cuts.is_dead)
         return fe_err_set(err, EIO, "the device is dead since the power cut (faults.cut_dead)");
-    }
-    if (happens(dev, n, DRAW_MAP_LOST, p->map_lost_ppm))
-        return start_as_new(dev, ret, err);
-    if (p->stale_ppm && dev->power.n_staled != n) {
+    forget_trims(dev);
+    if (!m->eol && happens(dev, m->cuts.n, DRAW_MAP_LOST, p->map_lost_ppm)) {
+        int r = start_as_new(dev, ret, err);
+        if (!m->eol)
+            return r;
+    } else if (!m->eol && p->stale_ppm) {
         int r = lose_newest(dev, err);
         if (r < 0)
             return r;
-        dev->power.n_staled = n; /* once a cut, though power-on may fail for want of memory */
     }
-    return dev->ftl->ops->recover(ret, &dev->profile.ftl, dev->medium, dev->ftl->n_lpns, err);
+    return fe_ftl_power_on(ret, &dev->profile.ftl, m, fe_device_lpns(dev), err);
+}
+
+int fe_power_plug_in(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
+{
+    struct fe_medium *m = dev->medium;
+    int r;
+    if (!m->cuts.is_off)
+        return fe_ftl_power_on(ret, &dev->profile.ftl, m, fe_device_lpns(dev), err);
+    r = recover(dev, ret, err);
+    if (m->cuts.is_dead) /* asked nothing, but there */
+        r = fe_ftl_read_only(ret, m, fe_device_lpns(dev), err);
+    return r;
+}
+
+void fe_power_end_start(struct fe_device *dev)
+{
+    dev->medium->cuts.is_off = dev->medium->cuts.is_dead;
+    fe_medium_end_journal(dev->medium);
 }
 
 int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_ready_ns,
                        struct fe_err *err)
 {
     struct fe_ftl *ftl = NULL;
-    if (dev->power.is_on)
+    if (fe_device_has_power(dev))
         return fe_err_set(err, EALREADY, "power is on");
-    if (dev->power.is_dead)
-        return fe_err_set(err, EIO, "the device is dead since the power cut (faults.cut_dead)");
     uint64_t at = fe_max_u64(now_ns, dev->last_arrival_ns);
     dev->last_arrival_ns = at;
     dev->medium->now_ns = at;
@@ -278,10 +305,9 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
         dev->link.slot_free_ns[i] = end;
     fe_device_busy(dev, at, end);
     *ret_ready_ns = end;
-    if (r < 0)
-        return r;
-    take_over(dev, ftl);
-    fe_medium_end_journal(dev->medium);
-    dev->power.is_on = true;
-    return 0;
+    if (r == 0)
+        take_over(dev, ftl);
+    if (r == 0 || dev->medium->cuts.is_dead)
+        fe_power_end_start(dev);
+    return r;
 }

@@ -166,8 +166,9 @@ struct fe_ftl_ops {
 };
 
 /* How those above call a strategy: at the end of the medium's life nothing that could
- * program or erase is asked of it any more, since a step of it may have ended half done.
- * Reading stays possible. */
+ * program or erase is asked of it any more, nor its invariants, since a step of it may have
+ * ended half done.  Reading stays possible; after the next power-on from the reader of
+ * read_only.h, which has no more ops than that. */
 static inline enum fe_status fe_ftl_write(struct fe_ftl *f, fe_lpn lpn, uint32_t off, uint32_t len,
                                           const void *data)
 {

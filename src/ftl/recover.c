@@ -29,6 +29,8 @@ enum fe_status fe_recover_scan(struct fe_medium *m)
             read_block(m, peb);
             continue;
         }
+        if (m->eol)
+            continue;
         enum fe_status st = fe_medium_erase(m, peb);
         if (st != FE_OK)
             return st;

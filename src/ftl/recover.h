@@ -18,7 +18,7 @@
 /* What looking at the chip costs: of a full block one page, in which the controller has
  * written down what the others are; of one that is not full, each page.  Finding that a
  * block is erased costs nothing.  Unstable blocks are erased, and nothing follows before
- * that is done. */
+ * that is done; at the end of life they stay. */
 enum fe_status fe_recover_scan(struct fe_medium *m);
 
 /* newest[lpn] = where the newest copy of the page lies, FE_PPN_NONE if there is none, for

@@ -53,6 +53,15 @@ struct fe_nand_counters {
     uint64_t refreshed, retired;                      /* blocks, because of bits that flipped */
 };
 
+/* What the controller knows of power cuts, beside the journal of the last one.  An image
+ * keeps it. */
+struct fe_cut_log {
+    uint64_t n;       /* cuts so far: the number of a cut addresses its draws */
+    uint64_t n_stale; /* n when pages came back stale; 0: never */
+    bool is_off;      /* power has not been on since the last */
+    bool is_dead;     /* and will not be */
+};
+
 struct fe_wear;
 struct fe_undo; /* nand/undo.h */
 
@@ -86,6 +95,7 @@ struct fe_medium {
     fe_peb interrupted;
     uint64_t interrupted_since, interrupted_until; /* seq when that began, and when it was done */
     uint64_t emptying_since;    /* set by who begins to empty a block, to `seq` */
+    struct fe_cut_log cuts;     /* set by who cuts power; kept by fe_medium_save_journal */
     struct fe_nand_counters counters;
 };
 

@@ -36,10 +36,12 @@ enum {
 /* In the tag of a page: its data are lost, the controller knows or not. */
 enum { TAG_LOST = 0x80, TAG_SILENT = 0x40, TAG_MASK = 0x3f };
 
-/* What the controller's journal has of a power cut, in the image's control bytes. */
+/* What the controller knows of power cuts, in the image's control bytes. */
 struct journal {
-    uint32_t interrupted, reserved;
+    uint32_t interrupted;
+    uint8_t is_off, is_dead, reserved[2];
     uint64_t since, until;
+    uint64_t n, n_stale;
 };
 
 static struct fe_store_block block_record(const struct fe_medium *m, fe_peb peb)
@@ -115,21 +117,30 @@ void fe_medium_put_back_block(struct fe_medium *m, fe_peb peb)
     fe_store_set_block(m->store, peb, &block);
 }
 
-void fe_medium_save_journal(struct fe_medium *m)
+static void save_journal(struct fe_medium *m, fe_peb interrupted)
 {
     struct journal j = {
-        .interrupted = m->interrupted,
+        .interrupted = interrupted,
+        .is_off = m->cuts.is_off,
+        .is_dead = m->cuts.is_dead,
         .since = m->interrupted_since,
         .until = m->interrupted_until,
+        .n = m->cuts.n,
+        .n_stale = m->cuts.n_stale,
     };
     if (m->image)
         fe_store_set_control(m->store, &j, sizeof j);
 }
 
+void fe_medium_save_journal(struct fe_medium *m)
+{
+    save_journal(m, m->interrupted);
+}
+
 void fe_medium_end_journal(struct fe_medium *m)
 {
-    if (m->image && m->interrupted != FE_PEB_NONE)
-        fe_store_set_control(m->store, NULL, 0);
+    if (m->cuts.n)
+        save_journal(m, FE_PEB_NONE);
 }
 
 static int refuse(fe_peb peb, const char *why, struct fe_err *err)
@@ -206,7 +217,7 @@ static int take_block(struct fe_medium *m, fe_peb peb, const struct fe_store_blo
     return 0;
 }
 
-/* Whether the image has the journal of a cut since which power was not on. */
+/* Nothing is there of a device whose power was never cut. */
 static int load_journal(struct fe_medium *m, struct fe_err *err)
 {
     uint8_t control[FE_STORE_CONTROL_BYTES];
@@ -216,13 +227,16 @@ static int load_journal(struct fe_medium *m, struct fe_err *err)
     if (n == 0)
         return 0;
     memcpy(&j, control, sizeof j);
-    if (n != sizeof j || (j.interrupted >= m->geo.n_pebs && j.interrupted != FE_PEB_NONE))
+    if (n != sizeof j || (j.interrupted >= m->geo.n_pebs && j.interrupted != FE_PEB_NONE) ||
+        j.is_off > 1 || j.is_dead > j.is_off)
         return fe_err_set(err, EIO, "the image's journal of a power cut has %u bytes and names "
                           "block %u; %zu bytes and one of %u blocks were expected",
                           n, n == sizeof j ? j.interrupted : 0, sizeof j, m->geo.n_pebs);
     m->interrupted = j.interrupted;
     m->interrupted_since = j.since;
     m->interrupted_until = j.until;
+    m->cuts = (struct fe_cut_log){
+        .n = j.n, .n_stale = j.n_stale, .is_off = j.is_off, .is_dead = j.is_dead};
     return 0;
 }
 

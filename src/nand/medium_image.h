@@ -16,8 +16,8 @@ void fe_medium_save_page(struct fe_medium *m, fe_ppn ppn);
 /* The same for a block whose erase never happened, with all of its pages. */
 void fe_medium_put_back_block(struct fe_medium *m, fe_peb peb);
 
-/* What the journal has of a power cut (`interrupted`) goes to the image at the cut, and from
- * there when power-on has done its work; in memory it stays until the next cut. */
+/* `cuts`, and what the journal has of a power cut (`interrupted`), go to the image; the
+ * latter from there when power-on has done its work: in memory it stays until the next cut. */
 void fe_medium_save_journal(struct fe_medium *m);
 void fe_medium_end_journal(struct fe_medium *m);
 

@@ -5,6 +5,7 @@
 #include "ftl/recover.h"
 #include "store/internal.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ static struct fe_device *make_device(struct ft_crash *c)
         .seed = c->seed, .payload = true, .power_cuts = true, .file = c->file};
     struct fe_device *dev = NULL;
     struct fe_err err = {""};
-    if (fe_device_create(&dev, &c->profile, &opt, &err) < 0)
+    int r = fe_device_create(&dev, &c->profile, &opt, &err);
+    if (r < 0 && !(r == -ENOSPC && c->profile.wear.spare_blocks)) /* worn out by device.used */
         complain(c, "no device: %s", err.text);
     return dev;
 }
@@ -117,6 +119,15 @@ static struct fe_request choose(const struct ft_crash *c, struct ft_rand *r)
     return q;
 }
 
+/* The answer is that of the end of its life, which the device has reached. */
+static bool is_end(const struct fe_device *dev, enum fe_status st)
+{
+    static const enum fe_status answers[FE_N_EOLS] = {
+        [FE_EOL_READ_ONLY] = FE_READ_ONLY, [FE_EOL_FULL] = FE_NO_SPACE,
+        [FE_EOL_DEAD] = FE_PROG_FAILED};
+    return dev->medium->eol && st == answers[dev->profile.wear.end_of_life];
+}
+
 bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns)
 {
     struct ft_crash_request *d = &c->done[c->n_done];
@@ -126,8 +137,10 @@ bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns)
         d->req.buf = c->buf;
         fill(c->buf, d->req.offset / SECTOR, (uint32_t)(d->req.len / SECTOR), c->n_done + 1);
     }
-    if (fe_device_submit(c->live, now_ns, &d->req, &reply) < 0 || reply.status != FE_OK)
+    if (fe_device_submit(c->live, now_ns, &d->req, &reply) < 0 ||
+        (reply.status != FE_OK && !is_end(c->live, reply.status)))
         return complain(c, "request %u: status %d", c->n_done, reply.status);
+    d->refused = reply.status != FE_OK;
     d->arrival_ns = reply.arrival_ns;
     d->complete_ns = reply.complete_ns;
     c->n_done++;
@@ -143,11 +156,13 @@ bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns)
 static bool is_promised(const struct ft_crash *c, uint32_t i, uint64_t at_ns)
 {
     const struct ft_crash_request *d = &c->done[i];
+    if (d->refused)
+        return false;
     if (d->complete_ns <= at_ns && (!c->has_cache || d->req.fua))
         return true;
     for (uint32_t k = i + 1; k < c->n_done; k++)
-        if (c->done[k].req.type == FE_REQ_FLUSH && c->done[k].complete_ns <= at_ns &&
-            d->complete_ns <= c->done[k].arrival_ns)
+        if (c->done[k].req.type == FE_REQ_FLUSH && !c->done[k].refused &&
+            c->done[k].complete_ns <= at_ns && d->complete_ns <= c->done[k].arrival_ns)
             return true;
     return false;
 }
@@ -250,11 +265,30 @@ static void copy_undo(struct fe_medium *to, const struct fe_medium *from)
     memcpy(t->erases, f->erases, to->geo.n_pebs * sizeof *t->erases);
 }
 
+static void copy_wear(struct fe_medium *t, const struct fe_medium *f)
+{
+    struct fe_wear *to = t->wear;
+    const struct fe_wear *from = f->wear;
+    const struct fe_geometry *g = &t->geo;
+    if (t->phys) {
+        memcpy(t->phys, f->phys, g->n_chip_pebs * sizeof *t->phys);
+        memcpy(to->difference, from->difference, g->n_chip_pebs * sizeof *to->difference);
+    }
+    if (to->flips)
+        memcpy(to->flips, from->flips, g->n_ppns * sizeof *to->flips);
+    to->n_programs = from->n_programs;
+    to->n_erases = from->n_erases;
+    to->n_failed = from->n_failed;
+    t->prog_hook = f->prog_hook;
+    t->eol = f->eol;
+}
+
 void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
 {
     struct fe_medium *t = to->medium, *f = from->medium;
     const struct fe_geometry *g = &t->geo;
-    memcpy(t->pebs, f->pebs, g->n_pebs * sizeof *t->pebs);
+    memcpy(t->pebs, f->pebs, g->n_chip_pebs * sizeof *t->pebs);
+    copy_wear(t, f);
     memcpy(t->oob_lpn, f->oob_lpn, g->n_ppns * sizeof *t->oob_lpn);
     memcpy(t->oob_seq, f->oob_seq, g->n_ppns * sizeof *t->oob_seq);
     memcpy(t->oob_tag, f->oob_tag, g->n_ppns * sizeof *t->oob_tag);
@@ -266,6 +300,7 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
     t->interrupted_until = f->interrupted_until;
     t->emptying_since = f->emptying_since;
     t->counters = f->counters;
+    t->cuts = f->cuts;
     copy_undo(t, f);
     memcpy(to->store->map, from->store->map, to->store->map_bytes);
     memcpy(to->store->written, from->store->written, fe_div_up(to->store->n_pages, 64) * 8);
@@ -298,8 +333,13 @@ bool ft_crash_read(struct ft_crash *c, struct fe_device *dev)
     struct fe_err err = {""};
     if (fe_device_check(dev, &err) < 0)
         return complain(c, "%s", err.text);
-    if (fe_device_submit(dev, dev->now_ns, &q, &reply) < 0 || reply.status != FE_OK)
+    int r = fe_device_submit(dev, dev->now_ns, &q, &reply);
+    if (r == 0 && reply.status == FE_PROG_FAILED && is_end(dev, reply.status))
+        return true; /* dead */
+    if (r < 0 || reply.status != FE_OK)
         return complain(c, "reading: status %d", reply.status);
+    if (dev->profile.wear.end_of_life == FE_EOL_SILENT && dev->medium->wear->n_failed)
+        return true; /* whatever it gives */
     for (uint64_t s = 0; s < c->n_sectors; s++)
         if (!check_sector(c, s, c->buf + s * SECTOR))
             return false;
@@ -331,12 +371,18 @@ bool ft_crash_go_on(struct ft_crash *c, struct fe_device *dev, uint64_t seed)
         struct fe_request q = {
             .type = FE_REQ_WRITE, .offset = s * SECTOR, .len = sizeof want, .buf = want};
         fill(want, s, 2, 1000000 + (uint64_t)i);
-        if (fe_device_submit(dev, dev->now_ns, &q, &reply) < 0 || reply.status != FE_OK)
+        int e = fe_device_submit(dev, dev->now_ns, &q, &reply);
+        if (e == 0 && is_end(dev, reply.status))
+            continue;
+        if (e < 0 || reply.status != FE_OK)
             return complain(c, "write after power-on: status %d", reply.status);
         q.type = FE_REQ_READ;
         q.buf = got;
-        if (fe_device_submit(dev, dev->now_ns, &q, &reply) < 0 || reply.status != FE_OK ||
-            memcmp(want, got, sizeof want) != 0)
+        e = fe_device_submit(dev, dev->now_ns, &q, &reply);
+        if (e == 0 && ((dev->profile.wear.end_of_life == FE_EOL_SILENT &&
+                        dev->medium->wear->n_failed) || is_end(dev, reply.status)))
+            continue;
+        if (e < 0 || reply.status != FE_OK || memcmp(want, got, sizeof want) != 0)
             return complain(c, "sectors %" PRIu64 " on do not read as written after power-on", s);
     }
     struct fe_err err = {""};

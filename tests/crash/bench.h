@@ -20,11 +20,13 @@
 
 #include <stdbool.h>
 
-enum { FT_CRASH_GEOMETRIES = 12 };
+/* Those from FT_CRASH_SHAPES on are the first ones again, on a chip that wears out. */
+enum { FT_CRASH_SHAPES = 12, FT_CRASH_GEOMETRIES = 20 };
 
 struct ft_crash_request {
     struct fe_request req;
     uint64_t arrival_ns, complete_ns;
+    bool refused;             /* at the end of life: it may have been done in part */
 };
 
 struct ft_crash {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The devices: chips of 36 to 52 blocks, small enough for power to be cut at every operation,
- * large enough for cleaning to matter.  The geometry number decides the shape of the chip,
- * the seed the rest.
+ * large enough for cleaning to matter.  The geometry number decides the shape of the chip
+ * and whether it wears out, the seed the rest.
  */
 #include "crash/bench.h"
 
 #include "lib/cases.h"
+#include "nand/wear.h"
 
 #include <stdio.h>
 
@@ -15,7 +16,7 @@ enum { SECTOR = 512 };
 static const struct shape {
     uint32_t channels, dies_per_channel, planes, pages_per_block;
     bool multiplane;
-} shapes[FT_CRASH_GEOMETRIES] = {
+} shapes[FT_CRASH_SHAPES] = {
     {1, 1, 1, 4, false}, {1, 2, 1, 6, false}, {1, 3, 1, 5, false}, {2, 2, 1, 4, false},
     {1, 2, 1, 8, false}, {1, 1, 1, 7, false}, {2, 2, 1, 6, false}, {1, 2, 1, 9, false},
     {1, 1, 2, 6, true},  {2, 1, 2, 5, true},  {4, 1, 1, 4, false}, {1, 2, 2, 6, false},
@@ -45,6 +46,16 @@ static void make_chip(struct fe_nand_params *n, struct ft_rand *r, const struct 
     n->endurance = 1000000;
 }
 
+/* Programs and erases fail so often that the few spares are soon used up. */
+static void make_wear(struct fe_wear_params *w, struct ft_rand *r)
+{
+    static const uint32_t ends[] = {FE_EOL_READ_ONLY, FE_EOL_READ_ONLY, FE_EOL_READ_ONLY,
+                                    FE_EOL_FULL, FE_EOL_DEAD, FE_EOL_SLOW, FE_EOL_SILENT};
+    *w = (struct fe_wear_params){
+        .spare_blocks = 3, .program_fail_ppm = 6000, .erase_fail_ppm = 20000, .slow_factor = 2,
+        .codeword_size = SECTOR, .end_of_life = ends[ft_below(r, 7)]};
+}
+
 static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t page_bytes,
                            uint64_t n_pages)
 {
@@ -70,8 +81,11 @@ bool ft_crash_profile(struct fe_profile *p, uint64_t seed, uint32_t geometry, ui
     *p = (struct fe_profile){.name = "crash"};
     p->device.sector_size = SECTOR;
     p->ftl.type = type;
-    make_chip(&p->nand, &r, &shapes[geometry]);
-    if (fe_geometry_init(&geo, &p->nand, NULL) < 0)
+    make_chip(&p->nand, &r, &shapes[geometry % FT_CRASH_SHAPES]);
+    if (geometry >= FT_CRASH_SHAPES)
+        make_wear(&p->wear, &r);
+    if (fe_geometry_init(&geo, &p->nand, NULL) < 0 ||
+        fe_geometry_reserve(&geo, fe_wear_reserve(&p->wear, &geo), NULL) < 0)
         return false;
     for (int tries = 0; tries < 20; tries++) {
         p->ftl.unit_size = (uint64_t)geo.pages_per_block * geo.page_bytes * ft_between(&r, 1, 3);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A map from logical pages to their newest copies, made once: nothing changes any more.
+ */
+#include "ftl/read_only.h"
+
+#include "base/table.h"
+#include "ftl/recover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    struct fe_ftl base;
+    fe_ppn *map;
+};
+
+static void read_only_destroy(struct fe_ftl *ftl)
+{
+    struct reader *f = (struct reader *)ftl;
+    free(f->map);
+    free(f);
+}
+
+static enum fe_status read_only_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                     void *buf)
+{
+    const struct reader *f = (const struct reader *)ftl;
+    assert(lpn < ftl->n_lpns);
+    if (f->map[lpn] != FE_PPN_NONE)
+        return fe_medium_read(ftl->medium, f->map[lpn], off, len, buf);
+    if (buf)
+        memset(buf, 0, len);
+    return FE_OK;
+}
+
+static enum fe_status read_only_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                      const void *data)
+{
+    (void)ftl;
+    (void)lpn;
+    (void)off;
+    (void)len;
+    (void)data;
+    return FE_READ_ONLY;
+}
+
+static enum fe_status read_only_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
+{
+    (void)ftl;
+    (void)first;
+    (void)n;
+    return FE_READ_ONLY;
+}
+
+static uint32_t read_only_free_blocks(const struct fe_ftl *ftl)
+{
+    (void)ftl;
+    return 0;
+}
+
+static const struct fe_ftl_ops read_only = {
+    .name = "read-only",
+    .summary = "any of them at the end of its life",
+    .destroy = read_only_destroy,
+    .read = read_only_read,
+    .write = read_only_write,
+    .trim = read_only_trim,
+    .free_blocks = read_only_free_blocks,
+};
+
+int fe_ftl_read_only(struct fe_ftl **ret, struct fe_medium *m, uint32_t n_lpns, struct fe_err *err)
+{
+    struct reader *f = calloc(1, sizeof *f);
+    fe_ppn *map = fe_table_alloc(n_lpns, sizeof *map);
+    if (!f || !map) {
+        free(f);
+        free(map);
+        return fe_err_nomem(err, "mapping at the end of life", n_lpns * sizeof *map);
+    }
+    *f = (struct reader){.base = {.ops = &read_only, .medium = m, .n_lpns = n_lpns}, .map = map};
+    fe_recover_newest(m, map, n_lpns, NULL);
+    *ret = &f->base;
+    return 0;
+}
+
+int fe_ftl_power_on(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                    uint32_t n_lpns, struct fe_err *err)
+{
+    const struct fe_ftl_ops *ops = fe_ftl_registry[p->type];
+    if (!m->eol || ops->no_medium) {
+        int r = ops->recover(ret, p, m, n_lpns, err);
+        if (r != -EIO || !m->eol)
+            return r;
+    } else {
+        (void)fe_recover_scan(m); /* which erases nothing now, so it cannot fail */
+    }
+    return fe_ftl_read_only(ret, m, n_lpns, err);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a device in an image knows of itself when its server has been killed: power cuts, what
+ * they have done to it, and the end of its life.
+ */
+#include "lib/unit.h"
+
+#include "device/internal.h"
+#include "nand/medium_image.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { PAGE = 2048 };
+
+static char path[64];
+static struct fe_profile profile;
+static struct fe_store_file file = {.path = path};
+static struct fe_device *dev;
+
+/* The last server, if any, is killed, and the next one starts. */
+static void plug_in(void)
+{
+    struct fe_device_options opt = {
+        .seed = 1, .payload = true, .power_cuts = true, .file = &file};
+    struct fe_err err = {""};
+    fe_device_destroy(dev);
+    dev = NULL;
+    if (fe_device_create(&dev, &profile, &opt, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/fe-power-XXXXXX");
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    unlink(path);
+    profile = (struct fe_profile){.name = "test"};
+    profile.device = (struct fe_device_params){
+        .capacity = 64 * PAGE, .sector_size = 512, .discard = true};
+    profile.nand = (struct fe_nand_params){
+        .cell = FE_CELL_SLC, .channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
+        .blocks_per_plane = 24, .pages_per_block = 8, .page_size = PAGE, .oob_size = 64,
+        .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
+        .endurance = 1000};
+    profile.ftl = (struct fe_ftl_params){
+        .type = (uint32_t)fe_ftl_find("page"), .gc_d = 10, .gc_reserve = 2};
+    profile.wear = (struct fe_wear_params){.codeword_size = 512, .slow_factor = 2};
+    profile.link = (struct fe_link_params){.max_transfer = 8 * PAGE, .queue_depth = 2};
+    dev = NULL;
+    plug_in();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fe_device_destroy(dev);
+    return unlink(path);
+}
+
+static enum fe_status submit(enum fe_req_type type, uint64_t page, int byte)
+{
+    uint8_t buf[PAGE];
+    struct fe_request req = {.type = type, .offset = page * PAGE, .len = PAGE, .buf = buf};
+    struct fe_reply reply;
+    memset(buf, byte, sizeof buf);
+    assert_int_equal(fe_device_submit(dev, fe_device_now(dev), &req, &reply), 0);
+    return reply.status;
+}
+
+static void expect(uint64_t page, int byte)
+{
+    uint8_t buf[PAGE], want[PAGE];
+    struct fe_request req = {.type = FE_REQ_READ, .offset = page * PAGE, .len = PAGE, .buf = buf};
+    struct fe_reply reply;
+    memset(want, byte, sizeof want);
+    assert_int_equal(fe_device_submit(dev, fe_device_now(dev), &req, &reply), 0);
+    assert_int_equal(reply.status, FE_OK);
+    assert_memory_equal(buf, want, PAGE);
+}
+
+static void cut(void)
+{
+    assert_int_equal(fe_device_cut_power(dev, fe_device_now(dev), NULL), 0);
+}
+
+static int power_on(void)
+{
+    uint64_t ready;
+    return fe_device_power_on(dev, fe_device_now(dev), &ready, NULL);
+}
+
+static void test_power_image_plugging_in_is_power_on(void **state)
+{
+    (void)state;
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 8), FE_OK);
+    cut();
+    plug_in();
+    assert_true(fe_device_has_power(dev));
+    assert_int_equal(fe_device_cuts(dev), 1);
+    expect(3, 8);
+    cut();
+    assert_int_equal(fe_device_cuts(dev), 2); /* other draws than the first */
+    assert_int_equal(power_on(), 0);
+    plug_in();
+    assert_int_equal(fe_device_cuts(dev), 2);
+    expect(3, 8);
+}
+
+static void test_power_image_what_a_cut_does_is_done_once(void **state)
+{
+    (void)state;
+    profile.power.map_lost_ppm = 1000000;
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 8), FE_OK);
+    plug_in(); /* no cut */
+    expect(3, 8);
+    cut();
+    plug_in();
+    expect(3, 0);
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 9), FE_OK);
+    plug_in();
+    expect(3, 9);
+
+    profile.power = (struct fe_power_params){.stale_ppm = 1000000};
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 10), FE_OK);
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 11), FE_OK);
+    cut();
+    plug_in();
+    expect(3, 10);
+    plug_in();
+    expect(3, 10);
+
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 12), FE_OK);
+    cut();
+    dev->medium->cuts.n_stale = dev->medium->cuts.n; /* killed in the middle of power-on */
+    fe_medium_save_journal(dev->medium);
+    plug_in();
+    expect(3, 12);
+}
+
+static void test_power_image_the_dead_stay_dead(void **state)
+{
+    (void)state;
+    for (int at_start = 0; at_start < 2; at_start++) {
+        profile.power.dead_ppm = 1000000;
+        plug_in();
+        assert_int_equal(submit(FE_REQ_WRITE, 3, 8), FE_OK);
+        cut();
+        if (at_start)
+            plug_in();
+        assert_int_equal(power_on(), -EIO);
+        profile.power.dead_ppm = 0;
+        plug_in();
+        assert_false(fe_device_has_power(dev));
+        assert_int_equal(power_on(), -EIO);
+        assert_int_equal(submit(FE_REQ_READ, 3, 0), FE_NO_POWER);
+        assert_int_equal(submit(FE_REQ_WRITE, 3, 0), FE_NO_POWER);
+        fe_device_destroy(dev);
+        dev = NULL;
+        unlink(path);
+        plug_in();
+    }
+}
+
+static void test_power_image_the_end_of_life_stays(void **state)
+{
+    (void)state;
+    static const enum fe_status answers[] = {FE_READ_ONLY, FE_NO_SPACE, FE_PROG_FAILED};
+    for (uint32_t end = FE_EOL_READ_ONLY; end <= FE_EOL_DEAD; end++) {
+        profile.wear.end_of_life = end;
+        plug_in();
+        for (uint64_t page = 0; page < 64; page++)
+            assert_int_equal(submit(FE_REQ_WRITE, page, 8), FE_OK);
+        assert_int_equal(fe_device_mark_bad(dev, 0, 5, NULL), 0);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(submit(FE_REQ_WRITE, 3, 9), answers[end]);
+            assert_int_equal(submit(FE_REQ_TRIM, 3, 9), answers[end]);
+            if (end == FE_EOL_DEAD)
+                assert_int_equal(submit(FE_REQ_READ, 3, 9), answers[end]);
+            for (uint64_t page = 0; page < 64 && end != FE_EOL_DEAD; page++)
+                expect(page, 8);
+            if (i == 0)
+                cut();
+            if (i == 0)
+                assert_int_equal(power_on(), 0);
+            else
+                plug_in();
+        }
+        fe_device_destroy(dev);
+        dev = NULL;
+        unlink(path);
+        plug_in();
+    }
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(test_power_image_plugging_in_is_power_on),
+        T(test_power_image_what_a_cut_does_is_done_once),
+        T(test_power_image_the_dead_stay_dead),
+        T(test_power_image_the_end_of_life_stays),
+    };
+    return cmocka_run_group_tests_name("power_image", tests, NULL, NULL);
+}
