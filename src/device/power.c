@@ -205,8 +205,11 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
             copies[m->oob_lpn[ppn]]++;
     for (fe_lpn lpn = 0; lpn < n; lpn++)
         if (copies[lpn] == 2 && newest[lpn] != FE_PPN_NONE &&
-            happens(dev, m->cuts.n, DRAW_STALE | lpn, dev->profile.power.stale_ppm))
+            happens(dev, m->cuts.n, DRAW_STALE | lpn, dev->profile.power.stale_ppm)) {
             fe_undo_tear(m, newest[lpn]);
+            if (m->trims) /* the copy that was newer than a trim is gone, the trim is, too */
+                fe_store_forget_trims(m->store, lpn, 1);
+        }
     free(newest);
     free(copies);
     return 0;
@@ -237,13 +240,14 @@ static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
         fe_cache_use(dev->cache, ftl);
 }
 
+/* At power-on, so that it is done however a server ended that was killed after the cut. */
 static void forget_trims(struct fe_device *dev)
 {
     struct fe_medium *m = dev->medium;
     if (!m->trims || !dev->profile.ftl.trim_lost)
         return;
     memset(m->trims, 0, fe_div_up(m->n_trims, 64) * sizeof *m->trims);
-    fe_store_forget_trims(dev->store);
+    fe_store_forget_trims(dev->store, 0, m->n_trims);
 }
 
 /* A device at the end of its life writes no map, so none is lost. */

@@ -142,17 +142,19 @@ void fe_store_set_trims(struct fe_store *s, const uint64_t *words, uint64_t firs
     }
 }
 
-/* Where no bit is set the file has nothing, or what a newer copy of the page refutes. */
-void fe_store_forget_trims(struct fe_store *s)
+void fe_store_forget_trims(struct fe_store *s, uint64_t first, uint64_t n)
 {
-    static const uint64_t none[64];
+    static const uint64_t none[512];
+    uint64_t seqs[512];
     struct fe_image *g = s->img;
-    for (uint64_t w = 0; g && w < fe_div_up(s->n_pages, 64); w++) {
-        if (g->trims[w] == 0)
-            continue;
-        g->trims[w] = 0;
-        fe_image_put(g, none, fe_min_u64(64, s->n_pages - w * 64) * 8, g->at.trims + w * 64 * 8,
-                     "writing the list of trimmed pages");
+    for (uint64_t at = first, len; g && at < first + n; at += len) {
+        len = fe_min_u64(512, first + n - at);
+        uint64_t pos = g->at.trims + at * 8;
+        if (fe_io_read(g->io, g->fd, seqs, len * 8, (off_t)pos) < 0 ||
+            !fe_image_is_zeros(seqs, len * 8)) /* holes stay */
+            fe_image_put(g, none, len * 8, pos, "writing the list of trimmed pages");
+        for (uint64_t i = at; i < at + len; i++)
+            fe_store_set_bit(g->trims, i, false);
     }
 }
 

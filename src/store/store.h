@@ -181,12 +181,11 @@ int fe_store_slot_load(struct fe_store *s, uint32_t slot, struct fe_store_slot *
                        struct fe_err *err);
 
 /* A bit for each logical page, n_pages of them, for the controller's list of trimmed ones:
- * `words` [first, first + n) of 64 bits.  To be loaded after all blocks. */
+ * `words` [first, first + n) of 64 bits.  To be loaded after all blocks.  A page that is
+ * programmed leaves the list in the file by that alone, so that no kill comes between; forget
+ * is for pages [first, first + n) that shall be as they were before they were trimmed. */
 void fe_store_set_trims(struct fe_store *s, const uint64_t *words, uint64_t first, uint64_t n);
-
-/* No page is trimmed any more. */
-void fe_store_forget_trims(struct fe_store *s);
-
+void fe_store_forget_trims(struct fe_store *s, uint64_t first, uint64_t n);
 int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err);
 
 /* The highest number of a program that the image has seen, once all is loaded. */

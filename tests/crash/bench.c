@@ -323,6 +323,8 @@ uint64_t ft_crash_hash(const struct fe_device *dev)
         h = ft_hash(h, m->oob_seq + first, n * sizeof *m->oob_seq);
         h = ft_hash(h, m->oob_tag + first, n);
     }
+    if (m->trims)
+        h = ft_hash(h, m->trims, fe_div_up(m->n_trims, 64) * sizeof *m->trims);
     return h;
 }
 

@@ -74,7 +74,7 @@ void ft_crash_expect(struct ft_crash *c, uint64_t at_ns);
  * promised may be gone with that: no more is expected than the newest copies on the chip have. */
 void ft_crash_note_loss(struct ft_crash *c, const struct fe_device *dev);
 
-/* Everything on the chip but the bytes of its pages. */
+/* Everything on the chip but the bytes of its pages, and what is trimmed. */
 uint64_t ft_crash_hash(const struct fe_device *dev);
 
 /* Reads everything and runs every check.  False with c->wrong. */

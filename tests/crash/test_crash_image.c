@@ -148,9 +148,7 @@ static bool run_cut(struct ft_crash *c, uint32_t cut)
     if (result < 0)
         return complain(c, "power cut", &err);
     if (cut % N_VARIANTS == 4)
-        return open_killed(c) &&
-               /* trims that the cut had not lost yet are lost by the next one */
-               (c->profile.ftl.trim_lost ? ft_crash_read : ft_crash_verify)(c, c->live) &&
+        return open_killed(c) && ft_crash_verify(c, c->live) &&
                ft_crash_go_on(c, c->live, r.seed);
     ft_crash_note_loss(c, c->live);
     return after_cut(c, cut % N_VARIANTS, r.seed);

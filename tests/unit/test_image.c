@@ -146,11 +146,13 @@ static void test_image_keeps_cache_trims_and_control(void **state)
     assert_int_equal(words[0], 5);
     assert_int_equal(fe_store_get_control(s, buf), 5);
     assert_memory_equal(buf, "state", 5);
-    fe_store_forget_trims(s);
-    fe_store_destroy(s);
-    s = opened();
-    assert_int_equal(fe_store_load_trims(s, words, &err), 0);
-    assert_int_equal(words[0], 0);
+    for (int all = 0; all < 2; all++) {
+        fe_store_forget_trims(s, all ? 0 : 2, all ? PAGES : 1);
+        fe_store_destroy(s);
+        s = opened();
+        assert_int_equal(fe_store_load_trims(s, words, &err), 0);
+        assert_int_equal(words[0], all ? 0 : 1);
+    }
     fe_store_destroy(s);
 }
 

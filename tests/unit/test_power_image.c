@@ -199,6 +199,53 @@ static void test_power_image_the_end_of_life_stays(void **state)
     }
 }
 
+/* A kill is no power cut; what a cut has forgotten stays so. */
+static void test_power_image_trims(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        profile.ftl.trim_lost = lost;
+        fe_device_destroy(dev);
+        dev = NULL;
+        unlink(path);
+        plug_in();
+        for (uint64_t page = 3; page < 5; page++) {
+            assert_int_equal(submit(FE_REQ_WRITE, page, 8), FE_OK);
+            assert_int_equal(submit(FE_REQ_TRIM, page, 0), FE_OK);
+        }
+        plug_in();
+        expect(3, 0);
+        cut();
+        assert_int_equal(power_on(), 0);
+        expect(3, lost ? 8 : 0);
+        plug_in();
+        expect(3, lost ? 8 : 0);
+        assert_int_equal(submit(FE_REQ_TRIM, 4, 0), FE_OK);
+        plug_in();
+        expect(3, lost ? 8 : 0);
+        expect(4, 0);
+        cut();
+        plug_in();
+        expect(4, lost ? 8 : 0);
+    }
+}
+
+/* The page was trimmed between its copies: the older one comes back, and stays. */
+static void test_power_image_stale_pages_that_were_trimmed(void **state)
+{
+    (void)state;
+    profile.power.stale_ppm = 1000000;
+    plug_in();
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 8), FE_OK);
+    assert_int_equal(submit(FE_REQ_TRIM, 3, 0), FE_OK);
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 9), FE_OK);
+    cut();
+    assert_int_equal(power_on(), 0);
+    expect(3, 8);
+    plug_in();
+    expect(3, 8);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -208,6 +255,8 @@ int main(void)
         T(test_power_image_what_a_cut_does_is_done_once),
         T(test_power_image_the_dead_stay_dead),
         T(test_power_image_the_end_of_life_stays),
+        T(test_power_image_trims),
+        T(test_power_image_stale_pages_that_were_trimmed),
     };
     return cmocka_run_group_tests_name("power_image", tests, NULL, NULL);
 }
