@@ -15,8 +15,9 @@
  * must leave `reserve` of them.  So the next emptying finds room >= reserve b - max(1, b/2),
  * and needs v <= b: with reserve = 2 there is room always.  Where no block full of valid
  * pages is ever emptied (greedy or cost-benefit, no levelling) and there is no static
- * cache, v <= b - 1 <= reserve b - 1 holds with reserve = 1.  In idle time the same holds,
- * since folds there need `reserve` free blocks as well.
+ * cache, 1 would do, v <= b - 1, but for power cuts: a page torn while a block of b - 1
+ * valid ones is emptied leaves room for b - 2.  In idle time the same holds, since folds
+ * there need `reserve` free blocks as well.
  *
  * Beyond that the reserve has a block for each slot outside the cache, so that streams
  * borrow from each other, which mixes what they should keep apart, in emergencies only.
@@ -36,20 +37,12 @@
 
 #include <errno.h>
 
-static bool moves_full_blocks(const struct fe_ftl_params *p)
-{
-    return p->gc_policy == FE_GC_FIFO || p->gc_policy == FE_GC_RANDOM ||
-           p->gc_policy == FE_GC_D_CHOICES || p->wear_levelling == FE_WEAR_STATIC;
-}
-
 uint32_t fe_page_reserve(const struct fe_ftl_params *p, const struct fe_geometry *geo)
 {
     uint32_t slots[N_STREAMS];
     fe_page_slots(p, geo, slots);
-    uint32_t need = moves_full_blocks(p) || p->slc_mode == FE_SLC_STATIC ? 2 : 1;
     uint32_t fresh = slots[STREAM_MAIN] + slots[STREAM_COLD] + slots[STREAM_REST];
-    if (need < fresh)
-        need = fresh;
+    uint32_t need = fresh > 2 ? fresh : 2;
     return p->gc_reserve > need ? p->gc_reserve : need;
 }
 

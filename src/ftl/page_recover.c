@@ -116,12 +116,28 @@ static enum fe_status sort_blocks(struct page_ftl *f, struct fe_recover_age *ful
     return FE_OK;
 }
 
+/* Erased pages that any stream but the cache's can have. */
+static uint32_t room(const struct page_ftl *f)
+{
+    uint32_t b = f->geo.pages_per_block, n = f->pool.n * b;
+    for (enum stream s = STREAM_MAIN; s < STREAM_CACHE; s++)
+        for (uint32_t i = 0; i < f->fronts[s].n; i++)
+            if (f->fronts[s].slots[i] != FE_PEB_NONE)
+                n += b - fe_medium_next_page(f->base.medium, f->fronts[s].slots[i]);
+    return n;
+}
+
+/* A torn page may have taken the room for its last one: then what fits is emptied first. */
 static enum fe_status go_on_emptying(struct page_ftl *f)
 {
-    fe_peb peb = f->base.medium->interrupted;
-    if (peb == FE_PEB_NONE || f->pool.n >= f->reserve || !victims_of(f, peb))
+    fe_peb victim = f->base.medium->interrupted;
+    if (victim == FE_PEB_NONE || f->pool.n >= f->reserve || !victims_of(f, victim))
         return FE_OK;
-    return fe_page_empty(f, peb, false);
+    bool fits = f->valid[victim] <= room(f);
+    for (fe_peb peb = 0; peb < f->geo.n_pebs && !fits; peb++)
+        if (f->state[peb] == BLOCK_FULL && f->valid[peb] < f->valid[victim])
+            victim = peb;
+    return fe_page_empty(f, victim, false);
 }
 
 static int run(struct page_ftl *f, struct fe_err *err)

@@ -147,10 +147,10 @@ static void test_slc_dynamic_cache_uses_what_is_free(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_TLC, 1, 20);
+    struct fe_nand_params nand = chip(FE_CELL_TLC, 1, 21);
     setup(&l, &nand, FE_SLC_DYNAMIC, 0);
-    /* 1 in reserve, 1 open and 1 open in SLC mode, 1 spare */
-    assert_int_equal(l.ftl->n_lpns, (20 - 1 - 1 - 1 - 1) * 9);
+    /* 2 in reserve, 1 open and 1 open in SLC mode, 1 spare */
+    assert_int_equal(l.ftl->n_lpns, (21 - 2 - 1 - 1 - 1) * 9);
     ft_layer_write_each(&l, 0, 19 * 3);
     struct ft_cost c = ft_layer_cost(&l);
     assert_int_equal(c.programs, 19 * 3);
@@ -159,15 +159,15 @@ static void test_slc_dynamic_cache_uses_what_is_free(void **state)
         assert_true(fe_medium_is_slc(l.rig.medium, peb));
     ft_layer_clear(&l);
 
-    /* the fold of block 0 opens the last free block; block 0 is the reserve then, so this
-     * page is not for the cache */
+    /* the fold of block 0 opens one of the last two free blocks; the other and block 0 are the
+     * reserve then, so this page is not for the cache */
     ft_layer_write_each(&l, 19 * 3, 1);
     expect_text(&l, "RpRpRpEP");
     assert_false(fe_medium_is_slc(l.rig.medium, 19));
     assert_int_equal(fe_medium_next_page(l.rig.medium, 19), 4);
     ft_layer_write_each(&l, 19 * 3 + 1, 1); /* the fold of block 1 leaves one to spare */
     expect_text(&l, "RpRpRpEP");
-    assert_true(fe_medium_is_slc(l.rig.medium, 0));
+    assert_true(fe_medium_is_slc(l.rig.medium, 20));
     assert_int_equal(fe_medium_next_page(l.rig.medium, 19), 7);
 
     ft_layer_write_each(&l, 19 * 3 + 2, l.ftl->n_lpns - 19 * 3 - 2);

@@ -22,7 +22,7 @@ static void test_page_keeps_frontier_reserve_and_a_block(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, 1, 8, N);
-    assert_int_equal(l.ftl->n_lpns, 5 * N);
+    assert_int_equal(l.ftl->n_lpns, (8 - 2 - 1 - 1) * N);
     ft_layer_fini(&l);
     setup(&l, 3, 8, N);
     assert_int_equal(l.ftl->n_lpns, (24 - 3 - 3 - 1) * N);
@@ -75,8 +75,8 @@ static void test_page_cleans_the_block_with_fewest_valid_pages(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 1, 8, N);
-    ft_layer_write_each(&l, 0, 5 * N); /* blocks 0 to 4, 3 are free */
+    setup(&l, 1, 9, N);
+    ft_layer_write_each(&l, 0, 5 * N); /* blocks 0 to 4, 4 are free, 2 of them the reserve */
     /* block 1 loses two pages, block 2 one, block 3 three: block 5 */
     const fe_lpn first[] = {4, 5, 8, 12};
     for (size_t i = 0; i < ft_array_len(first); i++)
@@ -84,15 +84,15 @@ static void test_page_cleans_the_block_with_fewest_valid_pages(void **state)
     ft_layer_write_each(&l, 13, 2);     /* block 6 */
     ft_layer_write_each(&l, 0, 2);      /* block 0 loses two: least valid is block 3 */
     ft_layer_expect(&l, (struct ft_cost){.programs = 5 * N + 2 * N}, "no cleaning yet");
-    ft_layer_write_each(&l, 16, 1);     /* takes the last free block, 7 */
-    ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "the last free block");
+    ft_layer_write_each(&l, 16, 1);     /* takes the last block that is free to take, 7 */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "the last free block but the reserve");
     ft_layer_write_each(&l, 17, 1);     /* block 3 has one valid page */
     assert_int_equal(erased_block(&l), 3);
     ft_layer_expect(&l, (struct ft_cost){.reads = 1, .programs = 2, .erases = 1, .copied = 1},
                     "block 3");
     ft_layer_write_each(&l, 18, 1);     /* fills block 7, the last page */
     ft_layer_clear(&l);
-    ft_layer_write_each(&l, 19, 1);     /* block 3 is taken: none is free */
+    ft_layer_write_each(&l, 19, 1);     /* 8 is taken, 3 stays in reserve */
     ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "a free block is there");
     ft_layer_write_each(&l, 16, 1);     /* block 4 has no valid page left */
     assert_int_equal(erased_block(&l), 4);
