@@ -10,6 +10,9 @@
  * have found the first time.  And a device whose record of what is under way cannot grow
  * (nand/undo.h) loses nothing that was promised.
  *
+ * And the same for images: one that is made, and one that a kill has left, with power on, off,
+ * and at the end of the device's life.  The next time it is made, or opened with all that it had.
+ *
  * The linker's --wrap puts the functions below in front of the C library's.
  */
 #include "flashemu/device.h"
@@ -35,6 +38,7 @@ void *__real_realloc(void *p, size_t size);
 char *__real_strdup(const char *s);
 char *__real_strndup(const char *s, size_t n);
 void __real_free(void *p);
+FILE *__real_open_memstream(char **buf, size_t *len);
 int __real_memfd_create(const char *name, unsigned flags);
 int __real_ftruncate64(int fd, off_t len);
 int __real_ftruncate(int fd, off_t len);
@@ -47,6 +51,7 @@ void *__wrap_realloc(void *p, size_t size);
 char *__wrap_strdup(const char *s);
 char *__wrap_strndup(const char *s, size_t n);
 void __wrap_free(void *p);
+FILE *__wrap_open_memstream(char **buf, size_t *len);
 int __wrap_memfd_create(const char *name, unsigned flags);
 int __wrap_ftruncate(int fd, off_t len);
 int __wrap_ftruncate64(int fd, off_t len);
@@ -107,6 +112,12 @@ void __wrap_free(void *p)
 {
     n_alive -= p != NULL;
     __real_free(p);
+}
+
+/* Whoever opens one frees its buffer, which the C library has asked for. */
+FILE *__wrap_open_memstream(char **buf, size_t *len)
+{
+    return fails() ? NULL : alive(__real_open_memstream(buf, len));
 }
 
 static bool host_fails(int which)
@@ -404,9 +415,98 @@ static int run_powers(uint32_t type, int rich, int faults)
                                       &(struct fe_err){""}) : 0);
 }
 
+/* ---- images ---- */
+
+enum image { IMAGE_NEW, IMAGE_ON, IMAGE_OFF, IMAGE_AT_END, N_IMAGES };
+
+static char image_path[64];
+static const struct fe_store_file image_file = {.path = image_path};
+
+static struct fe_device_options image_options(void)
+{
+    return (struct fe_device_options){
+        .seed = 1, .payload = true, .power_cuts = true, .file = &image_file};
+}
+
+/* The image of a device that has worked and whose server was killed. */
+static const char *leave_image(const struct fe_profile *p, enum image what, struct fe_err *err)
+{
+    struct fe_device_options opt = image_options();
+    struct fe_device *dev = NULL;
+    uint64_t ready;
+    const char *wrong = NULL;
+    unlink(image_file.path);
+    if (what == IMAGE_NEW)
+        return NULL;
+    if (fe_device_create(&dev, p, &opt, err) < 0)
+        return "no device";
+    if (!work_and_cut(dev, TRIAL_NONE, err))
+        wrong = "workload";
+    else if (what != IMAGE_OFF && fe_device_power_on(dev, fe_device_now(dev), &ready, err) < 0)
+        wrong = "power-on";
+    else if (what == IMAGE_AT_END &&
+             fe_device_mark_bad(dev, fe_device_now(dev), 3, err) < 0)
+        wrong = "mark-bad";
+    fe_device_destroy(dev);
+    return wrong;
+}
+
+static const char *try_image(const struct fe_profile *p, enum image what, long n, struct fe_err *err)
+{
+    struct fe_device_options opt = image_options();
+    struct fe_device *dev = NULL;
+    uint8_t got[N_PAGES];
+    const char *wrong = leave_image(p, what, err);
+    if (wrong)
+        return wrong;
+    hit = false;
+    countdown = n;
+    int r = fe_device_create(&dev, p, &opt, err);
+    countdown = -1;
+    if (r < 0 && (r != -ENOMEM || !strstr(err->text, "out of memory") || dev || !hit))
+        return "opening";
+    if (r < 0 && fe_device_create(&dev, p, &opt, err) < 0)
+        return "opening again";
+    if (what != IMAGE_NEW && !read_pages(dev, got, false, err))
+        wrong = "contents";
+    fe_device_destroy(dev);
+    return wrong;
+}
+
+static int run_images(const struct fe_profile *profile)
+{
+    struct fe_profile p = *profile;
+    const char *name = fe_ftl_registry[p.ftl.type]->name, *wrong = NULL;
+    struct fe_err err = {""};
+    long before = n_alive, n = 0, total = 0;
+    p.wear.codeword_size = SECTOR;
+    for (int what = 0; what < N_IMAGES && !wrong; what++) {
+        hit = true;
+        for (n = 0; hit && !wrong; n++) {
+            wrong = try_image(&p, (enum image)what, n, &err);
+            if (!wrong && n_alive != before)
+                wrong = "leak";
+        }
+        total += n;
+        if (!wrong && n < 10)
+            wrong = "is the wrapper in place?";
+    }
+    unlink(image_file.path);
+    printf("%s: %ld openings of images\n", name, total);
+    return wrong ? complain(name, n, wrong, &err) : 0;
+}
+
+/* In memory if there is such a folder: it is made a few thousand times. */
+static void name_image(void)
+{
+    snprintf(image_path, sizeof image_path, "%s/fe-oom-%ld",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (long)getpid());
+}
+
 int main(void)
 {
     int failed = 0;
+    name_image();
     for (uint32_t type = 0; fe_ftl_registry[type]; type++)
         for (int rich = 0; rich < 2; rich++)
             for (int after = 0; after < 2; after++) {
@@ -422,6 +522,7 @@ int main(void)
                        rich ? " with everything" : "", n);
                 for (int faults = 0; faults < 3; faults++)
                     failed += run_powers(type, rich, faults);
+                failed += rich ? run_images(&p) : 0;
                 if (n < 5)
                     failed += complain("too few", n, "is the wrapper in place?",
                                        &(struct fe_err){""});
