@@ -37,8 +37,9 @@ def test_totals_are_those_of_stats():
 
 
 def test_rates_are_in_device_time():
-    """1 ms a write, in time that runs 50 times as fast: a thousand a second, however slow we are."""
-    with Server("ideal", "ftl.type=step", "device.discard=no", "step.write_random=1ms", "step.write_step=1ms", "step.write_payback=no",
+    """1 ms a write: a thousand a second of the device's time, however slow we are."""
+    with Server("ideal", "ftl.type=step", "device.discard=no", "step.write_random=1ms",
+                "step.write_step=1ms", "step.write_payback=no",
                 "time-scale=0.02") as s:
         h = s.connect()
         p = subprocess.Popen([TOOL, "top", "--count", "2", "--interval", "300ms", s.control],
@@ -69,14 +70,16 @@ def test_a_terminal_is_cleared():
 
 
 def test_mistakes():
-    for args, want in (([], "usage"), (["a", "b"], "usage"), (["--interval", "x", "a"], "--interval"),
+    for args, want in (([], "usage"), (["a", "b"], "usage"),
+                       (["--interval", "x", "a"], "--interval"),
                        (["--count", "0", "a"], "--count"), (["/nonexistent"], "No such file")):
         code, out, err = top(*args)
         assert code == 2 and out == "" and err.count("\n") == 1, (args, out, err)
         has_all(err, want)
     with Server("ideal") as s:
         p = subprocess.Popen([TOOL, "top", "--interval", "10ms", s.control],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             universal_newlines=True)
         p.stdout.readline()
         assert s.ctl("quit")["ok"]
         _, err = p.communicate(timeout=HANG_S)

@@ -451,7 +451,8 @@ static const char *leave_image(const struct fe_profile *p, enum image what, stru
     return wrong;
 }
 
-static const char *try_image(const struct fe_profile *p, enum image what, long n, struct fe_err *err)
+static const char *try_image(const struct fe_profile *p, enum image what, long n,
+                             struct fe_err *err)
 {
     struct fe_device_options opt = image_options();
     struct fe_device *dev = NULL;

@@ -70,7 +70,8 @@ static void test_faults_end_of_life_as_the_profile_says(void **state)
         assert_int_equal(stats(dev).bad_grown, 1);
         assert_int_equal(write_bytes(dev, PAGE, PAGE, 2), want[kind]);
         assert_int_equal(stats(dev).host[FE_REQ_WRITE].ops, 2);
-        assert_int_equal(stats(dev).host[FE_REQ_WRITE].bytes, want[kind] == FE_OK ? 2 * PAGE : PAGE);
+        assert_int_equal(stats(dev).host[FE_REQ_WRITE].bytes,
+                         want[kind] == FE_OK ? 2 * PAGE : PAGE);
         assert_int_equal(submit(dev, FE_REQ_TRIM, 0, PAGE, NULL).status, want[kind]);
         assert_int_equal(submit(dev, FE_REQ_FLUSH, 0, 0, NULL).status, dead ? want[kind] : FE_OK);
         if (dead)

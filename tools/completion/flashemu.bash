@@ -50,7 +50,8 @@ _flashemu_value()
     --fua | --random | --scatter | --fsinfo) _flashemu_words "yes no" ;;
     --kernel) _flashemu_words "auto vm host none" ;;
     -o | --output | --record | --wear-svg | --device | --warmup) _flashemu_files ;;
-    --depth | --seed | --dilate | --capacity | --sector | --from-device | --timeout | --interval | --count) ;;
+    --depth | --seed | --dilate | --capacity | --sector | --from-device) ;;
+    --timeout | --interval | --count) ;;
     *) return 1 ;;
     esac
 }

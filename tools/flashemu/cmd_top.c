@@ -112,8 +112,8 @@ static void print_flash(const json_t *was, const json_t *is)
     printf("%-9s WAF ", "ftl");
     if (written > 0)
         printf("%.2f now, ", programmed / written);
-    printf("%.2f in all; %.0f collections, merges %.0f switch, %.0f partial, %.0f full; %.0f blocks "
-           "free\n",
+    printf("%.2f in all; %.0f collections, merges %.0f switch, %.0f partial, %.0f full; "
+           "%.0f blocks free\n",
            number(is, "ftl.waf"), number(is, "ftl.gc_runs"), number(is, "ftl.merges.switch"),
            number(is, "ftl.merges.partial"), number(is, "ftl.merges.full"),
            number(is, "ftl.free_blocks"));
@@ -130,8 +130,8 @@ static void print_screen(const json_t *was, const json_t *is)
     double busy = number(is, "busy_ns") - number(was, "busy_ns");
     const json_t *power = json_object_get(is, "power");
     char b[3][24];
-    printf("%s, clock=%s: %s of device time, busy %.0f %% of the last %s%s\n\n", text(is, "profile"),
-           text(is, "clock"), ns_text(number(is, "device_ns"), b[0]),
+    printf("%s, clock=%s: %s of device time, busy %.0f %% of the last %s%s\n\n",
+           text(is, "profile"), text(is, "clock"), ns_text(number(is, "device_ns"), b[0]),
            ns > 0 ? 100 * busy / ns : 0, ns_text(ns, b[1]),
            json_is_false(json_object_get(power, "on")) ? "; POWER IS OFF" : "");
     print_host(was, is);
