@@ -354,6 +354,7 @@ int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, st
         return r;
     r = open_parts(s, err);
     struct fe_image *g = s->img;
+    g->was_clean = g->status.clean;
     read_boot_id(boot_id);
     bool same_host = memcmp(boot_id, g->status.boot_id, 16) == 0 &&
                      !fe_image_is_zeros(boot_id, 16);

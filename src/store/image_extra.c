@@ -10,6 +10,9 @@
  *   the half that counts was changed since the last sync    into the same half
  *   it was not, the disk may need it                        into the other one
  *
+ * Bytes that do not fit their record are damage, but for those of one slot after a kill: the
+ * one that was being changed, in a half of its own.
+ *
  * A page that has been written out or dropped keeps its half, marked so.  Another page comes
  * into the slot only when that is on the disk (with `sync`), because until then the half
  * may have the only copy.
@@ -94,6 +97,22 @@ void fe_store_slot_end(struct fe_store *s, uint32_t slot, bool written_out)
     put_half(g, slot, half);
 }
 
+/* Whether the bytes can be what was written, see above.  A half that a kill has left gets the
+ * record that fits it, so that it does not count as damage after the next one. */
+static bool can_be(struct fe_image *g, uint32_t slot, uint32_t half, const void *data)
+{
+    struct fe_image_slot *r = &g->slots[slot * 2 + half];
+    uint32_t crc = fe_crc32c(0, data, g->what.page_bytes);
+    if (crc == r->data_crc)
+        return true;
+    if (g->was_clean || g->n_torn_slots++ > 0)
+        return false;
+    r->data_crc = crc;
+    if (!g->read_only)
+        put_half(g, slot, half);
+    return true;
+}
+
 int fe_store_slot_load(struct fe_store *s, uint32_t slot, struct fe_store_slot *ret, void *data,
                        struct fe_err *err)
 {
@@ -115,6 +134,9 @@ int fe_store_slot_load(struct fe_store *s, uint32_t slot, struct fe_store_slot *
                        (off_t)fe_image_slot_bytes_at(g, slot, half));
     if (e < 0)
         return fe_err_set(err, -e, "%.200s: reading the device's cache: %s", g->path, strerror(-e));
+    if (data && !can_be(g, slot, half, data))
+        return fe_err_set(err, EIO, "%.200s: the bytes of cache page %u are not those written",
+                          g->path, slot);
     r += half;
     *ret = (struct fe_store_slot){.order = r->order, .sectors = r->sectors, .lpn = r->lpn};
     return 0;

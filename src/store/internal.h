@@ -50,6 +50,8 @@ struct fe_image {
     char *path;
     int fd;
     bool sync, read_only;
+    bool was_clean;      /* when it was opened */
+    uint32_t n_torn_slots; /* of those loaded, whose bytes are not the record's */
     bool creating, created; /* created: the file is ours to remove if making it fails */
     uint32_t epoch, synced_epoch;
     uint64_t seq; /* the latest program */

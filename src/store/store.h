@@ -169,7 +169,8 @@ int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *r
                         struct fe_store_oob *pages, struct fe_err *err);
 
 /* The slots of the device's write cache.  put: bytes [off, off + len) of the page have come,
- * and it holds what v says now; page is all of it.  end: it was written out, or dropped. */
+ * and it holds what v says now; page is all of it.  end: it was written out, or dropped.  load:
+ * each once; -EIO with a message if its record, or its bytes (data, not NULL), are damaged. */
 struct fe_store_slot {
     uint64_t order, sectors; /* lower is older; a bit a sector */
     fe_lpn lpn;              /* loading: FE_LPN_NONE is an empty slot */
