@@ -234,5 +234,34 @@ def test_fsck_finds_every_kind_of_damage():
             assert code == 2 and name in err, (code, text, err)
 
 
+def test_the_end_of_life_outlasts_the_server():
+    """Killed or ended, cut or not: it comes up again, read only, with all that was written."""
+    for how in ("kill", "quit", "power-cut"):
+        with Folder() as f:
+            with Server(*f.params()) as s:
+                h = s.connect()
+                for i in range(100):
+                    h.pwrite(pattern(i), 4096 * i)
+                assert s.ctl("mark-bad", "5")["ok"]
+                with fails(errno.EPERM):  # EROFS, in the protocol
+                    h.pwrite(pattern(1), 0)
+                if how == "power-cut":
+                    assert s.ctl("power-cut")["ok"]
+                if how == "quit":
+                    h.shutdown()
+                    assert s.ctl("quit")["ok"]
+                    assert s.wait() == 0
+            with Server(*f.params()) as s:
+                h = s.connect()
+                assert s.stats()["power"]["on"]
+                for i in range(100):
+                    assert h.pread(4096, 4096 * i) == pattern(i), (how, i)
+                with fails(errno.EPERM):  # EROFS, in the protocol
+                    h.pwrite(pattern(1), 0)
+                h.shutdown()
+                assert s.terminate() == 0
+            assert subprocess.run([TOOL, "fsck", f.image]).returncode == 0
+
+
 if __name__ == "__main__":
     run(globals())
