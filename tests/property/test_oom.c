@@ -18,10 +18,12 @@
 #include "flashemu/device.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SECTOR = 512, N_PAGES = 300 };
@@ -451,15 +453,44 @@ static const char *leave_image(const struct fe_profile *p, enum image what, stru
     return wrong;
 }
 
+/* The image as it was left, for each opening anew. */
+struct left {
+    uint8_t *bytes; /* NULL: there was none */
+    size_t size;
+};
+
+static bool read_left(struct left *ret)
+{
+    struct stat st;
+    int fd = open(image_path, O_RDONLY | O_CLOEXEC);
+    *ret = (struct left){NULL, 0};
+    if (fd < 0)
+        return errno == ENOENT;
+    bool ok = fstat(fd, &st) == 0 && (ret->bytes = malloc((size_t)st.st_size)) &&
+              pread(fd, ret->bytes, (size_t)st.st_size, 0) == st.st_size;
+    ret->size = ok ? (size_t)st.st_size : 0;
+    close(fd);
+    return ok;
+}
+
+static bool put_back(const struct left *left)
+{
+    if (unlink(image_path) < 0 && errno != ENOENT)
+        return false;
+    if (!left->bytes)
+        return true;
+    int fd = open(image_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && pwrite(fd, left->bytes, left->size, 0) == (ssize_t)left->size;
+    return fd >= 0 && close(fd) == 0 && ok;
+}
+
 static const char *try_image(const struct fe_profile *p, enum image what, long n,
                              struct fe_err *err)
 {
     struct fe_device_options opt = image_options();
     struct fe_device *dev = NULL;
     uint8_t got[N_PAGES];
-    const char *wrong = leave_image(p, what, err);
-    if (wrong)
-        return wrong;
+    const char *wrong = NULL;
     hit = false;
     countdown = n;
     int r = fe_device_create(&dev, p, &opt, err);
@@ -479,15 +510,22 @@ static int run_images(const struct fe_profile *profile)
     struct fe_profile p = *profile;
     const char *name = fe_ftl_registry[p.ftl.type]->name, *wrong = NULL;
     struct fe_err err = {""};
-    long before = n_alive, n = 0, total = 0;
+    long n = 0, total = 0;
     p.wear.codeword_size = SECTOR;
     for (int what = 0; what < N_IMAGES && !wrong; what++) {
+        struct left left = {NULL, 0};
+        wrong = leave_image(&p, (enum image)what, &err);
+        if (!wrong && !read_left(&left))
+            wrong = "the image cannot be read";
+        long before = n_alive;
         hit = true;
         for (n = 0; hit && !wrong; n++) {
-            wrong = try_image(&p, (enum image)what, n, &err);
+            wrong = put_back(&left) ? try_image(&p, (enum image)what, n, &err)
+                                    : "the image cannot be put back";
             if (!wrong && n_alive != before)
                 wrong = "leak";
         }
+        free(left.bytes);
         total += n;
         if (!wrong && n < 10)
             wrong = "is the wrapper in place?";
