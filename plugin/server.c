@@ -214,19 +214,24 @@ static void write_trace(struct fe_server *s, bool is_due)
 /* clock=virtual: answered under the lock, one after another. */
 static int submit_virtual(struct fe_server *s, const struct fe_request *req, struct fe_outcome *ret)
 {
-    uint64_t deadline_ns;
+    uint64_t deadline_ns, ticket = 0;
     bool due = false;
     lock(&s->lock);
     int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns);
-    if (r == 0 && s->recorder) {
-        uint64_t ticket = fe_recorder_add(s->recorder, req, &ret->reply);
-        fe_recorder_finish(s->recorder, ticket, ret->reply.status);
+    bool recorded = r == 0 && s->recorder;
+    if (recorded) {
+        ticket = fe_recorder_add(s->recorder, req, &ret->reply);
         due = fe_recorder_is_due(s->recorder);
     }
     unlock_and_tell(s, false);
     write_trace(s, due);
     if (r == 0 && needs_sync(s, req))
         sync_image(s, &ret->reply);
+    if (recorded) {
+        lock(&s->lock);
+        fe_recorder_finish(s->recorder, ticket, ret->reply.status);
+        unlock(&s->lock);
+    }
     return r;
 }
 
