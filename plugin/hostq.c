@@ -12,6 +12,7 @@
 struct fe_hostq_entry {
     struct fe_hostq_entry *next;
     const struct fe_request *req;
+    uint32_t overtaken; /* by younger ones */
     pthread_cond_t turn;
     bool is_in;
 };
@@ -24,8 +25,6 @@ void fe_hostq_init(struct fe_hostq *q, uint32_t slots)
 
 static void let_in(struct fe_hostq *q, const struct fe_request *req)
 {
-    bool continues = req->type == q->next_type && req->offset == q->next_offset;
-    q->in_a_row = continues ? q->in_a_row + 1 : 0;
     q->next_type = req->type;
     q->next_offset = req->offset + req->len;
 }
@@ -46,15 +45,37 @@ bool fe_hostq_enter(struct fe_hostq *q, pthread_mutex_t *lock, const struct fe_r
     return true;
 }
 
+/* The link to the one that goes on at offset; NULL: there is none. */
+static struct fe_hostq_entry **find_from(struct fe_hostq *q, enum fe_req_type type, uint64_t offset)
+{
+    for (struct fe_hostq_entry **at = &q->first; *at; at = &(*at)->next)
+        if ((*at)->req->type == type && (*at)->req->offset == offset)
+            return at;
+    return NULL;
+}
+
+/* The link to the one that ends where req begins; NULL: there is none. */
+static struct fe_hostq_entry **find_before(struct fe_hostq *q, const struct fe_request *req)
+{
+    for (struct fe_hostq_entry **at = &q->first; *at; at = &(*at)->next)
+        if ((*at)->req->type == req->type && (*at)->req->len > 0 &&
+            (*at)->req->offset + (*at)->req->len == req->offset)
+            return at;
+    return NULL;
+}
+
 /* The link to the entry that goes next; the queue is not empty. */
 static struct fe_hostq_entry **choose(struct fe_hostq *q)
 {
-    if (q->in_a_row < FE_HOSTQ_BATCH) {
-        for (struct fe_hostq_entry **at = &q->first; *at; at = &(*at)->next)
-            if ((*at)->req->type == q->next_type && (*at)->req->offset == q->next_offset)
-                return at;
-    }
-    return &q->first;
+    struct fe_hostq_entry **at = &q->first, **better;
+    if ((*at)->overtaken >= FE_HOSTQ_BATCH)
+        return at;
+    better = find_from(q, q->next_type, q->next_offset);
+    if (better)
+        return better;
+    while ((better = find_before(q, (*at)->req)) != NULL) /* offsets fall: it ends */
+        at = better;
+    return at;
 }
 
 void fe_hostq_leave(struct fe_hostq *q)
@@ -65,6 +86,8 @@ void fe_hostq_leave(struct fe_hostq *q)
         return;
     }
     struct fe_hostq_entry **at = choose(q), *e = *at;
+    for (struct fe_hostq_entry *older = q->first; older != e; older = older->next)
+        older->overtaken++;
     *at = e->next;
     if (q->last == &e->next)
         q->last = at;

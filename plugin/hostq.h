@@ -8,7 +8,10 @@
  * sequential requests never reaches the device, where it would turn a linear stream into
  * random writes.  This is that queue: a request that finds every slot of the link taken
  * waits here, and when a slot is free the one goes first that continues where the last
- * one ended (FE_HOSTQ_BATCH times in a row at most), otherwise the oldest.
+ * one ended.  Without such a one it is the oldest, or, as a host's queue is sorted, the
+ * start of the run of requests that leads up to it.  A request that FE_HOSTQ_BATCH younger
+ * ones have overtaken goes first in any case.  (Not: so many in a row.  That would let one
+ * in early whose predecessor was overtaken by a moment, in the midst of a stream.)
  *
  * Times do not change by it: the device would have let the request wait for the slot, and
  * computes its completion from the slot's, however late the hand-over.
@@ -24,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FE_HOSTQ_BATCH 16 /* as Linux' deadline schedulers */
+#define FE_HOSTQ_BATCH 16 /* the batch of Linux' deadline schedulers */
 
 struct fe_hostq_entry; /* on the waiting thread's stack */
 
@@ -33,7 +36,6 @@ struct fe_hostq {
     struct fe_hostq_entry *first, **last; /* in order of coming */
     uint64_t next_offset; /* where the last request let in has ended */
     enum fe_req_type next_type;
-    uint32_t in_a_row;
 };
 
 void fe_hostq_init(struct fe_hostq *q, uint32_t slots);

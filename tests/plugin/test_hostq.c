@@ -122,6 +122,27 @@ static void test_hostq_without_a_continuation_the_oldest_goes(void **state)
     assert_memory_equal(entered, order, sizeof order);
 }
 
+/* However long the stream: each that has been overtaken was so only once. */
+static void test_hostq_swapped_neighbours_never_break_a_stream(void **state)
+{
+    (void)state;
+    uint64_t offsets[MAX];
+    for (uint32_t i = 0; i < MAX; i++)
+        offsets[i] = 100 * (1 + (i ^ 1));
+    run(offsets, MAX);
+    for (uint32_t i = 0; i < MAX; i++)
+        assert_int_equal(entered[i], i ^ 1);
+}
+
+static void test_hostq_another_stream_begins_at_its_start(void **state)
+{
+    (void)state;
+    const uint64_t offsets[] = {5200, 9000, 5100, 5300, 5000};
+    const uint32_t order[] = {4, 2, 0, 3, 1};
+    run(offsets, 5);
+    assert_memory_equal(entered, order, sizeof order);
+}
+
 static void test_hostq_a_stream_does_not_starve_others(void **state)
 {
     (void)state;
@@ -143,6 +164,8 @@ int main(void)
         cmocka_unit_test(test_hostq_free_slots_need_no_waiting),
         cmocka_unit_test(test_hostq_overtaken_requests_go_in_order),
         cmocka_unit_test(test_hostq_without_a_continuation_the_oldest_goes),
+        cmocka_unit_test(test_hostq_swapped_neighbours_never_break_a_stream),
+        cmocka_unit_test(test_hostq_another_stream_begins_at_its_start),
         cmocka_unit_test(test_hostq_a_stream_does_not_starve_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
