@@ -171,7 +171,7 @@ static void hand_on_folder(void)
             n++;
         }
     if (n == 1)
-        setenv(FOLDER_VARIABLE, only, 1);
+        (void)!setenv(FOLDER_VARIABLE, only, 1); /* else an empty folder stays */
     globfree(&g);
 }
 
@@ -186,12 +186,13 @@ static void remove_left_folder(void)
 }
 
 /* Gives the activation's variables and descriptors to the next start. */
-static void restore_activation(void)
+static int restore_activation(void)
 {
     struct strings env;
     const char *pid = NULL, *fds = NULL, *names = NULL;
-    if (strings_read(&env, "/proc/self/environ") < 0)
-        return;
+    int r = strings_read(&env, "/proc/self/environ");
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < env.n; i++) {
         if (strncmp(env.item[i], "LISTEN_PID=", 11) == 0)
             pid = env.item[i] + 11;
@@ -201,14 +202,14 @@ static void restore_activation(void)
             names = env.item[i] + 15;
     }
     if (pid && fds && strtol(pid, NULL, 10) == getpid()) {
-        setenv("LISTEN_PID", pid, 1);
-        setenv("LISTEN_FDS", fds, 1);
-        if (names)
-            setenv("LISTEN_FDNAMES", names, 1);
+        if (setenv("LISTEN_PID", pid, 1) < 0 || setenv("LISTEN_FDS", fds, 1) < 0 ||
+            (names && setenv("LISTEN_FDNAMES", names, 1) < 0))
+            r = -ENOMEM;
         for (long i = 0; i < strtol(fds, NULL, 10) && i < MAX_ACTIVATION_FDS; i++)
             fcntl(FIRST_ACTIVATION_FD + (int)i, F_SETFD, 0);
     }
     strings_fini(&env);
+    return r;
 }
 
 int fe_reexec_with_nozero(struct fe_err *err)
@@ -233,14 +234,17 @@ int fe_reexec_with_nozero(struct fe_err *err)
     argv.n++;
     if (has_random_socket(&argv))
         hand_on_folder();
-    restore_activation();
-    fflush(NULL);
-    execv("/proc/self/exe", argv.item);
-    r = errno;
+    r = restore_activation();
+    if (r == 0) {
+        fflush(NULL);
+        execv("/proc/self/exe", argv.item);
+        r = -errno;
+    }
     unsetenv(FOLDER_VARIABLE);
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
     strings_fini(&argv);
-    return fe_err_set(err, r, "/proc/self/exe: %s", strerror(r));
+    return fe_err_set(err, -r, "cannot start again with --filter=nozero (it can be given): %s",
+                      strerror(-r));
 }
