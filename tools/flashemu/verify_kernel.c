@@ -137,9 +137,15 @@ static bool executable(const char *folder, const char *name)
     return n < (int)sizeof path && access(path, X_OK) == 0;
 }
 
+/* The environment's plugin, or this one from now on; NULL: out of memory. */
+static const char *plugin_or(const char *path)
+{
+    return setenv("FLASHEMU_PLUGIN", path, 0) < 0 ? NULL : getenv("FLASHEMU_PLUGIN");
+}
+
 /* Where the scripts are: named by the environment, above the program in a build tree,
- * installed.  In a build tree the plugin is beside the tool. */
-static bool find_scripts(struct verify_kernel *k)
+ * installed.  In a build tree the plugin is beside the tool; *plugin_used is NULL without memory. */
+static bool find_scripts(struct verify_kernel *k, const char **plugin_used)
 {
     const char *named = getenv("FLASHEMU_SCRIPTS");
     char exe[512], plugin[600];
@@ -150,15 +156,15 @@ static bool find_scripts(struct verify_kernel *k)
     for (int up = 0; !named && up < 5 && strrchr(exe, '/'); up++) {
         *strrchr(exe, '/') = '\0';
         snprintf(plugin, sizeof plugin, "%s/plugin/nbdkit-flashemu-plugin.so", exe);
-        if (access(plugin, R_OK) == 0)
-            setenv("FLASHEMU_PLUGIN", plugin, 0);
+        if (access(plugin, R_OK) == 0 && !plugin_or(plugin))
+            break;
         if (snprintf(plugin, sizeof plugin, "%s/tools/vm", exe) < (int)sizeof k->scripts &&
             executable(plugin, "serve")) {
             memcpy(k->scripts, plugin, strlen(plugin) + 1);
             break;
         }
     }
-    setenv("FLASHEMU_PLUGIN", FLASHEMU_PLUGIN_PATH, 0);
+    *plugin_used = plugin_or(FLASHEMU_PLUGIN_PATH);
     return executable(k->scripts, "serve") && executable(k->scripts, "on-host");
 }
 
@@ -213,6 +219,7 @@ bool verify_kernel_init(struct verify_kernel *k, const char *wish)
 {
     bool automatic = strcmp(wish, "auto") == 0;
     char vm[160] = "", host[100] = "";
+    const char *plugin = NULL;
 
     k->way = VERIFY_WAY_NONE;
     if (strcmp(wish, "none") == 0) {
@@ -221,11 +228,12 @@ bool verify_kernel_init(struct verify_kernel *k, const char *wish)
     }
     if (!automatic && strcmp(wish, "vm") != 0 && strcmp(wish, "host") != 0)
         return false;
-    if (!find_scripts(k)) {
+    if (!find_scripts(k, &plugin)) {
         snprintf(k->why, sizeof k->why, "no scripts in %.120s ($FLASHEMU_SCRIPTS)", k->scripts);
-    } else if (access(getenv("FLASHEMU_PLUGIN"), R_OK) != 0) {
-        snprintf(k->why, sizeof k->why, "no plugin %.120s ($FLASHEMU_PLUGIN)",
-                 getenv("FLASHEMU_PLUGIN"));
+    } else if (!plugin) {
+        snprintf(k->why, sizeof k->why, "%s", strerror(ENOMEM));
+    } else if (access(plugin, R_OK) != 0) {
+        snprintf(k->why, sizeof k->why, "no plugin %.120s ($FLASHEMU_PLUGIN)", plugin);
     } else if (!in_path("nbdkit")) {
         snprintf(k->why, sizeof k->why, "no nbdkit");
     } else {
