@@ -22,7 +22,7 @@ print("mean error %.1f %%" % o["mean_error_percent"], o["orderings"])
 bad = [r["id"] for r in o["rows"] if r["verdict"] in ("failed", "skipped")]
 assert not bad, bad
 own = [abs(r["error_percent"]) for r in o["rows"] if not r["reason"]] # not a reader's
-# Both copy each unit once; what the kernel does with ext4's file decides (profile).
+# Both copy each unit once; how often a slow machine's ext4 commits meanwhile decides (profile).
 close = ["tr8-write-ext4-aligned", "tr8-write-ntfs64k-filled"]
 assert sum(own) / len(own) <= 5, own
 wrong = [pair for pair in o["orderings"]["wrong"] if "reader" not in "".join(pair)]
