@@ -147,22 +147,26 @@ static int set_control(struct fe_params *p, const char *value, struct fe_err *er
     return 0;
 }
 
+/* What a parameter needs beside it, or it does nothing. */
+enum needs { NEEDS_NOTHING, NEEDS_REAL_CLOCK, NEEDS_FILE };
+
 static const struct {
     const char *key;
     int (*set)(struct fe_params *p, const char *value, struct fe_err *err);
+    enum needs needs;
 } table[] = {
-    {"profile", set_profile},
-    {"size", set_size},
-    {"clock", set_clock},
-    {"time-scale", set_scale},
-    {"transport-overhead", set_overhead},
-    {"delay", set_delay},
-    {"spin", set_spin},
-    {"seed", set_seed},
-    {"control", set_control},
-    {"file", set_file},
-    {"sync", set_sync},
-    {"trace", set_trace},
+    {"profile", set_profile, NEEDS_NOTHING},
+    {"size", set_size, NEEDS_NOTHING},
+    {"clock", set_clock, NEEDS_NOTHING},
+    {"time-scale", set_scale, NEEDS_REAL_CLOCK},
+    {"transport-overhead", set_overhead, NEEDS_REAL_CLOCK},
+    {"delay", set_delay, NEEDS_REAL_CLOCK},
+    {"spin", set_spin, NEEDS_REAL_CLOCK},
+    {"seed", set_seed, NEEDS_NOTHING},
+    {"control", set_control, NEEDS_NOTHING},
+    {"file", set_file, NEEDS_NOTHING},
+    {"sync", set_sync, NEEDS_FILE},
+    {"trace", set_trace, NEEDS_NOTHING},
 };
 
 #define N_PARAMS (sizeof table / sizeof table[0])
@@ -239,6 +243,22 @@ int fe_params_set(struct fe_params *p, const char *key, const char *value, struc
         return r < 0 ? refuse(err, key, value, -r, why.text) : 0;
     }
     return refuse_unknown(err, key, value);
+}
+
+void fe_params_idle(const struct fe_params *p, char *buf, size_t len)
+{
+    size_t n = 0;
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < N_PARAMS; i++) {
+        const char *why = NULL;
+        if (table[i].needs == NEEDS_REAL_CLOCK && p->virtual_clock)
+            why = "clock=virtual";
+        if (table[i].needs == NEEDS_FILE && !p->file)
+            why = "no file=PATH";
+        if ((p->seen & (1u << i)) && why && n < len)
+            n += (size_t)snprintf(buf + n, len - n, "%s%s does nothing with %s", n ? ", " : "",
+                                  table[i].key, why);
+    }
 }
 
 static int refuse_no_profile(struct fe_err *err)

@@ -46,6 +46,10 @@ void fe_params_fini(struct fe_params *p);
  * allowed, -ENOMEM. */
 int fe_params_set(struct fe_params *p, const char *key, const char *value, struct fe_err *err);
 
+/* When all are known: which of those given do nothing beside the others, in words; "" if
+ * there is none. */
+void fe_params_idle(const struct fe_params *p, char *buf, size_t len);
+
 /* The profile with overrides and size applied; the caller ends it with
  * fe_profile_fini.  Errors as of fe_profile_load. */
 int fe_params_load_profile(const struct fe_params *p, struct fe_profile *ret, struct fe_err *err);

@@ -171,6 +171,10 @@ static int flashemu_get_ready(void)
     if (params.file)
         nbdkit_debug("image %s: opened in %llu us", params.file,
                      (unsigned long long)fe_server_open_ns(server) / 1000);
+    char idle[256];
+    fe_params_idle(&params, idle, sizeof idle);
+    if (idle[0])
+        nbdkit_error("note: %s", idle);
     const char *note = fe_device_crash_note(fe_server_device(server));
     if (note)
         nbdkit_error("note: %s: %s", params.file, note);

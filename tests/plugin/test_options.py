@@ -42,6 +42,15 @@ def test_duplicates():
     has_all(refused("ideal", "size=1M", "device.capacity=1M"), "^size=1M", "device.capacity")
 
 
+def test_parameters_that_do_nothing_are_named():
+    with Server("ideal", "clock=virtual", "spin=off", "time-scale=2", "sync=none") as s:
+        has_all(s.text(), "note: time-scale does nothing with clock=virtual, spin does nothing "
+                "with clock=virtual, sync does nothing with no file=PATH")
+        assert s.text().count("note: ") == 1
+    with Server("ideal", "spin=off", "time-scale=2", "transport-overhead=1us") as s:
+        assert "note: " not in s.text()
+
+
 def test_unknown_parameters():
     for key in ("traces", "nosuch", "Profile"):
         has_all(refused("ideal", key + "=x"), "^%s=x" % key, "unknown", *PARAMETERS)
