@@ -76,6 +76,23 @@ def test_verdicts_and_exit_codes():
     assert "known: another stick" in good("verify", "card.ini", *NO_KERNEL)
 
 
+def test_orderings():
+    def orderings(*rows):
+        card(*rows)
+        code, o = verify()
+        assert all(r["measured"] is not None for r in o["rows"]), o
+        return o["orderings"]["pairs"], o["orderings"]["wrong"]
+
+    # a read of 1 KiB takes less than a call that appends, which programs a page
+    assert orderings("r = flashbench-align-pre | 50 us | 1%", "w = append-quiet | 60 us | 1%") == (1, [])
+    assert orderings("r = flashbench-align-pre | 60 us | 1%", "w = append-quiet | 50 us | 1%") == (
+        1, [["r", "w"]])
+    # too near, another unit, one procedure (which is measured once): no pair
+    assert orderings("r = flashbench-align-pre | 60 us | 1%", "w = append-quiet | 59 us | 1%") == (0, [])
+    assert orderings("r = flashbench-align-pre | 60 us | 1%", "w = append-quiet | 1 ms | 1%") == (0, [])
+    assert orderings("r = append-quiet | 60 us | 1%", "w = append-quiet | 50 us | 1%") == (0, [])
+
+
 def test_what_cannot_be_run_is_said_and_the_rest_is_run():
     rate = measured("seq-read bs=64K size=4M")
     card("a = hdparm-t | 30 MB/s | 5%", "b = seq-read bs=64K size=4M | %.3f MB/s | 5%%" % rate)

@@ -5,7 +5,8 @@
  * Besides each figure's own error there are two about all of them: the mean of the errors
  * without their sign, and the orderings.  An ordering is a pair of rows in the same unit
  * whose published values are at least 3 % apart; it is wrong if the measured ones stand
- * the other way round.  Rows with arguments are points of a curve and make no pairs.
+ * the other way round.  Rows with arguments are points of a curve and make no pairs, nor do
+ * two of one procedure, which is measured once.
  */
 #include "verify.h"
 
@@ -60,6 +61,7 @@ static bool is_pair(const struct verify_row *a, const struct verify_row *b)
 
     return a->state == VERIFY_MEASURED && b->state == VERIFY_MEASURED &&
            strcmp(a->published.unit, b->published.unit) == 0 &&
+           a->published.procedure != b->published.procedure &&
            !a->published.procedure->args[0].key && !b->published.procedure->args[0].key &&
            fabs(x - y) >= 0.03 * fmax(x, y);
 }
