@@ -8,7 +8,8 @@ import subprocess
 
 from flashemu_tool import TOOL, bad, call, good, good_json, run, write
 
-COMMANDS = ["profiles", "show", "check", "help", "verify", "replay", "gen", "trace", "ctl"]
+COMMANDS = ["profiles", "show", "check", "help", "verify", "replay", "gen", "trace", "ctl",
+            "report"]
 
 
 def test_version_and_help():

@@ -50,7 +50,7 @@ _flashemu_value()
     --fua | --random | --scatter | --fsinfo) _flashemu_words "yes no" ;;
     --kernel) _flashemu_words "auto vm host none" ;;
     -o | --output | --record | --wear-svg | --device | --warmup) _flashemu_files ;;
-    --depth | --seed | --dilate | --capacity | --sector | --from-device) ;;
+    --depth | --seed | --title | --dilate | --capacity | --sector | --from-device) ;;
     --timeout | --interval | --count) ;;
     *) return 1 ;;
     esac
@@ -132,6 +132,12 @@ _flashemu_command()
             ;;
         esac
         ;;
+    report)
+        case $cur in
+        -*) _flashemu_words "--output --title --help" ;;
+        *) _flashemu_files ;;
+        esac
+        ;;
     top)
         case $cur in
         -*) _flashemu_words "--interval --count --help" ;;
@@ -148,7 +154,7 @@ _flashemu()
 
     COMPREPLY=()
     if ((cword == 1)); then
-        _flashemu_words "profiles show check help verify replay gen trace ctl top inspect fsck --help --version"
+        _flashemu_words "profiles show check help verify replay gen trace ctl top inspect fsck report --help --version"
     elif ! _flashemu_value; then
         _flashemu_command
     fi

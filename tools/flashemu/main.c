@@ -27,6 +27,7 @@ static const struct {
     {"top", cmd_top, "SOCKET", "shows what a running server does"},
     {"inspect", cmd_inspect, "IMAGE", "what is in an image"},
     {"fsck", cmd_fsck, "IMAGE", "whether an image is whole"},
+    {"report", cmd_report, "FILE... -o OUT.html", "a page about traces and statistics"},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

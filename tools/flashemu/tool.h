@@ -33,6 +33,7 @@ int cmd_top(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_fsck(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 
 /* "flashemu: message" on standard error; TOOL_USAGE. */
 int tool_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

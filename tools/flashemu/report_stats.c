@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The statistics of a device as tables: what the host asked for, what the flash did for it.
+ *
+ * Rates are over busy_ns, the time in which the device had something to do.  A member that the
+ * object does not have leaves its row out: statistics of an older version are no error.
+ */
+#include "report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The number at a path "a.b.c"; NAN if there is none. */
+static double number(const json_t *o, const char *path)
+{
+    const char *dot;
+
+    for (; o && (dot = strchr(path, '.')) != NULL; path = dot + 1)
+        o = json_object_getn(o, path, (size_t)(dot - path));
+    o = json_object_get(o, path);
+    return json_is_number(o) ? json_number_value(o) : NAN;
+}
+
+static void print_host(FILE *out, const json_t *stats)
+{
+    static const char *const types[] = {"read", "write", "trim", "flush"};
+    double busy_ns = number(stats, "busy_ns");
+    char path[40], size[REPORT_VALUE], speed[REPORT_VALUE];
+
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "host.%s.ops", types[i]);
+        double ops = number(stats, path);
+        snprintf(path, sizeof path, "host.%s.bytes", types[i]);
+        double bytes = number(stats, path);
+        if (!(ops > 0))
+            continue;
+        snprintf(path, sizeof path, "host: %s requests", types[i]);
+        if (bytes > 0 && busy_ns > 0 && i < 2)
+            report_row(out, path, "%.0f, %s, %s", ops, report_size(bytes, size),
+                       report_rate(bytes * 1e9 / busy_ns, speed));
+        else if (bytes > 0)
+            report_row(out, path, "%.0f, %s", ops, report_size(bytes, size));
+        else
+            report_row(out, path, "%.0f", ops);
+    }
+}
+
+static void print_latency(FILE *out, const json_t *stats)
+{
+    static const char *const types[] = {"read", "write", "flush"};
+    char path[40], p50[REPORT_VALUE], p99[REPORT_VALUE], p999[REPORT_VALUE], most[REPORT_VALUE];
+
+    for (size_t i = 0; i < 3; i++) {
+        double v[4];
+        static const char *const names[] = {"p50", "p99", "p999", "max"};
+        snprintf(path, sizeof path, "latency_ns.%s.count", types[i]);
+        if (!(number(stats, path) > 0))
+            continue;
+        for (size_t k = 0; k < 4; k++) {
+            snprintf(path, sizeof path, "latency_ns.%s.%s", types[i], names[k]);
+            v[k] = number(stats, path);
+        }
+        snprintf(path, sizeof path, "host: %s latency", types[i]);
+        report_row(out, path, "half within %s, 99 %% within %s, 99.9 %% within %s, at most %s",
+                   report_time(v[0], p50), report_time(v[1], p99), report_time(v[2], p999),
+                   report_time(v[3], most));
+    }
+}
+
+/* Plain numbers by their path; zero is left out where it says nothing. */
+static void print_counters(FILE *out, const json_t *stats)
+{
+    static const struct {
+        const char *path, *name;
+        int decimals;
+        bool if_zero;
+    } rows[] = {
+        {"ftl.waf", "write amplification", 3, true},
+        {"nand.page_programs", "flash: pages programmed", 0, true},
+        {"nand.page_reads", "flash: pages read", 0, true},
+        {"nand.block_erases", "flash: blocks erased", 0, true},
+        {"ftl.pages_copied", "pages copied", 0, true},
+        {"ftl.gc_runs", "collections", 0, false},
+        {"ftl.merges.switch", "merges: switch", 0, false},
+        {"ftl.merges.partial", "merges: partial", 0, false},
+        {"ftl.merges.full", "merges: full", 0, false},
+        {"ftl.map.misses", "map: entries not cached", 0, false},
+        {"ftl.slc_folds", "SLC blocks folded", 0, false},
+        {"ftl.wear_moves", "blocks moved by levelling", 0, false},
+        {"ftl.free_blocks", "free blocks", 0, false},
+        {"bad_blocks.factory", "bad blocks, factory", 0, false},
+        {"bad_blocks.grown", "bad blocks, grown", 0, false},
+        {"ecc.corrected", "codewords corrected", 0, false},
+        {"ecc.uncorrectable", "codewords beyond correction", 0, false},
+        {"power.cuts", "power cuts", 0, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double value = number(stats, rows[i].path);
+        if (isfinite(value) && (value != 0 || rows[i].if_zero))
+            report_row(out, rows[i].name, "%.*f", rows[i].decimals, value);
+    }
+}
+
+int report_stats(FILE *out, const char *path, const json_t *stats, struct report_figures *ret,
+                 struct fe_err *err)
+{
+    double busy_ns = number(stats, "busy_ns");
+    const char *profile = json_string_value(json_object_get(stats, "profile"));
+    char busy[REPORT_VALUE];
+
+    if (!json_is_object(json_object_get(stats, "host")) || !(busy_ns >= 0))
+        return fe_err_set(err, EINVAL, "%.200s: no statistics: no \"host\" or \"busy_ns\" in it",
+                          path);
+    report_table_begin(out);
+    if (profile)
+        report_row(out, "profile", "%s", profile);
+    report_row(out, "the device was busy for", "%s", report_time(busy_ns, busy));
+    print_host(out, stats);
+    print_latency(out, stats);
+    print_counters(out, stats);
+    if (number(stats, "wear.max") >= 0)
+        report_row(out, "cycles of a block", "%.0f to %.0f, mean %.2f, deviation %.2f",
+                   number(stats, "wear.min"), number(stats, "wear.max"),
+                   number(stats, "wear.mean"), number(stats, "wear.stddev"));
+    report_table_end(out);
+    *ret = (struct report_figures){
+        .read_rate = number(stats, "host.read.bytes") * 1e9 / busy_ns,
+        .write_rate = number(stats, "host.write.bytes") * 1e9 / busy_ns,
+        .waf = number(stats, "ftl.waf"),
+        .read_p99_ns = number(stats, "latency_ns.read.p99"),
+        .write_p99_ns = number(stats, "latency_ns.write.p99")};
+    return 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ *      title
+ *   y  |------------------|      LEFT, TOP: the corner of the field, WIDTH x HEIGHT;
+ *      |      field       |      values go into it by their axis, linear or by decades,
+ *      |------------------|      and what is outside is drawn at its edge
+ *       x
+ */
+#include "svg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LEFT = 62, TOP = 26, WIDTH = 560, HEIGHT = 180, BOTTOM = 40, RIGHT = 14 };
+
+struct svg_unit svg_time_unit(double max_ns)
+{
+    static const struct svg_unit units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+    for (size_t i = 0; i < 3; i++)
+        if (max_ns >= 2 * units[i].size)
+            return units[i];
+    return units[3];
+}
+
+struct svg_unit svg_size_unit(double max_bytes)
+{
+    static const struct svg_unit units[] = {
+        {1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}};
+    for (size_t i = 0; i < 3; i++)
+        if (max_bytes >= 2 * units[i].size)
+            return units[i];
+    return units[3];
+}
+
+void svg_text(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        if (strchr("<>&\"", *text))
+            fprintf(out, "&#%d;", *text);
+        else
+            fputc((unsigned char)*text < 32 ? '?' : *text, out);
+}
+
+/* Where a value stands on its axis: 0 to 1. */
+static double share_of(const struct svg_axis *a, double value)
+{
+    if (a->log && value <= a->min)
+        return 0;
+    double share = a->log ? log(value / a->min) / log(a->max / a->min)
+                          : (value - a->min) / (a->max - a->min);
+    return fmin(1, fmax(0, share));
+}
+
+static double at_x(const struct svg_plot *p, double value)
+{
+    return LEFT + WIDTH * share_of(&p->x, value);
+}
+
+static double at_y(const struct svg_plot *p, double value)
+{
+    return TOP + HEIGHT * (1 - share_of(&p->y, value));
+}
+
+/* Of a linear axis: 1, 2 or 5 times a power of ten. */
+static double tick_step(const struct svg_axis *a)
+{
+    double rough = (a->max - a->min) / 5, power = pow(10, floor(log10(rough)));
+    double digit = rough / power;
+    return power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10);
+}
+
+static double next_tick(const struct svg_axis *a, double tick)
+{
+    return a->log ? tick * 10 : tick + tick_step(a);
+}
+
+static double first_tick(const struct svg_axis *a)
+{
+    if (a->log)
+        return pow(10, ceil(log10(a->min) - 1e-9));
+    double step = tick_step(a);
+    return step * ceil(a->min / step - 1e-9) + 0.0; /* not -0 */
+}
+
+static double last_tick(const struct svg_axis *a)
+{
+    return a->max + (a->log ? 1e-9 * a->max : 1e-9 * (a->max - a->min));
+}
+
+static void print_ticks(struct svg_plot *p)
+{
+    for (double t = first_tick(&p->x); t <= last_tick(&p->x); t = next_tick(&p->x, t))
+        fprintf(p->out,
+                "<path class=\"grid\" d=\"M%.1f %dv%d\"/>"
+                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g</text>\n",
+                at_x(p, t), TOP, HEIGHT, at_x(p, t), TOP + HEIGHT + 14, t);
+    for (double t = first_tick(&p->y); t <= last_tick(&p->y); t = next_tick(&p->y, t))
+        fprintf(p->out,
+                "<path class=\"grid\" d=\"M%d %.1fh%d\"/>"
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n",
+                LEFT, at_y(p, t), WIDTH, LEFT - 5, at_y(p, t) + 4, t);
+}
+
+void svg_begin(struct svg_plot *p, const char *title)
+{
+    fprintf(p->out,
+            "<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", LEFT + WIDTH + RIGHT,
+            TOP + HEIGHT + BOTTOM);
+    svg_text(p->out, title);
+    fprintf(p->out, "</title>\n<text class=\"title\" x=\"%d\" y=\"16\">", LEFT);
+    svg_text(p->out, title);
+    fputs("</text>\n", p->out);
+    print_ticks(p);
+    fprintf(p->out,
+            "<path class=\"frame\" d=\"M%d %dv%dh%d\"/>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
+            LEFT, TOP, HEIGHT, WIDTH, LEFT + WIDTH / 2, TOP + HEIGHT + 32);
+    svg_text(p->out, p->x.label);
+    fprintf(p->out, "</text><text transform=\"translate(13 %d) rotate(-90)\" "
+                    "text-anchor=\"middle\">", TOP + HEIGHT / 2);
+    svg_text(p->out, p->y.label);
+    fputs("</text>\n", p->out);
+}
+
+void svg_end(struct svg_plot *p)
+{
+    fputs("</svg>\n", p->out);
+}
+
+void svg_line(struct svg_plot *p, const char *class, const double *x, const double *y, uint32_t n)
+{
+    fprintf(p->out, "<path class=\"line %s\" d=\"", class);
+    for (uint32_t i = 0; i < n; i++)
+        fprintf(p->out, "%c%.1f %.1f", i ? 'L' : 'M', at_x(p, x[i]), at_y(p, y[i]));
+    fputs("\"/>\n", p->out);
+}
+
+void svg_steps(struct svg_plot *p, const char *class, const double *x, const double *y, uint32_t n)
+{
+    fprintf(p->out, "<path class=\"line %s\" d=\"", class);
+    for (uint32_t i = 0; i < n; i++)
+        fprintf(p->out, "%c%.1f %.1fH%.1f", i ? 'L' : 'M', at_x(p, x[i]), at_y(p, y[i]),
+                at_x(p, x[i + 1]));
+    fputs("\"/>\n", p->out);
+}
+
+void svg_cloud_add(struct svg_cloud *c, const struct svg_plot *p, double x, double y)
+{
+    int column = (int)(share_of(&p->x, x) * (SVG_CELLS_X - 1) + 0.5);
+    int row = (int)(share_of(&p->y, y) * (SVG_CELLS_Y - 1) + 0.5);
+    c->hit[row][column] = 1;
+}
+
+void svg_cloud_draw(struct svg_plot *p, const char *class, const struct svg_cloud *c)
+{
+    fprintf(p->out, "<path class=\"cloud %s\" d=\"", class);
+    for (int row = 0; row < SVG_CELLS_Y; row++)
+        for (int column = 0; column < SVG_CELLS_X; column++)
+            if (c->hit[row][column])
+                fprintf(p->out, "M%g %gh0", LEFT + WIDTH * column / (double)(SVG_CELLS_X - 1),
+                        TOP + HEIGHT * (1 - row / (double)(SVG_CELLS_Y - 1)));
+    fputs("\"/>\n", p->out);
+}
+
+void svg_bars(FILE *out, const char *title, const struct svg_bar *bars, uint32_t n)
+{
+    enum { ROW = 24, NAME = 190 };
+    double most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = fmax(most, bars[i].value);
+    fprintf(out, "<svg viewBox=\"0 0 %d %u\" role=\"img\"><title>", LEFT + WIDTH + RIGHT,
+            TOP + n * ROW + 6);
+    svg_text(out, title);
+    fputs("</title>\n<text class=\"title\" x=\"4\" y=\"16\">", out);
+    svg_text(out, title);
+    fputs("</text>\n", out);
+    for (uint32_t i = 0; i < n; i++) {
+        double width = most > 0 ? (WIDTH - NAME) * bars[i].value / most : 0;
+        fprintf(out, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", NAME, TOP + i * ROW + 15);
+        svg_text(out, bars[i].name);
+        fprintf(out,
+                "</text><rect class=\"bar\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"16\"/>"
+                "<text x=\"%.1f\" y=\"%u\">%.4g</text>\n",
+                NAME + 6, TOP + i * ROW + 3, width, NAME + 12 + width, TOP + i * ROW + 15,
+                bars[i].value);
+    }
+    fputs("</svg>\n", out);
+}
