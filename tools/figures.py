@@ -213,6 +213,15 @@ class Panel:
             self.out.append('<circle cx="%.1f" cy="%.1f" r="%g" fill="none" stroke="%s"/>'
                             % (self.x(x), self.y(y), radius, colour))
 
+    def marks(self, marks, legend, legend_y, colour=OTHER):
+        """Dashed lines (from, to, y), and a line of the legend at legend_y."""
+        low, high = self.x_range
+        text_x = low + 0.4 * (high - low)
+        for left, right, y in marks + [(low + 0.3 * (high - low), text_x, legend_y)]:
+            self.out.append('<path d="M%.1f %.1fH%.1f" stroke="%s" stroke-dasharray="4 2"/>'
+                            % (self.x(left), self.y(y), self.x(right), colour))
+        self.text(self.x(text_x) + 6, self.y(legend_y) + 4, legend)
+
     def bars(self, edges, counts, colour=MODEL):
         for (low, high), count in zip(edges, counts):
             if count > 0:
@@ -271,18 +280,26 @@ def draw_generic(path, step, curves, real):
     print("\n".join(notes))
 
 
+# published.csv, ffx-gc-period-* and ffx-gc-time-*: % of the disk from and to, value. That "empty"
+# is the first tenth and "about 20 % full" 18 to 22 % is assumed, as in the profile's rows.
+PUBLISHED_PERIODS = [(0, 10, 200), (18, 22, 25), (22, 100, 40)]
+PUBLISHED_MS = [(0, 10, 1300), (20, 100, 1800)]
+
+
 def draw_flashfx(path, details):
     n, slow = details["calls"], details["collections"]
     full = [100 * at / n for at, _ in slow]
     gaps = [(full[i], slow[i][0] - slow[i - 1][0]) for i in range(1, len(slow))]
     panels = [
-        Panel((80, 40, 350, 250), (0, 100), (0, max(g for _, g in gaps) * 1.1),
+        Panel((80, 40, 350, 250), (0, 100), (0, max(max(g for _, g in gaps), 200) * 1.1),
               "calls between collections", "% of the disk", "calls"),
         Panel((530, 40, 350, 250), (0, 100), (0, max(ms for _, ms in slow) * 1.1),
               "calls with a collection", "% of the disk", "ms"),
     ]
     panels[0].points(gaps, POINT, 1.5)
     panels[1].points([(x, ms) for x, (_, ms) in zip(full, slow)], POINT, 1.5)
+    panels[0].marks(PUBLISHED_PERIODS, "published: 200, 25, up to 40", 180)
+    panels[1].marks(PUBLISHED_MS, "published: 1300, 1800 ms", 750)
     width, counts = details["quiet_bin_ms"], details["quiet"]
     panels.append(Panel((80, 380, 350, 250), (0, width * len(counts)), (0, max(counts) * 1.1),
                         "calls without one", "ms", "calls"))
@@ -293,7 +310,7 @@ def draw_flashfx(path, details):
                         "calls with a collection", "ms", "calls"))
     panels[3].bars(edges, many)
     note = "%d calls of 256 bytes, %d with a collection" % (n, len(slow))
-    write_svg(path, 920, 700, panels, [note])
+    write_svg(path, 920, 700, panels, [note + "; dashed: published; all else is the model's"])
     print(note)
 
 
