@@ -275,6 +275,11 @@ static void make_words(struct words *w, const struct verify_kernel *k, const str
 {
     bool vm = k->way == VERIFY_WAY_VM;
 
+    if (!vm) {
+        add_word(w, "env");
+        add_word(w, "FLASHEMU_THREADS=%s", k->dilate ? "16" : "1");
+        add_word(w, "DILATE=%" PRIu64, k->dilate);
+    }
     add_word(w, "%s/%s", k->scripts, vm ? "serve" : "on-host");
     if (vm) {
         add_word(w, "--threads");
