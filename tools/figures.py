@@ -304,9 +304,9 @@ def draw_flashfx(path, details):
     panels.append(Panel((80, 380, 350, 250), (0, width * len(counts)), (0, max(counts) * 1.1),
                         "calls without one", "ms", "calls"))
     panels[2].bars([(i * width, (i + 1) * width) for i in range(len(counts))], counts)
-    edges = [(ms, ms + 50) for ms in range(1000, 2500, 50)]
+    edges = [(ms, ms + 50) for ms in range(1000, 4000, 50)]
     many = [sum(low <= ms < high for _, ms in slow) for low, high in edges]
-    panels.append(Panel((530, 380, 350, 250), (1000, 2500), (0, max(many) * 1.1),
+    panels.append(Panel((530, 380, 350, 250), (1000, 4000), (0, max(many) * 1.1),
                         "calls with a collection", "ms", "calls"))
     panels[3].bars(edges, many)
     note = "%d calls of 256 bytes, %d with a collection" % (n, len(slow))

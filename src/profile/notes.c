@@ -168,6 +168,10 @@ int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *
         !next_field(&text, tolerance, sizeof tolerance) ||
         (bars == 3 && !next_field(&text, ret->reason, sizeof ret->reason)))
         return form_error(err);
+    if (strncmp(ret->reason, "note:", 5) == 0) {
+        strcpy(ret->note, ret->reason + 5 + strspn(ret->reason + 5, " "));
+        ret->reason[0] = '\0';
+    }
     int r = fe_procedure_parse(ret->text, &ret->procedure, ret->arg, err);
     if (r < 0)
         return r;

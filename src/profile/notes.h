@@ -6,8 +6,9 @@
  *   [provenance]  KEY = where the numbers come from; further lines, indented, go on
  *   [fidelity]    ID = PROCEDURE [KEY=VALUE...] | VALUE UNIT | TOLERANCE% [| REASON]
  *
- * A row with a reason is one that no honest model of the device meets, or that it does not put
- * in its place among the others, and why.
+ * A row with a reason is one that no honest model of the device meets, and why.  A reason that
+ * begins with "note:" excuses nothing: it says what is to be known of the figure, in what its
+ * procedure differs, or why it stands in another place among the others.
  */
 #ifndef FE_PROFILE_NOTES_H
 #define FE_PROFILE_NOTES_H
@@ -41,6 +42,7 @@ struct fe_fidelity {
     uint64_t value;            /* bytes a second, ns, number or ppm */
     uint64_t tolerance_ppm;    /* of the value, either way */
     char reason[160];          /* why it is not met; "" = it is */
+    char note[160];            /* what else is to be known; "" = nothing */
 };
 
 /* Takes a row's value apart.  -EINVAL with the reason: form, procedure, argument, a unit

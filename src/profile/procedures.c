@@ -24,13 +24,15 @@ const struct fe_procedure fe_procedures[] = {
      "partition at sector 63, FAT32 with 4 KiB clusters right behind; dd of 100 MB onto a file",
      {{0}}},
     {"file-ext4-aligned", "file-ext4-aligned", ON_KERNEL, false, NULL,
-     "partition at sector 256, mke2fs -t ext4 -E stripe-width=32 -m 0; dd of 100 MB onto a file",
+     "partition at sector 256, mke2fs -t ext4 -E stripe-width=32 -m 0, mounted as ext4 was "
+     "then (noinit_itable, mb_optimize_scan=0); dd of 100 MB onto a file",
      {{0}}},
     {"file-ntfs64k-fresh", "file-ntfs64k-fresh", ON_KERNEL, false, FRESH,
-     "partition at sector 256, NTFS with 64 KiB clusters; dd of 200 MB, little written before",
+     "partition at sector 256, NTFS with 64 KiB clusters, no -o sync; dd of 200 MB, little written "
+     "before",
      {{0}}},
     {"file-ntfs64k-filled", "file-ntfs64k-filled", ON_KERNEL, false, FILLED,
-     "the same on a stick that has been filled up", {{0}}},
+     "the same on a stick that has been filled up, after 64 MB more", {{0}}},
     {"file-fat32-aligned", "file-fat32-aligned", ON_KERNEL, false, NULL,
      "partition at sector 256, FAT32 with 4 KiB clusters right behind; dd of 100 MB onto a file",
      {{0}}},
@@ -57,29 +59,30 @@ const struct fe_procedure fe_procedures[] = {
      "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted NTFS; the host "
      "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-ntfs", "windows-ntfs", ON_KERNEL, true, NULL,
-     "ATTO by fio: file of 256 MB, six sizes from 0.5 KiB to 8 MiB, 4 at once; the best rate",
-     {{0}}},
+     "ATTO by fio: file of 256 MB, six of its sizes from 0.5 KiB to 8 MiB, the largest over all of "
+     "it, 4 at once; the best rate", {{0}}},
     {"atto-write-ntfs", "windows-ntfs", ON_KERNEL, true, NULL,
      "the same, written; partition at 1 MiB, NTFS with 4 KiB clusters", {{0}}},
     {"hdtune-fat32", "windows-fat32", ON_KERNEL, true, NULL,
      "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted FAT32; the host "
      "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-fat32", "windows-fat32", ON_KERNEL, true, NULL,
-     "ATTO by fio: file of 256 MB, six sizes from 0.5 KiB to 8 MiB, 4 at once; the best rate",
-     {{0}}},
+     "ATTO by fio: file of 256 MB, six of its sizes from 0.5 KiB to 8 MiB, the largest over all of "
+     "it, 4 at once; the best rate", {{0}}},
     {"atto-write-fat32", "windows-fat32", ON_KERNEL, true, NULL,
      "the same, written; partition at 1 MiB, FAT32 with 4 KiB clusters right behind", {{0}}},
     {"hdtune-exfat", "windows-exfat", ON_KERNEL, true, NULL,
      "HD Tune's read test by fio: 64 KiB at 64 places of the raw device, formatted exFAT; the host "
      "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-exfat", "windows-exfat", ON_KERNEL, true, NULL,
-     "ATTO by fio: file of 256 MB, six sizes from 0.5 KiB to 8 MiB, 4 at once; the best rate",
-     {{0}}},
+     "ATTO by fio: file of 256 MB, six of its sizes from 0.5 KiB to 8 MiB, the largest over all of "
+     "it, 4 at once; the best rate", {{0}}},
     {"atto-write-exfat", "windows-exfat", ON_KERNEL, true, NULL,
      "the same, written; partition at 1 MiB, exFAT", {{0}}},
 
     {"fragments-fill", "fragments", ON_KERNEL, true, NULL,
-     "FAT32 with 4 KiB clusters: files of 124 and 4 kB in turn until it is full", {{0}}},
+     "FAT32 with 4 KiB clusters: files of 124 and 4 kB in turn until it is full; MB are 2^20 bytes "
+     "there", {{0}}},
     {"fragments-write", "fragments", ON_KERNEL, true, NULL,
      "then the small files deleted, one file of 15.2 MB into their places", {{0}}},
     {"fragments-read-whole", "fragments", ON_KERNEL, true, NULL,
@@ -109,6 +112,11 @@ const struct fe_procedure fe_procedures[] = {
      "the same of -O --random", {{0}}},
     {"flashbench-find-fat", "flashbench", FE_SHARE, FE_PLACE_MODEL, false, NULL,
      "the same of -f, the first 8 units", {{0}}},
+    {"flashbench-find-fat-unit", "flashbench", FE_SHARE, FE_PLACE_MODEL, false, NULL,
+     "the same of one of them, from 0", {{"unit", FE_COUNT, 0, 7}}},
+    {"flashbench-rate", "flashbench", ON_MODEL, false, NULL,
+     "-O with one unit, written in order by bs, a power of two",
+     {{"bs", FE_SIZE, 4096, 1 << 22}}},
     {"flashbench-open-linear", "flashbench", FE_COUNT, FE_PLACE_MODEL, false, NULL,
      "units that -O can have open before one more makes all of them slower by a fifth; 7 is no "
      "limit", {{0}}},
@@ -132,8 +140,6 @@ const struct fe_procedure fe_procedures[] = {
      {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 512, UINT64_C(1) << 40}}},
     {"seq-write", "seq", ON_MODEL, false, NULL,
      "a region written in order from the device's start",
-     {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 512, UINT64_C(1) << 40}}},
-    {"seq-write-fresh", "seq", ON_MODEL, false, FRESH, "the same, with nothing written before",
      {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 512, UINT64_C(1) << 40}}},
 };
 

@@ -418,6 +418,10 @@ static void test_parse_fidelity_takes_a_row_apart(void **state)
     assert_int_equal(f.arg[2], 0);
     assert_int_equal(f.tolerance_ppm, 25000);
     assert_string_equal(f.reason, "another stick");
+    assert_string_equal(f.note, "");
+    assert_int_equal(fe_fidelity_parse("hdparm-t | 3 MB/s | 9% | note: a part of it", &f, NULL), 0);
+    assert_string_equal(f.reason, "");
+    assert_string_equal(f.note, "a part of it");
 }
 
 static void test_parse_fidelity_section(void **state)

@@ -28,7 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_CHUNKS = 11, N_OPEN = 7, N_UNITS = 8, N_POSITIONS = 7, N_ALIGN = CURVE_MAX };
+enum { N_CHUNKS = 11, N_OPEN = 7, N_UNITS = 8, N_POSITIONS = 7 };
+enum { N_ALIGN = 34 }; /* 2 KiB to a seventh of the largest device, 16 TiB, and more */
 enum test { LINEAR, RANDOM, FIND_FAT, N_TESTS };
 
 static const char *const test_names[N_TESTS] = {"linear", "random", "find-fat"};
@@ -149,6 +150,41 @@ static json_t *row_json(const struct cell *cells)
     return row;
 }
 
+/* Errors of a row of cells against the card's, without sign: how many. */
+static uint32_t row_errors(const struct verify_run *run, const struct bench *b, enum test test,
+                           uint32_t row, double *errors)
+{
+    const struct curve *c = find_curve(run->profile->name, test_names[test],
+                                       test == FIND_FAT ? row : row + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; c && i < c->n; i++)
+        if (c->values[i] != CURVE_NONE)
+            errors[n++] = fabs(rate(&b->cells[test][row][i]) / c->values[i] - 1);
+    return n;
+}
+
+static uint64_t agreement(double median_error)
+{
+    return (uint64_t)llround(1e6 * fmax(0, 1 - median_error));
+}
+
+/* What a row of a profile asks for one unit or one size. */
+static void put_single(struct verify_run *run, const struct bench *b)
+{
+    double errors[N_CHUNKS];
+    const char *name = run->procedure->name;
+
+    if (strcmp(name, "flashbench-rate") == 0) {
+        for (uint32_t i = 0; i < N_CHUNKS; i++)
+            if (UNIT_BYTES >> i == run->arg[0])
+                verify_put(run, name, (uint64_t)rate(&b->cells[LINEAR][0][i]));
+    } else if (strcmp(name, "flashbench-find-fat-unit") == 0) {
+        uint32_t n = row_errors(run, b, FIND_FAT, (uint32_t)run->arg[0], errors);
+        if (n > 0)
+            verify_put(run, name, agreement(median(errors, n)));
+    }
+}
+
 /* The agreement of one test with the card's curves, if there are any. */
 static void put_agreement(struct verify_run *run, const struct bench *b, enum test test)
 {
@@ -159,11 +195,7 @@ static void put_agreement(struct verify_run *run, const struct bench *b, enum te
 
     snprintf(name, sizeof name, "flashbench-%s", test_names[test]);
     for (uint32_t row = 0; row < (test == FIND_FAT ? N_UNITS : N_OPEN); row++) {
-        const struct curve *c = find_curve(run->profile->name, test_names[test],
-                                           test == FIND_FAT ? row : row + 1);
-        for (uint32_t i = 0; c && i < c->n; i++)
-            if (c->values[i] != CURVE_NONE)
-                errors[n++] = fabs(rate(&b->cells[test][row][i]) / c->values[i] - 1);
+        n += row_errors(run, b, test, row, errors + n);
         json_array_append_new(rows, row_json(b->cells[test][row]));
     }
     snprintf(key, sizeof key, "%s-bytes-per-s", test_names[test]);
@@ -171,7 +203,7 @@ static void put_agreement(struct verify_run *run, const struct bench *b, enum te
     if (n == 0)
         return;
     double off = median(errors, n);
-    verify_put(run, name, (uint64_t)llround(1e6 * fmax(0, 1 - off)));
+    verify_put(run, name, agreement(off));
     snprintf(key, sizeof key, "%s-points", test_names[test]);
     verify_detail(run, key, n);
     snprintf(key, sizeof key, "%s-worst", test_names[test]);
@@ -250,6 +282,7 @@ int verify_flashbench(struct verify_run *run, struct fe_err *err)
         put_open_units(run, b, LINEAR);
         put_open_units(run, b, RANDOM);
         put_alignment(run, b);
+        put_single(run, b);
     }
     fe_device_destroy(b->dev);
     free(b);

@@ -5,8 +5,7 @@
  * Besides each figure's own error there are two about all of them: the mean of the errors
  * without their sign, and the orderings.  An ordering is a pair of rows in the same unit
  * whose published values are at least 3 % apart; it is wrong if the measured ones stand
- * the other way round.  Rows with arguments are points of a curve and make no pairs, nor do
- * two of one procedure, which is measured once.
+ * the other way round.  Two rows of one procedure with the same arguments are one figure.
  */
 #include "verify.h"
 
@@ -61,8 +60,7 @@ static bool is_pair(const struct verify_row *a, const struct verify_row *b)
 
     return a->state == VERIFY_MEASURED && b->state == VERIFY_MEASURED &&
            strcmp(a->published.unit, b->published.unit) == 0 &&
-           a->published.procedure != b->published.procedure &&
-           !a->published.procedure->args[0].key && !b->published.procedure->args[0].key &&
+           strcmp(a->published.text, b->published.text) != 0 &&
            fabs(x - y) >= 0.03 * fmax(x, y);
 }
 
@@ -121,6 +119,8 @@ static void print_row(const struct verify_row *row)
     else if (strcmp(verify_verdict(row), "known") == 0)
         printf(": %s", f->reason);
     putchar('\n');
+    if (f->note[0])
+        printf("      note: %s\n", f->note);
 }
 
 void verify_print(const struct verify_plan *plan)
@@ -162,6 +162,8 @@ static json_t *row_json(const struct verify_row *row)
     json_object_set_new(o, "measured", done ? json_real(in_unit(f, row->measured)) : json_null());
     json_object_set_new(o, "error_percent", done ? json_real(verify_error(row)) : json_null());
     json_object_set_new(o, "reason", why ? tool_json_text(why, strlen(why)) : json_null());
+    json_object_set_new(o, "note", f->note[0] ? tool_json_text(f->note, strlen(f->note))
+                                              : json_null());
     return o;
 }
 

@@ -29,7 +29,6 @@ int verify_seq(struct verify_run *run, struct fe_err *err)
     r = pass(dev, FE_REQ_WRITE, bs, size, &rate, err);
     if (r == 0) {
         verify_put(run, "seq-write", rate);
-        verify_put(run, "seq-write-fresh", rate);
         r = pass(dev, FE_REQ_READ, bs, size, &rate, err);
     }
     if (r == 0)

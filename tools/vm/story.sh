@@ -8,8 +8,8 @@
 #
 # A step prints a line for each of its figures: its name, MB/s, the figure itself (bytes a
 # second or ns) and what the device did for it. Times are the device's; with DILATE=R they
-# are those of this machine, divided by R (the server has time-scale=R then). What is
-# written is compared and checked by fsck.
+# are those of this machine, divided by R (the server has time-scale=R then). Most steps
+# check the filesystem after it, those of one file also what is in it.
 set -euo pipefail
 export LC_ALL=C # what is parsed here is in no language
 
@@ -42,16 +42,17 @@ took() {
     fi
 }
 
-# report STEP BYTES: one line of results since `mark`.
+# report STEP BYTES [MB]: one line of results since `mark`; an MB has 10^6 bytes, or so many.
 report() {
     before[end]=${EPOCHREALTIME/./}
     stats
-    awk -v step="$1" -v bytes="$2" -v ns="$(took)" -v host="$(since host.write.bytes)" \
+    awk -v step="$1" -v bytes="$2" -v mb="${3:-1000000}" -v ns="$(took)" -v host="$(since host.write.bytes)" \
         -v nand="$(since nand.bytes_programmed)" -v erases="$(since nand.block_erases)" \
         -v s="$(since ftl.merges.switch)" -v p="$(since ftl.merges.partial)" \
         -v f="$(since ftl.merges.full)" 'BEGIN {
-        printf "%s MB/s=%.2f figure=%.0f seconds=%.2f waf=%.2f", step, bytes * 1e3 / ns,
-            bytes * 1e9 / ns, ns / 1e9, host ? nand / host : 0
+        rate = bytes * 1e9 / ns / mb
+        printf "%s MB/s=%.2f figure=%.0f seconds=%.2f waf=%.2f", step, rate, rate * 1e6,
+            ns / 1e9, host ? nand / host : 0
         printf " erases=%d switch=%d partial=%d full=%d\n", erases, s, p, f }'
 }
 
@@ -112,10 +113,11 @@ read_raw() {
 
 step_hdparm-t() { read_raw hdparm-t "$dev"; }
 
-# partition START TYPE: the only one of its table, to the device's end.
+# partition START TYPE: the only one of its table, of $sectors or to the device's end.
+sectors=''
 partition() {
     wipe
-    echo "start=$1, type=$2" | sfdisk -q "$dev" >/dev/null 2>&1
+    echo "start=$1, ${sectors:+size=$sectors, }type=$2" | sfdisk -q "$dev" >/dev/null 2>&1
     settle "$dev" 1
 }
 
@@ -233,7 +235,7 @@ step_copy-fat32-aligned() {
 
 # --- the same on two filesystems, each on its half of the stick ---
 
-# on_half FS START: hdparm -t on the partition, then a file.
+# on_half FS START: hdparm -t on the partition, then a file. $sectors: see partition.
 on_half() {
     format "$2" "$1"
     umount "$MNT"
@@ -243,9 +245,10 @@ on_half() {
     umount "$MNT"
 }
 
-step_half-ext4() { on_half ext4 2048; }
-step_half-xfs() { on_half xfs $(($(blockdev --getsz "$dev") / 4096 * 2048)); }
-step_half-f2fs() { on_half f2fs 2048; }
+half() { echo $(($(blockdev --getsz "$dev") / 4096 * 2048)); }
+step_half-ext4() { sectors=$(($(half) - 2048)) on_half ext4 2048; }
+step_half-xfs() { on_half xfs "$(half)"; }
+step_half-f2fs() { sectors=$(($(half) - 2048)) on_half f2fs 2048; }
 
 # --- what people measured under Windows ---
 
@@ -315,21 +318,25 @@ step_windows-ntfs() { windows ntfs ntfs -c 4096; }
 # so moves the clusters, on 4 and 8 GB sticks to an odd KiB. As many reserved sectors more do
 # the same.
 step_windows-fat32() {
-    local sectors=$(($(blockdev --getsz "$dev") - 2048)) ours theirs
-    truncate -s $((sectors * 512)) "$RUN"/fat
+    local all=$(($(blockdev --getsz "$dev") - 2048)) ours theirs
+    truncate -s $((all * 512)) "$RUN"/fat
     mkfs.vfat -F 32 -a -s 8 "$RUN"/fat >/dev/null
     ours=$(od -An -tu4 -j36 -N4 "$RUN"/fat)
     rm "$RUN"/fat
-    theirs=$(((sectors - 32 + 1024) / 1025))
+    theirs=$(((all - 32 + 1024) / 1025))
     windows fat32 vfat -a -s 8 -R $((32 + 2 * (theirs - ours)))
 }
 step_windows-exfat() { windows exfat exfat; }
 
 # --- fragments ---
 
-# Files of 124 and 4 kB in turn until the card is full, in one folder; prints their bytes. In
-# the guest the kernel's timer is off: it would write the tables out the more often the
-# slower this machine is, which is no time of the device's.
+# The page's MB are 2^20 bytes, as shows in that the 15.2 MB file goes into the places of the
+# 4 kB files: 486 MB of pairs are 3888 of them, and 15.2 MB 3891 clusters.
+MB=1048576
+
+# Files of 124 and 4 kB in turn until the card is full, in one folder; prints their bytes. The
+# kernel writes tables out when they have been dirty for 30 s. Its timer counts this machine's
+# seconds, so in the guest it is off; 400 pairs are what the real card took in 30 s.
 fill_with_files() {
     local n
     [ -n "${FLASHEMU_DEV-}" ] || echo 0 >/proc/sys/vm/dirty_writeback_centisecs
@@ -340,6 +347,7 @@ fill_with_files() {
         for (n = 0; ; n++) {
             file = to "/L" n; printf "%s", large >file; close(file)
             file = to "/S" n; printf "%s", small >file; close(file)
+            if (n % 400 == 399) system("sync")
         }
     }' 2>/dev/null || : # ends when there is no more room
     n=$(find "$MNT" -name 'S*' | wc -l)
@@ -360,7 +368,7 @@ read_files() {
     remount
     mark
     cat "$@" >/dev/null
-    report "$step" "$bytes"
+    report "$step" "$bytes" $MB
 }
 
 step_fragments() {
@@ -369,14 +377,14 @@ step_fragments() {
     mark
     bytes=$(fill_with_files)
     sync
-    report fragments-fill "$bytes"
+    report fragments-fill "$bytes" $MB
     find "$MNT" -name 'S*' -delete
     remount
     mark
-    dd if=/dev/zero of="$MNT"/file bs=4000 count=3800 conv=fsync status=none
-    report fragments-write 15200000
-    read_files fragments-read-whole $((95 * 126976)) "$MNT"/L{100..194}
-    read_files fragments-read 15200000 "$MNT"/file
+    dd if=/dev/zero of="$MNT"/file bs=4096 count=3891 conv=fsync status=none
+    report fragments-write $((3891 * 4096)) $MB
+    read_files fragments-read-whole $((100 * 126976)) "$MNT"/L{100..199}
+    read_files fragments-read $((3891 * 4096)) "$MNT"/file
     umount "$MNT"
     fsck.vfat -n "$(part)" >"$RUN"/fsck 2>&1 || { cat "$RUN"/fsck >&2; fail "fsck"; }
 }
