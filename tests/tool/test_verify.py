@@ -4,9 +4,12 @@
 
 import json
 import os
+import platform
+import shutil
+import stat
 import subprocess
 
-from flashemu_tool import bad, call, good, good_json, read, run, write
+from flashemu_tool import TOOL, bad, call, good, good_json, read, run, write
 
 CARD = """[device]
 capacity = 64M
@@ -116,6 +119,112 @@ def test_what_cannot_be_run_is_said_and_the_rest_is_run():
     # a figure that is off weighs more than one that could not be run
     card("a = hdparm-t | 30 MB/s | 5%", "b = seq-read bs=64K size=4M | 1 MB/s | 5%")
     assert verify()[0] == 1
+
+
+class Machine:
+    """An environment with just so much of what a kernel takes, whatever this machine has: of a
+    server that never runs, and scripts of which only `prepare` is the real one."""
+
+    def __init__(self):
+        rate = measured("seq-read bs=64K size=4M")
+        card("a = hdparm-t | 30 MB/s | 5%",
+             "b = seq-read bs=64K size=4M | %.3f MB/s | 5%%" % rate)
+        for folder in ("bin", "empty", "scripts", "vm"):
+            os.mkdir(folder)
+        for program in ("bin/nbdkit", "scripts/serve", "scripts/on-host"):
+            write(program, "#!/bin/sh\necho %s was run\nexit 1\n" % program)
+            os.chmod(program, 0o755)
+        os.symlink(os.path.join(TOP, "tools/vm/prepare"), "scripts/prepare")
+        self.contents("guest bash bash")
+        write("plugin.so", "")
+        here = os.getcwd()
+        self.env = {"PATH": here + "/bin:/usr/bin:/bin", "FLASHEMU_PLUGIN": here + "/plugin.so",
+                    "FLASHEMU_SCRIPTS": here + "/scripts", "FLASHEMU_VM_DIR": here + "/vm"}
+
+    def contents(self, *lines):
+        """What a virtual machine is made of."""
+        write("scripts/contents", "\n".join(lines) + "\n")
+
+    def why_not(self, kernel, **env):
+        """The reason for which the kernel's figure is skipped; the model's is measured."""
+        code, out, err = call("verify", "card.ini", "--json", "--kernel", kernel,
+                              env=dict(self.env, **env))
+        assert code == 3 and err == "", (code, err)
+        return self.reason(json.loads(out))
+
+    @staticmethod
+    def reason(o):
+        assert [r["verdict"] for r in o["rows"]] == ["skipped", "ok"], o
+        assert o["rows"][0]["measured"] is None, o
+        return o["rows"][0]["reason"]
+
+
+def test_without_scripts_plugin_or_server_there_is_no_kernel():
+    machine = Machine()
+    for kernel in ("auto", "vm", "host"):
+        for env, want in [
+                ({"FLASHEMU_SCRIPTS": "/nonexistent"}, "no scripts in /nonexistent "),
+                ({"FLASHEMU_PLUGIN": "/nonexistent"}, "no plugin /nonexistent "),
+                ({"PATH": os.getcwd() + "/empty"}, "no nbdkit"),
+                ({"PATH": ""}, "no nbdkit")]:
+            why = machine.why_not(kernel, **env)
+            assert why.startswith(want), (kernel, env, why)
+    os.unlink("scripts/on-host")  # half of them
+    assert machine.why_not("vm").startswith("no scripts in "), machine.why_not("vm")
+
+
+def test_a_virtual_machine_that_cannot_be_made():
+    machine = Machine()
+    no_vm = "no virtual machine: vm: "
+    here = platform.machine() == "x86_64"
+    why = machine.why_not("vm")
+    assert why.startswith(no_vm + ("not downloaded yet: " if here else "not an x86_64 host")), why
+    machine.contents("guest bash bash", "host qemu-none qemu-system-none")
+    why = machine.why_not("vm")
+    assert why == no_vm + ("packages missing: qemu-none" if here else "not an x86_64 host"), why
+    assert os.listdir("vm") == []  # asking makes nothing
+    os.unlink("scripts/prepare")
+    write("scripts/prepare", "#!/bin/sh\nexit 1\n")
+    os.chmod("scripts/prepare", 0o755)
+    assert machine.why_not("vm") == "no virtual machine"
+    os.unlink("scripts/prepare")
+    assert machine.why_not("vm").startswith("no virtual machine: "), machine.why_not("vm")
+
+
+def call_as_nobody(*args, env):
+    """As call(), without root; None if that cannot be done here."""
+    if os.geteuid() != 0:
+        return call(*args, env=env)
+    shutil.copy(TOOL, "flashemu")  # the build folder may be closed to others
+    os.chmod("flashemu", 0o755)
+    os.chmod(".", stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+    nobody = {"user": 65534, "group": 65534, "extra_groups": [], "env": dict(os.environ, **env)}
+    tool = os.path.abspath("flashemu")
+    try:
+        if subprocess.run([tool, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          **nobody).returncode:
+            return None
+    except OSError:  # no such user here, or a folder above is closed
+        return None
+    p = subprocess.run([tool, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       universal_newlines=True, **nobody)
+    return p.returncode, p.stdout, p.stderr
+
+
+def test_without_root_there_is_no_device_on_this_host():
+    machine = Machine()
+    machine.contents("guest bash bash", "host qemu-none qemu-system-none")
+    for kernel, want in [("host", "not root, which it takes to attach and mount on this host"),
+                         ("auto", "no virtual machine: vm: ")]:
+        result = call_as_nobody("verify", "card.ini", "--json", "--kernel", kernel,
+                                env=machine.env)
+        if result is None:
+            print("     left out: nobody cannot run the tool here")
+            return
+        code, out, _ = result
+        assert code == 3, result
+        why = machine.reason(json.loads(out))
+        assert why.startswith(want) and "not root" in why, why
 
 
 def test_a_failed_experiment_is_a_failed_row():
