@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Draws the figures of docs/figures, from measurements that it makes now.
 
-    tools/figures.py [-o FOLDER] [--build FOLDER] [--clock real|virtual]
+    tools/figures.py [-o FOLDER] [--build FOLDER] [--clock real|virtual] [FIGURE...]
+    tools/figures.py --accuracy [--build FOLDER]
 
 generic32m.svg   sequential and random reads and writes, time against amount: lines are the
-                 published schedule, points what a served device delivers to a client
+                 published schedule, points what a served device delivers to a client, by the
+                 client's clock
 flashfx4m.svg    a file that grows until the disk is full: how often a call waits for a
                  collection and for how long, against how full the disk is, and how long the
                  calls take that wait for one, and the others
@@ -13,14 +15,23 @@ align.svg        transcend8g, written in order from a sector on: the rate agains
 wear-static.svg, wear-off.svg
                  blocks of a small stick at the end of its life, with and without levelling
 
-The served device needs nbdkit and python3-libnbd.  With --clock virtual, the default, the
-points are the device's time; with --clock real they are the client's, which has the path to
-the server in it, too (about three minutes).
+FIGURE is one of these names without the .svg; all of them otherwise.
+
+The served device needs nbdkit and python3-libnbd.  With --clock real, the default, the server
+really waits, and a request takes the client more than the device's time: the way through the
+socket and back.  That way is measured first, the median of some reads, and taken off by
+transport-overhead, as in tests/bench/served.sh; what is left is how late this machine's
+processors are.  Each amount is asked for three times, and the nearest of the three is drawn,
+because the machine's other programs can only add; then once more with nothing taken off (about
+three minutes).  With --clock virtual the points are the device's own time; that takes a second.
+
+--accuracy draws nothing and prints how far the client's time for an amount is from the model's.
 """
 import argparse
 import json
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -87,7 +98,8 @@ def scheduled(step, op, blocks):
 # --- the served device ---
 
 BLOCK = 512
-REQUEST = 8 * BLOCK
+REQUEST = 240 * BLOCK  # the most that Linux sends to a USB stick at once
+ROUNDS = 3
 
 
 class Served:
@@ -117,11 +129,14 @@ class Served:
         self.server.wait()
         self.folder.cleanup()
 
-    def device_ns(self):
+    def ask(self, cmd, *args):
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(self.control)
-            s.sendall(b'{"cmd":"stats"}\n')
-            return json.loads(s.makefile().readline())["busy_ns"]
+            s.sendall(json.dumps({"cmd": cmd, "args": args}).encode() + b"\n")
+            return json.loads(s.makefile().readline())
+
+    def device_ns(self):
+        return self.ask("stats")["busy_ns"]
 
     def request(self, op, offset, length):
         if op == "read":
@@ -139,7 +154,7 @@ class Served:
 
 
 def in_order(blocks):
-    """dd from the first block on, in requests of 4 KiB."""
+    """dd from the first block on, in the requests that the kernel makes of it."""
     end = blocks * BLOCK
     return [(at, min(REQUEST, end - at)) for at in range(0, end, REQUEST)]
 
@@ -153,15 +168,62 @@ def amounts(order):
     return range(24, 1297, 24) if order == "sequential" else range(4, 65, 4)
 
 
-def curve(served, step, op, order):
-    """[(blocks, scheduled, device, client)] in ns."""
+def requests_of(order, blocks):
+    return in_order(blocks) if order == "sequential" else scattered(blocks)
+
+
+def curve(served, step, op, order, every=1):
+    """[(blocks, scheduled, device, client)] in ns; of `every` amounts the last."""
     points = []
-    for n in amounts(order):
+    for n in amounts(order)[every - 1::every]:
         served.request(op, 65000 * BLOCK, BLOCK)  # ends the run that dd would go on with
-        requests = in_order(n) if order == "sequential" else scattered(n)
         want = scheduled(step, op, n) if order == "sequential" else n * int(step[op + "_random"])
-        points.append((n, want, *served.timed(op, requests)))
+        points.append((n, want, *served.timed(op, requests_of(order, n))))
     return points
+
+
+CURVES = [(op, order) for order in ("sequential", "random") for op in ("read", "write")]
+
+
+class RealTime:
+    """Curves by the client's clock; the rounds take turns, so that they meet different noise."""
+
+    def __init__(self, nbd, plugin, step):
+        with Served(nbd, plugin, "clock=real") as served:
+            late = []
+            for request in scattered(50):
+                device, client = served.timed("read", [request])
+                late.append(client - device)
+            self.path_us = round(statistics.median(late) / 1000)
+            self.plain = {key: curve(served, step, *key, every=3) for key in CURVES}
+            served.ask("set", "transport-overhead", "%dus" % self.path_us)
+            rounds = [{key: curve(served, step, *key, every=3) for key in CURVES}
+                      for _ in range(ROUNDS)]
+        self.all = {key: [point for curves in rounds for point in curves[key]] for key in CURVES}
+        self.nearest = {key: [min(points, key=lambda p: abs(p[3] - p[1]))
+                              for points in zip(*(curves[key] for curves in rounds))]
+                        for key in CURVES}
+
+    def notes(self):
+        """How far the client's time for an amount is from the model's, a line for each curve."""
+        lines = []
+        for op, order in CURVES:
+            mean, most = differences(self.nearest[op, order])
+            n_requests = [len(requests_of(order, n)) for n, *_ in self.nearest[op, order]]
+            lines.append(
+                "%s %ss: off by %.2f ms in the mean, %.2f ms at most, %.2f ms a request "
+                "(all rounds: %.2f ms; nothing taken off: %.2f ms)"
+                % (order, op, mean, most, mean * len(n_requests) / sum(n_requests),
+                   differences(self.all[op, order])[0], differences(self.plain[op, order])[0]))
+        return lines + ["lines: the published schedule; points: a served device by the client's "
+                        "clock, the nearest of %d rounds, %d us a request taken off for the way"
+                        % (ROUNDS, self.path_us)]
+
+
+def differences(points):
+    """Of the client's clock and the model, in ms: (mean, largest)."""
+    off = [abs(client - want) / 1e6 for _, want, _, client in points]
+    return sum(off) / len(off), max(off)
 
 
 # --- drawing ---
@@ -256,8 +318,14 @@ def write_svg(path, width, height, panels, notes):
         f.write("\n".join(lines) + "\n</svg>\n")
 
 
-def draw_generic(path, step, curves, real):
-    panels, notes = [], []
+def virtual_notes(curves):
+    return ["%s %ss: device and schedule differ by %.3f ms at most"
+            % (order, op, max(abs(device - want) / 1e6 for _, want, device, _ in points))
+            for (op, order), points in curves.items()]
+
+
+def draw_generic(path, step, curves, real, notes):
+    panels = []
     for i, ((op, order), points) in enumerate(curves.items()):
         got = [(n, (client if real else device) / 1e6) for n, _, device, client in points]
         fine = range(1, points[-1][0] + 1)
@@ -270,13 +338,7 @@ def draw_generic(path, step, curves, real):
             panel.line([(n, want / 1e6) for n, want, _, _ in points])
         panel.points(got)
         panels.append(panel)
-        off = [abs(device - want) / 1e6 for _, want, device, _ in points]
-        late = [(client - want) / 1e6 for _, want, _, client in points]
-        note = "%s %ss: device and schedule differ by %.3f ms at most" % (order, op, max(off))
-        if real:
-            note += "; the client's clock is later by %.2f ms in the mean" % (sum(late) / len(late))
-        notes.append(note)
-    write_svg(path, 920, 780, panels, notes)
+    write_svg(path, 920, 800, panels, notes)
     print("\n".join(notes))
 
 
@@ -374,28 +436,64 @@ def tool_output(build, *args):
                           stdout=subprocess.PIPE, universal_newlines=True).stdout
 
 
+FIGURES = ["flashfx4m", "align", "wear-static", "wear-off", "generic32m"]
+
+
+def nbd_module():
+    try:
+        import nbd  # not for those who only import this file
+    except ImportError:
+        print("figures: no Python module nbd (python3-libnbd)", file=sys.stderr)
+        sys.exit(77)
+    return nbd
+
+
+def generic(args):
+    """(step, curves, notes)"""
+    step = step_times(tool_output(args.build, "show", "generic32m"))
+    plugin = os.path.join(args.build, "plugin/nbdkit-flashemu-plugin.so")
+    if args.clock == "real":
+        measured = RealTime(nbd_module(), plugin, step)
+        return step, measured.nearest, measured.notes()
+    with Served(nbd_module(), plugin, "clock=virtual") as served:
+        curves = {key: curve(served, step, *key) for key in CURVES}
+    return step, curves, virtual_notes(curves)
+
+
+def draw(name, args):
+    path = os.path.join(args.out, name + ".svg")
+    if name == "flashfx4m":
+        verified = json.loads(tool_output(args.build, "verify", name, "--json",
+                                          "--kernel", "none", "append-collections"))
+        draw_flashfx(path, verified["details"]["append-collections"])
+    elif name == "align":
+        draw_align(path, args.build)
+    elif name == "generic32m":
+        step, curves, notes = generic(args)
+        draw_generic(path, step, curves, args.clock == "real", notes)
+    else:
+        draw_wear(path, args.build, name[len("wear-"):])
+
+
 def main():
     parser = argparse.ArgumentParser(description="Draws the figures of docs/figures.")
     parser.add_argument("-o", dest="out", default=os.path.join(TOP, "docs/figures"))
     parser.add_argument("--build", default=os.path.join(TOP, "build"))
-    parser.add_argument("--clock", choices=["virtual", "real"], default="virtual")
+    parser.add_argument("--clock", choices=["virtual", "real"], default="real")
+    parser.add_argument("--accuracy", action="store_true")
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=", ".join(FIGURES))
     args = parser.parse_args()
-    import nbd  # not for those who only import this file
+    unknown = [name for name in args.figures if name not in FIGURES]
+    if unknown:
+        parser.error("no figure " + unknown[0])
 
+    if args.accuracy:
+        args.clock = "real"
+        print("\n".join(generic(args)[2]))
+        return
     os.makedirs(args.out, exist_ok=True)
-    verified = json.loads(tool_output(args.build, "verify", "flashfx4m", "--json",
-                                      "--kernel", "none", "append-collections"))
-    draw_flashfx(os.path.join(args.out, "flashfx4m.svg"),
-                 verified["details"]["append-collections"])
-    draw_align(os.path.join(args.out, "align.svg"), args.build)
-    for levelling in ("static", "off"):
-        draw_wear(os.path.join(args.out, "wear-%s.svg" % levelling), args.build, levelling)
-    step = step_times(tool_output(args.build, "show", "generic32m"))
-    plugin = os.path.join(args.build, "plugin/nbdkit-flashemu-plugin.so")
-    with Served(nbd, plugin, "clock=" + args.clock) as served:
-        curves = {(op, order): curve(served, step, op, order)
-                  for order in ("sequential", "random") for op in ("read", "write")}
-    draw_generic(os.path.join(args.out, "generic32m.svg"), step, curves, args.clock == "real")
+    for name in args.figures or FIGURES:
+        draw(name, args)
 
 
 if __name__ == "__main__":

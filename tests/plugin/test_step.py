@@ -19,7 +19,7 @@ import figures  # noqa: E402 (after the path to it)
 TOOL = from_env("FLASHEMU_TOOL")
 STEP = figures.step_times(subprocess.run([TOOL, "show", "generic32m"], check=True,
                                          stdout=subprocess.PIPE, universal_newlines=True).stdout)
-CURVES = [(op, order) for op in ("read", "write") for order in ("sequential", "random")]
+CURVES = figures.CURVES
 ONE_MS = 1000000
 
 
