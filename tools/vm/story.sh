@@ -78,8 +78,14 @@ wipe() {
     dd if=/dev/zero of="$dev" bs=1M count=1 oflag=direct status=none
 }
 
+# The kernel's timers count this machine's seconds: the slower it is, the more often would they
+# write tables out while the device is busy for as long as ever. So they are off in the guest,
+# and ext4 commits at fsync (commit= in mount_again).
+timers_off() { [ -n "${FLASHEMU_DEV-}" ] || echo 0 >/proc/sys/vm/dirty_writeback_centisecs; }
+
 # write_file STEP SOURCE MEGABYTES: writes it, reports, compares.
 write_file() {
+    timers_off
     mark
     dd if="$2" of="$MNT"/file bs=1M count="$3" conv=fsync 2>"$RUN"/dd
     report "$1" $(($3 << 20))
@@ -144,7 +150,7 @@ format() {
 mount_again() {
     case $fstype in
     ntfs) ntfs-3g -o big_writes "$(part)" "$MNT" ;;
-    ext4) mount -t ext4 -o noinit_itable,mb_optimize_scan=0 "$(part)" "$MNT" ;;
+    ext4) mount -t ext4 -o noinit_itable,mb_optimize_scan=0,commit=300 "$(part)" "$MNT" ;;
     *) mount -t "$fstype" "$(part)" "$MNT" ;;
     esac
 }
@@ -335,11 +341,11 @@ step_windows-exfat() { windows exfat exfat; }
 MB=1048576
 
 # Files of 124 and 4 kB in turn until the card is full, in one folder; prints their bytes. The
-# kernel writes tables out when they have been dirty for 30 s. Its timer counts this machine's
-# seconds, so in the guest it is off; 400 pairs are what the real card took in 30 s.
+# kernel writes tables out when they have been dirty for 30 s (see timers_off); 400 pairs are
+# what the real card took in 30 s.
 fill_with_files() {
     local n
-    [ -n "${FLASHEMU_DEV-}" ] || echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+    timers_off
     awk -v to="$MNT" 'BEGIN {
         small = "0123456789abcdef"
         while (length(small) < 4096) small = small small
