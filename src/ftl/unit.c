@@ -8,6 +8,11 @@
  * Merges go through a small memory: a controller with room for two pages reads two,
  * programs two, and only then reads again.  That rhythm is what makes a merge slower
  * than the same pages written by the host.
+ *
+ * Not modelled: that all of the buffer is read before any of it is programmed.  Each page's
+ * read is followed by its program, so where pages come from the die that the page before
+ * went to (a log that lies one page aside), reads wait for programs, and the merge takes
+ * three times as long.
  */
 #include "ftl/unit.h"
 
