@@ -14,7 +14,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,15 +28,9 @@ static const char top_help[] =
 
 #define HANG_NS UINT64_C(10000000000)
 
-/* The member at a path "a.b.c"; 0 if there is none. */
 static double number(const json_t *o, const char *path)
 {
-    while (o && strchr(path, '.')) {
-        const char *dot = strchr(path, '.');
-        o = json_object_getn(o, path, (size_t)(dot - path));
-        path = dot + 1;
-    }
-    return json_number_value(json_object_get(o, path));
+    return tool_json_number(o, path, 0);
 }
 
 static const char *text(const json_t *o, const char *key)

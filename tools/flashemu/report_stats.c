@@ -6,22 +6,16 @@
  * object does not have leaves its row out: statistics of an older version are no error.
  */
 #include "report.h"
+#include "tool.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
-/* The number at a path "a.b.c"; NAN if there is none. */
 static double number(const json_t *o, const char *path)
 {
-    const char *dot;
-
-    for (; o && (dot = strchr(path, '.')) != NULL; path = dot + 1)
-        o = json_object_getn(o, path, (size_t)(dot - path));
-    o = json_object_get(o, path);
-    return json_is_number(o) ? json_number_value(o) : NAN;
+    return tool_json_number(o, path, NAN);
 }
 
 static void print_host(FILE *out, const json_t *stats)

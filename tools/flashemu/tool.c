@@ -66,6 +66,16 @@ json_t *tool_json_text(const char *text, size_t len)
     return ret;
 }
 
+double tool_json_number(const json_t *o, const char *path, double missing)
+{
+    const char *dot;
+
+    for (; o && (dot = strchr(path, '.')) != NULL; path = dot + 1)
+        o = json_object_getn(o, path, (size_t)(dot - path));
+    o = json_object_get(o, path);
+    return json_is_number(o) ? json_number_value(o) : missing;
+}
+
 static const struct tool_option *find_option(const struct tool_option *options, const char *name,
                                              size_t len)
 {

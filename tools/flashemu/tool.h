@@ -50,6 +50,9 @@ int tool_print_json(json_t *json);
 /* A JSON string of text that need not be UTF-8: what is not becomes '?'. */
 json_t *tool_json_text(const char *text, size_t len);
 
+/* The number at a path "a.b.c" of objects; missing if there is none. */
+double tool_json_number(const json_t *o, const char *path, double missing);
+
 /* One option of a command: `--name`, or `--name VALUE` and `--name=VALUE`. */
 struct tool_option {
     const char *name;

@@ -10,6 +10,8 @@
  */
 #include "wear_svg.h"
 
+#include "svg.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -53,16 +55,6 @@ static void colour(const struct square *q, uint32_t most, char buf[static 8])
              (unsigned)lround(235 - 215 * share) & 0xff);
 }
 
-static void print_text(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '<' || *text == '&')
-            fprintf(out, "&#%d;", *text);
-        else
-            fputc(*text, out);
-    }
-}
-
 static void print_legend(FILE *out, uint32_t y, uint32_t most)
 {
     static const char *const names[] = {"0 cycles", "most", "spare", "factory bad", "grown bad"};
@@ -95,7 +87,7 @@ static void print_svg(FILE *out, const struct fe_device *dev, const struct fe_bl
             "font-family=\"sans-serif\" font-size=\"11\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"10\" y=\"16\">",
             columns * SIZE + 20, TOP + rows * SIZE + LEGEND);
-    print_text(out, fe_device_profile(dev)->name);
+    svg_text(out, fe_device_profile(dev)->name);
     fprintf(out,
             ": cycles min %llu, mean %.1f, max %llu</text>\n<text x=\"10\" y=\"32\">%u blocks, "
             "%u in a square; bad: %llu from the factory, %llu grown</text>\n",
