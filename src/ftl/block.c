@@ -57,22 +57,35 @@ static enum fe_tag tag_of(const struct block_ftl *b, fe_leb leb)
     return b->leb == leb ? FE_TAG_MERGE : FE_TAG_DATA;
 }
 
+struct of_leb {
+    const struct block_ftl *b;
+    fe_leb leb;
+};
+
+static fe_ppn source(const void *ctx, uint32_t page)
+{
+    const struct of_leb *of = ctx;
+    return locate(of->b, of->leb, page);
+}
+
 /* Copies pages of leb behind what the unit holds, up to page `to`; `whole`: then the
  * replacement is. */
 static enum fe_status copy_up_to(struct block_ftl *b, fe_leb leb, uint32_t unit, uint32_t to,
                                  bool whole)
 {
-    enum fe_status st = FE_OK;
     if (b->units.fill[unit] >= to)
         return FE_OK; /* not even a barrier: pages of a command may go to several dies */
-    fe_units_merge_begin(&b->units);
-    for (uint32_t page = b->units.fill[unit]; page < to && st == FE_OK; page++) {
-        fe_ppn src = locate(b, leb, page);
-        enum fe_tag tag = whole && page + 1 == to ? FE_TAG_MERGE_END : tag_of(b, leb);
-        st = fe_unit_copy(&b->units, unit, leb * b->units.unit_pages + page, (uint8_t)tag, src);
-        b->base.counters.pages_copied += src != FE_PPN_NONE;
-    }
-    fe_units_merge_end(&b->units);
+    struct of_leb of = {b, leb};
+    struct fe_copies c = {
+        .source = source,
+        .ctx = &of,
+        .first = leb * b->units.unit_pages,
+        .tag = (uint8_t)tag_of(b, leb),
+        .last_tag = (uint8_t)(whole ? FE_TAG_MERGE_END : tag_of(b, leb)),
+        .n_copied = &b->base.counters.pages_copied,
+    };
+    enum fe_status st = fe_unit_copy_up_to(&b->units, unit, to, &c);
+    fe_units_barrier(&b->units);
     return st;
 }
 

@@ -144,24 +144,33 @@ static uint32_t top_of(const struct fe_logblock *b, fe_leb leb)
     return top;
 }
 
+struct of_leb {
+    const struct fe_logblock *b;
+    fe_leb leb;
+};
+
+static fe_ppn source(const void *ctx, uint32_t page)
+{
+    const struct of_leb *of = ctx;
+    fe_ppn ppn = of->b->newest[of->leb * of->b->units.unit_pages + page];
+    return ppn != FE_PPN_NONE ? ppn : in_data(of->b, of->leb, page);
+}
+
 /* Copies the newest pages of leb behind what the unit holds, up to page `to`; the last
  * one says so if this is a full merge. */
 static enum fe_status copy_up_to(struct fe_logblock *b, fe_leb leb, uint32_t unit, uint32_t to,
                                  enum fe_tag tag)
 {
-    fe_lpn first = leb * b->units.unit_pages;
-    for (uint32_t page = b->units.fill[unit]; page < to; page++) {
-        fe_ppn src = b->newest[first + page];
-        if (src == FE_PPN_NONE)
-            src = in_data(b, leb, page);
-        if (tag == FE_TAG_MERGE && page + 1 == to)
-            tag = FE_TAG_MERGE_END;
-        enum fe_status st = fe_unit_copy(&b->units, unit, first + page, (uint8_t)tag, src);
-        if (st != FE_OK)
-            return st;
-        b->base.counters.pages_copied += src != FE_PPN_NONE;
-    }
-    return FE_OK;
+    struct of_leb of = {b, leb};
+    struct fe_copies c = {
+        .source = source,
+        .ctx = &of,
+        .first = leb * b->units.unit_pages,
+        .tag = (uint8_t)tag,
+        .last_tag = (uint8_t)(tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag),
+        .n_copied = &b->base.counters.pages_copied,
+    };
+    return fe_unit_copy_up_to(&b->units, unit, to, &c);
 }
 
 /* The unit holds the newest copy of every page of leb, in place. */
@@ -180,11 +189,11 @@ static enum fe_status merge_in_place(struct fe_logblock *b, fe_leb leb, uint32_t
         b->base.counters.merges_switch++;
     else
         b->base.counters.merges_partial++;
-    fe_units_merge_begin(&b->units);
+    fe_units_barrier(&b->units);
     enum fe_status st = copy_up_to(b, leb, unit, top, FE_TAG_COPY);
     if (st == FE_OK)
         st = replace_data(b, leb, unit);
-    fe_units_merge_end(&b->units);
+    fe_units_barrier(&b->units);
     return st;
 }
 
@@ -194,11 +203,11 @@ enum fe_status fe_logblock_merge_full(struct fe_logblock *b, fe_leb leb)
     if (unit == FE_UNIT_NONE)
         return FE_NO_SPACE;
     b->base.counters.merges_full++;
-    fe_units_merge_begin(&b->units);
+    fe_units_barrier(&b->units);
     enum fe_status st = copy_up_to(b, leb, unit, top_of(b, leb), FE_TAG_MERGE);
     if (st == FE_OK)
         st = replace_data(b, leb, unit);
-    fe_units_merge_end(&b->units);
+    fe_units_barrier(&b->units);
     return st;
 }
 

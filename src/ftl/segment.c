@@ -163,9 +163,9 @@ static enum fe_status leave_linear(struct segment *s, struct open_unit **o)
 static enum fe_status fill_gap(struct segment *s, struct open_unit *o, uint32_t page)
 {
     uint32_t from = s->units.fill[o->unit];
-    fe_units_merge_begin(&s->units);
-    enum fe_status st = fe_seg_copy_range(s, o, o->leb, o->unit, from, page, FE_TAG_COPY);
-    fe_units_merge_end(&s->units);
+    fe_units_barrier(&s->units);
+    enum fe_status st = fe_seg_copy_up_to(s, o, o->leb, o->unit, page, FE_TAG_COPY);
+    fe_units_barrier(&s->units);
     page = s->units.fill[o->unit]; /* as far as it has come */
     fe_seg_forget_range(s, o->leb, from, page);
     for (uint32_t p = from; o->kind == OPEN_LINEAR && p < page; p++)

@@ -77,10 +77,10 @@ fe_ppn fe_seg_locate(const struct segment *s, const struct open_unit *o, fe_leb 
 /* Pages [from, to) of the logical unit are somewhere else now than in the small-write log. */
 void fe_seg_forget_range(struct segment *s, fe_leb leb, uint32_t from, uint32_t to);
 
-/* Copies pages [from, to) of the logical unit behind what `unit` holds; the last one says
- * so if this is a full merge. */
-enum fe_status fe_seg_copy_range(struct segment *s, const struct open_unit *o, fe_leb leb,
-                                 uint32_t unit, uint32_t from, uint32_t to, enum fe_tag tag);
+/* Copies pages of the logical unit behind what `unit` holds, up to page `to`; the last one
+ * says so if this is a full merge. */
+enum fe_status fe_seg_copy_up_to(struct segment *s, const struct open_unit *o, fe_leb leb,
+                                 uint32_t unit, uint32_t to, enum fe_tag tag);
 
 /* Ends an open unit with the merge that it needs. */
 enum fe_status fe_seg_close(struct segment *s, struct open_unit *o);

@@ -38,20 +38,31 @@ fe_ppn fe_seg_locate(const struct segment *s, const struct open_unit *o, fe_leb 
     return fe_medium_lpn(s->base.medium, ppn) == FE_LPN_NONE ? FE_PPN_NONE : ppn;
 }
 
-enum fe_status fe_seg_copy_range(struct segment *s, const struct open_unit *o, fe_leb leb,
-                                 uint32_t unit, uint32_t from, uint32_t to, enum fe_tag tag)
+struct of_leb {
+    const struct segment *s;
+    const struct open_unit *o;
+    fe_leb leb;
+};
+
+static fe_ppn source(const void *ctx, uint32_t page)
 {
-    for (uint32_t page = from; page < to; page++) {
-        fe_lpn lpn = lpn_at(s, leb, page);
-        fe_ppn src = fe_seg_locate(s, o, leb, page);
-        if (tag == FE_TAG_MERGE && page + 1 == to)
-            tag = FE_TAG_MERGE_END;
-        enum fe_status st = fe_unit_copy(&s->units, unit, lpn, (uint8_t)tag, src);
-        if (st != FE_OK)
-            return st;
-        s->base.counters.pages_copied += src != FE_PPN_NONE;
-    }
-    return FE_OK;
+    const struct of_leb *of = ctx;
+    return fe_seg_locate(of->s, of->o, of->leb, page);
+}
+
+enum fe_status fe_seg_copy_up_to(struct segment *s, const struct open_unit *o, fe_leb leb,
+                                 uint32_t unit, uint32_t to, enum fe_tag tag)
+{
+    struct of_leb of = {s, o, leb};
+    struct fe_copies c = {
+        .source = source,
+        .ctx = &of,
+        .first = lpn_at(s, leb, 0),
+        .tag = (uint8_t)tag,
+        .last_tag = (uint8_t)(tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag),
+        .n_copied = &s->base.counters.pages_copied,
+    };
+    return fe_unit_copy_up_to(&s->units, unit, to, &c);
 }
 
 /* Not before all pages are copied: if the chip ends in the middle, what is in the small log
@@ -92,7 +103,7 @@ static enum fe_status merge_in_place(struct segment *s, struct open_unit *o)
         s->base.counters.merges_switch++;
     else
         s->base.counters.merges_partial++;
-    enum fe_status st = fe_seg_copy_range(s, o, o->leb, o->unit, have, want, FE_TAG_COPY);
+    enum fe_status st = fe_seg_copy_up_to(s, o, o->leb, o->unit, want, FE_TAG_COPY);
     if (st != FE_OK)
         return st;
     fe_seg_forget_range(s, o->leb, have, want);
@@ -108,7 +119,7 @@ static enum fe_status merge_full(struct segment *s, fe_leb leb, struct open_unit
         return FE_NO_SPACE;
     s->base.counters.merges_full++;
     uint32_t top = seg_top(s, o, leb);
-    enum fe_status st = fe_seg_copy_range(s, o, leb, unit, 0, top, FE_TAG_MERGE);
+    enum fe_status st = fe_seg_copy_up_to(s, o, leb, unit, top, FE_TAG_MERGE);
     if (st != FE_OK)
         return st; /* the old units still have everything, the open one stays open */
     fe_seg_forget_range(s, leb, 0, top);
@@ -123,9 +134,9 @@ enum fe_status fe_seg_close(struct segment *s, struct open_unit *o)
 {
     enum fe_status st = FE_OK;
     if (o->kind != OPEN_APPEND) {
-        fe_units_merge_begin(&s->units);
+        fe_units_barrier(&s->units);
         st = o->in_order && s->switch_merge ? merge_in_place(s, o) : merge_full(s, o->leb, o);
-        fe_units_merge_end(&s->units);
+        fe_units_barrier(&s->units);
     } else {
         o->kind = OPEN_NOT;
     }
@@ -135,9 +146,9 @@ enum fe_status fe_seg_close(struct segment *s, struct open_unit *o)
 enum fe_status fe_seg_merge(struct segment *s, fe_leb leb)
 {
     struct open_unit *o = fe_seg_find_open(s, leb);
-    fe_units_merge_begin(&s->units);
+    fe_units_barrier(&s->units);
     enum fe_status st = merge_full(s, leb, o);
-    fe_units_merge_end(&s->units);
+    fe_units_barrier(&s->units);
     return st;
 }
 

@@ -9,10 +9,8 @@
  * programs two, and only then reads again.  That rhythm is what makes a merge slower
  * than the same pages written by the host.
  *
- * Not modelled: that all of the buffer is read before any of it is programmed.  Each page's
- * read is followed by its program, so where pages come from the die that the page before
- * went to (a log that lies one page aside), reads wait for programs, and the merge takes
- * three times as long.
+ *     read     0 1 . . . . 2 3 . . . .
+ *     program  . . 0 . 1 . . . 2 . 3 .
  */
 #include "ftl/unit.h"
 
@@ -50,6 +48,7 @@ static uint32_t stripe_of(uint32_t blocks, uint32_t n_dies)
 int fe_units_init(struct fe_units *u, struct fe_medium *m, uint32_t unit_pages,
                   uint32_t copy_buffer, struct fe_err *err)
 {
+    assert(copy_buffer > 0);
     memset(u, 0, sizeof *u);
     u->medium = m;
     u->unit_pages = unit_pages;
@@ -58,11 +57,12 @@ int fe_units_init(struct fe_units *u, struct fe_medium *m, uint32_t unit_pages,
     u->stripe = stripe_of(u->blocks_per_unit, m->geo.n_dies);
     u->by_stripe = fe_fastdiv_init(u->stripe);
     u->by_group = fe_fastdiv_init(u->stripe * m->geo.pages_per_block);
-    u->copy_buffer = copy_buffer;
+    u->copy_buffer = copy_buffer < unit_pages ? copy_buffer : unit_pages;
+    u->buffer = calloc(u->copy_buffer, sizeof *u->buffer);
     u->pebs = calloc((size_t)u->n_units * u->blocks_per_unit, sizeof *u->pebs);
     u->fill = calloc(u->n_units, sizeof *u->fill);
     u->queue = calloc(u->n_units, sizeof *u->queue);
-    if (!u->pebs || !u->fill || !u->queue) {
+    if (!u->buffer || !u->pebs || !u->fill || !u->queue) {
         fe_units_fini(u);
         return fe_err_nomem(err, "table of units", u->n_units * 12ull);
     }
@@ -76,6 +76,7 @@ int fe_units_init(struct fe_units *u, struct fe_medium *m, uint32_t unit_pages,
 
 void fe_units_fini(struct fe_units *u)
 {
+    free(u->buffer);
     free(u->pebs);
     free(u->fill);
     free(u->queue);
@@ -93,7 +94,7 @@ uint32_t fe_unit_alloc(struct fe_units *u)
 }
 
 /* Two in a row are one. */
-static void barrier(struct fe_units *u)
+void fe_units_barrier(struct fe_units *u)
 {
     struct fe_oplist *ops = u->medium->ops;
     if (ops->n == 0 || ops->ops[ops->n - 1].kind != FE_OP_BARRIER)
@@ -102,13 +103,13 @@ static void barrier(struct fe_units *u)
 
 enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit)
 {
-    barrier(u);
+    fe_units_barrier(u);
     for (uint32_t i = 0; i < u->blocks_per_unit; i++) {
         enum fe_status st = fe_medium_erase(u->medium, u->pebs[unit * u->blocks_per_unit + i]);
         if (st != FE_OK)
             return st;
     }
-    barrier(u);
+    fe_units_barrier(u);
     u->fill[unit] = 0;
     u->queue[(u->head + u->n_free++) % u->n_units] = unit;
     return FE_OK;
@@ -124,25 +125,57 @@ enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uin
     return st;
 }
 
-enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag, fe_ppn src)
+static bool is_copyback(const struct fe_units *u, fe_ppn from, fe_ppn to)
 {
-    if (u->n_in_buffer == u->copy_buffer) {
-        barrier(u);
-        u->n_in_buffer = 0;
+    return from != FE_PPN_NONE && fe_medium_is_copyback(u->medium, from, to);
+}
+
+/* The n pages from `first` on, as many as the buffer holds, into it. */
+static void fill_buffer(struct fe_units *u, uint32_t unit, uint32_t first, uint32_t n,
+                        const struct fe_copies *c)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        fe_ppn from = c->source(c->ctx, first + i);
+        if (from == FE_PPN_NONE || is_copyback(u, from, fe_unit_ppn(u, unit, first + i)))
+            u->buffer[i] = (struct fe_held){from, 0};
+        else
+            u->buffer[i] = fe_medium_hold(u->medium, from);
     }
-    u->n_in_buffer++;
-    return fe_unit_append(u, unit, src == FE_PPN_NONE ? FE_LPN_NONE : lpn, tag, src, 0, 0, NULL);
 }
 
-void fe_units_merge_begin(struct fe_units *u)
+static enum fe_status program_held(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
+                                   struct fe_held held)
 {
-    barrier(u);
-    u->n_in_buffer = 0;
+    fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]);
+    if (held.ppn == FE_PPN_NONE)
+        lpn = FE_LPN_NONE;
+    enum fe_status st = is_copyback(u, held.ppn, ppn)
+                            ? fe_medium_prog(u->medium, ppn, lpn, tag, held.ppn, 0, 0, NULL)
+                            : fe_medium_prog_held(u->medium, ppn, lpn, tag, held);
+    u->fill[unit] += st == FE_OK;
+    return st;
 }
 
-void fe_units_merge_end(struct fe_units *u)
+enum fe_status fe_unit_copy_up_to(struct fe_units *u, uint32_t unit, uint32_t to,
+                                  const struct fe_copies *c)
 {
-    barrier(u);
+    assert(to <= u->unit_pages);
+    while (u->fill[unit] < to) {
+        uint32_t first = u->fill[unit], left = to - first;
+        uint32_t n = left < u->copy_buffer ? left : u->copy_buffer;
+        fe_units_barrier(u);
+        fill_buffer(u, unit, first, n, c);
+        fe_units_barrier(u);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t page = first + i;
+            enum fe_status st = program_held(u, unit, c->first + page,
+                                             page + 1 == to ? c->last_tag : c->tag, u->buffer[i]);
+            if (st != FE_OK)
+                return st;
+            *c->n_copied += u->buffer[i].ppn != FE_PPN_NONE;
+        }
+    }
+    return FE_OK;
 }
 
 static int check_queue(const struct fe_units *u, struct fe_err *err)

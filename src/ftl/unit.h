@@ -28,7 +28,17 @@ struct fe_units {
     uint32_t *fill;   /* pages programmed */
     uint32_t *queue;  /* ring of free units */
     uint32_t head, n_free;
-    uint32_t copy_buffer, n_in_buffer;
+    struct fe_held *buffer; /* what a merge has read and not yet programmed */
+    uint32_t copy_buffer;   /* pages of it */
+};
+
+/* What is to be copied into a unit. */
+struct fe_copies {
+    fe_ppn (*source)(const void *ctx, uint32_t page); /* of the unit; FE_PPN_NONE: padding */
+    const void *ctx;
+    fe_lpn first;          /* the unit's page 0 */
+    uint8_t tag, last_tag; /* of the last page */
+    uint64_t *n_copied;    /* counts pages, padding left out */
 };
 
 /* Pages of a unit of unit_size bytes; 0 with a message if it is not whole blocks. */
@@ -37,7 +47,8 @@ uint32_t fe_units_pages(const struct fe_geometry *geo, uint64_t unit_size, struc
 /* Units that the medium holds. */
 uint32_t fe_units_count(const struct fe_geometry *geo, uint32_t unit_pages);
 
-/* All units free.  copy_buffer: pages that fe_unit_copy holds at a time.  -ENOMEM. */
+/* All units free.  copy_buffer: pages that fe_unit_copy_up_to holds at a time, at least 1.
+ * -ENOMEM. */
 int fe_units_init(struct fe_units *u, struct fe_medium *m, uint32_t unit_pages,
                   uint32_t copy_buffer, struct fe_err *err);
 void fe_units_fini(struct fe_units *u);
@@ -65,14 +76,16 @@ enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit);
 enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
                               fe_ppn base, uint32_t off, uint32_t len, const void *data);
 
-/* A copy as part of a merge: appends src's bytes (a padding page if FE_PPN_NONE).
- * After every copy_buffer pages the next one waits until all have been programmed. */
-enum fe_status fe_unit_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag, fe_ppn src);
+/* Copies as part of a merge: appends the pages from fill up to `to`, copy_buffer at a time:
+ * reads them, programs them when all have been read, and reads on when all have been
+ * programmed; no barrier follows the last.  A copy that stays on its die (nand.copyback) is
+ * read when its turn to be programmed comes.  FE_PROG_FAILED in the middle: fill says how far
+ * it came. */
+enum fe_status fe_unit_copy_up_to(struct fe_units *u, uint32_t unit, uint32_t to,
+                                  const struct fe_copies *c);
 
-/* A merge begins or has ended: its copies start with an empty buffer, and nothing
- * after it starts before it is done. */
-void fe_units_merge_begin(struct fe_units *u);
-void fe_units_merge_end(struct fe_units *u);
+/* Nothing that comes starts before all that was has ended: where a merge begins and ends. */
+void fe_units_barrier(struct fe_units *u);
 
 /* Every free unit erased and in the queue once, fills as the medium says; 0, -EIO or
  * -ENOMEM. */

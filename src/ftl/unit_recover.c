@@ -195,24 +195,34 @@ static uint32_t top_of(const struct recovery *r, fe_leb leb)
     return top;
 }
 
+static fe_ppn source(const void *ctx, uint32_t page)
+{
+    const fe_ppn *newest = ctx;
+    return newest[page];
+}
+
 /* Copies the newest pages of leb behind what the unit holds. */
 static enum fe_status complete(struct recovery *r, fe_leb leb, uint32_t unit)
 {
-    enum fe_status st = FE_OK;
-    uint32_t top = top_of(r, leb);
-    fe_units_merge_begin(r->u);
-    for (uint32_t page = r->u->fill[unit]; page < top && st == FE_OK; page++) {
-        fe_ppn *at = &r->newest[first_lpn(r, leb) + page], from = *at;
-        enum fe_tag tag = page + 1 == top ? FE_TAG_MERGE_END : FE_TAG_MERGE;
-        if (from != FE_PPN_NONE) {
-            *at = fe_unit_ppn(r->u, unit, page);
-            r->looks[unit_at(r, from)].n_live--;
-            r->looks[unit].n_live++;
-            r->c->pages_copied++;
-        }
-        st = fe_unit_copy(r->u, unit, first_lpn(r, leb) + page, (uint8_t)tag, from);
+    fe_ppn *newest = &r->newest[first_lpn(r, leb)];
+    struct fe_copies c = {
+        .source = source,
+        .ctx = newest,
+        .first = first_lpn(r, leb),
+        .tag = FE_TAG_MERGE,
+        .last_tag = FE_TAG_MERGE_END,
+        .n_copied = &r->c->pages_copied,
+    };
+    uint32_t page = r->u->fill[unit];
+    enum fe_status st = fe_unit_copy_up_to(r->u, unit, top_of(r, leb), &c);
+    fe_units_barrier(r->u);
+    for (; page < r->u->fill[unit]; page++) {
+        if (newest[page] == FE_PPN_NONE)
+            continue;
+        r->looks[unit_at(r, newest[page])].n_live--;
+        r->looks[unit].n_live++;
+        newest[page] = fe_unit_ppn(r->u, unit, page);
     }
-    fe_units_merge_end(r->u);
     r->looks[unit].fill = r->u->fill[unit];
     return st;
 }

@@ -129,8 +129,35 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
     return m->read_hook ? fe_wear_read(m, ppn, off, len, buf) : FE_OK;
 }
 
-enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
-                              fe_ppn base, uint32_t off, uint32_t len, const void *data)
+bool fe_medium_is_copyback(const struct fe_medium *m, fe_ppn from, fe_ppn to)
+{
+    return m->copyback && fe_medium_die(m, fe_peb_of(&m->geo, from)) ==
+                              fe_medium_die(m, fe_peb_of(&m->geo, to));
+}
+
+static struct fe_held read_base(struct fe_medium *m, fe_ppn ppn, uint32_t bus_bytes)
+{
+    fe_peb peb = fe_peb_of(&m->geo, ppn);
+    uint32_t page = ppn - peb * m->geo.pages_per_block;
+    assert(peb < m->geo.n_pebs && !fe_medium_is_bad(m, peb));
+    assert(page < m->pebs[peb].next_page && m->oob_tag[ppn] != FE_TAG_TORN);
+    add_read(m, peb, page, ppn, bus_bytes);
+    return (struct fe_held){ppn, m->read_hook ? fe_wear_copied(m, ppn) : 0};
+}
+
+static uint32_t whole_page(const struct fe_medium *m)
+{
+    return m->geo.page_bytes + m->geo.oob_bytes;
+}
+
+struct fe_held fe_medium_hold(struct fe_medium *m, fe_ppn ppn)
+{
+    return read_base(m, ppn, whole_page(m));
+}
+
+/* The program operation, and all that it changes but the bytes. */
+static enum fe_status program(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
+                              uint16_t flips, uint32_t bus_bytes, uint8_t op_flags)
 {
     const struct fe_geometry *g = &m->geo;
     fe_peb peb = fe_peb_of(g, ppn);
@@ -138,25 +165,10 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
     assert(peb < g->n_pebs && !fe_medium_is_bad(m, peb));
     assert(page == m->pebs[peb].next_page && !m->pebs[peb].unstable && tag != FE_TAG_TORN);
     assert(!m->pebs[peb].slc || page < fe_slc_pages(g));
-    assert(off <= g->page_bytes && len <= g->page_bytes - off);
 
-    bool from_base = base != FE_PPN_NONE && len < g->page_bytes;
-    uint32_t bus_bytes = g->page_bytes + g->oob_bytes;
-    uint16_t flips = 0;
-    if (from_base) {
-        fe_peb base_peb = fe_peb_of(g, base);
-        uint32_t base_page = base - base_peb * g->pages_per_block;
-        assert(base_peb < g->n_pebs && !fe_medium_is_bad(m, base_peb));
-        assert(base_page < m->pebs[base_peb].next_page && m->oob_tag[base] != FE_TAG_TORN);
-        if (m->copyback && len == 0 && fe_medium_die(m, base_peb) == fe_medium_die(m, peb))
-            bus_bytes = 0;
-        add_read(m, base_peb, base_page, base, bus_bytes);
-        if (m->read_hook)
-            flips = fe_wear_copied(m, base);
-    }
     *fe_ops_add(m->ops) = (struct fe_op){
         .kind = FE_OP_PROG,
-        .flags = from_base ? FE_OP_AFTER_PREV : fe_ops_take_flags(m->ops),
+        .flags = op_flags,
         .ppn = ppn,
         .die = (uint16_t)fe_medium_die(m, peb),
         .cell_ns = m->pebs[peb].slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
@@ -180,10 +192,44 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
     m->oob_tag[ppn] = tag;
     m->counters.page_programs += g->planes_ganged;
     m->counters.bytes_programmed += g->page_bytes;
+    return FE_OK;
+}
+
+/* And the bytes, the caller's in [off, off + len). */
+static void put_bytes(struct fe_medium *m, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
+                      const void *data)
+{
     fe_store_write(m->store, ppn, base, off, len, data);
     if (m->image)
         fe_medium_save_page(m, ppn);
-    return FE_OK;
+}
+
+enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
+                              fe_ppn base, uint32_t off, uint32_t len, const void *data)
+{
+    assert(off <= m->geo.page_bytes && len <= m->geo.page_bytes - off);
+    bool from_base = base != FE_PPN_NONE && len < m->geo.page_bytes;
+    uint32_t bus_bytes = whole_page(m);
+    uint16_t flips = 0;
+    if (from_base) {
+        if (len == 0 && fe_medium_is_copyback(m, base, ppn))
+            bus_bytes = 0;
+        flips = read_base(m, base, bus_bytes).flips;
+    }
+    uint8_t op_flags = from_base ? FE_OP_AFTER_PREV : fe_ops_take_flags(m->ops);
+    enum fe_status st = program(m, ppn, lpn, tag, flips, bus_bytes, op_flags);
+    if (st == FE_OK)
+        put_bytes(m, ppn, base, off, len, data);
+    return st;
+}
+
+enum fe_status fe_medium_prog_held(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
+                                   struct fe_held held)
+{
+    enum fe_status st = program(m, ppn, lpn, tag, held.flips, whole_page(m), 0);
+    if (st == FE_OK)
+        put_bytes(m, ppn, held.ppn, 0, 0, NULL);
+    return st;
 }
 
 enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb)

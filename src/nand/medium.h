@@ -137,6 +137,22 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
 enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
                               fe_ppn base, uint32_t off, uint32_t len, const void *data);
 
+/* A page in the controller's memory, on its way to another place. */
+struct fe_held {
+    fe_ppn ppn;     /* where it comes from; FE_PPN_NONE: nothing, and it counts as zeros */
+    uint16_t flips; /* wrong bits that the copy will have, see struct fe_wear */
+};
+
+/* Whether a copy stays in the register of a die: nand.copyback, and both are on one. */
+bool fe_medium_is_copyback(const struct fe_medium *m, fe_ppn from, fe_ppn to);
+
+/* The two halves of a copy for a controller that reads several pages before it programs one:
+ * reads the whole page, whatever wrong bits it has, and programs what was read, which nobody
+ * may have erased by then.  The order of the two in time is the caller's business. */
+struct fe_held fe_medium_hold(struct fe_medium *m, fe_ppn ppn);
+enum fe_status fe_medium_prog_held(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
+                                   struct fe_held held);
+
 /* All pages ERASED, one more cycle on the block, which is stable then; SLC mode ends.
  * FE_ERASE_FAILED, and the pages still there, at the end of life, as for a program. */
 enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb);

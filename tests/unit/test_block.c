@@ -137,7 +137,7 @@ static void test_block_copies_wait_and_the_old_block_goes_last(void **state)
     char text[64];
     const char *ops = ft_rig_text(&l.rig, text, sizeof text);
     /* 3 copies two at a time, the host's page, 4 copies, and the erase alone */
-    assert_string_equal(ops, "BRpRpBRpBPBRpRpBRpRpBEB");
+    assert_string_equal(ops, "BRRBPPBRBPBPBRRBPPBRRBPPBEB");
     ft_layer_end(&l);
 }
 

@@ -45,7 +45,7 @@ static void test_bast_full_merge_copies_all(void **state)
     setup_full(&l, BAST, usual(BAST));
     ft_layer_fill(&l, 5, 1);
     ft_layer_fill(&l, N, 1);
-    assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRRRRRRRRBPPPPPPPPBEBEBP");
     ft_layer_expect_merges(&l, 0, 0, 1, N);
     ft_layer_end(&l);
 }
@@ -59,7 +59,7 @@ static void test_bast_copies_in_the_rhythm_of_the_buffer(void **state)
     setup_full(&l, BAST, p);
     ft_layer_fill(&l, 5, 1);
     ft_layer_fill(&l, N, 1);
-    assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRpRpRpBRpRpRpBRpRpBEBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRRRBPPPBRRRBPPPBRRBPPBEBEBP");
     ft_layer_end(&l);
 }
 
@@ -72,7 +72,7 @@ static void test_bast_full_log_is_merged_by_the_next_write(void **state)
         assert_string_equal(ft_layer_ops_of(&l, 6, 1), "P");
     assert_string_equal(ft_layer_ops_of(&l, N, 1), "P"); /* a full log does not disturb others */
     ft_layer_expect_merges(&l, 0, 0, 0, 0);
-    assert_string_equal(ft_layer_ops_of(&l, 6, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, 6, 1), "BRRRRRRRRBPPPPPPPPBEBEBP");
     ft_layer_expect_merges(&l, 0, 0, 1, N);
     ft_layer_end(&l);
 }
@@ -129,7 +129,7 @@ static void test_bast_pads_holes_in_a_merge(void **state)
     assert_string_equal(ft_layer_ops_of(&l, 4, 1), "P"); /* neither data yet nor page 0 */
     assert_string_equal(ft_layer_ops_of(&l, 2, 1), "P");
     ft_layer_fill(&l, N + 1, 1);
-    assert_string_equal(ft_layer_ops_of(&l, 2 * N + 1, 1), "BPPRpPRpBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N + 1, 1), "BRRBPPPPPBEBP");
     ft_layer_expect_merges(&l, 0, 0, 1, 2);
     uint8_t buf[PAGE] = {1};
     ft_layer_clear(&l);
@@ -166,7 +166,7 @@ static void test_bast_data_block_may_overtake_the_log(void **state)
     ft_layer_fill(&l, 2, 1); /* 2 in the data block */
     assert_int_equal(free_blocks(&l), 7);
     ft_layer_fill(&l, N + 3, 1);
-    assert_string_equal(ft_layer_ops_of(&l, 2 * N + 3, 1), "BRpRpRpBEBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N + 3, 1), "BRRRBPPPBEBEBP");
     ft_layer_expect_merges(&l, 0, 0, 1, 3);
     ft_layer_end(&l);
 }

@@ -29,7 +29,7 @@ static void test_fast_page_0_again_starts_anew(void **state)
     struct ft_layer l;
     setup_full(&l, FAST, usual(FAST));
     ft_layer_fill(&l, N, 6);
-    assert_string_equal(ft_layer_ops_of(&l, N, 1), "BRpRpBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, N, 1), "BRRBPPBEBP");
     ft_layer_expect_merges(&l, 0, 1, 0, 2);
     ft_layer_end(&l);
 }
@@ -43,7 +43,7 @@ static void test_fast_stale_sequential_log_needs_a_full_merge(void **state)
     ft_layer_fill(&l, N, 4);
     ft_layer_fill(&l, N + 2, 1); /* to a random log */
     ft_layer_fill(&l, N + 4, 2); /* goes on in the sequential one */
-    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRRRRRRRRBPPPPPPPPBEBEBP");
     ft_layer_expect_merges(&l, 0, 0, 1, N);
     ft_layer_end(&l);
 }
@@ -56,7 +56,7 @@ static void test_fast_partial_merge_collects_random_pages(void **state)
     setup_full(&l, FAST, usual(FAST));
     ft_layer_fill(&l, N, 2);
     ft_layer_fill(&l, N + 5, 1);
-    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRpRpRpRpRpRpBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRRRRRRBPPPPPPBEBP");
     ft_layer_fill(&l, 2 * N + 1, 7);     /* the rest of the random log */
     ft_layer_fill(&l, 3 * N + 1, N - 1); /* the other one */
     ft_layer_fill(&l, 3 * N + 1, 1);
@@ -157,7 +157,7 @@ static void test_fast_without_sequential_log(void **state)
     p.log_blocks = 1;
     setup_full(&l, FAST, p);
     assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPP"); /* in order, but in a random log */
-    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRpRpRpRpRpRpRpRpBEBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRRRRRRRRBPPPPPPPPBEBEBP");
     ft_layer_expect_merges(&l, 0, 0, 1, N);
     ft_layer_end(&l);
 }
@@ -173,7 +173,7 @@ static void test_fast_pads_holes_in_a_merge(void **state)
     ft_layer_fill(&l, 4, 1); /* no data block yet, and not its first page */
     ft_layer_fill(&l, 2, 1);
     ft_layer_fill(&l, N + 1, 6);
-    assert_string_equal(ft_layer_ops_of(&l, N + 7, 1), "BPPRpPRpBPRpRpRpRpRpRpBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, N + 7, 1), "BRRBPPPPPBRRRRRRBPPPPPPPBEBP");
     ft_layer_expect_merges(&l, 0, 0, 2, 8);
     uint8_t buf[PAGE] = {1};
     ft_layer_clear(&l);
@@ -193,7 +193,7 @@ static void test_fast_data_block_may_overtake_the_sequential_log(void **state)
     ft_layer_fill(&l, 0, 3); /* 0, 1 and 2 in the log */
     ft_layer_fill(&l, 2, 1); /* 2 in the data block */
     ft_layer_fill(&l, N, 1);
-    assert_string_equal(ft_layer_ops_of(&l, N, 1), "BRpRpRpBEBEBP");
+    assert_string_equal(ft_layer_ops_of(&l, N, 1), "BRRRBPPPBEBEBP");
     ft_layer_expect_merges(&l, 0, 0, 1, 3);
     ft_layer_end(&l);
 }

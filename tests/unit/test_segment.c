@@ -85,7 +85,7 @@ static void test_segment_linear_unit_closed_early_is_a_partial_merge(void **stat
     ft_layer_expect(&l, (struct ft_cost){.programs = 1}, "a second linear unit");
     ft_layer_write_each(&l, 2 * N, 1);
     /* two pages at a time, then the erase */
-    assert_string_equal(ft_layer_text(&l), "BRpRpBRpRpBRpBEBP");
+    assert_string_equal(ft_layer_text(&l), "BRRBPPBRRBPPBRBPBEBP");
     ft_layer_expect(&l, (struct ft_cost){.reads = 5, .programs = 6, .erases = 1, .copied = 5,
                                          .partials = 1}, "a third closes the first");
     ft_layer_end(&l);
@@ -118,7 +118,7 @@ static void test_segment_random_unit_is_a_full_merge(void **state)
     ft_layer_write_each(&l, 5, 1);
     ft_layer_expect(&l, (struct ft_cost){.programs = 3}, "pages in any order");
     ft_layer_write_each(&l, N + 5, 1); /* the only random unit has to go */
-    assert_string_equal(ft_layer_text(&l), "BRpRpBRpRpBRpRpBRpRpBEBEBP");
+    assert_string_equal(ft_layer_text(&l), "BRRBPPBRRBPPBRRBPPBRRBPPBEBEBP");
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
                                          .fulls = 1}, "full merge");
     ft_layer_end(&l);
