@@ -74,7 +74,8 @@ struct fe_ftl_params {
     uint32_t small_log;       /* allocation units that log small writes page by page */
     uint64_t small_write;     /* bytes of the largest command that goes there */
     bool small_join;          /* a page that it has whole goes on to its open unit */
-    uint32_t zone_units;      /* first units whose writes all go there */
+    uint32_t zone_start;      /* first unit of a zone, all of whose writes go there */
+    uint32_t zone_units;      /* units of the zone; 0: there is none */
     uint32_t group_units;     /* neighbouring units that are gathered together */
     uint32_t scattered;       /* units that may lie apart from their group; 0 = all */
     bool group_switch;        /* a group replaced in order and whole is gathered already */

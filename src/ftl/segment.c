@@ -29,7 +29,7 @@
  * unit is merged twice: what a misaligned partition costs.
  *
  * A small-write log (small_log.h) may stand beside all this: commands of at most
- * small_write bytes, and everything in the first zone_units units, go there page by page.
+ * small_write bytes, and everything in a zone of units, go there page by page.
  * When it is full, the units that its oldest part holds pages of are merged: cheap for a
  * few busy sectors, dear for bulk, which is how cards treat the surroundings of the FAT.
  *
@@ -215,12 +215,17 @@ static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, u
     s->command_leb = FE_LEB_NONE;
 }
 
+static bool in_zone(const struct segment *s, fe_leb leb)
+{
+    return leb >= s->zone_start && leb - s->zone_start < s->zone_units;
+}
+
 /* Whether a small write goes to the linear unit of leb: it completes a page whose beginning
  * is in the small log, and which the unit takes, or it is the unit's next page, whole. */
 static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb, uint32_t page,
                   uint32_t off, uint32_t len)
 {
-    if (!s->small_join || off + len != s->base.medium->geo.page_bytes || leb < s->zone_units)
+    if (!s->small_join || off + len != s->base.medium->geo.page_bytes || in_zone(s, leb))
         return false;
     if (o && s->units.fill[o->unit] == s->units.unit_pages)
         o = NULL; /* it ends here anyway */
@@ -249,7 +254,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     uint32_t page = lpn - leb * s->units.unit_pages;
     struct open_unit *o = fe_seg_find_open(s, leb);
     fe_region_write(&s->region, lpn, ftl->medium->ops);
-    if (s->small.n_max && (s->command_is_small || leb < s->zone_units) &&
+    if (s->small.n_max && (s->command_is_small || in_zone(s, leb)) &&
         !joins(s, o, leb, page, off, len))
         return small_write(s, leb, page, off, len, data);
 
@@ -373,6 +378,7 @@ static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct
     s->small_join = p->small_join;
     fe_region_init(&s->region, p->map_region, p->map_switch_ns, p->map_read_ns,
                    m->geo.page_bytes);
+    s->zone_start = p->zone_start;
     s->zone_units = p->zone_units;
     s->unit_read_ns = p->unit_read_ns;
 

@@ -43,7 +43,7 @@ struct segment {
     struct fe_scatter scatter;
     struct fe_region region;
     uint64_t small_write, unit_read_ns;
-    uint32_t zone_units;
+    uint32_t zone_start, zone_units;
     /* the host's command */
     bool command_is_small;
     fe_leb command_leb; /* group that was read last */

@@ -229,7 +229,9 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "small_write", FE_OPT_SIZE, FIELD(ftl.small_write), .max = MIB(1024), .def = "0",
      .help = "Bytes of the largest command that goes to the small log."},
     {FE_SEC_FTL, "zone_units", FE_OPT_U32, FIELD(ftl.zone_units), .max = 65536, .def = "0",
-     .help = "First allocation units, all of whose writes go to the small log."},
+     .help = "Allocation units of a zone, all of whose writes go to the small log."},
+    {FE_SEC_FTL, "zone_start", FE_OPT_U32, FIELD(ftl.zone_start), .max = 65536, .def = "0",
+     .help = "First allocation unit of that zone."},
     {FE_SEC_FTL, "small_join", FE_OPT_BOOL, FIELD(ftl.small_join), .def = "no",
      .help = "Whether a page whose end small writes have reached goes from the small log to its "
              "linear unit."},

@@ -123,6 +123,7 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     if (f->small_log) {
         f->small_write = (uint64_t)p->device.sector_size * PICK(r, 0, 1, 8, 64);
         f->zone_units = PICK(r, 0, 1, 2);
+        f->zone_start = PICK(r, 0, 0, 1, 3);
     }
     f->small_join = ft_chance(r, 50);
     f->group_units = PICK(r, 1, 1, 2, 3);

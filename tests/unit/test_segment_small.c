@@ -184,6 +184,30 @@ static void test_segment_zone_takes_every_write_to_the_log(void **state)
     ft_layer_end(&l);
 }
 
+/* With a log larger than the zone, what leaves the log has been replaced there: no copy. */
+static void test_segment_zone_begins_where_it_is_said_to(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_ftl_params p = params(2, 0, 1);
+    p.zone_start = 2;
+    setup(&l, p);
+    write_units(&l, 0, 4);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 4 * N}, "fresh");
+    write_units(&l, 2, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = N}, "the log's second unit");
+    for (int i = 0; i < 3; i++) {
+        write_units(&l, 2, 1);
+        ft_layer_expect(&l, (struct ft_cost){.programs = N, .erases = 1}, "the oldest is stale");
+    }
+    ft_layer_write_each(&l, N, 1);
+    ft_layer_write_each(&l, 3 * N, 1);
+    ft_layer_write_each(&l, 0, 1); /* the third linear unit: two can be open */
+    ft_layer_expect(&l, (struct ft_cost){.reads = N - 1, .programs = N + 2, .erases = 1,
+                                         .copied = N - 1, .partials = 1}, "not in the zone");
+    ft_layer_end(&l);
+}
+
 /* The time for the map's next part is the controller's, once a unit within a command. */
 static void test_segment_reading_on_into_another_unit_takes_time(void **state)
 {
@@ -224,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_segment_switch_merge_leaves_newer_small_pages_alone),
         cmocka_unit_test(test_segment_small_write_bounds_the_command),
         cmocka_unit_test(test_segment_zone_takes_every_write_to_the_log),
+        cmocka_unit_test(test_segment_zone_begins_where_it_is_said_to),
         cmocka_unit_test(test_segment_reading_on_into_another_unit_takes_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

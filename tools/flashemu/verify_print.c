@@ -108,7 +108,7 @@ static void print_row(const struct verify_row *row)
 {
     const struct fe_fidelity *f = &row->published;
 
-    printf("  %-26s %-26s %9.4g", row->note->key, f->text, in_unit(f, f->value));
+    printf("  %-26s %-31s %9.4g", row->note->key, f->text, in_unit(f, f->value));
     if (row->state == VERIFY_MEASURED)
         printf(" %9.4g %-5s %+6.1f %%  %s", in_unit(f, row->measured), f->unit, verify_error(row),
                verify_verdict(row));
@@ -129,7 +129,7 @@ void verify_print(const struct verify_plan *plan)
     unsigned measured = s.ok + s.off + s.known;
 
     printf("%s: %s\n", plan->profile.name, plan->profile.device.model);
-    printf("  %-26s %-26s %9s %9s %-5s %8s\n", "figure", "procedure", "published", "measured",
+    printf("  %-26s %-31s %9s %9s %-5s %8s\n", "figure", "procedure", "published", "measured",
            "unit", "error");
     for (size_t i = 0; i < plan->n_rows; i++)
         if (plan->rows[i].state != VERIFY_LEFT_OUT)
