@@ -125,33 +125,29 @@ enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uin
     return st;
 }
 
-static bool is_copyback(const struct fe_units *u, fe_ppn from, fe_ppn to)
-{
-    return from != FE_PPN_NONE && fe_medium_is_copyback(u->medium, from, to);
-}
-
 /* The n pages from `first` on, as many as the buffer holds, into it. */
 static void fill_buffer(struct fe_units *u, uint32_t unit, uint32_t first, uint32_t n,
                         const struct fe_copies *c)
 {
     for (uint32_t i = 0; i < n; i++) {
-        fe_ppn from = c->source(c->ctx, first + i);
-        if (from == FE_PPN_NONE || is_copyback(u, from, fe_unit_ppn(u, unit, first + i)))
-            u->buffer[i] = (struct fe_held){from, 0};
-        else
-            u->buffer[i] = fe_medium_hold(u->medium, from);
+        fe_ppn from = c->source(c->ctx, first + i), to = fe_unit_ppn(u, unit, first + i);
+        u->buffer[i] = (struct fe_in_copy){.from = from};
+        if (from != FE_PPN_NONE && !fe_medium_is_copyback(u->medium, from, to)) {
+            u->buffer[i].held = fe_medium_hold(u->medium, from);
+            u->buffer[i].is_held = true;
+        }
     }
 }
 
-static enum fe_status program_held(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
-                                   struct fe_held held)
+static enum fe_status append_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
+                                  const struct fe_in_copy *in)
 {
+    if (in->from == FE_PPN_NONE)
+        return fe_unit_append(u, unit, FE_LPN_NONE, tag, FE_PPN_NONE, 0, 0, NULL);
+    if (!in->is_held)
+        return fe_unit_append(u, unit, lpn, tag, in->from, 0, 0, NULL);
     fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]);
-    if (held.ppn == FE_PPN_NONE)
-        lpn = FE_LPN_NONE;
-    enum fe_status st = is_copyback(u, held.ppn, ppn)
-                            ? fe_medium_prog(u->medium, ppn, lpn, tag, held.ppn, 0, 0, NULL)
-                            : fe_medium_prog_held(u->medium, ppn, lpn, tag, held);
+    enum fe_status st = fe_medium_prog_held(u->medium, ppn, lpn, tag, in->held);
     u->fill[unit] += st == FE_OK;
     return st;
 }
@@ -168,11 +164,11 @@ enum fe_status fe_unit_copy_up_to(struct fe_units *u, uint32_t unit, uint32_t to
         fe_units_barrier(u);
         for (uint32_t i = 0; i < n; i++) {
             uint32_t page = first + i;
-            enum fe_status st = program_held(u, unit, c->first + page,
-                                             page + 1 == to ? c->last_tag : c->tag, u->buffer[i]);
+            enum fe_status st = append_copy(u, unit, c->first + page,
+                                            page + 1 == to ? c->last_tag : c->tag, &u->buffer[i]);
             if (st != FE_OK)
                 return st;
-            *c->n_copied += u->buffer[i].ppn != FE_PPN_NONE;
+            *c->n_copied += u->buffer[i].from != FE_PPN_NONE;
         }
     }
     return FE_OK;

@@ -19,6 +19,13 @@
 
 #define FE_UNIT_NONE UINT32_MAX
 
+/* A page of a merge between its source and its place. */
+struct fe_in_copy {
+    fe_ppn from;
+    bool is_held; /* it has been read; else it is padding, or read when it is programmed */
+    struct fe_held held;
+};
+
 struct fe_units {
     struct fe_medium *medium;
     uint32_t n_units, unit_pages;
@@ -28,8 +35,8 @@ struct fe_units {
     uint32_t *fill;   /* pages programmed */
     uint32_t *queue;  /* ring of free units */
     uint32_t head, n_free;
-    struct fe_held *buffer; /* what a merge has read and not yet programmed */
-    uint32_t copy_buffer;   /* pages of it */
+    struct fe_in_copy *buffer; /* what a merge is copying */
+    uint32_t copy_buffer;      /* pages of it */
 };
 
 /* What is to be copied into a unit. */

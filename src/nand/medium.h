@@ -112,7 +112,7 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
 
 /* A page in the controller's memory, on its way to another place. */
 struct fe_held {
-    fe_ppn ppn;     /* where it comes from; FE_PPN_NONE: nothing, and it counts as zeros */
+    fe_ppn ppn;     /* where it comes from */
     uint16_t flips; /* wrong bits that the copy will have, see struct fe_wear */
 };
 
