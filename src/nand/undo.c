@@ -157,6 +157,10 @@ void fe_undo_forget_last(struct fe_medium *m)
     struct fe_undo_op *op = op_at(m->undo, m->undo->n - 1);
     if (op->kind == FE_OP_ERASE)
         m->undo->erases[fe_peb_of(&m->geo, op->ppn)]--;
+    if (op->bytes) /* of before the erase, which may yet be undone */
+        fe_store_write(m->store, op->ppn, FE_PPN_NONE, 0, m->geo.page_bytes, op->bytes);
+    free(op->bytes);
+    op->bytes = NULL;
     op->ppn = FE_PPN_NONE;
 }
 

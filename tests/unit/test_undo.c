@@ -125,6 +125,24 @@ static void test_undo_an_erase_that_never_was_gives_everything_back(void **state
     ft_rig_fini(&rig);
 }
 
+/* A program that failed changed nothing: not even what its page held before the erase. */
+static void test_undo_a_failed_program_gives_the_bytes_back(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    fill_and_rewrite(&rig);
+    *fe_ops_add(&rig.ops) = (struct fe_op){.kind = FE_OP_PROG, .ppn = 2};
+    fe_undo_note_prog(rig.medium, 2, 9);
+    fe_undo_forget_last(rig.medium);
+    place(&rig, 700);
+    cut(&rig, 400, FE_CUT_TORN);
+    assert_int_equal(fe_medium_next_page(rig.medium, 0), PER_BLOCK);
+    for (fe_ppn ppn = 0; ppn < PER_BLOCK; ppn++)
+        assert_int_equal(byte_of(&rig, ppn), (int)ppn + 1);
+    ft_rig_fini(&rig);
+}
+
 /* An erase that failed has brought another block into the slot, which stays. */
 static void test_undo_a_replaced_block_keeps_its_cycles(void **state)
 {
@@ -312,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_undo_ended_stay_started_are_torn_later_never_were),
         cmocka_unit_test(test_undo_at_the_very_end_an_operation_is_done),
         cmocka_unit_test(test_undo_an_erase_that_never_was_gives_everything_back),
+        cmocka_unit_test(test_undo_a_failed_program_gives_the_bytes_back),
         cmocka_unit_test(test_undo_a_replaced_block_keeps_its_cycles),
         cmocka_unit_test(test_undo_a_page_is_as_readable_as_before),
         cmocka_unit_test(test_undo_an_erase_cut_short_leaves_the_block_unstable),
