@@ -189,6 +189,15 @@ def test_mistakes():
     bad("--seed -1", "replay", "ideal", "gen:random", "--seed", "-1")
     bad("--format csv", "replay", "ideal", "gen:random", "--format", "csv")
     bad("no/dir", "replay", "ideal", "gen:random,count=1", "--record", "no/dir")
+    for option in "--record", "--wear-svg":
+        full = bad("/dev/full: No space left", "replay", "ideal", "gen:random,count=1", option,
+                   "/dev/full")
+        assert full.count("/dev/full") == 1, full
+        bad(option + " -: must be a file", "replay", "ideal", "gen:random,count=1", option, "-")
+    # what did not become whole is removed
+    bad("half:3: ", "replay", "ideal", write("half", HEAD + "0 read 0 512\noops\n"), "--record",
+        "half.record")
+    assert not os.path.exists("half.record")
     bad("t:2: ", "replay", "ideal", write("t", HEAD + "oops\n"))
     bad("t:2: ", "replay", "ideal", "gen:random,count=1", "--warmup", "t")
     bad("standard input:1: empty", "replay", "ideal", "-", stdin="")

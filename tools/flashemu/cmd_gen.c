@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { BATCH = 1024, MAX_OPTIONS = 64 };
 
@@ -18,7 +16,7 @@ struct target {
     const char *path; /* NULL or "-" = standard output */
     const char *format, *device;
     bool lossy;
-    FILE *file;
+    struct tool_output output;
     struct fe_trace_writer *writer;
 };
 
@@ -33,32 +31,16 @@ static int target_open(struct target *t, struct fe_err *err)
     if (options.format == FE_N_TRACE_FORMATS)
         return fe_err_set(err, EINVAL, "format '%.80s': allowed are text iolog iolog2 blkparse msr",
                           t->format);
-    t->file = stdout;
-    if (t->path && strcmp(t->path, "-") != 0) {
-        t->file = fopen(t->path, "w");
-        if (!t->file)
-            return fe_err_set(err, errno, "%s: %s", t->path, strerror(errno));
-    }
-    return fe_trace_writer_open(&t->writer, t->file, t->path ? t->path : "standard output",
-                                &options, err);
+    int r = tool_output_open(&t->output, t->path, err);
+    if (r < 0)
+        return r;
+    return fe_trace_writer_open(&t->writer, t->output.file, t->output.name, &options, err);
 }
 
-/* A file that did not become whole is removed, so that nobody replays half a trace. */
 static int target_close(struct target *t, int code, struct fe_err *err)
 {
-    struct stat st;
-
     int closed = fe_trace_writer_close(t->writer, code < 0 ? NULL : err);
-    if (code == 0)
-        code = closed;
-    if (!t->file || t->file == stdout)
-        return code;
-    bool regular = fstat(fileno(t->file), &st) == 0 && S_ISREG(st.st_mode);
-    if (fclose(t->file) != 0 && code == 0)
-        code = fe_err_set(err, errno, "%s: %s", t->path, strerror(errno));
-    if (code < 0 && regular)
-        unlink(t->path);
-    return code;
+    return tool_output_close(&t->output, code < 0 ? code : closed, err);
 }
 
 /* --- gen --- */

@@ -8,7 +8,6 @@
 
 #include "obs/stats_json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +78,15 @@ static int sort_operands(struct command *c, int argc, char **argv)
     return c->n_traces > 0 ? TOOL_OK : tool_error("replay: which trace?");
 }
 
+/* Standard output is for the results. */
+static bool is_file(const char *option, const char *path)
+{
+    if (!path || strcmp(path, "-") != 0)
+        return true;
+    tool_error("%s -: must be a file, standard output is for the results", option);
+    return false;
+}
+
 static int parse_command(struct command *c, int argc, char **argv, int *ret_code)
 {
     const struct tool_option options[] = {
@@ -116,6 +124,8 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         tool_error("--event %s: allowed are Q G I D C", c->event);
         return -1;
     }
+    if (!is_file("--record", c->record) || !is_file("--wear-svg", c->wear_svg))
+        return -1;
     c->trace.event = c->event ? *c->event : 0;
     c->opt.depth = (uint32_t)depth;
     c->opt.progress = isatty(STDERR_FILENO) != 0;
@@ -276,7 +286,7 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
 static int run_traces(const struct command *c, struct replay *r, struct fe_err *err)
 {
     const struct fe_trace_writer_options text = {.format = FE_TRACE_TEXT};
-    FILE *file = NULL;
+    struct tool_output output = {0};
     int code = 0;
 
     if (c->warmup) {
@@ -284,9 +294,9 @@ static int run_traces(const struct command *c, struct replay *r, struct fe_err *
         replay_reset(r);
     }
     if (code == 0 && c->record) {
-        file = fopen(c->record, "w");
-        code = file ? fe_trace_writer_open(&r->record, file, c->record, &text, err)
-                    : fe_err_set(err, errno, "%s: %s", c->record, strerror(errno));
+        code = tool_output_open(&output, c->record, err);
+        if (code == 0)
+            code = fe_trace_writer_open(&r->record, output.file, output.name, &text, err);
     }
     for (uint32_t i = 0; i < c->n_traces && code == 0; i++)
         code = run_source(c, r, c->traces[i], err);
@@ -295,9 +305,7 @@ static int run_traces(const struct command *c, struct replay *r, struct fe_err *
         code = code < 0 ? code : closed;
         r->record = NULL;
     }
-    if (file && fclose(file) != 0 && code == 0)
-        code = fe_err_set(err, errno, "%s: %s", c->record, strerror(errno));
-    return code;
+    return tool_output_close(&output, code, err);
 }
 
 static int report(const struct command *c, const struct replay *r)

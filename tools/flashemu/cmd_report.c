@@ -18,8 +18,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char report_help[] =
     "usage: flashemu report FILE... -o OUT.html [--title TEXT]\n\n"
@@ -211,25 +209,15 @@ static int write_page(FILE *out, const char *title, char **paths, int n, struct 
 
 static int make_report(const char *path, const char *title, char **paths, int n)
 {
-    bool to_stdout = strcmp(path, "-") == 0;
-    FILE *out = to_stdout ? stdout : fopen(path, "w");
+    struct tool_output output = {0};
     struct fe_err err;
-    struct stat st;
 
     fe_err_init(&err);
-    if (!out)
-        return tool_error("%s: %s", path, strerror(errno));
-    int r = write_page(out, title, paths, n, &err);
-    if (to_stdout)
-        return r < 0 ? tool_fail(&err) : tool_finish(TOOL_OK);
-    bool regular = fstat(fileno(out), &st) == 0 && S_ISREG(st.st_mode);
-    if (r == 0 && (fflush(out) != 0 || ferror(out)))
-        r = fe_err_set(&err, EIO, "%.200s: cannot be written", path);
-    if (fclose(out) != 0 && r == 0)
-        r = fe_err_set(&err, EIO, "%.200s: %s", path, strerror(errno));
-    if (r < 0 && regular)
-        unlink(path);
-    return r < 0 ? tool_fail(&err) : TOOL_OK;
+    int r = tool_output_open(&output, path, &err);
+    if (r == 0)
+        r = write_page(output.file, title, paths, n, &err);
+    r = tool_output_close(&output, r, &err);
+    return r < 0 ? tool_fail(&err) : tool_finish(TOOL_OK);
 }
 
 int cmd_report(int argc, char **argv)

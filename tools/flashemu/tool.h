@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum {
     TOOL_OK = 0,
@@ -43,6 +44,20 @@ int tool_fail(const struct fe_err *err);
 
 /* Flushes standard output: code, or TOOL_USAGE with a message if it cannot be written. */
 int tool_finish(int code);
+
+/* A file that a command makes.  All zeros: none is open. */
+struct tool_output {
+    const char *name; /* for messages */
+    FILE *file;
+};
+
+/* path: not owned; NULL or "-" is standard output. */
+int tool_output_open(struct tool_output *o, const char *path, struct fe_err *err);
+
+/* r, or why the file could not be written to its end.  A regular file that is not whole, or
+ * whose maker failed (r negative), is removed, so that nobody takes it for the whole.  Standard
+ * output stays open, for tool_finish.  Nothing if none is open. */
+int tool_output_close(struct tool_output *o, int r, struct fe_err *err);
 
 /* Prints a JSON value and drops the reference; NULL is "no memory".  An exit code. */
 int tool_print_json(json_t *json);

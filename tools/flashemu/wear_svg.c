@@ -11,12 +11,11 @@
 #include "wear_svg.h"
 
 #include "svg.h"
+#include "tool.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_SQUARES 16384u
 #define SIZE        10u /* of a square, in pixels */
@@ -115,16 +114,10 @@ int wear_svg_write(const struct fe_device *dev, const char *path, struct fe_err 
     if (!blocks)
         return fe_err_nomem(err, "wear of blocks", n * sizeof *blocks);
     fe_device_get_blocks(dev, blocks);
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        int errnum = errno;
-        free(blocks);
-        return fe_err_set(err, errnum, "%s: %s", path, strerror(errnum));
-    }
-    print_svg(out, dev, blocks);
+    struct tool_output output = {0};
+    int r = tool_output_open(&output, path, err);
+    if (r == 0)
+        print_svg(output.file, dev, blocks);
     free(blocks);
-    int failed = fflush(out) != 0 || ferror(out) ? (errno ? errno : EIO) : 0;
-    if (fclose(out) != 0 && !failed)
-        failed = errno;
-    return failed ? fe_err_set(err, failed, "%s: %s", path, strerror(failed)) : 0;
+    return tool_output_close(&output, r, err);
 }
