@@ -209,6 +209,10 @@ def test_fsck_finds_every_kind_of_damage():
             s.terminate()
         code, out, err = tool("fsck", f.image)
         assert code == 0 and "40 pages, clean" in out, (code, out, err)
+        code, out, err = tool("fsck", "--json", f.image)
+        assert code == 0 and json.loads(out) == {
+            "image": f.image, "verdict": "clean", "pages": 40, "wrong": 0, "messages": [],
+            "note": None}, (code, out, err)
         oob, pages = offsets(f.image)
         image = json.loads(tool("inspect", f.image, "--json", "--block", "0")[1])
         assert image["pages"], image
@@ -223,6 +227,11 @@ def test_fsck_finds_every_kind_of_damage():
             code, text, err = tool("fsck", f.image)
             assert code == 1 and err == "", (at, code, text, err)
             has_all(text, *words)
+            code, said, err = tool("fsck", f.image, "--json")
+            assert code == 1 and err == "", (at, code, said, err)
+            said = json.loads(said)
+            assert said["verdict"] == "damaged" and said["wrong"] == len(said["messages"]), said
+            assert text.splitlines()[:-1] == said["messages"], (text, said)
             with open(f.image, "r+b") as out:
                 out.seek(at)
                 out.write(byte)
@@ -230,8 +239,9 @@ def test_fsck_finds_every_kind_of_damage():
         code, text, err = tool("fsck", f.image)
         assert code == 1 and "truncated" in text, (code, text)
         for name in (__file__, "/nonexistent"):
-            code, text, err = tool("fsck", name)
-            assert code == 2 and name in err, (code, text, err)
+            for words in ("fsck", name), ("fsck", "--json", name):
+                code, text, err = tool(*words)
+                assert code == 2 and name in err and text == "", (code, text, err)
 
 
 def test_the_end_of_life_outlasts_the_server():

@@ -21,25 +21,33 @@
 #include <string.h>
 
 static const char fsck_help[] =
-    "usage: flashemu fsck IMAGE\n\n"
+    "usage: flashemu fsck IMAGE [--json]\n\n"
     "Checks an image of a server's file=: every record, the bytes of every page, and whether\n"
     "a device with all its invariants comes of it.  The image must not be in use; it is\n"
-    "not changed.  Exit code 0, or 1 and what is wrong, a line each.\n";
+    "not changed.  Exit code 0, or 1 and what is wrong, a line each.\n\n"
+    "  --json        as JSON\n";
 
 #define MESSAGES_MAX 20 /* of one kind */
 
 struct fsck {
     struct fe_store *store;
     uint64_t n_pages, n_wrong;
+    json_t *messages; /* --json: what is wrong; else NULL, it is printed */
+    json_t *note;     /* --json: what a crash has cost; NULL if there was none */
+    bool no_memory;   /* for one of them */
 };
 
 static void wrong(struct fsck *f, uint64_t n_of_kind, const char *text)
 {
     f->n_wrong++;
-    if (n_of_kind <= MESSAGES_MAX)
+    if (n_of_kind > MESSAGES_MAX + 1)
+        return;
+    if (n_of_kind > MESSAGES_MAX)
+        text = "... and more of these";
+    if (!f->messages)
         puts(text);
-    else if (n_of_kind == MESSAGES_MAX + 1)
-        puts("... and more of these");
+    else if (json_array_append_new(f->messages, tool_json_text(text, strlen(text))) < 0)
+        f->no_memory = true;
 }
 
 static void check_bytes(struct fsck *f, fe_ppn ppn, void *buf, uint32_t len, uint64_t *n_bad)
@@ -129,10 +137,49 @@ static int check_device(struct fsck *f, const char *path)
     return code;
 }
 
+/* All passes; exit code, TOOL_USAGE if there is no answer. */
+static int check_image(struct fsck *f, const char *path)
+{
+    struct fe_store_file file = {.path = path, .read_only = true};
+    struct fe_err err = {""};
+
+    int r = fe_store_image_open(&f->store, &file, &err);
+    if (r == -ENOENT)
+        return tool_error("%s: there is no image, or none whose making was finished", path);
+    if (r == -EIO) {
+        wrong(f, 1, err.text); /* an image, and damaged */
+        return TOOL_NO;
+    }
+    if (r < 0)
+        return tool_fail(&err);
+    const char *note = fe_store_crash_note(f->store);
+    if (note && !f->messages) {
+        printf("note: %s\n", note);
+    } else if (note) {
+        f->note = tool_json_text(note, strlen(note));
+        f->no_memory = !f->note;
+    }
+    int code = check_store(f);
+    fe_store_destroy(f->store);
+    if (code == TOOL_OK && f->n_wrong == 0)
+        code = check_device(f, path);
+    return code == TOOL_OK && f->n_wrong ? TOOL_NO : code;
+}
+
+static int print_json(const struct fsck *f, const char *path, const char *verdict)
+{
+    return tool_print_json(json_pack("{s:o, s:s, s:I, s:I, s:O, s:o}", "image",
+                                     tool_json_text(path, strlen(path)), "verdict", verdict,
+                                     "pages", (json_int_t)f->n_pages, "wrong",
+                                     (json_int_t)f->n_wrong, "messages", f->messages, "note",
+                                     f->note ? json_incref(f->note) : json_null()));
+}
+
 int cmd_fsck(int argc, char **argv)
 {
-    const struct tool_args args = {.help = fsck_help};
-    struct fe_err err = {""};
+    bool json = false;
+    const struct tool_option options[] = {{"json", 0, &json, NULL}, {0}};
+    const struct tool_args args = {.options = options, .help = fsck_help};
     struct fsck f = {0};
     int code;
 
@@ -140,25 +187,21 @@ int cmd_fsck(int argc, char **argv)
         return code;
     if (argc != 2)
         return tool_error("fsck: expected one IMAGE");
-    struct fe_store_file file = {.path = argv[1], .read_only = true};
-    int r = fe_store_image_open(&f.store, &file, &err);
-    if (r == -ENOENT)
-        return tool_error("%s: there is no image, or none whose making was finished", argv[1]);
-    if (r == -EIO) {
-        wrong(&f, 1, err.text); /* an image, and damaged */
-        return tool_finish(TOOL_NO);
+    if (json && !(f.messages = json_array()))
+        return tool_error("out of memory");
+    code = check_image(&f, argv[1]);
+    if (f.no_memory)
+        code = tool_error("out of memory");
+    if (code != TOOL_USAGE) {
+        const char *verdict = code == TOOL_OK ? "clean" : "damaged";
+        int printed = TOOL_OK;
+        if (json)
+            printed = print_json(&f, argv[1], verdict);
+        else
+            printf("%s: %" PRIu64 " pages, %s\n", argv[1], f.n_pages, verdict);
+        code = printed == TOOL_OK ? tool_finish(code) : printed;
     }
-    if (r < 0)
-        return tool_fail(&err);
-    const char *note = fe_store_crash_note(f.store);
-    if (note)
-        printf("note: %s\n", note);
-    code = check_store(&f);
-    fe_store_destroy(f.store);
-    if (code == TOOL_OK && f.n_wrong == 0)
-        code = check_device(&f, argv[1]);
-    if (code != TOOL_OK)
-        return code;
-    printf("%s: %" PRIu64 " pages, %s\n", argv[1], f.n_pages, f.n_wrong ? "damaged" : "clean");
-    return tool_finish(f.n_wrong ? TOOL_NO : TOOL_OK);
+    json_decref(f.messages);
+    json_decref(f.note);
+    return code;
 }
