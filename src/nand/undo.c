@@ -4,7 +4,9 @@
  * became of each operation, then back from the newest, to take back what must be.
  *
  * The deciding direction matters because a die works through its operations in order:
- * once one of them is torn or not begun, none that follow on that die has begun.
+ * once one of them is torn or not begun, none that follow on that die has begun.  The die
+ * is the one that had the operation, not the one of the slot's present block: bad block
+ * management waits until all is done before it gives a slot another one.
  *
  * A block's bytes survive its erase until that is final.  A program before then puts the
  * page's old bytes aside, unless there are none.
@@ -172,8 +174,10 @@ void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n)
             ops[i].ppn == FE_PPN_NONE) /* of a spare block, which nothing depends on yet */
             continue;
         if (ops[i].flags & FE_OP_AGAIN) { /* one operation to whoever has it undone */
-            if (u->n_timed)
+            if (u->n_timed) {
                 op_at(u, u->n_timed - 1)->end_ns = ops[i].end_ns;
+                op_at(u, u->n_timed - 1)->last_die = ops[i].die;
+            }
             continue;
         }
         if (u->n_dropped) {
@@ -185,6 +189,7 @@ void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n)
         assert(op->ppn == ops[i].ppn || op->ppn == FE_PPN_NONE);
         op->start_ns = ops[i].start_ns;
         op->end_ns = ops[i].end_ns;
+        op->first_die = op->last_die = ops[i].die;
     }
 }
 
@@ -205,13 +210,13 @@ static enum fe_cut_outcome draw(const struct fe_cut *cut, const struct fe_undo_o
 static enum fe_cut_outcome decide(struct fe_medium *m, const struct fe_cut *cut,
                                   const struct fe_undo_op *op)
 {
-    uint8_t *stopped = &m->undo->stopped[fe_medium_die(m, fe_peb_of(&m->geo, op->ppn))];
+    uint8_t *stopped = m->undo->stopped;
     enum fe_cut_outcome o = FE_CUT_DONE;
-    if (*stopped || op->start_ns >= cut->at_ns)
+    if (stopped[op->first_die] || op->start_ns >= cut->at_ns)
         o = FE_CUT_NOT_BEGUN;
     else if (op->end_ns > cut->at_ns)
         o = cut->choose ? cut->choose(cut->ctx, op) : draw(cut, op);
-    *stopped = *stopped || o != FE_CUT_DONE;
+    stopped[op->last_die] |= o != FE_CUT_DONE;
     return o;
 }
 

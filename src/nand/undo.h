@@ -12,7 +12,7 @@
  *                    stays   torn    torn     undone
  *
  * Only a device that can lose power pays for this: without fe_undo_create() a program
- * costs one test of a pointer more.  Memory: 48 bytes for each operation that is not over,
+ * costs one test of a pointer more.  Memory: 72 bytes for each operation that is not over,
  * and a page's bytes where a block is programmed whose erase is not over.  If the host has
  * no memory for one more, the oldest operation counts as done: a cut then tears later than
  * it should, but what it leaves is still a state that the chip could have been in, since
@@ -43,6 +43,8 @@ struct fe_undo_op {
     uint8_t in_recovery;      /* issued at power-on */
     uint16_t old_flips;       /* a program: of its page, see struct fe_wear */
     struct fe_peb_info old;   /* an erase: the block as it was */
+    uint16_t first_die;       /* what came before it there ended before it, */
+    uint16_t last_die;        /* what follows there, after it; another if it was repeated */
     void *bytes;              /* a program: what its page held before the erase, or NULL */
 };
 

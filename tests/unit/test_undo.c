@@ -250,14 +250,65 @@ static void test_undo_a_die_stops_at_its_first_operation_that_is_not_done(void *
     prog(&rig, PER_BLOCK + 1, 3, 3);
     ft_rig_clear(&rig);
     struct fe_op again[] = {
-        {.kind = FE_OP_ERASE, .ppn = PER_BLOCK, .start_ns = 1000, .end_ns = 1100},
-        {.kind = FE_OP_PROG, .ppn = PER_BLOCK, .start_ns = 1100, .end_ns = 1500},
-        {.kind = FE_OP_PROG, .ppn = PER_BLOCK + 1, .start_ns = 1200, .end_ns = 1300},
+        {.kind = FE_OP_ERASE, .ppn = PER_BLOCK, .die = 1, .start_ns = 1000, .end_ns = 1100},
+        {.kind = FE_OP_PROG, .ppn = PER_BLOCK, .die = 1, .start_ns = 1100, .end_ns = 1500},
+        {.kind = FE_OP_PROG, .ppn = PER_BLOCK + 1, .die = 1, .start_ns = 1200, .end_ns = 1300},
     };
     fe_undo_placed(rig.medium, again, 3);
     cut(&rig, 1400, FE_CUT_TORN);
     assert_int_equal(fe_medium_next_page(rig.medium, 1), 1); /* the second never began */
     assert_int_equal(fe_medium_state(rig.medium, PER_BLOCK), FE_PAGE_TORN);
+    ft_rig_fini(&rig);
+}
+
+static enum fe_cut_outcome all_but(void *ppn, const struct fe_undo_op *op)
+{
+    return op->ppn == *(fe_ppn *)ppn ? FE_CUT_NOT_BEGUN : FE_CUT_DONE;
+}
+
+/* Page 1 of slot 0 fails on die 1, which the slot was on, and is repeated on die 0, where the
+ * slot is now.  Slot 2 is on die 0, slot 3 on die 1:
+ *
+ *          0     300    500    900 1000   1300   1500
+ *   die 0  [2/0)                   [0/1 again--------)   2/1 comes behind
+ *   die 1  [0/0----------) [0/1----)[3/0)
+ */
+static void cut_around_a_replacement(struct ft_rig *rig, uint64_t at_ns, fe_ppn not_begun)
+{
+    const struct fe_op ops[] = {
+        {.kind = FE_OP_PROG, .ppn = 0, .die = 1, .start_ns = 0, .end_ns = 500},
+        {.kind = FE_OP_PROG, .ppn = 2 * PER_BLOCK, .die = 0, .start_ns = 0, .end_ns = 200},
+        {.kind = FE_OP_PROG, .ppn = 1, .die = 1, .start_ns = 100, .end_ns = 900},
+        {.kind = FE_OP_PROG, .ppn = 1, .flags = FE_OP_AGAIN, .start_ns = 1000, .end_ns = 1500},
+        {.kind = FE_OP_PROG, .ppn = 3 * PER_BLOCK, .die = 1, .start_ns = 1000, .end_ns = 1200},
+        {.kind = FE_OP_PROG, .ppn = 2 * PER_BLOCK + 1, .die = 0, .start_ns = 1100,
+         .end_ns = 1600},
+    };
+    setup(rig, 2, FE_CELL_SLC);
+    prog(rig, 0, 1, 1);
+    prog(rig, 2 * PER_BLOCK, 2, 2);
+    prog(rig, 1, 3, 3);
+    prog(rig, 3 * PER_BLOCK, 4, 4);
+    prog(rig, 2 * PER_BLOCK + 1, 5, 5);
+    ft_rig_clear(rig);
+    fe_undo_placed(rig->medium, ops, sizeof ops / sizeof ops[0]);
+    fe_undo_cut(rig->medium, &(struct fe_cut){.at_ns = at_ns, .choose = all_but, .ctx = &not_begun});
+}
+
+static void test_undo_knows_the_die_that_an_operation_was_on(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    cut_around_a_replacement(&rig, 300, 0);
+    assert_int_equal(fe_medium_next_page(rig.medium, 0), 0); /* 0/1 comes behind 0/0 */
+    assert_int_equal(fe_medium_next_page(rig.medium, 2), 1); /* what is done is done */
+    assert_int_equal(fe_medium_next_page(rig.medium, 3), 0);
+    ft_rig_fini(&rig);
+
+    cut_around_a_replacement(&rig, 1300, 1);
+    assert_int_equal(fe_medium_next_page(rig.medium, 0), 1);
+    assert_int_equal(fe_medium_next_page(rig.medium, 2), 1); /* 2/1 comes behind 0/1 */
+    assert_int_equal(fe_medium_next_page(rig.medium, 3), 1); /* on the die that 0/1 has left */
     ft_rig_fini(&rig);
 }
 
@@ -336,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_undo_an_erase_cut_short_leaves_the_block_unstable),
         cmocka_unit_test(test_undo_a_final_erase_forgets_what_it_took),
         cmocka_unit_test(test_undo_a_die_stops_at_its_first_operation_that_is_not_done),
+        cmocka_unit_test(test_undo_knows_the_die_that_an_operation_was_on),
         cmocka_unit_test(test_undo_a_torn_msb_page_may_take_its_lsb_page),
         cmocka_unit_test(test_undo_brings_back_the_log_of_trims),
         cmocka_unit_test(test_undo_remembers_as_many_as_there_are),
