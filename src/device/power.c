@@ -205,11 +205,8 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
             copies[m->oob_lpn[ppn]]++;
     for (fe_lpn lpn = 0; lpn < n; lpn++)
         if (copies[lpn] == 2 && newest[lpn] != FE_PPN_NONE &&
-            happens(dev, m->cuts.n, DRAW_STALE | lpn, dev->profile.power.stale_ppm)) {
-            fe_undo_tear(m, newest[lpn]);
-            if (m->trims) /* the copy that was newer than a trim is gone, the trim is, too */
-                fe_store_forget_trims(m->store, lpn, 1);
-        }
+            happens(dev, m->cuts.n, DRAW_STALE | lpn, dev->profile.power.stale_ppm))
+            fe_undo_lose(m, newest[lpn]);
     free(newest);
     free(copies);
     return 0;

@@ -220,13 +220,23 @@ static enum fe_cut_outcome decide(struct fe_medium *m, const struct fe_cut *cut,
     return o;
 }
 
-void fe_undo_tear(struct fe_medium *m, fe_ppn ppn)
+static void tear(struct fe_medium *m, fe_ppn ppn)
 {
     m->oob_lpn[ppn] = FE_LPN_NONE;
     m->oob_seq[ppn] = 0;
     m->oob_tag[ppn] = FE_TAG_TORN;
     fe_store_forget(m->store, ppn, 1);
     fe_medium_save_page(m, ppn);
+}
+
+/* To memory the trim has been over since the page was programmed; to an image it is over as
+ * long as the page is there. */
+void fe_undo_lose(struct fe_medium *m, fe_ppn ppn)
+{
+    fe_lpn lpn = m->oob_lpn[ppn];
+    if (lpn < m->n_trims && !fe_medium_is_trimmed(m, lpn))
+        fe_store_forget_trims(m->store, lpn, 1);
+    tear(m, ppn);
 }
 
 /* The logical page that the operation would have programmed was trimmed before it. */
@@ -241,12 +251,12 @@ static void tear_prog(struct fe_medium *m, const struct fe_cut *cut, const struc
     fe_peb peb = fe_peb_of(&m->geo, op->ppn);
     uint32_t page = fe_page_of(&m->geo, op->ppn), partner = fe_page_partner(&m->geo, page);
     restore_trim(m, op);
-    fe_undo_tear(m, op->ppn);
+    tear(m, op->ppn);
     if (partner == page || m->pebs[peb].slc)
         return;
     uint64_t bits = fe_rng(cut->seed, FE_RNG_POWER_CUT, cut->number, op->ppn | UINT64_C(1) << 33);
     if (fe_rng_below(bits, 1000000) < cut->partner_ppm)
-        fe_undo_tear(m, op->ppn - page + partner);
+        fe_undo_lose(m, op->ppn - page + partner);
 }
 
 static void undo_prog(struct fe_medium *m, const struct fe_undo_op *op)

@@ -92,8 +92,9 @@ void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n);
 /* Power will not be cut before now_ns: what has ended by then is final. */
 void fe_undo_settle(struct fe_medium *m, uint64_t now_ns);
 
-/* The page can no longer be read, nor can its OOB. */
-void fe_undo_tear(struct fe_medium *m, fe_ppn ppn);
+/* A page whose program was done can no longer be read, nor can its OOB.  If its logical page
+ * was trimmed before that, the trim does not come back. */
+void fe_undo_lose(struct fe_medium *m, fe_ppn ppn);
 
 /* The chip as it is when power fails at cut->at_ns, which is not before the last settling.
  * All operations must have been placed.  Afterwards everything is final. */

@@ -90,25 +90,37 @@ static bool kill_and_open(struct ft_crash *c)
     return good && ft_crash_reopen(c);
 }
 
-/* The server was killed in the middle of the cut: what that took is what the file lacks. */
-static bool open_killed(struct ft_crash *c)
-{
-    fe_device_destroy(c->live);
-    c->live = NULL;
-    struct fe_device *look = look_at(c, false);
-    if (!look)
-        return false;
-    ft_crash_note_loss(c, look);
-    fe_device_destroy(look);
-    return ft_crash_reopen(c);
-}
-
 static bool power_on(struct ft_crash *c)
 {
     struct fe_err err = {""};
     uint64_t ready;
     return fe_device_power_on(c->live, c->live->last_arrival_ns, &ready, &err) == 0 ||
            complain(c, "power-on", &err);
+}
+
+/* The server was killed in the middle of the cut: what that took is what the file lacks.  If
+ * nothing of it has reached the file, power was not cut, and is now: ftl.trim_lost waits for
+ * that. */
+static bool open_killed(struct ft_crash *c)
+{
+    struct fe_err err = {""};
+    fe_device_destroy(c->live);
+    c->live = NULL;
+    struct fe_device *look = look_at(c, false);
+    if (!look)
+        return false;
+    ft_crash_note_loss(c, look);
+    bool was_cut = !fe_device_has_power(look);
+    fe_device_destroy(look);
+    if (!ft_crash_reopen(c))
+        return false;
+    if (was_cut)
+        return true;
+    if (!ft_crash_read(c, c->live))
+        return false;
+    if (fe_device_cut_power(c->live, c->live->now_ns, &err) < 0)
+        return complain(c, "power cut", &err);
+    return power_on(c);
 }
 
 static bool after_cut(struct ft_crash *c, uint32_t variant, uint64_t seed)

@@ -7,6 +7,7 @@
 
 #include "device/internal.h"
 #include "nand/medium_image.h"
+#include "nand/undo.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -246,6 +247,41 @@ static void test_power_image_stale_pages_that_were_trimmed(void **state)
     expect(3, 8);
 }
 
+static enum fe_cut_outcome torn(void *ctx, const struct fe_undo_op *op)
+{
+    (void)ctx;
+    (void)op;
+    return FE_CUT_TORN;
+}
+
+/* The same, when the newer copy goes with the MSB page that shares its cells. */
+static void test_power_image_trims_before_a_page_that_its_partner_takes(void **state)
+{
+    (void)state;
+    fe_device_destroy(dev);
+    dev = NULL;
+    unlink(path);
+    profile.nand.cell = FE_CELL_MLC;
+    profile.nand.tPROG_ns[1] = profile.nand.tPROG_ns[0];
+    profile.power.partner_ppm = 1000000;
+    plug_in();
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 8), FE_OK);
+    assert_int_equal(submit(FE_REQ_TRIM, 3, 0), FE_OK);
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 9), FE_OK);
+    uint32_t page = 2; /* of the block, to which these have gone in order */
+    for (; fe_page_partner(&dev->medium->geo, page) != 1; page++)
+        assert_int_equal(submit(FE_REQ_WRITE, 10 + page, 1), FE_OK);
+    assert_int_equal(submit(FE_REQ_WRITE, 20, 1), FE_OK);
+    const struct fe_cut how = {.choose = torn};
+    dev->power.cut_ns = dev->last_arrival_ns + 100000;
+    fe_power_cut(dev, &how);
+    assert_int_equal(fe_medium_state(dev->medium, 1), FE_PAGE_TORN);
+    assert_int_equal(power_on(), 0);
+    expect(3, 8);
+    plug_in();
+    expect(3, 8);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -257,6 +293,7 @@ int main(void)
         T(test_power_image_the_end_of_life_stays),
         T(test_power_image_trims),
         T(test_power_image_stale_pages_that_were_trimmed),
+        T(test_power_image_trims_before_a_page_that_its_partner_takes),
     };
     return cmocka_run_group_tests_name("power_image", tests, NULL, NULL);
 }
