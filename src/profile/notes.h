@@ -6,7 +6,7 @@
  *   [provenance]  KEY = where the numbers come from; further lines, indented, go on
  *   [fidelity]    ID = PROCEDURE [KEY=VALUE...] | VALUE UNIT | TOLERANCE% [| REASON]
  *
- * A row with a reason is one that no honest model of the device meets, and why.  A reason that
+ * A row with a reason is one that a model which meets the others does not, and why.  A reason that
  * begins with "note:" excuses nothing: it says what is to be known of the figure, in what its
  * procedure differs, or why it stands in another place among the others.
  */
