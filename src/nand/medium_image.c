@@ -249,6 +249,8 @@ int fe_medium_load(struct fe_medium *m, struct fe_err *err)
         r = fe_store_load_block(m->store, peb, &block, pages, err);
         if (r == 0)
             r = take_block(m, peb, &block, pages, err);
+        if (r == 0 && block.flags & FLAG_SLC && !m->pebs[peb].slc)
+            fe_medium_save_block(m, peb); /* it may be programmed in the other mode now */
     }
     free(pages);
     if (r == 0)

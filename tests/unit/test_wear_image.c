@@ -265,6 +265,12 @@ static void test_wear_image_keeps_no_slc_mode_of_an_erased_block(void **state)
         stop(&c);
         start(&c, &w, false);
         assert_false(fe_medium_is_slc(c.m, 1));
+        for (uint32_t i = 0; i < B && !fails; i++)
+            assert_int_equal(prog(&c, B + i), FE_OK); /* more than the mode allows */
+        stop(&c);
+        start(&c, &w, false);
+        assert_false(fe_medium_is_slc(c.m, 1));
+        assert_int_equal(fe_medium_next_page(c.m, 1), fails ? 0 : B);
         stop(&c);
     }
 }
