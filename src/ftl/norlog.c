@@ -168,8 +168,7 @@ static enum fe_status move_sectors(struct norlog *n, fe_peb peb, fe_peb to)
     return FE_OK;
 }
 
-/* The controller does one thing after the other: nothing overlaps with the erase. */
-static enum fe_status empty(struct norlog *n, fe_peb peb, fe_peb to)
+enum fe_status fe_norlog_empty(struct norlog *n, fe_peb peb, fe_peb to)
 {
     fe_victims_remove(&n->full, peb);
     if (n->p.wear_levelling == FE_WEAR_STATIC)
@@ -200,12 +199,12 @@ static enum fe_status level(struct norlog *n)
         return FE_OK;
     n->base.counters.wear_moves++;
     if (n->valid[coldest] == 0)
-        return empty(n, coldest, FE_PEB_NONE);
+        return fe_norlog_empty(n, coldest, FE_PEB_NONE);
     worn = fe_page_pool_take_worn(&n->pool);
     n->state[worn] = NOR_OPEN;
     enum fe_status st = program_header(n, worn);
     if (st == FE_OK)
-        st = empty(n, coldest, worn);
+        st = fe_norlog_empty(n, coldest, worn);
     if (st == FE_OK)
         fe_norlog_close_block(n, worn);
     return st;
@@ -217,7 +216,7 @@ static enum fe_status collect(struct norlog *n)
     if (victim == FE_PEB_NONE)
         return FE_NO_SPACE;
     n->base.counters.gc_runs++;
-    enum fe_status st = empty(n, victim, FE_PEB_NONE);
+    enum fe_status st = fe_norlog_empty(n, victim, FE_PEB_NONE);
     return st == FE_OK ? level(n) : st;
 }
 

@@ -40,6 +40,10 @@ int fe_norlog_new(struct norlog **ret, const struct fe_ftl_params *p, struct fe_
 /* A block takes no more sectors: it joins the full ones. */
 void fe_norlog_close_block(struct norlog *n, fe_peb peb);
 
+/* Moves what is valid of a full block to another block, or to the log if that is FE_PEB_NONE, and
+ * erases it.  The controller does one thing after the other: nothing overlaps with the erase. */
+enum fe_status fe_norlog_empty(struct norlog *n, fe_peb peb, fe_peb to);
+
 /* norlog_recover.c */
 int fe_norlog_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                       uint32_t n_lpns, struct fe_err *err);

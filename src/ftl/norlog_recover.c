@@ -7,7 +7,9 @@
  *
  * If the reserve is not whole, a collection was interrupted: its victim was about to be
  * erased, or else what it has copied so far is thrown away, for the victim still has all
- * of it.  So no power cut costs room, however often they come.
+ * of it.  So no power cut costs room, however often they come.  Where no journal tells of a
+ * victim (the server of an image was killed), collecting goes on: nothing is torn then, and what
+ * the victim still has fits into the block that its copies go to.
  */
 #include "ftl/norlog_core.h"
 
@@ -84,6 +86,31 @@ static void sort_blocks(struct norlog *n, struct fe_recover_age *full)
         n->state[n->open] = NOR_OPEN;
 }
 
+static fe_peb least_valid(const struct norlog *n)
+{
+    fe_peb least = FE_PEB_NONE;
+    for (fe_peb peb = 0; peb < n->geo.n_pebs; peb++)
+        if (n->state[peb] == NOR_FULL && (least == FE_PEB_NONE || n->valid[peb] < n->valid[least]))
+            least = peb;
+    return least;
+}
+
+/* Each round wins a sector at least: this ends. */
+static int restore_reserve(struct norlog *n, struct fe_err *err)
+{
+    enum fe_status st = FE_OK;
+    while (n->pool.n < n->reserve && st == FE_OK) {
+        fe_peb peb = least_valid(n);
+        uint32_t room = n->pool.n * n->data_pages;
+        if (n->open != FE_PEB_NONE)
+            room += n->geo.pages_per_block - fe_medium_next_page(n->base.medium, n->open);
+        if (peb == FE_PEB_NONE || n->valid[peb] == n->data_pages || n->valid[peb] > room)
+            break;
+        st = fe_norlog_empty(n, peb, FE_PEB_NONE);
+    }
+    return st == FE_OK ? 0 : fe_err_set(err, EIO, "power-on: status %d", (int)st);
+}
+
 int fe_norlog_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                       uint32_t n_lpns, struct fe_err *err)
 {
@@ -97,8 +124,10 @@ int fe_norlog_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct
         r = fe_err_nomem(err, "full blocks at power-on", n->geo.n_pebs * sizeof *full);
     else
         r = find_mapping(n, err);
-    if (r == 0)
+    if (r == 0) {
         sort_blocks(n, full);
+        r = restore_reserve(n, err);
+    }
     free(full);
     if (r < 0)
         fe_ftl_norlog.destroy(&n->base);

@@ -15,7 +15,8 @@
  *
  * When free blocks are short, a block was being emptied, and other ones may not fit into the
  * room that is left.  If what has been moved is all that there is in its new block, that
- * is thrown away; else emptying goes on.
+ * is thrown away.  Else, or if no journal tells of that block (the server of an image was
+ * killed), emptying goes on, with the blocks that have least.
  *
  * What pages were hot is forgotten, and so is who had how many turns.
  */
@@ -127,17 +128,31 @@ static uint32_t room(const struct page_ftl *f)
     return n;
 }
 
-/* A torn page may have taken the room for its last one: then what fits is emptied first. */
+/* The block that it costs least to win, FE_PEB_NONE if none does. */
+static fe_peb least_valid(const struct page_ftl *f)
+{
+    bool dynamic = f->p.slc_mode == FE_SLC_DYNAMIC; /* else the cache's blocks stay with it */
+    fe_peb least = FE_PEB_NONE;
+    for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
+        bool counts = f->state[peb] == BLOCK_FULL || (dynamic && f->state[peb] == BLOCK_CACHED);
+        if (counts && f->valid[peb] < f->geo.pages_per_block &&
+            (least == FE_PEB_NONE || f->valid[peb] < f->valid[least]))
+            least = peb;
+    }
+    return least;
+}
+
+/* Each round wins a page at least: this ends. */
 static enum fe_status go_on_emptying(struct page_ftl *f)
 {
-    fe_peb victim = f->base.medium->interrupted;
-    if (victim == FE_PEB_NONE || f->pool.n >= f->reserve || !victims_of(f, victim))
-        return FE_OK;
-    bool fits = f->valid[victim] <= room(f);
-    for (fe_peb peb = 0; peb < f->geo.n_pebs && !fits; peb++)
-        if (f->state[peb] == BLOCK_FULL && f->valid[peb] < f->valid[victim])
-            victim = peb;
-    return fe_page_empty(f, victim, false);
+    enum fe_status st = FE_OK;
+    while (f->pool.n < f->reserve && st == FE_OK) {
+        fe_peb peb = least_valid(f);
+        if (peb == FE_PEB_NONE || f->valid[peb] > room(f))
+            break;
+        st = fe_page_empty(f, peb, false);
+    }
+    return st;
 }
 
 static int run(struct page_ftl *f, struct fe_err *err)

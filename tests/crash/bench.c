@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { SECTOR = 512 };
 
@@ -63,6 +64,38 @@ bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_
         abort();
     memset(c->found, 0xff, c->n_sectors * sizeof *c->found);
     return true;
+}
+
+uint64_t ft_crash_writes_left = UINT64_MAX;
+
+static ssize_t limited_pwrite(void *ctx, int fd, const void *buf, size_t len, off_t off)
+{
+    if (ft_crash_writes_left == 0) {
+        errno = EIO;
+        return -1;
+    }
+    ft_crash_writes_left -= ft_crash_writes_left != UINT64_MAX;
+    return fe_io_host.pwrite(ctx, fd, buf, len, off);
+}
+
+struct fe_io ft_crash_io(void)
+{
+    struct fe_io io = fe_io_host;
+    io.pwrite = limited_pwrite;
+    return io;
+}
+
+void ft_crash_image_path(char path[64])
+{
+    snprintf(path, 64, "%s/flashemu-crash-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"); /* no disk need turn for it */
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        perror(path);
+        abort();
+    }
+    close(fd);
+    unlink(path); /* the name is what is wanted */
 }
 
 bool ft_crash_reopen(struct ft_crash *c)
@@ -138,7 +171,8 @@ bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns)
         fill(c->buf, d->req.offset / SECTOR, (uint32_t)(d->req.len / SECTOR), c->n_done + 1);
     }
     if (fe_device_submit(c->live, now_ns, &d->req, &reply) < 0 ||
-        (reply.status != FE_OK && !is_end(c->live, reply.status)))
+        (reply.status != FE_OK && !is_end(c->live, reply.status) &&
+         !(c->host_fails && reply.status == FE_HOST_FAILED)))
         return complain(c, "request %u: status %d", c->n_done, reply.status);
     d->refused = reply.status != FE_OK;
     d->arrival_ns = reply.arrival_ns;

@@ -26,7 +26,7 @@ enum { FT_CRASH_SHAPES = 12, FT_CRASH_GEOMETRIES = 20 };
 struct ft_crash_request {
     struct fe_request req;
     uint64_t arrival_ns, complete_ns;
-    bool refused;             /* at the end of life: it may have been done in part */
+    bool refused;             /* at the end of life, or by the host: it may have been done in part */
 };
 
 struct ft_crash {
@@ -37,6 +37,7 @@ struct ft_crash {
     struct fe_device *live;   /* runs the workload; in memory it never loses power */
     struct fe_device *cut[2]; /* take its state and lose power; the second during recovery */
     bool has_cache;           /* that power cuts empty */
+    bool host_fails;          /* it may stop writing the image; what is refused then may be half done */
     uint32_t n_sectors;
     uint8_t *buf;             /* the whole capacity */
     struct ft_crash_request *done;
@@ -56,6 +57,13 @@ bool ft_crash_profile(struct fe_profile *p, uint64_t seed, uint32_t geometry, ui
 bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_t type,
                    const struct fe_store_file *file);
 void ft_crash_fini(struct ft_crash *c);
+
+/* A host that carries out so many more writes to images and then fails; UINT64_MAX: all. */
+extern uint64_t ft_crash_writes_left;
+struct fe_io ft_crash_io(void);
+
+/* A name for an image, which does not exist yet; in memory if there is room for it. */
+void ft_crash_image_path(char path[64]);
 
 /* The live device is made again from its image, and the old one dies as by a kill. */
 bool ft_crash_reopen(struct ft_crash *c);

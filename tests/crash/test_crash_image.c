@@ -37,19 +37,6 @@ static bool complain(struct ft_crash *c, const char *what, const struct fe_err *
 
 static uint64_t n_ended; /* cuts of devices at the end of their life */
 
-/* Writes that the host still carries out before the server is killed; UINT64_MAX: all. */
-static uint64_t writes_left = UINT64_MAX;
-
-static ssize_t limited_pwrite(void *ctx, int fd, const void *buf, size_t len, off_t off)
-{
-    if (writes_left == 0) {
-        errno = EIO;
-        return -1;
-    }
-    writes_left -= writes_left != UINT64_MAX;
-    return fe_io_host.pwrite(ctx, fd, buf, len, off);
-}
-
 /* As flashemu inspect and fsck do it. */
 static struct fe_device *look_at(struct ft_crash *c, bool recover)
 {
@@ -154,9 +141,9 @@ static bool run_cut(struct ft_crash *c, uint32_t cut)
     uint64_t at = ft_between(&r, d->arrival_ns, end);
     ft_crash_expect(c, at);
     if (cut % N_VARIANTS == 4)
-        writes_left = ft_below(&r, 30);
+        ft_crash_writes_left = ft_below(&r, 30);
     int result = fe_device_cut_power(c->live, at, &err);
-    writes_left = UINT64_MAX;
+    ft_crash_writes_left = UINT64_MAX;
     if (result < 0)
         return complain(c, "power cut", &err);
     if (cut % N_VARIANTS == 4)
@@ -171,19 +158,10 @@ static int run_point(uint64_t seed, uint32_t geometry, uint32_t type, uint32_t c
                      uint64_t *n_cuts)
 {
     char path[64];
-    snprintf(path, sizeof path, "%s/flashemu-crash-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"); /* no disk need turn for it */
-    struct fe_io io = fe_io_host;
+    struct fe_io io = ft_crash_io();
     struct fe_store_file file = {.path = path, .sync = cut & 4, .io = &io};
-    io.pwrite = limited_pwrite;
     struct ft_crash c;
-    int fd = mkstemp(path);
-    if (fd < 0) {
-        perror(path);
-        return 1;
-    }
-    close(fd);
-    unlink(path); /* the name is what is wanted */
+    ft_crash_image_path(path);
     bool good = ft_crash_init(&c, seed, geometry, type, &file);
     if (good) {
         ++*n_cuts;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The server of an image is killed again and again, at any of its writes to the file.
+ *
+ *     request ... requ|               the host carries out so many writes, and no more
+ *                     | open | check | request ... request ... re|
+ *                        |                                       | open | ...
+ *                        a second kill, in the middle of power-on, now and then
+ *
+ * No power is cut, so no journal tells the strategy what it was about; and the same device
+ * goes through it over and over, on a chip with no block to spare: room that each kill costs
+ * is missed in the end.  Whatever was answered must be there, what was under way may be old or
+ * new in each of its sectors, and every invariant must hold.
+ *
+ * A case is SEED:GEOMETRY:STRATEGY; given as an argument it runs alone.
+ */
+#include "crash/bench.h"
+
+#include "device/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N_KILLS = 24, N_REQUESTS = 60 };
+
+/* Requests until the host fails, or enough of them; the server is gone then. */
+static bool work_until_killed(struct ft_crash *c, struct ft_rand *r)
+{
+    bool refused = false;
+    int errnum;
+    ft_crash_writes_left = ft_below(r, ft_chance(r, 50) ? 40 : 400);
+    for (uint32_t i = 0; i < N_REQUESTS && !refused; i++) {
+        uint64_t idle_ns = ft_chance(r, 15) ? 20000000 : 0;
+        if (!ft_crash_step(c, r, c->live->now_ns + idle_ns))
+            return false;
+        refused = fe_device_failure(c->live, &errnum) != NULL;
+    }
+    ft_crash_writes_left = 0;
+    fe_device_destroy(c->live);
+    c->live = NULL;
+    return true;
+}
+
+static bool open_again(struct ft_crash *c, struct ft_rand *r)
+{
+    if (ft_chance(r, 30)) {
+        ft_crash_writes_left = ft_below(r, 40);
+        ft_crash_reopen(c);
+        c->wrong[0] = '\0'; /* it may have come to an end, or not */
+        ft_crash_writes_left = 0;
+        fe_device_destroy(c->live);
+        c->live = NULL;
+    }
+    ft_crash_writes_left = UINT64_MAX;
+    return ft_crash_reopen(c);
+}
+
+static bool run_kills(struct ft_crash *c, uint64_t *n_kills)
+{
+    struct ft_rand r = {.seed = fe_rng(c->seed, FE_RNG_TEST, c->n_sectors, 78)};
+    c->has_cache = false; /* an image keeps what is in it */
+    c->host_fails = true;
+    for (int i = 0; i < N_KILLS; i++) {
+        if (!work_until_killed(c, &r) || !open_again(c, &r))
+            return false;
+        ++*n_kills;
+        ft_crash_expect(c, UINT64_MAX);
+        if (!ft_crash_read(c, c->live))
+            return false;
+    }
+    return ft_crash_go_on(c, c->live, r.seed);
+}
+
+/* 0, or 1 if it failed. */
+static int run_case(uint64_t seed, uint32_t geometry, uint32_t type, uint64_t *n_kills)
+{
+    char path[64];
+    struct fe_io io = ft_crash_io();
+    struct fe_store_file file = {.path = path, .sync = seed & 1, .io = &io};
+    struct ft_crash c;
+    ft_crash_image_path(path);
+    bool good = ft_crash_init(&c, seed, geometry, type, &file);
+    good = good ? run_kills(&c, n_kills) : c.wrong[0] == '\0';
+    if (!good)
+        fprintf(stderr, "FAILED %s: %s\n", c.id, c.wrong);
+    ft_crash_writes_left = UINT64_MAX;
+    ft_crash_fini(&c);
+    unlink(path);
+    return !good;
+}
+
+static bool run_named(const char *id, int *failed, uint64_t *n_kills)
+{
+    uint64_t seed;
+    uint32_t geometry;
+    char name[32];
+    if (sscanf(id, "%" SCNu64 ":%u:%31[a-z]", &seed, &geometry, name) != 3 ||
+        fe_ftl_find(name) < 0)
+        return false;
+    *failed += run_case(seed, geometry, (uint32_t)fe_ftl_find(name), n_kills);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    const char *env = getenv("FLASHEMU_LONG");
+    uint32_t seeds = env && strcmp(env, "1") == 0 ? 100 : 4;
+    uint64_t n_kills = 0;
+    int failed = 0;
+    for (int i = 1; i < argc; i++)
+        if (!run_named(argv[i], &failed, &n_kills)) {
+            fprintf(stderr, "usage: %s [SEED:GEOMETRY:STRATEGY...]\n", argv[0]);
+            return 2;
+        }
+    for (uint32_t seed = 1; seed <= seeds && argc == 1; seed++)
+        for (uint32_t geometry = 0; geometry < FT_CRASH_GEOMETRIES; geometry++)
+            for (uint32_t type = 0; fe_ftl_registry[type]; type++)
+                failed += run_case(seed, geometry, type, &n_kills);
+    printf("%" PRIu64 " kills, %d failed\n", n_kills, failed);
+    return failed > 0 || n_kills == 0;
+}
