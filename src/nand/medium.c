@@ -180,10 +180,7 @@ static enum fe_status program(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
         enum fe_status st = fe_wear_programmed(m, ppn, flips);
         if (st != FE_OK) {
             fe_undo_forget_last(m);
-            if (page == 0 && m->pebs[peb].slc) {
-                m->pebs[peb].slc = 0; /* a mode is of what has been programmed */
-                fe_medium_save_block(m, peb);
-            }
+            m->pebs[peb].slc &= page > 0; /* a mode is of what has been programmed */
             return st;
         }
     }
