@@ -367,11 +367,12 @@ static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
     double sum = 0, sum_sq = 0;
     ret->wear.min = UINT64_MAX;
     for (fe_peb peb = 0; peb < m->geo.n_chip_pebs; peb++) {
-        ret->bad_factory += m->pebs[peb].factory_bad;
-        ret->bad_grown += m->pebs[peb].grown_bad || m->pebs[peb].failed;
+        const struct fe_peb_info *b = fe_medium_block(m, peb);
+        ret->bad_factory += b->factory_bad;
+        ret->bad_grown += b->grown_bad || b->failed;
         if (fe_medium_is_bad(m, peb) || peb >= m->geo.n_pebs)
             continue;
-        uint64_t e = m->pebs[peb].erase_count;
+        uint64_t e = fe_medium_erase_count(m, peb);
         n++;
         sum += (double)e;
         sum_sq += (double)e * (double)e;

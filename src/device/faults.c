@@ -13,8 +13,8 @@ void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret
 {
     const struct fe_medium *m = dev->medium;
     for (fe_peb slot = 0; slot < m->geo.n_chip_pebs; slot++) {
-        const struct fe_peb_info *p = &m->pebs[slot];
-        ret[m->phys ? m->phys[slot] : slot] = (struct fe_block_wear){
+        const struct fe_peb_info *p = fe_medium_block(m, slot);
+        ret[fe_medium_chip_block(m, slot)] = (struct fe_block_wear){
             .cycles = p->erase_count,
             .state = p->factory_bad                ? FE_BLOCK_FACTORY_BAD
                      : p->grown_bad || p->failed   ? FE_BLOCK_GROWN_BAD

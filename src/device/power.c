@@ -200,9 +200,9 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
     fe_medium_save_journal(m);
     fe_recover_newest(m, newest, n, NULL);
     for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
-        if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED && m->oob_lpn[ppn] < n &&
-            copies[m->oob_lpn[ppn]] < 2)
-            copies[m->oob_lpn[ppn]]++;
+        if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED && fe_medium_lpn(m, ppn) < n &&
+            copies[fe_medium_lpn(m, ppn)] < 2)
+            copies[fe_medium_lpn(m, ppn)]++;
     for (fe_lpn lpn = 0; lpn < n; lpn++)
         if (copies[lpn] == 2 && newest[lpn] != FE_PPN_NONE &&
             happens(dev, m->cuts.n, DRAW_STALE | lpn, dev->profile.power.stale_ppm))
@@ -216,7 +216,8 @@ static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_er
 {
     struct fe_medium *m = dev->medium;
     for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++)
-        if (!fe_medium_is_bad(m, peb) && (m->pebs[peb].next_page || m->pebs[peb].unstable) &&
+        if (!fe_medium_is_bad(m, peb) &&
+            (fe_medium_next_page(m, peb) || fe_medium_is_unstable(m, peb)) &&
             fe_medium_erase(m, peb) != FE_OK)
             return fe_err_set(err, EIO, "power-on: block %u cannot be erased", peb);
     fe_ops_barrier(m->ops);

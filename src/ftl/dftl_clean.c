@@ -42,18 +42,13 @@ static enum fe_status move_pages(struct dftl *f, enum dftl_kind kind, fe_peb peb
             if (dftl_is_valid(f, from + i))
                 __builtin_prefetch(&f->cache.refs[fe_medium_lpn(f->base.medium, from + i)]);
     while (f->valid[peb]) {
-        uint64_t word = f->valid_bits[from / 64] >> (from % 64);
-        if (word == 0) {
-            from += 64 - from % 64;
-            continue;
-        }
-        from += (fe_ppn)__builtin_ctzll(word);
+        from = (fe_ppn)fe_bits_next(f->valid_bits, from, f->geo.n_ppns);
         fe_lpn tag = fe_medium_lpn(f->base.medium, from);
         enum fe_status st = fe_dftl_place(f, kind, tag, from, 0, 0, NULL, &to);
         if (st != FE_OK)
             return st;
         f->base.counters.pages_copied++;
-        f->valid_bits[from / 64] &= ~(UINT64_C(1) << (from % 64));
+        fe_bit_clear(f->valid_bits, from);
         f->valid[peb]--;
         if (kind == DFTL_DATA)
             remap(f, tag, to);

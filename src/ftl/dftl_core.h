@@ -72,7 +72,7 @@ static inline struct dftl *dftl_of(struct fe_ftl *ftl)
 
 static inline bool dftl_is_valid(const struct dftl *f, fe_ppn ppn)
 {
-    return f->valid_bits[ppn / 64] >> (ppn % 64) & 1;
+    return fe_bit(f->valid_bits, ppn);
 }
 
 /* Whose page stands in the OOB: logical pages first, then translation pages. */
@@ -93,7 +93,7 @@ static inline enum dftl_kind dftl_kind_of(const struct dftl *f, fe_peb peb)
 static inline void dftl_invalidate(struct dftl *f, fe_ppn ppn)
 {
     fe_peb peb = fe_peb_of(&f->geo, ppn);
-    f->valid_bits[ppn / 64] &= ~(UINT64_C(1) << (ppn % 64));
+    fe_bit_clear(f->valid_bits, ppn);
     f->valid[peb]--;
     if (f->state[peb] >= DFTL_FULL)
         fe_victims_invalidated(&f->full[f->state[peb] - DFTL_FULL], peb);

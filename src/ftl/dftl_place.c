@@ -51,7 +51,7 @@ enum fe_status fe_dftl_place(struct dftl *f, enum dftl_kind kind, fe_lpn tag, fe
     if (st != FE_OK)
         return st;
     f->valid[peb]++;
-    f->valid_bits[ppn / 64] |= UINT64_C(1) << (ppn % 64);
+    fe_bit_set(f->valid_bits, ppn);
     if (page + 1 == f->geo.pages_per_block) {
         *slot = FE_PEB_NONE;
         f->fronts[kind].n_open--;

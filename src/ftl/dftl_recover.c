@@ -21,7 +21,7 @@
 
 static void set_valid(struct dftl *f, fe_ppn ppn)
 {
-    f->valid_bits[ppn / 64] |= UINT64_C(1) << (ppn % 64);
+    fe_bit_set(f->valid_bits, ppn);
     f->valid[fe_peb_of(&f->geo, ppn)]++;
 }
 
@@ -121,7 +121,7 @@ static bool is_up_to_date(struct dftl *f, uint32_t tp, void *buf)
     for (uint32_t i = 0; i < f->per_page; i++) {
         any = any || entries[i] != FE_PPN_NONE;
         if (good && entries[i] != FE_PPN_NONE)
-            good = m->oob_seq[entries[i]] < m->oob_seq[at];
+            good = fe_medium_seq(m, entries[i]) < fe_medium_seq(m, at);
         if (good && !payload)
             good = !fe_medium_is_trimmed(m, tp * f->per_page + i);
     }

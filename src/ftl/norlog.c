@@ -82,7 +82,8 @@ static uint32_t reserve_of(const struct fe_ftl_params *p)
 static enum fe_status program_header(struct norlog *n, fe_peb peb)
 {
     struct fe_medium *m = n->base.medium;
-    struct header h = {.magic = MAGIC, .erase_count = m->pebs[peb].erase_count, .seq = m->seq + 1};
+    struct header h = {
+        .magic = MAGIC, .erase_count = fe_medium_erase_count(m, peb), .seq = m->seq + 1};
     fe_ppn first = peb * n->geo.pages_per_block;
     enum fe_status st =
         fe_medium_prog(m, first, FE_LPN_NONE, FE_TAG_HEADER, FE_PPN_NONE, 0,
@@ -195,7 +196,7 @@ static enum fe_status level(struct norlog *n)
     if (n->p.wear_levelling != FE_WEAR_STATIC || n->rested.n == 0)
         return FE_OK;
     fe_peb coldest = n->rested.item[0].peb, worn = n->pool.worn.item[0].peb;
-    if (m->pebs[worn].erase_count <= m->pebs[coldest].erase_count + n->p.wl_threshold)
+    if (fe_medium_erase_count(m, worn) <= fe_medium_erase_count(m, coldest) + n->p.wl_threshold)
         return FE_OK;
     n->base.counters.wear_moves++;
     if (n->valid[coldest] == 0)
@@ -424,12 +425,14 @@ static int check_header(const struct norlog *n, fe_peb peb, struct fe_err *err)
         return 0;
     fe_store_read(m->store, first, 0, (uint32_t)sizeof h, &h);
     /* where blocks can be replaced, the erases of another one may be meant */
+    bool replaceable = m->geo.n_chip_pebs > m->geo.n_pebs;
+    uint32_t erases = fe_medium_erase_count(m, peb);
+    uint64_t seq = fe_medium_seq(m, first);
     if (fe_store_has_payload(m->store) &&
-        (h.magic != MAGIC || (!m->phys && h.erase_count != m->pebs[peb].erase_count) ||
-         h.seq != m->oob_seq[first]))
+        (h.magic != MAGIC || (!replaceable && h.erase_count != erases) || h.seq != seq))
         return fe_err_set(err, EIO, "block %u: its header says %u erases, sequence %llu; there "
                           "were %u, %llu", peb, h.erase_count, (unsigned long long)h.seq,
-                          m->pebs[peb].erase_count, (unsigned long long)m->oob_seq[first]);
+                          erases, (unsigned long long)seq);
     return 0;
 }
 
@@ -448,7 +451,8 @@ static int check_sectors(const struct norlog *n, fe_peb peb, struct fe_err *err)
                               n->base.n_lpns);
         fe_ppn at = n->map[lpn];
         valid += at == first + i;
-        if (at != FE_PPN_NONE && at != first + i && m->oob_seq[at] < m->oob_seq[first + i])
+        if (at != FE_PPN_NONE && at != first + i &&
+            fe_medium_seq(m, at) < fe_medium_seq(m, first + i))
             return fe_err_set(err, EIO, "logical page %u: page %u is newer than page %u, which is "
                               "mapped", lpn, first + i, at);
     }

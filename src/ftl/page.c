@@ -156,7 +156,7 @@ static int fill_pools(struct page_ftl *f, struct fe_err *err)
             fe_page_pool_put(&f->cache_pool, peb);
         } else {
             fe_page_pool_put(&f->pool, peb);
-            f->most_erases = (uint32_t)fe_max_u64(f->most_erases, m->pebs[peb].erase_count);
+            f->most_erases = (uint32_t)fe_max_u64(f->most_erases, fe_medium_erase_count(m, peb));
         }
     }
     uint64_t good = (uint64_t)f->pool.n + f->cache_pool.n;

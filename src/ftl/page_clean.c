@@ -36,7 +36,7 @@ static void put_free(struct page_ftl *f, fe_peb peb, bool was_slc)
         return;
     }
     fe_page_pool_put(&f->pool, peb);
-    uint32_t erases = f->base.medium->pebs[peb].erase_count;
+    uint32_t erases = fe_medium_erase_count(f->base.medium, peb);
     if (erases > f->most_erases)
         f->most_erases = erases;
 }
@@ -46,18 +46,13 @@ static enum fe_status move_pages(struct page_ftl *f, fe_peb peb, bool to_rest)
 {
     fe_ppn ppn = peb * f->geo.pages_per_block;
     while (f->valid[peb]) {
-        uint64_t word = f->valid_bits[ppn / 64] >> (ppn % 64);
-        if (word == 0) {
-            ppn += 64 - ppn % 64;
-            continue;
-        }
-        ppn += (fe_ppn)__builtin_ctzll(word);
+        ppn = (fe_ppn)fe_bits_next(f->valid_bits, ppn, f->geo.n_ppns);
         fe_lpn lpn = fe_medium_lpn(f->base.medium, ppn);
         enum stream stream = to_rest ? STREAM_REST : fe_page_stream_of_moved(f, lpn);
         enum fe_status st = fe_page_place(f, stream, lpn, ppn, 0, 0, NULL);
         if (st != FE_OK)
             return st;
-        f->valid_bits[ppn / 64] &= ~(UINT64_C(1) << (ppn % 64));
+        fe_bit_clear(f->valid_bits, ppn);
         f->valid[peb]--;
         f->base.counters.pages_copied++;
         ppn++;
@@ -92,7 +87,7 @@ static enum fe_status level(struct page_ftl *f)
     if (f->p.wear_levelling != FE_WEAR_STATIC || f->rested.n == 0)
         return FE_OK;
     fe_peb coldest = f->rested.item[0].peb;
-    uint32_t least = f->base.medium->pebs[coldest].erase_count;
+    uint32_t least = fe_medium_erase_count(f->base.medium, coldest);
     if (f->most_erases < least || f->most_erases - least <= f->p.wl_threshold)
         return FE_OK;
     f->base.counters.wear_moves++;

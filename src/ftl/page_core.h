@@ -83,7 +83,7 @@ static inline struct page_ftl *page_of(struct fe_ftl *ftl)
 
 static inline bool page_is_valid(const struct page_ftl *f, fe_ppn ppn)
 {
-    return f->valid_bits[ppn / 64] >> (ppn % 64) & 1;
+    return fe_bit(f->valid_bits, ppn);
 }
 
 /* The full blocks that this one belongs to; NULL if it is not full. */
@@ -126,7 +126,7 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
 static inline void page_invalidate(struct page_ftl *f, fe_ppn ppn)
 {
     fe_peb peb = fe_peb_of(&f->geo, ppn);
-    f->valid_bits[ppn / 64] &= ~(UINT64_C(1) << (ppn % 64));
+    fe_bit_clear(f->valid_bits, ppn);
     f->valid[peb]--;
     struct fe_victims *set = victims_of(f, peb);
     if (set)

@@ -151,7 +151,7 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
     if (st != FE_OK)
         return st;
     f->valid[peb]++;
-    f->valid_bits[ppn / 64] |= UINT64_C(1) << (ppn % 64);
+    fe_bit_set(f->valid_bits, ppn);
     f->map[lpn] = ppn;
     if (page + 1 == (stream == STREAM_CACHE ? f->slc_pages : f->geo.pages_per_block))
         fe_page_close_block(f, peb);

@@ -43,7 +43,7 @@ fe_peb fe_page_pool_take_worn(struct fe_page_pool *p);
 /* What a block counts in an order by erases: fewest first, then first come. */
 static inline uint64_t fe_page_wear_key(const struct fe_medium *m, fe_peb peb, uint64_t order)
 {
-    return (uint64_t)m->pebs[peb].erase_count << 32 | (uint32_t)order;
+    return (uint64_t)fe_medium_erase_count(m, peb) << 32 | (uint32_t)order;
 }
 
 int fe_page_pool_check(const struct fe_page_pool *p, struct fe_err *err);

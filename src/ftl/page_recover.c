@@ -32,7 +32,7 @@ static void count_valid(struct page_ftl *f)
         fe_ppn ppn = f->map[lpn];
         if (ppn == FE_PPN_NONE)
             continue;
-        f->valid_bits[ppn / 64] |= UINT64_C(1) << (ppn % 64);
+        fe_bit_set(f->valid_bits, ppn);
         f->valid[fe_peb_of(&f->geo, ppn)]++;
     }
 }
@@ -66,7 +66,7 @@ static bool reopen(struct page_ftl *f, fe_peb peb)
 static void put_free(struct page_ftl *f, fe_peb peb, bool to_cache)
 {
     fe_page_pool_put(to_cache ? &f->cache_pool : &f->pool, peb);
-    uint32_t erases = f->base.medium->pebs[peb].erase_count;
+    uint32_t erases = fe_medium_erase_count(f->base.medium, peb);
     if (!to_cache && erases > f->most_erases)
         f->most_erases = erases;
 }

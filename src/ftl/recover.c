@@ -25,7 +25,7 @@ enum fe_status fe_recover_scan(struct fe_medium *m)
     for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
         if (fe_medium_is_bad(m, peb))
             continue;
-        if (!m->pebs[peb].unstable) {
+        if (!fe_medium_is_unstable(m, peb)) {
             read_block(m, peb);
             continue;
         }
@@ -48,11 +48,11 @@ void fe_recover_newest(const struct fe_medium *m, fe_ppn *newest, uint32_t n, co
         if (fe_medium_is_bad(m, peb) || (skip && skip[peb]))
             continue;
         fe_ppn first = peb * m->geo.pages_per_block;
-        for (fe_ppn ppn = first; ppn < first + m->pebs[peb].next_page; ppn++) {
-            fe_lpn lpn = m->oob_lpn[ppn];
-            if (lpn >= n || m->oob_tag[ppn] == FE_TAG_TORN || fe_medium_is_trimmed(m, lpn))
+        for (fe_ppn ppn = first; ppn < first + fe_medium_next_page(m, peb); ppn++) {
+            fe_lpn lpn = fe_medium_lpn(m, ppn);
+            if (lpn >= n || fe_medium_tag(m, ppn) == FE_TAG_TORN || fe_medium_is_trimmed(m, lpn))
                 continue;
-            if (newest[lpn] == FE_PPN_NONE || m->oob_seq[newest[lpn]] < m->oob_seq[ppn])
+            if (newest[lpn] == FE_PPN_NONE || fe_medium_seq(m, newest[lpn]) < fe_medium_seq(m, ppn))
                 newest[lpn] = ppn;
         }
     }
@@ -84,8 +84,8 @@ enum fe_status fe_recover_drop(struct fe_medium *m, fe_peb peb, const fe_ppn *ma
     for (fe_ppn ppn = first; ppn < first + fe_medium_next_page(m, peb); ppn++) {
         fe_lpn lpn = fe_medium_lpn(m, ppn);
         if (fe_recover_readable(m, ppn) && lpn < n_lpns && map[lpn] == ppn &&
-            (!was_moved(fe_medium_tag(m, ppn)) || m->oob_seq[ppn] <= m->interrupted_since ||
-             m->oob_seq[ppn] > m->interrupted_until || !holds(m, m->interrupted, lpn)))
+            (!was_moved(fe_medium_tag(m, ppn)) || fe_medium_seq(m, ppn) <= m->interrupted_since ||
+             fe_medium_seq(m, ppn) > m->interrupted_until || !holds(m, m->interrupted, lpn)))
             return FE_OK;
     }
     *ret = true;
@@ -97,7 +97,7 @@ uint64_t fe_recover_last_seq(const struct fe_medium *m, fe_peb peb)
     fe_ppn first = peb * m->geo.pages_per_block;
     uint64_t seq = 0;
     for (uint32_t i = fe_medium_next_page(m, peb); i-- > 0 && seq == 0;)
-        seq = m->oob_seq[first + i]; /* of a torn page 0; else pages are in order */
+        seq = fe_medium_seq(m, first + i); /* of a torn page 0; else pages are in order */
     return seq;
 }
 

@@ -41,7 +41,7 @@ static inline bool fe_recover_readable(const struct fe_medium *m, fe_ppn ppn)
 /* Pages that a block has room for in its present mode. */
 static inline uint32_t fe_recover_room(const struct fe_medium *m, fe_peb peb)
 {
-    return m->pebs[peb].slc ? fe_slc_pages(&m->geo) : m->geo.pages_per_block;
+    return fe_medium_is_slc(m, peb) ? fe_slc_pages(&m->geo) : m->geo.pages_per_block;
 }
 
 /* The highest sequence number in a block, 0 if nothing in it can be read: when it was

@@ -91,7 +91,7 @@ static void look_at(struct recovery *r, uint32_t unit)
                 end = end < i ? end : i;
             continue;
         }
-        uint64_t seq = r->m->oob_seq[ppn];
+        uint64_t seq = fe_medium_seq(r->m, ppn);
         k->oldest = k->oldest ? fe_min_u64(k->oldest, seq) : seq;
         if (seq > k->last) {
             k->last = seq;
@@ -122,7 +122,7 @@ static bool has_sources(const struct recovery *r, uint32_t target)
             continue;
         for (uint32_t i = 0; i < r->u->unit_pages; i++) {
             fe_ppn ppn = fe_unit_ppn(r->u, unit, i);
-            if (fe_recover_readable(r->m, ppn) && r->m->oob_seq[ppn] < k->oldest &&
+            if (fe_recover_readable(r->m, ppn) && fe_medium_seq(r->m, ppn) < k->oldest &&
                 fe_medium_lpn(r->m, ppn) - first < r->u->unit_pages)
                 return true;
         }
@@ -160,7 +160,7 @@ static int queue_free(struct recovery *r, struct fe_err *err)
         u->fill[unit] = r->looks[unit].fill;
         uint64_t erases = 0;
         for (uint32_t i = 0; i < u->blocks_per_unit; i++)
-            erases += r->m->pebs[u->pebs[unit * u->blocks_per_unit + i]].erase_count;
+            erases += fe_medium_erase_count(r->m, u->pebs[unit * u->blocks_per_unit + i]);
         if (u->fill[unit] == 0)
             order[u->n_free++] = (struct fe_recover_age){.seq = erases, .peb = unit};
     }

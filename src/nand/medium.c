@@ -77,7 +77,7 @@ void fe_medium_destroy(struct fe_medium *m)
 
 int fe_medium_log_trims(struct fe_medium *m, uint32_t n_lpns, struct fe_err *err)
 {
-    m->trims = calloc(fe_div_up(n_lpns, 64), sizeof *m->trims);
+    m->trims = calloc(fe_bits_words(n_lpns), sizeof *m->trims);
     if (!m->trims)
         return fe_err_nomem(err, "log of trims", n_lpns / 8);
     m->n_trims = n_lpns;
@@ -89,7 +89,7 @@ void fe_medium_note_trim(struct fe_medium *m, fe_lpn first, uint32_t n)
     if (!m->trims || n == 0)
         return;
     for (fe_lpn lpn = first; lpn < first + n; lpn++)
-        m->trims[lpn / 64] |= UINT64_C(1) << (lpn % 64);
+        fe_bit_set(m->trims, lpn);
     if (m->image)
         fe_store_set_trims(m->store, m->trims + first / 64, first / 64,
                            (first + n - 1) / 64 - first / 64 + 1);
@@ -97,7 +97,7 @@ void fe_medium_note_trim(struct fe_medium *m, fe_lpn first, uint32_t n)
 
 static void forget_trim(struct fe_medium *m, fe_lpn lpn)
 {
-    m->trims[lpn / 64] &= ~(UINT64_C(1) << (lpn % 64));
+    fe_bit_clear(m->trims, lpn);
     if (m->image)
         fe_store_set_trims(m->store, m->trims + lpn / 64, lpn / 64, 1);
 }

@@ -23,6 +23,7 @@
 #ifndef FE_NAND_MEDIUM_H
 #define FE_NAND_MEDIUM_H
 
+#include "base/bits.h"
 #include "nand/geometry.h"
 #include "nand/ops.h"
 #include "nand/state.h"
@@ -87,7 +88,7 @@ void fe_medium_note_trim(struct fe_medium *m, fe_lpn first, uint32_t n);
 
 static inline bool fe_medium_is_trimmed(const struct fe_medium *m, fe_lpn lpn)
 {
-    return lpn < m->n_trims && m->trims[lpn / 64] >> (lpn % 64) & 1;
+    return lpn < m->n_trims && fe_bit(m->trims, lpn);
 }
 
 /* Takes tR, tPROG and tBERS from *p, for operations from now on. */
@@ -178,10 +179,41 @@ static inline enum fe_page_state fe_medium_state(const struct fe_medium *m, fe_p
     return m->oob_tag[ppn] == FE_TAG_TORN ? FE_PAGE_TORN : FE_PAGE_PROGRAMMED;
 }
 
+/* Numbers of programs: they grow with every program, so the newest copy of a page has the
+ * highest.  Only of a page that is programmed or torn; 0 of a torn one. */
+static inline uint64_t fe_medium_seq(const struct fe_medium *m, fe_ppn ppn)
+{
+    return m->oob_seq[ppn];
+}
+
+/* Erases that the block there has behind it. */
+static inline uint32_t fe_medium_erase_count(const struct fe_medium *m, fe_peb peb)
+{
+    return m->pebs[peb].erase_count;
+}
+
+/* Its erase was interrupted: it must be erased before anything else happens to it. */
+static inline bool fe_medium_is_unstable(const struct fe_medium *m, fe_peb peb)
+{
+    return m->pebs[peb].unstable;
+}
+
+/* All that is kept of a block besides its pages, to read. */
+static inline const struct fe_peb_info *fe_medium_block(const struct fe_medium *m, fe_peb peb)
+{
+    return &m->pebs[peb];
+}
+
+/* The number that the chip gives to the block there. */
+static inline fe_peb fe_medium_chip_block(const struct fe_medium *m, fe_peb peb)
+{
+    return m->phys ? m->phys[peb] : peb;
+}
+
 /* The die that a slot's operations go to. */
 static inline uint32_t fe_medium_die(const struct fe_medium *m, fe_peb peb)
 {
-    return fe_die_of(&m->geo, m->phys ? m->phys[peb] : peb);
+    return fe_die_of(&m->geo, fe_medium_chip_block(m, peb));
 }
 
 static inline bool fe_medium_is_bad(const struct fe_medium *m, fe_peb peb)

@@ -176,7 +176,7 @@ void fe_store_forget_trims(struct fe_store *s, uint64_t first, uint64_t n)
             !fe_image_is_zeros(seqs, len * 8)) /* holes stay */
             fe_image_put(g, none, len * 8, pos, "writing the list of trimmed pages");
         for (uint64_t i = at; i < at + len; i++)
-            fe_store_set_bit(g->trims, i, false);
+            fe_bit_put(g->trims, i, false);
     }
 }
 
@@ -211,7 +211,7 @@ int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err)
     if (e == 0 && !fe_image_is_zeros(seqs, s->n_pages * 8))
         e = drop_rewritten(s, seqs);
     for (uint64_t i = 0; e == 0 && i < s->n_pages; i++)
-        fe_store_set_bit(g->trims, i, seqs[i] != 0);
+        fe_bit_put(g->trims, i, seqs[i] != 0);
     free(seqs);
     if (e < 0)
         return fe_err_set(err, -e, "%.200s: reading the list of trimmed pages: %s", g->path,

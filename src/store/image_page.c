@@ -58,14 +58,14 @@ static int read_whole(const struct fe_store *s, fe_ppn ppn, void *buf)
 int fe_image_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf)
 {
     const struct fe_image *g = s->img;
-    bool lost = fe_store_bit(g->lost, ppn);
+    bool lost = fe_bit(g->lost, ppn);
     int r = lost ? -EIO : 0;
 
     if (!buf || len == 0)
         return r;
-    if (lost || !fe_store_bit(s->written, ppn)) {
+    if (lost || !fe_bit(s->written, ppn)) {
         memset(buf, 0, len);
-    } else if (fe_store_bit(g->raw, ppn)) {
+    } else if (fe_bit(g->raw, ppn)) {
         r = fe_io_read(g->io, g->fd, buf, len, (off_t)(bytes_at(s, ppn) + off)) < 0 ? -EIO : 0;
     } else if (len == s->page_bytes) {
         r = read_whole(s, ppn, buf);
@@ -105,9 +105,9 @@ static void put_page(struct fe_store *s, fe_ppn ppn, const void *page)
         keep_changed(s, ppn, page);
     else
         fe_image_put(g, page, s->page_bytes, bytes_at(s, ppn), "writing a page");
-    fe_store_set_bit(s->written, ppn, true);
-    fe_store_set_bit(g->raw, ppn, false);
-    fe_store_set_bit(g->lost, ppn, g->failed);
+    fe_bit_put(s->written, ppn, true);
+    fe_bit_put(g->raw, ppn, false);
+    fe_bit_put(g->lost, ppn, g->failed);
     g->crc[ppn] = fe_crc32c(0, page, s->page_bytes);
 }
 
@@ -116,11 +116,11 @@ void fe_image_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
 {
     struct fe_image *g = s->img;
     bool from_base = len < s->page_bytes && base != FE_PPN_NONE &&
-                     (fe_store_bit(s->written, base) || fe_store_bit(g->lost, base));
+                     (fe_bit(s->written, base) || fe_bit(g->lost, base));
 
     before_program(s, ppn);
     if (!from_base && (!data || len == 0)) {
-        fe_store_set_bit(g->lost, ppn, g->failed);
+        fe_bit_put(g->lost, ppn, g->failed);
         return;
     }
     if (data && len == s->page_bytes) {
@@ -158,22 +158,22 @@ void fe_image_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
     if (!data)
         memset(g->page, 0, len);
     assert(!g->read_only);
-    if (fe_store_bit(s->written, ppn)) {
-        assert(fe_store_bit(g->raw, ppn));
+    if (fe_bit(s->written, ppn)) {
+        assert(fe_bit(g->raw, ppn));
         fe_image_put(g, data ? data : g->page, len, bytes_at(s, ppn) + off, "writing a page");
-        fe_store_set_bit(g->lost, ppn, g->failed || fe_store_bit(g->lost, ppn));
+        fe_bit_put(g->lost, ppn, g->failed || fe_bit(g->lost, ppn));
         return;
     }
     if (!data) {
-        fe_store_set_bit(g->lost, ppn, g->failed);
+        fe_bit_put(g->lost, ppn, g->failed);
         return;
     }
     memset(g->page, 0, s->page_bytes);
     memcpy(g->page + off, data, len);
     put_page(s, ppn, g->page);
-    fe_store_set_bit(g->raw, ppn, true);
+    fe_bit_put(g->raw, ppn, true);
     put_oob(s, ppn, &r);
-    fe_store_set_bit(g->lost, ppn, g->failed);
+    fe_bit_put(g->lost, ppn, g->failed);
 }
 
 /* A hole is a saving: where the host refuses it, the bytes stay. */
@@ -209,11 +209,11 @@ void fe_store_put_back_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store
     r.cycle = cycle;
     r.tag = oob->tag;
     r.state = oob->state;
-    r.zeros = !fe_store_bit(s->written, ppn);
+    r.zeros = !fe_bit(s->written, ppn);
     r.data_crc = r.zeros ? 0 : g->crc[ppn];
     put_oob(s, ppn, &r);
     if (g->failed)
-        fe_store_set_bit(g->lost, ppn, true);
+        fe_bit_put(g->lost, ppn, true);
     g->seq = fe_max_u64(g->seq, oob->seq);
 }
 
@@ -298,8 +298,8 @@ static void take_page(struct fe_store *s, fe_ppn ppn, const struct fe_image_oob 
 {
     struct fe_image *g = s->img;
     *ret = (struct fe_store_oob){.seq = r->seq, .lpn = r->lpn, .tag = r->tag, .state = r->state};
-    fe_store_set_bit(s->written, ppn, !r->zeros && r->state != FE_STORE_TORN);
-    fe_store_set_bit(g->raw, ppn, r->state == FE_STORE_RAW);
+    fe_bit_put(s->written, ppn, !r->zeros && r->state != FE_STORE_TORN);
+    fe_bit_put(g->raw, ppn, r->state == FE_STORE_RAW);
     g->crc[ppn] = r->data_crc;
     g->seq = fe_max_u64(g->seq, r->seq);
 }
@@ -320,7 +320,7 @@ int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *r
             return fe_err_set(err, -e, "%.200s: reading the OOB of block %u: %s", g->path, peb,
                               strerror(-e));
         pages[p] = (struct fe_store_oob){.lpn = FE_LPN_NONE};
-        fe_store_set_bit(s->written, first + p, false);
+        fe_bit_put(s->written, first + p, false);
         if (!fe_image_oob_is_valid(&r[i], first + p)) {
             if (!fe_image_is_zeros(&r[i], sizeof r[i]))
                 return damaged(g, "page", first + p, err);

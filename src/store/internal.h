@@ -5,6 +5,7 @@
 #ifndef FE_STORE_INTERNAL_H
 #define FE_STORE_INTERNAL_H
 
+#include "base/bits.h"
 #include "store/image.h"
 #include "store/store.h"
 
@@ -60,17 +61,6 @@ struct fe_image {
     struct fe_err why;   /* and its message */
     char note[160];      /* of a crash of the host */
 };
-
-static inline bool fe_store_bit(const uint64_t *bits, uint64_t i)
-{
-    return bits[i / 64] >> (i % 64) & 1;
-}
-
-static inline void fe_store_set_bit(uint64_t *bits, uint64_t i, bool value)
-{
-    uint64_t bit = UINT64_C(1) << (i % 64);
-    bits[i / 64] = value ? bits[i / 64] | bit : bits[i / 64] & ~bit;
-}
 
 /* store.c: what both kinds need, from the three numbers of the geometry. */
 int fe_store_init_tables(struct fe_store *s, struct fe_err *err);

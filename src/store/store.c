@@ -110,7 +110,7 @@ void fe_store_destroy(struct fe_store *s)
 
 static bool is_written(const struct fe_store *s, fe_ppn ppn)
 {
-    return fe_store_bit(s->written, ppn);
+    return fe_bit(s->written, ppn);
 }
 
 static uint8_t *page_at(const struct fe_store *s, fe_ppn ppn)
@@ -174,7 +174,7 @@ void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
         memcpy(page + off, data, len);
     else
         memset(page + off, 0, len);
-    fe_store_set_bit(s->written, ppn, true);
+    fe_bit_put(s->written, ppn, true);
 }
 
 void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len,
@@ -202,9 +202,9 @@ bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn)
 void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n)
 {
     for (uint64_t p = first; fe_store_has_payload(s) && p < (uint64_t)first + n; p++) {
-        fe_store_set_bit(s->written, p, false);
+        fe_bit_put(s->written, p, false);
         if (s->img)
-            fe_store_set_bit(s->img->lost, p, false);
+            fe_bit_put(s->img->lost, p, false);
     }
 }
 
@@ -232,9 +232,9 @@ void fe_store_discard(struct fe_store *s, fe_peb peb)
     bool had_data = false;
     for (uint64_t p = first; p < first + s->pages_per_block; p++) {
         had_data = had_data || is_written(s, (fe_ppn)p);
-        fe_store_set_bit(s->written, p, false);
+        fe_bit_put(s->written, p, false);
         if (s->img)
-            fe_store_set_bit(s->img->lost, p, false);
+            fe_bit_put(s->img->lost, p, false);
     }
     if (!had_data || s->is_warm[peb])
         return;

@@ -105,7 +105,7 @@ static int check_numbers(struct fsck *f, const struct fe_medium *m)
         return tool_error("out of memory");
     for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
         if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED)
-            seq[n++] = m->oob_seq[ppn];
+            seq[n++] = fe_medium_seq(m, ppn);
     qsort(seq, n, sizeof *seq, compare_u64);
     for (uint64_t i = 1; i < n; i++)
         if (seq[i] == seq[i - 1]) {

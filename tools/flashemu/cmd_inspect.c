@@ -43,11 +43,11 @@ static fe_ppn *find_newest(const struct fe_medium *m, uint32_t n_lpns)
     for (uint32_t i = 0; newest && i < n_lpns; i++)
         newest[i] = FE_PPN_NONE;
     for (fe_ppn ppn = 0; newest && ppn < m->geo.n_ppns; ppn++) {
-        if (fe_medium_state(m, ppn) != FE_PAGE_PROGRAMMED || m->oob_lpn[ppn] >= n_lpns ||
-            m->pebs[fe_peb_of(&m->geo, ppn)].unstable)
+        if (fe_medium_state(m, ppn) != FE_PAGE_PROGRAMMED || fe_medium_lpn(m, ppn) >= n_lpns ||
+            fe_medium_is_unstable(m, fe_peb_of(&m->geo, ppn)))
             continue;
-        fe_ppn *p = &newest[m->oob_lpn[ppn]];
-        if (*p == FE_PPN_NONE || m->oob_seq[*p] < m->oob_seq[ppn])
+        fe_ppn *p = &newest[fe_medium_lpn(m, ppn)];
+        if (*p == FE_PPN_NONE || fe_medium_seq(m, *p) < fe_medium_seq(m, ppn))
             *p = ppn;
     }
     return newest;
@@ -95,7 +95,7 @@ static json_t *mapping_json(struct fe_device *dev, const struct fe_medium *m)
         mapped += newest[i] != FE_PPN_NONE;
     for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
         if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED)
-            *(m->oob_lpn[ppn] < n ? &data : &other) += 1;
+            *(fe_medium_lpn(m, ppn) < n ? &data : &other) += 1;
     put_u64(o, "logical_pages", n);
     put_u64(o, "with_a_copy", mapped);
     put_u64(o, "older_copies", data - mapped);
@@ -124,7 +124,7 @@ static json_t *image_json(struct fe_device *dev)
     uint64_t unstable = 0;
     fe_device_get_stats(dev, &s);
     for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++)
-        unstable += m->pebs[peb].unstable;
+        unstable += fe_medium_is_unstable(m, peb);
 
     json_t *o = json_object();
     put(o, "model", tool_json_text(p->device.model, strlen(p->device.model)));
@@ -154,18 +154,19 @@ static json_t *page_json(const struct fe_medium *m, fe_ppn ppn)
     put(o, "state", json_string(state_names[state]));
     if (state != FE_PAGE_PROGRAMMED)
         return o;
-    put(o, "lpn", m->oob_lpn[ppn] == FE_LPN_NONE ? json_null() : json_integer(m->oob_lpn[ppn]));
-    put_u64(o, "seq", m->oob_seq[ppn]);
-    put_u64(o, "tag", m->oob_tag[ppn]);
+    fe_lpn lpn = fe_medium_lpn(m, ppn);
+    put(o, "lpn", lpn == FE_LPN_NONE ? json_null() : json_integer(lpn));
+    put_u64(o, "seq", fe_medium_seq(m, ppn));
+    put_u64(o, "tag", fe_medium_tag(m, ppn));
     return o;
 }
 
 static json_t *block_json(const struct fe_medium *m, fe_peb peb)
 {
-    const struct fe_peb_info *b = &m->pebs[peb];
+    const struct fe_peb_info *b = fe_medium_block(m, peb);
     json_t *o = json_object(), *pages = json_array();
     put_u64(o, "peb", peb);
-    put_u64(o, "chip_block", m->phys ? m->phys[peb] : peb);
+    put_u64(o, "chip_block", fe_medium_chip_block(m, peb));
     put_u64(o, "erase_count", b->erase_count);
     put(o, "factory_bad", json_boolean(b->factory_bad));
     put(o, "grown_bad", json_boolean(b->grown_bad));
@@ -185,7 +186,7 @@ static json_t *one_page_json(struct fe_device *dev, const struct fe_medium *m, f
     fe_ppn *newest = find_newest(m, n);
     json_t *o = buf && hex && newest ? page_json(m, ppn) : NULL;
     if (o && fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED) {
-        fe_lpn lpn = m->oob_lpn[ppn];
+        fe_lpn lpn = fe_medium_lpn(m, ppn);
         put(o, "newest", lpn < n ? json_boolean(newest[lpn] == ppn) : json_null());
         if (fe_store_read(m->store, ppn, 0, len, buf) < 0) {
             put(o, "data", json_null());

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Arrays of bits: bit i is bit i % 64 of word i / 64.
+ *
+ * The caller owns the words and guarantees that there are enough of them: fe_bits_words(n)
+ * for n bits.  No function here checks a bound.
+ */
+#ifndef FE_BASE_BITS_H
+#define FE_BASE_BITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The number of words that hold n bits. */
+static inline uint64_t fe_bits_words(uint64_t n)
+{
+    return n / 64 + (n % 64 != 0);
+}
+
+static inline bool fe_bit(const uint64_t *bits, uint64_t i)
+{
+    return bits[i / 64] >> (i % 64) & 1;
+}
+
+static inline void fe_bit_set(uint64_t *bits, uint64_t i)
+{
+    bits[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+static inline void fe_bit_clear(uint64_t *bits, uint64_t i)
+{
+    bits[i / 64] &= ~(UINT64_C(1) << (i % 64));
+}
+
+static inline void fe_bit_put(uint64_t *bits, uint64_t i, bool value)
+{
+    if (value)
+        fe_bit_set(bits, i);
+    else
+        fe_bit_clear(bits, i);
+}
+
+/* The first bit in [from, end) that is set, or end if none of them is.  O(words). */
+static inline uint64_t fe_bits_next(const uint64_t *bits, uint64_t from, uint64_t end)
+{
+    while (from < end) {
+        uint64_t word = bits[from / 64] >> (from % 64);
+        if (word) {
+            from += (uint64_t)__builtin_ctzll(word);
+            break;
+        }
+        from += 64 - from % 64;
+    }
+    return from < end ? from : end;
+}
+
+#endif
