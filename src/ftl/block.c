@@ -158,7 +158,7 @@ static enum fe_status block_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
 static uint64_t block_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                                struct fe_err *err)
 {
-    uint32_t pages = fe_units_pages(geo, p->unit_size, err);
+    uint32_t pages = fe_units_pages(geo, p->unit.unit_size, err);
     if (pages == 0)
         return 0;
     uint32_t units = fe_units_count(geo, pages);
@@ -166,7 +166,7 @@ static uint64_t block_max_lpns(const struct fe_ftl_params *p, const struct fe_ge
         fe_err_set(err, EINVAL,
                    "ftl.unit_size=%llu: block needs at least 2 blocks, one of them spare; the "
                    "chip has %u of that size",
-                   (unsigned long long)p->unit_size, units);
+                   (unsigned long long)p->unit.unit_size, units);
         return 0;
     }
     return (uint64_t)(units - 1) * pages;
@@ -185,7 +185,7 @@ static void block_destroy(struct fe_ftl *ftl)
 static int block_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                         uint32_t n_lpns, struct fe_err *err)
 {
-    uint32_t pages = fe_units_pages(&m->geo, p->unit_size, err);
+    uint32_t pages = fe_units_pages(&m->geo, p->unit.unit_size, err);
     struct block_ftl *b = calloc(1, sizeof *b);
     if (!b)
         return fe_err_nomem(err, "block translation layer", sizeof *b);
@@ -194,7 +194,7 @@ static int block_create(struct fe_ftl **ret, const struct fe_ftl_params *p, stru
     b->n_lebs = (uint32_t)fe_div_up(n_lpns, pages);
     b->leb = FE_LEB_NONE;
     b->data = malloc(b->n_lebs * sizeof *b->data);
-    int r = b->data ? fe_units_init(&b->units, m, pages, p->copy_buffer, err)
+    int r = b->data ? fe_units_init(&b->units, m, pages, p->unit.copy_buffer, err)
                     : fe_err_nomem(err, "block map", b->n_lebs * 4ull);
     if (r < 0) {
         block_destroy(&b->base);

@@ -270,7 +270,7 @@ static int alloc_tables(struct dftl *f, struct fe_err *err)
 
 static int init_parts(struct dftl *f, const struct fe_ftl_params *p, struct fe_err *err)
 {
-    uint32_t n = (uint32_t)fe_min_u64(p->map_cache / FE_MAP_ENTRY_BYTES, f->base.n_lpns);
+    uint32_t n = (uint32_t)fe_min_u64(p->dftl.map_cache / FE_MAP_ENTRY_BYTES, f->base.n_lpns);
     int r = fe_map_cache_init(&f->cache, n, f->base.n_lpns, f->per_page, err);
     if (r == 0)
         r = fe_page_pool_init(&f->pool, f->base.medium, FE_WEAR_DYNAMIC, err);

@@ -45,7 +45,7 @@ static uint32_t per_page(const struct fe_geometry *geo)
 uint32_t fe_dftl_reserve(const struct fe_ftl_params *p, const struct fe_geometry *geo)
 {
     uint32_t need = geo->n_dies + 3;
-    return p->gc_reserve > need ? p->gc_reserve : need;
+    return p->clean.gc_reserve > need ? p->clean.gc_reserve : need;
 }
 
 /* Blocks that hold neither data nor table when the host has written everything. */
@@ -65,11 +65,11 @@ uint64_t fe_dftl_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
                           struct fe_err *err)
 {
     uint64_t kept = fe_dftl_kept(p, geo), b = geo->pages_per_block;
-    if (p->map_cache < FE_MAP_ENTRY_BYTES) {
+    if (p->dftl.map_cache < FE_MAP_ENTRY_BYTES) {
         fe_err_set(err, EINVAL,
                    "ftl.map_cache=%llu: an entry takes %u bytes, so dftl needs at least %u; %llu "
                    "hold an entry for each page of the chip",
-                   (unsigned long long)p->map_cache, FE_MAP_ENTRY_BYTES, FE_MAP_ENTRY_BYTES,
+                   (unsigned long long)p->dftl.map_cache, FE_MAP_ENTRY_BYTES, FE_MAP_ENTRY_BYTES,
                    (unsigned long long)geo->n_ppns * FE_MAP_ENTRY_BYTES);
         return 0;
     }
@@ -80,10 +80,11 @@ uint64_t fe_dftl_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
     }
     if (geo->n_pebs < kept + 2) {
         fe_err_set(err, EINVAL,
-                   "ftl.gc_reserve=%u: with %u dies dftl keeps %llu blocks beside data and table, "
+                   "ftl.gc_reserve=%u: with %u dies dftl keeps %llu blocks beside data "
+                   "and table, "
                    "%u of them free; the chip has %u and needs %llu",
-                   p->gc_reserve, geo->n_dies, (unsigned long long)kept, fe_dftl_reserve(p, geo),
-                   geo->n_pebs, (unsigned long long)kept + 2);
+                   p->clean.gc_reserve, geo->n_dies, (unsigned long long)kept,
+                   fe_dftl_reserve(p, geo), geo->n_pebs, (unsigned long long)kept + 2);
         return 0;
     }
     uint64_t room = geo->n_pebs - kept;

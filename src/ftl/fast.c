@@ -168,13 +168,13 @@ static enum fe_status fast_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
 static uint64_t fast_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                               struct fe_err *err)
 {
-    if (p->fast_sequential && p->log_blocks == 1) {
+    if (p->log.fast_sequential && p->log.log_blocks == 1) {
         fe_err_set(err, EINVAL,
                    "ftl.log_blocks=1: fast needs at least 2, one of them for sequential writes, "
                    "or ftl.fast_sequential=no");
         return 0;
     }
-    return fe_logblock_max_lpns(p, geo, p->fast_sequential ? 2 : 1, err);
+    return fe_logblock_max_lpns(p, geo, p->log.fast_sequential ? 2 : 1, err);
 }
 
 static void fast_destroy(struct fe_ftl *ftl)
@@ -197,7 +197,7 @@ static int fast_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
         fast_destroy(&f->lb.base);
         return r;
     }
-    f->has_seq = p->fast_sequential;
+    f->has_seq = p->log.fast_sequential;
     f->seq_leb = FE_LEB_NONE;
     f->ring = f->lb.logs + f->has_seq;
     f->n_ring = f->lb.n_logs - f->has_seq;

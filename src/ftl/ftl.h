@@ -12,26 +12,11 @@
 #define FE_FTL_FTL_H
 
 #include "base/err.h"
-#include "ftl/step.h"
+#include "flashemu/ftl_params.h"
 #include "nand/medium.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum fe_gc_policy {
-    FE_GC_GREEDY, FE_GC_COST_BENEFIT, FE_GC_FIFO, FE_GC_RANDOM, FE_GC_D_CHOICES, FE_N_GC_POLICIES
-};
-
-enum fe_hot_cold {
-    FE_HOT_COLD_OFF,      /* one stream */
-    FE_HOT_COLD_GC,       /* pages that cleaning moves go to blocks of their own */
-    FE_HOT_COLD_TWO_POOL, /* pages that are written often and others, each to their own */
-    FE_N_HOT_COLDS
-};
-
-enum fe_wear_levelling { FE_WEAR_OFF, FE_WEAR_DYNAMIC, FE_WEAR_STATIC, FE_N_WEAR_LEVELLINGS };
-
-enum fe_slc_mode { FE_SLC_OFF, FE_SLC_STATIC, FE_SLC_DYNAMIC, FE_N_SLC_MODES };
 
 /* What a page is to its strategy: the tag in its OOB, by which power-on finds its way. */
 enum fe_tag {
@@ -48,45 +33,6 @@ enum fe_tag {
     FE_TAG_MAP,        /* a page of the mapping table */
     FE_TAG_HEADER,     /* of a block */
     FE_N_TAGS
-};
-
-/* [ftl] of a profile; the option table has ranges, defaults and meanings. */
-struct fe_ftl_params {
-    uint32_t type;            /* index in fe_ftl_registry */
-    uint64_t op_ppm;          /* (physical - logical) / logical */
-    uint32_t gc_policy;       /* enum fe_gc_policy */
-    uint32_t gc_d;            /* choices of d-choices */
-    uint32_t gc_reserve;      /* free blocks below which the page strategy cleans */
-    uint32_t hot_cold;        /* enum fe_hot_cold */
-    uint32_t wear_levelling;  /* enum fe_wear_levelling */
-    uint32_t wl_threshold;    /* erases that static levelling lets blocks lie apart */
-    uint32_t idle_free;       /* free blocks up to which idle time is used to clean */
-    uint32_t slc_mode;        /* enum fe_slc_mode: blocks that take host pages in SLC mode */
-    uint32_t slc_blocks;      /* static: so many are set aside; dynamic: at most, 0 = no limit */
-    uint64_t unit_size;       /* bytes of an allocation unit or mapped block */
-    uint32_t open_linear;     /* allocation units open for appending */
-    uint32_t open_random;     /* allocation units open in any order */
-    uint32_t log_blocks;      /* of bast and fast */
-    bool fast_sequential;     /* one log block of fast takes sequential writes only */
-    uint32_t gap_fill;        /* pages that a linear unit may skip by copying them */
-    bool switch_merge;        /* a log unit in order may become the data unit */
-    uint32_t copy_buffer;     /* pages that a merge holds in memory at a time */
-    uint32_t small_log;       /* allocation units that log small writes page by page */
-    uint64_t small_write;     /* bytes of the largest command that goes there */
-    bool small_join;          /* a page that it has whole goes on to its open unit */
-    uint32_t zone_start;      /* first unit of a zone, all of whose writes go there */
-    uint32_t zone_units;      /* units of the zone; 0: there is none */
-    uint32_t group_units;     /* neighbouring units that are gathered together */
-    uint32_t scattered;       /* units that may lie apart from their group; 0 = all */
-    bool group_switch;        /* a group replaced in order and whole is gathered already */
-    uint64_t map_region;      /* bytes whose map is held */
-    uint64_t map_switch_ns;   /* more time when a write goes to another region */
-    uint64_t map_read_ns;     /* the same for a read */
-    uint64_t unit_read_ns;    /* more time when a command reads on into another unit */
-    struct fe_step_params step;
-    bool trim_lost;           /* a power cut brings trimmed pages back */
-    uint64_t map_cache;       /* bytes of the mapping cache of dftl */
-    uint64_t seed;
 };
 
 /* Counted by the strategy; host writes and NAND operations are counted elsewhere. */

@@ -18,7 +18,7 @@
 uint64_t fe_logblock_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                               uint32_t least, struct fe_err *err)
 {
-    uint32_t pages = fe_units_pages(geo, p->unit_size, err);
+    uint32_t pages = fe_units_pages(geo, p->unit.unit_size, err);
     if (pages == 0)
         return 0;
     uint32_t units = fe_units_count(geo, pages);
@@ -26,30 +26,32 @@ uint64_t fe_logblock_max_lpns(const struct fe_ftl_params *p, const struct fe_geo
         fe_err_set(err, EINVAL,
                    "ftl.unit_size=%llu: the chip has %u blocks of that size; at least %u are "
                    "needed, for data, ftl.log_blocks=%u and a spare one",
-                   (unsigned long long)p->unit_size, units, least + 2, least);
+                   (unsigned long long)p->unit.unit_size, units, least + 2, least);
         return 0;
     }
-    if (p->log_blocks < least || p->log_blocks > units - 2) {
-        fe_err_set(err, EINVAL,
-                   "ftl.log_blocks=%u: must be %u to %u; the chip has %u blocks of "
-                   "ftl.unit_size=%llu, of which one is spare and one at least holds data",
-                   p->log_blocks, least, units - 2, units, (unsigned long long)p->unit_size);
+    if (p->log.log_blocks < least || p->log.log_blocks > units - 2) {
+        fe_err_set(
+            err, EINVAL,
+            "ftl.log_blocks=%u: must be %u to %u; the chip has %u blocks of "
+            "ftl.unit_size=%llu, of which one is spare and one at least holds data",
+            p->log.log_blocks, least, units - 2, units,
+            (unsigned long long)p->unit.unit_size);
         return 0;
     }
-    return (uint64_t)(units - 1 - p->log_blocks) * pages;
+    return (uint64_t)(units - 1 - p->log.log_blocks) * pages;
 }
 
 int fe_logblock_init(struct fe_logblock *b, const struct fe_ftl_ops *ops,
                      const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
                      struct fe_err *err)
 {
-    uint32_t pages = fe_units_pages(&m->geo, p->unit_size, err);
+    uint32_t pages = fe_units_pages(&m->geo, p->unit.unit_size, err);
     b->base = (struct fe_ftl){.ops = ops, .medium = m, .n_lpns = n_lpns};
     b->by_pages = fe_fastdiv_init(pages);
     b->n_lebs = (uint32_t)fe_div_up(n_lpns, pages);
-    b->gap_fill = p->gap_fill;
-    b->switch_merge = p->switch_merge;
-    b->n_logs = p->log_blocks;
+    b->gap_fill = p->unit.gap_fill;
+    b->switch_merge = p->unit.switch_merge;
+    b->n_logs = p->log.log_blocks;
 
     uint64_t n_newest = (uint64_t)b->n_lebs * pages;
     b->data = malloc(b->n_lebs * sizeof *b->data);
@@ -61,7 +63,7 @@ int fe_logblock_init(struct fe_logblock *b, const struct fe_ftl_ops *ops,
     memset(b->data, 0xff, b->n_lebs * sizeof *b->data);
     memset(b->newest, 0xff, n_newest * sizeof *b->newest);
     memset(b->logs, 0xff, b->n_logs * sizeof *b->logs);
-    return fe_units_init(&b->units, m, pages, p->copy_buffer, err);
+    return fe_units_init(&b->units, m, pages, p->unit.copy_buffer, err);
 }
 
 void fe_logblock_fini(struct fe_logblock *b)

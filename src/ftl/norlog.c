@@ -76,7 +76,7 @@ static uint32_t header_pages(const struct fe_geometry *geo)
 
 static uint32_t reserve_of(const struct fe_ftl_params *p)
 {
-    return p->gc_reserve ? p->gc_reserve : 1;
+    return p->clean.gc_reserve ? p->clean.gc_reserve : 1;
 }
 
 static enum fe_status program_header(struct norlog *n, fe_peb peb)
@@ -108,7 +108,7 @@ void fe_norlog_close_block(struct norlog *n, fe_peb peb)
 {
     n->state[peb] = NOR_FULL;
     fe_victims_add(&n->full, peb);
-    if (n->p.wear_levelling == FE_WEAR_STATIC)
+    if (n->p.clean.wear_levelling == FE_WEAR_STATIC)
         fe_heap_push(&n->rested, peb, fe_page_wear_key(n->base.medium, peb, n->rested_order++));
 }
 
@@ -172,7 +172,7 @@ static enum fe_status move_sectors(struct norlog *n, fe_peb peb, fe_peb to)
 enum fe_status fe_norlog_empty(struct norlog *n, fe_peb peb, fe_peb to)
 {
     fe_victims_remove(&n->full, peb);
-    if (n->p.wear_levelling == FE_WEAR_STATIC)
+    if (n->p.clean.wear_levelling == FE_WEAR_STATIC)
         fe_heap_remove(&n->rested, peb);
     n->base.medium->emptying_since = n->base.medium->seq;
     enum fe_status st = move_sectors(n, peb, to);
@@ -193,10 +193,11 @@ enum fe_status fe_norlog_empty(struct norlog *n, fe_peb peb, fe_peb to)
 static enum fe_status level(struct norlog *n)
 {
     const struct fe_medium *m = n->base.medium;
-    if (n->p.wear_levelling != FE_WEAR_STATIC || n->rested.n == 0)
+    if (n->p.clean.wear_levelling != FE_WEAR_STATIC || n->rested.n == 0)
         return FE_OK;
     fe_peb coldest = n->rested.item[0].peb, worn = n->pool.worn.item[0].peb;
-    if (fe_medium_erase_count(m, worn) <= fe_medium_erase_count(m, coldest) + n->p.wl_threshold)
+    if (fe_medium_erase_count(m, worn) <=
+        fe_medium_erase_count(m, coldest) + n->p.clean.wl_threshold)
         return FE_OK;
     n->base.counters.wear_moves++;
     if (n->valid[coldest] == 0)
@@ -263,7 +264,7 @@ static enum fe_status norlog_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n_p
 static bool norlog_idle(struct fe_ftl *ftl)
 {
     struct norlog *n = norlog_of(ftl);
-    return n->pool.n < n->p.idle_free && n->full.n_invalid >= n->data_pages &&
+    return n->pool.n < n->p.clean.idle_free && n->full.n_invalid >= n->data_pages &&
            collect(n) == FE_OK;
 }
 
@@ -281,12 +282,12 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
                           "nand.pages_per_block=%u: norlog takes %u for a block's header, with "
                           "pages of %u bytes; at least %u",
                           geo->pages_per_block, header, geo->page_bytes, header + 1);
-    if (p->gc_policy == FE_GC_RANDOM || p->gc_policy == FE_GC_D_CHOICES)
+    if (p->clean.gc_policy == FE_GC_RANDOM || p->clean.gc_policy == FE_GC_D_CHOICES)
         return fe_err_set(err, EINVAL,
                           "ftl.gc_policy=%s: norlog draws no lots, it has few blocks to look at; "
                           "use greedy, cost-benefit or fifo",
-                          p->gc_policy == FE_GC_RANDOM ? "random" : "d-choices");
-    if (p->wear_levelling == FE_WEAR_STATIC && p->wl_threshold == 0)
+                          p->clean.gc_policy == FE_GC_RANDOM ? "random" : "d-choices");
+    if (p->clean.wear_levelling == FE_WEAR_STATIC && p->clean.wl_threshold == 0)
         return fe_err_set(err, EINVAL,
                           "ftl.wl_threshold=0: static wear levelling would move a block with "
                           "every collection; at least 1");
@@ -307,15 +308,15 @@ static uint64_t norlog_max_lpns(const struct fe_ftl_params *p, const struct fe_g
     if (reserve > geo->n_pebs - 2) {
         fe_err_set(err, EINVAL,
                    "ftl.gc_reserve=%u: norlog keeps so many blocks free and one more beside the "
-                   "data; the chip has %u, at most %u", p->gc_reserve, geo->n_pebs,
+                   "data; the chip has %u, at most %u", p->clean.gc_reserve, geo->n_pebs,
                    geo->n_pebs - 2);
         return 0;
     }
     uint32_t rest = geo->n_pebs - reserve - 1;
-    if (p->idle_free > rest) {
+    if (p->clean.idle_free > rest) {
         fe_err_set(err, EINVAL,
                    "ftl.idle_free=%u: the chip has %u blocks, of which norlog keeps %u beside the "
-                   "data; at most %u", p->idle_free, geo->n_pebs, reserve + 1, rest);
+                   "data; at most %u", p->clean.idle_free, geo->n_pebs, reserve + 1, rest);
         return 0;
     }
     return (uint64_t)rest * (geo->pages_per_block - header_pages(geo));
@@ -339,7 +340,7 @@ static void norlog_destroy(struct fe_ftl *ftl)
 static int alloc_tables(struct norlog *n, struct fe_err *err)
 {
     uint32_t n_pebs = n->geo.n_pebs;
-    bool levels = n->p.wear_levelling == FE_WEAR_STATIC;
+    bool levels = n->p.clean.wear_levelling == FE_WEAR_STATIC;
     n->map = malloc(n->base.n_lpns * sizeof *n->map);
     n->valid = calloc(n_pebs, sizeof *n->valid);
     n->state = calloc(n_pebs, sizeof *n->state);
@@ -351,9 +352,9 @@ static int alloc_tables(struct norlog *n, struct fe_err *err)
         return fe_err_nomem(err, "map of norlog", n->base.n_lpns * 4ull + n_pebs * 23ull);
     memset(n->map, 0xff, n->base.n_lpns * sizeof *n->map);
     fe_heap_init(&n->rested, n->rested_items, n->rested_place);
-    int r = fe_victims_init(&n->full, n->p.gc_policy, n->p.gc_d, n->p.seed, n_pebs,
+    int r = fe_victims_init(&n->full, n->p.clean.gc_policy, n->p.clean.gc_d, n->p.seed, n_pebs,
                             n->data_pages, n->valid, err);
-    return r == 0 ? fe_page_pool_init(&n->pool, n->base.medium, n->p.wear_levelling, err) : r;
+    return r == 0 ? fe_page_pool_init(&n->pool, n->base.medium, n->p.clean.wear_levelling, err) : r;
 }
 
 /* All good blocks are free. */
@@ -469,7 +470,7 @@ static int check_block(const struct norlog *n, fe_peb peb, struct fe_err *err)
                 : state == NOR_OPEN ? peb == n->open && end >= n->header_pages &&
                                           end < n->geo.pages_per_block
                 : state == NOR_FULL ? end == n->geo.pages_per_block || (n->recovered && end) ||
-                                          (n->p.wear_levelling == FE_WEAR_STATIC && end)
+                                          (n->p.clean.wear_levelling == FE_WEAR_STATIC && end)
                                     : fe_medium_is_bad(n->base.medium, peb);
     if (!fits)
         return fe_err_set(err, EIO, "block %u in state %u has %u pages programmed", peb, state,
@@ -498,7 +499,7 @@ static int norlog_check(const struct fe_ftl *ftl, struct fe_err *err)
         return fe_err_set(err, EIO, "%u blocks free, %u open, %u full; counted are %u, %u, %u",
                           count[NOR_FREE], count[NOR_OPEN], count[NOR_FULL], n->pool.n,
                           n->open != FE_PEB_NONE, n->full.n);
-    if (n->p.wear_levelling == FE_WEAR_STATIC &&
+    if (n->p.clean.wear_levelling == FE_WEAR_STATIC &&
         (n->rested.n != n->full.n || !fe_heap_check(&n->rested)))
         return fe_err_set(err, EIO, "%u full blocks, %u in order of their erases, or out of order",
                           n->full.n, n->rested.n);

@@ -116,9 +116,9 @@ static int alloc_tables(struct page_ftl *f)
     if (!f->map || !f->valid_bits || !f->valid || !f->state || alloc_streams(f) < 0)
         return -ENOMEM;
     memset(f->map, 0xff, f->base.n_lpns * sizeof *f->map);
-    if (f->p.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, f->base.n_lpns))
+    if (f->p.page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, f->base.n_lpns))
         return -ENOMEM;
-    if (f->p.wear_levelling == FE_WEAR_STATIC) {
+    if (f->p.clean.wear_levelling == FE_WEAR_STATIC) {
         f->rested_items = calloc(g->n_pebs, sizeof *f->rested_items);
         f->rested_place = calloc(g->n_pebs, sizeof *f->rested_place);
         if (!f->rested_items || !f->rested_place)
@@ -132,14 +132,14 @@ static int init_sets(struct page_ftl *f, struct fe_err *err)
 {
     const struct fe_ftl_params *p = &f->p;
     struct fe_medium *m = f->base.medium;
-    int r = fe_victims_init(&f->full, p->gc_policy, p->gc_d, p->seed, f->geo.n_pebs,
+    int r = fe_victims_init(&f->full, p->clean.gc_policy, p->clean.gc_d, p->seed, f->geo.n_pebs,
                             f->geo.pages_per_block, f->valid, err);
     if (r == 0)
-        r = fe_page_pool_init(&f->pool, m, p->wear_levelling, err);
-    if (r == 0 && p->slc_mode != FE_SLC_OFF)
+        r = fe_page_pool_init(&f->pool, m, p->clean.wear_levelling, err);
+    if (r == 0 && p->page.slc_mode != FE_SLC_OFF)
         r = fe_victims_init(&f->cached, FE_GC_FIFO, 1, p->seed, f->geo.n_pebs, f->slc_pages,
                             f->valid, err);
-    if (r == 0 && p->slc_mode == FE_SLC_STATIC)
+    if (r == 0 && p->page.slc_mode == FE_SLC_STATIC)
         r = fe_page_pool_init(&f->cache_pool, m, FE_WEAR_OFF, err);
     return r;
 }
@@ -148,7 +148,7 @@ static int init_sets(struct page_ftl *f, struct fe_err *err)
 static int fill_pools(struct page_ftl *f, struct fe_err *err)
 {
     const struct fe_medium *m = f->base.medium;
-    uint32_t aside = f->p.slc_mode == FE_SLC_STATIC ? f->p.slc_blocks : 0;
+    uint32_t aside = f->p.page.slc_mode == FE_SLC_STATIC ? f->p.page.slc_blocks : 0;
     for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
         if (fe_medium_is_bad(m, peb)) {
             f->state[peb] = BLOCK_BAD;
@@ -180,7 +180,7 @@ int fe_page_new(struct page_ftl **ret, const struct fe_ftl_params *p, struct fe_
     f->p = *p;
     f->geo = m->geo;
     f->reserve = fe_page_reserve(p, &m->geo);
-    fe_region_init(&f->region, p->map_region, p->map_switch_ns, p->map_read_ns,
+    fe_region_init(&f->region, p->region.map_region, p->region.map_switch_ns, p->region.map_read_ns,
                    m->geo.page_bytes);
     f->slc_pages = fe_slc_pages(&m->geo);
     int r = alloc_tables(f) < 0

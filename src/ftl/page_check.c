@@ -97,9 +97,9 @@ static int check_blocks(const struct page_ftl *f, struct fe_err *err)
         return fe_err_set(err, EIO, "%u free, %u full, %u full and %u in all in SLC mode; counted "
                           "are %u, %u, %u and %u", n[BLOCK_FREE], n[BLOCK_FULL], n[BLOCK_CACHED],
                           n_slc, f->pool.n + f->cache_pool.n, f->full.n, f->cached.n, f->n_slc);
-    if (f->p.slc_mode == FE_SLC_STATIC && f->cache_pool.n + n_slc != f->p.slc_blocks)
+    if (f->p.page.slc_mode == FE_SLC_STATIC && f->cache_pool.n + n_slc != f->p.page.slc_blocks)
         return fe_err_set(err, EIO, "%u free blocks of the SLC cache and %u in use are not %u",
-                          f->cache_pool.n, n_slc, f->p.slc_blocks);
+                          f->cache_pool.n, n_slc, f->p.page.slc_blocks);
     return check_slots(f, n[BLOCK_OPEN], err);
 }
 
@@ -111,13 +111,13 @@ int fe_page_check(const struct fe_ftl *ftl, struct fe_err *err)
         r = check_blocks(f, err);
     if (r == 0)
         r = fe_page_pool_check(&f->pool, err);
-    if (r == 0 && f->p.slc_mode == FE_SLC_STATIC)
+    if (r == 0 && f->p.page.slc_mode == FE_SLC_STATIC)
         r = fe_page_pool_check(&f->cache_pool, err);
     if (r == 0)
         r = fe_victims_check(&f->full, err);
-    if (r == 0 && f->p.slc_mode != FE_SLC_OFF)
+    if (r == 0 && f->p.page.slc_mode != FE_SLC_OFF)
         r = fe_victims_check(&f->cached, err);
-    if (r == 0 && f->p.wear_levelling == FE_WEAR_STATIC &&
+    if (r == 0 && f->p.clean.wear_levelling == FE_WEAR_STATIC &&
         (f->rested.n != f->full.n || !fe_heap_check(&f->rested)))
         r = fe_err_set(err, EIO, "%u full blocks, %u in order of their erases, or out of order",
                        f->full.n, f->rested.n);

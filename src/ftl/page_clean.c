@@ -31,7 +31,7 @@ static void put_free(struct page_ftl *f, fe_peb peb, bool was_slc)
 {
     f->state[peb] = BLOCK_FREE;
     f->n_slc -= was_slc;
-    if (was_slc && f->p.slc_mode == FE_SLC_STATIC) {
+    if (was_slc && f->p.page.slc_mode == FE_SLC_STATIC) {
         fe_page_pool_put(&f->cache_pool, peb);
         return;
     }
@@ -64,7 +64,7 @@ enum fe_status fe_page_empty(struct page_ftl *f, fe_peb peb, bool to_rest)
 {
     bool slc = f->state[peb] == BLOCK_CACHED;
     fe_victims_remove(victims_of(f, peb), peb);
-    if (!slc && f->p.wear_levelling == FE_WEAR_STATIC)
+    if (!slc && f->p.clean.wear_levelling == FE_WEAR_STATIC)
         fe_heap_remove(&f->rested, peb);
     f->state[peb] = BLOCK_OPEN;
     f->base.medium->emptying_since = f->base.medium->seq;
@@ -84,11 +84,11 @@ static enum fe_status fold(struct page_ftl *f)
 
 static enum fe_status level(struct page_ftl *f)
 {
-    if (f->p.wear_levelling != FE_WEAR_STATIC || f->rested.n == 0)
+    if (f->p.clean.wear_levelling != FE_WEAR_STATIC || f->rested.n == 0)
         return FE_OK;
     fe_peb coldest = f->rested.item[0].peb;
     uint32_t least = fe_medium_erase_count(f->base.medium, coldest);
-    if (f->most_erases < least || f->most_erases - least <= f->p.wl_threshold)
+    if (f->most_erases < least || f->most_erases - least <= f->p.clean.wl_threshold)
         return FE_OK;
     f->base.counters.wear_moves++;
     return fe_page_empty(f, coldest, true);
@@ -107,7 +107,7 @@ static enum fe_status clean(struct page_ftl *f)
 /* One step towards more free blocks. */
 static enum fe_status reclaim(struct page_ftl *f)
 {
-    if (f->p.slc_mode == FE_SLC_DYNAMIC && f->cached.n)
+    if (f->p.page.slc_mode == FE_SLC_DYNAMIC && f->cached.n)
         return fold(f);
     return clean(f);
 }
@@ -117,7 +117,7 @@ enum fe_status fe_page_make_room(struct page_ftl *f)
     enum fe_status st = FE_OK;
     while (f->pool.n < f->reserve && st == FE_OK)
         st = reclaim(f);
-    if (st == FE_OK && f->p.slc_mode != FE_SLC_OFF && fe_page_cache_must_fold(f))
+    if (st == FE_OK && f->p.page.slc_mode != FE_SLC_OFF && fe_page_cache_must_fold(f))
         st = fold(f);
     return st;
 }
@@ -128,10 +128,10 @@ enum fe_status fe_page_make_room(struct page_ftl *f)
 bool fe_page_idle(struct fe_ftl *ftl)
 {
     struct page_ftl *f = page_of(ftl);
-    bool can_fold = f->p.slc_mode != FE_SLC_OFF && f->cached.n;
+    bool can_fold = f->p.page.slc_mode != FE_SLC_OFF && f->cached.n;
     if (can_fold && f->pool.n >= f->reserve)
         return fold(f) == FE_OK;
-    uint32_t goal = f->p.idle_free;
+    uint32_t goal = f->p.clean.idle_free;
     if (can_fold && goal < f->reserve)
         goal = f->reserve;
     bool can_win = can_fold || f->full.n_invalid >= f->geo.pages_per_block;

@@ -43,14 +43,14 @@ uint32_t fe_page_reserve(const struct fe_ftl_params *p, const struct fe_geometry
     fe_page_slots(p, geo, slots);
     uint32_t fresh = slots[STREAM_MAIN] + slots[STREAM_COLD] + slots[STREAM_REST];
     uint32_t need = fresh > 2 ? fresh : 2;
-    return p->gc_reserve > need ? p->gc_reserve : need;
+    return p->clean.gc_reserve > need ? p->clean.gc_reserve : need;
 }
 
 uint64_t fe_page_kept(const struct fe_ftl_params *p, const struct fe_geometry *geo)
 {
     uint32_t slots[N_STREAMS];
     fe_page_slots(p, geo, slots);
-    uint64_t cache = p->slc_mode == FE_SLC_STATIC ? p->slc_blocks : slots[STREAM_CACHE];
+    uint64_t cache = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : slots[STREAM_CACHE];
     return (uint64_t)fe_page_reserve(p, geo) + slots[STREAM_MAIN] + slots[STREAM_COLD] +
            slots[STREAM_REST] + cache + 1;
 }
@@ -60,21 +60,23 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
                          struct fe_err *err)
 {
     static const char *const slc_mode[] = {"off", "static", "dynamic"};
-    if (p->gc_policy == FE_GC_D_CHOICES && p->gc_d == 0)
+    if (p->clean.gc_policy == FE_GC_D_CHOICES && p->clean.gc_d == 0)
         return fe_err_set(err, EINVAL, "ftl.gc_d=0: d-choices draws at least 1 block");
-    if (p->wear_levelling == FE_WEAR_STATIC && p->wl_threshold == 0)
+    if (p->clean.wear_levelling == FE_WEAR_STATIC && p->clean.wl_threshold == 0)
         return fe_err_set(err, EINVAL,
                           "ftl.wl_threshold=0: static wear levelling would move a block with "
                           "every cleaning; at least 1");
-    if (p->slc_mode == FE_SLC_OFF && p->slc_blocks)
+    if (p->page.slc_mode == FE_SLC_OFF && p->page.slc_blocks)
         return fe_err_set(err, EINVAL,
                           "ftl.slc_blocks=%u: there is no SLC cache with ftl.slc_mode=off; use 0, "
-                          "or ftl.slc_mode=static or dynamic", p->slc_blocks);
-    if (p->slc_mode != FE_SLC_OFF && fe_slc_pages(geo) == 0)
-        return fe_err_set(err, EINVAL,
-                          "ftl.slc_mode=%s: only blocks of nand.cell=mlc (2 pages or more) or tlc "
-                          "(3 or more) can be used in SLC mode; use off", slc_mode[p->slc_mode]);
-    if (p->slc_mode == FE_SLC_STATIC && p->slc_blocks == 0)
+                          "or ftl.slc_mode=static or dynamic", p->page.slc_blocks);
+    if (p->page.slc_mode != FE_SLC_OFF && fe_slc_pages(geo) == 0)
+        return fe_err_set(
+            err, EINVAL,
+            "ftl.slc_mode=%s: only blocks of nand.cell=mlc (2 pages or more) or tlc "
+            "(3 or more) can be used in SLC mode; use off",
+            slc_mode[p->page.slc_mode]);
+    if (p->page.slc_mode == FE_SLC_STATIC && p->page.slc_blocks == 0)
         return fe_err_set(err, EINVAL, "ftl.slc_blocks=0: a static SLC cache has at least 1 block");
     return 0;
 }
@@ -85,14 +87,14 @@ uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
     if (check_options(p, geo, err) < 0)
         return 0;
     struct fe_ftl_params small = *p;
-    if (p->slc_mode == FE_SLC_STATIC)
-        small.slc_blocks = 1;
+    if (p->page.slc_mode == FE_SLC_STATIC)
+        small.page.slc_blocks = 1;
     uint64_t kept = fe_page_kept(p, geo), least = fe_page_kept(&small, geo);
-    if (p->slc_mode == FE_SLC_STATIC && geo->n_pebs <= kept && geo->n_pebs > least) {
+    if (p->page.slc_mode == FE_SLC_STATIC && geo->n_pebs <= kept && geo->n_pebs > least) {
         fe_err_set(err, EINVAL,
                    "ftl.slc_blocks=%u: of the chip's %u blocks the page strategy keeps %llu beside "
                    "cache and data, which leaves a static SLC cache at most %llu",
-                   p->slc_blocks, geo->n_pebs, (unsigned long long)least - 1,
+                   p->page.slc_blocks, geo->n_pebs, (unsigned long long)least - 1,
                    (unsigned long long)(geo->n_pebs - least));
         return 0;
     }
@@ -100,15 +102,15 @@ uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
         fe_err_set(err, EINVAL,
                    "ftl.gc_reserve=%u: with %u dies and these options the page strategy keeps %llu "
                    "blocks beside the data, %u of them free; the chip has %u and needs %llu",
-                   p->gc_reserve, geo->n_dies, (unsigned long long)kept,
+                   p->clean.gc_reserve, geo->n_dies, (unsigned long long)kept,
                    fe_page_reserve(p, geo), geo->n_pebs, (unsigned long long)kept + 1);
         return 0;
     }
-    if (p->idle_free > geo->n_pebs - kept) {
+    if (p->clean.idle_free > geo->n_pebs - kept) {
         fe_err_set(err, EINVAL,
                    "ftl.idle_free=%u: the chip has %u blocks, of which the page strategy keeps "
                    "%llu beside the data; at most %llu",
-                   p->idle_free, geo->n_pebs, (unsigned long long)kept,
+                   p->clean.idle_free, geo->n_pebs, (unsigned long long)kept,
                    (unsigned long long)(geo->n_pebs - kept));
         return 0;
     }

@@ -19,21 +19,22 @@ void fe_page_slots(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                    uint32_t n[static N_STREAMS])
 {
     n[STREAM_MAIN] = geo->n_dies;
-    n[STREAM_COLD] = p->hot_cold == FE_HOT_COLD_OFF ? 0 : geo->n_dies;
-    n[STREAM_REST] = p->wear_levelling == FE_WEAR_STATIC;
+    n[STREAM_COLD] = p->page.hot_cold == FE_HOT_COLD_OFF ? 0 : geo->n_dies;
+    n[STREAM_REST] = p->clean.wear_levelling == FE_WEAR_STATIC;
     n[STREAM_CACHE] = 0;
-    if (p->slc_mode != FE_SLC_OFF)
-        n[STREAM_CACHE] =
-            p->slc_blocks && p->slc_blocks < geo->n_dies ? p->slc_blocks : geo->n_dies;
+    if (p->page.slc_mode != FE_SLC_OFF)
+        n[STREAM_CACHE] = p->page.slc_blocks && p->page.slc_blocks < geo->n_dies
+                              ? p->page.slc_blocks
+                              : geo->n_dies;
 }
 
 /* Whether the cache may take one more block.  A dynamic one takes no block that the
  * others could need before the next cleaning. */
 static bool cache_can_grow(const struct page_ftl *f)
 {
-    if (f->p.slc_mode == FE_SLC_STATIC)
+    if (f->p.page.slc_mode == FE_SLC_STATIC)
         return f->cache_pool.n > 0;
-    return f->pool.n > f->reserve && (f->p.slc_blocks == 0 || f->n_slc < f->p.slc_blocks);
+    return f->pool.n > f->reserve && (f->p.page.slc_blocks == 0 || f->n_slc < f->p.page.slc_blocks);
 }
 
 bool fe_page_cache_must_fold(const struct page_ftl *f)
@@ -53,17 +54,18 @@ static fe_peb *open_slot(const struct frontier *front)
 
 enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn)
 {
-    bool two_pool = f->p.hot_cold == FE_HOT_COLD_TWO_POOL;
+    bool two_pool = f->p.page.hot_cold == FE_HOT_COLD_TWO_POOL;
     if (two_pool)
         fe_page_heat_touch(&f->heat, lpn, f->map[lpn] == FE_PPN_NONE);
-    if (f->p.slc_mode != FE_SLC_OFF && (cache_can_grow(f) || open_slot(&f->fronts[STREAM_CACHE])))
+    if (f->p.page.slc_mode != FE_SLC_OFF &&
+        (cache_can_grow(f) || open_slot(&f->fronts[STREAM_CACHE])))
         return STREAM_CACHE;
     return two_pool && !fe_page_is_hot(&f->heat, lpn) ? STREAM_COLD : STREAM_MAIN;
 }
 
 enum stream fe_page_stream_of_moved(const struct page_ftl *f, fe_lpn lpn)
 {
-    switch ((enum fe_hot_cold)f->p.hot_cold) {
+    switch ((enum fe_hot_cold)f->p.page.hot_cold) {
     case FE_HOT_COLD_GC:
         return STREAM_COLD;
     case FE_HOT_COLD_TWO_POOL:
@@ -78,7 +80,7 @@ static fe_peb take_block(struct page_ftl *f, enum stream stream, uint32_t slot)
     fe_peb peb;
     if (stream == STREAM_REST)
         peb = fe_page_pool_take_worn(&f->pool);
-    else if (stream == STREAM_CACHE && f->p.slc_mode == FE_SLC_STATIC)
+    else if (stream == STREAM_CACHE && f->p.page.slc_mode == FE_SLC_STATIC)
         peb = fe_page_pool_take(&f->cache_pool, slot);
     else
         peb = fe_page_pool_take(&f->pool, slot);
@@ -118,7 +120,7 @@ void fe_page_close_block(struct page_ftl *f, fe_peb peb)
     }
     f->state[peb] = BLOCK_FULL;
     fe_victims_add(&f->full, peb);
-    if (f->p.wear_levelling == FE_WEAR_STATIC)
+    if (f->p.clean.wear_levelling == FE_WEAR_STATIC)
         fe_heap_push(&f->rested, peb, fe_page_wear_key(f->base.medium, peb, f->rested_order++));
 }
 

@@ -93,7 +93,7 @@ static enum fe_status drop_moved(struct page_ftl *f)
 static enum fe_status sort_blocks(struct page_ftl *f, struct fe_recover_age *full, uint32_t *ret_n)
 {
     struct fe_medium *m = f->base.medium;
-    uint32_t aside = f->p.slc_mode == FE_SLC_STATIC ? f->p.slc_blocks : 0, n_good = 0;
+    uint32_t aside = f->p.page.slc_mode == FE_SLC_STATIC ? f->p.page.slc_blocks : 0, n_good = 0;
     for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
         if (fe_medium_is_bad(m, peb)) {
             f->state[peb] = BLOCK_BAD;
@@ -131,7 +131,7 @@ static uint32_t room(const struct page_ftl *f)
 /* The block that it costs least to win, FE_PEB_NONE if none does. */
 static fe_peb least_valid(const struct page_ftl *f)
 {
-    bool dynamic = f->p.slc_mode == FE_SLC_DYNAMIC; /* else the cache's blocks stay with it */
+    bool dynamic = f->p.page.slc_mode == FE_SLC_DYNAMIC; /* else the cache's blocks stay with it */
     fe_peb least = FE_PEB_NONE;
     for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
         bool counts = f->state[peb] == BLOCK_FULL || (dynamic && f->state[peb] == BLOCK_CACHED);

@@ -204,7 +204,7 @@ static enum fe_status small_write(struct segment *s, fe_leb leb, uint32_t page, 
 
 static void seg_set_delays(struct fe_ftl *ftl, const struct fe_ftl_params *p)
 {
-    seg_of(ftl)->unit_read_ns = p->unit_read_ns;
+    seg_of(ftl)->unit_read_ns = p->segment.unit_read_ns;
 }
 
 static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
@@ -295,35 +295,39 @@ static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uin
 /* Units that open units and one merge can occupy beside the data units. */
 static uint32_t spare_units(const struct fe_ftl_params *p)
 {
-    return p->open_linear + p->open_random + p->small_log + 1;
+    return p->segment.open_linear + p->segment.open_random + p->segment.small_log + 1;
 }
 
 static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                              struct fe_err *err)
 {
-    uint32_t pages = fe_units_pages(geo, p->unit_size, err);
+    uint32_t pages = fe_units_pages(geo, p->unit.unit_size, err);
     if (pages == 0)
         return 0;
-    if (p->open_linear == 0 || (p->open_random == 0 && !p->switch_merge)) {
-        fe_err_set(err, EINVAL,
-                   "ftl.open_linear=%u ftl.open_random=%u ftl.switch_merge=%s: segment needs "
-                   "open_linear >= 1, and open_random >= 1 unless switch_merge=yes",
-                   p->open_linear, p->open_random, p->switch_merge ? "yes" : "no");
+    if (p->segment.open_linear == 0 || (p->segment.open_random == 0 && !p->unit.switch_merge)) {
+        fe_err_set(
+            err, EINVAL,
+            "ftl.open_linear=%u ftl.open_random=%u ftl.switch_merge=%s: segment needs "
+            "open_linear >= 1, and open_random >= 1 unless switch_merge=yes",
+            p->segment.open_linear, p->segment.open_random,
+            p->unit.switch_merge ? "yes" : "no");
         return 0;
     }
-    if (p->small_log == 0 && (p->small_write || p->zone_units)) {
+    if (p->segment.small_log == 0 && (p->segment.small_write || p->segment.zone_units)) {
         fe_err_set(err, EINVAL,
                    "ftl.small_write=%llu ftl.zone_units=%u: need ftl.small_log >= 1",
-                   (unsigned long long)p->small_write, p->zone_units);
+                   (unsigned long long)p->segment.small_write, p->segment.zone_units);
         return 0;
     }
     uint32_t units = fe_units_count(geo, pages), spare = spare_units(p);
     if (units <= spare) {
-        fe_err_set(err, EINVAL,
-                   "ftl.unit_size=%llu: the chip has %u units, but open_linear=%u, open_random=%u "
-                   "and small_log=%u need %u beside the data; fewer of them or smaller units",
-                   (unsigned long long)p->unit_size, units, p->open_linear, p->open_random,
-                   p->small_log, spare);
+        fe_err_set(
+            err, EINVAL,
+            "ftl.unit_size=%llu: the chip has %u units, but open_linear=%u, "
+            "open_random=%u "
+            "and small_log=%u need %u beside the data; fewer of them or smaller units",
+            (unsigned long long)p->unit.unit_size, units, p->segment.open_linear,
+            p->segment.open_random, p->segment.small_log, spare);
         return 0;
     }
     return (uint64_t)(units - spare) * pages;
@@ -362,31 +366,32 @@ static int alloc_tables(struct segment *s)
 static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                       uint32_t n_lpns, struct fe_err *err)
 {
-    uint32_t pages = fe_units_pages(&m->geo, p->unit_size, err);
+    uint32_t pages = fe_units_pages(&m->geo, p->unit.unit_size, err);
     struct segment *s = calloc(1, sizeof *s);
     if (!s)
         return fe_err_nomem(err, "segment translation layer", sizeof *s);
     s->base = (struct fe_ftl){.ops = &fe_ftl_segment, .medium = m, .n_lpns = n_lpns};
     s->by_pages = fe_fastdiv_init(pages);
     s->n_lebs = (uint32_t)fe_div_up(n_lpns, pages);
-    s->n_open_max = p->open_linear + p->open_random;
-    s->max_linear = p->open_linear;
-    s->max_random = p->open_random;
-    s->gap_fill = p->gap_fill;
-    s->switch_merge = p->switch_merge;
-    s->small_write = p->small_write;
-    s->small_join = p->small_join;
-    fe_region_init(&s->region, p->map_region, p->map_switch_ns, p->map_read_ns,
+    s->n_open_max = p->segment.open_linear + p->segment.open_random;
+    s->max_linear = p->segment.open_linear;
+    s->max_random = p->segment.open_random;
+    s->gap_fill = p->unit.gap_fill;
+    s->switch_merge = p->unit.switch_merge;
+    s->small_write = p->segment.small_write;
+    s->small_join = p->segment.small_join;
+    fe_region_init(&s->region, p->region.map_region, p->region.map_switch_ns, p->region.map_read_ns,
                    m->geo.page_bytes);
-    s->zone_start = p->zone_start;
-    s->zone_units = p->zone_units;
-    s->unit_read_ns = p->unit_read_ns;
+    s->zone_start = p->segment.zone_start;
+    s->zone_units = p->segment.zone_units;
+    s->unit_read_ns = p->segment.unit_read_ns;
 
-    int r = fe_units_init(&s->units, m, pages, p->copy_buffer, err);
+    int r = fe_units_init(&s->units, m, pages, p->unit.copy_buffer, err);
     if (r == 0)
-        r = fe_small_log_init(&s->small, &s->units, p->small_log, n_lpns, err);
+        r = fe_small_log_init(&s->small, &s->units, p->segment.small_log, n_lpns, err);
     if (r == 0)
-        r = fe_scatter_init(&s->scatter, p->group_units, p->scattered, p->group_switch, err);
+        r = fe_scatter_init(&s->scatter, p->segment.group_units, p->segment.scattered,
+                            p->segment.group_switch, err);
     if (r == 0 && alloc_tables(s) < 0)
         r = fe_err_nomem(err, "map of allocation units",
                          s->n_lebs * 4ull + (uint64_t)s->n_open_max * pages * 4);

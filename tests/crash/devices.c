@@ -88,9 +88,10 @@ bool ft_crash_profile(struct fe_profile *p, uint64_t seed, uint32_t geometry, ui
         fe_geometry_reserve(&geo, fe_wear_reserve(&p->wear, &geo), NULL) < 0)
         return false;
     for (int tries = 0; tries < 20; tries++) {
-        p->ftl.unit_size = (uint64_t)geo.pages_per_block * geo.page_bytes * ft_between(&r, 1, 3);
+        p->ftl.unit.unit_size =
+            (uint64_t)geo.pages_per_block * geo.page_bytes * ft_between(&r, 1, 3);
         ft_case_draw_ftl(p, &r);
-        p->ftl.map_cache = 8 * ft_between(&r, 1, 20);
+        p->ftl.dftl.map_cache = 8 * ft_between(&r, 1, 20);
         uint64_t n = fe_ftl_registry[type]->max_lpns(&p->ftl, &geo, NULL);
         if (n == 0)
             continue;

@@ -46,16 +46,32 @@ static struct fe_profile make_profile(const char *strategy, bool cache)
         .blocks_per_plane = 24, .pages_per_block = 16, .page_size = 2 * KIB, .oob_size = 64,
         .tR_ns = {50000, 60000}, .tPROG_ns = {300000, 900000}, .tBERS_ns = 2000000,
         .bus_rate = 33333333, .command_ns = 200, .endurance = 5000};
-    p.ftl = (struct fe_ftl_params){
-        .type = (uint32_t)fe_ftl_find(strategy), .gc_d = 10, .gc_reserve = 2, .wl_threshold = 16,
-        .unit_size = 64 * KIB, .open_linear = 2, .open_random = 1, .log_blocks = 3,
-        .fast_sequential = true, .gap_fill = 2, .switch_merge = true, .copy_buffer = 4,
-        .map_cache = KIB,
-        .step = {.block_size = 4 * KIB, .streams = 2,
-                 .read = {.random_ns = 900000, .step_ns = 150000, .spike_ns = 400000, .first = 4,
-                          .again = 16, .payback = true},
-                 .write = {.random_ns = 15000000, .step_ns = 300000, .spike_ns = 9000000,
-                           .first = 8, .again = 8}}};
+    p.ftl = (struct fe_ftl_params){.type = (uint32_t)fe_ftl_find(strategy),
+                                   .clean.gc_d = 10,
+                                   .clean.gc_reserve = 2,
+                                   .clean.wl_threshold = 16,
+                                   .unit.unit_size = 64 * KIB,
+                                   .segment.open_linear = 2,
+                                   .segment.open_random = 1,
+                                   .log.log_blocks = 3,
+                                   .log.fast_sequential = true,
+                                   .unit.gap_fill = 2,
+                                   .unit.switch_merge = true,
+                                   .unit.copy_buffer = 4,
+                                   .dftl.map_cache = KIB,
+                                   .step = {.block_size = 4 * KIB,
+                                            .streams = 2,
+                                            .read = {.random_ns = 900000,
+                                                     .step_ns = 150000,
+                                                     .spike_ns = 400000,
+                                                     .first = 4,
+                                                     .again = 16,
+                                                     .payback = true},
+                                            .write = {.random_ns = 15000000,
+                                                      .step_ns = 300000,
+                                                      .spike_ns = 9000000,
+                                                      .first = 8,
+                                                      .again = 8}}};
     if (cache)
         p.cache = (struct fe_cache_params){.size = 16 * KIB, .volatile_ = true, .idle_flush = true};
     p.link = (struct fe_link_params){

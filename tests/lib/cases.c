@@ -39,7 +39,7 @@ static void make_shape(struct fe_profile *p, uint32_t geometry)
     uint32_t planes = n->multiplane ? 1 : n->planes_per_die;
     n->blocks_per_plane = (uint32_t)((blocks + dies * planes - 1) / (dies * planes));
     n->oob_size = n->page_size / 32;
-    p->ftl.unit_size = (uint64_t)unit_blocks * n->pages_per_block * n->page_size * gang;
+    p->ftl.unit.unit_size = (uint64_t)unit_blocks * n->pages_per_block * n->page_size * gang;
 }
 
 static void make_times(struct fe_profile *p, struct ft_rand *r)
@@ -62,9 +62,9 @@ static void make_times(struct fe_profile *p, struct ft_rand *r)
     p->link.max_transfer = (uint64_t)p->device.sector_size * PICK(r, 1, 3, 16, 240, 256, 100000);
     p->link.queue_depth = PICK(r, 1, 1, 1, 2, 7, 32);
     /* a strategy may copy a unit for every command: not for every sector of large units */
-    uint64_t pages = p->ftl.unit_size / n->page_size, commands = 20000 / pages + 1;
-    if (p->link.max_transfer < p->ftl.unit_size / commands)
-        p->link.max_transfer = (p->ftl.unit_size / commands / 4096 + 1) * 4096;
+    uint64_t pages = p->ftl.unit.unit_size / n->page_size, commands = 20000 / pages + 1;
+    if (p->link.max_transfer < p->ftl.unit.unit_size / commands)
+        p->link.max_transfer = (p->ftl.unit.unit_size / commands / 4096 + 1) * 4096;
     if (ft_chance(r, 5)) { /* no delay at all */
         *n = (struct fe_nand_params){
             .cell = n->cell, .channels = n->channels, .dies_per_channel = n->dies_per_channel,
@@ -77,10 +77,18 @@ static void make_times(struct fe_profile *p, struct ft_rand *r)
 
 static void make_plain_ftl(struct fe_ftl_params *f)
 {
-    *f = (struct fe_ftl_params){
-        .type = f->type, .unit_size = f->unit_size, .gc_policy = FE_GC_GREEDY, .gc_d = 10,
-        .gc_reserve = 2, .wl_threshold = 16, .open_linear = 2, .open_random = 1, .log_blocks = 2,
-        .switch_merge = true, .copy_buffer = 8, .map_cache = 1024};
+    *f = (struct fe_ftl_params){.type = f->type,
+                                .unit.unit_size = f->unit.unit_size,
+                                .clean.gc_policy = FE_GC_GREEDY,
+                                .clean.gc_d = 10,
+                                .clean.gc_reserve = 2,
+                                .clean.wl_threshold = 16,
+                                .segment.open_linear = 2,
+                                .segment.open_random = 1,
+                                .log.log_blocks = 2,
+                                .unit.switch_merge = true,
+                                .unit.copy_buffer = 8,
+                                .dftl.map_cache = 1024};
 }
 
 static void make_step(struct fe_step_params *s, struct ft_rand *r)
@@ -102,38 +110,38 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
 {
     struct fe_ftl_params *f = &p->ftl;
     make_plain_ftl(f);
-    f->gc_policy = (uint32_t)ft_below(r, FE_N_GC_POLICIES);
-    f->gc_d = (uint32_t)ft_between(r, 1, 12);
-    f->gc_reserve = (uint32_t)ft_between(r, 1, 4);
-    f->hot_cold = (uint32_t)ft_below(r, FE_N_HOT_COLDS);
-    f->wear_levelling = (uint32_t)ft_below(r, FE_N_WEAR_LEVELLINGS);
-    f->wl_threshold = (uint32_t)ft_between(r, 1, 8);
-    f->idle_free = PICK(r, 0, 2, 6);
+    f->clean.gc_policy = (uint32_t)ft_below(r, FE_N_GC_POLICIES);
+    f->clean.gc_d = (uint32_t)ft_between(r, 1, 12);
+    f->clean.gc_reserve = (uint32_t)ft_between(r, 1, 4);
+    f->page.hot_cold = (uint32_t)ft_below(r, FE_N_HOT_COLDS);
+    f->clean.wear_levelling = (uint32_t)ft_below(r, FE_N_WEAR_LEVELLINGS);
+    f->clean.wl_threshold = (uint32_t)ft_between(r, 1, 8);
+    f->clean.idle_free = PICK(r, 0, 2, 6);
     bool slc = p->nand.cell == FE_CELL_MLC || p->nand.cell == FE_CELL_TLC;
-    f->slc_mode = slc ? (uint32_t)ft_below(r, FE_N_SLC_MODES) : FE_SLC_OFF;
-    f->slc_blocks = f->slc_mode == FE_SLC_OFF ? 0 : (uint32_t)ft_between(r, 1, 6);
-    f->open_linear = (uint32_t)ft_between(r, 1, 3);
-    f->switch_merge = ft_chance(r, 70);
-    f->open_random = (uint32_t)ft_between(r, f->switch_merge ? 0 : 1, 2);
-    f->log_blocks = (uint32_t)ft_between(r, 1, 4);
-    f->fast_sequential = f->log_blocks > 1 && ft_chance(r, 50);
-    f->gap_fill = PICK(r, 0, 0, 1, 5, 1000);
-    f->copy_buffer = PICK(r, 1, 2, 16, 1000);
-    f->small_log = PICK(r, 0, 0, 1, 2);
-    if (f->small_log) {
-        f->small_write = (uint64_t)p->device.sector_size * PICK(r, 0, 1, 8, 64);
-        f->zone_units = PICK(r, 0, 1, 2);
-        f->zone_start = PICK(r, 0, 0, 1, 3);
+    f->page.slc_mode = slc ? (uint32_t)ft_below(r, FE_N_SLC_MODES) : FE_SLC_OFF;
+    f->page.slc_blocks = f->page.slc_mode == FE_SLC_OFF ? 0 : (uint32_t)ft_between(r, 1, 6);
+    f->segment.open_linear = (uint32_t)ft_between(r, 1, 3);
+    f->unit.switch_merge = ft_chance(r, 70);
+    f->segment.open_random = (uint32_t)ft_between(r, f->unit.switch_merge ? 0 : 1, 2);
+    f->log.log_blocks = (uint32_t)ft_between(r, 1, 4);
+    f->log.fast_sequential = f->log.log_blocks > 1 && ft_chance(r, 50);
+    f->unit.gap_fill = PICK(r, 0, 0, 1, 5, 1000);
+    f->unit.copy_buffer = PICK(r, 1, 2, 16, 1000);
+    f->segment.small_log = PICK(r, 0, 0, 1, 2);
+    if (f->segment.small_log) {
+        f->segment.small_write = (uint64_t)p->device.sector_size * PICK(r, 0, 1, 8, 64);
+        f->segment.zone_units = PICK(r, 0, 1, 2);
+        f->segment.zone_start = PICK(r, 0, 0, 1, 3);
     }
-    f->small_join = ft_chance(r, 50);
-    f->group_units = PICK(r, 1, 1, 2, 3);
-    f->scattered = PICK(r, 0, 0, 1, 3);
-    f->group_switch = ft_chance(r, 50);
-    f->map_region = (uint64_t)p->nand.page_size * PICK(r, 1, 4, 100);
-    f->map_switch_ns = PICK(r, 0, 0, 900000);
-    f->map_read_ns = PICK(r, 0, 0, 400000);
-    f->unit_read_ns = PICK(r, 0, 0, 200000);
-    f->map_cache = PICK(r, 8, 16, 100, 1024, 1 << 20);
+    f->segment.small_join = ft_chance(r, 50);
+    f->segment.group_units = PICK(r, 1, 1, 2, 3);
+    f->segment.scattered = PICK(r, 0, 0, 1, 3);
+    f->segment.group_switch = ft_chance(r, 50);
+    f->region.map_region = (uint64_t)p->nand.page_size * PICK(r, 1, 4, 100);
+    f->region.map_switch_ns = PICK(r, 0, 0, 900000);
+    f->region.map_read_ns = PICK(r, 0, 0, 400000);
+    f->segment.unit_read_ns = PICK(r, 0, 0, 200000);
+    f->dftl.map_cache = PICK(r, 8, 16, 100, 1024, 1 << 20);
     make_step(&f->step, r);
 }
 
@@ -182,14 +190,14 @@ const char *ft_case_text(const struct ft_case *c, char *buf, size_t len)
 {
     const struct fe_profile *p = &c->profile;
     snprintf(buf, len,
-             "%u channels x %u dies x %u planes%s x %u blocks x %u pages x %u bytes, unit %" PRIu64
-             ", sector %u, capacity %" PRIu64 ", used %" PRIu64 ", cache %" PRIu64
-             ", max_transfer %" PRIu64 ", depth %u",
+             "%u channels x %u dies x %u planes%s x %u blocks x %u pages x %u bytes, "
+             "unit %" PRIu64 ", sector %u, capacity %" PRIu64 ", used %" PRIu64
+             ", cache %" PRIu64 ", max_transfer %" PRIu64 ", depth %u",
              p->nand.channels, p->nand.dies_per_channel, p->nand.planes_per_die,
              p->nand.multiplane ? " ganged" : "", p->nand.blocks_per_plane,
-             p->nand.pages_per_block, p->nand.page_size, p->ftl.unit_size, p->device.sector_size,
-             p->device.capacity, p->device.used, p->cache.size, p->link.max_transfer,
-             p->link.queue_depth);
+             p->nand.pages_per_block, p->nand.page_size, p->ftl.unit.unit_size,
+             p->device.sector_size, p->device.capacity, p->device.used, p->cache.size,
+             p->link.max_transfer, p->link.queue_depth);
     return buf;
 }
 

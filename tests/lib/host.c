@@ -31,7 +31,7 @@ bool ft_host_init(struct ft_host *h, const struct ft_case *c, uint64_t device_se
     if (r < 0)
         return complain(h, "no device (%d): %s", r, err.text);
     h->capacity = fe_device_capacity(h->dev);
-    h->unit = c->profile.ftl.unit_size;
+    h->unit = c->profile.ftl.unit.unit_size;
     h->sector = c->profile.device.sector_size;
     h->bytes = calloc(1, h->capacity);
     h->buf = malloc(h->capacity);

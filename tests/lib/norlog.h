@@ -15,7 +15,7 @@ static inline struct fe_ftl_params ft_norlog_params(uint32_t policy)
 {
     struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
     struct fe_ftl_params p = ft_params("norlog", &np, 1);
-    p.gc_policy = policy;
+    p.clean.gc_policy = policy;
     return p;
 }
 
@@ -23,7 +23,7 @@ static inline void ft_norlog_init(struct ft_layer *l, struct fe_ftl_params p)
 {
     struct fe_nand_params np = ft_nor(BLOCKS, D + 1);
     ft_layer_init(l, &np, &p);
-    assert_int_equal(l->ftl->n_lpns, (BLOCKS - 1 - p.gc_reserve) * D);
+    assert_int_equal(l->ftl->n_lpns, (BLOCKS - 1 - p.clean.gc_reserve) * D);
 }
 
 static inline void ft_norlog_fill(struct ft_layer *l)

@@ -61,13 +61,24 @@ static struct fe_profile make_profile(uint32_t type, uint64_t seed)
         .tR_ns = {25000, 30000}, .tPROG_ns = {200000, 600000}, .tBERS_ns = 1500000};
     p.device.sector_size = SECTOR;
     p.ftl = (struct fe_ftl_params){
-        .type = type, .gc_d = 10, .gc_reserve = 2, .unit_size = 8 * PAGE, .open_linear = 1,
-        .open_random = 1, .log_blocks = 3, .fast_sequential = seed % 2 == 0, .switch_merge = true,
-        .copy_buffer = 2, .map_cache = 32,
-        .wear_levelling = (uint32_t)(seed % FE_N_WEAR_LEVELLINGS),
-        .wl_threshold = 3, .hot_cold = (uint32_t)(seed / 2 % FE_N_HOT_COLDS),
-        .slc_mode = seed % 4 == 3 ? FE_SLC_DYNAMIC : FE_SLC_OFF, .idle_free = 3,
-        .small_log = seed % 2, .small_write = SECTOR};
+        .type = type,
+        .clean.gc_d = 10,
+        .clean.gc_reserve = 2,
+        .unit.unit_size = 8 * PAGE,
+        .segment.open_linear = 1,
+        .segment.open_random = 1,
+        .log.log_blocks = 3,
+        .log.fast_sequential = seed % 2 == 0,
+        .unit.switch_merge = true,
+        .unit.copy_buffer = 2,
+        .dftl.map_cache = 32,
+        .clean.wear_levelling = (uint32_t)(seed % FE_N_WEAR_LEVELLINGS),
+        .clean.wl_threshold = 3,
+        .page.hot_cold = (uint32_t)(seed / 2 % FE_N_HOT_COLDS),
+        .page.slc_mode = seed % 4 == 3 ? FE_SLC_DYNAMIC : FE_SLC_OFF,
+        .clean.idle_free = 3,
+        .segment.small_log = seed % 2,
+        .segment.small_write = SECTOR};
     p.device.discard = fe_ftl_registry[type]->trim != NULL;
     p.cache.size = seed % 3 == 2 ? 3 * PAGE : 0;
     p.cache.volatile_ = true;

@@ -62,10 +62,17 @@ static void make_profile(struct fe_profile *p, uint32_t type, struct ft_rand *r)
         .planes_per_die = 1, .blocks_per_plane = 40, .pages_per_block = 8, .page_size = PAGE,
         .oob_size = 64, .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000,
         .endurance = 1000};
-    p->ftl = (struct fe_ftl_params){
-        .type = type, .op_ppm = 70000, .gc_d = 10, .gc_reserve = 2, .unit_size = 8 * PAGE,
-        .open_linear = 2, .open_random = 1, .log_blocks = 3, .switch_merge = ft_chance(r, 50),
-        .copy_buffer = 4, .map_cache = 128};
+    p->ftl = (struct fe_ftl_params){.type = type,
+                                    .op_ppm = 70000,
+                                    .clean.gc_d = 10,
+                                    .clean.gc_reserve = 2,
+                                    .unit.unit_size = 8 * PAGE,
+                                    .segment.open_linear = 2,
+                                    .segment.open_random = 1,
+                                    .log.log_blocks = 3,
+                                    .unit.switch_merge = ft_chance(r, 50),
+                                    .unit.copy_buffer = 4,
+                                    .dftl.map_cache = 128};
     p->cache = (struct fe_cache_params){.size = ft_chance(r, 50) ? 6 * PAGE : 0,
                                         .volatile_ = ft_chance(r, 50)};
     p->link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = 4 * PAGE,

@@ -28,10 +28,16 @@ static struct fe_profile make_profile(uint32_t levelling)
         .blocks_per_plane = 65, .pages_per_block = 16, .page_size = PAGE, .oob_size = 16,
         .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .endurance = 1000};
     p.device.sector_size = PAGE;
-    p.ftl = (struct fe_ftl_params){
-        .type = (uint32_t)fe_ftl_find("page"), .op_ppm = 200000, .gc_d = 10, .gc_reserve = 2,
-        .wear_levelling = levelling, .wl_threshold = 8, .copy_buffer = 2, .map_cache = 64,
-        .unit_size = 16 * PAGE, .log_blocks = 2};
+    p.ftl = (struct fe_ftl_params){.type = (uint32_t)fe_ftl_find("page"),
+                                   .op_ppm = 200000,
+                                   .clean.gc_d = 10,
+                                   .clean.gc_reserve = 2,
+                                   .clean.wear_levelling = levelling,
+                                   .clean.wl_threshold = 8,
+                                   .unit.copy_buffer = 2,
+                                   .dftl.map_cache = 64,
+                                   .unit.unit_size = 16 * PAGE,
+                                   .log.log_blocks = 2};
     p.link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = PAGE, .queue_depth = 1};
     p.wear = (struct fe_wear_params){.spare_blocks = 2, .codeword_size = 512};
     return p;

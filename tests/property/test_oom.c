@@ -170,26 +170,26 @@ static struct fe_profile make_profile(uint32_t type, bool rich)
                                      .blocks_per_plane = 40, .pages_per_block = 12,
                                      .page_size = 512, .endurance = 1000};
     p.ftl = (struct fe_ftl_params){.type = type,
-                                   .gc_d = 4,
-                                   .gc_reserve = 2,
-                                   .unit_size = 6144,
-                                   .wl_threshold = 4,
+                                   .clean.gc_d = 4,
+                                   .clean.gc_reserve = 2,
+                                   .unit.unit_size = 6144,
+                                   .clean.wl_threshold = 4,
                                    .step.streams = 3,
-                                   .open_linear = 2,
-                                   .open_random = 2,
-                                   .log_blocks = 3,
-                                   .switch_merge = true,
-                                   .copy_buffer = 2,
-                                   .map_cache = 256};
+                                   .segment.open_linear = 2,
+                                   .segment.open_random = 2,
+                                   .log.log_blocks = 3,
+                                   .unit.switch_merge = true,
+                                   .unit.copy_buffer = 2,
+                                   .dftl.map_cache = 256};
     if (rich) {
-        p.ftl.gc_policy = FE_GC_D_CHOICES;
-        p.ftl.hot_cold = FE_HOT_COLD_TWO_POOL;
-        p.ftl.wear_levelling = FE_WEAR_STATIC;
-        p.ftl.slc_mode = FE_SLC_STATIC;
-        p.ftl.slc_blocks = 4;
-        p.ftl.small_log = 2;
-        p.ftl.small_write = 4096;
-        p.ftl.fast_sequential = true;
+        p.ftl.clean.gc_policy = FE_GC_D_CHOICES;
+        p.ftl.page.hot_cold = FE_HOT_COLD_TWO_POOL;
+        p.ftl.clean.wear_levelling = FE_WEAR_STATIC;
+        p.ftl.page.slc_mode = FE_SLC_STATIC;
+        p.ftl.page.slc_blocks = 4;
+        p.ftl.segment.small_log = 2;
+        p.ftl.segment.small_write = 4096;
+        p.ftl.log.fast_sequential = true;
         p.cache.size = 16 * 512;
         p.provenance = notes;
         p.n_provenance = 2;
@@ -400,7 +400,7 @@ static int run_powers(uint32_t type, int rich, int faults)
     long n = 0;
     fe_geometry_init(&geo, &p.nand, NULL);
     if (!fe_ftl_registry[type]->max_lpns(&p.ftl, &geo, NULL))
-        p.ftl.gc_policy = FE_GC_FIFO;
+        p.ftl.clean.gc_policy = FE_GC_FIFO;
     p.cache.volatile_ = true;
     p.link.queue_depth = 4;
     p.power.stale_ppm = faults == 1 ? 300000 : 0;
@@ -554,7 +554,7 @@ int main(void)
                 long n = 0;
                 fe_geometry_init(&geo, &p.nand, NULL);
                 if (!fe_ftl_registry[type]->max_lpns(&p.ftl, &geo, NULL))
-                    p.ftl.gc_policy = FE_GC_FIFO; /* the strategy does not draw */
+                    p.ftl.clean.gc_policy = FE_GC_FIFO; /* the strategy does not draw */
                 all_after = after;
                 failed += run(&p, &n);
                 printf("%s%s: %ld allocations\n", fe_ftl_registry[type]->name,

@@ -102,10 +102,15 @@ static struct fe_profile make_profile(const char *strategy, uint32_t blocks, uin
     p.nand = (struct fe_nand_params){.channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
                                      .blocks_per_plane = blocks, .pages_per_block = ppb,
                                      .page_size = 512, .endurance = 1000000};
-    p.ftl = (struct fe_ftl_params){.type = (uint32_t)fe_ftl_find(strategy), .gc_d = 1,
-                                   .gc_reserve = 2, .unit_size = ppb * 512ull, .open_linear = 1,
-                                   .open_random = 1, .log_blocks = 8, .switch_merge = true,
-                                   .copy_buffer = 16};
+    p.ftl = (struct fe_ftl_params){.type = (uint32_t)fe_ftl_find(strategy),
+                                   .clean.gc_d = 1,
+                                   .clean.gc_reserve = 2,
+                                   .unit.unit_size = ppb * 512ull,
+                                   .segment.open_linear = 1,
+                                   .segment.open_random = 1,
+                                   .log.log_blocks = 8,
+                                   .unit.switch_merge = true,
+                                   .unit.copy_buffer = 16};
     p.link.max_transfer = 1 << 20;
     p.link.queue_depth = 1;
     return p;
@@ -168,7 +173,7 @@ static void check_greedy(uint32_t blocks, uint32_t ppb, double op)
     struct fe_device *dev = make_device(&p);
     struct fe_stats s;
     double wa = measure(dev, u * (is_long ? 16 : 5), &s);
-    double alpha = (double)(blocks - p.ftl.gc_reserve) * ppb / (double)u;
+    double alpha = (double)(blocks - p.ftl.clean.gc_reserve) * ppb / (double)u;
     expect(name, wa, greedy_wa(alpha, ppb), 0.02);
     snprintf(name, sizeof name, "  erases x pages of a block = programs");
     /* blocks open at the two ends of the measurement are the only difference */
@@ -201,7 +206,7 @@ static void check_sequential(const char *strategy)
         return;
     struct fe_profile p = make_profile(strategy, BLOCKS, N);
     p.device.capacity = 24 * N * 512;
-    p.ftl.fast_sequential = true;
+    p.ftl.log.fast_sequential = true;
     struct fe_device *dev = make_device(&p);
     struct fe_stats s;
     fill(dev);
@@ -226,7 +231,7 @@ static void check_segment_copies(void)
         return;
     struct fe_profile p = make_profile("segment", 40, N);
     p.device.capacity = 24 * N * 512;
-    p.ftl.switch_merge = false;
+    p.ftl.unit.switch_merge = false;
     struct fe_device *dev = make_device(&p);
     struct fe_stats s;
     fill(dev);
@@ -266,8 +271,8 @@ static void check_cliff(void)
         return;
     struct fe_profile p = make_profile("segment", 40, N);
     p.device.capacity = 24 * N * 512;
-    p.ftl.open_linear = 5;
-    p.ftl.open_random = 0;
+    p.ftl.segment.open_linear = 5;
+    p.ftl.segment.open_random = 0;
     expect("segment: streams as many as open units", streams_wa(&p, 5, N), 1, 0);
     /* closed after page i, opened at i + 1: page i is copied once more, and the rest */
     expect("segment: streams one more, WA > pages / 2", streams_wa(&p, 6, N) > N / 2, 1, 0);

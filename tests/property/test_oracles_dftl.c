@@ -142,8 +142,10 @@ static void test_dftl_with_all_entries_cached_is_greedy(void **state)
             struct ft_bulk t;
             char of[64];
             uint32_t b = sizes[s], u = (uint32_t)((B - 4) * b / alphas[a]);
-            struct fe_ftl_params p = {.map_cache = 1 << 30, .gc_policy = FE_GC_GREEDY,
-                                      .gc_reserve = 4, .wear_levelling = FE_WEAR_DYNAMIC};
+            struct fe_ftl_params p = {.dftl.map_cache = 1 << 30,
+                                      .clean.gc_policy = FE_GC_GREEDY,
+                                      .clean.gc_reserve = 4,
+                                      .clean.wear_levelling = FE_WEAR_DYNAMIC};
             double got[2];
             snprintf(of, sizeof of, "all cached b=%u alpha=%.2f", b, alphas[a]);
             for (int k = 0; k < 2; k++) {
@@ -167,7 +169,7 @@ static void run_few(uint32_t b, uint32_t page, double alpha, double cached)
     char of[64];
     uint32_t e = page / 4, u = (uint32_t)((B - 5) * b / alpha * e / (e + 1));
     uint32_t tps = (u + e - 1) / e, c = (uint32_t)(cached * u);
-    struct fe_ftl_params p = {.map_cache = 8ull * c};
+    struct fe_ftl_params p = {.dftl.map_cache = 8ull * c};
     struct theory th = theory_few(u, tps, c, b);
     init(&t, &fe_ftl_dftl, b, page, u, &p);
     fill_scattered(&t);
@@ -213,7 +215,7 @@ static void test_dftl_reads_cost_their_misses(void **state)
         struct ft_bulk t;
         char of[64];
         uint32_t u = 40000, c = (uint32_t)(cached[k] * u);
-        struct fe_ftl_params p = {.map_cache = 8ull * c};
+        struct fe_ftl_params p = {.dftl.map_cache = 8ull * c};
         init(&t, &fe_ftl_dftl, 64, 64, u, &p);
         ft_bulk_fill(&t);
         for (int i = 0; i < 2; i++) { /* the first round leaves no dirty entry */
@@ -241,7 +243,7 @@ static void test_dftl_hits_of_hot_and_cold_pages(void **state)
             char of[64];
             uint32_t u = 40000, c = (uint32_t)(cached[k] * u);
             double r = shares[s][0], f = shares[s][1];
-            struct fe_ftl_params p = {.map_cache = 8ull * c};
+            struct fe_ftl_params p = {.dftl.map_cache = 8ull * c};
             init(&t, &fe_ftl_dftl, 64, 64, u, &p);
             ft_bulk_fill(&t);
             for (int i = 0; i < 2; i++) {
@@ -276,7 +278,7 @@ static void test_dftl_sequential_writes_are_batched(void **state)
         struct ft_bulk t;
         char of[64];
         uint32_t e = 16, c = entries[k], rounds = 4, u = 3000 * e;
-        struct fe_ftl_params p = {.map_cache = 8ull * c};
+        struct fe_ftl_params p = {.dftl.map_cache = 8ull * c};
         init(&t, &fe_ftl_dftl, 64, 64, u, &p);
         ft_bulk_fill(&t);
         ft_bulk_fill(&t); /* now every translation page is there */
@@ -305,7 +307,7 @@ static void test_dftl_books_balance(void **state)
     for (size_t s = 0; s < ft_array_len(sizes); s++) {
         struct ft_bulk t;
         uint32_t b = sizes[s], u = (uint32_t)(B * b / 1.4);
-        struct fe_ftl_params p = {.map_cache = 8ull * (u / 50)};
+        struct fe_ftl_params p = {.dftl.map_cache = 8ull * (u / 50)};
         init(&t, &fe_ftl_dftl, b, 64, u, &p);
         ft_bulk_fill(&t);
         uint64_t writes = u;
@@ -353,8 +355,8 @@ static void init_shape(struct ft_layer *l, const struct shape *s)
 {
     struct fe_nand_params nand = ft_nand(s->dies, s->blocks_per_die, s->pages_per_block, s->page);
     struct fe_ftl_params p = ft_params("dftl", &nand, 1);
-    p.map_cache = s->entries * 8ull;
-    p.gc_reserve = s->reserve;
+    p.dftl.map_cache = s->entries * 8ull;
+    p.clean.gc_reserve = s->reserve;
     ft_layer_init(l, &nand, &p);
 }
 

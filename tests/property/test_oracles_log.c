@@ -115,11 +115,11 @@ static void bench_simple(struct bench *b, const struct fe_ftl_ops *ops, uint32_t
                          uint32_t logs, bool sequential)
 {
     struct fe_nand_params np = ft_nand(1, k + logs + 1, n, 512);
-    struct fe_ftl_params p = {.unit_size = n * 512ull,
-                              .log_blocks = logs,
-                              .fast_sequential = sequential,
-                              .switch_merge = true,
-                              .copy_buffer = 16};
+    struct fe_ftl_params p = {.unit.unit_size = n * 512ull,
+                              .log.log_blocks = logs,
+                              .log.fast_sequential = sequential,
+                              .unit.switch_merge = true,
+                              .unit.copy_buffer = 16};
     bench_init(b, ops, &np, &p, 0);
     assert_int_equal(b->n_lpns, k * n);
 }
@@ -407,12 +407,12 @@ static void run_bytes(const struct bytes_case *c)
 {
     const struct shape *s = &shapes[c->shape];
     struct fe_nand_params np = ft_nand(s->dies, s->blocks_per_die, s->ppb, s->page);
-    struct fe_ftl_params p = {.unit_size = (uint64_t)s->page * s->ppb * s->blocks_per_unit,
-                              .log_blocks = s->logs,
-                              .gap_fill = s->gap_fill,
-                              .fast_sequential = s->fast_sequential,
-                              .switch_merge = s->switch_merge,
-                              .copy_buffer = 3};
+    struct fe_ftl_params p = {.unit.unit_size = (uint64_t)s->page * s->ppb * s->blocks_per_unit,
+                              .log.log_blocks = s->logs,
+                              .unit.gap_fill = s->gap_fill,
+                              .log.fast_sequential = s->fast_sequential,
+                              .unit.switch_merge = s->switch_merge,
+                              .unit.copy_buffer = 3};
     struct bench b;
     struct ft_rand r = {.seed = c->seed};
     snprintf(id, sizeof id, "%s:%u:%llu: ", c->ops->name, c->shape, (unsigned long long)c->seed);

@@ -67,7 +67,7 @@ static void test_norlog_counts_are_those_of_a_second_log(void **state)
         struct ft_rand r = {.seed = i_case};
         struct ft_layer l;
         struct fe_ftl_params p = ft_norlog_params(FE_GC_FIFO);
-        p.wear_levelling = i_case % 2 ? FE_WEAR_OFF : FE_WEAR_DYNAMIC;
+        p.clean.wear_levelling = i_case % 2 ? FE_WEAR_OFF : FE_WEAR_DYNAMIC;
         memset(&s, 0, sizeof s);
         s.free = BLOCKS;
         ft_norlog_init(&l, p);
@@ -110,7 +110,7 @@ static void test_norlog_write_amplification(void **state)
         struct fe_ftl *ftl;
         struct ft_rand r = {.seed = policy + 1};
         uint32_t u = (B - 1) * b * 100 / 125;
-        p.gc_policy = policy;
+        p.clean.gc_policy = policy;
         ft_rig_init(&rig, &np);
         assert_int_equal(fe_ftl_norlog.create(&ftl, &p, rig.medium, u, NULL), 0);
         uint64_t writes = 20000, copied = 0;
@@ -137,9 +137,9 @@ static uint32_t spread(uint32_t levelling, uint32_t threshold, uint32_t reserve,
     struct ft_layer l;
     struct fe_ftl_params p = ft_norlog_params(FE_GC_GREEDY);
     uint32_t most_apart = 0;
-    p.wear_levelling = levelling;
-    p.wl_threshold = threshold;
-    p.gc_reserve = reserve;
+    p.clean.wear_levelling = levelling;
+    p.clean.wl_threshold = threshold;
+    p.clean.gc_reserve = reserve;
     ft_norlog_init(&l, p);
     ft_norlog_fill(&l);
     for (uint32_t i = 0; i < 4000; i++) {
@@ -235,10 +235,10 @@ static void run_bytes(void)
     np.dies_per_channel = (uint32_t)ft_between(&r, 1, 3);
     struct fe_ftl_params p = ft_params("norlog", &np, 1);
     struct ft_layer l;
-    p.gc_policy = (uint32_t)ft_below(&r, 3);
-    p.wear_levelling = (uint32_t)ft_below(&r, 3);
-    p.wl_threshold = (uint32_t)ft_between(&r, 1, 6);
-    p.gc_reserve = (uint32_t)ft_between(&r, 1, np.blocks_per_plane * np.dies_per_channel - 2);
+    p.clean.gc_policy = (uint32_t)ft_below(&r, 3);
+    p.clean.wear_levelling = (uint32_t)ft_below(&r, 3);
+    p.clean.wl_threshold = (uint32_t)ft_between(&r, 1, 6);
+    p.clean.gc_reserve = (uint32_t)ft_between(&r, 1, np.blocks_per_plane * np.dies_per_channel - 2);
     ft_layer_init(&l, &np, &p);
     uint64_t n = l.ftl->n_lpns, hot = ft_between(&r, 1, n);
     for (int i = 0; i < 800; i++) {

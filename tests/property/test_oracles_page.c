@@ -92,8 +92,10 @@ static void bench_init(struct bench *t, uint32_t b, double alpha, const struct f
 {
     /* at the choice a block is open in each stream, and the pool is one short of its
      * reserve: a block a stream, and 2 where blocks full of valid pages are moved */
-    uint32_t streams = 1 + (p->hot_cold != FE_HOT_COLD_OFF) + (p->wear_levelling == FE_WEAR_STATIC);
-    bool spares_full = p->gc_policy == FE_GC_GREEDY || p->gc_policy == FE_GC_COST_BENEFIT;
+    uint32_t streams = 1 + (p->page.hot_cold != FE_HOT_COLD_OFF) +
+                       (p->clean.wear_levelling == FE_WEAR_STATIC);
+    bool spares_full =
+        p->clean.gc_policy == FE_GC_GREEDY || p->clean.gc_policy == FE_GC_COST_BENEFIT;
     uint32_t reserve = streams > 1 || spares_full ? streams : 2;
     uint32_t n_lpns = (uint32_t)((B - streams - (reserve - 1)) * b / alpha);
     memset(t, 0, sizeof *t);
@@ -159,7 +161,8 @@ static void test_page_write_amplification_of_uniform_writes(void **state)
         for (size_t s = 0; s < ft_array_len(sizes); s++)
             for (size_t a = 0; a < ft_array_len(alphas); a++) {
                 struct bench t;
-                struct fe_ftl_params p = {.gc_policy = cases[k].policy, .gc_d = cases[k].d,
+                struct fe_ftl_params p = {.clean.gc_policy = cases[k].policy,
+                                          .clean.gc_d = cases[k].d,
                                           .seed = 1 + k};
                 bench_init(&t, sizes[s], alphas[a], &p);
                 double got = amplification(&t, 4, 3);
@@ -187,10 +190,10 @@ static void test_page_write_amplification_of_hot_and_cold_writes(void **state)
     static const uint32_t sizes[] = {32, 64};
     for (size_t s = 0; s < ft_array_len(sizes); s++)
         for (size_t a = 0; a < ft_array_len(alphas); a++) {
-            struct fe_ftl_params p = {.gc_policy = FE_GC_FIFO, .seed = 3};
+            struct fe_ftl_params p = {.clean.gc_policy = FE_GC_FIFO, .seed = 3};
             compare("fifo 80/20", sizes[s], alphas[a], skewed(sizes[s], alphas[a], &p),
                     ft_theory_fifo(alphas[a], 0.8, 0.2), 0.03);
-            p.gc_policy = FE_GC_GREEDY;
+            p.clean.gc_policy = FE_GC_GREEDY;
             compare("greedy 80/20", sizes[s], alphas[a], skewed(sizes[s], alphas[a], &p),
                     ft_theory_greedy(alphas[a], 0.8, 0.2, sizes[s]), 0.03);
         }
@@ -206,8 +209,8 @@ static void test_page_separation_lies_between_one_pool_and_the_best_two(void **s
         double got[FE_N_HOT_COLDS][2];
         for (uint32_t hc = 0; hc < FE_N_HOT_COLDS; hc++)
             for (int cb = 0; cb < 2; cb++) {
-                struct fe_ftl_params p = {.gc_policy = cb ? FE_GC_COST_BENEFIT : FE_GC_GREEDY,
-                                          .hot_cold = hc, .seed = 3};
+                struct fe_ftl_params p = {.clean.gc_policy = cb ? FE_GC_COST_BENEFIT : FE_GC_GREEDY,
+                                          .page.hot_cold = hc, .seed = 3};
                 got[hc][cb] = skewed(64, alphas[a], &p);
                 if (table)
                     printf("%-12s hot_cold=%u   alpha=%.2f  %8.3f\n",
@@ -259,7 +262,8 @@ static void test_page_wear_varies_as_the_policy_says(void **state)
     };
     double slack = 2.5 * sqrt(2.0 / B);
     for (size_t k = 0; k < ft_array_len(cases); k++) {
-        struct fe_ftl_params p = {.gc_policy = cases[k].policy, .gc_d = cases[k].d, .seed = 3};
+        struct fe_ftl_params p = {
+            .clean.gc_policy = cases[k].policy, .clean.gc_d = cases[k].d, .seed = 3};
         struct bench t;
         bench_init(&t, 128, 1.10, &p);
         t.hot_writes = cases[k].hot_writes;
@@ -284,7 +288,7 @@ static void test_page_fifo_wears_all_blocks_alike(void **state)
     (void)state;
     static const double hot_writes[] = {0, 0.8, 1};
     for (size_t k = 0; k < ft_array_len(hot_writes); k++) {
-        struct fe_ftl_params p = {.gc_policy = FE_GC_FIFO, .seed = 3};
+        struct fe_ftl_params p = {.clean.gc_policy = FE_GC_FIFO, .seed = 3};
         struct bench t;
         bench_init(&t, 16, 1.10, &p);
         t.hot_writes = hot_writes[k];
@@ -329,15 +333,15 @@ static void test_page_static_levelling_keeps_its_threshold(void **state)
                                         FE_GC_D_CHOICES};
     static const uint32_t thresholds[] = {4, 16};
     for (size_t k = 0; k < ft_array_len(policies); k++) {
-        struct fe_ftl_params p = {.gc_policy = policies[k], .gc_d = 10, .seed = 3,
-                                  .wear_levelling = FE_WEAR_DYNAMIC};
+        struct fe_ftl_params p = {.clean.gc_policy = policies[k], .clean.gc_d = 10, .seed = 3,
+                                  .clean.wear_levelling = FE_WEAR_DYNAMIC};
         double wa, wa_levelled;
         uint32_t without = spread_beside_static_data(&p, &wa);
         if (policies[k] != FE_GC_FIFO)
             assert_true(without > 60);
-        p.wear_levelling = FE_WEAR_STATIC;
+        p.clean.wear_levelling = FE_WEAR_STATIC;
         for (size_t i = 0; i < ft_array_len(thresholds); i++) {
-            p.wl_threshold = thresholds[i];
+            p.clean.wl_threshold = thresholds[i];
             uint32_t spread = spread_beside_static_data(&p, &wa_levelled);
             if (table)
                 printf("policy %u: spread %u, with threshold %u %u; A %.3f, %.3f\n", policies[k],

@@ -29,7 +29,8 @@ static bool draws(const struct fe_profile *p)
         if (strcmp(name, never[i]) == 0)
             return false;
     bool chooses = strcmp(name, "page") == 0 || strcmp(name, "norlog") == 0;
-    return !chooses || p->ftl.gc_policy == FE_GC_RANDOM || p->ftl.gc_policy == FE_GC_D_CHOICES;
+    return !chooses || p->ftl.clean.gc_policy == FE_GC_RANDOM ||
+           p->ftl.clean.gc_policy == FE_GC_D_CHOICES;
 }
 
 static const char *differ(const struct ft_host *a, const struct ft_host *b)

@@ -353,7 +353,7 @@ static void test_device_used_part_is_written_before_time_0(void **state)
 {
     (void)state;
     struct fe_profile p = make_profile("segment");
-    p.ftl.switch_merge = false;
+    p.ftl.unit.switch_merge = false;
     uint8_t buf[512];
     for (int used = 0; used < 3; used++) {
         p.device.used = used == 0 ? 0 : used == 1 ? 16 * PAGE : UINT64_C(1) << 40;

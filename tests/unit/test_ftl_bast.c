@@ -55,7 +55,7 @@ static void test_bast_copies_in_the_rhythm_of_the_buffer(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = usual(BAST);
-    p.copy_buffer = 3;
+    p.unit.copy_buffer = 3;
     setup_full(&l, BAST, p);
     ft_layer_fill(&l, 5, 1);
     ft_layer_fill(&l, N, 1);
@@ -145,7 +145,7 @@ static void test_bast_gap_fill_pads_a_data_block(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = usual(BAST);
-    p.gap_fill = 2;
+    p.unit.gap_fill = 2;
     setup(&l, BAST, p);
     assert_string_equal(ft_layer_ops_of(&l, 2, 1), "PPP");
     assert_string_equal(ft_layer_ops_of(&l, 5, 1), "PPP");
@@ -188,8 +188,8 @@ static void test_bast_part_of_a_page_keeps_the_rest(void **state)
 static void refused(uint32_t blocks, uint32_t logs, uint64_t unit_size, const char *says)
 {
     struct fe_ftl_params p = usual(BAST);
-    p.log_blocks = logs;
-    p.unit_size = unit_size;
+    p.log.log_blocks = logs;
+    p.unit.unit_size = unit_size;
     assert_refused(&p, blocks, says);
 }
 
@@ -204,7 +204,7 @@ static void test_bast_refuses_what_contradicts_itself(void **state)
     refused(9, 1, N * PAGE + 1, "must be a multiple of the erase block, 512 bytes");
     struct ft_layer l;
     struct fe_ftl_params p = usual(BAST);
-    p.log_blocks = 7; /* one block for data */
+    p.log.log_blocks = 7; /* one block for data */
     setup_full(&l, BAST, p);
     ft_layer_fill(&l, 3, 1);
     ft_layer_end(&l);

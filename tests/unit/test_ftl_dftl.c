@@ -24,7 +24,7 @@ static void setup_shape(struct ft_layer *l, uint32_t dies, uint32_t blocks_per_d
 {
     struct fe_nand_params nand = ft_nand(dies, blocks_per_die, ppb, page);
     struct fe_ftl_params p = ft_params("dftl", &nand, 1);
-    p.map_cache = entries * 8ull;
+    p.dftl.map_cache = entries * 8ull;
     ft_layer_init(l, &nand, &p);
 }
 
@@ -395,8 +395,8 @@ static uint64_t limit(uint32_t dies, uint32_t blocks, uint32_t ppb, uint32_t pag
     struct fe_geometry geo;
     fe_err_init(err);
     assert_int_equal(fe_geometry_init(&geo, &nand, err), 0);
-    p.gc_reserve = reserve;
-    p.map_cache = cache;
+    p.clean.gc_reserve = reserve;
+    p.dftl.map_cache = cache;
     return fe_ftl_dftl.max_lpns(&p, &geo, err);
 }
 
@@ -445,7 +445,7 @@ static void test_dftl_bad_blocks_may_be_too_many(void **state)
     struct fe_err err;
     struct fe_nand_params nand = ft_nand(1, 20, N, PAGE);
     struct fe_ftl_params p = ft_params("dftl", &nand, 1);
-    p.map_cache = 64;
+    p.dftl.map_cache = 64;
     ft_rig_init(&rig, &nand);
     fe_err_init(&err);
     rig.medium->pebs[3].factory_bad = 1;

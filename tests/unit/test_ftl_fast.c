@@ -153,8 +153,8 @@ static void test_fast_without_sequential_log(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = usual(FAST);
-    p.fast_sequential = false;
-    p.log_blocks = 1;
+    p.log.fast_sequential = false;
+    p.log.log_blocks = 1;
     setup_full(&l, FAST, p);
     assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPP"); /* in order, but in a random log */
     assert_string_equal(ft_layer_ops_of(&l, 0, 1), "BRRRRRRRRBPPPPPPPPBEBEBP");
@@ -167,8 +167,8 @@ static void test_fast_pads_holes_in_a_merge(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = usual(FAST);
-    p.fast_sequential = false;
-    p.log_blocks = 1;
+    p.log.fast_sequential = false;
+    p.log.log_blocks = 1;
     setup(&l, FAST, p);
     ft_layer_fill(&l, 4, 1); /* no data block yet, and not its first page */
     ft_layer_fill(&l, 2, 1);
@@ -215,8 +215,8 @@ static void test_fast_part_of_a_page_keeps_the_rest(void **state)
 static void refused(uint32_t blocks, uint32_t logs, bool sequential, const char *says)
 {
     struct fe_ftl_params p = usual(FAST);
-    p.log_blocks = logs;
-    p.fast_sequential = sequential;
+    p.log.log_blocks = logs;
+    p.log.fast_sequential = sequential;
     assert_refused(&p, blocks, says);
 }
 
@@ -230,7 +230,7 @@ static void test_fast_refuses_what_contradicts_itself(void **state)
     refused(3, 2, true, "at least 4 are needed");
     struct ft_layer l;
     struct fe_ftl_params p = usual(FAST);
-    p.log_blocks = 10; /* one block for data */
+    p.log.log_blocks = 10; /* one block for data */
     setup_full(&l, FAST, p);
     ft_layer_fill(&l, 3, 1);
     ft_layer_end(&l);

@@ -37,7 +37,7 @@ static void test_logblock_without_switch_merge_copies_always(void **state)
     for (enum strategy i = 0; i < N_STRATEGIES; i++) {
         struct ft_layer l;
         struct fe_ftl_params p = usual(i);
-        p.switch_merge = false;
+        p.unit.switch_merge = false;
         setup_full(&l, i, p);
         assert_string_equal(ft_layer_ops_of(&l, N, N), "PPPPPPPPBRRRRRRRRBPPPPPPPPBEBEB");
         ft_layer_expect_merges(&l, 0, 0, 1, N);

@@ -239,7 +239,7 @@ static void test_norlog_reserve_stays_free(void **state)
     for (uint32_t reserve = 1; reserve <= 4; reserve++) {
         struct ft_layer l;
         struct fe_ftl_params p = ft_norlog_params(FE_GC_GREEDY);
-        p.gc_reserve = reserve;
+        p.clean.gc_reserve = reserve;
         ft_norlog_init(&l, p);
         ft_norlog_fill(&l);
         for (uint32_t i = 0; i < 300; i++) {
@@ -256,9 +256,9 @@ static void test_norlog_levelling_exchanges_blocks(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = ft_norlog_params(FE_GC_FIFO);
-    p.gc_reserve = 3;
-    p.wear_levelling = FE_WEAR_STATIC;
-    p.wl_threshold = 59;
+    p.clean.gc_reserve = 3;
+    p.clean.wear_levelling = FE_WEAR_STATIC;
+    p.clean.wl_threshold = 59;
     ft_norlog_init(&l, p);
     l.ftl->ops->destroy(l.ftl);
     for (fe_peb peb = 0; peb < BLOCKS; peb++)
@@ -314,7 +314,7 @@ static void test_norlog_idle_collects_whole_blocks(void **state)
     ft_norlog_fill(&l);
     assert_false(l.ftl->ops->idle(l.ftl)); /* not asked for */
     ft_layer_fini(&l);
-    p.idle_free = 3;
+    p.clean.idle_free = 3;
     ft_norlog_init(&l, p);
     ft_norlog_fill(&l); /* 2 blocks free */
     assert_false(l.ftl->ops->idle(l.ftl)); /* nothing to win */
@@ -350,12 +350,12 @@ static void test_norlog_refuses_what_contradicts_itself(void **state)
     assert_refused(ft_nor(2, 11), p, "the chip has 2 blocks: norlog needs 3");
     assert_refused(ft_nor(8, 1), p, "nand.pages_per_block=1: norlog takes 1 for a block's header, "
                                  "with pages of 512 bytes; at least 2");
-    p.gc_reserve = 7;
+    p.clean.gc_reserve = 7;
     assert_refused(ft_nor(8, 11), p,
                    "ftl.gc_reserve=7: norlog keeps so many blocks free and one more "
                                   "beside the data; the chip has 8, at most 6");
     p = ft_norlog_params(FE_GC_GREEDY);
-    p.idle_free = 7;
+    p.clean.idle_free = 7;
     assert_refused(ft_nor(8, 11), p,
                    "ftl.idle_free=7: the chip has 8 blocks, of which norlog keeps 2 "
                                   "beside the data; at most 6");
@@ -364,12 +364,12 @@ static void test_norlog_refuses_what_contradicts_itself(void **state)
     p = ft_norlog_params(FE_GC_D_CHOICES);
     assert_refused(ft_nor(8, 11), p, "ftl.gc_policy=d-choices");
     p = ft_norlog_params(FE_GC_FIFO);
-    p.wear_levelling = FE_WEAR_STATIC;
-    p.wl_threshold = 0;
+    p.clean.wear_levelling = FE_WEAR_STATIC;
+    p.clean.wl_threshold = 0;
     assert_refused(ft_nor(8, 11), p, "ftl.wl_threshold=0");
     struct ft_layer l;
     p = ft_norlog_params(FE_GC_GREEDY);
-    p.gc_reserve = 6; /* one block for data */
+    p.clean.gc_reserve = 6; /* one block for data */
     ft_norlog_init(&l, p);
     ft_norlog_fill(&l);
     for (uint32_t i = 0; i < 50; i++)

@@ -31,17 +31,19 @@ static struct fe_ftl_params options(const struct fe_nand_params *nand, uint32_t 
 {
     struct fe_ftl_params p = ft_params("page", nand, 1);
     p.seed = seed;
-    p.gc_d = 3;
-    p.wl_threshold = 2;
-    p.gc_policy = n % FE_N_GC_POLICIES;
+    p.clean.gc_d = 3;
+    p.clean.wl_threshold = 2;
+    p.clean.gc_policy = n % FE_N_GC_POLICIES;
     n /= FE_N_GC_POLICIES;
-    p.hot_cold = n % FE_N_HOT_COLDS;
+    p.page.hot_cold = n % FE_N_HOT_COLDS;
     n /= FE_N_HOT_COLDS;
-    p.wear_levelling = n % FE_N_WEAR_LEVELLINGS;
+    p.clean.wear_levelling = n % FE_N_WEAR_LEVELLINGS;
     n /= FE_N_WEAR_LEVELLINGS;
-    p.slc_mode = n % FE_N_SLC_MODES;
-    p.slc_blocks = p.slc_mode == FE_SLC_OFF ? 0 : p.slc_mode == FE_SLC_STATIC ? 3 : seed % 2 * 4;
-    p.idle_free = n / FE_N_SLC_MODES * 3;
+    p.page.slc_mode = n % FE_N_SLC_MODES;
+    p.page.slc_blocks = p.page.slc_mode == FE_SLC_OFF      ? 0
+                        : p.page.slc_mode == FE_SLC_STATIC ? 3
+                                                           : seed % 2 * 4;
+    p.clean.idle_free = n / FE_N_SLC_MODES * 3;
     return p;
 }
 

@@ -16,11 +16,11 @@ static struct ft_layer *setup(struct ft_layer *l, uint32_t dies, uint32_t blocks
 {
     struct fe_nand_params nand = ft_nand(dies, blocks_per_die, N, 512);
     struct fe_ftl_params p = ft_params("page", &nand, 1);
-    p.gc_policy = change->gc_policy;
-    p.hot_cold = change->hot_cold;
-    p.wear_levelling = change->wear_levelling;
-    p.wl_threshold = change->wl_threshold;
-    p.idle_free = change->idle_free;
+    p.clean.gc_policy = change->clean.gc_policy;
+    p.page.hot_cold = change->page.hot_cold;
+    p.clean.wear_levelling = change->clean.wear_levelling;
+    p.clean.wl_threshold = change->clean.wl_threshold;
+    p.clean.idle_free = change->clean.idle_free;
     ft_layer_init(l, &nand, &p);
     return l;
 }
@@ -33,7 +33,7 @@ static void test_page_cleaned_pages_have_blocks_of_their_own(void **state)
     struct ft_layer l;
     struct ft_rand r = {.seed = 1};
     uint8_t kinds[20] = {0}; /* bit 0: holds host pages, bit 1: moved ones */
-    setup(&l, 2, 10, &(struct fe_ftl_params){.hot_cold = FE_HOT_COLD_GC});
+    setup(&l, 2, 10, &(struct fe_ftl_params){.page.hot_cold = FE_HOT_COLD_GC});
     uint32_t n = l.ftl->n_lpns, ops, moved_blocks = 0;
     assert_int_equal(n, (20 - 4 - 4 - 1) * N);
     ft_layer_write_each(&l, 0, n);
@@ -59,7 +59,7 @@ static uint64_t copied_with_hot_pages(uint32_t hot_cold)
 {
     struct ft_layer l;
     struct ft_rand r = {.seed = 2};
-    setup(&l, 1, 40, &(struct fe_ftl_params){.hot_cold = hot_cold});
+    setup(&l, 1, 40, &(struct fe_ftl_params){.page.hot_cold = hot_cold});
     ft_layer_write_each(&l, 0, 140);
     for (int i = 0; i < 6000; i++)
         ft_layer_write_each(&l, (fe_lpn)ft_below(&r, ft_chance(&r, 75) ? 8 : 140), 1);
@@ -82,7 +82,7 @@ static void test_page_idle_cleans_up_to_its_goal(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 1, 21, &(struct fe_ftl_params){.idle_free = 6});
+    setup(&l, 1, 21, &(struct fe_ftl_params){.clean.idle_free = 6});
     uint32_t n = l.ftl->n_lpns;
     assert_int_equal(n, 17 * N);
     assert_false(l.ftl->ops->idle(l.ftl));
@@ -107,7 +107,7 @@ static void test_page_without_idle_goal_rests(void **state)
     (void)state;
     struct ft_layer l;
     struct ft_rand r = {.seed = 3};
-    setup(&l, 2, 12, &(struct fe_ftl_params){.idle_free = 0});
+    setup(&l, 2, 12, &(struct fe_ftl_params){.clean.idle_free = 0});
     for (int i = 0; i < 1000; i++) {
         ft_layer_write_each(&l, (fe_lpn)ft_below(&r, l.ftl->n_lpns), 1);
         assert_false(l.ftl->ops->idle(l.ftl));
@@ -120,7 +120,9 @@ static void test_page_static_levelling_moves_the_coldest_to_the_most_worn(void *
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, 1, 10, &(struct fe_ftl_params){.wear_levelling = FE_WEAR_STATIC, .wl_threshold = 3});
+    setup(&l, 1, 10,
+          &(struct fe_ftl_params){
+              .clean = {.wear_levelling = FE_WEAR_STATIC, .wl_threshold = 3}});
     uint32_t n = l.ftl->n_lpns;
     assert_int_equal(n, (10 - 2 - 1 - 1 - 1) * N);
     ft_layer_write_each(&l, 0, n); /* blocks 0 to 4 */
@@ -198,33 +200,33 @@ static void test_page_refuses_contradictions(void **state)
     (void)state;
     struct fe_nand_params nand = ft_nand(2, 10, N, 512);
     struct fe_ftl_params ok = ft_params("page", &nand, 1), p = ok;
-    p.gc_policy = FE_GC_D_CHOICES;
-    p.gc_d = 0;
+    p.clean.gc_policy = FE_GC_D_CHOICES;
+    p.clean.gc_d = 0;
     expect_refusal(&p, &nand, "ftl.gc_d=0: d-choices draws at least 1 block");
     p = ok;
-    p.wear_levelling = FE_WEAR_STATIC;
+    p.clean.wear_levelling = FE_WEAR_STATIC;
     expect_refusal(&p, &nand, "ftl.wl_threshold=0: static wear levelling");
     p = ok;
-    p.slc_blocks = 2;
+    p.page.slc_blocks = 2;
     expect_refusal(&p, &nand,
                    "ftl.slc_blocks=2: there is no SLC cache with ftl.slc_mode=off; use 0, or");
-    p.slc_mode = FE_SLC_DYNAMIC;
+    p.page.slc_mode = FE_SLC_DYNAMIC;
     expect_refusal(&p, &nand, "ftl.slc_mode=dynamic: only blocks of nand.cell=mlc");
     nand.cell = FE_CELL_MLC;
-    p.slc_mode = FE_SLC_STATIC;
-    p.slc_blocks = 0;
+    p.page.slc_mode = FE_SLC_STATIC;
+    p.page.slc_blocks = 0;
     expect_refusal(&p, &nand, "ftl.slc_blocks=0: a static SLC cache has at least 1 block");
-    p.slc_blocks = 15; /* 20 blocks: 2 open, 2 in reserve, 1 spare, 1 at least for data */
+    p.page.slc_blocks = 15; /* 20 blocks: 2 open, 2 in reserve, 1 spare, 1 at least for data */
     expect_refusal(&p, &nand,
                    "ftl.slc_blocks=15: of the chip's 20 blocks the page strategy keeps 5 beside "
                    "cache and data, which leaves a static SLC cache at most 14");
     p = ok;
-    p.idle_free = 16;
+    p.clean.idle_free = 16;
     expect_refusal(&p, &nand,
                    "ftl.idle_free=16: the chip has 20 blocks, of which the page strategy keeps 5 "
                    "beside the data; at most 15");
     p = ok;
-    p.gc_reserve = 17;
+    p.clean.gc_reserve = 17;
     expect_refusal(&p, &nand,
                    "ftl.gc_reserve=17: with 2 dies and these options the page strategy keeps 20 "
                    "blocks beside the data, 17 of them free; the chip has 20 and needs 21");
@@ -237,10 +239,10 @@ static void test_page_offers_what_it_says(void **state)
     struct fe_nand_params nand = ft_nand(2, 10, N, 512);
     nand.cell = FE_CELL_MLC;
     struct fe_ftl_params ok = ft_params("page", &nand, 1), cases[3] = {ok, ok, ok};
-    cases[0].slc_mode = FE_SLC_STATIC;
-    cases[0].slc_blocks = 14;
-    cases[1].idle_free = 15;
-    cases[2].gc_reserve = 16;
+    cases[0].page.slc_mode = FE_SLC_STATIC;
+    cases[0].page.slc_blocks = 14;
+    cases[1].clean.idle_free = 15;
+    cases[2].clean.gc_reserve = 16;
     for (size_t k = 0; k < ft_array_len(cases); k++) {
         struct ft_layer l;
         struct ft_rand r = {.seed = k};

@@ -24,8 +24,8 @@ static void setup(struct ft_layer *l, const struct fe_nand_params *nand, uint32_
                   uint32_t blocks)
 {
     struct fe_ftl_params p = ft_params("page", nand, 1);
-    p.slc_mode = mode;
-    p.slc_blocks = blocks;
+    p.page.slc_mode = mode;
+    p.page.slc_blocks = blocks;
     ft_layer_init(l, nand, &p);
 }
 

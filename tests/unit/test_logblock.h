@@ -34,8 +34,8 @@ static inline struct fe_ftl_params usual(enum strategy of)
 {
     struct fe_nand_params np = chip(of);
     struct fe_ftl_params p = ft_params(strategies[of].name, &np, 1);
-    p.log_blocks = strategies[of].logs;
-    p.copy_buffer = 16;
+    p.log.log_blocks = strategies[of].logs;
+    p.unit.copy_buffer = 16;
     return p;
 }
 
@@ -43,7 +43,7 @@ static inline void setup(struct ft_layer *l, enum strategy of, struct fe_ftl_par
 {
     struct fe_nand_params np = chip(of);
     ft_layer_init(l, &np, &p);
-    assert_int_equal(l->ftl->n_lpns, (strategies[of].blocks - p.log_blocks - 1) * N);
+    assert_int_equal(l->ftl->n_lpns, (strategies[of].blocks - p.log.log_blocks - 1) * N);
 }
 
 /* The same, all data blocks full. */

@@ -210,8 +210,8 @@ static void test_power_partner_in_a_unit_that_was_merged(void **state)
     struct fe_profile p = make_profile("segment");
     p.nand.cell = FE_CELL_MLC;
     p.nand.tPROG_ns[1] = p.nand.tPROG_ns[0];
-    p.ftl.small_log = 2;
-    p.ftl.small_write = PAGE;
+    p.ftl.segment.small_log = 2;
+    p.ftl.segment.small_write = PAGE;
     p.power.partner_ppm = 1000000;
     struct fe_device *dev = ft_device_make(&p, true);
     for (size_t i = 0; i < ft_array_len(small); i++)

@@ -50,7 +50,7 @@ static int setup(void **state)
         .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
         .endurance = 1000};
     profile.ftl = (struct fe_ftl_params){
-        .type = (uint32_t)fe_ftl_find("page"), .gc_d = 10, .gc_reserve = 2};
+        .type = (uint32_t)fe_ftl_find("page"), .clean.gc_d = 10, .clean.gc_reserve = 2};
     profile.wear = (struct fe_wear_params){.codeword_size = 512, .slow_factor = 2};
     profile.link = (struct fe_link_params){.max_transfer = 8 * PAGE, .queue_depth = 2};
     dev = NULL;

@@ -78,16 +78,16 @@ static void test_registry_unit_size_must_be_whole_blocks(void **state)
         if (fe_ftl_find(mapped_by_unit[i]) < 0)
             continue;
         struct fe_ftl_params p = ft_params(mapped_by_unit[i], &nand, 1);
-        p.unit_size = 4096;
+        p.unit.unit_size = 4096;
         expect_refused(&p, &nand,
                        "ftl.unit_size=4096: must be a multiple of the erase block, 8192");
-        p.unit_size = 8192 + 512;
+        p.unit.unit_size = 8192 + 512;
         expect_refused(&p, &nand, "8192 bytes");
-        p.unit_size = 0;
+        p.unit.unit_size = 0;
         expect_refused(&p, &nand, "ftl.unit_size=0");
-        p.unit_size = UINT64_C(8192) << 40;
+        p.unit.unit_size = UINT64_C(8192) << 40;
         expect_refused(&p, &nand, "ftl.unit_size=");
-        p.unit_size = UINT64_C(8192) * 41;
+        p.unit.unit_size = UINT64_C(8192) * 41;
         expect_refused(&p, &nand, "ftl.unit_size=335872");
     }
 }
@@ -97,17 +97,17 @@ static void test_registry_contradictions_name_the_keys(void **state)
     (void)state;
     struct fe_nand_params nand = ft_nand(2, 20, 8, 512);
     struct fe_ftl_params p = ft_params("segment", &nand, 1);
-    p.open_linear = 0;
+    p.segment.open_linear = 0;
     expect_refused(&p, &nand, "ftl.open_linear=0");
     p = ft_params("segment", &nand, 1);
-    p.open_random = 0;
-    p.switch_merge = false;
+    p.segment.open_random = 0;
+    p.unit.switch_merge = false;
     expect_refused(&p, &nand, "ftl.switch_merge=no");
     p = ft_params("segment", &nand, 1);
-    p.open_linear = 40;
+    p.segment.open_linear = 40;
     expect_refused(&p, &nand, "the chip has 40 units");
     p = ft_params("page", &nand, 1);
-    p.gc_reserve = 37;
+    p.clean.gc_reserve = 37;
     expect_refused(&p, &nand, "ftl.gc_reserve=37");
     p = ft_params("block", &nand, 40);
     expect_refused(&p, &nand, "at least 2 blocks");

@@ -15,9 +15,9 @@ static void setup(struct ft_layer *l, bool switch_merge, uint32_t open_random)
 {
     struct fe_nand_params nand = ft_nand(1, 14, N, 512);
     struct fe_ftl_params p = ft_params("segment", &nand, 1);
-    p.gap_fill = 2;
-    p.switch_merge = switch_merge;
-    p.open_random = open_random;
+    p.unit.gap_fill = 2;
+    p.unit.switch_merge = switch_merge;
+    p.segment.open_random = open_random;
     ft_layer_init(l, &nand, &p);
 }
 

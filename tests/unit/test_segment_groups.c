@@ -16,8 +16,8 @@ static struct fe_ftl_params params(void)
 {
     struct fe_nand_params nand = ft_nand(1, 24, N, 512);
     struct fe_ftl_params p = ft_params("segment", &nand, 1);
-    p.open_linear = 4;
-    p.open_random = 0;
+    p.segment.open_linear = 4;
+    p.segment.open_random = 0;
     return p;
 }
 
@@ -33,9 +33,9 @@ static void setup(struct ft_layer *l, const struct fe_ftl_params *p)
 static void setup_groups(struct ft_layer *l, uint32_t units, uint32_t scattered, bool group_switch)
 {
     struct fe_ftl_params p = params();
-    p.group_units = units;
-    p.scattered = scattered;
-    p.group_switch = group_switch;
+    p.segment.group_units = units;
+    p.segment.scattered = scattered;
+    p.segment.group_switch = group_switch;
     setup(l, &p);
 }
 
@@ -43,9 +43,9 @@ static void setup_groups(struct ft_layer *l, uint32_t units, uint32_t scattered,
 static void setup_joining(struct ft_layer *l, uint64_t small_write)
 {
     struct fe_ftl_params p = params();
-    p.small_log = 1;
-    p.small_write = small_write;
-    p.small_join = true;
+    p.segment.small_log = 1;
+    p.segment.small_write = small_write;
+    p.segment.small_join = true;
     setup(l, &p);
 }
 
@@ -238,9 +238,9 @@ static void setup_region(struct ft_layer *l, const char *strategy, uint64_t writ
 {
     struct fe_nand_params nand = ft_nand(1, 24, N, 512);
     struct fe_ftl_params p = ft_params(strategy, &nand, 1);
-    p.map_region = 4 * 512;
-    p.map_switch_ns = write_ns;
-    p.map_read_ns = read_ns;
+    p.region.map_region = 4 * 512;
+    p.region.map_switch_ns = write_ns;
+    p.region.map_read_ns = read_ns;
     ft_layer_init(l, &nand, &p);
 }
 
@@ -295,8 +295,8 @@ static void test_segment_reads_on_into_another_group(void **state)
     (void)state;
     struct fe_ftl_params p = params();
     struct ft_layer l;
-    p.group_units = 2;
-    p.unit_read_ns = 5000;
+    p.segment.group_units = 2;
+    p.segment.unit_read_ns = 5000;
     setup(&l, &p);
     l.ftl->ops->begin_command(l.ftl, false, 0, 3 * N * 512);
     for (fe_lpn lpn = N - 1; lpn < 2 * N + 1; lpn++)

@@ -16,10 +16,10 @@ static struct fe_ftl_params params(uint32_t small_log, uint64_t small_write, uin
 {
     struct fe_nand_params nand = ft_nand(1, 15, N, 512);
     struct fe_ftl_params p = ft_params("segment", &nand, 1);
-    p.small_log = small_log;
-    p.small_write = small_write;
-    p.zone_units = zone_units;
-    p.switch_merge = true;
+    p.segment.small_log = small_log;
+    p.segment.small_write = small_write;
+    p.segment.zone_units = zone_units;
+    p.unit.switch_merge = true;
     return p;
 }
 
@@ -190,7 +190,7 @@ static void test_segment_zone_begins_where_it_is_said_to(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = params(2, 0, 1);
-    p.zone_start = 2;
+    p.segment.zone_start = 2;
     setup(&l, p);
     write_units(&l, 0, 4);
     ft_layer_expect(&l, (struct ft_cost){.programs = 4 * N}, "fresh");
@@ -214,7 +214,7 @@ static void test_segment_reading_on_into_another_unit_takes_time(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = params(0, 0, 0);
-    p.unit_read_ns = 7000;
+    p.segment.unit_read_ns = 7000;
     setup(&l, p);
     fill(&l, 3);
     ft_rig_clear(&l.rig);
@@ -227,7 +227,7 @@ static void test_segment_reading_on_into_another_unit_takes_time(void **state)
     uint32_t n;
     const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
     assert_int_equal(ops[2].cell_ns, 7000);
-    p.unit_read_ns = 0;
+    p.segment.unit_read_ns = 0;
     l.ftl->ops->set_delays(l.ftl, &p);
     ft_rig_clear(&l.rig);
     l.ftl->ops->begin_command(l.ftl, false, 7 * 512, 2 * 512);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The parameters of the translation layer: sections [ftl] and [step] of a profile.
+ *
+ * Each group belongs to the strategies, or to the part that several strategies share, that
+ * read it.  The option table (src/profile/options.c) has the range, the default and the
+ * meaning of every key, and says which strategies use it.
+ */
+#ifndef FLASHEMU_FTL_PARAMS_H
+#define FLASHEMU_FTL_PARAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fe_gc_policy {
+    FE_GC_GREEDY, FE_GC_COST_BENEFIT, FE_GC_FIFO, FE_GC_RANDOM, FE_GC_D_CHOICES, FE_N_GC_POLICIES
+};
+
+enum fe_wear_levelling { FE_WEAR_OFF, FE_WEAR_DYNAMIC, FE_WEAR_STATIC, FE_N_WEAR_LEVELLINGS };
+
+/* How full blocks are cleaned and blocks are levelled: page and norlog. */
+struct fe_clean_params {
+    uint32_t gc_policy;      /* enum fe_gc_policy */
+    uint32_t gc_d;           /* choices of d-choices */
+    uint32_t gc_reserve;     /* free blocks below which a write cleans first */
+    uint32_t idle_free;      /* free blocks up to which idle time is used to clean */
+    uint32_t wear_levelling; /* enum fe_wear_levelling */
+    uint32_t wl_threshold;   /* erases that static levelling lets blocks lie apart */
+};
+
+enum fe_hot_cold {
+    FE_HOT_COLD_OFF,      /* one stream */
+    FE_HOT_COLD_GC,       /* pages that cleaning moves go to blocks of their own */
+    FE_HOT_COLD_TWO_POOL, /* pages that are written often, and the others, have blocks each */
+    FE_N_HOT_COLDS
+};
+
+enum fe_slc_mode { FE_SLC_OFF, FE_SLC_STATIC, FE_SLC_DYNAMIC, FE_N_SLC_MODES };
+
+struct fe_page_params {
+    uint32_t hot_cold;   /* enum fe_hot_cold */
+    uint32_t slc_mode;   /* enum fe_slc_mode: blocks that take host pages in SLC mode */
+    uint32_t slc_blocks; /* static: so many are set aside; dynamic: at most, 0 = no limit */
+};
+
+/* The mapping cache of dftl. */
+struct fe_dftl_params {
+    uint64_t map_cache; /* bytes */
+};
+
+/* Which part of the map the controller holds: page and segment. */
+struct fe_region_params {
+    uint64_t map_region;    /* bytes whose map is held */
+    uint64_t map_switch_ns; /* additional time when a write goes to another region */
+    uint64_t map_read_ns;   /* the same for a read */
+};
+
+/* Units of erase blocks, and how a merge fills one: block, segment, bast and fast. */
+struct fe_unit_params {
+    uint64_t unit_size;   /* bytes of an allocation unit or mapped block */
+    uint32_t copy_buffer; /* pages that a merge holds in memory at a time */
+    uint32_t gap_fill;    /* pages that a write in order may skip, by copying them */
+    bool switch_merge;    /* a log that is in order may become the data unit */
+};
+
+/* The log blocks of bast and fast. */
+struct fe_log_params {
+    uint32_t log_blocks;
+    bool fast_sequential; /* one log block of fast takes sequential writes only */
+};
+
+struct fe_segment_params {
+    uint32_t open_linear;  /* allocation units open for appending */
+    uint32_t open_random;  /* allocation units open in any order */
+    uint32_t small_log;    /* allocation units that log small writes page by page */
+    uint64_t small_write;  /* bytes of the largest command that goes there */
+    bool small_join;       /* a page that the small log has whole goes on to its open unit */
+    uint32_t zone_start;   /* first unit of a zone, all of whose writes go to the small log */
+    uint32_t zone_units;   /* units of the zone; 0: there is none */
+    uint32_t group_units;  /* neighbouring units that are gathered together */
+    uint32_t scattered;    /* units that may lie apart from their group; 0 = all */
+    bool group_switch;     /* a group replaced in order and whole is gathered already */
+    uint64_t unit_read_ns; /* additional time when a command reads on into another unit */
+};
+
+/* [step]: one rule each for reads and writes.  Lengths of runs are counted in blocks of
+ * block_size; src/ftl/step.c draws what the numbers mean. */
+struct fe_step_rule {
+    uint64_t random_ns; /* the first block of a run */
+    uint64_t step_ns;   /* each later block */
+    uint64_t spike_ns;  /* additional time whenever the run reaches a threshold */
+    uint32_t first;     /* the first threshold in blocks, at least 2; 0: there is none */
+    uint32_t again;     /* from one threshold to the next: reads double `first` up to this,
+                           writes always have this; 0: there is no next one */
+    bool payback;       /* later blocks give back what the first one has cost */
+};
+
+struct fe_step_params {
+    uint64_t block_size; /* bytes; 0: the page */
+    uint32_t streams;    /* runs of each kind that are recognised simultaneously; 0: none */
+    struct fe_step_rule read, write;
+};
+
+struct fe_ftl_params {
+    uint32_t type;   /* index in fe_ftl_registry */
+    uint64_t op_ppm; /* (physical - logical) / logical */
+    bool trim_lost;  /* a power cut brings trimmed pages back */
+    uint64_t seed;   /* of the device; no key of the profile */
+    struct fe_clean_params clean;
+    struct fe_page_params page;
+    struct fe_dftl_params dftl;
+    struct fe_region_params region;
+    struct fe_unit_params unit;
+    struct fe_log_params log;
+    struct fe_segment_params segment;
+    struct fe_step_params step;
+};
+
+#endif
