@@ -6,6 +6,7 @@
  */
 #include "commands.h"
 
+#include "nand/wear.h"
 #include "obs/stats_json.h"
 #include "profile/value.h"
 

@@ -11,7 +11,7 @@
 #ifndef FLASHEMU_PLUGIN_CONTROL_H
 #define FLASHEMU_PLUGIN_CONTROL_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 #include "server.h"
 
 #define FE_CONTROL_CLIENTS 64

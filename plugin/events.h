@@ -15,8 +15,8 @@
 #ifndef FLASHEMU_PLUGIN_EVENTS_H
 #define FLASHEMU_PLUGIN_EVENTS_H
 
-#include "base/err.h"
 #include "flashemu/device.h"
+#include "flashemu/err.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #ifndef FLASHEMU_PLUGIN_LISTENER_H
 #define FLASHEMU_PLUGIN_LISTENER_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <sys/types.h>
 

@@ -8,7 +8,7 @@
 #ifndef FLASHEMU_PLUGIN_PARAMS_H
 #define FLASHEMU_PLUGIN_PARAMS_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 #include "flashemu/profile.h"
 #include "rt/delay.h"
 #include "timemap.h"

@@ -14,6 +14,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
 
+#include "base/num.h"
 #include "control.h"
 #include "debug.h"
 #include "nand/ops.h"

@@ -14,7 +14,7 @@
 #ifndef FLASHEMU_PLUGIN_RECORDER_H
 #define FLASHEMU_PLUGIN_RECORDER_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 #include "flashemu/request.h"
 #include "workload/trace.h"
 

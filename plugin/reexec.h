@@ -11,7 +11,7 @@
 #ifndef FLASHEMU_PLUGIN_REEXEC_H
 #define FLASHEMU_PLUGIN_REEXEC_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 /* For config_complete: nothing may have been opened, locked or started yet.  Does not
  * return if it starts nbdkit again: same process, same descriptors, same arguments and

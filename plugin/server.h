@@ -20,9 +20,9 @@
 #ifndef FLASHEMU_PLUGIN_SERVER_H
 #define FLASHEMU_PLUGIN_SERVER_H
 
-#include "base/err.h"
 #include "events.h"
 #include "flashemu/device.h"
+#include "flashemu/err.h"
 #include "params.h"
 #include "rt/delay.h"
 

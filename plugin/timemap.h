@@ -11,7 +11,7 @@
 #ifndef FLASHEMU_PLUGIN_TIMEMAP_H
 #define FLASHEMU_PLUGIN_TIMEMAP_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

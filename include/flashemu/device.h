@@ -13,8 +13,9 @@
 #ifndef FLASHEMU_DEVICE_H
 #define FLASHEMU_DEVICE_H
 
-#include "base/err.h"
-#include "base/hist.h"
+#include "flashemu/err.h"
+#include "flashemu/hist.h"
+#include "flashemu/image.h"
 #include "flashemu/profile.h"
 #include "flashemu/request.h"
 #include "flashemu/stats.h"

@@ -11,12 +11,10 @@
 #ifndef FLASHEMU_PROFILE_H
 #define FLASHEMU_PROFILE_H
 
-#include "base/err.h"
-#include "ftl/ftl.h"
-#include "host/cache.h"
-#include "host/link.h"
-#include "nand/geometry.h"
-#include "nand/wear.h"
+#include "flashemu/err.h"
+#include "flashemu/ftl_params.h"
+#include "flashemu/host_params.h"
+#include "flashemu/nand_params.h"
 
 #include <stdbool.h>
 #include <stdint.h>

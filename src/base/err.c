@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * Bucket index: values below 32 have a bucket each; above, the top bit selects
  * the octave and the next five bits the bucket within it.
  */
-#include "base/hist.h"
+#include "flashemu/hist.h"
 
 #include "base/num.h"
 

@@ -6,6 +6,8 @@
 #define FE_DEVICE_INTERNAL_H
 
 #include "flashemu/device.h"
+#include "host/cache.h"
+#include "host/link.h"
 #include "nand/undo.h"
 #include "nand/wear.h"
 #include "sched/sched.h"

@@ -11,7 +11,7 @@
 #ifndef FE_FTL_FTL_H
 #define FE_FTL_FTL_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 #include "flashemu/ftl_params.h"
 #include "nand/medium.h"
 

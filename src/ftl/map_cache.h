@@ -18,8 +18,8 @@
 #ifndef FE_FTL_MAP_CACHE_H
 #define FE_FTL_MAP_CACHE_H
 
-#include "base/err.h"
 #include "base/num.h"
+#include "flashemu/err.h"
 #include "flashemu/types.h"
 
 #define FE_MAP_ENTRY_BYTES 8 /* a logical and a physical page number, as in the paper */

@@ -14,7 +14,7 @@
 #ifndef FE_FTL_SCATTER_H
 #define FE_FTL_SCATTER_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 #include "flashemu/types.h"
 
 #include <stdbool.h>

@@ -9,13 +9,8 @@
 #ifndef FE_HOST_CACHE_H
 #define FE_HOST_CACHE_H
 
+#include "flashemu/host_params.h"
 #include "ftl/ftl.h"
-
-struct fe_cache_params {
-    uint64_t size;   /* bytes; 0 = none */
-    bool volatile_;  /* lost at a power cut; flush and FUA write it out */
-    bool idle_flush; /* written out when the host leaves the device alone */
-};
 
 struct fe_cache;
 

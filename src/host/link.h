@@ -16,25 +16,9 @@
 #ifndef FE_HOST_LINK_H
 #define FE_HOST_LINK_H
 
-#include "base/err.h"
+#include "flashemu/host_params.h"
 
 #include <stdint.h>
-
-enum fe_link_type {
-    FE_LINK_PARALLEL, FE_LINK_USB_FS, FE_LINK_USB_HS, FE_LINK_USB_SS, FE_LINK_UAS,
-    FE_LINK_SD_DS, FE_LINK_SD_HS, FE_LINK_SD_UHS, FE_LINK_EMMC, FE_LINK_EMMC_CQ, FE_LINK_NONE,
-    FE_N_LINK_TYPES
-};
-
-struct fe_link_params {
-    uint32_t type;             /* enum fe_link_type; sets the defaults of the others */
-    uint64_t bandwidth;        /* bytes a second; 0 = infinite */
-    uint64_t command_overhead_ns;
-    uint64_t max_transfer;     /* bytes a command; > 0 */
-    uint32_t queue_depth;      /* commands at once; 1 .. FE_LINK_MAX_DEPTH */
-};
-
-#define FE_LINK_MAX_DEPTH 64
 
 struct fe_link {
     struct fe_link_params p;

@@ -18,17 +18,14 @@
 #ifndef FE_NAND_BER_H
 #define FE_NAND_BER_H
 
+#include "flashemu/nand_params.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 #define FE_BER_YEAR_NS UINT64_C(31536000000000000)
 #define FE_BER_READS   UINT64_C(100000)
 #define FE_BER_MAX     (UINT64_C(1) << 63) /* one half: nothing is worse */
-
-/* Errors in 10^12 bits, at most 5 x 10^11. */
-struct fe_ber_params {
-    uint64_t fresh, worn, retention, disturb;
-};
 
 static inline bool fe_ber_any(const struct fe_ber_params *p)
 {

@@ -18,35 +18,16 @@
 #ifndef FE_NAND_GEOMETRY_H
 #define FE_NAND_GEOMETRY_H
 
-#include "base/err.h"
 #include "base/num.h"
+#include "flashemu/err.h"
+#include "flashemu/nand_params.h"
 #include "flashemu/types.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fe_cell { FE_CELL_SLC, FE_CELL_MLC, FE_CELL_TLC, FE_CELL_NOR, FE_N_CELLS };
-
 /* What one tPROG writes has a type by the bit of the cell that it uses. */
 enum fe_page_type { FE_PAGE_LSB, FE_PAGE_CSB, FE_PAGE_MSB, FE_N_PAGE_TYPES };
-
-/* As a profile gives it; ranges are those of the option table. */
-struct fe_nand_params {
-    uint32_t cell; /* enum fe_cell */
-    uint32_t channels, dies_per_channel, planes_per_die, blocks_per_plane;
-    uint32_t pages_per_block;
-    uint32_t page_size, oob_size;               /* bytes */
-    uint32_t program_unit;                      /* bytes that one tPROG writes; 0 = a page */
-    bool multiplane;
-    bool cached;   /* cache register: transfers overlap with tR and tPROG */
-    bool copyback; /* a copy inside a die does not cross the channel */
-    uint64_t tR_ns[3], tPROG_ns[3];             /* by bit of the cell: 1, 2 or 3 used */
-    uint64_t tBERS_ns;
-    uint64_t slc_tR_ns, slc_tPROG_ns;           /* of blocks in SLC mode; 0 = the first bit's */
-    uint64_t bus_rate;                          /* bytes a second on a channel */
-    uint64_t command_ns;                        /* command and address cycles per op */
-    uint64_t endurance;                         /* P/E cycles */
-};
 
 struct fe_geometry {
     uint32_t n_dies, n_channels, blocks_per_die;

@@ -21,34 +21,9 @@
 #ifndef FE_NAND_WEAR_H
 #define FE_NAND_WEAR_H
 
+#include "flashemu/nand_params.h"
 #include "nand/ber.h"
 #include "nand/medium.h"
-
-enum fe_end_of_life {
-    FE_EOL_READ_ONLY, /* nothing is written any more, everything can be read */
-    FE_EOL_FULL,      /* the same, and the host is told that there is no space */
-    FE_EOL_DEAD,      /* nothing is answered any more */
-    FE_EOL_SLOW,      /* failed blocks stay in use, each operation on them is repeated */
-    FE_EOL_SILENT,    /* failed blocks stay in use, and what is written there is lost */
-    FE_N_EOLS
-};
-
-/* [faults] and [ecc] of a profile; the option table has ranges, defaults and meanings. */
-struct fe_wear_params {
-    uint64_t factory_bad_ppm;
-    uint32_t spare_blocks;
-    uint32_t end_of_life;    /* enum fe_end_of_life */
-    uint32_t slow_factor;    /* how often FE_EOL_SLOW repeats an operation */
-    uint64_t life_spread_ppm;
-    uint32_t weak_block;     /* FE_PEB_NONE - 1 at most; counts only with weak_cycles */
-    uint64_t weak_cycles;    /* 0: none is weak */
-    uint64_t program_fail_ppm, erase_fail_ppm;
-    uint64_t fail_program, fail_erase; /* the N-th one fails; 0: none */
-    struct fe_ber_params ber;
-    uint32_t correctable_bits; /* in a codeword; 0: no code, errors go unnoticed */
-    uint32_t codeword_size;    /* bytes, a power of two */
-    uint32_t refresh_bits;     /* so many errors in a codeword: the block is refreshed; 0: never */
-};
 
 /* Pages whose data could not be read when they were copied. */
 #define FE_FLIPS_LOST   UINT16_MAX       /* and the controller knows: uncorrectable */

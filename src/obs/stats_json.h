@@ -8,8 +8,8 @@
 #ifndef FE_OBS_STATS_JSON_H
 #define FE_OBS_STATS_JSON_H
 
-#include "base/hist.h"
 #include "flashemu/device.h"
+#include "flashemu/hist.h"
 
 #include <jansson.h>
 

@@ -8,7 +8,7 @@
 #ifndef FE_PROFILE_MISTAKES_H
 #define FE_PROFILE_MISTAKES_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,6 +11,8 @@
  */
 #include "profile/options.h"
 
+#include "ftl/ftl.h"
+
 #include <string.h>
 
 #define KIB(x) (UINT64_C(x) << 10)

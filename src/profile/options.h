@@ -8,7 +8,7 @@
 #ifndef FE_PROFILE_OPTIONS_H
 #define FE_PROFILE_OPTIONS_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 #include "flashemu/profile.h"
 #include "profile/value.h"
 

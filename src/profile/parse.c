@@ -16,6 +16,7 @@
 #include "profile/parse.h"
 #include "profile/notes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <ini.h>
 #include <stdarg.h>

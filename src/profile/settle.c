@@ -13,6 +13,8 @@
 #include "profile/parse.h"
 
 #include "base/num.h"
+#include "ftl/ftl.h"
+#include "nand/wear.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -16,7 +16,7 @@
 #ifndef FE_PROFILE_VALUE_H
 #define FE_PROFILE_VALUE_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

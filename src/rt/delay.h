@@ -25,7 +25,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 enum fe_delay_kind {
     FE_DELAY_AUTO = 0,  /* io_uring where it works, else nanosleep */

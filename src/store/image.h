@@ -23,7 +23,7 @@
 #ifndef FE_STORE_IMAGE_H
 #define FE_STORE_IMAGE_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <stdint.h>
 

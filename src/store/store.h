@@ -23,7 +23,8 @@
 #ifndef FE_STORE_STORE_H
 #define FE_STORE_STORE_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
+#include "flashemu/image.h"
 #include "flashemu/types.h"
 #include "store/io.h"
 
@@ -81,14 +82,6 @@ struct fe_store_what {
     uint32_t profile_bytes;
 };
 
-struct fe_store_file {
-    const char *path;
-    bool sync;               /* what was synced survives a crash of the host, too */
-    bool read_only;          /* to look at: a lock that others may share; what is written is
-                                kept in memory, until the store is destroyed */
-    const struct fe_io *io;  /* NULL: the host */
-};
-
 /* Makes an image: a new file, or one whose making was interrupted.  Nothing in it is
  * erased or programmed; until fe_store_image_ready it counts as not there, and what is
  * set is gathered in memory.  -EEXIST, or the host's errno; nothing is left behind. */
@@ -124,10 +117,6 @@ const char *fe_store_failure(const struct fe_store *s, int *ret_errnum);
  * else it does nothing.  In three steps, because the middle one takes long and needs no
  * lock: begin and end belong to the owner, with a lock held; run may go on beside
  * everything but fe_store_destroy.  end is given run's result; 0 or a negative errno. */
-struct fe_store_sync {
-    uint64_t seq;
-    uint32_t epoch;
-};
 struct fe_store_sync fe_store_sync_begin(struct fe_store *s);
 int fe_store_sync_run(const struct fe_store *s);
 int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result);

@@ -5,7 +5,7 @@
 #ifndef FE_WORKLOAD_FAT32_H
 #define FE_WORKLOAD_FAT32_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <stdint.h>
 

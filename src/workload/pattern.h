@@ -12,7 +12,7 @@
 #ifndef FE_WORKLOAD_PATTERN_H
 #define FE_WORKLOAD_PATTERN_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 #include "workload/trace.h"
 
 #include <stdint.h>

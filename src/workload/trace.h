@@ -26,7 +26,7 @@
 #ifndef FE_WORKLOAD_TRACE_H
 #define FE_WORKLOAD_TRACE_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 #include "flashemu/request.h"
 
 #include <stdbool.h>

@@ -25,8 +25,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "base/hist.h"
 #include "base/num.h"
+#include "flashemu/hist.h"
 #include "rt/clock.h"
 #include "rt/delay.h"
 

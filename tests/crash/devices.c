@@ -6,6 +6,7 @@
  */
 #include "crash/bench.h"
 
+#include "ftl/ftl.h"
 #include "lib/cases.h"
 #include "nand/wear.h"
 

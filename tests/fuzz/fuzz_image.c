@@ -12,6 +12,7 @@
 
 #include "base/crc32c.h"
 #include "flashemu/device.h"
+#include "ftl/ftl.h"
 #include "store/image.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
  */
 #include "fuzz.h"
 
+#include "ftl/ftl.h"
 #include "lib/host.h"
 
 #define N_GEOMETRIES 16

@@ -15,6 +15,7 @@
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
+#include "ftl/ftl.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/cases.h"
 
+#include "ftl/ftl.h"
+#include "nand/wear.h"
+
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

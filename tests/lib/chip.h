@@ -8,6 +8,7 @@
 #define FT_CHIP_H
 
 #include "flashemu/device.h"
+#include "nand/geometry.h"
 #include "nand/ops.h"
 
 #include <stdbool.h>

@@ -3,6 +3,8 @@
 
 #include "lib/unit.h"
 
+#include "ftl/ftl.h"
+
 enum { PAGE = 2048 };
 
 struct fe_profile ft_device_profile(const char *strategy)

@@ -18,6 +18,8 @@
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
+#include "ftl/ftl.h"
+#include "nand/wear.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -13,6 +13,7 @@
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
+#include "ftl/ftl.h"
 #include "store/image.h"
 
 #include <errno.h>

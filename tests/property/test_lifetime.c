@@ -11,6 +11,7 @@
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
+#include "ftl/ftl.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -16,6 +16,8 @@
  * The linker's --wrap puts the functions below in front of the C library's.
  */
 #include "flashemu/device.h"
+#include "ftl/ftl.h"
+#include "nand/wear.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,6 +17,7 @@
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
+#include "ftl/ftl.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -17,6 +17,7 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
+#include "base/num.h"
 #include "flashemu/device.h"
 
 #include <errno.h>

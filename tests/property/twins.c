@@ -9,6 +9,7 @@
  *   D   another seed of the device      equal in bytes and statuses; in everything, if the
  *                                       strategy draws nothing
  */
+#include "ftl/ftl.h"
 #include "lib/host.h"
 #include "property/property.h"
 

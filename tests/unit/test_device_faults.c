@@ -5,6 +5,9 @@
 #include "lib/device.h"
 #include "lib/unit.h"
 
+#include "ftl/ftl.h"
+#include "nand/ops.h"
+
 #include <errno.h>
 
 #define PAGE   2048u

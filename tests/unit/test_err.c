@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/unit.h"
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <errno.h>
 

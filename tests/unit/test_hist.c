@@ -6,7 +6,7 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "base/hist.h"
+#include "flashemu/hist.h"
 
 enum { N = 20000 };
 

@@ -5,6 +5,8 @@
  */
 #include "test_profile.h"
 
+#include "ftl/ftl.h"
+#include "nand/wear.h"
 #include "profile/builtin.h"
 
 #include <locale.h>

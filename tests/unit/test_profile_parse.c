@@ -5,6 +5,7 @@
  */
 #include "test_profile.h"
 
+#include "ftl/ftl.h"
 #include "lib/rand.h"
 #include "profile/notes.h"
 #include "profile/parse.h"

@@ -5,6 +5,7 @@
 #include "tool.h"
 
 #include "flashemu/device.h"
+#include "ftl/ftl.h"
 #include "nand/wear.h"
 
 #include <inttypes.h>

@@ -5,8 +5,8 @@
 #ifndef FLASHEMU_PAYLOAD_H
 #define FLASHEMU_PAYLOAD_H
 
-#include "base/err.h"
 #include "flashemu/device.h"
+#include "flashemu/err.h"
 
 #include <stdint.h>
 

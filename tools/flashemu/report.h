@@ -5,7 +5,7 @@
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <jansson.h>
 #include <stdint.h>

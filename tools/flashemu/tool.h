@@ -8,7 +8,7 @@
 #ifndef FLASHEMU_TOOL_H
 #define FLASHEMU_TOOL_H
 
-#include "base/err.h"
+#include "flashemu/err.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -11,8 +11,8 @@
 #ifndef FLASHEMU_VERIFY_H
 #define FLASHEMU_VERIFY_H
 
-#include "base/err.h"
 #include "flashemu/device.h"
+#include "flashemu/err.h"
 #include "flashemu/profile.h"
 #include "profile/notes.h"
 

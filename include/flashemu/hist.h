@@ -7,8 +7,8 @@
  * are the count and the sum.  Fixed size (about 15 KiB), O(1) to add; no lock:
  * the owner serialises.
  */
-#ifndef FE_BASE_HIST_H
-#define FE_BASE_HIST_H
+#ifndef FLASHEMU_HIST_H
+#define FLASHEMU_HIST_H
 
 #include <stdint.h>
 

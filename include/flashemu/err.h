@@ -7,8 +7,8 @@
  * first message wins: a caller that passes an error on must not overwrite what
  * the place that knew best has said.
  */
-#ifndef FE_BASE_ERR_H
-#define FE_BASE_ERR_H
+#ifndef FLASHEMU_ERR_H
+#define FLASHEMU_ERR_H
 
 struct fe_err {
     char text[384]; /* one line, no newline at the end, empty = no error yet */

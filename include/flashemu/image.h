@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The image: the file in which a device keeps its chip from one run to the next.
+ *
+ * What an adapter must know of it: how it is opened, and the token of a sync.
+ */
+#ifndef FLASHEMU_IMAGE_H
+#define FLASHEMU_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fe_io; /* src/store/io.h */
+
+/* Which file, and how to use it. */
+struct fe_store_file {
+    const char *path;
+    bool sync;               /* what was synced also survives a crash of the host */
+    bool read_only;          /* only to look at: the lock is a shared one, and what is written
+                                is kept in memory until the store is destroyed */
+    const struct fe_io *io;  /* the calls of the host; NULL: those of the system */
+};
+
+/* A sync that has begun: fe_device_sync_begin returns it, fe_device_sync_end takes it. */
+struct fe_store_sync {
+    uint64_t seq;   /* everything up to this program is meant */
+    uint32_t epoch; /* the epoch of the image that this sync ends */
+};
+
+#endif

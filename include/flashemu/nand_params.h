@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The parameters of the chip: sections [nand] and [ecc] of a profile, and the keys of
+ * [faults] that make a chip fail.
+ *
+ * The option table (src/profile/options.c) has the range, the default and the meaning of
+ * every key.
+ */
+#ifndef FLASHEMU_NAND_PARAMS_H
+#define FLASHEMU_NAND_PARAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How many bits a memory cell holds: one, two, three; NOR cells hold one. */
+enum fe_cell { FE_CELL_SLC, FE_CELL_MLC, FE_CELL_TLC, FE_CELL_NOR, FE_N_CELLS };
+
+/* The shape of the chip and its times. */
+struct fe_nand_params {
+    uint32_t cell; /* enum fe_cell */
+    uint32_t channels, dies_per_channel, planes_per_die, blocks_per_plane;
+    uint32_t pages_per_block;
+    uint32_t page_size, oob_size;               /* bytes */
+    uint32_t program_unit;                      /* bytes that one tPROG writes; 0 = a page */
+    bool multiplane;
+    bool cached;   /* cache register: transfers overlap with tR and tPROG */
+    bool copyback; /* a copy inside a die does not cross the channel */
+    uint64_t tR_ns[3], tPROG_ns[3];             /* by bit of the cell: 1, 2 or 3 used */
+    uint64_t tBERS_ns;
+    uint64_t slc_tR_ns, slc_tPROG_ns;           /* of blocks in SLC mode; 0 = the first bit's */
+    uint64_t bus_rate;                          /* bytes a second on a channel */
+    uint64_t command_ns;                        /* command and address cycles per op */
+    uint64_t endurance;                         /* P/E cycles */
+};
+
+/* Rates of raw bit errors: errors in 10^12 bits, at most 5 x 10^11.  src/nand/ber.h has
+ * the formula in which each of the four is one term. */
+struct fe_ber_params {
+    uint64_t fresh, worn, retention, disturb;
+};
+
+/* What the device does when a block fails and no spare block is left. */
+enum fe_end_of_life {
+    FE_EOL_READ_ONLY, /* nothing is written any more, everything can be read */
+    FE_EOL_FULL,      /* the same, and the host is told that there is no space */
+    FE_EOL_DEAD,      /* nothing is answered any more */
+    FE_EOL_SLOW,      /* failed blocks stay in use, each operation on them is repeated */
+    FE_EOL_SILENT,    /* failed blocks stay in use, and what is written there is lost */
+    FE_N_EOLS
+};
+
+/* How the chip fails, and what the controller does against it. */
+struct fe_wear_params {
+    uint64_t factory_bad_ppm;
+    uint32_t spare_blocks;
+    uint32_t end_of_life;    /* enum fe_end_of_life */
+    uint32_t slow_factor;    /* how often FE_EOL_SLOW repeats an operation */
+    uint64_t life_spread_ppm;
+    uint32_t weak_block;     /* FE_PEB_NONE - 1 at most; counts only with weak_cycles */
+    uint64_t weak_cycles;    /* 0: none is weak */
+    uint64_t program_fail_ppm, erase_fail_ppm;
+    uint64_t fail_program, fail_erase; /* the N-th one fails; 0: none */
+    struct fe_ber_params ber;
+    uint32_t correctable_bits; /* in a codeword; 0: no code, errors go unnoticed */
+    uint32_t codeword_size;    /* bytes, a power of two */
+    uint32_t refresh_bits;     /* so many errors in a codeword: the block is refreshed; 0: never */
+};
+
+#endif
