@@ -54,7 +54,7 @@ static struct entry *at(struct fe_recorder *r, uint64_t ticket)
 
 int fe_recorder_open(struct fe_recorder **ret, const char *path, struct fe_err *err)
 {
-    const struct fe_trace_writer_options text = {.format = FE_TRACE_TEXT};
+    const struct fe_trace_writer_options text = {.format = NULL};
     struct fe_recorder *r = calloc(1, sizeof *r);
     if (!r)
         return fe_err_nomem(err, "recorder", sizeof *r);

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all formats share when a trace is read: lines, ranges, errors.
+ * The table of formats, and what all formats share when a trace is read: lines, ranges,
+ * errors.
  *
- * A reader takes large blocks from the file and finds the line ends itself, because a
- * replay simulates millions of requests a second and must not wait for stdio.  A line is
- * handed to the format's parser in place, without copying.  The first line chooses the
- * format and is then parsed like any other.
+ * The reader takes large blocks from the file and finds the ends of lines itself.  A replay
+ * simulates millions of requests a second and must not wait for stdio.  A line is handed to
+ * the format's parser where it lies in the buffer, without a copy:
  *
- * An error does not throw away the good records of the same batch: it is kept and
- * returned by the next call, so that whoever replays a trace has replayed everything in
- * front of the bad line.
+ *     buf  | parsed | line \n line \n li........ free ........ |
+ *          0      start                 end                    cap
+ *
+ * The first line decides about the format, unless the caller has named one.  Then that line
+ * is parsed like any other.
+ *
+ * An error does not throw away the good records of the same batch.  The reader keeps the
+ * error and returns it from the next call, so that whoever replays a trace has replayed
+ * everything in front of the bad line.
  */
 #include "workload/trace_format.h"
 
@@ -21,36 +27,50 @@
 
 enum { READ_BYTES = 1 << 18, MAX_LINE = 1 << 16 };
 
-static const struct {
-    const char *name;
-    const struct fe_trace_codec *codec;
-} formats[FE_N_TRACE_FORMATS] = {
-    [FE_TRACE_AUTO] = {"auto", &fe_trace_text},
-    [FE_TRACE_TEXT] = {"text", &fe_trace_text},
-    [FE_TRACE_IOLOG] = {"iolog", &fe_trace_iolog},
-    [FE_TRACE_IOLOG2] = {"iolog2", &fe_trace_iolog2},
-    [FE_TRACE_BLKPARSE] = {"blkparse", &fe_trace_blkparse},
-    [FE_TRACE_MSR] = {"msr", &fe_trace_msr},
-};
+#define ROW(name) &fe_trace_##name,
+static const struct fe_trace_format *const formats[] = {FE_TRACE_FORMATS(ROW) NULL};
+#undef ROW
 
-enum fe_trace_format fe_trace_format_find(const char *name)
+const struct fe_trace_format *fe_trace_format_at(unsigned i)
 {
-    unsigned i;
-
-    for (i = 0; i < FE_N_TRACE_FORMATS; i++)
-        if (strcmp(formats[i].name, name) == 0)
-            break;
-    return (enum fe_trace_format)i;
+    return i < sizeof formats / sizeof *formats ? formats[i] : NULL;
 }
 
-const struct fe_trace_codec *fe_trace_codec_of(enum fe_trace_format format)
+const char *fe_trace_format_name(const struct fe_trace_format *f)
 {
-    return formats[format].codec;
+    return f->name;
 }
 
-const char *fe_trace_format_name(enum fe_trace_format format)
+/* The names of all formats, each with the separator behind it except the last one. */
+static const char *all_names(char *buf, size_t size, const char *separator)
 {
-    return formats[format].name;
+    size_t n = 0;
+
+    buf[0] = '\0';
+    for (unsigned i = 0; formats[i] && n < size; i++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? separator : "", formats[i]->name);
+    return buf;
+}
+
+int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
+                         struct fe_err *err)
+{
+    char names[200];
+
+    for (unsigned i = 0; formats[i]; i++) {
+        if (strcmp(formats[i]->name, name) == 0) {
+            *ret = formats[i];
+            return 0;
+        }
+    }
+    return fe_err_set(err, EINVAL, "format '%.80s': allowed are %s", name,
+                      all_names(names, sizeof names, " "));
+}
+
+void fe_trace_format_help(FILE *out)
+{
+    for (unsigned i = 0; formats[i]; i++)
+        fprintf(out, "%-22s %s\n", formats[i]->name, formats[i]->summary);
 }
 
 int fe_trace_bad(const struct fe_trace_reader *r, struct fe_err *err, const char *fmt, ...)
@@ -70,7 +90,7 @@ void fe_trace_push(struct fe_trace_reader *r, const struct fe_trace_rec *rec)
     r->has_pushed = true;
 }
 
-/* Moves what is left to the front and fills up behind it. */
+/* Moves the rest of the buffer to its front and reads more behind it. */
 static int refill(struct fe_trace_reader *r, struct fe_err *err)
 {
     memmove(r->buf, r->buf + r->start, r->end - r->start);
@@ -88,7 +108,8 @@ static int refill(struct fe_trace_reader *r, struct fe_err *err)
     return 0;
 }
 
-/* The next line without its end: 1, 0 at the end of the file, or a negative errno. */
+/* Finds the next line and takes its end off.  Returns 1, 0 at the end of the file, or a
+ * negative errno with message. */
 static int next_line(struct fe_trace_reader *r, struct fe_span *ret, struct fe_err *err)
 {
     size_t seen = 0;
@@ -114,34 +135,32 @@ static int next_line(struct fe_trace_reader *r, struct fe_span *ret, struct fe_e
             r->line++;
             return fe_trace_bad(r, err, "line longer than %d characters", MAX_LINE);
         }
-        seen = have;
+        seen = have; /* no line end in there: not to be searched again */
         int ret_code = refill(r, err);
         if (ret_code < 0)
             return ret_code;
     }
 }
 
-static int find_codec(struct fe_trace_reader *r, struct fe_span line, struct fe_err *err)
+/* Settles the format: the one that was asked for, or the first that knows the line. */
+static int choose_format(struct fe_trace_reader *r, struct fe_span line, struct fe_err *err)
 {
-    static const enum fe_trace_format order[] = {FE_TRACE_TEXT, FE_TRACE_IOLOG, FE_TRACE_MSR,
-                                                 FE_TRACE_BLKPARSE};
-    if (r->opt.format == FE_TRACE_IOLOG2)
-        r->opt.format = FE_TRACE_IOLOG;
-    for (unsigned i = 0; r->opt.format == FE_TRACE_AUTO && i < sizeof order / sizeof *order; i++)
-        if (formats[order[i]].codec->detect(line))
-            r->opt.format = order[i];
-    if (r->opt.format == FE_TRACE_AUTO)
-        return fe_trace_bad(r, err, "not the first line of a known trace format "
-                                    "(text, iolog, blkparse, msr)");
-    r->codec = formats[r->opt.format].codec;
-    r->state = calloc(1, r->codec->reader_state + 1);
+    char names[200];
+
+    for (unsigned i = 0; !r->opt.format && formats[i]; i++)
+        if (formats[i]->detect(line))
+            r->opt.format = formats[i];
+    if (!r->opt.format)
+        return fe_trace_bad(r, err, "not the first line of a known trace format (%s)",
+                            all_names(names, sizeof names, ", "));
+    r->state = calloc(1, r->opt.format->reader_state + 1);
     if (!r->state)
-        return fe_err_nomem(err, "trace reader", r->codec->reader_state);
+        return fe_err_nomem(err, "trace reader", r->opt.format->reader_state);
     return 0;
 }
 
-/* Looks at the first line and puts it back. */
-static int detect(struct fe_trace_reader *r, struct fe_err *err)
+/* Reads the first line, settles the format, and puts the line back. */
+static int read_first_line(struct fe_trace_reader *r, struct fe_err *err)
 {
     struct fe_span line;
     int ret = next_line(r, &line, err);
@@ -152,7 +171,7 @@ static int detect(struct fe_trace_reader *r, struct fe_err *err)
         r->line = 1;
         return fe_trace_bad(r, err, "empty file, not a trace");
     }
-    ret = find_codec(r, line, err);
+    ret = choose_format(r, line, err);
     r->start = 0;
     r->line = 0;
     r->consumed = 0;
@@ -173,7 +192,7 @@ int fe_trace_reader_open(struct fe_trace_reader **ret, FILE *f, const char *name
         r->opt.sector_size = 512;
     r->cap = READ_BYTES;
     r->buf = malloc(r->cap);
-    int code = r->buf ? detect(r, err) : fe_err_nomem(err, "trace reader", r->cap);
+    int code = r->buf ? read_first_line(r, err) : fe_err_nomem(err, "trace reader", r->cap);
     if (code < 0) {
         fe_trace_reader_close(r);
         return code;
@@ -186,14 +205,14 @@ void fe_trace_reader_close(struct fe_trace_reader *r)
 {
     if (!r)
         return;
-    if (r->state && r->codec->free_state)
-        r->codec->free_state(r->state);
+    if (r->state && r->opt.format->free_state)
+        r->opt.format->free_state(r->state);
     free(r->state);
     free(r->buf);
     free(r);
 }
 
-/* Ranges are checked here so that no format can forget it. */
+/* Checks a record's range.  This is done here so that no format can forget it. */
 static int check_range(const struct fe_trace_reader *r, const struct fe_trace_rec *rec,
                        struct fe_err *err)
 {
@@ -210,7 +229,7 @@ static int check_range(const struct fe_trace_reader *r, const struct fe_trace_re
     if (__builtin_add_overflow(rec->offset, rec->len, &end) || end > FE_TRACE_MAX_END)
         return fe_trace_bad(r, err, "offset %llu + length %llu is more than 2^63 - 1",
                             (unsigned long long)rec->offset, (unsigned long long)rec->len);
-    /* Sector sizes are powers of two, where one test does for both. */
+    /* If the sector size is a power of two, one test of the low bits does for both. */
     if ((sector & (sector - 1)) == 0 ? ((rec->offset | rec->len) & (sector - 1)) != 0
                                      : rec->offset % sector || rec->len % sector)
         return fe_trace_bad(r, err, "offset %llu and length %llu must be multiples of the "
@@ -219,7 +238,7 @@ static int check_range(const struct fe_trace_reader *r, const struct fe_trace_re
     return 0;
 }
 
-/* One record: 1, 0 at the end, or a negative errno. */
+/* Reads one record.  Returns 1, 0 at the end, or a negative errno with message. */
 static int read_one(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_err *err)
 {
     struct fe_span line;
@@ -232,14 +251,14 @@ static int read_one(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct 
     }
     while ((ret = next_line(r, &line, err)) > 0) {
         *rec = (struct fe_trace_rec){.line = r->line};
-        ret = r->codec->parse(r, line, rec, err);
+        ret = r->opt.format->parse(r, line, rec, err);
         if (ret < 0)
             return ret;
         if (ret > 0)
             return (ret = check_range(r, rec, err)) < 0 ? ret : 1;
     }
-    if (ret == 0 && r->codec->end)
-        ret = r->codec->end(r, err);
+    if (ret == 0 && r->opt.format->end)
+        ret = r->opt.format->end(r, err);
     if (ret == 0 && r->opt.device && r->n_read == 0)
         ret = fe_err_set(err, EINVAL, "%s: has no requests of '%s'", r->name, r->opt.device);
     return ret;
@@ -263,7 +282,7 @@ int fe_trace_read(struct fe_trace_reader *r, struct fe_trace_rec *recs, uint32_t
     return fe_err_set(err, -r->failed, "%s", r->failure.text);
 }
 
-enum fe_trace_format fe_trace_reader_format(const struct fe_trace_reader *r)
+const struct fe_trace_format *fe_trace_reader_format(const struct fe_trace_reader *r)
 {
     return r->opt.format;
 }

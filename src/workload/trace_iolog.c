@@ -45,9 +45,14 @@ struct iolog_reader {
     size_t device; /* 1 + the file that requests go to; 0 = none yet */
 };
 
-static bool detect(struct fe_span line)
+static bool detect2(struct fe_span line)
 {
-    return fe_span_is(line, header2) || fe_span_is(line, header3);
+    return fe_span_is(line, header2);
+}
+
+static bool detect3(struct fe_span line)
+{
+    return fe_span_is(line, header3);
 }
 
 static void free_state(void *state)
@@ -224,7 +229,7 @@ static const char *device_name(const struct fe_trace_writer *w)
 
 static bool with_times(const struct fe_trace_writer *w)
 {
-    return w->opt.format != FE_TRACE_IOLOG2;
+    return w->opt.format != &fe_trace_iolog2;
 }
 
 /* "[TIME ]FILE ACTION" and, if there are numbers, " OFFSET LENGTH". */
@@ -300,12 +305,22 @@ static int finish(struct fe_trace_writer *w, struct fe_err *err)
     return put_line(w, s->last_us, "close", false, 0, 0, err);
 }
 
-#define IOLOG                                                                               \
-    {                                                                                       \
-        .reader_state = sizeof(struct iolog_reader), .writer_state = sizeof(struct iolog_writer), \
-        .detect = detect, .parse = parse, .free_state = free_state, .begin = begin, .put = put,   \
-        .finish = finish,                                                                   \
-    }
+/* Either of them reads both versions: parse finds the version in the first line.  They
+ * differ in the version that they write. */
+#define BOTH_VERSIONS                                                                         \
+    .reader_state = sizeof(struct iolog_reader), .writer_state = sizeof(struct iolog_writer), \
+    .parse = parse, .free_state = free_state, .begin = begin, .put = put, .finish = finish
 
-/* The reader finds the version in the first line; the writer needs to be told. */
-const struct fe_trace_codec fe_trace_iolog = IOLOG, fe_trace_iolog2 = IOLOG;
+const struct fe_trace_format fe_trace_iolog = {
+    .name = "iolog",
+    .summary = "fio's, version 3: times in us (--from-device FILE)",
+    .detect = detect3,
+    BOTH_VERSIONS,
+};
+
+const struct fe_trace_format fe_trace_iolog2 = {
+    .name = "iolog2",
+    .summary = "fio's, version 2: waits of 100 us and more instead of times",
+    .detect = detect2,
+    BOTH_VERSIONS,
+};

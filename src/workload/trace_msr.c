@@ -125,13 +125,6 @@ static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace
     return set_times(r, tick, response, rec, err);
 }
 
-static int begin(struct fe_trace_writer *w, struct fe_err *err)
-{
-    (void)w;
-    (void)err;
-    return 0;
-}
-
 static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct fe_err *err)
 {
     int code = 0;
@@ -160,10 +153,11 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
     return fe_trace_used(w, p);
 }
 
-const struct fe_trace_codec fe_trace_msr = {
+const struct fe_trace_format fe_trace_msr = {
+    .name = "msr",
+    .summary = "the CSV of the MSR Cambridge traces (--from-device HOST.DISK)",
     .reader_state = sizeof(struct msr_reader),
     .detect = detect,
     .parse = parse,
-    .begin = begin,
     .put = put,
 };

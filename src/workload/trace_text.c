@@ -202,7 +202,9 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
     return fe_trace_used(w, p);
 }
 
-const struct fe_trace_codec fe_trace_text = {
+const struct fe_trace_format fe_trace_text = {
+    .name = "text",
+    .summary = "flashemu's own: keeps everything, times in ns",
     .detect = detect,
     .parse = parse,
     .begin = begin,

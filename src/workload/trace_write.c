@@ -2,9 +2,9 @@
  *
  * What all formats share when a trace is written: the buffer and its errors.
  *
- * Records are formatted straight into one buffer, which goes to the file when it is
- * nearly full.  The first failed write breaks the writer for good, so that a full disk
- * cannot leave a hole in the middle of a trace.
+ * A format puts the text of a record directly into the writer's buffer.  The buffer goes to
+ * the file when it is nearly full.  After the first failed write the writer refuses all
+ * others, so that a full disk cannot leave a hole in the middle of a trace.
  */
 #include "workload/trace_format.h"
 
@@ -18,8 +18,7 @@ int fe_trace_cannot(const struct fe_trace_writer *w, struct fe_err *err, const c
     if (w->opt.lossy)
         return 0;
     return fe_err_set(err, EINVAL, "%s: record %llu: the format %s cannot hold %s", w->name,
-                      (unsigned long long)w->n_written + 1, fe_trace_format_name(w->opt.format),
-                      what);
+                      (unsigned long long)w->n_written + 1, w->opt.format->name, what);
 }
 
 int fe_trace_flush(struct fe_trace_writer *w, struct fe_err *err)
@@ -49,13 +48,15 @@ int fe_trace_writer_open(struct fe_trace_writer **ret, FILE *f, const char *name
     w->file = f;
     w->name = name;
     w->opt = *opt;
-    if (w->opt.format == FE_TRACE_AUTO)
-        w->opt.format = FE_TRACE_TEXT;
-    w->codec = fe_trace_codec_of(w->opt.format);
+    if (!w->opt.format)
+        w->opt.format = &fe_trace_text;
     w->buf = malloc(WRITE_BYTES);
-    w->state = calloc(1, w->codec->writer_state + 1);
-    int code = w->buf && w->state ? w->codec->begin(w, err)
-                                  : fe_err_nomem(err, "trace writer", WRITE_BYTES);
+    w->state = calloc(1, w->opt.format->writer_state + 1);
+    int code = 0;
+    if (!w->buf || !w->state)
+        code = fe_err_nomem(err, "trace writer", WRITE_BYTES);
+    else if (w->opt.format->begin)
+        code = w->opt.format->begin(w, err);
     if (code < 0) {
         w->broken = code;
         fe_trace_writer_close(w, NULL);
@@ -69,7 +70,7 @@ int fe_trace_write(struct fe_trace_writer *w, const struct fe_trace_rec *recs, u
                    struct fe_err *err)
 {
     for (uint32_t i = 0; i < n; i++) {
-        int code = w->codec->put(w, &recs[i], err);
+        int code = w->opt.format->put(w, &recs[i], err);
         if (code < 0) {
             w->broken = code;
             return code;
@@ -86,7 +87,7 @@ int fe_trace_writer_close(struct fe_trace_writer *w, struct fe_err *err)
     if (!w)
         return 0;
     if (w->broken == 0) {
-        code = w->codec->finish ? w->codec->finish(w, err) : 0;
+        code = w->opt.format->finish ? w->opt.format->finish(w, err) : 0;
         if (code == 0)
             code = fe_trace_flush(w, err);
     }

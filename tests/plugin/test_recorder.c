@@ -33,7 +33,7 @@ static struct fe_recorder *open_recorder(void)
 static void expect_records(uint64_t n, bool (*failed)(uint64_t i))
 {
     FILE *f = fopen(path, "r");
-    struct fe_trace_options opt = {.format = FE_TRACE_AUTO};
+    struct fe_trace_options opt = {.format = NULL};
     struct fe_trace_reader *reader;
     struct fe_trace_rec rec;
     assert_non_null(f);

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import xml.etree.ElementTree
 
-from flashemu_tool import TOOL, bad, call, good, good_json, read, run, write
+from flashemu_tool import TOOL, bad, call, good, good_json, read, run, trace_formats, write
 
 HEAD = "# flashemu trace 1\n"
 PROFILE = "transcend8g"  # one with delays
@@ -84,7 +84,7 @@ def test_counters_of_each_strategy_reach_the_statistics():
 def test_traces_of_every_kind_give_the_same():
     gen = "random,op=write,count=100,seed=3,size=64M"
     want = replay(PROFILE, "gen:" + gen)
-    for fmt in ["text", "iolog", "iolog2", "blkparse", "msr"]:
+    for fmt in trace_formats():
         good("gen", gen, "--format", fmt, "-o", fmt)
         assert replay(PROFILE, fmt) == want, fmt
         assert replay(PROFILE, "-", stdin=read(fmt)) == want, fmt
@@ -187,7 +187,7 @@ def test_mistakes():
     bad("--depth 0", "replay", "ideal", "gen:random", "--depth", "0")
     bad("--depth x", "replay", "ideal", "gen:random", "--depth", "x")
     bad("--seed -1", "replay", "ideal", "gen:random", "--seed", "-1")
-    bad("--format csv", "replay", "ideal", "gen:random", "--format", "csv")
+    bad("format 'csv'", "replay", "ideal", "gen:random", "--format", "csv")
     bad("no/dir", "replay", "ideal", "gen:random,count=1", "--record", "no/dir")
     for option in "--record", "--wear-svg":
         full = bad("/dev/full: No space left", "replay", "ideal", "gen:random,count=1", option,

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from flashemu_tool import bad, call, good, read, run, write
+from flashemu_tool import bad, call, good, read, run, trace_formats, write
 
 HEAD = "# flashemu trace 1\n"
 
@@ -66,11 +66,20 @@ def test_a_failed_output_is_removed():
     assert os.path.exists("x")
 
 
+def test_formats_are_listed_with_a_sentence():
+    assert set(trace_formats()) >= {"text", "iolog", "iolog2", "blkparse", "msr"}
+    for line in good("trace", "--formats").splitlines():
+        assert len(line.split()) > 2, line
+    bad("expected one FILE", "trace", "--formats", "t", "u")
+    for name in trace_formats():
+        assert name in bad("allowed are", "gen", "random", "--format", "csv")
+
+
 def test_formats_convert_to_each_other():
     text = good("gen", "random", "--op", "write", "--reads", "40%", "--count", "200",
                 "--interval", "250us")
     write("t.text", text)
-    for fmt in ["text", "iolog", "iolog2", "blkparse", "msr"]:
+    for fmt in trace_formats():
         assert good("trace", "t.text", "--to", fmt, "-o", "t." + fmt + ".out") == ""
         back = [r[:4] for r in records(good("trace", "t." + fmt + ".out"))]
         assert back == records(text), fmt

@@ -37,9 +37,16 @@ struct loaded {
     int n;      /* records in front of the end or the mistake */
     int result; /* 0, or the negative errno */
     uint64_t skipped;
-    enum fe_trace_format format;
+    const struct fe_trace_format *format;
     struct fe_err err;
 };
+
+static inline const struct fe_trace_format *format_of(const char *name)
+{
+    const struct fe_trace_format *f = NULL;
+    assert_int_equal(fe_trace_format_find(&f, name, NULL), 0);
+    return f;
+}
 
 /* Reads all of a text, `batch` records at a time. */
 static inline struct loaded load_options(const char *text, size_t len, uint32_t batch,

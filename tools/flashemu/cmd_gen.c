@@ -23,15 +23,13 @@ struct target {
 static int target_open(struct target *t, struct fe_err *err)
 {
     struct fe_trace_writer_options options = {
-        .format = t->format ? fe_trace_format_find(t->format) : FE_TRACE_TEXT,
         .device = t->device,
         .lossy = t->lossy,
     };
 
-    if (options.format == FE_N_TRACE_FORMATS)
-        return fe_err_set(err, EINVAL, "format '%.80s': allowed are text iolog iolog2 blkparse msr",
-                          t->format);
-    int r = tool_output_open(&t->output, t->path, err);
+    int r = t->format ? fe_trace_format_find(&options.format, t->format, err) : 0;
+    if (r == 0)
+        r = tool_output_open(&t->output, t->path, err);
     if (r < 0)
         return r;
     return fe_trace_writer_open(&t->writer, t->output.file, t->output.name, &options, err);
@@ -52,7 +50,7 @@ static const char gen_help[] =
     "flashemu gen PATTERN --options the options of one with their defaults; most have\n"
     "--op read|write|trim --bs SIZE --size SIZE --offset SIZE --count N --seed N.\n\n"
     "  -o, --output FILE    instead of standard output\n"
-    "  --format FORMAT      text (default), iolog (version 3), iolog2, blkparse, msr\n"
+    "  --format FORMAT      text (default) or another; flashemu trace --formats lists them\n"
     "  --device NAME        iolog: the file's name in the trace (/dev/flashemu)\n"
     "  --lossy              leave out what the format cannot hold instead of failing\n"
     "  --capacity SIZE      of the device; size is then the rest of it by default\n"
@@ -154,13 +152,14 @@ done:
 /* --- trace --- */
 
 static const char trace_help[] =
-    "usage: flashemu trace FILE [--to FORMAT] [-o OUTPUT]\n\n"
+    "usage: flashemu trace FILE [--to FORMAT] [-o OUTPUT]\n"
+    "       flashemu trace --formats\n\n"
     "Prints a trace, in flashemu's own form or converted.  FILE may be - (standard input)\n"
-    "or gen:PATTERN[,KEY=VALUE...].\n\n"
-    "  --format FORMAT      of FILE: text, iolog, blkparse, msr; default: by its first line\n"
-    "  --to FORMAT          text (default), iolog (version 3), iolog2, blkparse, msr\n"
+    "or gen:PATTERN[,KEY=VALUE...].  --formats lists the formats.\n\n"
+    "  --format FORMAT      of FILE; default: its first line tells\n"
+    "  --to FORMAT          of the output: text (default) or another\n"
     "  -o, --output FILE    instead of standard output\n"
-    "  --from-device NAME   only requests of this file (iolog), MAJ,MIN (blkparse) or\n"
+    "  --from-device NAME   only requests of this device: a file (iolog), MAJ,MIN (blkparse) or\n"
     "                       HOST.DISK (msr)\n"
     "  --event LETTER       blkparse: D issued (default), Q queued, G, I, or C completed\n"
     "  --sector SIZE        offsets and lengths must be multiples of it (512)\n"
@@ -196,28 +195,31 @@ int cmd_trace(int argc, char **argv)
     struct target target = {0};
     struct fe_trace_options in = {0};
     const char *format = NULL, *event = NULL, *sector = NULL;
+    bool formats = false;
     const struct tool_option options[] = {
         {"format", 0, NULL, &format},        {"to", 0, NULL, &target.format},
         {"output", 'o', NULL, &target.path}, {"from-device", 0, NULL, &in.device},
         {"event", 0, NULL, &event},          {"sector", 0, NULL, &sector},
         {"device", 0, NULL, &target.device}, {"lossy", 0, &target.lossy, NULL},
-        {0},
+        {"formats", 0, &formats, NULL},      {0},
     };
     const struct tool_args args = {.options = options, .help = trace_help};
+    struct fe_err err = {""};
     uint64_t bytes = 512;
     int code;
 
     if (!tool_parse(&args, &argc, argv, &code))
         return code;
+    if (formats && argc == 1) {
+        fe_trace_format_help(stdout);
+        return tool_finish(TOOL_OK);
+    }
     if (argc != 2)
         return tool_error("trace: expected one FILE");
-    if (format && (in.format = fe_trace_format_find(format)) == FE_N_TRACE_FORMATS)
-        return tool_error("--format %s: allowed are text iolog blkparse msr", format);
-    if (event && (strlen(event) != 1 || !strchr("QGIDC", *event)))
-        return tool_error("--event %s: allowed are Q G I D C", event);
+    if (source_choose(&in, format, event, &err) < 0)
+        return tool_fail(&err);
     if (sector && !tool_number("--sector", sector, 1, 1 << 20, &bytes))
         return TOOL_USAGE;
-    in.event = event ? *event : 0;
     in.sector_size = (uint32_t)bytes;
     return convert(argv[1], &in, &target);
 }

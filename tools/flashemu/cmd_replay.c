@@ -16,8 +16,8 @@
 static const char replay_help[] =
     "usage: flashemu replay PROFILE TRACE... [SECTION.KEY=VALUE...]\n\n"
     "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
-    "device did in its own time.  TRACE is a file (text, fio iolog, blkparse, MSR CSV),\n"
-    "- (standard input), or gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns).\n\n"
+    "device did in its own time.  TRACE is a file, - (standard input), or\n"
+    "gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns).\n\n"
     "  --json               the object of the server's `stats`, and more\n"
     "  --warmup TRACE       runs first and is not counted\n"
     "  --depth N            requests in flight (1)\n"
@@ -28,8 +28,7 @@ static const char replay_help[] =
     "  --drop-trim          leave out trims that the device does not offer\n"
     "  --record FILE        write the requests with their completions\n"
     "  --wear-svg FILE      draw how worn each block is at the end\n"
-    "  --format FORMAT      of the traces: text, iolog, blkparse, msr\n"
-    "  --from-device NAME, --event LETTER    as in flashemu trace\n";
+    "  --format FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
 
 struct command {
     const char *warmup, *depth_text, *seed_text, *record, *wear_svg, *format, *event;
@@ -106,6 +105,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         {0},
     };
     const struct tool_args args = {.options = options, .help = replay_help};
+    struct fe_err err = {""};
     uint64_t depth = 1;
 
     if (!tool_parse(&args, &argc, argv, ret_code))
@@ -116,17 +116,12 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         return -1;
     if (c->seed_text && !tool_number("--seed", c->seed_text, 0, UINT64_MAX, &c->device.seed))
         return -1;
-    if (c->format && (c->trace.format = fe_trace_format_find(c->format)) == FE_N_TRACE_FORMATS) {
-        tool_error("--format %s: allowed are text iolog blkparse msr", c->format);
-        return -1;
-    }
-    if (c->event && (strlen(c->event) != 1 || !strchr("QGIDC", *c->event))) {
-        tool_error("--event %s: allowed are Q G I D C", c->event);
+    if (source_choose(&c->trace, c->format, c->event, &err) < 0) {
+        tool_fail(&err);
         return -1;
     }
     if (!is_file("--record", c->record) || !is_file("--wear-svg", c->wear_svg))
         return -1;
-    c->trace.event = c->event ? *c->event : 0;
     c->opt.depth = (uint32_t)depth;
     c->opt.progress = isatty(STDERR_FILENO) != 0;
     c->device.payload = c->payload;
@@ -285,7 +280,7 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
 /* The traces, with the requests recorded if that is wished. */
 static int run_traces(const struct command *c, struct replay *r, struct fe_err *err)
 {
-    const struct fe_trace_writer_options text = {.format = FE_TRACE_TEXT};
+    const struct fe_trace_writer_options text = {.format = NULL};
     struct tool_output output = {0};
     int code = 0;
 

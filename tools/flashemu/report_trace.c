@@ -60,7 +60,7 @@ static int keep(struct trace *t, const struct fe_trace_rec *rec, struct fe_err *
 
 static int read_all(struct trace *t, const char *path, struct fe_err *err)
 {
-    struct fe_trace_options options = {.format = FE_TRACE_AUTO};
+    struct fe_trace_options options = {.format = NULL};
     struct fe_pattern_env env = {.sector_size = 512};
     struct fe_trace_rec recs[BATCH];
     struct source source;

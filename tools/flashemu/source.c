@@ -22,6 +22,15 @@ static int open_file(struct source *s, const char *arg, struct fe_err *err)
     return 0;
 }
 
+int source_choose(struct fe_trace_options *ret, const char *format, const char *event,
+                  struct fe_err *err)
+{
+    if (event && (strlen(event) != 1 || !strchr(FE_TRACE_EVENTS, *event)))
+        return fe_err_set(err, EINVAL, "event '%.80s': allowed are " FE_TRACE_EVENTS, event);
+    ret->event = event ? *event : 0;
+    return format ? fe_trace_format_find(&ret->format, format, err) : 0;
+}
+
 int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
                 const struct fe_pattern_env *env, struct fe_err *err)
 {

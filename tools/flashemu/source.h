@@ -19,6 +19,11 @@ struct source {
     uint64_t total, done; /* bytes of a file, records of a pattern; total 0 = not known */
 };
 
+/* Sets the format and the event of *ret to what --format and --event say; either may be
+ * NULL: not given.  -EINVAL with a message that lists what is allowed. */
+int source_choose(struct fe_trace_options *ret, const char *format, const char *event,
+                  struct fe_err *err);
+
 /* 0, or a negative errno with message.  arg and options must outlive the source. */
 int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
                 const struct fe_pattern_env *env, struct fe_err *err);
