@@ -75,16 +75,14 @@ void fe_trace_format_help(FILE *out);
 
 struct fe_trace_reader;
 
-/* The kinds of event of blkparse that can be taken as requests.  The first is the default. */
-#define FE_TRACE_EVENTS "DQGIC"
-
 struct fe_trace_options {
     const struct fe_trace_format *format; /* NULL: the first line tells */
     uint32_t sector_size; /* ranges must be multiples of this; 0 = 512 */
     const char *device;   /* takes only requests of this device, in the words of the format:
                              a file (iolog), "MAJ,MIN" (blkparse) or "HOST.DISK" (msr).  NULL:
                              requests of a second device are an error */
-    char event;           /* blkparse: one of FE_TRACE_EVENTS; 0 = the first of them */
+    char event;           /* blkparse: the kind of event that is a request: Q, G, I, D or C;
+                             0 = D */
 };
 
 /* Reads from f.  The caller keeps f, name (for messages) and opt->device and must not free

@@ -208,7 +208,7 @@ static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace
     if (s->in_summary || !parse_header(line, &event))
         return fe_trace_bad(r, err, "not an event as blkparse prints it by default (MAJ,MIN CPU "
                                     "SEQ SECONDS PID ACTION RWBS ...)");
-    char chosen = r->opt.event ? r->opt.event : FE_TRACE_EVENTS[0];
+    char chosen = r->opt.event ? r->opt.event : 'D';
     if (event.action.len != 1 || event.action.p[0] != chosen) {
         s->other_events = true;
         return fe_trace_skip(r);
@@ -225,7 +225,7 @@ static int end(struct fe_trace_reader *r, struct fe_err *err)
 
     if (s->other_events && !s->chosen_events)
         return fe_err_set(err, EINVAL, "%s: has no events of kind %c; choose another kind",
-                          r->name, r->opt.event ? r->opt.event : FE_TRACE_EVENTS[0]);
+                          r->name, r->opt.event ? r->opt.event : 'D');
     return 0;
 }
 

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Completion of flashemu for bash: commands, options, and the names that the tool itself
-# can list (profiles, patterns, keys), so that they are never out of date.
+# Completion of flashemu for bash.
+#
+# The tool is asked for everything, so this file has no list that could be out of date:
+#
+#   flashemu --complete            commands, each with its operands: "replay PROFILE TRACE..."
+#   flashemu COMMAND --complete    options, each with the kind of its value: "--to FORMAT"
+#
+# What this file knows is how to complete a KIND of word: PROFILE, FORMAT, KEY, FILE ...  A kind
+# that it does not know is left to the user.
 
+# Adds those of the words $1 that begin with $cur.
 _flashemu_words()
 {
-    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$1" -- "$cur")
 }
 
 _flashemu_files()
@@ -14,149 +22,111 @@ _flashemu_files()
     mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
 }
 
-_flashemu_profiles()
-{
-    _flashemu_words "$("$tool" profiles 2>/dev/null)"
-    case $cur in
-    */* | .* | *.ini) _flashemu_files ;;
-    esac
-}
-
+# The keys of a profile, each with $1 behind it.
 _flashemu_keys()
 {
     "$tool" help --json 2>/dev/null | sed -n "s/^ *\"key\": \"\\([^\"]*\\)\",*\$/\\1$1/p"
 }
 
-_flashemu_patterns()
+# The options of the pattern on the line, as "KEY=DEFAULT sentence (a|b|c)".
+_flashemu_pattern()
 {
-    "$tool" gen --patterns 2>/dev/null | sed 's/ .*//'
+    "$tool" gen "${operands[0]%%,*}" --options 2>/dev/null | sed -n 's/^  //p'
 }
 
-# "--key" of every option of the pattern that stands on the line.
-_flashemu_pattern_options()
+# The allowed values of the key $1 of that pattern, if they are words.
+_flashemu_pattern_values()
 {
-    "$tool" gen "${words[2]%%,*}" --options 2>/dev/null | sed -n 's/^  \([a-z0-9-]*\)=.*/--\1/p'
+    _flashemu_pattern | sed -n -e "s/^$1=\\(yes\\|no\\) .*/yes no/p" \
+        -e "/^$1=/s/.*(\\([a-z|]*\\))\$/\\1/p" | tr '|' ' '
 }
 
-# The value of the option $prev, if it takes one that can be listed.
-_flashemu_value()
+# Adds what a word of this kind can be.
+_flashemu_kind()
 {
-    case $prev in
-    --format | --to) _flashemu_words "text iolog iolog2 blkparse msr" ;;
-    --event) _flashemu_words "D Q G I C" ;;
-    --op) _flashemu_words "read write trim" ;;
-    --layout) _flashemu_words "mkfs packed factory" ;;
-    --base | --base2) _flashemu_words "sr rr sw rw" ;;
-    --fua | --random | --scatter | --fsinfo) _flashemu_words "yes no" ;;
-    --kernel) _flashemu_words "auto vm host none" ;;
-    -o | --output | --record | --wear-svg | --device | --warmup) _flashemu_files ;;
-    --depth | --seed | --title | --dilate | --capacity | --sector | --from-device) ;;
-    --timeout | --interval | --count) ;;
-    *) return 1 ;;
+    case $1 in
+    PROFILE)
+        _flashemu_words "$("$tool" profiles 2>/dev/null)"
+        case $cur in
+        */* | .* | *.ini) _flashemu_files ;;
+        esac
+        ;;
+    FILE | FILE.ini | IMAGE | SOCKET | TRACE) _flashemu_files ;;
+    FORMAT) _flashemu_words "$("$tool" trace --formats 2>/dev/null | sed 's/ .*//')" ;;
+    PATTERN) _flashemu_words "$("$tool" gen --patterns 2>/dev/null | sed 's/ .*//')" ;;
+    PROCEDURE)
+        _flashemu_words "$("$tool" verify --list --json 2>/dev/null |
+            sed -n 's/^ *"name": "\([^"]*\)",*$/\1/p')"
+        ;;
+    COMMAND) # of a server: the tool's help is the only list on this side of the socket
+        _flashemu_words "$("$tool" ctl --help 2>/dev/null |
+            sed -n '/Commands:/,/--/s/^  \([a-z][a-z-]*\).*/\1/p')"
+        ;;
+    KEY) _flashemu_words "$(_flashemu_keys)" ;;
+    KEY=VALUE)
+        _flashemu_words "$(_flashemu_keys =)"
+        [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace 2>/dev/null
+        ;;
+    *[!A-Z]*) _flashemu_words "$1" ;; # the words themselves
     esac
 }
 
-_flashemu_command()
+# Adds what operand number ${#operands[@]} can be, by the operands of the command: one that
+# ends in "..." may come again, and then everything behind it may come, too.
+_flashemu_operand()
 {
-    case ${words[1]} in
-    profiles) _flashemu_words "--json --help" ;;
-    check)
-        case $cur in
-        -*) _flashemu_words "--json --help" ;;
-        *) _flashemu_files ;;
-        esac
-        ;;
-    help)
-        case $cur in
-        -*) _flashemu_words "--json --help" ;;
-        *) _flashemu_words "$(_flashemu_keys)" ;;
-        esac
-        ;;
-    verify)
-        if [[ $cur == -* ]]; then
-            _flashemu_words "--all --quick --json --dry-run --list --kernel --dilate --seed --verbose --help"
-        elif ((cword == 2)); then
-            _flashemu_profiles
-        else
-            _flashemu_words "$("$tool" verify --list --json | sed -n 's/^ *"name": "\([^"]*\)",*$/\1/p')
-                $(_flashemu_keys "=")"
+    local -i n=${#operands[@]} i
+    local word
+    for ((i = 0; i < ${#usage[@]}; i++)); do
+        word=${usage[i]//[][]/}
+        [[ $word == -* ]] && return
+        if ((i == n)) || { ((i < n)) && [[ $word == *... ]]; }; then
+            _flashemu_kind "${word%...}"
+            [[ $word == *... ]] || return
+            n=i+1
         fi
-        ;;
-    show | replay)
-        if [[ $cur == -* && ${words[1]} == replay ]]; then
-            _flashemu_words "--json --warmup --depth --timed --payload --seed --wrap
-                --drop-trim --record --wear-svg --format --from-device --event --help"
-        elif ((cword == 2)); then
-            _flashemu_profiles
-        else
-            _flashemu_words "$(_flashemu_keys "=")"
-            [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace 2>/dev/null
-            [[ ${words[1]} == replay ]] && _flashemu_files
-        fi
-        ;;
-    gen)
-        if [[ $cur == -* && $cword -gt 2 ]]; then
-            _flashemu_words "--output --format --device --lossy --capacity --sector --options
-                --help $(_flashemu_pattern_options)"
-        elif [[ $cur == -* ]]; then
-            _flashemu_words "--patterns --help"
-        elif ((cword == 2)); then
-            _flashemu_words "$(_flashemu_patterns)"
-        fi
-        ;;
-    trace)
-        case $cur in
-        -*)
-            _flashemu_words "--to --format --output --from-device --event --sector --device
-                --lossy --help"
-            ;;
-        *) _flashemu_files ;;
-        esac
-        ;;
-    inspect | fsck)
-        case $cur in
-        -*) [[ ${words[1]} == inspect ]] && _flashemu_words "--json --page --block --help" ;;
-        *) _flashemu_files ;;
-        esac
-        ;;
-    ctl)
-        case $cur in
-        -*) _flashemu_words "--raw --timeout --count --help" ;;
-        *)
-            if ((cword == 2)); then
-                _flashemu_files
-            else
-                _flashemu_words "stats reset set get idle power-cut power-on mark-bad flip wear
-                    hang disconnect connect events quit"
-            fi
-            ;;
-        esac
-        ;;
-    report)
-        case $cur in
-        -*) _flashemu_words "--output --title --help" ;;
-        *) _flashemu_files ;;
-        esac
-        ;;
-    top)
-        case $cur in
-        -*) _flashemu_words "--interval --count --help" ;;
-        *) _flashemu_files ;;
-        esac
-        ;;
-    esac
+    done
 }
 
 _flashemu()
 {
-    local tool=$1 cur=$2 prev=$3
-    local words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+    local tool=$1 cur=$2 prev=$3 line name kind
+    local -a usage=() operands=()
+    local -A kinds=()
+    local -i i
 
     COMPREPLY=()
-    if ((cword == 1)); then
-        _flashemu_words "profiles show check help verify replay gen trace ctl top inspect fsck report --help --version"
-    elif ! _flashemu_value; then
-        _flashemu_command
+    if ((COMP_CWORD == 1)); then
+        _flashemu_words "$("$tool" --complete 2>/dev/null | sed 's/ .*//')"
+        return
+    fi
+    while read -r name line; do
+        [[ $name == "${COMP_WORDS[1]}" ]] && read -ra usage <<<"$line"
+    done < <("$tool" --complete 2>/dev/null)
+    while read -r name kind; do
+        kinds[$name]=$kind
+    done < <("$tool" "${COMP_WORDS[1]}" --complete 2>/dev/null)
+    kinds[-o]=FILE
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        -?*) [[ ${kinds[${COMP_WORDS[i]}]-VALUE} ]] && i+=1 ;;
+        *) operands+=("${COMP_WORDS[i]}") ;;
+        esac
+    done
+    # A pattern's options are the pattern's.
+    if [[ ${usage[0]-} == PATTERN && ${operands[0]-} ]]; then
+        while IFS='= ' read -r name line; do
+            kinds[--$name]=$(_flashemu_pattern_values "$name")
+            : "${kinds[--$name]:=VALUE}"
+        done < <(_flashemu_pattern)
+    fi
+    if [[ $prev == -?* && ${kinds[$prev]-} ]]; then
+        _flashemu_kind "${kinds[$prev]}"
+    elif [[ $cur == -* ]]; then
+        unset "kinds[-o]"
+        _flashemu_words "${!kinds[*]}"
+    else
+        _flashemu_operand
     fi
 }
 

@@ -116,7 +116,8 @@ int cmd_gen(int argc, char **argv)
     const char *capacity = NULL, *sector = NULL;
     bool patterns = false, options_wanted = false;
     const struct tool_option options[] = {
-        {"output", 'o', NULL, &target.path}, {"format", 0, NULL, &target.format},
+        {"output=FILE", 'o', NULL, &target.path},
+        {"format=FORMAT", 0, NULL, &target.format},
         {"device", 0, NULL, &target.device}, {"lossy", 0, &target.lossy, NULL},
         {"capacity", 0, NULL, &capacity},    {"sector", 0, NULL, &sector},
         {"patterns", 0, &patterns, NULL},    {"options", 0, &options_wanted, NULL},
@@ -197,11 +198,16 @@ int cmd_trace(int argc, char **argv)
     const char *format = NULL, *event = NULL, *sector = NULL;
     bool formats = false;
     const struct tool_option options[] = {
-        {"format", 0, NULL, &format},        {"to", 0, NULL, &target.format},
-        {"output", 'o', NULL, &target.path}, {"from-device", 0, NULL, &in.device},
-        {"event", 0, NULL, &event},          {"sector", 0, NULL, &sector},
-        {"device", 0, NULL, &target.device}, {"lossy", 0, &target.lossy, NULL},
-        {"formats", 0, &formats, NULL},      {0},
+        {"format=FORMAT", 0, NULL, &format},
+        {"to=FORMAT", 0, NULL, &target.format},
+        {"output=FILE", 'o', NULL, &target.path},
+        {"from-device", 0, NULL, &in.device},
+        {"event=" SOURCE_EVENTS, 0, NULL, &event},
+        {"sector", 0, NULL, &sector},
+        {"device", 0, NULL, &target.device},
+        {"lossy", 0, &target.lossy, NULL},
+        {"formats", 0, &formats, NULL},
+        {0},
     };
     const struct tool_args args = {.options = options, .help = trace_help};
     struct fe_err err = {""};

@@ -90,18 +90,18 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
 {
     const struct tool_option options[] = {
         {"json", 0, &c->json, NULL},
-        {"warmup", 0, NULL, &c->warmup},
+        {"warmup=FILE", 0, NULL, &c->warmup},
         {"depth", 0, NULL, &c->depth_text},
         {"timed", 0, &c->opt.timed, NULL},
         {"payload", 0, &c->payload, NULL},
         {"seed", 0, NULL, &c->seed_text},
         {"wrap", 0, &c->opt.wrap, NULL},
         {"drop-trim", 0, &c->opt.drop_trim, NULL},
-        {"record", 0, NULL, &c->record},
-        {"wear-svg", 0, NULL, &c->wear_svg},
-        {"format", 0, NULL, &c->format},
+        {"record=FILE", 0, NULL, &c->record},
+        {"wear-svg=FILE", 0, NULL, &c->wear_svg},
+        {"format=FORMAT", 0, NULL, &c->format},
         {"from-device", 0, NULL, &c->trace.device},
-        {"event", 0, NULL, &c->event},
+        {"event=" SOURCE_EVENTS, 0, NULL, &c->event},
         {0},
     };
     const struct tool_args args = {.options = options, .help = replay_help};

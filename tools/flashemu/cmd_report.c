@@ -224,7 +224,7 @@ int cmd_report(int argc, char **argv)
 {
     const char *path = NULL, *title = "flashemu report";
     const struct tool_option options[] = {
-        {"output", 'o', NULL, &path}, {"title", 0, NULL, &title}, {0}};
+        {"output=FILE", 'o', NULL, &path}, {"title", 0, NULL, &title}, {0}};
     const struct tool_args args = {options, NULL, NULL, report_help};
     int code;
 

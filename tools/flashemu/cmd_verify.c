@@ -204,7 +204,7 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
     const struct tool_option options[] = {
         {"json", 0, &c->json, NULL},       {"all", 0, &c->all, NULL},
         {"quick", 0, &c->quick, NULL},     {"list", 0, &c->list, NULL},
-        {"verbose", 0, &c->verbose, NULL}, {"kernel", 0, NULL, &c->kernel},
+        {"verbose", 0, &c->verbose, NULL}, {"kernel=auto vm host none", 0, NULL, &c->kernel},
         {"dilate", 0, NULL, &c->dilate},   {"seed", 0, NULL, &c->seed_text},
         {"dry-run", 0, &c->dry, NULL},
         {0},

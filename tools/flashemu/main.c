@@ -19,7 +19,8 @@ static const struct {
     {"show", cmd_show, "PROFILE [KEY=VALUE...]", "a profile with every default spelled out"},
     {"check", cmd_check, "FILE.ini", "every mistake of a profile"},
     {"help", cmd_help, "[KEY]", "the options of a profile"},
-    {"verify", cmd_verify, "PROFILE [KEY=VALUE...]", "published figures, measured again"},
+    {"verify", cmd_verify, "PROFILE [PROCEDURE...] [KEY=VALUE...]",
+     "published figures, measured again"},
     {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},
     {"gen", cmd_gen, "PATTERN [--KEY VALUE...]", "writes a trace"},
     {"trace", cmd_trace, "FILE", "prints or converts a trace"},
@@ -38,10 +39,19 @@ static void print_usage(FILE *out)
     for (int i = 0; i < N_COMMANDS; i++) {
         char left[64];
         snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].usage);
-        fprintf(out, "  %-42s %s\n", left, commands[i].help);
+        fprintf(out, "  %-45s %s\n", left, commands[i].help);
     }
     fputs("\nflashemu COMMAND --help tells more.  Exit codes: 0 done, 1 the answer is no,\n"
           "2 wrong use or bad input.\n", out);
+}
+
+/* For tools/completion: "NAME OPERANDS" of each command. */
+static int print_completions(void)
+{
+    for (int i = 0; i < N_COMMANDS; i++)
+        printf("%s %s\n", commands[i].name, commands[i].usage);
+    puts("--help\n--version");
+    return tool_finish(TOOL_OK);
 }
 
 int main(int argc, char **argv)
@@ -55,6 +65,8 @@ int main(int argc, char **argv)
         print_usage(stdout);
         return tool_finish(TOOL_OK);
     }
+    if (strcmp(argv[1], TOOL_COMPLETE) == 0)
+        return print_completions();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("flashemu " FLASHEMU_VERSION);
         return tool_finish(TOOL_OK);

@@ -25,8 +25,8 @@ static int open_file(struct source *s, const char *arg, struct fe_err *err)
 int source_choose(struct fe_trace_options *ret, const char *format, const char *event,
                   struct fe_err *err)
 {
-    if (event && (strlen(event) != 1 || !strchr(FE_TRACE_EVENTS, *event)))
-        return fe_err_set(err, EINVAL, "event '%.80s': allowed are " FE_TRACE_EVENTS, event);
+    if (event && (strlen(event) != 1 || *event == ' ' || !strchr(SOURCE_EVENTS, *event)))
+        return fe_err_set(err, EINVAL, "event '%.80s': allowed are " SOURCE_EVENTS, event);
     ret->event = event ? *event : 0;
     return format ? fe_trace_format_find(&ret->format, format, err) : 0;
 }

@@ -19,6 +19,9 @@ struct source {
     uint64_t total, done; /* bytes of a file, records of a pattern; total 0 = not known */
 };
 
+/* The letters that --event takes. */
+#define SOURCE_EVENTS "D Q G I C"
+
 /* Sets the format and the event of *ret to what --format and --event say; either may be
  * NULL: not given.  -EINVAL with a message that lists what is allowed. */
 int source_choose(struct fe_trace_options *ret, const char *format, const char *event,

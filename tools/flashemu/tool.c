@@ -109,13 +109,28 @@ double tool_json_number(const json_t *o, const char *path, double missing)
     return json_is_number(o) ? json_number_value(o) : missing;
 }
 
+static size_t name_length(const struct tool_option *o)
+{
+    return strcspn(o->name, "=");
+}
+
 static const struct tool_option *find_option(const struct tool_option *options, const char *name,
                                              size_t len)
 {
     for (const struct tool_option *o = options; o && o->name; o++)
-        if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+        if (name_length(o) == len && memcmp(o->name, name, len) == 0)
             return o;
     return NULL;
+}
+
+static void print_options(const struct tool_option *options)
+{
+    for (const struct tool_option *o = options; o && o->name; o++) {
+        size_t len = name_length(o);
+        const char *kind = o->name[len] ? o->name + len + 1 : "VALUE";
+        printf("--%.*s%s%s\n", (int)len, o->name, o->flag ? "" : " ", o->flag ? "" : kind);
+    }
+    puts("--help");
 }
 
 /* One option that starts at argv[*i]; *i moves to its last word. */
@@ -167,6 +182,10 @@ bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_c
             operands_only = true;
         } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             fputs(args->help, stdout);
+            *ret_code = tool_finish(TOOL_OK);
+            return false;
+        } else if (strcmp(word, TOOL_COMPLETE) == 0) {
+            print_options(args->options);
             *ret_code = tool_finish(TOOL_OK);
             return false;
         } else {

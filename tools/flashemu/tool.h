@@ -70,11 +70,17 @@ double tool_json_number(const json_t *o, const char *path, double missing);
 
 /* One option of a command: `--name`, or `--name VALUE` and `--name=VALUE`. */
 struct tool_option {
-    const char *name;
+    const char *name;   /* "name", or "name=KIND": then the shell can complete the value.  KIND
+                           is FILE, FORMAT (of a trace), or the words that are allowed */
     char letter;        /* also `-x`; 0 = none */
     bool *flag;         /* set to true: an option without a value */
     const char **value; /* else: where its value goes */
 };
+
+/* `flashemu COMMAND TOOL_COMPLETE` prints the options of the command, one a line: "--name", or
+ * "--name KIND".  `flashemu TOOL_COMPLETE` prints the commands with their operands.  Both are
+ * for tools/completion and not in any help. */
+#define TOOL_COMPLETE "--complete"
 
 struct tool_args {
     const struct tool_option *options; /* ended by one without a name */
@@ -86,8 +92,8 @@ struct tool_args {
 };
 
 /* Sorts argv into options and operands.  TOOL_OK: the operands are argv[1] ... and *argc
- * one more than their number; "--" ends the options, "-" is an operand.  Else the command
- * is over: *ret_code is its exit code (after --help: TOOL_OK). */
+ * one more than their number; "--" ends the options, "-" is an operand.  Otherwise the
+ * command is over: *ret_code is its exit code (after --help and TOOL_COMPLETE: TOOL_OK). */
 bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_code);
 
 /* Numbers of options: false, after a message, if the text is not one in [min, max]. */
