@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "flashemu/device.h"
 #include "ftl/ftl.h"
+#include "lib/ftl_params.h"
 #include "store/image.h"
 
 #include <errno.h>
@@ -39,17 +40,7 @@ static struct fe_profile make_profile(uint32_t type)
         .blocks_per_plane = BLOCKS, .pages_per_block = PPB, .page_size = PAGE, .oob_size = 64,
         .tR_ns = {25000, 25000, 25000}, .tPROG_ns = {200000, 200000, 200000},
         .tBERS_ns = 1500000, .endurance = 1000};
-    p.ftl = (struct fe_ftl_params){.type = type,
-                                   .op_ppm = 70000,
-                                   .clean.gc_d = 10,
-                                   .clean.gc_reserve = 2,
-                                   .unit.unit_size = PPB * PAGE,
-                                   .segment.open_linear = 1,
-                                   .segment.open_random = 1,
-                                   .log.log_blocks = 3,
-                                   .unit.switch_merge = true,
-                                   .unit.copy_buffer = 4,
-                                   .dftl.map_cache = 64};
+    p.ftl = ft_ftl_params(type, PPB * PAGE);
     p.wear = (struct fe_wear_params){
         .spare_blocks = 2, .slow_factor = 2, .weak_block = FE_PEB_NONE - 1,
         .correctable_bits = 4, .codeword_size = 512};

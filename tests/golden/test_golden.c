@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Golden traces: small fixed workloads on small fixed devices, one for each strategy,
- * compared to the nanosecond with what they did before.
+ * Golden traces: small fixed workloads on small fixed devices, for every strategy of the
+ * registry, compared to the nanosecond with what happened before.
  *
- *     test_golden              compares STRATEGY.txt with what happens now
- *     test_golden --update     writes the files anew: read the difference, and say in
- *                              the commit why it is right
- *     test_golden STRATEGY...  only these
+ *     test_golden              compares each STRATEGY.txt with what happens now
+ *     test_golden --update     writes the files anew.  Read the difference, and say in the
+ *                              commit why it is right.
+ *     test_golden STRATEGY...  does either for these strategies only
  *
- * Short workloads stand in the files line by line (arrival, completion, request), the
- * long one as a hash of the same lines; then what it cost, and a hash of the contents.
- * A change here is not wrong by itself.  It means that devices behave differently.
+ * A file has the lines of the short workloads (arrival, completion, request) as they are, and
+ * of the long workload a hash of the same lines.  Each workload ends with what it cost and a
+ * hash of the contents.  A difference is not wrong by itself.  It means that the devices of
+ * all users behave differently from now on.
  */
+#include "lib/ftl_params.h"
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
 #include "ftl/ftl.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +30,7 @@ enum { KIB = 1024, LONG_REQUESTS = 5000 };
 
 struct run {
     FILE *out;
-    bool quiet;     /* lines are hashed only */
+    bool quiet;     /* lines are hashed and not printed */
     uint64_t hash;
     struct fe_device *dev;
     struct ft_rand rand;
@@ -35,8 +38,9 @@ struct run {
     uint8_t *buf;
 };
 
-/* A small stick: two dies of MLC on one channel, units of 64 KiB, 1 MiB for the host,
- * 3/4 of it used before. */
+/* A small stick: two dies of MLC on one channel, units of 64 KiB, and 1 MiB for the host, of
+ * which three quarters have been written before.  The numbers must stay as they are: each of
+ * them is in the golden files. */
 static struct fe_profile make_profile(const char *strategy, bool cache)
 {
     struct fe_profile p = {.name = "golden"};
@@ -47,32 +51,19 @@ static struct fe_profile make_profile(const char *strategy, bool cache)
         .blocks_per_plane = 24, .pages_per_block = 16, .page_size = 2 * KIB, .oob_size = 64,
         .tR_ns = {50000, 60000}, .tPROG_ns = {300000, 900000}, .tBERS_ns = 2000000,
         .bus_rate = 33333333, .command_ns = 200, .endurance = 5000};
-    p.ftl = (struct fe_ftl_params){.type = (uint32_t)fe_ftl_find(strategy),
-                                   .clean.gc_d = 10,
-                                   .clean.gc_reserve = 2,
-                                   .clean.wl_threshold = 16,
-                                   .unit.unit_size = 64 * KIB,
-                                   .segment.open_linear = 2,
-                                   .segment.open_random = 1,
-                                   .log.log_blocks = 3,
-                                   .log.fast_sequential = true,
-                                   .unit.gap_fill = 2,
-                                   .unit.switch_merge = true,
-                                   .unit.copy_buffer = 4,
-                                   .dftl.map_cache = KIB,
-                                   .step = {.block_size = 4 * KIB,
-                                            .streams = 2,
-                                            .read = {.random_ns = 900000,
-                                                     .step_ns = 150000,
-                                                     .spike_ns = 400000,
-                                                     .first = 4,
-                                                     .again = 16,
-                                                     .payback = true},
-                                            .write = {.random_ns = 15000000,
-                                                      .step_ns = 300000,
-                                                      .spike_ns = 9000000,
-                                                      .first = 8,
-                                                      .again = 8}}};
+    p.ftl = ft_ftl_params((uint32_t)fe_ftl_find(strategy), 64 * KIB);
+    p.ftl.clean.wl_threshold = 16;
+    p.ftl.segment.open_linear = 2;
+    p.ftl.log.fast_sequential = true;
+    p.ftl.unit.gap_fill = 2;
+    p.ftl.dftl.map_cache = KIB;
+    p.ftl.step = (struct fe_step_params){
+        .block_size = 4 * KIB,
+        .streams = 2,
+        .read = {.random_ns = 900000, .step_ns = 150000, .spike_ns = 400000, .first = 4,
+                 .again = 16, .payback = true},
+        .write = {.random_ns = 15000000, .step_ns = 300000, .spike_ns = 9000000, .first = 8,
+                  .again = 8}};
     if (cache)
         p.cache = (struct fe_cache_params){.size = 16 * KIB, .volatile_ = true, .idle_flush = true};
     p.link = (struct fe_link_params){
@@ -113,7 +104,7 @@ static void submit(struct run *r, enum fe_req_type type, uint64_t arrival, uint6
          reply.status == FE_OK ? "" : "  failed");
 }
 
-/* In order, as dd does it, and back. */
+/* Writes everything in order, as dd does, and reads it again. */
 static void fill(struct run *r)
 {
     for (uint64_t at = 0; at < r->capacity; at += 128 * KIB)
@@ -122,7 +113,7 @@ static void fill(struct run *r)
         submit(r, FE_REQ_READ, r->now, at, 256 * KIB, false);
 }
 
-/* The same from a partition that starts at sector 63. */
+/* Writes in order again, but from a partition that starts at sector 63. */
 static void misaligned(struct run *r)
 {
     for (uint64_t at = 63 * 512; at + 60 * KIB <= r->capacity; at += 60 * KIB)
@@ -137,7 +128,8 @@ static void random_4k(struct run *r)
     }
 }
 
-/* Four files grow at once, a FAT between them; pauses, flushes, and a late thread. */
+/* Four files grow simultaneously, and a FAT between them is updated.  There are pauses,
+ * flushes, and requests of a thread that is late: they arrive in the past. */
 static void mixed(struct run *r)
 {
     for (uint64_t i = 0; i < 8; i++) {
@@ -222,22 +214,22 @@ static void run_strategy(FILE *out, const char *strategy)
     run_workload(out, strategy, "long, write cache", random_long, true, true);
 }
 
-/* The first line that differs, for a person. */
+/* Shows the first line that differs. */
 static void show_difference(const char *strategy, const char *want, const char *got)
 {
     int n = 1;
     while (*want && *got) {
         size_t a = strcspn(want, "\n"), b = strcspn(got, "\n");
         if (a != b || memcmp(want, got, a) != 0) {
-            fprintf(stderr, "%s.txt:%d:\n  wanted %.*s\n  got    %.*s\n", strategy, n, (int)a, want,
-                    (int)b, got);
+            fprintf(stderr, "tests/golden/%s.txt:%d: differs\n  wanted %.*s\n  got    %.*s\n",
+                    strategy, n, (int)a, want, (int)b, got);
             return;
         }
         want += a + (want[a] != 0);
         got += b + (got[b] != 0);
         n++;
     }
-    fprintf(stderr, "%s.txt:%d: one of them ends\n", strategy, n);
+    fprintf(stderr, "tests/golden/%s.txt:%d: differs, one of them ends\n", strategy, n);
 }
 
 static char *read_file(const char *path)
@@ -254,55 +246,95 @@ static char *read_file(const char *path)
     return text;
 }
 
-static int check_strategy(const char *strategy, bool update)
+static int update(const char *strategy, const char *path, const char *text, size_t len)
+{
+    FILE *f = fopen(path, "w");
+    bool failed = !f || fwrite(text, 1, len, f) != len;
+
+    failed = (f && fclose(f) != 0) || failed;
+    if (failed)
+        fprintf(stderr, "tests/golden/%s.txt: cannot be written\n", strategy);
+    return failed;
+}
+
+static int compare(const char *strategy, const char *path, const char *got)
+{
+    char *want = read_file(path);
+    int failed = 1;
+
+    if (!want)
+        fprintf(stderr,
+                "tests/golden/%s.txt is missing: run test_golden --update %s and commit the file\n",
+                strategy, strategy);
+    else if (strcmp(want, got) != 0)
+        show_difference(strategy, want, got);
+    else
+        failed = 0;
+    free(want);
+    return failed;
+}
+
+static int check_strategy(const char *strategy, bool updates)
 {
     char path[4096], *got = NULL;
     size_t len;
+
     snprintf(path, sizeof path, "%s/%s.txt", GOLDEN_DIR, strategy);
     FILE *out = open_memstream(&got, &len);
     if (!out)
         abort();
     run_strategy(out, strategy);
     fclose(out);
-    char *want = read_file(path);
-    int failed = 0;
-    if (update) {
-        FILE *f = fopen(path, "w");
-        failed = !f || fwrite(got, 1, len, f) != len;
-        failed = (f && fclose(f) != 0) || failed;
-    } else if (!want || strcmp(want, got) != 0) {
-        failed = 1;
-        if (want)
-            show_difference(strategy, want, got);
-    }
-    if (failed)
-        fprintf(stderr, "%s.txt: %s\n", strategy,
-                update ? "cannot be written" : want ? "differs" : "cannot be read");
+    int failed = updates ? update(strategy, path, got, len) : compare(strategy, path, got);
     free(got);
-    free(want);
+    return failed;
+}
+
+/* A file that belongs to no strategy would be compared with nothing for ever. */
+static int check_leftovers(void)
+{
+    DIR *dir = opendir(GOLDEN_DIR);
+    struct dirent *entry;
+    int failed = 0;
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        char name[64];
+        size_t len = strlen(entry->d_name);
+        if (len <= 4 || len >= sizeof name || strcmp(entry->d_name + len - 4, ".txt") != 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(len - 4), entry->d_name);
+        if (fe_ftl_find(name) < 0) {
+            fprintf(stderr, "tests/golden/%s: src/ftl/registry.c has no strategy %s\n",
+                    entry->d_name, name);
+            failed++;
+        }
+    }
+    if (dir)
+        closedir(dir);
     return failed;
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const strategies[] = {"page", "dftl", "segment", "block",
-                                             "bast", "fast", "norlog",  "step"};
-    bool update = false;
+    bool updates = false;
     int failed = 0, n = 0;
+
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--update") == 0)
-            update = true;
+            updates = true;
         else if (argv[i][0] == '-' || fe_ftl_find(argv[i]) < 0)
             return fprintf(stderr, "usage: %s [--update] [STRATEGY...]\n", argv[0]), 2;
         else
             n++;
     }
-    for (size_t k = 0; k < sizeof strategies / sizeof *strategies; k++) {
+    for (int k = 0; fe_ftl_registry[k]; k++) {
         bool chosen = n == 0;
         for (int i = 1; i < argc; i++)
-            chosen = chosen || strcmp(argv[i], strategies[k]) == 0;
+            chosen = chosen || strcmp(argv[i], fe_ftl_registry[k]->name) == 0;
         if (chosen)
-            failed += check_strategy(strategies[k], update);
+            failed += check_strategy(fe_ftl_registry[k]->name, updates);
     }
+    if (n == 0)
+        failed += check_leftovers();
     return failed ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 #include "lib/cases.h"
 
 #include "ftl/ftl.h"
+#include "lib/ftl_params.h"
 #include "nand/wear.h"
 
 #include <inttypes.h>
@@ -80,18 +81,12 @@ static void make_times(struct fe_profile *p, struct ft_rand *r)
 
 static void make_plain_ftl(struct fe_ftl_params *f)
 {
-    *f = (struct fe_ftl_params){.type = f->type,
-                                .unit.unit_size = f->unit.unit_size,
-                                .clean.gc_policy = FE_GC_GREEDY,
-                                .clean.gc_d = 10,
-                                .clean.gc_reserve = 2,
-                                .clean.wl_threshold = 16,
-                                .segment.open_linear = 2,
-                                .segment.open_random = 1,
-                                .log.log_blocks = 2,
-                                .unit.switch_merge = true,
-                                .unit.copy_buffer = 8,
-                                .dftl.map_cache = 1024};
+    *f = ft_ftl_params(f->type, f->unit.unit_size);
+    f->clean.wl_threshold = 16;
+    f->segment.open_linear = 2;
+    f->log.log_blocks = 2;
+    f->unit.copy_buffer = 8;
+    f->dftl.map_cache = 1024;
 }
 
 static void make_step(struct fe_step_params *s, struct ft_rand *r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/device.h"
 
+#include "lib/ftl_params.h"
 #include "lib/unit.h"
 
 #include "ftl/ftl.h"
@@ -16,17 +17,7 @@ struct fe_profile ft_device_profile(const char *strategy)
         .blocks_per_plane = 24, .pages_per_block = 8, .page_size = PAGE, .oob_size = 64,
         .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
         .endurance = 1000};
-    p.ftl = (struct fe_ftl_params){.type = (uint32_t)fe_ftl_find(strategy),
-                                   .op_ppm = 70000,
-                                   .clean.gc_d = 10,
-                                   .clean.gc_reserve = 2,
-                                   .unit.unit_size = 8 * PAGE,
-                                   .segment.open_linear = 1,
-                                   .segment.open_random = 1,
-                                   .log.log_blocks = 3,
-                                   .unit.switch_merge = true,
-                                   .unit.copy_buffer = 4,
-                                   .dftl.map_cache = 64};
+    p.ftl = ft_ftl_params((uint32_t)fe_ftl_find(strategy), 8 * PAGE);
     p.link = (struct fe_link_params){.max_transfer = 2 * PAGE, .queue_depth = 1};
     return p;
 }

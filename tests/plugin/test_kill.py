@@ -7,8 +7,10 @@ give, for every sector, what was acknowledged last or what was under way; then t
 goes on.  KILL_ROUNDS says how many rounds, over all strategies in turn; KILL_SEED which.
 """
 
+import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -32,6 +34,7 @@ CHIP = ("device.discard=no", "nand.pages_per_block=16", "nand.page_size=2K",
         "nand.oob_size=64", "nand.tR=50us", "nand.tPROG=200us", "nand.tBERS=2ms", "device.used=0")
 
 # What each image is made with; sync=flush costs the host's fdatasync, sync=none does not.
+# A strategy that has no entry here is tested with the defaults of its options.
 DEVICES = {
     "page": ("ftl.type=page", "device.discard=yes"),
     "page, cache": ("ftl.type=page", "device.discard=yes", "cache.size=64K",
@@ -47,8 +50,18 @@ DEVICES = {
     "fast": ("ftl.type=fast", "ftl.unit_size=32K", "sync=none"),
     "norlog": ("ftl.type=norlog", "nand.page_size=512", "nand.oob_size=0", "nand.cell=nor",
                "nand.pages_per_block=64", "nand.blocks_per_plane=256"),
-    "step": ("ftl.type=step", "sync=none"),
 }
+
+
+def strategies():
+    """The names of all strategies, as the tool knows them."""
+    p = subprocess.run([TOOL, "help", "--json", "ftl.type"], stdout=subprocess.PIPE, check=True)
+    return re.findall(r"[a-z0-9-]+", json.loads(p.stdout)["allowed"])
+
+
+for name in strategies():
+    if not any("ftl.type=" + name in given for given in DEVICES.values()):
+        DEVICES[name] = ("ftl.type=" + name, "sync=none")
 
 
 def content(sector, version):

@@ -15,6 +15,7 @@
  * A failing case prints its id; WHAT is spared-program, spared-erase, end-program, end-erase
  * or chance.  Arguments run those alone.
  */
+#include "lib/ftl_params.h"
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
@@ -62,25 +63,17 @@ static struct fe_profile make_profile(uint32_t type, uint64_t seed)
         .blocks_per_plane = 18, .pages_per_block = 4, .page_size = PAGE, .oob_size = 32,
         .tR_ns = {25000, 30000}, .tPROG_ns = {200000, 600000}, .tBERS_ns = 1500000};
     p.device.sector_size = SECTOR;
-    p.ftl = (struct fe_ftl_params){
-        .type = type,
-        .clean.gc_d = 10,
-        .clean.gc_reserve = 2,
-        .unit.unit_size = 8 * PAGE,
-        .segment.open_linear = 1,
-        .segment.open_random = 1,
-        .log.log_blocks = 3,
-        .log.fast_sequential = seed % 2 == 0,
-        .unit.switch_merge = true,
-        .unit.copy_buffer = 2,
-        .dftl.map_cache = 32,
-        .clean.wear_levelling = (uint32_t)(seed % FE_N_WEAR_LEVELLINGS),
-        .clean.wl_threshold = 3,
-        .page.hot_cold = (uint32_t)(seed / 2 % FE_N_HOT_COLDS),
-        .page.slc_mode = seed % 4 == 3 ? FE_SLC_DYNAMIC : FE_SLC_OFF,
-        .clean.idle_free = 3,
-        .segment.small_log = seed % 2,
-        .segment.small_write = SECTOR};
+    p.ftl = ft_ftl_params(type, 8 * PAGE);
+    p.ftl.log.fast_sequential = seed % 2 == 0;
+    p.ftl.unit.copy_buffer = 2;
+    p.ftl.dftl.map_cache = 32;
+    p.ftl.clean.wear_levelling = (uint32_t)(seed % FE_N_WEAR_LEVELLINGS);
+    p.ftl.clean.wl_threshold = 3;
+    p.ftl.clean.idle_free = 3;
+    p.ftl.page.hot_cold = (uint32_t)(seed / 2 % FE_N_HOT_COLDS);
+    p.ftl.page.slc_mode = seed % 4 == 3 ? FE_SLC_DYNAMIC : FE_SLC_OFF;
+    p.ftl.segment.small_log = seed % 2;
+    p.ftl.segment.small_write = SECTOR;
     p.device.discard = fe_ftl_registry[type]->trim != NULL;
     p.cache.size = seed % 3 == 2 ? 3 * PAGE : 0;
     p.cache.volatile_ = true;

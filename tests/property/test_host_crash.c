@@ -10,6 +10,7 @@
  *     test_host_crash [SEED:STRATEGY]     reruns one case
  */
 #include "lib/fault_io.h"
+#include "lib/ftl_params.h"
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
@@ -63,17 +64,10 @@ static void make_profile(struct fe_profile *p, uint32_t type, struct ft_rand *r)
         .planes_per_die = 1, .blocks_per_plane = 40, .pages_per_block = 8, .page_size = PAGE,
         .oob_size = 64, .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000,
         .endurance = 1000};
-    p->ftl = (struct fe_ftl_params){.type = type,
-                                    .op_ppm = 70000,
-                                    .clean.gc_d = 10,
-                                    .clean.gc_reserve = 2,
-                                    .unit.unit_size = 8 * PAGE,
-                                    .segment.open_linear = 2,
-                                    .segment.open_random = 1,
-                                    .log.log_blocks = 3,
-                                    .unit.switch_merge = ft_chance(r, 50),
-                                    .unit.copy_buffer = 4,
-                                    .dftl.map_cache = 128};
+    p->ftl = ft_ftl_params(type, 8 * PAGE);
+    p->ftl.segment.open_linear = 2;
+    p->ftl.unit.switch_merge = ft_chance(r, 50);
+    p->ftl.dftl.map_cache = 128;
     p->cache = (struct fe_cache_params){.size = ft_chance(r, 50) ? 6 * PAGE : 0,
                                         .volatile_ = ft_chance(r, 50)};
     p->link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = 4 * PAGE,

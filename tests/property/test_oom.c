@@ -15,6 +15,8 @@
  *
  * The linker's --wrap puts the functions below in front of the C library's.
  */
+#include "lib/ftl_params.h"
+
 #include "flashemu/device.h"
 #include "ftl/ftl.h"
 #include "nand/wear.h"
@@ -171,18 +173,14 @@ static struct fe_profile make_profile(uint32_t type, bool rich)
                                      .dies_per_channel = 1, .planes_per_die = 1,
                                      .blocks_per_plane = 40, .pages_per_block = 12,
                                      .page_size = 512, .endurance = 1000};
-    p.ftl = (struct fe_ftl_params){.type = type,
-                                   .clean.gc_d = 4,
-                                   .clean.gc_reserve = 2,
-                                   .unit.unit_size = 6144,
-                                   .clean.wl_threshold = 4,
-                                   .step.streams = 3,
-                                   .segment.open_linear = 2,
-                                   .segment.open_random = 2,
-                                   .log.log_blocks = 3,
-                                   .unit.switch_merge = true,
-                                   .unit.copy_buffer = 2,
-                                   .dftl.map_cache = 256};
+    p.ftl = ft_ftl_params(type, 6144);
+    p.ftl.clean.gc_d = 4;
+    p.ftl.clean.wl_threshold = 4;
+    p.ftl.step.streams = 3;
+    p.ftl.segment.open_linear = 2;
+    p.ftl.segment.open_random = 2;
+    p.ftl.unit.copy_buffer = 2;
+    p.ftl.dftl.map_cache = 256;
     if (rich) {
         p.ftl.clean.gc_policy = FE_GC_D_CHOICES;
         p.ftl.page.hot_cold = FE_HOT_COLD_TWO_POOL;
@@ -387,7 +385,7 @@ static int run_power(const struct fe_profile *p, long *ret_n)
     }
     if (!wrong)
         wrong = try_power(p, TRIAL_UNDO, 0, got, &err);
-    if (!wrong && all_after && !hit && strcmp(name, "step") != 0) /* has no chip */
+    if (!wrong && all_after && !hit && !fe_ftl_registry[p->ftl.type]->no_medium)
         wrong = "nothing under way has asked for memory";
     if (!wrong && n_alive != before)
         wrong = "leak";

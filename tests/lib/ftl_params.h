@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Parameters of a translation layer for tests that run every strategy of the registry.
+ *
+ * They come from the option table, so that a new strategy or a new option is tested with
+ * legal values before any test has heard of it.
+ */
+#ifndef FT_FTL_PARAMS_H
+#define FT_FTL_PARAMS_H
+
+#include "flashemu/ftl_params.h"
+
+#include <stdint.h>
+
+/* Parameters that every strategy accepts on a chip of a few dozen blocks: the defaults of the
+ * option table, with small values for what takes up blocks or memory, and without wear
+ * levelling.  type: index in fe_ftl_registry.  unit_size: bytes of an allocation unit.  A
+ * test changes what it cares about. */
+struct fe_ftl_params ft_ftl_params(uint32_t type, uint64_t unit_size);
+
+#endif
