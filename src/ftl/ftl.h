@@ -2,7 +2,7 @@
  *
  * The translation layer: where a logical page lies on the chip.
  *
- * Every strategy is one file with one struct fe_ftl_ops, registered in registry.c.
+ * Every strategy is one file with one struct fe_ftl_ops, listed in registry.h.
  * A strategy works on the medium only; it knows no time.  What it costs is what the
  * medium writes to the op list, plus fe_ops_busy() for work of the controller alone.
  *

@@ -3,17 +3,9 @@
 
 #include <string.h>
 
-const struct fe_ftl_ops *const fe_ftl_registry[] = {
-    &fe_ftl_page,
-    &fe_ftl_segment,
-    &fe_ftl_block,
-    &fe_ftl_bast,
-    &fe_ftl_fast,
-    &fe_ftl_norlog,
-    &fe_ftl_step,
-    &fe_ftl_dftl,
-    NULL,
-};
+#define ROW(name) &fe_ftl_##name,
+const struct fe_ftl_ops *const fe_ftl_registry[] = {FE_FTL_STRATEGIES(ROW) NULL};
+#undef ROW
 
 int fe_ftl_find(const char *name)
 {

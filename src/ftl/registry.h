@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The strategies.  A new one is declared here, listed in registry.c and named in
- * meson.build; nothing else has to know it.
+ * The table of all strategies.
+ *
+ * A strategy NAME is a file that defines `const struct fe_ftl_ops fe_ftl_NAME`, and one line
+ * STRATEGY(NAME) here.  Users, tests and help see the strategies in this order, through
+ * fe_ftl_registry (ftl.h).
  */
 #ifndef FE_FTL_REGISTRY_H
 #define FE_FTL_REGISTRY_H
 
 #include "ftl/ftl.h"
 
-extern const struct fe_ftl_ops fe_ftl_bast;
-extern const struct fe_ftl_ops fe_ftl_block;
-extern const struct fe_ftl_ops fe_ftl_dftl;
-extern const struct fe_ftl_ops fe_ftl_fast;
-extern const struct fe_ftl_ops fe_ftl_norlog;
-extern const struct fe_ftl_ops fe_ftl_page;
-extern const struct fe_ftl_ops fe_ftl_segment;
-extern const struct fe_ftl_ops fe_ftl_step;
+#define FE_FTL_STRATEGIES(STRATEGY) \
+    STRATEGY(page)                  \
+    STRATEGY(segment)               \
+    STRATEGY(block)                 \
+    STRATEGY(bast)                  \
+    STRATEGY(fast)                  \
+    STRATEGY(norlog)                \
+    STRATEGY(step)                  \
+    STRATEGY(dftl)
+
+#define FE_FTL_DECLARE(name) extern const struct fe_ftl_ops fe_ftl_##name;
+FE_FTL_STRATEGIES(FE_FTL_DECLARE)
+#undef FE_FTL_DECLARE
 
 #endif

@@ -304,7 +304,7 @@ static int check_leftovers(void)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)(len - 4), entry->d_name);
         if (fe_ftl_find(name) < 0) {
-            fprintf(stderr, "tests/golden/%s: src/ftl/registry.c has no strategy %s\n",
+            fprintf(stderr, "tests/golden/%s: src/ftl/registry.h has no strategy %s\n",
                     entry->d_name, name);
             failed++;
         }
