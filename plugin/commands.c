@@ -6,9 +6,9 @@
  */
 #include "commands.h"
 
+#include "base/quantity.h"
 #include "nand/wear.h"
 #include "obs/stats_json.h"
-#include "profile/value.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static int cmd_idle(struct call *c)
 {
     struct fe_err why = {""};
     uint64_t ns, now_ns;
-    int r = fe_value_parse(FE_TIME, c->arg[0], &ns, &why);
+    int r = fe_quantity_parse(FE_TIME, c->arg[0], &ns, &why);
     if (r == 0)
         r = fe_server_idle(c->server, ns, &now_ns, &why);
     if (r < 0)
@@ -94,7 +94,7 @@ static int cmd_events(struct call *c)
 static int number(struct call *c, const char *name, size_t i, uint64_t max, uint64_t *ret)
 {
     struct fe_err why = {""};
-    int r = fe_value_parse(FE_COUNT, c->arg[i], ret, &why);
+    int r = fe_quantity_parse(FE_COUNT, c->arg[i], ret, &why);
     if (r == 0 && *ret > max)
         r = fe_err_set(&why, EINVAL, "is out of range; allowed: 0 to %llu",
                        (unsigned long long)max);
@@ -130,7 +130,7 @@ static int cmd_wear(struct call *c)
 static int duration(struct call *c, const char *name, uint64_t *ret)
 {
     struct fe_err why = {""};
-    int r = fe_value_parse(FE_TIME, c->arg[0], ret, &why);
+    int r = fe_quantity_parse(FE_TIME, c->arg[0], ret, &why);
     if (r == 0 && *ret > (UINT64_C(1) << 62))
         r = fe_err_set(&why, EINVAL, "is longer than 146 years");
     return r < 0 ? fe_err_set(&c->err, -r, "%s %.80s: %s", name, c->arg[0], why.text) : 0;
@@ -151,7 +151,7 @@ static int cmd_power_cut(struct call *c)
         if (r < 0)
             return r;
     } else if (after && c->n_args == 2) {
-        if (fe_value_parse(FE_TIME, c->arg[1], &in_ns, &why) < 0 || in_ns > UINT64_C(1) << 62)
+        if (fe_quantity_parse(FE_TIME, c->arg[1], &in_ns, &why) < 0 || in_ns > UINT64_C(1) << 62)
             return fe_err_set(&c->err, EINVAL, "power-cut after %.80s: %s", c->arg[1],
                               why.text[0] ? why.text : "must be at most 146 years");
     } else if (c->n_args != 0 && (c->n_args != 2 || strcmp(c->arg[0], "at") != 0 ||

@@ -9,7 +9,7 @@
  */
 #include "params.h"
 
-#include "profile/value.h"
+#include "base/quantity.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static int set_size(struct fe_params *p, const char *value, struct fe_err *err)
 {
     struct fe_err why = {""};
     uint64_t size;
-    if (fe_value_parse(FE_SIZE, value, &size, &why) < 0)
+    if (fe_quantity_parse(FE_SIZE, value, &size, &why) < 0)
         return fe_err_set(err, EINVAL, "%s; allowed: a size such as 8G", why.text);
     if (size == 0)
         return fe_err_set(err, EINVAL, "must be at least one sector");
@@ -56,7 +56,7 @@ int fe_params_parse_overhead(const char *text, uint64_t *ret_ns, struct fe_err *
 {
     struct fe_err why = {""};
     uint64_t ns;
-    if (fe_value_parse(FE_TIME, text, &ns, &why) < 0)
+    if (fe_quantity_parse(FE_TIME, text, &ns, &why) < 0)
         return fe_err_set(err, EINVAL, "%s; allowed: " FE_OVERHEAD_ALLOWED, why.text);
     if (ns > FE_OVERHEAD_MAX_NS)
         return fe_err_set(err, EINVAL, "must be " FE_OVERHEAD_ALLOWED);
@@ -95,7 +95,7 @@ static int set_spin(struct fe_params *p, const char *value, struct fe_err *err)
         p->delay.spin = FE_DELAY_SPIN_AUTO;
     } else if (strcmp(value, "off") == 0) {
         p->delay.spin = FE_DELAY_SPIN_OFF;
-    } else if (fe_value_parse(FE_TIME, value, &ns, &why) < 0) {
+    } else if (fe_quantity_parse(FE_TIME, value, &ns, &why) < 0) {
         return fe_err_set(err, EINVAL, "%s; allowed: auto, off or a time up to 100ms", why.text);
     } else if (ns > FE_DELAY_SPIN_MAX_NS) {
         return fe_err_set(err, EINVAL, "must be auto, off or a time up to 100ms");
@@ -109,7 +109,7 @@ static int set_spin(struct fe_params *p, const char *value, struct fe_err *err)
 static int set_seed(struct fe_params *p, const char *value, struct fe_err *err)
 {
     struct fe_err why = {""};
-    if (fe_value_parse(FE_COUNT, value, &p->seed, &why) < 0)
+    if (fe_quantity_parse(FE_COUNT, value, &p->seed, &why) < 0)
         return fe_err_set(err, EINVAL, "%s; allowed: a whole number from 0 to 2^64 - 1", why.text);
     p->seed_given = true;
     return 0;
@@ -281,7 +281,7 @@ static int apply_size(const struct fe_params *p, struct fe_profile *profile, str
     char reason[FE_VALUE_MAX];
     struct fe_err why = {""};
     uint64_t size = 0;
-    if (fe_value_parse(FE_SIZE, p->size, &size, &why) < 0)
+    if (fe_quantity_parse(FE_SIZE, p->size, &size, &why) < 0)
         return refuse(err, "size", p->size, EINVAL, why.text);
     if (size % profile->device.sector_size) {
         snprintf(reason, sizeof reason, "must be a multiple of device.sector_size, %u bytes",

@@ -19,8 +19,8 @@
 #include "hostq.h"
 #include "recorder.h"
 
+#include "base/quantity.h"
 #include "obs/stats_json.h"
-#include "profile/value.h"
 #include "rt/clock.h"
 
 #include <errno.h>
@@ -425,7 +425,7 @@ int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
     if (strcmp(key, "time-scale") == 0)
         fe_scale_print(s->map.scale, buf, len);
     else if (strcmp(key, "transport-overhead") == 0)
-        fe_value_print(FE_TIME, s->overhead_ns, buf, len);
+        fe_quantity_print(FE_TIME, s->overhead_ns, buf, len);
     else if (strcmp(key, "clock") == 0)
         snprintf(buf, len, "%s", s->virtual_clock ? "virtual" : "real");
     else

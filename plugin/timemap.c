@@ -7,37 +7,24 @@
  */
 #include "timemap.h"
 
+#include "base/quantity.h"
+
 #include <errno.h>
-#include <stdio.h>
+#include <string.h>
 
-#define MAX_FRACTION_DIGITS 9
-
-static int is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+#define BILLION UINT64_C(1000000000) /* the unit in which FE_DECIMAL counts is 1 / BILLION */
 
 /* True if value lies in the range that FE_SCALE_ALLOWED promises. */
 static int in_range(struct fe_scale s)
 {
-    return s.num * 10000 >= s.den && s.num <= s.den * 10000;
+    return s.num >= s.den / 10000 && s.num <= s.den * 10000;
 }
 
 int fe_scale_parse(const char *text, struct fe_scale *ret, struct fe_err *err)
 {
-    struct fe_scale s = {0, 1};
-    int n_digits = 0, n_fraction = 0;
-    const char *p = text;
+    struct fe_scale s = {.den = BILLION};
 
-    /* 5 digits before the point and 9 after it stay below 10^14. */
-    for (; is_digit(*p) && s.num < 10000; p++, n_digits++)
-        s.num = s.num * 10 + (uint64_t)(*p - '0');
-    if (*p == '.')
-        for (p++; is_digit(*p) && n_fraction < MAX_FRACTION_DIGITS; p++, n_fraction++) {
-            s.num = s.num * 10 + (uint64_t)(*p - '0');
-            s.den *= 10;
-        }
-    if (*p != '\0' || n_digits == 0 || (n_fraction == 0 && p[-1] == '.') || !in_range(s))
+    if (!fe_quantity_parse_span(FE_DECIMAL, text, strlen(text), &s.num) || !in_range(s))
         return fe_err_set(err, EINVAL, "must be " FE_SCALE_ALLOWED);
     while (s.den > 1 && s.num % 10 == 0) {
         s.num /= 10;
@@ -49,16 +36,7 @@ int fe_scale_parse(const char *text, struct fe_scale *ret, struct fe_err *err)
 
 void fe_scale_print(struct fe_scale s, char *buf, size_t len)
 {
-    char fraction[MAX_FRACTION_DIGITS + 2] = "";
-    uint64_t rest = s.num;
-
-    /* Its digits from the last one to the point. */
-    size_t i = sizeof fraction - 1;
-    for (uint64_t d = s.den; d > 1 && i > 1; d /= 10, rest /= 10)
-        fraction[--i] = (char)('0' + rest % 10);
-    if (s.den > 1)
-        fraction[--i] = '.';
-    snprintf(buf, len, "%llu%s", (unsigned long long)rest, fraction + i);
+    fe_quantity_print(FE_DECIMAL, s.num * (BILLION / s.den), buf, len);
 }
 
 /* base + delta * mul / div, rounded up, at most UINT64_MAX. */

@@ -25,8 +25,8 @@ struct fe_scale {
 
 #define FE_SCALE_ONE ((struct fe_scale){1, 1})
 
-/* Digits, with at most one point and nine digits after it.  -EINVAL with a message that
- * says what is allowed; it does not repeat the text. */
+/* Parses a decimal number with at most nine decimals (zeros at their end do not count).
+ * -EINVAL with a message that says what is allowed; it does not repeat the text. */
 int fe_scale_parse(const char *text, struct fe_scale *ret, struct fe_err *err);
 
 /* Parsing the result gives the same scale again. */

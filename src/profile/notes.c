@@ -142,7 +142,7 @@ static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *er
                 *unit = '\0';
             struct fe_err why;
             fe_err_init(&why);
-            if (fe_value_parse(ret->quantity, text, &ret->value, &why) == 0)
+            if (fe_quantity_parse(ret->quantity, text, &ret->value, &why) == 0)
                 return 0;
             return fe_err_set(err, EINVAL, "value \"%.40s\" %s", text, why.text);
         }
@@ -183,7 +183,7 @@ int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *
                           ret->procedure->name,
                           fe_fidelity_units(ret->procedure->quantity), ret->unit);
     if (tolerance[strlen(tolerance) - 1] != '%' ||
-        fe_value_parse(FE_SHARE, tolerance, &ret->tolerance_ppm, NULL) < 0)
+        fe_quantity_parse(FE_SHARE, tolerance, &ret->tolerance_ppm, NULL) < 0)
         return fe_err_set(err, EINVAL, "tolerance \"%.40s\" is not a share such as 5%%", tolerance);
     return ret->value > 0 ? 0 : fe_err_set(err, EINVAL, "value 0 has no error in percent");
 }

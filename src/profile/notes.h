@@ -13,9 +13,9 @@
 #ifndef FE_PROFILE_NOTES_H
 #define FE_PROFILE_NOTES_H
 
+#include "base/quantity.h"
 #include "flashemu/profile.h"
 #include "profile/procedures.h"
-#include "profile/value.h"
 
 #define FE_MAX_NOTES      1000      /* of one section */
 #define FE_MAX_NOTE_BYTES (1 << 14) /* of one value */

@@ -63,7 +63,7 @@ static int parse_number(const struct fe_option *o, const char *text, uint64_t *r
         *ret = 0;
         return 0;
     }
-    int r = fe_value_parse(types[o->type].quantity, text, &v, why);
+    int r = fe_quantity_parse(types[o->type].quantity, text, &v, why);
     if (r == 0)
         r = check_range(o, v, why);
     if (r == 0)
@@ -187,7 +187,7 @@ static void print_number(const struct fe_option *o, uint64_t v, char *buf, size_
     if (v == 0 && o->zero)
         snprintf(buf, len, "%s", o->zero);
     else
-        fe_value_print(types[o->type].quantity, v, buf, len);
+        fe_quantity_print(types[o->type].quantity, v, buf, len);
 }
 
 /* One value if all that count are equal. */
@@ -206,7 +206,7 @@ static void print_times(const struct fe_option *o, const struct fe_profile *p, c
         n = 1;
     for (uint32_t i = 0; i < n; i++) {
         char one[FE_VALUE_MAX / 3];
-        fe_value_print(FE_TIME, v[i], one, sizeof one);
+        fe_quantity_print(FE_TIME, v[i], one, sizeof one);
         at += (size_t)snprintf(buf + at, at < len ? len - at : 0, "%s%s", i ? "/" : "", one);
         if (at >= len)
             return;
@@ -241,8 +241,8 @@ static void allowed_number(const struct fe_option *o, char *buf, size_t len)
     enum fe_quantity q = types[o->type].quantity;
     char min[FE_VALUE_MAX], max[FE_VALUE_MAX], multiple[FE_VALUE_MAX] = "";
 
-    fe_value_print(q, o->min, min, sizeof min);
-    fe_value_print(q, o->max, max, sizeof max);
+    fe_quantity_print(q, o->min, min, sizeof min);
+    fe_quantity_print(q, o->max, max, sizeof max);
     if (o->multiple)
         snprintf(multiple, sizeof multiple, ", a multiple of %" PRIu64, o->multiple);
     int n = snprintf(buf, len, "%s to %s%s%s", min, max, multiple,

@@ -10,7 +10,7 @@
 
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
-#include "profile/value.h"
+#include "base/quantity.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -191,12 +191,12 @@ static int parse_arg(const struct fe_procedure *p, char *word, uint64_t *arg, bo
     if (given[i])
         return fe_err_set(err, EINVAL, "%s is given twice", word);
     fe_err_init(&why);
-    if (fe_value_parse(p->args[i].quantity, eq + 1, &value, &why) < 0)
+    if (fe_quantity_parse(p->args[i].quantity, eq + 1, &value, &why) < 0)
         return fe_err_set(err, EINVAL, "%s=%.40s %s", word, eq + 1, why.text);
     if (value < p->args[i].min || value > p->args[i].max) {
         char min[FE_VALUE_MAX], max[FE_VALUE_MAX];
-        fe_value_print(p->args[i].quantity, p->args[i].min, min, sizeof min);
-        fe_value_print(p->args[i].quantity, p->args[i].max, max, sizeof max);
+        fe_quantity_print(p->args[i].quantity, p->args[i].min, min, sizeof min);
+        fe_quantity_print(p->args[i].quantity, p->args[i].max, max, sizeof max);
         return fe_err_set(err, EINVAL, "%s=%.40s is out of range; allowed: %s to %s", word, eq + 1,
                           min, max);
     }

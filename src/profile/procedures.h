@@ -15,7 +15,7 @@
 #ifndef FE_PROFILE_PROCEDURES_H
 #define FE_PROFILE_PROCEDURES_H
 
-#include "profile/value.h"
+#include "base/quantity.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,6 +6,7 @@
  */
 #include "workload/pattern_impl.h"
 
+#include "base/quantity.h"
 #include "workload/number.h"
 
 #include <assert.h>
@@ -154,22 +155,23 @@ static bool find_choice(const char *choices, const char *text, size_t len, uint6
 
 static bool parse_value(const struct key *k, const char *p, size_t len, uint64_t *ret)
 {
-    uint32_t ppm;
+    uint64_t v;
     int64_t n;
 
     switch (k->type) {
     case SIZE:
     case COUNT:
-        return fe_number_size(p, len, ret);
+        return fe_quantity_parse_span(FE_SIZE, p, len, ret);
     case SIGNED:
         return fe_number_i64(p, len, &n) && n >= -(1 << 30) && n <= 1 << 30 &&
                (*ret = (uint64_t)n, true);
     case TIME:
-        return fe_number_time(p, len, ret);
+        return fe_quantity_parse_span(FE_TIME, p, len, ret);
     case SHARE:
-        return fe_number_share(p, len, &ppm) && (*ret = ppm, true);
+        return fe_quantity_parse_span(FE_SHARE, p, len, &v) && v <= 1000000 && (*ret = v, true);
     case DECIMAL:
-        return fe_number_decimal(p, len, ret);
+        return fe_quantity_parse_span(FE_DECIMAL, p, len, &v) && v % 1000 == 0 &&
+               (*ret = v / 1000, true); /* kept in millionths */
     case BOOL:
         return find_choice("no|yes", p, len, ret);
     case CHOICE:

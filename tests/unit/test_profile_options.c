@@ -121,7 +121,7 @@ static void draw_text(const struct fe_option *o, uint32_t bits, struct ft_rand *
     } else {
         for (uint32_t i = 0; i < n; i++) {
             char one[FE_VALUE_MAX];
-            fe_value_print(q, draw(o, rand), one, sizeof one);
+            fe_quantity_print(q, draw(o, rand), one, sizeof one);
             at += (size_t)snprintf(buf + at, len - at, "%s%s", i ? " / " : "", one);
         }
     }
@@ -191,11 +191,11 @@ static void test_options_refuse_what_is_out_of_range(void **state)
         fe_option_allowed(o, allowed, sizeof allowed);
         if (o->type > FE_OPT_SIZE)
             continue;
-        fe_value_print(q, o->max + 1, text, sizeof text);
+        fe_quantity_print(q, o->max + 1, text, sizeof text);
         assert_int_equal(fe_option_parse(o, text, &p, &err), -EINVAL);
         assert_non_null(strstr(err.text, "is out of range; allowed: "));
         assert_non_null(strstr(err.text, allowed));
-        fe_value_print(q, o->min - 1, text, sizeof text);
+        fe_quantity_print(q, o->min - 1, text, sizeof text);
         if (o->min > 0 && !(o->min == 1 && o->zero))
             assert_int_equal(fe_option_parse(o, text, &p, NULL), -EINVAL);
         struct fe_profile untouched = {.name = ""};

@@ -137,6 +137,8 @@ static void test_mistakes_are_named(void **state)
         {"random,offset=8388607T,size=8388607T", "end behind"},
         {"zipf,theta=11", "allowed is"},
         {"zipf,theta=-1", "a number such as"},
+        {"zipf,theta=0.0000001", "a number such as"},
+        {"random,reads=100.0001%", "a share"},
         {"hotcold,size=4K", "at least 2 blocks"},
         {"uflip-alignment,shift=100", "multiple of the sector size"},
         {"uflip-alignment,size=32K,shift=512", "no room"},

@@ -9,7 +9,7 @@
 #include "client.h"
 #include "tool.h"
 
-#include "profile/value.h"
+#include "base/quantity.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +104,7 @@ int cmd_ctl(int argc, char **argv)
         return code;
     if (argc < 3)
         return tool_error("ctl: usage: flashemu ctl SOCKET COMMAND [ARG...]");
-    if (fe_value_parse(FE_TIME, timeout, &timeout_ns, &err) < 0)
+    if (fe_quantity_parse(FE_TIME, timeout, &timeout_ns, &err) < 0)
         return tool_error("ctl: --timeout %s: %s", timeout, err.text);
 
     if (count_text && !tool_number("--count", count_text, 0, UINT64_MAX, &count))

@@ -10,7 +10,7 @@
 #include "client.h"
 #include "tool.h"
 
-#include "profile/value.h"
+#include "base/quantity.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -185,7 +185,7 @@ int cmd_top(int argc, char **argv)
         return code;
     if (argc != 2)
         return tool_error("top: usage: flashemu top [--interval TIME] [--count N] SOCKET");
-    if (fe_value_parse(FE_TIME, interval, &interval_ns, &err) < 0)
+    if (fe_quantity_parse(FE_TIME, interval, &interval_ns, &err) < 0)
         return tool_error("top: --interval %s: %s", interval, err.text);
     if (count_text && !tool_number("--count", count_text, 1, UINT64_MAX, &count))
         return TOOL_USAGE;

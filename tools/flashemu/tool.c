@@ -8,8 +8,8 @@
  */
 #include "tool.h"
 
+#include "base/quantity.h"
 #include "obs/stats_json.h"
-#include "workload/number.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -201,7 +201,7 @@ bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_c
 bool tool_number(const char *option, const char *text, uint64_t min, uint64_t max,
                  uint64_t *ret)
 {
-    if (fe_number_size(text, strlen(text), ret) && *ret >= min && *ret <= max)
+    if (fe_quantity_parse_span(FE_SIZE, text, strlen(text), ret) && *ret >= min && *ret <= max)
         return true;
     tool_error("%s %s: expected a number from %llu to %llu", option, text,
                (unsigned long long)min, (unsigned long long)max);

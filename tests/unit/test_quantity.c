@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers with units: what is taken, what is refused and why, and that every number
- * survives being printed.
+ * Numbers with units: what is accepted, what is refused and for which reason, that every number
+ * survives being printed, and how numbers are rounded for people.
  */
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "profile/value.h"
+#include "base/quantity.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -76,6 +76,13 @@ static const struct good goods[] = {
     {FE_SHARE, "0.0001%", 1, "0.0001%"},
     {FE_SHARE, "7.0203%", 70203, "7.0203%"},
     {FE_SHARE, "100%", 1000000, "100%"},
+    {FE_DECIMAL, "0", 0, "0"},
+    {FE_DECIMAL, "1", 1000000000, "1"},
+    {FE_DECIMAL, "0.99", 990000000, "0.99"},
+    {FE_DECIMAL, "0.9900000", 990000000, "0.99"},
+    {FE_DECIMAL, "1.000001", 1000001000, "1.000001"},
+    {FE_DECIMAL, "0.000000001", 1, "0.000000001"},
+    {FE_DECIMAL, "10000.05", UINT64_C(10000050000000), "10000.05"},
 };
 
 static const struct {
@@ -122,9 +129,73 @@ static const struct {
     {FE_SHARE, "0.07", "has no unit (%)"},
     {FE_SHARE, "7.00001%", "is not a whole number of 0.0001%"},
     {FE_SHARE, "7%%", "has an unknown unit \"%%\" (known: %)"},
+    {FE_SHARE, "%", "is not a number"},
+    {FE_DECIMAL, "1.", "is not a number"},
+    {FE_DECIMAL, ".9", "is not a number"},
+    {FE_DECIMAL, "inf", "is not a number"},
+    {FE_DECIMAL, "1K", "is not a plain number"},
+    {FE_DECIMAL, "0.0000000001", "is not a whole number of 0.000000001"},
+    {FE_DECIMAL, "18446744073.709551616", "is too large"},
 };
 
-static void test_value_takes_what_is_good(void **state)
+/* Spans: what stands behind len does not count, and a blank is refused. */
+static const struct {
+    enum fe_quantity q;
+    const char *text;
+    bool ok;
+    uint64_t value;
+} spans[] = {
+    {FE_SIZE, "512", true, 512},
+    {FE_SIZE, "4K", true, 4096},
+    {FE_SIZE, "4KiB", true, 4096},
+    {FE_SIZE, "4k", true, 4096},
+    {FE_SIZE, "2M", true, 2 << 20},
+    {FE_SIZE, "8G", true, UINT64_C(8) << 30},
+    {FE_SIZE, "1T", true, UINT64_C(1) << 40},
+    {FE_SIZE, "1KB", true, 1000},
+    {FE_SIZE, "16MB", true, 16000000},
+    {FE_SIZE, "8GB", true, UINT64_C(8000000000)},
+    {FE_SIZE, "2TB", true, UINT64_C(2000000000000)},
+    {FE_SIZE, "1.5K", true, 1536},
+    {FE_SIZE, "0.5KB", true, 500},
+    {FE_SIZE, "16777215T", true, UINT64_C(16777215) << 40},
+    {FE_SIZE, "16777216T", false, 0},
+    {FE_SIZE, "1.5", false, 0},
+    {FE_SIZE, "0.3K", false, 0},
+    {FE_SIZE, "K", false, 0},
+    {FE_SIZE, "", false, 0},
+    {FE_SIZE, "4 K", false, 0},
+    {FE_SIZE, " 4K", false, 0},
+    {FE_SIZE, "4K\t", false, 0},
+    {FE_SIZE, "4Kb", false, 0},
+    {FE_SIZE, "4KK", false, 0},
+    {FE_SIZE, "-4K", false, 0},
+    {FE_SIZE, "4.K", false, 0},
+    {FE_SIZE, ".5K", false, 0},
+    {FE_SIZE, "1e3", false, 0},
+    {FE_SIZE, "1,5K", false, 0},
+    {FE_TIME, "0", true, 0},
+    {FE_TIME, "1ns", true, 1},
+    {FE_TIME, "25us", true, 25000},
+    {FE_TIME, "1.5ms", true, 1500000},
+    {FE_TIME, "2s", true, UINT64_C(2000000000)},
+    {FE_TIME, "18446744073s", true, UINT64_C(18446744073000000000)},
+    {FE_TIME, "18446744074s", false, 0},
+    {FE_TIME, "0.5ns", false, 0},
+    {FE_TIME, "1", false, 0},
+    {FE_TIME, "1 s", false, 0},
+    {FE_TIME, "1m", false, 0},
+    {FE_TIME, "1sec", false, 0},
+    {FE_SHARE, "12.5%", true, 125000},
+    {FE_SHARE, "0.0001%", true, 1},
+    {FE_SHARE, "50", false, 0},
+    {FE_SHARE, "0.00001%", false, 0},
+    {FE_DECIMAL, "0.99", true, 990000000},
+    {FE_DECIMAL, " 1", false, 0},
+    {FE_DECIMAL, "nan", false, 0},
+};
+
+static void test_quantity_takes_what_is_good(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ft_array_len(goods); i++) {
@@ -132,24 +203,39 @@ static void test_value_takes_what_is_good(void **state)
         struct fe_err err = {""};
         uint64_t value = 1;
         char text[FE_VALUE_MAX];
-        if (fe_value_parse(g->q, g->text, &value, &err) != 0)
+        if (fe_quantity_parse(g->q, g->text, &value, &err) != 0)
             fail_msg("\"%s\" %s", g->text, err.text);
-        fe_value_print(g->q, value, text, sizeof text);
+        fe_quantity_print(g->q, value, text, sizeof text);
         if (value != g->value || strcmp(text, g->canonical) != 0)
             fail_msg("\"%s\" gave %llu, \"%s\"", g->text, (unsigned long long)value, text);
     }
 }
 
-static void test_value_refuses_with_a_reason(void **state)
+static void test_quantity_refuses_with_a_reason(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ft_array_len(bads); i++) {
         struct fe_err err = {""};
         uint64_t value = 4711;
-        if (fe_value_parse(bads[i].q, bads[i].text, &value, &err) != -EINVAL)
+        if (fe_quantity_parse(bads[i].q, bads[i].text, &value, &err) != -EINVAL)
             fail_msg("\"%s\" was taken", bads[i].text);
         assert_string_equal(err.text, bads[i].why);
         assert_int_equal(value, 4711);
+    }
+}
+
+static void test_quantity_parses_spans(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ft_array_len(spans); i++) {
+        size_t len = strlen(spans[i].text);
+        uint64_t value = 4711;
+        char more[32];
+        snprintf(more, sizeof more, "%s4K", spans[i].text);
+        bool ok = fe_quantity_parse_span(spans[i].q, more, len, &value);
+        if (ok != spans[i].ok || value != (ok ? spans[i].value : 4711))
+            fail_msg("\"%s\": %s %llu", spans[i].text, ok ? "taken as" : "refused",
+                     (unsigned long long)value);
     }
 }
 
@@ -157,13 +243,13 @@ static void check_round_trip(enum fe_quantity q, uint64_t value)
 {
     char text[FE_VALUE_MAX];
     uint64_t again = ~value;
-    fe_value_print(q, value, text, sizeof text);
-    if (fe_value_parse(q, text, &again, NULL) != 0 || again != value)
+    fe_quantity_print(q, value, text, sizeof text);
+    if (fe_quantity_parse(q, text, &again, NULL) != 0 || again != value)
         fail_msg("quantity %d: %llu -> \"%s\" -> %llu", q, (unsigned long long)value, text,
                  (unsigned long long)again);
 }
 
-static void test_value_survives_printing(void **state)
+static void test_quantity_survives_printing(void **state)
 {
     static const uint64_t round[] = {1, 10, 1000, 1024, 1000000, 1 << 20, 1000000000, 1 << 30,
                                      UINT64_C(1) << 40, UINT64_C(1000000000000), 512, 12500};
@@ -183,7 +269,7 @@ static void test_value_survives_printing(void **state)
 
 /* What the parser takes it must take whole: no text of these characters may be accepted
  * and mean something else when printed. */
-static void test_value_takes_random_text_whole_or_not(void **state)
+static void test_quantity_takes_random_text_whole_or_not(void **state)
 {
     static const char letters[] = "0123456789..  KMGTBiuµmns/%-+eExX";
     struct ft_rand rand = {.seed = 8};
@@ -197,7 +283,7 @@ static void test_value_takes_random_text_whole_or_not(void **state)
         text[len] = '\0';
         for (int q = 0; q < FE_N_QUANTITIES; q++) {
             uint64_t value;
-            if (fe_value_parse((enum fe_quantity)q, text, &value, NULL) == 0) {
+            if (fe_quantity_parse((enum fe_quantity)q, text, &value, NULL) == 0) {
                 check_round_trip((enum fe_quantity)q, value);
                 taken++;
             }
@@ -206,7 +292,7 @@ static void test_value_takes_random_text_whole_or_not(void **state)
     assert_true(taken > 1000);
 }
 
-static void test_value_ignores_the_locale(void **state)
+static void test_quantity_ignores_the_locale(void **state)
 {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "de_DE@euro",
                                         "tr_TR.UTF-8", "fr_FR.UTF-8"};
@@ -214,32 +300,66 @@ static void test_value_ignores_the_locale(void **state)
     for (size_t i = 0; i < ft_array_len(names); i++)
         if (setlocale(LC_ALL, names[i])) {
             any = true;
-            test_value_takes_what_is_good(state);
-            test_value_refuses_with_a_reason(state);
+            test_quantity_takes_what_is_good(state);
+            test_quantity_refuses_with_a_reason(state);
         }
     setlocale(LC_ALL, "C");
     if (!any)
         skip();
 }
 
-static void test_value_prints_into_a_short_buffer(void **state)
+static void test_quantity_prints_into_a_short_buffer(void **state)
 {
     char text[4] = "xxx";
     (void)state;
-    fe_value_print(FE_SIZE, 123456789, text, sizeof text);
+    fe_quantity_print(FE_SIZE, 123456789, text, sizeof text);
     assert_string_equal(text, "123");
-    assert_string_equal(fe_value_units(FE_TIME), "ns us ms s");
+}
+
+static void test_quantity_is_rounded_for_people(void **state)
+{
+    static const struct {
+        enum fe_quantity q;
+        double value;
+        const char *text;
+    } samples[] = {
+        {FE_SIZE, 0, "0 B"},
+        {FE_SIZE, 512, "512 B"},
+        {FE_SIZE, 4096, "4 KiB"},
+        {FE_SIZE, 12288000, "11.72 MiB"},
+        {FE_SIZE, 1023 * 1024, "1023 KiB"},
+        {FE_SIZE, 8589934592, "8 GiB"},
+        {FE_SIZE, 1e15, "909.5 TiB"},
+        {FE_TIME, 0.5, "0.5 ns"},
+        {FE_TIME, 999, "999 ns"},
+        {FE_TIME, 1000, "1 us"},
+        {FE_TIME, 1250000, "1.25 ms"},
+        {FE_TIME, 123456789, "123.5 ms"},
+        {FE_TIME, 12345.6e9, "12346 s"},
+        {FE_RATE, 14200000, "14.2 MB/s"},
+        {FE_RATE, 30000, "0.03 MB/s"},
+        {FE_RATE, 3.2e9, "3200 MB/s"},
+    };
+    char text[FE_QUANTITY_ROUNDED_MAX];
+    (void)state;
+    for (size_t i = 0; i < ft_array_len(samples); i++)
+        assert_string_equal(fe_quantity_print_rounded(samples[i].q, samples[i].value, text),
+                            samples[i].text);
+    assert_string_equal(fe_quantity_unit(FE_TIME, 2.5e6).name, "ms");
+    assert_true(fe_quantity_unit(FE_SIZE, 1048576).size == 1048576);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_value_takes_what_is_good),
-        cmocka_unit_test(test_value_refuses_with_a_reason),
-        cmocka_unit_test(test_value_survives_printing),
-        cmocka_unit_test(test_value_takes_random_text_whole_or_not),
-        cmocka_unit_test(test_value_ignores_the_locale),
-        cmocka_unit_test(test_value_prints_into_a_short_buffer),
+        cmocka_unit_test(test_quantity_takes_what_is_good),
+        cmocka_unit_test(test_quantity_refuses_with_a_reason),
+        cmocka_unit_test(test_quantity_parses_spans),
+        cmocka_unit_test(test_quantity_survives_printing),
+        cmocka_unit_test(test_quantity_takes_random_text_whole_or_not),
+        cmocka_unit_test(test_quantity_ignores_the_locale),
+        cmocka_unit_test(test_quantity_prints_into_a_short_buffer),
+        cmocka_unit_test(test_quantity_is_rounded_for_people),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
