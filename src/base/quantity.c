@@ -266,12 +266,11 @@ struct fe_unit fe_quantity_unit(enum fe_quantity q, double value)
     return (struct fe_unit){(double)smallest->factor, smallest->name};
 }
 
-const char *fe_quantity_print_rounded(enum fe_quantity q, double value,
-                                      char buf[static FE_QUANTITY_ROUNDED_MAX])
+const char *fe_quantity_round(enum fe_quantity q, double value, char buf[static FE_ROUNDED_MAX])
 {
     struct fe_unit unit = fe_quantity_unit(q, value);
 
     value /= unit.size;
-    snprintf(buf, FE_QUANTITY_ROUNDED_MAX, value < 1000 ? "%.4g %s" : "%.0f %s", value, unit.name);
+    snprintf(buf, FE_ROUNDED_MAX, value < 1000 ? "%.4g %s" : "%.0f %s", value, unit.name);
     return buf;
 }

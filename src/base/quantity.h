@@ -61,8 +61,22 @@ struct fe_unit {
 struct fe_unit fe_quantity_unit(enum fe_quantity q, double value);
 
 /* Prints a rounded form for people into buf and returns buf: "11.72 MiB", "1.25 ms". */
-#define FE_QUANTITY_ROUNDED_MAX 32
-const char *fe_quantity_print_rounded(enum fe_quantity q, double value,
-                                      char buf[static FE_QUANTITY_ROUNDED_MAX]);
+#define FE_ROUNDED_MAX 32
+const char *fe_quantity_round(enum fe_quantity q, double value, char buf[static FE_ROUNDED_MAX]);
+
+static inline const char *fe_size_text(double bytes, char buf[static FE_ROUNDED_MAX])
+{
+    return fe_quantity_round(FE_SIZE, bytes, buf);
+}
+
+static inline const char *fe_time_text(double ns, char buf[static FE_ROUNDED_MAX])
+{
+    return fe_quantity_round(FE_TIME, ns, buf);
+}
+
+static inline const char *fe_rate_text(double bytes_per_s, char buf[static FE_ROUNDED_MAX])
+{
+    return fe_quantity_round(FE_RATE, bytes_per_s, buf);
+}
 
 #endif

@@ -129,8 +129,9 @@ static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *er
     static const struct {
         const char *name;
         enum fe_quantity quantity;
-    } units[] = {{"MB/s", FE_RATE}, {"ms", FE_TIME}, {"us", FE_TIME},
-                 {"s", FE_TIME},    {"count", FE_COUNT}, {"%", FE_SHARE}};
+        double size;
+    } units[] = {{"MB/s", FE_RATE, 1e6}, {"ms", FE_TIME, 1e6},  {"us", FE_TIME, 1e3},
+                 {"s", FE_TIME, 1e9},    {"count", FE_COUNT, 1}, {"%", FE_SHARE, 1e4}};
     char *unit = text + strspn(text, "0123456789.");
     char *name = unit + strspn(unit, " \t");
 
@@ -138,6 +139,7 @@ static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *er
         if (strcmp(name, units[i].name) == 0) {
             strcpy(ret->unit, units[i].name);
             ret->quantity = units[i].quantity;
+            ret->unit_size = units[i].size;
             if (ret->quantity == FE_COUNT)
                 *unit = '\0';
             struct fe_err why;

@@ -39,6 +39,7 @@ struct fe_fidelity {
     char text[128];            /* procedure and arguments as written */
     enum fe_quantity quantity; /* the procedure's: FE_RATE, FE_TIME, FE_COUNT or FE_SHARE */
     char unit[8];              /* as written: MB/s ms us s count % */
+    double unit_size;          /* that unit in bytes a second, ns, 1 or ppm */
     uint64_t value;            /* bytes a second, ns, number or ppm */
     uint64_t tolerance_ppm;    /* of the value, either way */
     char reason[160];          /* why it is not met; "" = it is */

@@ -28,8 +28,8 @@ def test_totals_are_those_of_stats():
         assert code == 0 and err == "" and "\033" not in out, (code, out, err)
         stats = s.stats()
         has_all(out, "^ssd-page, clock=virtual: [0-9.]+ ms of device time",
-                r"\nread +0\.00 +0 +4\.10 kB +1 ", r"\nwrite +0\.00 +0 +1\.02 MB +250 ",
-                "WAF %.2f in all" % stats["ftl"]["waf"], r"\ntrim +0\.00 +0 +0\.00 B +0 *\n",
+                r"\nread +0\.00 +0 +4 KiB +1 ", r"\nwrite +0\.00 +0 +1000 KiB +250 ",
+                "WAF %.2f in all" % stats["ftl"]["waf"], r"\ntrim +0\.00 +0 +0 B +0 *\n",
                 "%d blocks free" % stats["ftl"]["free_blocks"])
         assert "lateness" not in out and "POWER" not in out
         assert s.ctl("power-cut")["ok"]

@@ -6,6 +6,7 @@
 #include "tool.h"
 #include "wear_svg.h"
 
+#include "base/quantity.h"
 #include "obs/stats_json.h"
 
 #include <inttypes.h>
@@ -168,26 +169,13 @@ static int print_json(const struct replay *r)
     return tool_print_json(o);
 }
 
-/* "1.23 ms" and the like into buf. */
-static const char *duration(double ns, char buf[static 32])
-{
-    if (ns < 1e3)
-        snprintf(buf, 32, "%.0f ns", ns);
-    else if (ns < 1e6)
-        snprintf(buf, 32, "%.3g us", ns / 1e3);
-    else if (ns < 1e9)
-        snprintf(buf, 32, "%.3g ms", ns / 1e6);
-    else
-        snprintf(buf, 32, "%.4g s", ns / 1e9);
-    return buf;
-}
-
 static void print_requests(const struct replay *r, const struct fe_stats *s, enum fe_req_type type,
                            const char *name)
 {
     const struct fe_hist *h = fe_device_latency(r->dev, type);
     double seconds = (double)(fe_device_now(r->dev) - r->start_ns) / 1e9;
-    char mean[32], p50[32], p99[32], max[32];
+    char mean[FE_ROUNDED_MAX], p50[FE_ROUNDED_MAX], p99[FE_ROUNDED_MAX],
+        max[FE_ROUNDED_MAX];
 
     if (s->host[type].ops == 0)
         return;
@@ -196,9 +184,10 @@ static void print_requests(const struct replay *r, const struct fe_stats *s, enu
     if (seconds > 0)
         printf(", %.4g MB/s, %.4g IOPS", (double)s->host[type].bytes / 1e6 / seconds,
                (double)s->host[type].ops / seconds);
-    printf("\n%-12s mean %s, p50 %s, p99 %s, max %s\n", "", duration(fe_hist_mean(h), mean),
-           duration((double)fe_hist_quantile(h, 500000), p50),
-           duration((double)fe_hist_quantile(h, 990000), p99), duration((double)h->max, max));
+    printf("\n%-12s mean %s, p50 %s, p99 %s, max %s\n", "", fe_time_text(fe_hist_mean(h), mean),
+           fe_time_text((double)fe_hist_quantile(h, 500000), p50),
+           fe_time_text((double)fe_hist_quantile(h, 990000), p99),
+           fe_time_text((double)h->max, max));
 }
 
 static void print_errors(const struct replay *r)
@@ -220,14 +209,14 @@ static void print_errors(const struct replay *r)
 
 static int print_summary(const struct replay *r)
 {
-    char elapsed[32], busy[32];
+    char elapsed[FE_ROUNDED_MAX], busy[FE_ROUNDED_MAX];
     struct fe_stats s;
 
     fe_device_get_stats(r->dev, &s);
     printf("%-12s %s\n", "profile", fe_device_profile(r->dev)->name);
     printf("%-12s %s, busy %s\n", "device time",
-           duration((double)(s.device_ns - r->start_ns), elapsed),
-           duration((double)s.busy_ns, busy));
+           fe_time_text((double)(s.device_ns - r->start_ns), elapsed),
+           fe_time_text((double)s.busy_ns, busy));
     print_requests(r, &s, FE_REQ_READ, "read");
     print_requests(r, &s, FE_REQ_WRITE, "write");
     print_requests(r, &s, FE_REQ_TRIM, "trim");

@@ -28,29 +28,7 @@ static const char report_help[] =
     "  -o, --output FILE    the page; - for standard output\n"
     "  --title TEXT         its title\n";
 
-/* --- values and tables --- */
-
-const char *report_size(double bytes, char buf[static REPORT_VALUE])
-{
-    struct svg_unit unit = svg_size_unit(2 * bytes); /* from 1 on; axes from 2 on */
-    if (bytes < 1024)
-        unit = (struct svg_unit){1, "bytes"};
-    snprintf(buf, REPORT_VALUE, "%.4g %s", bytes / unit.size, unit.name);
-    return buf;
-}
-
-const char *report_time(double ns, char buf[static REPORT_VALUE])
-{
-    struct svg_unit unit = svg_time_unit(2 * ns);
-    snprintf(buf, REPORT_VALUE, "%.4g %s", ns / unit.size, unit.name);
-    return buf;
-}
-
-const char *report_rate(double bytes_per_s, char buf[static REPORT_VALUE])
-{
-    snprintf(buf, REPORT_VALUE, "%.4g MB/s", bytes_per_s / 1e6);
-    return buf;
-}
+/* --- tables --- */
 
 void report_table_begin(FILE *out)
 {

@@ -39,30 +39,6 @@ static const char *text(const json_t *o, const char *key)
     return s ? s : "?";
 }
 
-/* "1.23 ms": at least three digits, the unit that leaves at most three before the point. */
-static const char *scaled(double value, const char *const units[], double step, char buf[static 24])
-{
-    int unit = 0;
-    while (value >= 999.5 && units[unit + 1]) {
-        value /= step;
-        unit++;
-    }
-    snprintf(buf, 24, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
-    return buf;
-}
-
-static const char *ns_text(double ns, char buf[static 24])
-{
-    static const char *const units[] = {"ns", "us", "ms", "s", NULL};
-    return scaled(ns, units, 1e3, buf);
-}
-
-static const char *bytes_text(double bytes, char buf[static 24])
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", NULL};
-    return scaled(bytes, units, 1e3, buf);
-}
-
 /* The growth of a counter a second of the device's time; 0 when no time has passed. */
 static double rate(const json_t *was, const json_t *is, const char *path)
 {
@@ -73,10 +49,10 @@ static double rate(const json_t *was, const json_t *is, const char *path)
 
 /* "" where nothing was measured. */
 static const char *latency_text(const json_t *o, const char *op, const char *which,
-                                char buf[static 24])
+                                char buf[static FE_ROUNDED_MAX])
 {
     const json_t *of_op = json_object_get(json_object_get(o, "latency_ns"), op);
-    return number(of_op, "count") > 0 ? ns_text(number(of_op, which), buf) : "";
+    return number(of_op, "count") > 0 ? fe_time_text(number(of_op, which), buf) : "";
 }
 
 static void print_host(const json_t *was, const json_t *is)
@@ -85,11 +61,11 @@ static void print_host(const json_t *was, const json_t *is)
     printf("%-9s %9s %9s %10s %12s %10s %10s %10s\n", "host", "MB/s", "op/s", "bytes", "requests",
            "p50", "p99", "max");
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        char bytes[64], count[64], b[4][24];
+        char bytes[64], count[64], b[4][FE_ROUNDED_MAX];
         snprintf(bytes, sizeof bytes, "host.%s.bytes", ops[i]);
         snprintf(count, sizeof count, "host.%s.ops", ops[i]);
         printf("%-9s %9.2f %9.0f %10s %12.0f %10s %10s %10s\n", ops[i], rate(was, is, bytes) / 1e6,
-               rate(was, is, count), bytes_text(number(is, bytes), b[0]), number(is, count),
+               rate(was, is, count), fe_size_text(number(is, bytes), b[0]), number(is, count),
                latency_text(is, ops[i], "p50", b[1]), latency_text(is, ops[i], "p99", b[2]),
                latency_text(is, ops[i], "max", b[3]));
     }
@@ -122,19 +98,19 @@ static void print_screen(const json_t *was, const json_t *is)
     double ns = number(is, "device_ns") - number(was, "device_ns");
     double busy = number(is, "busy_ns") - number(was, "busy_ns");
     const json_t *power = json_object_get(is, "power");
-    char b[3][24];
+    char b[3][FE_ROUNDED_MAX];
     printf("%s, clock=%s: %s of device time, busy %.0f %% of the last %s%s\n\n",
-           text(is, "profile"), text(is, "clock"), ns_text(number(is, "device_ns"), b[0]),
-           ns > 0 ? 100 * busy / ns : 0, ns_text(ns, b[1]),
+           text(is, "profile"), text(is, "clock"), fe_time_text(number(is, "device_ns"), b[0]),
+           ns > 0 ? 100 * busy / ns : 0, fe_time_text(ns, b[1]),
            json_is_false(json_object_get(power, "on")) ? "; POWER IS OFF" : "");
     print_host(was, is);
     printf("\n");
     print_flash(was, is);
     if (number(is, "lateness_ns.count") > 0)
         printf("%-9s p50 %s, p99 %s, max %s after the completion\n", "lateness",
-               ns_text(number(is, "lateness_ns.p50"), b[0]),
-               ns_text(number(is, "lateness_ns.p99"), b[1]),
-               ns_text(number(is, "lateness_ns.max"), b[2]));
+               fe_time_text(number(is, "lateness_ns.p50"), b[0]),
+               fe_time_text(number(is, "lateness_ns.p99"), b[1]),
+               fe_time_text(number(is, "lateness_ns.max"), b[2]));
 }
 
 /* A new reference to the reply to `stats`; NULL after a message. */

@@ -25,12 +25,6 @@ void report_row(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void report_table_end(FILE *out);
 
-/* "12.3 MiB", "1.25 ms", "14.2 MB/s"; into buf, which is returned. */
-#define REPORT_VALUE 32
-const char *report_size(double bytes, char buf[static REPORT_VALUE]);
-const char *report_time(double ns, char buf[static REPORT_VALUE]);
-const char *report_rate(double bytes_per_s, char buf[static REPORT_VALUE]);
-
 /* A trace of any format that `flashemu trace` reads.  Reads all of it into memory, 40 bytes a
  * request.  Negative errno with message. */
 int report_trace(FILE *out, const char *path, struct report_figures *ret, struct fe_err *err);

@@ -8,6 +8,8 @@
 #include "report.h"
 #include "tool.h"
 
+#include "base/quantity.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -22,7 +24,7 @@ static void print_host(FILE *out, const json_t *stats)
 {
     static const char *const types[] = {"read", "write", "trim", "flush"};
     double busy_ns = number(stats, "busy_ns");
-    char path[40], size[REPORT_VALUE], speed[REPORT_VALUE];
+    char path[40], size[FE_ROUNDED_MAX], speed[FE_ROUNDED_MAX];
 
     for (size_t i = 0; i < 4; i++) {
         snprintf(path, sizeof path, "host.%s.ops", types[i]);
@@ -33,10 +35,10 @@ static void print_host(FILE *out, const json_t *stats)
             continue;
         snprintf(path, sizeof path, "host: %s requests", types[i]);
         if (bytes > 0 && busy_ns > 0 && i < 2)
-            report_row(out, path, "%.0f, %s, %s", ops, report_size(bytes, size),
-                       report_rate(bytes * 1e9 / busy_ns, speed));
+            report_row(out, path, "%.0f, %s, %s", ops, fe_size_text(bytes, size),
+                       fe_rate_text(bytes * 1e9 / busy_ns, speed));
         else if (bytes > 0)
-            report_row(out, path, "%.0f, %s", ops, report_size(bytes, size));
+            report_row(out, path, "%.0f, %s", ops, fe_size_text(bytes, size));
         else
             report_row(out, path, "%.0f", ops);
     }
@@ -45,22 +47,20 @@ static void print_host(FILE *out, const json_t *stats)
 static void print_latency(FILE *out, const json_t *stats)
 {
     static const char *const types[] = {"read", "write", "flush"};
-    char path[40], p50[REPORT_VALUE], p99[REPORT_VALUE], p999[REPORT_VALUE], most[REPORT_VALUE];
+    static const char *const names[] = {"p50", "p99", "p999", "max"};
+    char path[40], text[4][FE_ROUNDED_MAX];
 
     for (size_t i = 0; i < 3; i++) {
-        double v[4];
-        static const char *const names[] = {"p50", "p99", "p999", "max"};
         snprintf(path, sizeof path, "latency_ns.%s.count", types[i]);
         if (!(number(stats, path) > 0))
             continue;
         for (size_t k = 0; k < 4; k++) {
             snprintf(path, sizeof path, "latency_ns.%s.%s", types[i], names[k]);
-            v[k] = number(stats, path);
+            fe_time_text(number(stats, path), text[k]);
         }
         snprintf(path, sizeof path, "host: %s latency", types[i]);
         report_row(out, path, "half within %s, 99 %% within %s, 99.9 %% within %s, at most %s",
-                   report_time(v[0], p50), report_time(v[1], p99), report_time(v[2], p999),
-                   report_time(v[3], most));
+                   text[0], text[1], text[2], text[3]);
     }
 }
 
@@ -103,7 +103,7 @@ int report_stats(FILE *out, const char *path, const json_t *stats, struct report
 {
     double busy_ns = number(stats, "busy_ns");
     const char *profile = json_string_value(json_object_get(stats, "profile"));
-    char busy[REPORT_VALUE];
+    char busy[FE_ROUNDED_MAX];
 
     if (!json_is_object(json_object_get(stats, "host")) || !(busy_ns >= 0))
         return fe_err_set(err, EINVAL, "%.200s: no statistics: no \"host\" or \"busy_ns\" in it",
@@ -111,7 +111,7 @@ int report_stats(FILE *out, const char *path, const json_t *stats, struct report
     report_table_begin(out);
     if (profile)
         report_row(out, "profile", "%s", profile);
-    report_row(out, "the device was busy for", "%s", report_time(busy_ns, busy));
+    report_row(out, "the device was busy for", "%s", fe_time_text(busy_ns, busy));
     print_host(out, stats);
     print_latency(out, stats);
     print_counters(out, stats);

@@ -11,6 +11,8 @@
 #include "source.h"
 #include "svg.h"
 
+#include "base/quantity.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -142,8 +144,8 @@ static double rate(const struct trace *t, int type)
 
 static void print_type(FILE *out, const struct trace *t, int type)
 {
-    char size[REPORT_VALUE], mean[REPORT_VALUE], speed[REPORT_VALUE], p50[REPORT_VALUE],
-        p99[REPORT_VALUE], most[REPORT_VALUE], what[32];
+    char size[FE_ROUNDED_MAX], mean[FE_ROUNDED_MAX], speed[FE_ROUNDED_MAX], p50[FE_ROUNDED_MAX],
+        p99[FE_ROUNDED_MAX], most[FE_ROUNDED_MAX], what[32];
     double n = (double)t->count[type];
 
     if (t->count[type] == 0)
@@ -151,31 +153,31 @@ static void print_type(FILE *out, const struct trace *t, int type)
     snprintf(what, sizeof what, "%s requests", names[type]);
     if (t->bytes[type])
         report_row(out, what, "%.0f, %s, %s on average, %.0f %% in order", n,
-                   report_size((double)t->bytes[type], size),
-                   report_size((double)t->bytes[type] / n, mean),
+                   fe_size_text((double)t->bytes[type], size),
+                   fe_size_text((double)t->bytes[type] / n, mean),
                    100 * (double)t->in_order[type] / n);
     else
         report_row(out, what, "%.0f", n);
     if (isfinite(rate(t, type))) {
         snprintf(what, sizeof what, "%s rate", names[type]);
-        report_row(out, what, "%s", report_rate(rate(t, type), speed));
+        report_row(out, what, "%s", fe_rate_text(rate(t, type), speed));
     }
     if (t->n_latency[type]) {
         snprintf(what, sizeof what, "%s latency", names[type]);
         report_row(out, what, "half within %s, 99 %% within %s, at most %s",
-                   report_time(quantile(t, type, 0.5), p50),
-                   report_time(quantile(t, type, 0.99), p99),
-                   report_time(quantile(t, type, 1), most));
+                   fe_time_text(quantile(t, type, 0.5), p50),
+                   fe_time_text(quantile(t, type, 0.99), p99),
+                   fe_time_text(quantile(t, type, 1), most));
     }
 }
 
 static void print_numbers(FILE *out, const struct trace *t)
 {
-    char span[REPORT_VALUE];
+    char span[FE_ROUNDED_MAX];
 
     report_table_begin(out);
     if (t->timed)
-        report_row(out, "time", "%s", report_time((double)(t->end_ns - t->begin_ns), span));
+        report_row(out, "time", "%s", fe_time_text((double)(t->end_ns - t->begin_ns), span));
     for (int type = 0; type < FE_N_REQ_TYPES; type++)
         print_type(out, t, type);
     if (t->failed)
@@ -188,10 +190,10 @@ static void print_numbers(FILE *out, const struct trace *t)
 /* The time axis from 0, or that of the requests' numbers; what it is divided by. */
 static double x_axis(const struct trace *t, struct svg_axis *x, char label[static 24])
 {
-    struct svg_unit unit = {1, ""};
+    struct fe_unit unit = {1, ""};
 
     if (t->timed) {
-        unit = svg_time_unit((double)(t->end_ns - t->begin_ns));
+        unit = fe_quantity_unit(FE_TIME, (double)(t->end_ns - t->begin_ns) / 2);
         snprintf(label, 24, "time, %s", unit.name);
         *x = (struct svg_axis){0, (double)(t->end_ns - t->begin_ns) / unit.size, false, label};
     } else {
@@ -280,7 +282,7 @@ static double latency(const struct req *q, double unit)
 
 static int draw_addresses(FILE *out, const struct trace *t, struct fe_err *err)
 {
-    struct svg_unit size = svg_size_unit((double)t->max_end);
+    struct fe_unit size = fe_quantity_unit(FE_SIZE, (double)t->max_end / 2);
     char label[24], y_label[32];
     struct svg_plot p = {.out = out};
 
@@ -343,7 +345,7 @@ static void draw_sizes(FILE *out, const struct trace *t)
 {
     uint64_t sizes[N_SIZES] = {0};
     struct svg_bar bars[N_SIZES];
-    char labels[N_SIZES][REPORT_VALUE + 16];
+    char labels[N_SIZES][FE_ROUNDED_MAX + 16];
     uint32_t n = 0;
 
     for (size_t i = 0; i < t->n; i++) {
@@ -354,9 +356,9 @@ static void draw_sizes(FILE *out, const struct trace *t)
     }
     for (int bin = 0; bin < N_SIZES; bin++)
         if (sizes[bin]) {
-            char value[REPORT_VALUE];
+            char value[FE_ROUNDED_MAX];
             snprintf(labels[n], sizeof labels[n], "up to %s",
-                     report_size((double)(UINT64_C(512) << bin), value));
+                     fe_size_text((double)(UINT64_C(512) << bin), value));
             bars[n] = (struct svg_bar){labels[n], (double)sizes[bin]};
             n++;
         }

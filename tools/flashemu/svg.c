@@ -13,25 +13,6 @@
 
 enum { LEFT = 62, TOP = 26, WIDTH = 560, HEIGHT = 180, BOTTOM = 40, RIGHT = 14 };
 
-struct svg_unit svg_time_unit(double max_ns)
-{
-    static const struct svg_unit units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-    for (size_t i = 0; i < 3; i++)
-        if (max_ns >= 2 * units[i].size)
-            return units[i];
-    return units[3];
-}
-
-struct svg_unit svg_size_unit(double max_bytes)
-{
-    static const struct svg_unit units[] = {
-        {1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}};
-    for (size_t i = 0; i < 3; i++)
-        if (max_bytes >= 2 * units[i].size)
-            return units[i];
-    return units[3];
-}
-
 void svg_text(FILE *out, const char *text)
 {
     for (; *text; text++)

@@ -24,14 +24,6 @@ struct svg_plot {
     struct svg_axis x, y;
 };
 
-/* A scale for values up to max: what to divide by, and the unit's name. */
-struct svg_unit {
-    double size;
-    const char *name;
-};
-struct svg_unit svg_time_unit(double max_ns);
-struct svg_unit svg_size_unit(double max_bytes);
-
 /* Text of a page: what HTML would take as its own is escaped. */
 void svg_text(FILE *out, const char *text);
 

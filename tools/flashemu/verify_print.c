@@ -43,15 +43,7 @@ const char *verify_verdict(const struct verify_row *row)
 /* In the unit of the row. */
 static double in_unit(const struct fe_fidelity *f, uint64_t value)
 {
-    static const struct {
-        const char *name;
-        double size;
-    } units[] = {{"MB/s", 1e6}, {"ms", 1e6}, {"us", 1e3}, {"s", 1e9}, {"count", 1}, {"%", 1e4}};
-
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(f->unit, units[i].name) == 0)
-            return (double)value / units[i].size;
-    return (double)value;
+    return (double)value / f->unit_size;
 }
 
 static bool is_pair(const struct verify_row *a, const struct verify_row *b)
