@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "nand/wear.h"
+#include "obs/json_text.h"
 #include "obs/stats_json.h"
 
 #include <errno.h>
@@ -57,7 +58,7 @@ static int cmd_get(struct call *c)
     int r = fe_server_get(c->server, c->arg[0], value, sizeof value, &c->err);
     if (r == 0)
         r = add(c, "key", json_string(c->arg[0]));
-    return r == 0 ? add(c, "value", json_string(value)) : r;
+    return r == 0 ? add(c, "value", fe_json_text(value, strlen(value))) : r;
 }
 
 static int cmd_set(struct call *c)
@@ -295,23 +296,9 @@ static char *print_line(const json_t *o)
     return line;
 }
 
-/* A message may repeat part of a hostile request, cut within a character. */
-static json_t *message_json(const char *text)
-{
-    json_t *o = json_string(text);
-    char ascii[sizeof(struct fe_err)];
-    size_t i = 0;
-    if (o)
-        return o;
-    for (; text[i] && i < sizeof ascii - 1; i++)
-        ascii[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
-    ascii[i] = '\0';
-    return json_string(ascii);
-}
-
 char *fe_command_error(const char *text)
 {
-    json_t *o = json_pack("{s:b, s:o}", "ok", 0, "error", message_json(text));
+    json_t *o = json_pack("{s:b, s:o}", "ok", 0, "error", fe_json_text(text, strlen(text)));
     char *line = print_line(o);
     json_decref(o);
     return line;

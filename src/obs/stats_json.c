@@ -10,7 +10,10 @@
  */
 #include "obs/stats_json.h"
 
+#include "obs/json_text.h"
+
 #include <math.h>
+#include <string.h>
 
 /* (*obj)[key] = value, which is taken over; *obj = NULL if that fails. */
 static void put(json_t **obj, const char *key, json_t *value)
@@ -32,21 +35,6 @@ static void put_u64(json_t **obj, const char *key, uint64_t value)
 static void put_real(json_t **obj, const char *key, double value)
 {
     put(obj, key, isfinite(value) ? json_real(value) : json_null());
-}
-
-/* A file name need not be UTF-8, and a cut one may end within a character; a JSON string
- * must be, so what is not becomes '?'. */
-static json_t *text_json(const char *text)
-{
-    json_t *o = json_string(text);
-    if (o)
-        return o;
-    char ascii[256];
-    size_t i = 0;
-    for (; text[i] && i < sizeof ascii - 1; i++)
-        ascii[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
-    ascii[i] = '\0';
-    return json_string(ascii);
 }
 
 static json_t *req_json(const struct fe_req_stats *r)
@@ -148,11 +136,12 @@ static json_t *latency_json(const struct fe_device *dev)
 json_t *fe_stats_json(const struct fe_device *dev, const char *clock,
                       const struct fe_hist *lateness)
 {
+    const char *name = fe_device_profile(dev)->name;
     struct fe_stats s;
     fe_device_get_stats(dev, &s);
 
     json_t *o = json_object();
-    put(&o, "profile", text_json(fe_device_profile(dev)->name));
+    put(&o, "profile", fe_json_text(name, strlen(name)));
     put(&o, "clock", json_string(clock));
     put_u64(&o, "device_ns", s.device_ns);
     put_u64(&o, "busy_ns", s.busy_ns);

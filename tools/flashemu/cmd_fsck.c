@@ -13,6 +13,7 @@
 
 #include "flashemu/device.h"
 #include "nand/medium.h"
+#include "obs/json_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +47,7 @@ static void wrong(struct fsck *f, uint64_t n_of_kind, const char *text)
         text = "... and more of these";
     if (!f->messages)
         puts(text);
-    else if (json_array_append_new(f->messages, tool_json_text(text, strlen(text))) < 0)
+    else if (json_array_append_new(f->messages, fe_json_text(text, strlen(text))) < 0)
         f->no_memory = true;
 }
 
@@ -156,7 +157,7 @@ static int check_image(struct fsck *f, const char *path)
     if (note && !f->messages) {
         printf("note: %s\n", note);
     } else if (note) {
-        f->note = tool_json_text(note, strlen(note));
+        f->note = fe_json_text(note, strlen(note));
         f->no_memory = !f->note;
     }
     int code = check_store(f);
@@ -169,7 +170,7 @@ static int check_image(struct fsck *f, const char *path)
 static int print_json(const struct fsck *f, const char *path, const char *verdict)
 {
     return tool_print_json(json_pack("{s:o, s:s, s:I, s:I, s:O, s:o}", "image",
-                                     tool_json_text(path, strlen(path)), "verdict", verdict,
+                                     fe_json_text(path, strlen(path)), "verdict", verdict,
                                      "pages", (json_int_t)f->n_pages, "wrong",
                                      (json_int_t)f->n_wrong, "messages", f->messages, "note",
                                      f->note ? json_incref(f->note) : json_null()));

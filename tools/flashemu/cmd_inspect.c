@@ -7,6 +7,7 @@
 #include "flashemu/device.h"
 #include "ftl/ftl.h"
 #include "nand/wear.h"
+#include "obs/json_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -128,12 +129,12 @@ static json_t *image_json(struct fe_device *dev)
         unstable += fe_medium_is_unstable(m, peb);
 
     json_t *o = json_object();
-    put(o, "model", tool_json_text(p->device.model, strlen(p->device.model)));
+    put(o, "model", fe_json_text(p->device.model, strlen(p->device.model)));
     put(o, "ftl", json_string(fe_ftl_registry[p->ftl.type]->name));
     put_u64(o, "capacity", what->capacity);
     put_u64(o, "seed", what->seed);
     put(o, "clean", json_boolean(fe_store_is_clean(m->store)));
-    put(o, "note", note ? json_string(note) : json_null());
+    put(o, "note", note ? fe_json_text(note, strlen(note)) : json_null());
     put(o, "geometry", geometry_json(m));
     put(o, "pages", pages_json(m));
     put(o, "mapping", mapping_json(dev, m));

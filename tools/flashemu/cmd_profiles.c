@@ -5,6 +5,7 @@
 #include "tool.h"
 
 #include "flashemu/profile.h"
+#include "obs/json_text.h"
 #include "profile/options.h"
 
 #include <dirent.h>
@@ -83,7 +84,7 @@ static int print_names(struct names *names, bool as_json)
         if (i > 0 && strcmp(names->name[i], names->name[i - 1]) == 0)
             continue;
         if (as_json)
-            json_array_append_new(array, tool_json_text(names->name[i], strlen(names->name[i])));
+            json_array_append_new(array, fe_json_text(names->name[i], strlen(names->name[i])));
         else
             puts(names->name[i]);
     }
@@ -154,7 +155,7 @@ static json_t *mistakes_json(const char *text, int n)
 
     for (const char *p = text; *p;) {
         size_t len = strcspn(p, "\n");
-        json_array_append_new(list, tool_json_text(p, len));
+        json_array_append_new(list, fe_json_text(p, len));
         p += len + (p[len] == '\n');
     }
     return json_pack("{s:b, s:o}", "ok", n == 0, "mistakes", list);

@@ -85,20 +85,6 @@ int tool_print_json(json_t *json)
     return ret == 0 ? tool_finish(TOOL_OK) : tool_error("cannot print JSON");
 }
 
-json_t *tool_json_text(const char *text, size_t len)
-{
-    json_t *ret = json_stringn(text, len);
-
-    if (ret)
-        return ret;
-    char *ascii = malloc(len + 1);
-    for (size_t i = 0; ascii && i < len; i++)
-        ascii[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
-    ret = ascii ? json_stringn(ascii, len) : NULL;
-    free(ascii);
-    return ret;
-}
-
 double tool_json_number(const json_t *o, const char *path, double missing)
 {
     const char *dot;

@@ -62,9 +62,6 @@ int tool_output_close(struct tool_output *o, int r, struct fe_err *err);
 /* Prints a JSON value and drops the reference; NULL is "no memory".  An exit code. */
 int tool_print_json(json_t *json);
 
-/* A JSON string of text that need not be UTF-8: what is not becomes '?'. */
-json_t *tool_json_text(const char *text, size_t len);
-
 /* The number at a path "a.b.c" of objects; missing if there is none. */
 double tool_json_number(const json_t *o, const char *path, double missing);
 

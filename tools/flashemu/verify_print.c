@@ -11,6 +11,8 @@
 
 #include "tool.h"
 
+#include "obs/json_text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,8 +155,8 @@ static json_t *row_json(const struct verify_row *row)
 
     json_object_set_new(o, "measured", done ? json_real(in_unit(f, row->measured)) : json_null());
     json_object_set_new(o, "error_percent", done ? json_real(verify_error(row)) : json_null());
-    json_object_set_new(o, "reason", why ? tool_json_text(why, strlen(why)) : json_null());
-    json_object_set_new(o, "note", f->note[0] ? tool_json_text(f->note, strlen(f->note))
+    json_object_set_new(o, "reason", why ? fe_json_text(why, strlen(why)) : json_null());
+    json_object_set_new(o, "note", f->note[0] ? fe_json_text(f->note, strlen(f->note))
                                               : json_null());
     return o;
 }
@@ -182,7 +184,7 @@ json_t *verify_json(const struct verify_plan *plan)
         json_array_append_new(rows, row_json(&plan->rows[i]));
     return json_pack("{s:s, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:f, s:f, s:{s:i, s:o}, "
                      "s:O}", "profile", plan->profile.name, "model",
-                     tool_json_text(model, strlen(model)), "rows", rows, "verdicts", "ok", s.ok,
+                     fe_json_text(model, strlen(model)), "rows", rows, "verdicts", "ok", s.ok,
                      "off", s.off, "known", s.known, "skipped", s.skipped, "failed", s.failed,
                      "left_out", s.left_out, "mean_error_percent", s.mean, "largest_error_percent",
                      s.largest, "orderings", "pairs", s.pairs, "wrong", wrong_json(plan),
