@@ -10,7 +10,7 @@ import random
 import threading
 import time
 
-from flashemu_test import Server, run
+from flashemu_server import Server, run
 
 # A device whose times a test can compute: one command at a time, nothing but overhead.
 PLAIN = ["ideal", "link.type=none", "link.queue_depth=1"]

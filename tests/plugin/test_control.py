@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from flashemu_test import Ctl, Server, fails, has_all, refused, run
+from flashemu_server import Ctl, Server, fails, has_all, refused, run
 
 REPLY_KEYS = ["ok", "profile", "clock", "device_ns", "busy_ns", "host", "nand", "ftl", "wear",
               "bad_blocks", "ecc", "power", "latency_ns", "lateness_ns"]

@@ -5,20 +5,17 @@
 import json
 import os
 import socket
-import subprocess
 import tempfile
 import threading
 import time
 
-from flashemu_test import HANG_S, Server, from_env, has_all, run
+from flashemu_server import Server, has_all, run
+from flashemu_tool import call
 
-TOOL = from_env("FLASHEMU_TOOL")
 
 
 def ctl(*args):
-    p = subprocess.run([TOOL, "ctl", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       universal_newlines=True, timeout=HANG_S)
-    return p.returncode, p.stdout, p.stderr
+    return call("ctl", *args)
 
 
 def no_answer(*args):

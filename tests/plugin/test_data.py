@@ -8,7 +8,7 @@ import random
 import subprocess
 import tempfile
 
-from flashemu_test import Server, need, nbd, run
+from flashemu_server import Server, need, nbd, run
 
 CACHE = ["cache.size=64K", "cache.volatile=yes"]
 SIZE = 8 << 20

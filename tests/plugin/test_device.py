@@ -7,7 +7,7 @@ import glob
 import os
 import subprocess
 
-from flashemu_test import PLUGIN, Server, fails, nbd, need, run
+from flashemu_server import PLUGIN, Server, fails, nbd, need, run
 
 CACHE = ["cache.size=64K", "cache.volatile=yes"]
 

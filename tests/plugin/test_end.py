@@ -15,7 +15,7 @@ import signal
 import socket
 import time
 
-from flashemu_test import Server, nbd, run
+from flashemu_server import Server, nbd, run
 
 HANG = 5 # seconds; the waits have more than 60 left
 

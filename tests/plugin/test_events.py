@@ -8,9 +8,9 @@ import socket
 import subprocess
 import time
 
-from flashemu_test import HANG_S, Ctl, Server, from_env, has_all, run
+from flashemu_server import HANG_S, Ctl, Server, has_all, run
+from flashemu_tool import TOOL
 
-TOOL = from_env("FLASHEMU_TOOL")
 PAGE = bytes(4096)
 
 

@@ -6,7 +6,7 @@ fake it is and how much of it can be used; an honest one is the real thing."""
 import re
 import subprocess
 
-from flashemu_test import HANG_S, Server, attached, need, need_attached, run
+from flashemu_server import HANG_S, Server, attached, need, need_attached, run
 
 REAL = 64 << 20
 

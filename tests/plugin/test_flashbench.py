@@ -14,9 +14,9 @@ import re
 import subprocess
 import tempfile
 
-from flashemu_test import HANG_S, Server, attached, need, need_attached, run, skip
+from flashemu_server import HANG_S, Server, attached, need, need_attached, run
+from flashemu_tool import good, good_json
 
-TOOL = os.environ.get("FLASHEMU_TOOL") or skip("no tool")
 SIZE = 100 << 20  # three open units of 4 MiB go round its end
 
 
@@ -46,9 +46,7 @@ def served(*args):
 
 def issued(pattern, *options):
     """The same of the pattern."""
-    text = subprocess.run([TOOL, "gen", ",".join(("flashbench-" + pattern, *options)),
-                           "--size", str(SIZE)],
-                          check=True, stdout=subprocess.PIPE, text=True).stdout
+    text = good("gen", ",".join(("flashbench-" + pattern, *options)), "--size", str(SIZE))
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return [(op, int(offset), int(length)) for _, op, offset, length, *_ in lines]
 
@@ -127,11 +125,9 @@ def test_device_time_is_that_of_the_replay():
                 flashbench(folder, device, "-O", "-e", "524288", "-b", "16384",
                            "--open-au-nr=%d" % units)
                 served_ns = server.stats()["latency_ns"]["write"]
-        replay = subprocess.run(
-            [TOOL, "replay", profile, "--json",
-             "gen:flashbench-open-au,erasesize=512K,bs=16K,open-au-nr=%d" % units],
-            check=True, stdout=subprocess.PIPE, text=True).stdout
-        replay_ns = json.loads(replay)["latency_ns"]["write"]
+        replay_ns = good_json("replay", profile, "--json",
+                              "gen:flashbench-open-au,erasesize=512K,bs=16K,open-au-nr=%d"
+                              % units)["latency_ns"]["write"]
         print(profile, units, "units:", served_ns, replay_ns)
         assert served_ns == replay_ns, (profile, units)
 

@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-from flashemu_test import NBDKIT, PLUGIN, Server, fails, from_env, has_all, refused, run
+from flashemu_server import NBDKIT, PLUGIN, Server, fails, has_all, refused, run
+from flashemu_tool import call
 
-TOOL = from_env("FLASHEMU_TOOL")
 M = 1 << 20
 SMALL = ("ideal", "size=4M", "clock=virtual", "nand.blocks_per_plane=128",
          "nand.pages_per_block=16", "nand.page_size=4K")
@@ -150,12 +150,6 @@ def test_full_disk_while_serving():
         h.shutdown()
 
 
-def tool(*args):
-    p = subprocess.run([TOOL, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       universal_newlines=True, timeout=60)
-    return p.returncode, p.stdout, p.stderr
-
-
 def offsets(image):
     """Where OOB and pages of a SMALL image begin: format as in src/store/image.h."""
     pages, page = 2048, 4096
@@ -169,11 +163,11 @@ def test_inspect_shows_what_was_written():
             h = s.connect()
             for i in (3, 4, 3):
                 h.pwrite(pattern(i), i * 4096)
-            code, out, err = tool("inspect", f.image)
+            code, out, err = call("inspect", f.image)
             assert code == 2 and "in use" in err, (code, out, err)
             h.shutdown()
             s.terminate()
-        code, out, err = tool("inspect", f.image, "--json")
+        code, out, err = call("inspect", f.image, "--json")
         assert code == 0, err
         image = json.loads(out)
         assert image["clean"] and image["seed"] == 9 and image["capacity"] == 4 * M, image
@@ -182,20 +176,20 @@ def test_inspect_shows_what_was_written():
         assert image["mapping"]["older_copies"] == 1, image
         found = []
         for ppn in range(2048):
-            page = json.loads(tool("inspect", f.image, "--json", "--page", str(ppn))[1])
+            page = json.loads(call("inspect", f.image, "--json", "--page", str(ppn))[1])
             if page["state"] == "programmed":
                 assert bytes.fromhex(page["data"]) == pattern(page["lpn"]), ppn
                 found.append((page["lpn"], page["seq"], page["newest"], ppn))
-                block = json.loads(tool("inspect", f.image, "--json", "--block",
+                block = json.loads(call("inspect", f.image, "--json", "--block",
                                         str(ppn // 16))[1])
                 assert {"ppn": ppn, "state": "programmed", "lpn": page["lpn"],
                         "seq": page["seq"], "tag": page["tag"]} in block["pages"], block
             if len(found) == 3:
                 break
         assert [x[:3] for x in sorted(found)] == [(3, 1, False), (3, 3, True), (4, 2, True)], found
-        code, out, err = tool("inspect", f.image, "--page", "2048")
+        code, out, err = call("inspect", f.image, "--page", "2048")
         assert code == 2 and "2047" in err, err
-        code, out, err = tool("inspect", f.image)
+        code, out, err = call("inspect", f.image)
         assert code == 0 and "pages.programmed         3\n" in out, out
 
 
@@ -207,14 +201,14 @@ def test_fsck_finds_every_kind_of_damage():
                 h.pwrite(pattern(i), i * 4096)
             h.shutdown()
             s.terminate()
-        code, out, err = tool("fsck", f.image)
+        code, out, err = call("fsck", f.image)
         assert code == 0 and "40 pages, clean" in out, (code, out, err)
-        code, out, err = tool("fsck", "--json", f.image)
+        code, out, err = call("fsck", "--json", f.image)
         assert code == 0 and json.loads(out) == {
             "image": f.image, "verdict": "clean", "pages": 40, "wrong": 0, "messages": [],
             "note": None}, (code, out, err)
         oob, pages = offsets(f.image)
-        image = json.loads(tool("inspect", f.image, "--json", "--block", "0")[1])
+        image = json.loads(call("inspect", f.image, "--json", "--block", "0")[1])
         assert image["pages"], image
         for at, *words in ((pages + 100, "page 0", "not those written"),
                            (oob + 32 + 5, "page 1", "damaged"), (20, "header"),
@@ -224,10 +218,10 @@ def test_fsck_finds_every_kind_of_damage():
                 byte = out.read(1)
                 out.seek(at)
                 out.write(bytes([byte[0] ^ 4]))
-            code, text, err = tool("fsck", f.image)
+            code, text, err = call("fsck", f.image)
             assert code == 1 and err == "", (at, code, text, err)
             has_all(text, *words)
-            code, said, err = tool("fsck", f.image, "--json")
+            code, said, err = call("fsck", f.image, "--json")
             assert code == 1 and err == "", (at, code, said, err)
             said = json.loads(said)
             assert said["verdict"] == "damaged" and said["wrong"] == len(said["messages"]), said
@@ -236,11 +230,11 @@ def test_fsck_finds_every_kind_of_damage():
                 out.seek(at)
                 out.write(byte)
         os.truncate(f.image, os.path.getsize(f.image) - 1)
-        code, text, err = tool("fsck", f.image)
+        code, text, err = call("fsck", f.image)
         assert code == 1 and "truncated" in text, (code, text)
         for name in (__file__, "/nonexistent"):
             for words in ("fsck", name), ("fsck", "--json", name):
-                code, text, err = tool(*words)
+                code, text, err = call(*words)
                 assert code == 2 and name in err and text == "", (code, text, err)
 
 
@@ -270,7 +264,7 @@ def test_the_end_of_life_outlasts_the_server():
                     h.pwrite(pattern(1), 0)
                 h.shutdown()
                 assert s.terminate() == 0
-            assert subprocess.run([TOOL, "fsck", f.image]).returncode == 0
+            assert call("fsck", f.image)[0] == 0
 
 
 if __name__ == "__main__":

@@ -14,15 +14,14 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 
 import nbd
 
-from flashemu_test import Server, from_env, run
+from flashemu_server import Server, run
+from flashemu_tool import call
 
-TOOL = from_env("FLASHEMU_TOOL")
 ROUNDS = int(os.environ.get("KILL_ROUNDS", "24"))
 SEED = int(os.environ.get("KILL_SEED", "1"))
 SECTOR = 512
@@ -184,9 +183,8 @@ def test_kill():
             with stick.server() as s:
                 stick.verify(s.connect())
                 s.terminate()
-            p = subprocess.run([TOOL, "fsck", stick.image], stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, universal_newlines=True)
-            assert p.returncode == 0, (stick.image, p.stdout)
+            code, out, err = call("fsck", stick.image)
+            assert code == 0, (stick.image, out, err)
         print("%d rounds, %d acknowledged writes and trims, %.0f s" %
               (ROUNDS, sum(s.n_acked for s in sticks), time.monotonic() - start))
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from flashemu_test import Ctl, NBDKIT, PLUGIN, Server, has_all, refused, run, run_nbdkit
+from flashemu_server import Ctl, NBDKIT, PLUGIN, Server, has_all, refused, run, run_nbdkit
 
 PARAMETERS = ["profile", "size", "clock", "time-scale", "transport-overhead", "delay", "spin",
               "seed", "control", "file", "sync", "trace"]

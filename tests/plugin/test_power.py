@@ -4,7 +4,7 @@
 
 import errno
 
-from flashemu_test import Server, fails, has_all, run
+from flashemu_server import Server, fails, has_all, run
 
 PAGE = bytes(range(256)) * 16
 

@@ -11,14 +11,13 @@ import subprocess
 import sys
 import xml.dom.minidom
 
-from flashemu_test import PLUGIN, Server, from_env, run
+from flashemu_server import PLUGIN, Server, run
+from flashemu_tool import good
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools"))
 import figures  # noqa: E402 (after the path to it)
 
-TOOL = from_env("FLASHEMU_TOOL")
-STEP = figures.step_times(subprocess.run([TOOL, "show", "generic32m"], check=True,
-                                         stdout=subprocess.PIPE, universal_newlines=True).stdout)
+STEP = figures.step_times(good("show", "generic32m"))
 CURVES = figures.CURVES
 ONE_MS = 1000000
 

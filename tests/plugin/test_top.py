@@ -7,15 +7,13 @@ import pty
 import re
 import subprocess
 
-from flashemu_test import HANG_S, Server, from_env, has_all, run
+from flashemu_server import HANG_S, Server, has_all, run
+from flashemu_tool import TOOL, call
 
-TOOL = from_env("FLASHEMU_TOOL")
 
 
 def top(*args):
-    p = subprocess.run([TOOL, "top", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       universal_newlines=True, timeout=HANG_S)
-    return p.returncode, p.stdout, p.stderr
+    return call("top", *args)
 
 
 def test_totals_are_those_of_stats():

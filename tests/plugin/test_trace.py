@@ -5,13 +5,12 @@
 import errno
 import json
 import os
-import subprocess
 import tempfile
 import threading
 
-from flashemu_test import PLUGIN, Ctl, Server, fails, from_env, has_all, refused, run, run_nbdkit
+from flashemu_server import PLUGIN, Ctl, Server, fails, has_all, refused, run, run_nbdkit
+from flashemu_tool import good_json
 
-TOOL = from_env("FLASHEMU_TOOL")
 KB = 1024
 OPTIONS = ("device.discard=yes", "cache.size=64K")
 
@@ -38,8 +37,7 @@ def records_of(path):
 
 
 def replay(path, *options):
-    return json.loads(subprocess.run([TOOL, "replay", "ssd-page", path, "--json", *options],
-                                     check=True, stdout=subprocess.PIPE).stdout)
+    return good_json("replay", "ssd-page", path, "--json", *options)
 
 
 class Folder:

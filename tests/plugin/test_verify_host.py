@@ -12,25 +12,11 @@ import subprocess
 import tempfile
 import time
 
-from flashemu_test import from_env, need, need_attached, run, skip
+from flashemu_server import need, need_attached, run, skip
+from flashemu_tool import SLC_PROFILE, TOOL
 
-TOOL = from_env("FLASHEMU_TOOL")
-PROFILE = """[device]
-capacity = 512M
-[nand]
-cell = slc
-pages_per_block = 64
-page_size = 4K
-oob_size = 128
-tR = 30us
-tPROG = 300us
-tBERS = 3ms
-bus_rate = 40MB/s
-[ftl]
-type = page
-[fidelity]
-a = file-ext4-aligned | 10 MB/s | 5% | no device, only its bus and chip
-"""
+PROFILE = (SLC_PROFILE % "512M" +
+           "a = file-ext4-aligned | 10 MB/s | 5% | no device, only its bus and chip\n")
 
 
 def all_loops():

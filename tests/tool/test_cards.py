@@ -13,7 +13,8 @@ import math
 import os
 import statistics
 
-from flashemu_tool import call, good, good_json, run
+from flashemu_script import run
+from flashemu_tool import call, good, good_json
 
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
 CARDS = {  # open units in order, in random order

@@ -9,7 +9,8 @@
 import json
 import math
 
-from flashemu_tool import bad, call, good, run, write
+from flashemu_script import run
+from flashemu_tool import bad, call, good, write
 
 NOR = """[device]
 capacity = %d

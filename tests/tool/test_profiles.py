@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 
-from flashemu_tool import TOOL, bad, call, good, good_json, run, write
+from flashemu_script import run
+from flashemu_tool import TOOL, bad, call, good, good_json, write
 
 COMMANDS = ["profiles", "show", "check", "help", "verify", "replay", "gen", "trace", "ctl",
             "report"]

@@ -7,7 +7,8 @@ import os
 import re
 import xml.etree.ElementTree as ElementTree
 
-from flashemu_tool import bad, good, good_json, read, run, write
+from flashemu_script import run
+from flashemu_tool import bad, good, good_json, read, write
 
 HEAD = "# flashemu trace 1\n"
 

@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 
+from flashemu_script import run
 from flashemu_tool import bad, call, good, read, run, trace_formats, write
+from flashemu_tool import bad, call, good, read, write
 
 HEAD = "# flashemu trace 1\n"
 

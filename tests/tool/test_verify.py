@@ -9,23 +9,10 @@ import shutil
 import stat
 import subprocess
 
-from flashemu_tool import TOOL, bad, call, good, good_json, read, run, write
+from flashemu_script import run
+from flashemu_tool import SLC_PROFILE, TOOL, bad, call, good, good_json, read, write
 
-CARD = """[device]
-capacity = 64M
-[nand]
-cell = slc
-pages_per_block = 64
-page_size = 4K
-oob_size = 128
-tR = 30us
-tPROG = 300us
-tBERS = 3ms
-bus_rate = 40MB/s
-[ftl]
-type = page
-[fidelity]
-"""
+CARD = SLC_PROFILE % "64M"
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
 NO_KERNEL = ["--kernel", "none"]
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the server share: starting it, asking it, ending it.
+"""The server as its tests use it: starting it, asking it, ending it.
 
-A test is a script whose functions test_* run in order; run() calls them and exits 0,
-1, or 77 when the machine lacks something.  Every server has its sockets in a folder of
-its own and is killed at the end, whatever happens.
+Every server has its sockets in a folder of its own and is killed at the end, whatever happens.
 """
 
 import contextlib
@@ -14,42 +12,21 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
-import traceback
 
-# How long anything may take before it counts as hung.  Generous: it is no measurement.
-HANG_S = 60
-
-
-def skip(why):
-    print("SKIP:", why)
-    sys.exit(77)
-
+from flashemu_script import ended, from_env, need, run, skip
 
 try:
     import nbd
 except ImportError:
     skip("no Python module nbd (python3-libnbd)")
 
+# How long an answer of the server may take before it counts as hung.  Generous, too.
+HANG_S = 60
+
 NBDKIT = shutil.which("nbdkit") or skip("no nbdkit")
-
-
-def from_env(name):
-    path = os.environ.get(name)
-    if not path or not os.path.exists(path):
-        skip("%s does not name a file" % name)
-    return os.path.abspath(path)
-
-
 PLUGIN = from_env("FLASHEMU_PLUGIN")
-
-
-def need(*programs):
-    for p in programs:
-        if not shutil.which(p):
-            skip("no " + p)
 
 
 class Server:
@@ -168,9 +145,7 @@ class Ctl:
 
 def run_nbdkit(*argv, **kw):
     """nbdkit until it ends by itself: exit code, standard output, standard error."""
-    p = subprocess.run([NBDKIT, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, universal_newlines=True, timeout=HANG_S, **kw)
-    return p.returncode, p.stdout, p.stderr
+    return ended([NBDKIT, *argv], **kw)
 
 
 def refused(*params):
@@ -243,22 +218,3 @@ def attached(server):
         subprocess.run(["fusermount3", "-u", folder], check=True)
         fuse.wait(HANG_S)
         shutil.rmtree(folder)
-
-
-def run(namespace):
-    """Runs the functions test_* of a module, or those that the command line names."""
-    wanted = sys.argv[1:]
-    failed = 0
-    for name, f in list(namespace.items()):
-        if not name.startswith("test_") or (wanted and name not in wanted):
-            continue
-        start = time.monotonic()
-        try:
-            f()
-            word = "ok"
-        except Exception:
-            traceback.print_exc()
-            failed += 1
-            word = "FAILED"
-        print("%-6s %s (%.2f s)" % (word, name, time.monotonic() - start), flush=True)
-    sys.exit(1 if failed else 0)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all test scripts share.
+
+A test is a script whose functions test_* run in order, each in an empty folder of its own.
+run() calls them and exits 0 or 1.  A script that needs something the machine lacks exits 77.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+# How long a program may run before it counts as hung.  This is no measurement: programs take far
+# less, with sanitizers on a busy machine, too.
+PROGRAM_HANG_S = 600
+
+
+def skip(why):
+    print("SKIP:", why)
+    sys.exit(77)
+
+
+def from_env(name):
+    path = os.environ.get(name)
+    if not path or not os.path.exists(path):
+        skip("%s does not name a file" % name)
+    return os.path.abspath(path)
+
+
+def need(*programs):
+    for p in programs:
+        if not shutil.which(p):
+            skip("no " + p)
+
+
+def ended(argv, stdin=None, **kwargs):
+    """Runs a program to its end: (exit code, standard output, standard error)."""
+    p = subprocess.run(argv, input=stdin or "", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       universal_newlines=True, timeout=PROGRAM_HANG_S, **kwargs)
+    return p.returncode, p.stdout, p.stderr
+
+
+def run(namespace):
+    """Runs the functions test_* of a module, or those that the command line names."""
+    wanted = sys.argv[1:]
+    here = os.getcwd()
+    failed = 0
+    for name, test in list(namespace.items()):
+        if not name.startswith("test_") or (wanted and name not in wanted):
+            continue
+        start = time.monotonic()
+        word = "ok"
+        with tempfile.TemporaryDirectory(prefix="fe") as folder:
+            os.chdir(folder)
+            try:
+                test()
+            except Exception:
+                traceback.print_exc()
+                failed += 1
+                word = "FAILED"
+            finally:
+                os.chdir(here)
+        print("%-6s %s (%.2f s)" % (word, name, time.monotonic() - start), flush=True)
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line tool as its tests call it.  Only Python's own modules are needed."""
+
+import json
+import os
+
+from flashemu_script import ended, from_env
+
+TOOL = from_env("FLASHEMU_TOOL")
+
+# A small device without oddities, for tests of [fidelity]: the rows follow.
+SLC_PROFILE = """[device]
+capacity = %s
+[nand]
+cell = slc
+pages_per_block = 64
+page_size = 4K
+oob_size = 128
+tR = 30us
+tPROG = 300us
+tBERS = 3ms
+bus_rate = 40MB/s
+[ftl]
+type = page
+[fidelity]
+"""
+
+
+def call(*args, stdin=None, env=None):
+    """(exit code, standard output, standard error) of flashemu ARGS."""
+    return ended([TOOL, *args], stdin, env=dict(os.environ, **(env or {})))
+
+
+def good(*args, **kwargs):
+    """Standard output; exit code 0 and no message."""
+    code, out, err = call(*args, **kwargs)
+    assert code == 0 and err == "", (args, code, out, err)
+    return out
+
+
+def good_json(*args, **kwargs):
+    def no_constant(name):
+        raise ValueError("%s is not JSON" % name)
+    return json.loads(good(*args, **kwargs), parse_constant=no_constant)
+
+
+def bad(message, *args, **kwargs):
+    """Exit code 2, one line of message that contains `message`, no result."""
+    code, out, err = call(*args, **kwargs)
+    assert code == 2 and out == "", (args, code, out, err)
+    assert err.startswith("flashemu: ") and err.count("\n") == 1, (args, err)
+    assert message in err, (args, err, message)
+    return err
+
+
+def write(path, text):
+    with open(path, "w", newline="") as f:
+        f.write(text)
+    return path
+
+
+def read(path):
+    with open(path, newline="") as f:
+        return f.read()
