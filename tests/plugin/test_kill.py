@@ -7,7 +7,6 @@ give, for every sector, what was acknowledged last or what was under way; then t
 goes on.  KILL_ROUNDS says how many rounds, over all strategies in turn; KILL_SEED which.
 """
 
-import json
 import os
 import random
 import re
@@ -20,7 +19,7 @@ import time
 import nbd
 
 from flashemu_server import Server, run
-from flashemu_tool import call
+from flashemu_tool import call, good_json
 
 ROUNDS = int(os.environ.get("KILL_ROUNDS", "24"))
 SEED = int(os.environ.get("KILL_SEED", "1"))
@@ -54,8 +53,7 @@ DEVICES = {
 
 def strategies():
     """The names of all strategies, as the tool knows them."""
-    p = subprocess.run([TOOL, "help", "--json", "ftl.type"], stdout=subprocess.PIPE, check=True)
-    return re.findall(r"[a-z0-9-]+", json.loads(p.stdout)["allowed"])
+    return re.findall(r"[a-z0-9-]+", good_json("help", "--json", "ftl.type")["allowed"])
 
 
 for name in strategies():

@@ -7,10 +7,9 @@ Each test gives bash a line and asks for what may stand at its end.
 
 import os
 import re
-import shutil
-import subprocess
 
-from flashemu_tool import TOOL, good, good_json, run, trace_formats, write
+from flashemu_script import ended, need, run
+from flashemu_tool import TOOL, good, good_json, trace_formats, write
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "../../tools/completion/flashemu.bash")
@@ -24,13 +23,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 def offered(*words):
     """The words that bash would offer for the last one of a line."""
-    if not shutil.which("bash"):
-        print("no bash: not tested")
-        raise SystemExit(77)
-    p = subprocess.run(["bash", "-c", ASK, "bash", SCRIPT, TOOL, *words], timeout=60,
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    assert p.returncode == 0 and p.stderr == "", (words, p)
-    return p.stdout.split()
+    code, out, err = ended(["bash", "-c", ASK, "bash", SCRIPT, TOOL, *words])
+    assert code == 0 and err == "", (words, code, err)
+    return out.split()
 
 
 def commands():
@@ -93,4 +88,5 @@ def test_unknown_commands_have_nothing():
     assert offered("nope", "") == [] and offered("nope", "x", "-") == []
 
 
+need("bash")
 run(globals())

@@ -9,8 +9,7 @@ import tempfile
 import xml.etree.ElementTree
 
 from flashemu_script import run
-from flashemu_tool import TOOL, bad, call, good, good_json, read, run, trace_formats, write
-from flashemu_tool import TOOL, bad, call, good, good_json, read, write
+from flashemu_tool import TOOL, bad, call, good, good_json, read, trace_formats, write
 
 HEAD = "# flashemu trace 1\n"
 PROFILE = "transcend8g"  # one with delays

@@ -8,8 +8,7 @@ import shutil
 import subprocess
 
 from flashemu_script import run
-from flashemu_tool import bad, call, good, read, run, trace_formats, write
-from flashemu_tool import bad, call, good, read, write
+from flashemu_tool import bad, call, good, read, trace_formats, write
 
 HEAD = "# flashemu trace 1\n"
 

@@ -44,6 +44,11 @@ def good_json(*args, **kwargs):
     return json.loads(good(*args, **kwargs), parse_constant=no_constant)
 
 
+def trace_formats():
+    """The names of all formats of traces, as the tool lists them."""
+    return [line.split()[0] for line in good("trace", "--formats").splitlines()]
+
+
 def bad(message, *args, **kwargs):
     """Exit code 2, one line of message that contains `message`, no result."""
     code, out, err = call(*args, **kwargs)
