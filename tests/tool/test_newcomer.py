@@ -18,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.environ["SOURCE_ROOT"]
+from flashemu_script import PROGRAM_HANG_S, from_env, need
+
+ROOT = from_env("SOURCE_ROOT")
 HERE = os.path.join(ROOT, "tests/tool")
 NAME = "toy"
 TARGETS = ["tools/flashemu", "tests/golden/test_golden", "tests/property/test_property",
@@ -62,7 +64,7 @@ class Copy:
 
     def run(self, *args):
         p = subprocess.run(args, cwd=self.src, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           universal_newlines=True, timeout=600)
+                           universal_newlines=True, timeout=PROGRAM_HANG_S)
         return p.returncode, p.stdout
 
     def program(self, name, *args):
@@ -214,10 +216,7 @@ def work(folder):
 
 
 if __name__ == "__main__":
-    for program in ["meson", "ninja"]:
-        if not shutil.which(program):
-            print("no %s: not tested" % program)
-            sys.exit(77)
+    need("meson", "ninja")
     if "NEWCOMER_KEEP" in os.environ:
         work(os.environ["NEWCOMER_KEEP"])
     else:
