@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * block: one map entry a block and nothing else, as in the oldest sticks.
+ * block: one map entry for each block and nothing else, as in the oldest sticks.
  *
- * A block with room behind its last page is appended to.  Anything else needs a
- * replacement block: the pages before are copied into it, the host's pages follow, and
- * when the host's command is over the rest is copied behind them and the old block
- * erased.  So an overwrite costs a whole block however small it is, and a command that
- * covers a whole block costs no copy at all.
+ * A data block that has room behind its last page is appended to.  Every other write needs a
+ * replacement block.  The pages before the written ones are copied into the replacement, the
+ * host's pages follow, and when the host's command ends, the rest is copied behind them and the
+ * old block is erased.  So an overwrite copies a whole block however small it is, and a command
+ * that covers a whole block copies nothing.
  *
  *     old          | 0 1 2 3 4 5 6 7 |
- *     replacement  | 0 1 2 3'4'. . . |    copied, written, copied at the command's end
+ *     replacement  | 0 1 2 3'4'. . . |
+ *                    copied  ^   ^ copied when the command ends
+ *                            written by the host
+ *
+ * There is one replacement at a time, so a command that goes on in the next block completes the
+ * replacement of the first.  In terms of unit_map.h the replacement is log 0, always in order.
  */
 #include "ftl/registry.h"
-#include "ftl/unit.h"
+#include "ftl/unit_map.h"
 #include "ftl/unit_recover.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct block_ftl {
-    struct fe_ftl base;
-    struct fe_units units;
-    uint32_t n_lebs;
-    struct fe_fastdiv by_pages;
-    uint32_t *data;           /* leb -> unit */
-    fe_leb leb;               /* being replaced, or FE_LEB_NONE */
-    uint32_t replacement;
-    uint64_t copied_before;   /* pages_copied when the replacement began */
+    struct fe_unit_map map;
+    fe_leb leb;             /* the logical block that is being replaced, or FE_LEB_NONE */
+    uint64_t copied_before; /* pages_copied when the replacement began */
 };
 
 static struct block_ftl *block_of(struct fe_ftl *ftl)
@@ -35,58 +33,14 @@ static struct block_ftl *block_of(struct fe_ftl *ftl)
     return (struct block_ftl *)ftl;
 }
 
-static uint32_t fill_of(const struct block_ftl *b, fe_leb leb)
+static enum fe_status begin_replacement(struct block_ftl *b, fe_leb leb)
 {
-    return b->data[leb] == FE_UNIT_NONE ? 0 : b->units.fill[b->data[leb]];
-}
-
-static fe_ppn locate(const struct block_ftl *b, fe_leb leb, uint32_t page)
-{
-    uint32_t unit = b->data[leb];
-    if (leb == b->leb && page < b->units.fill[b->replacement])
-        unit = b->replacement;
-    if (unit == FE_UNIT_NONE || page >= b->units.fill[unit])
-        return FE_PPN_NONE;
-    fe_ppn ppn = fe_unit_ppn(&b->units, unit, page);
-    return fe_medium_lpn(b->base.medium, ppn) == FE_LPN_NONE ? FE_PPN_NONE : ppn;
-}
-
-/* A replacement is a merge that takes pages of the host on its way. */
-static enum fe_tag tag_of(const struct block_ftl *b, fe_leb leb)
-{
-    return b->leb == leb ? FE_TAG_MERGE : FE_TAG_DATA;
-}
-
-struct of_leb {
-    const struct block_ftl *b;
-    fe_leb leb;
-};
-
-static fe_ppn source(const void *ctx, uint32_t page)
-{
-    const struct of_leb *of = ctx;
-    return locate(of->b, of->leb, page);
-}
-
-/* Copies pages of leb behind what the unit holds, up to page `to`; `whole`: then the
- * replacement is. */
-static enum fe_status copy_up_to(struct block_ftl *b, fe_leb leb, uint32_t unit, uint32_t to,
-                                 bool whole)
-{
-    if (b->units.fill[unit] >= to)
-        return FE_OK; /* not even a barrier: pages of a command may go to several dies */
-    struct of_leb of = {b, leb};
-    struct fe_copies c = {
-        .source = source,
-        .ctx = &of,
-        .first = leb * b->units.unit_pages,
-        .tag = (uint8_t)tag_of(b, leb),
-        .last_tag = (uint8_t)(whole ? FE_TAG_MERGE_END : tag_of(b, leb)),
-        .n_copied = &b->base.counters.pages_copied,
-    };
-    enum fe_status st = fe_unit_copy_up_to(&b->units, unit, to, &c);
-    fe_units_barrier(&b->units);
-    return st;
+    enum fe_status st = fe_unit_map_open_log(&b->map, 0);
+    if (st != FE_OK)
+        return st;
+    b->leb = leb;
+    b->copied_before = b->map.base.counters.pages_copied;
+    return FE_OK;
 }
 
 /* Completes the replacement from the old block, which is erased. */
@@ -95,64 +49,43 @@ static enum fe_status finish(struct fe_ftl *ftl)
     struct block_ftl *b = block_of(ftl);
     if (b->leb == FE_LEB_NONE)
         return FE_OK;
-    uint32_t old = b->data[b->leb];
-    enum fe_status st = copy_up_to(b, b->leb, b->replacement, fill_of(b, b->leb), true);
-    if (st != FE_OK)
+    uint32_t unit = b->map.logs[0];
+    enum fe_status st = fe_unit_map_adopt(&b->map, b->leb, unit, FE_TAG_MERGE);
+    if (b->map.data[b->leb] != unit)
         return st;
     if (ftl->counters.pages_copied == b->copied_before)
         ftl->counters.merges_switch++;
     else
         ftl->counters.merges_partial++;
-    b->data[b->leb] = b->replacement;
+    b->map.logs[0] = FE_UNIT_NONE;
     b->leb = FE_LEB_NONE;
-    return fe_unit_release(&b->units, old);
+    return st;
 }
 
 static enum fe_status block_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                   const void *data)
 {
     struct block_ftl *b = block_of(ftl);
-    fe_leb leb = fe_fastdiv(lpn, b->by_pages);
-    uint32_t page = lpn - leb * b->units.unit_pages;
+    struct fe_unit_map *map = &b->map;
+    fe_leb leb = fe_unit_map_leb(map, lpn);
+    uint32_t page = lpn - fe_unit_map_lpn(map, leb, 0);
     enum fe_status st = FE_OK;
 
-    if (b->leb != FE_LEB_NONE && (b->leb != leb || page < b->units.fill[b->replacement]))
+    if (b->leb != FE_LEB_NONE && (b->leb != leb || page < fe_unit_map_log_fill(map, 0)))
         st = finish(ftl);
+    if (st == FE_OK && b->leb != leb && page < fe_unit_map_fill(map, leb))
+        st = begin_replacement(b, leb);
     if (st != FE_OK)
         return st;
 
-    uint32_t unit = b->leb == leb ? b->replacement : b->data[leb];
-    bool append = b->leb != leb && page >= fill_of(b, leb);
-    if (b->leb != leb && (!append || unit == FE_UNIT_NONE)) {
-        unit = fe_unit_alloc(&b->units);
-        if (unit == FE_UNIT_NONE)
-            return FE_NO_SPACE;
-        if (append) {
-            b->data[leb] = unit;
-        } else {
-            b->leb = leb;
-            b->replacement = unit;
-            b->copied_before = ftl->counters.pages_copied;
-        }
-    }
-    st = copy_up_to(b, leb, unit, page, false);
-    if (st != FE_OK)
-        return st;
-    return fe_unit_append(&b->units, unit, lpn, (uint8_t)tag_of(b, leb), locate(b, leb, page), off,
-                          len, data);
-}
-
-static enum fe_status block_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
-                                 void *buf)
-{
-    struct block_ftl *b = block_of(ftl);
-    fe_leb leb = fe_fastdiv(lpn, b->by_pages);
-    fe_ppn ppn = locate(b, leb, lpn - leb * b->units.unit_pages);
-    if (ppn != FE_PPN_NONE)
-        return fe_medium_read(ftl->medium, ppn, off, len, buf);
-    if (buf)
-        memset(buf, 0, len);
-    return FE_OK;
+    /* A replacement is a merge that takes pages of the host on its way. */
+    bool is_replaced = b->leb == leb;
+    enum fe_tag tag = is_replaced ? FE_TAG_MERGE : FE_TAG_DATA;
+    uint32_t unit = is_replaced ? map->logs[0] : fe_unit_map_data_unit(map, leb);
+    if (unit == FE_UNIT_NONE)
+        return FE_NO_SPACE;
+    st = fe_unit_map_fill_gap(map, leb, unit, page, tag);
+    return st != FE_OK ? st : fe_unit_map_append(map, unit, tag, lpn, off, len, data);
 }
 
 static uint64_t block_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
@@ -172,75 +105,22 @@ static uint64_t block_max_lpns(const struct fe_ftl_params *p, const struct fe_ge
     return (uint64_t)(units - 1) * pages;
 }
 
-static void block_destroy(struct fe_ftl *ftl)
-{
-    struct block_ftl *b = block_of(ftl);
-    if (!b)
-        return;
-    fe_units_fini(&b->units);
-    free(b->data);
-    free(b);
-}
-
 static int block_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                         uint32_t n_lpns, struct fe_err *err)
 {
-    uint32_t pages = fe_units_pages(&m->geo, p->unit.unit_size, err);
-    struct block_ftl *b = calloc(1, sizeof *b);
-    if (!b)
-        return fe_err_nomem(err, "block translation layer", sizeof *b);
-    b->base = (struct fe_ftl){.ops = &fe_ftl_block, .medium = m, .n_lpns = n_lpns};
-    b->by_pages = fe_fastdiv_init(pages);
-    b->n_lebs = (uint32_t)fe_div_up(n_lpns, pages);
-    b->leb = FE_LEB_NONE;
-    b->data = malloc(b->n_lebs * sizeof *b->data);
-    int r = b->data ? fe_units_init(&b->units, m, pages, p->unit.copy_buffer, err)
-                    : fe_err_nomem(err, "block map", b->n_lebs * 4ull);
-    if (r < 0) {
-        block_destroy(&b->base);
-        return r;
-    }
-    memset(b->data, 0xff, b->n_lebs * sizeof *b->data);
-    *ret = &b->base;
-    return 0;
-}
-
-static int block_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                         uint32_t n_lpns, struct fe_err *err)
-{
-    int r = block_create(ret, p, m, n_lpns, err);
-    if (r < 0)
-        return r;
-    struct block_ftl *b = block_of(*ret);
-    r = fe_units_recover(&b->units, b->data, b->n_lebs, &b->base.counters, err);
-    if (r < 0)
-        block_destroy(&b->base);
+    int r = fe_unit_map_create(ret, sizeof(struct block_ftl), &fe_ftl_block, p, m, n_lpns, 1, err);
+    if (r == 0)
+        block_of(*ret)->leb = FE_LEB_NONE;
     return r;
-}
-
-static uint32_t block_free_blocks(const struct fe_ftl *ftl)
-{
-    const struct block_ftl *b = (const struct block_ftl *)ftl;
-    return b->units.n_free * b->units.blocks_per_unit;
 }
 
 static int block_check(const struct fe_ftl *ftl, struct fe_err *err)
 {
     const struct block_ftl *b = (const struct block_ftl *)ftl;
-    uint32_t in_use = b->leb != FE_LEB_NONE;
-    for (fe_leb leb = 0; leb < b->n_lebs; leb++) {
-        in_use += b->data[leb] != FE_UNIT_NONE;
-        for (uint32_t page = 0; page < fill_of(b, leb); page++) {
-            fe_lpn lpn = fe_medium_lpn(ftl->medium, fe_unit_ppn(&b->units, b->data[leb], page));
-            if (lpn != FE_LPN_NONE && lpn != leb * b->units.unit_pages + page)
-                return fe_err_set(err, EIO, "block %u page %u holds logical page %u",
-                                  b->data[leb], page, lpn);
-        }
-    }
-    if (in_use + b->units.n_free != b->units.n_units)
-        return fe_err_set(err, EIO, "%u blocks in use and %u free are not %u", in_use,
-                          b->units.n_free, b->units.n_units);
-    return fe_units_check(&b->units, err);
+    if (b->leb == FE_LEB_NONE && b->map.logs[0] != FE_UNIT_NONE)
+        return fe_err_set(err, EIO, "block %u replaces nothing", b->map.logs[0]);
+    int r = b->leb == FE_LEB_NONE ? 0 : fe_unit_map_check_log(&b->map, 0, b->leb, true, NULL, err);
+    return r == 0 ? fe_unit_map_check(&b->map, err) : r;
 }
 
 const struct fe_ftl_ops fe_ftl_block = {
@@ -248,11 +128,11 @@ const struct fe_ftl_ops fe_ftl_block = {
     .summary = "one map entry a block, every overwrite copies it (the oldest sticks)",
     .max_lpns = block_max_lpns,
     .create = block_create,
-    .recover = block_recover,
-    .destroy = block_destroy,
-    .read = block_read,
+    .recover = fe_units_recover,
+    .destroy = fe_unit_map_destroy,
+    .read = fe_unit_map_read,
     .write = block_write,
     .end_command = finish,
-    .free_blocks = block_free_blocks,
+    .free_blocks = fe_unit_map_free_blocks,
     .check = block_check,
 };

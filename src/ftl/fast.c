@@ -32,18 +32,17 @@
  */
 #include "ftl/logblock.h"
 #include "ftl/registry.h"
+#include "ftl/shared_log.h"
+#include "ftl/unit_recover.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct fast {
-    struct fe_logblock lb;
-    bool has_seq;
-    fe_leb seq_leb;     /* whose pages logs[0] holds, or FE_LEB_NONE */
-    bool seq_stale;     /* one of them has a newer copy elsewhere */
-    uint32_t *ring;     /* the random logs, a part of lb.logs */
-    uint32_t n_ring, head, n_used; /* ring[head] is the oldest */
+    struct fe_unit_map map;
+    struct fe_shared_log random;
+    bool has_seq;   /* log 0 is the sequential log */
+    fe_leb seq_leb; /* whose pages it holds, or FE_LEB_NONE: it has no unit */
+    bool seq_stale; /* one of these pages has a newer copy elsewhere */
 };
 
 static struct fast *fast_of(struct fe_ftl *ftl)
@@ -51,118 +50,69 @@ static struct fast *fast_of(struct fe_ftl *ftl)
     return (struct fast *)ftl;
 }
 
-static uint32_t seq_fill(const struct fast *f)
-{
-    return f->lb.units.fill[f->lb.logs[0]];
-}
-
 static enum fe_status close_seq(struct fast *f)
 {
-    enum fe_status st = fe_logblock_merge_own(&f->lb, f->seq_leb, f->lb.logs[0], !f->seq_stale);
-    if (st == FE_OK) {
-        f->lb.logs[0] = FE_UNIT_NONE;
+    enum fe_status st = fe_unit_map_close_log(&f->map, 0, f->seq_leb, !f->seq_stale);
+    if (st == FE_OK)
         f->seq_leb = FE_LEB_NONE;
-    }
     return st;
 }
 
 static enum fe_status open_seq(struct fast *f, fe_leb leb)
 {
     enum fe_status st = f->seq_leb == FE_LEB_NONE ? FE_OK : close_seq(f);
-    if (st != FE_OK)
-        return st;
-    uint32_t unit = fe_unit_alloc(&f->lb.units);
-    if (unit == FE_UNIT_NONE)
-        return FE_NO_SPACE;
-    f->lb.logs[0] = unit;
-    f->seq_leb = leb;
-    f->seq_stale = false;
-    return FE_OK;
+    if (st == FE_OK)
+        st = fe_unit_map_open_log(&f->map, 0);
+    if (st == FE_OK) {
+        f->seq_leb = leb;
+        f->seq_stale = false;
+    }
+    return st;
 }
 
 static enum fe_status append_seq(struct fast *f, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *data)
 {
-    enum fe_status st = fe_logblock_append_log(&f->lb, f->lb.logs[0], FE_TAG_LOG, lpn, off, len,
-                                               data);
-    if (st == FE_OK && seq_fill(f) == f->lb.units.unit_pages)
+    uint32_t unit = f->map.logs[0];
+    enum fe_status st = fe_unit_map_append(&f->map, unit, FE_TAG_LOG, lpn, off, len, data);
+    if (st == FE_OK && fe_unit_is_full(&f->map.units, unit))
         st = close_seq(f);
     return st;
 }
 
-/* Merges every logical block that has a newest page in the oldest random log, and
- * erases that. */
-static enum fe_status reclaim(struct fast *f)
+/* For the random log.  With the logical block go all its newest pages, in other logs as well.  If
+ * some of them are in the sequential log, that log would be useless afterwards, so it is used up
+ * now. */
+static enum fe_status merge(struct fe_unit_map *map, fe_leb leb)
 {
-    struct fe_logblock *lb = &f->lb;
-    uint32_t victim = f->ring[f->head];
-    lb->base.counters.gc_runs++;
-    for (uint32_t page = 0; page < lb->units.unit_pages; page++) {
-        fe_ppn ppn = fe_unit_ppn(&lb->units, victim, page);
-        fe_lpn lpn = fe_medium_lpn(lb->base.medium, ppn);
-        if (lb->newest[lpn] != ppn)
-            continue;
-        /* With it go all newest pages of the same block, here and in other logs.  Those
-         * in the sequential log would leave that one useless, so it is used up now. */
-        fe_leb leb = fe_logblock_leb(lb, lpn);
-        enum fe_status st = leb == f->seq_leb ? close_seq(f) : fe_logblock_merge_full(lb, leb);
-        if (st != FE_OK)
-            return st;
-    }
-    enum fe_status st = fe_unit_release(&lb->units, victim);
-    if (st != FE_OK)
-        return st;
-    f->ring[f->head] = FE_UNIT_NONE;
-    f->head = f->head + 1 == f->n_ring ? 0 : f->head + 1;
-    f->n_used--;
-    return FE_OK;
-}
-
-/* Finds the random log to append to, with room. */
-static enum fe_status random_log(struct fast *f, uint32_t *ret)
-{
-    uint32_t last = (f->head + f->n_used + f->n_ring - 1) % f->n_ring;
-    if (f->n_used && f->lb.units.fill[f->ring[last]] < f->lb.units.unit_pages) {
-        *ret = f->ring[last];
-        return FE_OK;
-    }
-    enum fe_status st = f->n_used == f->n_ring ? reclaim(f) : FE_OK;
-    if (st != FE_OK)
-        return st;
-    uint32_t unit = fe_unit_alloc(&f->lb.units);
-    if (unit == FE_UNIT_NONE)
-        return FE_NO_SPACE;
-    f->ring[(f->head + f->n_used++) % f->n_ring] = unit;
-    *ret = unit;
-    return FE_OK;
+    struct fast *f = fast_of(&map->base);
+    return leb == f->seq_leb ? close_seq(f) : fe_unit_map_merge_full(map, leb);
 }
 
 static enum fe_status fast_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *data)
 {
     struct fast *f = fast_of(ftl);
-    fe_leb leb = fe_logblock_leb(&f->lb, lpn);
-    uint32_t page = lpn - leb * f->lb.units.unit_pages;
-    bool takes = fe_logblock_takes(&f->lb, leb, page);
+    fe_leb leb = fe_unit_map_leb(&f->map, lpn);
+    uint32_t page = lpn - fe_unit_map_lpn(&f->map, leb, 0);
+    bool takes = fe_logblock_takes(&f->map, leb, page);
     enum fe_status st;
 
-    if (leb == f->seq_leb && page == seq_fill(f))
+    if (leb == f->seq_leb && page == fe_unit_map_log_fill(&f->map, 0))
         return append_seq(f, lpn, off, len, data);
     if (f->has_seq && page == 0 && !takes) {
         st = open_seq(f, leb);
         return st != FE_OK ? st : append_seq(f, lpn, off, len, data);
     }
-    uint32_t unit = FE_UNIT_NONE;
     if (!takes) {
-        st = random_log(f, &unit);
+        st = fe_shared_log_make_room(&f->random, merge);
         if (st != FE_OK)
             return st;
     }
-    if (leb == f->seq_leb && page < seq_fill(f))
+    if (leb == f->seq_leb && page < fe_unit_map_log_fill(&f->map, 0))
         f->seq_stale = true;
-    if (takes)
-        return fe_logblock_append_data(&f->lb, lpn, off, len, data);
-    return fe_logblock_append_log(&f->lb, unit, FE_TAG_SHARED_LOG, lpn, off, len, data);
+    return takes ? fe_logblock_append_data(&f->map, lpn, off, len, data)
+                 : fe_shared_log_append(&f->random, lpn, off, len, data);
 }
 
 static uint64_t fast_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
@@ -177,80 +127,36 @@ static uint64_t fast_max_lpns(const struct fe_ftl_params *p, const struct fe_geo
     return fe_logblock_max_lpns(p, geo, p->log.fast_sequential ? 2 : 1, err);
 }
 
-static void fast_destroy(struct fe_ftl *ftl)
-{
-    struct fast *f = fast_of(ftl);
-    if (!f)
-        return;
-    fe_logblock_fini(&f->lb);
-    free(f);
-}
-
 static int fast_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                        uint32_t n_lpns, struct fe_err *err)
 {
-    struct fast *f = calloc(1, sizeof *f);
-    if (!f)
-        return fe_err_nomem(err, "fast translation layer", sizeof *f);
-    int r = fe_logblock_init(&f->lb, &fe_ftl_fast, p, m, n_lpns, err);
-    if (r < 0) {
-        fast_destroy(&f->lb.base);
+    uint32_t n_logs = p->log.log_blocks;
+    int r = fe_unit_map_create(ret, sizeof(struct fast), &fe_ftl_fast, p, m, n_lpns, n_logs, err);
+    if (r < 0)
         return r;
-    }
+    struct fast *f = fast_of(*ret);
     f->has_seq = p->log.fast_sequential;
     f->seq_leb = FE_LEB_NONE;
-    f->ring = f->lb.logs + f->has_seq;
-    f->n_ring = f->lb.n_logs - f->has_seq;
-    *ret = &f->lb.base;
+    f->random = (struct fe_shared_log){
+        .map = &f->map, .first = f->has_seq, .n_max = n_logs - f->has_seq};
     return 0;
 }
 
-static int fast_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                        uint32_t n_lpns, struct fe_err *err)
-{
-    int r = fast_create(ret, p, m, n_lpns, err);
-    return r == 0 ? fe_logblock_recover(ret, err) : r;
-}
-
-/* The sequential log holds pages 0, 1, ... of its logical block, the newest copies
- * unless it is stale. */
+/* The sequential log holds pages 0, 1, ... of its logical block and is not full.  The pages are
+ * the newest copies unless it is stale. */
 static int check_seq(const struct fast *f, struct fe_err *err)
 {
-    bool stale = false;
-    if (!f->has_seq || f->lb.logs[0] == FE_UNIT_NONE || f->seq_leb == FE_LEB_NONE) {
-        bool none = f->seq_leb == FE_LEB_NONE && (!f->has_seq || f->lb.logs[0] == FE_UNIT_NONE);
-        return none ? 0 : fe_err_set(err, EIO, "sequential log of logical block %u: unit %u",
-                                     f->seq_leb, f->lb.logs[0]);
+    bool stale;
+    if (f->seq_leb == FE_LEB_NONE) {
+        bool none = !f->has_seq || f->map.logs[0] == FE_UNIT_NONE;
+        return none ? 0 : fe_err_set(err, EIO, "sequential log of no logical block: unit %u",
+                                     f->map.logs[0]);
     }
-    if (f->seq_leb >= f->lb.n_lebs || seq_fill(f) == f->lb.units.unit_pages)
-        return fe_err_set(err, EIO, "sequential log of logical block %u holds %u pages",
-                          f->seq_leb, seq_fill(f));
-    for (uint32_t page = 0; page < seq_fill(f); page++) {
-        fe_ppn ppn = fe_unit_ppn(&f->lb.units, f->lb.logs[0], page);
-        fe_lpn lpn = f->seq_leb * f->lb.units.unit_pages + page;
-        if (fe_medium_lpn(f->lb.base.medium, ppn) != lpn)
-            return fe_err_set(err, EIO, "sequential log of logical block %u: page %u is %u",
-                              f->seq_leb, page, fe_medium_lpn(f->lb.base.medium, ppn));
-        stale = stale || f->lb.newest[lpn] != ppn;
-    }
-    if (stale != f->seq_stale)
-        return fe_err_set(err, EIO, "sequential log of logical block %u is%s stale", f->seq_leb,
-                          stale ? "" : " not");
-    return 0;
-}
-
-/* All random logs but the last are full; those not in use have no unit. */
-static int check_ring(const struct fast *f, struct fe_err *err)
-{
-    for (uint32_t i = 0; i < f->n_ring; i++) {
-        uint32_t unit = f->ring[(f->head + i) % f->n_ring];
-        if ((unit != FE_UNIT_NONE) != (i < f->n_used))
-            return fe_err_set(err, EIO, "random log %u of %u has unit %u", i, f->n_used, unit);
-        if (i + 1 < f->n_used && f->lb.units.fill[unit] != f->lb.units.unit_pages)
-            return fe_err_set(err, EIO, "random log %u of %u holds only %u pages", i, f->n_used,
-                              f->lb.units.fill[unit]);
-    }
-    return 0;
+    int r = fe_unit_map_check_log(&f->map, 0, f->seq_leb, true, &stale, err);
+    if (r == 0 && (stale != f->seq_stale || fe_unit_is_full(&f->map.units, f->map.logs[0])))
+        r = fe_err_set(err, EIO, "sequential log of logical block %u is%s stale and has %u pages",
+                       f->seq_leb, stale ? "" : " not", fe_unit_map_log_fill(&f->map, 0));
+    return r;
 }
 
 static int fast_check(const struct fe_ftl *ftl, struct fe_err *err)
@@ -258,8 +164,8 @@ static int fast_check(const struct fe_ftl *ftl, struct fe_err *err)
     const struct fast *f = (const struct fast *)ftl;
     int r = check_seq(f, err);
     if (r == 0)
-        r = check_ring(f, err);
-    return r == 0 ? fe_logblock_check(&f->lb, err) : r;
+        r = fe_shared_log_check(&f->random, err);
+    return r == 0 ? fe_unit_map_check(&f->map, err) : r;
 }
 
 const struct fe_ftl_ops fe_ftl_fast = {
@@ -268,10 +174,10 @@ const struct fe_ftl_ops fe_ftl_fast = {
                "layers)",
     .max_lpns = fast_max_lpns,
     .create = fast_create,
-    .recover = fast_recover,
-    .destroy = fast_destroy,
-    .read = fe_logblock_read,
+    .recover = fe_units_recover,
+    .destroy = fe_unit_map_destroy,
+    .read = fe_unit_map_read,
     .write = fast_write,
-    .free_blocks = fe_logblock_free_blocks,
+    .free_blocks = fe_unit_map_free_blocks,
     .check = fast_check,
 };

@@ -51,25 +51,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-static enum fe_status log_append(struct segment *s, struct open_unit *o, uint32_t page, fe_ppn from,
-                                 uint32_t off, uint32_t len, const void *data)
+static enum fe_status append(struct segment *s, struct open_unit *o, uint32_t page, uint32_t off,
+                             uint32_t len, const void *data)
 {
-    uint32_t at = s->units.fill[o->unit];
     enum fe_tag tag = o->kind == OPEN_APPEND ? FE_TAG_DATA : FE_TAG_LOG;
-    enum fe_status st = fe_unit_append(&s->units, o->unit, lpn_at(s, o->leb, page), (uint8_t)tag,
-                                       from, off, len, data);
-    if (st != FE_OK)
-        return st;
-    if (o->kind != OPEN_APPEND) {
-        o->in_order = o->in_order && at == page;
-        o->map[page] = at;
-        if (page >= o->top)
-            o->top = page + 1;
-    }
-    fe_small_log_forget(&s->small, lpn_at(s, o->leb, page));
-    return FE_OK;
+    o->in_order = o->in_order && fe_seg_fill(s, o) == page;
+    return fe_unit_map_append(&s->map, fe_seg_unit(s, o), tag,
+                              fe_unit_map_lpn(&s->map, o->leb, page), off, len, data);
 }
 
 static bool is_linear(enum open_kind kind)
@@ -105,19 +94,13 @@ static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind
         o++;
     assert(o < s->open + s->n_open_max);
 
-    bool fresh = s->data[leb] == FE_UNIT_NONE;
-    uint32_t unit = kind == OPEN_APPEND && !fresh ? s->data[leb] : fe_unit_alloc(&s->units);
-    if (unit == FE_UNIT_NONE)
-        return FE_NO_SPACE;
-    if (kind == OPEN_APPEND)
-        s->data[leb] = unit;
-    else
-        memset(o->map, 0xff, s->units.unit_pages * sizeof *o->map);
-    o->kind = kind;
-    o->in_order = true;
-    o->leb = leb;
-    o->unit = unit;
-    o->top = 0;
+    if (kind != OPEN_APPEND)
+        st = fe_unit_map_open_log(&s->map, (uint32_t)(o - s->open));
+    else if (fe_unit_map_data_unit(&s->map, leb) == FE_UNIT_NONE)
+        st = FE_NO_SPACE;
+    if (st != FE_OK)
+        return st;
+    *o = (struct open_unit){.kind = kind, .in_order = true, .leb = leb};
     *ret = o;
     return FE_OK;
 }
@@ -125,31 +108,29 @@ static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind
 /* Which way to open a unit for a write that begins at this page. */
 static enum open_kind choose_kind(const struct segment *s, fe_leb leb, uint32_t page)
 {
-    uint32_t fill = data_fill(s, leb);
-    uint32_t reach = s->max_random ? s->gap_fill : s->units.unit_pages;
-    if (page >= fill && page - fill <= reach)
+    if (fe_unit_map_reaches(&s->map, fe_unit_map_fill(&s->map, leb), page))
         return OPEN_APPEND;
-    return s->switch_merge && page <= reach ? OPEN_LINEAR : OPEN_RANDOM;
+    return s->map.switch_merge && fe_unit_map_reaches(&s->map, 0, page) ? OPEN_LINEAR
+                                                                        : OPEN_RANDOM;
+}
+
+static bool is_full(const struct segment *s, const struct open_unit *o)
+{
+    return fe_unit_is_full(&s->map.units, fe_seg_unit(s, o));
 }
 
 /* Whether the open unit can take this page without being closed first. */
 static bool accepts(const struct segment *s, const struct open_unit *o, uint32_t page)
 {
-    uint32_t fill = s->units.fill[o->unit];
-    if (fill == s->units.unit_pages)
-        return false;
-    if (o->kind == OPEN_RANDOM)
-        return true;
-    uint32_t reach = s->max_random ? s->gap_fill : s->units.unit_pages;
-    return page >= fill && page - fill <= reach;
+    return !is_full(s, o) &&
+           (o->kind == OPEN_RANDOM || fe_unit_map_reaches(&s->map, fe_seg_fill(s, o), page));
 }
 
 /* A linear unit met a page that is not its next one: with random units to spare it
  * goes on as one of those, keeping what it holds. */
 static enum fe_status leave_linear(struct segment *s, struct open_unit **o)
 {
-    if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 ||
-        s->units.fill[(*o)->unit] == s->units.unit_pages) {
+    if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 || is_full(s, *o)) {
         enum fe_status st = fe_seg_close(s, *o);
         *o = NULL;
         return st;
@@ -159,47 +140,11 @@ static enum fe_status leave_linear(struct segment *s, struct open_unit **o)
     return st;
 }
 
-/* A linear unit is asked for a page a little ahead: the pages between are copied. */
-static enum fe_status fill_gap(struct segment *s, struct open_unit *o, uint32_t page)
+static enum fe_status small_write(struct segment *s, fe_lpn lpn, uint32_t off, uint32_t len,
+                                  const void *data)
 {
-    uint32_t from = s->units.fill[o->unit];
-    fe_units_barrier(&s->units);
-    enum fe_status st = fe_seg_copy_up_to(s, o, o->leb, o->unit, page, FE_TAG_COPY);
-    fe_units_barrier(&s->units);
-    page = s->units.fill[o->unit]; /* as far as it has come */
-    fe_seg_forget_range(s, o->leb, from, page);
-    for (uint32_t p = from; o->kind == OPEN_LINEAR && p < page; p++)
-        o->map[p] = p;
-    if (o->kind == OPEN_LINEAR && page > o->top)
-        o->top = page;
-    return st;
-}
-
-/* Empties the oldest unit of the small-write log by merging what it holds pages of. */
-static enum fe_status clean_small_log(struct segment *s)
-{
-    uint32_t oldest = fe_small_log_oldest(&s->small);
-    s->base.counters.gc_runs++;
-    for (uint32_t i = 0; i < s->units.fill[oldest]; i++) {
-        fe_ppn ppn = fe_unit_ppn(&s->units, oldest, i);
-        fe_lpn lpn = fe_medium_lpn(s->base.medium, ppn);
-        if (fe_small_log_find(&s->small, lpn) != ppn)
-            continue;
-        enum fe_status st = fe_seg_merge(s, fe_fastdiv(lpn, s->by_pages));
-        if (st != FE_OK)
-            return st;
-    }
-    return fe_small_log_drop_oldest(&s->small);
-}
-
-static enum fe_status small_write(struct segment *s, fe_leb leb, uint32_t page, uint32_t off,
-                                  uint32_t len, const void *data)
-{
-    enum fe_status st = fe_small_log_has_room(&s->small) ? FE_OK : clean_small_log(s);
-    if (st != FE_OK)
-        return st;
-    fe_ppn base = fe_seg_locate(s, fe_seg_find_open(s, leb), leb, page);
-    return fe_small_log_append(&s->small, lpn_at(s, leb, page), base, off, len, data);
+    enum fe_status st = fe_shared_log_make_room(&s->small, fe_seg_merge);
+    return st != FE_OK ? st : fe_shared_log_append(&s->small, lpn, off, len, data);
 }
 
 static void seg_set_delays(struct fe_ftl *ftl, const struct fe_ftl_params *p)
@@ -212,7 +157,7 @@ static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, u
     struct segment *s = seg_of(ftl);
     (void)offset;
     s->command_is_small = write && len <= s->small_write;
-    s->command_leb = FE_LEB_NONE;
+    s->command_group = FE_LEB_NONE;
 }
 
 static bool in_zone(const struct segment *s, fe_leb leb)
@@ -225,13 +170,13 @@ static bool in_zone(const struct segment *s, fe_leb leb)
 static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb, uint32_t page,
                   uint32_t off, uint32_t len)
 {
-    if (!s->small_join || off + len != s->base.medium->geo.page_bytes || in_zone(s, leb))
+    if (!s->small_join || off + len != s->map.base.medium->geo.page_bytes || in_zone(s, leb))
         return false;
-    if (o && s->units.fill[o->unit] == s->units.unit_pages)
+    if (o && is_full(s, o))
         o = NULL; /* it ends here anyway */
     if (off == 0)
-        return page == (o ? s->units.fill[o->unit] : 0) && (!o || o->kind != OPEN_RANDOM);
-    if (fe_small_log_find(&s->small, lpn_at(s, leb, page)) == FE_PPN_NONE)
+        return page == (o ? fe_seg_fill(s, o) : 0) && (!o || o->kind != OPEN_RANDOM);
+    if (!fe_shared_log_holds(&s->small, fe_unit_map_lpn(&s->map, leb, page)))
         return false;
     return o ? accepts(s, o, page) : choose_kind(s, leb, page) != OPEN_RANDOM;
 }
@@ -250,13 +195,13 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
                                 const void *data)
 {
     struct segment *s = seg_of(ftl);
-    fe_leb leb = fe_fastdiv(lpn, s->by_pages);
-    uint32_t page = lpn - leb * s->units.unit_pages;
+    fe_leb leb = fe_unit_map_leb(&s->map, lpn);
+    uint32_t page = lpn - fe_unit_map_lpn(&s->map, leb, 0);
     struct open_unit *o = fe_seg_find_open(s, leb);
     fe_region_write(&s->region, lpn, ftl->medium->ops);
     if (s->small.n_max && (s->command_is_small || in_zone(s, leb)) &&
         !joins(s, o, leb, page, off, len))
-        return small_write(s, leb, page, off, len, data);
+        return small_write(s, lpn, off, len, data);
 
     enum fe_status st = FE_OK;
     if (o && !accepts(s, o, page))
@@ -267,29 +212,21 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
         return st;
 
     o->used = ++s->tick;
-    if (o->kind != OPEN_RANDOM && s->units.fill[o->unit] < page)
-        st = fill_gap(s, o, page);
-    if (st != FE_OK)
-        return st;
-    return log_append(s, o, page, fe_seg_locate(s, o, leb, page), off, len, data);
+    if (o->kind != OPEN_RANDOM)
+        st = fe_unit_map_fill_gap(&s->map, leb, fe_seg_unit(s, o), page, FE_TAG_COPY);
+    return st != FE_OK ? st : append(s, o, page, off, len, data);
 }
 
 static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                void *buf)
 {
     struct segment *s = seg_of(ftl);
-    fe_leb leb = fe_fastdiv(lpn, s->by_pages);
-    fe_ppn ppn = fe_seg_locate(s, fe_seg_find_open(s, leb), leb, lpn - leb * s->units.unit_pages);
-    fe_leb group = leb / s->scatter.group_units;
+    fe_leb group = fe_unit_map_leb(&s->map, lpn) / s->scatter.group_units;
     fe_region_read(&s->region, lpn, ftl->medium->ops);
-    if (s->unit_read_ns && s->command_leb != FE_LEB_NONE && s->command_leb != group)
+    if (s->unit_read_ns && s->command_group != FE_LEB_NONE && s->command_group != group)
         fe_ops_busy(ftl->medium->ops, s->unit_read_ns);
-    s->command_leb = group;
-    if (ppn != FE_PPN_NONE)
-        return fe_medium_read(ftl->medium, ppn, off, len, buf);
-    if (buf)
-        memset(buf, 0, len);
-    return FE_OK;
+    s->command_group = group;
+    return fe_unit_map_read(ftl, lpn, off, len, buf);
 }
 
 /* Units that open units and one merge can occupy beside the data units. */
@@ -335,91 +272,49 @@ static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geom
 
 static void seg_destroy(struct fe_ftl *ftl)
 {
-    struct segment *s = seg_of(ftl);
-    if (!s)
-        return;
-    for (uint32_t i = 0; s->open && i < s->n_open_max; i++)
-        free(s->open[i].map);
-    free(s->open);
-    free(s->data);
-    fe_small_log_fini(&s->small);
-    fe_scatter_fini(&s->scatter);
-    fe_units_fini(&s->units);
-    free(s);
+    free(seg_of(ftl)->open);
+    fe_scatter_fini(&seg_of(ftl)->scatter);
+    fe_unit_map_destroy(ftl);
 }
 
-static int alloc_tables(struct segment *s)
+static int init(struct segment *s, const struct fe_ftl_params *params, struct fe_err *err)
 {
-    s->data = malloc(s->n_lebs * sizeof *s->data);
+    const struct fe_segment_params *p = &params->segment;
+    const struct fe_region_params *r = &params->region;
+    s->n_open_max = p->open_linear + p->open_random;
+    s->max_linear = p->open_linear;
+    s->max_random = p->open_random;
+    if (s->max_random == 0) /* a linear unit has to take every page that is still ahead of it */
+        s->map.reach = s->map.units.unit_pages;
+    s->small_write = p->small_write;
+    s->small_join = p->small_join;
+    s->small = (struct fe_shared_log){
+        .map = &s->map, .first = s->n_open_max, .n_max = p->small_log};
+    s->zone_start = p->zone_start;
+    s->zone_units = p->zone_units;
+    s->unit_read_ns = p->unit_read_ns;
+    fe_region_init(&s->region, r->map_region, r->map_switch_ns, r->map_read_ns,
+                   s->map.base.medium->geo.page_bytes);
     s->open = calloc(s->n_open_max, sizeof *s->open);
-    if (!s->data || !s->open)
-        return -ENOMEM;
-    memset(s->data, 0xff, s->n_lebs * sizeof *s->data);
-    for (uint32_t i = 0; i < s->n_open_max; i++) {
-        s->open[i].map = malloc(s->units.unit_pages * sizeof *s->open[i].map);
-        if (!s->open[i].map)
-            return -ENOMEM;
-    }
-    return 0;
+    if (!s->open)
+        return fe_err_nomem(err, "open units", s->n_open_max * sizeof *s->open);
+    return fe_scatter_init(&s->scatter, p->group_units, p->scattered, p->group_switch, err);
 }
 
 static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                       uint32_t n_lpns, struct fe_err *err)
 {
-    uint32_t pages = fe_units_pages(&m->geo, p->unit.unit_size, err);
-    struct segment *s = calloc(1, sizeof *s);
-    if (!s)
-        return fe_err_nomem(err, "segment translation layer", sizeof *s);
-    s->base = (struct fe_ftl){.ops = &fe_ftl_segment, .medium = m, .n_lpns = n_lpns};
-    s->by_pages = fe_fastdiv_init(pages);
-    s->n_lebs = (uint32_t)fe_div_up(n_lpns, pages);
-    s->n_open_max = p->segment.open_linear + p->segment.open_random;
-    s->max_linear = p->segment.open_linear;
-    s->max_random = p->segment.open_random;
-    s->gap_fill = p->unit.gap_fill;
-    s->switch_merge = p->unit.switch_merge;
-    s->small_write = p->segment.small_write;
-    s->small_join = p->segment.small_join;
-    fe_region_init(&s->region, p->region.map_region, p->region.map_switch_ns, p->region.map_read_ns,
-                   m->geo.page_bytes);
-    s->zone_start = p->segment.zone_start;
-    s->zone_units = p->segment.zone_units;
-    s->unit_read_ns = p->segment.unit_read_ns;
-
-    int r = fe_units_init(&s->units, m, pages, p->unit.copy_buffer, err);
-    if (r == 0)
-        r = fe_small_log_init(&s->small, &s->units, p->segment.small_log, n_lpns, err);
-    if (r == 0)
-        r = fe_scatter_init(&s->scatter, p->segment.group_units, p->segment.scattered,
-                            p->segment.group_switch, err);
-    if (r == 0 && alloc_tables(s) < 0)
-        r = fe_err_nomem(err, "map of allocation units",
-                         s->n_lebs * 4ull + (uint64_t)s->n_open_max * pages * 4);
-    if (r < 0) {
-        seg_destroy(&s->base);
-        return r;
-    }
-    *ret = &s->base;
-    return 0;
-}
-
-static int seg_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
-{
-    int r = seg_create(ret, p, m, n_lpns, err);
+    struct fe_ftl *ftl;
+    int r = fe_unit_map_create(&ftl, sizeof(struct segment), &fe_ftl_segment, p, m, n_lpns,
+                               spare_units(p) - 1, err);
     if (r < 0)
         return r;
-    struct segment *s = seg_of(*ret);
-    r = fe_units_recover(&s->units, s->data, s->n_lebs, &s->base.counters, err);
+    r = init(seg_of(ftl), p, err);
     if (r < 0)
-        seg_destroy(&s->base);
+        seg_destroy(ftl);
+    else
+        *ret = ftl;
     return r;
-}
-
-static uint32_t seg_free_blocks(const struct fe_ftl *ftl)
-{
-    const struct segment *s = (const struct segment *)ftl;
-    return s->units.n_free * s->units.blocks_per_unit;
 }
 
 const struct fe_ftl_ops fe_ftl_segment = {
@@ -427,12 +322,12 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .summary = "allocation units, a few of them open (USB sticks, SD cards)",
     .max_lpns = seg_max_lpns,
     .create = seg_create,
-    .recover = seg_recover,
+    .recover = fe_units_recover,
     .destroy = seg_destroy,
     .read = seg_read,
     .write = seg_write,
     .begin_command = seg_begin_command,
     .set_delays = seg_set_delays,
-    .free_blocks = seg_free_blocks,
+    .free_blocks = fe_unit_map_free_blocks,
     .check = fe_seg_check,
 };

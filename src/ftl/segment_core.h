@@ -2,10 +2,16 @@
  *
  * The segment strategy's state, shared by its files only:
  *
- *   segment.c        open units: what a write opens, appends to and leaves
- *   segment_merge.c  closing them: merges, and gathering of groups
+ *   segment.c        what a write opens, appends to and leaves; limits, create
+ *   segment_merge.c  how open units are closed, and how groups are gathered
  *   segment_check.c  every invariant
- *   small_log.c      the small-write log;  scatter.c  which units lie apart from their group
+ *
+ * and by the modules that it consists of:
+ *
+ *   unit_map.h       data units, log units and merges
+ *   shared_log.h     the small-write log
+ *   scatter.h        which units lie apart from their group
+ *   region.h         the part of the map that the controller holds
  */
 #ifndef FE_FTL_SEGMENT_CORE_H
 #define FE_FTL_SEGMENT_CORE_H
@@ -13,40 +19,35 @@
 #include "ftl/region.h"
 #include "ftl/registry.h"
 #include "ftl/scatter.h"
-#include "ftl/small_log.h"
-#include "ftl/unit.h"
+#include "ftl/shared_log.h"
 
 enum open_kind { OPEN_NOT, OPEN_APPEND, OPEN_LINEAR, OPEN_RANDOM };
 
+/* Entry i of segment.open belongs to log i of the map.  The log has a unit if the kind is
+ * OPEN_LINEAR or OPEN_RANDOM.  OPEN_APPEND writes to the data unit itself. */
 struct open_unit {
     enum open_kind kind;
-    bool in_order; /* page i of the log is page i of the unit, for all */
+    bool in_order; /* page n of the log is page n of the leb, for all of them */
     fe_leb leb;
-    uint32_t unit; /* the data unit itself for OPEN_APPEND */
-    uint64_t used; /* for LRU */
-    uint32_t top;  /* pages of the logical unit at or above this are not in the log */
-    uint32_t *map; /* unit_pages entries: page of the log, or FE_PPN_NONE */
+    uint64_t used; /* `tick` of the last write to it */
 };
 
+/* Logs [0, n_open_max) are those of open units, the others the small log's. */
 struct segment {
-    struct fe_ftl base;
-    struct fe_units units;
-    uint32_t n_lebs;
-    struct fe_fastdiv by_pages;
-    uint32_t *data; /* leb -> unit */
+    struct fe_unit_map map;
     struct open_unit *open;
     uint32_t n_open_max;
-    uint64_t tick;
-    uint32_t max_linear, max_random, gap_fill;
-    bool switch_merge, small_join;
-    struct fe_small_log small;
+    uint64_t tick; /* counts writes to open units */
+    uint32_t max_linear, max_random;
+    bool small_join;
+    struct fe_shared_log small;
     struct fe_scatter scatter;
     struct fe_region region;
     uint64_t small_write, unit_read_ns;
     uint32_t zone_start, zone_units;
     /* the host's command */
     bool command_is_small;
-    fe_leb command_leb; /* group that was read last */
+    fe_leb command_group; /* the group that it read last, or FE_LEB_NONE */
 };
 
 static inline struct segment *seg_of(struct fe_ftl *ftl)
@@ -54,44 +55,33 @@ static inline struct segment *seg_of(struct fe_ftl *ftl)
     return (struct segment *)ftl;
 }
 
-static inline uint32_t data_fill(const struct segment *s, fe_leb leb)
+/* The unit that an open unit's pages are appended to. */
+static inline uint32_t fe_seg_unit(const struct segment *s, const struct open_unit *o)
 {
-    return s->data[leb] == FE_UNIT_NONE ? 0 : s->units.fill[s->data[leb]];
+    return o->kind == OPEN_APPEND ? s->map.data[o->leb] : s->map.logs[o - s->open];
 }
 
-static inline fe_lpn lpn_at(const struct segment *s, fe_leb leb, uint32_t page)
+static inline uint32_t fe_seg_fill(const struct segment *s, const struct open_unit *o)
 {
-    return leb * s->units.unit_pages + page;
+    return s->map.units.fill[fe_seg_unit(s, o)];
 }
 
 /* segment_merge.c */
 
-/* The open unit beside or of this logical unit; NULL if it has none. */
+/* The open unit of this leb; NULL if it has none. */
 struct open_unit *fe_seg_find_open(const struct segment *s, fe_leb leb);
-
-/* Where the newest copy of a page lies, o being the open unit of leb or NULL; FE_PPN_NONE
- * if it was never written. */
-fe_ppn fe_seg_locate(const struct segment *s, const struct open_unit *o, fe_leb leb,
-                     uint32_t page);
-
-/* Pages [from, to) of the logical unit are somewhere else now than in the small-write log. */
-void fe_seg_forget_range(struct segment *s, fe_leb leb, uint32_t from, uint32_t to);
-
-/* Copies pages of the logical unit behind what `unit` holds, up to page `to`; the last one
- * says so if this is a full merge. */
-enum fe_status fe_seg_copy_up_to(struct segment *s, const struct open_unit *o, fe_leb leb,
-                                 uint32_t unit, uint32_t to, enum fe_tag tag);
 
 /* Ends an open unit with the merge that it needs. */
 enum fe_status fe_seg_close(struct segment *s, struct open_unit *o);
 
-/* Gathers the newest copies of a logical unit in a new one; it has no open unit then. */
-enum fe_status fe_seg_merge(struct segment *s, fe_leb leb);
+/* An fe_merge_leb: a full merge of the leb, which ends its open unit if it has one. */
+enum fe_status fe_seg_merge(struct fe_unit_map *map, fe_leb leb);
 
-/* Gathers groups until this unit can be replaced, and notes that it is. */
+/* Gathers groups until there is room for one more scattered unit, and notes that the unit of this
+ * leb is going to be one. */
 enum fe_status fe_seg_make_scatter_room(struct segment *s, fe_leb leb);
 
-/* Closes what is open in the unit's group: one unit of a group is open at a time. */
+/* Closes what is open in the group of this leb: one unit of a group is open at a time. */
 enum fe_status fe_seg_close_neighbours(struct segment *s, fe_leb leb);
 
 /* segment_check.c: as fe_ftl_ops.check */

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The pool behind every strategy that maps more than a page at a time.
+ * The pool of units behind every strategy that maps more than one page at a time.
  *
- * The stripe is the largest divisor of the unit's blocks that the dies allow: a unit of
- * 12 blocks on 8 dies is two rows of 6, never a ragged row.
- *
- * Merges go through a small memory: a controller with room for two pages reads two,
- * programs two, and only then reads again.  That rhythm is what makes a merge slower
- * than the same pages written by the host.
- *
- *     read     0 1 . . . . 2 3 . . . .
- *     program  . . 0 . 1 . . . 2 . 3 .
+ * The stripe is the largest divisor of the unit's number of blocks that is not larger than
+ * the number of dies.  A unit of 12 blocks on 8 dies therefore consists of two rows of 6
+ * blocks, and no row is shorter than another.
  */
 #include "ftl/unit.h"
 
@@ -46,9 +40,8 @@ static uint32_t stripe_of(uint32_t blocks, uint32_t n_dies)
 }
 
 int fe_units_init(struct fe_units *u, struct fe_medium *m, uint32_t unit_pages,
-                  uint32_t copy_buffer, struct fe_err *err)
+                  struct fe_err *err)
 {
-    assert(copy_buffer > 0);
     memset(u, 0, sizeof *u);
     u->medium = m;
     u->unit_pages = unit_pages;
@@ -56,18 +49,13 @@ int fe_units_init(struct fe_units *u, struct fe_medium *m, uint32_t unit_pages,
     u->n_units = fe_units_count(&m->geo, unit_pages);
     u->stripe = stripe_of(u->blocks_per_unit, m->geo.n_dies);
     u->by_stripe = fe_fastdiv_init(u->stripe);
-    u->by_group = fe_fastdiv_init(u->stripe * m->geo.pages_per_block);
-    u->copy_buffer = copy_buffer < unit_pages ? copy_buffer : unit_pages;
-    u->buffer = calloc(u->copy_buffer, sizeof *u->buffer);
-    u->pebs = calloc((size_t)u->n_units * u->blocks_per_unit, sizeof *u->pebs);
+    u->by_row = fe_fastdiv_init(u->stripe * m->geo.pages_per_block);
     u->fill = calloc(u->n_units, sizeof *u->fill);
     u->queue = calloc(u->n_units, sizeof *u->queue);
-    if (!u->buffer || !u->pebs || !u->fill || !u->queue) {
+    if (!u->fill || !u->queue) {
         fe_units_fini(u);
-        return fe_err_nomem(err, "table of units", u->n_units * 12ull);
+        return fe_err_nomem(err, "table of units", fe_units_count(&m->geo, unit_pages) * 8ull);
     }
-    for (uint32_t i = 0; i < u->n_units * u->blocks_per_unit; i++)
-        u->pebs[i] = i;
     for (uint32_t i = 0; i < u->n_units; i++)
         u->queue[i] = i;
     u->n_free = u->n_units;
@@ -76,8 +64,6 @@ int fe_units_init(struct fe_units *u, struct fe_medium *m, uint32_t unit_pages,
 
 void fe_units_fini(struct fe_units *u)
 {
-    free(u->buffer);
-    free(u->pebs);
     free(u->fill);
     free(u->queue);
     memset(u, 0, sizeof *u);
@@ -93,7 +79,6 @@ uint32_t fe_unit_alloc(struct fe_units *u)
     return unit;
 }
 
-/* Two in a row are one. */
 void fe_units_barrier(struct fe_units *u)
 {
     struct fe_oplist *ops = u->medium->ops;
@@ -105,7 +90,7 @@ enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit)
 {
     fe_units_barrier(u);
     for (uint32_t i = 0; i < u->blocks_per_unit; i++) {
-        enum fe_status st = fe_medium_erase(u->medium, u->pebs[unit * u->blocks_per_unit + i]);
+        enum fe_status st = fe_medium_erase(u->medium, fe_unit_peb(u, unit, i));
         if (st != FE_OK)
             return st;
     }
@@ -118,60 +103,11 @@ enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit)
 enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
                               fe_ppn base, uint32_t off, uint32_t len, const void *data)
 {
-    assert(u->fill[unit] < u->unit_pages);
+    assert(!fe_unit_is_full(u, unit));
     fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]);
     enum fe_status st = fe_medium_prog(u->medium, ppn, lpn, tag, base, off, len, data);
     u->fill[unit] += st == FE_OK;
     return st;
-}
-
-/* The n pages from `first` on, as many as the buffer holds, into it. */
-static void fill_buffer(struct fe_units *u, uint32_t unit, uint32_t first, uint32_t n,
-                        const struct fe_copies *c)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        fe_ppn from = c->source(c->ctx, first + i), to = fe_unit_ppn(u, unit, first + i);
-        u->buffer[i] = (struct fe_in_copy){.from = from};
-        if (from != FE_PPN_NONE && !fe_medium_is_copyback(u->medium, from, to)) {
-            u->buffer[i].held = fe_medium_hold(u->medium, from);
-            u->buffer[i].is_held = true;
-        }
-    }
-}
-
-static enum fe_status append_copy(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
-                                  const struct fe_in_copy *in)
-{
-    if (in->from == FE_PPN_NONE)
-        return fe_unit_append(u, unit, FE_LPN_NONE, tag, FE_PPN_NONE, 0, 0, NULL);
-    if (!in->is_held)
-        return fe_unit_append(u, unit, lpn, tag, in->from, 0, 0, NULL);
-    fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]);
-    enum fe_status st = fe_medium_prog_held(u->medium, ppn, lpn, tag, in->held);
-    u->fill[unit] += st == FE_OK;
-    return st;
-}
-
-enum fe_status fe_unit_copy_up_to(struct fe_units *u, uint32_t unit, uint32_t to,
-                                  const struct fe_copies *c)
-{
-    assert(to <= u->unit_pages);
-    while (u->fill[unit] < to) {
-        uint32_t first = u->fill[unit], left = to - first;
-        uint32_t n = left < u->copy_buffer ? left : u->copy_buffer;
-        fe_units_barrier(u);
-        fill_buffer(u, unit, first, n, c);
-        fe_units_barrier(u);
-        for (uint32_t i = 0; i < n; i++) {
-            uint32_t page = first + i;
-            enum fe_status st = append_copy(u, unit, c->first + page,
-                                            page + 1 == to ? c->last_tag : c->tag, &u->buffer[i]);
-            if (st != FE_OK)
-                return st;
-            *c->n_copied += u->buffer[i].from != FE_PPN_NONE;
-        }
-    }
-    return FE_OK;
 }
 
 static int check_queue(const struct fe_units *u, struct fe_err *err)
@@ -199,7 +135,7 @@ int fe_units_check(const struct fe_units *u, struct fe_err *err)
     for (uint32_t unit = 0; unit < u->n_units; unit++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < u->blocks_per_unit; i++)
-            n += fe_medium_next_page(u->medium, u->pebs[unit * u->blocks_per_unit + i]);
+            n += fe_medium_next_page(u->medium, fe_unit_peb(u, unit, i));
         if (n != u->fill[unit])
             return fe_err_set(err, EIO, "unit %u: fill is %u, its blocks hold %u pages", unit,
                               u->fill[unit], n);

@@ -2,20 +2,19 @@
  *
  * Power-on of the strategies that map units: block, segment, bast and fast.
  *
- * Afterwards every logical unit that holds anything is one data unit with its pages in
- * place, every other unit is erased and free, and there are no logs: what they held has
- * been merged, in modelled time.  Doing it again changes nothing, and it may be cut itself.
+ * Afterwards every leb that holds anything is one data unit with all its pages in place, all
+ * other units are erased and free, and no log has a unit: what the logs held has been merged, in
+ * modelled time.  A second power-on changes nothing, and power may fail during a power-on.
  */
 #ifndef FE_FTL_UNIT_RECOVER_H
 #define FE_FTL_UNIT_RECOVER_H
 
 #include "ftl/ftl.h"
-#include "ftl/unit.h"
 
-/* u: fresh from fe_units_init, on a medium that has been used.  data[0, n_lebs) becomes the
- * unit of each logical unit, or FE_UNIT_NONE.  What is copied is counted in c.  -ENOMEM, or
- * -EIO if the chip holds more than such a strategy could have written. */
-int fe_units_recover(struct fe_units *u, uint32_t *data, uint32_t n_lebs,
-                     struct fe_ftl_counters *c, struct fe_err *err);
+/* fe_ftl_ops.recover of strategies whose struct begins with an fe_unit_map: creates p->type's
+ * strategy, and finds its units again.  -EIO also if the chip holds more than such a strategy
+ * could have written. */
+int fe_units_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                     uint32_t n_lpns, struct fe_err *err);
 
 #endif

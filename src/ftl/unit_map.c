@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Merges go through a small memory.  A controller with room for two pages reads two pages,
+ * programs them when both have been read, and reads on when both have been programmed:
+ *
+ *     read     0 1 . . . . 2 3 . . . .
+ *     program  . . 0 . 1 . . . 2 . 3 .
+ *
+ * Because of this rhythm a merge is slower than the same pages written by the host.  A copy that
+ * stays on its die (nand.copyback) needs no memory, so it is read when it is its turn to be
+ * programmed.
+ *
+ * newer[] is a plain array over all logical pages, four bytes each.  A controller keeps a small
+ * table for its logs and searches it.  The result is the same, and here it costs one load.
+ *
+ * Not modelled: the pages on the chip in which a controller keeps this map, and partial page
+ * programs (NOP > 1), with which old controllers wrote a data unit in any order.
+ */
+#include "ftl/unit_map.h"
+
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fe_unit_map_destroy(struct fe_ftl *ftl)
+{
+    struct fe_unit_map *map = (struct fe_unit_map *)ftl;
+    fe_units_fini(&map->units);
+    free(map->data);
+    free(map->newer);
+    free(map->logs);
+    free(map->buffer);
+    free(map);
+}
+
+static int init(struct fe_unit_map *map, const struct fe_ftl_params *p, struct fe_err *err)
+{
+    struct fe_medium *m = map->base.medium;
+    uint32_t pages = fe_units_pages(&m->geo, p->unit.unit_size, err);
+    map->by_pages = fe_fastdiv_init(pages);
+    map->n_lebs = (uint32_t)fe_div_up(map->base.n_lpns, pages);
+    map->reach = p->unit.gap_fill;
+    map->switch_merge = p->unit.switch_merge;
+    map->copy_buffer = p->unit.copy_buffer < pages ? p->unit.copy_buffer : pages;
+    assert(map->copy_buffer > 0);
+
+    uint32_t n_newer = map->n_lebs * pages;
+    map->data = malloc(map->n_lebs * sizeof *map->data);
+    map->newer = fe_table_alloc(n_newer, sizeof *map->newer);
+    map->logs = malloc((map->n_logs + 1ull) * sizeof *map->logs);
+    map->buffer = calloc(map->copy_buffer, sizeof *map->buffer);
+    if (!map->data || !map->newer || !map->logs || !map->buffer)
+        return fe_err_nomem(err, "map of units", (map->n_lebs + n_newer + map->n_logs) * 4ull);
+    memset(map->data, 0xff, map->n_lebs * sizeof *map->data);
+    memset(map->newer, 0xff, n_newer * sizeof *map->newer);
+    memset(map->logs, 0xff, map->n_logs * sizeof *map->logs);
+    return fe_units_init(&map->units, m, pages, err);
+}
+
+int fe_unit_map_create(struct fe_ftl **ret, size_t size, const struct fe_ftl_ops *ops,
+                       const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
+                       uint32_t n_logs, struct fe_err *err)
+{
+    assert(size >= sizeof(struct fe_unit_map));
+    struct fe_unit_map *map = calloc(1, size);
+    if (!map)
+        return fe_err_nomem(err, "translation layer", size);
+    map->base = (struct fe_ftl){.ops = ops, .medium = m, .n_lpns = n_lpns};
+    map->n_logs = n_logs;
+    int r = init(map, p, err);
+    if (r < 0) {
+        fe_unit_map_destroy(&map->base);
+        return r;
+    }
+    *ret = &map->base;
+    return 0;
+}
+
+enum fe_status fe_unit_map_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                void *buf)
+{
+    fe_ppn ppn = fe_unit_map_locate((const struct fe_unit_map *)ftl, lpn);
+    if (ppn != FE_PPN_NONE)
+        return fe_medium_read(ftl->medium, ppn, off, len, buf);
+    if (buf)
+        memset(buf, 0, len);
+    return FE_OK;
+}
+
+uint32_t fe_unit_map_free_blocks(const struct fe_ftl *ftl)
+{
+    const struct fe_unit_map *map = (const struct fe_unit_map *)ftl;
+    return map->units.n_free * map->units.blocks_per_unit;
+}
+
+uint32_t fe_unit_map_top(const struct fe_unit_map *map, fe_leb leb)
+{
+    uint32_t top = map->units.unit_pages, fill = fe_unit_map_fill(map, leb);
+    const fe_ppn *newer = &map->newer[fe_unit_map_lpn(map, leb, 0)];
+    while (top > fill && newer[top - 1] == FE_PPN_NONE)
+        top--;
+    return top;
+}
+
+uint32_t fe_unit_map_data_unit(struct fe_unit_map *map, fe_leb leb)
+{
+    if (map->data[leb] == FE_UNIT_NONE)
+        map->data[leb] = fe_unit_alloc(&map->units);
+    return map->data[leb];
+}
+
+enum fe_status fe_unit_map_open_log(struct fe_unit_map *map, uint32_t i)
+{
+    assert(map->logs[i] == FE_UNIT_NONE);
+    map->logs[i] = fe_unit_alloc(&map->units);
+    return map->logs[i] == FE_UNIT_NONE ? FE_NO_SPACE : FE_OK;
+}
+
+enum fe_status fe_unit_map_append(struct fe_unit_map *map, uint32_t unit, enum fe_tag tag,
+                                  fe_lpn lpn, uint32_t off, uint32_t len, const void *data)
+{
+    fe_ppn ppn = fe_unit_ppn(&map->units, unit, map->units.fill[unit]);
+    enum fe_status st = fe_unit_append(&map->units, unit, lpn, (uint8_t)tag,
+                                       fe_unit_map_locate(map, lpn), off, len, data);
+    if (st == FE_OK)
+        map->newer[lpn] = unit == map->data[fe_unit_map_leb(map, lpn)] ? FE_PPN_NONE : ppn;
+    return st;
+}
+
+/* Reads the n pages of the leb that the unit gets next into the buffer. */
+static void fill_buffer(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uint32_t n)
+{
+    uint32_t page = map->units.fill[unit];
+    for (uint32_t i = 0; i < n; i++, page++) {
+        fe_ppn from = fe_unit_map_locate(map, fe_unit_map_lpn(map, leb, page));
+        fe_ppn to = fe_unit_ppn(&map->units, unit, page);
+        map->buffer[i] = (struct fe_in_copy){.from = from};
+        if (from != FE_PPN_NONE && !fe_medium_is_copyback(map->base.medium, from, to)) {
+            map->buffer[i].held = fe_medium_hold(map->base.medium, from);
+            map->buffer[i].is_held = true;
+        }
+    }
+}
+
+static enum fe_status append_copy(struct fe_unit_map *map, uint32_t unit, fe_lpn lpn, uint8_t tag,
+                                  const struct fe_in_copy *in)
+{
+    struct fe_units *u = &map->units;
+    if (in->from == FE_PPN_NONE)
+        return fe_unit_append(u, unit, FE_LPN_NONE, tag, FE_PPN_NONE, 0, 0, NULL);
+    enum fe_status st = FE_OK;
+    if (in->is_held) {
+        fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]);
+        st = fe_medium_prog_held(u->medium, ppn, lpn, tag, in->held);
+        u->fill[unit] += st == FE_OK;
+    } else {
+        st = fe_unit_append(u, unit, lpn, tag, in->from, 0, 0, NULL);
+    }
+    map->base.counters.pages_copied += st == FE_OK;
+    return st;
+}
+
+/* Copies the newest pages of the leb behind what the unit holds, up to page `to`.  The last one
+ * gets last_tag, the others tag.  No barrier follows the last program.  At an error the unit's
+ * fill says how many pages were copied. */
+static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uint32_t to,
+                                 enum fe_tag tag, enum fe_tag last_tag)
+{
+    while (map->units.fill[unit] < to) {
+        uint32_t page = map->units.fill[unit], left = to - page;
+        uint32_t n = left < map->copy_buffer ? left : map->copy_buffer;
+        fe_units_barrier(&map->units);
+        fill_buffer(map, leb, unit, n);
+        fe_units_barrier(&map->units);
+        for (uint32_t i = 0; i < n; i++, page++) {
+            enum fe_status st = append_copy(map, unit, fe_unit_map_lpn(map, leb, page),
+                                            (uint8_t)(page + 1 == to ? last_tag : tag),
+                                            &map->buffer[i]);
+            if (st != FE_OK)
+                return st;
+        }
+    }
+    return FE_OK;
+}
+
+enum fe_status fe_unit_map_fill_gap(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
+                                    uint32_t to, enum fe_tag tag)
+{
+    uint32_t page = map->units.fill[unit];
+    fe_ppn *newer = &map->newer[fe_unit_map_lpn(map, leb, 0)];
+    if (page >= to)
+        return FE_OK; /* no barrier either: pages of one command may be programmed in parallel */
+    enum fe_status st = copy_up_to(map, leb, unit, to, tag, tag);
+    fe_units_barrier(&map->units);
+    for (; page < map->units.fill[unit]; page++) {
+        fe_ppn ppn = fe_unit_ppn(&map->units, unit, page);
+        bool is_padding = fe_medium_lpn(map->base.medium, ppn) == FE_LPN_NONE;
+        newer[page] = is_padding || unit == map->data[leb] ? FE_PPN_NONE : ppn;
+    }
+    return st;
+}
+
+/* The unit, which holds the whole leb, becomes its data unit. */
+static enum fe_status replace_data(struct fe_unit_map *map, fe_leb leb, uint32_t unit)
+{
+    uint32_t old = map->data[leb];
+    map->data[leb] = unit;
+    return old == FE_UNIT_NONE ? FE_OK : fe_unit_release(&map->units, old);
+}
+
+enum fe_status fe_unit_map_adopt(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
+                                 enum fe_tag tag)
+{
+    fe_ppn *newer = &map->newer[fe_unit_map_lpn(map, leb, 0)];
+    uint32_t had = map->units.fill[unit];
+    enum fe_tag last_tag = tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
+    fe_units_barrier(&map->units);
+    enum fe_status st = copy_up_to(map, leb, unit, fe_unit_map_top(map, leb), tag, last_tag);
+    if (st == FE_OK) {
+        for (uint32_t page = 0; page < had; page++)
+            if (newer[page] == fe_unit_ppn(&map->units, unit, page))
+                newer[page] = FE_PPN_NONE;
+        memset(&newer[had], 0xff, (map->units.unit_pages - had) * sizeof *newer);
+        st = replace_data(map, leb, unit);
+    }
+    fe_units_barrier(&map->units);
+    return st;
+}
+
+enum fe_status fe_unit_map_merge_full(struct fe_unit_map *map, fe_leb leb)
+{
+    uint32_t unit = fe_unit_alloc(&map->units);
+    if (unit == FE_UNIT_NONE)
+        return FE_NO_SPACE;
+    map->base.counters.merges_full++;
+    return fe_unit_map_adopt(map, leb, unit, FE_TAG_MERGE);
+}
+
+enum fe_status fe_unit_map_close_log(struct fe_unit_map *map, uint32_t i, fe_leb leb,
+                                     bool in_order)
+{
+    struct fe_ftl_counters *c = &map->base.counters;
+    uint32_t unit = map->logs[i];
+    enum fe_status st;
+    if (in_order && map->switch_merge) {
+        bool is_whole = map->units.fill[unit] >= fe_unit_map_top(map, leb);
+        c->merges_switch += is_whole;
+        c->merges_partial += !is_whole;
+        st = fe_unit_map_adopt(map, leb, unit, FE_TAG_COPY);
+    } else {
+        st = fe_unit_map_merge_full(map, leb);
+        if (st == FE_OK)
+            st = fe_unit_release(&map->units, unit);
+    }
+    if (st == FE_OK)
+        map->logs[i] = FE_UNIT_NONE;
+    return st;
+}
