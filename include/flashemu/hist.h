@@ -24,7 +24,6 @@ struct fe_hist {
 
 void fe_hist_reset(struct fe_hist *h);
 void fe_hist_add(struct fe_hist *h, uint64_t value);
-void fe_hist_merge(struct fe_hist *into, const struct fe_hist *from);
 
 /* The smallest bucket top at or below which ppm / 10^6 of the values lie, e.g.
  * 500000 for the median, 999000 for p99.9; 0 when empty. */

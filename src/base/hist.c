@@ -39,15 +39,6 @@ void fe_hist_add(struct fe_hist *h, uint64_t value)
     h->bucket[bucket_of(value)]++;
 }
 
-void fe_hist_merge(struct fe_hist *into, const struct fe_hist *from)
-{
-    into->count += from->count;
-    into->sum += from->sum;
-    into->max = fe_max_u64(into->max, from->max);
-    for (unsigned i = 0; i < FE_HIST_BUCKETS; i++)
-        into->bucket[i] += from->bucket[i];
-}
-
 uint64_t fe_hist_quantile(const struct fe_hist *h, uint32_t ppm)
 {
     assert(ppm <= 1000000);

@@ -16,7 +16,6 @@
 #define FE_NS_PER_US UINT64_C(1000)
 #define FE_NS_PER_MS UINT64_C(1000000)
 #define FE_NS_PER_S  UINT64_C(1000000000)
-#define FE_PS_PER_NS UINT64_C(1000)
 
 /* *ret = a * b; false, and *ret unspecified, if that does not fit. */
 static inline bool fe_mul_ok(uint64_t a, uint64_t b, uint64_t *ret)

@@ -309,8 +309,3 @@ void fe_cache_use(struct fe_cache *c, struct fe_ftl *ftl)
 {
     c->ftl = ftl;
 }
-
-uint32_t fe_cache_dirty(const struct fe_cache *c)
-{
-    return c->n_used;
-}

@@ -45,7 +45,4 @@ uint32_t fe_cache_pages(const struct fe_cache_params *p, uint32_t page_bytes);
  * From creation on the cache puts there what enters and leaves it. */
 int fe_cache_load(struct fe_cache *c, struct fe_err *err);
 
-/* Pages held at most. */
-uint32_t fe_cache_dirty(const struct fe_cache *c);
-
 #endif

@@ -107,14 +107,6 @@ void fe_bbm_restore(struct fe_medium *m)
     }
 }
 
-uint32_t fe_bbm_spares(const struct fe_medium *m)
-{
-    uint32_t n = 0;
-    for (fe_peb s = m->geo.n_pebs; s < m->geo.n_chip_pebs; s++)
-        n += !fe_medium_is_bad(m, s);
-    return n;
-}
-
 /* Pages [0, n) of the slot into the spare; false if one of the programs fails. */
 static bool copy_pages(struct fe_medium *m, fe_peb slot, fe_peb spare, uint32_t n)
 {

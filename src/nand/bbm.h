@@ -19,9 +19,6 @@ int fe_bbm_init(struct fe_medium *m, uint32_t n_bad, uint64_t seed, struct fe_er
  * block, the later one, which is in the reserve, gets one that stands nowhere. */
 void fe_bbm_restore(struct fe_medium *m);
 
-/* Spares that are left.  O(reserve). */
-uint32_t fe_bbm_spares(const struct fe_medium *m);
-
 /* The block of the slot has failed, or shall go: pages [0, n) of the slot are copied to a
  * spare, at the cost of reads and programs, and the spare takes the slot.  A spare that
  * fails itself becomes a grown bad block and the next one is taken.  Returns the slot in

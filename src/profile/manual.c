@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The option table as help, man page and Markdown.
+ * The option table as help and as a part of a man page.
  */
 #include "profile/options.h"
 
@@ -93,23 +93,6 @@ int fe_options_roff(FILE *out, struct fe_err *err)
         fputs(fe_option_required(o) ? ". Must be given" : ". Default: ", out);
         roff(default_of(o), out);
         fputs(o->live ? ". Live.\n" : ".\n", out);
-    }
-    return finish(out, err);
-}
-
-int fe_options_markdown(FILE *out, struct fe_err *err)
-{
-    char allowed[256];
-
-    for (uint32_t i = 0; i < fe_n_options; i++) {
-        const struct fe_option *o = &fe_options[i];
-        if (i == 0 || o->section != o[-1].section)
-            fprintf(out, "%s### [%s]\n\n| key | type | allowed | default | meaning |\n"
-                         "|---|---|---|---|---|\n", i ? "\n" : "", fe_section_name(o->section));
-        fe_option_allowed(o, allowed, sizeof allowed);
-        fprintf(out, "| `%s` | %s | %s | %s | %s%s |\n", o->key, fe_option_type_name(o), allowed,
-                fe_option_required(o) ? "must be given" : default_of(o), o->help,
-                o->live ? " Live." : "");
     }
     return finish(out, err);
 }

@@ -99,8 +99,7 @@ static inline bool fe_option_required(const struct fe_option *o)
  * for an unknown key, -EIO if out cannot be written. */
 int fe_options_help(const char *key, FILE *out, struct fe_err *err);
 
-/* The same as a section of the manual, for man pages (.SS and .TP) and for Markdown. */
+/* The same as a section of a man page (.SS and .TP). */
 int fe_options_roff(FILE *out, struct fe_err *err);
-int fe_options_markdown(FILE *out, struct fe_err *err);
 
 #endif

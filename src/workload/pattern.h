@@ -42,7 +42,4 @@ uint64_t fe_pattern_count(const struct fe_pattern *p);
 /* All patterns, or the options of one: -EINVAL if there is none of that name. */
 int fe_pattern_help(FILE *out, const char *name, struct fe_err *err);
 
-/* Names in the order of the help; NULL behind the last. */
-const char *fe_pattern_name(unsigned i);
-
 #endif

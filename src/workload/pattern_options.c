@@ -125,12 +125,6 @@ int fe_pattern_unknown(const char *name, size_t len, struct fe_err *err)
                       len > 60 ? 60 : (int)len, name, known);
 }
 
-const char *fe_pattern_name(unsigned i)
-{
-    const struct fe_pattern_kind *k = fe_pattern_kind_at(i);
-    return k ? k->name : NULL;
-}
-
 const char *fe_pattern_key_name(enum fe_pattern_key key)
 {
     return keys[key].name;

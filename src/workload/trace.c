@@ -282,11 +282,6 @@ int fe_trace_read(struct fe_trace_reader *r, struct fe_trace_rec *recs, uint32_t
     return fe_err_set(err, -r->failed, "%s", r->failure.text);
 }
 
-const struct fe_trace_format *fe_trace_reader_format(const struct fe_trace_reader *r)
-{
-    return r->opt.format;
-}
-
 uint64_t fe_trace_skipped(const struct fe_trace_reader *r)
 {
     return r->skipped;

@@ -98,8 +98,6 @@ void fe_trace_reader_close(struct fe_trace_reader *r);
 int fe_trace_read(struct fe_trace_reader *r, struct fe_trace_rec *recs, uint32_t max,
                   struct fe_err *err);
 
-const struct fe_trace_format *fe_trace_reader_format(const struct fe_trace_reader *r);
-
 /* How many events so far were not the requests that were asked for. */
 uint64_t fe_trace_skipped(const struct fe_trace_reader *r);
 

@@ -137,6 +137,15 @@ static void *work(void *arg)
     return NULL;
 }
 
+static void merge(struct fe_hist *into, const struct fe_hist *from)
+{
+    into->count += from->count;
+    into->sum += from->sum;
+    into->max = fe_max_u64(into->max, from->max);
+    for (unsigned i = 0; i < FE_HIST_BUCKETS; i++)
+        into->bucket[i] += from->bucket[i];
+}
+
 /* One turn of one way: `depth` fresh threads for `batch_ms`, added to `into`. */
 static void run_batch(enum way way, struct fe_delay *delay, uint64_t period_ns,
                       unsigned depth, unsigned batch_ms, struct cell *into)
@@ -158,7 +167,7 @@ static void run_batch(enum way way, struct fe_delay *delay, uint64_t period_ns,
         int r = pthread_join(w[i].thread, NULL);
         if (r)
             die("pthread_join", r);
-        fe_hist_merge(&into->lateness, &w[i].result.lateness);
+        merge(&into->lateness, &w[i].result.lateness);
         into->cpu_ns += w[i].result.cpu_ns;
         into->wall_ns += w[i].result.wall_ns;
     }

@@ -101,23 +101,6 @@ static void test_hist_empty_gives_zeros(void **state)
     assert_true(fe_hist_mean(&h) == 0.0);
 }
 
-static void test_hist_merge_equals_adding_to_one(void **state)
-{
-    (void)state;
-    static struct fe_hist a, b, both;
-    struct ft_rand r = {.seed = 3};
-    fe_hist_reset(&a);
-    fe_hist_reset(&b);
-    fe_hist_reset(&both);
-    for (int i = 0; i < 3000; i++) {
-        uint64_t v = draw(&r, i % 3);
-        fe_hist_add(i % 7 ? &a : &b, v);
-        fe_hist_add(&both, v);
-    }
-    fe_hist_merge(&a, &b);
-    assert_memory_equal(&a, &both, sizeof a);
-}
-
 static void test_hist_sum_of_large_values_does_not_overflow(void **state)
 {
     (void)state;
@@ -134,7 +117,6 @@ int main(void)
         cmocka_unit_test(test_hist_quantiles_are_within_a_32nd),
         cmocka_unit_test(test_hist_every_edge_of_a_bucket),
         cmocka_unit_test(test_hist_empty_gives_zeros),
-        cmocka_unit_test(test_hist_merge_equals_adding_to_one),
         cmocka_unit_test(test_hist_sum_of_large_values_does_not_overflow),
     };
     return cmocka_run_group_tests_name("hist", tests, NULL, NULL);

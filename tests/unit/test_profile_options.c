@@ -381,7 +381,7 @@ static int help_op(FILE *out, struct fe_err *err)
 static void test_options_help_has_every_key(void **state)
 {
     char *help = text_of(help_all), *one = text_of(help_op);
-    char *roff = text_of(fe_options_roff), *markdown = text_of(fe_options_markdown);
+    char *roff = text_of(fe_options_roff);
     struct fe_err err = {""};
     (void)state;
     for (uint32_t i = 0; i < fe_n_options; i++) {
@@ -390,8 +390,6 @@ static void test_options_help_has_every_key(void **state)
         assert_non_null(strstr(help, key));
         snprintf(key, sizeof key, "\n.B %s\n", fe_options[i].key);
         assert_non_null(strstr(roff, key));
-        snprintf(key, sizeof key, "| `%s` |", fe_options[i].key);
-        assert_non_null(strstr(markdown, key));
     }
     assert_string_equal(one, "ftl.op: Over-provisioning, (physical - logical) / logical: gives the "
                              "capacity if that is auto.\n"
@@ -404,7 +402,6 @@ static void test_options_help_has_every_key(void **state)
     free(help);
     free(one);
     free(roff);
-    free(markdown);
 }
 
 static void test_options_report_a_full_disk(void **state)
@@ -420,7 +417,6 @@ static void test_options_report_a_full_disk(void **state)
     assert_string_equal(err.text, "the profile could not be written");
     assert_int_equal(fe_options_help(NULL, full, NULL), -EIO);
     assert_int_equal(fe_options_roff(full, NULL), -EIO);
-    assert_int_equal(fe_options_markdown(full, NULL), -EIO);
     fe_profile_fini(&p);
     fclose(full);
 }

@@ -7,7 +7,7 @@
 
 #include "lib/unit.h"
 
-#include "workload/trace.h"
+#include "workload/trace_format.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static inline struct loaded load_options(const char *text, size_t len, uint32_t 
             assert_in_range(l.n, 0, MAX_RECS - batch);
         }
         l.result = n;
-        l.format = fe_trace_reader_format(r);
+        l.format = r->opt.format;
         l.skipped = fe_trace_skipped(r);
         if (n < 0) { /* the error stays */
             fe_err_init(&l.err);

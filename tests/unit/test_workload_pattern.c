@@ -8,7 +8,7 @@
 #include "test_workload.h"
 
 #include "workload/lfsr.h"
-#include "workload/pattern.h"
+#include "workload/pattern_impl.h"
 #include "workload/zipf.h"
 
 #include <errno.h>
@@ -56,9 +56,10 @@ static void test_every_pattern_stays_inside_and_repeats(void **state)
     enum { N = 20000 };
     const uint64_t capacity = 1003u << 20;
     static struct fe_trace_rec once[N], again[N];
-    const char *name;
+    const struct fe_pattern_kind *kind;
     (void)state;
-    for (unsigned i = 0; (name = fe_pattern_name(i)) != NULL; i++) {
+    for (unsigned i = 0; (kind = fe_pattern_kind_at(i)) != NULL; i++) {
+        const char *name = kind->name;
         struct fe_pattern *p = create(name, capacity), *q = create(name, capacity);
         uint32_t n = fe_pattern_next(p, once, N), m = 0, got;
         while (m < n && (got = fe_pattern_next(q, again + m, 1 + m % 7 < n - m ? 1 + m % 7
