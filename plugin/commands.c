@@ -127,14 +127,14 @@ static int cmd_wear(struct call *c)
     return r < 0 ? r : fe_server_set_cycles(c->server, (fe_peb)peb, (uint32_t)cycles, &c->err);
 }
 
-/* A time of at most 146 years: the sum with the present fits. */
-static int duration(struct call *c, const char *name, uint64_t *ret)
+/* Argument i as a time of at most 146 years, so that its sum with the present fits. */
+static int duration(struct call *c, const char *name, size_t i, uint64_t *ret)
 {
     struct fe_err why = {""};
-    int r = fe_quantity_parse(FE_TIME, c->arg[0], ret, &why);
+    int r = fe_quantity_parse(FE_TIME, c->arg[i], ret, &why);
     if (r == 0 && *ret > (UINT64_C(1) << 62))
         r = fe_err_set(&why, EINVAL, "is longer than 146 years");
-    return r < 0 ? fe_err_set(&c->err, -r, "%s %.80s: %s", name, c->arg[0], why.text) : 0;
+    return r < 0 ? fe_err_set(&c->err, -r, "%s %.80s: %s", name, c->arg[i], why.text) : 0;
 }
 
 /* power-cut [after N writes|after TIME|at now] */
@@ -152,9 +152,9 @@ static int cmd_power_cut(struct call *c)
         if (r < 0)
             return r;
     } else if (after && c->n_args == 2) {
-        if (fe_quantity_parse(FE_TIME, c->arg[1], &in_ns, &why) < 0 || in_ns > UINT64_C(1) << 62)
-            return fe_err_set(&c->err, EINVAL, "power-cut after %.80s: %s", c->arg[1],
-                              why.text[0] ? why.text : "must be at most 146 years");
+        int r = duration(c, "power-cut after", 1, &in_ns);
+        if (r < 0)
+            return r;
     } else if (c->n_args != 0 && (c->n_args != 2 || strcmp(c->arg[0], "at") != 0 ||
                                   strcmp(c->arg[1], "now") != 0)) {
         return fe_err_set(&c->err, EINVAL, "%s", usage);
@@ -178,7 +178,7 @@ static int cmd_power_on(struct call *c)
 static int cmd_hang(struct call *c)
 {
     uint64_t ns;
-    int r = duration(c, "hang", &ns);
+    int r = duration(c, "hang", 0, &ns);
     if (r == 0)
         fe_server_hang(c->server, ns);
     return r;
@@ -187,7 +187,7 @@ static int cmd_hang(struct call *c)
 static int cmd_disconnect(struct call *c)
 {
     uint64_t ns = 0;
-    int r = c->n_args ? duration(c, "disconnect", &ns) : 0;
+    int r = c->n_args ? duration(c, "disconnect", 0, &ns) : 0;
     if (r == 0)
         fe_server_disconnect(c->server, ns);
     return r;

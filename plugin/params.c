@@ -19,12 +19,18 @@
 /* How much of a value a message repeats: the rest of the line is for the reason. */
 #define SHOWN 80
 
-static int set_profile(struct fe_params *p, const char *value, struct fe_err *err)
+/* A text that must not be empty. */
+static int set_text(const char **ret, const char *value, const char *what, struct fe_err *err)
 {
     if (value[0] == '\0')
-        return fe_err_set(err, EINVAL, "must be the name of a profile or the path of a file");
-    p->profile = value;
+        return fe_err_set(err, EINVAL, "must be %s", what);
+    *ret = value;
     return 0;
+}
+
+static int set_profile(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    return set_text(&p->profile, value, "the name of a profile or the path of a file", err);
 }
 
 static int set_size(struct fe_params *p, const char *value, struct fe_err *err)
@@ -117,10 +123,7 @@ static int set_seed(struct fe_params *p, const char *value, struct fe_err *err)
 
 static int set_file(struct fe_params *p, const char *value, struct fe_err *err)
 {
-    if (value[0] == '\0')
-        return fe_err_set(err, EINVAL, "must be the path of an image, or of one to be made");
-    p->file = value;
-    return 0;
+    return set_text(&p->file, value, "the path of an image, or of one to be made", err);
 }
 
 static int set_sync(struct fe_params *p, const char *value, struct fe_err *err)
@@ -133,18 +136,12 @@ static int set_sync(struct fe_params *p, const char *value, struct fe_err *err)
 
 static int set_trace(struct fe_params *p, const char *value, struct fe_err *err)
 {
-    if (value[0] == '\0')
-        return fe_err_set(err, EINVAL, "must be the path of the trace to be written");
-    p->trace = value;
-    return 0;
+    return set_text(&p->trace, value, "the path of the trace to be written", err);
 }
 
 static int set_control(struct fe_params *p, const char *value, struct fe_err *err)
 {
-    if (value[0] == '\0')
-        return fe_err_set(err, EINVAL, "must be the path of a Unix socket");
-    p->control = value;
-    return 0;
+    return set_text(&p->control, value, "the path of a Unix socket", err);
 }
 
 /* What a parameter needs beside it, or it does nothing. */

@@ -204,30 +204,33 @@ static bool needs_sync(const struct fe_server *s, const struct fe_request *req)
     return s->sync && (req->type == FE_REQ_FLUSH || (req->fua && req->type != FE_REQ_READ));
 }
 
-/* Records go to their file while the request of this thread has to wait anyway. */
-static void write_trace(struct fe_server *s, bool is_due)
+/* What both clocks do between the device's part of a request and its wait, r being the result of
+ * submit_locked: enters the request into the trace, unlocks, and brings to the host's disk what
+ * has to be there when the request is answered.  Returns whether a record is open, which
+ * fe_recorder_finish has to end. */
+static bool carry_out(struct fe_server *s, const struct fe_request *req, int r,
+                      struct fe_reply *reply, uint64_t *ret_ticket)
 {
-    if (is_due)
+    bool recorded = r == 0 && s->recorder, due = false;
+    if (recorded) {
+        *ret_ticket = fe_recorder_add(s->recorder, req, reply);
+        due = fe_recorder_is_due(s->recorder);
+    }
+    unlock_and_tell(s, false);
+    if (due) /* while this thread has to wait anyway */
         fe_recorder_write(s->recorder, &s->lock);
+    if (r == 0 && needs_sync(s, req))
+        sync_image(s, reply);
+    return recorded;
 }
 
 /* clock=virtual: answered under the lock, one after another. */
 static int submit_virtual(struct fe_server *s, const struct fe_request *req, struct fe_outcome *ret)
 {
-    uint64_t deadline_ns, ticket = 0;
-    bool due = false;
+    uint64_t deadline_ns, ticket;
     lock(&s->lock);
     int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns);
-    bool recorded = r == 0 && s->recorder;
-    if (recorded) {
-        ticket = fe_recorder_add(s->recorder, req, &ret->reply);
-        due = fe_recorder_is_due(s->recorder);
-    }
-    unlock_and_tell(s, false);
-    write_trace(s, due);
-    if (r == 0 && needs_sync(s, req))
-        sync_image(s, &ret->reply);
-    if (recorded) {
+    if (carry_out(s, req, r, &ret->reply, &ticket)) {
         lock(&s->lock);
         fe_recorder_finish(s->recorder, ticket, ret->reply.status);
         unlock(&s->lock);
@@ -241,23 +244,13 @@ static int submit_virtual(struct fe_server *s, const struct fe_request *req, str
 static int submit_real(struct fe_server *s, const struct fe_request *req,
                        fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret)
 {
-    uint64_t now_ns = fe_clock_now_ns(), deadline_ns = 0, ticket = 0;
-    bool due = false;
+    uint64_t now_ns = fe_clock_now_ns(), deadline_ns = 0, ticket;
 
     lock(&s->lock);
     bool queued = fe_hostq_enter(&s->queue, &s->lock, req);
     int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns);
     uint64_t n_cuts = fe_device_cuts(s->dev);
-    bool recorded = r == 0 && s->recorder;
-    if (recorded) {
-        ticket = fe_recorder_add(s->recorder, req, &ret->reply);
-        due = fe_recorder_is_due(s->recorder);
-    }
-    unlock_and_tell(s, false);
-
-    write_trace(s, due);
-    if (r == 0 && needs_sync(s, req))
-        sync_image(s, &ret->reply);
+    bool recorded = carry_out(s, req, r, &ret->reply, &ticket);
     if (r == 0 && queued && coarse && coarse(ctx, 1) != 0)
         r = -ESHUTDOWN;
     if (r == 0)
