@@ -9,8 +9,6 @@
 #include "client.h"
 #include "tool.h"
 
-#include "base/quantity.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -96,7 +94,6 @@ int cmd_ctl(int argc, char **argv)
         {0},
     };
     const struct tool_args args = {.options = options, .help = ctl_help};
-    struct fe_err err = {""};
     uint64_t timeout_ns;
     int code;
 
@@ -104,9 +101,8 @@ int cmd_ctl(int argc, char **argv)
         return code;
     if (argc < 3)
         return tool_error("ctl: usage: flashemu ctl SOCKET COMMAND [ARG...]");
-    if (fe_quantity_parse(FE_TIME, timeout, &timeout_ns, &err) < 0)
-        return tool_error("ctl: --timeout %s: %s", timeout, err.text);
-
+    if (!tool_time("ctl", "--timeout", timeout, &timeout_ns))
+        return TOOL_USAGE;
     if (count_text && !tool_number("--count", count_text, 0, UINT64_MAX, &count))
         return TOOL_USAGE;
     if (count_text && strcmp(argv[2], "events") != 0)

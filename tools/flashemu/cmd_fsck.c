@@ -91,12 +91,6 @@ static int check_store(struct fsck *f)
     return TOOL_OK;
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* No two programs of the chip have the same number. */
 static int check_numbers(struct fsck *f, const struct fe_medium *m)
 {
@@ -107,7 +101,7 @@ static int check_numbers(struct fsck *f, const struct fe_medium *m)
     for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
         if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED)
             seq[n++] = fe_medium_seq(m, ppn);
-    qsort(seq, n, sizeof *seq, compare_u64);
+    qsort(seq, n, sizeof *seq, tool_compare_u64);
     for (uint64_t i = 1; i < n; i++)
         if (seq[i] == seq[i - 1]) {
             snprintf(text, sizeof text, "two pages are program number %" PRIu64, seq[i]);

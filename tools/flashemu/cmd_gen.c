@@ -183,10 +183,8 @@ static int convert(const char *path, const struct fe_trace_options *options,
     while (code == 0 && (n = source_read(&source, recs, BATCH, &err)) > 0)
         code = fe_trace_write(target->writer, recs, (uint32_t)n, &err);
     code = target_close(target, code == 0 && n < 0 ? n : code, &err);
-    uint64_t skipped = source.reader ? fe_trace_skipped(source.reader) : 0;
-    if (code == 0 && skipped > 0)
-        fprintf(stderr, "flashemu: %s: %llu events were not the requests asked for\n",
-                source.name, (unsigned long long)skipped);
+    if (code == 0)
+        source_report_skipped(&source);
     source_close(&source);
     return code < 0 ? tool_fail(&err) : tool_finish(TOOL_OK);
 }

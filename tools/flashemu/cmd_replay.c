@@ -258,10 +258,8 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
     if (code < 0)
         return code;
     code = replay_run(r, &source, err);
-    uint64_t skipped = source.reader ? fe_trace_skipped(source.reader) : 0;
-    if (code == 0 && skipped > 0)
-        fprintf(stderr, "flashemu: %s: %" PRIu64 " events were not the requests asked for\n",
-                source.name, skipped);
+    if (code == 0)
+        source_report_skipped(&source);
     source_close(&source);
     return code;
 }

@@ -153,7 +153,6 @@ int cmd_top(int argc, char **argv)
         {0},
     };
     const struct tool_args args = {.options = options, .help = top_help};
-    struct fe_err err = {""};
     uint64_t interval_ns, count = UINT64_MAX;
     int code;
 
@@ -161,8 +160,8 @@ int cmd_top(int argc, char **argv)
         return code;
     if (argc != 2)
         return tool_error("top: usage: flashemu top [--interval TIME] [--count N] SOCKET");
-    if (fe_quantity_parse(FE_TIME, interval, &interval_ns, &err) < 0)
-        return tool_error("top: --interval %s: %s", interval, err.text);
+    if (!tool_time("top", "--interval", interval, &interval_ns))
+        return TOOL_USAGE;
     if (count_text && !tool_number("--count", count_text, 1, UINT64_MAX, &count))
         return TOOL_USAGE;
 

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Records come in batches; each becomes one request (two where --wrap cuts it at the end
- * of the device), and the batch with its completions goes to the recorder.
+ * Records are read in batches.  Each record becomes one request, or two requests if --wrap cuts
+ * it at the end of the device.
  *
- * The slots are a binary heap of completion times, all equal to the device's time at
- * first.  The root is when the next request may be asked for; its completion replaces it
- * and sinks.  With depth 1 that is one comparison.
+ * `in_flight` is a binary heap of `depth` completion times, which all equal the device's time at
+ * the beginning.  The root is the earliest completion: at that time the next request arrives.
+ * The completion of that request replaces the root and sinks to its place.
+ *
+ *              3 ms               next arrival: 3 ms (and the think time)
+ *            /      \             its completion, 7 ms, takes the place of the root and sinks
+ *         5 ms      4 ms
+ *
+ * With depth 1 that is one comparison.
  */
 #include "replay.h"
+
+#include "rt/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,16 +25,16 @@
 
 enum { BATCH = 1024 };
 
-static double seconds_of(clockid_t clock)
-{
-    struct timespec ts;
-    clock_gettime(clock, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
 static double now_seconds(void)
 {
-    return seconds_of(CLOCK_MONOTONIC);
+    return (double)fe_clock_now_ns() * 1e-9;
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
 int replay_init(struct replay *r, struct fe_device *dev, const struct replay_options *opt,
@@ -40,17 +48,17 @@ int replay_init(struct replay *r, struct fe_device *dev, const struct replay_opt
         .capacity = fe_device_capacity(dev),
         .discard = profile->device.discard,
     };
-    r->slots = calloc(opt->depth, sizeof *r->slots);
-    if (!r->slots)
-        return fe_err_nomem(err, "requests in flight", opt->depth * sizeof *r->slots);
+    r->in_flight = calloc(opt->depth, sizeof *r->in_flight);
+    if (!r->in_flight)
+        return fe_err_nomem(err, "requests in flight", opt->depth * sizeof *r->in_flight);
     replay_reset(r);
     return 0;
 }
 
 void replay_fini(struct replay *r)
 {
-    free(r->slots);
-    r->slots = NULL;
+    free(r->in_flight);
+    r->in_flight = NULL;
 }
 
 void replay_reset(struct replay *r)
@@ -58,16 +66,16 @@ void replay_reset(struct replay *r)
     fe_device_reset_stats(r->dev);
     r->start_ns = fe_device_now(r->dev);
     for (uint32_t i = 0; i < r->opt.depth; i++)
-        r->slots[i] = r->start_ns;
+        r->in_flight[i] = r->start_ns;
     r->records = r->dropped_trims = r->corrected = 0;
     memset(r->failed, 0, sizeof r->failed);
     r->wall_seconds = r->cpu_seconds = 0;
 }
 
-/* The earliest completion is replaced by a later one. */
-static void put_slot(struct replay *r, uint64_t complete_ns)
+/* Replaces the earliest completion by a later one. */
+static void replace_earliest(struct replay *r, uint64_t complete_ns)
 {
-    uint64_t *heap = r->slots;
+    uint64_t *heap = r->in_flight;
     uint32_t i = 0, n = r->opt.depth;
 
     for (;;) {
@@ -122,7 +130,7 @@ static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_n
         return fe_err_set(err, EINVAL, "the device refuses this request");
     if (r->payload)
         payload_end(r->payload, &req, reply.status);
-    put_slot(r, reply.complete_ns);
+    replace_earliest(r, reply.complete_ns);
     note(r, rec, &reply);
     return r->record ? fe_trace_write(r->record, rec, 1, err) : 0;
 }
@@ -153,7 +161,7 @@ static int submit_wrapped(struct replay *r, struct fe_trace_rec *rec, uint64_t a
 static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err *err)
 {
     uint64_t arrival_ns = r->opt.timed ? add_sat(r->base_ns, rec->time_ns)
-                                       : add_sat(r->slots[0], rec->think_ns);
+                                       : add_sat(r->in_flight[0], rec->think_ns);
     if (rec->type == FE_REQ_TRIM && !r->discard) {
         if (!r->opt.drop_trim)
             return fe_err_set(err, EINVAL, "trim, but the device offers none (device.discard); "
@@ -179,7 +187,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
 {
     struct fe_trace_rec recs[BATCH];
     double started = now_seconds() - r->wall_seconds, shown = started;
-    double cpu_started = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - r->cpu_seconds;
+    double cpu_started = cpu_seconds() - r->cpu_seconds;
     struct fe_err reason;
     char where[256];
     int n, code = 0;
@@ -204,7 +212,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
         }
     }
     r->wall_seconds = now_seconds() - started;
-    r->cpu_seconds = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_started;
+    r->cpu_seconds = cpu_seconds() - cpu_started;
     if (r->opt.progress)
         fputs("\r\033[K", stderr);
     return code;

@@ -28,7 +28,7 @@ struct replay {
     uint64_t capacity;
     bool discard;
 
-    uint64_t *slots;                 /* completions in flight, a heap: the earliest first */
+    uint64_t *in_flight;             /* completions of the last `depth` requests, a heap */
     uint64_t start_ns;               /* the device's time when counting began */
     uint64_t base_ns;                /* timed: the trace's time 0 */
 

@@ -10,6 +10,7 @@
 #include "report.h"
 #include "source.h"
 #include "svg.h"
+#include "tool.h"
 
 #include "base/quantity.h"
 
@@ -78,12 +79,6 @@ static int read_all(struct trace *t, const char *path, struct fe_err *err)
     return r == 0 && t->n == 0 ? fe_err_set(err, EINVAL, "%.200s: no requests in it", path) : r;
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void count(struct trace *t)
 {
     uint64_t next[FE_N_REQ_TYPES] = {0};
@@ -121,7 +116,8 @@ static int sort_latencies(struct trace *t, struct fe_err *err)
                                                                          : 0;
     }
     for (int type = 0; type < FE_N_REQ_TYPES; type++)
-        qsort(t->latency[type], t->n_latency[type], sizeof *t->latency[type], compare);
+        qsort(t->latency[type], t->n_latency[type], sizeof *t->latency[type],
+              tool_compare_u64);
     return 0;
 }
 

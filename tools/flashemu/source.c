@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "source.h"
 
+#include "tool.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -58,6 +61,14 @@ void source_close(struct source *s)
     if (s->file && s->file != stdin)
         fclose(s->file);
     *s = (struct source){0};
+}
+
+void source_report_skipped(const struct source *s)
+{
+    uint64_t skipped = s->reader ? fe_trace_skipped(s->reader) : 0;
+
+    if (skipped > 0)
+        tool_error("%s: %" PRIu64 " events were not the requests asked for", s->name, skipped);
 }
 
 int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err)

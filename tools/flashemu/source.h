@@ -32,6 +32,9 @@ int source_open(struct source *s, const char *arg, const struct fe_trace_options
                 const struct fe_pattern_env *env, struct fe_err *err);
 void source_close(struct source *s);
 
+/* Says on standard error how many events of the trace were not the requests asked for, if any. */
+void source_report_skipped(const struct source *s);
+
 /* As fe_trace_read. */
 int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err);
 

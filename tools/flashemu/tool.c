@@ -193,3 +193,19 @@ bool tool_number(const char *option, const char *text, uint64_t min, uint64_t ma
                (unsigned long long)min, (unsigned long long)max);
     return false;
 }
+
+bool tool_time(const char *command, const char *option, const char *text, uint64_t *ret_ns)
+{
+    struct fe_err err = {""};
+
+    if (fe_quantity_parse(FE_TIME, text, ret_ns, &err) == 0)
+        return true;
+    tool_error("%s: %s %s: %s", command, option, text, err.text);
+    return false;
+}
+
+int tool_compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}

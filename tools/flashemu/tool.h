@@ -97,4 +97,10 @@ bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_c
 bool tool_number(const char *option, const char *text, uint64_t min, uint64_t max,
                  uint64_t *ret);
 
+/* The value of a command's option as a time in ns; false, after a message, if it is none. */
+bool tool_time(const char *command, const char *option, const char *text, uint64_t *ret_ns);
+
+/* For qsort: numbers of 64 bits, ascending. */
+int tool_compare_u64(const void *a, const void *b);
+
 #endif

@@ -17,6 +17,9 @@
  */
 #include "verify.h"
 
+#include "base/num.h"
+#include "rt/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,7 +31,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { KERNEL_TIMEOUT_S = 3600, STOP_TIMEOUT_S = 30, MAX_WORDS = 64 };
@@ -109,10 +111,7 @@ static int child_wait(struct child *c)
 
 static uint64_t seconds_now(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec;
+    return fe_clock_now_ns() / FE_NS_PER_S;
 }
 
 /* Lets the scripts clean up, and ends what does not want to. */
