@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A histogram of durations with a bounded relative error.
+ * A histogram of durations whose percentiles have a bounded relative error.
  *
- * Buckets are log-linear: 32 per power of two, so a reported percentile lies at
- * most 1/32 above the true one, and never above the maximum, which is exact, as
- * are the count and the sum.  Fixed size (about 15 KiB), O(1) to add; no lock:
- * the owner serialises.
+ * Buckets are log-linear: each power of two is divided into 32 buckets.  A reported percentile is
+ * therefore at most 1/32 above the true one.  It never exceeds the maximum.  The maximum, the
+ * count and the sum are exact.
+ *
+ * The size is fixed (about 15 KiB), and adding a value is O(1).  There is no lock: the owner
+ * serialises all calls.
  */
 #ifndef FLASHEMU_HIST_H
 #define FLASHEMU_HIST_H
@@ -25,8 +27,8 @@ struct fe_hist {
 void fe_hist_reset(struct fe_hist *h);
 void fe_hist_add(struct fe_hist *h, uint64_t value);
 
-/* The smallest bucket top at or below which ppm / 10^6 of the values lie, e.g.
- * 500000 for the median, 999000 for p99.9; 0 when empty. */
+/* Returns the percentile of ppm / 10^4 percent, for example the median for 500000 and p99.9 for
+ * 999000: the upper end of the bucket in which it lies, but at most the maximum.  0 when empty. */
 uint64_t fe_hist_quantile(const struct fe_hist *h, uint32_t ppm);
 
 /* The arithmetic mean; 0 when empty. */

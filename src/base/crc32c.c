@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table has an entry for four bits and is made by the compiler from its definition:
- * entry i is i divided by the polynomial 0x1edc6f41, bits reflected.
+ * The table has one entry for each value of four bits, so that a byte takes two look-ups.  The
+ * compiler computes the entries from their definition: entry i is the remainder of i divided by the
+ * polynomial 0x1edc6f41, with all bits reflected.
  */
 #include "base/crc32c.h"
 

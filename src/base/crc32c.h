@@ -2,9 +2,9 @@
  *
  * CRC-32C (Castagnoli), the checksum of everything in an image.
  *
- * Reflected, initial value and final inversion of all ones, so that "123456789" gives
- * 0xe3069283.  It takes the processor's instruction where there is one (SSE 4.2), a
- * small table elsewhere; both give the same.
+ * Bits are reflected; the initial value and the final inversion are all ones.  So the checksum of
+ * "123456789" is 0xe3069283.  The implementation uses the processor's instruction (SSE 4.2) where
+ * there is one, and a small table elsewhere; both give the same result.
  */
 #ifndef FE_BASE_CRC32C_H
 #define FE_BASE_CRC32C_H
@@ -12,10 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksum of data[0, len) after what `crc` is the checksum of; 0 to start. */
+/* Extends a checksum: crc is the checksum of the bytes before data[0, len), 0 if there are none.
+ * Returns the checksum of all of them. */
 uint32_t fe_crc32c(uint32_t crc, const void *data, size_t len);
 
-/* The same by the table, for tests. */
+/* The same computed with the table, so that tests can compare the two. */
 uint32_t fe_crc32c_table(uint32_t crc, const void *data, size_t len);
 
 #endif

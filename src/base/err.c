@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Messages are formatted here and nowhere else, so that all of them are bounded and have one line.
+ */
 #include "flashemu/err.h"
 
 #include <errno.h>

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bucket index: values below 32 have a bucket each; above, the top bit selects
- * the octave and the next five bits the bucket within it.
+ * Which bucket a value belongs to: values below 32 have one bucket each.  Above that, the highest
+ * bit of the value selects the octave, and the next five bits select the bucket within the octave.
+ *
+ *     value, in binary    1 xxxxx yyyyyy        6 = shift
+ *                         |   |      '--------  dropped: the relative error
+ *                         |   '---------------  bucket within the octave
+ *                         '-------------------  octave: shift + 1
+ *
+ * The octaves of 0 to 31 and of 32 to 63 both have a resolution of one, so that the first 64
+ * buckets are exact.
  */
 #include "flashemu/hist.h"
 
@@ -9,6 +17,7 @@
 
 #include <string.h>
 
+/* The index of the bucket for v. */
 static unsigned bucket_of(uint64_t v)
 {
     if (v < (1u << FE_HIST_SUB_BITS))
@@ -17,6 +26,7 @@ static unsigned bucket_of(uint64_t v)
     return ((shift + 1) << FE_HIST_SUB_BITS) + (unsigned)((v >> shift) - (1u << FE_HIST_SUB_BITS));
 }
 
+/* The largest value that belongs to bucket i. */
 static uint64_t bucket_top(unsigned i)
 {
     if (i < (2u << FE_HIST_SUB_BITS))

@@ -2,9 +2,9 @@
  *
  * Whole-number arithmetic that cannot go wrong silently.
  *
- * Time and ratios are integers everywhere in the core.  A product that may not
- * fit is either checked (fe_mul_ok) or taken in 128 bits and rounded once
- * (fe_muldiv_up): rounding each step instead loses whole bus cycles.
+ * Time and ratios are integers everywhere in the core.  A product that may not fit is either
+ * checked (fe_mul_ok) or computed in 128 bits and rounded once (fe_muldiv, fe_muldiv_up).
+ * Rounding at every step instead would lose whole bus cycles.
  */
 #ifndef FE_BASE_NUM_H
 #define FE_BASE_NUM_H
@@ -17,7 +17,7 @@
 #define FE_NS_PER_MS UINT64_C(1000000)
 #define FE_NS_PER_S  UINT64_C(1000000000)
 
-/* *ret = a * b; false, and *ret unspecified, if that does not fit. */
+/* Stores a * b in *ret.  Returns false, with *ret unspecified, if the product does not fit. */
 static inline bool fe_mul_ok(uint64_t a, uint64_t b, uint64_t *ret)
 {
     return !__builtin_mul_overflow(a, b, ret);
@@ -29,7 +29,8 @@ static inline uint64_t fe_div_up(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
-/* a * b / c rounded up, through 128 bits; the result must fit (a bug if not). */
+/* a * b / c rounded up, computed in 128 bits.  The result must fit 64 bits; otherwise the caller
+ * has a bug. */
 static inline uint64_t fe_muldiv_up(uint64_t a, uint64_t b, uint64_t c)
 {
     unsigned __int128 q = ((unsigned __int128)a * b + (c - 1)) / c;
@@ -37,7 +38,7 @@ static inline uint64_t fe_muldiv_up(uint64_t a, uint64_t b, uint64_t c)
     return (uint64_t)q;
 }
 
-/* a * b / c rounded down, through 128 bits; the result must fit (a bug if not). */
+/* The same, rounded down. */
 static inline uint64_t fe_muldiv(uint64_t a, uint64_t b, uint64_t c)
 {
     unsigned __int128 q = (unsigned __int128)a * b / c;
@@ -60,8 +61,9 @@ static inline bool fe_is_pow2(uint64_t x)
     return x != 0 && (x & (x - 1)) == 0;
 }
 
-/* Division of 32-bit numbers by a divisor that stays: one multiplication, exact for
- * every n (Lemire, Kaser, Kurz 2019: with c = floor(2^64/d) + 1, n/d = c*n >> 64). */
+/* Division of 32-bit numbers by a divisor that does not change, by one multiplication.  The
+ * result is exact for every n (Lemire, Kaser, Kurz 2019: with c = floor(2^64/d) + 1, n/d is
+ * c*n >> 64).  d = 1 is a special case, because c would not fit. */
 struct fe_fastdiv {
     uint64_t c;
     uint32_t d;

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Randomness that is addressed, not streamed.
+ * Randomness that is addressed instead of streamed.
  *
- * A draw is a hash of (seed, stream, a, b): which block, which cycle.  Adding a
- * draw in one place therefore shifts no result in another, and a draw can be
- * made again at any time.  The mixing is splitmix64's finaliser (Steele, Lea,
- * Flood 2014) applied to each word in turn.
+ * A random number is a hash of (seed, stream, a, b), where a and b say what the number is for,
+ * for example which block and which cycle.  It does not depend on the numbers that were drawn
+ * before.  So an additional draw in one place changes no result elsewhere, and the same number
+ * can be computed again at any time.
+ *
+ * The mixing function is the finaliser of splitmix64 (Steele, Lea, Flood 2014), applied to each
+ * word in turn.
  */
 #ifndef FE_BASE_RNG_H
 #define FE_BASE_RNG_H
 
 #include <stdint.h>
 
+/* What the numbers are for.  Images and golden traces depend on these values, so that new streams
+ * go to the end. */
 enum fe_rng_stream {
     FE_RNG_FACTORY_BAD = 1,
     FE_RNG_GC_VICTIM,
@@ -33,7 +38,7 @@ static inline uint64_t fe_mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* 64 uniform bits for this address. */
+/* Returns 64 uniform random bits for this address. */
 static inline uint64_t fe_rng(uint64_t seed, enum fe_rng_stream stream, uint64_t a, uint64_t b)
 {
     uint64_t x = fe_mix64(seed + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)stream);
@@ -41,7 +46,7 @@ static inline uint64_t fe_rng(uint64_t seed, enum fe_rng_stream stream, uint64_t
     return fe_mix64(x + UINT64_C(0x9e3779b97f4a7c15) + b);
 }
 
-/* Uniform in [0, n); n > 0.  Multiply-shift: the bias is below n / 2^64. */
+/* Maps 64 uniform bits to [0, n), n > 0, by multiply and shift.  The bias is below n / 2^64. */
 static inline uint64_t fe_rng_below(uint64_t bits, uint64_t n)
 {
     return (uint64_t)(((unsigned __int128)bits * n) >> 64);

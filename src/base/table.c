@@ -3,9 +3,9 @@
  *     calloc      |-------------------------------------------------|
  *     huge pages       |=============|=============|===========|        the whole ones in it
  *
- * Memory from calloc is not touched before the first use, so the hint comes in time.  A
- * table takes at most one huge page more than it needs, at its end: small ones are left
- * alone.
+ * calloc does not touch the memory, so the hint comes before the first page fault.  A table may
+ * take one huge page more than it needs at its end.  That would be too much for a small table, so
+ * small tables get no hint.
  */
 #include "base/table.h"
 
@@ -23,7 +23,7 @@ void *fe_table_alloc(size_t n, size_t entry_size)
         return table;
     uintptr_t from = ((uintptr_t)table + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
     uintptr_t to = ((uintptr_t)table + bytes) & ~(HUGE_BYTES - 1);
-    /* Only a hint: a kernel that knows no huge pages does without. */
+    /* Only a hint: nothing is lost on a kernel without huge pages. */
     (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
     return table;
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A fixed set of page entries in a ring (oldest first) and a hash table of their
- * logical pages.
+ * A fixed set of entries, which form a ring, and a hash table to find the entry of a logical page.
  *
- * Each entry has a bit a sector, 64 at most: creation refuses larger pages.
+ *     entries   [ ][ ][a][b][-][c][ ][ ]      n_used = 4, oldest = 2; - is an entry that was
+ *                      ^oldest                trimmed, or written out before its turn
  *
- * With an image, entry i is slot i there: bytes first, then the record; the record says
- * "written out" after the flash has the page.  Entries get growing numbers as they enter, so
- * the ring can be found again from those.
+ * Each entry has one bit for each sector of its page, 64 at most.  Creating a cache for larger
+ * pages fails.
  *
- * Not modelled: caches that sort before they write out.
+ * With an image, cache entry i is also stored there as number i: first the bytes, then the record.
+ * The image learns that an entry was written out only after the flash has the page.  Entries get
+ * growing numbers as they enter the cache, and these numbers tell the order of the ring when an
+ * image is opened.
+ *
+ * Not modelled: caches that sort their pages before they write them out.
  */
 #include "host/cache.h"
 
@@ -21,9 +25,9 @@
 
 struct entry {
     fe_lpn lpn;       /* FE_LPN_NONE: free */
-    uint32_t chain;   /* next entry with the same hash */
-    uint64_t sectors; /* held */
-    uint64_t order;   /* of entering */
+    uint32_t chain;   /* the next entry with the same hash */
+    uint64_t sectors; /* a bit for each sector that the entry holds */
+    uint64_t order;   /* numbers the pages as they enter the cache */
 };
 
 struct fe_cache {
@@ -125,7 +129,7 @@ static uint64_t sector_mask(const struct fe_cache *c, uint32_t off, uint32_t len
     return (n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1) << first;
 }
 
-/* Calls the FTL for each run of sectors that the entry holds. */
+/* Writes each run of sectors that the entry holds to the FTL. */
 static enum fe_status write_entry(struct fe_cache *c, uint32_t i)
 {
     struct entry e = c->entries[i];
@@ -145,7 +149,7 @@ static enum fe_status write_entry(struct fe_cache *c, uint32_t i)
     return st;
 }
 
-/* The flash has the page now. */
+/* Frees the entry, whose page is in the flash now. */
 static void forget_written(struct fe_cache *c, uint32_t i)
 {
     unhash(c, i);
@@ -153,7 +157,8 @@ static void forget_written(struct fe_cache *c, uint32_t i)
         fe_store_slot_end(c->image, i, true);
 }
 
-/* Entries at the old end that were dropped, or written out before their turn. */
+/* Removes free entries from the old end of the ring: they were trimmed, or written out before
+ * their turn. */
 static void skip_free(struct fe_cache *c)
 {
     while (c->n_used > 0 && c->entries[c->oldest].lpn == FE_LPN_NONE) {
@@ -222,8 +227,8 @@ enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint
     return FE_OK;
 }
 
-/* Sectors that the cache holds come from it; if it does not hold all, the flash is read
- * for the range and the cache laid over it. */
+/* If the cache does not hold all sectors, the whole range is read from the flash first.  Then the
+ * sectors that the cache holds are copied over it. */
 enum fe_status fe_cache_read(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len, void *buf)
 {
     uint32_t i = find(c, lpn);
@@ -278,7 +283,7 @@ static int load_entry(struct fe_cache *c, uint32_t i, struct fe_err *err)
     return 0;
 }
 
-/* The ring runs from the entry that came first to the one that came last. */
+/* The ring begins with the entry of the lowest number and ends with that of the highest. */
 int fe_cache_load(struct fe_cache *c, struct fe_err *err)
 {
     uint32_t oldest = NONE, newest = NONE;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slots and a wire.  With one slot a command waits until the one before has completed,
- * as on USB mass storage; with more, commands overlap but their data still cross the
- * wire one after another.
+ * Queue slots and a wire.  With one queue slot a command waits until the command before it has
+ * completed, as on USB mass storage.  With more slots commands overlap, but their data still cross
+ * the wire one after another.
  *
- * Data times are computed from the start of the command's transfer and the bytes so
- * far, so that rounding (up, once) never adds up over the pieces of a command.
+ * The time of data is computed from the start of a run of bytes and from the number of bytes in
+ * that run.  It is rounded up once, so that rounding errors do not add up over the pieces of a
+ * command.
  *
- * Not modelled: packets, microframes and polling; bandwidth and overhead stand for them.
+ * Not modelled: packets, microframes and polling.  The bandwidth and the overhead stand for them.
  */
 #include "host/link.h"
 
@@ -49,7 +50,7 @@ uint64_t fe_link_data_in(struct fe_link *l, uint64_t bytes)
 uint64_t fe_link_data_out(struct fe_link *l, uint64_t ready_ns, uint64_t bytes)
 {
     if (ready_ns > l->data_start_ns + wire_ns(l, l->data_bytes)) {
-        l->data_start_ns = ready_ns; /* the wire waits for the flash: a new run of bytes */
+        l->data_start_ns = ready_ns; /* the wire waits for the flash: a new run begins */
         l->data_bytes = 0;
     }
     return fe_link_data_in(l, bytes);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Each function below builds one member and answers NULL without memory.  put() takes
- * such an answer over and remembers a failure, so that the object is checked once, at
- * its end, instead of after each of fifty numbers: an object under construction becomes
- * NULL at the first failure and stays so.
+ * Each function below builds one member and returns NULL without memory.  put() takes over such a
+ * result and remembers a failure: an object under construction becomes NULL at the first failure
+ * and remains NULL.  So the whole object is checked once, at its end, instead of after each of
+ * some fifty numbers.
  *
- * JSON integers are signed in jansson.  A counter beyond 2^63 - 1 (nanoseconds of 292
- * years) is held there instead of turning negative.
+ * JSON integers are signed in jansson.  A counter beyond 2^63 - 1 (292 years in nanoseconds) stays
+ * at that number instead of turning negative.
  */
 #include "obs/stats_json.h"
 
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-/* (*obj)[key] = value, which is taken over; *obj = NULL if that fails. */
+/* Sets (*obj)[key] to value, which is taken over.  *obj becomes NULL if that fails. */
 static void put(json_t **obj, const char *key, json_t *value)
 {
     if (!*obj) {
@@ -31,7 +31,7 @@ static void put_u64(json_t **obj, const char *key, uint64_t value)
     put(obj, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
-/* Infinity and NaN do not exist in JSON. */
+/* JSON has neither infinity nor NaN: they become null. */
 static void put_real(json_t **obj, const char *key, double value)
 {
     put(obj, key, isfinite(value) ? json_real(value) : json_null());

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The statistics of a device as the JSON object of the control socket's `stats`.
+ * The statistics of a device as a JSON object: the one that the control socket's `stats` returns.
  *
- * The server and `flashemu replay --json` both print this object, so that a script
- * reads either.  Keys come in the order of the documentation.
+ * The server and `flashemu replay --json` both print this object, so that a script can read either.
+ * The keys come in the order of the documentation.
  */
 #ifndef FE_OBS_STATS_JSON_H
 #define FE_OBS_STATS_JSON_H
@@ -13,12 +13,12 @@
 
 #include <jansson.h>
 
-/* How to print it (or anything built of it): numbers as people expect them, 1.1 rather
- * than 1.1000000000000001; keys in the order in which they were set. */
+/* How to print the object, and everything that contains it: numbers as people expect them, 1.1
+ * instead of 1.1000000000000001, and keys in the order in which they were set. */
 #define FE_STATS_JSON_FLAGS JSON_REAL_PRECISION(12)
 
-/* A new reference, or NULL if there is no memory.  `clock` is "real" or "virtual";
- * `lateness` (ns of real time) may be NULL: counted as empty.  O(blocks). */
+/* Returns a new reference, or NULL without memory.  `clock` is "real" or "virtual".  `lateness`
+ * is a histogram in ns of real time; NULL counts as an empty one.  O(blocks). */
 json_t *fe_stats_json(const struct fe_device *dev, const char *clock,
                       const struct fe_hist *lateness);
 

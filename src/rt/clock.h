@@ -2,10 +2,10 @@
  *
  * The clock of real time.
  *
- * CLOCK_MONOTONIC and no other: nobody can set it, the kernel steers its rate but
- * never makes it jump, it stands still while the machine is suspended, and both
- * io_uring and clock_nanosleep take absolute deadlines on it.  Nanoseconds since
- * an arbitrary instant; 64 bits last for 584 years.
+ * It is CLOCK_MONOTONIC and no other clock.  Nobody can set it.  The kernel steers its rate but
+ * never makes it jump.  It stands still while the machine is suspended.  Both io_uring and
+ * clock_nanosleep accept absolute deadlines on it.  It counts nanoseconds since an arbitrary
+ * instant; 64 bits last for 584 years.
  */
 #ifndef FE_RT_CLOCK_H
 #define FE_RT_CLOCK_H
@@ -15,8 +15,8 @@
 
 #include "base/num.h"
 
-/* Now, in ns.  Any thread; about 25 ns where the vDSO serves it, a system call on
- * machines whose clock source it cannot read.  Cannot fail on Linux. */
+/* The present, in ns.  Any thread may call it.  It takes about 25 ns where the vDSO can read the
+ * machine's clock source, and a system call elsewhere.  It cannot fail on Linux. */
 static inline uint64_t fe_clock_now_ns(void)
 {
     struct timespec ts;

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How a wait is spent: coarse sleep, precise sleep, spin.
+ * How a thread spends a wait: a coarse sleep, a precise sleep, and a spin.
  *
  *      now            deadline - 100 ms        deadline - margin     deadline
  *       |--- coarse(), interruptible ---|--- way->sleep_until() ---|-- spin --|
  *
- * The precise sleep wakes up late by some 20 to 100 us, now and then by far more.
- * Armed a margin early, with the margin at a high quantile of that lateness, it is
- * over before the deadline in all but a few waits, and the spin lands within the
- * time of one clock reading.  The price is the processor time of margin minus mean
- * lateness in every wait.
+ * The margin.  The precise sleep ends 20 to 100 us late, and sometimes much later.  If it is armed
+ * to end a margin early, and the margin is a high quantile of that lateness, then it is over
+ * before the deadline in all but a few waits.  The spin then ends at the deadline within the time
+ * that one reading of the clock takes.  The price is the processor time of the spin: the margin
+ * minus the mean lateness in every wait.
  *
- * The ration.  While one thread spins, others that spin too take the processors
- * from the client, the kernel and each other, and a spinner that was preempted is
- * later than a sleeper that was woken.  So there are max(1, processors - 1) tickets,
- * and the margins shrink as more threads wait than there are processors.  A thread
- * that gets no ticket when it wakes up sleeps on, armed early by only a low quantile
- * of its lateness (the nap): three in four such sleeps end after the deadline, and
- * the fourth has but a few microseconds to spin, which it may do without a ticket.
+ * The ration.  While one thread spins, other spinning threads take the processors from the client,
+ * from the kernel and from each other, and a spinner that was preempted is later than a sleeper
+ * that was woken up.  So there are only max(1, processors - 1) tickets for spinning, and margins
+ * shrink when more threads wait than there are processors.  A thread that wakes up and gets no
+ * ticket sleeps on.  This second sleep is the nap: it is armed early by only a low quantile of the
+ * lateness.  Three of four naps end after the deadline.  The fourth ends a few microseconds before
+ * it, and the thread may spin over those without a ticket.
  *
- * What the margin must not learn.  On a busy machine a wake-up can be late by
- * milliseconds because another program has its turn.  No margin heals that: the
- * scheduler shares the processor out, and a thread that spins spends its share and
- * is preempted for it, later and for longer.  Without care both feed on each other
- * until everybody only spins (seen: p99 of 20 ms, where plain sleeping had 3 ms).  So
- * lateness beyond CONTENTION_NS teaches nothing, the margin ends at 250 us, a spin
- * that was interrupted cuts it, and each thread asks for short turns (rt/slice.h).
+ * What the margin must not learn.  On a busy machine a wake-up may be late by milliseconds because
+ * another program has its turn.  No margin heals that.  The scheduler shares the processor out: a
+ * thread that spins uses up its share and is then preempted later and for longer.  Lateness and
+ * margin would drive each other up until all threads only spin (measured: p99 of 20 ms, where
+ * plain sleeping had 3 ms).  Four rules prevent this: lateness beyond CONTENTION_NS teaches the
+ * margin nothing, the margin ends at 250 us, an interrupted spin reduces the margin, and each
+ * thread asks the scheduler for short turns (rt/slice.h).
  *
- * A wait shorter than the margin is spun whole.  It teaches the margin "woken in
- * time": otherwise a margin that a burst of noise has driven up would stay there
- * for ever under short deadlines, and with it a thread that only spins.
+ * Short waits.  A wait that is shorter than the margin consists of the spin only.  It teaches the
+ * margin "woken up in time".  Otherwise a margin that was driven up by a burst of noise would stay
+ * there for ever if all deadlines are short, and the thread would do nothing but spin.
  *
- * What a thread owns hangs on a pthread key of the object, whose destructor runs
- * when the thread exits, and on a list, because deleting a key (a plugin is
+ * Ownership.  What a thread owns is attached to a pthread key of the object; the key's destructor
+ * runs when the thread exits.  It is also in a list, because deleting a key (when the plugin is
  * unloaded) runs no destructor.
  */
 #include "rt/delay.h"
@@ -53,10 +53,10 @@
 #include "rt/spin.h"
 
 #define COARSE_GUARD_NS (100 * FE_NS_PER_MS)
-#define COARSE_LEAST_NS (10 * FE_NS_PER_MS) /* not worth a call below this */
+#define COARSE_LEAST_NS (10 * FE_NS_PER_MS) /* a shorter sleep is not worth a call */
 #define COARSE_SLICE_NS (250 * FE_NS_PER_MS)
 #define PROBE_NS        (50 * FE_NS_PER_US)
-#define START_MARGIN_NS (100 * FE_NS_PER_US) /* the first thread's; others inherit */
+#define START_MARGIN_NS (100 * FE_NS_PER_US) /* of the first thread; the others inherit */
 #define START_NAP_NS    (5 * FE_NS_PER_US)
 #define CONTENTION_NS   (500 * FE_NS_PER_US)
 
@@ -71,13 +71,13 @@ static const struct fe_margin_rule nap_rule = {
     .max_ns = 20 * FE_NS_PER_US,
 };
 
-/* One thread's own. */
+/* What one thread owns. */
 struct waiter {
     struct fe_delay *owner;
     const struct fe_delay_way *way;
     void *way_state;
     struct fe_margin margin, nap;
-    struct waiter *prev, *next; /* owner->lock */
+    struct waiter *prev, *next; /* guarded by owner->lock */
 };
 
 struct fe_delay {
@@ -85,18 +85,18 @@ struct fe_delay {
     const struct fe_delay_way *way;
     pthread_key_t key;
     struct fe_spin_ration ration;
-    /* Where a new thread's margin starts: what some thread learnt last.  Not read and
-     * written as a pair, which a hint need not be. */
+    /* Where the margin of a new thread starts: at what some thread learnt last.  The two are not
+     * read and written together, which does not matter for a hint. */
     _Atomic uint64_t hint_ns, hint_n_learnt;
 
-    pthread_mutex_t lock; /* guards what follows, as well as has_notice's writers */
+    pthread_mutex_t lock; /* guards the members below; has_notice only against writers */
     struct waiter *waiters;
     uint64_t fallbacks;
     struct fe_err notice;
-    atomic_bool has_notice; /* set once, after notice is complete */
+    atomic_bool has_notice; /* set once, when notice is complete */
 };
 
-/* Why io_uring does not work, in words that say where to look. */
+/* Why io_uring does not work, in words that say where the user should look. */
 static const char *hint_for(int errnum)
 {
     switch (errnum) {
@@ -127,7 +127,7 @@ static void set_notice(struct fe_delay *d, const char *whom, int errnum)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* This thread goes on with clock_nanosleep, whose open cannot fail. */
+/* Makes this thread go on with clock_nanosleep, which can always be opened. */
 static void fall_back(struct waiter *w, int errnum)
 {
     struct fe_delay *d = w->owner;
@@ -141,7 +141,7 @@ static void fall_back(struct waiter *w, int errnum)
     (void)w->way->open(&w->way_state);
 }
 
-/* Sleeps until at_ns in whatever way still works, and learns how late it woke up. */
+/* Sleeps until at_ns in a way that still works, and learns how late the thread woke up. */
 static void sleep_until(struct waiter *w, uint64_t at_ns)
 {
     int r = w->way->sleep_until(w->way_state, at_ns);
@@ -151,18 +151,18 @@ static void sleep_until(struct waiter *w, uint64_t at_ns)
         fall_back(w, -r);
         r = w->way->sleep_until(w->way_state, at_ns);
     }
-    if (r < 0) /* not even clock_nanosleep: spinning is all that is left */
+    if (r < 0) /* clock_nanosleep fails, too: only spinning is left */
         (void)fe_spin_until(at_ns);
 
     uint64_t now = fe_clock_now_ns();
     uint64_t late = now > at_ns ? now - at_ns : 0;
-    if (late > CONTENTION_NS) /* somebody else's turn: not what a margin can heal */
+    if (late > CONTENTION_NS) /* another program had its turn: no margin heals that */
         return;
     fe_margin_learn(&w->margin, &margin_rule, late);
     fe_margin_learn(&w->nap, &nap_rule, late);
 }
 
-/* From a wake-up shortly before the deadline to the deadline, as the ration allows. */
+/* Gets from a wake-up shortly before the deadline to the deadline, as the ration allows. */
 static void finish_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
 {
     struct fe_spin_ration *ration = &w->owner->ration;
@@ -206,7 +206,7 @@ static void wait_fixed(struct waiter *w, uint64_t now, uint64_t deadline_ns,
 {
     if (deadline_ns - now > margin_ns)
         sleep_until(w, deadline_ns - margin_ns);
-    (void)fe_spin_until(deadline_ns); /* with no margin: at most one look at the clock */
+    (void)fe_spin_until(deadline_ns); /* without a margin this only looks at the clock */
 }
 
 static void waiter_open(struct waiter *w, struct fe_delay *d)
@@ -216,7 +216,7 @@ static void waiter_open(struct waiter *w, struct fe_delay *d)
                    atomic_load_explicit(&d->hint_ns, memory_order_relaxed),
                    atomic_load_explicit(&d->hint_n_learnt, memory_order_relaxed));
     fe_margin_init(&w->nap, &nap_rule, START_NAP_NS, 0);
-    (void)fe_slice_shorten(); /* a wish */
+    (void)fe_slice_shorten(); /* only a wish */
     w->way = d->way;
     int r = w->way->open(&w->way_state);
     if (r < 0)
@@ -229,7 +229,7 @@ static void waiter_free(struct waiter *w)
     free(w);
 }
 
-/* The key's destructor: the thread that owns w exits. */
+/* The destructor of the key: the thread that owns the waiter exits. */
 static void waiter_exit(void *value)
 {
     struct waiter *w = value;
@@ -243,7 +243,7 @@ static void waiter_exit(void *value)
     waiter_free(w);
 }
 
-/* This thread's waiter, made now if it has none; NULL without memory. */
+/* Returns the waiter of this thread, and makes it if there is none; NULL without memory. */
 static struct waiter *waiter_of_thread(struct fe_delay *d)
 {
     struct waiter *w = pthread_getspecific(d->key);
@@ -272,14 +272,14 @@ static void wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
     struct waiter *w = waiter_of_thread(d);
     struct waiter without_memory = {.owner = d, .way = &fe_delay_way_nanosleep};
 
-    if (!w) { /* for this one wait, with nothing learnt and nothing to free */
+    if (!w) { /* only for this wait: nothing is learnt, and nothing has to be freed */
         w = &without_memory;
         fe_margin_init(&w->margin, &margin_rule, START_MARGIN_NS, 0);
         fe_margin_init(&w->nap, &nap_rule, START_NAP_NS, 0);
         (void)w->way->open(&w->way_state);
     }
 
-    uint64_t now = fe_clock_now_ns(); /* a ring may just have been made */
+    uint64_t now = fe_clock_now_ns(); /* making a ring has taken time */
     if (now >= deadline_ns)
         return;
     switch (d->params.spin) {
@@ -318,7 +318,7 @@ int fe_delay_until(struct fe_delay *d, uint64_t deadline_ns, fe_delay_coarse_fn 
     return 0;
 }
 
-/* 0 if a thread can open this way and sleep with it. */
+/* Returns 0 if a thread can open this way of sleeping and sleep with it. */
 static int probe(const struct fe_delay_way *way)
 {
     void *state;
@@ -360,7 +360,7 @@ static unsigned count_processors(void)
 
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         n = CPU_COUNT(&set);
-    else /* more than CPU_SETSIZE of them: an upper bound will do */
+    else /* there are more than CPU_SETSIZE: an upper bound is enough */
         n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 1 ? (unsigned)n : 1;
 }
@@ -410,7 +410,7 @@ void fe_delay_destroy(struct fe_delay *d)
 {
     if (!d)
         return;
-    /* First, so that a thread that exits later does not look for its waiter. */
+    /* This comes first, so that a thread that exits later does not look for its waiter. */
     pthread_key_delete(d->key);
     while (d->waiters) {
         struct waiter *w = d->waiters;

@@ -2,10 +2,10 @@
  *
  * Sleeping with clock_nanosleep, which every Linux has and no sandbox forbids.
  *
- * The kernel may delay a thread's timers by its slack, 50 us by default, to batch
- * wake-ups.  A slack of 1 ns (0 would mean the default) takes that away.  It is a
- * property of the thread and stays with it: a worker of the server wants all of its
- * timers punctual, and when the thread exits, the slack is gone with it.
+ * The kernel may delay the timers of a thread by the thread's slack, 50 us by default, in order to
+ * batch wake-ups.  A slack of 1 ns removes this delay (0 would mean the default).  The slack is a
+ * property of the thread and remains after the wait.  That does no harm: a worker of the server
+ * needs all of its timers punctual, and when the thread exits, the slack is gone with it.
  */
 #include "rt/delay_way.h"
 
@@ -17,8 +17,8 @@
 
 static int nanosleep_open(void **ret_state)
 {
-    /* Where a sandbox refuses this, wake-ups are 50 us later and the margin learns
-     * so: the wait still works, which is the point of this way. */
+    /* If a sandbox refuses this, wake-ups are 50 us later, and the margin learns that.  The wait
+     * still works, which is the purpose of this way of sleeping. */
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
     *ret_state = NULL;
     return 0;
@@ -30,7 +30,7 @@ static int nanosleep_sleep_until(void *state, uint64_t at_ns)
         .tv_sec = (time_t)(at_ns / FE_NS_PER_S),
         .tv_nsec = (long)(at_ns % FE_NS_PER_S),
     };
-    int r; /* a positive errno: clock_nanosleep does not touch errno itself */
+    int r; /* a positive errno, because clock_nanosleep does not set errno */
 
     (void)state;
     do

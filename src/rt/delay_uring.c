@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sleeping with an io_uring of the thread's own.
+ * Sleeping with an io_uring that belongs to the thread.
  *
- * An IORING_OP_TIMEOUT is an hrtimer that ignores the thread's timer slack, and one
- * io_uring_enter both arms it and waits for it: half of the lateness of
- * clock_nanosleep with default slack, for the same one system call.  A ring per
- * thread, because a ring for all needs a thread that reaps and wakes, and that one
- * is a queue: at 16 waiters it was late by 350 us.
+ * An IORING_OP_TIMEOUT is an hrtimer that ignores the thread's timer slack, and a single
+ * io_uring_enter both arms it and waits for it.  It costs one system call, as clock_nanosleep does,
+ * and has half of the lateness that clock_nanosleep has with the default slack.
  *
- * Plain rings: IORING_SETUP_DEFER_TASKRUN, COOP_TASKRUN and registered ring fds
- * were measured and change nothing here, and each asks for a newer kernel.
+ * Each thread has a ring of its own.  A single ring for all threads would need a thread that
+ * collects completions and wakes up the others, and such a thread becomes a queue: with 16 waiting
+ * threads it was late by 350 us.
  *
- * After any surprise (an entry that cannot be had or submitted, a result other than
- * -ETIME) the state of the ring is unknown, a late completion may still come; so
- * sleep_until returns an error and the caller closes the ring for good.
+ * The rings are plain.  IORING_SETUP_DEFER_TASKRUN, COOP_TASKRUN and registered ring descriptors
+ * were measured.  They change nothing here, and each of them needs a newer kernel.
+ *
+ * After any surprise (an entry cannot be had or submitted, or a result is not -ETIME) the state of
+ * the ring is unknown, because a late completion may still arrive.  Then sleep_until returns an
+ * error, and the caller closes the ring for good.
  */
 #include "rt/delay_way.h"
 
@@ -48,16 +50,16 @@ static void uring_close(void *state)
     free(ring);
 }
 
-/* Submits what is pending and returns the one completion's result. */
+/* Submits the pending entry and returns the result of its completion. */
 static int submit_and_reap(struct io_uring *ring, int *ret_res)
 {
     for (;;) {
         struct io_uring_cqe *cqe;
         int r = io_uring_submit_and_wait(ring, 1);
 
-        /* A signal may end the call before or after the entry was taken.  Both look
-         * alike from here and both are mended by calling again: liburing submits
-         * what the kernel has not consumed, and nothing twice. */
+        /* A signal may end the call before or after the kernel took the entry.  Both look the
+         * same from here, and in both cases calling again is right: liburing submits what the
+         * kernel has not consumed, and nothing twice. */
         if (r < 0 && r != -EINTR)
             return r;
         r = io_uring_peek_cqe(ring, &cqe);
@@ -74,7 +76,7 @@ static int submit_and_reap(struct io_uring *ring, int *ret_res)
 static int uring_sleep_until(void *state, uint64_t at_ns)
 {
     struct io_uring *ring = state;
-    /* Read by the kernel while it takes the entry, and so only during the call. */
+    /* The kernel reads this while it takes the entry, which is during the call. */
     struct __kernel_timespec at = {
         .tv_sec = (long long)(at_ns / FE_NS_PER_S),
         .tv_nsec = (long long)(at_ns % FE_NS_PER_S),
@@ -90,7 +92,7 @@ static int uring_sleep_until(void *state, uint64_t at_ns)
         return r;
     if (res == -ETIME)
         return 0;
-    return res < 0 ? res : -EPROTO; /* a timeout that neither expired nor failed */
+    return res < 0 ? res : -EPROTO; /* the timeout has neither expired nor failed */
 }
 
 const struct fe_delay_way fe_delay_way_uring = {

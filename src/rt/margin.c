@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Why not a histogram or a sorted window: the margin is read and taught once for
- * every request, by every thread, and what the machine does changes (a compiler
- * starts, a guest's neighbour wakes up), so the estimate must forget.  Stochastic
- * approximation does all of it with one multiplication.
+ * Why there is no histogram and no sorted window: every thread reads the margin and teaches it for
+ * every request, and the machine's behaviour changes (a compiler starts, the neighbour of a guest
+ * wakes up), so that the estimate must forget old values.  Stochastic approximation does all of
+ * that with one multiplication.
  *
- * For the quantile q and a gain g, a value above the estimate raises it by the
- * factor 1 + g q, any other lowers it by the factor 1 - g (1 - q).  The two balance
- * when a share 1 - q of the values lies above (1.06 % for q = 99 % and g = 1/8: the
- * steps are factors, so the balance is that of their logarithms).  Steps in
- * proportion make the time to converge depend on the ratio to be covered and not on
- * the unit.  The gain falls from 1/2 to 1/8 as the count grows: a new thread learns
- * within some tens of waits, and an old one does not jitter.
+ * For the quantile q and a gain g, a value above the estimate multiplies it by 1 + g q, and any
+ * other value multiplies it by 1 - g (1 - q).  The two balance when a share 1 - q of all values
+ * lies above the estimate.  (With q = 99 % and g = 1/8 the share is 1.06 %, because the logarithms
+ * of the two factors balance.)  As the steps are proportional, the time to converge depends on the
+ * ratio to be covered and not on the unit.  The gain falls from 1/2 to 1/8 as the count grows: a
+ * new thread learns within some tens of waits, and the estimate of an old one does not jitter.
  */
 #include "rt/margin.h"
 
@@ -46,7 +45,7 @@ void fe_margin_learn(struct fe_margin *m, const struct fe_margin_rule *rule,
 {
     bool above = value_ns > m->ns;
     uint64_t share_ppm = above ? rule->quantile_ppm : PPM - rule->quantile_ppm;
-    /* Rounded up: a step of nothing would leave a small estimate where it is. */
+    /* Rounded up, because a step of 0 would leave a small estimate where it is. */
     uint64_t step = fe_div_up(m->ns * share_ppm, PPM << gain_shift(m->n_learnt));
 
     m->ns = clamp(above ? m->ns + step : m->ns - fe_min_u64(step, m->ns), rule);

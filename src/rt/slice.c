@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Since 6.12 a thread under SCHED_OTHER may say how long its turns on a processor
- * should be.  It gets no more of the processor than before, but it gets it sooner:
- * the scheduler picks by virtual deadline, and that of a short turn comes early.  A
- * thread that waits for instants wants exactly this.  Measured on two processors
- * with four programs that compute: woken up late by 4 ms at the 99th percentile with
- * turns of 2.8 ms, by 0.08 ms with turns of 0.1 ms, the least that the kernel grants.
+ * Since Linux 6.12 a thread under SCHED_OTHER may say how long its turns on a processor should
+ * be.  With short turns it does not get more of the processor, but it gets it sooner: the
+ * scheduler picks threads by their virtual deadlines, and the deadline of a short turn comes
+ * early.  That is what a thread needs that waits for instants.  Measured on two processors with
+ * four programs that compute: wake-ups were late by 4 ms at the 99th percentile with turns of 2.8
+ * ms, and by 0.08 ms with turns of 0.1 ms, the shortest that the kernel grants.
  *
- * glibc has no wrapper for these calls before 2.41, and the kernel's header with the
- * structure collides with glibc's; hence the structure's first version here, which
- * is ABI.
+ * glibc has no wrapper for these system calls before 2.41, and the kernel's header that declares
+ * the structure conflicts with glibc's headers.  So the first version of the structure, which is
+ * ABI, is declared here.
  */
 #include "rt/slice.h"
 
@@ -39,7 +39,7 @@ int fe_slice_shorten(void)
     if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) < 0)
         return -errno;
     if (attr.policy != SCHED_OTHER)
-        return -EINVAL; /* somebody has chosen better, or chosen to be in nobody's way */
+        return -EINVAL; /* somebody has chosen this policy on purpose */
     attr.size = sizeof attr;
     attr.runtime_ns = SLICE_NS;
     if (syscall(SYS_sched_setattr, 0, &attr, 0) < 0)

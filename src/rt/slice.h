@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Asking the scheduler for short turns.  Private to src/rt.
+ * Asks the scheduler for short turns.  Private to src/rt.
  */
 #ifndef FE_RT_SLICE_H
 #define FE_RT_SLICE_H
 
-/* Asks that the calling thread, if it runs under SCHED_OTHER, be scheduled in turns
- * of 100 us.  Policy and nice value stay as they are; needs no privilege; the wish
- * stays with the thread and with those that it starts.  Returns 0 or a negative
- * errno, which callers may ignore: without it waits are only later on a busy
- * machine.  Kernels before 6.12 accept the wish and do nothing. */
+/* Asks the kernel to schedule the calling thread in turns of 100 us if it runs under SCHED_OTHER.
+ * Policy and nice value stay as they are, and no privilege is needed.  The wish stays with the
+ * thread and with the threads that it starts.  Returns 0 or a negative errno, which callers may
+ * ignore: without short turns waits end later on a busy machine, and nothing else changes.
+ * Kernels before 6.12 accept the wish and do nothing. */
 int fe_slice_shorten(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Spinning to an instant, and the ration of it.
+ * Spinning until an instant, and the ration of spinning.
  *
- * Private to src/rt and its tests.  A ration is two counters shared by all threads of
- * one fe_delay: who waits, and who spins.  Each step costs one atomic operation and
- * orders nothing, because a ration protects processors and no data.
+ * Private to src/rt and its tests.  A ration consists of two counters that all threads of one
+ * fe_delay share: how many threads wait, and how many of them spin.  Each step is one atomic
+ * operation with relaxed order, because the ration protects processors and no data.
  */
 #ifndef FE_RT_SPIN_H
 #define FE_RT_SPIN_H
@@ -18,11 +18,11 @@
 
 struct fe_spin_ration {
     atomic_uint waiting; /* threads between the start and the end of a precise wait */
-    atomic_uint taken;   /* tickets: threads that spin */
+    atomic_uint taken;   /* tickets that are taken: threads that spin */
     unsigned n_processors, limit;
 };
 
-/* Leaves one processor to the client and the kernel, where there is more than one. */
+/* If there is more than one processor, one of them is left to the client and the kernel. */
 static inline void fe_spin_ration_init(struct fe_spin_ration *r, unsigned n_processors)
 {
     atomic_init(&r->waiting, 0);
@@ -31,7 +31,7 @@ static inline void fe_spin_ration_init(struct fe_spin_ration *r, unsigned n_proc
     r->limit = n_processors > 1 ? n_processors - 1 : 1;
 }
 
-/* Counts the caller in, or out again; fe_spin_enter returns how many wait now. */
+/* The caller begins and ends a precise wait.  fe_spin_enter returns how many threads wait now. */
 static inline unsigned fe_spin_enter(struct fe_spin_ration *r)
 {
     return 1 + atomic_fetch_add_explicit(&r->waiting, 1, memory_order_relaxed);
@@ -42,9 +42,9 @@ static inline void fe_spin_leave(struct fe_spin_ration *r)
     atomic_fetch_sub_explicit(&r->waiting, 1, memory_order_relaxed);
 }
 
-/* How long before its deadline a thread may be woken up to spin: all of the margin
- * while no more threads wait than there are processors, a share of it beyond that,
- * and only the nap where even the share would be over a quarter of the wait.  Pure. */
+/* How long before its deadline a thread may be woken up to spin.  That is the whole margin as long
+ * as no more threads wait than there are processors.  With more threads it is a share of the
+ * margin.  If this share is more than a quarter of the wait, it is only the nap.  Pure. */
 static inline uint64_t fe_spin_allowance(uint64_t margin_ns, uint64_t nap_ns,
                                          uint64_t left_ns, unsigned n_waiting,
                                          unsigned n_processors)
@@ -55,7 +55,7 @@ static inline uint64_t fe_spin_allowance(uint64_t margin_ns, uint64_t nap_ns,
     return share > left_ns / 4 ? nap_ns : fe_max_u64(share, nap_ns);
 }
 
-/* True with a ticket, to be given back; false, at once, if all are taken. */
+/* Returns true with a ticket, which has to be given back; false immediately if all are taken. */
 static inline bool fe_spin_take(struct fe_spin_ration *r)
 {
     unsigned n = atomic_load_explicit(&r->taken, memory_order_relaxed);
@@ -74,8 +74,8 @@ static inline void fe_spin_give(struct fe_spin_ration *r)
     (void)before;
 }
 
-/* Tells the processor that this is a spin: it saves power, and on a core with
- * several threads it leaves the execution units to the others. */
+/* Tells the processor that this is a spin.  The processor saves power, and a core with several
+ * hardware threads leaves its execution units to the other threads. */
 static inline void fe_spin_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -85,12 +85,12 @@ static inline void fe_spin_pause(void)
 #endif
 }
 
-/* Between two looks at the clock no more than this passes unless the thread was
- * taken off its processor. */
+/* If more than this passes between two looks at the clock, the thread was taken off its processor
+ * in between. */
 #define FE_SPIN_GAP_NS (500 * FE_NS_PER_US)
 
-/* Returns at or after at_ns; at once if that has passed.  True if the thread was
- * taken off its processor meanwhile. */
+/* Returns at or after at_ns; immediately if that has passed.  Returns true if the thread was taken
+ * off its processor meanwhile. */
 static inline bool fe_spin_until(uint64_t at_ns)
 {
     uint64_t last = fe_clock_now_ns();

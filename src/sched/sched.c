@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Each timeline is one number, the instant from which it is free: operations are
- * placed in the order in which the controller issued them and never moved, so that is
- * all that has to be remembered, and two ops on one timeline cannot overlap.
+ * Each timeline is a single number, the instant from which it is free.  That is enough, because
+ * operations are placed in the order in which the controller issued them and are never moved
+ * afterwards.  It also follows that two operations on one timeline cannot overlap.
  */
 #include "sched/sched.h"
 
@@ -51,7 +51,7 @@ void fe_sched_begin(struct fe_sched *s, uint64_t ready_ns)
     s->ready_ns = s->prev_end_ns = s->max_end_ns = fe_max_u64(ready_ns, s->hold_ns);
 }
 
-/* bus_rate 0 is an infinitely fast bus. */
+/* How long a transfer takes; bus_rate 0 means an infinitely fast bus. */
 static uint64_t transfer_ns(struct fe_sched *s, uint32_t bytes)
 {
     if (bytes != s->memo_bytes) {
@@ -61,7 +61,7 @@ static uint64_t transfer_ns(struct fe_sched *s, uint32_t bytes)
     return s->memo_ns;
 }
 
-/* Array, then register, then channel. */
+/* The data go from the array into the register, and from there over the channel. */
 static void place_read(struct fe_sched *s, struct fe_op *op, uint64_t ready, uint64_t *chan)
 {
     uint64_t *die = &s->die_free_ns[op->die], *reg = &s->reg_free_ns[op->die];
@@ -74,7 +74,7 @@ static void place_read(struct fe_sched *s, struct fe_op *op, uint64_t ready, uin
     *die = s->cached ? in_register : op->end_ns;
 }
 
-/* Channel, then register, then array. */
+/* The data come over the channel into the register, and go from there into the array. */
 static void place_prog(struct fe_sched *s, struct fe_op *op, uint64_t ready, uint64_t *chan)
 {
     uint64_t *die = &s->die_free_ns[op->die], *reg = &s->reg_free_ns[op->die];
