@@ -195,7 +195,7 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
         return r;
     bool is_new = true;
     r = opt->file ? fe_device_open_image(dev, opt, &geo, &is_new, err)
-                  : fe_store_create(&dev->store, (uint64_t)geo.n_chip_pebs * geo.pages_per_block,
+                  : fe_store_create(&dev->store, (uint64_t)geo.n_chip_blocks * geo.pages_per_block,
                                     geo.page_bytes, geo.pages_per_block, opt->payload, err);
     if (r < 0)
         return r;
@@ -207,7 +207,7 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
         return r;
     bool trims = fe_ftl_registry[p->ftl.type]->trim && (opt->power_cuts || opt->file);
     if (trims)
-        r = fe_medium_log_trims(dev->medium, geo.n_chip_pebs * geo.pages_per_block, err);
+        r = fe_medium_log_trims(dev->medium, geo.n_chip_blocks * geo.pages_per_block, err);
     if (r == 0)
         r = is_new ? build_new(dev, opt, err) : build_again(dev, opt, err);
     return r == 0 && opt->power_cuts ? fe_power_init(dev, err) : r;

@@ -366,7 +366,7 @@ static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
     uint64_t n = 0;
     double sum = 0, sum_sq = 0;
     ret->wear.min = UINT64_MAX;
-    for (fe_peb peb = 0; peb < m->geo.n_chip_pebs; peb++) {
+    for (fe_peb peb = 0; peb < m->geo.n_chip_blocks; peb++) {
         const struct fe_peb_info *b = fe_medium_block(m, peb);
         ret->bad_factory += b->factory_bad;
         ret->bad_grown += b->grown_bad || b->failed;

@@ -6,13 +6,13 @@
 
 uint32_t fe_device_blocks(const struct fe_device *dev)
 {
-    return dev->medium->geo.n_chip_pebs;
+    return dev->medium->geo.n_chip_blocks;
 }
 
 void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret)
 {
     const struct fe_medium *m = dev->medium;
-    for (fe_peb slot = 0; slot < m->geo.n_chip_pebs; slot++) {
+    for (fe_peb slot = 0; slot < m->geo.n_chip_blocks; slot++) {
         const struct fe_peb_info *p = fe_medium_block(m, slot);
         ret[fe_medium_chip_block(m, slot)] = (struct fe_block_wear){
             .cycles = p->erase_count,

@@ -126,7 +126,7 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
     if (r < 0)
         return r;
     struct fe_store_what want = {
-        .n_pages = (uint64_t)geo->n_chip_pebs * geo->pages_per_block,
+        .n_pages = (uint64_t)geo->n_chip_blocks * geo->pages_per_block,
         .page_bytes = geo->page_bytes,
         .pages_per_block = geo->pages_per_block,
         .n_slots = fe_cache_pages(&dev->profile.cache, geo->page_bytes),

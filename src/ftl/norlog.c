@@ -82,8 +82,9 @@ static uint32_t reserve_of(const struct fe_ftl_params *p)
 static enum fe_status program_header(struct norlog *n, fe_peb peb)
 {
     struct fe_medium *m = n->base.medium;
-    struct header h = {
-        .magic = MAGIC, .erase_count = fe_medium_erase_count(m, peb), .seq = m->seq + 1};
+    struct header h = {.magic = MAGIC,
+                       .erase_count = fe_medium_erase_count(m, peb),
+                       .seq = fe_medium_last_seq(m) + 1};
     fe_ppn first = peb * n->geo.pages_per_block;
     enum fe_status st =
         fe_medium_prog(m, first, FE_LPN_NONE, FE_TAG_HEADER, FE_PPN_NONE, 0,
@@ -174,7 +175,7 @@ enum fe_status fe_norlog_empty(struct norlog *n, fe_peb peb, fe_peb to)
     fe_victims_remove(&n->full, peb);
     if (n->p.clean.wear_levelling == FE_WEAR_STATIC)
         fe_heap_remove(&n->rested, peb);
-    n->base.medium->emptying_since = n->base.medium->seq;
+    fe_medium_begin_emptying(n->base.medium);
     enum fe_status st = move_sectors(n, peb, to);
     if (st != FE_OK)
         return st;
@@ -426,7 +427,7 @@ static int check_header(const struct norlog *n, fe_peb peb, struct fe_err *err)
         return 0;
     fe_store_read(m->store, first, 0, (uint32_t)sizeof h, &h);
     /* where blocks can be replaced, the erases of another one may be meant */
-    bool replaceable = m->geo.n_chip_pebs > m->geo.n_pebs;
+    bool replaceable = m->geo.n_chip_blocks > m->geo.n_pebs;
     uint32_t erases = fe_medium_erase_count(m, peb);
     uint64_t seq = fe_medium_seq(m, first);
     if (fe_store_has_payload(m->store) &&

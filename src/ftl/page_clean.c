@@ -67,7 +67,7 @@ enum fe_status fe_page_empty(struct page_ftl *f, fe_peb peb, bool to_rest)
     if (!slc && f->p.clean.wear_levelling == FE_WEAR_STATIC)
         fe_heap_remove(&f->rested, peb);
     f->state[peb] = BLOCK_OPEN;
-    f->base.medium->emptying_since = f->base.medium->seq;
+    fe_medium_begin_emptying(f->base.medium);
     enum fe_status st = move_pages(f, peb, to_rest);
     if (st == FE_OK)
         st = fe_medium_erase(f->base.medium, peb);

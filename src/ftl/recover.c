@@ -76,16 +76,17 @@ static bool holds(const struct fe_medium *m, fe_peb peb, fe_lpn lpn)
 enum fe_status fe_recover_drop(struct fe_medium *m, fe_peb peb, const fe_ppn *map, uint32_t n_lpns,
                                bool *ret)
 {
+    struct fe_interrupted i = fe_medium_interrupted(m);
     fe_ppn first = peb * m->geo.pages_per_block;
     *ret = false;
-    if (m->interrupted == FE_PEB_NONE || m->interrupted == peb || fe_medium_is_bad(m, peb) ||
+    if (i.peb == FE_PEB_NONE || i.peb == peb || fe_medium_is_bad(m, peb) ||
         fe_medium_next_page(m, peb) == 0)
         return FE_OK;
     for (fe_ppn ppn = first; ppn < first + fe_medium_next_page(m, peb); ppn++) {
         fe_lpn lpn = fe_medium_lpn(m, ppn);
         if (fe_recover_readable(m, ppn) && lpn < n_lpns && map[lpn] == ppn &&
-            (!was_moved(fe_medium_tag(m, ppn)) || fe_medium_seq(m, ppn) <= m->interrupted_since ||
-             fe_medium_seq(m, ppn) > m->interrupted_until || !holds(m, m->interrupted, lpn)))
+            (!was_moved(fe_medium_tag(m, ppn)) || fe_medium_seq(m, ppn) <= i.since ||
+             fe_medium_seq(m, ppn) > i.until || !holds(m, i.peb, lpn)))
             return FE_OK;
     }
     *ret = true;

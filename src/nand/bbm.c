@@ -2,7 +2,7 @@
  *
  * Slots and blocks, after block 2 has failed and block 9 has taken its place:
  *
- *   slot     0  1  2  3  4  5  6  7 | 8  9        n_pebs = 8, n_chip_pebs = 10
+ *   slot     0  1  2  3  4  5  6  7 | 8  9        n_pebs = 8, n_chip_blocks = 10
  *   block    0  1  9  3  4  5  6  7 | 8  2
  *                  ^                  s  bad      s: spare
  *
@@ -49,7 +49,7 @@ static void save_swap(struct fe_medium *m, fe_peb slot, fe_peb spare)
 static fe_peb find_spare(const struct fe_medium *m, uint32_t die)
 {
     fe_peb any = FE_PEB_NONE;
-    for (fe_peb s = m->geo.n_pebs; s < m->geo.n_chip_pebs; s++) {
+    for (fe_peb s = m->geo.n_pebs; s < m->geo.n_chip_blocks; s++) {
         if (fe_medium_is_bad(m, s))
             continue;
         if (fe_medium_die(m, s) == die)
@@ -63,7 +63,7 @@ static fe_peb find_spare(const struct fe_medium *m, uint32_t die)
 /* n different blocks behind block 0, each choice among those not yet chosen. */
 static void choose_bad(struct fe_medium *m, uint32_t n, uint64_t seed)
 {
-    uint32_t left = m->geo.n_chip_pebs - 1;
+    uint32_t left = m->geo.n_chip_blocks - 1;
     for (uint32_t i = 0; i < n; i++, left--) {
         uint64_t k = fe_rng_below(fe_rng(seed, FE_RNG_FACTORY_BAD, i, 0), left);
         fe_peb peb = 1;
@@ -76,13 +76,13 @@ static void choose_bad(struct fe_medium *m, uint32_t n, uint64_t seed)
 int fe_bbm_init(struct fe_medium *m, uint32_t n_bad, uint64_t seed, struct fe_err *err)
 {
     const struct fe_geometry *g = &m->geo;
-    assert(n_bad <= g->n_chip_pebs - g->n_pebs);
-    if (g->n_chip_pebs == g->n_pebs)
+    assert(n_bad <= g->n_chip_blocks - g->n_pebs);
+    if (g->n_chip_blocks == g->n_pebs)
         return 0;
-    m->phys = calloc(g->n_chip_pebs, sizeof *m->phys);
+    m->phys = calloc(g->n_chip_blocks, sizeof *m->phys);
     if (!m->phys)
-        return fe_err_nomem(err, "table of bad blocks", g->n_chip_pebs * sizeof *m->phys);
-    for (fe_peb i = 0; i < g->n_chip_pebs; i++)
+        return fe_err_nomem(err, "table of bad blocks", g->n_chip_blocks * sizeof *m->phys);
+    for (fe_peb i = 0; i < g->n_chip_blocks; i++)
         m->phys[i] = i;
     choose_bad(m, n_bad, seed);
     for (fe_peb slot = 0; slot < g->n_pebs; slot++)
@@ -94,7 +94,7 @@ int fe_bbm_init(struct fe_medium *m, uint32_t n_bad, uint64_t seed, struct fe_er
 /* O(n^2) only in the blocks that stand twice, of which a kill leaves one. */
 void fe_bbm_restore(struct fe_medium *m)
 {
-    uint32_t n = m->geo.n_chip_pebs;
+    uint32_t n = m->geo.n_chip_blocks;
     for (fe_peb slot = 0; slot < n; slot++) {
         if (slot < m->geo.n_pebs && m->phys[slot] == slot)
             continue;
@@ -144,7 +144,7 @@ fe_peb fe_bbm_replace(struct fe_medium *m, fe_peb slot, uint32_t n)
 fe_peb fe_bbm_slot(const struct fe_medium *m, fe_peb peb)
 {
     fe_peb slot = 0;
-    while (m->phys && slot < m->geo.n_chip_pebs && m->phys[slot] != peb)
+    while (m->phys && slot < m->geo.n_chip_blocks && m->phys[slot] != peb)
         slot++;
     return m->phys ? slot : peb;
 }

@@ -28,7 +28,7 @@ int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, st
     geo->n_dies = (uint32_t)dies;
     geo->n_channels = p->channels;
     geo->blocks_per_die = (uint32_t)per_die;
-    geo->n_pebs = geo->n_chip_pebs = (uint32_t)pebs;
+    geo->n_pebs = geo->n_chip_blocks = (uint32_t)pebs;
     geo->n_ppns = (uint32_t)ppns;
     geo->pages_per_block = p->pages_per_block;
     geo->page_bytes = (uint32_t)page;

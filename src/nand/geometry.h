@@ -32,7 +32,7 @@ enum fe_page_type { FE_PAGE_LSB, FE_PAGE_CSB, FE_PAGE_MSB, FE_N_PAGE_TYPES };
 struct fe_geometry {
     uint32_t n_dies, n_channels, blocks_per_die;
     uint32_t n_pebs, n_ppns, pages_per_block;
-    uint32_t n_chip_pebs;    /* n_pebs and those set aside by fe_geometry_reserve */
+    uint32_t n_chip_blocks;    /* n_pebs and those set aside by fe_geometry_reserve */
     uint32_t page_bytes;     /* data bytes of a (multi-plane) page */
     uint32_t oob_bytes;      /* OOB bytes that travel with it */
     uint32_t planes_ganged;  /* flash pages in one (multi-plane) page */

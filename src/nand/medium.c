@@ -27,7 +27,7 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     m->image = fe_store_image(store) != NULL;
     m->ops = ops;
     fe_medium_set_times(m, p);
-    m->pebs = calloc(geo->n_chip_pebs, sizeof *m->pebs);
+    m->pebs = calloc(geo->n_chip_blocks, sizeof *m->pebs);
     m->oob_lpn = fe_table_alloc(geo->n_ppns, sizeof *m->oob_lpn);
     m->oob_seq = fe_table_alloc(geo->n_ppns, sizeof *m->oob_seq);
     m->oob_tag = fe_table_alloc(geo->n_ppns, sizeof *m->oob_tag);
@@ -35,7 +35,7 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     if (!m->pebs || !m->oob_lpn || !m->oob_seq || !m->oob_tag || !m->page_bit) {
         fe_medium_destroy(m);
         return fe_err_nomem(err, "OOB and block table of the medium",
-                            (uint64_t)geo->n_ppns * 13 + (uint64_t)geo->n_chip_pebs * 8);
+                            (uint64_t)geo->n_ppns * 13 + (uint64_t)geo->n_chip_blocks * 8);
     }
     for (uint32_t i = 0; i < geo->pages_per_block; i++)
         m->page_bit[i] = (uint8_t)fe_page_bit(geo, i);

@@ -48,7 +48,7 @@ struct fe_medium {
     struct fe_oplist *ops;     /* not owned */
     struct fe_store *store;    /* not owned */
     bool image;                /* the store is an image: see nand/medium_image.h */
-    struct fe_peb_info *pebs;  /* by slot: of n_chip_pebs, see nand/wear.h */
+    struct fe_peb_info *pebs;  /* by slot: of n_chip_blocks, see nand/wear.h */
     fe_peb *phys;              /* by slot: the block of the chip that stands there; NULL: itself */
     struct fe_wear *wear;      /* how the chip fails; NULL: never */
     bool read_hook, prog_hook; /* what of that reads and programs have to ask for */
@@ -74,7 +74,7 @@ struct fe_medium {
 };
 
 /* All blocks erased.  store and ops must outlive the medium, and the store must have
- * those of all n_chip_pebs blocks, of geo->page_bytes.  -ENOMEM. */
+ * those of all n_chip_blocks blocks, of geo->page_bytes.  -ENOMEM. */
 int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
                      const struct fe_geometry *geo, struct fe_store *store,
                      struct fe_oplist *ops, struct fe_err *err);
@@ -196,6 +196,29 @@ static inline uint32_t fe_medium_erase_count(const struct fe_medium *m, fe_peb p
 static inline bool fe_medium_is_unstable(const struct fe_medium *m, fe_peb peb)
 {
     return m->pebs[peb].unstable;
+}
+
+/* The number of the latest program of the chip; 0 before the first. */
+static inline uint64_t fe_medium_last_seq(const struct fe_medium *m)
+{
+    return m->seq;
+}
+
+/* The controller's journal of the last power cut: the block that was next to be erased. */
+struct fe_interrupted {
+    fe_peb peb;            /* FE_PEB_NONE: no block was */
+    uint64_t since, until; /* sequence numbers when its emptying began, and when it was done */
+};
+
+static inline struct fe_interrupted fe_medium_interrupted(const struct fe_medium *m)
+{
+    return (struct fe_interrupted){m->interrupted, m->interrupted_since, m->interrupted_until};
+}
+
+/* A strategy begins to empty a block. */
+static inline void fe_medium_begin_emptying(struct fe_medium *m)
+{
+    m->emptying_since = m->seq;
 }
 
 /* All that is kept of a block besides its pages, to read. */

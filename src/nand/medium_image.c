@@ -158,7 +158,7 @@ static int take_extra(struct fe_medium *m, fe_peb peb, const struct fe_store_blo
         return refuse(peb, "is another block of the chip, which has no reserve", err);
     if (r->extra[EXTRA_DIFFERENCE] && fe_wear_make_difference(m, err) < 0)
         return -ENOMEM;
-    if (phys > m->geo.n_chip_pebs)
+    if (phys > m->geo.n_chip_blocks)
         return refuse(peb, "is a block that the chip does not have", err);
     m->pebs[peb].erase_count -= r->extra[EXTRA_DIFFERENCE];
     if (w && w->difference)
@@ -245,7 +245,7 @@ int fe_medium_load(struct fe_medium *m, struct fe_err *err)
     struct fe_store_oob *pages = malloc(m->geo.pages_per_block * sizeof *pages);
     struct fe_store_block block;
     int r = pages ? 0 : fe_err_nomem(err, "OOB of a block", m->geo.pages_per_block * sizeof *pages);
-    for (fe_peb peb = 0; r == 0 && peb < m->geo.n_chip_pebs; peb++) {
+    for (fe_peb peb = 0; r == 0 && peb < m->geo.n_chip_blocks; peb++) {
         r = fe_store_load_block(m->store, peb, &block, pages, err);
         if (r == 0)
             r = take_block(m, peb, &block, pages, err);

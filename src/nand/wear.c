@@ -35,7 +35,7 @@
 
 uint64_t fe_wear_reserve(const struct fe_wear_params *p, const struct fe_geometry *chip)
 {
-    uint64_t bad = fe_muldiv(chip->n_chip_pebs, p->factory_bad_ppm, 1000000);
+    uint64_t bad = fe_muldiv(chip->n_chip_blocks, p->factory_bad_ppm, 1000000);
     return fe_div_up(bad + p->spare_blocks, chip->n_dies) * chip->n_dies;
 }
 
@@ -70,21 +70,21 @@ int fe_wear_make_difference(struct fe_medium *m, struct fe_err *err)
 {
     struct fe_wear *w = m->wear;
     if (!w->difference)
-        w->difference = calloc(m->geo.n_chip_pebs, sizeof *w->difference);
-    return w->difference ? 0 : fe_err_nomem(err, "cycles of slots", m->geo.n_chip_pebs * 4ull);
+        w->difference = calloc(m->geo.n_chip_blocks, sizeof *w->difference);
+    return w->difference ? 0 : fe_err_nomem(err, "cycles of slots", m->geo.n_chip_blocks * 4ull);
 }
 
 int fe_wear_attach(struct fe_medium *m, const struct fe_wear_params *p, uint64_t endurance,
                    uint64_t seed, struct fe_err *err)
 {
-    uint64_t n_bad = fe_muldiv(m->geo.n_chip_pebs, p->factory_bad_ppm, 1000000);
+    uint64_t n_bad = fe_muldiv(m->geo.n_chip_blocks, p->factory_bad_ppm, 1000000);
     struct fe_wear *w = calloc(1, sizeof *w);
     if (!w)
         return fe_err_nomem(err, "wear", sizeof *w);
     *w = (struct fe_wear){.p = *p, .seed = seed, .endurance = endurance};
     m->wear = w;
     int r = 0;
-    if (m->geo.n_chip_pebs > m->geo.n_pebs)
+    if (m->geo.n_chip_blocks > m->geo.n_pebs)
         r = fe_wear_make_difference(m, err);
     if (r == 0)
         r = fe_bbm_init(m, (uint32_t)n_bad, seed, err);
@@ -103,7 +103,7 @@ int fe_wear_attach(struct fe_medium *m, const struct fe_wear_params *p, uint64_t
 
 void fe_wear_save(struct fe_medium *m)
 {
-    for (fe_peb slot = 0; slot < m->geo.n_chip_pebs; slot++)
+    for (fe_peb slot = 0; slot < m->geo.n_chip_blocks; slot++)
         if (fe_medium_is_bad(m, slot) || block_of(m, slot) != slot)
             fe_medium_save_block(m, slot);
 }
@@ -489,7 +489,7 @@ void fe_wear_restored(struct fe_medium *m)
 {
     struct fe_wear *w = m->wear;
     w->n_failed = 0;
-    for (fe_peb slot = 0; slot < m->geo.n_chip_pebs; slot++)
+    for (fe_peb slot = 0; slot < m->geo.n_chip_blocks; slot++)
         w->n_failed += m->pebs[slot].failed;
     m->eol = w->n_failed && !goes_on(w);
     if (m->phys)
@@ -501,9 +501,9 @@ void fe_wear_restored(struct fe_medium *m)
 
 static int find_slot(const struct fe_medium *m, fe_peb peb, fe_peb *ret, struct fe_err *err)
 {
-    if (peb >= m->geo.n_chip_pebs)
+    if (peb >= m->geo.n_chip_blocks)
         return fe_err_set(err, EINVAL, "block %u: the chip has blocks 0 to %u", peb,
-                          m->geo.n_chip_pebs - 1);
+                          m->geo.n_chip_blocks - 1);
     *ret = fe_bbm_slot(m, peb);
     if (fe_medium_is_bad(m, *ret) || m->pebs[*ret].failed)
         return fe_err_set(err, EINVAL, "block %u: is bad already", peb);

@@ -6,7 +6,7 @@
  * It is a layer under the translation layer, whose blocks never fail while spares last:
  *
  *   what strategies see   [0, n_pebs)    slot: a place for a block
- *   reserve               [n_pebs, n_chip_pebs)   spares and bad blocks
+ *   reserve               [n_pebs, n_chip_blocks)   spares and bad blocks
  *   m->phys[slot]         the block of the chip that stands there; no table: itself
  *
  * When a block fails, another takes its slot (bbm.h).  A slot's pages, OOB and bytes

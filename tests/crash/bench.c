@@ -305,8 +305,8 @@ static void copy_wear(struct fe_medium *t, const struct fe_medium *f)
     const struct fe_wear *from = f->wear;
     const struct fe_geometry *g = &t->geo;
     if (t->phys) {
-        memcpy(t->phys, f->phys, g->n_chip_pebs * sizeof *t->phys);
-        memcpy(to->difference, from->difference, g->n_chip_pebs * sizeof *to->difference);
+        memcpy(t->phys, f->phys, g->n_chip_blocks * sizeof *t->phys);
+        memcpy(to->difference, from->difference, g->n_chip_blocks * sizeof *to->difference);
     }
     if (to->flips)
         memcpy(to->flips, from->flips, g->n_ppns * sizeof *to->flips);
@@ -321,7 +321,7 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
 {
     struct fe_medium *t = to->medium, *f = from->medium;
     const struct fe_geometry *g = &t->geo;
-    memcpy(t->pebs, f->pebs, g->n_chip_pebs * sizeof *t->pebs);
+    memcpy(t->pebs, f->pebs, g->n_chip_blocks * sizeof *t->pebs);
     copy_wear(t, f);
     memcpy(t->oob_lpn, f->oob_lpn, g->n_ppns * sizeof *t->oob_lpn);
     memcpy(t->oob_seq, f->oob_seq, g->n_ppns * sizeof *t->oob_seq);

@@ -76,7 +76,7 @@ void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
         die("geometry", &err);
     if (w && fe_geometry_reserve(&rig->geo, fe_wear_reserve(w, &rig->geo), &err) < 0)
         die("reserve", &err);
-    if (fe_store_create(&rig->store, (uint64_t)rig->geo.n_chip_pebs * rig->geo.pages_per_block,
+    if (fe_store_create(&rig->store, (uint64_t)rig->geo.n_chip_blocks * rig->geo.pages_per_block,
                         rig->geo.page_bytes,
                         rig->geo.pages_per_block, true, &err) < 0)
         die("store", &err);

@@ -24,7 +24,7 @@ static void setup(struct ft_rig *rig, const struct fe_wear_params *w)
     p.endurance = 10;
     ft_rig_init_worn(rig, &p, w);
     assert_int_equal(rig->geo.n_pebs, 8);
-    assert_int_equal(rig->geo.n_chip_pebs, 10);
+    assert_int_equal(rig->geo.n_chip_blocks, 10);
 }
 
 static enum fe_status prog(struct ft_rig *rig, fe_ppn ppn)

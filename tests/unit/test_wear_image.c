@@ -49,7 +49,7 @@ static void start(struct chip *c, const struct fe_wear_params *w, bool is_new)
     fe_ops_init(&c->ops, forget, NULL);
     check(fe_geometry_init(&c->geo, &c->nand, &err), &err);
     check(fe_geometry_reserve(&c->geo, fe_wear_reserve(w, &c->geo), &err), &err);
-    struct fe_store_what what = {.n_pages = c->geo.n_chip_pebs * B, .page_bytes = PAGE,
+    struct fe_store_what what = {.n_pages = c->geo.n_chip_blocks * B, .page_bytes = PAGE,
                                  .pages_per_block = B, .capacity = PAGE, .profile = "x\n",
                                  .profile_bytes = 2};
     check(is_new ? fe_store_image_create(&c->store, &f, &what, &err)

@@ -68,8 +68,8 @@ static json_t *geometry_json(const struct fe_medium *m)
     json_t *o = json_object();
     put_u64(o, "channels", g->n_channels);
     put_u64(o, "dies", g->n_dies);
-    put_u64(o, "blocks", g->n_chip_pebs);
-    put_u64(o, "spare_blocks", g->n_chip_pebs - g->n_pebs);
+    put_u64(o, "blocks", g->n_chip_blocks);
+    put_u64(o, "spare_blocks", g->n_chip_blocks - g->n_pebs);
     put_u64(o, "pages_per_block", g->pages_per_block);
     put_u64(o, "page_bytes", g->page_bytes);
     put_u64(o, "oob_bytes", g->oob_bytes);
@@ -142,7 +142,7 @@ static json_t *image_json(struct fe_device *dev)
     put(o, "bad_blocks", json_pack("{s:I, s:I}", "factory", (json_int_t)s.bad_factory, "grown",
                                    (json_int_t)s.bad_grown));
     put_u64(o, "unstable_blocks", unstable);
-    put_u64(o, "programs", m->seq);
+    put_u64(o, "programs", fe_medium_last_seq(m));
     return o;
 }
 
@@ -264,7 +264,7 @@ int cmd_inspect(int argc, char **argv)
     code = TOOL_OK;
     if (page && !tool_number("--page", page, 0, m->geo.n_ppns - 1, &number))
         code = TOOL_USAGE;
-    else if (block && !tool_number("--block", block, 0, m->geo.n_chip_pebs - 1, &number))
+    else if (block && !tool_number("--block", block, 0, m->geo.n_chip_blocks - 1, &number))
         code = TOOL_USAGE;
     else
         o = page    ? one_page_json(dev, m, (fe_ppn)number)
