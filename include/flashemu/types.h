@@ -11,8 +11,13 @@
 
 typedef uint32_t fe_lpn; /* logical page: host offset / page_bytes */
 typedef uint32_t fe_ppn; /* physical page: peb * pages_per_block + page */
-typedef uint32_t fe_peb; /* physical erase block: row * n_dies + die */
+typedef uint32_t fe_peb; /* physical erase block, an address: ppn / pages_per_block */
 typedef uint32_t fe_leb; /* logical block or allocation unit */
+
+/* A block of the chip by the chip's own number: row * n_dies + die.  Bad block management
+ * decides which chip block stands behind which peb; at first chip block n stands behind
+ * peb n.  What users name (`ctl mark-bad`, `wear`, `flip`) are chip blocks. */
+typedef uint32_t fe_chip_block;
 
 #define FE_LPN_NONE UINT32_MAX
 #define FE_PPN_NONE UINT32_MAX

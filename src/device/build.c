@@ -10,7 +10,6 @@
  */
 #include "device/internal.h"
 
-#include "nand/medium_image.h"
 #include "profile/options.h"
 
 #include <errno.h>
@@ -127,7 +126,7 @@ static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
                      struct fe_err *err)
 {
     const struct fe_ftl_params *p = &dev->profile.ftl;
-    fe_wear_save(dev->medium);
+    fe_chip_begin_image(&dev->medium->chip);
     int r = fe_ftl_registry[p->type]->create(&dev->ftl, p, dev->medium, fe_device_lpns(dev), err);
     if (r == 0)
         r = build_cache(dev, opt, err);
@@ -207,7 +206,7 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
         return r;
     bool trims = fe_ftl_registry[p->ftl.type]->trim && (opt->power_cuts || opt->file);
     if (trims)
-        r = fe_medium_log_trims(dev->medium, geo.n_chip_blocks * geo.pages_per_block, err);
+        r = fe_chip_log_trims(&dev->medium->chip, geo.n_chip_blocks * geo.pages_per_block, err);
     if (r == 0)
         r = is_new ? build_new(dev, opt, err) : build_again(dev, opt, err);
     return r == 0 && opt->power_cuts ? fe_power_init(dev, err) : r;

@@ -34,7 +34,7 @@ void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
 static bool host_has_failed(const struct fe_device *dev)
 {
     int errnum;
-    return dev->medium->image && fe_store_failure(dev->store, &errnum);
+    return fe_store_failure(dev->store, &errnum);
 }
 
 /* One step of background work; false if there is none. */
@@ -222,7 +222,7 @@ static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_
             if (dev->cache && st == FE_OK)
                 fe_cache_trim(dev->cache, lpn, (uint32_t)n);
             if (st == FE_OK)
-                fe_medium_note_trim(dev->medium, lpn, (uint32_t)n);
+                fe_chip_note_trim(&dev->medium->chip, lpn, (uint32_t)n);
             offset += n * dev->page_bytes;
         } else {
             uint32_t part = (uint32_t)fe_min_u64(dev->page_bytes - off, there);

@@ -12,13 +12,13 @@ uint32_t fe_device_blocks(const struct fe_device *dev)
 void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret)
 {
     const struct fe_medium *m = dev->medium;
-    for (fe_peb slot = 0; slot < m->geo.n_chip_blocks; slot++) {
-        const struct fe_peb_info *p = fe_medium_block(m, slot);
-        ret[fe_medium_chip_block(m, slot)] = (struct fe_block_wear){
+    for (fe_peb peb = 0; peb < m->geo.n_chip_blocks; peb++) {
+        const struct fe_peb_info *p = fe_medium_block(m, peb);
+        ret[fe_medium_chip_block(m, peb)] = (struct fe_block_wear){
             .cycles = p->erase_count,
             .state = p->factory_bad                ? FE_BLOCK_FACTORY_BAD
                      : p->grown_bad || p->failed   ? FE_BLOCK_GROWN_BAD
-                     : slot >= m->geo.n_pebs       ? FE_BLOCK_SPARE
+                     : peb >= m->geo.n_pebs        ? FE_BLOCK_SPARE
                                                    : FE_BLOCK_USED,
         };
     }

@@ -28,7 +28,6 @@
 #include "base/rng.h"
 #include "ftl/read_only.h"
 #include "ftl/recover.h"
-#include "nand/medium_image.h"
 #include "nand/undo.h"
 
 #include <errno.h>
@@ -80,8 +79,7 @@ static void finish(struct fe_device *dev)
     fe_sched_begin(&dev->sched, dev->power.cut_ns);
     (void)fe_ftl_end_command(dev->ftl);
     fe_device_place(dev);
-    if (dev->medium->undo)
-        fe_undo_settle(dev->medium, UINT64_MAX);
+    fe_undo_settle(dev->medium, UINT64_MAX);
 }
 
 /* Nothing is under way any more, on dies, channels and the link. */
@@ -101,21 +99,17 @@ static void stop(struct fe_device *dev, uint64_t at_ns)
 void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
 {
     struct fe_power *w = &dev->power;
-    struct fe_cut_log *log = &dev->medium->cuts;
     struct fe_cut cut = how ? *how : (struct fe_cut){0};
     cut.at_ns = w->cut_ns;
     cut.seed = dev->profile.ftl.seed;
-    cut.number = log->n++;
+    cut.number = fe_device_cuts(dev);
     cut.partner_ppm = (uint32_t)dev->profile.power.partner_ppm;
     fe_device_place(dev);
-    log->is_off = true;
     if (dev->cache && !dev->profile.cache.volatile_) {
         finish(dev);
-        dev->medium->interrupted = FE_PEB_NONE;
-        fe_medium_save_journal(dev->medium);
+        fe_chip_begin_cut(&dev->medium->chip, false);
     } else {
-        if (dev->medium->undo)
-            w->last = fe_undo_cut(dev->medium, &cut);
+        w->last = fe_undo_cut(dev->medium, &cut);
         if (dev->cache)
             fe_cache_trim(dev->cache, 0, dev->ftl->n_lpns);
     }
@@ -163,12 +157,12 @@ int fe_device_cut_power(struct fe_device *dev, uint64_t now_ns, struct fe_err *e
 
 bool fe_device_has_power(const struct fe_device *dev)
 {
-    return !dev->medium->cuts.is_off;
+    return !fe_medium_cuts(dev->medium)->is_off;
 }
 
 uint64_t fe_device_cuts(const struct fe_device *dev)
 {
-    return dev->medium->cuts.n;
+    return fe_medium_cuts(dev->medium)->n;
 }
 
 bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
@@ -187,7 +181,7 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
 {
     struct fe_medium *m = dev->medium;
     uint32_t n = fe_device_lpns(dev);
-    if (m->cuts.n_stale == m->cuts.n)
+    if (fe_medium_cuts(m)->n_stale == fe_medium_cuts(m)->n)
         return 0;
     fe_ppn *newest = malloc(n * sizeof *newest);
     uint8_t *copies = calloc(n, 1);
@@ -196,8 +190,7 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
         free(copies);
         return fe_err_nomem(err, "pages that come back stale", n * 5ull);
     }
-    m->cuts.n_stale = m->cuts.n;
-    fe_medium_save_journal(m);
+    fe_chip_set_stale(&m->chip);
     fe_recover_newest(m, newest, n, NULL);
     for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
         if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED && fe_medium_lpn(m, ppn) < n &&
@@ -205,8 +198,8 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
             copies[fe_medium_lpn(m, ppn)]++;
     for (fe_lpn lpn = 0; lpn < n; lpn++)
         if (copies[lpn] == 2 && newest[lpn] != FE_PPN_NONE &&
-            happens(dev, m->cuts.n, DRAW_STALE | lpn, dev->profile.power.stale_ppm))
-            fe_undo_lose(m, newest[lpn]);
+            happens(dev, fe_device_cuts(dev), DRAW_STALE | lpn, dev->profile.power.stale_ppm))
+            fe_chip_lose(&m->chip, newest[lpn]);
     free(newest);
     free(copies);
     return 0;
@@ -238,27 +231,18 @@ static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
         fe_cache_use(dev->cache, ftl);
 }
 
-/* At power-on, so that it is done however a server ended that was killed after the cut. */
-static void forget_trims(struct fe_device *dev)
-{
-    struct fe_medium *m = dev->medium;
-    if (!m->trims || !dev->profile.ftl.trim_lost)
-        return;
-    memset(m->trims, 0, fe_div_up(m->n_trims, 64) * sizeof *m->trims);
-    fe_store_forget_trims(dev->store, 0, m->n_trims);
-}
-
 /* A device at the end of its life writes no map, so none is lost. */
 static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
 {
     const struct fe_power_params *p = &dev->profile.power;
     struct fe_medium *m = dev->medium;
-    if (happens(dev, m->cuts.n, DRAW_DEAD, p->dead_ppm))
-        m->cuts.is_dead = true;
-    if (m->cuts.is_dead)
+    if (happens(dev, fe_device_cuts(dev), DRAW_DEAD, p->dead_ppm))
+        fe_chip_set_dead(&m->chip);
+    if (fe_medium_cuts(m)->is_dead)
         return fe_err_set(err, EIO, "the device is dead since the power cut (faults.cut_dead)");
-    forget_trims(dev);
-    if (!m->eol && happens(dev, m->cuts.n, DRAW_MAP_LOST, p->map_lost_ppm)) {
+    if (dev->profile.ftl.trim_lost) /* now, even if a server was killed after the cut */
+        fe_chip_forget_trims(&m->chip);
+    if (!m->eol && happens(dev, fe_device_cuts(dev), DRAW_MAP_LOST, p->map_lost_ppm)) {
         int r = start_as_new(dev, ret, err);
         if (!m->eol)
             return r;
@@ -274,18 +258,17 @@ int fe_power_plug_in(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *
 {
     struct fe_medium *m = dev->medium;
     int r;
-    if (!m->cuts.is_off)
+    if (fe_device_has_power(dev))
         return fe_ftl_power_on(ret, &dev->profile.ftl, m, fe_device_lpns(dev), err);
     r = recover(dev, ret, err);
-    if (m->cuts.is_dead) /* asked nothing, but there */
+    if (fe_medium_cuts(m)->is_dead) /* asked nothing, but there */
         r = fe_ftl_read_only(ret, m, fe_device_lpns(dev), err);
     return r;
 }
 
 void fe_power_end_start(struct fe_device *dev)
 {
-    dev->medium->cuts.is_off = dev->medium->cuts.is_dead;
-    fe_medium_end_journal(dev->medium);
+    fe_chip_end_cut(&dev->medium->chip);
 }
 
 int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_ready_ns,
@@ -309,7 +292,7 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
     *ret_ready_ns = end;
     if (r == 0)
         take_over(dev, ftl);
-    if (r == 0 || dev->medium->cuts.is_dead)
+    if (r == 0 || fe_medium_cuts(dev->medium)->is_dead)
         fe_power_end_start(dev);
     return r;
 }

@@ -66,7 +66,7 @@ int fe_cache_create(struct fe_cache **ret, const struct fe_cache_params *p, stru
     c->sector_size = sector_size;
     c->page_bytes = page_bytes;
     c->n_entries = fe_cache_pages(p, page_bytes);
-    c->image = ftl->medium->image ? ftl->medium->store : NULL;
+    c->image = fe_medium_has_image(ftl->medium) ? ftl->medium->store : NULL;
     c->n_buckets = 2u << fe_log2(c->n_entries);
     c->entries = malloc(c->n_entries * sizeof *c->entries);
     c->buckets = malloc(c->n_buckets * sizeof *c->buckets);

@@ -32,7 +32,7 @@ enum fe_page_type { FE_PAGE_LSB, FE_PAGE_CSB, FE_PAGE_MSB, FE_N_PAGE_TYPES };
 struct fe_geometry {
     uint32_t n_dies, n_channels, blocks_per_die;
     uint32_t n_pebs, n_ppns, pages_per_block;
-    uint32_t n_chip_blocks;    /* n_pebs and those set aside by fe_geometry_reserve */
+    uint32_t n_chip_blocks;  /* n_pebs and the blocks set aside by fe_geometry_reserve */
     uint32_t page_bytes;     /* data bytes of a (multi-plane) page */
     uint32_t oob_bytes;      /* OOB bytes that travel with it */
     uint32_t planes_ganged;  /* flash pages in one (multi-plane) page */
@@ -62,6 +62,13 @@ static inline uint32_t fe_page_of(const struct fe_geometry *g, fe_ppn ppn)
 static inline uint32_t fe_die_of(const struct fe_geometry *g, fe_peb peb)
 {
     return fe_fastmod(peb, g->by_dies);
+}
+
+/* Pages that a block holds in SLC mode; 0 if the chip's cells have one bit anyway. */
+static inline uint32_t fe_slc_pages(const struct fe_geometry *g)
+{
+    uint32_t bits = g->cell == FE_CELL_MLC ? 2 : g->cell == FE_CELL_TLC ? 3 : 0;
+    return bits ? g->pages_per_block / bits : 0;
 }
 
 /* The type of a page by its place in the block.  MLC pairs pages as

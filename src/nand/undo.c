@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A ring of records.  A cut goes through it twice: from the oldest on, to decide what
- * became of each operation, then back from the newest, to take back what must be.
+ * A cut goes through the ring twice: from the oldest operation on, to decide what became of
+ * each, then back from the newest, to take back what must be taken back.
  *
- * The deciding direction matters because a die works through its operations in order:
- * once one of them is torn or not begun, none that follow on that die has begun.  The die
- * is the one that had the operation, not the one of the slot's present block: bad block
- * management waits until all is done before it gives a slot another one.
+ * The deciding direction matters because a die works through its operations in order: once
+ * one of them is torn or not begun, no later operation of that die has begun.  The die is
+ * the one that had the operation, not the die of the chip block that stands behind the peb
+ * now: bad block management waits until all is done before it exchanges chip blocks.
  *
- * A block's bytes survive its erase until that is final.  A program before then puts the
- * page's old bytes aside, unless there are none.
+ * A block's bytes survive its erase until the erase is final.  A program before that puts
+ * the page's old bytes aside, unless there are none.
  *
- * An image follows step by step, newest first, each of them whole or not at all, so that a
- * server that is killed in the middle of a cut leaves what an earlier or later one would.
+ * An image follows step by step, newest first, each step whole or not at all.  So a server
+ * that is killed in the middle of a cut leaves what an earlier or later cut would leave.
  */
 #include "nand/undo.h"
 
 #include "base/num.h"
 #include "base/rng.h"
-#include "nand/medium_image.h"
-#include "nand/wear.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +63,7 @@ void fe_undo_destroy(struct fe_medium *m)
 static void forget_erased(struct fe_medium *m, fe_ppn first)
 {
     fe_peb peb = fe_peb_of(&m->geo, first);
-    uint32_t next = m->pebs[peb].next_page;
+    uint32_t next = fe_medium_next_page(m, peb);
     if (--m->undo->erases[peb])
         return; /* a later erase keeps what is left of them */
     if (next == 0)
@@ -128,11 +126,7 @@ void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn)
     *add(m) = (struct fe_undo_op){
         .kind = FE_OP_PROG,
         .ppn = ppn,
-        .old_lpn = m->oob_lpn[ppn],
-        .old_seq = m->oob_seq[ppn],
-        .old_tag = m->oob_tag[ppn],
-        .was_trimmed = fe_medium_is_trimmed(m, lpn),
-        .old_flips = m->wear && m->wear->flips ? m->wear->flips[ppn] : 0,
+        .old_page = fe_chip_old_page(&m->chip, ppn, lpn),
         .bytes = bytes,
         .in_recovery = m->undo->recovering,
     };
@@ -143,10 +137,9 @@ void fe_undo_note_erase(struct fe_medium *m, fe_peb peb)
     *add(m) = (struct fe_undo_op){
         .kind = FE_OP_ERASE,
         .ppn = peb * m->geo.pages_per_block,
-        .old = m->pebs[peb],
-        .old_block = m->phys ? m->phys[peb] : peb,
-        .old_seq = m->emptying_since,
-        .seq = m->seq,
+        .old_block = fe_chip_old_block(&m->chip, peb),
+        .since = m->emptying_since,
+        .until = fe_medium_last_seq(m),
         .in_recovery = m->undo->recovering,
     };
     m->undo->erases[peb]++;
@@ -220,99 +213,41 @@ static enum fe_cut_outcome decide(struct fe_medium *m, const struct fe_cut *cut,
     return o;
 }
 
-static void tear(struct fe_medium *m, fe_ppn ppn)
-{
-    m->oob_lpn[ppn] = FE_LPN_NONE;
-    m->oob_seq[ppn] = 0;
-    m->oob_tag[ppn] = FE_TAG_TORN;
-    fe_store_forget(m->store, ppn, 1);
-    fe_medium_save_page(m, ppn);
-}
-
-/* To memory the trim has been over since the page was programmed; to an image it is over as
- * long as the page is there. */
-void fe_undo_lose(struct fe_medium *m, fe_ppn ppn)
-{
-    fe_lpn lpn = m->oob_lpn[ppn];
-    if (lpn < m->n_trims && !fe_medium_is_trimmed(m, lpn))
-        fe_store_forget_trims(m->store, lpn, 1);
-    tear(m, ppn);
-}
-
-/* The logical page that the operation would have programmed was trimmed before it. */
-static void restore_trim(struct fe_medium *m, const struct fe_undo_op *op)
-{
-    if (op->was_trimmed)
-        fe_medium_note_trim(m, m->oob_lpn[op->ppn], 1);
-}
-
 static void tear_prog(struct fe_medium *m, const struct fe_cut *cut, const struct fe_undo_op *op)
 {
     fe_peb peb = fe_peb_of(&m->geo, op->ppn);
     uint32_t page = fe_page_of(&m->geo, op->ppn), partner = fe_page_partner(&m->geo, page);
-    restore_trim(m, op);
-    tear(m, op->ppn);
-    if (partner == page || m->pebs[peb].slc)
+    fe_chip_tear_program(&m->chip, op->ppn, &op->old_page);
+    if (partner == page || fe_medium_is_slc(m, peb))
         return;
     uint64_t bits = fe_rng(cut->seed, FE_RNG_POWER_CUT, cut->number, op->ppn | UINT64_C(1) << 33);
     if (fe_rng_below(bits, 1000000) < cut->partner_ppm)
-        fe_undo_lose(m, op->ppn - page + partner);
+        fe_chip_lose(&m->chip, op->ppn - page + partner);
 }
 
 static void undo_prog(struct fe_medium *m, const struct fe_undo_op *op)
 {
-    struct fe_peb_info *b = &m->pebs[fe_peb_of(&m->geo, op->ppn)];
-    uint32_t page = fe_page_of(&m->geo, op->ppn);
-    assert(b->next_page == page + 1);
-    b->next_page = (uint16_t)page;
-    fe_medium_save_page(m, op->ppn); /* erased, before its bytes become others */
-    if (page == 0 && b->slc) {
-        b->slc = 0; /* a mode is of what has been programmed */
-        fe_medium_save_block(m, fe_peb_of(&m->geo, op->ppn));
-    }
-    restore_trim(m, op);
-    m->oob_lpn[op->ppn] = op->old_lpn;
-    m->oob_seq[op->ppn] = op->old_seq;
-    m->oob_tag[op->ppn] = op->old_tag;
-    if (m->wear && m->wear->flips)
-        m->wear->flips[op->ppn] = op->old_flips;
+    bool erase_is_final = !m->undo->erases[fe_peb_of(&m->geo, op->ppn)];
+    fe_chip_take_back_program(&m->chip, op->ppn, &op->old_page,
+                              erase_is_final ? NULL : op->bytes);
     m->counters.page_programs -= m->geo.planes_ganged;
     m->counters.bytes_programmed -= m->geo.page_bytes;
-    fe_store_forget(m->store, op->ppn, 1);
-    if (op->bytes && m->undo->erases[fe_peb_of(&m->geo, op->ppn)]) /* else that is final */
-        fe_store_write(m->store, op->ppn, FE_PPN_NONE, 0, m->geo.page_bytes, op->bytes);
-}
-
-/* The slot's cycle before the erase: by it an image knows which pages count.  A block that
- * has come into the slot since then keeps its own. */
-static void take_back_cycle(struct fe_medium *m, fe_peb peb, const struct fe_undo_op *op)
-{
-    bool same_block = !m->phys || m->phys[peb] == op->old_block;
-    if (same_block && m->pebs[peb].erase_count > 0)
-        m->pebs[peb].erase_count--;
-    else if (m->wear && m->wear->difference)
-        m->wear->difference[peb]--;
 }
 
 static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
 {
     fe_peb peb = fe_peb_of(&m->geo, op->ppn);
-    struct fe_peb_info *b = &m->pebs[peb];
     if (op->outcome != FE_CUT_NOT_BEGUN) {
-        b->unstable = op->outcome == FE_CUT_TORN;
-        fe_medium_save_block(m, peb);
+        fe_chip_set_unstable(&m->chip, peb, op->outcome == FE_CUT_TORN);
         forget_erased(m, op->ppn);
         return;
     }
-    m->undo->erases[peb]--;
-    b->next_page = op->old.next_page;
-    b->slc = op->old.slc;
-    b->unstable = op->old.unstable;
-    take_back_cycle(m, peb, op);
-    if (m->undo->erases[peb] == 0) /* kept since an erase before, which is final */
-        fe_store_forget(m->store, op->ppn + b->next_page, m->geo.pages_per_block - b->next_page);
     m->counters.block_erases -= m->geo.planes_ganged;
-    fe_medium_put_back_block(m, peb);
+    fe_chip_take_back_erase(&m->chip, peb, &op->old_block);
+    if (--m->undo->erases[peb] == 0) { /* bytes kept since an erase before, which is final */
+        uint32_t next = fe_medium_next_page(m, peb);
+        fe_store_forget(m->store, op->ppn + next, m->geo.pages_per_block - next);
+    }
 }
 
 /* The journal of an interrupted power-on is the one that was known before. */
@@ -326,31 +261,22 @@ static bool is_in_recovery(const struct fe_undo *u)
     return false;
 }
 
-/* The block that was still to be erased; in the end the first of them.  NULL: none. */
-static void note_interrupted(struct fe_medium *m, const struct fe_undo_op *op)
-{
-    m->interrupted = op ? fe_peb_of(&m->geo, op->ppn) : FE_PEB_NONE;
-    m->interrupted_since = op ? op->old_seq : 0;
-    m->interrupted_until = op ? op->seq : 0;
-    fe_medium_save_journal(m);
-}
-
-/* Takes back what there is to take back, newest first. */
+/* Takes back what there is to take back, newest first.  The journal of the cut names the
+ * first block that was still to be erased. */
 static void take_back(struct fe_medium *m, const struct fe_cut *cut)
 {
     struct fe_undo *u = m->undo;
     bool is_known = is_in_recovery(u);
-    if (is_known)
-        fe_medium_save_journal(m);
-    else
-        note_interrupted(m, NULL);
+    fe_chip_begin_cut(&m->chip, is_known);
     for (uint32_t i = u->n; i-- > 0;) {
         struct fe_undo_op *op = op_at(u, i);
         if (op->ppn == FE_PPN_NONE) {
             ; /* nothing has happened */
         } else if (op->kind == FE_OP_ERASE) {
+            fe_peb peb = fe_peb_of(&m->geo, op->ppn);
             if (op->outcome == FE_CUT_NOT_BEGUN && !is_known)
-                note_interrupted(m, op);
+                fe_chip_set_interrupted(&m->chip,
+                                        (struct fe_interrupted){peb, op->since, op->until});
             end_erase(m, op);
         } else if (op->outcome == FE_CUT_NOT_BEGUN) {
             undo_prog(m, op);

@@ -2,28 +2,37 @@
  *
  * Taking back what had not happened when the power went.
  *
- * The medium's state runs ahead of time: an operation changes it when it is issued and
- * ends later.  A power cut at an instant needs the state of that instant, so the medium
- * can remember every program and erase until its end has passed.
+ * The medium's state runs ahead of time: an operation changes the state when it is issued, and
+ * ends later.  A power cut at an instant needs the state of that instant, so the medium can
+ * remember every program and erase until its end has passed.
  *
  *     issued order     P1      P2      E3      P4           now = latest arrival
  *     [start, end)   [--]   [------)  [----)       [---)
  *     cut at t                     ^t
  *                    stays   torn    torn     undone
  *
+ * The operations are remembered in a ring, in order of issue:
+ *
+ *     head                      n_timed             n
+ *      |  placed on a timeline   |  issued only      |
+ *      v                         v                   v
+ *      [ P1 | P2 | E3 | P4 | P5 ][ P6 | E7 | P8     ]
+ *      settled from here on      times to come
+ *
  * Only a device that can lose power pays for this: without fe_undo_create() a program
- * costs one test of a pointer more.  Memory: 72 bytes for each operation that is not over,
- * and a page's bytes where a block is programmed whose erase is not over.  If the host has
- * no memory for one more, the oldest operation counts as done: a cut then tears later than
- * it should, but what it leaves is still a state that the chip could have been in, since
- * later operations depend on earlier ones and never the other way round.
+ * costs one more test of a pointer.  Memory: 88 bytes for each operation that is not over,
+ * and a page's bytes where a block is programmed whose erase is not over.
+ *
+ * If the host has no memory for one more record, the oldest operation counts as done.  A cut
+ * then takes back less than it should.  What it leaves is still a state that the chip could
+ * have been in, since later operations depend on earlier ones and never the other way round.
  *
  * No lock: part of the medium.
  */
 #ifndef FE_NAND_UNDO_H
 #define FE_NAND_UNDO_H
 
-#include "nand/medium.h"
+#include "nand/medium_core.h"
 
 /* What a cut makes of an operation that was under way. */
 enum fe_cut_outcome { FE_CUT_NOT_BEGUN, FE_CUT_TORN, FE_CUT_DONE };
@@ -34,28 +43,23 @@ struct fe_undo_op {
     fe_ppn ppn;               /* of an erase: the block's first page; FE_PPN_NONE: it failed */
     uint8_t kind;             /* FE_OP_PROG or FE_OP_ERASE */
     uint8_t outcome;          /* enum fe_cut_outcome, during a cut */
-    uint8_t was_trimmed;      /* a program: its logical page stood in the log of trims */
-    uint8_t old_tag;          /* and the OOB that it has overwritten */
-    fe_lpn old_lpn;
-    fe_peb old_block;         /* an erase: the block of the chip that was in the slot */
-    uint64_t old_seq;         /* an erase: seq when the emptying of the block began, */
-    uint64_t seq;             /* and now */
-    uint8_t in_recovery;      /* issued at power-on */
-    uint16_t old_flips;       /* a program: of its page, see struct fe_wear */
-    struct fe_peb_info old;   /* an erase: the block as it was */
-    uint16_t first_die;       /* what came before it there ended before it, */
-    uint16_t last_die;        /* what follows there, after it; another if it was repeated */
+    bool in_recovery;         /* issued at power-on */
+    uint16_t first_die;       /* what came before the operation there ended before it; */
+    uint16_t last_die;        /* what follows there, follows it; another die if it was repeated */
+    struct fe_chip_old_page old_page; /* a program: its page before */
     void *bytes;              /* a program: what its page held before the erase, or NULL */
+    struct fe_chip_old_block old_block; /* an erase: its block before, */
+    uint64_t since, until;    /* and the last program when its emptying began, and now */
 };
 
 struct fe_undo {
     struct fe_undo_op *ring; /* in order of issue, oldest first */
     uint32_t room, head, n;
-    uint32_t n_timed;        /* the oldest that the scheduler has placed */
-    uint32_t n_dropped;      /* counted as done before they were placed */
-    uint32_t *erases;        /* per block: how many of them are in the ring */
+    uint32_t n_timed;        /* the oldest n_timed have been placed by the scheduler */
+    uint32_t n_dropped;      /* so many counted as done before they were placed */
+    uint32_t *erases;        /* per block: how many of its erases are in the ring */
     bool recovering;         /* operations belong to power-on now */
-    uint8_t *stopped;        /* per die, during a cut: it does nothing any more */
+    uint8_t *stopped;        /* per die, during a cut: the die does nothing any more */
 };
 
 struct fe_cut {
@@ -92,12 +96,9 @@ void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n);
 /* Power will not be cut before now_ns: what has ended by then is final. */
 void fe_undo_settle(struct fe_medium *m, uint64_t now_ns);
 
-/* A page whose program was done can no longer be read, nor can its OOB.  If its logical page
- * was trimmed before that, the trim does not come back. */
-void fe_undo_lose(struct fe_medium *m, fe_ppn ppn);
-
-/* The chip as it is when power fails at cut->at_ns, which is not before the last settling.
- * All operations must have been placed.  Afterwards everything is final. */
+/* Power fails at cut->at_ns, which is not before the last settling: the chip becomes what it
+ * is at that instant, and writes the cut into its journal.  All operations must have been
+ * placed.  Afterwards everything is final. */
 struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut);
 
 #endif

@@ -299,42 +299,36 @@ static void copy_undo(struct fe_medium *to, const struct fe_medium *from)
     memcpy(t->erases, f->erases, to->geo.n_pebs * sizeof *t->erases);
 }
 
-static void copy_wear(struct fe_medium *t, const struct fe_medium *f)
+static void copy_chip(struct fe_chip *t, const struct fe_chip *f)
 {
-    struct fe_wear *to = t->wear;
-    const struct fe_wear *from = f->wear;
-    const struct fe_geometry *g = &t->geo;
-    if (t->phys) {
-        memcpy(t->phys, f->phys, g->n_chip_blocks * sizeof *t->phys);
-        memcpy(to->difference, from->difference, g->n_chip_blocks * sizeof *to->difference);
-    }
-    if (to->flips)
-        memcpy(to->flips, from->flips, g->n_ppns * sizeof *to->flips);
-    to->n_programs = from->n_programs;
-    to->n_erases = from->n_erases;
-    to->n_failed = from->n_failed;
-    t->prog_hook = f->prog_hook;
-    t->eol = f->eol;
+    const struct fe_geometry *g = t->geo;
+    memcpy(t->pebs, f->pebs, g->n_chip_blocks * sizeof *t->pebs);
+    memcpy(t->difference, f->difference, g->n_chip_blocks * sizeof *t->difference);
+    if (t->blocks)
+        memcpy(t->blocks, f->blocks, g->n_chip_blocks * sizeof *t->blocks);
+    memcpy(t->oob_lpn, f->oob_lpn, g->n_ppns * sizeof *t->oob_lpn);
+    memcpy(t->oob_seq, f->oob_seq, g->n_ppns * sizeof *t->oob_seq);
+    memcpy(t->oob_tag, f->oob_tag, g->n_ppns * sizeof *t->oob_tag);
+    if (t->flips)
+        memcpy(t->flips, f->flips, g->n_ppns * sizeof *t->flips);
+    if (t->trims)
+        memcpy(t->trims, f->trims, fe_bits_words(t->n_trims) * sizeof *t->trims);
+    t->seq = f->seq;
+    t->interrupted = f->interrupted;
+    t->cuts = f->cuts;
 }
 
 void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
 {
     struct fe_medium *t = to->medium, *f = from->medium;
-    const struct fe_geometry *g = &t->geo;
-    memcpy(t->pebs, f->pebs, g->n_chip_blocks * sizeof *t->pebs);
-    copy_wear(t, f);
-    memcpy(t->oob_lpn, f->oob_lpn, g->n_ppns * sizeof *t->oob_lpn);
-    memcpy(t->oob_seq, f->oob_seq, g->n_ppns * sizeof *t->oob_seq);
-    memcpy(t->oob_tag, f->oob_tag, g->n_ppns * sizeof *t->oob_tag);
-    if (t->trims)
-        memcpy(t->trims, f->trims, fe_div_up(t->n_trims, 64) * 8);
-    t->seq = f->seq;
-    t->interrupted = f->interrupted;
-    t->interrupted_since = f->interrupted_since;
-    t->interrupted_until = f->interrupted_until;
+    copy_chip(&t->chip, &f->chip);
+    t->wear->n_programs = f->wear->n_programs;
+    t->wear->n_erases = f->wear->n_erases;
+    t->wear->n_failed = f->wear->n_failed;
+    t->prog_hook = f->prog_hook;
+    t->eol = f->eol;
     t->emptying_since = f->emptying_since;
     t->counters = f->counters;
-    t->cuts = f->cuts;
     copy_undo(t, f);
     memcpy(to->store->map, from->store->map, to->store->map_bytes);
     memcpy(to->store->written, from->store->written, fe_div_up(to->store->n_pages, 64) * 8);
@@ -346,19 +340,21 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
 
 uint64_t ft_crash_hash(const struct fe_device *dev)
 {
-    const struct fe_medium *m = dev->medium;
+    const struct fe_chip *chip = &dev->medium->chip;
+    const struct fe_geometry *g = chip->geo;
     uint64_t h = FT_HASH_START;
-    for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
-        fe_ppn first = peb * m->geo.pages_per_block;
-        uint32_t n = m->pebs[peb].next_page;
-        h = ft_hash_u64(h, (uint64_t)m->pebs[peb].erase_count << 32 | n << 2 |
-                               (uint64_t)m->pebs[peb].unstable << 1 | m->pebs[peb].slc);
-        h = ft_hash(h, m->oob_lpn + first, n * sizeof *m->oob_lpn);
-        h = ft_hash(h, m->oob_seq + first, n * sizeof *m->oob_seq);
-        h = ft_hash(h, m->oob_tag + first, n);
+    for (fe_peb peb = 0; peb < g->n_pebs; peb++) {
+        const struct fe_peb_info *b = &chip->pebs[peb];
+        fe_ppn first = peb * g->pages_per_block;
+        uint32_t n = b->next_page;
+        h = ft_hash_u64(h, (uint64_t)b->erase_count << 32 | n << 2 | (uint64_t)b->unstable << 1 |
+                               b->slc);
+        h = ft_hash(h, chip->oob_lpn + first, n * sizeof *chip->oob_lpn);
+        h = ft_hash(h, chip->oob_seq + first, n * sizeof *chip->oob_seq);
+        h = ft_hash(h, chip->oob_tag + first, n);
     }
-    if (m->trims)
-        h = ft_hash(h, m->trims, fe_div_up(m->n_trims, 64) * sizeof *m->trims);
+    if (chip->trims)
+        h = ft_hash(h, chip->trims, fe_bits_words(chip->n_trims) * sizeof *chip->trims);
     return h;
 }
 

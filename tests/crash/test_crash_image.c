@@ -55,7 +55,7 @@ static bool kill_and_open(struct ft_crash *c)
 {
     struct fe_err err = {""};
     uint64_t had = ft_crash_hash(c->live);
-    fe_peb interrupted = c->live->medium->interrupted;
+    fe_peb interrupted = fe_medium_interrupted(c->live->medium).peb;
     bool was_off = !fe_device_has_power(c->live);
     fe_device_destroy(c->live);
     c->live = NULL;
@@ -63,7 +63,7 @@ static bool kill_and_open(struct ft_crash *c)
     if (!look)
         return false;
     bool same = ft_crash_hash(look) == had;
-    bool knows = !was_off || look->medium->interrupted == interrupted;
+    bool knows = !was_off || fe_medium_interrupted(look->medium).peb == interrupted;
     fe_device_destroy(look);
     if (!same)
         return complain(c, "the chip in the file is not the chip in memory", &err);

@@ -206,7 +206,7 @@ void ft_chip_init(struct ft_chip *c, struct fe_device *dev)
     c->reg_free = zeros(c->geo.n_dies, sizeof *c->reg_free);
     for (fe_peb peb = 0; peb < c->geo.n_pebs; peb++) {
         c->filled[peb] = fe_medium_next_page(dev->medium, peb);
-        c->erases[peb] = dev->medium->pebs[peb].erase_count;
+        c->erases[peb] = fe_medium_erase_count(dev->medium, peb);
     }
     fe_device_observe(dev, observe, c);
 }

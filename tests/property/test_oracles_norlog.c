@@ -146,7 +146,7 @@ static uint32_t spread(uint32_t levelling, uint32_t threshold, uint32_t reserve,
         uint32_t min = UINT32_MAX, max = 0;
         ft_layer_fill(&l, i * 3 % 11, 1);
         for (fe_peb peb = 0; peb < BLOCKS; peb++) {
-            uint32_t e = l.rig.medium->pebs[peb].erase_count;
+            uint32_t e = fe_medium_erase_count(l.rig.medium, peb);
             min = e < min ? e : min;
             max = e > max ? e : max;
         }
@@ -188,8 +188,8 @@ static void expect_map_from_chip(struct ft_layer *l)
             uint32_t page = ppn % ppb;
             if (page < header || page >= fe_medium_next_page(m, ppn / ppb))
                 continue;
-            if (m->oob_lpn[ppn] == lpn &&
-                (best == FE_PPN_NONE || m->oob_seq[ppn] > m->oob_seq[best]))
+            if (fe_medium_lpn(m, ppn) == lpn &&
+                (best == FE_PPN_NONE || fe_medium_seq(m, ppn) > fe_medium_seq(m, best)))
                 best = ppn;
         }
         if (best == FE_PPN_NONE)

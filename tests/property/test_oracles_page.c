@@ -234,7 +234,7 @@ static struct wear wear_of(const struct bench *t)
     double sum = 0, squares = 0;
     uint32_t min = UINT32_MAX, max = 0;
     for (fe_peb peb = 0; peb < B; peb++) {
-        uint32_t e = t->bulk.medium->pebs[peb].erase_count;
+        uint32_t e = fe_medium_erase_count(t->bulk.medium, peb);
         sum += e;
         squares += (double)e * e;
         min = e < min ? e : min;

@@ -477,7 +477,7 @@ static void test_device_check_finds_a_page_of_somebody_else(void **state)
         while (ppn < dev->medium->geo.n_ppns && fe_medium_next_page(dev->medium, ppn / 8) == 0)
             ppn++;
         if (ppn < dev->medium->geo.n_ppns) {
-            dev->medium->oob_lpn[ppn] += 1000;
+            dev->medium->chip.oob_lpn[ppn] += 1000;
             if (fe_device_check(dev, &err) != -EIO || !err.text[0])
                 fail_msg("%s: nothing found", fe_ftl_registry[type]->name);
         }

@@ -448,7 +448,7 @@ static void test_dftl_bad_blocks_may_be_too_many(void **state)
     p.dftl.map_cache = 64;
     ft_rig_init(&rig, &nand);
     fe_err_init(&err);
-    rig.medium->pebs[3].factory_bad = 1;
+    fe_chip_set_factory_bad(&rig.medium->chip, 3);
     assert_int_equal(fe_ftl_dftl.create(&ftl, &p, rig.medium, 12 * N, &err), -EINVAL);
     assert_non_null(strstr(err.text, "19 good blocks, 48 logical pages need 20"));
     fe_err_init(&err);
@@ -489,8 +489,8 @@ static void test_dftl_check_finds_what_is_wrong(void **state)
     struct fe_map_ref *ref = &f->cache.refs[22];
     struct fe_map_entry *e = &f->cache.entries[ref->slot];
     assert_int_not_equal(f->directory[0], FE_PPN_NONE);
-    WRONG(&l, l.rig.medium->oob_lpn[f->table[6]], 7, "logical page 6 is mapped to");
-    WRONG(&l, l.rig.medium->oob_lpn[f->directory[0]], 3, "translation page 0");
+    WRONG(&l, l.rig.medium->chip.oob_lpn[f->table[6]], 7, "logical page 6 is mapped to");
+    WRONG(&l, l.rig.medium->chip.oob_lpn[f->directory[0]], 3, "translation page 0");
     WRONG(&l, f->directory[0], FE_PPN_NONE, "translation page 0 does not hold");
     WRONG(&l, f->directory[0], f->directory[1], "translation page 0 is mapped to");
     WRONG(&l, f->table[3], 4, "logical page 3 is mapped to 4");
@@ -509,7 +509,7 @@ static void test_dftl_check_finds_what_is_wrong(void **state)
     WRONG(&l, f->state[0], DFTL_OPEN, "block 0 in state 1");
     WRONG(&l, f->fronts[DFTL_MAP].n_open, 2, "1 blocks in slots, 2 counted");
     WRONG(&l, f->pool.n, 5, "counted are 5");
-    WRONG(&l, l.rig.medium->pebs[63].next_page, 1, "block 63");
+    WRONG(&l, l.rig.medium->chip.pebs[63].next_page, 1, "block 63");
     ft_layer_end(&l);
 }
 

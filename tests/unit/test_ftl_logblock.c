@@ -77,12 +77,12 @@ static void test_logblock_check_finds_damage(void **state)
         for (fe_ppn ppn = 0; ppn < l.rig.geo.n_ppns; ppn++) {
             if (ppn % N >= fe_medium_next_page(l.rig.medium, ppn / N))
                 continue;
-            fe_lpn was = l.rig.medium->oob_lpn[ppn];
-            l.rig.medium->oob_lpn[ppn] = was ? was - 1 : 1;
+            fe_lpn was = fe_medium_lpn(l.rig.medium, ppn);
+            l.rig.medium->chip.oob_lpn[ppn] = was ? was - 1 : 1;
             fe_err_init(&err);
             assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
             assert_true(err.text[0]);
-            l.rig.medium->oob_lpn[ppn] = was;
+            l.rig.medium->chip.oob_lpn[ppn] = was;
             ft_layer_check(&l);
         }
         ft_layer_end(&l);

@@ -82,7 +82,7 @@ static void test_norlog_header_holds_the_erase_count(void **state)
             continue;
         fe_store_read(l.rig.store, peb * (D + 1), 0, sizeof words, words);
         assert_int_equal(words[0], 0x474f4c4e);
-        assert_int_equal(words[1], l.rig.medium->pebs[peb].erase_count);
+        assert_int_equal(words[1], fe_medium_erase_count(l.rig.medium, peb));
         most = words[1] > most ? words[1] : most;
     }
     assert_true(most > 10);
@@ -208,7 +208,7 @@ static void test_norlog_fifo_in_order_copies_nothing(void **state)
     assert_int_equal(l.ftl->counters.pages_copied, 0);
     uint32_t min = UINT32_MAX, max = 0;
     for (fe_peb peb = 0; peb < BLOCKS; peb++) {
-        uint32_t e = l.rig.medium->pebs[peb].erase_count;
+        uint32_t e = fe_medium_erase_count(l.rig.medium, peb);
         min = e < min ? e : min;
         max = e > max ? e : max;
     }
@@ -262,7 +262,7 @@ static void test_norlog_levelling_exchanges_blocks(void **state)
     ft_norlog_init(&l, p);
     l.ftl->ops->destroy(l.ftl);
     for (fe_peb peb = 0; peb < BLOCKS; peb++)
-        l.rig.medium->pebs[peb].erase_count = 10 * peb;
+        l.rig.medium->chip.pebs[peb].erase_count = 10 * peb;
     assert_int_equal(fe_ftl_norlog.create(&l.ftl, &p, l.rig.medium, 4 * D, NULL), 0);
     ft_norlog_fill(&l); /* blocks 0 to 3 */
     for (uint32_t i = 0; i < D; i++)
@@ -275,7 +275,7 @@ static void test_norlog_levelling_exchanges_blocks(void **state)
     for (uint32_t i = 0; i < D; i++)
         assert_int_equal(fe_medium_lpn(l.rig.medium, 7 * (D + 1) + 1 + i), D + i);
     assert_int_equal(fe_medium_lpn(l.rig.medium, 5 * (D + 1) + 1 + D - 3), 39);
-    assert_int_equal(l.rig.medium->pebs[1].erase_count, 11);
+    assert_int_equal(fe_medium_erase_count(l.rig.medium, 1), 11);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 3);
     ft_layer_fill(&l, 20, 1); /* 60 to 20 is too near now */
     while (l.ftl->counters.gc_runs == 1)
@@ -387,7 +387,8 @@ static void test_norlog_bad_blocks_are_not_used(void **state)
     struct fe_err err;
     fe_err_init(&err);
     ft_rig_init(&rig, &np);
-    rig.medium->pebs[2].factory_bad = rig.medium->pebs[5].factory_bad = 1;
+    fe_chip_set_factory_bad(&rig.medium->chip, 2);
+    fe_chip_set_factory_bad(&rig.medium->chip, 5);
     assert_int_equal(fe_ftl_norlog.create(&ftl, &p, rig.medium, 5 * D, &err), -EINVAL);
     assert_non_null(strstr(err.text, "6 good blocks"));
     assert_int_equal(fe_ftl_norlog.create(&ftl, &p, rig.medium, 4 * D, &err), 0);
@@ -419,16 +420,16 @@ static void test_norlog_check_finds_damage(void **state)
     for (fe_ppn ppn = 0; ppn < l.rig.geo.n_ppns; ppn++) {
         if (ppn % (D + 1) >= fe_medium_next_page(m, ppn / (D + 1)))
             continue;
-        fe_lpn was = m->oob_lpn[ppn];
-        m->oob_lpn[ppn] = was == FE_LPN_NONE ? 0 : was ? was - 1 : 1;
+        fe_lpn was = fe_medium_lpn(m, ppn);
+        m->chip.oob_lpn[ppn] = was == FE_LPN_NONE ? 0 : was ? was - 1 : 1;
         if (was != 3 || ppn == 6 * (D + 1) + 1) /* the older copy of 3 may be anything old */
             expect_damage(&l);
-        m->oob_lpn[ppn] = was;
+        m->chip.oob_lpn[ppn] = was;
         ft_layer_check(&l);
     }
-    m->pebs[3].erase_count++;
+    m->chip.pebs[3].erase_count++;
     expect_damage(&l);
-    m->pebs[3].erase_count--;
+    m->chip.pebs[3].erase_count--;
     uint8_t byte = 0, right;
     fe_store_read(m->store, D + 1, 2, 1, &right);
     fe_store_overwrite(m->store, D + 1, 2, 1, &byte);

@@ -126,7 +126,7 @@ static void test_page_static_levelling_moves_the_coldest_to_the_most_worn(void *
     uint32_t n = l.ftl->n_lpns;
     assert_int_equal(n, (10 - 2 - 1 - 1 - 1) * N);
     ft_layer_write_each(&l, 0, n); /* blocks 0 to 4 */
-    const struct fe_peb_info *pebs = l.rig.medium->pebs;
+    const struct fe_peb_info *pebs = fe_medium_block(l.rig.medium, 0);
     while (l.ftl->counters.wear_moves == 0) {
         for (uint32_t i = 0; i < 5; i++)
             assert_int_equal(pebs[i].erase_count, 0);
@@ -166,8 +166,8 @@ static void test_page_skips_bad_blocks_and_wants_enough_good_ones(void **state)
     struct fe_err err;
     fe_err_init(&err);
     ft_rig_init(&rig, &nand);
-    rig.medium->pebs[3].factory_bad = 1;
-    rig.medium->pebs[4].factory_bad = 1;
+    fe_chip_set_factory_bad(&rig.medium->chip, 3);
+    fe_chip_set_factory_bad(&rig.medium->chip, 4);
     uint32_t n = (uint32_t)fe_ftl_page.max_lpns(&p, &rig.geo, &err);
     assert_int_equal(n, (16 - 2 - 2 - 1) * N);
     assert_true(fe_ftl_page.create(&ftl, &p, rig.medium, n, &err) < 0);

@@ -261,7 +261,7 @@ static void test_pool_orders_by_arrival_or_by_wear(void **state)
         for (int i = 0; i < 5000; i++) {
             fe_peb peb = (fe_peb)ft_below(&r, 24);
             if (!free[peb]) {
-                rig.medium->pebs[peb].erase_count = (uint32_t)ft_below(&r, 5);
+                rig.medium->chip.pebs[peb].erase_count = (uint32_t)ft_below(&r, 5);
                 fe_page_pool_put(&pool, peb);
                 free[peb] = true;
                 arrival[peb] = now++;
@@ -273,8 +273,9 @@ static void test_pool_orders_by_arrival_or_by_wear(void **state)
                     from = n[d] > n[from] ? d : from;
                 fe_peb best = FE_PEB_NONE, got = fe_page_pool_take(&pool, die);
                 for (fe_peb p = from; p < 24; p += 3) {
-                    uint32_t e = rig.medium->pebs[p].erase_count;
-                    uint32_t least = best == FE_PEB_NONE ? 0 : rig.medium->pebs[best].erase_count;
+                    uint32_t e = fe_medium_erase_count(rig.medium, p);
+                    uint32_t least =
+                        best == FE_PEB_NONE ? 0 : fe_medium_erase_count(rig.medium, best);
                     if (free[p] && (best == FE_PEB_NONE ||
                                     (levelling != FE_WEAR_OFF && e < least) ||
                                     ((levelling == FE_WEAR_OFF || e == least) &&
@@ -290,8 +291,8 @@ static void test_pool_orders_by_arrival_or_by_wear(void **state)
         if (levelling == FE_WEAR_STATIC)
             for (uint32_t last = UINT32_MAX; pool.n;) {
                 fe_peb peb = fe_page_pool_take_worn(&pool);
-                assert_true(rig.medium->pebs[peb].erase_count <= last);
-                last = rig.medium->pebs[peb].erase_count;
+                assert_true(fe_medium_erase_count(rig.medium, peb) <= last);
+                last = fe_medium_erase_count(rig.medium, peb);
                 assert_int_equal(fe_page_pool_check(&pool, &err), 0);
             }
         fe_page_pool_fini(&pool);

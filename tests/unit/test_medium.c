@@ -76,8 +76,8 @@ static void test_medium_erase_writes_one_op_and_wears_the_block(void **state)
     assert_int_equal(n, 1);
     assert_op(ops, &(struct fe_op){.kind = FE_OP_ERASE, .ppn = 12, .die = 1, .cell_ns = 1500000});
     assert_int_equal(fe_medium_next_page(rig.medium, 3), 0);
-    assert_int_equal(rig.medium->pebs[3].erase_count, 1);
-    assert_int_equal(rig.medium->pebs[2].erase_count, 0);
+    assert_int_equal(fe_medium_erase_count(rig.medium, 3), 1);
+    assert_int_equal(fe_medium_erase_count(rig.medium, 2), 0);
     prog(&rig, 12, 5); /* and it can be written again */
     ft_rig_fini(&rig);
 }
@@ -184,8 +184,8 @@ static void test_medium_sequence_number_grows_with_every_program(void **state)
     uint64_t last = 0;
     for (size_t i = 0; i < ft_array_len(order); i++) {
         prog(&rig, order[i], (fe_lpn)i);
-        assert_true(rig.medium->oob_seq[order[i]] > last);
-        last = rig.medium->oob_seq[order[i]];
+        assert_true(fe_medium_seq(rig.medium, order[i]) > last);
+        last = fe_medium_seq(rig.medium, order[i]);
     }
     ft_rig_fini(&rig);
 }
@@ -282,12 +282,18 @@ static void commit_breach(void *ctx)
     case PROG_TAG_TORN:
         fe_medium_prog(m, 2, 0, FE_TAG_TORN, FE_PPN_NONE, 0, 512, NULL);
         break;
-    case COPY_TORN: m->oob_tag[1] = FE_TAG_TORN; fe_medium_prog(m, 2, 0, 0, 1, 0, 0, NULL); break;
+    case COPY_TORN:
+        fe_chip_lose(&m->chip, 1);
+        fe_medium_prog(m, 2, 0, 0, 1, 0, 0, NULL);
+        break;
     case PROG_UNSTABLE:
-        m->pebs[3].unstable = 1;
+        fe_chip_set_unstable(&m->chip, 3, true);
         fe_medium_prog(m, 12, 0, 0, FE_PPN_NONE, 0, 512, NULL);
         break;
-    case READ_UNSTABLE: m->pebs[0].unstable = 1; fe_medium_read(m, 0, 0, 512, buf); break;
+    case READ_UNSTABLE:
+        fe_chip_set_unstable(&m->chip, 0, true);
+        fe_medium_read(m, 0, 0, 512, buf);
+        break;
     case N_BREACHES: break;
     }
 }
@@ -301,7 +307,7 @@ static void test_medium_breaking_a_rule_aborts(void **state)
         prog(&rig, p, p);
     for (fe_ppn p = 4; p < 9; p++)
         prog(&rig, p, p);
-    rig.medium->pebs[2].grown_bad = 1;
+    fe_chip_set_grown_bad(&rig.medium->chip, 2);
     for (int i = 0; i < N_BREACHES; i++) {
         struct breach_case c = {&rig, (enum breach)i};
         if (!ft_aborts(commit_breach, &c))
@@ -322,16 +328,16 @@ static void test_medium_pages_are_erased_programmed_or_torn(void **state)
     fe_medium_prog(rig.medium, 1, 8, 4, FE_PPN_NONE, 0, 512, NULL);
     assert_int_equal(fe_medium_tag(rig.medium, 0), 3);
     assert_int_equal(fe_medium_tag(rig.medium, 1), 4);
-    rig.medium->oob_tag[1] = FE_TAG_TORN;
+    rig.medium->chip.oob_tag[1] = FE_TAG_TORN;
     assert_int_equal(fe_medium_state(rig.medium, 0), FE_PAGE_PROGRAMMED);
     assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_TORN);
     assert_int_equal(fe_medium_state(rig.medium, 2), FE_PAGE_ERASED);
     assert_int_equal(fe_medium_read(rig.medium, 0, 0, 512, buf), FE_OK);
     assert_int_equal(fe_medium_read(rig.medium, 1, 0, 512, buf), FE_UNCORRECTABLE);
 
-    rig.medium->pebs[0].unstable = 1;
+    fe_chip_set_unstable(&rig.medium->chip, 0, true);
     fe_medium_erase(rig.medium, 0);
-    assert_false(rig.medium->pebs[0].unstable);
+    assert_false(fe_medium_is_unstable(rig.medium, 0));
     assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_ERASED);
     ft_rig_fini(&rig);
 }
@@ -342,7 +348,7 @@ static void test_medium_factory_bad_block_is_bad(void **state)
     struct ft_rig rig;
     setup(&rig);
     assert_false(fe_medium_is_bad(rig.medium, 2));
-    rig.medium->pebs[2].factory_bad = 1;
+    fe_chip_set_factory_bad(&rig.medium->chip, 2);
     assert_true(fe_medium_is_bad(rig.medium, 2));
     struct breach_case c = {&rig, ERASE_BAD};
     assert_true(ft_aborts(commit_breach, &c));

@@ -190,15 +190,15 @@ static void test_page_check_finds_what_is_wrong(void **state)
     ft_layer_write_each(&l, 0, 10);
     fe_err_init(&err);
     assert_int_equal(l.ftl->ops->check(l.ftl, &err), 0);
-    l.rig.medium->oob_lpn[6] = 7;
+    l.rig.medium->chip.oob_lpn[6] = 7;
     assert_true(l.ftl->ops->check(l.ftl, &err) < 0);
     assert_non_null(strstr(err.text, "logical page 6"));
-    l.rig.medium->oob_lpn[6] = 6;
-    l.rig.medium->pebs[7].next_page = 1;
+    l.rig.medium->chip.oob_lpn[6] = 6;
+    l.rig.medium->chip.pebs[7].next_page = 1;
     fe_err_init(&err);
     assert_true(l.ftl->ops->check(l.ftl, &err) < 0);
     assert_non_null(strstr(err.text, "block 7"));
-    l.rig.medium->pebs[7].next_page = 0;
+    l.rig.medium->chip.pebs[7].next_page = 0;
     ft_layer_end(&l);
 }
 

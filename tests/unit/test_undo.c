@@ -116,12 +116,12 @@ static void test_undo_an_erase_that_never_was_gives_everything_back(void **state
     fill_and_rewrite(&rig);
     cut(&rig, 400, FE_CUT_TORN);
     assert_int_equal(fe_medium_next_page(rig.medium, 0), PER_BLOCK);
-    assert_int_equal(rig.medium->pebs[0].erase_count, 0);
+    assert_int_equal(fe_medium_erase_count(rig.medium, 0), 0);
     for (fe_ppn ppn = 0; ppn < PER_BLOCK; ppn++) {
         assert_int_equal(fe_medium_lpn(rig.medium, ppn), ppn);
         assert_int_equal(byte_of(&rig, ppn), (int)ppn + 1);
     }
-    assert_int_equal(rig.medium->interrupted, 0);
+    assert_int_equal(fe_medium_interrupted(rig.medium).peb, 0);
     ft_rig_fini(&rig);
 }
 
@@ -156,15 +156,15 @@ static void test_undo_a_replaced_block_keeps_its_cycles(void **state)
         assert_int_equal(fe_undo_create(rig.medium, NULL), 0);
         assert_int_equal(fe_wear_set_cycles(rig.medium, 4, cycles, NULL), 0);
         fe_medium_erase(rig.medium, 1);
-        uint32_t slot_cycle = rig.medium->pebs[1].erase_count + rig.medium->wear->difference[1];
+        uint32_t slot_cycle = fe_medium_erase_count(rig.medium, 1) + rig.medium->chip.difference[1];
         prog(&rig, PER_BLOCK, 7, 7);
         place(&rig, 0);
         fe_medium_erase(rig.medium, 1);
         place(&rig, 500);
-        assert_int_equal(rig.medium->phys[1], 4);
+        assert_int_equal(fe_medium_chip_block(rig.medium, 1), 4);
         cut(&rig, 500, FE_CUT_NOT_BEGUN);
-        assert_int_equal(rig.medium->pebs[1].erase_count, cycles);
-        assert_int_equal(rig.medium->pebs[1].erase_count + rig.medium->wear->difference[1],
+        assert_int_equal(fe_medium_erase_count(rig.medium, 1), cycles);
+        assert_int_equal(fe_medium_erase_count(rig.medium, 1) + rig.medium->chip.difference[1],
                          slot_cycle);
         assert_int_equal(byte_of(&rig, PER_BLOCK), 7);
         ft_rig_fini(&rig);
@@ -202,7 +202,7 @@ static void test_undo_an_erase_cut_short_leaves_the_block_unstable(void **state)
     setup(&rig, 1, FE_CELL_SLC);
     fill_and_rewrite(&rig);
     cut(&rig, 450, FE_CUT_TORN);
-    assert_true(rig.medium->pebs[0].unstable);
+    assert_true(fe_medium_is_unstable(rig.medium, 0));
     assert_int_equal(fe_medium_next_page(rig.medium, 0), 0);
     fe_medium_erase(rig.medium, 0);
     prog(&rig, 0, 1, 5);
@@ -222,7 +222,7 @@ static void test_undo_a_final_erase_forgets_what_it_took(void **state)
     cut(&rig, 500, FE_CUT_TORN);
     assert_int_equal(fe_medium_next_page(rig.medium, 0), 0);
     assert_false(fe_store_is_written(rig.store, 0)); /* not what was there before the erase */
-    assert_int_equal(rig.medium->interrupted, FE_PEB_NONE);
+    assert_int_equal(fe_medium_interrupted(rig.medium).peb, FE_PEB_NONE);
     ft_rig_fini(&rig);
 }
 
@@ -338,8 +338,8 @@ static void test_undo_brings_back_the_log_of_trims(void **state)
     struct fe_err err;
     fe_err_init(&err);
     setup(&rig, 1, FE_CELL_SLC);
-    assert_int_equal(fe_medium_log_trims(rig.medium, 8, &err), 0);
-    fe_medium_note_trim(rig.medium, 2, 3);
+    assert_int_equal(fe_chip_log_trims(&rig.medium->chip, 8, &err), 0);
+    fe_chip_note_trim(&rig.medium->chip, 2, 3);
     prog(&rig, 0, 3, 1);
     prog(&rig, 1, 4, 1);
     assert_false(fe_medium_is_trimmed(rig.medium, 3));
@@ -371,7 +371,7 @@ static void test_undo_remembers_as_many_as_there_are(void **state)
     assert_int_equal(fe_medium_next_page(rig.medium, 0), 1);
     assert_int_equal(byte_of(&rig, 0), 33);
     assert_int_equal(fe_medium_lpn(rig.medium, 0), 3);
-    assert_int_equal(rig.medium->pebs[0].erase_count, 0);
+    assert_int_equal(fe_medium_erase_count(rig.medium, 0), 0);
     ft_rig_fini(&rig);
 }
 

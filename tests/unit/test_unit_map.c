@@ -353,7 +353,7 @@ static void test_unit_map_check_finds_what_is_wrong(void **state)
     b.map->units.n_free--;
     expect_wrong(&b, "2 units in use and 3 free are not 6");
     b.map->units.n_free++;
-    fe_lpn *lpn = &b.rig.medium->oob_lpn[fe_unit_map_locate(b.map, 1)];
+    fe_lpn *lpn = &b.rig.medium->chip.oob_lpn[fe_unit_map_locate(b.map, 1)];
     *lpn = 3;
     expect_wrong(&b, "unit 0 page 1 holds logical page 3, not 1");
     *lpn = 1;

@@ -62,7 +62,7 @@ static void expect_ops(struct ft_rig *rig, const char *want)
 static uint32_t spares(const struct fe_medium *m)
 {
     uint32_t n = 0;
-    for (fe_peb peb = m->geo.n_pebs; peb < m->geo.n_chip_pebs; peb++)
+    for (fe_peb peb = m->geo.n_pebs; peb < m->geo.n_chip_blocks; peb++)
         n += !fe_medium_is_bad(m, peb);
     return n;
 }
@@ -80,14 +80,17 @@ static void test_wear_factory_bad_blocks_are_out_of_sight(void **state)
         ft_rig_init_worn(&rig, &p, NULL);
         /* 12 bad ones and 2 spares: 15 blocks, five rows */
         assert_int_equal(fe_wear_reserve(&w, &rig.geo), 15);
-        assert_int_equal(fe_geometry_reserve(&rig.medium->geo, 15, NULL), 0);
+        assert_int_equal(fe_geometry_reserve(&rig.geo, 15, NULL), 0);
+        fe_medium_destroy(rig.medium);
+        assert_int_equal(
+            fe_medium_create(&rig.medium, &p, &rig.geo, rig.store, &rig.ops, NULL), 0);
         assert_int_equal(fe_wear_attach(rig.medium, &w, 10, seed, NULL), 0);
         for (fe_peb slot = 0; slot < 120; slot++) {
-            n_bad += rig.medium->pebs[slot].factory_bad;
-            seen[rig.medium->phys[slot]]++;
+            n_bad += fe_medium_block(rig.medium, slot)->factory_bad;
+            seen[fe_medium_chip_block(rig.medium, slot)]++;
             if (slot < 105)
                 assert_false(fe_medium_is_bad(rig.medium, slot));
-            if (slot < 105 && rig.medium->phys[slot] != slot)
+            if (slot < 105 && fe_medium_chip_block(rig.medium, slot) != slot)
                 differs = true;
             /* the die stays, as long as it has spares */
             if (seed == 1 && slot < 105)
@@ -96,7 +99,7 @@ static void test_wear_factory_bad_blocks_are_out_of_sight(void **state)
         for (fe_peb peb = 0; peb < 120; peb++)
             assert_int_equal(seen[peb], 1);
         assert_int_equal(n_bad, 12);
-        assert_int_equal(rig.medium->phys[0], 0);
+        assert_int_equal(fe_medium_chip_block(rig.medium, 0), 0);
         assert_int_equal(spares(rig.medium), 3);
         ft_rig_fini(&rig);
     }
@@ -138,8 +141,8 @@ static void test_wear_failed_program_moves_the_block(void **state)
     expect_ops(&rig, "PBRpRpBP");
     assert_int_equal(rig.medium->counters.page_programs, 2 + 4);
     assert_int_equal(rig.medium->counters.program_failures, 1);
-    assert_int_equal(rig.medium->phys[1], 9); /* of the same die */
-    assert_int_equal(rig.medium->phys[9], 1);
+    assert_int_equal(fe_medium_chip_block(rig.medium, 1), 9); /* of the same die */
+    assert_int_equal(fe_medium_chip_block(rig.medium, 9), 1);
     assert_true(fe_medium_is_bad(rig.medium, 9));
     assert_false(fe_medium_is_bad(rig.medium, 1));
     assert_int_equal(prog(&rig, 7), FE_OK);
@@ -180,13 +183,13 @@ static void test_wear_blocks_die_after_their_endurance(void **state)
     assert_int_equal(rig.medium->counters.erase_failures, 0);
     assert_int_equal(fe_medium_erase(rig.medium, 2), FE_OK); /* the 11th: a spare */
     assert_int_equal(rig.medium->counters.erase_failures, 1);
-    assert_int_equal(rig.medium->phys[2], 8);
-    assert_int_equal(rig.medium->pebs[2].erase_count, 0);
-    assert_int_equal(rig.medium->pebs[8].erase_count, 11);
+    assert_int_equal(fe_medium_chip_block(rig.medium, 2), 8);
+    assert_int_equal(fe_medium_erase_count(rig.medium, 2), 0);
+    assert_int_equal(fe_medium_erase_count(rig.medium, 8), 11);
     fill(&rig, 2);
     for (int i = 0; i < 21; i++) /* 8 dies, then 9 of the other die */
         assert_int_equal(fe_medium_erase(rig.medium, 2), FE_OK);
-    assert_int_equal(rig.medium->phys[2], 9);
+    assert_int_equal(fe_medium_chip_block(rig.medium, 2), 9);
     fill(&rig, 2);
     assert_int_equal(fe_medium_erase(rig.medium, 2), FE_ERASE_FAILED);
     assert_true(rig.medium->eol);
@@ -231,7 +234,8 @@ static void test_wear_slow_repeats_and_keeps_everything(void **state)
     struct fe_wear_params w = plain;
     w.end_of_life = FE_EOL_SLOW;
     setup(&rig, &w);
-    rig.medium->pebs[8].grown_bad = rig.medium->pebs[9].grown_bad = 1;
+    fe_chip_set_grown_bad(&rig.medium->chip, 8);
+    fe_chip_set_grown_bad(&rig.medium->chip, 9);
     assert_int_equal(fe_wear_set_cycles(rig.medium, 2, 10, NULL), 0);
     fill(&rig, 2);
     ft_rig_clear(&rig);
@@ -246,7 +250,7 @@ static void test_wear_slow_repeats_and_keeps_everything(void **state)
     fill(&rig, 2);
     assert_int_equal(wrong_bits(&rig, 2 * B, FE_OK), 0);
     assert_false(rig.medium->eol);
-    assert_int_equal(rig.medium->pebs[2].failed, 1);
+    assert_int_equal(fe_medium_block(rig.medium, 2)->failed, 1);
     ft_rig_fini(&rig);
 }
 
@@ -257,7 +261,8 @@ static void test_wear_silent_loses_without_a_word(void **state)
     struct fe_wear_params w = plain;
     w.end_of_life = FE_EOL_SILENT;
     setup(&rig, &w);
-    rig.medium->pebs[8].grown_bad = rig.medium->pebs[9].grown_bad = 1;
+    fe_chip_set_grown_bad(&rig.medium->chip, 8);
+    fe_chip_set_grown_bad(&rig.medium->chip, 9);
     assert_int_equal(fe_wear_set_cycles(rig.medium, 2, 10, NULL), 0);
     assert_int_equal(fe_medium_erase(rig.medium, 2), FE_OK);
     fill(&rig, 2);
@@ -334,8 +339,8 @@ static void test_wear_refresh_moves_the_block_and_heals_it(void **state)
     ft_rig_clear(&rig);
     assert_true(fe_wear_refresh(rig.medium));
     expect_ops(&rig, "BRpRpRpRpBE");
-    assert_int_equal(rig.medium->phys[3], 9);
-    assert_int_equal(rig.medium->pebs[9].erase_count, 1);
+    assert_int_equal(fe_medium_chip_block(rig.medium, 3), 9);
+    assert_int_equal(fe_medium_erase_count(rig.medium, 9), 1);
     assert_int_equal(spares(rig.medium), 2);
     assert_int_equal(rig.medium->counters.refreshed, 1);
     assert_int_equal(wrong_bits(&rig, 3 * B, FE_OK), 0);
@@ -389,7 +394,7 @@ static void test_wear_retention_and_reads_spoil_data(void **state)
         fill(&rig, 1);
         assert_int_equal(fe_medium_read(rig.medium, 5, 0, PAGE, NULL), FE_OK);
         if (disturb)
-            rig.medium->wear->reads[1] = 300000;
+            rig.medium->chip.reads[1] = 300000;
         else
             rig.medium->now_ns += 3 * FE_BER_YEAR_NS;
         uint32_t wrong = wrong_bits(&rig, 5, FE_UNCORRECTABLE);
@@ -416,7 +421,7 @@ static void test_wear_young_blocks_with_errors_are_retired(void **state)
         fill(&rig, 1);
         fe_wear_flip(rig.medium, 5, 3, NULL);
         rig.medium->now_ns = kind == 1 ? 86401 * FE_NS_PER_S : 86399 * FE_NS_PER_S;
-        rig.medium->wear->reads[1] = kind == 2 ? 10000 : 9000;
+        rig.medium->chip.reads[1] = kind == 2 ? 10000 : 9000;
         wrong_bits(&rig, 5, FE_CORRECTED);
         assert_true(fe_wear_refresh(rig.medium));
         assert_int_equal(rig.medium->counters.retired, !old);
@@ -434,7 +439,7 @@ static void test_wear_mark_bad(void **state)
     setup(&rig, &plain);
     fill(&rig, 4);
     assert_int_equal(fe_wear_mark_bad(rig.medium, 4, NULL), 0);
-    assert_int_equal(rig.medium->phys[4], 8);
+    assert_int_equal(fe_medium_chip_block(rig.medium, 4), 8);
     assert_int_equal(wrong_bits(&rig, 4 * B + 3, FE_OK), 0);
     assert_int_equal(fe_wear_mark_bad(rig.medium, 4, &err), -EINVAL);
     assert_string_equal(err.text, "block 4: is bad already");

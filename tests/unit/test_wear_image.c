@@ -7,7 +7,6 @@
 #include "lib/unit.h"
 
 #include "nand/bbm.h"
-#include "nand/medium_image.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -57,7 +56,7 @@ static void start(struct chip *c, const struct fe_wear_params *w, bool is_new)
     check(fe_medium_create(&c->m, &c->nand, &c->geo, c->store, &c->ops, &err), &err);
     check(fe_wear_attach(c->m, w, c->nand.endurance, 1, &err), &err);
     if (is_new) {
-        fe_wear_save(c->m);
+        fe_chip_begin_image(&c->m->chip);
         check(fe_store_image_ready(c->store, &err), &err);
     } else {
         check(fe_medium_load(c->m, &err), &err);
@@ -87,25 +86,26 @@ static void expect_page(struct chip *c, fe_ppn ppn)
 }
 
 static struct fe_peb_info pebs[10];
-static fe_peb phys[10];
+static fe_chip_block blocks[10];
 
 static void note(const struct chip *c)
 {
-    memcpy(pebs, c->m->pebs, sizeof pebs);
-    for (fe_peb i = 0; i < 10; i++)
-        phys[i] = c->m->phys ? c->m->phys[i] : i;
+    for (fe_peb i = 0; i < 10; i++) {
+        pebs[i] = *fe_medium_block(c->m, i);
+        blocks[i] = fe_medium_chip_block(c->m, i);
+    }
 }
 
 static void expect_noted(const struct chip *c)
 {
     for (fe_peb i = 0; i < 10; i++) {
-        const struct fe_peb_info *a = &pebs[i], *b = &c->m->pebs[i];
+        const struct fe_peb_info *a = &pebs[i], *b = fe_medium_block(c->m, i);
         if (a->erase_count != b->erase_count || a->next_page != b->next_page ||
             a->factory_bad != b->factory_bad || a->grown_bad != b->grown_bad ||
-            a->failed != b->failed || phys[i] != (c->m->phys ? c->m->phys[i] : i))
-            fail_msg("slot %u: %u erases, %u pages, block %u; were %u, %u, %u", i, b->erase_count,
-                     b->next_page, c->m->phys ? c->m->phys[i] : i, a->erase_count, a->next_page,
-                     phys[i]);
+            a->failed != b->failed || blocks[i] != fe_medium_chip_block(c->m, i))
+            fail_msg("peb %u: %u erases, %u pages, block %u; were %u, %u, %u", i, b->erase_count,
+                     b->next_page, fe_medium_chip_block(c->m, i), a->erase_count, a->next_page,
+                     blocks[i]);
     }
 }
 
@@ -158,9 +158,9 @@ static void test_wear_image_keeps_replacements(void **state)
         assert_int_equal(fe_medium_erase(c.m, 1), FE_OK);
     for (fe_ppn ppn = 4; ppn < 7; ppn++) /* the last one fails at first */
         assert_int_equal(prog(&c, ppn), FE_OK);
-    assert_int_equal(c.m->phys[1], 9);
-    assert_int_equal(c.m->pebs[1].erase_count, 0);
-    assert_int_equal(c.m->pebs[9].erase_count, 3);
+    assert_int_equal(fe_medium_chip_block(c.m, 1), 9);
+    assert_int_equal(fe_medium_erase_count(c.m, 1), 0);
+    assert_int_equal(fe_medium_erase_count(c.m, 9), 3);
     note(&c);
     stop(&c);
     w.fail_program = 0;
@@ -174,7 +174,7 @@ static void test_wear_image_keeps_replacements(void **state)
     stop(&c);
     start(&c, &w, false);
     expect_noted(&c);
-    assert_int_equal(c.m->pebs[1].erase_count, 1);
+    assert_int_equal(fe_medium_erase_count(c.m, 1), 1);
     assert_int_equal(fe_medium_next_page(c.m, 1), 0);
     stop(&c);
 }
@@ -193,7 +193,7 @@ static void test_wear_image_keeps_cycles_that_were_set(void **state)
         stop(&c);
         start(&c, &w, false);
         expect_noted(&c);
-        assert_int_equal(c.m->pebs[1].erase_count, 7);
+        assert_int_equal(fe_medium_erase_count(c.m, 1), 7);
         expect_page(&c, 4);
         stop(&c);
         unlink(path);
@@ -306,7 +306,7 @@ static void test_wear_image_keeps_the_age_of_data(void **state)
     assert_int_equal(prog(&c, 4), FE_OK);
     stop(&c);
     start(&c, &w, false);
-    assert_int_equal(c.m->wear->since_ns[1], UINT64_C(0x123456789a));
+    assert_int_equal(c.m->chip.since_ns[1], UINT64_C(0x123456789a));
     stop(&c);
 }
 
@@ -319,15 +319,15 @@ static void test_wear_image_mends_half_a_replacement(void **state)
     uint32_t seen[10] = {0};
     start(&c, &plain, true);
     assert_int_equal(prog(&c, 4), FE_OK);
-    c.m->phys[9] = 1;
-    fe_medium_save_block(c.m, 9);
+    c.m->chip.blocks[9] = 1;
+    fe_chip_set_unstable(&c.m->chip, 9, false); /* saves the record */
     stop(&c);
     start(&c, &plain, false);
     for (fe_peb i = 0; i < 10; i++)
-        seen[c.m->phys[i]]++;
+        seen[fe_medium_chip_block(c.m, i)]++;
     for (fe_peb i = 0; i < 10; i++)
         assert_int_equal(seen[i], 1);
-    assert_int_equal(c.m->phys[1], 1);
+    assert_int_equal(fe_medium_chip_block(c.m, 1), 1);
     expect_page(&c, 4);
     stop(&c);
 }

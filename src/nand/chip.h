@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state of a chip that outlives a run: what is in its pages and blocks, and what the
+ * controller has written down about trims and power cuts.
+ *
+ * The state exists twice: in memory, and in an image if the device is kept in one.
+ *
+ *     memory (struct fe_chip)                    image (src/store)
+ *     -----------------------                    -----------------
+ *     oob_lpn, oob_seq, oob_tag, flips   ----->  OOB record of each page
+ *     pebs, blocks, difference,          ----->  record of each block
+ *       reads, since_ns
+ *     trims                              ----->  list of trimmed pages
+ *     interrupted, cuts                  ----->  control bytes
+ *
+ * Every function of this header that changes the state changes both, in an order that allows
+ * the server to be killed between any two writes: the image is then a state that the chip has
+ * been in.  For this reason nobody else may touch the fields of struct fe_chip:
+ *   - the functions below change them (chip.c, and chip_load.c when a run begins);
+ *   - the readers of nand/medium_core.h read them.
+ * tests/unit/check_private.sh checks that.
+ *
+ * The functions know nothing of the chip's rules, of time or of costs: the medium does.
+ *
+ * No lock: part of the medium.
+ */
+#ifndef FE_NAND_CHIP_H
+#define FE_NAND_CHIP_H
+
+#include "base/bits.h"
+#include "nand/geometry.h"
+#include "store/store.h"
+
+/* The tag of a page whose program was interrupted: neither data nor OOB can be read, its
+ * logical page is FE_LPN_NONE and its sequence number 0.  All other tags are the
+ * strategy's (enum fe_tag in ftl/ftl.h). */
+#define FE_TAG_TORN 0xff
+
+/* What is kept of a block besides its pages.  When another chip block takes the peb, the
+ * first line goes with the chip block and the other lines stay with the peb. */
+struct fe_peb_info {
+    uint32_t erase_count;
+    uint16_t next_page; /* pages [0, next_page) are PROGRAMMED or TORN */
+    uint8_t factory_bad : 1, grown_bad : 1; /* with the chip block, as erase_count */
+    uint8_t slc : 1;      /* in SLC mode until the next erase */
+    uint8_t unstable : 1; /* its erase was interrupted: no page of it can be used */
+    uint8_t failed : 1;   /* it failed when no spare was left (nand/wear.h) */
+    uint8_t refresh : 1;  /* it waits for its refresh; not in an image */
+};
+
+/* Pages whose data could not be read when they were copied, in `flips`. */
+#define FE_FLIPS_LOST   UINT16_MAX       /* and the controller knows: uncorrectable */
+#define FE_FLIPS_SILENT (UINT16_MAX - 1) /* the controller does not know: wrong bytes, no error */
+#define FE_FLIPS_MAX    (UINT16_MAX - 2) /* the largest number of bits */
+
+/* What the controller knows of power cuts in general. */
+struct fe_cut_log {
+    uint64_t n;       /* cuts so far: the number of a cut addresses its draws */
+    uint64_t n_stale; /* n when pages came back stale; 0: never */
+    bool is_off;      /* power has not been on since the last cut */
+    bool is_dead;     /* and will not be */
+};
+
+/* The controller's journal of the last cut: the block that was next to be erased, and
+ * therefore still holds all that it did, while copies of its pages may be elsewhere.  In
+ * memory the journal stays until the next cut, in an image until power-on is complete. */
+struct fe_interrupted {
+    fe_peb peb;            /* FE_PEB_NONE: no block was */
+    uint64_t since, until; /* sequence numbers when its emptying began, and when it was done */
+};
+
+struct fe_chip {
+    const struct fe_geometry *geo; /* not owned */
+    struct fe_store *store;        /* not owned */
+    bool has_image;                /* changes go to the store's image, too */
+
+    struct fe_peb_info *pebs; /* by peb, n_chip_blocks of them */
+    fe_chip_block *blocks;    /* by peb: the chip block behind it; NULL: itself */
+    uint32_t *difference;     /* by peb: erases of the peb - erases of its chip block, mod 2^32 */
+    uint32_t *reads;          /* by peb: reads since the erase; NULL: not counted.  An image has
+                                 them as they were when the block's record was written */
+    uint64_t *since_ns;       /* by peb: when the first page was programmed; with reads */
+
+    fe_lpn *oob_lpn;          /* whose data a page holds; FE_LPN_NONE: padding */
+    uint64_t *oob_seq;        /* number of the program */
+    uint8_t *oob_tag;         /* the page's role in its strategy, or FE_TAG_TORN */
+    uint16_t *flips;          /* bits of the first codeword that are wrong for good, or
+                                 FE_FLIPS_...; NULL: no page has any */
+    uint64_t seq;             /* number of the last program */
+
+    uint64_t *trims;          /* a bit for each logical page that was trimmed and not programmed
+                                 since: its copies are dead; NULL: the controller keeps no log */
+    uint32_t n_trims;         /* number of bits */
+    struct fe_interrupted interrupted;
+    struct fe_cut_log cuts;
+};
+
+/* All blocks erased and good, chip block n behind peb n, nothing in an image yet.  geo and
+ * store must outlive the chip.  -ENOMEM; fe_chip_fini is allowed after that, and after zeros. */
+int fe_chip_init(struct fe_chip *c, const struct fe_geometry *geo, struct fe_store *store,
+                 struct fe_err *err);
+void fe_chip_fini(struct fe_chip *c);
+
+/* From now on the chip keeps a log of trims of pages [0, n_lpns), counts reads and dates
+ * blocks, or remembers flipped bits of pages.  -ENOMEM. */
+int fe_chip_log_trims(struct fe_chip *c, uint32_t n_lpns, struct fe_err *err);
+int fe_chip_keep_ages(struct fe_chip *c, struct fe_err *err);
+int fe_chip_keep_flips(struct fe_chip *c, struct fe_err *err);
+
+/* Connects the chip with the store's image; without an image they do nothing.  begin_image:
+ * the image is new, and gets what has been changed so far.  load: the chip, which is fresh,
+ * becomes what the image says; -EIO with a message if a record is damaged or cannot be of
+ * this chip; O(pages). */
+void fe_chip_begin_image(struct fe_chip *c);
+int fe_chip_load(struct fe_chip *c, struct fe_err *err);
+
+/* ---- pages ---- */
+
+struct fe_chip_oob {
+    fe_lpn lpn;
+    uint16_t flips; /* ignored unless the chip keeps them */
+    uint8_t tag;
+};
+
+/* Programs the next page of a block; bytes as for fe_store_write. */
+void fe_chip_program(struct fe_chip *c, fe_ppn ppn, struct fe_chip_oob oob, fe_ppn base,
+                     uint32_t off, uint32_t len, const void *data);
+
+/* What a page had before its program, which is to be of lpn. */
+struct fe_chip_old_page {
+    uint64_t seq;
+    fe_lpn lpn;
+    uint16_t flips;
+    uint8_t tag;
+    bool was_trimmed; /* the logical page stood in the log of trims */
+};
+struct fe_chip_old_page fe_chip_old_page(const struct fe_chip *c, fe_ppn ppn, fe_lpn lpn);
+
+/* The last program of a block never happened: the page is as it was.  bytes: what the page
+ * held before an erase that may be taken back as well, or NULL. */
+void fe_chip_take_back_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old,
+                               const void *bytes);
+
+/* The program was interrupted: the page is torn, and a trim that it has ended is back. */
+void fe_chip_tear_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old);
+
+/* A page whose program was done is torn.  If its logical page was trimmed before the program,
+ * that trim does not come back. */
+void fe_chip_lose(struct fe_chip *c, fe_ppn ppn);
+
+/* Bits of a programmed page are wrong for good; only if the chip keeps them. */
+void fe_chip_set_flips(struct fe_chip *c, fe_ppn ppn, uint16_t flips);
+
+/* ---- blocks ---- */
+
+/* All pages erased, one cycle more on the chip block; SLC mode, instability, reads and a wish
+ * for refresh are gone.  The store's bytes stay.  If spare is not FE_PEB_NONE, the erase has
+ * failed: the chip block that has one cycle more goes to peb `spare`, and the chip block from
+ * there takes its place. */
+void fe_chip_erase(struct fe_chip *c, fe_peb peb, fe_peb spare);
+
+/* What a block was before its erase, and the erase never happened: cycle, pages and flags are
+ * back.  The store must still have the bytes. */
+struct fe_chip_old_block {
+    struct fe_peb_info info;
+    fe_chip_block block;
+};
+struct fe_chip_old_block fe_chip_old_block(const struct fe_chip *c, fe_peb peb);
+void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip_old_block *old);
+
+/* The chip blocks of a peb and of a spare change places; the pages stay where they are, which
+ * a copy has made true.  Reads and age of peb begin anew. */
+void fe_chip_exchange(struct fe_chip *c, fe_peb peb, fe_peb spare, uint64_t now_ns);
+
+void fe_chip_set_slc(struct fe_chip *c, fe_peb peb, bool on);
+void fe_chip_set_unstable(struct fe_chip *c, fe_peb peb, bool on);
+void fe_chip_set_factory_bad(struct fe_chip *c, fe_peb peb);
+void fe_chip_set_grown_bad(struct fe_chip *c, fe_peb peb);
+void fe_chip_set_failed(struct fe_chip *c, fe_peb peb);
+void fe_chip_set_cycles(struct fe_chip *c, fe_peb peb, uint32_t cycles); /* of its chip block */
+void fe_chip_set_refresh(struct fe_chip *c, fe_peb peb, bool on);
+
+/* The first peb that has this chip block; n_chip_blocks if none has.  O(blocks). */
+fe_peb fe_chip_find_block(const struct fe_chip *c, fe_chip_block block);
+
+/* The first page is being programmed: reads and age begin anew, if the chip keeps them. */
+void fe_chip_begin_age(struct fe_chip *c, fe_peb peb, uint64_t now_ns);
+void fe_chip_count_read(struct fe_chip *c, fe_peb peb);
+
+/* ---- what the controller writes down ---- */
+
+/* Pages [first, first + n) were trimmed; all trims are forgotten.  Nothing without a log. */
+void fe_chip_note_trim(struct fe_chip *c, fe_lpn first, uint32_t n);
+void fe_chip_forget_trims(struct fe_chip *c);
+
+/* Power fails.  keep_journal: the journal of the cut before stays, because power-on was not
+ * complete; else it is empty until fe_chip_set_interrupted. */
+void fe_chip_begin_cut(struct fe_chip *c, bool keep_journal);
+void fe_chip_set_interrupted(struct fe_chip *c, struct fe_interrupted interrupted);
+
+/* Pages of this cut have come back stale; the device is dead; power-on is complete. */
+void fe_chip_set_stale(struct fe_chip *c);
+void fe_chip_set_dead(struct fe_chip *c);
+void fe_chip_end_cut(struct fe_chip *c);
+
+#endif

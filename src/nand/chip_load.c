@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A chip's state from an image.
+ *
+ * Records that contradict each other, or this chip's geometry, are refused.  Two things are put
+ * right instead, because a kill of the server leaves them: SLC mode of a block that was not
+ * programmed, and a chip block that stands behind two pebs.
+ */
+#include "nand/chip.h"
+
+#include "nand/chip_record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse(fe_peb peb, const char *why, struct fe_err *err)
+{
+    return fe_err_set(err, EIO, "the image's block %u %s", peb, why);
+}
+
+/* Which chip block it is, what that has behind it, and how old the data are. */
+static int take_extra(struct fe_chip *c, fe_peb peb, const struct fe_store_block *r,
+                      struct fe_err *err)
+{
+    uint32_t block = r->extra[FE_CHIP_EXTRA_BLOCK];
+    if (block && !c->blocks)
+        return refuse(peb, "is another block of the chip, which has no reserve", err);
+    if (block > c->geo->n_chip_blocks)
+        return refuse(peb, "is a block that the chip does not have", err);
+    c->difference[peb] = r->extra[FE_CHIP_EXTRA_DIFFERENCE];
+    c->pebs[peb].erase_count -= c->difference[peb];
+    if (c->blocks)
+        c->blocks[peb] = block ? block - 1 : peb;
+    if (c->reads) {
+        c->reads[peb] = r->extra[FE_CHIP_EXTRA_READS];
+        c->since_ns[peb] = (uint64_t)r->extra[FE_CHIP_EXTRA_SINCE + 1] << 32 |
+                           r->extra[FE_CHIP_EXTRA_SINCE];
+    }
+    return 0;
+}
+
+static int take_page(struct fe_chip *c, fe_ppn ppn, const struct fe_store_oob *r,
+                     struct fe_err *err)
+{
+    bool torn = r->state == FE_STORE_TORN;
+    uint8_t lost = r->tag & (FE_CHIP_TAG_LOST | FE_CHIP_TAG_SILENT);
+    if (!torn && lost) {
+        int e = fe_chip_keep_flips(c, err);
+        if (e < 0)
+            return e;
+        c->flips[ppn] = lost & FE_CHIP_TAG_LOST ? FE_FLIPS_LOST : FE_FLIPS_SILENT;
+    }
+    c->oob_lpn[ppn] = torn ? FE_LPN_NONE : r->lpn;
+    c->oob_seq[ppn] = torn ? 0 : r->seq;
+    c->oob_tag[ppn] = torn ? FE_TAG_TORN : r->tag & FE_CHIP_TAG_MASK;
+    c->seq = fe_max_u64(c->seq, c->oob_seq[ppn]);
+    return 0;
+}
+
+/* pages: those of the block.  Raw pages are no flash and do not belong to the chip. */
+static int take_pages(struct fe_chip *c, fe_peb peb, const struct fe_store_oob *pages,
+                      struct fe_err *err)
+{
+    struct fe_peb_info *b = &c->pebs[peb];
+    fe_ppn first = peb * c->geo->pages_per_block;
+    for (uint32_t i = 0; i < c->geo->pages_per_block; i++, b->next_page++) {
+        if (pages[i].state != FE_STORE_PROGRAMMED && pages[i].state != FE_STORE_TORN)
+            break;
+        if (pages[i].state == FE_STORE_PROGRAMMED && pages[i].tag == FE_TAG_TORN)
+            return refuse(peb, "has a programmed page that counts as torn", err);
+        if (peb >= c->geo->n_pebs)
+            return refuse(peb, "is a spare or bad, and has programmed pages", err);
+        int e = take_page(c, first + i, &pages[i], err);
+        if (e < 0)
+            return e;
+    }
+    return 0;
+}
+
+static int take_block(struct fe_chip *c, fe_peb peb, const struct fe_store_block *r,
+                      const struct fe_store_oob *pages, struct fe_err *err)
+{
+    struct fe_peb_info *b = &c->pebs[peb];
+    if (r->flags & ~(uint32_t)FE_CHIP_FLAGS_ALL)
+        return refuse(peb, "has flags that this version does not know", err);
+    *b = (struct fe_peb_info){
+        .erase_count = r->erase_count,
+        .factory_bad = !!(r->flags & FE_CHIP_FACTORY_BAD),
+        .grown_bad = !!(r->flags & FE_CHIP_GROWN_BAD),
+        .slc = !!(r->flags & FE_CHIP_SLC),
+        .unstable = !!(r->flags & FE_CHIP_UNSTABLE),
+        .failed = !!(r->flags & FE_CHIP_FAILED),
+    };
+    if (peb < c->geo->n_pebs && (b->factory_bad || b->grown_bad))
+        return refuse(peb, "is bad, but none of those that were set aside", err);
+    int e = take_extra(c, peb, r, err);
+    if (e == 0)
+        e = take_pages(c, peb, pages, err);
+    if (e < 0)
+        return e;
+    if (b->slc && b->next_page == 0)
+        fe_chip_set_slc(c, peb, false); /* it may be programmed in the other mode now */
+    if (b->slc && (fe_slc_pages(c->geo) == 0 || b->next_page > fe_slc_pages(c->geo)))
+        return refuse(peb, "is in SLC mode and holds more than that allows", err);
+    return 0;
+}
+
+/* A device whose power was never cut has no journal. */
+static int load_journal(struct fe_chip *c, struct fe_err *err)
+{
+    uint8_t control[FE_STORE_CONTROL_BYTES];
+    struct fe_chip_journal j;
+    uint32_t n = fe_store_get_control(c->store, control);
+    if (n == 0)
+        return 0;
+    memcpy(&j, control, sizeof j);
+    if (n != sizeof j || (j.interrupted >= c->geo->n_pebs && j.interrupted != FE_PEB_NONE) ||
+        j.is_off > 1 || j.is_dead > j.is_off)
+        return fe_err_set(err, EIO, "the image's journal of a power cut has %u bytes and names "
+                          "block %u; %zu bytes and one of %u blocks were expected",
+                          n, n == sizeof j ? j.interrupted : 0, sizeof j, c->geo->n_pebs);
+    c->interrupted = (struct fe_interrupted){j.interrupted, j.since, j.until};
+    c->cuts = (struct fe_cut_log){
+        .n = j.n, .n_stale = j.n_stale, .is_off = j.is_off, .is_dead = j.is_dead};
+    return 0;
+}
+
+/* Makes every chip block stand behind exactly one peb.  Where a kill came between the two
+ * records of an exchange, the later peb, which is in the reserve, gets the chip block that is
+ * left over.  O(n^2) only in the blocks that stand twice, of which a kill leaves one. */
+static void separate_blocks(struct fe_chip *c)
+{
+    uint32_t n = c->geo->n_chip_blocks;
+    for (fe_peb peb = 0; peb < n; peb++) {
+        if (peb < c->geo->n_pebs && c->blocks[peb] == peb)
+            continue;
+        fe_chip_block left_over = 0;
+        if (fe_chip_find_block(c, c->blocks[peb]) == peb)
+            continue;
+        while (fe_chip_find_block(c, left_over) < n)
+            left_over++;
+        c->blocks[peb] = left_over;
+    }
+}
+
+int fe_chip_load(struct fe_chip *c, struct fe_err *err)
+{
+    uint32_t n = c->geo->pages_per_block;
+    struct fe_store_oob *pages = malloc(n * sizeof *pages);
+    struct fe_store_block block;
+    int r = pages ? 0 : fe_err_nomem(err, "OOB of a block", n * sizeof *pages);
+    c->has_image = true;
+    for (fe_peb peb = 0; r == 0 && peb < c->geo->n_chip_blocks; peb++) {
+        r = fe_store_load_block(c->store, peb, &block, pages, err);
+        if (r == 0)
+            r = take_block(c, peb, &block, pages, err);
+    }
+    free(pages);
+    if (r == 0)
+        r = load_journal(c, err);
+    if (r == 0 && c->trims)
+        r = fe_store_load_trims(c->store, c->trims, err);
+    c->seq = fe_max_u64(c->seq, fe_store_last_seq(c->store));
+    if (r == 0 && c->blocks)
+        separate_blocks(c);
+    return r;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the records of an image mean to the chip.  chip.c writes them, chip_load.c reads them;
+ * nobody else includes this file.
+ *
+ * A page's record says what the OOB of a real page says; how far a block is programmed is
+ * counted from those records.  A block's record has what the controller keeps of the block
+ * elsewhere on the chip: erase count and marks.
+ */
+#ifndef FE_NAND_CHIP_RECORD_H
+#define FE_NAND_CHIP_RECORD_H
+
+#include <stdint.h>
+
+/* In `flags` of a block's record. */
+enum {
+    FE_CHIP_FACTORY_BAD = 1,
+    FE_CHIP_GROWN_BAD = 2,
+    FE_CHIP_SLC = 4,
+    FE_CHIP_UNSTABLE = 8,
+    FE_CHIP_FAILED = 16,
+    FE_CHIP_FLAGS_ALL = 31,
+};
+
+/* In `extra` of a block's record.  The erase count of the record is that of the peb: by it the
+ * image knows which pages are of the present cycle, and those stay where they are when another
+ * chip block takes the peb.  The erase count of the chip block is told by a difference. */
+enum {
+    FE_CHIP_EXTRA_DIFFERENCE, /* count of the peb - count of its chip block */
+    FE_CHIP_EXTRA_BLOCK,      /* the chip block behind the peb + 1; 0: itself */
+    FE_CHIP_EXTRA_READS,
+    FE_CHIP_EXTRA_SINCE,      /* the low half, and the high half behind it */
+};
+
+/* In the tag of a page's record: its data are lost, and the controller knows that or not. */
+enum { FE_CHIP_TAG_LOST = 0x80, FE_CHIP_TAG_SILENT = 0x40, FE_CHIP_TAG_MASK = 0x3f };
+
+/* The image's control bytes: what the controller knows of power cuts. */
+struct fe_chip_journal {
+    uint32_t interrupted;
+    uint8_t is_off, is_dead, reserved[2];
+    uint64_t since, until;
+    uint64_t n, n_stale;
+};
+
+#endif

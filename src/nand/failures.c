@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A chip block's erase fails for certain once the block has its life behind it: endurance
+ * cycles, more or less by life_spread, or weak_cycles.  Besides that, programs and erases
+ * fail by chance.
+ *
+ * Bits that flip by themselves are drawn when a page is read; the store always keeps what
+ * was written.  The i-th wrong bit of a codeword is at (start + i x stride) mod bits.  The
+ * stride has no common divisor with the number of bits, so no place is met twice.
+ *
+ * Not modelled: read retry, errors of the OOB (it has a code of its own), program and erase
+ * times that change with wear, reads that disturb other blocks.
+ */
+#include "nand/failures.h"
+
+#include "base/rng.h"
+
+/* ---- programs and erases ---- */
+
+static bool by_chance(const struct fe_medium *m, uint64_t ppm, fe_peb peb, uint32_t page,
+                      uint32_t cycle)
+{
+    uint64_t a = (uint64_t)fe_medium_chip_block(m, peb) << 32 | page;
+    uint64_t u = fe_rng(m->wear->seed, FE_RNG_FAILURE, a, cycle);
+    return ppm && fe_rng_below(u, 1000000) < ppm;
+}
+
+bool fe_failures_program(struct fe_medium *m, fe_peb peb, uint32_t page)
+{
+    struct fe_wear *w = m->wear;
+    bool fails = ++w->n_programs == w->p.fail_program ||
+                 by_chance(m, w->p.program_fail_ppm, peb, page, fe_medium_erase_count(m, peb));
+    m->counters.program_failures += fails;
+    return fails;
+}
+
+static uint64_t life_of(const struct fe_wear *w, fe_chip_block block)
+{
+    uint64_t life = w->endurance ? w->endurance : UINT64_MAX;
+    if (w->endurance && w->p.life_spread_ppm) {
+        uint64_t half = fe_muldiv(life, w->p.life_spread_ppm, 1000000);
+        uint64_t u = fe_rng(w->seed, FE_RNG_FAILURE, block, UINT64_MAX);
+        life = life + fe_rng_below(u, 2 * half + 1) - half;
+    }
+    return w->p.weak_cycles && block == w->p.weak_block ? fe_min_u64(life, w->p.weak_cycles) : life;
+}
+
+/* Page number of an erase in draws. */
+#define ERASE_PAGE UINT32_MAX
+
+bool fe_failures_erase(struct fe_medium *m, fe_peb peb)
+{
+    struct fe_wear *w = m->wear;
+    uint32_t cycle = fe_medium_erase_count(m, peb) + 1;
+    bool fails = ++w->n_erases == w->p.fail_erase ||
+                 cycle > life_of(w, fe_medium_chip_block(m, peb)) ||
+                 by_chance(m, w->p.erase_fail_ppm, peb, ERASE_PAGE, cycle);
+    m->counters.erase_failures += fails;
+    return fails;
+}
+
+/* ---- reads ---- */
+
+/* What one read finds. */
+struct look {
+    struct fe_medium *m;
+    fe_ppn ppn;
+    fe_peb peb;
+    uint64_t rate;
+    uint16_t flips;
+};
+
+static struct look look_at(struct fe_medium *m, fe_ppn ppn)
+{
+    const struct fe_wear *w = m->wear;
+    fe_peb peb = fe_peb_of(&m->geo, ppn);
+    struct look l = {.m = m, .ppn = ppn, .peb = peb, .flips = fe_medium_flips(m, ppn)};
+    if (fe_medium_has_ages(m)) {
+        uint64_t since = fe_medium_since_ns(m, peb);
+        uint64_t age = m->now_ns > since ? m->now_ns - since : 0;
+        l.rate = fe_ber_rate(&w->p.ber, fe_medium_erase_count(m, peb) + UINT64_C(1), w->endurance,
+                             age, fe_medium_reads(m, peb));
+        fe_chip_count_read(&m->chip, peb);
+    }
+    return l;
+}
+
+static uint32_t codeword_bits(const struct fe_medium *m, uint32_t codeword)
+{
+    uint32_t size = m->wear->p.codeword_size, from = codeword * size;
+    return 8 * (uint32_t)fe_min_u64(size, m->geo.page_bytes - from);
+}
+
+/* The block, page and codeword of a draw. */
+static uint64_t address(const struct look *l, uint32_t codeword)
+{
+    uint32_t page = l->ppn - l->peb * l->m->geo.pages_per_block;
+    return (uint64_t)fe_medium_chip_block(l->m, l->peb) << 32 | page << 16 | codeword;
+}
+
+/* How many bits of the codeword are wrong; no more than what matters. */
+static uint32_t wrong_bits(const struct look *l, uint32_t codeword)
+{
+    const struct fe_wear *w = l->m->wear;
+    uint32_t bits = codeword_bits(l->m, codeword), t = w->p.correctable_bits;
+    if (l->flips == FE_FLIPS_LOST || l->flips == FE_FLIPS_SILENT)
+        return (uint32_t)fe_min_u64(t + 1, bits);
+    uint64_t u = fe_rng(w->seed, FE_RNG_BIT_ERRORS, address(l, codeword),
+                        fe_medium_erase_count(l->m, l->peb));
+    uint32_t n = fe_ber_draw(u, bits, l->rate, t ? t + 1 : bits);
+    return (uint32_t)fe_min_u64(n + (codeword ? 0u : l->flips), bits);
+}
+
+static void ask_for_refresh(struct fe_medium *m, fe_peb peb)
+{
+    struct fe_wear *w = m->wear;
+    if (fe_medium_block(m, peb)->refresh || w->n_pending == FE_REFRESH_MAX)
+        return; /* the next read asks again */
+    fe_chip_set_refresh(&m->chip, peb, true);
+    w->pending[w->n_pending++] = peb;
+}
+
+/* What the code makes of so many wrong bits. */
+static enum fe_status correct(const struct look *l, uint32_t n)
+{
+    const struct fe_wear_params *p = &l->m->wear->p;
+    if (n == 0 || p->correctable_bits == 0 || l->flips == FE_FLIPS_SILENT)
+        return FE_OK;
+    if (n > p->correctable_bits) {
+        l->m->counters.ecc_uncorrectable++;
+        return FE_UNCORRECTABLE;
+    }
+    l->m->counters.ecc_corrected++;
+    if (p->refresh_bits && n >= p->refresh_bits)
+        ask_for_refresh(l->m, l->peb);
+    return FE_CORRECTED;
+}
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    return b ? common_divisor(b, a % b) : a;
+}
+
+/* Flips n bits of the codeword, those of them that lie in buf = bytes [off, off + len). */
+static void spoil(const struct look *l, uint32_t codeword, uint32_t n, uint32_t off, uint32_t len,
+                  uint8_t *buf)
+{
+    uint32_t bits = codeword_bits(l->m, codeword);
+    uint64_t first = 8ull * codeword * l->m->wear->p.codeword_size;
+    uint64_t u = fe_rng(l->m->wear->seed, FE_RNG_BIT_PLACES, address(l, codeword),
+                        fe_medium_erase_count(l->m, l->peb));
+    uint32_t at = (uint32_t)fe_rng_below(u, bits), stride = (uint32_t)(u % bits) | 1;
+    while (common_divisor(stride, bits) != 1)
+        stride += 2;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bit = first + (at + (uint64_t)i * stride) % bits, byte = bit / 8;
+        if (byte >= off && byte - off < len)
+            buf[byte - off] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+enum fe_status fe_failures_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uint32_t len,
+                                uint8_t *buf)
+{
+    if (len == 0)
+        return FE_OK;
+    struct look l = look_at(m, ppn);
+    uint32_t size = m->wear->p.codeword_size, last = (off + len - 1) / size;
+    enum fe_status worst = FE_OK;
+    for (uint32_t codeword = off / size; codeword <= last; codeword++) {
+        uint32_t n = wrong_bits(&l, codeword);
+        enum fe_status st = correct(&l, n);
+        if (n && buf && st != FE_CORRECTED)
+            spoil(&l, codeword, n, off, len, buf);
+        if (st > worst)
+            worst = st;
+    }
+    return worst;
+}
+
+uint16_t fe_failures_copied(struct fe_medium *m, fe_ppn base)
+{
+    struct look l = look_at(m, base);
+    uint32_t n_codewords = (uint32_t)fe_div_up(m->geo.page_bytes, m->wear->p.codeword_size);
+    uint64_t unseen = 0;
+    bool lost = false;
+    for (uint32_t codeword = 0; codeword < n_codewords; codeword++) {
+        uint32_t n = wrong_bits(&l, codeword);
+        lost |= correct(&l, n) == FE_UNCORRECTABLE;
+        unseen += n;
+    }
+    if (lost || l.flips == FE_FLIPS_SILENT)
+        return lost ? FE_FLIPS_LOST : FE_FLIPS_SILENT;
+    return m->wear->p.correctable_bits ? 0 : (uint16_t)fe_min_u64(unseen, FE_FLIPS_MAX);
+}

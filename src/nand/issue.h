@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Operations for the op list: which die, how long the cells take, how many bytes cross the
+ * channel.  Only the medium, and bad block management for it, issue operations; their
+ * counters are counted here as far as no program or erase can still fail.
+ */
+#ifndef FE_NAND_ISSUE_H
+#define FE_NAND_ISSUE_H
+
+#include "nand/medium_core.h"
+
+/* Bytes of a page with its OOB. */
+static inline uint32_t fe_issue_page_bytes(const struct fe_medium *m)
+{
+    return m->geo.page_bytes + m->geo.oob_bytes;
+}
+
+static inline void fe_issue_read(struct fe_medium *m, fe_peb peb, uint32_t page,
+                                 uint32_t bus_bytes)
+{
+    *fe_ops_add(m->ops) = (struct fe_op){
+        .kind = FE_OP_READ,
+        .flags = fe_ops_take_flags(m->ops),
+        .ppn = peb * m->geo.pages_per_block + page,
+        .die = (uint16_t)fe_medium_die(m, peb),
+        .cell_ns = fe_medium_is_slc(m, peb) ? m->slc_tR_ns : m->tR_ns[m->page_bit[page]],
+        .bus_bytes = bus_bytes,
+    };
+    m->counters.page_reads += m->geo.planes_ganged;
+}
+
+/* Programs the page as blocks like peb are programmed, on a die.  ppn: FE_PPN_NONE for a block
+ * of the reserve, which strategies do not see. */
+static inline void fe_issue_prog(struct fe_medium *m, fe_peb peb, uint32_t page, fe_ppn ppn,
+                                 uint32_t die, uint32_t bus_bytes, uint8_t flags)
+{
+    *fe_ops_add(m->ops) = (struct fe_op){
+        .kind = FE_OP_PROG,
+        .flags = flags,
+        .ppn = ppn,
+        .die = (uint16_t)die,
+        .cell_ns = fe_medium_is_slc(m, peb) ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
+        .bus_bytes = bus_bytes,
+    };
+}
+
+static inline void fe_issue_erase(struct fe_medium *m, fe_peb peb, fe_ppn ppn)
+{
+    *fe_ops_add(m->ops) = (struct fe_op){
+        .kind = FE_OP_ERASE,
+        .ppn = ppn,
+        .die = (uint16_t)fe_medium_die(m, peb),
+        .cell_ns = m->tBERS_ns,
+    };
+}
+
+/* A page was programmed: with success, in vain, or once more. */
+static inline void fe_issue_count_program(struct fe_medium *m)
+{
+    m->counters.page_programs += m->geo.planes_ganged;
+    m->counters.bytes_programmed += m->geo.page_bytes;
+}
+
+#endif

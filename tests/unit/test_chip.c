@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Every function that changes a chip changes its image, too: after each of many random steps
+ * the image is opened again, as after a kill, and must hold what is in memory.
+ */
+#include "lib/rand.h"
+#include "lib/rig.h"
+#include "lib/unit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define PAGE  512u
+#define B     4u
+#define PEBS  8u
+#define ALL   10u
+#define PAGES (ALL * B)
+
+static char path[64];
+static struct fe_geometry geo;
+
+struct both {
+    struct fe_store *store;
+    struct fe_chip chip;
+};
+
+static void check(int r, const struct fe_err *err)
+{
+    if (r < 0)
+        fail_msg("%s", err->text);
+}
+
+static void start(struct both *b, bool is_new)
+{
+    struct fe_err err = {""};
+    struct fe_store_file f = {.path = path};
+    struct fe_store_what what = {.n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = B,
+                                 .capacity = PAGE, .profile = "x\n", .profile_bytes = 2};
+    check(is_new ? fe_store_image_create(&b->store, &f, &what, &err)
+                 : fe_store_image_open(&b->store, &f, &err), &err);
+    check(fe_chip_init(&b->chip, &geo, b->store, &err), &err);
+    check(fe_chip_log_trims(&b->chip, PAGES, &err), &err);
+    check(fe_chip_keep_flips(&b->chip, &err), &err);
+    check(fe_chip_keep_ages(&b->chip, &err), &err);
+    if (is_new) {
+        fe_chip_begin_image(&b->chip);
+        check(fe_store_image_ready(b->store, &err), &err);
+    } else {
+        check(fe_chip_load(&b->chip, &err), &err);
+    }
+}
+
+static void stop(struct both *b)
+{
+    fe_chip_fini(&b->chip);
+    fe_store_destroy(b->store);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(2, 5, B, PAGE);
+    nand.cell = FE_CELL_MLC;
+    snprintf(path, sizeof path, "/tmp/fe-chip-XXXXXX");
+    int fd = mkstemp(path);
+    if (fd < 0 || close(fd) < 0 || unlink(path) < 0)
+        return -1;
+    return fe_geometry_init(&geo, &nand, NULL) < 0 ? -1 : fe_geometry_reserve(&geo, 2, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+/* An image knows only these of all flips. */
+static uint16_t lost(uint16_t flips)
+{
+    return flips > FE_FLIPS_MAX ? flips : 0;
+}
+
+static const char *difference_in_block(const struct fe_chip *a, const struct fe_chip *b, fe_peb peb)
+{
+    struct fe_peb_info x = a->pebs[peb], y = b->pebs[peb];
+    if (x.erase_count != y.erase_count || x.next_page != y.next_page)
+        return "count";
+    if (x.factory_bad != y.factory_bad || x.grown_bad != y.grown_bad || x.slc != y.slc ||
+        x.unstable != y.unstable || x.failed != y.failed)
+        return "marks";
+    if (a->blocks[peb] != b->blocks[peb] || a->difference[peb] != b->difference[peb])
+        return "chip block";
+    if (a->since_ns[peb] != b->since_ns[peb] && x.next_page > 0)
+        return "age";
+    for (fe_ppn ppn = peb * B; ppn < peb * B + x.next_page; ppn++)
+        if (a->oob_lpn[ppn] != b->oob_lpn[ppn] || a->oob_seq[ppn] != b->oob_seq[ppn] ||
+            a->oob_tag[ppn] != b->oob_tag[ppn] ||
+            (a->oob_tag[ppn] != FE_TAG_TORN && lost(a->flips[ppn]) != lost(b->flips[ppn])))
+            return "OOB";
+    return NULL;
+}
+
+/* As after a kill. */
+static void reopen(struct both *b, int step)
+{
+    struct both old = *b;
+    fe_store_destroy(old.store);
+    start(b, false);
+    for (fe_peb peb = 0; peb < ALL; peb++) {
+        const char *what = difference_in_block(&old.chip, &b->chip, peb);
+        if (what)
+            fail_msg("step kind %d: the %s of block %u is another one", step, what, peb);
+    }
+    for (fe_lpn lpn = 0; lpn < PAGES; lpn++)
+        if (fe_bit(old.chip.trims, lpn) != fe_bit(b->chip.trims, lpn))
+            fail_msg("step kind %d: page %u is trimmed in one only", step, lpn);
+    const struct fe_cut_log *x = &old.chip.cuts, *y = &b->chip.cuts;
+    assert_true(x->n == y->n && x->n_stale == y->n_stale && x->is_off == y->is_off);
+    assert_true(x->is_dead == y->is_dead);
+    const struct fe_interrupted *i = &old.chip.interrupted, *j = &b->chip.interrupted;
+    assert_true(i->peb == j->peb && i->since == j->since && i->until == j->until);
+    fe_chip_fini(&old.chip);
+}
+
+static void program(struct both *b, fe_ppn ppn, fe_lpn lpn, uint16_t flips)
+{
+    uint8_t data[PAGE];
+    memset(data, (int)lpn + 1, sizeof data);
+    fe_chip_program(&b->chip, ppn, (struct fe_chip_oob){.lpn = lpn, .tag = 3, .flips = flips},
+                    FE_PPN_NONE, 0, PAGE, data);
+}
+
+/* Changes of the pages of a block, which may be programmed further. */
+static void change_page(struct both *b, fe_peb peb, int kind, uint64_t r)
+{
+    struct fe_chip *c = &b->chip;
+    uint32_t next = c->pebs[peb].next_page;
+    fe_ppn ppn = peb * B + next;
+    fe_lpn lpn = (fe_lpn)(r % 8);
+    struct fe_chip_old_page old = fe_chip_old_page(c, ppn % PAGES, lpn);
+    bool can_program = next < (c->pebs[peb].slc ? fe_slc_pages(&geo) : B);
+    if (kind == 0 && can_program) {
+        program(b, ppn, lpn, r & 64 ? FE_FLIPS_LOST : r & 128 ? FE_FLIPS_SILENT : 3);
+    } else if (kind == 1 && can_program) {
+        program(b, ppn, lpn, 0);
+        fe_chip_tear_program(c, ppn, &old);
+    } else if (kind == 2 && can_program) {
+        program(b, ppn, lpn, 0);
+        fe_chip_take_back_program(c, ppn, &old, NULL);
+    } else if (kind == 3 && next > 0) {
+        fe_chip_lose(c, ppn - 1);
+    } else if (kind == 4 && next > 0) {
+        fe_chip_set_flips(c, ppn - 1, r & 64 ? FE_FLIPS_LOST : 7);
+    }
+}
+
+/* A strategy erases only copies that are dead. */
+static void trim_all_of(struct both *b, fe_peb peb)
+{
+    for (fe_ppn ppn = peb * B; ppn < peb * B + b->chip.pebs[peb].next_page; ppn++)
+        if (b->chip.oob_lpn[ppn] != FE_LPN_NONE)
+            fe_chip_note_trim(&b->chip, b->chip.oob_lpn[ppn], 1);
+}
+
+static void change_block(struct both *b, fe_peb peb, int kind, uint64_t r)
+{
+    struct fe_chip *c = &b->chip;
+    fe_peb spare = PEBS + (fe_peb)(r % 2);
+    struct fe_chip_old_block old = fe_chip_old_block(c, peb);
+    bool spare_is_good = !c->pebs[spare].grown_bad;
+    if (kind == 5 || kind == 6 || kind == 8)
+        trim_all_of(b, peb);
+    switch (kind) {
+    case 5: fe_chip_erase(c, peb, FE_PEB_NONE); break;
+    case 6:
+        fe_chip_erase(c, peb, spare_is_good ? spare : FE_PEB_NONE);
+        fe_chip_take_back_erase(c, peb, &old);
+        break;
+    case 7:
+        if (spare_is_good)
+            fe_chip_exchange(c, peb, spare, r);
+        break;
+    case 8: fe_chip_erase(c, peb, spare_is_good ? spare : FE_PEB_NONE); break;
+    case 9:
+        if (old.info.next_page == 0) { /* else an image takes the mode as left by a kill */
+            fe_chip_set_slc(c, peb, true);
+            program(b, peb * B, 1, 0);
+        }
+        break;
+    case 10: fe_chip_set_unstable(c, peb, r & 1); break;
+    case 11: fe_chip_set_failed(c, peb); break;
+    case 12: fe_chip_set_cycles(c, peb, (uint32_t)(r % 100)); break;
+    case 13: fe_chip_begin_age(c, peb, r); break;
+    case 14:
+        if (r % 50 == 0 && spare == PEBS)
+            fe_chip_set_grown_bad(c, spare);
+        break;
+    }
+}
+
+static void change_rest(struct both *b, int kind, uint64_t r)
+{
+    struct fe_chip *c = &b->chip;
+    fe_peb peb = (fe_peb)(r % PEBS);
+    switch (kind) {
+    case 15: fe_chip_note_trim(c, (fe_lpn)(r % 8), (uint32_t)(r % 3)); break;
+    case 16: fe_chip_forget_trims(c); break;
+    case 17: fe_chip_begin_cut(c, r & 1); break;
+    case 18: fe_chip_set_interrupted(c, (struct fe_interrupted){peb, r % 9, 9 + r % 9}); break;
+    case 19: fe_chip_set_stale(c); break;
+    case 20:
+        fe_chip_end_cut(c);
+        if (c->cuts.n > 0) /* in memory the journal stays until the next cut */
+            c->interrupted = (struct fe_interrupted){.peb = FE_PEB_NONE};
+        break;
+    }
+}
+
+static void test_chip_image_follows_every_change(void **state)
+{
+    (void)state;
+    struct ft_rand rand = {.seed = 7};
+    struct both b;
+    start(&b, true);
+    for (int i = 0; i < 6000; i++) {
+        int kind = (int)ft_below(&rand, 40) % 21; /* more of the first ones */
+        fe_peb peb = (fe_peb)ft_below(&rand, PEBS);
+        uint64_t r = ft_below(&rand, 1u << 20);
+        change_page(&b, peb, kind, r);
+        change_block(&b, peb, kind, r);
+        change_rest(&b, kind, r);
+        reopen(&b, kind);
+    }
+    stop(&b);
+}
+
+static void test_chip_dead_is_written_down_immediately(void **state)
+{
+    (void)state;
+    struct both b;
+    start(&b, true);
+    fe_chip_begin_cut(&b.chip, false);
+    fe_chip_set_dead(&b.chip);
+    reopen(&b, -1);
+    assert_true(b.chip.cuts.is_dead && b.chip.cuts.is_off);
+    fe_chip_end_cut(&b.chip);
+    reopen(&b, -1);
+    assert_true(b.chip.cuts.is_off);
+    stop(&b);
+}
+
+/* A trim that a program has ended is back when the program never happened, but not when the
+ * page of a program that was done is lost. */
+static void test_chip_trims_follow_their_programs(void **state)
+{
+    (void)state;
+    struct both b;
+    start(&b, true);
+    for (int torn = 0; torn < 2; torn++) {
+        fe_ppn ppn = (fe_ppn)torn * B;
+        fe_chip_note_trim(&b.chip, 5, 1);
+        struct fe_chip_old_page old = fe_chip_old_page(&b.chip, ppn, 5);
+        program(&b, ppn, 5, 0);
+        assert_false(fe_bit(b.chip.trims, 5));
+        if (torn)
+            fe_chip_tear_program(&b.chip, ppn, &old);
+        else
+            fe_chip_take_back_program(&b.chip, ppn, &old, NULL);
+        reopen(&b, -1);
+        assert_true(fe_bit(b.chip.trims, 5));
+    }
+    program(&b, 2 * B, 5, 0);
+    fe_chip_lose(&b.chip, 2 * B);
+    reopen(&b, -1);
+    assert_false(fe_bit(b.chip.trims, 5));
+    stop(&b);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_chip_image_follows_every_change),
+        T(test_chip_dead_is_written_down_immediately),
+        T(test_chip_trims_follow_their_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
