@@ -230,7 +230,7 @@ static void dftl_destroy(struct fe_ftl *ftl)
         free(f->fronts[kind].slots);
         fe_victims_fini(&f->full[kind]);
     }
-    fe_page_pool_fini(&f->pool);
+    fe_block_pool_fini(&f->pool);
     fe_map_cache_fini(&f->cache);
     free(f->directory);
     free(f->table);
@@ -273,7 +273,7 @@ static int init_parts(struct dftl *f, const struct fe_ftl_params *p, struct fe_e
     uint32_t n = (uint32_t)fe_min_u64(p->dftl.map_cache / FE_MAP_ENTRY_BYTES, f->base.n_lpns);
     int r = fe_map_cache_init(&f->cache, n, f->base.n_lpns, f->per_page, err);
     if (r == 0)
-        r = fe_page_pool_init(&f->pool, f->base.medium, FE_WEAR_DYNAMIC, err);
+        r = fe_block_pool_init(&f->pool, f->base.medium, FE_WEAR_DYNAMIC, err);
     for (int kind = 0; kind < DFTL_N_KINDS && r == 0; kind++)
         r = fe_victims_init(&f->full[kind], FE_GC_GREEDY, 1, p->seed, f->geo.n_pebs,
                             f->geo.pages_per_block, f->valid, err);
@@ -285,7 +285,7 @@ static int fill_pool(struct dftl *f, const struct fe_ftl_params *p, struct fe_er
     for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
         f->state[peb] = fe_medium_is_bad(f->base.medium, peb) ? DFTL_BAD : DFTL_FREE;
         if (f->state[peb] == DFTL_FREE)
-            fe_page_pool_put(&f->pool, peb);
+            fe_block_pool_put(&f->pool, peb);
     }
     uint64_t need = fe_dftl_kept(p, &f->geo) + fe_dftl_blocks_of(f->base.n_lpns, &f->geo);
     if (f->pool.n < need)

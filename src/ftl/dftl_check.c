@@ -166,7 +166,7 @@ int fe_dftl_check(const struct fe_ftl *ftl, struct fe_err *err)
         r = fe_err_set(err, EIO, "%llu pages mapped, %llu valid", (unsigned long long)n_mapped,
                        (unsigned long long)n_valid);
     if (r == 0)
-        r = fe_page_pool_check(&f->pool, err);
+        r = fe_block_pool_check(&f->pool, err);
     for (int kind = 0; kind < DFTL_N_KINDS && r == 0; kind++)
         r = fe_victims_check(&f->full[kind], err);
     return r;

@@ -100,7 +100,7 @@ static enum fe_status clean(struct dftl *f)
     if (st != FE_OK)
         return st;
     f->state[victim] = DFTL_FREE;
-    fe_page_pool_put(&f->pool, victim);
+    fe_block_pool_put(&f->pool, victim);
     return FE_OK;
 }
 

@@ -10,14 +10,14 @@
  *   dftl_recover.c  power-on
  *   map_cache.c     the mapping cache
  *
- * Free blocks and full ones are kept by the page strategy's helpers (page_pool.c,
+ * Free blocks and full ones are kept by the page strategy's helpers (block_pool.c,
  * victim.c).
  */
 #ifndef FE_FTL_DFTL_CORE_H
 #define FE_FTL_DFTL_CORE_H
 
 #include "ftl/map_cache.h"
-#include "ftl/page_pool.h"
+#include "ftl/block_pool.h"
 #include "ftl/recover.h"
 #include "ftl/registry.h"
 #include "ftl/victim.h"
@@ -56,7 +56,7 @@ struct dftl {
     uint64_t *valid_bits;  /* bit per ppn */
     uint16_t *valid;       /* per block: how many of them */
     uint8_t *state;        /* per block: enum dftl_state */
-    struct fe_page_pool pool;
+    struct fe_block_pool pool;
     struct dftl_front fronts[DFTL_N_KINDS];
     struct fe_victims full[DFTL_N_KINDS];
 

@@ -24,7 +24,7 @@ static fe_peb *next_slot(struct dftl *f, struct dftl_front *front)
     uint32_t n = f->geo.n_dies, die = front->turn;
     front->turn = die + 1 == n ? 0 : die + 1;
     if (front->slots[die] == FE_PEB_NONE && (f->pool.n > LAST_BLOCKS || front->n_open == 0)) {
-        fe_peb peb = fe_page_pool_take(&f->pool, die);
+        fe_peb peb = fe_block_pool_take(&f->pool, die);
         if (peb == FE_PEB_NONE)
             return NULL;
         front->slots[die] = peb;

@@ -101,7 +101,7 @@ static enum fe_status sort_blocks(struct dftl *f)
         }
         f->state[peb] = DFTL_FREE;
         if (end == 0) {
-            fe_page_pool_put(&f->pool, peb);
+            fe_block_pool_put(&f->pool, peb);
         } else if (whole || !reopen(f, peb)) {
             enum dftl_kind kind = dftl_kind_of(f, peb);
             f->state[peb] = (uint8_t)(DFTL_FULL + kind);

@@ -96,7 +96,7 @@ static enum fe_status program_header(struct norlog *n, fe_peb peb)
 
 static enum fe_status open_block(struct norlog *n)
 {
-    fe_peb peb = fe_page_pool_take(&n->pool, n->next_die);
+    fe_peb peb = fe_block_pool_take(&n->pool, n->next_die);
     if (peb == FE_PEB_NONE)
         return FE_NO_SPACE;
     n->next_die = n->next_die + 1 == n->geo.n_dies ? 0 : n->next_die + 1;
@@ -110,7 +110,7 @@ void fe_norlog_close_block(struct norlog *n, fe_peb peb)
     n->state[peb] = NOR_FULL;
     fe_victims_add(&n->full, peb);
     if (n->p.clean.wear_levelling == FE_WEAR_STATIC)
-        fe_heap_push(&n->rested, peb, fe_page_wear_key(n->base.medium, peb, n->rested_order++));
+        fe_heap_push(&n->rested, peb, fe_wear_key(n->base.medium, peb, n->rested_order++));
 }
 
 /* Appends a sector to a block and maps it; base as in fe_medium_prog.  The former copy
@@ -185,7 +185,7 @@ enum fe_status fe_norlog_empty(struct norlog *n, fe_peb peb, fe_peb to)
         return st;
     fe_ops_barrier(n->base.medium->ops);
     n->state[peb] = NOR_FREE;
-    fe_page_pool_put(&n->pool, peb);
+    fe_block_pool_put(&n->pool, peb);
     return FE_OK;
 }
 
@@ -203,7 +203,7 @@ static enum fe_status level(struct norlog *n)
     n->base.counters.wear_moves++;
     if (n->valid[coldest] == 0)
         return fe_norlog_empty(n, coldest, FE_PEB_NONE);
-    worn = fe_page_pool_take_worn(&n->pool);
+    worn = fe_block_pool_take_worn(&n->pool);
     n->state[worn] = NOR_OPEN;
     enum fe_status st = program_header(n, worn);
     if (st == FE_OK)
@@ -328,7 +328,7 @@ static void norlog_destroy(struct fe_ftl *ftl)
     struct norlog *n = norlog_of(ftl);
     if (!n)
         return;
-    fe_page_pool_fini(&n->pool);
+    fe_block_pool_fini(&n->pool);
     fe_victims_fini(&n->full);
     free(n->rested_items);
     free(n->rested_place);
@@ -355,7 +355,7 @@ static int alloc_tables(struct norlog *n, struct fe_err *err)
     fe_heap_init(&n->rested, n->rested_items, n->rested_place);
     int r = fe_victims_init(&n->full, n->p.clean.gc_policy, n->p.clean.gc_d, n->p.seed, n_pebs,
                             n->data_pages, n->valid, err);
-    return r == 0 ? fe_page_pool_init(&n->pool, n->base.medium, n->p.clean.wear_levelling, err) : r;
+    return r == 0 ? fe_block_pool_init(&n->pool, n->base.medium, n->p.clean.wear_levelling, err) : r;
 }
 
 /* All good blocks are free. */
@@ -366,7 +366,7 @@ static int fill_pool(struct norlog *n, struct fe_err *err)
         if (fe_medium_is_bad(m, peb))
             n->state[peb] = NOR_BAD;
         else
-            fe_page_pool_put(&n->pool, peb);
+            fe_block_pool_put(&n->pool, peb);
     }
     uint64_t need = (uint64_t)n->reserve + 1 + fe_div_up(n->base.n_lpns, n->data_pages);
     if (n->pool.n < need)
@@ -504,7 +504,7 @@ static int norlog_check(const struct fe_ftl *ftl, struct fe_err *err)
         (n->rested.n != n->full.n || !fe_heap_check(&n->rested)))
         return fe_err_set(err, EIO, "%u full blocks, %u in order of their erases, or out of order",
                           n->full.n, n->rested.n);
-    int r = fe_page_pool_check(&n->pool, err);
+    int r = fe_block_pool_check(&n->pool, err);
     return r == 0 ? fe_victims_check(&n->full, err) : r;
 }
 

@@ -5,7 +5,7 @@
 #ifndef FE_FTL_NORLOG_CORE_H
 #define FE_FTL_NORLOG_CORE_H
 
-#include "ftl/page_pool.h"
+#include "ftl/block_pool.h"
 #include "ftl/recover.h"
 #include "ftl/registry.h"
 #include "ftl/victim.h"
@@ -24,7 +24,7 @@ struct norlog {
     uint8_t *state;                    /* per block: enum nor_state */
     fe_peb open;                       /* FE_PEB_NONE: the last one is full */
     uint32_t next_die;                 /* of the next block to open */
-    struct fe_page_pool pool;
+    struct fe_block_pool pool;
     struct fe_victims full;
 
     struct fe_heap rested;             /* static levelling: full blocks, fewest erases first */

@@ -69,7 +69,7 @@ static void sort_blocks(struct norlog *n, struct fe_recover_age *full)
         if (fe_medium_is_bad(m, peb)) {
             n->state[peb] = NOR_BAD;
         } else if (end == 0) {
-            fe_page_pool_put(&n->pool, peb);
+            fe_block_pool_put(&n->pool, peb);
         } else {
             if (end < n->geo.pages_per_block && seq > open_seq) {
                 n->open = peb;

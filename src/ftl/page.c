@@ -78,8 +78,8 @@ static void page_destroy(struct fe_ftl *ftl)
         return;
     for (enum stream s = STREAM_MAIN; s < N_STREAMS; s++)
         free(f->fronts[s].slots);
-    fe_page_pool_fini(&f->pool);
-    fe_page_pool_fini(&f->cache_pool);
+    fe_block_pool_fini(&f->pool);
+    fe_block_pool_fini(&f->cache_pool);
     fe_victims_fini(&f->full);
     fe_victims_fini(&f->cached);
     fe_page_heat_fini(&f->heat);
@@ -135,12 +135,12 @@ static int init_sets(struct page_ftl *f, struct fe_err *err)
     int r = fe_victims_init(&f->full, p->clean.gc_policy, p->clean.gc_d, p->seed, f->geo.n_pebs,
                             f->geo.pages_per_block, f->valid, err);
     if (r == 0)
-        r = fe_page_pool_init(&f->pool, m, p->clean.wear_levelling, err);
+        r = fe_block_pool_init(&f->pool, m, p->clean.wear_levelling, err);
     if (r == 0 && p->page.slc_mode != FE_SLC_OFF)
         r = fe_victims_init(&f->cached, FE_GC_FIFO, 1, p->seed, f->geo.n_pebs, f->slc_pages,
                             f->valid, err);
     if (r == 0 && p->page.slc_mode == FE_SLC_STATIC)
-        r = fe_page_pool_init(&f->cache_pool, m, FE_WEAR_OFF, err);
+        r = fe_block_pool_init(&f->cache_pool, m, FE_WEAR_OFF, err);
     return r;
 }
 
@@ -153,9 +153,9 @@ static int fill_pools(struct page_ftl *f, struct fe_err *err)
         if (fe_medium_is_bad(m, peb)) {
             f->state[peb] = BLOCK_BAD;
         } else if (f->cache_pool.n < aside) {
-            fe_page_pool_put(&f->cache_pool, peb);
+            fe_block_pool_put(&f->cache_pool, peb);
         } else {
-            fe_page_pool_put(&f->pool, peb);
+            fe_block_pool_put(&f->pool, peb);
             f->most_erases = (uint32_t)fe_max_u64(f->most_erases, fe_medium_erase_count(m, peb));
         }
     }

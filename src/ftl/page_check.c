@@ -110,9 +110,9 @@ int fe_page_check(const struct fe_ftl *ftl, struct fe_err *err)
     if (r == 0)
         r = check_blocks(f, err);
     if (r == 0)
-        r = fe_page_pool_check(&f->pool, err);
+        r = fe_block_pool_check(&f->pool, err);
     if (r == 0 && f->p.page.slc_mode == FE_SLC_STATIC)
-        r = fe_page_pool_check(&f->cache_pool, err);
+        r = fe_block_pool_check(&f->cache_pool, err);
     if (r == 0)
         r = fe_victims_check(&f->full, err);
     if (r == 0 && f->p.page.slc_mode != FE_SLC_OFF)

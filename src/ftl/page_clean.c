@@ -32,10 +32,10 @@ static void put_free(struct page_ftl *f, fe_peb peb, bool was_slc)
     f->state[peb] = BLOCK_FREE;
     f->n_slc -= was_slc;
     if (was_slc && f->p.page.slc_mode == FE_SLC_STATIC) {
-        fe_page_pool_put(&f->cache_pool, peb);
+        fe_block_pool_put(&f->cache_pool, peb);
         return;
     }
-    fe_page_pool_put(&f->pool, peb);
+    fe_block_pool_put(&f->pool, peb);
     uint32_t erases = fe_medium_erase_count(f->base.medium, peb);
     if (erases > f->most_erases)
         f->most_erases = erases;

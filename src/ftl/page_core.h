@@ -8,7 +8,7 @@
  *   page_limits.c  how much room all that needs, and which parameters contradict
  *   page_check.c   every invariant
  *   page_recover.c power-on
- *   page_pool.c    the free blocks;  victim.c  the full ones;  page_heat.h  hot and cold
+ *   block_pool.c    the free blocks;  victim.c  the full ones;  page_heat.h  hot and cold
  *
  * The life of a block:
  *
@@ -24,7 +24,7 @@
 #define FE_FTL_PAGE_CORE_H
 
 #include "ftl/page_heat.h"
-#include "ftl/page_pool.h"
+#include "ftl/block_pool.h"
 #include "ftl/region.h"
 #include "ftl/registry.h"
 #include "ftl/victim.h"
@@ -55,7 +55,7 @@ struct page_ftl {
     uint16_t *valid;      /* per block: how many of them */
     uint8_t *state;       /* per block: enum block_state */
 
-    struct fe_page_pool pool;
+    struct fe_block_pool pool;
     struct frontier fronts[N_STREAMS];
     struct fe_victims full;
     bool recovered;       /* since power-on: full blocks may have pages that are still erased */
@@ -64,7 +64,7 @@ struct page_ftl {
 
     uint32_t slc_pages;   /* of a block in SLC mode */
     uint32_t n_slc;       /* blocks in SLC mode, open or full */
-    struct fe_page_pool cache_pool; /* static cache: its free blocks */
+    struct fe_block_pool cache_pool; /* static cache: its free blocks */
     struct fe_victims cached;       /* full blocks in SLC mode, fifo */
 
     struct fe_page_heat heat;       /* two-pool */

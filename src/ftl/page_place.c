@@ -79,11 +79,11 @@ static fe_peb take_block(struct page_ftl *f, enum stream stream, uint32_t slot)
 {
     fe_peb peb;
     if (stream == STREAM_REST)
-        peb = fe_page_pool_take_worn(&f->pool);
+        peb = fe_block_pool_take_worn(&f->pool);
     else if (stream == STREAM_CACHE && f->p.page.slc_mode == FE_SLC_STATIC)
-        peb = fe_page_pool_take(&f->cache_pool, slot);
+        peb = fe_block_pool_take(&f->cache_pool, slot);
     else
-        peb = fe_page_pool_take(&f->pool, slot);
+        peb = fe_block_pool_take(&f->pool, slot);
     if (peb == FE_PEB_NONE)
         return peb;
     f->state[peb] = BLOCK_OPEN;
@@ -121,7 +121,7 @@ void fe_page_close_block(struct page_ftl *f, fe_peb peb)
     f->state[peb] = BLOCK_FULL;
     fe_victims_add(&f->full, peb);
     if (f->p.clean.wear_levelling == FE_WEAR_STATIC)
-        fe_heap_push(&f->rested, peb, fe_page_wear_key(f->base.medium, peb, f->rested_order++));
+        fe_heap_push(&f->rested, peb, fe_wear_key(f->base.medium, peb, f->rested_order++));
 }
 
 /* By the stream, not by the block: a page that borrowed a place says so. */

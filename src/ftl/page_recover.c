@@ -65,7 +65,7 @@ static bool reopen(struct page_ftl *f, fe_peb peb)
 
 static void put_free(struct page_ftl *f, fe_peb peb, bool to_cache)
 {
-    fe_page_pool_put(to_cache ? &f->cache_pool : &f->pool, peb);
+    fe_block_pool_put(to_cache ? &f->cache_pool : &f->pool, peb);
     uint32_t erases = fe_medium_erase_count(f->base.medium, peb);
     if (!to_cache && erases > f->most_erases)
         f->most_erases = erases;

@@ -7,7 +7,7 @@
 #include "lib/rig.h"
 #include "lib/unit.h"
 
-#include "ftl/page_pool.h"
+#include "ftl/block_pool.h"
 #include "ftl/victim.h"
 
 enum { BLOCKS = 40, PAGES = 6 };
@@ -249,20 +249,20 @@ static void test_pool_orders_by_arrival_or_by_wear(void **state)
     struct fe_nand_params nand = ft_nand(3, 8, 4, 512);
     for (uint32_t levelling = 0; levelling < FE_N_WEAR_LEVELLINGS; levelling++) {
         struct ft_rig rig;
-        struct fe_page_pool pool;
+        struct fe_block_pool pool;
         struct fe_err err;
         struct ft_rand r = {.seed = levelling};
         uint64_t arrival[24] = {0}, now = 0;
         bool free[24] = {false};
         fe_err_init(&err);
         ft_rig_init(&rig, &nand);
-        assert_int_equal(fe_page_pool_init(&pool, rig.medium, levelling, &err), 0);
-        assert_int_equal(fe_page_pool_take(&pool, 0), FE_PEB_NONE);
+        assert_int_equal(fe_block_pool_init(&pool, rig.medium, levelling, &err), 0);
+        assert_int_equal(fe_block_pool_take(&pool, 0), FE_PEB_NONE);
         for (int i = 0; i < 5000; i++) {
             fe_peb peb = (fe_peb)ft_below(&r, 24);
             if (!free[peb]) {
                 rig.medium->chip.pebs[peb].erase_count = (uint32_t)ft_below(&r, 5);
-                fe_page_pool_put(&pool, peb);
+                fe_block_pool_put(&pool, peb);
                 free[peb] = true;
                 arrival[peb] = now++;
             } else {
@@ -271,7 +271,7 @@ static void test_pool_orders_by_arrival_or_by_wear(void **state)
                     n[p % 3] += free[p];
                 for (uint32_t d = 0; d < 3 && n[die] == 0; d++)
                     from = n[d] > n[from] ? d : from;
-                fe_peb best = FE_PEB_NONE, got = fe_page_pool_take(&pool, die);
+                fe_peb best = FE_PEB_NONE, got = fe_block_pool_take(&pool, die);
                 for (fe_peb p = from; p < 24; p += 3) {
                     uint32_t e = fe_medium_erase_count(rig.medium, p);
                     uint32_t least =
@@ -285,17 +285,17 @@ static void test_pool_orders_by_arrival_or_by_wear(void **state)
                 assert_int_equal(got, best);
                 free[got] = false;
             }
-            if (fe_page_pool_check(&pool, &err) < 0)
+            if (fe_block_pool_check(&pool, &err) < 0)
                 fail_msg("%s", err.text);
         }
         if (levelling == FE_WEAR_STATIC)
             for (uint32_t last = UINT32_MAX; pool.n;) {
-                fe_peb peb = fe_page_pool_take_worn(&pool);
+                fe_peb peb = fe_block_pool_take_worn(&pool);
                 assert_true(fe_medium_erase_count(rig.medium, peb) <= last);
                 last = fe_medium_erase_count(rig.medium, peb);
-                assert_int_equal(fe_page_pool_check(&pool, &err), 0);
+                assert_int_equal(fe_block_pool_check(&pool, &err), 0);
             }
-        fe_page_pool_fini(&pool);
+        fe_block_pool_fini(&pool);
         ft_rig_fini(&rig);
     }
 }

@@ -6,8 +6,8 @@
  * A key is stored when its block is pushed and does not change: whoever wants the largest
  * first pushes the complement.
  */
-#ifndef FE_FTL_PAGE_HEAP_H
-#define FE_FTL_PAGE_HEAP_H
+#ifndef FE_FTL_HEAP_H
+#define FE_FTL_HEAP_H
 
 #include "flashemu/types.h"
 

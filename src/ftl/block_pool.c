@@ -7,16 +7,16 @@
  *   die 1   [ 2 ]                        take(1) twice: 2 of die 1, then 3 of die 0
  *   worn    [ 4 ] [ 4 ] [ 3 ] [ 2 ]
  */
-#include "ftl/page_pool.h"
+#include "ftl/block_pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-int fe_page_pool_init(struct fe_page_pool *p, const struct fe_medium *m, uint32_t levelling,
+int fe_block_pool_init(struct fe_block_pool *p, const struct fe_medium *m, uint32_t levelling,
                       struct fe_err *err)
 {
-    *p = (struct fe_page_pool){.medium = m, .levelling = levelling};
+    *p = (struct fe_block_pool){.medium = m, .levelling = levelling};
     const struct fe_geometry *g = &m->geo;
     bool worn = levelling == FE_WEAR_STATIC;
     p->items = calloc((size_t)g->n_pebs * (worn ? 2 : 1), sizeof *p->items);
@@ -26,7 +26,7 @@ int fe_page_pool_init(struct fe_page_pool *p, const struct fe_medium *m, uint32_
         p->worn_place = calloc(g->n_pebs, sizeof *p->worn_place);
     }
     if (!p->items || !p->fresh || (worn && (!p->fresh_place || !p->worn_place))) {
-        fe_page_pool_fini(p);
+        fe_block_pool_fini(p);
         return fe_err_nomem(err, "table of free blocks", g->n_pebs * 16ull);
     }
     for (uint32_t die = 0; die < g->n_dies; die++)
@@ -35,7 +35,7 @@ int fe_page_pool_init(struct fe_page_pool *p, const struct fe_medium *m, uint32_
     return 0;
 }
 
-void fe_page_pool_fini(struct fe_page_pool *p)
+void fe_block_pool_fini(struct fe_block_pool *p)
 {
     free(p->items);
     free(p->fresh);
@@ -44,17 +44,17 @@ void fe_page_pool_fini(struct fe_page_pool *p)
     memset(p, 0, sizeof *p);
 }
 
-void fe_page_pool_put(struct fe_page_pool *p, fe_peb peb)
+void fe_block_pool_put(struct fe_block_pool *p, fe_peb peb)
 {
     uint64_t order = p->order++;
-    uint64_t key = p->levelling == FE_WEAR_OFF ? order : fe_page_wear_key(p->medium, peb, order);
+    uint64_t key = p->levelling == FE_WEAR_OFF ? order : fe_wear_key(p->medium, peb, order);
     fe_heap_push(&p->fresh[fe_die_of(&p->medium->geo, peb)], peb, key);
     if (p->levelling == FE_WEAR_STATIC)
         fe_heap_push(&p->worn, peb, ~key);
     p->n++;
 }
 
-fe_peb fe_page_pool_take(struct fe_page_pool *p, uint32_t die)
+fe_peb fe_block_pool_take(struct fe_block_pool *p, uint32_t die)
 {
     if (p->n == 0)
         return FE_PEB_NONE;
@@ -70,7 +70,7 @@ fe_peb fe_page_pool_take(struct fe_page_pool *p, uint32_t die)
     return peb;
 }
 
-fe_peb fe_page_pool_take_worn(struct fe_page_pool *p)
+fe_peb fe_block_pool_take_worn(struct fe_block_pool *p)
 {
     fe_peb peb = fe_heap_pop(&p->worn);
     if (peb == FE_PEB_NONE)
@@ -80,7 +80,7 @@ fe_peb fe_page_pool_take_worn(struct fe_page_pool *p)
     return peb;
 }
 
-int fe_page_pool_check(const struct fe_page_pool *p, struct fe_err *err)
+int fe_block_pool_check(const struct fe_block_pool *p, struct fe_err *err)
 {
     uint32_t n = 0;
     for (uint32_t die = 0; die < p->medium->geo.n_dies; die++) {

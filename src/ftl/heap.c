@@ -6,7 +6,7 @@
  *        1       2          no child has a smaller key than its parent
  *      3   4   5   6
  */
-#include "ftl/page_heap.h"
+#include "ftl/heap.h"
 
 #include <assert.h>
 
