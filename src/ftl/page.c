@@ -12,16 +12,21 @@
  *                       v                          |
  *                  full blocks --------------------+--> erased --> free blocks
  *
- * A write goes to the frontier of its stream and leaves an invalid page where the former
- * copy was.  When free blocks run short, cleaning comes first: what a write costs depends
- * on how full of valid pages the victims are, which is what over-provisioning, cleaning
- * policies and the separation of hot from cold are about.
+ * A write goes to the frontier of its stream, and the former copy of the page becomes an
+ * invalid page.  When free blocks run short, cleaning comes first.  So the cost of a write
+ * depends on how many valid pages the victims still have, and this is what
+ * over-provisioning, cleaning policies and the separation of hot from cold pages are about.
  *
- * page_core.h says which file does what.  The map is 4 bytes a logical page; with two-pool
- * separation there are 8 more.
+ * page_core.h says which file does what.  The map takes 4 bytes a logical page; two-pool
+ * separation takes 8 more.
+ *
+ * At power-on the newest copies of all pages are the map.  What was hot is forgotten, and so
+ * is whose turn it was in the frontiers.
  */
 #include "base/table.h"
+#include "ftl/blocks_recover.h"
 #include "ftl/page_core.h"
+#include "ftl/recover.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +43,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     fe_ppn old = f->map[lpn];
     st = fe_page_place(f, fe_page_stream_of_host(f, lpn), lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
-        page_invalidate(f, old);
+        fe_blocks_invalidate(&f->blocks, old);
     return st;
 }
 
@@ -47,28 +52,20 @@ static enum fe_status page_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
 {
     struct page_ftl *f = page_of(ftl);
     fe_region_read(&f->region, lpn, ftl->medium->ops);
-    if (f->map[lpn] != FE_PPN_NONE)
-        return fe_medium_read(ftl->medium, f->map[lpn], off, len, buf);
-    if (buf)
-        memset(buf, 0, len);
-    return FE_OK;
+    return fe_read_mapped(ftl->medium, f->map[lpn], off, len, buf);
 }
 
 static enum fe_status page_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
 {
     struct page_ftl *f = page_of(ftl);
-    for (fe_lpn lpn = first; lpn < first + n; lpn++) {
-        if (f->map[lpn] != FE_PPN_NONE)
-            page_invalidate(f, f->map[lpn]);
-        f->map[lpn] = FE_PPN_NONE;
-    }
+    fe_blocks_trim(&f->blocks, f->map, first, n);
     return FE_OK;
 }
 
 static uint32_t page_free_blocks(const struct fe_ftl *ftl)
 {
     const struct page_ftl *f = (const struct page_ftl *)ftl;
-    return f->pool.n + f->cache_pool.n;
+    return f->blocks.pool.n + f->blocks.aside.n;
 }
 
 static void page_destroy(struct fe_ftl *ftl)
@@ -76,138 +73,118 @@ static void page_destroy(struct fe_ftl *ftl)
     struct page_ftl *f = page_of(ftl);
     if (!f)
         return;
-    for (enum stream s = STREAM_MAIN; s < N_STREAMS; s++)
-        free(f->fronts[s].slots);
-    fe_block_pool_fini(&f->pool);
-    fe_block_pool_fini(&f->cache_pool);
-    fe_victims_fini(&f->full);
-    fe_victims_fini(&f->cached);
+    fe_blocks_fini(&f->blocks);
     fe_page_heat_fini(&f->heat);
-    free(f->rested_items);
-    free(f->rested_place);
     free(f->map);
-    free(f->valid_bits);
-    free(f->valid);
-    free(f->state);
     free(f);
 }
 
-static int alloc_streams(struct page_ftl *f)
-{
-    uint32_t slots[N_STREAMS];
-    fe_page_slots(&f->p, &f->geo, slots);
-    for (enum stream s = STREAM_MAIN; s < N_STREAMS; s++) {
-        f->fronts[s].n = slots[s];
-        f->fronts[s].slots = malloc((slots[s] + 1) * sizeof *f->fronts[s].slots);
-        if (!f->fronts[s].slots)
-            return -ENOMEM;
-        memset(f->fronts[s].slots, 0xff, slots[s] * sizeof *f->fronts[s].slots);
-    }
-    return 0;
-}
+static const struct fe_block_ops block_ops = {
+    .move = fe_page_move,
+    .frontier_of = fe_page_stream_of_block,
+};
 
-static int alloc_tables(struct page_ftl *f)
-{
-    const struct fe_geometry *g = &f->geo;
-    f->map = fe_table_alloc(f->base.n_lpns, sizeof *f->map);
-    f->valid_bits = fe_table_alloc(fe_div_up(g->n_ppns, 64), sizeof *f->valid_bits);
-    f->valid = calloc(g->n_pebs, sizeof *f->valid);
-    f->state = calloc(g->n_pebs, sizeof *f->state);
-    if (!f->map || !f->valid_bits || !f->valid || !f->state || alloc_streams(f) < 0)
-        return -ENOMEM;
-    memset(f->map, 0xff, f->base.n_lpns * sizeof *f->map);
-    if (f->p.page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, f->base.n_lpns))
-        return -ENOMEM;
-    if (f->p.clean.wear_levelling == FE_WEAR_STATIC) {
-        f->rested_items = calloc(g->n_pebs, sizeof *f->rested_items);
-        f->rested_place = calloc(g->n_pebs, sizeof *f->rested_place);
-        if (!f->rested_items || !f->rested_place)
-            return -ENOMEM;
-        fe_heap_init(&f->rested, f->rested_items, f->rested_place);
-    }
-    return 0;
-}
-
-static int init_sets(struct page_ftl *f, struct fe_err *err)
+static int init_blocks(struct page_ftl *f, struct fe_err *err)
 {
     const struct fe_ftl_params *p = &f->p;
-    struct fe_medium *m = f->base.medium;
-    int r = fe_victims_init(&f->full, p->clean.gc_policy, p->clean.gc_d, p->seed, f->geo.n_pebs,
-                            f->geo.pages_per_block, f->valid, err);
-    if (r == 0)
-        r = fe_block_pool_init(&f->pool, m, p->clean.wear_levelling, err);
-    if (r == 0 && p->page.slc_mode != FE_SLC_OFF)
-        r = fe_victims_init(&f->cached, FE_GC_FIFO, 1, p->seed, f->geo.n_pebs, f->slc_pages,
-                            f->valid, err);
-    if (r == 0 && p->page.slc_mode == FE_SLC_STATIC)
-        r = fe_block_pool_init(&f->cache_pool, m, FE_WEAR_OFF, err);
-    return r;
+    const struct fe_geometry *g = &f->base.medium->geo;
+    uint32_t places[N_STREAMS], slc = p->page.slc_mode == FE_SLC_OFF ? 0 : fe_slc_pages(g);
+    struct fe_blocks_config config = {
+        .reserve = fe_page_reserve(p, g),
+        .levelling = p->clean.wear_levelling,
+        .threshold = p->clean.wl_threshold,
+        .n_aside = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : 0,
+        .seed = p->seed,
+        .sets = {[SET_PLAIN] = {p->clean.gc_policy, p->clean.gc_d, g->pages_per_block},
+                 [SET_CACHED] = {FE_GC_FIFO, 1, slc}},
+    };
+    fe_page_places(p, g, places);
+    for (enum stream s = STREAM_MAIN; s < N_STREAMS; s++)
+        config.frontiers[s] =
+            s == STREAM_CACHE ? (struct fe_frontier_config){places[s], slc, SET_CACHED}
+                              : (struct fe_frontier_config){places[s], g->pages_per_block, SET_PLAIN};
+    return fe_blocks_init(&f->blocks, &f->base, &block_ops, &config, err);
 }
 
-/* All good blocks are free; a static cache has the first ones, which lie across all dies. */
-static int fill_pools(struct page_ftl *f, struct fe_err *err)
+static int init(struct page_ftl *f, struct fe_err *err)
 {
-    const struct fe_medium *m = f->base.medium;
-    uint32_t aside = f->p.page.slc_mode == FE_SLC_STATIC ? f->p.page.slc_blocks : 0;
-    for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
-        if (fe_medium_is_bad(m, peb)) {
-            f->state[peb] = BLOCK_BAD;
-        } else if (f->cache_pool.n < aside) {
-            fe_block_pool_put(&f->cache_pool, peb);
-        } else {
-            fe_block_pool_put(&f->pool, peb);
-            f->most_erases = (uint32_t)fe_max_u64(f->most_erases, fe_medium_erase_count(m, peb));
-        }
-    }
-    uint64_t good = (uint64_t)f->pool.n + f->cache_pool.n;
-    uint64_t need = fe_page_kept(&f->p, &f->geo) +
-                    fe_div_up(f->base.n_lpns, f->geo.pages_per_block);
-    if (good < need)
-        return fe_err_set(err, EINVAL,
-                          "the chip has %llu good blocks, %u logical pages need %llu with what "
-                          "the page strategy keeps beside them",
-                          (unsigned long long)good, f->base.n_lpns, (unsigned long long)need);
-    return 0;
+    const struct fe_ftl_params *p = &f->p;
+    uint32_t n = f->base.n_lpns;
+    fe_region_init(&f->region, p->region.map_region, p->region.map_switch_ns, p->region.map_read_ns,
+                   f->base.medium->geo.page_bytes);
+    f->map = fe_table_alloc(n, sizeof *f->map);
+    if (!f->map || (p->page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, n)))
+        return fe_err_nomem(err, "page map", n * 4ull);
+    memset(f->map, 0xff, n * sizeof *f->map);
+    return init_blocks(f, err);
 }
 
-int fe_page_new(struct page_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                uint32_t n_lpns, struct fe_err *err)
+/* On an erased medium: all good blocks are free. */
+static int begin_empty(struct page_ftl *f, struct fe_err *err)
+{
+    uint64_t data = fe_div_up(f->base.n_lpns, f->blocks.geo.pages_per_block);
+    return fe_blocks_fill(&f->blocks, fe_page_kept(&f->p, &f->blocks.geo) + data, err);
+}
+
+static int power_on(struct page_ftl *f, struct fe_err *err)
+{
+    struct fe_medium *m = f->base.medium;
+    enum fe_status st = fe_recover_scan(m);
+    fe_recover_newest(m, f->map, f->base.n_lpns, NULL);
+    if (st == FE_OK)
+        st = fe_blocks_drop_moved(&f->blocks, f->map, false);
+    if (st != FE_OK)
+        return fe_blocks_power_on_result(st, err);
+    fe_blocks_mark_valid(&f->blocks, f->map, f->base.n_lpns);
+    int r = fe_blocks_sort(&f->blocks, true, err);
+    return r == 0 ? fe_blocks_restore(&f->blocks, err) : r;
+}
+
+static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                uint32_t n_lpns, int (*begin)(struct page_ftl *f, struct fe_err *err),
+                struct fe_err *err)
 {
     struct page_ftl *f = calloc(1, sizeof *f);
     if (!f)
         return fe_err_nomem(err, "page translation layer", sizeof *f);
     f->base = (struct fe_ftl){.ops = &fe_ftl_page, .medium = m, .n_lpns = n_lpns};
     f->p = *p;
-    f->geo = m->geo;
-    f->reserve = fe_page_reserve(p, &m->geo);
-    fe_region_init(&f->region, p->region.map_region, p->region.map_switch_ns, p->region.map_read_ns,
-                   m->geo.page_bytes);
-    f->slc_pages = fe_slc_pages(&m->geo);
-    int r = alloc_tables(f) < 0
-                ? fe_err_nomem(err, "page map", n_lpns * 4ull + m->geo.n_pebs * 8ull)
-                : init_sets(f, err);
-    if (r < 0) {
+    int r = init(f, err);
+    if (r == 0)
+        r = begin(f, err);
+    if (r < 0)
         page_destroy(&f->base);
-        return r;
-    }
-    *ret = f;
-    return 0;
+    else
+        *ret = &f->base;
+    return r;
 }
 
 static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                        uint32_t n_lpns, struct fe_err *err)
 {
-    struct page_ftl *f;
-    int r = fe_page_new(&f, p, m, n_lpns, err);
-    if (r < 0)
-        return r;
-    r = fill_pools(f, err);
-    if (r < 0) {
-        page_destroy(&f->base);
-        return r;
-    }
-    *ret = &f->base;
-    return 0;
+    return make(ret, p, m, n_lpns, begin_empty, err);
+}
+
+static int page_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                        uint32_t n_lpns, struct fe_err *err)
+{
+    return make(ret, p, m, n_lpns, power_on, err);
+}
+
+static int page_check(const struct fe_ftl *ftl, struct fe_err *err)
+{
+    const struct page_ftl *f = (const struct page_ftl *)ftl;
+    const struct fe_blocks *b = &f->blocks;
+    uint64_t n_mapped = 0;
+    int r = fe_blocks_check_map(b, "logical", f->map, ftl->n_lpns, 0, &n_mapped, err);
+    if (r == 0)
+        r = fe_blocks_check(b, n_mapped, err);
+    uint32_t n_slc = b->full[SET_CACHED].n + b->fronts[STREAM_CACHE].n_open;
+    if (r == 0 && f->p.page.slc_mode == FE_SLC_STATIC &&
+        b->aside.n + n_slc != f->p.page.slc_blocks)
+        r = fe_err_set(err, EIO, "%u free blocks of the SLC cache and %u in use are not %u",
+                       b->aside.n, n_slc, f->p.page.slc_blocks);
+    return r;
 }
 
 const struct fe_ftl_ops fe_ftl_page = {
@@ -215,12 +192,12 @@ const struct fe_ftl_ops fe_ftl_page = {
     .summary = "every page mapped by itself, cleaned in the background of writes (eMMC, SSDs)",
     .max_lpns = fe_page_max_lpns,
     .create = page_create,
-    .recover = fe_page_recover,
+    .recover = page_recover,
     .destroy = page_destroy,
     .read = page_read,
     .write = page_write,
     .trim = page_trim,
     .idle = fe_page_idle,
     .free_blocks = page_free_blocks,
-    .check = fe_page_check,
+    .check = page_check,
 };

@@ -39,20 +39,20 @@
 
 uint32_t fe_page_reserve(const struct fe_ftl_params *p, const struct fe_geometry *geo)
 {
-    uint32_t slots[N_STREAMS];
-    fe_page_slots(p, geo, slots);
-    uint32_t fresh = slots[STREAM_MAIN] + slots[STREAM_COLD] + slots[STREAM_REST];
+    uint32_t places[N_STREAMS];
+    fe_page_places(p, geo, places);
+    uint32_t fresh = places[STREAM_MAIN] + places[STREAM_COLD] + places[STREAM_REST];
     uint32_t need = fresh > 2 ? fresh : 2;
     return p->clean.gc_reserve > need ? p->clean.gc_reserve : need;
 }
 
 uint64_t fe_page_kept(const struct fe_ftl_params *p, const struct fe_geometry *geo)
 {
-    uint32_t slots[N_STREAMS];
-    fe_page_slots(p, geo, slots);
-    uint64_t cache = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : slots[STREAM_CACHE];
-    return (uint64_t)fe_page_reserve(p, geo) + slots[STREAM_MAIN] + slots[STREAM_COLD] +
-           slots[STREAM_REST] + cache + 1;
+    uint32_t places[N_STREAMS];
+    fe_page_places(p, geo, places);
+    uint64_t cache = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : places[STREAM_CACHE];
+    return (uint64_t)fe_page_reserve(p, geo) + places[STREAM_MAIN] + places[STREAM_COLD] +
+           places[STREAM_REST] + cache + 1;
 }
 
 /* Parameters that contradict each other on any size of chip. */

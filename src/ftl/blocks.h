@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The erase blocks of a strategy that maps every page by itself: page, dftl and norlog.
+ *
+ * This module keeps the state of each block and the valid bit of each page.  It takes blocks
+ * from free to open to full and, by emptying them, back to free.
+ *
+ *           +------------------------ emptied and erased ------------------------+
+ *           v                                                                    |
+ *         FREE ------------> OPEN ------ its last page is programmed ------> FULL + set
+ *     in a block pool    in a frontier                                    in a victim set
+ *
+ * Full blocks of one kind form a victim set, from which cleaning chooses.  The blocks of
+ * set 0 are the plain ones.  Set 1 is for the strategy's special blocks: those in SLC mode
+ * (page), or those that hold the table (dftl).
+ *
+ * The strategy decides where a page goes, which block is emptied, and when.  The module asks
+ * the strategy two things only: to move one page, and to which frontier a block belongs.
+ *
+ * blocks.c has the life of a block, blocks_recover.c power-on, blocks_check.c the invariants.
+ *
+ * Memory: one bit a page, and about 30 bytes a block.  No lock: the owner serialises.
+ */
+#ifndef FE_FTL_BLOCKS_H
+#define FE_FTL_BLOCKS_H
+
+#include "ftl/block_pool.h"
+#include "ftl/frontier.h"
+#include "ftl/ftl.h"
+#include "ftl/victim.h"
+
+#include <string.h>
+
+enum fe_block_state {
+    FE_BLOCK_FREE, /* in a pool */
+    FE_BLOCK_OPEN, /* in a frontier, or being emptied */
+    FE_BLOCK_BAD,
+    FE_BLOCK_FULL, /* + the number of its victim set */
+};
+
+enum { FE_BLOCK_SETS = 2, FE_BLOCK_FRONTIERS = 4 };
+
+/* What the module asks the strategy. */
+struct fe_block_ops {
+    /* Copies a valid page to an open block and maps it there.  lpn is what the OOB of `from`
+     * says; rest is set when static levelling moves the page, which has not changed for long.
+     * `from` keeps its valid bit. */
+    enum fe_status (*move)(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from);
+
+    /* The number of the frontier that a block with programmed pages belongs to, by what is on
+     * the chip.  A full block is in the set of that frontier. */
+    uint32_t (*frontier_of)(const struct fe_ftl *ftl, fe_peb peb);
+
+    /* The controller does nothing else while it erases a block. */
+    bool erases_alone;
+};
+
+struct fe_set_config {
+    uint32_t policy, d; /* as for fe_victims_init */
+    uint32_t pages;     /* how many pages of a full block can be valid; 0: no such set */
+};
+
+struct fe_frontier_config {
+    uint32_t n, pages, set; /* as in struct fe_frontier; n may be 0 */
+};
+
+struct fe_blocks_config {
+    uint32_t reserve;   /* free blocks that the strategy wants to keep */
+    uint32_t levelling; /* enum fe_wear_levelling */
+    uint32_t threshold; /* erases that static levelling lets blocks lie apart */
+    uint32_t n_aside;   /* so many good blocks, the first ones, have a pool of their own */
+    uint64_t seed;      /* of policies that draw */
+    struct fe_set_config sets[FE_BLOCK_SETS];
+    struct fe_frontier_config frontiers[FE_BLOCK_FRONTIERS];
+};
+
+struct fe_blocks {
+    struct fe_ftl *ftl; /* the owner */
+    const struct fe_block_ops *ops;
+    struct fe_geometry geo;
+    uint32_t reserve, threshold;
+    uint32_t n_good;           /* blocks that are not bad */
+    uint64_t *valid_bits;      /* bit per ppn */
+    uint16_t *valid;           /* per block: valid pages */
+    uint8_t *state;            /* per block: enum fe_block_state */
+    bool closes_early;         /* full blocks may have pages that are still erased */
+
+    struct fe_block_pool pool, aside;
+    fe_peb aside_end;          /* blocks [0, aside_end) belong to `aside`, the others to `pool` */
+    struct fe_victims full[FE_BLOCK_SETS];
+    struct fe_frontier fronts[FE_BLOCK_FRONTIERS];
+
+    bool levels;               /* static levelling: `rested` is in use */
+    struct fe_heap rested;     /* the blocks of set 0, the fewest erases first */
+    uint64_t rested_order;
+    uint32_t most_erases;      /* of any block that has been in `pool` */
+};
+
+/* All good blocks are free, but in no pool yet: fe_blocks_fill or fe_blocks_sort puts them
+ * there.  ftl->medium must be set.  -ENOMEM.  fe_blocks_fini is due after an error, too. */
+int fe_blocks_init(struct fe_blocks *b, struct fe_ftl *ftl, const struct fe_block_ops *ops,
+                   const struct fe_blocks_config *config, struct fe_err *err);
+void fe_blocks_fini(struct fe_blocks *b);
+
+/* On an erased medium: puts all good blocks in their pools.  -EINVAL if there are fewer than
+ * `need`. */
+int fe_blocks_fill(struct fe_blocks *b, uint64_t need, struct fe_err *err);
+
+/* An erased block becomes free.  O(log blocks). */
+void fe_blocks_put_free(struct fe_blocks *b, fe_peb peb);
+
+/* A block that was taken from a pool becomes the open one of the frontier's place `at`. */
+void fe_blocks_open(struct fe_blocks *b, struct fe_frontier *front, fe_peb peb);
+
+/* A block in no frontier takes no more pages: it becomes full and joins a set. */
+void fe_blocks_add_full(struct fe_blocks *b, fe_peb peb, uint32_t set);
+
+/* The same for the open block of the frontier's place `at`, which leaves the frontier. */
+void fe_blocks_close(struct fe_blocks *b, struct fe_frontier *front);
+
+/* Moves the valid pages of a full block by ops->move, in order, and counts them as copied.
+ * The block is in no set any more. */
+enum fe_status fe_blocks_move(struct fe_blocks *b, fe_peb peb, bool rest);
+
+/* Erases a block whose valid pages fe_blocks_move has moved: it is free then. */
+enum fe_status fe_blocks_erase(struct fe_blocks *b, fe_peb peb);
+
+/* Both. */
+enum fe_status fe_blocks_empty(struct fe_blocks *b, fe_peb peb, bool rest);
+
+/* Static levelling: the full block of set 0 that has the fewest erases, if those and
+ * `threshold` are less than `most`; else FE_PEB_NONE. */
+fe_peb fe_blocks_lagging(const struct fe_blocks *b, uint32_t most);
+
+/* Pages [first, first + n) of a map are mapped no more. */
+void fe_blocks_trim(struct fe_blocks *b, fe_ppn *map, fe_lpn first, uint32_t n);
+
+/* Every invariant of states, valid pages, pools, sets and frontiers, against n_mapped pages
+ * that fe_blocks_check_map has counted.  0 or -EIO.  O(pages). */
+int fe_blocks_check(const struct fe_blocks *b, uint64_t n_mapped, struct fe_err *err);
+
+/* Entry i of a map names FE_PPN_NONE, or a valid page whose OOB says first + i.  Adds the
+ * number of the latter to *n_mapped.  0 or -EIO, which calls the entry "`what` page i". */
+int fe_blocks_check_map(const struct fe_blocks *b, const char *what, const fe_ppn *map, uint32_t n,
+                        fe_lpn first, uint64_t *n_mapped, struct fe_err *err);
+
+/* Programs the next page of the open block at the frontier's place `at`.  The page becomes
+ * valid, and the block is closed if this was its last page.  base to data: as for
+ * fe_medium_prog.  *ret: the page.  A former copy keeps its valid bit. */
+static inline enum fe_status fe_blocks_append(struct fe_blocks *b, struct fe_frontier *front,
+                                              fe_lpn lpn, enum fe_tag tag, fe_ppn base,
+                                              uint32_t off, uint32_t len, const void *data,
+                                              fe_ppn *ret)
+{
+    fe_peb peb = front->open[front->at];
+    uint32_t page = fe_medium_next_page(b->ftl->medium, peb);
+    fe_ppn ppn = peb * b->geo.pages_per_block + page;
+    enum fe_status st =
+        fe_medium_prog(b->ftl->medium, ppn, lpn, (uint8_t)tag, base, off, len, data);
+    if (st != FE_OK)
+        return st;
+    b->valid[peb]++;
+    fe_bit_set(b->valid_bits, ppn);
+    if (page + 1 == front->pages)
+        fe_blocks_close(b, front);
+    *ret = ppn;
+    return FE_OK;
+}
+
+/* A valid page becomes invalid.  O(1). */
+static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
+{
+    fe_peb peb = fe_peb_of(&b->geo, ppn);
+    fe_bit_clear(b->valid_bits, ppn);
+    b->valid[peb]--;
+    if (b->state[peb] >= FE_BLOCK_FULL)
+        fe_victims_invalidated(&b->full[b->state[peb] - FE_BLOCK_FULL], peb);
+}
+
+/* Reads a page where a map says that it lies: zeros, and no operation, for FE_PPN_NONE. */
+static inline enum fe_status fe_read_mapped(struct fe_medium *m, fe_ppn ppn, uint32_t off,
+                                            uint32_t len, void *buf)
+{
+    if (ppn != FE_PPN_NONE)
+        return fe_medium_read(m, ppn, off, len, buf);
+    if (buf)
+        memset(buf, 0, len);
+    return FE_OK;
+}
+
+#endif
