@@ -135,14 +135,14 @@ fe_peb fe_blocks_lagging(const struct fe_blocks *b, uint32_t most);
 /* Pages [first, first + n) of a map are mapped no more. */
 void fe_blocks_trim(struct fe_blocks *b, fe_ppn *map, fe_lpn first, uint32_t n);
 
-/* Every invariant of states, valid pages, pools, sets and frontiers, against n_mapped pages
- * that fe_blocks_check_map has counted.  0 or -EIO.  O(pages). */
-int fe_blocks_check(const struct fe_blocks *b, uint64_t n_mapped, struct fe_err *err);
+/* A mapping names FE_PPN_NONE, or a valid page whose OOB says `lpn`; the latter is counted in
+ * *n_mapped.  0 or -EIO, with a message that calls the mapping "`what` page i". */
+int fe_blocks_check_entry(const struct fe_blocks *b, const char *what, uint32_t i, fe_ppn ppn,
+                          fe_lpn lpn, uint64_t *n_mapped, struct fe_err *err);
 
-/* Entry i of a map names FE_PPN_NONE, or a valid page whose OOB says first + i.  Adds the
- * number of the latter to *n_mapped.  0 or -EIO, which calls the entry "`what` page i". */
-int fe_blocks_check_map(const struct fe_blocks *b, const char *what, const fe_ppn *map, uint32_t n,
-                        fe_lpn first, uint64_t *n_mapped, struct fe_err *err);
+/* Every invariant of states, valid pages, pools, sets and frontiers, if n_mapped pages are
+ * mapped.  0 or -EIO.  O(pages). */
+int fe_blocks_check(const struct fe_blocks *b, uint64_t n_mapped, struct fe_err *err);
 
 /* Programs the next page of the open block at the frontier's place `at`.  The page becomes
  * valid, and the block is closed if this was its last page.  base to data: as for

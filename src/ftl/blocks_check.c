@@ -15,20 +15,17 @@
 
 #include <errno.h>
 
-int fe_blocks_check_map(const struct fe_blocks *b, const char *what, const fe_ppn *map, uint32_t n,
-                        fe_lpn first, uint64_t *n_mapped, struct fe_err *err)
+int fe_blocks_check_entry(const struct fe_blocks *b, const char *what, uint32_t i, fe_ppn ppn,
+                          fe_lpn lpn, uint64_t *n_mapped, struct fe_err *err)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        fe_ppn ppn = map[i];
-        if (ppn == FE_PPN_NONE)
-            continue;
-        ++*n_mapped;
-        if (ppn >= b->geo.n_ppns || !fe_bit(b->valid_bits, ppn) ||
-            fe_medium_lpn(b->ftl->medium, ppn) != first + i)
-            return fe_err_set(err, EIO, "%s page %u is mapped to %u, which holds another or is "
-                              "not valid", what, i, ppn);
-    }
-    return 0;
+    if (ppn == FE_PPN_NONE)
+        return 0;
+    ++*n_mapped;
+    if (ppn < b->geo.n_ppns && fe_bit(b->valid_bits, ppn) &&
+        fe_medium_lpn(b->ftl->medium, ppn) == lpn)
+        return 0;
+    return fe_err_set(err, EIO, "%s page %u is mapped to %u, which holds another or is not valid",
+                      what, i, ppn);
 }
 
 static int check_valid(const struct fe_blocks *b, fe_peb peb, struct fe_err *err)

@@ -95,15 +95,8 @@ static enum fe_status dftl_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     if (st != FE_OK)
         return st;
     if (old != FE_PPN_NONE)
-        dftl_invalidate(f, old);
+        fe_blocks_invalidate(&f->blocks, old);
     fe_map_set(&f->cache, lpn, ppn);
-    return FE_OK;
-}
-
-static enum fe_status zeros(void *buf, uint32_t len)
-{
-    if (buf)
-        memset(buf, 0, len);
     return FE_OK;
 }
 
@@ -116,8 +109,7 @@ static enum fe_status read_uncached(struct dftl *f, fe_lpn lpn, uint32_t off, ui
     uint32_t tp = fe_map_page(&f->cache, lpn);
     if (!cached && f->directory[tp] != FE_PPN_NONE)
         fe_dftl_read_tp(f, tp);
-    return ppn == FE_PPN_NONE ? zeros(buf, len)
-                              : fe_medium_read(f->base.medium, ppn, off, len, buf);
+    return fe_read_mapped(f->base.medium, ppn, off, len, buf);
 }
 
 static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -129,7 +121,7 @@ static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     if (ftl->medium->eol)
         return read_uncached(f, lpn, off, len, buf);
     if (!cached && f->directory[fe_map_page(&f->cache, lpn)] == FE_PPN_NONE)
-        return zeros(buf, len);
+        return fe_read_mapped(ftl->medium, FE_PPN_NONE, off, len, buf);
     if (!cached && must_write_back(f))
         st = fe_dftl_make_room(f);
     if (st == FE_OK)
@@ -137,11 +129,9 @@ static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     if (st != FE_OK)
         return ftl->medium->eol ? read_uncached(f, lpn, off, len, buf) : st;
     fe_ppn ppn = fe_map_get(&f->cache, lpn);
-    if (ppn == FE_PPN_NONE)
-        return zeros(buf, len);
-    if (waits)
+    if (waits && ppn != FE_PPN_NONE)
         fe_ops_wait(ftl->medium->ops);
-    return fe_medium_read(ftl->medium, ppn, off, len, buf);
+    return fe_read_mapped(ftl->medium, ppn, off, len, buf);
 }
 
 /* Unmaps pages [from, to) as far as the cache knows them; whether it knows them all. */
@@ -152,7 +142,7 @@ static bool trim_cached(struct dftl *f, fe_lpn from, fe_lpn to)
         if (!fe_map_has(&f->cache, lpn)) {
             all = false;
         } else if (fe_map_get(&f->cache, lpn) != FE_PPN_NONE) {
-            dftl_invalidate(f, fe_map_get(&f->cache, lpn));
+            fe_blocks_invalidate(&f->blocks, fe_map_get(&f->cache, lpn));
             fe_map_set(&f->cache, lpn, FE_PPN_NONE);
         }
     }
@@ -166,7 +156,7 @@ static bool trim_others(struct dftl *f, fe_lpn from, fe_lpn to)
     for (fe_lpn lpn = from; lpn < to; lpn++) {
         if (fe_map_has(&f->cache, lpn) || f->table[lpn] == FE_PPN_NONE)
             continue;
-        dftl_invalidate(f, f->table[lpn]);
+        fe_blocks_invalidate(&f->blocks, f->table[lpn]);
         f->table[lpn] = FE_PPN_NONE;
         any = true;
     }
@@ -178,7 +168,7 @@ static void give_up(struct dftl *f, uint32_t tp)
 {
     fe_map_write_back(&f->cache, tp, f->table);
     if (f->directory[tp] != FE_PPN_NONE)
-        dftl_invalidate(f, f->directory[tp]);
+        fe_blocks_invalidate(&f->blocks, f->directory[tp]);
     f->directory[tp] = FE_PPN_NONE;
 }
 
@@ -218,25 +208,16 @@ static enum fe_status dftl_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
 
 static uint32_t dftl_free_blocks(const struct fe_ftl *ftl)
 {
-    return ((const struct dftl *)ftl)->pool.n;
+    return ((const struct dftl *)ftl)->blocks.pool.n;
 }
 
 static void dftl_destroy(struct fe_ftl *ftl)
 {
     struct dftl *f = dftl_of(ftl);
-    if (!f)
-        return;
-    for (int kind = 0; kind < DFTL_N_KINDS; kind++) {
-        free(f->fronts[kind].slots);
-        fe_victims_fini(&f->full[kind]);
-    }
-    fe_block_pool_fini(&f->pool);
+    fe_blocks_fini(&f->blocks);
     fe_map_cache_fini(&f->cache);
     free(f->directory);
     free(f->table);
-    free(f->valid_bits);
-    free(f->valid);
-    free(f->state);
     free(f->outdated);
     free(f->is_outdated);
     free(f);
@@ -244,94 +225,70 @@ static void dftl_destroy(struct fe_ftl *ftl)
 
 static int alloc_tables(struct dftl *f, struct fe_err *err)
 {
-    const struct fe_geometry *g = &f->geo;
     size_t n_entries = (size_t)f->n_tps * f->per_page;
     f->directory = malloc(f->n_tps * sizeof *f->directory);
     f->table = fe_table_alloc(n_entries, sizeof *f->table);
-    f->valid_bits = fe_table_alloc(fe_div_up(g->n_ppns, 64), sizeof *f->valid_bits);
-    f->valid = calloc(g->n_pebs, sizeof *f->valid);
-    f->state = calloc(g->n_pebs, sizeof *f->state);
     f->outdated = calloc(f->n_tps, sizeof *f->outdated);
     f->is_outdated = calloc(f->n_tps, 1);
-    bool ok = f->directory && f->table && f->valid_bits && f->valid && f->state && f->outdated &&
-              f->is_outdated;
-    for (int kind = 0; kind < DFTL_N_KINDS && ok; kind++) {
-        f->fronts[kind].slots = malloc(g->n_dies * sizeof(fe_peb));
-        ok = f->fronts[kind].slots;
-        if (ok)
-            memset(f->fronts[kind].slots, 0xff, g->n_dies * sizeof(fe_peb));
-    }
-    if (!ok)
-        return fe_err_nomem(err, "tables of dftl", n_entries * 4 + g->n_pebs * 3ull);
+    if (!f->directory || !f->table || !f->outdated || !f->is_outdated)
+        return fe_err_nomem(err, "tables of dftl", n_entries * 4 + f->n_tps * 9ull);
     memset(f->directory, 0xff, f->n_tps * sizeof *f->directory);
     memset(f->table, 0xff, n_entries * sizeof *f->table);
     return 0;
 }
 
-static int init_parts(struct dftl *f, const struct fe_ftl_params *p, struct fe_err *err)
+static int init(struct dftl *f, const struct fe_ftl_params *p, struct fe_err *err)
 {
-    uint32_t n = (uint32_t)fe_min_u64(p->dftl.map_cache / FE_MAP_ENTRY_BYTES, f->base.n_lpns);
-    int r = fe_map_cache_init(&f->cache, n, f->base.n_lpns, f->per_page, err);
-    if (r == 0)
-        r = fe_block_pool_init(&f->pool, f->base.medium, FE_WEAR_DYNAMIC, err);
-    for (int kind = 0; kind < DFTL_N_KINDS && r == 0; kind++)
-        r = fe_victims_init(&f->full[kind], FE_GC_GREEDY, 1, p->seed, f->geo.n_pebs,
-                            f->geo.pages_per_block, f->valid, err);
-    return r;
-}
-
-static int fill_pool(struct dftl *f, const struct fe_ftl_params *p, struct fe_err *err)
-{
-    for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
-        f->state[peb] = fe_medium_is_bad(f->base.medium, peb) ? DFTL_BAD : DFTL_FREE;
-        if (f->state[peb] == DFTL_FREE)
-            fe_block_pool_put(&f->pool, peb);
+    static const struct fe_block_ops block_ops = {
+        .move = fe_dftl_move,
+        .frontier_of = dftl_kind_of,
+    };
+    const struct fe_geometry *g = &f->base.medium->geo;
+    struct fe_blocks_config config = {
+        .reserve = fe_dftl_reserve(p, g), .levelling = FE_WEAR_DYNAMIC, .seed = p->seed};
+    for (uint32_t kind = 0; kind < DFTL_N_KINDS; kind++) {
+        config.sets[kind] = (struct fe_set_config){FE_GC_GREEDY, 1, g->pages_per_block};
+        config.frontiers[kind] = (struct fe_frontier_config){g->n_dies, g->pages_per_block, kind};
     }
-    uint64_t need = fe_dftl_kept(p, &f->geo) + fe_dftl_blocks_of(f->base.n_lpns, &f->geo);
-    if (f->pool.n < need)
-        return fe_err_set(err, EINVAL,
-                          "the chip has %u good blocks, %u logical pages need %llu with their "
-                          "table and what dftl keeps beside them",
-                          f->pool.n, f->base.n_lpns, (unsigned long long)need);
-    return 0;
+    f->per_page = g->page_bytes / (uint32_t)sizeof *f->table;
+    f->n_tps = (uint32_t)fe_div_up(f->base.n_lpns, f->per_page);
+    uint32_t n = (uint32_t)fe_min_u64(p->dftl.map_cache / FE_MAP_ENTRY_BYTES, f->base.n_lpns);
+    int r = alloc_tables(f, err);
+    if (r == 0)
+        r = fe_map_cache_init(&f->cache, n, f->base.n_lpns, f->per_page, err);
+    return r == 0 ? fe_blocks_init(&f->blocks, &f->base, &block_ops, &config, err) : r;
 }
 
-int fe_dftl_new(struct dftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                uint32_t n_lpns, struct fe_err *err)
+/* On a used medium, power comes back; on an erased one, all good blocks are free. */
+static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                uint32_t n_lpns, bool used, struct fe_err *err)
 {
     struct dftl *f = calloc(1, sizeof *f);
     if (!f)
         return fe_err_nomem(err, "dftl translation layer", sizeof *f);
     f->base = (struct fe_ftl){.ops = &fe_ftl_dftl, .medium = m, .n_lpns = n_lpns};
-    f->geo = m->geo;
-    f->reserve = fe_dftl_reserve(p, &m->geo);
-    f->per_page = m->geo.page_bytes / (uint32_t)sizeof *f->table;
-    f->n_tps = (uint32_t)fe_div_up(n_lpns, f->per_page);
-    int r = alloc_tables(f, err);
+    int r = init(f, p, err);
     if (r == 0)
-        r = init_parts(f, p, err);
-    if (r < 0) {
+        r = used ? fe_dftl_power_on(f, err)
+                 : fe_blocks_fill(&f->blocks, fe_dftl_kept(p, &m->geo) +
+                                  fe_dftl_blocks_of(n_lpns, &m->geo), err);
+    if (r < 0)
         dftl_destroy(&f->base);
-        return r;
-    }
-    *ret = f;
-    return 0;
+    else
+        *ret = &f->base;
+    return r;
 }
 
 static int dftl_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                        uint32_t n_lpns, struct fe_err *err)
 {
-    struct dftl *f;
-    int r = fe_dftl_new(&f, p, m, n_lpns, err);
-    if (r < 0)
-        return r;
-    r = fill_pool(f, p, err);
-    if (r < 0) {
-        dftl_destroy(&f->base);
-        return r;
-    }
-    *ret = &f->base;
-    return 0;
+    return make(ret, p, m, n_lpns, false, err);
+}
+
+static int dftl_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                        uint32_t n_lpns, struct fe_err *err)
+{
+    return make(ret, p, m, n_lpns, true, err);
 }
 
 const struct fe_ftl_ops fe_ftl_dftl = {
@@ -339,7 +296,7 @@ const struct fe_ftl_ops fe_ftl_dftl = {
     .summary = "every page mapped by itself, the table on flash and a part of it cached",
     .max_lpns = fe_dftl_max_lpns,
     .create = dftl_create,
-    .recover = fe_dftl_recover,
+    .recover = dftl_recover,
     .destroy = dftl_destroy,
     .read = dftl_read,
     .write = dftl_write,

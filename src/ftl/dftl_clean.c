@@ -34,29 +34,29 @@ static void remap(struct dftl *f, fe_lpn lpn, fe_ppn ppn)
     }
 }
 
-static enum fe_status move_pages(struct dftl *f, enum dftl_kind kind, fe_peb peb)
+enum fe_status fe_dftl_move(struct fe_ftl *ftl, bool rest, fe_lpn tag, fe_ppn from)
 {
-    fe_ppn from = peb * f->geo.pages_per_block, to;
-    if (kind == DFTL_DATA) /* entries lie anywhere in memory: asked for all at once */
-        for (uint32_t i = 0; i < f->geo.pages_per_block; i++)
-            if (dftl_is_valid(f, from + i))
-                __builtin_prefetch(&f->cache.refs[fe_medium_lpn(f->base.medium, from + i)]);
-    while (f->valid[peb]) {
-        from = (fe_ppn)fe_bits_next(f->valid_bits, from, f->geo.n_ppns);
-        fe_lpn tag = fe_medium_lpn(f->base.medium, from);
-        enum fe_status st = fe_dftl_place(f, kind, tag, from, 0, 0, NULL, &to);
-        if (st != FE_OK)
-            return st;
-        f->base.counters.pages_copied++;
-        fe_bit_clear(f->valid_bits, from);
-        f->valid[peb]--;
-        if (kind == DFTL_DATA)
-            remap(f, tag, to);
-        else
-            f->directory[tag - f->base.n_lpns] = to;
-        from++;
-    }
+    struct dftl *f = dftl_of(ftl);
+    bool is_data = tag < ftl->n_lpns;
+    fe_ppn to;
+    (void)rest;
+    enum fe_status st = fe_dftl_place(f, is_data ? DFTL_DATA : DFTL_MAP, tag, from, 0, 0, NULL, &to);
+    if (st != FE_OK)
+        return st;
+    if (is_data)
+        remap(f, tag, to);
+    else
+        f->directory[tag - ftl->n_lpns] = to;
     return FE_OK;
+}
+
+/* The entries of a block's pages lie anywhere in memory: asks for all of them immediately. */
+static void prefetch_entries(const struct dftl *f, fe_peb peb)
+{
+    uint32_t b = f->blocks.geo.pages_per_block;
+    for (fe_ppn ppn = peb * b; ppn < (peb + 1) * b; ppn++)
+        if (fe_bit(f->blocks.valid_bits, ppn))
+            __builtin_prefetch(&f->cache.refs[fe_medium_lpn(f->base.medium, ppn)]);
 }
 
 static enum fe_status write_outdated(struct dftl *f)
@@ -71,43 +71,37 @@ static enum fe_status write_outdated(struct dftl *f)
     return st;
 }
 
-/* The block with the fewest valid pages; of equal ones that of the table, which costs less.
- * When blocks are too few to clean one of data, one of the table if there is any. */
-static fe_peb choose(struct dftl *f, enum dftl_kind *ret)
+/* The block with the fewest valid pages; of equal ones the block of the table, which costs
+ * less to clean.  If the free blocks are too few to clean a block of data, a block of the table
+ * if there is one. */
+static fe_peb choose(struct dftl *f)
 {
-    fe_peb data = fe_victims_choose(&f->full[DFTL_DATA]);
-    fe_peb map = fe_victims_choose(&f->full[DFTL_MAP]);
-    bool take_map = map != FE_PEB_NONE &&
-                    (data == FE_PEB_NONE || f->pool.n < 2 || f->valid[map] <= f->valid[data]);
-    *ret = take_map ? DFTL_MAP : DFTL_DATA;
+    struct fe_blocks *b = &f->blocks;
+    fe_peb data = fe_victims_choose(&b->full[DFTL_DATA]);
+    fe_peb map = fe_victims_choose(&b->full[DFTL_MAP]);
+    bool take_map = map != FE_PEB_NONE && (data == FE_PEB_NONE || b->pool.n < 2 ||
+                                           b->valid[map] <= b->valid[data]);
+    if (!take_map && data != FE_PEB_NONE)
+        prefetch_entries(f, data);
     return take_map ? map : data;
 }
 
 static enum fe_status clean(struct dftl *f)
 {
-    enum dftl_kind kind;
-    fe_peb victim = choose(f, &kind);
+    fe_peb victim = choose(f);
     if (victim == FE_PEB_NONE)
         return FE_NO_SPACE;
     f->base.counters.gc_runs++;
-    fe_victims_remove(&f->full[kind], victim);
-    f->state[victim] = DFTL_OPEN;
-    enum fe_status st = move_pages(f, kind, victim);
+    enum fe_status st = fe_blocks_move(&f->blocks, victim, false);
     if (st == FE_OK)
         st = write_outdated(f);
-    if (st == FE_OK)
-        st = fe_medium_erase(f->base.medium, victim);
-    if (st != FE_OK)
-        return st;
-    f->state[victim] = DFTL_FREE;
-    fe_block_pool_put(&f->pool, victim);
-    return FE_OK;
+    return st == FE_OK ? fe_blocks_erase(&f->blocks, victim) : st;
 }
 
 enum fe_status fe_dftl_make_room(struct dftl *f)
 {
     enum fe_status st = FE_OK;
-    while (f->pool.n < f->reserve && st == FE_OK)
+    while (f->blocks.pool.n < f->blocks.reserve && st == FE_OK)
         st = clean(f);
     return st;
 }

@@ -18,55 +18,36 @@
  * may need one for data and one for the table. */
 enum { LAST_BLOCKS = 2 };
 
-/* The slot whose block takes the next page; NULL if there is no room. */
-static fe_peb *next_slot(struct dftl *f, struct dftl_front *front)
+/* The next turn of a frontier: `at` names the place of a block.  False if there is no room. */
+static bool next_place(struct dftl *f, struct fe_frontier *front)
 {
-    uint32_t n = f->geo.n_dies, die = front->turn;
-    front->turn = die + 1 == n ? 0 : die + 1;
-    if (front->slots[die] == FE_PEB_NONE && (f->pool.n > LAST_BLOCKS || front->n_open == 0)) {
-        fe_peb peb = fe_block_pool_take(&f->pool, die);
-        if (peb == FE_PEB_NONE)
-            return NULL;
-        front->slots[die] = peb;
-        front->n_open++;
-        f->state[peb] = DFTL_OPEN;
-    }
-    while (front->slots[die] == FE_PEB_NONE)
-        die = die + 1 == n ? 0 : die + 1;
-    return &front->slots[die];
+    struct fe_blocks *b = &f->blocks;
+    if (fe_frontier_turn(front) != FE_PEB_NONE)
+        return true;
+    if (b->pool.n <= LAST_BLOCKS && fe_frontier_seek(front, front->at))
+        return true;
+    fe_peb peb = fe_block_pool_take(&b->pool, front->at);
+    if (peb == FE_PEB_NONE)
+        return false;
+    fe_blocks_open(b, front, peb);
+    return true;
 }
 
 enum fe_status fe_dftl_place(struct dftl *f, enum dftl_kind kind, fe_lpn tag, fe_ppn base,
                              uint32_t off, uint32_t len, const void *data, fe_ppn *ret)
 {
-    fe_peb *slot = next_slot(f, &f->fronts[kind]);
-    if (!slot)
+    struct fe_frontier *front = &f->blocks.fronts[kind];
+    if (!next_place(f, front))
         return FE_NO_SPACE;
-    fe_peb peb = *slot;
-    uint32_t page = fe_medium_next_page(f->base.medium, peb);
-    fe_ppn ppn = peb * f->geo.pages_per_block + page;
-    enum fe_tag role = kind == DFTL_MAP ? FE_TAG_MAP : FE_TAG_DATA;
-    enum fe_status st =
-        fe_medium_prog(f->base.medium, ppn, tag, (uint8_t)role, base, off, len, data);
-    if (st != FE_OK)
-        return st;
-    f->valid[peb]++;
-    fe_bit_set(f->valid_bits, ppn);
-    if (page + 1 == f->geo.pages_per_block) {
-        *slot = FE_PEB_NONE;
-        f->fronts[kind].n_open--;
-        f->state[peb] = (uint8_t)(DFTL_FULL + kind);
-        fe_victims_add(&f->full[kind], peb);
-    }
-    *ret = ppn;
-    return FE_OK;
+    return fe_blocks_append(&f->blocks, front, tag, kind == DFTL_MAP ? FE_TAG_MAP : FE_TAG_DATA,
+                            base, off, len, data, ret);
 }
 
 enum fe_status fe_dftl_read_tp(struct dftl *f, uint32_t tp)
 {
     f->base.counters.map_reads++;
     enum fe_status st =
-        fe_medium_read(f->base.medium, f->directory[tp], 0, f->geo.page_bytes, NULL);
+        fe_medium_read(f->base.medium, f->directory[tp], 0, f->blocks.geo.page_bytes, NULL);
     /* Controllers keep a second copy of their table. */
     return st == FE_CORRECTED || st == FE_UNCORRECTABLE ? FE_OK : st;
 }
@@ -88,6 +69,6 @@ enum fe_status fe_dftl_write_tp(struct dftl *f, uint32_t tp)
     f->base.counters.map_writes++;
     f->directory[tp] = ppn;
     if (old != FE_PPN_NONE)
-        dftl_invalidate(f, old);
+        fe_blocks_invalidate(&f->blocks, old);
     return FE_OK;
 }

@@ -13,17 +13,12 @@
  *
  * Blocks are sorted as by the page strategy (page_recover.c).
  */
+#include "ftl/blocks_recover.h"
 #include "ftl/dftl_core.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void set_valid(struct dftl *f, fe_ppn ppn)
-{
-    fe_bit_set(f->valid_bits, ppn);
-    f->valid[fe_peb_of(&f->geo, ppn)]++;
-}
 
 static int find_mapping(struct dftl *f, struct fe_err *err)
 {
@@ -36,79 +31,15 @@ static int find_mapping(struct dftl *f, struct fe_err *err)
     memcpy(f->directory, newest + f->base.n_lpns, f->n_tps * sizeof *f->directory);
     free(newest);
     for (uint32_t tp = 0; tp < f->n_tps; tp++) {
-        bool any = false;
-        for (uint32_t i = tp * f->per_page; i < (tp + 1) * f->per_page; i++) {
-            if (f->table[i] == FE_PPN_NONE)
-                continue;
-            any = true;
-            set_valid(f, f->table[i]);
-        }
-        if (!any)
+        uint32_t end = (tp + 1) * f->per_page, i = tp * f->per_page;
+        while (i < end && f->table[i] == FE_PPN_NONE)
+            i++;
+        if (i == end)
             f->directory[tp] = FE_PPN_NONE;
-        if (f->directory[tp] != FE_PPN_NONE)
-            set_valid(f, f->directory[tp]);
     }
+    fe_blocks_mark_valid(&f->blocks, f->table, f->base.n_lpns);
+    fe_blocks_mark_valid(&f->blocks, f->directory, f->n_tps);
     return 0;
-}
-
-/* Pages of data and of the table never lie in one block, which cleaning counts with. */
-static int check_kinds(const struct dftl *f, struct fe_err *err)
-{
-    const struct fe_medium *m = f->base.medium;
-    for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
-        bool map = dftl_kind_of(f, peb) == DFTL_MAP;
-        for (uint32_t i = 0; i < fe_medium_next_page(m, peb); i++) {
-            fe_ppn ppn = peb * f->geo.pages_per_block + i;
-            if (fe_recover_readable(m, ppn) && (fe_medium_lpn(m, ppn) >= f->base.n_lpns) != map)
-                return fe_err_set(err, EIO, "power-on: block %u holds data and pages of the table",
-                                  peb);
-        }
-    }
-    return 0;
-}
-
-/* The block goes on in a slot of its kind; false if all are taken. */
-static bool reopen(struct dftl *f, fe_peb peb)
-{
-    struct dftl_front *front = &f->fronts[dftl_kind_of(f, peb)];
-    for (uint32_t i = 0; i < f->geo.n_dies; i++) {
-        uint32_t slot = (fe_die_of(&f->geo, peb) + i) % f->geo.n_dies;
-        if (front->slots[slot] != FE_PEB_NONE)
-            continue;
-        front->slots[slot] = peb;
-        front->n_open++;
-        f->state[peb] = DFTL_OPEN;
-        return true;
-    }
-    return false;
-}
-
-static enum fe_status sort_blocks(struct dftl *f)
-{
-    struct fe_medium *m = f->base.medium;
-    for (fe_peb peb = 0; peb < f->geo.n_pebs; peb++) {
-        if (fe_medium_is_bad(m, peb)) {
-            f->state[peb] = DFTL_BAD;
-            continue;
-        }
-        uint32_t end = fe_medium_next_page(m, peb);
-        bool whole = end == f->geo.pages_per_block;
-        if (end && !whole && fe_recover_first(m, peb) == FE_PPN_NONE) {
-            enum fe_status st = fe_medium_erase(m, peb);
-            if (st != FE_OK)
-                return st;
-            end = 0;
-        }
-        f->state[peb] = DFTL_FREE;
-        if (end == 0) {
-            fe_block_pool_put(&f->pool, peb);
-        } else if (whole || !reopen(f, peb)) {
-            enum dftl_kind kind = dftl_kind_of(f, peb);
-            f->state[peb] = (uint8_t)(DFTL_FULL + kind);
-            fe_victims_add(&f->full[kind], peb);
-        }
-    }
-    return FE_OK;
 }
 
 /* *buf: room for a page. */
@@ -144,35 +75,19 @@ static enum fe_status write_table(struct dftl *f, void *buf)
     return st;
 }
 
-static int run(struct dftl *f, struct fe_err *err)
+int fe_dftl_power_on(struct dftl *f, struct fe_err *err)
 {
-    void *buf = malloc(f->geo.page_bytes);
+    void *buf = malloc(f->blocks.geo.page_bytes);
     if (!buf)
-        return fe_err_nomem(err, "a translation page", f->geo.page_bytes);
+        return fe_err_nomem(err, "a translation page", f->blocks.geo.page_bytes);
     enum fe_status st = fe_recover_scan(f->base.medium);
-    int r = check_kinds(f, err);
+    int r = fe_dftl_check_kinds(f, err);
     if (r == 0)
         r = find_mapping(f, err);
     if (r == 0 && st == FE_OK)
-        st = sort_blocks(f);
+        r = fe_blocks_sort(&f->blocks, false, err);
     if (r == 0 && st == FE_OK)
         st = write_table(f, buf);
     free(buf);
-    return r < 0 || st == FE_OK ? r : fe_err_set(err, EIO, "power-on: status %d", (int)st);
-}
-
-int fe_dftl_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                    uint32_t n_lpns, struct fe_err *err)
-{
-    struct dftl *f;
-    int r = fe_dftl_new(&f, p, m, n_lpns, err);
-    if (r < 0)
-        return r;
-    f->recovered = true;
-    r = run(f, err);
-    if (r < 0)
-        fe_ftl_dftl.destroy(&f->base);
-    else
-        *ret = &f->base;
-    return r;
+    return r < 0 ? r : fe_blocks_power_on_result(st, err);
 }

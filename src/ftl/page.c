@@ -71,8 +71,6 @@ static uint32_t page_free_blocks(const struct fe_ftl *ftl)
 static void page_destroy(struct fe_ftl *ftl)
 {
     struct page_ftl *f = page_of(ftl);
-    if (!f)
-        return;
     fe_blocks_fini(&f->blocks);
     fe_page_heat_fini(&f->heat);
     free(f->map);
@@ -119,13 +117,6 @@ static int init(struct page_ftl *f, struct fe_err *err)
     return init_blocks(f, err);
 }
 
-/* On an erased medium: all good blocks are free. */
-static int begin_empty(struct page_ftl *f, struct fe_err *err)
-{
-    uint64_t data = fe_div_up(f->base.n_lpns, f->blocks.geo.pages_per_block);
-    return fe_blocks_fill(&f->blocks, fe_page_kept(&f->p, &f->blocks.geo) + data, err);
-}
-
 static int power_on(struct page_ftl *f, struct fe_err *err)
 {
     struct fe_medium *m = f->base.medium;
@@ -140,9 +131,9 @@ static int power_on(struct page_ftl *f, struct fe_err *err)
     return r == 0 ? fe_blocks_restore(&f->blocks, err) : r;
 }
 
+/* On a used medium, power comes back; on an erased one, all good blocks are free. */
 static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                uint32_t n_lpns, int (*begin)(struct page_ftl *f, struct fe_err *err),
-                struct fe_err *err)
+                uint32_t n_lpns, bool used, struct fe_err *err)
 {
     struct page_ftl *f = calloc(1, sizeof *f);
     if (!f)
@@ -151,7 +142,9 @@ static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_me
     f->p = *p;
     int r = init(f, err);
     if (r == 0)
-        r = begin(f, err);
+        r = used ? power_on(f, err)
+                 : fe_blocks_fill(&f->blocks, fe_page_kept(p, &m->geo) +
+                                  fe_div_up(n_lpns, m->geo.pages_per_block), err);
     if (r < 0)
         page_destroy(&f->base);
     else
@@ -162,13 +155,13 @@ static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_me
 static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                        uint32_t n_lpns, struct fe_err *err)
 {
-    return make(ret, p, m, n_lpns, begin_empty, err);
+    return make(ret, p, m, n_lpns, false, err);
 }
 
 static int page_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                         uint32_t n_lpns, struct fe_err *err)
 {
-    return make(ret, p, m, n_lpns, power_on, err);
+    return make(ret, p, m, n_lpns, true, err);
 }
 
 static int page_check(const struct fe_ftl *ftl, struct fe_err *err)
@@ -176,7 +169,9 @@ static int page_check(const struct fe_ftl *ftl, struct fe_err *err)
     const struct page_ftl *f = (const struct page_ftl *)ftl;
     const struct fe_blocks *b = &f->blocks;
     uint64_t n_mapped = 0;
-    int r = fe_blocks_check_map(b, "logical", f->map, ftl->n_lpns, 0, &n_mapped, err);
+    int r = 0;
+    for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++)
+        r = fe_blocks_check_entry(b, "logical", lpn, f->map[lpn], lpn, &n_mapped, err);
     if (r == 0)
         r = fe_blocks_check(b, n_mapped, err);
     uint32_t n_slc = b->full[SET_CACHED].n + b->fronts[STREAM_CACHE].n_open;

@@ -254,8 +254,8 @@ static void test_dftl_kinds_have_blocks_and_dies_of_their_own(void **state)
     }
     assert_int_equal(n_data, 9);
     assert_int_equal(n_map, 8);
-    assert_int_equal(inside(&l)->fronts[DFTL_DATA].n_open, 3);
-    assert_int_equal(inside(&l)->fronts[DFTL_MAP].n_open, 3);
+    assert_int_equal(inside(&l)->blocks.fronts[DFTL_DATA].n_open, 3);
+    assert_int_equal(inside(&l)->blocks.fronts[DFTL_MAP].n_open, 3);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), 90 - 6);
     ft_layer_end(&l);
 }
@@ -383,7 +383,7 @@ static void test_dftl_trim_gives_whole_translation_pages_up(void **state)
     for (uint32_t tp = 0; tp < inside(&l)->n_tps; tp++)
         assert_int_equal(inside(&l)->directory[tp], FE_PPN_NONE);
     for (fe_peb peb = 0; peb < l.rig.geo.n_pebs; peb++)
-        assert_int_equal(inside(&l)->valid[peb], 0);
+        assert_int_equal(inside(&l)->blocks.valid[peb], 0);
     ft_layer_end(&l);
 }
 
@@ -504,11 +504,11 @@ static void test_dftl_check_finds_what_is_wrong(void **state)
     WRONG(&l, f->cache.refs[3], *ref, "logical page 3 is mapped to");
     WRONG(&l, f->cache.dirty[0], 1, "linked wrongly");
     WRONG(&l, f->is_outdated[1], 1, "outdated");
-    WRONG(&l, f->valid[0], 3, "its count says 3");
-    WRONG(&l, f->valid_bits[0], f->valid_bits[0] & ~1ull, "logical page 0 is mapped");
-    WRONG(&l, f->state[0], DFTL_OPEN, "block 0 in state 1");
-    WRONG(&l, f->fronts[DFTL_MAP].n_open, 2, "1 blocks in slots, 2 counted");
-    WRONG(&l, f->pool.n, 5, "counted are 5");
+    WRONG(&l, f->blocks.valid[0], 3, "its count says 3");
+    WRONG(&l, f->blocks.valid_bits[0], f->blocks.valid_bits[0] & ~1ull, "logical page 0 is mapped");
+    WRONG(&l, f->blocks.state[0], FE_BLOCK_OPEN, "block 0 in state 1");
+    WRONG(&l, f->blocks.fronts[DFTL_MAP].n_open, 2, "1 open blocks in frontier 1, 2 counted");
+    WRONG(&l, f->blocks.pool.n, 5, "counted are 5");
     WRONG(&l, l.rig.medium->chip.pebs[63].next_page, 1, "block 63");
     ft_layer_end(&l);
 }
