@@ -48,7 +48,9 @@
  * one (the sequence numbers make that unnecessary); a block of a collection kept aside from
  * the host's.
  */
-#include "ftl/norlog_core.h"
+#include "ftl/blocks_recover.h"
+#include "ftl/recover.h"
+#include "ftl/registry.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,6 +63,18 @@
 struct header {
     uint32_t magic, erase_count;
     uint64_t seq; /* of the header's own program */
+};
+
+/* The frontiers.  Each has one open block. */
+enum { LOG, REST };
+
+struct norlog {
+    struct fe_ftl base;
+    struct fe_ftl_params p;
+    struct fe_blocks blocks;
+    uint32_t header_pages, data_pages; /* of a block */
+    fe_ppn *map;                       /* lpn -> ppn */
+    uint32_t next_die;                 /* of the next block of the log */
 };
 
 static struct norlog *norlog_of(struct fe_ftl *ftl)
@@ -79,13 +93,14 @@ static uint32_t reserve_of(const struct fe_ftl_params *p)
     return p->clean.gc_reserve ? p->clean.gc_reserve : 1;
 }
 
-static enum fe_status program_header(struct norlog *n, fe_peb peb)
+/* A block that was taken from the pool becomes the open one of a frontier, with a header. */
+static enum fe_status open_block(struct norlog *n, int frontier, fe_peb peb)
 {
     struct fe_medium *m = n->base.medium;
-    struct header h = {.magic = MAGIC,
-                       .erase_count = fe_medium_erase_count(m, peb),
-                       .seq = fe_medium_last_seq(m) + 1};
-    fe_ppn first = peb * n->geo.pages_per_block;
+    struct header h = {
+        .magic = MAGIC, .erase_count = fe_medium_erase_count(m, peb), .seq = fe_medium_last_seq(m) + 1};
+    fe_ppn first = peb * n->blocks.geo.pages_per_block;
+    fe_blocks_open(&n->blocks, &n->blocks.fronts[frontier], peb);
     enum fe_status st =
         fe_medium_prog(m, first, FE_LPN_NONE, FE_TAG_HEADER, FE_PPN_NONE, 0,
                        (uint32_t)sizeof h, &h);
@@ -94,132 +109,62 @@ static enum fe_status program_header(struct norlog *n, fe_peb peb)
     return st;
 }
 
-static enum fe_status open_block(struct norlog *n)
+static enum fe_status open_next(struct norlog *n)
 {
-    fe_peb peb = fe_block_pool_take(&n->pool, n->next_die);
+    fe_peb peb = fe_block_pool_take(&n->blocks.pool, n->next_die);
     if (peb == FE_PEB_NONE)
         return FE_NO_SPACE;
-    n->next_die = n->next_die + 1 == n->geo.n_dies ? 0 : n->next_die + 1;
-    n->state[peb] = NOR_OPEN;
-    n->open = peb;
-    return program_header(n, peb);
+    n->next_die = n->next_die + 1 == n->blocks.geo.n_dies ? 0 : n->next_die + 1;
+    return open_block(n, LOG, peb);
 }
 
-void fe_norlog_close_block(struct norlog *n, fe_peb peb)
-{
-    n->state[peb] = NOR_FULL;
-    fe_victims_add(&n->full, peb);
-    if (n->p.clean.wear_levelling == FE_WEAR_STATIC)
-        fe_heap_push(&n->rested, peb, fe_wear_key(n->base.medium, peb, n->rested_order++));
-}
-
-/* Appends a sector to a block and maps it; base as in fe_medium_prog.  The former copy
- * still counts as valid in its block: the caller sees to that. */
-static enum fe_status append_to(struct norlog *n, fe_peb peb, fe_lpn lpn, fe_ppn base,
-                                uint32_t off, uint32_t len, const void *data)
-{
-    fe_ppn ppn = peb * n->geo.pages_per_block + fe_medium_next_page(n->base.medium, peb);
-    enum fe_tag tag = base != FE_PPN_NONE && len == 0 ? FE_TAG_COPY : FE_TAG_DATA;
-    enum fe_status st =
-        fe_medium_prog(n->base.medium, ppn, lpn, (uint8_t)tag, base, off, len, data);
-    if (st != FE_OK)
-        return st;
-    n->valid[peb]++;
-    n->map[lpn] = ppn;
-    return FE_OK;
-}
-
-/* The same, to the log. */
-static enum fe_status append(struct norlog *n, fe_lpn lpn, fe_ppn base, uint32_t off,
+/* Appends a sector to the log, or to the block for sectors that rest, and maps it; base as in
+ * fe_medium_prog.  The former copy stays valid: the caller invalidates it. */
+static enum fe_status append(struct norlog *n, bool rest, fe_lpn lpn, fe_ppn base, uint32_t off,
                              uint32_t len, const void *data)
 {
-    enum fe_status st = n->open == FE_PEB_NONE ? open_block(n) : FE_OK;
-    if (st == FE_OK)
-        st = append_to(n, n->open, lpn, base, off, len, data);
-    if (st == FE_OK && fe_medium_next_page(n->base.medium, n->open) == n->geo.pages_per_block) {
-        fe_norlog_close_block(n, n->open);
-        n->open = FE_PEB_NONE;
-    }
-    return st;
-}
-
-static void invalidate(struct norlog *n, fe_ppn ppn)
-{
-    fe_peb peb = fe_peb_of(&n->geo, ppn);
-    n->valid[peb]--;
-    if (n->state[peb] == NOR_FULL)
-        fe_victims_invalidated(&n->full, peb);
-}
-
-/* Moves the valid sectors of a full block to another block, or to the log if that is
- * FE_PEB_NONE. */
-static enum fe_status move_sectors(struct norlog *n, fe_peb peb, fe_peb to)
-{
-    fe_ppn first = peb * n->geo.pages_per_block;
-    for (uint32_t i = n->header_pages; i < n->geo.pages_per_block && n->valid[peb]; i++) {
-        fe_lpn lpn = fe_medium_lpn(n->base.medium, first + i);
-        if (!fe_recover_readable(n->base.medium, first + i) || n->map[lpn] != first + i)
-            continue;
-        enum fe_status st = to == FE_PEB_NONE ? append(n, lpn, first + i, 0, 0, NULL)
-                                              : append_to(n, to, lpn, first + i, 0, 0, NULL);
-        if (st != FE_OK)
-            return st;
-        n->valid[peb]--;
-        n->base.counters.pages_copied++;
-    }
-    return FE_OK;
-}
-
-enum fe_status fe_norlog_empty(struct norlog *n, fe_peb peb, fe_peb to)
-{
-    fe_victims_remove(&n->full, peb);
-    if (n->p.clean.wear_levelling == FE_WEAR_STATIC)
-        fe_heap_remove(&n->rested, peb);
-    fe_medium_begin_emptying(n->base.medium);
-    enum fe_status st = move_sectors(n, peb, to);
+    struct fe_frontier *front = &n->blocks.fronts[rest ? REST : LOG];
+    enum fe_tag tag = base != FE_PPN_NONE && len == 0 ? FE_TAG_COPY : FE_TAG_DATA;
+    enum fe_status st = !rest && front->n_open == 0 ? open_next(n) : FE_OK;
     if (st != FE_OK)
         return st;
-    fe_ops_barrier(n->base.medium->ops);
-    st = fe_medium_erase(n->base.medium, peb);
-    if (st != FE_OK)
-        return st;
-    fe_ops_barrier(n->base.medium->ops);
-    n->state[peb] = NOR_FREE;
-    fe_block_pool_put(&n->pool, peb);
-    return FE_OK;
+    return fe_blocks_append(&n->blocks, front, lpn, tag, base, off, len, data, &n->map[lpn]);
+}
+
+static enum fe_status norlog_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from)
+{
+    return append(norlog_of(ftl), rest, lpn, from, 0, 0, NULL);
 }
 
 /* A free block and a full one change places.  In the log the cold sectors would lie among
- * others, and the worn block be written on. */
+ * others, and writing would go on in the worn block. */
 static enum fe_status level(struct norlog *n)
 {
-    const struct fe_medium *m = n->base.medium;
-    if (n->p.clean.wear_levelling != FE_WEAR_STATIC || n->rested.n == 0)
+    struct fe_blocks *b = &n->blocks;
+    if (!b->levels)
         return FE_OK;
-    fe_peb coldest = n->rested.item[0].peb, worn = n->pool.worn.item[0].peb;
-    if (fe_medium_erase_count(m, worn) <=
-        fe_medium_erase_count(m, coldest) + n->p.clean.wl_threshold)
+    fe_peb worn = b->pool.worn.item[0].peb;
+    fe_peb coldest = fe_blocks_lagging(b, fe_medium_erase_count(n->base.medium, worn));
+    if (coldest == FE_PEB_NONE)
         return FE_OK;
     n->base.counters.wear_moves++;
-    if (n->valid[coldest] == 0)
-        return fe_norlog_empty(n, coldest, FE_PEB_NONE);
-    worn = fe_block_pool_take_worn(&n->pool);
-    n->state[worn] = NOR_OPEN;
-    enum fe_status st = program_header(n, worn);
+    if (b->valid[coldest] == 0)
+        return fe_blocks_empty(b, coldest, false);
+    enum fe_status st = open_block(n, REST, fe_block_pool_take_worn(&b->pool));
     if (st == FE_OK)
-        st = fe_norlog_empty(n, coldest, worn);
-    if (st == FE_OK)
-        fe_norlog_close_block(n, worn);
+        st = fe_blocks_empty(b, coldest, true);
+    if (st == FE_OK && b->fronts[REST].n_open)
+        fe_blocks_close(b, &b->fronts[REST]);
     return st;
 }
 
 static enum fe_status collect(struct norlog *n)
 {
-    fe_peb victim = fe_victims_choose(&n->full);
+    fe_peb victim = fe_victims_choose(&n->blocks.full[0]);
     if (victim == FE_PEB_NONE)
         return FE_NO_SPACE;
     n->base.counters.gc_runs++;
-    enum fe_status st = fe_norlog_empty(n, victim, FE_PEB_NONE);
+    enum fe_status st = fe_blocks_empty(&n->blocks, victim, false);
     return st == FE_OK ? level(n) : st;
 }
 
@@ -227,37 +172,29 @@ static enum fe_status norlog_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off,
                                    const void *data)
 {
     struct norlog *n = norlog_of(ftl);
+    const struct fe_blocks *b = &n->blocks;
     enum fe_status st = FE_OK;
-    while (n->open == FE_PEB_NONE && n->pool.n <= n->reserve && st == FE_OK)
+    while (b->fronts[LOG].n_open == 0 && b->pool.n <= b->reserve && st == FE_OK)
         st = collect(n);
     if (st != FE_OK)
         return st;
     fe_ppn old = n->map[lpn];
-    st = append(n, lpn, old, off, len, data);
+    st = append(n, false, lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
-        invalidate(n, old);
+        fe_blocks_invalidate(&n->blocks, old);
     return st;
 }
 
 static enum fe_status norlog_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                   void *buf)
 {
-    struct norlog *n = norlog_of(ftl);
-    if (n->map[lpn] != FE_PPN_NONE)
-        return fe_medium_read(ftl->medium, n->map[lpn], off, len, buf);
-    if (buf)
-        memset(buf, 0, len);
-    return FE_OK;
+    return fe_read_mapped(ftl->medium, norlog_of(ftl)->map[lpn], off, len, buf);
 }
 
 static enum fe_status norlog_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n_pages)
 {
     struct norlog *n = norlog_of(ftl);
-    for (fe_lpn lpn = first; lpn < first + n_pages; lpn++) {
-        if (n->map[lpn] != FE_PPN_NONE)
-            invalidate(n, n->map[lpn]);
-        n->map[lpn] = FE_PPN_NONE;
-    }
+    fe_blocks_trim(&n->blocks, n->map, first, n_pages);
     return FE_OK;
 }
 
@@ -265,13 +202,13 @@ static enum fe_status norlog_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n_p
 static bool norlog_idle(struct fe_ftl *ftl)
 {
     struct norlog *n = norlog_of(ftl);
-    return n->pool.n < n->p.clean.idle_free && n->full.n_invalid >= n->data_pages &&
-           collect(n) == FE_OK;
+    return n->blocks.pool.n < n->p.clean.idle_free &&
+           n->blocks.full[0].n_invalid >= n->data_pages && collect(n) == FE_OK;
 }
 
 static uint32_t norlog_free_blocks(const struct fe_ftl *ftl)
 {
-    return ((const struct norlog *)ftl)->pool.n;
+    return ((const struct norlog *)ftl)->blocks.pool.n;
 }
 
 static int check_options(const struct fe_ftl_params *p, const struct fe_geometry *geo,
@@ -326,86 +263,110 @@ static uint64_t norlog_max_lpns(const struct fe_ftl_params *p, const struct fe_g
 static void norlog_destroy(struct fe_ftl *ftl)
 {
     struct norlog *n = norlog_of(ftl);
-    if (!n)
-        return;
-    fe_block_pool_fini(&n->pool);
-    fe_victims_fini(&n->full);
-    free(n->rested_items);
-    free(n->rested_place);
+    fe_blocks_fini(&n->blocks);
     free(n->map);
-    free(n->valid);
-    free(n->state);
     free(n);
 }
 
-static int alloc_tables(struct norlog *n, struct fe_err *err)
+static uint32_t norlog_frontier_of(const struct fe_ftl *ftl, fe_peb peb)
 {
-    uint32_t n_pebs = n->geo.n_pebs;
-    bool levels = n->p.clean.wear_levelling == FE_WEAR_STATIC;
-    n->map = malloc(n->base.n_lpns * sizeof *n->map);
-    n->valid = calloc(n_pebs, sizeof *n->valid);
-    n->state = calloc(n_pebs, sizeof *n->state);
-    if (levels) {
-        n->rested_items = calloc(n_pebs, sizeof *n->rested_items);
-        n->rested_place = calloc(n_pebs, sizeof *n->rested_place);
-    }
-    if (!n->map || !n->valid || !n->state || (levels && (!n->rested_items || !n->rested_place)))
-        return fe_err_nomem(err, "map of norlog", n->base.n_lpns * 4ull + n_pebs * 23ull);
-    memset(n->map, 0xff, n->base.n_lpns * sizeof *n->map);
-    fe_heap_init(&n->rested, n->rested_items, n->rested_place);
-    int r = fe_victims_init(&n->full, n->p.clean.gc_policy, n->p.clean.gc_d, n->p.seed, n_pebs,
-                            n->data_pages, n->valid, err);
-    return r == 0 ? fe_block_pool_init(&n->pool, n->base.medium, n->p.clean.wear_levelling, err) : r;
+    (void)ftl;
+    (void)peb;
+    return LOG;
 }
 
-/* All good blocks are free. */
-static int fill_pool(struct norlog *n, struct fe_err *err)
+static int init(struct norlog *n, struct fe_err *err)
+{
+    static const struct fe_block_ops block_ops = {
+        .move = norlog_move,
+        .frontier_of = norlog_frontier_of,
+        .erases_alone = true,
+    };
+    const struct fe_clean_params *p = &n->p.clean;
+    const struct fe_geometry *g = &n->base.medium->geo;
+    n->header_pages = header_pages(g);
+    n->data_pages = g->pages_per_block - n->header_pages;
+    struct fe_blocks_config config = {
+        .reserve = reserve_of(&n->p),
+        .levelling = p->wear_levelling,
+        .threshold = p->wl_threshold,
+        .seed = n->p.seed,
+        .sets = {{p->gc_policy, p->gc_d, n->data_pages}},
+        .frontiers = {[LOG] = {1, g->pages_per_block, 0}, [REST] = {1, g->pages_per_block, 0}},
+    };
+    n->map = malloc(n->base.n_lpns * sizeof *n->map);
+    if (!n->map)
+        return fe_err_nomem(err, "map of norlog", n->base.n_lpns * 4ull);
+    memset(n->map, 0xff, n->base.n_lpns * sizeof *n->map);
+    int r = fe_blocks_init(&n->blocks, &n->base, &block_ops, &config, err);
+    n->blocks.closes_early = n->blocks.levels;
+    return r;
+}
+
+/* A block with nothing but its header, or a part of that, is of no use. */
+static enum fe_status erase_headers(struct norlog *n)
+{
+    struct fe_medium *m = n->base.medium;
+    enum fe_status st = FE_OK;
+    for (fe_peb peb = 0; peb < n->blocks.geo.n_pebs && st == FE_OK; peb++)
+        if (!fe_medium_is_bad(m, peb) && fe_medium_next_page(m, peb) &&
+            fe_medium_next_page(m, peb) <= n->header_pages)
+            st = fe_medium_erase(m, peb);
+    return st;
+}
+
+/* Of the blocks that are not whole, the one written last; FE_PEB_NONE if there is none. */
+static fe_peb newest_unfinished(const struct norlog *n)
 {
     const struct fe_medium *m = n->base.medium;
-    for (fe_peb peb = 0; peb < n->geo.n_pebs; peb++) {
-        if (fe_medium_is_bad(m, peb))
-            n->state[peb] = NOR_BAD;
-        else
-            fe_block_pool_put(&n->pool, peb);
+    fe_peb newest = FE_PEB_NONE;
+    uint64_t newest_seq = 0;
+    for (fe_peb peb = 0; peb < n->blocks.geo.n_pebs; peb++) {
+        uint64_t seq = fe_medium_is_bad(m, peb) ? 0 : fe_recover_last_seq(m, peb);
+        if (seq > newest_seq && fe_medium_next_page(m, peb) < n->blocks.geo.pages_per_block) {
+            newest = peb;
+            newest_seq = seq;
+        }
     }
-    uint64_t need = (uint64_t)n->reserve + 1 + fe_div_up(n->base.n_lpns, n->data_pages);
-    if (n->pool.n < need)
-        return fe_err_set(err, EINVAL,
-                          "the chip has %u good blocks, %u logical pages need %llu with what "
-                          "norlog keeps beside them",
-                          n->pool.n, n->base.n_lpns, (unsigned long long)need);
-    return 0;
+    return newest;
 }
 
-int fe_norlog_new(struct norlog **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                  uint32_t n_lpns, struct fe_err *err)
+/* Of the blocks that are not whole, the one written last goes on as the open one; the others are
+ * closed as they are.  The copies of an interrupted collection are thrown away whenever the
+ * reserve is not whole, even if they fill a block: then no power cut costs room, however often
+ * they come. */
+static int power_on(struct norlog *n, struct fe_err *err)
+{
+    struct fe_medium *m = n->base.medium;
+    enum fe_status st = fe_recover_scan(m);
+    fe_recover_newest(m, n->map, n->base.n_lpns, NULL);
+    if (st == FE_OK)
+        st = erase_headers(n);
+    if (st == FE_OK)
+        st = fe_blocks_drop_moved(&n->blocks, n->map, true);
+    if (st != FE_OK)
+        return fe_blocks_power_on_result(st, err);
+    fe_ops_barrier(m->ops);
+    fe_blocks_mark_valid(&n->blocks, n->map, n->base.n_lpns);
+    n->blocks.fronts[LOG].open[0] = newest_unfinished(n);
+    int r = fe_blocks_sort(&n->blocks, true, err);
+    return r == 0 ? fe_blocks_restore(&n->blocks, err) : r;
+}
+
+/* On a used medium, power comes back; on an erased one, all good blocks are free. */
+static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                uint32_t n_lpns, bool used, struct fe_err *err)
 {
     struct norlog *n = calloc(1, sizeof *n);
     if (!n)
         return fe_err_nomem(err, "norlog translation layer", sizeof *n);
     n->base = (struct fe_ftl){.ops = &fe_ftl_norlog, .medium = m, .n_lpns = n_lpns};
     n->p = *p;
-    n->geo = m->geo;
-    n->header_pages = header_pages(&m->geo);
-    n->data_pages = m->geo.pages_per_block - n->header_pages;
-    n->reserve = reserve_of(p);
-    n->open = FE_PEB_NONE;
-    int r = alloc_tables(n, err);
-    if (r < 0)
-        norlog_destroy(&n->base);
-    else
-        *ret = n;
-    return r;
-}
-
-static int norlog_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                         uint32_t n_lpns, struct fe_err *err)
-{
-    struct norlog *n;
-    int r = fe_norlog_new(&n, p, m, n_lpns, err);
-    if (r < 0)
-        return r;
-    r = fill_pool(n, err);
+    int r = init(n, err);
+    if (r == 0)
+        r = used ? power_on(n, err)
+                 : fe_blocks_fill(&n->blocks, reserve_of(p) + 1 +
+                                  fe_div_up(n_lpns, n->data_pages), err);
     if (r < 0)
         norlog_destroy(&n->base);
     else
@@ -413,12 +374,24 @@ static int norlog_create(struct fe_ftl **ret, const struct fe_ftl_params *p, str
     return r;
 }
 
+static int norlog_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                         uint32_t n_lpns, struct fe_err *err)
+{
+    return make(ret, p, m, n_lpns, false, err);
+}
+
+static int norlog_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                          uint32_t n_lpns, struct fe_err *err)
+{
+    return make(ret, p, m, n_lpns, true, err);
+}
+
 /* The header says what the chip knows, in bytes if they are kept. */
 static int check_header(const struct norlog *n, fe_peb peb, struct fe_err *err)
 {
     const struct fe_medium *m = n->base.medium;
     struct header h;
-    fe_ppn first = peb * n->geo.pages_per_block;
+    fe_ppn first = peb * n->blocks.geo.pages_per_block;
     for (uint32_t i = 0; i < n->header_pages; i++)
         if (fe_medium_lpn(m, first + i) != FE_LPN_NONE)
             return fe_err_set(err, EIO, "block %u: page %u of its header is logical page %u", peb,
@@ -438,12 +411,11 @@ static int check_header(const struct norlog *n, fe_peb peb, struct fe_err *err)
     return 0;
 }
 
-/* Every copy of a sector is the mapped one or older: what is found at power-on. */
+/* Every copy of a sector is the mapped one or older: so power-on finds the mapped one. */
 static int check_sectors(const struct norlog *n, fe_peb peb, struct fe_err *err)
 {
     const struct fe_medium *m = n->base.medium;
-    fe_ppn first = peb * n->geo.pages_per_block;
-    uint32_t valid = 0;
+    fe_ppn first = peb * n->blocks.geo.pages_per_block;
     for (uint32_t i = n->header_pages; i < fe_medium_next_page(m, peb); i++) {
         fe_lpn lpn = fe_medium_lpn(m, first + i);
         if (!fe_recover_readable(m, first + i))
@@ -452,60 +424,30 @@ static int check_sectors(const struct norlog *n, fe_peb peb, struct fe_err *err)
             return fe_err_set(err, EIO, "block %u page %u is logical page %u of %u", peb, i, lpn,
                               n->base.n_lpns);
         fe_ppn at = n->map[lpn];
-        valid += at == first + i;
-        if (at != FE_PPN_NONE && at != first + i &&
-            fe_medium_seq(m, at) < fe_medium_seq(m, first + i))
+        if (at != FE_PPN_NONE && fe_medium_seq(m, at) < fe_medium_seq(m, first + i))
             return fe_err_set(err, EIO, "logical page %u: page %u is newer than page %u, which is "
                               "mapped", lpn, first + i, at);
     }
-    if (valid != n->valid[peb])
-        return fe_err_set(err, EIO, "block %u: %u valid pages, its count says %u", peb, valid,
-                          n->valid[peb]);
     return 0;
-}
-
-static int check_block(const struct norlog *n, fe_peb peb, struct fe_err *err)
-{
-    uint32_t end = fe_medium_next_page(n->base.medium, peb), state = n->state[peb];
-    bool fits = state == NOR_FREE   ? end == 0
-                : state == NOR_OPEN ? peb == n->open && end >= n->header_pages &&
-                                          end < n->geo.pages_per_block
-                : state == NOR_FULL ? end == n->geo.pages_per_block || (n->recovered && end) ||
-                                          (n->p.clean.wear_levelling == FE_WEAR_STATIC && end)
-                                    : fe_medium_is_bad(n->base.medium, peb);
-    if (!fits)
-        return fe_err_set(err, EIO, "block %u in state %u has %u pages programmed", peb, state,
-                          end);
-    int r = end ? check_header(n, peb, err) : 0;
-    return r == 0 ? check_sectors(n, peb, err) : r;
 }
 
 static int norlog_check(const struct fe_ftl *ftl, struct fe_err *err)
 {
     const struct norlog *n = (const struct norlog *)ftl;
-    uint32_t count[NOR_BAD + 1] = {0}, mapped = 0, valid = 0;
-    for (fe_peb peb = 0; peb < n->geo.n_pebs; peb++) {
-        int r = check_block(n, peb, err);
-        if (r < 0)
-            return r;
-        count[n->state[peb]]++;
-        valid += n->valid[peb];
+    const struct fe_blocks *b = &n->blocks;
+    uint64_t n_mapped = 0;
+    int r = 0;
+    for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++)
+        r = fe_blocks_check_entry(b, "logical", lpn, n->map[lpn], lpn, &n_mapped, err);
+    for (fe_peb peb = 0; peb < b->geo.n_pebs && r == 0; peb++) {
+        if (b->state[peb] != FE_BLOCK_BAD && fe_medium_next_page(ftl->medium, peb))
+            r = check_header(n, peb, err);
+        if (r == 0)
+            r = check_sectors(n, peb, err);
     }
-    for (fe_lpn lpn = 0; lpn < ftl->n_lpns; lpn++)
-        mapped += n->map[lpn] != FE_PPN_NONE;
-    if (mapped != valid)
-        return fe_err_set(err, EIO, "%u pages mapped, %u valid", mapped, valid);
-    if (count[NOR_FREE] != n->pool.n || count[NOR_FULL] != n->full.n || n->pool.n < n->reserve ||
-        count[NOR_OPEN] != (n->open != FE_PEB_NONE))
-        return fe_err_set(err, EIO, "%u blocks free, %u open, %u full; counted are %u, %u, %u",
-                          count[NOR_FREE], count[NOR_OPEN], count[NOR_FULL], n->pool.n,
-                          n->open != FE_PEB_NONE, n->full.n);
-    if (n->p.clean.wear_levelling == FE_WEAR_STATIC &&
-        (n->rested.n != n->full.n || !fe_heap_check(&n->rested)))
-        return fe_err_set(err, EIO, "%u full blocks, %u in order of their erases, or out of order",
-                          n->full.n, n->rested.n);
-    int r = fe_block_pool_check(&n->pool, err);
-    return r == 0 ? fe_victims_check(&n->full, err) : r;
+    if (r == 0 && b->pool.n < b->reserve)
+        r = fe_err_set(err, EIO, "%u blocks free, the reserve is %u", b->pool.n, b->reserve);
+    return r == 0 ? fe_blocks_check(b, n_mapped, err) : r;
 }
 
 const struct fe_ftl_ops fe_ftl_norlog = {
@@ -513,7 +455,7 @@ const struct fe_ftl_ops fe_ftl_norlog = {
     .summary = "a log of sectors over NOR blocks, collected while a write waits (embedded disks)",
     .max_lpns = norlog_max_lpns,
     .create = norlog_create,
-    .recover = fe_norlog_recover,
+    .recover = norlog_recover,
     .destroy = norlog_destroy,
     .read = norlog_read,
     .write = norlog_write,

@@ -58,41 +58,6 @@ void fe_recover_newest(const struct fe_medium *m, fe_ppn *newest, uint32_t n, co
     }
 }
 
-static bool was_moved(uint8_t tag)
-{
-    return tag == FE_TAG_COPY || tag == FE_TAG_COLD_COPY || tag == FE_TAG_REST;
-}
-
-/* Whether a block can be read as holding this logical page. */
-static bool holds(const struct fe_medium *m, fe_peb peb, fe_lpn lpn)
-{
-    fe_ppn first = peb * m->geo.pages_per_block;
-    for (uint32_t i = 0; i < fe_medium_next_page(m, peb); i++)
-        if (fe_recover_readable(m, first + i) && fe_medium_lpn(m, first + i) == lpn)
-            return true;
-    return false;
-}
-
-enum fe_status fe_recover_drop(struct fe_medium *m, fe_peb peb, const fe_ppn *map, uint32_t n_lpns,
-                               bool *ret)
-{
-    struct fe_interrupted i = fe_medium_interrupted(m);
-    fe_ppn first = peb * m->geo.pages_per_block;
-    *ret = false;
-    if (i.peb == FE_PEB_NONE || i.peb == peb || fe_medium_is_bad(m, peb) ||
-        fe_medium_next_page(m, peb) == 0)
-        return FE_OK;
-    for (fe_ppn ppn = first; ppn < first + fe_medium_next_page(m, peb); ppn++) {
-        fe_lpn lpn = fe_medium_lpn(m, ppn);
-        if (fe_recover_readable(m, ppn) && lpn < n_lpns && map[lpn] == ppn &&
-            (!was_moved(fe_medium_tag(m, ppn)) || fe_medium_seq(m, ppn) <= i.since ||
-             fe_medium_seq(m, ppn) > i.until || !holds(m, i.peb, lpn)))
-            return FE_OK;
-    }
-    *ret = true;
-    return fe_medium_erase(m, peb);
-}
-
 uint64_t fe_recover_last_seq(const struct fe_medium *m, fe_peb peb)
 {
     fe_ppn first = peb * m->geo.pages_per_block;

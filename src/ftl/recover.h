@@ -26,12 +26,6 @@ enum fe_status fe_recover_scan(struct fe_medium *m);
  * 0 do not count.  O(pages). */
 void fe_recover_newest(const struct fe_medium *m, fe_ppn *newest, uint32_t n, const uint8_t *skip);
 
-/* The block holds nothing but pages that were moved there from the interrupted block, which
- * still has them: it can be erased, and then that one is as it was.  map: where each page
- * lies, as of fe_recover_newest.  Erases it if so, and *ret says it. */
-enum fe_status fe_recover_drop(struct fe_medium *m, fe_peb peb, const fe_ppn *map, uint32_t n_lpns,
-                               bool *ret);
-
 /* The page is programmed and not torn. */
 static inline bool fe_recover_readable(const struct fe_medium *m, fe_ppn ppn)
 {
