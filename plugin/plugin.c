@@ -172,10 +172,12 @@ static int flashemu_get_ready(void)
     if (params.file)
         nbdkit_debug("image %s: opened in %llu us", params.file,
                      (unsigned long long)fe_server_open_ns(server) / 1000);
-    char idle[256];
+    char idle[256], unused[512];
     fe_params_idle(&params, idle, sizeof idle);
     if (idle[0])
         nbdkit_error("note: %s", idle);
+    if (fe_profile_unused(&profile, unused, sizeof unused))
+        nbdkit_error("note: %s", unused);
     const char *note = fe_device_crash_note(fe_server_device(server));
     if (note)
         nbdkit_error("note: %s: %s", params.file, note);

@@ -76,7 +76,9 @@ struct fe_profile {
     struct fe_link_params link;
     struct fe_profile_note *provenance, *fidelity;
     uint32_t n_provenance, n_fidelity;
-    bool given[FE_MAX_OPTIONS]; /* option i of the table was given; others have defaults */
+    bool given[FE_MAX_OPTIONS];  /* option i of the table was given; others have defaults */
+    bool unused[FE_MAX_OPTIONS]; /* option i was given in the file, and then an override chose
+                                    a strategy that does not use it: it has its default */
 };
 
 /* Reads a profile by name (shipped, or NAME.ini in a folder of $FLASHEMU_PATH, which
@@ -92,6 +94,11 @@ int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
 int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,
                      const char *const *overrides, uint32_t n_overrides, struct fe_err *err);
 
+/* The same for the canonical text that an image keeps of its profile.  Keys that the strategy
+ * does not use are passed over: images made by version 0.1.0 have them. */
+int fe_profile_parse_stored(struct fe_profile *ret, const char *file_name, const char *text,
+                            size_t len, struct fe_err *err);
+
 /* Every mistake of a file, one "FILE:LINE: message" line each in the order of lines, to
  * `out`; the number of mistakes, or a negative errno (with message) if it could not be
  * read.  path is always a path, never a name. */
@@ -106,10 +113,16 @@ int fe_profile_copy(struct fe_profile *ret, const struct fe_profile *p, struct f
  * -EINVAL with "KEY=VALUE: ..." and nothing changed. */
 int fe_profile_set(struct fe_profile *p, const char *key, const char *value, struct fe_err *err);
 
+/* A line for people, if an override of ftl.type has left keys of the file without effect:
+ * writes the strategy and the keys to buf and returns true.  The line ends early if buf is
+ * too short. */
+bool fe_profile_unused(const struct fe_profile *p, char *buf, size_t len);
+
 /* The canonical text of one key's value; false if there is no such key. */
 bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len);
 
-/* The canonical form with every default spelled out; parsing it gives the same. */
+/* The canonical form: every key that the strategy uses, with its default spelled out if it
+ * was not given.  Parsing it gives the same profile. */
 int fe_profile_print(const struct fe_profile *p, FILE *out, struct fe_err *err);
 
 /* Names of the shipped profiles, sorted, ended by NULL. */

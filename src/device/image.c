@@ -3,9 +3,13 @@
  * A device in an image: which image it may be, and what an adapter asks of one.
  *
  * The image keeps the whole canonical profile that it was made with.  A device fits if every
- * key that says how the chip's state is to be read has the same text on both sides: the
- * chip and the strategy, but not the delays, which may change while a device runs and so
- * may change between two runs.
+ * key that says how the chip's state is to be read has the same text on both sides: the keys
+ * of the chip and of the strategy.  Delays are not compared: they may change while a device
+ * runs, so they may change between two runs.
+ *
+ * Images of different versions have different keys.  A key that the image's text lacks has
+ * its default there.  A key that the strategy does not use is not compared; version 0.1.0 wrote
+ * those keys, too.
  */
 #include "device/internal.h"
 
@@ -70,23 +74,32 @@ static bool find_value(const char *text, const struct fe_option *o, char *buf, s
     return false;
 }
 
+static int compare_key(const struct fe_device *dev, const struct fe_option *o, const char *path,
+                       const struct fe_store_what *what, struct fe_err *err)
+{
+    char ours[FE_VALUE_MAX], theirs[FE_VALUE_MAX];
+    fe_option_print(o, &dev->profile, ours, sizeof ours);
+    if (!find_value(what->profile, o, theirs, sizeof theirs)) {
+        struct fe_profile without = dev->profile;
+        fe_option_reset(o, &without);
+        fe_option_print(o, &without, theirs, sizeof theirs);
+    }
+    if (strcmp(ours, theirs) == 0)
+        return 0;
+    return fe_err_set(err, EINVAL,
+                      "%.160s: does not fit: the image has %s.%s = %.40s, the profile %.40s", path,
+                      fe_section_name(o->section), o->key, theirs, ours);
+}
+
+/* The strategy comes first, because it decides which other keys there are. */
 static int compare_profiles(const struct fe_device *dev, const char *path,
                             const struct fe_store_what *what, struct fe_err *err)
 {
-    char ours[FE_VALUE_MAX], theirs[FE_VALUE_MAX];
-    for (uint32_t i = 0; i < fe_n_options; i++) {
-        const struct fe_option *o = &fe_options[i];
-        if (!is_part_of_image(o))
-            continue;
-        fe_option_print(o, &dev->profile, ours, sizeof ours);
-        if (!find_value(what->profile, o, theirs, sizeof theirs))
-            snprintf(theirs, sizeof theirs, "nothing");
-        if (strcmp(ours, theirs) != 0)
-            return fe_err_set(err, EINVAL, "%.160s: does not fit: the image has %s.%s = %.40s, the "
-                              "profile %.40s",
-                              path, fe_section_name(o->section), o->key, theirs, ours);
-    }
-    return 0;
+    int r = compare_key(dev, fe_option_in(FE_SEC_FTL, "type"), path, what, err);
+    for (uint32_t i = 0; r == 0 && i < fe_n_options; i++)
+        if (is_part_of_image(&fe_options[i]) && fe_option_is_used(&fe_options[i], dev->profile.ftl.type))
+            r = compare_key(dev, &fe_options[i], path, what, err);
+    return r;
 }
 
 static int compare(const struct fe_device *dev, const struct fe_device_options *opt,
@@ -160,7 +173,7 @@ static int load_profile(struct fe_profile *ret, const struct fe_store_file *file
     if (r < 0)
         return r;
     const struct fe_store_what *what = fe_store_image(s);
-    r = fe_profile_parse(ret, file->path, what->profile, what->profile_bytes, NULL, 0, err);
+    r = fe_profile_parse_stored(ret, file->path, what->profile, what->profile_bytes, err);
     fe_store_destroy(s);
     return r;
 }

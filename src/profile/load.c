@@ -165,14 +165,17 @@ static int verdict(const struct fe_parse *ps, struct fe_err *err)
     return fe_err_set(err, EINVAL, "%s", ps->mistakes->first.text);
 }
 
-int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,
-                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err)
+/* stored: as in struct fe_parse. */
+static int parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,
+                 bool stored, const char *const *overrides, uint32_t n_overrides,
+                 struct fe_err *err)
 {
     struct fe_mistakes mistakes;
     struct fe_parse ps;
 
     fe_mistakes_init(&mistakes, false);
     fe_parse_init(&ps, ret, &mistakes, file_name);
+    ps.stored = stored;
     name_from_path(file_name, ret->name, sizeof ret->name);
     fe_parse_text(&ps, text, len);
     int r = verdict(&ps, err);
@@ -188,6 +191,18 @@ int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *
     if (r < 0)
         fe_profile_fini(ret);
     return r;
+}
+
+int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,
+                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err)
+{
+    return parse(ret, file_name, text, len, false, overrides, n_overrides, err);
+}
+
+int fe_profile_parse_stored(struct fe_profile *ret, const char *file_name, const char *text,
+                            size_t len, struct fe_err *err)
+{
+    return parse(ret, file_name, text, len, true, NULL, 0, err);
 }
 
 static int load_path(struct fe_profile *ret, const char *path, const char *const *overrides,

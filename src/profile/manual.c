@@ -4,6 +4,8 @@
  */
 #include "profile/options.h"
 
+#include "ftl/ftl.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,14 +39,35 @@ static void print_one(const struct fe_option *o, FILE *out)
         fprintf(out, "  default  none, it must be given\n");
     else
         fprintf(out, "  default  %s\n", default_of(o));
+    if (o->used_by)
+        fprintf(out, "  used by  %s\n", o->used_by);
     if (o->live)
         fprintf(out, "  live     may be set while the device runs\n");
+}
+
+/* A strategy: what it is, and its keys. */
+static void print_strategy(uint32_t type, FILE *out)
+{
+    fprintf(out, "ftl.type=%s: %s.\n", fe_ftl_registry[type]->name,
+            fe_ftl_registry[type]->summary);
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        char key[64];
+        snprintf(key, sizeof key, "%s.%s", fe_section_name(o->section), o->key);
+        if (fe_option_is_own(o, type))
+            fprintf(out, "  %-20s %s\n", key, o->help);
+    }
 }
 
 int fe_options_help(const char *key, FILE *out, struct fe_err *err)
 {
     char hint[160];
+    int type = key ? fe_ftl_find(key) : -1;
 
+    if (type >= 0) {
+        print_strategy((uint32_t)type, out);
+        return finish(out, err);
+    }
     if (key && !fe_option_find(key)) {
         fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
         return fe_err_set(err, EINVAL, "unknown key %.60s%s", key, hint);

@@ -7,6 +7,7 @@
  */
 #include "profile/options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -180,6 +181,22 @@ int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profi
     }
     fe_option_allowed(o, allowed, sizeof allowed);
     return fe_err_set(err, EINVAL, "%s; allowed: %s", why.text, allowed);
+}
+
+void fe_option_reset(const struct fe_option *o, struct fe_profile *p)
+{
+    static const uint64_t no_times[3] = {0, FE_TIME_NONE, FE_TIME_NONE};
+    void *field = (char *)p + o->offset;
+    int r = 0;
+
+    if (o->def)
+        r = fe_option_parse(o, o->def, p, NULL);
+    else if (o->type == FE_OPT_TIMES)
+        memcpy(field, no_times, sizeof no_times);
+    else
+        memset(field, 0, types[o->type].wide ? sizeof(uint64_t) : sizeof(uint32_t));
+    assert(r == 0); /* the table's own text */
+    (void)r;
 }
 
 static void print_number(const struct fe_option *o, uint64_t v, char *buf, size_t len)

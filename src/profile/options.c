@@ -6,13 +6,25 @@
  * seconds instead of microseconds) and what the arithmetic below cannot carry.  Whether
  * the parts fit together is checked in check.c and by the device.
  *
- * Four kinds of default: a text; none, then the key is required; derived from another
- * key (`derived` says how, settle.c does it); and 0 under another name (`zero`).
+ * There are four kinds of default:
+ *   - a text;
+ *   - none: the key is required;
+ *   - derived from another key: `derived` says how in words, and settle.c computes it;
+ *   - 0 under another name (`zero`), for example "unlimited".
+ *
+ * A row names in `used_by` the strategies that use the key, or has no `used_by` if the key
+ * does not depend on the strategy.  tests/property/test_used_by.c changes each key of [ftl]
+ * and [step] under each strategy and compares what the device does with what the row says.
+ *
+ * Rows of one section stand together, because everything that prints the table begins a new
+ * section when the section of the row changes.  Within [ftl] they are grouped as the structs of
+ * flashemu/ftl_params.h.
  */
 #include "profile/options.h"
 
 #include "ftl/ftl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KIB(x) (UINT64_C(x) << 10)
@@ -23,6 +35,10 @@
 #define FIELD(f) .offset = offsetof(struct fe_profile, f)
 #define BY_LINK  "by link.type"
 #define MAX_RBER UINT64_C(100000000000)
+
+/* For used_by: the strategies that work on a chip, and those of them that map units. */
+#define ON_CHIP  "page segment block bast fast norlog dftl"
+#define IN_UNITS "segment block bast fast"
 
 static const char *const section_names[FE_N_SECTIONS] = {
     "device", "nand", "ftl", "cache", "link", "ecc", "faults", "step", "provenance", "fidelity",
@@ -111,308 +127,391 @@ const struct fe_option fe_options[] = {
      .help = "What the device is, in a few words."},
     {FE_SEC_DEVICE, "capacity", FE_OPT_SIZE, FIELD(device.capacity), .min = 512, .max = TIB(16),
      .multiple = 512, .zero = "auto", .def = "auto",
-     .help = "Bytes that the host sees; auto follows from the chip and ftl.op."},
+     .help = "Capacity in bytes that the host sees; auto derives it from the chip and ftl.op."},
     {FE_SEC_DEVICE, "claimed_capacity", FE_OPT_SIZE, FIELD(device.claimed_capacity), .min = 512,
      .max = TIB(16), .multiple = 512, .zero = "capacity", .def = "capacity",
-     .help = "Bytes that a forged device says it has, more than device.capacity, which it has."},
-    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = beyond_name,
-     .def = "wrap",
-     .help = "What a forged device does behind its capacity: begin again with the first sector "
-             "(wrap), or forget writes (drop)."},
+     .help = "Capacity that a forged device claims to have, while it really has device.capacity."},
+    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = beyond_name, .def = "wrap",
+     .help = "What a forged device does with sectors beyond its real capacity: it starts again at "
+             "the first sector (wrap), or it forgets writes and reads zeros (drop)."},
     {FE_SEC_DEVICE, "sector_size", FE_OPT_SIZE32, FIELD(device.sector_size), .min = 512,
      .max = KIB(4), .pow2 = true, .def = "512",
-     .help = "The host's unit: every request is whole sectors."},
+     .help = "The host's unit: every request consists of whole sectors."},
     {FE_SEC_DEVICE, "rotational", FE_OPT_BOOL, FIELD(device.rotational), .def = "no",
-     .help = "Whether the device says that it rotates, as Linux believes of USB sticks."},
+     .help = "Whether the device says that it is a rotating disk, as Linux assumes of USB sticks."},
     {FE_SEC_DEVICE, "discard", FE_OPT_BOOL, FIELD(device.discard), .def = "no",
-     .help = "Whether TRIM and WRITE ZEROES are offered."},
+     .help = "Whether the device offers TRIM and WRITE ZEROES."},
     {FE_SEC_DEVICE, "used", FE_OPT_SIZE, FIELD(device.used), .max = TIB(16), .def = "0",
-     .help = "Bytes from the first sector on that count as written once before, at most all."},
+     .help = "Bytes, counted from the first sector, that have been written once before the device "
+             "starts; more than the capacity means all of it."},
 
-    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .name = cell_name,
-     .help = "The kind of memory cell: one, two or three bits in each, or NOR."},
+    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .name = cell_name, .used_by = ON_CHIP,
+     .help = "The kind of memory cell: one bit (slc), two bits (mlc) or three bits (tlc) in each "
+             "cell, or NOR flash (nor)."},
     {FE_SEC_NAND, "channels", FE_OPT_U32, FIELD(nand.channels), .min = 1, .max = 64, .def = "1",
-     .help = "Buses between controller and chips, which transfer at the same time."},
-    {FE_SEC_NAND, "dies_per_channel", FE_OPT_U32, FIELD(nand.dies_per_channel), .min = 1,
-     .max = 64, .def = "1",
-     .help = "Dies (ONFI: LUNs) on each channel, which read, program and erase at the same time."},
+     .help = "Buses between the controller and the chips; all of them transfer data at the same "
+             "time."},
+    {FE_SEC_NAND, "dies_per_channel", FE_OPT_U32, FIELD(nand.dies_per_channel), .min = 1, .max = 64,
+     .def = "1",
+     .help = "Dies (ONFI: LUNs) on each channel; all of them read, program and erase at the same "
+             "time."},
     {FE_SEC_NAND, "planes_per_die", FE_OPT_U32, FIELD(nand.planes_per_die), .min = 1, .max = 16,
-     .def = "1", .help = "Planes of each die."},
+     .def = "1",
+     .help = "Planes in each die."},
     {FE_SEC_NAND, "blocks_per_plane", FE_OPT_U32, FIELD(nand.blocks_per_plane), .min = 1,
      .max = UINT64_C(1) << 28, .derived = "the fewest that hold device.capacity with ftl.op",
-     .help = "Erase blocks of each plane; must be given unless device.capacity is."},
-    {FE_SEC_NAND, "pages_per_block", FE_OPT_U32, FIELD(nand.pages_per_block), .min = 1,
-     .max = 8192, .help = "Pages of an erase block."},
+     .help = "Erase blocks in each plane; must be given unless device.capacity is given."},
+    {FE_SEC_NAND, "pages_per_block", FE_OPT_U32, FIELD(nand.pages_per_block), .min = 1, .max = 8192,
+     .help = "Pages in an erase block."},
     {FE_SEC_NAND, "page_size", FE_OPT_SIZE32, FIELD(nand.page_size), .min = 512, .max = KIB(64),
-     .multiple = 512, .help = "Data bytes of a page, which is read or programmed as a whole."},
+     .multiple = 512,
+     .help = "Data bytes in a page; a page is read or programmed as a whole."},
     {FE_SEC_NAND, "oob_size", FE_OPT_SIZE32, FIELD(nand.oob_size), .max = KIB(8),
-     .derived = "page_size / 32, none with nor",
-     .help = "Bytes beside the data of a page, which cross the bus with it."},
-    {FE_SEC_NAND, "program_unit", FE_OPT_SIZE32, FIELD(nand.program_unit), .min = 1,
-     .max = KIB(64), .zero = "page", .def = "page",
-     .help = "Bytes that one tPROG writes, as the buffer of NOR; a page takes as many as needed."},
+     .derived = "page_size / 32, none with nor", .used_by = ON_CHIP,
+     .help = "Out-of-band bytes next to the data of a page; they cross the bus together with the "
+             "data."},
+    {FE_SEC_NAND, "program_unit", FE_OPT_SIZE32, FIELD(nand.program_unit), .min = 1, .max = KIB(64),
+     .zero = "page", .def = "page", .used_by = ON_CHIP,
+     .help = "Bytes that one tPROG writes, such as the write buffer of NOR flash; a page takes as "
+             "many tPROG as it needs."},
     {FE_SEC_NAND, "multiplane", FE_OPT_BOOL, FIELD(nand.multiplane), .def = "no",
-     .help = "Whether the planes of a die are read, programmed and erased as one."},
-    {FE_SEC_NAND, "cached", FE_OPT_BOOL, FIELD(nand.cached), .def = "no",
+     .help = "Whether the planes of a die are read, programmed and erased together, as one."},
+    {FE_SEC_NAND, "cached", FE_OPT_BOOL, FIELD(nand.cached), .def = "no", .used_by = ON_CHIP,
      .help = "Whether a cache register lets transfers overlap with reads and programs of the die."},
-    {FE_SEC_NAND, "copyback", FE_OPT_BOOL, FIELD(nand.copyback), .def = "no",
-     .help = "Whether a copy inside a die stays in its register instead of crossing the channel."},
+    {FE_SEC_NAND, "copyback", FE_OPT_BOOL, FIELD(nand.copyback), .def = "no", .used_by = ON_CHIP,
+     .help = "Whether a copy within a die stays in the die's register instead of crossing the "
+             "channel."},
     {FE_SEC_NAND, "tR", FE_OPT_TIMES, FIELD(nand.tR_ns), .max = SEC(10), .live = true,
+     .used_by = ON_CHIP,
      .help = "Time to read a page from the cells, for each bit of the cell."},
     {FE_SEC_NAND, "tPROG", FE_OPT_TIMES, FIELD(nand.tPROG_ns), .max = SEC(10), .live = true,
+     .used_by = ON_CHIP,
      .help = "Time to program a page, for each bit of the cell."},
     {FE_SEC_NAND, "tBERS", FE_OPT_TIME, FIELD(nand.tBERS_ns), .max = SEC(100), .live = true,
+     .used_by = ON_CHIP,
      .help = "Time to erase a block."},
     {FE_SEC_NAND, "slc_tR", FE_OPT_TIME, FIELD(nand.slc_tR_ns), .max = SEC(10), .zero = "auto",
-     .def = "auto", .help = "Time to read a page of a block in SLC mode; auto is the first bit's."},
+     .def = "auto", .used_by = "page",
+     .help = "Time to read a page of a block in SLC mode; auto is the time of the first bit."},
     {FE_SEC_NAND, "slc_tPROG", FE_OPT_TIME, FIELD(nand.slc_tPROG_ns), .max = SEC(10),
-     .zero = "auto", .def = "auto",
-     .help = "Time to program a page of a block in SLC mode; auto is the first bit's."},
+     .zero = "auto", .def = "auto", .used_by = "page",
+     .help = "Time to program a page of a block in SLC mode; auto is the time of the first bit."},
     {FE_SEC_NAND, "bus_rate", FE_OPT_RATE, FIELD(nand.bus_rate), .min = 1000, .max = SEC(1000),
-     .zero = "unlimited", .def = "unlimited",
-     .help = "How fast data cross a channel; 1 MT/s is 1 MB/s."},
+     .zero = "unlimited", .def = "unlimited", .used_by = ON_CHIP,
+     .help = "The rate at which data cross a channel; 1 MT/s is 1 MB/s."},
     {FE_SEC_NAND, "command", FE_OPT_TIME, FIELD(nand.command_ns), .max = SEC(1), .def = "0",
-     .help = "Time that an operation's command and address take on the channel."},
+     .used_by = ON_CHIP,
+     .help = "Time that the command and the address of an operation take on the channel."},
     {FE_SEC_NAND, "endurance", FE_OPT_U64, FIELD(nand.endurance), .min = 1,
      .max = UINT64_C(1000000000), .zero = "unlimited",
-     .derived = "by nand.cell: slc 100000, mlc 5000, tlc 1000, nor 100000",
-     .help = "Program and erase cycles that a block is made for."},
+     .derived = "by nand.cell: slc 100000, mlc 5000, tlc 1000, nor 100000", .used_by = ON_CHIP,
+     .help = "Program and erase cycles that a block is built for."},
 
     {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = ftl_name,
-     .help = "The strategy of the translation layer."},
+     .help = "The strategy of the translation layer; 'flashemu help page' describes page."},
     {FE_SEC_FTL, "op", FE_OPT_SHARE, FIELD(ftl.op_ppm), .max = 10000000, .def = "7%",
      .help = "Over-provisioning, (physical - logical) / logical: gives the capacity if that is "
              "auto."},
-    {FE_SEC_FTL, "gc_policy", FE_OPT_ENUM, FIELD(ftl.clean.gc_policy), .name = policy_name,
-     .def = "greedy", .help = "Which block page and norlog clean next."},
-    {FE_SEC_FTL, "gc_d", FE_OPT_U32, FIELD(ftl.clean.gc_d), .min = 1, .max = 65536, .def = "10",
-     .help = "How many random blocks d-choices compares."},
-    {FE_SEC_FTL, "gc_reserve", FE_OPT_U32, FIELD(ftl.clean.gc_reserve), .min = 1, .max = 65536,
-     .def = "2", .help = "Free blocks below which page and norlog clean."},
-    {FE_SEC_FTL, "hot_cold", FE_OPT_ENUM, FIELD(ftl.page.hot_cold), .name = hot_cold_name,
-     .def = "off",
-     .help = "Whether the page strategy keeps apart what cleaning moves (gc) or what is written "
-             "often (two-pool)."},
-    {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.clean.wear_levelling), .name = wear_name,
-     .def = "dynamic",
-     .help = "Whether page and norlog take the least worn free block (dynamic) and also move cold "
-             "data (static)."},
-    {FE_SEC_FTL, "wl_threshold", FE_OPT_U32, FIELD(ftl.clean.wl_threshold), .max = 1000000,
-     .def = "50",
-     .help = "Erases that static wear levelling lets blocks lie apart."},
-    {FE_SEC_FTL, "idle_free", FE_OPT_U32, FIELD(ftl.clean.idle_free), .max = UINT64_C(1) << 28,
-     .def = "0", .help = "Free blocks up to which page and norlog clean in idle time."},
-    {FE_SEC_FTL, "slc_mode", FE_OPT_ENUM, FIELD(ftl.page.slc_mode), .name = slc_mode_name,
-     .def = "off",
-     .help = "Whether host pages go to blocks in SLC mode first: set aside (static) or any free "
-             "ones (dynamic)."},
-    {FE_SEC_FTL, "slc_blocks", FE_OPT_U32, FIELD(ftl.page.slc_blocks), .max = UINT64_C(1) << 28,
-     .def = "0",
-     .help = "Blocks of the SLC cache if it is static, at most so many if dynamic, 0 for no "
-             "limit."},
-    {FE_SEC_FTL, "unit_size", FE_OPT_SIZE, FIELD(ftl.unit.unit_size), .min = 512, .max = MIB(1024),
-     .multiple = 512, .def = "4M",
-     .help = "Bytes of an allocation unit (segment) or mapped block (block)."},
-    {FE_SEC_FTL, "open_linear", FE_OPT_U32, FIELD(ftl.segment.open_linear), .max = 1024, .def = "1",
-     .help = "Allocation units that can be open for writes in ascending order."},
-    {FE_SEC_FTL, "open_random", FE_OPT_U32, FIELD(ftl.segment.open_random), .max = 1024, .def = "0",
-     .help = "Allocation units that can be open for writes in any order."},
-    {FE_SEC_FTL, "log_blocks", FE_OPT_U32, FIELD(ftl.log.log_blocks), .min = 1, .max = 65536,
-     .def = "8", .help = "Log blocks of the hybrid strategies."},
-    {FE_SEC_FTL, "fast_sequential", FE_OPT_BOOL, FIELD(ftl.log.fast_sequential), .def = "yes",
-     .help = "Whether one log block of fast takes sequential writes only."},
-    {FE_SEC_FTL, "gap_fill", FE_OPT_U32, FIELD(ftl.unit.gap_fill), .max = 65536, .def = "0",
-     .help = "Pages that a write to a linear unit may skip, which are then copied."},
-    {FE_SEC_FTL, "switch_merge", FE_OPT_BOOL, FIELD(ftl.unit.switch_merge), .def = "yes",
-     .help = "Whether a log that was written in order becomes the data unit without a copy."},
-    {FE_SEC_FTL, "copy_buffer", FE_OPT_U32, FIELD(ftl.unit.copy_buffer), .min = 1, .max = 65536,
-     .def = "16", .help = "Pages that a merge holds in the controller's memory at a time."},
-    {FE_SEC_FTL, "small_log", FE_OPT_U32, FIELD(ftl.segment.small_log), .max = 1024, .def = "0",
-     .help = "Allocation units that log small writes page by page."},
-    {FE_SEC_FTL, "small_write", FE_OPT_SIZE, FIELD(ftl.segment.small_write), .max = MIB(1024),
-     .def = "0",
-     .help = "Bytes of the largest command that goes to the small log."},
-    {FE_SEC_FTL, "zone_units", FE_OPT_U32, FIELD(ftl.segment.zone_units), .max = 65536, .def = "0",
-     .help = "Allocation units of a zone, all of whose writes go to the small log."},
-    {FE_SEC_FTL, "zone_start", FE_OPT_U32, FIELD(ftl.segment.zone_start), .max = 65536, .def = "0",
-     .help = "First allocation unit of that zone."},
-    {FE_SEC_FTL, "small_join", FE_OPT_BOOL, FIELD(ftl.segment.small_join), .def = "no",
-     .help = "Whether a page whose end small writes have reached goes from the small log to its "
-             "linear unit."},
-    {FE_SEC_FTL, "group_units", FE_OPT_U32, FIELD(ftl.segment.group_units), .min = 1, .max = 1024,
-     .def = "1", .help = "Neighbouring units of segment that are gathered together."},
-    {FE_SEC_FTL, "scattered", FE_OPT_U32, FIELD(ftl.segment.scattered), .max = 1024,
-     .zero = "unlimited",
-     .def = "unlimited",
-     .help = "Replaced units up to which the oldest one's group is not gathered by copying it."},
-    {FE_SEC_FTL, "group_switch", FE_OPT_BOOL, FIELD(ftl.segment.group_switch), .def = "no",
-     .help = "Whether a group that was replaced whole and in one go needs no gathering."},
-    {FE_SEC_FTL, "map_region", FE_OPT_SIZE, FIELD(ftl.region.map_region), .min = 512,
-     .max = MIB(1024),
-     .multiple = 512, .def = "4M",
-     .help = "Bytes whose map page and segment hold, one such part for writes and one for reads."},
-    {FE_SEC_FTL, "map_switch", FE_OPT_TIME, FIELD(ftl.region.map_switch_ns), .max = SEC(10),
-     .def = "0",
-     .help = "More time for a write to another map_region that does not go on with the last one."},
-    {FE_SEC_FTL, "map_read", FE_OPT_TIME, FIELD(ftl.region.map_read_ns), .max = SEC(10), .def = "0",
-     .help = "More time for a read from another map_region that does not go on with the last one."},
     {FE_SEC_FTL, "trim_lost", FE_OPT_BOOL, FIELD(ftl.trim_lost), .def = "no",
-     .help = "Whether a power cut can bring trimmed sectors back; else the controller logs TRIM."},
+     .used_by = "page norlog dftl",
+     .help = "Whether a power cut can bring trimmed sectors back; if not, the controller logs "
+             "each TRIM."},
+
+    /* How full blocks are cleaned, and how blocks are levelled. */
+    {FE_SEC_FTL, "gc_policy", FE_OPT_ENUM, FIELD(ftl.clean.gc_policy), .name = policy_name,
+     .def = "greedy", .used_by = "page norlog",
+     .help = "How the next block to clean is chosen; norlog has neither random nor d-choices."},
+    {FE_SEC_FTL, "gc_d", FE_OPT_U32, FIELD(ftl.clean.gc_d), .min = 1, .max = 65536, .def = "10",
+     .used_by = "page",
+     .help = "Number of random blocks that gc_policy=d-choices compares."},
+    {FE_SEC_FTL, "gc_reserve", FE_OPT_U32, FIELD(ftl.clean.gc_reserve), .min = 1, .max = 65536,
+     .def = "2", .used_by = "page norlog dftl",
+     .help = "Number of free blocks below which a write cleans first; raised to the least that "
+             "the strategy needs."},
+    {FE_SEC_FTL, "idle_free", FE_OPT_U32, FIELD(ftl.clean.idle_free), .max = UINT64_C(1) << 28,
+     .def = "0", .used_by = "page norlog",
+     .help = "Number of free blocks up to which the device cleans in idle time."},
+    {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.clean.wear_levelling), .name = wear_name,
+     .def = "dynamic", .used_by = "page norlog",
+     .help = "Whether data go to the least worn free block (dynamic), and cold data are moved as "
+             "well (static)."},
+    {FE_SEC_FTL, "wl_threshold", FE_OPT_U32, FIELD(ftl.clean.wl_threshold), .max = 1000000,
+     .def = "50", .used_by = "page norlog",
+     .help = "Difference in erases between blocks that static wear levelling tolerates."},
+
+    /* Where the page strategy puts pages. */
+    {FE_SEC_FTL, "hot_cold", FE_OPT_ENUM, FIELD(ftl.page.hot_cold), .name = hot_cold_name,
+     .def = "off", .used_by = "page",
+     .help = "Which pages are kept in blocks of their own: those that cleaning moves (gc), or "
+             "those that are written often (two-pool)."},
+    {FE_SEC_FTL, "slc_mode", FE_OPT_ENUM, FIELD(ftl.page.slc_mode), .name = slc_mode_name,
+     .def = "off", .used_by = "page",
+     .help = "Whether host pages first go to blocks in SLC mode: blocks set aside for that "
+             "(static), or any free blocks (dynamic)."},
+    {FE_SEC_FTL, "slc_blocks", FE_OPT_U32, FIELD(ftl.page.slc_blocks), .max = UINT64_C(1) << 28,
+     .def = "0", .used_by = "page",
+     .help = "Number of blocks in the SLC cache: exactly so many if it is static, at most so many "
+             "if it is dynamic, where 0 means no limit."},
+
+    /* Which part of the map the controller holds. */
+    {FE_SEC_FTL, "map_region", FE_OPT_SIZE, FIELD(ftl.region.map_region), .min = 512,
+     .max = MIB(1024), .multiple = 512, .def = "4M", .used_by = "page segment",
+     .help = "Bytes whose map the controller holds: the map of one region for writes, and of one "
+             "for reads."},
+    {FE_SEC_FTL, "map_switch", FE_OPT_TIME, FIELD(ftl.region.map_switch_ns), .max = SEC(10),
+     .def = "0", .used_by = "page segment",
+     .help = "Additional time for a write to another map_region, unless it continues the previous "
+             "write."},
+    {FE_SEC_FTL, "map_read", FE_OPT_TIME, FIELD(ftl.region.map_read_ns), .max = SEC(10), .def = "0",
+     .used_by = "page segment",
+     .help = "Additional time for a read from another map_region, unless it continues the "
+             "previous read."},
+
+    /* The mapping cache of dftl. */
     {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.dftl.map_cache), .min = 8, .max = MIB(1024),
-     .def = "64K", .help = "Bytes of the mapping cache of dftl, 8 for each entry."},
+     .def = "64K", .used_by = "dftl",
+     .help = "Bytes of the mapping cache; each entry takes 8."},
+
+    /* Units of erase blocks, and how a merge fills one. */
+    {FE_SEC_FTL, "unit_size", FE_OPT_SIZE, FIELD(ftl.unit.unit_size), .min = 512, .max = MIB(1024),
+     .multiple = 512, .def = "4M", .used_by = IN_UNITS,
+     .help = "Bytes of an allocation unit (segment) or of a mapped block (block, bast, fast)."},
+    {FE_SEC_FTL, "copy_buffer", FE_OPT_U32, FIELD(ftl.unit.copy_buffer), .min = 1, .max = 65536,
+     .def = "16", .used_by = IN_UNITS,
+     .help = "Number of pages that a merge holds in the controller's memory at a time."},
+    {FE_SEC_FTL, "gap_fill", FE_OPT_U32, FIELD(ftl.unit.gap_fill), .max = 65536, .def = "0",
+     .used_by = "segment bast fast",
+     .help = "Number of pages that a write may skip in a unit that is written in order; skipped "
+             "pages are copied."},
+    {FE_SEC_FTL, "switch_merge", FE_OPT_BOOL, FIELD(ftl.unit.switch_merge), .def = "yes",
+     .used_by = "segment bast fast",
+     .help = "Whether a log that was written in order becomes the data unit without a copy."},
+
+    /* Log blocks. */
+    {FE_SEC_FTL, "log_blocks", FE_OPT_U32, FIELD(ftl.log.log_blocks), .min = 1, .max = 65536,
+     .def = "8", .used_by = "bast fast",
+     .help = "Number of log blocks."},
+    {FE_SEC_FTL, "fast_sequential", FE_OPT_BOOL, FIELD(ftl.log.fast_sequential), .def = "yes",
+     .used_by = "fast",
+     .help = "Whether one log block takes sequential writes only."},
+
+    /* Open units, the log for small writes, and groups of units. */
+    {FE_SEC_FTL, "open_linear", FE_OPT_U32, FIELD(ftl.segment.open_linear), .max = 1024, .def = "1",
+     .used_by = "segment",
+     .help = "Number of allocation units that can be open for writes in ascending order."},
+    {FE_SEC_FTL, "open_random", FE_OPT_U32, FIELD(ftl.segment.open_random), .max = 1024, .def = "0",
+     .used_by = "segment",
+     .help = "Number of allocation units that can be open for writes in any order."},
+    {FE_SEC_FTL, "small_log", FE_OPT_U32, FIELD(ftl.segment.small_log), .max = 1024, .def = "0",
+     .used_by = "segment",
+     .help = "Number of allocation units that log small writes page by page; 0 means no such log."},
+    {FE_SEC_FTL, "small_write", FE_OPT_SIZE, FIELD(ftl.segment.small_write), .max = MIB(1024),
+     .def = "0", .used_by = "segment",
+     .help = "Bytes of the largest write command that goes to the small log."},
+    {FE_SEC_FTL, "small_join", FE_OPT_BOOL, FIELD(ftl.segment.small_join), .def = "no",
+     .used_by = "segment",
+     .help = "Whether a small write that reaches the end of a page takes the whole page from the "
+             "small log to its linear unit."},
+    {FE_SEC_FTL, "zone_start", FE_OPT_U32, FIELD(ftl.segment.zone_start), .max = 65536, .def = "0",
+     .used_by = "segment",
+     .help = "The first allocation unit of the zone that zone_units describes."},
+    {FE_SEC_FTL, "zone_units", FE_OPT_U32, FIELD(ftl.segment.zone_units), .max = 65536, .def = "0",
+     .used_by = "segment",
+     .help = "Number of allocation units in a zone whose writes all go to the small log; 0 means "
+             "no zone."},
+    {FE_SEC_FTL, "group_units", FE_OPT_U32, FIELD(ftl.segment.group_units), .min = 1, .max = 1024,
+     .def = "1", .used_by = "segment",
+     .help = "Number of neighbouring units that form a group; only one unit of a group is open at "
+             "a time."},
+    {FE_SEC_FTL, "scattered", FE_OPT_U32, FIELD(ftl.segment.scattered), .max = 1024,
+     .zero = "unlimited", .def = "unlimited", .used_by = "segment",
+     .help = "Number of replaced units that may lie apart from their group; one more, and the "
+             "group of the oldest one is copied to one place."},
+    {FE_SEC_FTL, "group_switch", FE_OPT_BOOL, FIELD(ftl.segment.group_switch), .def = "no",
+     .used_by = "segment",
+     .help = "Whether a group needs no copy if its units were replaced one directly after the "
+             "other, first to last."},
     {FE_SEC_FTL, "unit_read", FE_OPT_TIME, FIELD(ftl.segment.unit_read_ns), .max = SEC(10),
-     .def = "0",
-     .live = true,
-     .help = "More time for a command that reads on into another allocation unit."},
+     .def = "0", .live = true, .used_by = "segment",
+     .help = "Additional time for a command that reads on into another allocation unit."},
 
     {FE_SEC_CACHE, "size", FE_OPT_SIZE, FIELD(cache.size), .max = MIB(1024), .zero = "none",
-     .def = "none", .help = "Bytes of the device's write cache."},
+     .def = "none",
+     .help = "Bytes of the device's write cache."},
     {FE_SEC_CACHE, "volatile", FE_OPT_BOOL, FIELD(cache.volatile_), .def = "yes",
-     .help = "Whether a power cut loses what the cache holds; flush and FUA write it out."},
+     .help = "Whether a power cut loses what the cache holds; flush and FUA write it to the "
+             "flash."},
     {FE_SEC_CACHE, "idle_flush", FE_OPT_BOOL, FIELD(cache.idle_flush), .def = "yes",
-     .help = "Whether the cache is written out when the host leaves the device alone."},
+     .help = "Whether the cache is written to the flash while the host leaves the device alone."},
 
     {FE_SEC_LINK, "type", FE_OPT_ENUM, FIELD(link.type), .name = link_name, .def = "none",
-     .help = "The link to the host; sets the defaults of the other keys of [link]."},
+     .help = "The link to the host; it sets the defaults of the other keys of [link]."},
     {FE_SEC_LINK, "bandwidth", FE_OPT_RATE, FIELD(link.bandwidth), .min = 1000, .max = SEC(1000),
      .zero = "unlimited", .derived = BY_LINK, .live = true,
-     .help = "How fast data cross the link."},
+     .help = "The rate at which data cross the link."},
     {FE_SEC_LINK, "command_overhead", FE_OPT_TIME, FIELD(link.command_overhead_ns), .max = SEC(10),
      .derived = BY_LINK, .live = true,
      .help = "Time that each command takes on the link before its data."},
     {FE_SEC_LINK, "max_transfer", FE_OPT_SIZE, FIELD(link.max_transfer), .min = 512,
      .max = MIB(1024), .multiple = 512, .derived = BY_LINK,
-     .help = "Bytes of the largest command; larger requests are cut from their start on."},
+     .help = "Bytes of the largest command; a larger request is cut into commands from its start "
+             "on."},
     {FE_SEC_LINK, "queue_depth", FE_OPT_U32, FIELD(link.queue_depth), .min = 1,
-     .max = FE_LINK_MAX_DEPTH, .derived = BY_LINK, .help = "Commands in the device at once."},
+     .max = FE_LINK_MAX_DEPTH, .derived = BY_LINK,
+     .help = "Number of commands that can be in the device simultaneously."},
 
     {FE_SEC_ECC, "correctable_bits", FE_OPT_U32, FIELD(wear.correctable_bits), .min = 1,
      .max = 4096, .zero = "none", .derived = "by nand.cell: slc 1, mlc 8, tlc 24, nor none",
-     .help = "Wrong bits of a codeword that are corrected; without a code they go unnoticed."},
+     .used_by = ON_CHIP,
+     .help = "Number of wrong bits in a codeword that are corrected; without a code, wrong bits "
+             "go unnoticed."},
     {FE_SEC_ECC, "codeword_size", FE_OPT_SIZE32, FIELD(wear.codeword_size), .min = 256,
-     .max = KIB(64), .pow2 = true, .derived = "1K with tlc, else 512",
+     .max = KIB(64), .pow2 = true, .derived = "1K with tlc, else 512", .used_by = ON_CHIP,
      .help = "Data bytes of a codeword."},
     {FE_SEC_ECC, "refresh_bits", FE_OPT_U32, FIELD(wear.refresh_bits), .min = 1, .max = 4096,
      .zero = "never", .derived = "three quarters of correctable_bits, rounded up",
-     .help = "Corrected bits of a codeword from which on its block is copied to a spare one."},
+     .used_by = ON_CHIP,
+     .help = "Number of corrected bits in a codeword from which on its block is copied to a spare "
+             "block."},
 
     {FE_SEC_FAULTS, "factory_bad", FE_OPT_SHARE, FIELD(wear.factory_bad_ppm), .max = 200000,
      .def = "0%",
-     .help = "Share of the chip's blocks that are bad from the start, chosen by the seed, never "
-             "block 0."},
-    {FE_SEC_FAULTS, "spare_blocks", FE_OPT_U32, FIELD(wear.spare_blocks),
-     .max = UINT64_C(1) << 28, .def = "0",
-     .help = "Blocks that replace those that fail; rounded up, with the bad ones, to a block on "
-             "every die."},
+     .help = "Share of the chip's blocks that are bad from the start; the seed chooses them, and "
+             "block 0 is never bad."},
+    {FE_SEC_FAULTS, "spare_blocks", FE_OPT_U32, FIELD(wear.spare_blocks), .max = UINT64_C(1) << 28,
+     .def = "0",
+     .help = "Number of blocks that can replace failed blocks; together with the bad blocks it is "
+             "rounded up to one block on every die."},
     {FE_SEC_FAULTS, "end_of_life", FE_OPT_ENUM, FIELD(wear.end_of_life), .name = end_of_life_name,
      .def = "read-only",
-     .help = "What follows when a block fails and no spare is left: no more writes (read-only: "
-             "EROFS, full: ENOSPC), no answers (dead), failed blocks stay in use and are slow or "
-             "silently lose data."},
+     .help = "What happens when a block fails and no spare block is left: no more writes (read- "
+             "only: EROFS, full: ENOSPC), no more answers (dead), or failed blocks stay in use "
+             "and are slow (slow) or silently lose data (silent)."},
     {FE_SEC_FAULTS, "slow_factor", FE_OPT_U32, FIELD(wear.slow_factor), .min = 2, .max = 1000,
-     .def = "10", .live = true,
-     .help = "How often end_of_life=slow does each program and erase of a failed block."},
+     .def = "10", .live = true, .used_by = ON_CHIP,
+     .help = "How many times end_of_life=slow repeats each program and erase of a failed block."},
     {FE_SEC_FAULTS, "life_spread", FE_OPT_SHARE, FIELD(wear.life_spread_ppm), .max = 1000000,
-     .def = "0%",
-     .help = "How far the lives of blocks lie from nand.endurance, at most, to both sides."},
+     .def = "0%", .used_by = ON_CHIP,
+     .help = "How far the life of a block can differ from nand.endurance, in both directions."},
     {FE_SEC_FAULTS, "weak_block", FE_OPT_U32, FIELD(wear.weak_block), .max = UINT64_C(1) << 28,
-     .def = "0", .live = true, .help = "The block that weak_cycles is about."},
+     .def = "0", .live = true, .used_by = ON_CHIP,
+     .help = "The block that weak_cycles applies to."},
     {FE_SEC_FAULTS, "weak_cycles", FE_OPT_U64, FIELD(wear.weak_cycles), .min = 1,
-     .max = UINT64_C(1000000000), .zero = "never", .def = "never", .live = true,
-     .help = "Cycles after which weak_block dies."},
+     .max = UINT64_C(1000000000), .zero = "never", .def = "never", .live = true, .used_by = ON_CHIP,
+     .help = "Number of cycles after which weak_block dies."},
     {FE_SEC_FAULTS, "program_fail", FE_OPT_SHARE, FIELD(wear.program_fail_ppm), .max = 1000000,
-     .def = "0%", .live = true, .help = "Share of programs that fail."},
+     .def = "0%", .live = true, .used_by = ON_CHIP,
+     .help = "Share of programs that fail."},
     {FE_SEC_FAULTS, "erase_fail", FE_OPT_SHARE, FIELD(wear.erase_fail_ppm), .max = 1000000,
-     .def = "0%", .live = true, .help = "Share of erases that fail."},
+     .def = "0%", .live = true, .used_by = ON_CHIP,
+     .help = "Share of erases that fail."},
     {FE_SEC_FAULTS, "fail_program", FE_OPT_U64, FIELD(wear.fail_program), .min = 1,
-     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true,
-     .help = "The one program that fails, counted from power-on of a new device."},
+     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true, .used_by = ON_CHIP,
+     .help = "The number of the one program that fails, counted from the first power-on of a new "
+             "device."},
     {FE_SEC_FAULTS, "fail_erase", FE_OPT_U64, FIELD(wear.fail_erase), .min = 1,
-     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true,
-     .help = "The one erase that fails, counted from power-on of a new device."},
+     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true, .used_by = ON_CHIP,
+     .help = "The number of the one erase that fails, counted from the first power-on of a new "
+             "device."},
     {FE_SEC_FAULTS, "hang_request", FE_OPT_U64, FIELD(manners.hang_request), .min = 1,
      .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true,
-     .help = "The request, counted from power-on, that takes hang longer."},
+     .help = "The number of the request that hangs, counted from power-on; faults.hang says for "
+             "how long."},
     {FE_SEC_FAULTS, "hang", FE_OPT_TIME, FIELD(manners.hang_ns), .max = SEC(86400), .def = "60s",
-     .live = true, .help = "How much longer it takes."},
+     .live = true,
+     .help = "Additional time that hang_request takes."},
     {FE_SEC_FAULTS, "disconnect_request", FE_OPT_U64, FIELD(manners.gone_request), .min = 1,
      .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true,
-     .help = "The request, counted from power-on, after which the device leaves the bus."},
-    {FE_SEC_FAULTS, "disconnect", FE_OPT_TIME, FIELD(manners.gone_ns), .min = 1,
-     .max = SEC(86400), .zero = "forever", .def = "forever", .live = true,
-     .help = "For how long it does."},
-
+     .help = "The number of the request after which the device leaves the bus, counted from "
+             "power-on."},
+    {FE_SEC_FAULTS, "disconnect", FE_OPT_TIME, FIELD(manners.gone_ns), .min = 1, .max = SEC(86400),
+     .zero = "forever", .def = "forever", .live = true,
+     .help = "How long the device stays off the bus after disconnect_request."},
     {FE_SEC_FAULTS, "rber_fresh", FE_OPT_U64, FIELD(wear.ber.fresh), .max = MAX_RBER, .def = "0",
+     .used_by = ON_CHIP,
      .help = "Raw bit errors in 10^12 bits that are read from any block."},
     {FE_SEC_FAULTS, "rber_worn", FE_OPT_U64, FIELD(wear.ber.worn), .max = MAX_RBER, .def = "0",
-     .help = "As many more at nand.endurance cycles; grows with cycles^2.05."},
+     .used_by = ON_CHIP,
+     .help = "Additional raw bit errors in 10^12 bits at nand.endurance cycles; they grow with "
+             "cycles^2.05."},
     {FE_SEC_FAULTS, "rber_retention", FE_OPT_U64, FIELD(wear.ber.retention), .max = MAX_RBER,
-     .def = "0",
-     .help = "As many more of data a year old at nand.endurance cycles; grows with time^0.54."},
+     .def = "0", .used_by = ON_CHIP,
+     .help = "Additional raw bit errors in 10^12 bits of data that are a year old, at "
+             "nand.endurance cycles; they grow with time^0.54."},
     {FE_SEC_FAULTS, "rber_disturb", FE_OPT_U64, FIELD(wear.ber.disturb), .max = MAX_RBER,
-     .def = "0",
-     .help = "As many more after 100000 reads of the block at nand.endurance cycles; grows with "
-             "reads^1.71."},
-
+     .def = "0", .used_by = ON_CHIP,
+     .help = "Additional raw bit errors in 10^12 bits after 100000 reads of the block, at "
+             "nand.endurance cycles; they grow with reads^1.71."},
     {FE_SEC_FAULTS, "power_cut", FE_OPT_SHARE, FIELD(power.cut_ppm), .max = 1000000, .def = "0%",
      .help = "Share of the host's writes during which power fails, at a random instant."},
     {FE_SEC_FAULTS, "power_cut_writes", FE_OPT_U64, FIELD(power.cut_writes), .min = 1,
      .max = UINT64_C(1) << 60, .zero = "never", .def = "never",
-     .help = "Writes of the host after which power fails, at the completion of the last."},
+     .help = "Number of host writes after which power fails, at the completion of the last of "
+             "them."},
     {FE_SEC_FAULTS, "power_cut_time", FE_OPT_TIME, FIELD(power.cut_time_ns), .min = 1,
      .max = UINT64_MAX / 2, .zero = "never", .def = "never",
-     .help = "Time of the device's clock at which power fails."},
+     .help = "The time on the device's clock at which power fails."},
     {FE_SEC_FAULTS, "cut_partner", FE_OPT_SHARE, FIELD(power.partner_ppm), .max = 1000000,
-     .def = "0%", .help = "Share of interrupted programs of MSB pages that destroy the LSB page of "
-     "the same cells, too (MLC)."},
+     .def = "0%", .used_by = ON_CHIP,
+     .help = "Share of interrupted programs of MSB pages that also destroy the LSB page of the "
+             "same cells (MLC)."},
     {FE_SEC_FAULTS, "cut_map_lost", FE_OPT_SHARE, FIELD(power.map_lost_ppm), .max = 1000000,
-     .def = "0%", .help = "Share of power cuts after which the device has lost its mapping and "
-     "comes back empty."},
-    {FE_SEC_FAULTS, "cut_stale", FE_OPT_SHARE, FIELD(power.stale_ppm), .max = 1000000,
-     .def = "0%", .help = "Share of pages that a power cut brings back as an older copy, if the "
-     "chip still has one, flushed or not."},
+     .def = "0%", .used_by = ON_CHIP,
+     .help = "Share of power cuts after which the device has lost its mapping and comes back "
+             "empty."},
+    {FE_SEC_FAULTS, "cut_stale", FE_OPT_SHARE, FIELD(power.stale_ppm), .max = 1000000, .def = "0%",
+     .used_by = ON_CHIP,
+     .help = "Share of pages that come back as an older copy after a power cut, flushed or not, "
+             "if the chip still has an older copy."},
     {FE_SEC_FAULTS, "cut_dead", FE_OPT_SHARE, FIELD(power.dead_ppm), .max = 1000000, .def = "0%",
      .help = "Share of power cuts that the device does not survive."},
 
     {FE_SEC_STEP, "block_size", FE_OPT_SIZE, FIELD(ftl.step.block_size), .min = 512,
-     .max = MIB(1024), .multiple = 512, .def = "512",
-     .help = "Bytes of a block, in which ftl.type=step counts the length of a run."},
+     .max = MIB(1024), .multiple = 512, .def = "512", .used_by = "step",
+     .help = "Bytes of a block, the unit in which the length of a run is counted."},
     {FE_SEC_STEP, "streams", FE_OPT_U32, FIELD(ftl.step.streams), .max = 1024, .def = "1",
-     .help = "Runs of reads, and as many of writes, that are recognised at once."},
+     .used_by = "step",
+     .help = "Number of runs of reads, and number of runs of writes, that are recognised "
+             "simultaneously."},
     {FE_SEC_STEP, "read_random", FE_OPT_TIME, FIELD(ftl.step.read.random_ns), .max = SEC(10),
-     .def = "0", .live = true,
-     .help = "Time of a block read elsewhere than where a run of reads has ended."},
+     .def = "0", .live = true, .used_by = "step",
+     .help = "Time of a block that is read elsewhere than at the end of a run of reads."},
     {FE_SEC_STEP, "read_step", FE_OPT_TIME, FIELD(ftl.step.read.step_ns), .max = SEC(10),
-     .def = "0", .live = true,
-     .help = "Time of each block that goes on with a run of reads."},
+     .def = "0", .live = true, .used_by = "step",
+     .help = "Time of each block that continues a run of reads."},
     {FE_SEC_STEP, "read_spike", FE_OPT_TIME, FIELD(ftl.step.read.spike_ns), .max = SEC(10),
-     .def = "0", .live = true,
-     .help = "More time each time that a run of reads reaches a threshold."},
+     .def = "0", .live = true, .used_by = "step",
+     .help = "Additional time whenever a run of reads reaches a threshold."},
     {FE_SEC_STEP, "read_first", FE_OPT_U32, FIELD(ftl.step.read.first), .min = 2,
-     .max = UINT64_C(1) << 28, .zero = "never", .def = "32",
-     .help = "Blocks of a run of reads up to its first threshold."},
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "32", .used_by = "step",
+     .help = "Length of a run of reads, in blocks, at its first threshold."},
     {FE_SEC_STEP, "read_limit", FE_OPT_U32, FIELD(ftl.step.read.again), .min = 1,
-     .max = UINT64_C(1) << 28, .zero = "never", .def = "256",
-     .help = "Blocks up to which the distance of the thresholds of reads doubles each time."},
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "256", .used_by = "step",
+     .help = "Largest distance between two thresholds of reads, in blocks; the distance doubles "
+             "up to it."},
     {FE_SEC_STEP, "read_payback", FE_OPT_BOOL, FIELD(ftl.step.read.payback), .def = "no",
-     .help = "Whether the time of a run's first block is saved again on the following ones."},
+     .used_by = "step",
+     .help = "Whether the following blocks of a run save the time again that its first block has "
+             "cost."},
     {FE_SEC_STEP, "write_random", FE_OPT_TIME, FIELD(ftl.step.write.random_ns), .max = SEC(10),
-     .def = "0", .live = true,
-     .help = "Time of a block written elsewhere than where a run of writes has ended."},
+     .def = "0", .live = true, .used_by = "step",
+     .help = "Time of a block that is written elsewhere than at the end of a run of writes."},
     {FE_SEC_STEP, "write_step", FE_OPT_TIME, FIELD(ftl.step.write.step_ns), .max = SEC(10),
-     .def = "0", .live = true,
-     .help = "Time of each block that goes on with a run of writes."},
+     .def = "0", .live = true, .used_by = "step",
+     .help = "Time of each block that continues a run of writes."},
     {FE_SEC_STEP, "write_spike", FE_OPT_TIME, FIELD(ftl.step.write.spike_ns), .max = SEC(10),
-     .def = "0", .live = true,
-     .help = "More time each time that a run of writes reaches a threshold."},
+     .def = "0", .live = true, .used_by = "step",
+     .help = "Additional time whenever a run of writes reaches a threshold."},
     {FE_SEC_STEP, "write_first", FE_OPT_U32, FIELD(ftl.step.write.first), .min = 2,
-     .max = UINT64_C(1) << 28, .zero = "never", .def = "195",
-     .help = "Blocks of a run of writes up to its first threshold."},
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "195", .used_by = "step",
+     .help = "Length of a run of writes, in blocks, at its first threshold."},
     {FE_SEC_STEP, "write_period", FE_OPT_U32, FIELD(ftl.step.write.again), .min = 1,
-     .max = UINT64_C(1) << 28, .zero = "never", .def = "256",
-     .help = "Blocks from one threshold of writes to the next."},
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "256", .used_by = "step",
+     .help = "Distance between two thresholds of writes, in blocks."},
     {FE_SEC_STEP, "write_payback", FE_OPT_BOOL, FIELD(ftl.step.write.payback), .def = "yes",
-     .help = "Whether the time of a run's first block is saved again on the following ones."},
+     .used_by = "step",
+     .help = "Whether the following blocks of a run save the time again that its first block has "
+             "cost."},
 };
 
 const uint32_t fe_n_options = sizeof fe_options / sizeof fe_options[0];
@@ -439,6 +538,24 @@ const struct fe_option *fe_option_in(enum fe_section s, const char *key)
         if (fe_options[i].section == s && strcmp(fe_options[i].key, key) == 0)
             return &fe_options[i];
     return NULL;
+}
+
+bool fe_option_is_used(const struct fe_option *o, uint32_t ftl_type)
+{
+    const char *name = fe_ftl_registry[ftl_type]->name, *at = o->used_by;
+    size_t len = strlen(name);
+    if (!at)
+        return true;
+    for (; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == len && memcmp(at, name, len) == 0)
+            return true;
+    return false;
+}
+
+void fe_option_why_unused(const struct fe_option *o, uint32_t ftl_type, char *buf, size_t len)
+{
+    snprintf(buf, len, "has no effect with ftl.type=%s; used by: %s",
+             fe_ftl_registry[ftl_type]->name, o->used_by);
 }
 
 const struct fe_option *fe_option_find(const char *full_key)

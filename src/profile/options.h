@@ -58,6 +58,7 @@ struct fe_option {
     const char *def;       /* text of the default; NULL if there is none or it is derived */
     const char *derived;   /* NULL, or in words where the default comes from */
     const char *(*name)(uint32_t i); /* of enums; NULL from the end on */
+    const char *used_by;   /* names of strategies with blanks between; NULL: all of them */
     const char *help;      /* one sentence */
 };
 
@@ -72,6 +73,21 @@ enum fe_section fe_section_find(const char *name, size_t len);
 const struct fe_option *fe_option_find(const char *full_key);
 const struct fe_option *fe_option_in(enum fe_section s, const char *key);
 
+/* Whether the strategy of that index in fe_ftl_registry uses the key.  A key that it does not
+ * use has no effect: it keeps its default, is not printed, and is refused when somebody gives
+ * it. */
+bool fe_option_is_used(const struct fe_option *o, uint32_t ftl_type);
+
+/* Why such a key is refused: "has no effect with ftl.type=segment; used by: page norlog". */
+void fe_option_why_unused(const struct fe_option *o, uint32_t ftl_type, char *buf, size_t len);
+
+/* Whether the key is one of the strategy's own: in [ftl] or [step], and used by it. */
+static inline bool fe_option_is_own(const struct fe_option *o, uint32_t ftl_type)
+{
+    return (o->section == FE_SEC_FTL || o->section == FE_SEC_STEP) &&
+           fe_option_is_used(o, ftl_type);
+}
+
 /* What a person may have meant with this unknown key: writes "; did you mean ...?" or
  * another hint, never nothing.  section: FE_N_SECTIONS if the key is a full one. */
 void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t len);
@@ -81,6 +97,9 @@ void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len);
  * unchanged.  What depends on other keys is not checked here but by fe_check. */
 int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profile *p,
                     struct fe_err *err);
+
+/* Puts the default into the field: 0, or no time, if the option has none or it is derived. */
+void fe_option_reset(const struct fe_option *o, struct fe_profile *p);
 
 /* The canonical text of the field; parsing it gives the same.  FE_VALUE_MAX is enough. */
 void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char *buf, size_t len);
@@ -95,8 +114,9 @@ static inline bool fe_option_required(const struct fe_option *o)
     return !o->def && !o->derived;
 }
 
-/* The option table for people.  key: one option, or NULL for all.  -EINVAL with a hint
- * for an unknown key, -EIO if out cannot be written. */
+/* The option table for people.  key: one option by its full name, or the name of a strategy
+ * for a list of its keys in [ftl] and [step], or NULL for all options.
+ * -EINVAL with a hint for an unknown key, -EIO if out cannot be written. */
 int fe_options_help(const char *key, FILE *out, struct fe_err *err);
 
 /* The same as a section of a man page (.SS and .TP). */

@@ -16,7 +16,6 @@
 #include "profile/parse.h"
 #include "profile/notes.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <ini.h>
 #include <stdarg.h>
@@ -43,14 +42,8 @@ void fe_parse_init(struct fe_parse *ps, struct fe_profile *p, struct fe_mistakes
     ps->mistakes = m;
     ps->section = SECTION_NONE;
     fe_label(file_name, ps->label, sizeof ps->label);
-    for (uint32_t i = 0; i < fe_n_options; i++) {
-        const struct fe_option *o = &fe_options[i];
-        int r = o->def ? fe_option_parse(o, o->def, p, NULL) : 0;
-        assert(r == 0);
-        (void)r;
-    }
-    for (int i = 1; i < 3; i++)
-        p->nand.tR_ns[i] = p->nand.tPROG_ns[i] = FE_TIME_NONE;
+    for (uint32_t i = 0; i < fe_n_options; i++)
+        fe_option_reset(&fe_options[i], p);
 }
 
 void fe_parse_complain(struct fe_parse *ps, unsigned line, const char *fmt, ...)

@@ -37,6 +37,10 @@ struct fe_parse {
     bool in_note;      /* the last key of [provenance] was good and may go on */
     bool continued;    /* the line in inih's hands goes on a value */
     bool nomem;
+    /* The text is the profile in the header of an image.  Images made by version 0.1.0 hold
+     * every key of the table there, also those that the strategy does not use: they are
+     * passed over in silence instead of being refused. */
+    bool stored;
 };
 
 /* All defaults in place, notes empty; file_name is for messages.  The profile and the
@@ -58,6 +62,10 @@ void fe_parse_text(struct fe_parse *ps, const char *text, size_t len);
 
 /* One "SECTION.KEY=VALUE". */
 void fe_parse_override(struct fe_parse *ps, const char *override);
+
+/* Keys that the strategy does not use get their defaults; which of them had been given is
+ * noted in p->unused. */
+void fe_drop_unused(struct fe_profile *p);
 
 /* Fills every derived default from the keys that it follows from.  chip_is_known: the
  * geometry, the strategy and the capacity are good, so that the number of blocks can be

@@ -4,6 +4,7 @@
  */
 #include "flashemu/profile.h"
 
+#include "ftl/ftl.h"
 #include "profile/notes.h"
 #include "profile/parse.h"
 
@@ -61,7 +62,7 @@ int fe_profile_set(struct fe_profile *p, const char *key, const char *value, str
     const struct fe_option *o = fe_option_find(key);
     struct fe_profile changed = *p;
     struct blame b = {.p = &changed, .changed = o};
-    char hint[160];
+    char hint[160], why[160];
 
     if (!o) {
         fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
@@ -69,13 +70,36 @@ int fe_profile_set(struct fe_profile *p, const char *key, const char *value, str
     }
     fe_times_open(&changed.nand);
     changed.given[o - fe_options] = true;
-    if (fe_option_parse(o, value, &changed, &b.why) == 0 && fe_derive(&changed, true, &b.why) == 0)
-        fe_check(&changed, blame, &b);
+    if (!fe_option_is_used(o, p->ftl.type)) {
+        fe_option_why_unused(o, p->ftl.type, why, sizeof why);
+        fe_err_set(&b.why, EINVAL, "%s", why);
+    } else if (fe_option_parse(o, value, &changed, &b.why) == 0) {
+        fe_drop_unused(&changed);
+        if (fe_derive(&changed, true, &b.why) == 0)
+            fe_check(&changed, blame, &b);
+    }
     fe_times_close(&changed.nand);
     if (b.why.text[0])
         return fe_err_set(err, EINVAL, "%s=%.60s: %s", key, value, b.why.text);
     *p = changed;
     return 0;
+}
+
+bool fe_profile_unused(const struct fe_profile *p, char *buf, size_t len)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        if (!p->unused[i])
+            continue;
+        if (n == 0)
+            n = (size_t)snprintf(buf, len, "ftl.type=%s does not use these keys of profile %s:",
+                                 fe_ftl_registry[p->ftl.type]->name, p->name);
+        if (n < len)
+            n += (size_t)snprintf(buf + n, len - n, " %s.%s",
+                                  fe_section_name(fe_options[i].section), fe_options[i].key);
+    }
+    return n > 0;
 }
 
 bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len)
@@ -105,11 +129,15 @@ static void print_notes(const char *section, const struct fe_profile_note *notes
 int fe_profile_print(const struct fe_profile *p, FILE *out, struct fe_err *err)
 {
     char value[FE_VALUE_MAX];
+    const struct fe_option *last = NULL;
 
     for (uint32_t i = 0; i < fe_n_options; i++) {
         const struct fe_option *o = &fe_options[i];
-        if (i == 0 || o->section != o[-1].section)
-            fprintf(out, "%s[%s]\n", i ? "\n" : "", fe_section_name(o->section));
+        if (!fe_option_is_used(o, p->ftl.type))
+            continue;
+        if (!last || o->section != last->section)
+            fprintf(out, "%s[%s]\n", last ? "\n" : "", fe_section_name(o->section));
+        last = o;
         fe_option_print(o, p, value, sizeof value);
         fprintf(out, "%s =%s%s\n", o->key, value[0] ? " " : "", value);
     }

@@ -175,6 +175,36 @@ int fe_derive(struct fe_profile *p, bool chip_is_known, struct fe_err *why)
     return chip_is_known ? derive_blocks(p, why) : 0;
 }
 
+void fe_drop_unused(struct fe_profile *p)
+{
+    for (uint32_t i = 0; i < fe_n_options; i++)
+        if (!fe_option_is_used(&fe_options[i], p->ftl.type)) {
+            p->unused[i] |= p->given[i];
+            p->given[i] = false;
+            fe_option_reset(&fe_options[i], p);
+        }
+}
+
+/* Complains about the keys that the strategy does not use.  Who gives such a key expects an
+ * effect.  Only who overrides ftl.type does not mean the keys of the file that belong to
+ * the file's own strategy; fe_profile_unused names them. */
+static void report_unused(struct fe_parse *ps)
+{
+    const struct fe_option *type = fe_option_in(FE_SEC_FTL, "type");
+    bool own_type = !ps->given[type - fe_options].override;
+    char why[160];
+
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_given *g = &ps->given[i];
+        if (!g->good || fe_option_is_used(&fe_options[i], ps->p->ftl.type))
+            continue;
+        if (g->override || (own_type && !ps->stored)) {
+            fe_option_why_unused(&fe_options[i], ps->p->ftl.type, why, sizeof why);
+            fe_parse_blame(ps, &fe_options[i], why);
+        }
+    }
+}
+
 /* At the header of the section where it belongs, or else at the end of the file. */
 static void report_missing(struct fe_parse *ps, const struct fe_option *o)
 {
@@ -217,6 +247,10 @@ void fe_settle(struct fe_parse *ps)
     struct fe_profile *p = ps->p;
     struct fe_err why;
 
+    if (ps->given[fe_option_in(FE_SEC_FTL, "type") - fe_options].good) {
+        report_unused(ps);
+        fe_drop_unused(p);
+    }
     for (uint32_t i = 0; i < fe_n_options; i++)
         if (is_required(p, &fe_options[i]) && !ps->given[i].given)
             report_missing(ps, &fe_options[i]);

@@ -28,8 +28,8 @@ CAPACITY = 4 << 20
 SECTORS = CAPACITY // SECTOR
 DEPTH = 8
 
-CHIP = ("device.discard=no", "nand.pages_per_block=16", "nand.page_size=2K",
-        "nand.oob_size=64", "nand.tR=50us", "nand.tPROG=200us", "nand.tBERS=2ms", "device.used=0")
+PLAIN = ("device.discard=no", "nand.pages_per_block=16", "nand.page_size=2K", "device.used=0")
+CHIP = ("nand.oob_size=64", "nand.tR=50us", "nand.tPROG=200us", "nand.tBERS=2ms")  # not of step
 
 # What each image is made with; sync=flush costs the host's fdatasync, sync=none does not.
 # A strategy that has no entry here is tested with the defaults of its options.
@@ -71,7 +71,8 @@ class Stick:
 
     def __init__(self, name, folder, rng):
         given = {p.split("=")[0] for p in DEVICES[name]}
-        self.params = (*DEVICES[name], *(p for p in CHIP if p.split("=")[0] not in given))
+        usual = PLAIN if name == "step" else PLAIN + CHIP
+        self.params = (*DEVICES[name], *(p for p in usual if p.split("=")[0] not in given))
         if "nand.blocks_per_plane" not in given:
             self.params += ("nand.blocks_per_plane=192",)
         self.image = os.path.join(folder, name.replace(" ", "-") + ".img")

@@ -7,7 +7,7 @@ import os
 import subprocess
 
 from flashemu_script import run
-from flashemu_tool import TOOL, bad, call, good, good_json, write
+from flashemu_tool import TOOL, bad, call, good, good_json, read, write
 
 COMMANDS = ["profiles", "show", "check", "help", "verify", "replay", "gen", "trace", "ctl",
             "report"]
@@ -77,6 +77,21 @@ def test_show_applies_changes():
     bad("nosuch", "show", "nosuch")
 
 
+def test_keys_that_the_strategy_does_not_use():
+    bad("ftl.gc_d=5: has no effect with ftl.type=segment; used by: page", "show", "transcend8g",
+        "ftl.gc_d=5")
+    code, out, err = call("show", "transcend8g", "ftl.type=page")
+    assert code == 0 and "\nopen_linear" not in out and "gc_policy = greedy" in out
+    assert err.startswith("flashemu: note: ftl.type=page does not use these keys of profile "
+                          "transcend8g: ftl.unit_size ") and err.count("\n") == 1, err
+    assert good("show", write("paged.ini", out)) == out
+    write("mixed.ini", good("show", "transcend8g").replace("[ftl]\n", "[ftl]\ngc_d = 5\n"))
+    line = read("mixed.ini").splitlines().index("gc_d = 5") + 1
+    code, out, err = call("check", "mixed.ini")
+    assert (code, err) == (1, "") and out == ("mixed.ini:%d: ftl.gc_d = 5: has no effect with "
+                                              "ftl.type=segment; used by: page\n" % line), out
+
+
 def test_check_lists_every_mistake():
     path = write("bad.ini", "[device]\nfoo = 1\ncapacity = much\n")
     code, out, err = call("check", path)
@@ -111,9 +126,20 @@ def test_help_has_every_key_of_a_profile():
             section = line.strip("[]")
         elif "=" in line and not line.startswith("#") and section not in ("provenance", "fidelity"):
             assert section + "." + line.split("=")[0].strip() in table, line
+    assert "  used by  page segment\n" in good("help", "ftl.map_read")
+    assert table["ftl.map_read"]["used_by"] == ["page", "segment"]
+    assert "used by" not in good("help", "ftl.op") and table["ftl.op"]["used_by"] is None
     bad("nope", "help", "nope.nope")
     bad("nope", "help", "--json", "nope.nope")
     bad("not also", "help", "nand.tR", "nand.tPROG")
+
+
+def test_help_has_the_keys_of_a_strategy():
+    text = good("help", "segment")
+    assert text.startswith("ftl.type=segment: allocation units")
+    assert "ftl.small_log " in text and "ftl.gc_policy" not in text and "step." not in text
+    keys = [o["key"] for o in good_json("help", "--json", "segment")]
+    assert keys == [line.split()[0] for line in text.splitlines()[1:]]
 
 
 def test_full_disk_is_an_error():

@@ -5,6 +5,7 @@
 #include "tool.h"
 
 #include "flashemu/profile.h"
+#include "ftl/ftl.h"
 #include "obs/json_text.h"
 #include "profile/options.h"
 
@@ -133,8 +134,8 @@ int cmd_show(int argc, char **argv)
         return code;
     if (argc < 2)
         return tool_error("show: which profile?  flashemu profiles lists them");
-    if (fe_profile_load(&profile, argv[1], (const char *const *)argv + 2, (uint32_t)(argc - 2),
-                        &err) < 0)
+    if (tool_load_profile(&profile, argv[1], (const char *const *)argv + 2, (uint32_t)(argc - 2),
+                          &err) < 0)
         return tool_fail(&err);
     code = fe_profile_print(&profile, stdout, &err);
     fe_profile_fini(&profile);
@@ -195,37 +196,43 @@ int cmd_check(int argc, char **argv)
 /* --- help --- */
 
 static const char help_help[] =
-    "usage: flashemu help [--json] [SECTION.KEY]\n\n"
-    "Prints the options of a profile: type, range, default and meaning of one or all.\n";
+    "usage: flashemu help [--json] [SECTION.KEY | STRATEGY]\n\n"
+    "Prints the options of a profile, one or all of them: type, range, default, meaning, and\n"
+    "the strategies that use it.  STRATEGY is a value of ftl.type: prints what it is, and its\n"
+    "options in [ftl] and [step].\n";
 
 static json_t *option_json(const struct fe_option *o)
 {
     char key[128], allowed[512];
+    json_t *used_by = o->used_by ? json_array() : NULL;
 
+    for (const char *at = o->used_by; at && *at; at += strcspn(at, " "), at += *at == ' ')
+        json_array_append_new(used_by, json_stringn(at, strcspn(at, " ")));
     snprintf(key, sizeof key, "%s.%s", fe_section_name(o->section), o->key);
     fe_option_allowed(o, allowed, sizeof allowed);
-    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:b, s:b, s:s}", "key", key, "type",
+    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:b, s:b, s:o?, s:s}", "key", key, "type",
                      fe_option_type_name(o), "allowed", allowed, "default", o->def, "derived",
-                     o->derived, "required", fe_option_required(o), "live", o->live, "help",
-                     o->help);
+                     o->derived, "required", fe_option_required(o), "live", o->live,
+                     "used_by", used_by, "help", o->help);
 }
 
 static int help_json(const char *key)
 {
+    const struct fe_option *one = key ? fe_option_find(key) : NULL;
+    int type = key ? fe_ftl_find(key) : -1;
     struct fe_err err;
-    json_t *list;
 
-    if (key) {
-        const struct fe_option *o = fe_option_find(key);
-        if (o)
-            return tool_print_json(option_json(o));
+    if (one)
+        return tool_print_json(option_json(one));
+    if (key && type < 0) {
         fe_err_init(&err);
-        fe_options_help(key, stderr, &err);
+        fe_options_help(key, stderr, &err); /* says what is wrong */
         return tool_fail(&err);
     }
-    list = json_array();
+    json_t *list = json_array();
     for (uint32_t i = 0; i < fe_n_options; i++)
-        json_array_append_new(list, option_json(&fe_options[i]));
+        if (!key || fe_option_is_own(&fe_options[i], (uint32_t)type))
+            json_array_append_new(list, option_json(&fe_options[i]));
     return tool_print_json(list);
 }
 

@@ -338,7 +338,7 @@ int cmd_replay(int argc, char **argv)
     if (parse_command(&c, argc, argv, &result) < 0)
         goto done;
     result = TOOL_USAGE;
-    if (fe_profile_load(&profile, c.profile_name, c.overrides, c.n_overrides, &err) < 0) {
+    if (tool_load_profile(&profile, c.profile_name, c.overrides, c.n_overrides, &err) < 0) {
         tool_fail(&err);
         goto done;
     }

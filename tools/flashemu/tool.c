@@ -36,6 +36,16 @@ int tool_fail(const struct fe_err *err)
     return tool_error("%s", err->text);
 }
 
+int tool_load_profile(struct fe_profile *ret, const char *name, const char *const *overrides,
+                      uint32_t n_overrides, struct fe_err *err)
+{
+    char unused[512];
+    int r = fe_profile_load(ret, name, overrides, n_overrides, err);
+    if (r == 0 && fe_profile_unused(ret, unused, sizeof unused))
+        tool_error("note: %s", unused);
+    return r;
+}
+
 int tool_finish(int code)
 {
     errno = 0;

@@ -9,6 +9,7 @@
 #define FLASHEMU_TOOL_H
 
 #include "flashemu/err.h"
+#include "flashemu/profile.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -41,6 +42,11 @@ int tool_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for an error of the core. */
 int tool_fail(const struct fe_err *err);
+
+/* fe_profile_load, with a note on standard error if an override of ftl.type has left keys of the
+ * file without effect. */
+int tool_load_profile(struct fe_profile *ret, const char *name, const char *const *overrides,
+                      uint32_t n_overrides, struct fe_err *err);
 
 /* Flushes standard output: code, or TOOL_USAGE with a message if it cannot be written. */
 int tool_finish(int code);

@@ -11,6 +11,7 @@
  * Every run has devices of its own, so that no figure depends on which others are asked
  * for.
  */
+#include "tool.h"
 #include "verify.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ int verify_plan_load(struct verify_plan *plan, const char *name, const char *con
                      uint32_t n_overrides, struct fe_err *err)
 {
     memset(plan, 0, sizeof *plan);
-    int r = fe_profile_load(&plan->profile, name, overrides, n_overrides, err);
+    int r = tool_load_profile(&plan->profile, name, overrides, n_overrides, err);
     if (r < 0)
         return r;
     plan->details = json_object();

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which image a device fits: the profile in the image against the device's, with keys that
+ * one of them lacks.
+ */
+#include "lib/device.h"
+#include "lib/unit.h"
+
+#include "ftl/ftl.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static char path[64];
+
+/* A profile that loading gives, so that its text can be stored. */
+static struct fe_profile make_profile(const char *strategy, const char *const *overrides,
+                                      uint32_t n)
+{
+    char text[400];
+    struct fe_profile p;
+    struct fe_err err = {""};
+    snprintf(text, sizeof text, "[device]\ncapacity = 512K\n%s[ftl]\ntype = %s\n",
+             strcmp(strategy, "step") == 0
+                 ? ""
+                 : "[nand]\ncell = mlc\nblocks_per_plane = 32\npages_per_block = 16\n"
+                   "page_size = 2K\ntR = 50us\ntPROG = 300us/900us\ntBERS = 2ms\n",
+             strategy);
+    if (fe_profile_parse(&p, "x.ini", text, strlen(text), overrides, n, &err) < 0)
+        fail_msg("%s", err.text);
+    return p;
+}
+
+static char *text_of(const struct fe_profile *p)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    assert_non_null(out);
+    assert_int_equal(fe_profile_print(p, out, NULL), 0);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/* text with the line `old` (NULL: the line after "[ftl]") replaced by `new`; to be freed. */
+static char *with_line(const char *text, const char *old, const char *new)
+{
+    const char *at = strstr(text, old ? old : "[ftl]\n");
+    size_t size = strlen(text) + strlen(new) + 1;
+    char *ret = malloc(size);
+    assert_true(at && ret);
+    const char *rest = at + strlen(old ? old : "[ftl]\n");
+    snprintf(ret, size, "%.*s%s%s", (int)(old ? at - text : rest - text), text, new, rest);
+    return ret;
+}
+
+/* An image of an erased chip that has this text. */
+static void make_image(const char *text)
+{
+    const struct fe_store_file file = {.path = path};
+    const struct fe_store_what what = {
+        .n_pages = 512, .page_bytes = 2048, .pages_per_block = 16, .capacity = 512 << 10,
+        .seed = 1, .profile = text, .profile_bytes = (uint32_t)strlen(text)};
+    struct fe_store *s;
+    struct fe_err err = {""};
+    unlink(path);
+    if (fe_store_image_create(&s, &file, &what, &err) < 0 || fe_store_image_ready(s, &err) < 0)
+        fail_msg("%s", err.text);
+    fe_store_destroy(s);
+}
+
+static int open_image(const struct fe_profile *p, struct fe_err *err)
+{
+    const struct fe_store_file file = {.path = path};
+    const struct fe_device_options opt = {.seed = 1, .payload = true, .file = &file};
+    struct fe_device *dev = NULL;
+    fe_err_init(err);
+    int r = fe_device_create(&dev, p, &opt, err);
+    if (r == 0)
+        fe_device_destroy(dev);
+    return r;
+}
+
+/* The image opens with this profile, and can be looked at without one. */
+static void expect_fits(const struct fe_profile *p)
+{
+    struct fe_device *dev;
+    struct fe_err err;
+    if (open_image(p, &err) != 0)
+        fail_msg("%s", err.text);
+    if (fe_device_look(&dev, path, true, &err) != 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(fe_device_check(dev, &err), 0);
+    fe_device_destroy(dev);
+}
+
+static void expect_refused(const struct fe_profile *p, const char *message)
+{
+    struct fe_err err;
+    assert_int_equal(open_image(p, &err), -EINVAL);
+    if (!strstr(err.text, message))
+        fail_msg("%s, not %s", err.text, message);
+}
+
+static void test_device_image_of_each_strategy(void **state)
+{
+    static const char *const smaller[] = {"ftl.unit_size=32K", "ftl.log_blocks=2"};
+    (void)state;
+    for (uint32_t type = 0; fe_ftl_registry[type]; type++) {
+        const char *name = fe_ftl_registry[type]->name;
+        bool hybrid = strcmp(name, "bast") == 0 || strcmp(name, "fast") == 0;
+        bool units = hybrid || strcmp(name, "segment") == 0 || strcmp(name, "block") == 0;
+        struct fe_profile p = make_profile(name, smaller, hybrid ? 2 : units ? 1 : 0);
+        struct fe_err err;
+        unlink(path);
+        if (open_image(&p, &err) != 0) /* makes it */
+            fail_msg("%s: %s", name, err.text);
+        expect_fits(&p);
+        fe_profile_fini(&p);
+    }
+}
+
+/* What version 0.1.0 wrote: every key, whatever the strategy. */
+static void test_device_image_with_keys_that_have_no_effect(void **state)
+{
+    struct fe_profile p = make_profile("page", NULL, 0);
+    char *text = text_of(&p);
+    char *old = with_line(text, NULL, "unit_size = 64K\nopen_linear = 7\nmap_cache = 8K\n");
+    char *older = with_line(old, "[faults]\n", "[step]\nstreams = 3\n\n[faults]\n");
+    (void)state;
+    make_image(older);
+    expect_fits(&p);
+    free(older);
+    free(old);
+    free(text);
+    fe_profile_fini(&p);
+}
+
+static void test_device_image_without_a_key(void **state)
+{
+    static const char *const more[] = {"ftl.map_read=5us"};
+    struct fe_profile p = make_profile("page", NULL, 0), q = make_profile("page", more, 1);
+    char *text = text_of(&p), *old = with_line(text, "map_read = 0\n", "");
+    (void)state;
+    make_image(old);
+    expect_fits(&p);
+    expect_refused(&q, "the image has ftl.map_read = 0, the profile 5us");
+    free(old);
+    free(text);
+    fe_profile_fini(&p);
+    fe_profile_fini(&q);
+}
+
+static void test_device_image_of_another_strategy(void **state)
+{
+    struct fe_profile p = make_profile("page", NULL, 0), q = make_profile("dftl", NULL, 0);
+    char *text = text_of(&p);
+    (void)state;
+    make_image(text);
+    expect_refused(&q, "the image has ftl.type = page, the profile dftl");
+    q.ftl.type = p.ftl.type;
+    q.nand.tPROG_ns[0]++; /* a delay */
+    expect_fits(&q);
+    q.ftl.clean.gc_reserve = 9;
+    expect_refused(&q, "the image has ftl.gc_reserve = 2, the profile 9");
+    free(text);
+    fe_profile_fini(&p);
+    fe_profile_fini(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_device_image_of_each_strategy),
+        cmocka_unit_test(test_device_image_with_keys_that_have_no_effect),
+        cmocka_unit_test(test_device_image_without_a_key),
+        cmocka_unit_test(test_device_image_of_another_strategy),
+    };
+    snprintf(path, sizeof path, "/tmp/flashemu-device-image-%d.img", (int)getpid());
+    int r = cmocka_run_group_tests_name("device_image", tests, NULL, NULL);
+    unlink(path);
+    return r;
+}
