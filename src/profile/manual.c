@@ -29,9 +29,10 @@ static int finish(FILE *out, struct fe_err *err)
 
 static void print_one(const struct fe_option *o, FILE *out)
 {
-    char allowed[256];
+    char allowed[256], users[128];
 
     fe_option_allowed(o, allowed, sizeof allowed);
+    fe_option_users(o, users, sizeof users);
     fprintf(out, "%s.%s: %s\n", fe_section_name(o->section), o->key, o->help);
     fprintf(out, "  type     %s\n", fe_option_type_name(o));
     fprintf(out, "  allowed  %s\n", allowed);
@@ -39,8 +40,8 @@ static void print_one(const struct fe_option *o, FILE *out)
         fprintf(out, "  default  none, it must be given\n");
     else
         fprintf(out, "  default  %s\n", default_of(o));
-    if (o->used_by)
-        fprintf(out, "  used by  %s\n", o->used_by);
+    if (fe_option_depends(o))
+        fprintf(out, "  used by  %s\n", users);
     if (o->live)
         fprintf(out, "  live     may be set while the device runs\n");
 }

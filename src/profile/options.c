@@ -12,9 +12,10 @@
  *   - derived from another key: `derived` says how in words, and settle.c computes it;
  *   - 0 under another name (`zero`), for example "unlimited".
  *
- * A row names in `used_by` the strategies that use the key, or has no `used_by` if the key
- * does not depend on the strategy.  tests/property/test_used_by.c changes each key of [ftl]
- * and [step] under each strategy and compares what the device does with what the row says.
+ * A row names in `used_by` the strategies that use the key.  With `on_chip` these are all that
+ * work on a chip, whatever their names.  A row with neither does not depend on the strategy.
+ * tests/property/test_used_by.c changes every key under every strategy and compares what the
+ * device does with what the row says.
  *
  * Rows of one section stand together, because everything that prints the table begins a new
  * section when the section of the row changes.  Within [ftl] they are grouped as the structs of
@@ -36,8 +37,7 @@
 #define BY_LINK  "by link.type"
 #define MAX_RBER UINT64_C(100000000000)
 
-/* For used_by: the strategies that work on a chip, and those of them that map units. */
-#define ON_CHIP  "page segment block bast fast norlog dftl"
+/* For used_by: the strategies that map units of erase blocks. */
 #define IN_UNITS "segment block bast fast"
 
 static const char *const section_names[FE_N_SECTIONS] = {
@@ -145,7 +145,7 @@ const struct fe_option fe_options[] = {
      .help = "Bytes, counted from the first sector, that have been written once before the device "
              "starts; more than the capacity means all of it."},
 
-    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .name = cell_name, .used_by = ON_CHIP,
+    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .name = cell_name, .on_chip = true,
      .help = "The kind of memory cell: one bit (slc), two bits (mlc) or three bits (tlc) in each "
              "cell, or NOR flash (nor)."},
     {FE_SEC_NAND, "channels", FE_OPT_U32, FIELD(nand.channels), .min = 1, .max = 64, .def = "1",
@@ -167,28 +167,28 @@ const struct fe_option fe_options[] = {
      .multiple = 512,
      .help = "Data bytes in a page; a page is read or programmed as a whole."},
     {FE_SEC_NAND, "oob_size", FE_OPT_SIZE32, FIELD(nand.oob_size), .max = KIB(8),
-     .derived = "page_size / 32, none with nor", .used_by = ON_CHIP,
+     .derived = "page_size / 32, none with nor", .on_chip = true,
      .help = "Out-of-band bytes next to the data of a page; they cross the bus together with the "
              "data."},
     {FE_SEC_NAND, "program_unit", FE_OPT_SIZE32, FIELD(nand.program_unit), .min = 1, .max = KIB(64),
-     .zero = "page", .def = "page", .used_by = ON_CHIP,
+     .zero = "page", .def = "page", .on_chip = true,
      .help = "Bytes that one tPROG writes, such as the write buffer of NOR flash; a page takes as "
              "many tPROG as it needs."},
     {FE_SEC_NAND, "multiplane", FE_OPT_BOOL, FIELD(nand.multiplane), .def = "no",
      .help = "Whether the planes of a die are read, programmed and erased together, as one."},
-    {FE_SEC_NAND, "cached", FE_OPT_BOOL, FIELD(nand.cached), .def = "no", .used_by = ON_CHIP,
+    {FE_SEC_NAND, "cached", FE_OPT_BOOL, FIELD(nand.cached), .def = "no", .on_chip = true,
      .help = "Whether a cache register lets transfers overlap with reads and programs of the die."},
-    {FE_SEC_NAND, "copyback", FE_OPT_BOOL, FIELD(nand.copyback), .def = "no", .used_by = ON_CHIP,
+    {FE_SEC_NAND, "copyback", FE_OPT_BOOL, FIELD(nand.copyback), .def = "no", .on_chip = true,
      .help = "Whether a copy within a die stays in the die's register instead of crossing the "
              "channel."},
     {FE_SEC_NAND, "tR", FE_OPT_TIMES, FIELD(nand.tR_ns), .max = SEC(10), .live = true,
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Time to read a page from the cells, for each bit of the cell."},
     {FE_SEC_NAND, "tPROG", FE_OPT_TIMES, FIELD(nand.tPROG_ns), .max = SEC(10), .live = true,
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Time to program a page, for each bit of the cell."},
     {FE_SEC_NAND, "tBERS", FE_OPT_TIME, FIELD(nand.tBERS_ns), .max = SEC(100), .live = true,
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Time to erase a block."},
     {FE_SEC_NAND, "slc_tR", FE_OPT_TIME, FIELD(nand.slc_tR_ns), .max = SEC(10), .zero = "auto",
      .def = "auto", .used_by = "page",
@@ -197,14 +197,14 @@ const struct fe_option fe_options[] = {
      .zero = "auto", .def = "auto", .used_by = "page",
      .help = "Time to program a page of a block in SLC mode; auto is the time of the first bit."},
     {FE_SEC_NAND, "bus_rate", FE_OPT_RATE, FIELD(nand.bus_rate), .min = 1000, .max = SEC(1000),
-     .zero = "unlimited", .def = "unlimited", .used_by = ON_CHIP,
+     .zero = "unlimited", .def = "unlimited", .on_chip = true,
      .help = "The rate at which data cross a channel; 1 MT/s is 1 MB/s."},
     {FE_SEC_NAND, "command", FE_OPT_TIME, FIELD(nand.command_ns), .max = SEC(1), .def = "0",
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Time that the command and the address of an operation take on the channel."},
     {FE_SEC_NAND, "endurance", FE_OPT_U64, FIELD(nand.endurance), .min = 1,
      .max = UINT64_C(1000000000), .zero = "unlimited",
-     .derived = "by nand.cell: slc 100000, mlc 5000, tlc 1000, nor 100000", .used_by = ON_CHIP,
+     .derived = "by nand.cell: slc 100000, mlc 5000, tlc 1000, nor 100000", .on_chip = true,
      .help = "Program and erase cycles that a block is built for."},
 
     {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = ftl_name,
@@ -362,15 +362,15 @@ const struct fe_option fe_options[] = {
 
     {FE_SEC_ECC, "correctable_bits", FE_OPT_U32, FIELD(wear.correctable_bits), .min = 1,
      .max = 4096, .zero = "none", .derived = "by nand.cell: slc 1, mlc 8, tlc 24, nor none",
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Number of wrong bits in a codeword that are corrected; without a code, wrong bits "
              "go unnoticed."},
     {FE_SEC_ECC, "codeword_size", FE_OPT_SIZE32, FIELD(wear.codeword_size), .min = 256,
-     .max = KIB(64), .pow2 = true, .derived = "1K with tlc, else 512", .used_by = ON_CHIP,
+     .max = KIB(64), .pow2 = true, .derived = "1K with tlc, else 512", .on_chip = true,
      .help = "Data bytes of a codeword."},
     {FE_SEC_ECC, "refresh_bits", FE_OPT_U32, FIELD(wear.refresh_bits), .min = 1, .max = 4096,
      .zero = "never", .derived = "three quarters of correctable_bits, rounded up",
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Number of corrected bits in a codeword from which on its block is copied to a spare "
              "block."},
 
@@ -388,29 +388,29 @@ const struct fe_option fe_options[] = {
              "only: EROFS, full: ENOSPC), no more answers (dead), or failed blocks stay in use "
              "and are slow (slow) or silently lose data (silent)."},
     {FE_SEC_FAULTS, "slow_factor", FE_OPT_U32, FIELD(wear.slow_factor), .min = 2, .max = 1000,
-     .def = "10", .live = true, .used_by = ON_CHIP,
+     .def = "10", .live = true, .on_chip = true,
      .help = "How many times end_of_life=slow repeats each program and erase of a failed block."},
     {FE_SEC_FAULTS, "life_spread", FE_OPT_SHARE, FIELD(wear.life_spread_ppm), .max = 1000000,
-     .def = "0%", .used_by = ON_CHIP,
+     .def = "0%", .on_chip = true,
      .help = "How far the life of a block can differ from nand.endurance, in both directions."},
     {FE_SEC_FAULTS, "weak_block", FE_OPT_U32, FIELD(wear.weak_block), .max = UINT64_C(1) << 28,
-     .def = "0", .live = true, .used_by = ON_CHIP,
+     .def = "0", .live = true, .on_chip = true,
      .help = "The block that weak_cycles applies to."},
     {FE_SEC_FAULTS, "weak_cycles", FE_OPT_U64, FIELD(wear.weak_cycles), .min = 1,
-     .max = UINT64_C(1000000000), .zero = "never", .def = "never", .live = true, .used_by = ON_CHIP,
+     .max = UINT64_C(1000000000), .zero = "never", .def = "never", .live = true, .on_chip = true,
      .help = "Number of cycles after which weak_block dies."},
     {FE_SEC_FAULTS, "program_fail", FE_OPT_SHARE, FIELD(wear.program_fail_ppm), .max = 1000000,
-     .def = "0%", .live = true, .used_by = ON_CHIP,
+     .def = "0%", .live = true, .on_chip = true,
      .help = "Share of programs that fail."},
     {FE_SEC_FAULTS, "erase_fail", FE_OPT_SHARE, FIELD(wear.erase_fail_ppm), .max = 1000000,
-     .def = "0%", .live = true, .used_by = ON_CHIP,
+     .def = "0%", .live = true, .on_chip = true,
      .help = "Share of erases that fail."},
     {FE_SEC_FAULTS, "fail_program", FE_OPT_U64, FIELD(wear.fail_program), .min = 1,
-     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true, .used_by = ON_CHIP,
+     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true, .on_chip = true,
      .help = "The number of the one program that fails, counted from the first power-on of a new "
              "device."},
     {FE_SEC_FAULTS, "fail_erase", FE_OPT_U64, FIELD(wear.fail_erase), .min = 1,
-     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true, .used_by = ON_CHIP,
+     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true, .on_chip = true,
      .help = "The number of the one erase that fails, counted from the first power-on of a new "
              "device."},
     {FE_SEC_FAULTS, "hang_request", FE_OPT_U64, FIELD(manners.hang_request), .min = 1,
@@ -428,18 +428,18 @@ const struct fe_option fe_options[] = {
      .zero = "forever", .def = "forever", .live = true,
      .help = "How long the device stays off the bus after disconnect_request."},
     {FE_SEC_FAULTS, "rber_fresh", FE_OPT_U64, FIELD(wear.ber.fresh), .max = MAX_RBER, .def = "0",
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Raw bit errors in 10^12 bits that are read from any block."},
     {FE_SEC_FAULTS, "rber_worn", FE_OPT_U64, FIELD(wear.ber.worn), .max = MAX_RBER, .def = "0",
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Additional raw bit errors in 10^12 bits at nand.endurance cycles; they grow with "
              "cycles^2.05."},
     {FE_SEC_FAULTS, "rber_retention", FE_OPT_U64, FIELD(wear.ber.retention), .max = MAX_RBER,
-     .def = "0", .used_by = ON_CHIP,
+     .def = "0", .on_chip = true,
      .help = "Additional raw bit errors in 10^12 bits of data that are a year old, at "
              "nand.endurance cycles; they grow with time^0.54."},
     {FE_SEC_FAULTS, "rber_disturb", FE_OPT_U64, FIELD(wear.ber.disturb), .max = MAX_RBER,
-     .def = "0", .used_by = ON_CHIP,
+     .def = "0", .on_chip = true,
      .help = "Additional raw bit errors in 10^12 bits after 100000 reads of the block, at "
              "nand.endurance cycles; they grow with reads^1.71."},
     {FE_SEC_FAULTS, "power_cut", FE_OPT_SHARE, FIELD(power.cut_ppm), .max = 1000000, .def = "0%",
@@ -452,15 +452,15 @@ const struct fe_option fe_options[] = {
      .max = UINT64_MAX / 2, .zero = "never", .def = "never",
      .help = "The time on the device's clock at which power fails."},
     {FE_SEC_FAULTS, "cut_partner", FE_OPT_SHARE, FIELD(power.partner_ppm), .max = 1000000,
-     .def = "0%", .used_by = ON_CHIP,
+     .def = "0%", .on_chip = true,
      .help = "Share of interrupted programs of MSB pages that also destroy the LSB page of the "
              "same cells (MLC)."},
     {FE_SEC_FAULTS, "cut_map_lost", FE_OPT_SHARE, FIELD(power.map_lost_ppm), .max = 1000000,
-     .def = "0%", .used_by = ON_CHIP,
+     .def = "0%", .on_chip = true,
      .help = "Share of power cuts after which the device has lost its mapping and comes back "
              "empty."},
     {FE_SEC_FAULTS, "cut_stale", FE_OPT_SHARE, FIELD(power.stale_ppm), .max = 1000000, .def = "0%",
-     .used_by = ON_CHIP,
+     .on_chip = true,
      .help = "Share of pages that come back as an older copy after a power cut, flushed or not, "
              "if the chip still has an older copy."},
     {FE_SEC_FAULTS, "cut_dead", FE_OPT_SHARE, FIELD(power.dead_ppm), .max = 1000000, .def = "0%",
@@ -545,17 +545,28 @@ bool fe_option_is_used(const struct fe_option *o, uint32_t ftl_type)
     const char *name = fe_ftl_registry[ftl_type]->name, *at = o->used_by;
     size_t len = strlen(name);
     if (!at)
-        return true;
+        return !o->on_chip || !fe_ftl_registry[ftl_type]->no_medium;
     for (; *at; at += strcspn(at, " "), at += *at == ' ')
         if (strcspn(at, " ") == len && memcmp(at, name, len) == 0)
             return true;
     return false;
 }
 
+void fe_option_users(const struct fe_option *o, char *buf, size_t len)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; fe_ftl_registry[i] && n < len; i++)
+        if (fe_option_is_used(o, i))
+            n += (size_t)snprintf(buf + n, len - n, "%s%s", n ? " " : "",
+                                  fe_ftl_registry[i]->name);
+}
+
 void fe_option_why_unused(const struct fe_option *o, uint32_t ftl_type, char *buf, size_t len)
 {
+    char users[128];
+    fe_option_users(o, users, sizeof users);
     snprintf(buf, len, "has no effect with ftl.type=%s; used by: %s",
-             fe_ftl_registry[ftl_type]->name, o->used_by);
+             fe_ftl_registry[ftl_type]->name, users);
 }
 
 const struct fe_option *fe_option_find(const char *full_key)

@@ -58,7 +58,9 @@ struct fe_option {
     const char *def;       /* text of the default; NULL if there is none or it is derived */
     const char *derived;   /* NULL, or in words where the default comes from */
     const char *(*name)(uint32_t i); /* of enums; NULL from the end on */
-    const char *used_by;   /* names of strategies with blanks between; NULL: all of them */
+    const char *used_by;   /* names of the strategies that use it, with blanks between */
+    bool on_chip;          /* without used_by: used by the strategies that work on a chip; else
+                              all of them use it */
     const char *help;      /* one sentence */
 };
 
@@ -77,6 +79,14 @@ const struct fe_option *fe_option_in(enum fe_section s, const char *key);
  * use has no effect: it keeps its default, is not printed, and is refused when somebody gives
  * it. */
 bool fe_option_is_used(const struct fe_option *o, uint32_t ftl_type);
+
+/* Whether that depends on the strategy at all; and the strategies that use it, in the order of
+ * the registry with a blank between two. */
+static inline bool fe_option_depends(const struct fe_option *o)
+{
+    return o->used_by || o->on_chip;
+}
+void fe_option_users(const struct fe_option *o, char *buf, size_t len);
 
 /* Why such a key is refused: "has no effect with ftl.type=segment; used by: page norlog". */
 void fe_option_why_unused(const struct fe_option *o, uint32_t ftl_type, char *buf, size_t len);

@@ -2,10 +2,15 @@
  *
  * The column `used_by` of the option table tells the truth.
  *
- * Every option that has a `used_by` is changed under every strategy, on a small device that gets
- * the same requests before and after.  If the row does not name the strategy, the two runs are
- * equal in everything: operations with their times, replies, contents, statistics.  If the row
- * names it, at least one of the changes in the table below makes a difference.
+ * Every option that depends on the strategy is changed under every strategy, on a small device
+ * that gets the same requests before and after.  If the row does not name the strategy, the two
+ * runs are equal in everything: operations with their times, replies, contents, statistics.  If
+ * the row names it, at least one of the changes makes a difference.
+ *
+ * The table below has the changes.  An option that is not in it is changed to the ends of its
+ * range, or to each of its names.
+ *
+ *     test_used_by [STRATEGY...]
  *
  * The parser refuses a key that the strategy does not use, so values are put into the profile
  * behind its back.
@@ -298,26 +303,72 @@ static bool makes_difference(const struct change *c, uint32_t type)
     return run(&p) != before;
 }
 
+/* "KEY=VALUE" with value i of some that the option can have; false from the last on. */
+static bool any_value(const struct fe_option *o, uint32_t i, char *buf, size_t len)
+{
+    struct fe_profile p = {.name = ""};
+    char value[FE_VALUE_MAX];
+    if (o->type == FE_OPT_ENUM) {
+        if (!o->name(i))
+            return false;
+        snprintf(value, sizeof value, "%s", o->name(i));
+    } else {
+        bool wide = o->type == FE_OPT_U64 || o->type >= FE_OPT_SIZE;
+        void *field = (char *)&p + o->offset;
+        uint64_t v = i ? o->max : o->min;
+        uint32_t v32 = (uint32_t)v;
+        bool yes = i;
+        if (i > 1 || o->type == FE_OPT_STRING)
+            return false;
+        if (o->type == FE_OPT_BOOL)
+            memcpy(field, &yes, sizeof yes);
+        else
+            memcpy(field, wide ? (void *)&v : (void *)&v32, wide ? sizeof v : sizeof v32);
+        fe_option_print(o, &p, value, sizeof value);
+    }
+    snprintf(buf, len, "%s.%s=%s", fe_section_name(o->section), o->key, value);
+    return true;
+}
+
 static int check_option(const struct fe_option *o, uint32_t type)
 {
-    bool used = fe_option_is_used(o, type), differs = false;
-    for (size_t i = 0; i < sizeof changes / sizeof *changes && (!used || !differs); i++)
-        if (option_of(changes[i].what) == o)
-            differs = makes_difference(&changes[i], type) || differs;
+    bool used = fe_option_is_used(o, type), differs = false, listed = false;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes && !differs; i++)
+        if (option_of(changes[i].what) == o) {
+            differs = makes_difference(&changes[i], type);
+            listed = true;
+        }
+    char what[64 + FE_VALUE_MAX];
+    for (uint32_t i = 0; !listed && !differs && any_value(o, i, what, sizeof what); i++)
+        differs = makes_difference(&(struct change){.what = what}, type);
     if (used == differs)
         return 0;
     fprintf(stderr, "%s.%s: %s with ftl.type=%s\n", fe_section_name(o->section), o->key,
-            used ? "no change makes a difference" : "makes a difference, but is called unused",
+            used ? "no change makes a difference; tests/property/test_used_by.c needs one"
+                 : "makes a difference, but used_by does not name the strategy",
             fe_ftl_registry[type]->name);
     return 1;
 }
 
-int main(void)
+static bool is_wanted(const char *strategy, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], strategy) == 0)
+            return true;
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
 {
     int failed = 0, n = 0;
-    for (uint32_t i = 0; i < fe_n_options; i++)
-        for (uint32_t type = 0; fe_options[i].used_by && fe_ftl_registry[type]; type++, n++)
+    for (uint32_t type = 0; fe_ftl_registry[type]; type++)
+        for (uint32_t i = 0; i < fe_n_options; i++) {
+            if (!is_wanted(fe_ftl_registry[type]->name, argc, argv) ||
+                !fe_option_depends(&fe_options[i]))
+                continue;
             failed += check_option(&fe_options[i], type);
+            n++;
+        }
     printf("%d options of strategies, %d wrong\n", n, failed);
-    return failed ? 1 : 0;
+    return failed || n == 0 ? 1 : 0;
 }

@@ -24,8 +24,8 @@ ROOT = from_env("SOURCE_ROOT")
 HERE = os.path.join(ROOT, "tests/tool")
 NAME = "toy"
 TARGETS = ["tools/flashemu", "tests/golden/test_golden", "tests/property/test_property",
-           "tests/crash/test_crash", "tests/unit/test_registry", "tests/unit/test_profile_load",
-           "tests/unit/test_profile_options", "tests/tool/test_workload_trace",
+           "tests/property/test_used_by", "tests/crash/test_crash", "tests/unit/test_registry",
+           "tests/unit/test_profile_load", "tests/unit/test_profile_options", "tests/tool/test_workload_trace",
            "tests/tool/test_workload_formats"]
 
 
@@ -128,7 +128,7 @@ def add_option(copy):
                    "field key_ns")
     copy.change("src/profile/options.c", r'^    {FE_SEC_CACHE, "size"',
                 '    {FE_SEC_FTL, "toy_key", FE_OPT_TIME, FIELD(ftl.toy.key_ns), .max = SEC(1),\n'
-                '     .def = "1ms", .live = false,\n'
+                '     .def = "1ms", .used_by = "toy",\n'
                 '     .help = "Additional time of each write of the toy strategy."},\n\n')
     check_changed(copy, "an option")
 
@@ -140,6 +140,7 @@ def add_strategy(copy):
     copy.change("src/ftl/meson.build", r"'registry\.c'", "'toy.c', ")
     copy.forgotten("src/ftl/toy.c defines fe_ftl_toy: src/ftl/registry.h has no line STRATEGY(toy)")
     copy.change("src/ftl/registry.h", r"^    STRATEGY\(dftl\)", "    STRATEGY(toy) \\\n")
+    copy.change("src/profile/options.c", r'segment block bast fast"$', "toy ")
 
 
 def add_format(copy):
@@ -160,6 +161,7 @@ def add_golden(copy):
 def check_option(copy):
     assert "Additional time of each write" in copy.program("tools/flashemu", "help", "ftl.toy_key")
     assert "toy" in copy.program("tools/flashemu", "help", "ftl.type")
+    copy.program("tests/property/test_used_by", "toy")
 
 
 def check_strategy(copy):

@@ -204,10 +204,11 @@ static const char help_help[] =
 static json_t *option_json(const struct fe_option *o)
 {
     char key[128], allowed[512];
-    json_t *used_by = o->used_by ? json_array() : NULL;
+    json_t *used_by = fe_option_depends(o) ? json_array() : NULL;
 
-    for (const char *at = o->used_by; at && *at; at += strcspn(at, " "), at += *at == ' ')
-        json_array_append_new(used_by, json_stringn(at, strcspn(at, " ")));
+    for (uint32_t i = 0; used_by && fe_ftl_registry[i]; i++)
+        if (fe_option_is_used(o, i))
+            json_array_append_new(used_by, json_string(fe_ftl_registry[i]->name));
     snprintf(key, sizeof key, "%s.%s", fe_section_name(o->section), o->key);
     fe_option_allowed(o, allowed, sizeof allowed);
     return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:b, s:b, s:o?, s:s}", "key", key, "type",
