@@ -48,7 +48,9 @@ static int make_toy(struct fe_ftl **ret, const struct fe_ftl_params *p, struct f
         return fe_err_nomem(err, "toy translation layer", sizeof *t);
     t->base = (struct fe_ftl){.ops = &fe_ftl_toy, .medium = m, .n_lpns = n_lpns};
     t->key_ns = p->toy.key_ns;
-    int r = make(&t->block, p, m, n_lpns, err);
+    struct fe_ftl_params of_block = *p;
+    of_block.type = (uint32_t)fe_ftl_find("block"); /* recover asks the registry for it */
+    int r = make(&t->block, &of_block, m, n_lpns, err);
     if (r < 0) {
         t->block = NULL;
         toy_destroy(&t->base);
