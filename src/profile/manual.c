@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The option table as help and as a part of a man page.
+ * The option table for people: as the answer to `flashemu help`, and as the lists of the manual
+ * page flashemu-profile(5), which tools/make_manual.c puts into the page.
  */
 #include "profile/options.h"
 
@@ -99,24 +100,45 @@ static void roff(const char *text, FILE *out)
     }
 }
 
+int fe_strategies_roff(FILE *out, struct fe_err *err)
+{
+    for (uint32_t i = 0; fe_ftl_registry[i]; i++) {
+        fprintf(out, ".It Cm %s\n", fe_ftl_registry[i]->name);
+        roff(fe_ftl_registry[i]->summary, out);
+        fputs(".\n", out);
+    }
+    return finish(out, err);
+}
+
+static void roff_one(const struct fe_option *o, FILE *out)
+{
+    char text[256];
+
+    fprintf(out, ".It Cm %s\n", o->key);
+    roff(o->help, out);
+    fprintf(out, "\n.br\n%s: ", fe_option_type_name(o));
+    fe_option_allowed(o, text, sizeof text);
+    roff(text, out);
+    fputs(fe_option_required(o) ? ".\nMust be given" : ".\nDefault: ", out);
+    roff(default_of(o), out);
+    fputs(".\n", out);
+    if (fe_option_depends(o)) {
+        fe_option_users(o, text, sizeof text);
+        fprintf(out, "Used by: %s.\n", text);
+    }
+    if (o->live)
+        fputs("Live.\n", out);
+}
+
 int fe_options_roff(FILE *out, struct fe_err *err)
 {
-    char allowed[256];
-
     for (uint32_t i = 0; i < fe_n_options; i++) {
         const struct fe_option *o = &fe_options[i];
         if (i == 0 || o->section != o[-1].section)
-            fprintf(out, ".SS [%s]\n", fe_section_name(o->section));
-        fputs(".TP\n.B ", out);
-        roff(o->key, out);
-        fputc('\n', out);
-        roff(o->help, out);
-        fprintf(out, "\n.br\n%s: ", fe_option_type_name(o));
-        fe_option_allowed(o, allowed, sizeof allowed);
-        roff(allowed, out);
-        fputs(fe_option_required(o) ? ". Must be given" : ". Default: ", out);
-        roff(default_of(o), out);
-        fputs(o->live ? ". Live.\n" : ".\n", out);
+            fprintf(out, "%s.Ss [%s]\n.Bl -tag -width Ds\n", i ? ".El\n" : "",
+                    fe_section_name(o->section));
+        roff_one(o, out);
     }
+    fputs(".El\n", out);
     return finish(out, err);
 }

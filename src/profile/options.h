@@ -129,7 +129,10 @@ static inline bool fe_option_required(const struct fe_option *o)
  * -EINVAL with a hint for an unknown key, -EIO if out cannot be written. */
 int fe_options_help(const char *key, FILE *out, struct fe_err *err);
 
-/* The same as a section of a man page (.SS and .TP). */
+/* The lists of the manual page, in the language mdoc: the strategies as items of a list that the
+ * page begins and ends; the options as one subsection for each section of the profile.  -EIO if
+ * out cannot be written. */
+int fe_strategies_roff(FILE *out, struct fe_err *err);
 int fe_options_roff(FILE *out, struct fe_err *err);
 
 #endif

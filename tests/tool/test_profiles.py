@@ -142,6 +142,21 @@ def test_help_has_the_keys_of_a_strategy():
     assert keys == [line.split()[0] for line in text.splitlines()[1:]]
 
 
+def test_the_manual_page_has_every_key_and_strategy():
+    page = read(os.path.join(os.path.dirname(TOOL), "flashemu-profile.5"))
+    section = None
+    keys = set()
+    for line in page.splitlines():
+        if line.startswith(".Ss ["):
+            section = line[5:-1]
+        elif section and line.startswith(".It Cm "):
+            keys.add(section + "." + line.split()[-1])
+    table = {o["key"]: o for o in good_json("help", "--json")}
+    assert keys == set(table), keys ^ set(table)
+    for strategy in table["ftl.type"]["allowed"].split(", "):
+        assert "\n.It Cm %s\n" % strategy in page, strategy
+
+
 def test_full_disk_is_an_error():
     if not os.path.exists("/dev/full"):
         return

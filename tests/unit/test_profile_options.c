@@ -388,7 +388,7 @@ static void test_options_help_has_every_key(void **state)
         char key[64];
         full_key(&fe_options[i], key, sizeof key);
         assert_non_null(strstr(help, key));
-        snprintf(key, sizeof key, "\n.B %s\n", fe_options[i].key);
+        snprintf(key, sizeof key, "\n.It Cm %s\n", fe_options[i].key);
         assert_non_null(strstr(roff, key));
     }
     assert_string_equal(one, "ftl.op: Over-provisioning, (physical - logical) / logical: gives the "
