@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The size of a FAT depends on the number of clusters and that on the size of the FATs.
- * Formatters break the circle with an estimate that may be a sector too large.  Here the
- * smallest size is found by bisection: with larger FATs there are no more clusters than
- * before, so "this FAT is large enough" is false up to some size and true from there on.
+ * The size of a FAT depends on the number of clusters, and the number of clusters depends on
+ * the size of the FATs.  Formatters break this circle with an estimate that may be a sector
+ * too large.  This file finds the smallest size by bisection.  Larger FATs never leave room for
+ * more clusters, so the statement "this FAT is large enough" is false up to some size and true
+ * from there on.
  */
 #include "workload/fat32.h"
 
@@ -18,7 +19,7 @@ static uint64_t round_up(uint64_t n, uint64_t to)
     return fe_div_up(n, to) * to;
 }
 
-/* Offset of the data area if each FAT has fat_bytes. */
+/* Offset of the data area on the device if each FAT has fat_bytes. */
 static uint64_t data_offset(const struct fe_fat32_params *p, uint64_t fat_bytes)
 {
     uint64_t reserved = (uint64_t)RESERVED_SECTORS * p->sector;
@@ -29,6 +30,7 @@ static uint64_t data_offset(const struct fe_fat32_params *p, uint64_t fat_bytes)
     return p->style == FE_FAT32_FACTORY ? round_up(data, p->align) : data;
 }
 
+/* How many clusters there is room for if each FAT has fat_bytes. */
 static uint64_t clusters(const struct fe_fat32_params *p, uint64_t fat_bytes)
 {
     uint64_t data = data_offset(p, fat_bytes);
@@ -53,7 +55,7 @@ int fe_fat32_layout(struct fe_fat32 *ret, const struct fe_fat32_params *p, struc
 
     if (code < 0)
         return code;
-    /* In units: a FAT of `high` is always large enough. */
+    /* low and high count units.  A FAT of `high` units is always large enough. */
     uint64_t low = 1, high = (clusters(p, 0) + FIRST_CLUSTER) * ENTRY / unit + 1;
     while (low < high) {
         uint64_t mid = low + (high - low) / 2;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where a FAT32 volume keeps its structures, without the volume.
+ * Where a FAT32 volume keeps its structures.  Nothing here reads or writes a volume.
+ *
+ *     start                                                          end
+ *     | reserved sectors | FAT 0 | FAT 1 | cluster 2 | 3 | 4 | ...    |
+ *                                        ^ data
  */
 #ifndef FE_WORKLOAD_FAT32_H
 #define FE_WORKLOAD_FAT32_H
@@ -10,12 +14,12 @@
 #include <stdint.h>
 
 enum fe_fat32_style {
-    FE_FAT32_MKFS,    /* 32 reserved sectors; these and each FAT rounded up to clusters */
-    FE_FAT32_PACKED,  /* 32 reserved sectors, nothing rounded */
-    FE_FAT32_FACTORY, /* reserved sectors pad the FATs' end to a multiple of align */
+    FE_FAT32_MKFS,    /* 32 reserved sectors; they and each FAT are rounded up to clusters */
+    FE_FAT32_PACKED,  /* 32 reserved sectors; nothing is rounded */
+    FE_FAT32_FACTORY, /* more reserved sectors, so that the FATs end at a multiple of align */
 };
 
-/* What is wanted.  All in bytes on the device. */
+/* What volume is wanted.  Offsets and sizes are in bytes on the device. */
 struct fe_fat32_params {
     uint64_t start, end; /* of the partition */
     uint32_t sector, cluster;
@@ -31,9 +35,10 @@ struct fe_fat32 {
     uint32_t n_clusters; /* numbered from 2 */
 };
 
-/* The smallest FATs that describe all clusters that are left beside them.  -EINVAL with
- * message if the sizes are not multiples of each other or there is no room.  Volumes with
- * fewer clusters than FAT32 should have (65525) are laid out all the same. */
+/* Lays out the volume with the smallest FATs that have an entry for every cluster that fits
+ * next to them.  -EINVAL with message if cluster, start or align is not a whole number of
+ * sectors, or if there is no room.  A volume may have fewer clusters than FAT32 requires
+ * (65525). */
 int fe_fat32_layout(struct fe_fat32 *ret, const struct fe_fat32_params *p, struct fe_err *err);
 
 /* Offset on the device of cluster c, and of its entry in FAT i. */

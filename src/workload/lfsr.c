@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The register shifts right; the bit that enters at the top is the parity of the tapped
- * bits.  The taps are flashbench's, one primitive polynomial for each width, so that the
- * order of addresses, and with it what a device sees, is the same as in published
- * measurements.  The cycle leaves out 0; flashbench puts it in front of one fixed state.
+ * The register shifts right.  The bit that enters at the top is the parity of the tapped bits:
+ *
+ *     parity(v & taps) -> | bit n-1 | ... | bit 1 | bit 0 | -> dropped
+ *
+ * The taps are those of flashbench, one primitive polynomial for each width.  So the addresses
+ * come in the same order as in published measurements, and a device sees the same requests.
+ * The register never reaches 0.  flashbench inserts 0 behind one fixed state, and so does
+ * fe_lfsr_next.
  */
 #include "workload/lfsr.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * flashbench's pseudo-random order: a linear feedback shift register that visits every
- * number below 2^bits once.
+ * number below 2^bits exactly once.  All functions are pure; any thread may call them.
  */
 #ifndef FE_WORKLOAD_LFSR_H
 #define FE_WORKLOAD_LFSR_H
@@ -10,17 +10,18 @@
 
 enum { FE_LFSR_MIN_BITS = 8, FE_LFSR_MAX_BITS = 16 };
 
-/* The state that stands for 0, which a shift register cannot leave. */
+/* The first state after 0, which the shift register itself could never leave. */
 uint32_t fe_lfsr_start(unsigned bits);
 
-/* The register's next state; v > 0. */
+/* The next state of the register.  v > 0. */
 uint32_t fe_lfsr_step(uint32_t v, unsigned bits);
 
-/* The order of flashbench's -O and -f: 0 follows fe_lfsr_start, so that all 2^bits
- * numbers form one cycle. */
+/* The next number in the order of flashbench's -O and -f.  There 0 follows fe_lfsr_start, and
+ * all 2^bits numbers form one cycle. */
 uint32_t fe_lfsr_next(uint32_t v, unsigned bits);
 
-/* Bits that flashbench takes for numbers below n; above FE_LFSR_MAX_BITS it gives up. */
+/* How many bits flashbench uses for numbers below n.  If they are more than FE_LFSR_MAX_BITS,
+ * flashbench gives up. */
 unsigned fe_lfsr_bits(uint64_t n);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * What all patterns share: options, the region, the stream of records.
  *
- * A kind of pattern says where record i goes.  Everything that any pattern may want on
- * top (a limit, flushes in between, FUA, pauses, times) is added here, once.
+ * A kind of pattern only says where record i goes.  This file adds everything that all patterns
+ * can have: a limit, flushes between the writes, FUA, pauses and times.
  */
 #include "workload/pattern_impl.h"
 
@@ -63,7 +63,7 @@ int fe_pattern_region(struct fe_pattern *p, struct fe_err *err)
     return 0;
 }
 
-/* Splits "NAME,KEY=VALUE,..." and applies it, then the other options. */
+/* Splits "NAME,KEY=VALUE,...", and applies these options first and then the others. */
 static int parse_options(struct fe_pattern *p, const char *spec, const char *const *options,
                          uint32_t n_options, struct fe_err *err)
 {
@@ -124,7 +124,8 @@ uint64_t fe_pattern_count(const struct fe_pattern *p)
     return every ? count + count / every : count;
 }
 
-/* Pauses and times; saturating, because they only order requests. */
+/* Sets pause, time and number of a record.  Times saturate instead of failing, because they only
+ * give requests an order. */
 static void stamp(struct fe_pattern *p, struct fe_trace_rec *rec)
 {
     uint64_t pause = p->o.v[FE_PK_INTERVAL];

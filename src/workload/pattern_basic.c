@@ -2,8 +2,14 @@
  *
  * Sequential, uniformly random, Zipf and hot/cold access to a region of equal blocks.
  *
- * The region is counted in requests of bs from its offset; what is left at its end is
- * never touched.  Sequential access wraps around.
+ * The region consists of blocks of bs bytes, counted from its offset.  A rest at its end that is
+ * smaller than a block is never touched.  Sequential access wraps around.
+ *
+ *     sequential   0 1 2 3 ...
+ *     random       each block equally likely
+ *     zipf         rank r is the block (r * step + shift) mod n, so that popular blocks are
+ *                  spread over the region
+ *     hotcold      | hot: fraction of the blocks, share of the requests | cold |
  */
 #include "workload/pattern_impl.h"
 
@@ -23,7 +29,7 @@ static bool random_next(struct fe_pattern *p, uint64_t i, struct fe_trace_rec *r
 
 struct zipf {
     struct fe_zipf zipf;
-    uint64_t step, shift; /* rank r lies at block (r * step + shift) mod n_blocks */
+    uint64_t step, shift; /* rank r is block (r * step + shift) mod n_blocks */
 };
 
 static uint64_t gcd(uint64_t a, uint64_t b)
@@ -46,8 +52,8 @@ static int zipf_init(struct fe_pattern *p, struct fe_err *err)
     fe_zipf_init(&s->zipf, p->n_blocks, (double)p->o.v[FE_PK_THETA] / 1e6);
     s->step = 1;
     if (p->o.v[FE_PK_SCATTER] && p->n_blocks > 2) {
-        /* A step near the golden section keeps neighbouring ranks far apart; prime to n,
-         * it reaches every block. */
+        /* A step near the golden section keeps neighbouring ranks far apart.  The step must
+         * have no divisor in common with n_blocks, or it would not reach every block. */
         s->step = fe_muldiv(p->n_blocks, 618034, 1000000);
         while (gcd(s->step, p->n_blocks) != 1)
             s->step++;
@@ -56,6 +62,7 @@ static int zipf_init(struct fe_pattern *p, struct fe_err *err)
     return 0;
 }
 
+/* The source of randomness of one record, for fe_zipf_sample. */
 struct draw_of {
     const struct fe_pattern *p;
     uint64_t i;
@@ -79,7 +86,7 @@ static bool zipf_next(struct fe_pattern *p, uint64_t i, struct fe_trace_rec *rec
 }
 
 struct hotcold {
-    uint64_t n_hot;
+    uint64_t n_hot; /* blocks [0, n_hot) are hot */
 };
 
 static int hotcold_init(struct fe_pattern *p, struct fe_err *err)

@@ -2,16 +2,20 @@
  *
  * Files that grow on a FAT32 volume: what a camera or a logger does to a stick.
  *
- * Each of `files` files in turn gets bs more bytes.  Clusters are taken in ascending
- * order, so files that grow together lie interleaved.  After `sync` bytes of a file its
- * metadata follow, as with a sync mount or an fsync: the sectors of the first FAT with
- * the entries that changed, the same of the second FAT, the sector with the directory
- * entry (size and time), and FSInfo if asked for.  So data stream upwards while a few
- * sectors far below are rewritten again and again, which is what a translation layer
- * with few open units stands or falls with.
+ * There are `files` files, and each of them in turn gets bs more bytes.  Clusters are taken in
+ * ascending order, so the clusters of files that grow simultaneously are interleaved.  After
+ * every `sync` bytes of a file its metadata are written, as with a sync mount or an fsync:
  *
- * The volume reaches from `start` to the end of size; the pattern ends when it is full.
- * The root directory is cluster 2; its entry 0 is the label, entry 1 + f is file f.
+ *     1. the sectors of the first FAT whose entries have changed
+ *     2. the same sectors of the second FAT
+ *     3. the sector with the directory entry (size and time)
+ *     4. FSInfo, if asked for
+ *
+ * So the data stream goes upwards, while a few sectors far below are rewritten again and again.
+ * That decides how fast a translation layer with few open units is.
+ *
+ * The volume reaches from `start` to the end of size.  The pattern ends when the volume is full.
+ * The root directory is cluster 2.  Its entry 0 is the label, and entry 1 + f is file f.
  */
 #include "workload/pattern_impl.h"
 
@@ -22,18 +26,19 @@ enum { MAX_FILES = 1024, DIR_ENTRY = 32, QUEUE = 8 };
 struct file {
     uint64_t bytes;         /* appended so far */
     uint32_t last_cluster;  /* 0 = empty */
-    uint32_t dirty_low, dirty_high; /* clusters whose entries changed; 0 = none */
+    uint32_t dirty_low, dirty_high; /* all clusters whose FAT entries have changed since the
+                                       last metadata are between these two; 0 = none */
 };
 
 struct fat {
     struct fe_fat32 fs;
     uint32_t next_free, n_free;
-    uint32_t turn; /* the file that is appended to next */
+    uint32_t turn; /* the file that grows next */
     struct {
         uint64_t offset, len;
-    } queue[QUEUE];
+    } queue[QUEUE]; /* writes of one append; queue_pos is the next to be handed out */
     uint32_t queue_pos, queue_len;
-    uint32_t queue_file;
+    uint32_t queue_file; /* the file of that append */
     struct file file[MAX_FILES];
 };
 
@@ -83,8 +88,8 @@ static void enqueue(struct fat *s, uint64_t offset, uint64_t len)
     s->queue_len++;
 }
 
-/* [from, to) in whole units of meta.  Rounding down may reach in front of the partition,
- * never of the device; rounding up is limited to the device's end. */
+/* Enqueues [from, to), rounded to whole units of meta.  Rounding down may reach in front of the
+ * partition, but not in front of the device.  Rounding up stops at the end of the device. */
 static void enqueue_meta(const struct fe_pattern *p, struct fat *s, uint64_t from, uint64_t to)
 {
     uint64_t meta = p->o.v[FE_PK_META];
@@ -102,7 +107,7 @@ static void mark_dirty(struct file *f, uint32_t cluster)
         f->dirty_high = cluster;
 }
 
-/* The data of one append; false when the volume is full. */
+/* Enqueues the data of one append.  Returns false if the volume is full. */
 static bool append_data(const struct fe_pattern *p, struct fat *s, struct file *f)
 {
     uint64_t bs = p->o.v[FE_PK_BS], within = f->bytes % s->fs.cluster;
@@ -112,7 +117,7 @@ static bool append_data(const struct fe_pattern *p, struct fat *s, struct file *
         return false;
     if (n_new > 0) {
         if (f->last_cluster)
-            mark_dirty(f, f->last_cluster); /* it now points at the first new one */
+            mark_dirty(f, f->last_cluster); /* its entry now points at the first new cluster */
         mark_dirty(f, s->next_free);
         mark_dirty(f, s->next_free + n_new - 1);
         enqueue(s, fe_fat32_cluster(&s->fs, s->next_free), bs);
@@ -126,6 +131,7 @@ static bool append_data(const struct fe_pattern *p, struct fat *s, struct file *
     return true;
 }
 
+/* Enqueues the metadata of a file. */
 static void append_metadata(const struct fe_pattern *p, struct fat *s, uint32_t index)
 {
     struct file *f = &s->file[index];

@@ -2,17 +2,21 @@
  *
  * The accesses of flashbench (Arnd Bergmann), request for request.
  *
- *     align (-a)     for each power of two from the largest that fits down to 2 * bs:
- *                    `rounds` times 7 reads in front of, 7 across and 7 behind a multiple
- *     open-au (-O)   for each chunk size from erasesize down to bs: chunk after chunk of
- *                    an allocation unit, each in open-au-nr units 12 erase sizes apart
- *     find-fat (-f)  for each chunk size: the first fat-nr units, one after the other
- *     scatter (-s)   `rounds` times 2^scatter-order reads in LFSR order
+ *     align (-a)     For each power of two, from the largest that fits down to 2 * bs, and
+ *                    `rounds` times each: 7 reads in front of a multiple of the power of two,
+ *                    7 reads across one, and 7 reads behind one.
+ *     open-au (-O)   For each chunk size, from erasesize down to bs: chunk after chunk of an
+ *                    allocation unit.  Each chunk is written in open-au-nr units, which are 12
+ *                    erase sizes apart, before the next chunk follows.
+ *     find-fat (-f)  For each chunk size: the first fat-nr units, one unit after the other.
+ *     scatter (-s)   `rounds` times 2^scatter-order reads in LFSR order.
  *
- * Positions behind the end of the device wrap around, as flashbench's do; a request
- * across the end becomes two.  `stream` tells the chunk size (open-au, find-fat: 1 is the
- * largest) or the place (align: 3 * step + 1 in front, + 2 across, + 3 behind), so that
- * a recorded replay can be summed up as flashbench prints it.
+ * A position behind the end of the device wraps around, as in flashbench.  A request across the
+ * end becomes two requests.
+ *
+ * `stream` of a record says to which line of flashbench's output the request belongs, so that
+ * a recorded replay can be summed up in the same way.  For open-au and find-fat it is the chunk
+ * size (1 is the largest).  For align it is 3 * step + 1 in front, + 2 across and + 3 behind.
  */
 #include "workload/pattern_impl.h"
 
@@ -20,7 +24,7 @@
 
 #include <string.h>
 
-/* Numbers below n, in order or in LFSR order. */
+/* A walk over all numbers below n, in order or in LFSR order. */
 struct walk {
     uint64_t n, done;
     uint32_t pos;
@@ -32,7 +36,7 @@ static void walk_start(struct walk *w, uint64_t n, bool random)
     *w = (struct walk){.n = n, .bits = random ? fe_lfsr_bits(n) : 0};
 }
 
-/* Goes to the next number; false when all n have been visited. */
+/* Goes to the next number.  Returns false if all n have been visited. */
 static bool walk_next(struct walk *w)
 {
     if (w->done == w->n)
@@ -49,7 +53,7 @@ static bool walk_next(struct walk *w)
 }
 
 struct flashbench {
-    uint64_t rest_len;      /* second part of a request that crossed the end */
+    uint64_t rest_len;      /* second part of a request that crossed the end; 0 = none */
     struct fe_trace_rec rest;
     /* align */
     uint64_t max_align, align;
@@ -64,7 +68,8 @@ struct flashbench {
 
 enum { N_POSITIONS = 7, AU_STRIDE = 12 };
 
-/* One access of len bytes at pos, wherever that is on the device. */
+/* Fills *rec with an access of len bytes at pos modulo the device.  What crosses the end is kept
+ * for take_rest.  Returns true. */
 static bool emit(struct fe_pattern *p, enum fe_req_type type, uint64_t pos, uint64_t len,
                  uint32_t stream, struct fe_trace_rec *rec)
 {
@@ -84,7 +89,7 @@ static bool emit(struct fe_pattern *p, enum fe_req_type type, uint64_t pos, uint
     return true;
 }
 
-/* The second part of the last access, if there is one. */
+/* Fills *rec with the second part of the last access.  Returns false if there is none. */
 static bool take_rest(struct fe_pattern *p, struct fe_trace_rec *rec)
 {
     struct flashbench *s = p->state;
@@ -96,8 +101,8 @@ static bool take_rest(struct fe_pattern *p, struct fe_trace_rec *rec)
     return true;
 }
 
-/* flashbench works on the whole device, whatever its offset, and runs to its own end.
- * `longest` is the longest access. */
+/* Settles the region.  flashbench works on the whole device, whatever its offset is, and runs to
+ * its own end.  `longest`: bytes of the longest access. */
 static int whole_device(struct fe_pattern *p, uint64_t longest, struct fe_err *err)
 {
     uint64_t offset = p->o.v[FE_PK_OFFSET];
@@ -172,6 +177,7 @@ static bool is_open_au(const struct fe_pattern *p)
     return p->kind->keys & FE_PK_BIT(OPEN_AU_NR);
 }
 
+/* Begins with the chunk size s->chunk. */
 static void start_level(struct fe_pattern *p)
 {
     struct flashbench *s = p->state;
@@ -205,7 +211,7 @@ static int units_init(struct fe_pattern *p, struct fe_err *err)
     if (p->o.given & FE_PK_BIT(OFFSET))
         s->base = v[FE_PK_OFFSET];
     else if (is_open_au(p))
-        s->base = fe_div_up(16u << 20, erase) * erase; /* past what may hold a FAT */
+        s->base = fe_div_up(16u << 20, erase) * erase; /* behind what may hold a FAT */
     s->chunk = erase;
     start_level(p);
     return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inside the patterns: the option values that a kind of pattern gets, and what it
- * provides.  One file for each family of kinds.
+ * Inside the patterns: the option values that a kind of pattern gets, and what it has to
+ * provide.  Each family of kinds has a file of its own, pattern_FAMILY.c, which defines an array
+ * of kinds.
  */
 #ifndef FE_WORKLOAD_PATTERN_IMPL_H
 #define FE_WORKLOAD_PATTERN_IMPL_H
@@ -75,22 +76,25 @@ enum { FE_LAYOUT_MKFS, FE_LAYOUT_PACKED, FE_LAYOUT_FACTORY };
 
 struct fe_pattern_values {
     uint64_t v[FE_N_PATTERN_KEYS]; /* shares and theta in ppm, INCR as int64_t, BOOL 0 1 */
-    uint64_t given;                /* bits of the keys that the user gave */
+    uint64_t given;                /* one bit for each key that the user gave */
 };
 
 struct fe_pattern_kind {
     const char *name, *help;
-    uint64_t keys;        /* bits of the options that it takes */
-    const char *defaults; /* "KEY=VALUE,..." where they differ from the table's */
-    size_t state_size;    /* bytes behind p->state, zeroed */
+    uint64_t keys;        /* one bit for each option that it takes */
+    const char *defaults; /* "KEY=VALUE,..."; replace the table's.  NULL = there are none */
+    size_t state_size;    /* bytes of zeroed memory that p->state points to */
+
+    /* Checks the options and prepares the state.  0, or a negative errno with message. */
     int (*init)(struct fe_pattern *p, struct fe_err *err);
-    /* Fills type, offset, len (and think_ns, stream, depth) of record i, zeroed before;
-     * false at the end.  i counts up from 0. */
+
+    /* Fills type, offset and len of record i, and if need be think_ns, stream and depth.  The
+     * record is zero before.  Returns false at the end of the pattern.  i counts up from 0. */
     bool (*next)(struct fe_pattern *p, uint64_t i, struct fe_trace_rec *rec);
 };
 
 extern const struct fe_pattern_kind fe_pattern_basic[], fe_pattern_uflip[],
-    fe_pattern_flashbench[], fe_pattern_fat[]; /* each ended by a kind without a name */
+    fe_pattern_flashbench[], fe_pattern_fat[]; /* each ends with a kind without a name */
 
 struct fe_pattern {
     const struct fe_pattern_kind *kind;
@@ -107,16 +111,18 @@ struct fe_pattern {
 
 /* The kind of that name, or NULL. */
 const struct fe_pattern_kind *fe_pattern_kind_find(const char *name, size_t len);
+
+/* The i-th kind in the order of the help; NULL after the last one. */
 const struct fe_pattern_kind *fe_pattern_kind_at(unsigned i);
 
-/* -EINVAL, with the names of all kinds. */
+/* Fails with -EINVAL and a message that lists the names of all kinds. */
 int fe_pattern_unknown(const char *name, size_t len, struct fe_err *err);
 
-/* Reads "KEY=VALUE" into o; -EINVAL with message. */
+/* Reads "KEY=VALUE" into o.  -EINVAL with message. */
 int fe_pattern_set(const struct fe_pattern_kind *kind, struct fe_pattern_values *o,
                    const char *text, size_t len, struct fe_err *err);
 
-/* Table defaults, then the kind's, then nothing is `given`. */
+/* Sets the table's defaults, and then those of the kind.  No key counts as given. */
 void fe_pattern_set_defaults(const struct fe_pattern_kind *kind, struct fe_pattern_values *o);
 
 /* The name of a key, for messages. */
@@ -124,21 +130,23 @@ const char *fe_pattern_key_name(enum fe_pattern_key key);
 
 /* --- for kinds --- */
 
-/* "pattern NAME: message", -EINVAL. */
+/* Fails with "pattern NAME: message", -EINVAL. */
 int fe_pattern_bad(const struct fe_pattern *p, struct fe_err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Settles size, offset and n_blocks: inside the capacity, whole sectors, one block at
- * least; and count, if it was not given, as n_blocks. */
+/* Settles size, offset and n_blocks.  The region must be inside the capacity, consist of whole
+ * sectors, and have at least one block.  If count was not given, it becomes n_blocks.  -EINVAL
+ * with message. */
 int fe_pattern_region(struct fe_pattern *p, struct fe_err *err);
 
-/* 64 bits that belong to record i. */
+/* 64 random bits that belong to record i.  `draw` numbers the draws of one record. */
 static inline uint64_t fe_pattern_draw(const struct fe_pattern *p, uint64_t i, uint64_t draw)
 {
     return fe_rng(p->o.v[FE_PK_SEED], FE_RNG_WORKLOAD, i, draw);
 }
 
-/* Record i goes to this block of the region; reads and writes as `op` and `reads` say. */
+/* Lets record i go to this block of the region.  The options `op` and `reads` say whether it is
+ * a read, a write or a trim. */
 static inline void fe_pattern_block(const struct fe_pattern *p, uint64_t i, uint64_t block,
                                     struct fe_trace_rec *rec)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The option table of the patterns: one line for each key with its type, range, default
- * and sentence.  Parser, range check and help all come from it; a kind of pattern only
- * says which keys it takes and where its defaults differ.
+ * The option table of the patterns.  It has one row for each key, with its type, range, default
+ * and sentence.  Parser, range check and help come from this table.  A kind of pattern only says
+ * which keys it takes, and which defaults it has instead of the table's.
  */
 #include "workload/pattern_impl.h"
 
@@ -130,7 +130,7 @@ const char *fe_pattern_key_name(enum fe_pattern_key key)
     return keys[key].name;
 }
 
-/* Which of "a|b|c" the text is; false if none. */
+/* Finds the text among "a|b|c" and stores its index.  Returns false if it is not there. */
 static bool find_choice(const char *choices, const char *text, size_t len, uint64_t *ret)
 {
     uint64_t n = 0;
@@ -174,7 +174,7 @@ static bool parse_value(const struct key *k, const char *p, size_t len, uint64_t
     return false;
 }
 
-/* What may stand behind KEY=. */
+/* What may follow KEY=, in words. */
 static const char *expected(const struct key *k)
 {
     switch (k->type) {
@@ -248,7 +248,8 @@ void fe_pattern_set_defaults(const struct fe_pattern_kind *kind, struct fe_patte
     o->given = 0;
 }
 
-/* The default of key i for this kind, into buf if it is the kind's own. */
+/* The default of a key for this kind, as text.  buf holds the text if the kind has a default of
+ * its own. */
 static const char *default_text(const struct fe_pattern_kind *kind, const struct key *k,
                                 char *buf, size_t size)
 {

@@ -2,21 +2,24 @@
  *
  * uFLIP's micro-benchmarks (Bouganim, Jonsson, Bonnet, CIDR 2009).
  *
- * Each of the nine varies one parameter of a baseline: sequential or random, reads or
- * writes (SR, RR, SW, RW).  A pattern here is one run with one value of the parameter; a
- * sweep is a loop around it.  With IO number i, request size b and n = size / b blocks:
+ * Each of the nine benchmarks varies one parameter of a baseline.  The four baselines are
+ * sequential or random, reads or writes (SR, RR, SW, RW).  A pattern of this file is one run
+ * with one value of the parameter; whoever wants a sweep calls it in a loop.  With request
+ * number i, request size b and n = size / b blocks:
  *
  *     sequential    block i mod n                    random       block random(n)
  *     order         block i * incr mod n             (-1 reverse, 0 in place)
  *     partitioning  part i mod P, block i / P in it
  *     parallelism   process i mod D, each a baseline in its own 1/D of the region
- *     mix           ratio requests of base for one of base2, which comes first
+ *     mix           first one request of base2, then `ratio` requests of base
  *     alignment     every offset + shift
  *     pause, burst  pauses in front of requests, as think time of a closed loop
- *     granularity, locality: bs and size are the parameter
+ *     granularity   bs is the parameter
+ *     locality      size is the parameter
  *
- * FlashIO, the authors' program, runs parallel processes as such; here they take turns,
- * and a replay with --depth D keeps them in flight together.
+ * FlashIO, the authors' program, starts real processes for the parallel benchmark.  Here the
+ * processes take turns in one stream of requests.  A replay with --depth D keeps D of the
+ * requests in flight simultaneously.
  */
 #include "workload/pattern_impl.h"
 
@@ -25,9 +28,10 @@
 struct uflip {
     uint64_t shift, partitions, parallel, ratio, burst, pause_ns;
     int64_t incr;
-    bool ordered;
+    bool ordered; /* the benchmark `order` */
 };
 
+/* Whether the benchmark has this option.  Other options keep their neutral values. */
 static bool takes(const struct fe_pattern *p, uint64_t bit)
 {
     return p->kind->keys & bit;
@@ -74,7 +78,7 @@ static bool is_random(uint64_t base)
     return base == FE_BASE_RR || base == FE_BASE_RW;
 }
 
-/* The block of a baseline's j-th request among n. */
+/* The block, among n, of the j-th request of a baseline.  The request is record i. */
 static uint64_t base_block(const struct fe_pattern *p, uint64_t base, uint64_t i, uint64_t j,
                            uint64_t n)
 {

@@ -5,17 +5,21 @@
  *       8,0    3       11     0.009507758   697  D   W 223490 + 56 [kjournald]
  *       dev    cpu     seq    seconds       pid  act rwbs sector + sectors [process]
  *
- * One request passes through many events (queued, merged, issued, completed); exactly
- * one kind makes records, by default D, the moment at which the driver got it, because
- * that is what a device sees.  The other kinds are counted as skipped.  Sectors are 512
- * bytes and relative to the whole disk at D.
+ * A request passes through many events: it is queued, merged, issued and completed.  Only one
+ * kind of event makes records.  By default that is D, the moment at which the driver gets the
+ * request, because that is what a device sees.  Events of other kinds are counted as skipped.
+ * Sectors have 512 bytes; in events D they count from the start of the whole disk.
  *
- * RWBS: a leading F is a flush in front of whatever follows; then D discard, W write, R
- * read or N nothing; behind it F FUA, A readahead, B barrier, S sync, M metadata, E
- * secure erase.  So FWFS with sectors gives two records, a flush and a FUA write, and
- * FN or FWS without sectors one flush.  Packet commands carry no sectors and are skipped.
+ * The field RWBS consists of
  *
- * blkparse ends with a summary of indented "name: value" lines.
+ *     [F]           a flush in front of the rest
+ *     D W R or N    discard, write, read, nothing
+ *     letters       F FUA, A readahead, B barrier, S sync, M metadata, E secure erase
+ *
+ * So FWFS with sectors gives two records, a flush and a FUA write.  FN or FWS without sectors
+ * gives one flush.  Packet commands have no sectors and are skipped.
+ *
+ * blkparse ends with a summary of indented lines "name: value".
  */
 #include "workload/trace_format.h"
 
@@ -28,7 +32,7 @@
 enum { SECTOR = 512, MAX_DEVICE = 32 };
 
 struct blkparse_reader {
-    char device[MAX_DEVICE]; /* the one that requests went to so far */
+    char device[MAX_DEVICE]; /* the device of all requests so far; empty = none yet */
     bool in_summary;
     bool other_events, chosen_events;
 };
@@ -48,7 +52,7 @@ static bool is_device(struct fe_span s)
            fe_number_u64(comma + 1, s.len - (size_t)(comma - s.p) - 1, &minor);
 }
 
-/* SECONDS.NNNNNNNNN */
+/* Parses SECONDS.NNNNNNNNN.  Returns false if it is something else, or 2^64 ns and more. */
 static bool parse_time(struct fe_span s, uint64_t *ret_ns)
 {
     const char *dot = memchr(s.p, '.', s.len);
@@ -61,7 +65,7 @@ static bool parse_time(struct fe_span s, uint64_t *ret_ns)
     return !__builtin_add_overflow(sec, ns, ret_ns);
 }
 
-/* The seven fields that every event has. */
+/* Parses the seven fields that every event has.  Returns false if the line is no event. */
 static bool parse_header(struct fe_span line, struct event *ret)
 {
     struct fe_span word[5];
@@ -88,7 +92,7 @@ static bool detect(struct fe_span line)
 
 struct rwbs {
     bool flush, fua;
-    char op; /* D W R N */
+    char op; /* D, W, R or N */
 };
 
 static bool parse_rwbs(struct fe_span s, struct rwbs *ret)
@@ -112,7 +116,8 @@ static bool parse_rwbs(struct fe_span s, struct rwbs *ret)
     return true;
 }
 
-/* "SECTOR + COUNT ...": 1, 0 when there are no sectors, -1 when it is neither. */
+/* Parses "SECTOR + COUNT ...".  Returns 1, 0 if the event has no sectors, or -1 if this is
+ * neither. */
 static int parse_sectors(struct fe_span rest, uint64_t *ret_offset, uint64_t *ret_len)
 {
     struct fe_span first = fe_span_word(&rest);
@@ -132,7 +137,7 @@ static int parse_sectors(struct fe_span rest, uint64_t *ret_offset, uint64_t *re
     return n > 0;
 }
 
-/* 1 if requests of this device are wanted, 0 if not, or -EINVAL. */
+/* Returns 1 if requests of this device are wanted, 0 if not, or -EINVAL with message. */
 static int wanted(struct fe_trace_reader *r, struct fe_span device, struct fe_err *err)
 {
     struct blkparse_reader *s = r->state;
@@ -147,7 +152,7 @@ static int wanted(struct fe_trace_reader *r, struct fe_span device, struct fe_er
     return 1;
 }
 
-/* The records of one event of the chosen kind. */
+/* Makes the records of an event of the chosen kind.  Returns what parse returns. */
 static int make_records(struct fe_trace_reader *r, const struct event *event,
                         struct fe_trace_rec *rec, struct fe_err *err)
 {
@@ -181,7 +186,7 @@ static int make_records(struct fe_trace_reader *r, const struct event *event,
     return 1;
 }
 
-/* A line of the summary at the end? */
+/* Whether this is a line of the summary at the end. */
 static bool is_summary(struct blkparse_reader *s, struct fe_span line)
 {
     struct fe_span rest = line, word = fe_span_word(&rest);

@@ -9,14 +9,15 @@
  *     /dev/sda wait 500 0              520 /dev/sda sync 0 0
  *     /dev/sda close                   530 /dev/sda close
  *
- * Version 3 has a time in microseconds on each line.  Version 2 has `wait`: the offset
- * is in microseconds, counted from the last wait, and below 100 it is discarded; so the
- * waits are instants on which the requests between them hang.  A file must have been
- * added and opened before it is used.  sync and datasync are the host's flush; fio writes
- * the last request's offset on those lines, so it means nothing.
+ * Version 3 has a time in microseconds on each line.  Version 2 has `wait` lines instead.  The
+ * first number of a `wait` is in microseconds and counts from the previous `wait`; fio discards
+ * waits below 100.  All requests between two waits have the same time.
  *
- * A device has one address space, so requests to two files would overlay each other:
- * that is an error unless the reader was told which of the files is the device.
+ * A file must be added and opened before it is used.  sync and datasync are a flush of the host.
+ * fio writes the offset of the last request on these lines, so the numbers there mean nothing.
+ *
+ * A device has one address space, so requests to two files would overlay each other.  That is an
+ * error unless the reader was told which of the files is the device.
  */
 #include "workload/trace_format.h"
 
@@ -42,7 +43,7 @@ struct iolog_reader {
     uint64_t wait_ns; /* version 2: the sum of the waits so far */
     struct file *files;
     size_t n_files, cap;
-    size_t device; /* 1 + the file that requests go to; 0 = none yet */
+    size_t device; /* 1 + the index of the file that requests go to; 0 = none yet */
 };
 
 static bool detect2(struct fe_span line)
@@ -64,7 +65,8 @@ static void free_state(void *state)
     free(s->files);
 }
 
-/* The file of that name, or NULL.  The last one first: it is the one in use. */
+/* The file of that name, or NULL.  The search begins with the last file, which is usually the one
+ * in use. */
 static struct file *find_file(struct iolog_reader *s, struct fe_span name)
 {
     for (size_t i = s->n_files; i-- > 0;)
@@ -113,7 +115,7 @@ static int file_action(struct fe_trace_reader *r, struct fe_span name, struct fe
     return 0;
 }
 
-/* Is this file the device?  1 yes, 0 another one, or -EINVAL. */
+/* Returns 1 if this file is the device, 0 if it is another one, or -EINVAL with message. */
 static int is_device(struct fe_trace_reader *r, struct fe_span name, struct fe_err *err)
 {
     struct iolog_reader *s = r->state;
@@ -218,7 +220,7 @@ static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace
 /* --- writing --- */
 
 struct iolog_writer {
-    uint64_t wait_us; /* version 2: the sum of the waits written */
+    uint64_t wait_us; /* version 2: the sum of the waits that have been written */
     uint64_t last_us;
 };
 
@@ -232,7 +234,7 @@ static bool with_times(const struct fe_trace_writer *w)
     return w->opt.format != &fe_trace_iolog2;
 }
 
-/* "[TIME ]FILE ACTION" and, if there are numbers, " OFFSET LENGTH". */
+/* Writes "[TIME ]FILE ACTION" and, if `numbers`, " OFFSET LENGTH". */
 static int put_line(struct fe_trace_writer *w, uint64_t us, const char *action, bool numbers,
                     uint64_t offset, uint64_t len, struct fe_err *err)
 {

@@ -5,10 +5,11 @@
  *     128166372003061629,usr,0,Read,7014609920,24576,41286
  *     Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime
  *
- * Timestamp and ResponseTime are Windows file times, units of 100 ns; offset and size are
- * bytes.  A first line with the names of the columns may stand in front.  Times become
- * relative to the first request; a request that is dated before it (the traces of
- * several hosts are not perfectly ordered) counts as simultaneous.
+ * Timestamp and ResponseTime are Windows file times, in units of 100 ns.  Offset and size are in
+ * bytes.  The first line may hold the names of the columns.
+ *
+ * Times become relative to the first request.  The traces of several hosts are not perfectly
+ * ordered: a request with an earlier date than the first one counts as simultaneous with it.
  */
 #include "workload/trace_format.h"
 
@@ -19,7 +20,8 @@
 
 enum { N_COLUMNS = 7, TICK_NS = 100, MAX_DISK = 128 };
 
-/* Written traces start here: February 2007, as the published ones do. */
+/* The date of the first request in a trace that is written: February 2007, as in the published
+ * traces. */
 #define FIRST_TICK UINT64_C(128166372000000000)
 
 static const char header[] = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
@@ -27,9 +29,10 @@ static const char header[] = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,Res
 struct msr_reader {
     bool have_first;
     uint64_t first_tick;
-    char disk[MAX_DISK]; /* "HOST.DISK" that requests went to so far */
+    char disk[MAX_DISK]; /* the "HOST.DISK" of all requests so far; empty = none yet */
 };
 
+/* Splits a line at its commas.  Returns false if it does not have N_COLUMNS columns. */
 static bool split(struct fe_span line, struct fe_span *column)
 {
     const char *p = line.p, *end = line.p + line.len;
@@ -56,7 +59,7 @@ static bool detect(struct fe_span line)
     return fe_span_is(line, header) || (split(line, column) && is_type(column[3]));
 }
 
-/* 1 if requests of this disk are wanted, 0 if not, or -EINVAL. */
+/* Returns 1 if requests of this disk are wanted, 0 if not, or -EINVAL with message. */
 static int wanted(struct fe_trace_reader *r, struct fe_span host, struct fe_span number,
                   struct fe_err *err)
 {
@@ -131,7 +134,7 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
 
     if (rec->type != FE_REQ_READ && rec->type != FE_REQ_WRITE) {
         code = fe_trace_cannot(w, err, rec->type == FE_REQ_TRIM ? "trim" : "flush");
-        return code; /* lossy: left out */
+        return code; /* 0 with `lossy`: the record is left out */
     }
     if (rec->fua)
         code = fe_trace_cannot(w, err, "FUA");

@@ -7,9 +7,9 @@
  *     125000 write 8392704 512 fua stream=2
  *     250000 flush 0 0
  *
- * The four fixed fields come first and are parsed by hand, because a replay reads this
- * format at millions of lines a second; the rare attributes behind them go through a
- * table.
+ * The four fixed fields come first.  They are parsed by hand, because a replay reads millions of
+ * lines of this format a second.  The attributes behind them are rare and are looked up by
+ * name.
  */
 #include "workload/trace_format.h"
 
@@ -52,7 +52,8 @@ static int find_word(struct fe_span s, const char *const *names, int n)
     return -1;
 }
 
-/* Digits from *p on, which moves behind them; then a blank or the end must follow. */
+/* Reads digits from *p on, and moves *p behind them.  A blank or the end must follow.  Returns
+ * false, and leaves *p alone, if there is no such number below 2^64. */
 static inline bool take_u64(const char **p, const char *end, uint64_t *ret)
 {
     const char *q = *p;
@@ -61,7 +62,7 @@ static inline bool take_u64(const char **p, const char *end, uint64_t *ret)
     while (q < end && (*q == ' ' || *q == '\t'))
         q++;
     const char *first = q;
-    /* 19 digits always fit; longer numbers take the careful way. */
+    /* 19 digits always fit.  Longer numbers are parsed again, with a check for overflow. */
     while (q < end && (unsigned char)(*q - '0') <= 9)
         n = n * 10 + (uint64_t)(*q++ - '0');
     if (q == first || (q < end && *q != ' ' && *q != '\t'))

@@ -3,22 +3,27 @@
  * Rejection-inversion after W. Hoermann and G. Derflinger, "Rejection-inversion to
  * generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996.
  *
- * The usual generators are wrong at the head (they invert the integral instead of the
- * sum) or need a table of n sums.  Here the integral H of h(x) = x^-theta is inverted and
- * the difference between bar k and the area under h around k is rejected, which happens
- * rarely.  H is written with expm1 and log1p, so that theta = 1, where the formula for H
- * is 0/0, is not a special case.
+ * The usual generators either need a table of n sums, or they invert the integral instead of
+ * the sum and are wrong for the most frequent ranks.  This one inverts the integral H of
+ * h(x) = x^-theta, and then corrects the difference.  Rank k should have the area of a bar of
+ * height h(k) between k - 1/2 and k + 1/2.  The area under h there is a little larger, because
+ * h is convex.  A sample that falls into the difference is rejected, and the next one is drawn.
+ * That happens rarely.
+ *
+ * H is written with expm1 and log1p.  Its usual formula is 0/0 for theta = 1; written like
+ * this, theta = 1 needs no special case.
  */
 #include "workload/zipf.h"
 
 #include <math.h>
 
-/* (e^x - 1) / x, log(1 + x) / x, and their limits at 0. */
+/* (e^x - 1) / x, also at 0. */
 static double expm1_over(double x)
 {
     return fabs(x) > 1e-8 ? expm1(x) / x : 1 + x / 2;
 }
 
+/* log(1 + x) / x, also at 0. */
 static double log1p_over(double x)
 {
     return fabs(x) > 1e-8 ? log1p(x) / x : 1 - x / 2;
@@ -41,7 +46,7 @@ static double big_h_inverse(double theta, double y)
     double t = y * (1 - theta);
 
     if (t < -1)
-        t = -1; /* rounding; H is bounded for theta > 1 */
+        t = -1; /* only rounding gets there: H is bounded for theta > 1 */
     return exp(log1p_over(t) * y);
 }
 
@@ -49,7 +54,7 @@ void fe_zipf_init(struct fe_zipf *z, uint64_t n, double theta)
 {
     z->n = n;
     z->theta = theta;
-    z->h_first = big_h(theta, 1.5) - 1; /* so that bar 1 has its full area h(1) = 1 */
+    z->h_first = big_h(theta, 1.5) - 1; /* then rank 1 has its full area h(1) = 1 */
     z->h_last = big_h(theta, (double)n + 0.5);
     z->accept = 2 - big_h_inverse(theta, big_h(theta, 2.5) - h(theta, 2));
 }
