@@ -35,7 +35,7 @@ static struct fe_device *make_device(struct ft_crash *c)
     struct fe_device *dev = NULL;
     struct fe_err err = {""};
     int r = fe_device_create(&dev, &c->profile, &opt, &err);
-    if (r < 0 && !(r == -ENOSPC && c->profile.wear.spare_blocks)) /* worn out by device.used */
+    if (r < 0 && !(r == -ENOSPC && c->profile.wear.spare_blocks)) /* device.used wore it out */
         complain(c, "no device: %s", err.text);
     return dev;
 }
@@ -88,14 +88,14 @@ struct fe_io ft_crash_io(void)
 void ft_crash_image_path(char path[64])
 {
     snprintf(path, 64, "%s/flashemu-crash-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"); /* no disk need turn for it */
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"); /* memory is fast */
     int fd = mkstemp(path);
     if (fd < 0) {
         perror(path);
         abort();
     }
     close(fd);
-    unlink(path); /* the name is what is wanted */
+    unlink(path); /* only the name is wanted */
 }
 
 bool ft_crash_reopen(struct ft_crash *c)
@@ -139,7 +139,7 @@ static struct fe_request choose(const struct ft_crash *c, struct ft_rand *r)
     }
     if (kind < 20 && c->profile.device.discard)
         q.type = FE_REQ_TRIM;
-    if (kind >= 20 && kind < 45) /* a few busy sectors */
+    if (kind >= 20 && kind < 45) /* one of a few busy sectors */
         at = ft_below(r, 6);
     if (kind >= 45 && kind < 60) /* in order */
         at = c->n_done * page % c->n_sectors;
@@ -152,7 +152,7 @@ static struct fe_request choose(const struct ft_crash *c, struct ft_rand *r)
     return q;
 }
 
-/* The answer is that of the end of its life, which the device has reached. */
+/* Whether the device is at the end of its life, and the status is what it answers then. */
 static bool is_end(const struct fe_device *dev, enum fe_status st)
 {
     static const enum fe_status answers[FE_N_EOLS] = {
@@ -186,7 +186,7 @@ bool ft_crash_step(struct ft_crash *c, struct ft_rand *r, uint64_t now_ns)
 
 /* ---- what is promised ---- */
 
-/* Request i was answered by then, and nothing that power takes had it alone. */
+/* Whether request i had been answered at that time, and was not only in a volatile cache. */
 static bool is_promised(const struct ft_crash *c, uint32_t i, uint64_t at_ns)
 {
     const struct ft_crash_request *d = &c->done[i];
@@ -201,7 +201,7 @@ static bool is_promised(const struct ft_crash *c, uint32_t i, uint64_t at_ns)
     return false;
 }
 
-/* Where trims are lost, whole pages of it are as if never written, or as they ever were. */
+/* ftl.trim_lost: any version may come back of the whole pages that a trim covered. */
 static void lose_trim(struct ft_crash *c, const struct fe_request *q)
 {
     uint64_t page = c->live->page_bytes, end = (q->offset + q->len) / page * page;
@@ -367,11 +367,11 @@ bool ft_crash_read(struct ft_crash *c, struct fe_device *dev)
         return complain(c, "%s", err.text);
     int r = fe_device_submit(dev, dev->now_ns, &q, &reply);
     if (r == 0 && reply.status == FE_PROG_FAILED && is_end(dev, reply.status))
-        return true; /* dead */
+        return true; /* a dead device gives nothing back */
     if (r < 0 || reply.status != FE_OK)
         return complain(c, "reading: status %d", reply.status);
     if (dev->profile.wear.end_of_life == FE_EOL_SILENT && dev->medium->wear->n_failed)
-        return true; /* whatever it gives */
+        return true; /* silent loss: any bytes are allowed */
     for (uint64_t s = 0; s < c->n_sectors; s++)
         if (!check_sector(c, s, c->buf + s * SECTOR))
             return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The devices: chips of 36 to 52 blocks, small enough for power to be cut at every operation,
- * large enough for cleaning to matter.  The geometry number decides the shape of the chip
- * and whether it wears out, the seed the rest.
+ * The devices of the crash tests.  Their chips have 36 to 52 blocks.  That is small enough to cut
+ * power at every operation, and large enough for cleaning to matter.  The geometry number decides
+ * the shape of the chip and whether the chip wears out.  The seed decides the rest.
  */
 #include "crash/bench.h"
 
@@ -47,7 +47,7 @@ static void make_chip(struct fe_nand_params *n, struct ft_rand *r, const struct 
     n->endurance = 1000000;
 }
 
-/* Programs and erases fail so often that the few spares are soon used up. */
+/* Programs and erases fail so often that the few spare blocks are soon used up. */
 static void make_wear(struct fe_wear_params *w, struct ft_rand *r)
 {
     static const uint32_t ends[] = {FE_EOL_READ_ONLY, FE_EOL_READ_ONLY, FE_EOL_READ_ONLY,

@@ -2,14 +2,17 @@
  *
  * Power fails at every operation of a chip.
  *
- * A device runs a workload.  After each request, for every program and erase that is still
- * under way before the next one arrives: power fails in the middle of it, and it has not
- * begun, is torn, or was done; what is under way on other dies is drawn.  Another device
- * takes the chip as it is and starts: what was promised must be there, everything else old
- * or new, every invariant must hold, and starting again must change nothing.  Then the
- * same for every operation of some of those starts.  Half of the chips have programs and erases
- * that fail and soon no spare left: a device at the end of its life starts, too, and has
- * everything that was promised.
+ * A device runs a workload.  After each request the test looks at every program and erase that
+ * is still under way before the next request arrives.  For each of these operations power fails
+ * in the middle of it, three times: the operation has not begun, is torn, or was done.  The
+ * outcome of operations on other dies is drawn.
+ *
+ * Another device takes the chip as it is then, and starts.  What was promised must be there.
+ * Everything else may be old or new.  Every invariant must hold, and a second start must change
+ * nothing.  For some of these starts the same is done at every operation of the recovery.
+ *
+ * On half of the chips programs and erases fail, and soon no spare block is left.  A device at the
+ * end of its life must start, too, and have everything that was promised.
  *
  *     live    |--request--|--request--|---        never loses power
  *                    \ copy of the chip
@@ -17,8 +20,8 @@
  *                          \ copy
  *     cut[1]                x~~ recovery ~~ check
  *
- * A point is SEED:GEOMETRY:STRATEGY:REQUEST:OP:OUTCOME, with :OP:OUTCOME once more for one
- * in the recovery; given as an argument it runs alone.
+ * A point is SEED:GEOMETRY:STRATEGY:REQUEST:OP:OUTCOME.  A point in the recovery has one more
+ * :OP:OUTCOME.  Points that are given as arguments run alone.
  *
  *     test_crash [--long] [--part K/N] [POINT...]
  */
@@ -34,7 +37,7 @@
 
 enum { N_REQUESTS = 60, ALL = -1 };
 
-/* What to run; ALL: every one. */
+/* What to run.  ALL: every request, operation or outcome. */
 struct filter {
     int64_t request, op, outcome, op2, outcome2;
 };
@@ -43,18 +46,18 @@ struct run {
     struct ft_crash c;
     struct filter only;
     struct ft_rand rand;
-    uint32_t sample;   /* one in so many starts is cut itself */
+    uint32_t sample;   /* power also fails during one in this many starts */
     uint32_t request;
-    uint64_t *found;   /* c.found of a start that is cut itself */
+    uint64_t *found;   /* keeps c.found while power fails during a start */
     char point[160];
 };
 
 static struct {
-    uint64_t points, inner; /* cuts, and cuts during the start after one */
-    uint64_t ended;         /* of them, of devices at the end of their life then */
+    uint64_t points, inner; /* cuts, and cuts during a start */
+    uint64_t ended;         /* how many of them left a device at the end of its life */
 } count;
 
-static char now_running[256]; /* for the handler */
+static char now_running[256]; /* printed if the test aborts */
 
 static void on_abort(int sig)
 {
@@ -64,7 +67,7 @@ static void on_abort(int sig)
     raise(sig);
 }
 
-/* One operation has its outcome, the others draw. */
+/* The given operation has the given outcome.  The outcome of all others is drawn. */
 struct choice {
     const struct fe_undo_op *op;
     enum fe_cut_outcome outcome;
@@ -85,7 +88,7 @@ static struct fe_undo_op *op_at(struct fe_device *dev, uint32_t i)
     return &u->ring[(u->head + i) & (u->room - 1)];
 }
 
-/* An instant within the operation and within [from, to); false if there is none. */
+/* Finds an instant within the operation and within [from, to).  False if there is none. */
 static bool instant(const struct fe_undo_op *op, uint64_t from, uint64_t to, uint64_t *ret)
 {
     uint64_t at = op->start_ns + (op->end_ns - op->start_ns) / 2;
@@ -94,8 +97,8 @@ static bool instant(const struct fe_undo_op *op, uint64_t from, uint64_t to, uin
     return to > from && at > op->start_ns && at < op->end_ns;
 }
 
-/* `dev` has the chip; its i-th operation gets the outcome, power comes back.  False with
- * c.wrong. */
+/* dev already has the chip.  Power fails at at_ns with this outcome of operation i, and comes back.
+ * False with c.wrong. */
 static bool cut_and_start(struct run *r, struct fe_device *dev, uint32_t i, int outcome,
                           uint64_t at_ns)
 {
@@ -122,7 +125,7 @@ static void name_point(struct run *r, uint32_t op, int outcome)
              r->point);
 }
 
-/* Power fails during the start, too: dev has the chip as that start left it. */
+/* Lets power fail at every operation of a start as well.  `started` has the chip after it. */
 static bool cut_start(struct run *r, struct fe_device *started)
 {
     char outer[sizeof r->point];
@@ -163,7 +166,7 @@ static bool run_point(struct run *r, uint32_t i, int outcome, uint64_t at_ns)
     return ft_crash_verify(&r->c, dev) && (bits % 8 || ft_crash_go_on(&r->c, dev, bits));
 }
 
-/* Every operation under way in [from, to). */
+/* Runs the points of all operations that are under way in [from, to). */
 static bool run_window(struct run *r, uint64_t from, uint64_t to)
 {
     uint32_t n = r->c.live->medium->undo->n;
@@ -179,8 +182,8 @@ static bool run_window(struct run *r, uint64_t from, uint64_t to)
     return true;
 }
 
-/* The next arrival: mostly when the last request has been answered, or later, or, where the
- * link has several slots, before. */
+/* When the next request arrives: mostly when the last one has been answered, sometimes later, and
+ * sometimes earlier, if the link has several queue slots. */
 static uint64_t next_arrival(struct run *r)
 {
     const struct ft_crash_request *d = &r->c.done[r->c.n_done - 1];
@@ -208,8 +211,8 @@ static bool run_requests(struct run *r)
     return true;
 }
 
-/* A cache that outlives power: nothing is taken back and nothing lost, so the live device
- * itself loses power, now and then. */
+/* For a cache that survives power cuts.  Nothing is taken back and nothing is lost then, so the
+ * live device itself loses power now and then. */
 static bool cut_safe(struct run *r, uint64_t now)
 {
     struct fe_err err = {""};
@@ -236,7 +239,7 @@ static bool run_safe(struct run *r)
     return true;
 }
 
-/* 0, or 1 if it failed. */
+/* Returns 0, or 1 if the case failed. */
 static int run_case(uint64_t seed, uint32_t geometry, uint32_t type, const struct filter *only,
                     uint32_t sample)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Power fails in a device that is kept in an image, and the server may be killed besides.
+ * Power fails in a device that is kept in an image, and the server may be killed as well.
  *
  *     request ... request ..x                         cut while some of it is under way
  *                           | power-on | check        variant 0
@@ -9,13 +9,13 @@
  *                           | power-on | writes | kill | open | check          variant 3
  *                          kill in the middle of the cut | open | check        variant 4
  *
- * What was promised must be there, everything else old or new, every invariant must hold; half
- * of the chips wear out meanwhile.
- * Before each opening the chip as it lies in the file must be the chip as it was in memory:
- * what the cut took back must not come back with the file.
+ * What was promised must be there, everything else may be old or new, and every invariant must
+ * hold.  Half of the chips wear out meanwhile.  Before the image is opened again, the chip in the
+ * file must be the chip as it was in memory: what the cut took back must not return with the
+ * file.
  *
- * A point is SEED:GEOMETRY:STRATEGY:CUT, where CUT decides length of the workload, instant
- * and variant; given as an argument it runs alone.
+ * A point is SEED:GEOMETRY:STRATEGY:CUT.  CUT decides the length of the workload, the instant and
+ * the variant.  Points that are given as arguments run alone.
  */
 #include "crash/bench.h"
 
@@ -37,7 +37,7 @@ static bool complain(struct ft_crash *c, const char *what, const struct fe_err *
 
 static uint64_t n_ended; /* cuts of devices at the end of their life */
 
-/* As flashemu inspect and fsck do it. */
+/* Opens the image as flashemu inspect (or fsck, with `recover`) does. */
 static struct fe_device *look_at(struct ft_crash *c, bool recover)
 {
     struct fe_store_file file = {.path = c->file->path, .read_only = true};
@@ -50,7 +50,7 @@ static struct fe_device *look_at(struct ft_crash *c, bool recover)
     return dev;
 }
 
-/* The server is killed; what is in the file is looked at, and opened again. */
+/* Kills the server, looks at what is in the file, and opens it again.  False with c->wrong. */
 static bool kill_and_open(struct ft_crash *c)
 {
     struct fe_err err = {""};
@@ -85,9 +85,9 @@ static bool power_on(struct ft_crash *c)
            complain(c, "power-on", &err);
 }
 
-/* The server was killed in the middle of the cut: what that took is what the file lacks.  If
- * nothing of it has reached the file, power was not cut, and is now: ftl.trim_lost waits for
- * that. */
+/* The server was killed in the middle of a cut: what the cut took is what the file lacks.  If
+ * nothing of the cut has reached the file, power was not cut.  Then power is cut now, because the
+ * expectations were made for a cut (ftl.trim_lost).  False with c->wrong. */
 static bool open_killed(struct ft_crash *c)
 {
     struct fe_err err = {""};
@@ -153,7 +153,7 @@ static bool run_cut(struct ft_crash *c, uint32_t cut)
     return after_cut(c, cut % N_VARIANTS, r.seed);
 }
 
-/* 0, or 1 if it failed. */
+/* Returns 0, or 1 if the point failed. */
 static int run_point(uint64_t seed, uint32_t geometry, uint32_t type, uint32_t cut,
                      uint64_t *n_cuts)
 {

@@ -2,17 +2,17 @@
  *
  * The server of an image is killed again and again, at any of its writes to the file.
  *
- *     request ... requ|               the host carries out so many writes, and no more
+ *     request ... requ|               the host carries out some writes and then fails
  *                     | open | check | request ... request ... re|
  *                        |                                       | open | ...
  *                        a second kill, in the middle of power-on, now and then
  *
- * No power is cut, so no journal tells the strategy what it was about; and the same device
- * goes through it over and over, on a chip with no block to spare: room that each kill costs
- * is missed in the end.  Whatever was answered must be there, what was under way may be old or
- * new in each of its sectors, and every invariant must hold.
+ * Power is not cut, so no journal tells the strategy what it was doing.  The same device is killed
+ * many times, on a chip without any unneeded block: if a kill costs room for good, the device runs
+ * out of room in the end.  Whatever was answered must be there.  What was under way may be old or
+ * new in each of its sectors.  Every invariant must hold.
  *
- * A case is SEED:GEOMETRY:STRATEGY; given as an argument it runs alone.
+ * A case is SEED:GEOMETRY:STRATEGY.  Cases that are given as arguments run alone.
  */
 #include "crash/bench.h"
 
@@ -25,7 +25,7 @@
 
 enum { N_KILLS = 24, N_REQUESTS = 60 };
 
-/* Requests until the host fails, or enough of them; the server is gone then. */
+/* Makes requests until the host fails, N_REQUESTS at most.  Then the server is gone. */
 static bool work_until_killed(struct ft_crash *c, struct ft_rand *r)
 {
     bool refused = false;
@@ -48,7 +48,7 @@ static bool open_again(struct ft_crash *c, struct ft_rand *r)
     if (ft_chance(r, 30)) {
         ft_crash_writes_left = ft_below(r, 40);
         ft_crash_reopen(c);
-        c->wrong[0] = '\0'; /* it may have come to an end, or not */
+        c->wrong[0] = '\0'; /* the opening may have succeeded or failed */
         ft_crash_writes_left = 0;
         fe_device_destroy(c->live);
         c->live = NULL;
@@ -60,7 +60,7 @@ static bool open_again(struct ft_crash *c, struct ft_rand *r)
 static bool run_kills(struct ft_crash *c, uint64_t *n_kills)
 {
     struct ft_rand r = {.seed = fe_rng(c->seed, FE_RNG_TEST, c->n_sectors, 78)};
-    c->has_cache = false; /* an image keeps what is in it */
+    c->has_cache = false; /* the cache of an image survives a kill */
     c->host_fails = true;
     for (int i = 0; i < N_KILLS; i++) {
         if (!work_until_killed(c, &r) || !open_again(c, &r))
@@ -73,7 +73,7 @@ static bool run_kills(struct ft_crash *c, uint64_t *n_kills)
     return ft_crash_go_on(c, c->live, r.seed);
 }
 
-/* 0, or 1 if it failed. */
+/* Returns 0, or 1 if the case failed. */
 static int run_case(uint64_t seed, uint32_t geometry, uint32_t type, uint64_t *n_kills)
 {
     char path[64];

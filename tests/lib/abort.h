@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of rules whose breaking is a bug: the core aborts, in a child process here.
+ * Tests of rules that only a bug can break.  The core aborts then, so the test lets it abort in a
+ * child process.
  */
 #ifndef FT_ABORT_H
 #define FT_ABORT_H
 
 #include <stdbool.h>
 
-/* Runs fn(ctx) in a child, silently; whether it ended by SIGABRT. */
+/* Runs fn(ctx) in a child process without its messages.  Returns whether SIGABRT ended it. */
 bool ft_aborts(void (*fn)(void *ctx), void *ctx);
 
 #endif

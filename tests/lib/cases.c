@@ -20,7 +20,7 @@ static uint32_t pick(struct ft_rand *r, const uint32_t *list, size_t n)
 #define PICK(r, ...)                                                                         \
     pick(r, (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-/* Chip and unit.  Small chips: every invariant is checked after every step. */
+/* Draws chip and unit.  Chips are small, because every invariant is checked after every step. */
 static void make_shape(struct fe_profile *p, uint32_t geometry)
 {
     struct ft_rand r = {.seed = 1000 + geometry};
@@ -65,11 +65,12 @@ static void make_times(struct fe_profile *p, struct ft_rand *r)
     p->link.command_overhead_ns = PICK(r, 0, 20000, 125000);
     p->link.max_transfer = (uint64_t)p->device.sector_size * PICK(r, 1, 3, 16, 240, 256, 100000);
     p->link.queue_depth = PICK(r, 1, 1, 1, 2, 7, 32);
-    /* a strategy may copy a unit for every command: not for every sector of large units */
+    /* A strategy may copy a unit for every command.  With large units that must not happen for
+     * every sector, so commands are larger there. */
     uint64_t pages = p->ftl.unit.unit_size / n->page_size, commands = 20000 / pages + 1;
     if (p->link.max_transfer < p->ftl.unit.unit_size / commands)
         p->link.max_transfer = (p->ftl.unit.unit_size / commands / 4096 + 1) * 4096;
-    if (ft_chance(r, 5)) { /* no delay at all */
+    if (ft_chance(r, 5)) { /* a device without any delay */
         *n = (struct fe_nand_params){
             .cell = n->cell, .channels = n->channels, .dies_per_channel = n->dies_per_channel,
             .planes_per_die = n->planes_per_die, .blocks_per_plane = n->blocks_per_plane,
@@ -199,7 +200,7 @@ const char *ft_case_text(const struct ft_case *c, char *buf, size_t len)
     return buf;
 }
 
-static char running[128]; /* for the handler */
+static char running[128]; /* printed if the case aborts */
 
 static void on_abort(int sig)
 {
@@ -259,7 +260,7 @@ static void run_all(uint32_t n_geometries, uint32_t seeds, uint32_t part, uint32
                     run_case(seed, g, type, t, fn);
 }
 
-/* A strategy that refuses most shapes is not tested: that counts as a failure. */
+/* How many strategies refuse most shapes.  They are not really tested, so that is a failure. */
 static uint32_t count_untested(const struct tally *t)
 {
     uint32_t n = 0;

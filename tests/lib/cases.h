@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cases of the property tests: a device for each (seed, geometry, strategy), nothing of
- * it from a file.
+ * Cases of the property tests: a device for each (seed, geometry, strategy).  Nothing of it comes
+ * from a file.
  *
- * The geometry number decides the shape of the chip and of units; the seed decides the
- * rest (times, link, cache, parameters of the strategy, capacity, how much was used
- * before) and the workload.  A case is named "seed:geometry:strategy" in every message,
- * and each test binary runs just those cases that it is given as arguments.
+ * The geometry number decides the shape of the chip and of units.  The seed decides the rest
+ * (times, link, cache, parameters of the strategy, capacity, how much was used before) and the
+ * workload.  Every message names the case as "seed:geometry:strategy".  Given such names as
+ * arguments, a test program runs only these cases.
  */
 #ifndef FT_CASES_H
 #define FT_CASES_H
@@ -24,22 +24,24 @@ struct ft_case {
     struct fe_profile profile;
 };
 
-/* The device of a case.  False if the strategy refuses every set of parameters that was
- * tried for this shape. */
+/* Makes the profile of a case.  Returns false if the strategy refuses every set of parameters that
+ * was tried for this shape. */
 bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t type);
 
-/* Draws what every strategy can be told; type, unit_size, sector_size and [nand] of *p say
- * for what device.  The strategy may refuse it. */
+/* Draws all parameters of translation layers.  type, unit_size, sector_size and [nand] of *p must
+ * be set before.  The strategy may refuse the result. */
 void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r);
 
-/* The shape in words, for messages. */
+/* The shape in words, for messages.  Returns buf. */
 const char *ft_case_text(const struct ft_case *c, char *buf, size_t len);
 
-/* Runs fn over `seeds` seeds of every geometry [0, n_geometries) and strategy, or over
- * the cases that the command line names; --part K/N takes every N-th one, --long (or
- * FLASHEMU_LONG=1) six times as many seeds.  fn returns NULL or what went wrong, which is
- * printed with the case's id; so is the id if the case aborts.  Returns main's result: 0,
- * or 1 if a case failed, 2 for wrong use. */
+/* The main function of a property test.  Runs fn for `seeds` seeds of every geometry
+ * [0, n_geometries) and every strategy of the registry, or for the cases that the command line
+ * names.  --part K/N runs every N-th case only, and --long (or FLASHEMU_LONG=1) runs six times as
+ * many seeds.
+ *
+ * fn returns NULL, or what went wrong, which is printed with the id of the case.  The id is also
+ * printed if the case aborts.  Returns the exit code: 0, 1 if a case failed, 2 for wrong use. */
 int ft_cases_main(int argc, char **argv, uint32_t n_geometries, uint32_t seeds,
                   const char *(*fn)(const struct ft_case *c));
 

@@ -31,14 +31,15 @@ static uint64_t transfer_ns(const struct ft_chip *c, uint64_t bytes)
     return (uint64_t)((ps + c->nand.bus_rate - 1) / c->nand.bus_rate);
 }
 
-/* Programs of a page: of units for data and for OOB, where units are smaller. */
+/* How often tPROG a page takes: the units of its data and those of its OOB, if a program unit is
+ * smaller than the page. */
 static uint64_t programs_of_page(const struct fe_nand_params *n)
 {
     uint64_t unit = n->program_unit;
     return unit ? (n->page_size + unit - 1) / unit + (n->oob_size + unit - 1) / unit : 1;
 }
 
-/* Whether a cell time is one that this page may have. */
+/* Whether the cell time of the operation is one that this page can have. */
 static bool cell_time_is_right(const struct ft_chip *c, const struct fe_op *op, uint32_t page)
 {
     const struct fe_nand_params *n = &c->nand;
@@ -53,7 +54,7 @@ static bool cell_time_is_right(const struct ft_chip *c, const struct fe_op *op, 
     return op->cell_ns == c->nand.tBERS_ns;
 }
 
-/* A copy within a die may leave the bus alone. */
+/* Whether this is the second half of a copy within a die, which may do without the bus. */
 static bool is_copyback(const struct ft_chip *c, const struct fe_op *op)
 {
     return c->nand.copyback && op->flags & FE_OP_AFTER_PREV && op->bus_bytes == 0 &&
@@ -97,8 +98,9 @@ static bool change_state(struct ft_chip *c, const struct fe_op *op)
     return true;
 }
 
-/* The die: one operation at a time; with a cache register, the array [from, to) and the
- * register [start, in array) or [out of array, end) are two things. */
+/* Checks that the die does one operation at a time.  With a cache register the array and the
+ * register are two things: the array is busy in [array_from, array_to), and the register in
+ * [reg_from, reg_to), before the array in a program and behind it in a read. */
 static bool check_die(struct ft_chip *c, const struct fe_op *op, uint64_t bus)
 {
     uint64_t *die = &c->die_free[op->die], *reg = &c->reg_free[op->die];
@@ -120,7 +122,7 @@ static bool check_die(struct ft_chip *c, const struct fe_op *op, uint64_t bus)
     return true;
 }
 
-/* Lengths, the die, barriers, and the transfer on the channel. */
+/* Checks how long the operation takes, the die, barriers, and the transfer on the channel. */
 static bool check_time(struct ft_chip *c, const struct fe_op *op)
 {
     uint64_t *chan = &c->chan_free[op->die % c->geo.n_channels];

@@ -12,7 +12,7 @@
 
 #define SECTOR 512u
 
-/* One sector before one write. */
+/* What one sector was before one write. */
 struct ft_undo {
     struct ft_undo *older;
     uint64_t sector;
@@ -81,7 +81,7 @@ static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t len, off_
 static int fault_fdatasync(void *ctx, int fd)
 {
     struct ft_io *f = ctx;
-    (void)fd; /* the page cache is what a test reads back */
+    (void)fd; /* a test reads the page cache, so nothing has to reach a disk */
     if (fails(f, FT_FDATASYNC))
         return -1;
     forget(f);
@@ -93,7 +93,7 @@ static int fault_ftruncate(void *ctx, int fd, off_t len)
     return fails(ctx, FT_FTRUNCATE) ? -1 : ftruncate(fd, len);
 }
 
-/* A hole may be on the disk at once, with everything that was there. */
+/* A hole may reach the disk immediately, so a crash does not bring back what was there. */
 static int fault_punch(void *ctx, int fd, off_t off, off_t len)
 {
     return fails(ctx, FT_PUNCH) ? -1 : fe_io_host.punch(NULL, fd, off, len);

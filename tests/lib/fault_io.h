@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A host that fails as told, between a store and its file: the n-th call fails, writes are
- * short, or the host crashes and its disk keeps any part of what was not synced.
+ * A host that fails as a test wants, between a store and its file.  The n-th call fails, or writes
+ * are short, or the host crashes and its disk keeps any part of what was not synced.
  */
 #ifndef FT_FAULT_IO_H
 #define FT_FAULT_IO_H
@@ -19,26 +19,27 @@ struct ft_io {
     struct fe_io io; /* give this to the store */
     uint64_t n[FT_N_CALLS]; /* calls so far */
 
-    /* The call number fail_at of this kind (the first is 1) fails with fail_errno, and with
-     * fail_on all after it; 0: none. */
+    /* Call number fail_at of this kind fails with fail_errno.  The first call has number 1; 0: no
+     * call fails.  With fail_on all later calls fail, too. */
     enum ft_call fail_call;
     uint64_t fail_at;
     int fail_errno;
     bool fail_on;
 
-    size_t longest;    /* a pwrite or pread takes at most so many bytes; 0: all */
+    size_t longest;    /* a pwrite or pread takes at most this many bytes; 0: all */
     bool log;          /* remember what a crash could undo */
-    struct ft_undo *undo; /* newest first */
+    struct ft_undo *undo; /* the newest one first */
 };
 
 void ft_io_init(struct ft_io *f);
 void ft_io_fini(struct ft_io *f);
 
-/* What the disk has after a crash: each sector (512 bytes) that was written since the last
- * fdatasync as it was before or after any of those writes, by seed.  The file at path. */
+/* Makes the file at path what a disk has after a crash of the host: each sector (512 bytes) that
+ * was written since the last fdatasync is as it was before or after any of these writes.  The seed
+ * decides. */
 void ft_io_crash(struct ft_io *f, const char *path, uint64_t seed);
 
-/* Changes a byte of a file; negative offsets count from its end. */
+/* Changes a byte of a file.  A negative offset counts from the end. */
 void ft_flip_byte(const char *path, int64_t offset);
 
 #endif

@@ -116,7 +116,8 @@ bool ft_host_submit(struct ft_host *h, enum fe_req_type type, uint64_t arrival, 
     }
     if (type == FE_REQ_READ || (type == FE_REQ_WRITE && data))
         req.buf = h->buf;
-    /* idle work first, so that all operations of the call below are the request's */
+    /* Lets the device do its idle work first.  Then all operations of the call below belong to the
+     * request. */
     uint64_t before = h->chip.hash;
     fe_device_idle(h->dev, clamp(h, arrival));
     h->idle_work = h->idle_work || h->chip.hash != before;
@@ -166,7 +167,7 @@ static void choose_range(struct ft_workload *w, const struct ft_host *h, struct 
     uint64_t page = fe_device_page_bytes(h->dev), sectors = ft_between(r, 1, 40);
     uint64_t *stream = &w->stream[ft_below(r, 3)];
     switch (ft_below(r, 8)) {
-    case 0: case 1: /* goes on */
+    case 0: case 1: /* a stream goes on */
         s->offset = *stream;
         s->len = ft_chance(r, 50) ? sectors * h->sector : page * ft_between(r, 1, 9);
         *stream = s->offset + s->len < h->capacity ? s->offset + s->len : 0;
@@ -177,7 +178,7 @@ static void choose_range(struct ft_workload *w, const struct ft_host *h, struct 
         s->offset = aligned_below(r, h->capacity, h->unit);
         s->len = h->unit * ft_between(r, 1, 2);
         break;
-    case 3: case 4: /* a small part is written again and again */
+    case 3: case 4: /* a small hot part */
         s->offset = w->hot + ft_below(r, 8) * page;
         s->len = ft_chance(r, 50) ? h->sector : page;
         break;

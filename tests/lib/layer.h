@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A translation layer on a bench, with what the host has written beside it: for tests
- * that say in operations, copies and merges what a write costs.
+ * A translation layer on a bench, together with what the host has written.  It is for tests that
+ * say what a write costs in operations, copies and merges.
  */
 #ifndef FT_LAYER_H
 #define FT_LAYER_H
@@ -18,58 +18,60 @@ struct ft_layer {
     struct fe_ftl_counters before;
 };
 
-/* Since ft_layer_clear. */
+/* What has been done since ft_layer_clear. */
 struct ft_cost {
     uint32_t reads, programs, erases, copied, switches, partials, fulls;
 };
 
-/* Parameters that every strategy accepts on a chip with enough blocks: units of
- * unit_blocks erase blocks, two linear and one random open, two log blocks, a copy
- * buffer of 2 pages. */
+/* Parameters for tests of a strategy that exists: units of unit_blocks erase blocks, two linear and
+ * one random unit open, two log blocks, and a copy buffer of 2 pages.  All other parameters are 0.
+ * Tests that run every strategy use lib/ftl_params.h. */
 struct fe_ftl_params ft_params(const char *strategy, const struct fe_nand_params *nand,
                                uint32_t unit_blocks);
 
-/* All the logical pages that the strategy can offer; ends the test on failure. */
+/* Makes a layer with all the logical pages that the strategy can offer.  Ends the test on
+ * failure. */
 void ft_layer_init(struct ft_layer *l, const struct fe_nand_params *nand,
                    const struct fe_ftl_params *params);
 void ft_layer_fini(struct ft_layer *l);
 
-/* One host command each, of new bytes: part of a page, a page, pages [first, first + n). */
+/* Each of these is one host command with new bytes: for a part of a page, for a page, for the pages
+ * [first, first + n). */
 enum fe_status ft_layer_write_part(struct ft_layer *l, fe_lpn lpn, uint32_t off, uint32_t len);
 enum fe_status ft_layer_write(struct ft_layer *l, fe_lpn lpn);
 enum fe_status ft_layer_command(struct ft_layer *l, fe_lpn first, uint32_t n);
 
-/* Pages [first, first + n), a command each; every one must succeed. */
+/* Writes pages [first, first + n) with a command for each.  Every command must succeed. */
 void ft_layer_write_each(struct ft_layer *l, fe_lpn first, uint32_t n);
 
-/* The same, with every invariant checked after each. */
+/* Does the same, and checks every invariant after each command. */
 void ft_layer_fill(struct ft_layer *l, fe_lpn first, uint32_t n);
 
-/* The operations since the last clear as ft_rig_text; valid until the next call. */
+/* The operations since the last clear, as ft_rig_text prints them.  Valid until the next call. */
 const char *ft_layer_text(struct ft_layer *l);
 
-/* What ft_layer_fill does to the chip, as ft_layer_text. */
+/* Calls ft_layer_fill.  Returns the operations of that, as ft_layer_text does. */
 const char *ft_layer_ops_of(struct ft_layer *l, fe_lpn first, uint32_t n);
 
-/* Starts counting anew. */
+/* Begins to count anew. */
 void ft_layer_clear(struct ft_layer *l);
 struct ft_cost ft_layer_cost(struct ft_layer *l);
 
-/* Every invariant holds; fails the test if not. */
+/* Fails the test unless every invariant holds. */
 void ft_layer_check(struct ft_layer *l);
 
-/* Every page reads as written and every invariant holds; fails the test if not.  What
- * the reading cost is not counted. */
+/* Fails the test unless every page reads as it was written and every invariant holds.  The cost of
+ * reading is not counted. */
 void ft_layer_verify(struct ft_layer *l);
 
-/* How a test ends: verifies, and lets go of everything. */
+/* How a test ends: verifies everything, and frees it. */
 void ft_layer_end(struct ft_layer *l);
 
-/* Fails the test unless the merges and copies since the beginning are these. */
+/* Fails the test unless these are the merges and copies since the layer was made. */
 void ft_layer_expect_merges(struct ft_layer *l, uint64_t switches, uint64_t partials,
                             uint64_t fulls, uint64_t copied);
 
-/* Fails the test unless the cost since the last clear is this; clears. */
+/* Fails the test unless this is the cost since the last clear.  Then clears. */
 void ft_layer_expect(struct ft_layer *l, struct ft_cost want, const char *what);
 
 #endif

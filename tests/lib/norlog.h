@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * norlog on a bench: one die of 8 NOR blocks with D sectors and a header of one, unless a
- * test says otherwise; one of them is kept free, one is there to win space from.
+ * norlog on a bench.  Unless a test says otherwise, there is one die of 8 NOR blocks.  Each block
+ * has D sectors and one more for its header.  One block is kept free, and the capacity is one
+ * block smaller still, so that cleaning finds something to clean.
  */
 #ifndef FT_NORLOG_H
 #define FT_NORLOG_H

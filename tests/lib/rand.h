@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Randomness for tests: a counter over the core's addressed generator, so that a case
- * is its seed and nothing else.
+ * Randomness for tests: a counter over the core's addressed generator.  A case is determined by its
+ * seed alone.
  */
 #ifndef FT_RAND_H
 #define FT_RAND_H
@@ -17,7 +17,8 @@ struct ft_rand {
     uint64_t seed, n;
 };
 
-/* Not twice in one expression: the order would be the compiler's. */
+/* 64 random bits.  Must not be called twice in one expression, because the compiler would choose
+ * the order. */
 static inline uint64_t ft_rand(struct ft_rand *r)
 {
     return fe_rng(r->seed, FE_RNG_TEST, r->n++, 0);
@@ -40,7 +41,7 @@ static inline bool ft_chance(struct ft_rand *r, unsigned percent)
     return ft_below(r, 100) < percent;
 }
 
-/* Fills buf with bytes that differ between draws. */
+/* Fills buf with bytes that are different at each call. */
 static inline void ft_fill(struct ft_rand *r, void *buf, size_t len)
 {
     uint8_t *p = buf;
@@ -49,7 +50,7 @@ static inline void ft_fill(struct ft_rand *r, void *buf, size_t len)
         memcpy(p + i, &x, len - i < 8 ? len - i : 8);
 }
 
-/* Folds bytes into a running hash (FNV-1a, a word at a time). */
+/* Adds bytes to a running hash (FNV-1a, a word at a time). */
 static inline uint64_t ft_hash(uint64_t h, const void *buf, size_t len)
 {
     const uint8_t *p = buf;

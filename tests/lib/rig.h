@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A bench for the layers below the device: store, medium and an op list that is kept,
- * so that a test can say exactly which operations something costs.
+ * A bench for the layers below the device: a store, a medium, and an op list that is kept.  So a
+ * test can say exactly which operations something costs.
  */
 #ifndef FT_RIG_H
 #define FT_RIG_H
@@ -17,34 +17,34 @@ struct ft_rig {
     struct fe_store *store;
     struct fe_medium *medium;
     struct fe_oplist ops;
-    struct fe_op *log; /* everything since ft_rig_clear */
+    struct fe_op *log; /* all operations since ft_rig_clear */
     uint32_t n_log, log_room;
     struct fe_nand_counters before; /* at ft_rig_clear */
 };
 
-/* One channel, one plane a die, SLC; times of a usual chip. */
+/* A chip with one channel, one plane in each die, SLC, and usual times. */
 struct fe_nand_params ft_nand(uint32_t dies, uint32_t blocks_per_die, uint32_t pages_per_block,
                               uint32_t page_size);
 
-/* One chip of NOR with sectors of 512 bytes: times of usual flash of 32 MiB (a word in 150
- * ns, a buffer of 32 bytes in 218 us, a block in a second). */
+/* A chip of NOR with sectors of 512 bytes.  It has the times of usual flash of 32 MiB: a word is
+ * read in 150 ns, a buffer of 32 bytes programmed in 218 us, and a block erased in a second. */
 struct fe_nand_params ft_nor(uint32_t blocks, uint32_t sectors_per_block);
 
 void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p);
 
-/* A chip that fails as *w says; NULL: never.  Its reserve is taken off. */
+/* The same with a chip that fails as *w says; NULL: never.  Strategies do not see its reserve. */
 void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
                       const struct fe_wear_params *w);
 void ft_rig_fini(struct ft_rig *rig);
 
-/* Forgets the operations so far. */
+/* Forgets all operations so far. */
 void ft_rig_clear(struct ft_rig *rig);
 
 /* The operations since ft_rig_clear. */
 const struct fe_op *ft_rig_ops(struct ft_rig *rig, uint32_t *ret_n);
 uint32_t ft_rig_count(struct ft_rig *rig, enum fe_op_kind kind);
 
-/* The same as letters: R read, P program, p program after the op before, E erase,
+/* The same as letters: R read, P program, p program that follows the operation before, E erase,
  * B barrier, Y busy.  "-" if there were none. */
 const char *ft_rig_text(struct ft_rig *rig, char *buf, size_t len);
 

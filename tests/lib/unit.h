@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What every cmocka unit includes, in the order that cmocka wants.
+ * What every unit test with cmocka includes, in the order that cmocka requires.
  */
 #ifndef FT_UNIT_H
 #define FT_UNIT_H

@@ -2,12 +2,15 @@
  *
  * Any device against plain bytes.
  *
- * For every strategy in the registry, over many shapes of chips and parameters: what is
- * read is what was written; every request succeeds, also when the whole capacity has been
- * written several times; each invariant of the translation layer holds after every step;
- * the chip's rules hold (the medium aborts otherwise); no two operations share a die or a
- * channel, and barriers separate; replies are never before arrivals nor before the work is
- * done; statistics are those of a second chip that saw only the operations.
+ * For every strategy of the registry, and for many shapes of chips and sets of parameters:
+ *
+ *   - What is read is what was written.
+ *   - Every request succeeds, also when the whole capacity has been written several times.
+ *   - Each invariant of the translation layer holds after every step.
+ *   - The chip's rules hold; otherwise the medium aborts.
+ *   - No two operations use a die or a channel simultaneously, and none passes a barrier.
+ *   - No reply is earlier than the arrival, or than the end of the work.
+ *   - The statistics are those of a second chip, which saw only the operations (lib/chip.h).
  */
 #include "lib/host.h"
 #include "property/property.h"
@@ -17,15 +20,15 @@
 
 static char message[1024];
 
-/* A whole block is copied for every sector with some parameters: writing the capacity
- * several times ends early there. */
+/* Whether the device has done enough.  With some parameters every sector costs the copy of a
+ * whole block; then the capacity is not written several times. */
 static bool enough(const struct ft_host *h)
 {
     return h->chip.programs > 1000000;
 }
 
-/* Random requests; all invariants after every one, or every 16th where there are many
- * pages to look at. */
+/* Makes random requests.  Checks all invariants after each of them, or after every 16th if there
+ * are many pages to look at. */
 static bool run_random(struct ft_host *h, uint64_t seed, int steps)
 {
     struct ft_workload w;
@@ -52,8 +55,8 @@ static bool write_pages(struct ft_host *h, struct ft_rand *r, uint64_t n)
     return true;
 }
 
-/* Everything once in order, then pages at random as much again, then the first half in
- * order: a device whose room was counted wrongly runs out here. */
+/* Writes everything once in order, then as many pages at random, then the first half in order.  A
+ * device that has miscounted its room runs out of it here. */
 static bool run_full(struct ft_host *h, uint64_t seed)
 {
     struct ft_rand r = {.seed = seed};
@@ -120,7 +123,7 @@ const char *ft_property_model(const struct ft_case *c)
         snprintf(h.wrong, sizeof h.wrong, "%s", h.chip.wrong);
         good = false;
     }
-    /* conservation: what was programmed is still there or was erased */
+    /* conservation: every page that was programmed is still there or was erased */
     if (good && h.chip.programs + before != pages_there(&h) + h.chip.pages_erased) {
         snprintf(h.wrong, sizeof h.wrong, "%" PRIu64 " pages programmed, %" PRIu64
                  " erased, change %" PRId64, h.chip.programs, h.chip.pages_erased,

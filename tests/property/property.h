@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The properties that test_property holds every case against.  NULL, or what is wrong.
+ * The properties that test_property checks for every case.  Each function returns NULL, or a text
+ * that says what is wrong and stays valid until the next call.
  */
 #ifndef FT_PROPERTY_H
 #define FT_PROPERTY_H
 
 #include "lib/cases.h"
 
-/* The device against plain bytes, its chip's rules and its own invariants. */
+/* Compares the device with plain bytes, with the rules of its chip and with its own invariants. */
 const char *ft_property_model(const struct ft_case *c);
 
-/* The device against itself: same input, same answer. */
+/* Compares the device with itself: the same input gives the same answer. */
 const char *ft_property_twins(const struct ft_case *c);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Failing chips against plain bytes: for every strategy, the same workload with a failure
- * at every program and every erase in turn.
+ * Failing chips against plain bytes: every strategy runs the same workload again and again, each
+ * time with a failure at the next program or erase.
  *
- *   spared   a spare is there: nothing fails, nothing is lost, all invariants hold
- *   end      none is there: the command that fails, and all later ones, say so; everything
- *            that was answered before reads as written, what the failing one was about reads
- *            old or new sector by sector, and what is refused changes nothing
- *   chance   programs and erases fail by chance, far more often than on any chip, with
- *            spares in plenty: nothing is lost
+ *   spared   There is a spare block.  No command fails, nothing is lost, all invariants hold.
+ *   end      There is no spare block.  The command that fails, and all later ones, say so.
+ *            Everything that was answered before reads as it was written.  Each sector of the
+ *            failing command reads old or new.  Commands that are refused change nothing.
+ *   chance   Programs and erases fail by chance, far more often than on any chip, and there are
+ *            plenty of spare blocks.  Nothing is lost.
  *
  *     test_failures [--long] [STRATEGY:WHAT:N[:SEED]...]
  *
- * A failing case prints its id; WHAT is spared-program, spared-erase, end-program, end-erase
- * or chance.  Arguments run those alone.
+ * A failing case prints its id.  WHAT is spared-program, spared-erase, end-program, end-erase or
+ * chance.  Cases that are given as arguments run alone.
  */
 #include "lib/ftl_params.h"
 #include "lib/rand.h"
@@ -41,7 +41,7 @@ struct run {
     uint64_t capacity, now;
     bool cached;
     uint8_t *want;  /* what must be read */
-    uint8_t *other; /* what may be read instead: of a command that was refused */
+    uint8_t *other; /* what may be read instead, in the sectors of a refused command */
     uint8_t *buf;
     bool at_end;
     char id[96], wrong[300];
@@ -53,7 +53,7 @@ static bool say(struct run *r, const char *what, uint64_t a, uint64_t b)
     return false;
 }
 
-/* A chip with two bits a cell on two dies, so that every option has something to do. */
+/* A chip with two bits in a cell and two dies, so that every option has something to do. */
 static struct fe_profile make_profile(uint32_t type, uint64_t seed)
 {
     struct ft_rand r = {.seed = 5000 + seed};
@@ -140,7 +140,7 @@ static bool verify(struct run *r)
     return true;
 }
 
-/* The command failed: from now on its sectors may read either way. */
+/* Notes that a command has failed: from now on its sectors may be old or new. */
 static bool take_end(struct run *r, uint64_t offset, uint64_t len, const uint8_t *after,
                      enum fe_status st)
 {
@@ -174,7 +174,7 @@ static bool step(struct run *r, struct ft_rand *rand)
     else
         ft_fill(rand, r->buf, len);
     if (ft_chance(rand, 10))
-        r->now += 5000000; /* time for work of its own */
+        r->now += 5000000; /* time for the device to work on its own */
     if (len == 0 && !flush)
         return true;
     if (!submit(r, flush ? FE_REQ_FLUSH : trim ? FE_REQ_TRIM : FE_REQ_WRITE, offset, len, &st))
@@ -199,7 +199,7 @@ static bool run_steps(struct run *r, uint64_t seed)
         after += r->at_end;
         if (!r->at_end && i % 8 == 0 && fe_device_check(r->dev, &err) < 0) {
             snprintf(r->wrong, sizeof r->wrong, "%.250s", err.text);
-            /* the end may have come in the device's own time */
+            /* the end may have come while the device worked on its own */
             struct fe_stats s;
             fe_device_get_stats(r->dev, &s);
             if (s.bad_grown == 0 || fe_device_profile(r->dev)->wear.spare_blocks)
@@ -213,7 +213,7 @@ static bool run_steps(struct run *r, uint64_t seed)
 
 static char running[160];
 
-/* False if it failed; *ret_reached if the failure has come at all. */
+/* Returns false if the case failed.  *ret_reached: whether the workload reached the failure. */
 static bool run_case(uint32_t type, enum what what, uint64_t n, uint64_t seed, bool *ret_reached)
 {
     struct fe_profile p = make_profile(type, seed);
@@ -226,7 +226,7 @@ static bool run_case(uint32_t type, enum what what, uint64_t n, uint64_t seed, b
              what_names[what], n, seed);
     snprintf(running, sizeof running, "\nABORTED in %s\n", r.id);
     if (!set_failure(&p, what, n))
-        return true; /* the strategy does not take this shape */
+        return true; /* the strategy refuses this shape */
     bool good = fe_device_create(&r.dev, &p, &opt, &err) == 0;
     if (!good)
         snprintf(r.wrong, sizeof r.wrong, "%.250s", err.text);
@@ -274,7 +274,8 @@ static int run_named(const char *id)
     return 2;
 }
 
-/* Every N until the workload ends before it; the number of failures. */
+/* Runs N = 1, 2, 3 ... until the workload ends before the N-th program or erase.  Returns how many
+ * cases failed. */
 static uint32_t run_strategy(uint32_t type, uint64_t seed, uint32_t *ret_run)
 {
     uint32_t failed = 0;

@@ -2,10 +2,11 @@
  *
  * A crash of the host under an image with sync=flush, for every strategy.
  *
- * A device works on an image through a host that remembers what it has not synced.  Then
- * the host crashes: of every sector written since the last fdatasync the disk has some
- * version.  The next device must give for each of its own sectors what was flushed last,
- * or what was written since, and keep its invariants; and then the same again.
+ * A device works on an image through a host that remembers what it has not synced.  Then the host
+ * crashes: the disk has any of the versions of each sector of the file that was written since
+ * the last fdatasync.  The next device must return, for each sector of the device, the version
+ * that was flushed last or a later one, and its invariants must hold.  Then all of this is
+ * repeated with that device.
  *
  *     test_host_crash [SEED:STRATEGY]     reruns one case
  */
@@ -47,8 +48,8 @@ struct bench {
     struct fe_profile profile;
     struct fe_device *dev;
     uint32_t version;
-    uint32_t flushed[SECTORS];        /* version that is sure */
-    uint32_t later[SECTORS][LATER];   /* and those that may have replaced it */
+    uint32_t flushed[SECTORS];        /* the version that is promised */
+    uint32_t later[SECTORS][LATER];   /* versions that may have replaced it */
     uint32_t n_later[SECTORS];
     uint32_t n_since_flush;
 };
@@ -88,7 +89,7 @@ static bool open_device(struct bench *b)
     return r == 0 ? true : complain("no device (%d): %s", r, err.text);
 }
 
-/* The next server is to take this for another boot. */
+/* Changes the boot id in the image, so that the next server believes the host has crashed. */
 static void change_boot_id(void)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -224,7 +225,7 @@ static bool run_case(struct bench *b, uint64_t seed, uint32_t type)
             break;
         ft_io_crash(&b->host, path, ft_rand(&b->rand));
         change_boot_id();
-        b->host.log = ft_chance(&b->rand, 50); /* the mending may crash, too: then once more */
+        b->host.log = ft_chance(&b->rand, 50); /* mending may be cut short, too */
         ok = open_device(b);
         if (ok && b->host.log) {
             fe_device_destroy(b->dev);
@@ -236,7 +237,7 @@ static bool run_case(struct bench *b, uint64_t seed, uint32_t type)
         ok = ok && verify(b);
         b->n_since_flush = 0;
         if (ok)
-            ok = sync_device(b); /* what has been read counts as the state to start from */
+            ok = sync_device(b); /* what was read is where the next round starts */
     }
     if (b->dev)
         fe_device_destroy(b->dev);

@@ -4,9 +4,10 @@
  *
  *   host bytes until the first refused write = endurance x bytes of the blocks / WAF
  *
- * when wear is levelled, whatever the host writes; much less where nothing moves the cold
- * data and the host writes a small part of the device only.  The WAF is the measured
- * one: what counts is that every cycle of every block has been used.
+ * That holds if wear is levelled, whatever the host writes.  If nothing moves the cold data, and
+ * the host writes only a small part of the device, the stick lives for a much shorter time.  The
+ * WAF in the formula is the measured one: the test is about whether every cycle of every block
+ * was used.
  */
 #include "lib/rand.h"
 
@@ -44,8 +45,8 @@ static struct fe_profile make_profile(uint32_t levelling)
     return p;
 }
 
-/* Writes the part of the device until a write is refused; what the stick has lived for as a
- * share of what its blocks are good for. */
+/* Writes a part of the device again and again until a write is refused.  Returns how much was
+ * written, as a share of what the blocks are good for. */
 static double live(const char *name, uint32_t levelling, uint64_t percent)
 {
     struct fe_profile p = make_profile(levelling);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Out of memory by count, as sqlite does it: a device is created with the n-th request
- * for memory failing, for n = 1, 2, 3 ... until it is created without any failing.  Each
- * time: -ENOMEM, a message, nothing left allocated, nothing in *ret.  Once with that one
- * request failing only, once with all that follow it, too.  Then the same for the calls
- * that ask the host for the medium's memory.
+ * Out of memory by count, as sqlite tests it.  For n = 0, 1, 2 ... a device is created while the
+ * first n requests for memory succeed and the next one fails, until the creation needs no more
+ * than n of them.  Each time the result must be -ENOMEM and a message, nothing may be left
+ * allocated, and *ret must be unchanged.  All of this is done twice: once only that one request
+ * fails, and once all later ones fail, too.
  *
- * The same for power-on after a cut: power stays off, and the next power-on finds what it would
- * have found the first time.  And a device whose record of what is under way cannot grow
- * (nand/undo.h) loses nothing that was promised.
+ * The same is done for
  *
- * And the same for images: one that is made, and one that a kill has left, with power on, off,
- * and at the end of the device's life.  The next time it is made, or opened with all that it had.
+ *   - the calls that ask the host for the medium's memory;
+ *   - power-on after a cut: if it fails, power stays off, and the next power-on must find what the
+ *     first one would have found.  A device whose record of the operations under way
+ *     (nand/undo.h) cannot grow must not lose anything that was promised;
+ *   - images: a new one, and one that a kill has left, with power on, with power off, and at the
+ *     end of the device's life.  The next attempt must make the image, or open it with everything
+ *     that was in it.
  *
- * The linker's --wrap puts the functions below in front of the C library's.
+ * The option --wrap of the linker puts the functions below in front of those of the C library.
  */
 #include "lib/ftl_params.h"
 
@@ -32,11 +35,11 @@
 
 enum { SECTOR = 512, N_PAGES = 300 };
 
-static long countdown = -1;   /* requests that still succeed; -1: all */
-static bool all_after;        /* those after the failing one fail, too */
-static bool hit;              /* one has failed */
+static long countdown = -1;   /* requests that will still succeed; -1: all */
+static bool all_after;        /* requests after the failing one fail, too */
+static bool hit;              /* a request has failed */
 static long n_alive;          /* allocations that nobody has freed */
-static int host_call_fails;   /* 1 memfd_create, 2 ftruncate, 3 mmap; 0 none */
+static int host_call_fails;   /* 1 memfd_create, 2 ftruncate, 3 mmap, 0 none */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
@@ -120,7 +123,7 @@ void __wrap_free(void *p)
     __real_free(p);
 }
 
-/* Whoever opens one frees its buffer, which the C library has asked for. */
+/* The C library allocates the buffer, and whoever opens the stream frees it. */
 FILE *__wrap_open_memstream(char **buf, size_t *len)
 {
     return fails() ? NULL : alive(__real_open_memstream(buf, len));
@@ -163,7 +166,7 @@ static struct fe_profile_note notes[] = {
     {.key = (char[]){"nand.tPROG"}, .value = (char[]){"a guess"}, .line = 8},
 };
 
-/* Everything that a device can be made of: cache, notes, used part, payload. */
+/* With `rich` the profile has everything that a device can have: a cache, notes, all options. */
 static struct fe_profile make_profile(uint32_t type, bool rich)
 {
     struct fe_profile p = {.name = "oom"};
@@ -209,7 +212,8 @@ static int complain(const char *strategy, long n, const char *what, const struct
     return 1;
 }
 
-/* Number of failures for a profile; *ret_n is how many requests a device makes. */
+/* Returns the number of failures for a profile.  *ret_n: how many requests for memory a device
+ * makes. */
 static int run(const struct fe_profile *p, long *ret_n)
 {
     const char *name = fe_ftl_registry[p->ftl.type]->name;
@@ -249,7 +253,7 @@ static int n_descriptors(void)
     return n;
 }
 
-/* The host refuses the medium's memory itself. */
+/* Lets the calls that ask the host for the medium's memory fail.  The number of failures. */
 static int run_host_calls(const struct fe_profile *p)
 {
     struct fe_device_options opt = {.seed = 1, .payload = true};
@@ -275,7 +279,7 @@ static int run_host_calls(const struct fe_profile *p)
 
 /* ---- power ---- */
 
-/* What memory fails for: one power-on, or what is under way before the cut. */
+/* What memory fails for: nothing, a power-on, or the record of what is under way. */
 enum trial { TRIAL_NONE, TRIAL_POWER_ON, TRIAL_UNDO };
 
 static enum fe_status submit(struct fe_device *dev, enum fe_req_type type, uint64_t at,
@@ -293,7 +297,7 @@ static enum fe_status submit(struct fe_device *dev, enum fe_req_type type, uint6
     return reply.status;
 }
 
-/* All pages once, flushed; then some of them again, which is under way when power fails. */
+/* Writes all pages and flushes.  Then writes some of them again, and power fails meanwhile. */
 static bool work_and_cut(struct fe_device *dev, enum trial trial, struct fe_err *err)
 {
     uint8_t buf[SECTOR];
@@ -317,7 +321,8 @@ static bool work_and_cut(struct fe_device *dev, enum trial trial, struct fe_err 
     return good && r == 0;
 }
 
-/* ret[page]: the byte it is filled with.  False if that is neither old nor new. */
+/* Reads all pages.  ret[page]: the byte that fills the page.  False with err if a page is neither
+ * old nor new; with `any` every byte is allowed. */
 static bool read_pages(struct fe_device *dev, uint8_t *ret, bool any, struct fe_err *err)
 {
     uint8_t buf[SECTOR];
@@ -335,7 +340,8 @@ static bool read_pages(struct fe_device *dev, uint8_t *ret, bool any, struct fe_
     return good;
 }
 
-/* The device of one trial, n requests for memory succeed; what is on it in the end. */
+/* Makes a device, cuts power and powers on, while memory fails for the trial after n requests.
+ * ret: what is on the device in the end.  Returns what went wrong, or NULL. */
 static const char *try_power(const struct fe_profile *p, enum trial trial, long n, uint8_t *ret,
                              struct fe_err *err)
 {
@@ -368,7 +374,7 @@ static const char *try_power(const struct fe_profile *p, enum trial trial, long 
     return wrong;
 }
 
-/* Number of failures for a profile. */
+/* Returns the number of failures of all power-ons for a profile.  *ret_n: how many there were. */
 static int run_power(const struct fe_profile *p, long *ret_n)
 {
     const char *name = fe_ftl_registry[p->ftl.type]->name, *wrong;
@@ -392,7 +398,7 @@ static int run_power(const struct fe_profile *p, long *ret_n)
     return wrong ? complain(name, *ret_n, wrong, &err) : 0;
 }
 
-/* faults: 1 pages come back stale, 2 the mapping is lost. */
+/* faults: 0 none, 1 pages come back stale, 2 the mapping is lost. */
 static int run_powers(uint32_t type, int rich, int faults)
 {
     struct fe_profile p = make_profile(type, rich);
@@ -430,7 +436,7 @@ static struct fe_device_options image_options(void)
         .seed = 1, .payload = true, .power_cuts = true, .file = &image_file};
 }
 
-/* The image of a device that has worked and whose server was killed. */
+/* Leaves the image of a device that has worked and whose server was killed. */
 static const char *leave_image(const struct fe_profile *p, enum image what, struct fe_err *err)
 {
     struct fe_device_options opt = image_options();
@@ -453,7 +459,7 @@ static const char *leave_image(const struct fe_profile *p, enum image what, stru
     return wrong;
 }
 
-/* The image as it was left, for each opening anew. */
+/* The image as it was left.  It is put back before each opening. */
 struct left {
     uint8_t *bytes; /* NULL: there was none */
     size_t size;
@@ -535,7 +541,7 @@ static int run_images(const struct fe_profile *profile)
     return wrong ? complain(name, n, wrong, &err) : 0;
 }
 
-/* In memory if there is such a folder: it is made a few thousand times. */
+/* The image is in memory if possible, because it is made a few thousand times. */
 static void name_image(void)
 {
     snprintf(image_path, sizeof image_path, "%s/fe-oom-%ld",
@@ -554,7 +560,7 @@ int main(void)
                 long n = 0;
                 fe_geometry_init(&geo, &p.nand, NULL);
                 if (!fe_ftl_registry[type]->max_lpns(&p.ftl, &geo, NULL))
-                    p.ftl.clean.gc_policy = FE_GC_FIFO; /* the strategy does not draw */
+                    p.ftl.clean.gc_policy = FE_GC_FIFO; /* it refuses policies that draw */
                 all_after = after;
                 failed += run(&p, &n);
                 printf("%s%s: %ld allocations\n", fe_ftl_registry[type]->name,

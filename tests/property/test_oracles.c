@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Strategies against formulas that know nothing of this code, on whole devices.
+ * Strategies on whole devices against formulas that know nothing of this code.  A is the write
+ * amplification, b the pages of a block.
  *
- *   page, greedy   uniform random overwrites of single pages: a victim has Y valid pages,
- *                  (b - Y) / (H_b - H_Y) = b / alpha, A = b / (b - Y); harmonic numbers H
- *                  (the discrete form of Desnoyers 2012)
- *   block          A = pages of a block, exactly
- *   any            aligned blocks rewritten in order: A = 1 and an erase a block, exactly
- *   segment        without switch merges A = 2, exactly; the cliff of open units
+ *   page, greedy   Uniform random overwrites of single pages.  A victim has Y valid pages, where
+ *                  (b - Y) / (H_b - H_Y) = b / alpha, and A = b / (b - Y).  H are harmonic
+ *                  numbers.  (This is the discrete form of Desnoyers 2012.)
+ *   block          A = b, exactly.
+ *   any            Aligned blocks rewritten in order: A = 1 and one erase a block, exactly.
+ *   segment        Without switch merges A = 2, exactly; and the cliff of open units.
  *
- * with alpha_eff = (B - R) b / U, where R blocks are free or open whenever a victim is
- * chosen (one die: gc_reserve).  Cleaning policies beside greedy and the log-block
- * strategies have files of their own.  Every figure is printed; arguments choose cases by
- * a part of their name.
+ * Here alpha = (B - R) b / U for B blocks and U logical pages; R blocks are free or open whenever
+ * a victim is chosen (on one die, gc_reserve).  Other cleaning policies, and the log-block
+ * strategies, have files of their own.  Every figure is printed.  Arguments choose cases by a
+ * part of their name.
  */
 #include "lib/rand.h"
 
@@ -52,7 +53,7 @@ static void expect(const char *name, double got, double want, double tolerance)
            got, want, 100 * error, 100 * tolerance);
 }
 
-/* Harmonic numbers of real index: H_x = psi(x + 1) + gamma. */
+/* The harmonic number of a real index: H_x = psi(x + 1) + gamma. */
 static double harmonic(double x)
 {
     double sum = 0;
@@ -76,7 +77,7 @@ static double greedy_wa(double alpha, double b)
     return b / (b - lo);
 }
 
-/* The formula against values from the literature and from Monte-Carlo simulation. */
+/* Compares the formula with values from the literature and from Monte-Carlo simulation. */
 static void check_formulas(void)
 {
     static const struct {
@@ -95,7 +96,7 @@ static void check_formulas(void)
         }
 }
 
-/* One die, no delays, pages of 512 bytes. */
+/* A device with one die, without delays, with pages of 512 bytes. */
 static struct fe_profile make_profile(const char *strategy, uint32_t blocks, uint32_t ppb)
 {
     struct fe_profile p = {.name = "oracle"};
@@ -147,7 +148,7 @@ static void fill(struct fe_device *dev)
         write_pages(dev, at, pages - at < 256 ? pages - at : 256);
 }
 
-/* WA of n uniform random overwrites after as many of warming up. */
+/* The write amplification of n uniform random overwrites, after n others to warm up. */
 static double measure(struct fe_device *dev, uint64_t n, struct fe_stats *s)
 {
     struct ft_rand rand = {.seed = 42};
@@ -177,7 +178,7 @@ static void check_greedy(uint32_t blocks, uint32_t ppb, double op)
     double alpha = (double)(blocks - p.ftl.clean.gc_reserve) * ppb / (double)u;
     expect(name, wa, greedy_wa(alpha, ppb), 0.02);
     snprintf(name, sizeof name, "  erases x pages of a block = programs");
-    /* blocks open at the two ends of the measurement are the only difference */
+    /* the two can differ only by blocks that are open when the measurement begins or ends */
     expect(name, (double)s.nand.block_erases * ppb, (double)s.nand.page_programs, 2. / blocks);
     fe_device_destroy(dev);
 }
@@ -197,7 +198,7 @@ static void check_block(void)
     fe_device_destroy(dev);
 }
 
-/* Aligned blocks rewritten in order: nothing is ever copied, one erase a block. */
+/* Rewrites aligned blocks in order: nothing is ever copied, and each block costs one erase. */
 static void check_sequential(const char *strategy)
 {
     enum { N = 64, BLOCKS = 40, ROUNDS = 5 };
@@ -211,7 +212,7 @@ static void check_sequential(const char *strategy)
     struct fe_device *dev = make_device(&p);
     struct fe_stats s;
     fill(dev);
-    for (int i = 0; i < ROUNDS; i++) /* past the beginning, when nothing has to be erased */
+    for (int i = 0; i < ROUNDS; i++) /* at the beginning nothing has to be erased */
         fill(dev);
     fe_device_reset_stats(dev);
     for (int i = 0; i < ROUNDS; i++)
@@ -224,7 +225,8 @@ static void check_sequential(const char *strategy)
     fe_device_destroy(dev);
 }
 
-/* The segment strategy whose logs may not become data: each unit is copied, twice erased. */
+/* The segment strategy whose logs may not become data: each unit is copied once, and two units are
+ * erased for it. */
 static void check_segment_copies(void)
 {
     enum { N = 64, ROUNDS = 5 };
@@ -248,7 +250,8 @@ static void check_segment_copies(void)
     fe_device_destroy(dev);
 }
 
-/* n streams, a page of each in turn, on a device that has been written before. */
+/* The write amplification of n streams that write a page each in turn, on a device that has been
+ * written before. */
 static double streams_wa(const struct fe_profile *p, uint32_t n, uint32_t pages)
 {
     struct fe_device *dev = make_device(p);
@@ -263,8 +266,8 @@ static double streams_wa(const struct fe_profile *p, uint32_t n, uint32_t pages)
     return (double)s.nand.bytes_programmed / (double)s.host[FE_REQ_WRITE].bytes;
 }
 
-/* flashbench's cliff: as many streams as there are open units cost nothing, one more
- * costs a merge for every write. */
+/* flashbench's cliff: as many streams as there are open units cost nothing.  With one stream more
+ * every write costs a merge. */
 static void check_cliff(void)
 {
     enum { N = 64 };
@@ -275,7 +278,7 @@ static void check_cliff(void)
     p.ftl.segment.open_linear = 5;
     p.ftl.segment.open_random = 0;
     expect("segment: streams as many as open units", streams_wa(&p, 5, N), 1, 0);
-    /* closed after page i, opened at i + 1: page i is copied once more, and the rest */
+    /* a unit is closed after page i and opened for page i + 1; each time all of it is copied */
     expect("segment: streams one more, WA > pages / 2", streams_wa(&p, 6, N) > N / 2, 1, 0);
 }
 

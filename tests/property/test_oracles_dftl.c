@@ -2,42 +2,45 @@
  *
  * dftl against theory, and against an array of bytes.
  *
- * Theory.  B blocks of b pages on one die, U logical pages, all written once and then
- * overwritten at random, one page at a time; T translation pages of e entries, a cache of C
- * entries.  Figures are for each host write.
+ * The device has B blocks of b pages on one die, and U logical pages.  All of them are written
+ * once and then overwritten at random, one page at a time.  The table has T translation pages of
+ * e entries each, and the cache has C entries.  All figures are for one host write.
  *
- * Cleaning.  As for the page strategy: greedy has A = fifo(k alpha) / k, k = 1 + 1/(2b),
- * fifo(a) the root of A = 1 / (1 - exp(-a/A)), alpha = (B - R) b / pages in use.  Blocks
- * are cleaned when 4 are free, so 3 are at the choice, and one is open of each kind.
+ * Cleaning is as for the page strategy.  Greedy cleaning has A = fifo(k alpha) / k with
+ * k = 1 + 1/(2b), where fifo(a) is the root of A = 1 / (1 - exp(-a/A)) and
+ * alpha = (B - R) b / pages in use.  Cleaning begins when 4 blocks are free; so 3 are free when
+ * the victim is chosen, and one block of each kind is open.
  *
- *   all entries cached    the table is never written: R = 3 + 1, U pages in use, WA = A
- *   few entries cached    a write is w writes of the table more.  Data and table are cleaned
- *                         by the same rule, valid pages alone, so that both meet the same
- *                         A: R = 3 + 2, U + T pages in use, WA = A (1 + w)
+ *   all entries cached    The table is never written: R = 3 + 1, U pages in use, WA = A.
+ *   few entries cached    Each host write causes w writes of the table.  The same rule, fewest
+ *                         valid pages, applies to blocks of data and of the table, so both have
+ *                         the same A: R = 3 + 2, U + T pages in use, WA = A (1 + w).
  *
- * Misses.  Of C cached entries each is as good as another: h = C/U, q = 1 - h.  LRU keeps
- * what was used in the last t writes, h = 1 - exp(-t/U), so t = -U log q.
+ * Misses.  All C cached entries are equally likely to be used: the share of hits is h = C/U, and
+ * that of misses q = 1 - h.  LRU keeps what was used in the last t writes: h = 1 - exp(-t/U), so
+ * t = -U log q.  If a share r of the uses goes to a share f of the pages, t follows from
  *
- *   share r of the uses to a share f of the pages: t from  f U (1 - exp(-r t / (f U))) +
- *   (1-f) U (1 - exp(-(1-r) t / ((1-f) U))) = C, hits r (1 - ...) + (1-r) (1 - ...)
- *   (Che's approximation)
+ *   f U (1 - exp(-r t / (f U))) + (1-f) U (1 - exp(-(1-r) t / ((1-f) U))) = C
  *
- * Table, by cleaning.  A victim has v = b - b/A valid pages, written long before t, so
- * uncached; they lie in T (1 - (1 - 1/T)^v) translation pages, and the cleaning makes room
- * for b - v host writes: g = T (1 - (1 - 1/T)^v) / (b - v).
+ * and the hits are r (1 - exp(...)) + (1-r) (1 - exp(...)).  (Che's approximation.)
  *
- * Table, by leaving entries.  Entries of one translation page leave at rate q/T.  One of
- * them is dirty if its translation page has not been written since its use, t ago.  Within
- * t cleaning moves a page once at most, and not the one in question, so the chance for that
- * is S = (1 - g t/U)^(e-1).  After each writing the next entry to leave dirty does so t + X
- * later, X exponential with rate q/T, unless a cleaning comes before, at rate c/T with
- * c = g (1 - 1/e).  Thus a share P = S q/(q+c) of all writings is for leaving entries, and
- * they come M = T ((1 - (1 - g t/U)^e)/g + S/(q+c)) apart: E = T P / M.
+ * Table writes by cleaning.  A victim has v = b - b/A valid pages.  They were written long before
+ * t, so they are not cached.  They belong to T (1 - (1 - 1/T)^v) translation pages, and cleaning
+ * the victim makes room for b - v host writes: g = T (1 - (1 - 1/T)^v) / (b - v).
+ *
+ * Table writes by entries that leave the cache.  Entries of one translation page leave at the rate
+ * q/T.  An entry is dirty then if its translation page has not been written since the entry was
+ * used, t ago.  Within t cleaning moves each page at most once, and not the page in question.
+ * So the entry is dirty with probability S = (1 - g t/U)^(e-1).  After a write of the translation
+ * page, the next dirty entry leaves t + X later, where X is exponential with the rate q/T,
+ * unless a cleaning comes first, at the rate c/T with c = g (1 - 1/e).  Therefore a share
+ * P = S q/(q+c) of all writes of the page is for entries that leave.  The mean time between two
+ * writes is M = T ((1 - (1 - g t/U)^e)/g + S/(q+c)), and E = T P / M.
  *
  *   w = E + g      reads of the table = q + w
  *
- * "--table" as argument prints what the tests compare; an id of the byte property,
- * SHAPE:SEED, runs that one again.
+ * The argument "--table" prints what the tests compare.  An id SHAPE:SEED of the byte property
+ * runs that case again.
  */
 #include "lib/bulk.h"
 #include "lib/layer.h"
@@ -93,8 +96,8 @@ static void init(struct ft_bulk *t, const struct fe_ftl_ops *ftl, uint32_t b, ui
     t->rand.seed = b + n_lpns;
 }
 
-/* Everything once in random order: pages that were written in order would keep each other
- * company through many cleanings, and share translation pages. */
+/* Writes everything once in random order.  Pages that were written in order would stay together
+ * through many cleanings, and share translation pages. */
 static void fill_scattered(struct ft_bulk *t)
 {
     uint32_t n = t->ftl->n_lpns;
@@ -116,7 +119,7 @@ static void overwrite(struct ft_bulk *t, double times)
         ft_bulk_write(t, (fe_lpn)ft_below(&t->rand, t->ftl->n_lpns));
 }
 
-/* For each host operation since ft_bulk_mark. */
+/* How much a counter has grown for each host operation since ft_bulk_mark. */
 static double per_host(const struct ft_bulk *t, uint64_t now, uint64_t before)
 {
     return (double)(now - before) / (double)(t->host - t->host0);
@@ -132,7 +135,7 @@ static void compare(const char *what, const char *of, double got, double want, d
         fail_msg("%s: %s %.4f, theory says %.4f: %+.2f %%", of, what, got, want, 100 * error);
 }
 
-/* The page strategy with as many blocks set aside is the same thing then. */
+/* If all entries are cached, dftl does what the page strategy does with as many free blocks. */
 static void test_dftl_with_all_entries_cached_is_greedy(void **state)
 {
     (void)state;
@@ -187,7 +190,7 @@ static void run_few(uint32_t b, uint32_t page, double alpha, double cached)
     compare("table reads", of, per_host(&t, n->map_reads, n0->map_reads),
             th.misses + th.evictions + th.by_cleaning, 0.03);
     compare("WA", of, ft_bulk_amplification(&t), th.wa, 0.03);
-    /* a page written before is there at every miss, so the books balance exactly */
+    /* every miss finds a translation page that was written, so the counters balance exactly */
     assert_int_equal(n->map_reads - n0->map_reads,
                      n->map_misses - n0->map_misses + n->map_writes - n0->map_writes);
     ft_bulk_fini(&t);
@@ -206,7 +209,7 @@ static void test_dftl_with_few_entries_cached(void **state)
     run_few(64, 256, 1.28, 0.01);
 }
 
-/* Reads change nothing, so no entry is dirty: a miss is one read. */
+/* Reads change nothing, so no entry is dirty, and a miss costs one read. */
 static void test_dftl_reads_cost_their_misses(void **state)
 {
     (void)state;
@@ -266,10 +269,11 @@ static void test_dftl_hits_of_hot_and_cold_pages(void **state)
         }
 }
 
-/* In order, C entries are the last C pages.  When a dirty one leaves, those up to the end
- * of its translation page go with it, as far as they are cached: ceil(e/C) times for each
- * translation page.  Exact if cleaning finds blocks without a valid page, which is so from
- * C = e on; before that it may meet the block of data that is just being overwritten. */
+/* With writes in order the C cached entries are those of the last C pages.  When a dirty entry
+ * leaves, the cached entries up to the end of its translation page are written with it.  So
+ * each translation page is written ceil(e/C) times.  That is exact if cleaning always finds a
+ * block without a valid page, which is so for C >= e.  With a smaller cache, cleaning may choose
+ * the block of data that is just being overwritten. */
 static void test_dftl_sequential_writes_are_batched(void **state)
 {
     (void)state;
@@ -281,7 +285,7 @@ static void test_dftl_sequential_writes_are_batched(void **state)
         struct fe_ftl_params p = {.dftl.map_cache = 8ull * c};
         init(&t, &fe_ftl_dftl, 64, 64, u, &p);
         ft_bulk_fill(&t);
-        ft_bulk_fill(&t); /* now every translation page is there */
+        ft_bulk_fill(&t); /* now every translation page has been written */
         ft_bulk_mark(&t);
         for (uint32_t i = 0; i < rounds; i++)
             ft_bulk_fill(&t);
@@ -299,7 +303,7 @@ static void test_dftl_sequential_writes_are_batched(void **state)
     }
 }
 
-/* Only full blocks are erased, and nothing is programmed that is not counted. */
+/* Only full blocks are erased, and everything that is programmed is counted. */
 static void test_dftl_books_balance(void **state)
 {
     (void)state;
@@ -340,8 +344,8 @@ struct shape {
     uint32_t dies, blocks_per_die, pages_per_block, page, entries, reserve;
 };
 
-/* Blocks of 1 and 2 pages, an entry a translation page: where the proof of dftl_limits.c
- * has least to spare. */
+/* Among them are blocks of 1 and 2 pages and translation pages of one entry.  There the proof in
+ * dftl_limits.c has the least room to spare. */
 static const struct shape shapes[] = {
     {1, 20, 4, 64, 3, 1},    {1, 40, 1, 4, 1, 1},   {1, 30, 2, 4, 1, 1},   {1, 26, 3, 4, 2, 1},
     {1, 24, 7, 4, 1, 1},     {3, 12, 5, 12, 10, 1}, {2, 14, 33, 64, 1, 1}, {5, 9, 3, 8, 40, 9},
@@ -426,8 +430,8 @@ static void test_dftl_bytes_over_shapes_and_seeds(void **state)
             run_case(shape, seed);
 }
 
-/* Everything again and again, each page in the translation page after the last one's, so
- * that cleaning has as much of the table to write as it can. */
+/* Writes everything again and again.  Each page belongs to the next translation page after that of
+ * the last one, so that cleaning has to write as much of the table as possible. */
 static void test_dftl_full_device_never_runs_out(void **state)
 {
     (void)state;
@@ -449,7 +453,7 @@ static void test_dftl_full_device_never_runs_out(void **state)
     }
 }
 
-/* Reads alone make an entry leave that was written, and trims alone write the table. */
+/* Reads alone make a dirty entry leave the cache, and trims alone make the table be written. */
 static void test_dftl_reads_and_trims_make_room_too(void **state)
 {
     (void)state;

@@ -2,27 +2,30 @@
  *
  * The log-block strategies against theory, and against an array of bytes.
  *
- * Theory.  N pages a block, K data blocks, device full, uniform random single-page
- * overwrites, h = L/K:
+ * A block has N pages, and there are K data blocks.  The device is full, and single pages are
+ * overwritten, uniformly at random.
  *
- *   bast, L log blocks    WA = 1 + (1-h)(N - 1/N)       erases a write = (1-h)(2 - 1/N)
+ *   bast, L log blocks    h = L/K     WA = 1 + (1-h)(N - 1/N)     erases a write = (1-h)(2 - 1/N)
  *
- * A write finds its log with probability h.  If not, the oldest log goes: nearly always
- * one page, so a full merge, but a partial one (N-1 copies, 1 erase) if that is page 0.
+ * A write finds a log of its block with probability h.  Otherwise the oldest log is merged.  That
+ * log nearly always holds one page.  So the merge is a full one, except if the page is page 0:
+ * then it is a partial merge with N-1 copies and 1 erase.
  *
- *   fast, R random logs   k = N K / (K + (R-1/2)N)    WA = 1 + k    erases = (k+1)/N
+ *   fast, R random logs   k = N K / (K + (R-1/2)N)     WA = 1 + k     erases a write = (k+1)/N
  *
- * After its merge a logical block is written again K writes later on average, and merged
- * (R-1/2)N writes after that, when the page is in the oldest log: so many merges a write,
- * times N for a victim's.  With the sequential log one write in N goes there, and ends
- * the one before with a partial merge of N-1 copies; that also takes what random logs
- * hold of its logical block, before the fifo does.  With lambda = (1-1/N)/K the rate of
- * random writes to a logical block, mu = 1/(NK) that of its sequential merges and
- * D = (R-1/2)N / (1-1/N) the wait in the logs, random merges a write are
+ * After its merge a logical block is written again K writes later on average.  It is merged
+ * (R-1/2)N writes after that, when the page is in the oldest log.  This gives the merges for each
+ * write; a merge copies N pages.
+ *
+ * With the sequential log, one write in N goes there.  It ends the sequential log before it with
+ * a partial merge of N-1 copies.  That merge also takes what the random logs hold of its logical
+ * block, before the fifo does.  Let lambda = (1-1/N)/K be the rate of random writes to a logical
+ * block, mu = 1/(NK) the rate of its sequential merges, and D = (R-1/2)N / (1-1/N) the time that
+ * a page waits in the logs.  Then the random merges for each write are
  *
  *   K exp(-mu D) / (1/lambda + (1 - exp(-mu D))/mu)
  *
- * The byte property takes "STRATEGY:CASE:SEED" as argument to run that one again.
+ * The argument "STRATEGY:CASE:SEED" runs one case of the byte property again.
  */
 #include "lib/rand.h"
 #include "lib/rig.h"
@@ -33,18 +36,18 @@
 #include <math.h>
 #include <stdio.h>
 
-/* "STRATEGY:CASE:SEED: " of the byte property while it runs, to be said in a failure. */
+/* "STRATEGY:CASE:SEED: " of the byte property while it runs, for messages. */
 static char id[48];
 
 struct tally {
-    uint64_t progs, erases, unused; /* unused: pages that erased blocks had not programmed */
+    uint64_t progs, erases, unused; /* unused: erased pages that were not programmed */
 };
 
 struct bench {
     struct ft_rig rig;
     struct fe_ftl *ftl;
     uint32_t n_lpns;
-    uint16_t *held; /* pages that each block holds, by the op list */
+    uint16_t *held; /* for each block the pages that it holds, according to the op list */
     struct tally now, before;
     uint64_t copied_before, held_before;
 };
@@ -84,7 +87,7 @@ static void check(struct bench *b)
         fail_msg("%s%s", id, err.text);
 }
 
-/* The largest device of this strategy on this chip, less so many pages. */
+/* The largest device of this strategy on this chip, with `less` pages fewer. */
 static void bench_init(struct bench *b, const struct fe_ftl_ops *ops,
                        const struct fe_nand_params *np, const struct fe_ftl_params *p,
                        uint32_t less)
@@ -110,7 +113,7 @@ static void bench_fini(struct bench *b)
     free(b->held);
 }
 
-/* K data blocks and so many logs, a block a unit on one die. */
+/* A device with K data blocks and this many logs; a unit is one block, on one die. */
 static void bench_simple(struct bench *b, const struct fe_ftl_ops *ops, uint32_t k, uint32_t n,
                          uint32_t logs, bool sequential)
 {
@@ -145,8 +148,8 @@ static void start_counting(struct bench *b)
     b->copied_before = b->ftl->counters.pages_copied;
 }
 
-/* Since start_counting, on a full device: nothing is programmed but what the host writes
- * and what is copied, and nothing disappears but by an erase. */
+/* Checks what has happened on a full device since start_counting: only what the host writes and
+ * what is copied is programmed, and pages disappear only by erases. */
 static void stop_counting(struct bench *b, uint64_t writes, struct tally *ret)
 {
     uint64_t h = held(b), ppb = b->rig.geo.pages_per_block;
@@ -190,7 +193,7 @@ static void run_uniform(const struct fe_ftl_ops *ops, const struct uniform_case 
     uniform(&b, c->writes, &r);
     stop_counting(&b, c->writes, &t);
     if (ops == &fe_ftl_fast && !sequential)
-        assert_int_equal(t.unused, 0); /* all that is erased was full */
+        assert_int_equal(t.unused, 0); /* every erased block was full */
     snprintf(what, sizeof what, "%s%s K=%u N=%u logs=%u: WA", ops->name, sequential ? "+seq" : "",
              c->k, c->n, c->logs);
     compare(what, (double)t.progs / (double)c->writes, wa, 0.02);
@@ -240,7 +243,7 @@ static void test_fast_uniform_writes_with_sequential_log(void **state)
     }
 }
 
-/* Aligned blocks rewritten in order: one erase each, no copy. */
+/* Rewrites aligned blocks in order: each costs one erase and no copy. */
 static void run_sequential(const struct fe_ftl_ops *ops, uint32_t logs, bool sequential)
 {
     struct bench b;
@@ -268,8 +271,8 @@ static void test_sequential_rewrite_has_no_amplification(void **state)
     run_sequential(&fe_ftl_fast, 5, true);
 }
 
-/* So many streams take turns, a page each, each through its own part of the device.
- * Programs; each stream rewrites `rounds` blocks. */
+/* Several streams take turns and write a page each, each stream in its own part of the device,
+ * until every stream has rewritten `rounds` blocks.  Returns how many pages were programmed. */
 static uint64_t run_streams(struct bench *b, uint32_t streams, uint32_t rounds, uint32_t n)
 {
     struct tally t;
@@ -282,8 +285,9 @@ static uint64_t run_streams(struct bench *b, uint32_t streams, uint32_t rounds, 
     return t.progs;
 }
 
-/* Up to as many streams as logs cost nothing.  One more, and every write merges: its
- * stream's log was closed since, a partial merge if that held page 0 alone, else full. */
+/* As many streams as there are logs cost nothing.  With one stream more every write causes a merge,
+ * because the log of its stream has been closed.  The merge is a partial one if that log held
+ * only page 0, and otherwise a full one. */
 static void test_bast_streams_find_the_cliff(void **state)
 {
     (void)state;
@@ -297,7 +301,7 @@ static void test_bast_streams_find_the_cliff(void **state)
             assert_int_equal(run_streams(&b, streams, rounds, n), host);
             assert_int_equal(b.ftl->counters.merges_switch, streams * rounds);
         } else {
-            run_streams(&b, streams, 1, n); /* the logs are in use from here on */
+            run_streams(&b, streams, 1, n); /* from here on all logs are in use */
             uint64_t merges = b.ftl->counters.merges_partial + b.ftl->counters.merges_full;
             assert_int_equal(merges, streams * n - logs);
             uint64_t progs = run_streams(&b, streams, rounds, n);
@@ -307,8 +311,8 @@ static void test_bast_streams_find_the_cliff(void **state)
     }
 }
 
-/* One stream has the sequential log.  A second one takes it away at each block's start;
- * what is left of the first goes to random logs and is merged once a block. */
+/* One stream has the sequential log for itself.  A second stream takes it away whenever it begins a
+ * block.  The rest of the first stream's block goes to random logs and is merged once. */
 static void test_fast_streams_find_the_cliff(void **state)
 {
     (void)state;
@@ -325,7 +329,7 @@ static void test_fast_streams_find_the_cliff(void **state)
     }
 }
 
-/* Without the sequential log a stream is merged like anything else: once a block. */
+/* Without the sequential log a stream is merged like all other writes: once for each block. */
 static void test_fast_without_sequential_log_copies_a_stream_once(void **state)
 {
     (void)state;
@@ -368,7 +372,7 @@ static void verify_page(struct bench *b, const uint8_t *model, fe_lpn lpn)
         fail_msg("%spage %u has other bytes", id, lpn);
 }
 
-/* Where the next write begins: anywhere, near the last one, behind it, at a block. */
+/* Where the next write begins: anywhere, near the last one, behind it, or at a block. */
 static fe_lpn next_lpn(struct bench *b, struct ft_rand *r, fe_lpn last, uint32_t unit_pages)
 {
     switch (ft_below(r, 8)) {

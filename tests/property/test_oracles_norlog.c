@@ -2,15 +2,15 @@
  *
  * norlog against a second log, against theory, and against an array of bytes.
  *
- * The second log knows nothing of blocks but that they are arrays of sectors in a queue:
- * with fifo every write must cost what it costs there, operation by operation.  Theory is
- * the write amplification of uniform random writes, headers aside: with
- * a = (B - R) b / U for B blocks of b sectors, R = 1 free and U sectors of capacity
+ * In the second log a block is an array of sectors in a queue, and nothing else.  With fifo every
+ * write must cost exactly the operations that it costs there.  Theory gives the write amplification
+ * of uniform random writes, without headers.  With a = (B - R) b / U, for B blocks of b sectors,
+ * of which R = 1 is free, and U sectors of capacity, it is
  *
  *   fifo     A = 1 / (1 - exp(-a / A))
- *   greedy   that of k a, divided by k = 1 + 1/2b
+ *   greedy   A of fifo for k a, divided by k; k = 1 + 1/(2b)
  *
- * The byte property takes a seed as argument to run that one alone.
+ * A seed as argument runs that case of the byte property alone.
  */
 #include "lib/norlog.h"
 #include "lib/rand.h"
@@ -19,13 +19,13 @@
 
 #include <math.h>
 
-static unsigned seed; /* of the case that runs, for messages; as argument: the only one */
+static unsigned seed; /* of the case that is running, for messages */
 
-/* A second log of its own making: queues of blocks that are arrays of sectors. */
+/* The second log: a queue of blocks, which are arrays of sectors. */
 struct second_log {
-    uint32_t sectors[64][D], fill[64]; /* blocks that are not free, oldest first */
+    uint32_t sectors[64][D], fill[64]; /* blocks that are not free, the oldest first */
     uint32_t n, free, copies, erases, headers;
-    uint32_t newest[64 * D];           /* sequence number of each sector's newest copy */
+    uint32_t newest[64 * D];           /* sequence number of the newest copy of each sector */
     uint32_t stamp[64][D], clock;
 };
 
@@ -131,7 +131,7 @@ static void test_norlog_write_amplification(void **state)
     }
 }
 
-/* The difference between most and least worn block when a few sectors are hot. */
+/* The difference between the most and the least worn block when a few sectors are hot. */
 static uint32_t spread(uint32_t levelling, uint32_t threshold, uint32_t reserve, uint64_t *moves)
 {
     struct ft_layer l;
@@ -176,7 +176,7 @@ static void test_norlog_static_levelling_bounds_the_spread(void **state)
     }
 }
 
-/* What stands on the chip is enough for the map: the newest copy of each sector. */
+/* The map follows from what is on the chip: it points to the newest copy of each sector. */
 static void expect_map_from_chip(struct ft_layer *l)
 {
     const struct fe_medium *m = l->rig.medium;
@@ -199,7 +199,8 @@ static void expect_map_from_chip(struct ft_layer *l)
     }
 }
 
-/* What was programmed is there or was erased, and was the host's, a copy or a header. */
+/* Every sector that was programmed is still there or was erased; and it was written by the host, or
+ * is a copy or a header. */
 static void expect_conservation(struct ft_layer *l, uint64_t writes)
 {
     uint32_t n, ppb = l->rig.geo.pages_per_block, held[64] = {0};
@@ -225,8 +226,8 @@ static void expect_conservation(struct ft_layer *l, uint64_t writes)
     assert_true(unused == 0 || l->ftl->counters.wear_moves > 0);
 }
 
-/* Any parameters, parts of sectors, several dies: bytes, every invariant after every step,
- * and what was programmed is there or was erased. */
+/* With any parameters, parts of sectors and several dies: checks the bytes, every invariant after
+ * every step, and that what was programmed is still there or was erased. */
 static void run_bytes(void)
 {
     struct ft_rand r = {.seed = seed};

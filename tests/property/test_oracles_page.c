@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cleaning policies and wear against theory.  B blocks of b pages, U logical pages, all
- * written once and then overwritten at random, one page at a time.
+ * Cleaning policies and wear against theory.  The device has B blocks of b pages and U logical
+ * pages.  All of them are written once and then overwritten at random, one page at a time.
  *
- * Theory knows no free and no open blocks: R of them are no help when the victim is
- * chosen, so alpha = (B - R) b / U.  With A the write amplification:
+ * The theory does not know of free and open blocks.  R blocks are free or open when a victim is
+ * chosen; they do not count, so alpha = (B - R) b / U.  A is the write amplification:
  *
  *   random     A = alpha / (alpha - 1)
  *   fifo       A = 1 / (1 - exp(-alpha / A))                        any b
  *   greedy     A = fifo(k alpha) / k          k = 1 + 1/(2b)
- *   d-choices  s_i the share of blocks with i valid pages or more: s_i = s_{i+1} +
- *              c (1 - s_i^d) / i, c such that sum s_i = b / alpha;
+ *   d-choices  s_i is the share of blocks with i valid pages or more: s_i = s_{i+1} +
+ *              c (1 - s_i^d) / i, with c such that sum s_i = b / alpha;
  *              A = b / (b - sum s_i^d)
  *
- *   share r of the writes to a share f of the pages, not separated
+ * If a share r of the writes goes to a share f of the pages, and the two are not separated:
+ *
  *   fifo       A = 1 + r / (exp(r/f alpha/A) - 1) + (1-r) / (exp((1-r)/(1-f) alpha/A) - 1)
  *   greedy     as above
  *
- * U is chosen so that alpha is 1.07, 1.10 and 1.28.  "--table" as argument prints what
- * the tests compare.
+ * U is chosen so that alpha is 1.07, 1.10 and 1.28.  The argument "--table" prints what the tests
+ * compare.
  */
 #include "lib/bulk.h"
 #include "lib/theory.h"
@@ -87,11 +88,12 @@ struct bench {
     double hot_writes, hot_pages; /* 0: uniform */
 };
 
-/* One die, so that one block is open. */
+/* There is one die, so that each stream has one open block. */
 static void bench_init(struct bench *t, uint32_t b, double alpha, const struct fe_ftl_params *p)
 {
-    /* at the choice a block is open in each stream, and the pool is one short of its
-     * reserve: a block a stream, and 2 where blocks full of valid pages are moved */
+    /* When a victim is chosen, each stream has an open block, and the number of free blocks is
+     * one below the reserve.  The reserve is a block for each stream, and 2 if blocks that are
+     * full of valid pages are moved. */
     uint32_t streams = 1 + (p->page.hot_cold != FE_HOT_COLD_OFF) +
                        (p->clean.wear_levelling == FE_WEAR_STATIC);
     bool spares_full =
@@ -119,7 +121,8 @@ static void overwrite(struct bench *t, double times)
         ft_bulk_write(&t->bulk, draw(t));
 }
 
-/* After `warm` overwrites, during `times` more. */
+/* The write amplification of `times` overwrites that follow `warm` others; both count in multiples
+ * of the device. */
 static double amplification(struct bench *t, double warm, double times)
 {
     ft_bulk_fill(&t->bulk);
@@ -199,8 +202,8 @@ static void test_page_write_amplification_of_hot_and_cold_writes(void **state)
         }
 }
 
-/* Separation cannot beat two devices of the best sizes, one for hot and one for cold
- * pages, each cleaned greedily; and it is of no use if it does not beat one device. */
+/* Separation cannot be better than two devices of the best sizes, one for hot and one for cold
+ * pages, each with greedy cleaning.  And it is useless if it is not better than one device. */
 static void test_page_separation_lies_between_one_pool_and_the_best_two(void **state)
 {
     (void)state;
@@ -244,8 +247,8 @@ static struct wear wear_of(const struct bench *t)
     return (struct wear){mean, squares / B - mean * mean, max - min};
 }
 
-/* Variance over mean; the ranges are those of independent Monte-Carlo runs, widened by
- * what a sample of B blocks may be off: 2.5 standard errors of sqrt(2/B). */
+/* Checks the variance over the mean.  The ranges come from independent Monte-Carlo runs.  They are
+ * widened by the error that a sample of B blocks may have: 2.5 standard errors of sqrt(2/B). */
 static void test_page_wear_varies_as_the_policy_says(void **state)
 {
     (void)state;
@@ -282,7 +285,7 @@ static void test_page_wear_varies_as_the_policy_says(void **state)
     }
 }
 
-/* Whatever the host writes: a fifo of blocks is a circle. */
+/* Whatever the host writes, a fifo takes the blocks in a circle. */
 static void test_page_fifo_wears_all_blocks_alike(void **state)
 {
     (void)state;
@@ -304,8 +307,8 @@ static void test_page_fifo_wears_all_blocks_alike(void **state)
     }
 }
 
-/* Four fifths of the pages are never written again.  Returns the largest spread, and in
- * *ret_wa what it costs. */
+/* Four fifths of the pages are never written again.  Returns the largest difference in wear, and in
+ * *ret_wa the write amplification. */
 static uint32_t spread_beside_static_data(const struct fe_ftl_params *p, double *ret_wa)
 {
     struct bench t;
@@ -325,7 +328,8 @@ static uint32_t spread_beside_static_data(const struct fe_ftl_params *p, double 
     return spread;
 }
 
-/* In flight: a block that was erased and one that is being emptied. */
+/* The threshold may be exceeded by two: a block that was just erased, and one that is being
+ * emptied. */
 static void test_page_static_levelling_keeps_its_threshold(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The step strategy against a second reading of what was published: through a device made
- * from a profile, request by request, over many sequences and sets of parameters.
+ * The step strategy against a second reading of what was published.  Both get the same requests,
+ * for many sequences and sets of parameters; the strategy runs in a device that is made from a
+ * profile.  The source says:
  *
  *   "a delay each time a run of sequential reads reaches 32, then 64, 128, 256, 256...
  *   blocks; one fixed delay for a random read"; "linear with a spike after the first 195
@@ -9,10 +10,10 @@
  *   delay charged to the first write of a run is paid back out of the next sequential
  *   delays" (published.csv, gen32-model-*)
  *
- * The reading here goes through a command sector by sector and keeps its runs as a list,
- * the latest first; it counts down to a spike, and a debt down to zero, block by block.
+ * The reading in this file goes through a command sector by sector.  It keeps the runs as a list,
+ * the latest one first.  Block by block it counts down to the next spike, and a debt down to zero.
  *
- * A case is its seed; given as argument, only that one is run.
+ * A case is its seed.  A seed as argument runs that case alone.
  */
 #include "lib/rand.h"
 #include "lib/unit.h"
@@ -66,7 +67,7 @@ static uint64_t sector_ns(struct model *m, int w, struct published_run *r)
     return ns;
 }
 
-/* The run of a command comes to the front of the list. */
+/* Finds or makes the run of a command, and moves it to the front of the list. */
 static struct published_run *run_for(struct model *m, int w, uint64_t offset)
 {
     struct published_run *list = m->runs[w], it = {.next_byte = offset, .left = m->first[w],
@@ -100,7 +101,7 @@ static void add(char *text, size_t size, const char *key, uint64_t value, const 
     snprintf(text + at, size - at, "%s = %" PRIu64 "%s\n", key, value, unit);
 }
 
-/* The profile of a model: [nand] is left out. */
+/* Writes the profile of a model, without [nand]. */
 static void write_profile(const struct model *m, uint64_t capacity, uint64_t max_transfer,
                           char *text, size_t size)
 {
@@ -180,7 +181,7 @@ struct host {
     uint64_t ends[4];
 };
 
-/* A range: on from one of some streams, or anywhere. */
+/* Chooses a range: where one of some streams goes on, or anywhere. */
 static void choose(struct host *h, struct ft_rand *r, uint64_t *offset, uint64_t *len)
 {
     uint64_t sectors = h->capacity / SECTOR, *end = &h->ends[ft_below(r, 4)];
@@ -257,13 +258,13 @@ static void test_oracle_step_every_request_as_published(void **state)
         run_case(seed);
 }
 
-/* The 32 MB stick: its defaults, and numbers of the size of its curves. */
+/* The stick of 32 MB: the defaults, and numbers of the size that its curves have. */
 #define STICK                                                                                      \
     "[device]\ncapacity = 32M\n[ftl]\ntype = step\n[step]\n"                                       \
     "read_random = 9ms\nread_spike = 5ms\nwrite_random = 30ms\nwrite_step = 600us\n"               \
     "write_spike = 40ms\n"
 
-/* dd from offset 0, growing amounts, each from a new random start. */
+/* dd from offset 0, with growing amounts.  Each dd begins as a new run. */
 static void test_oracle_step_curves_of_dd(void **state)
 {
     (void)state;
@@ -282,7 +283,7 @@ static void test_oracle_step_curves_of_dd(void **state)
         assert_int_equal(reads, 9 * ms + steps * 5 * ms);
         uint64_t line = (n - 1) * 600 * FE_NS_PER_US + spikes * 40 * ms;
         assert_int_equal(writes, fe_max_u64(30 * ms, line));
-        /* the next dd starts anew */
+        /* the next dd begins a new run */
         submit(dev, fe_device_now(dev), false, 65530 * SECTOR, SECTOR, NULL);
         submit(dev, fe_device_now(dev), true, 65530 * SECTOR, SECTOR, NULL);
     }
@@ -295,7 +296,7 @@ static int parse(struct fe_profile *p, const char *text, const char *override, s
     return fe_profile_parse(p, "step.ini", text, strlen(text), &override, override != NULL, err);
 }
 
-/* What a profile without a chip is, and that it becomes one again when it is printed. */
+/* A profile needs no chip, and when it is printed it still has none. */
 static void test_oracle_step_profile_needs_no_chip(void **state)
 {
     (void)state;
@@ -342,7 +343,7 @@ static void test_oracle_step_profile_says_what_is_missing(void **state)
     expect_bad(STICK, "step.readfirst=3", "did you mean step.read_first?");
     struct fe_profile p;
     struct fe_err err;
-    if (parse(&p, STICK, "nand.page_size=2K", &err) < 0) /* what is given counts */
+    if (parse(&p, STICK, "nand.page_size=2K", &err) < 0) /* a chip that is given counts */
         fail_msg("%s", err.text);
     assert_int_equal(p.nand.page_size, 2048);
     assert_int_equal(fe_profile_set(&p, "step.read_random", "3ms", &err), 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Every property over many cases; model.c and twins.c say which.
+ * Runs every property over many cases.  model.c and twins.c say what the properties are.
  *
  *     test_property [--long] [--part K/N] [SEED:GEOMETRY:STRATEGY...]
  *
- * A failing case prints its id; with ids as arguments only those are run.
+ * A failing case prints its id.  With ids as arguments only these cases run.
  */
 #include "property/property.h"
 

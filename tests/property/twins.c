@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The core is a function of (profile, seed, arrivals): four devices of one case run in
- * step.
+ * The core is a function of (profile, seed, arrivals).  Four devices of one case get the same
+ * requests, step by step:
  *
- *   A   as it is                        the reference
- *   B   the same again                  equal in everything
- *   C   without payload                 equal in everything but the bytes
- *   D   another seed of the device      equal in bytes and statuses; in everything, if the
+ *   A   the reference
+ *   B   made in the same way            equal in everything
+ *   C   without payload                 equal in everything except the bytes
+ *   D   with another seed               equal in bytes and statuses; and in everything if the
  *                                       strategy draws nothing
  */
 #include "ftl/ftl.h"
@@ -59,11 +59,11 @@ static const char *stats_differ(const struct ft_host *a, const struct ft_host *b
     return NULL;
 }
 
-/* One step on all four, and what must be equal after it. */
+/* Makes one step on all four devices.  Returns what is not equal after it, or NULL. */
 static const char *step_all(struct ft_host h[N], const struct ft_step *s, bool seed_matters)
 {
     for (int k = 0; k < N; k++) {
-        /* one arrival for all: a seed that changes times must not change the input */
+        /* all get the arrival of A: a seed that changes times must not change the input */
         uint64_t arrival = h[0].now + (uint64_t)(s->wait > 0 ? s->wait : 0);
         if (k > 0)
             arrival = h[0].reply.arrival_ns;
