@@ -34,7 +34,7 @@ void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
 static bool host_has_failed(const struct fe_device *dev)
 {
     int errnum;
-    return fe_store_failure(dev->store, &errnum);
+    return fe_medium_has_image(dev->medium) && fe_store_failure(dev->store, &errnum);
 }
 
 /* One step of background work; false if there is none. */

@@ -128,7 +128,7 @@ static struct fe_store_oob page_record(const struct fe_chip *c, fe_ppn ppn)
     };
 }
 
-static void save_page(struct fe_chip *c, fe_ppn ppn)
+void fe_chip_save_page(struct fe_chip *c, fe_ppn ppn)
 {
     if (!c->has_image)
         return;
@@ -169,13 +169,8 @@ void fe_chip_note_trim(struct fe_chip *c, fe_lpn first, uint32_t n)
     save_trims(c, first, n);
 }
 
-static bool is_trimmed(const struct fe_chip *c, fe_lpn lpn)
-{
-    return lpn < c->n_trims && fe_bit(c->trims, lpn);
-}
-
-/* The page is being programmed.  In the image its new copy alone ends the trim. */
-static void end_trim(struct fe_chip *c, fe_lpn lpn)
+/* In the image the page's new copy alone ends the trim. */
+void fe_chip_end_trim(struct fe_chip *c, fe_lpn lpn)
 {
     fe_bit_clear(c->trims, lpn);
     save_trims(c, lpn, 1);
@@ -191,21 +186,6 @@ void fe_chip_forget_trims(struct fe_chip *c)
 
 /* ---- pages ---- */
 
-void fe_chip_program(struct fe_chip *c, fe_ppn ppn, struct fe_chip_oob oob, fe_ppn base,
-                     uint32_t off, uint32_t len, const void *data)
-{
-    if (is_trimmed(c, oob.lpn))
-        end_trim(c, oob.lpn);
-    c->pebs[fe_peb_of(c->geo, ppn)].next_page++;
-    c->oob_lpn[ppn] = oob.lpn;
-    c->oob_seq[ppn] = ++c->seq;
-    c->oob_tag[ppn] = oob.tag;
-    if (c->flips)
-        c->flips[ppn] = oob.flips;
-    fe_store_write(c->store, ppn, base, off, len, data);
-    save_page(c, ppn);
-}
-
 struct fe_chip_old_page fe_chip_old_page(const struct fe_chip *c, fe_ppn ppn, fe_lpn lpn)
 {
     return (struct fe_chip_old_page){
@@ -213,7 +193,7 @@ struct fe_chip_old_page fe_chip_old_page(const struct fe_chip *c, fe_ppn ppn, fe
         .lpn = c->oob_lpn[ppn],
         .flips = c->flips ? c->flips[ppn] : 0,
         .tag = c->oob_tag[ppn],
-        .was_trimmed = is_trimmed(c, lpn),
+        .was_trimmed = fe_chip_is_trimmed(c, lpn),
     };
 }
 
@@ -251,7 +231,7 @@ static void tear(struct fe_chip *c, fe_ppn ppn)
     c->oob_seq[ppn] = 0;
     c->oob_tag[ppn] = FE_TAG_TORN;
     fe_store_forget(c->store, ppn, 1);
-    save_page(c, ppn);
+    fe_chip_save_page(c, ppn);
 }
 
 void fe_chip_tear_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old)
@@ -265,7 +245,7 @@ void fe_chip_tear_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_ol
 void fe_chip_lose(struct fe_chip *c, fe_ppn ppn)
 {
     fe_lpn lpn = c->oob_lpn[ppn];
-    if (lpn < c->n_trims && !is_trimmed(c, lpn))
+    if (lpn < c->n_trims && !fe_chip_is_trimmed(c, lpn))
         fe_store_forget_trims(c->store, lpn, 1);
     tear(c, ppn);
 }
@@ -275,7 +255,7 @@ void fe_chip_set_flips(struct fe_chip *c, fe_ppn ppn, uint16_t flips)
     if (!c->flips)
         return;
     c->flips[ppn] = flips;
-    save_page(c, ppn);
+    fe_chip_save_page(c, ppn);
 }
 
 /* ---- blocks ---- */

@@ -29,45 +29,8 @@
 
 #include "base/bits.h"
 #include "nand/geometry.h"
+#include "nand/state.h"
 #include "store/store.h"
-
-/* The tag of a page whose program was interrupted: neither data nor OOB can be read, its
- * logical page is FE_LPN_NONE and its sequence number 0.  All other tags are the
- * strategy's (enum fe_tag in ftl/ftl.h). */
-#define FE_TAG_TORN 0xff
-
-/* What is kept of a block besides its pages.  When another chip block takes the peb, the
- * first line goes with the chip block and the other lines stay with the peb. */
-struct fe_peb_info {
-    uint32_t erase_count;
-    uint16_t next_page; /* pages [0, next_page) are PROGRAMMED or TORN */
-    uint8_t factory_bad : 1, grown_bad : 1; /* with the chip block, as erase_count */
-    uint8_t slc : 1;      /* in SLC mode until the next erase */
-    uint8_t unstable : 1; /* its erase was interrupted: no page of it can be used */
-    uint8_t failed : 1;   /* it failed when no spare was left (nand/wear.h) */
-    uint8_t refresh : 1;  /* it waits for its refresh; not in an image */
-};
-
-/* Pages whose data could not be read when they were copied, in `flips`. */
-#define FE_FLIPS_LOST   UINT16_MAX       /* and the controller knows: uncorrectable */
-#define FE_FLIPS_SILENT (UINT16_MAX - 1) /* the controller does not know: wrong bytes, no error */
-#define FE_FLIPS_MAX    (UINT16_MAX - 2) /* the largest number of bits */
-
-/* What the controller knows of power cuts in general. */
-struct fe_cut_log {
-    uint64_t n;       /* cuts so far: the number of a cut addresses its draws */
-    uint64_t n_stale; /* n when pages came back stale; 0: never */
-    bool is_off;      /* power has not been on since the last cut */
-    bool is_dead;     /* and will not be */
-};
-
-/* The controller's journal of the last cut: the block that was next to be erased, and
- * therefore still holds all that it did, while copies of its pages may be elsewhere.  In
- * memory the journal stays until the next cut, in an image until power-on is complete. */
-struct fe_interrupted {
-    fe_peb peb;            /* FE_PEB_NONE: no block was */
-    uint64_t since, until; /* sequence numbers when its emptying began, and when it was done */
-};
 
 struct fe_chip {
     const struct fe_geometry *geo; /* not owned */
@@ -122,9 +85,31 @@ struct fe_chip_oob {
     uint8_t tag;
 };
 
+static inline bool fe_chip_is_trimmed(const struct fe_chip *c, fe_lpn lpn)
+{
+    return lpn < c->n_trims && fe_bit(c->trims, lpn);
+}
+
+/* For fe_chip_program only. */
+void fe_chip_end_trim(struct fe_chip *c, fe_lpn lpn);
+void fe_chip_save_page(struct fe_chip *c, fe_ppn ppn);
+
 /* Programs the next page of a block; bytes as for fe_store_write. */
-void fe_chip_program(struct fe_chip *c, fe_ppn ppn, struct fe_chip_oob oob, fe_ppn base,
-                     uint32_t off, uint32_t len, const void *data);
+static inline void fe_chip_program(struct fe_chip *c, fe_ppn ppn, struct fe_chip_oob oob,
+                                   fe_ppn base, uint32_t off, uint32_t len, const void *data)
+{
+    if (fe_chip_is_trimmed(c, oob.lpn))
+        fe_chip_end_trim(c, oob.lpn);
+    c->pebs[fe_peb_of(c->geo, ppn)].next_page++;
+    c->oob_lpn[ppn] = oob.lpn;
+    c->oob_seq[ppn] = ++c->seq;
+    c->oob_tag[ppn] = oob.tag;
+    if (c->flips)
+        c->flips[ppn] = oob.flips;
+    fe_store_write(c->store, ppn, base, off, len, data);
+    if (c->has_image)
+        fe_chip_save_page(c, ppn);
+}
 
 /* What a page had before its program, which is to be of lpn. */
 struct fe_chip_old_page {

@@ -168,7 +168,7 @@ static inline bool fe_medium_has_flips(const struct fe_medium *m)
 /* Whether the controller's log of trims has the page: all copies of it are dead. */
 static inline bool fe_medium_is_trimmed(const struct fe_medium *m, fe_lpn lpn)
 {
-    return lpn < m->chip.n_trims && fe_bit(m->chip.trims, lpn);
+    return fe_chip_is_trimmed(&m->chip, lpn);
 }
 
 /* What the controller knows of power cuts, and its journal of the last one. */
