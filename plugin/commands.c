@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One table: name, number of arguments, how to use it, function.  A function adds to
- * the reply or fills the error; the frame around it parses, counts arguments and
- * prints, so that every command answers in the same shape.
+ * One table has the name of each command, the number of its arguments, its usage and its
+ * function.  The function adds members to the reply, or fills the error.  The frame around it
+ * parses the request, counts the arguments and prints the reply, so that all commands answer in
+ * the same form.
  */
 #include "commands.h"
 
@@ -17,12 +18,12 @@
 #include <string.h>
 
 #define MAX_ARGS 8
-#define EVENTS_AT_ONCE 64
+#define EVENTS_PER_TURN 64
 
 struct call {
     struct fe_server *server;
     const char *arg[MAX_ARGS];
-    char *text[MAX_ARGS]; /* owned: arguments that came as numbers */
+    char *text[MAX_ARGS]; /* owned: the text of arguments that came as numbers */
     size_t n_args;
     json_t *reply;        /* an object with "ok":true */
     enum fe_command_wish wish;
@@ -91,7 +92,7 @@ static int cmd_events(struct call *c)
     return 0;
 }
 
-/* Argument i as a number up to max, or why not. */
+/* Parses argument i as a number up to max; -EINVAL with the reason if it is not. */
 static int number(struct call *c, const char *name, size_t i, uint64_t max, uint64_t *ret)
 {
     struct fe_err why = {""};
@@ -104,9 +105,9 @@ static int number(struct call *c, const char *name, size_t i, uint64_t max, uint
 
 static int cmd_mark_bad(struct call *c)
 {
-    uint64_t peb;
-    int r = number(c, "mark-bad", 0, UINT32_MAX - 1, &peb);
-    return r < 0 ? r : fe_server_mark_bad(c->server, (fe_peb)peb, &c->err);
+    uint64_t block;
+    int r = number(c, "mark-bad", 0, UINT32_MAX - 1, &block);
+    return r < 0 ? r : fe_server_mark_bad(c->server, (fe_peb)block, &c->err);
 }
 
 static int cmd_flip(struct call *c)
@@ -120,14 +121,14 @@ static int cmd_flip(struct call *c)
 
 static int cmd_wear(struct call *c)
 {
-    uint64_t peb, cycles;
-    int r = number(c, "wear", 0, UINT32_MAX - 1, &peb);
+    uint64_t block, cycles;
+    int r = number(c, "wear", 0, UINT32_MAX - 1, &block);
     if (r == 0)
         r = number(c, "wear", 1, UINT64_C(1000000000), &cycles);
-    return r < 0 ? r : fe_server_set_cycles(c->server, (fe_peb)peb, (uint32_t)cycles, &c->err);
+    return r < 0 ? r : fe_server_set_cycles(c->server, (fe_peb)block, (uint32_t)cycles, &c->err);
 }
 
-/* Argument i as a time of at most 146 years, so that its sum with the present fits. */
+/* Parses argument i as a time of at most 146 years, so that adding the present cannot overflow. */
 static int duration(struct call *c, const char *name, size_t i, uint64_t *ret)
 {
     struct fe_err why = {""};
@@ -210,9 +211,9 @@ static const struct command {
     {"get", "get KEY", 1, 1, cmd_get},
     {"idle", "idle TIME", 1, 1, cmd_idle},
     {"quit", "quit", 0, 0, cmd_quit},
-    {"mark-bad", "mark-bad PEB", 1, 1, cmd_mark_bad},
+    {"mark-bad", "mark-bad BLOCK", 1, 1, cmd_mark_bad},
     {"flip", "flip PPN BITS", 2, 2, cmd_flip},
-    {"wear", "wear PEB CYCLES", 2, 2, cmd_wear},
+    {"wear", "wear BLOCK CYCLES", 2, 2, cmd_wear},
     {"hang", "hang TIME", 1, 1, cmd_hang},
     {"disconnect", "disconnect [TIME]", 0, 1, cmd_disconnect},
     {"connect", "connect", 0, 0, cmd_connect},
@@ -241,7 +242,7 @@ static int run_named(struct call *c, const char *name)
     return fe_err_set(&c->err, EINVAL, "%.80s: unknown command; there are:%s", name, names);
 }
 
-/* A number counts as the text in which JSON would print it. */
+/* A number counts as the text that JSON would print for it. */
 static int take_args(struct call *c, const json_t *args)
 {
     if (!args)
@@ -282,7 +283,7 @@ static int run_request(struct call *c, const json_t *req)
     return r == 0 ? run_named(c, json_string_value(cmd)) : r;
 }
 
-/* The object as a line; NULL stays NULL. */
+/* Prints an object as a line.  NULL for NULL, and without memory. */
 static char *print_line(const json_t *o)
 {
     size_t size = o ? json_dumpb(o, NULL, 0, JSON_COMPACT | FE_STATS_JSON_FLAGS) : 0;
@@ -304,7 +305,8 @@ char *fe_command_error(const char *text)
     return line;
 }
 
-/* Adds the object, which is used up, to *text; that is NULL without memory. */
+/* Appends a line with the object, whose reference it takes over, to *text.  *text becomes NULL
+ * without memory. */
 static void append_line(char **text, json_t *o)
 {
     char *line = print_line(o), *both = NULL;
@@ -318,9 +320,9 @@ static void append_line(char **text, json_t *o)
 
 bool fe_command_events(struct fe_server *s, uint64_t *next, char **ret_lines)
 {
-    struct fe_event e[EVENTS_AT_ONCE];
+    struct fe_event e[EVENTS_PER_TURN];
     uint64_t dropped;
-    uint32_t n = fe_server_take_events(s, next, e, EVENTS_AT_ONCE, &dropped);
+    uint32_t n = fe_server_take_events(s, next, e, EVENTS_PER_TURN, &dropped);
     if (n == 0)
         return false;
     char *text = strdup("");

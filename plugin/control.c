@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A poll loop over the listening socket, an eventfd that ends it, one that tells of events
- * of the device, and the clients.
+ * A poll loop over the listening socket, an eventfd that ends the loop, an eventfd that reports
+ * events of the device, and the clients.
  *
- * A client is always in one of these states, and what it is polled for follows:
+ * A client is always in one of these states, which says for what it is polled:
  *
- *   a reply is not yet taken     write; nothing is read, so that a client that does not
- *                                read its replies stops its own requests and no more
- *   a whole line is there        its turn comes in the next round, without waiting
- *   there are events for it      some of them go out; it may fall behind by as many as
- *                                plugin/events.h keeps, and is told what it missed
- *   otherwise                    read; one that listens and has shut its side: nothing
- *   closing                      the reply has gone out and our side is shut; what the
- *                                client still sends is thrown away until it ends too,
- *                                because closing over unread data would take the
- *                                reply back
+ *   a reply is not yet taken     write.  Nothing is read, so that a client that does not
+ *                                read its replies delays only its own requests.
+ *   a complete line is there     nothing: its turn comes in the next round without waiting.
+ *   there are events for it      nothing: some of the events go out.  It may fall behind by as
+ *                                many as plugin/events.h keeps, and is told what it missed.
+ *   closing                      the reply has gone out, and our side is shut down.  What the
+ *                                client still sends is read and thrown away until it ends, too:
+ *                                if we closed the connection with unread data, the client
+ *                                would lose the reply.
+ *   otherwise                    read; or nothing if it listens to events and has shut down
+ *                                its side.
  */
 #include "control.h"
 
@@ -33,20 +34,20 @@
 
 #include "listener.h"
 
-#define FIRST_CLIENT 3 /* in what is polled */
-#define DISCARD_MAX (1024u * 1024) /* bytes of a client that is being closed */
+#define FIRST_CLIENT 3 /* the index of the first client in the array for poll */
+#define DISCARD_MAX (1024u * 1024) /* how many bytes of a closing client are thrown away */
 
 struct client {
     int fd;
-    char *in;           /* FE_CONTROL_LINE_MAX + 1 bytes: the longest line and its newline */
+    char *in;           /* FE_CONTROL_LINE_MAX + 1 bytes: room for the longest line, newline */
     size_t in_len;
-    char *out;          /* the reply under way, or NULL */
+    char *out;          /* the reply that is being sent, or NULL */
     size_t out_len, out_done;
-    bool eof;           /* the client has shut its side */
-    bool closing;       /* no more requests */
-    bool quit;          /* the reply under way is the one to `quit` */
+    bool eof;           /* the client has shut down its side */
+    bool closing;       /* no more requests are accepted */
+    bool quit;          /* the reply that is being sent is the one to `quit` */
     bool listens;       /* to events */
-    bool news;          /* there may be some from next_event on */
+    bool news;          /* there may be events from next_event on */
     uint64_t next_event;
     size_t discarded;
 };
@@ -54,15 +55,15 @@ struct client {
 struct fe_control {
     struct fe_server *server;
     struct fe_listener listener;
-    int stop_fd; /* readable: the thread is to end */
+    int stop_fd; /* readable when the thread shall end */
     bool running;
     pthread_t thread;
     void (*quit)(void);
 
-    /* The thread's own. */
+    /* Only for the thread. */
     struct client client[FE_CONTROL_CLIENTS];
     size_t n_clients;
-    bool accept_failed; /* no descriptor or memory was left: wait before trying again */
+    bool accept_failed; /* no descriptor or memory was left: wait before the next attempt */
 };
 
 static void client_free(struct fe_control *c, struct client *cl)
@@ -74,8 +75,8 @@ static void client_free(struct fe_control *c, struct client *cl)
     free(cl->out);
 }
 
-/* The end of the first line, or NULL.  What a client sent last counts as a line
- * without its newline too. */
+/* The end of the first line, or NULL if there is no complete line.  The last line of a client
+ * counts as complete even without a newline. */
 static const char *line_end(const struct client *cl)
 {
     const char *end = memchr(cl->in, '\n', cl->in_len);
@@ -88,7 +89,7 @@ static bool has_turn(const struct client *cl)
            (line_end(cl) || cl->in_len > FE_CONTROL_LINE_MAX || (cl->eof && !cl->listens));
 }
 
-/* It has shut its side, and there is nothing to read but its end. */
+/* The client has shut down its side and only listens: there is nothing to read from it. */
 static bool is_only_listening(const struct client *cl)
 {
     return cl->eof && cl->listens && !cl->closing && !line_end(cl);
@@ -99,7 +100,7 @@ static bool has_news(const struct client *cl)
     return cl->listens && cl->news && !cl->out && !cl->closing;
 }
 
-/* Takes the reply over; without one (no memory) the client is closed. */
+/* Takes over the reply.  If it is NULL, because there is no memory, the client is closed. */
 static void set_reply(struct client *cl, char *reply)
 {
     cl->out = reply;
@@ -111,7 +112,7 @@ static void set_reply(struct client *cl, char *reply)
     }
 }
 
-/* Sends what the kernel takes; false if the client is gone. */
+/* Sends as much as the kernel takes; false if the client is gone. */
 static bool client_send(struct fe_control *c, struct client *cl)
 {
     while (cl->out) {
@@ -135,7 +136,7 @@ static bool client_send(struct fe_control *c, struct client *cl)
     return true;
 }
 
-/* The reply to `events`. */
+/* Makes the client a listener; returns the reply to `events`. */
 static char *start_listening(struct fe_control *c, struct client *cl, char *reply)
 {
     struct fe_err err = {""};
@@ -179,7 +180,7 @@ static bool client_turn(struct fe_control *c, struct client *cl)
         set_reply(cl, fe_command_error("the line is too long; allowed: 65536 bytes"));
         cl->closing = true;
     } else {
-        return false; /* its end, and nothing left to answer */
+        return false; /* the client has ended, and no request is left */
     }
     if (flashemu_debug_control && cl->out)
         fe_debug("control: reply %.*s", (int)cl->out_len - 1, cl->out);
@@ -241,9 +242,9 @@ static void accept_client(struct fe_control *c)
         c->client[c->n_clients++] = (struct client){.fd = fd, .in = in};
 }
 
-/* Waits for something to do; p[0] is the eventfd that ends it, p[1] the listener, p[2] the
- * device's events.  The timeout ends
- * the wait for those who have a turn left, or for a descriptor to become free. */
+/* Waits until there is something to do.  p[0] is the eventfd that ends the loop, p[1] the listening
+ * socket, p[2] the eventfd of the device's events; the clients follow.  The wait does not last if
+ * a client still has a turn, and not for long if accepting a client has failed. */
 static void wait_for_work(struct fe_control *c, struct pollfd *p)
 {
     int timeout_ms = c->accept_failed ? 100 : -1;
@@ -258,14 +259,14 @@ static void wait_for_work(struct fe_control *c, struct pollfd *p)
         if (has_turn(cl) || has_news(cl))
             timeout_ms = 0;
     }
-    /* An error can only be EINTR (all signals are blocked here) or a lack of memory:
-     * then nobody has anything to do in this round. */
+    /* An error can only be a lack of memory, as all signals are blocked here.  Then nothing is
+     * done in this round. */
     if (poll(p, FIRST_CLIENT + c->n_clients, timeout_ms) < 0)
         for (size_t i = 0; i < FIRST_CLIENT + c->n_clients; i++)
             p[i].revents = 0;
 }
 
-/* The device has done something: all who listen have a look. */
+/* The device has done something: all clients that listen look for news. */
 static void hear(struct fe_control *c)
 {
     uint64_t n;
@@ -292,7 +293,7 @@ static void *control_thread(void *arg)
                 c->client[n_kept++] = *cl;
                 continue;
             }
-            if (cl->quit) /* it did not wait for the reply */
+            if (cl->quit) /* it has asked for the end, but has not waited for the reply */
                 c->quit();
             client_free(c, cl);
         }
@@ -330,7 +331,7 @@ int fe_control_start(struct fe_control *c, void (*quit)(void), struct fe_err *er
     sigset_t all, before;
 
     c->quit = quit;
-    /* Signals are the business of nbdkit's main thread. */
+    /* Signals are for nbdkit's main thread. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int r = pthread_create(&c->thread, NULL, control_thread, c);

@@ -2,11 +2,15 @@
  *
  * The control socket: one thread that serves all its clients.
  *
- * A client sends lines and gets one line for each, in order.  No client can hold up
- * another or grow the server: each is read from only when its last reply has been taken
- * by the kernel, a turn is one command, a line has at most FE_CONTROL_LINE_MAX bytes
- * (a longer one is answered with an error and the end of the connection), and beyond
- * FE_CONTROL_CLIENTS a new one is told so and closed.
+ * A client sends lines and gets one line in reply to each, in order.  No client can delay another
+ * client or make the server grow:
+ *
+ *   - The thread reads from a client only after the kernel has taken the client's last reply.
+ *   - A client's turn consists of one command.
+ *   - A line has at most FE_CONTROL_LINE_MAX bytes.  The reply to a longer line is an error, and
+ *     then the connection ends.
+ *   - If there are FE_CONTROL_CLIENTS clients, the next one is told so, and its connection is
+ *     closed.
  */
 #ifndef FLASHEMU_PLUGIN_CONTROL_H
 #define FLASHEMU_PLUGIN_CONTROL_H
@@ -18,16 +22,16 @@
 
 struct fe_control;
 
-/* Makes the socket (plugin/listener.h) and what the thread needs, not the thread: it
- * is for after the fork.  Errors with message. */
+/* Makes the socket (plugin/listener.h) and everything that the thread needs.  The thread itself
+ * must be started after the fork.  Negative errno with message. */
 int fe_control_create(struct fe_control **ret, struct fe_server *s, const char *path,
                       struct fe_err *err);
 
-/* Starts the thread.  quit() is called by it, once its client has the reply, when a
- * client asks for the end of the server.  -EAGAIN with message. */
+/* Starts the thread.  When a client asks for the end of the server, the thread calls quit() as
+ * soon as that client has its reply.  -EAGAIN with message. */
 int fe_control_start(struct fe_control *c, void (*quit)(void), struct fe_err *err);
 
-/* Ends the thread and the connections, removes the socket.  NULL is fine. */
+/* Ends the thread and all connections, and removes the socket.  NULL is allowed. */
 void fe_control_destroy(struct fe_control *c);
 
 #endif

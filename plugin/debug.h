@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `nbdkit -v -D flashemu.LAYER=1` switches on.  nbdkit finds these by name.
+ * What `nbdkit -v -D flashemu.LAYER=1` switches on.  nbdkit finds these variables by their names.
  */
 #ifndef FLASHEMU_PLUGIN_DEBUG_H
 #define FLASHEMU_PLUGIN_DEBUG_H
@@ -9,7 +9,7 @@ extern int flashemu_debug_request; /* each request: arrival, completion, status,
 extern int flashemu_debug_nand;    /* each operation of the chip, with its times */
 extern int flashemu_debug_control; /* each line of the control socket */
 
-/* A line to nbdkit's debug output. */
+/* Writes a line to nbdkit's debug output. */
 void fe_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A ring that forgets, and a place in it for each listener.
+ * A ring of events, in which each listener has its own place:
  *
  *      0            end - FE_EVENTS_KEPT                 end
  *      |. . forgotten . .|======== kept =================|
- *                  ^next of a slow one       ^next of a quick one
+ *                  ^next of a slow listener  ^next of a quick one
  *
- * Within one call the tally does not tell an order: collections and merges come first, then
- * bad blocks, then the cut that the call ran into, then power-on.  A merge does not tell
- * which blocks it joined.
+ * The counters do not tell in which order things happened within one call.  The order of its
+ * events is fixed: collections and merges, then bad blocks, then the power cut in which the call
+ * ended, then power-on.  The counters do not tell which blocks a merge joined, either.
  */
 #include "events.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A list of waiting threads, each with a condition of its own, so that a hand-over wakes
- * one of them and no other.  The slot passes directly from the one that leaves to the one
- * that enters: nobody can take it in between.
+ * A list of waiting threads.  Each of them has its own condition variable, so that handing over a
+ * queue slot wakes up only the thread that gets it.  The slot passes directly from the request
+ * that leaves to the request that enters, so that no other request can take it in between.
  */
 #include "hostq.h"
 
@@ -12,7 +12,7 @@
 struct fe_hostq_entry {
     struct fe_hostq_entry *next;
     const struct fe_request *req;
-    uint32_t overtaken; /* by younger ones */
+    uint32_t overtaken; /* by how many younger requests */
     pthread_cond_t turn;
     bool is_in;
 };
@@ -45,7 +45,7 @@ bool fe_hostq_enter(struct fe_hostq *q, pthread_mutex_t *lock, const struct fe_r
     return true;
 }
 
-/* The link to the one that goes on at offset; NULL: there is none. */
+/* The link to a request that begins at offset; NULL if there is none. */
 static struct fe_hostq_entry **find_from(struct fe_hostq *q, enum fe_req_type type, uint64_t offset)
 {
     for (struct fe_hostq_entry **at = &q->first; *at; at = &(*at)->next)
@@ -54,7 +54,7 @@ static struct fe_hostq_entry **find_from(struct fe_hostq *q, enum fe_req_type ty
     return NULL;
 }
 
-/* The link to the one that ends where req begins; NULL: there is none. */
+/* The link to a request that ends where req begins; NULL if there is none. */
 static struct fe_hostq_entry **find_before(struct fe_hostq *q, const struct fe_request *req)
 {
     for (struct fe_hostq_entry **at = &q->first; *at; at = &(*at)->next)
@@ -64,7 +64,7 @@ static struct fe_hostq_entry **find_before(struct fe_hostq *q, const struct fe_r
     return NULL;
 }
 
-/* The link to the entry that goes next; the queue is not empty. */
+/* The link to the entry that goes next; the queue must not be empty. */
 static struct fe_hostq_entry **choose(struct fe_hostq *q)
 {
     struct fe_hostq_entry **at = &q->first, **better;
@@ -73,7 +73,7 @@ static struct fe_hostq_entry **choose(struct fe_hostq *q)
     better = find_from(q, q->next_type, q->next_offset);
     if (better)
         return better;
-    while ((better = find_before(q, (*at)->req)) != NULL) /* offsets fall: it ends */
+    while ((better = find_before(q, (*at)->req)) != NULL) /* offsets decrease, so it ends */
         at = better;
     return at;
 }

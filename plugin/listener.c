@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A server that was killed leaves its socket file behind.  Whether a file is such a
- * leftover can be seen by connecting: nobody listens, so the kernel refuses.  Looking
- * and replacing are two steps, and two servers that start at once with the same path
- * could each take the other's new socket for a leftover; so the steps are taken under a
- * lock on the folder, which leaves no file of its own behind.  Where a folder cannot be
- * locked (not readable, an odd network file system) it goes without.
+ * A server that was killed leaves its socket file behind.  Connecting shows whether a file is such
+ * a leftover: if nobody listens, the kernel refuses the connection.
+ *
+ * To look and to replace the file are two steps.  Two servers that start at the same time with the
+ * same path could each take the other's new socket for a leftover.  So both steps are done under a
+ * lock on the folder, which leaves no file of its own behind.  If the folder cannot be locked (it
+ * is not readable, or on an unusual network file system) the steps are done without the lock.
  */
 #include "listener.h"
 
@@ -23,7 +24,7 @@
 #define BACKLOG 128
 #define LOCK_TRIES 50 /* of 20 ms */
 
-/* The kernel takes a path without its NUL, but other programs would not. */
+/* The kernel accepts a path that leaves no room for its NUL, but other programs do not. */
 #define PATH_LEN_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 static int fail(struct fe_err *err, const char *path, int errnum)
@@ -31,7 +32,7 @@ static int fail(struct fe_err *err, const char *path, int errnum)
     return fe_err_set(err, errnum, "control=%.120s: %s", path, strerror(errnum));
 }
 
-/* The folder's descriptor, locked if possible; -1 is fine. */
+/* Opens the folder of path and locks it if possible.  Returns its descriptor, or -1. */
 static int lock_folder(const char *path)
 {
     char folder[PATH_LEN_MAX + 1] = ".";
@@ -50,7 +51,7 @@ static int lock_folder(const char *path)
     return fd;
 }
 
-/* The path is taken: 0 if it was a leftover and has been removed. */
+/* The path exists.  Returns 0 if it was a leftover and has been removed. */
 static int remove_leftover(const struct sockaddr_un *addr, struct fe_err *err)
 {
     const char *path = addr->sun_path;
@@ -75,7 +76,7 @@ static int remove_leftover(const struct sockaddr_un *addr, struct fe_err *err)
     return unlink(path) == 0 || errno == ENOENT ? 0 : fail(err, path, errno);
 }
 
-/* The mode comes from the umask: a chmod afterwards would leave a gap. */
+/* The umask gives the file its mode.  With a chmod afterwards others could connect before it. */
 static int bind_private(int fd, const struct sockaddr_un *addr)
 {
     mode_t before = umask(0177);

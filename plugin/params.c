@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One table names every parameter and the function that takes its value.  Those
- * functions say only what is allowed; fe_params_set puts key and value in front, so
- * that every message has the same shape and fits on one line.
+ * One table has the name of each parameter and the function that takes its value.  These functions
+ * say only what is allowed.  fe_params_set puts key and value in front, so that all messages have
+ * the same form and fit on one line.
  *
- * A key with a point in it belongs to the profile: it is kept as text and the profile
- * layer judges it, because it alone has the option table.
+ * A key with a point in it belongs to the profile.  It is kept as text, and the profile layer
+ * judges it later, because only that layer has the option table.
  */
 #include "params.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of a value a message repeats: the rest of the line is for the reason. */
+/* How much of a value a message repeats, so that there is room for the reason. */
 #define SHOWN 80
 
 /* A text that must not be empty. */
@@ -144,7 +144,7 @@ static int set_control(struct fe_params *p, const char *value, struct fe_err *er
     return set_text(&p->control, value, "the path of a Unix socket", err);
 }
 
-/* What a parameter needs beside it, or it does nothing. */
+/* What else must be given for a parameter to have an effect. */
 enum needs { NEEDS_NOTHING, NEEDS_REAL_CLOCK, NEEDS_FILE };
 
 static const struct {
@@ -168,7 +168,7 @@ static const struct {
 
 #define N_PARAMS (sizeof table / sizeof table[0])
 
-/* "KEY=VALUE: reason", the value cut if it is long. */
+/* "KEY=VALUE: reason"; a long value is cut. */
 static int refuse(struct fe_err *err, const char *key, const char *value, int errnum,
                   const char *reason)
 {
@@ -271,8 +271,8 @@ static int refuse_no_profile(struct fe_err *err)
     return fe_err_set(err, EINVAL, "profile=NAME|PATH is required; shipped profiles:%s", names);
 }
 
-/* The size is checked against the sector here, because the user wrote `size` and not
- * the key of the profile that it stands for. */
+/* `size` stands for a key of the profile.  It is checked here as well, so that the message names
+ * what the user wrote. */
 static int apply_size(const struct fe_params *p, struct fe_profile *profile, struct fe_err *err)
 {
     char reason[FE_VALUE_MAX];
@@ -286,8 +286,8 @@ static int apply_size(const struct fe_params *p, struct fe_profile *profile, str
         return refuse(err, "size", p->size, EINVAL, reason);
     }
     int r = fe_profile_set(profile, "device.capacity", p->size, &why);
-    /* What a profile says of its device's past life was said of its whole capacity: a
-     * smaller one is used throughout.  Who gives both keys means both. */
+    /* What a profile says about its device's past applies to the whole capacity, so a smaller
+     * device is used throughout.  A user who gives both keys means both. */
     if (r == 0 && profile->device.used > size && !has_override(p, "device.used"))
         r = fe_profile_set(profile, "device.used", p->size, &why);
     return r < 0 ? refuse(err, "size", p->size, -r, why.text) : 0;

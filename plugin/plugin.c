@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The adapter between nbdkit and the server: callbacks that translate, and no more.
+ * The adapter between nbdkit and the server: callbacks that translate, and nothing else.
  *
- * Errors before the server serves are one line of nbdkit_error each.  While it serves,
- * a client's mistake or a condition of the medium is the client's to hear: it gets an
- * errno, and the log gets the first of each kind, because a stick at its end of life
- * refuses every write of a run that may last for days.
+ * Each error before the server serves is one line of nbdkit_error.  While the server serves, the
+ * client hears of its own mistakes and of the conditions of the medium, as an errno.  The log gets
+ * only the first failure of each kind, because a stick at its end of life refuses every write of a
+ * run that may last for days.
  *
- * A request that is not made of whole sectors gets EINVAL.  `block_size` tells clients
- * so, but they may ignore it; a real stick has no such command either.  For those
- * clients there is nbdkit-blocksize-filter(1).
+ * A request that does not consist of whole sectors fails with EINVAL.  `block_size` tells clients
+ * what to do, but they may ignore it; a real stick has no command for such a request, either.  For
+ * clients that ignore it there is nbdkit-blocksize-filter(1).
  */
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
@@ -38,14 +38,14 @@ NBDKIT_DLL_PUBLIC int flashemu_debug_request;
 NBDKIT_DLL_PUBLIC int flashemu_debug_nand;
 NBDKIT_DLL_PUBLIC int flashemu_debug_control;
 
-/* Set before the server serves, constant until its end. */
+/* Set before the server serves, and constant until it ends. */
 static struct fe_params params;
 static struct fe_profile profile;
 static bool have_profile;
 static struct fe_server *server;
 static struct fe_control *control;
 
-/* A bit for each kind of failure that has been in the log. */
+/* A bit for each kind of failure that is in the log already. */
 static atomic_uint reported;
 
 void fe_debug(const char *fmt, ...)
@@ -56,7 +56,7 @@ void fe_debug(const char *fmt, ...)
     va_end(ap);
 }
 
-/* The result of a callback before the server serves. */
+/* What a callback returns before the server serves. */
 static int answer(int r, const struct fe_err *err)
 {
     if (r < 0)
@@ -89,7 +89,7 @@ static void flashemu_cleanup(void)
     server = NULL;
 }
 
-/* After an error of get_ready there is no cleanup before this. */
+/* If get_ready has failed, nbdkit calls this without calling cleanup first. */
 static void flashemu_unload(void)
 {
     flashemu_cleanup();
@@ -135,8 +135,9 @@ static void no_signal(int sig)
     (void)sig;
 }
 
-/* An image that may not grow (RLIMIT_FSIZE) is an error of a write and not the end of the
- * server.  By a handler, because a signal that is ignored stays so in what nbdkit starts. */
+/* If an image may not grow any more (RLIMIT_FSIZE), the write shall fail and the server shall go
+ * on.  So the signal gets a handler.  It is not ignored, because a program that nbdkit starts
+ * (--run) would inherit that. */
 static void survive_file_limit(void)
 {
     struct sigaction old, act = {.sa_handler = no_signal, .sa_flags = SA_RESTART};
@@ -151,13 +152,13 @@ static int create_server(struct fe_err *err)
         survive_file_limit();
     int r = fe_server_create(&server, &params, &profile, &why);
     if (r < 0 && params.size && strncmp(why.text, "device.capacity=", 16) == 0)
-        return fe_err_set(err, -r, "size=%.80s: %s", params.size, why.text); /* as it was given */
+        return fe_err_set(err, -r, "size=%.80s: %s", params.size, why.text); /* as the user said */
     if (r == -EIO && params.file)
         return fe_err_set(err, EIO, "%s; flashemu fsck tells more", why.text);
     return r < 0 ? fe_err_set(err, -r, "%s", why.text) : 0;
 }
 
-/* Here and not later, so that errors reach the terminal. */
+/* The device is created here and not later, so that errors reach the terminal. */
 static int flashemu_get_ready(void)
 {
     struct fe_err err = {""};
@@ -204,7 +205,7 @@ static void flashemu_dump_plugin(void)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct fe_delay_params p = {.kind = kinds[i].kind};
         struct fe_delay *d;
-        if (fe_delay_create(&d, &p, NULL) == 0) { /* this machine has it */
+        if (fe_delay_create(&d, &p, NULL) == 0) { /* it works on this machine */
             printf("flashemu_delay=%s\n", kinds[i].name);
             fe_delay_destroy(d);
         }
@@ -215,10 +216,10 @@ static void flashemu_dump_plugin(void)
 
 /* ---- what a client sees ---- */
 
-/* A connection.  When its client vanishes, all its waiting requests end at once, and
- * each tries to answer.  nbdkit before 1.34 can abort then: the first answer fails and
- * closes the socket, the second finds it closed (its commit 9d82aa4f).  So they leave one
- * by one, with a pause in which the failure of the one before gets known. */
+/* A connection.  When its client vanishes, all its waiting requests end at the same time, and each
+ * of them tries to answer.  nbdkit before 1.34 may abort then: the first answer fails and closes
+ * the socket, and the second answer finds it closed (fixed by nbdkit's commit 9d82aa4f).  So the
+ * requests leave one by one, with a pause in which nbdkit notices that the client is gone. */
 struct connection {
     pthread_mutex_t leave_lock; /* held during the pause; protects n_left */
     unsigned n_left;
@@ -260,7 +261,7 @@ static int64_t flashemu_get_size(void *handle)
     return (int64_t)fe_device_capacity(fe_server_device(server));
 }
 
-/* nbdkit wants the preferred size to be a power of two of at least 512. */
+/* nbdkit demands that the preferred size is a power of two of at least 512. */
 static int flashemu_block_size(void *handle, uint32_t *minimum, uint32_t *preferred,
                                uint32_t *maximum)
 {
@@ -275,7 +276,7 @@ static int flashemu_block_size(void *handle, uint32_t *minimum, uint32_t *prefer
     return 0;
 }
 
-/* Whether a flush does anything. */
+/* Whether a flush has any effect. */
 static int needs_flush(void)
 {
     return params.file || (profile.cache.size > 0 && profile.cache.volatile_);
@@ -293,7 +294,7 @@ static int flashemu_can_fua(void *handle)
     return needs_flush() ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
 }
 
-/* TRIM, and zeroing by TRIM: a trimmed range reads as zeros. */
+/* Whether there is TRIM.  Zeroing is done by TRIM, because a trimmed range reads as zeros. */
 static int flashemu_can_trim(void *handle)
 {
     (void)handle;
@@ -306,7 +307,7 @@ static int flashemu_is_rotational(void *handle)
     return profile.device.rotational;
 }
 
-/* There is one device behind all connections. */
+/* All connections have the same device. */
 static int flashemu_can_multi_conn(void *handle)
 {
     (void)handle;
@@ -338,7 +339,7 @@ static int errno_of(enum fe_status status)
     case FE_READ_ONLY:
         return EROFS;
     case FE_GONE:
-        return ESHUTDOWN; /* the one error of the protocol that says so */
+        return ESHUTDOWN; /* the only error of the protocol that means this */
     case FE_NO_POWER:
     case FE_UNCORRECTABLE:
     case FE_PROG_FAILED:
@@ -356,7 +357,7 @@ static const char *const req_names[FE_N_REQ_TYPES] = {
     [FE_REQ_FLUSH] = "flush",
 };
 
-/* Tells the client, and the log if this kind of failure is new there. */
+/* Tells the client about a failure, and the log if it is the first one of this kind. */
 static int fail(const struct fe_request *req, int errnum, unsigned kind, const char *why)
 {
     unsigned bit = 1u << kind;
@@ -388,11 +389,11 @@ static const char *status_text(enum fe_status status)
     }
 }
 
-/* Kinds of failure: the statuses of the medium, and these. */
+/* The kinds of failure are the statuses of a request, and these. */
 enum { KIND_INVALID = 16, KIND_SHUTDOWN = 17 };
 
-/* The image's own message says it all, the errno is the host's if a client can make use of
- * it. */
+/* The host's file has failed.  The message is the image's own.  The client gets the host's errno if
+ * the client can make use of it, otherwise EIO. */
 static int fail_host(const struct fe_request *req)
 {
     int errnum = EIO;
@@ -434,7 +435,7 @@ static int flashemu_pread(void *handle, void *buf, uint32_t count, uint64_t offs
     return submit(handle, &req);
 }
 
-/* The device does not change the buffer of a write. */
+/* Casting const away is fine, because the device does not change the buffer of a write. */
 static int flashemu_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset,
                            uint32_t flags)
 {
@@ -466,8 +467,8 @@ static int flashemu_trim(void *handle, uint32_t count, uint64_t offset, uint32_t
     return submit(handle, &req);
 }
 
-/* A client that forbids the hole wants its space kept allocated.  Flash keeps no
- * allocation for anybody: unmapping is how such a device zeroes.  It is always fast. */
+/* A client that forbids a hole wants its space to stay allocated.  A flash device allocates nothing
+ * for a range: unmapping is its way of zeroing, and it is always fast. */
 static int flashemu_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
     return flashemu_trim(handle, count, offset, flags);
@@ -477,7 +478,7 @@ static int flashemu_zero(void *handle, uint32_t count, uint64_t offset, uint32_t
     "profile=NAME|PATH           (required) A shipped profile, or an INI file.\n"          \
     "SECTION.KEY=VALUE           Override one key of the profile.\n"                       \
     "size=SIZE                   Capacity seen by the host (default: the profile's).\n"    \
-    "clock=real|virtual          Wait for each completion, or answer at once (real).\n"    \
+    "clock=real|virtual          Wait for each completion, or never wait (real).\n"    \
     "time-scale=R                With clock=real: wait R times as long (1).\n"             \
     "transport-overhead=TIME     Subtract this from every wait (0).\n"                     \
     "delay=auto|io_uring|nanosleep  How to wait (auto).\n"                                 \
@@ -527,6 +528,6 @@ static struct nbdkit_plugin plugin = {
     .zero = flashemu_zero,
 };
 
-/* nbdkit's macro defines it without a prototype, which clang warns of. */
+/* nbdkit's macro defines it without a prototype, and clang warns about that. */
 NBDKIT_DLL_PUBLIC struct nbdkit_plugin *plugin_init(void);
 NBDKIT_REGISTER_PLUGIN(plugin)

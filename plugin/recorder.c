@@ -3,12 +3,12 @@
  *            first        ready          next
  *              |            |              |
  *     ---------+============+==--=---------+--------->  tickets
- *     written    finished,    under way or
+ *     written    finished,    not all
  *                to be written finished
  *
- * A ring of records between the requests and the file, which grows while an early request
- * keeps the later ones back.  The file is written by a thread that has to wait for its
- * completion anyway: none of its own, and no system call under the device's lock.
+ * A ring of records between the requests and the file.  It grows while an early request keeps
+ * later ones back.  The file is written by a thread that has to wait for its completion anyway.
+ * So there is no additional thread, and no system call under the device's lock.
  */
 #include "recorder.h"
 
@@ -20,8 +20,8 @@
 #include <string.h>
 
 enum {
-    BATCH = 64, /* records a copy */
-    RING = 1024 /* at the beginning; a power of two, as all later sizes */
+    BATCH = 64, /* records that are copied in one step */
+    RING = 1024 /* size at the beginning; a power of two, as all later sizes */
 };
 
 #define LOST UINT64_MAX
@@ -32,11 +32,11 @@ struct entry {
 };
 
 struct fe_recorder {
-    /* under the caller's lock */
+    /* Protected by the caller's lock. */
     struct entry *ring;
     uint64_t size, first, ready, next, lost;
 
-    /* under this one, which is taken first */
+    /* Protected by `writing`, which is taken before the caller's lock. */
     pthread_mutex_t writing;
     struct fe_trace_writer *writer;
     FILE *file;
@@ -68,7 +68,7 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, struct fe_err *
         code = r->file ? fe_trace_writer_open(&r->writer, r->file, path, &text, err)
                        : fe_err_set(err, errno, "%s: %s", path, strerror(errno));
     }
-    if (code == 0) /* or a server that goes into the background writes it twice */
+    if (code == 0) /* otherwise a server that forks into the background writes it twice */
         code = fe_trace_flush(r->writer, err);
     if (code < 0) {
         fe_recorder_close(r, NULL);
@@ -134,7 +134,7 @@ static uint32_t take(struct fe_recorder *r, struct fe_trace_rec recs[static BATC
     return n;
 }
 
-/* After the first failure records are thrown away: a trace has no holes. */
+/* After the first failure all records are thrown away, so that a trace has no holes. */
 static void put(struct fe_recorder *r, const struct fe_trace_rec *recs, uint32_t n)
 {
     if (r->errnum)

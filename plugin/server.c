@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two locks.  The device's is held for the microseconds that the model needs, copying
- * the data included, and never while a thread waits.  The one of the lateness histogram
- * is separate because it is taken after the wait, by threads that want nothing of the
- * device; nobody ever holds both.
+ * There are two locks.  The lock of the device is held for the microseconds that the model needs,
+ * including the copying of data.  It is never held while a thread waits.  The lock of the lateness
+ * histogram is taken after the wait, by threads that need nothing from the device, and so it is a
+ * separate lock.  Nobody ever holds both.
  *
- * `now` is read before the lock is taken: a thread that had to queue for the lock has
- * had its request in hand all that time.  Two threads may then enter in another order
- * than they read the clock; the device takes care of that (arrival = the later of now
- * and the last arrival), and so the model stays in order.
+ * The clock is read before the lock is taken, because a thread that queues for the lock has its
+ * request during all that time.  So two threads may enter in another order than they read the
+ * clock.  The device handles that: an arrival is the later one of `now` and the last arrival, and
+ * the model stays in order.
  *
- * With clock=virtual the arrival is read under the lock instead.  It is the completion
- * of whatever request left the device last, so requests follow each other without gap,
- * and two runs with the same requests in the same order have equal times.
+ * With clock=virtual the arrival is read under the lock instead.  It is the completion of the
+ * request that left the device last.  So requests follow each other without gaps, and two runs
+ * with the same requests in the same order have equal times.
  */
 #include "server.h"
 
@@ -29,35 +29,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where jumps of the device's clock end: completions are later than arrivals, and there
- * has to be room for them. */
+/* The device's clock cannot be made to jump beyond this.  Completions are later than arrivals, and
+ * there must be room for them. */
 #define MAX_DEVICE_NS (UINT64_C(1) << 62)
 
 struct fe_server {
-    bool virtual_clock;      /* constant, as the next three */
+    bool virtual_clock;      /* constant, as are the next three */
     bool image, sync;
-    uint64_t open_ns;        /* that the image took to open */
+    uint64_t open_ns;        /* how long it took to open the image */
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
-    struct fe_recorder *recorder; /* NULL without trace=; its thread rule */
+    struct fe_recorder *recorder; /* NULL without trace=; has its own thread rule */
     atomic_bool notice_taken, trace_notice_taken;
 
-    /* Protects the seven below.  Never held while waiting, nor for a system call other
-     * than the store's: page faults, or what goes to and from the image.  An fdatasync is
-     * among those only if the model cannot go on without it (store/image_page.c). */
+    /* Protects the six members below.  It is never held while a thread waits, nor during a system
+     * call, except for those of the store: page faults, and reading and writing the image.  An
+     * fdatasync is one of them only if the model cannot go on without it (store/image_page.c). */
     pthread_mutex_t lock;
-    struct fe_hostq queue;   /* clock=real: requests that the link has no slot for yet */
+    struct fe_hostq queue;   /* clock=real: requests that have no queue slot of the link yet */
     struct fe_device *dev;
     struct fe_timemap map;   /* clock=real: between CLOCK_MONOTONIC and device time */
     uint64_t virtual_now_ns; /* clock=virtual: completion of the last request */
     uint64_t overhead_ns;    /* transport-overhead */
-    struct fe_events events; /* its wake_fd is constant */
+    struct fe_events events; /* wake_fd in it is constant */
 
-    /* Protects the histogram.  A leaf: nothing else is taken under it. */
+    /* Protects the histogram.  No other lock is taken while this one is held. */
     pthread_mutex_t lateness_lock;
     struct fe_hist lateness;
 };
 
-/* Locking cannot fail but for bugs: the mutexes are plain and live as long as s. */
+/* Locking can only fail by a bug, because the mutexes are plain and live as long as s. */
 static void lock(pthread_mutex_t *m)
 {
     int r = pthread_mutex_lock(m);
@@ -72,7 +72,7 @@ static void unlock(pthread_mutex_t *m)
     (void)r;
 }
 
-/* Ends a section in which the device may have done something: listeners hear of it. */
+/* Unlocks after the device may have done something, and tells listeners about it. */
 static void unlock_and_tell(struct fe_server *s, bool marked)
 {
     bool news = fe_events_look(&s->events, s->dev, marked);
@@ -81,8 +81,8 @@ static void unlock_and_tell(struct fe_server *s, bool marked)
         fe_events_wake(&s->events);
 }
 
-/* The critical section is shorter than a context switch, so a thread that finds it
- * taken spins for a moment before it sleeps. */
+/* The lock is held for less time than a context switch takes, so a thread that finds it taken
+ * spins for a moment before it sleeps. */
 static void init_lock(pthread_mutex_t *m)
 {
     pthread_mutexattr_t attr;
@@ -165,7 +165,7 @@ void fe_server_start(struct fe_server *s)
     unlock(&s->lock);
 }
 
-/* The device's part of a request; *ret_deadline_ns is in real time. */
+/* The device's part of a request.  *ret_deadline_ns is in real time. */
 static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_request *req,
                          struct fe_reply *ret, uint64_t *ret_deadline_ns)
 {
@@ -183,9 +183,9 @@ static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_r
     return 0;
 }
 
-/* A flush, and a write with FUA, have reached the host's disk when they are answered.  The
- * disk takes its time without the lock; what other requests write meanwhile is not
- * part of it. */
+/* A flush, and a write with FUA, must have reached the host's disk when they are answered.  The
+ * lock is not held while the disk works.  Data that other requests write meanwhile are not
+ * included. */
 static void sync_image(struct fe_server *s, struct fe_reply *reply)
 {
     lock(&s->lock);
@@ -238,9 +238,9 @@ static int submit_virtual(struct fe_server *s, const struct fe_request *req, str
     return r;
 }
 
-/* clock=real: through the host's queue into the device, then wait.  A request that had
- * to queue asks first whether its client is still there, so that a server that stops
- * does not wait for the queue, request by request. */
+/* clock=real: the request goes through the host's queue into the device, and then its thread waits.
+ * A request that had to queue first asks whether its client is still there.  Otherwise a server
+ * that stops would have to wait for all queued requests, one after another. */
 static int submit_real(struct fe_server *s, const struct fe_request *req,
                        fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret)
 {
@@ -286,7 +286,7 @@ const char *fe_server_failure(struct fe_server *s, int *ret_errnum)
     lock(&s->lock);
     const char *why = fe_device_failure(s->dev, ret_errnum);
     unlock(&s->lock);
-    return why; /* it stays as it is once it is there */
+    return why; /* once there is a reason, it does not change */
 }
 
 uint64_t fe_server_open_ns(const struct fe_server *s)
@@ -344,8 +344,8 @@ json_t *fe_server_stats(struct fe_server *s)
     *lateness = s->lateness;
     unlock(&s->lateness_lock);
 
-    /* What the device has done for itself since the last request is done by now; the
-     * next arrival would find it so, and a reader should not find it later. */
+    /* Let the device do the idle work that it has had time for since the last request, as the
+     * next arrival would, so that the statistics include it. */
     uint64_t now_ns = s->virtual_clock ? 0 : fe_clock_now_ns();
     lock(&s->lock);
     if (!s->virtual_clock)
@@ -427,7 +427,7 @@ int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
     return found ? 0 : fe_err_set(err, ENOENT, "%.80s: no such key", key);
 }
 
-/* The present, in device time. */
+/* The present in device time. */
 static uint64_t now_locked(const struct fe_server *s, uint64_t real_ns)
 {
     return s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, real_ns);
@@ -456,7 +456,7 @@ int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_er
     uint64_t real_ns = fe_clock_now_ns();
     lock(&s->lock);
     uint64_t now_ns = now_locked(s, real_ns);
-    fe_device_idle(s->dev, now_ns); /* a cut that was planned may be due by now */
+    fe_device_idle(s->dev, now_ns); /* a planned power cut may be due by now */
     int r = fe_device_power_on(s->dev, now_ns, ret_ready_ns, err);
     if (r == 0)
         s->virtual_now_ns = fe_max_u64(s->virtual_now_ns, *ret_ready_ns);

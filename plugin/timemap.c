@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Products are taken in 128 bits: 2^64 ns times a numerator below 10^14 fits.  Results
- * that do not fit 64 bits stay at the largest number.  With the smallest scale, 0.0001,
- * device time passes ten thousand times faster than real time and 64 bits last for 21
- * days; that is why the scale has a bound at all.
+ * Products are computed in 128 bits: 2^64 ns times a numerator below 10^14 fits.  A result that
+ * does not fit 64 bits becomes the largest number.  With the smallest scale, 0.0001, device time
+ * passes ten thousand times as fast as real time, and 64 bits last for 21 days.  That is why the
+ * scale has a lower bound.
  */
 #include "timemap.h"
 
@@ -14,7 +14,7 @@
 
 #define BILLION UINT64_C(1000000000) /* the unit in which FE_DECIMAL counts is 1 / BILLION */
 
-/* True if value lies in the range that FE_SCALE_ALLOWED promises. */
+/* Whether the scale is in the range that FE_SCALE_ALLOWED promises. */
 static int in_range(struct fe_scale s)
 {
     return s.num >= s.den / 10000 && s.num <= s.den * 10000;
@@ -39,7 +39,7 @@ void fe_scale_print(struct fe_scale s, char *buf, size_t len)
     fe_quantity_print(FE_DECIMAL, s.num * (BILLION / s.den), buf, len);
 }
 
-/* base + delta * mul / div, rounded up, at most UINT64_MAX. */
+/* base + delta * mul / div, rounded up, but at most UINT64_MAX. */
 static uint64_t add_scaled(uint64_t base, uint64_t delta, uint64_t mul, uint64_t div)
 {
     unsigned __int128 x = (unsigned __int128)delta * mul;

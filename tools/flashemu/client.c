@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A socket that never blocks, and poll() with the deadline in front of each step.
+ * The socket never blocks.  poll() waits with the deadline before each step.
  */
 #include "client.h"
 
@@ -24,7 +24,7 @@ int client_error(const struct client *c, const char *what)
     return tool_error("%s: %s: %s", c->command, c->path, what);
 }
 
-/* Waits until the socket is ready for events; an exit code. */
+/* Waits until the socket is ready for events.  Returns an exit code. */
 static int wait_ready(const struct client *c, short events)
 {
     struct pollfd p = {.fd = c->fd, .events = events};
@@ -42,7 +42,7 @@ static int wait_ready(const struct client *c, short events)
     }
 }
 
-/* A Unix socket connects at once, or its queue is full (EAGAIN). */
+/* A Unix socket connects immediately, unless the server's queue is full (EAGAIN). */
 int client_connect(struct client *c)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -80,7 +80,7 @@ static int send_all(const struct client *c, const char *text, size_t len)
     return TOOL_OK;
 }
 
-/* Makes room, and reads once. */
+/* Makes room and reads once. */
 static int recv_more(struct client *c)
 {
     if (c->reply_end + 1 >= c->reply_size) {
@@ -106,7 +106,7 @@ int client_recv(struct client *c)
 {
     size_t seen = 0;
     char *end = NULL;
-    if (c->reply_len < c->reply_end) { /* behind the line before and its end */
+    if (c->reply_len < c->reply_end) { /* bytes behind the last line and its NUL */
         c->reply_end -= c->reply_len + 1;
         memmove(c->reply, c->reply + c->reply_len + 1, c->reply_end);
     }
@@ -125,8 +125,8 @@ int client_recv(struct client *c)
     return TOOL_OK;
 }
 
-/* {"cmd":words[0],"args":[words[1],...]} and a newline; NULL if a word is not UTF-8 or
- * there is no memory. */
+/* {"cmd":words[0],"args":[words[1],...]} and a newline.  NULL if a word is not UTF-8, and without
+ * memory. */
 static char *request_line(char **words, int n)
 {
     json_t *args = json_array(), *req = NULL;

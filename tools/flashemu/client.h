@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tool's end of a control socket: requests in words, replies as lines of JSON.
+ * The tool's end of a control socket: requests consist of words, and replies are lines of JSON.
  *
- * Every step has the same deadline, because a server may be stopped in a debugger or the
- * socket may be somebody else's.  Functions return exit codes, TOOL_OK or TOOL_USAGE after a
+ * Each step has a deadline, because the server may be stopped in a debugger, or the socket may
+ * belong to another program.  Functions return an exit code: TOOL_OK, or TOOL_USAGE after a
  * message "COMMAND: PATH: ...".
  */
 #ifndef FLASHEMU_CLIENT_H
@@ -14,28 +14,28 @@
 #include <stdint.h>
 
 struct client {
-    const char *command, *path; /* of the tool, for messages; of the socket */
+    const char *command, *path; /* the tool's command, for messages; the path of the socket */
     int fd;                     /* -1 before client_connect */
     uint64_t deadline_ns;
-    char *reply; /* one line without its newline, ended by NUL; after it what came besides */
-    size_t reply_len, reply_size, reply_end;
+    char *reply; /* one line, with a NUL instead of its newline; further bytes may follow */
+    size_t reply_len, reply_size, reply_end; /* of the line; allocated; received */
 };
 
-/* The deadline is so far from now. */
+/* Sets the deadline to ns from now. */
 void client_wait(struct client *c, uint64_t ns);
 
 int client_connect(struct client *c);
 
-/* One request {"cmd":words[0],"args":[words[1],...]}, and its reply, in c->reply. */
+/* Sends the request {"cmd":words[0],"args":[words[1],...]} and receives its reply in c->reply. */
 int client_ask(struct client *c, char **words, int n);
 
-/* The next line becomes the reply. */
+/* Receives the next line in c->reply. */
 int client_recv(struct client *c);
 
-/* A new reference to the reply, an object with a boolean "ok"; NULL after a message. */
+/* Parses the reply: a new reference to an object with a boolean "ok"; NULL after a message. */
 json_t *client_reply(const struct client *c);
 
-/* Says it of this socket; TOOL_USAGE. */
+/* Prints a message about this socket; returns TOOL_USAGE. */
 int client_error(const struct client *c, const char *what);
 
 void client_close(struct client *c);

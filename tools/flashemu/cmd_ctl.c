@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ctl: one command to a running server, one reply from it; after `events` the stream that
- * follows the reply, a line for each.
+ * ctl: sends one command to a running server and prints the reply.  After the command `events` it
+ * also prints the lines that follow the reply.
  *
- * The tool knows none of the other commands: words in, JSON out, so that a newer server needs
- * no newer tool.
+ * The tool knows no other command of the server: it passes words on and prints JSON, so that a
+ * newer server needs no newer tool.
  */
 #include "client.h"
 #include "tool.h"
@@ -17,27 +17,27 @@ static const char ctl_help[] =
     "Sends one command to the server that was started with control=SOCKET and prints its\n"
     "reply.  Commands:\n\n"
     "  stats            what the device has done: requests, chip, wear, latencies\n"
-    "  reset            the statistics start again from nothing\n"
+    "  reset            starts the statistics again from zero\n"
     "  set KEY VALUE    time-scale, transport-overhead, or a live key of the profile\n"
-    "  get KEY          those, clock, or any key of the profile\n"
-    "  idle TIME        lets that much device time pass\n"
-    "  power-cut [after N writes | after TIME]  power fails, at once or then\n"
+    "  get KEY          one of these keys, clock, or any key of the profile\n"
+    "  idle TIME        lets this much device time pass\n"
+    "  power-cut [after N writes | after TIME]  power fails, now or later\n"
     "  power-on         power is back; the device recovers as its controller would\n"
-    "  mark-bad PEB     block PEB of the chip is bad from now on\n"
-    "  flip PPN BITS    so many more wrong bits in page PPN of the chip\n"
-    "  wear PEB CYCLES  what the block has behind it\n"
-    "  hang TIME        the next request takes so much longer\n"
-    "  disconnect [TIME]  off the bus, for so long or until connect\n"
-    "  connect          on the bus again\n"
+    "  mark-bad BLOCK   this block of the chip is bad from now on\n"
+    "  flip PPN BITS    adds so many wrong bits to page PPN of the chip\n"
+    "  wear BLOCK CYCLES  sets the number of cycles that the block has seen\n"
+    "  hang TIME        the next request takes this much longer\n"
+    "  disconnect [TIME]  the device is off the bus, for this long or until connect\n"
+    "  connect          the device is on the bus again\n"
     "  events           prints what the device does, until interrupted: collections, merges,\n"
     "                   new bad blocks, power cuts and power-on, as lines of JSON\n"
     "  quit             ends the server\n\n"
-    "  --raw            the reply as one line, as it came\n"
+    "  --raw            prints the reply as one line, as it came\n"
     "  --timeout TIME   how long to wait for the server (10s)\n"
-    "  --count N        ends after so many lines of events\n\n"
+    "  --count N        ends after this many lines of events\n\n"
     "Exit code 1 if the server answered no, 2 if there is no answer.\n";
 
-/* Prints the reply; the exit code is the server's answer. */
+/* Prints the reply.  Returns the server's answer as an exit code. */
 static int print_reply(const struct client *c, bool raw)
 {
     json_t *reply = client_reply(c);
@@ -53,7 +53,7 @@ static int print_reply(const struct client *c, bool raw)
     return tool_finish(code);
 }
 
-/* Prints lines as they come, `count` of them or for ever. */
+/* Prints lines as they come, until there were `count` of them. */
 static int print_events(struct client *c, uint64_t count)
 {
     client_wait(c, UINT64_MAX / 2);

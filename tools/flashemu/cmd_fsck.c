@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * fsck: whether an image is whole.  Four passes, each only if those before left it a
- * meaning:
+ * fsck: checks whether an image is intact.  There are four passes.  A pass runs only if the passes
+ * before it have left it something meaningful to check:
  *
- *   records   every record of a block and a page has its checksum and its order
- *   pages     every page has the bytes that were written
- *   chip      what the records say is a state that the chip can be in
- *   device    the strategy finds its mapping from it, and all its invariants hold; in memory,
- *             the image is not changed
+ *   records   each record of a block or a page has the right checksum and the right order
+ *   pages     each page has the bytes that were written
+ *   chip      the records describe a state in which the chip can be
+ *   device    the strategy finds its mapping in this state, and all its invariants hold.  This
+ *             happens in memory; the image is not changed.
  */
 #include "tool.h"
 
@@ -23,9 +23,9 @@
 
 static const char fsck_help[] =
     "usage: flashemu fsck IMAGE [--json]\n\n"
-    "Checks an image of a server's file=: every record, the bytes of every page, and whether\n"
-    "a device with all its invariants comes of it.  The image must not be in use; it is\n"
-    "not changed.  Exit code 0, or 1 and what is wrong, a line each.\n\n"
+    "Checks the image of a server's file=: every record, the bytes of every page, and whether\n"
+    "the device that they describe is consistent.  The image must not be in use, and is not\n"
+    "changed.  Exit code 0; or 1, and a line for each thing that is wrong.\n\n"
     "  --json        as JSON\n";
 
 #define MESSAGES_MAX 20 /* of one kind */
@@ -33,9 +33,9 @@ static const char fsck_help[] =
 struct fsck {
     struct fe_store *store;
     uint64_t n_pages, n_wrong;
-    json_t *messages; /* --json: what is wrong; else NULL, it is printed */
-    json_t *note;     /* --json: what a crash has cost; NULL if there was none */
-    bool no_memory;   /* for one of them */
+    json_t *messages; /* --json: what is wrong; otherwise NULL: messages are printed */
+    json_t *note;     /* --json: what was lost in a crash; NULL if there was none */
+    bool no_memory;   /* there was no memory for one of these */
 };
 
 static void wrong(struct fsck *f, uint64_t n_of_kind, const char *text)
@@ -91,7 +91,7 @@ static int check_store(struct fsck *f)
     return TOOL_OK;
 }
 
-/* No two programs of the chip have the same number. */
+/* Checks that no two programs of the chip have the same number. */
 static int check_numbers(struct fsck *f, const struct fe_medium *m)
 {
     uint64_t *seq = malloc((size_t)m->geo.n_ppns * sizeof *seq), n = 0, twice = 0;
@@ -132,7 +132,7 @@ static int check_device(struct fsck *f, const char *path)
     return code;
 }
 
-/* All passes; exit code, TOOL_USAGE if there is no answer. */
+/* Runs all passes.  Returns an exit code; TOOL_USAGE if there is no answer. */
 static int check_image(struct fsck *f, const char *path)
 {
     struct fe_store_file file = {.path = path, .read_only = true};
@@ -142,7 +142,7 @@ static int check_image(struct fsck *f, const char *path)
     if (r == -ENOENT)
         return tool_error("%s: there is no image, or none whose making was finished", path);
     if (r == -EIO) {
-        wrong(f, 1, err.text); /* an image, and damaged */
+        wrong(f, 1, err.text); /* it is an image, but damaged */
         return TOOL_NO;
     }
     if (r < 0)

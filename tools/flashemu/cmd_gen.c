@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The commands that write traces: gen from a pattern, trace from another trace.
+ * The commands that write traces: gen makes a trace from a pattern, and trace from another trace.
  */
 #include "source.h"
 #include "tool.h"

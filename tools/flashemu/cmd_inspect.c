@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * inspect: what is in an image, as it lies there: nothing is recovered, mended or changed.
+ * inspect: shows what is in an image, without recovering, repairing or changing anything.
  */
 #include "tool.h"
 
@@ -16,8 +16,8 @@
 
 static const char inspect_help[] =
     "usage: flashemu inspect IMAGE [--json] [--page PPN | --block PEB]\n\n"
-    "Shows what an image of a server's file= holds: the device, its chip, wear, bad blocks\n"
-    "and mapping.  The image must not be in use; it is not changed.\n\n"
+    "Shows the contents of the image of a server's file=: the device, its chip, wear, bad\n"
+    "blocks and mapping.  The image must not be in use, and is not changed.\n\n"
     "  --json        as JSON\n"
     "  --page PPN    one physical page: its OOB, whether it is the newest copy, its bytes\n"
     "  --block PEB   one erase block and the OOB of its pages\n";
@@ -206,7 +206,7 @@ static json_t *one_page_json(struct fe_device *dev, const struct fe_medium *m, f
 
 /* --- text --- */
 
-/* "a.b" value lines of an object; arrays of objects a line each. */
+/* Prints the members of an object as lines "a.b VALUE", and each object of an array as one line. */
 static void print_text(const json_t *o, const char *prefix)
 {
     const char *key;

@@ -27,7 +27,7 @@ struct names {
     size_t n, cap;
 };
 
-/* Adds a copy of the name; false if there is no memory. */
+/* Adds a copy of the name; false without memory. */
 static bool add_name(struct names *names, const char *name, size_t len)
 {
     if (names->n == names->cap) {
@@ -42,7 +42,7 @@ static bool add_name(struct names *names, const char *name, size_t len)
     return names->name[names->n++] != NULL;
 }
 
-/* NAME of every NAME.ini; a folder that is missing has none. */
+/* Adds NAME for every NAME.ini of a folder.  A missing folder has none. */
 static bool add_folder(struct names *names, const char *path)
 {
     DIR *dir = opendir(path);
@@ -120,7 +120,7 @@ int cmd_profiles(int argc, char **argv)
 static const char show_help[] =
     "usage: flashemu show PROFILE [SECTION.KEY=VALUE...]\n\n"
     "Prints the profile in its canonical form, with the changes and with every default\n"
-    "spelled out.  Loading that again gives the same device.\n";
+    "spelled out.  Loading the output again gives the same device.\n";
 
 int cmd_show(int argc, char **argv)
 {
@@ -146,7 +146,7 @@ int cmd_show(int argc, char **argv)
 
 static const char check_help[] =
     "usage: flashemu check [--json] FILE.ini\n\n"
-    "Prints every mistake of a profile as FILE:LINE: message.  Exit code 0 if there is\n"
+    "Prints every mistake in a profile as FILE:LINE: message.  Exit code 0 if there are\n"
     "none, 1 if there are some, 2 if the file cannot be read.\n";
 
 /* {"ok": ..., "mistakes": ["FILE:LINE: message", ...]} */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * replay: traces in virtual time, and what the device made of them.
+ * replay: runs traces in virtual time, and prints what the device did.
  */
 #include "replay.h"
 #include "tool.h"
@@ -19,16 +19,16 @@ static const char replay_help[] =
     "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
     "device did in its own time.  TRACE is a file, - (standard input), or\n"
     "gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns).\n\n"
-    "  --json               the object of the server's `stats`, and more\n"
-    "  --warmup TRACE       runs first and is not counted\n"
-    "  --depth N            requests in flight (1)\n"
-    "  --timed              requests arrive at the trace's own times\n"
-    "  --payload            keep data, and compare what is read with what was written\n"
+    "  --json               prints the object of the server's `stats`, with more members\n"
+    "  --warmup TRACE       runs this trace first and does not count it\n"
+    "  --depth N            keeps this many requests in flight (1)\n"
+    "  --timed              lets requests arrive at the trace's own times\n"
+    "  --payload            keeps data, and compares what is read with what was written\n"
     "  --seed N             of the device's randomness (1)\n"
-    "  --wrap               take offsets behind the end modulo the capacity\n"
-    "  --drop-trim          leave out trims that the device does not offer\n"
-    "  --record FILE        write the requests with their completions\n"
-    "  --wear-svg FILE      draw how worn each block is at the end\n"
+    "  --wrap               takes offsets behind the end modulo the capacity\n"
+    "  --drop-trim          leaves out trims if the device does not offer them\n"
+    "  --record FILE        writes the requests with their completions\n"
+    "  --wear-svg FILE      draws how worn each block is at the end\n"
     "  --format FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
 
 struct command {
@@ -45,7 +45,7 @@ struct command {
     char *capacity; /* "device.capacity=..." for size= */
 };
 
-/* "SECTION.KEY=VALUE" or "size=VALUE"; everything else is a trace. */
+/* Whether the word is SECTION.KEY=VALUE or size=VALUE.  Every other word is a trace. */
 static bool is_override(const char *word)
 {
     size_t name = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
@@ -78,7 +78,7 @@ static int sort_operands(struct command *c, int argc, char **argv)
     return c->n_traces > 0 ? TOOL_OK : tool_error("replay: which trace?");
 }
 
-/* Standard output is for the results. */
+/* False, after a message, if the option names standard output, which is for the results. */
 static bool is_file(const char *option, const char *path)
 {
     if (!path || strcmp(path, "-") != 0)
@@ -264,7 +264,7 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
     return code;
 }
 
-/* The traces, with the requests recorded if that is wished. */
+/* Runs the traces, and records the requests if the user wants that. */
 static int run_traces(const struct command *c, struct replay *r, struct fe_err *err)
 {
     const struct fe_trace_writer_options text = {.format = NULL};

@@ -21,11 +21,11 @@
 
 static const char report_help[] =
     "usage: flashemu report FILE... -o OUT.html [--title TEXT]\n\n"
-    "Writes one self-contained page with numbers and figures of each FILE: a trace, as\n"
-    "flashemu replay --record or the server's trace= writes it, or of any format that\n"
-    "flashemu trace reads; or statistics, as flashemu replay --json or flashemu ctl SOCKET\n"
-    "stats prints them.  Several files are compared.\n\n"
-    "  -o, --output FILE    the page; - for standard output\n"
+    "Writes one self-contained page with numbers and figures of each FILE.  A FILE is a trace,\n"
+    "as flashemu replay --record or the server's trace= writes it, or in any format that\n"
+    "flashemu trace reads.  Or it has statistics, as flashemu replay --json or flashemu ctl\n"
+    "SOCKET stats prints them.  Several files are compared.\n\n"
+    "  -o, --output FILE    the page; - is standard output\n"
     "  --title TEXT         its title\n";
 
 /* --- tables --- */
@@ -91,7 +91,7 @@ static void begin_page(FILE *out, const char *title)
           "Times are the device's.</p>\n", out);
 }
 
-/* Each figure that at least two of the files have, as bars. */
+/* Draws bars for each figure that at least two of the files have. */
 static int compare(FILE *out, const struct report_figures *f, int n, struct fe_err *err)
 {
     static const struct {
@@ -126,14 +126,14 @@ static int compare(FILE *out, const struct report_figures *f, int n, struct fe_e
 
 /* --- files --- */
 
-/* 1: it begins as a JSON object does. */
+/* 1 if the file begins like a JSON object, 0 if not; a negative errno with message. */
 static int is_json(const char *path, struct fe_err *err)
 {
     FILE *f = strncmp(path, "gen:", 4) == 0 || strcmp(path, "-") == 0 ? NULL : fopen(path, "r");
     int c = ' ';
 
     if (!f)
-        return 0; /* if it should be there, who reads it says so */
+        return 0; /* if a file is missing, the function that reads it says so */
     while (isspace(c))
         c = getc(f);
     int r = ferror(f) ? fe_err_set(err, errno, "%.200s: %s", path, strerror(errno)) : c == '{';

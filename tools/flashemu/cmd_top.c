@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * top: what a running server's device does, again and again.
+ * top: shows what the device of a running server does, again and again.
  *
- * A screen is the difference of two replies to `stats`, over the device's time between them:
- * a device in dilated or virtual time shows the rates that it has in its own.  On a terminal
- * each screen takes the place of the one before; elsewhere they follow each other, without
- * control characters.
+ * A screen shows the difference between two replies to `stats`, over the device time between
+ * them.  So a device in dilated or virtual time shows the rates that it has in its own time.  On a
+ * terminal each screen replaces the previous one.  Elsewhere the screens follow each other,
+ * without control characters.
  */
 #include "client.h"
 #include "tool.h"
@@ -20,10 +20,10 @@
 static const char top_help[] =
     "usage: flashemu top [--interval TIME] [--count N] SOCKET\n\n"
     "Shows what the device of the server that was started with control=SOCKET does, until\n"
-    "interrupted.  Rates are of the last interval, in the time of the device; totals are since\n"
-    "the statistics were reset.\n\n"
-    "  --interval TIME  between two screens (1s)\n"
-    "  --count N        ends after so many\n\n"
+    "interrupted.  Rates are those of the last interval, in the time of the device.  Totals\n"
+    "count from the last reset of the statistics.\n\n"
+    "  --interval TIME  time between two screens (1s)\n"
+    "  --count N        ends after this many screens\n\n"
     "Exit code 2 if there is no answer.\n";
 
 #define HANG_NS UINT64_C(10000000000)
@@ -39,7 +39,7 @@ static const char *text(const json_t *o, const char *key)
     return s ? s : "?";
 }
 
-/* The growth of a counter a second of the device's time; 0 when no time has passed. */
+/* By how much a counter has grown in each second of device time; 0 if no time has passed. */
 static double rate(const json_t *was, const json_t *is, const char *path)
 {
     double ns = number(is, "device_ns") - number(was, "device_ns");
@@ -47,7 +47,7 @@ static double rate(const json_t *was, const json_t *is, const char *path)
     return ns > 0 && n > 0 ? n / ns * 1e9 : 0;
 }
 
-/* "" where nothing was measured. */
+/* A latency as text; "" if there is none. */
 static const char *latency_text(const json_t *o, const char *op, const char *which,
                                 char buf[static FE_ROUNDED_MAX])
 {

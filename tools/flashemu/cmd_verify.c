@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * verify: a profile's published figures, measured again.
+ * verify: measures the published figures of a profile again.
  */
 #include "tool.h"
 #include "verify.h"
@@ -16,20 +16,20 @@
 static const char verify_help[] =
     "usage: flashemu verify PROFILE [SECTION.KEY=VALUE...] [PROCEDURE|ID...]\n"
     "       flashemu verify --all [PROCEDURE|ID...]\n\n"
-    "Runs the procedures that the profile's [fidelity] names, all or the given ones, and\n"
-    "prints published, measured, error and verdict: ok, off, known (off, and the profile\n"
-    "says why), skipped (this machine cannot run it), failed.\n\n"
+    "Runs the procedures that the profile's [fidelity] names, or only the given ones.  Prints\n"
+    "the published and the measured figure, the error, and a verdict: ok, off, known (off,\n"
+    "and the profile says why), skipped (this machine cannot run it), failed.\n\n"
     "  --all                every shipped profile that has published figures\n"
     "  --quick              leaves out what takes minutes\n"
-    "  --json               the same for programs\n"
-    "  --dry-run            the published figures, nothing measured\n"
-    "  --list               the procedures, and where each runs\n"
-    "  --kernel WAY         what runs filesystems and tools: vm, host (needs root),\n"
-    "                       none, or auto (the first that works)\n"
+    "  --json               prints the same as JSON\n"
+    "  --dry-run            prints the published figures and measures nothing\n"
+    "  --list               prints the procedures, and where each of them runs\n"
+    "  --kernel WAY         where to run filesystems and tools: vm, host (needs root),\n"
+    "                       none, or auto (the first one that works)\n"
     "  --dilate R           with a kernel: wait R times as long as the device needs, and\n"
     "                       take the times from the kernel instead of the device\n"
     "  --seed N             of the device's randomness (1)\n"
-    "  --verbose            what the scripts say, on standard error\n\n"
+    "  --verbose            prints what the scripts say, on standard error\n\n"
     "Exit codes: 0 all are ok or known, 1 some are off or failed, 2 wrong use, 3 none is\n"
     "off but some could not be run, 130 interrupted.\n";
 
@@ -55,7 +55,7 @@ struct command {
     uint32_t n_overrides;
     char **wanted;
     int n_wanted;
-    bool *used; /* by wanted name: some profile has it */
+    bool *used; /* for each of `wanted`: whether some profile has it */
     json_t *profiles;
 };
 
@@ -97,7 +97,7 @@ static int list_procedures(bool as_json)
     return tool_finish(TOOL_OK);
 }
 
-/* The worse of two exit codes: off before not run before fine. */
+/* The worse one of two exit codes: off is worse than not run, and not run is worse than fine. */
 static int worse(int a, int b)
 {
     static const int order[] = {VERIFY_INTERRUPTED, TOOL_USAGE, TOOL_NO, VERIFY_PART};
@@ -108,7 +108,7 @@ static int worse(int a, int b)
     return TOOL_OK;
 }
 
-/* What there is is shown even if it was interrupted. */
+/* Shows the results, even if the run was interrupted. */
 static int show_plan(struct command *c, const struct verify_plan *plan)
 {
     bool chosen = !c->all;
@@ -173,7 +173,8 @@ static int verify_all(struct command *c)
     return code;
 }
 
-/* SECTION.KEY=VALUE changes the profile; "seq-read bs=4K size=1M" is a procedure. */
+/* Whether the word is SECTION.KEY=VALUE, which changes the profile.  "seq-read bs=4K size=1M" is a
+ * procedure. */
 static bool is_override(const char *word)
 {
     size_t name = strcspn(word, "= ");
@@ -228,7 +229,7 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
     return *ret_code == TOOL_OK ? 0 : -1;
 }
 
-/* The exit code of the figures, unless they could not be written. */
+/* Prints the JSON.  Returns code, or a worse one if the figures could not be written. */
 static int finish(struct command *c, int code)
 {
     int written = TOOL_OK;

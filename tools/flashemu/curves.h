@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What flashbench measured on the real cards behind some of the shipped profiles:
- * profiles/curves.csv, compiled in by tools/embed_curves.py.
+ * What flashbench measured on the real cards of some shipped profiles: the table
+ * profiles/curves.csv, which tools/embed_curves.py compiles in.
  */
 #ifndef FLASHEMU_CURVES_H
 #define FLASHEMU_CURVES_H
@@ -14,13 +14,14 @@
 struct curve {
     const char *card; /* the profile's name */
     const char *test; /* linear, random, find-fat, align-pre, align-diff */
-    uint32_t number;  /* open units; the unit (find-fat); 0 */
+    uint32_t number;  /* of open units; for find-fat, which unit; for align-*, 0 */
     uint32_t n;
-    /* bytes a second by chunk from 4 MiB down; ns by alignment from 2 KiB up */
+    /* Bytes a second for each chunk from 4 MiB down; for align-*, ns for each alignment from
+     * 2 KiB up. */
     int32_t values[CURVE_MAX];
 };
 
-/* Ended by one without a card. */
+/* The last entry has no card. */
 extern const struct curve curves[];
 
 #endif

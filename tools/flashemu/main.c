@@ -2,7 +2,8 @@
  *
  * flashemu: everything about emulated flash devices that needs no server.
  *
- * This file only finds the command; each command is a file of its own.
+ * This file only finds the command.  Each command, or group of related commands, has a file of its
+ * own.
  */
 #include "tool.h"
 
@@ -17,7 +18,7 @@ static const struct {
 } commands[] = {
     {"profiles", cmd_profiles, "", "names of the device profiles"},
     {"show", cmd_show, "PROFILE [KEY=VALUE...]", "a profile with every default spelled out"},
-    {"check", cmd_check, "FILE.ini", "every mistake of a profile"},
+    {"check", cmd_check, "FILE.ini", "every mistake in a profile"},
     {"help", cmd_help, "[KEY]", "the options of a profile"},
     {"verify", cmd_verify, "PROFILE [PROCEDURE...] [KEY=VALUE...]",
      "published figures, measured again"},

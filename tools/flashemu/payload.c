@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The content of a sector follows from its offset and from how many times it was written
- * (its generation), so one number for each sector is enough to know what a read must
- * give: neither another sector's data nor an older version of its own pass.
+ * The content of a sector is a function of its offset and of its generation: how many times the
+ * sector was written.  So one number for each sector is enough to know what a read must return.
+ * Neither the data of another sector nor an older version of the same sector passes the
+ * comparison.
  *
- * A sector that was never written must hold one byte value throughout, since profiles
- * differ in what erased flash reads as.  After a trim or a failed write a sector may hold
- * anything.
+ * A sector that was never written must consist of one byte value throughout; which one, differs
+ * between profiles, since erased flash may read as either.  After a trim or a failed write a
+ * sector may hold anything.
  */
 #include "payload.h"
 
@@ -90,7 +91,7 @@ void *payload_begin(struct payload *p, const struct fe_request *req, struct fe_e
                     p->buf + i);
     }
     if (req->type == FE_REQ_READ)
-        memset(p->buf, 0xa5, req->len); /* so that what is not filled is noticed */
+        memset(p->buf, 0xa5, req->len); /* shows what the device does not fill */
     return p->buf;
 }
 

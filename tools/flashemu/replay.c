@@ -102,7 +102,7 @@ static void note(struct replay *r, struct fe_trace_rec *rec, const struct fe_rep
     rec->time_ns = reply->arrival_ns - r->start_ns;
     rec->done_ns = reply->complete_ns - r->start_ns;
     rec->status = (uint8_t)reply->status;
-    rec->think_ns = 0; /* the times tell it now */
+    rec->think_ns = 0; /* the recorded times include it */
     if (reply->status == FE_CORRECTED)
         r->corrected++;
     else if (reply->status != FE_OK)
@@ -135,7 +135,7 @@ static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_n
     return r->record ? fe_trace_write(r->record, rec, 1, err) : 0;
 }
 
-/* A record that reaches behind the end: wraps around if that is wished. */
+/* Submits a record; one that reaches behind the end wraps around if the user wants that. */
 static int submit_wrapped(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
                           struct fe_err *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The loop of `replay`: requests into a device in virtual time.
+ * The loop of `replay`, which sends requests to a device in virtual time.
  *
- * Closed loop: `depth` requests are in flight; the next one arrives when one of them has
- * completed (and after its think time).  Timed: it arrives at its own time, counted from
- * the device's time at the start of the trace.
+ * In the closed loop, `depth` requests are in flight.  The next request arrives when one of them
+ * has completed, after the think time of the next request.  In a timed replay a request arrives at
+ * its own time, which counts from the device's time at the start of the trace.
  */
 #ifndef FLASHEMU_REPLAY_H
 #define FLASHEMU_REPLAY_H
@@ -32,23 +32,23 @@ struct replay {
     uint64_t start_ns;               /* the device's time when counting began */
     uint64_t base_ns;                /* timed: the trace's time 0 */
 
-    /* since counting began */
+    /* These count from start_ns on. */
     uint64_t records, dropped_trims;
     uint64_t failed[FE_N_REQ_TYPES]; /* requests that ended with an error */
     uint64_t corrected;
     double wall_seconds, cpu_seconds;
 };
 
-/* 0 or -ENOMEM.  The device stays the caller's. */
+/* Returns 0, or -ENOMEM with message.  The caller keeps the device. */
 int replay_init(struct replay *r, struct fe_device *dev, const struct replay_options *opt,
                 struct fe_err *err);
 void replay_fini(struct replay *r);
 
-/* Runs one source to its end.  Negative errno with message, which names the trace's line
- * if the request is the reason. */
+/* Runs one source to its end.  Negative errno with message.  If a request is the reason, the
+ * message names the line of the trace. */
 int replay_run(struct replay *r, struct source *source, struct fe_err *err);
 
-/* Counting starts here: what was run so far was the warm-up. */
+/* Starts counting: everything that was run so far was the warm-up. */
 void replay_reset(struct replay *r);
 
 #endif

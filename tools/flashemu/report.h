@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The sections of a report: one for each file, and what is compared between them.
+ * The sections of a report: one for each file, and one that compares the files.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Of a file, for the comparison; NAN: not known. */
+/* The figures of a file for the comparison.  NAN means not known. */
 struct report_figures {
-    const char *name; /* the caller's */
+    const char *name; /* set by the caller */
     double read_rate, write_rate; /* bytes a second of device time */
     double waf;
     double read_p99_ns, write_p99_ns;
@@ -25,11 +25,11 @@ void report_row(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void report_table_end(FILE *out);
 
-/* A trace of any format that `flashemu trace` reads.  Reads all of it into memory, 40 bytes a
- * request.  Negative errno with message. */
+/* Writes the section of a trace in any format that `flashemu trace` reads.  Reads the whole trace
+ * into memory, which takes 40 bytes for each request.  Negative errno with message. */
 int report_trace(FILE *out, const char *path, struct report_figures *ret, struct fe_err *err);
 
-/* An object of `stats`, as `ctl SOCKET stats` and `replay --json` print it. */
+/* Writes the section of statistics, as `ctl SOCKET stats` and `replay --json` print them. */
 int report_stats(FILE *out, const char *path, const json_t *stats, struct report_figures *ret,
                  struct fe_err *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The statistics of a device as tables: what the host asked for, what the flash did for it.
+ * The statistics of a device as tables: what the host asked for, and what the flash did for it.
  *
- * Rates are over busy_ns, the time in which the device had something to do.  A member that the
- * object does not have leaves its row out: statistics of an older version are no error.
+ * Rates are over busy_ns, the time in which the device had something to do.  If the object lacks a
+ * member, its row is left out, so that statistics of an older version are no error.
  */
 #include "report.h"
 #include "tool.h"
@@ -64,7 +64,7 @@ static void print_latency(FILE *out, const json_t *stats)
     }
 }
 
-/* Plain numbers by their path; zero is left out where it says nothing. */
+/* Plain numbers by their path.  A zero is left out where it says nothing. */
 static void print_counters(FILE *out, const json_t *stats)
 {
     static const struct {

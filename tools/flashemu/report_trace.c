@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A trace as figures: what was asked for (rates, addresses, sizes) and, where completions were
- * recorded, how long it took.
+ * A trace as numbers and figures: what was asked for (rates, addresses, sizes) and, where
+ * completions were recorded, how long it took.
  *
- * Requests are counted where they complete, or where they arrive if that is not known.  A
- * trace without times at all (a generator's, fio's version 2) is shown over the number of the
- * request.  Latency is from arrival to completion; in a closed loop that is the device's.
+ * Requests count at their completion, or at their arrival if the completion is not known.  A trace
+ * without any times (from a generator, or fio's version 2) is drawn over the number of the
+ * request.  The latency is the time from arrival to completion; in a closed loop it is that of the
+ * device.
  */
 #include "report.h"
 #include "source.h"
@@ -31,10 +32,10 @@ struct trace {
     struct req *reqs;
     size_t n, room;
     uint64_t count[FE_N_REQ_TYPES], bytes[FE_N_REQ_TYPES], in_order[FE_N_REQ_TYPES];
-    uint64_t *latency[FE_N_REQ_TYPES]; /* sorted; of those with a completion */
+    uint64_t *latency[FE_N_REQ_TYPES]; /* of the requests with a completion, sorted */
     size_t n_latency[FE_N_REQ_TYPES];
     uint64_t begin_ns, end_ns, max_end, failed;
-    bool timed; /* else the x axis is the number of the request */
+    bool timed; /* false: the x axis is the number of the request */
 };
 
 static const char *const names[] = {
@@ -123,7 +124,7 @@ static int sort_latencies(struct trace *t, struct fe_err *err)
 
 /* --- numbers --- */
 
-/* The latency that a share of the requests does not exceed. */
+/* The latency that the given share of the requests does not exceed. */
 static double quantile(const struct trace *t, int type, double share)
 {
     size_t n = t->n_latency[type];
@@ -183,7 +184,7 @@ static void print_numbers(FILE *out, const struct trace *t)
 
 /* --- figures --- */
 
-/* The time axis from 0, or that of the requests' numbers; what it is divided by. */
+/* Makes the time axis from 0, or the axis of the requests' numbers.  Returns its unit's size. */
 static double x_axis(const struct trace *t, struct svg_axis *x, char label[static 24])
 {
     struct fe_unit unit = {1, ""};
@@ -199,7 +200,7 @@ static double x_axis(const struct trace *t, struct svg_axis *x, char label[stati
     return unit.size;
 }
 
-/* Where request i stands there: its end, or its begin. */
+/* The place of request i on that axis: its completion, or its arrival. */
 static double x_of(const struct trace *t, size_t i, double unit, bool at_end)
 {
     const struct req *q = &t->reqs[i];
@@ -238,7 +239,7 @@ static void draw_rates(FILE *out, const struct trace *t)
     svg_end(&p);
 }
 
-/* A cloud of each type of request: y[i] of request i, NAN for none. */
+/* Draws a cloud for each type of request.  y() gives the height of a request, NAN for none. */
 static int draw_clouds(struct svg_plot *p, const struct trace *t, double unit, const char *title,
                        double (*y)(const struct req *q, double unit), double y_unit,
                        struct fe_err *err)
@@ -290,7 +291,7 @@ static int draw_addresses(FILE *out, const struct trace *t, struct fe_err *err)
     return draw_clouds(&p, t, unit, "Addresses", address, size.size, err);
 }
 
-/* The range of all latencies in ms, as decades; false: there are none. */
+/* An axis in decades of ms for all latencies; false if there are none. */
 static bool latency_axis(const struct trace *t, struct svg_axis *a)
 {
     double least = INFINITY, most = 0;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A source is a trace reader or a pattern; exactly one of the two pointers is set.
+ */
 #include "source.h"
 
 #include "tool.h"

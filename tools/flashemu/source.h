@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Where requests come from: a trace file, standard input ("-"), or a pattern
- * ("gen:PATTERN[,KEY=VALUE...]"), all read in the same way.
+ * ("gen:PATTERN[,KEY=VALUE...]").  All of them are read in the same way.
  */
 #ifndef FLASHEMU_SOURCE_H
 #define FLASHEMU_SOURCE_H
@@ -22,12 +22,12 @@ struct source {
 /* The letters that --event takes. */
 #define SOURCE_EVENTS "D Q G I C"
 
-/* Sets the format and the event of *ret to what --format and --event say; either may be
- * NULL: not given.  -EINVAL with a message that lists what is allowed. */
+/* Sets the format and the event of *ret to what --format and --event say; NULL if the option was
+ * not given.  -EINVAL with a message that lists what is allowed. */
 int source_choose(struct fe_trace_options *ret, const char *format, const char *event,
                   struct fe_err *err);
 
-/* 0, or a negative errno with message.  arg and options must outlive the source. */
+/* Opens a source.  arg and options must outlive it.  Negative errno with message. */
 int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
                 const struct fe_pattern_env *env, struct fe_err *err);
 void source_close(struct source *s);
@@ -35,10 +35,10 @@ void source_close(struct source *s);
 /* Says on standard error how many events of the trace were not the requests asked for, if any. */
 void source_report_skipped(const struct source *s);
 
-/* As fe_trace_read. */
+/* Reads records; the same contract as fe_trace_read. */
 int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err);
 
-/* "FILE:12" or "gen:random record 12", into buf, which is returned. */
+/* Prints "FILE:12" or "gen:random record 12" into buf, and returns buf. */
 const char *source_where(const struct source *s, const struct fe_trace_rec *rec, char *buf,
                          size_t len);
 

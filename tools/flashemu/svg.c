@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  *      title
- *   y  |------------------|      LEFT, TOP: the corner of the field, WIDTH x HEIGHT;
- *      |      field       |      values go into it by their axis, linear or by decades,
- *      |------------------|      and what is outside is drawn at its edge
+ *   y  |------------------|      LEFT, TOP: the corner of the field, which is WIDTH x HEIGHT
+ *      |      field       |
+ *      |------------------|
  *       x
+ *
+ * A value is placed in the field by its axis, which is linear or logarithmic.  A value outside of
+ * the axis is drawn at the edge of the field.
  */
 #include "svg.h"
 
@@ -22,7 +25,7 @@ void svg_text(FILE *out, const char *text)
             fputc((unsigned char)*text < 32 ? '?' : *text, out);
 }
 
-/* Where a value stands on its axis: 0 to 1. */
+/* The place of a value on its axis, from 0 to 1. */
 static double share_of(const struct svg_axis *a, double value)
 {
     if (a->log && value <= a->min)
@@ -42,7 +45,7 @@ static double at_y(const struct svg_plot *p, double value)
     return TOP + HEIGHT * (1 - share_of(&p->y, value));
 }
 
-/* Of a linear axis: 1, 2 or 5 times a power of ten. */
+/* The distance of the ticks of a linear axis: 1, 2 or 5 times a power of ten. */
 static double tick_step(const struct svg_axis *a)
 {
     double rough = (a->max - a->min) / 5, power = pow(10, floor(log10(rough)));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plots as inline SVG: a frame with two axes, lines, clouds of points, bars.
+ * Plots as inline SVG: a frame with two axes, lines, clouds of points, and bars.
  *
- * Colours are classes (read, write, other), so that the page's style decides them.  Errors of
- * the stream are the caller's to look for, when all is written.
+ * Colours are classes (read, write, other), which the style of the page defines.  The caller looks
+ * for errors of the stream when everything is written.
  */
 #ifndef SVG_H
 #define SVG_H
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 struct svg_axis {
-    double min, max; /* min < max; of a log axis min > 0 */
+    double min, max; /* min < max; min > 0 for a logarithmic axis */
     bool log;
     const char *label;
 };
@@ -24,21 +24,21 @@ struct svg_plot {
     struct svg_axis x, y;
 };
 
-/* Text of a page: what HTML would take as its own is escaped. */
+/* Writes text into a page.  Characters that mean something in HTML are escaped. */
 void svg_text(FILE *out, const char *text);
 
-/* Frame, ticks and title; ended by svg_end. */
+/* Draws frame, ticks and title.  svg_end ends the picture. */
 void svg_begin(struct svg_plot *p, const char *title);
 void svg_end(struct svg_plot *p);
 
-/* A line through (x[i], y[i]), i in [0, n). */
+/* Draws a line through the points (x[i], y[i]), i in [0, n). */
 void svg_line(struct svg_plot *p, const char *class, const double *x, const double *y, uint32_t n);
 
-/* The same as steps: y[i] from x[i] to x[i + 1]; x has n + 1 values. */
+/* Draws steps: the height is y[i] from x[i] to x[i + 1].  x has n + 1 values. */
 void svg_steps(struct svg_plot *p, const char *class, const double *x, const double *y, uint32_t n);
 
-/* Any number of points in bounded space: a raster, of which each cell that was hit is drawn
- * once.  So nothing is left out by chance, an outlier least of all. */
+/* Any number of points in bounded space: a raster, in which each cell that was hit is drawn once.
+ * So no point is left out by chance, in particular no outlier. */
 #define SVG_CELLS_X 280
 #define SVG_CELLS_Y 90
 struct svg_cloud {
@@ -47,7 +47,7 @@ struct svg_cloud {
 void svg_cloud_add(struct svg_cloud *c, const struct svg_plot *p, double x, double y);
 void svg_cloud_draw(struct svg_plot *p, const char *class, const struct svg_cloud *c);
 
-/* Bars beside each other, from 0: a picture of its own. */
+/* Bars below each other, all from 0, as a picture of their own. */
 struct svg_bar {
     const char *name;
     double value;

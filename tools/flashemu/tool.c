@@ -2,9 +2,9 @@
  *
  * Messages, arguments and files of the commands.
  *
- * Not getopt_long: that takes abbreviations, which turn into something else when an
- * option is added, prints messages of its own, and cannot hand through the options of a
- * pattern that only the pattern knows.
+ * Why not getopt_long: it accepts abbreviations, whose meaning changes when an option is added.
+ * It prints its own messages.  And it cannot pass on the options of a pattern, which only the
+ * pattern knows.
  */
 #include "tool.h"
 
@@ -71,7 +71,7 @@ int tool_output_close(struct tool_output *o, int r, struct fe_err *err)
         return r;
     errno = 0;
     bool failed = fflush(o->file) != 0 || ferror(o->file);
-    int errnum = errno ? errno : EIO; /* of an earlier write nobody kept it */
+    int errnum = errno ? errno : EIO; /* nobody has kept the errno of an earlier write */
     bool regular = fstat(fileno(o->file), &st) == 0 && S_ISREG(st.st_mode);
     if (fclose(o->file) != 0 && !failed) {
         failed = true;
@@ -129,7 +129,7 @@ static void print_options(const struct tool_option *options)
     puts("--help");
 }
 
-/* One option that starts at argv[*i]; *i moves to its last word. */
+/* Takes the option that starts at argv[*i], and moves *i to its last word. */
 static int take_option(const struct tool_args *args, int argc, char **argv, int *i)
 {
     char *word = argv[*i], *name = word + (word[1] == '-' ? 2 : 1);

@@ -2,8 +2,8 @@
  *
  * What the commands of the tool share.
  *
- * A command is `int cmd_NAME(int argc, char **argv)` with argv[0] its name; it returns
- * the exit code.  Results go to standard output, messages to standard error.
+ * A command is `int cmd_NAME(int argc, char **argv)`, where argv[0] is its name.  It returns the
+ * exit code.  Results go to standard output, and messages to standard error.
  */
 #ifndef FLASHEMU_TOOL_H
 #define FLASHEMU_TOOL_H
@@ -19,7 +19,7 @@
 
 enum {
     TOOL_OK = 0,
-    TOOL_NO = 1,    /* it did the work and the answer is no */
+    TOOL_NO = 1,    /* the work is done, and the answer is no */
     TOOL_USAGE = 2, /* wrong use or bad input */
 };
 
@@ -37,38 +37,40 @@ int cmd_fsck(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 
-/* "flashemu: message" on standard error; TOOL_USAGE. */
+/* Prints "flashemu: MESSAGE" on standard error; returns TOOL_USAGE. */
 int tool_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for an error of the core. */
+/* The same with the message of an error. */
 int tool_fail(const struct fe_err *err);
 
-/* fe_profile_load, with a note on standard error if an override of ftl.type has left keys of the
- * file without effect. */
+/* The same as fe_profile_load.  Prints a note on standard error if an override of ftl.type leaves
+ * keys of the file without effect. */
 int tool_load_profile(struct fe_profile *ret, const char *name, const char *const *overrides,
                       uint32_t n_overrides, struct fe_err *err);
 
-/* Flushes standard output: code, or TOOL_USAGE with a message if it cannot be written. */
+/* Flushes standard output.  Returns code, or TOOL_USAGE after a message if that fails. */
 int tool_finish(int code);
 
-/* A file that a command makes.  All zeros: none is open. */
+/* A file that a command writes.  All zeros means that none is open. */
 struct tool_output {
     const char *name; /* for messages */
     FILE *file;
 };
 
-/* path: not owned; NULL or "-" is standard output. */
+/* Opens path, which the caller keeps; NULL and "-" are standard output. */
 int tool_output_open(struct tool_output *o, const char *path, struct fe_err *err);
 
-/* r, or why the file could not be written to its end.  A regular file that is not whole, or
- * whose maker failed (r negative), is removed, so that nobody takes it for the whole.  Standard
- * output stays open, for tool_finish.  Nothing if none is open. */
+/* Closes the file.  Returns r, the result of the command so far, or a negative errno with message
+ * if the file could not be written to its end.  A regular file is removed if it is incomplete or if
+ * r is negative, so that nobody takes it for a complete one.  Standard output stays open until
+ * tool_finish.  Does nothing if no file is open. */
 int tool_output_close(struct tool_output *o, int r, struct fe_err *err);
 
-/* Prints a JSON value and drops the reference; NULL is "no memory".  An exit code. */
+/* Prints a JSON value and drops the reference.  NULL means that there was no memory.  Returns an
+ * exit code. */
 int tool_print_json(json_t *json);
 
-/* The number at a path "a.b.c" of objects; missing if there is none. */
+/* The number at the path "a.b.c" of nested objects; `missing` if there is none. */
 double tool_json_number(const json_t *o, const char *path, double missing);
 
 /* One option of a command: `--name`, or `--name VALUE` and `--name=VALUE`. */
@@ -77,7 +79,7 @@ struct tool_option {
                            is FILE, FORMAT (of a trace), or the words that are allowed */
     char letter;        /* also `-x`; 0 = none */
     bool *flag;         /* set to true: an option without a value */
-    const char **value; /* else: where its value goes */
+    const char **value; /* otherwise: where its value goes */
 };
 
 /* `flashemu COMMAND TOOL_COMPLETE` prints the options of the command, one a line: "--name", or
@@ -86,24 +88,24 @@ struct tool_option {
 #define TOOL_COMPLETE "--complete"
 
 struct tool_args {
-    const struct tool_option *options; /* ended by one without a name */
-    /* An option that is not in the list, with its value; NULL = none is allowed.  Exit
-     * code, after a message. */
+    const struct tool_option *options; /* the last one has no name */
+    /* Called for an option that is not in the list, with its value.  Returns an exit code, after
+     * a message if it is not TOOL_OK.  NULL: such options are not allowed. */
     int (*other)(void *ctx, const char *name, const char *value);
     void *ctx;
     const char *help; /* printed by --help, -h */
 };
 
-/* Sorts argv into options and operands.  TOOL_OK: the operands are argv[1] ... and *argc
- * one more than their number; "--" ends the options, "-" is an operand.  Otherwise the
- * command is over: *ret_code is its exit code (after --help and TOOL_COMPLETE: TOOL_OK). */
+/* Separates options from operands; "--" ends the options, and "-" is an operand.  Returns true with
+ * the operands in argv[1] to argv[*argc - 1].  Returns false if the command is finished: *ret_code
+ * is its exit code (TOOL_OK after --help and TOOL_COMPLETE). */
 bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_code);
 
-/* Numbers of options: false, after a message, if the text is not one in [min, max]. */
+/* Parses the number of an option.  False, after a message, unless it is in [min, max]. */
 bool tool_number(const char *option, const char *text, uint64_t min, uint64_t max,
                  uint64_t *ret);
 
-/* The value of a command's option as a time in ns; false, after a message, if it is none. */
+/* Parses the time of a command's option, in ns.  False, after a message, if it is not one. */
 bool tool_time(const char *command, const char *option, const char *text, uint64_t *ret_ns);
 
 /* For qsort: numbers of 64 bits, ascending. */

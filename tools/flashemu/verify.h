@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `verify` is made of: rows (published figures), experiments that measure them, and
- * the kernel that some of them need.
+ * The parts of `verify`: rows (published figures), experiments that measure them, and the kernel
+ * that some experiments need.
  *
- * A new experiment in this process: a line for each of its figures in the table of
- * src/profile/procedures.c, a file verify_NAME.c with a `run` function, and an entry of
- * verify_experiments.  It makes devices with verify_device, talks to them with
- * verify_request, and hands in figures with verify_put.
+ * An experiment that runs in this process needs three things: a line for each of its figures in
+ * the table of src/profile/procedures.c, a file verify_NAME.c with a `run` function, and an entry
+ * in verify_experiments.  It makes devices with verify_device, sends them requests with
+ * verify_request, and reports figures with verify_put.
  */
 #ifndef FLASHEMU_VERIFY_H
 #define FLASHEMU_VERIFY_H
@@ -26,40 +26,40 @@ enum verify_state {
     VERIFY_LEFT_OUT, /* not asked for */
     VERIFY_MEASURED,
     VERIFY_SKIPPED,  /* this machine cannot run it */
-    VERIFY_FAILED,   /* it was run and gave no figure */
+    VERIFY_FAILED,   /* it has run, but has given no figure */
 };
 
 /* A published figure and what was measured for it. */
 struct verify_row {
-    const struct fe_profile_note *note; /* its id is note->key; the profile's */
+    const struct fe_profile_note *note; /* owned by the profile; the row's id is note->key */
     struct fe_fidelity published;
     enum verify_state state;
     uint64_t measured; /* in the unit of published.value */
     char why[200];     /* skipped or failed: the reason */
 };
 
-/* One experiment at work, on behalf of those rows of a profile that are its figures. */
+/* One run of an experiment, for the rows of a profile that are its figures. */
 struct verify_run {
-    const struct fe_profile *profile; /* with the procedure's own override */
+    const struct fe_profile *profile; /* including the override of the procedure */
     const struct fe_procedure *procedure; /* of the first row */
-    const uint64_t *arg;              /* of the rows, which agree in them */
+    const uint64_t *arg;              /* the arguments, which are the same for all rows */
     uint64_t seed;
     struct verify_row **rows;
     size_t n_rows;
-    json_t *details;                  /* what else there is to tell: an object */
+    json_t *details;                  /* an object with further results */
 };
 
 struct verify_experiment {
     const char *name;
-    /* Measures, and hands in every figure that the table lists for the experiment.  0, or
-     * a negative errno with message; -ECANCELED as soon as verify_stopped. */
+    /* Measures, and reports every figure that the table lists for the experiment.  Returns 0, or
+     * a negative errno with message; -ECANCELED as soon as verify_stopped() is true. */
     int (*run)(struct verify_run *run, struct fe_err *err);
 };
 
-/* Ended by one without a name. */
+/* The last entry has no name. */
 extern const struct verify_experiment verify_experiments[];
 
-/* NULL if there is none of that name. */
+/* NULL if there is no experiment of that name. */
 const struct verify_experiment *verify_experiment_find(const char *name);
 
 int verify_append(struct verify_run *run, struct fe_err *err);
@@ -67,23 +67,24 @@ int verify_flashbench(struct verify_run *run, struct fe_err *err);
 int verify_runs(struct verify_run *run, struct fe_err *err);
 int verify_seq(struct verify_run *run, struct fe_err *err);
 
-/* A figure: bytes a second, ns, number or ppm.  It goes to every row that asks for it. */
+/* Reports a figure in bytes a second, ns, a number, or ppm.  Every row that asks for it gets it. */
 void verify_put(struct verify_run *run, const char *procedure, uint64_t value);
 
-/* Bytes a second, rounded down; UINT64_MAX for no time at all. */
+/* Bytes a second, rounded down; UINT64_MAX if ns is 0. */
 uint64_t verify_rate(uint64_t bytes, uint64_t ns);
 
-/* A number for --json that is not a figure (write amplification, a spread ...). */
+/* Reports a number for --json that is not a figure (write amplification, a spread ...). */
 void verify_detail(struct verify_run *run, const char *key, double value);
 
-/* The user wants it to end. */
+/* Whether the user has asked to stop. */
 bool verify_stopped(void);
 
-/* A device as the run's profile and seed have it, without payload. */
+/* Makes a device with the profile and the seed of the run, without payload. */
 int verify_device(const struct verify_run *run, struct fe_device **ret, struct fe_err *err);
 
-/* One request of a host that waits for each; NULL or *ret_ns = how long it took.  -EINVAL
- * outside the device, -EIO if the medium failed, -ECANCELED if verify_stopped. */
+/* One request of a host that waits for the completion of each request.  *ret_ns is how long it
+ * took; ret_ns may be NULL.  -EINVAL outside the device, -EIO if the medium failed, -ECANCELED if
+ * verify_stopped(); with message. */
 int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset, uint64_t len,
                    uint64_t *ret_ns, struct fe_err *err);
 
@@ -93,21 +94,21 @@ enum verify_way { VERIFY_WAY_NONE, VERIFY_WAY_VM, VERIFY_WAY_NBD, VERIFY_WAY_LOO
 
 struct verify_kernel {
     enum verify_way way;
-    char why[200];       /* VERIFY_WAY_NONE: what lacks */
+    char why[200];       /* VERIFY_WAY_NONE: what is missing */
     char scripts[512];   /* the folder with serve, on-host and story.sh */
-    uint64_t dilate;     /* 0: virtual clock, the device's statistics; else time-scale */
-    const char *profile; /* as the user named it */
+    uint64_t dilate;     /* 0: virtual clock, figures of the device's statistics; otherwise R */
+    const char *profile; /* its name, as the user wrote it */
     const char *const *overrides;
     uint32_t n_overrides;
     bool progress, verbose;
 };
 
-/* Finds the scripts and what this machine can do; wish is "auto", "vm", "host" or "none".
- * False if the wish is unknown. */
+/* Finds the scripts, and finds out what this machine can do.  wish is "auto", "vm", "host" or
+ * "none"; the result is false for any other text. */
 bool verify_kernel_init(struct verify_kernel *k, const char *wish);
 
-/* Runs the experiment as a step of story.sh; rows get their figures.  0, -ECANCELED, or a
- * negative errno with message.  Nothing that it started is left. */
+/* Runs the experiment as a step of story.sh, which gives the rows their figures.  Returns 0,
+ * -ECANCELED, or another negative errno; with message.  Leaves nothing behind that it started. */
 int verify_kernel_run(const struct verify_kernel *k, struct verify_run *run, struct fe_err *err);
 
 /* --- a profile's rows --- */
@@ -116,35 +117,37 @@ struct verify_plan {
     struct fe_profile profile;
     struct verify_row *rows;
     size_t n_rows;
-    json_t *details; /* experiment (with arguments) -> object */
+    json_t *details; /* an object for each experiment with its arguments */
 };
 
-/* The rows of a profile.  Ended with verify_plan_fini whatever happens. */
+/* Loads a profile and its rows.  The caller must call verify_plan_fini, even after an error. */
 int verify_plan_load(struct verify_plan *plan, const char *name, const char *const *overrides,
                      uint32_t n_overrides, struct fe_err *err);
 void verify_plan_fini(struct verify_plan *plan);
 
-/* Leaves out rows that are not among the wanted procedures and ids (all if n is 0) and,
- * if quick, the slow ones.  used[i] becomes true if some row is wanted[i]. */
+/* Leaves out the rows that are not among the n wanted procedures and ids (if n is 0, all rows are
+ * wanted), and the slow ones if `quick`.  used[i] becomes true if some row matches wanted[i]. */
 void verify_plan_choose(struct verify_plan *plan, char **wanted, int n, bool *used, bool quick);
 
-/* Runs what is open.  -ECANCELED, or -ENOMEM; a failed experiment is in its rows. */
+/* Runs the experiments of all open rows.  -ECANCELED or -ENOMEM, with message.  The failure of an
+ * experiment is noted in its rows and is not an error here. */
 int verify_plan_run(struct verify_plan *plan, const struct verify_kernel *k, uint64_t seed,
                     struct fe_err *err);
 
 /* --- what came out --- */
 
-/* (measured - published) / published in percent; only of a measured row. */
+/* (measured - published) / published in percent; only for a measured row. */
 double verify_error(const struct verify_row *row);
 
-/* "ok", "off", "known" (off, and the profile says why), "skipped", "failed", "left out",
- * "not run" (not yet, if it was interrupted). */
+/* "ok", "off", "known" (off, and the profile says why), "skipped", "failed", "left out", "not run"
+ * (if verify was interrupted before). */
 const char *verify_verdict(const struct verify_row *row);
 
 void verify_print(const struct verify_plan *plan);
 json_t *verify_json(const struct verify_plan *plan);
 
-/* TOOL_OK, TOOL_NO if a row is off or failed, VERIFY_PART if only some could not be run. */
+/* TOOL_OK; TOOL_NO if a row is off or has failed; VERIFY_PART if the only problem is that some rows
+ * could not be run. */
 enum { VERIFY_PART = 3, VERIFY_INTERRUPTED = 130 };
 int verify_code(const struct verify_plan *plan);
 

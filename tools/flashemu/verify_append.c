@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Experiment `append`: a file grows by 256 bytes a call until the disk is full, and each
- * call is timed.  What the calls of one volume cost:
+ * Experiment `append`: a file grows by 256 bytes in each call until the disk is full, and each
+ * call is timed.  The writes of one volume:
  *
  *   call    1    2    3    4    5    6    7    8    9 ...
- *   data    #    #    #    #    #    #    #    #    #     its sector, two calls each
+ *   data    #    #    #    #    #    #    #    #    #     its sector; two calls share one
  *   new     FFD                                     FFD   a cluster of 2 KiB is linked: both
  *                                                         FATs and the directory entry
  *
- * The volume is FAT12, or FAT16 where that is too small, of the whole device: a boot
- * sector, two FATs, 512 root entries.  Nothing of it is written before the first call, and
- * nothing is trimmed.
+ * The volume covers the whole device: a boot sector, two FATs, and 512 root entries.  It is FAT12,
+ * or FAT16 if FAT12 is too small.  Nothing is written before the first call, and nothing is
+ * trimmed.
  *
- * A call is one with a collection if the device's own count of them has grown.  How full
- * the disk is is how far the calls have come.
+ * A call counts as one with a collection if the device's own number of collections has grown.  The
+ * number of calls so far says how full the disk is.
  */
 #include "verify.h"
 
@@ -40,7 +40,7 @@ static uint64_t fat_sectors(uint64_t n_clusters, unsigned bits)
     return fe_div_up(fe_div_up((n_clusters + 2) * bits, 8), SECTOR);
 }
 
-/* The most clusters that leave room for their FATs. */
+/* Finds the largest number of clusters that leaves room for the FATs. */
 static int lay_out(struct volume *v, uint64_t capacity, struct fe_err *err)
 {
     uint64_t sectors = capacity / SECTOR, per = CLUSTER / SECTOR, n;
@@ -113,8 +113,8 @@ static int make_calls(struct fe_device *dev, struct calls *c, struct fe_err *err
     return r;
 }
 
-/* Of the calls [from, to): how many there are with or without a collection, how many of
- * them took less than below_ns, and how long all of them took. */
+/* The calls in [from, to) with a collection, or those without one: how many there are, how many of
+ * them took less than below_ns, and how long all of them took together. */
 struct share {
     uint64_t n, below, sum_ns;
 };
@@ -133,8 +133,8 @@ static struct share share_of(const struct calls *c, uint64_t from, uint64_t to, 
     return s;
 }
 
-/* Every figure, as if it were asked for with the run's arguments; those of another kind are
- * nobody's (verify_put). */
+/* Reports every figure, as if it had been asked for with the arguments of the run.  No row takes a
+ * figure whose arguments are of another kind (verify_put). */
 static void put_figures(struct verify_run *run, const struct calls *c)
 {
     const uint64_t million = 1000000, *arg = run->arg;
@@ -154,8 +154,8 @@ static void put_figures(struct verify_run *run, const struct calls *c)
     }
 }
 
-/* For figures: each call with a collection and its ms, and how many of the others took 0 to
- * 0.5 ms, 0.5 to 1 ms ... */
+/* For pictures: the number and the ms of each call with a collection, and how many of the other
+ * calls took 0 to 0.5 ms, 0.5 to 1 ms, and so on. */
 static int put_details(struct verify_run *run, const struct calls *c, struct fe_err *err)
 {
     json_t *collections = json_array(), *quiet = json_array();

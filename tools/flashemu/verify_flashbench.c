@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Experiment `flashbench`: a card as flashbench sees it, point by point beside the real one.
+ * Experiment `flashbench`: what flashbench measures on a card, compared with the real card point
+ * by point.
  *
- * The order is that of the published runs, on one device: alignment test (-a), first units
- * (-f), then 1 to 7 open units in order (-O), then the same in random order (--random).
- * What a test leaves open in the card is paid for by the next.
+ * The order is that of the published runs, all on one device: the alignment test (-a), the first
+ * units (-f), then 1 to 7 open units in order (-O), then the same in random order (--random).
+ * What one test leaves open in the card, the next test has to pay for.
  *
  *     KB/s      4M   2M  ...   4K                 for each of some 77 cells
  *      1       10100 10100 .. 1540                |measured / published - 1|
  *      :         :     :        :         ---->   agreement = 100 % - median of these
  *      7       10600  5480 ..  166
  *
- * The limit of open units is the first N from 2 on with the geometric mean of the row below
- * under 4/5 of its own (under 1/2 for N = 1, since a second stream alone costs something);
- * 7 if there is none.  The same rule is applied to the model and, by the test of the
- * profiles, to the published rows.
+ * The limit of open units follows from the geometric means of the rows.  It is the first N from 2
+ * on for which the next row has less than 4/5 of the mean of row N; it is 7 if there is no such
+ * row.  (N may also be 1, if the second row has less than 1/2 of the first: a second stream always
+ * costs something.)  The same rule is applied to the model and, by the test of the profiles, to
+ * the published rows.
  */
 #include "curves.h"
 #include "verify.h"
@@ -29,14 +31,14 @@
 #include <string.h>
 
 enum { N_CHUNKS = 11, N_OPEN = 7, N_UNITS = 8, N_POSITIONS = 7 };
-enum { N_ALIGN = 34 }; /* 2 KiB to a seventh of the largest device, 16 TiB, and more */
+enum { N_ALIGN = 34 }; /* alignments from 2 KiB to more than 1/7 of the largest device, 16 TiB */
 enum test { LINEAR, RANDOM, FIND_FAT, N_TESTS };
 
 static const char *const test_names[N_TESTS] = {"linear", "random", "find-fat"};
 
 #define UNIT_BYTES (UINT64_C(4) << 20)
 
-/* Time and bytes of one cell; row: open units - 1, or the unit. */
+/* Time and bytes of one cell.  The row of a cell is the number of open units - 1, or the unit. */
 struct cell {
     uint64_t ns, bytes;
 };
@@ -45,9 +47,9 @@ struct bench {
     struct fe_device *dev;
     struct fe_pattern_env env;
     struct cell cells[N_TESTS][N_UNITS][N_CHUNKS];
-    uint64_t least[3 * N_ALIGN][N_POSITIONS]; /* of the alignment test, by its `stream` */
+    uint64_t least[3 * N_ALIGN][N_POSITIONS]; /* shortest times of the alignment test, by stream */
     uint32_t n_align;
-    /* the run that is going on */
+    /* the present run */
     enum test test;
     uint32_t row;
     uint64_t n;
@@ -59,7 +61,7 @@ static void note_write(struct bench *b, const struct fe_trace_rec *rec, uint64_t
 {
     uint32_t row = b->test == FIND_FAT ? (uint32_t)(rec->offset / UNIT_BYTES) : b->row;
     if (rec->stream > N_CHUNKS)
-        return; /* -f goes down to 1 KiB, as it was run; compared is what -O has, too */
+        return; /* -f goes down to 1 KiB; only the sizes that -O has as well are compared */
     struct cell *c = &b->cells[b->test][row][rec->stream - 1];
     c->ns += ns;
     c->bytes += rec->len;
@@ -127,7 +129,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of n > 0 values, which are sorted by it. */
+/* The median of n > 0 values, which get sorted. */
 static double median(double *v, uint32_t n)
 {
     qsort(v, n, sizeof *v, compare_doubles);
@@ -150,7 +152,7 @@ static json_t *row_json(const struct cell *cells)
     return row;
 }
 
-/* Errors of a row of cells against the card's, without sign: how many. */
+/* Compares a row of cells with the card's: stores the errors without sign, returns how many. */
 static uint32_t row_errors(const struct verify_run *run, const struct bench *b, enum test test,
                            uint32_t row, double *errors)
 {
@@ -168,7 +170,7 @@ static uint64_t agreement(double median_error)
     return (uint64_t)llround(1e6 * fmax(0, 1 - median_error));
 }
 
-/* What a row of a profile asks for one unit or one size. */
+/* The figures for which a profile's row names one unit or one size. */
 static void put_single(struct verify_run *run, const struct bench *b)
 {
     double errors[N_CHUNKS];
@@ -185,7 +187,7 @@ static void put_single(struct verify_run *run, const struct bench *b)
     }
 }
 
-/* The agreement of one test with the card's curves, if there are any. */
+/* The agreement of one test with the curves of the card, if there are any. */
 static void put_agreement(struct verify_run *run, const struct bench *b, enum test test)
 {
     double errors[N_UNITS * N_CHUNKS];
@@ -229,7 +231,7 @@ static void put_open_units(struct verify_run *run, const struct bench *b, enum t
     verify_put(run, name, limit);
 }
 
-/* ns of one place (0 in front, 1 across, 2 behind) at alignment 2 KiB << i. */
+/* ns at one place (0 before the boundary, 1 across it, 2 behind it) at alignment 2 KiB << i. */
 static double align_ns(const struct bench *b, uint32_t i, uint32_t place)
 {
     double sum = 0;
@@ -243,8 +245,8 @@ static double align_diff(const struct bench *b, uint32_t i)
     return align_ns(b, i, 1) - (align_ns(b, i, 0) + align_ns(b, i, 2)) / 2;
 }
 
-/* Medians over alignments: a small read; the step at pages that are no units (16 KiB to
- * 2 MiB), the step at units (4 MiB and more). */
+/* Medians over alignments: the time of a small read, the additional time across a boundary of
+ * pages within a unit (16 KiB to 2 MiB), and that across a boundary of units (4 MiB and more). */
 static void put_alignment(struct verify_run *run, const struct bench *b)
 {
     enum { PAGE_FROM = 3, UNIT_FROM = 11 };

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Experiments that need a kernel: a step of tools/vm/story.sh, in a small virtual machine
- * or, where that cannot be made, on this host with its own nbd client or a loop device.
+ * Experiments that need a kernel.  Each of them is a step of tools/vm/story.sh.  The step runs in a
+ * small virtual machine or, if this machine cannot have one, on this host with its own nbd client
+ * or a loop device.
  *
  *     flashemu verify --> serve --> nbdkit with the plugin
  *                           '-----> run --> qemu: story.sh STEP  --,
  *             <------- "PROCEDURE figure=NUMBER KEY=NUMBER..." <---'
  *
- * The clock is virtual and the figures are the device's statistics: what the machine adds
- * does not count, and nothing waits.  One thread of the server, so that requests stay in
- * the kernel's order.  With a dilation R the device waits R times as long instead, and the
- * figures are the guest's own times divided by R: the way without trust in the statistics.
+ * The clock is virtual, and the figures come from the device's statistics.  So the time that the
+ * machine itself needs does not count, and nothing waits.  The server has only one thread, so
+ * that requests stay in the kernel's order.
  *
- * The scripts are a process group of their own.  A signal to this program becomes SIGTERM
- * for all of it, and the scripts' traps unmount, detach and remove what there is.
+ * With a dilation R the device waits R times as long as it would, and the figures are the times
+ * that the guest measures, divided by R.  This way does not rely on the statistics.
+ *
+ * The scripts form a process group of their own.  If this program gets a signal, the whole group
+ * gets SIGTERM, and the scripts' traps unmount, detach and remove whatever there is.
  */
 #include "verify.h"
 
@@ -44,7 +47,8 @@ struct child {
     size_t len;
 };
 
-/* Standard output and standard error come back through fd; the group is the child's. */
+/* Starts a program as the leader of a new process group.  Its standard output and standard error
+ * can be read from c->fd. */
 static int child_start(struct child *c, char *const argv[], struct fe_err *err)
 {
     int fds[2], nothing;
@@ -70,11 +74,11 @@ static int child_start(struct child *c, char *const argv[], struct fe_err *err)
         close(fds[0]);
         return fe_err_set(err, why, "fork: %s", strerror(why));
     }
-    setpgid(c->pid, c->pid); /* whoever is first */
+    setpgid(c->pid, c->pid); /* parent and child both do this: one of them comes first */
     return 0;
 }
 
-/* 1: a line is in c->line; 0: the time is up; -1: that was the last. */
+/* Reads a line.  1: it is in c->line; 0: the time is up; -1: there are no more lines. */
 static int child_line(struct child *c, int timeout_ms)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
@@ -83,7 +87,7 @@ static int child_line(struct child *c, int timeout_ms)
         char ch;
         int n = c->len > 0 ? 1 : poll(&p, 1, timeout_ms);
         if (n <= 0)
-            return 0; /* a signal, too: the caller looks */
+            return 0; /* also after a signal, of which the caller finds out */
         ssize_t got = read(c->fd, &ch, 1);
         if (got < 0 && errno == EINTR)
             continue;
@@ -98,7 +102,7 @@ static int child_line(struct child *c, int timeout_ms)
     return 1;
 }
 
-/* The exit code; 128 + signal. */
+/* Waits for the end of the child.  Returns its exit code, or 128 + signal. */
 static int child_wait(struct child *c)
 {
     int status = 0;
@@ -114,7 +118,7 @@ static uint64_t seconds_now(void)
     return fe_clock_now_ns() / FE_NS_PER_S;
 }
 
-/* Lets the scripts clean up, and ends what does not want to. */
+/* Lets the scripts clean up, and kills them if they take too long. */
 static void child_stop(struct child *c)
 {
     uint64_t until = seconds_now() + STOP_TIMEOUT_S;
@@ -136,14 +140,16 @@ static bool executable(const char *folder, const char *name)
     return n < (int)sizeof path && access(path, X_OK) == 0;
 }
 
-/* The environment's plugin, or this one from now on; NULL: out of memory. */
+/* The plugin that the environment names.  If it names none, path is used from now on.  NULL without
+ * memory. */
 static const char *plugin_or(const char *path)
 {
     return setenv("FLASHEMU_PLUGIN", path, 0) < 0 ? NULL : getenv("FLASHEMU_PLUGIN");
 }
 
-/* Where the scripts are: named by the environment, above the program in a build tree,
- * installed.  In a build tree the plugin is beside the tool; *plugin_used is NULL without memory. */
+/* Finds the scripts: in the folder that the environment names, above the program in a build tree,
+ * or where they are installed.  In a build tree the plugin is next to the tool.  *plugin_used is
+ * NULL without memory. */
 static bool find_scripts(struct verify_kernel *k, const char **plugin_used)
 {
     const char *named = getenv("FLASHEMU_SCRIPTS");
@@ -267,7 +273,7 @@ __attribute__((format(printf, 2, 3))) static void add_word(struct words *w, cons
     w->argv[w->nomem ? w->n : ++w->n] = NULL;
 }
 
-/* What story.sh wants to have beside it. */
+/* The files that story.sh needs in its folder. */
 static const char *const job_files[] = {"hdtune.fio", "atto.fio", NULL};
 
 static void make_words(struct words *w, const struct verify_kernel *k, const struct verify_run *run)
@@ -310,7 +316,8 @@ static void make_words(struct words *w, const struct verify_kernel *k, const str
     add_word(w, "%s", run->procedure->experiment);
 }
 
-/* "PROCEDURE figure=NUMBER KEY=NUMBER...": true if that is what the line is. */
+/* Takes the figure and the details from a line "PROCEDURE figure=NUMBER KEY=NUMBER...".  Returns
+ * whether there was a figure. */
 static bool take_line(struct verify_run *run, char *line)
 {
     char *save = NULL, name[64];
@@ -340,7 +347,7 @@ static bool take_line(struct verify_run *run, char *line)
     return taken;
 }
 
-/* Reads to the end; the last line that was no figure is in last. */
+/* Reads all lines.  The last line that was not a figure is in `last`: it may be a message. */
 static void read_figures(struct child *c, const struct verify_kernel *k, struct verify_run *run,
                          char *last, size_t size)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * From a profile's rows to experiments, and figures back to rows.
+ * From a profile's rows to experiments, and from their figures back to the rows.
  *
- * Rows of one experiment with the same arguments and the same past of the stick are
- * measured by one run:
+ * Rows that belong to the same experiment, with the same arguments and the same past of the stick,
+ * are measured by one run:
  *
  *     rows            a-write b=1   a-read b=1   c   a-write b=2
  *     experiments     '------ a ------'          c   '--- a ---'
  *
- * Every run has devices of its own, so that no figure depends on which others are asked
- * for.
+ * Each run has devices of its own, so that no figure depends on which other figures are asked for.
  */
 #include "tool.h"
 #include "verify.h"
@@ -162,7 +161,7 @@ static void settle_rows(struct verify_run *run, enum verify_state state, const c
         }
 }
 
-/* The experiment of a run whose rows are known.  Negative only if all is to end. */
+/* Runs the experiment for the rows of the run.  Negative only if verify shall end altogether. */
 static int run_one(struct verify_run *run, const struct verify_kernel *k, struct fe_err *err)
 {
     const struct fe_procedure *p = run->procedure;
@@ -186,7 +185,7 @@ static int run_one(struct verify_run *run, const struct verify_kernel *k, struct
     return 0;
 }
 
-/* With the past that the procedure demands. */
+/* The same on a device with the past that the procedure demands. */
 static int run_overridden(struct verify_run *run, const struct verify_kernel *k, struct fe_err *err)
 {
     const char *override = run->procedure->override;
@@ -207,7 +206,7 @@ static int run_overridden(struct verify_run *run, const struct verify_kernel *k,
     return r;
 }
 
-/* The experiment that row i belongs to, with all the rows that it is for. */
+/* Runs the experiment of row i, for all rows that the same run measures. */
 static int run_from(struct verify_plan *plan, size_t i, const struct verify_kernel *k,
                     uint64_t seed, struct fe_err *err)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Published against measured: for people and as JSON.
+ * Published and measured figures next to each other, for people and as JSON.
  *
- * Besides each figure's own error there are two about all of them: the mean of the errors
- * without their sign, and the orderings.  An ordering is a pair of rows in the same unit
- * whose published values are at least 3 % apart; it is wrong if the measured ones stand
- * the other way round.  Two rows of one procedure with the same arguments are one figure.
+ * Besides the error of each figure, there are two numbers about all of them.  One is the mean of
+ * the errors without their sign.  The other is how many orderings are right.  An ordering is a
+ * pair of rows in the same unit whose published values differ by at least 3 %.  It is wrong if the
+ * measured values are the other way round.  Two rows of the same procedure with the same arguments
+ * count as one figure.
  */
 #include "verify.h"
 
@@ -19,7 +20,7 @@
 
 struct summary {
     unsigned ok, off, known, skipped, failed, left_out;
-    double mean, largest; /* of the errors without sign, percent */
+    double mean, largest; /* of the errors without their sign, in percent */
     unsigned pairs, wrong;
 };
 
@@ -42,7 +43,7 @@ const char *verify_verdict(const struct verify_row *row)
     return row->published.reason[0] ? "known" : "off";
 }
 
-/* In the unit of the row. */
+/* A value in the unit of the row. */
 static double in_unit(const struct fe_fidelity *f, uint64_t value)
 {
     return (double)value / f->unit_size;

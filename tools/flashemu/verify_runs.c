@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Experiment `runs`: sectors in order from the first on, one a request, and where in such a
- * run a request takes long, seen from outside:
+ * Experiment `runs`: reads or writes the sectors in order, from the first one on, one sector in
+ * each request.  It looks from outside at which requests of such a run take long:
  *
  *   ms |
  *      |        |          |                     |        a delay: more than half way from
- *      |. . . . | . . . . .|. . . . . . . . . . .|. . .   the quickest to the slowest
+ *      |. . . . | . . . . .|. . . . . . . . . . .|. . .   the quickest to the slowest request
  *      +-------------------------------------------- block of the run
  *        2      1st        2nd                   3rd
  *
- * The first request of a run may cost anything and does not count.
+ * The first request of a run may take any time and does not count.
  */
 #include "verify.h"
 
@@ -19,7 +19,7 @@
 
 enum { SECTOR = 512, MAX_BLOCKS = 4096 };
 
-/* The block with the nth delay, counted from 1; 0 if there are fewer. */
+/* The block with the nth delay, both counted from 1; 0 if there are fewer delays. */
 static uint64_t find_delay(const uint64_t *ns, uint64_t blocks, uint64_t nth)
 {
     uint64_t least = UINT64_MAX, most = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Experiment `seq`: a region written in order from the device's start, then read so.
+ * Experiment `seq`: writes a region in order from the start of the device, then reads it in order.
  */
 #include "verify.h"
 

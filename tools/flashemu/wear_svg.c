@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  *   title: profile, cycles, bad blocks
- *   # # # # # # # #      a square for each block of the chip, row by row by its number:
- *   # # # # # # # #      the more cycles, the darker; bad ones and spares in colours
- *   legend                of their own
+ *   # # # # # # # #      a square for each block of the chip, row by row in the order of the
+ *   # # # # # # # #      blocks' numbers.  The more cycles, the darker.  Bad blocks and spares
+ *   legend               have colours of their own.
  *
- * A chip of more than MAX_SQUARES blocks has several in a square: the mean of their cycles,
- * and bad if one of them is.
+ * If a chip has more than MAX_SQUARES blocks, a square stands for several blocks.  It shows the
+ * mean of their cycles, and it is bad if one of them is.
  */
 #include "wear_svg.h"
 
@@ -38,7 +38,7 @@ static struct square square_of(const struct fe_block_wear *blocks, uint32_t from
     return q;
 }
 
-/* From nearly white to dark red; the others stand out. */
+/* Used blocks are nearly white to dark red; the colours of the others stand out. */
 static void colour(const struct square *q, uint32_t most, char buf[static 8])
 {
     static const char *const others[] = {[FE_BLOCK_SPARE] = "#9ec5e8",
