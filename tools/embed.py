@@ -4,8 +4,8 @@
 
     embed.py FOLDER OUT.c DEPFILE
 
-Names are sorted, the text is kept byte for byte.  The dependency file names the folder
-too: its time changes when a profile comes or goes, and the build runs this again.
+Names are sorted, and the text is kept byte for byte.  The dependency file also names the
+folder: its time changes when a profile comes or goes, and then the build runs this again.
 """
 import os
 import re

@@ -4,8 +4,8 @@
 
     embed_curves.py curves.csv OUT.c
 
-A line is CARD,TEST,NUMBER,VALUE... (profiles/curves.csv says what they mean); an empty
-value is one that was not measured.
+A line is CARD,TEST,NUMBER,VALUE... (profiles/curves.csv says what they mean).  An empty
+value means that it was not measured.
 """
 import csv
 import sys

@@ -1,31 +1,32 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the figures of docs/figures, from measurements that it makes now.
+"""Draws the figures of docs/figures from measurements that it makes.
 
     tools/figures.py [-o FOLDER] [--build FOLDER] [--clock real|virtual] [FIGURE...]
     tools/figures.py --accuracy [--build FOLDER]
 
 generic32m.svg   sequential and random reads and writes, time against amount: lines are the
-                 published schedule, points what a served device delivers to a client, by the
-                 client's clock
+                 published schedule; points are what a served device delivers to a client, by
+                 the client's clock
 flashfx4m.svg    a file that grows until the disk is full: how often a call waits for a
-                 collection and for how long, against how full the disk is, and how long the
-                 calls take that wait for one, and the others
-align.svg        transcend8g, written in order from a sector on: the rate against that sector
+                 collection and for how long, against how full the disk is; and how long calls
+                 take with a collection and without one
+align.svg        transcend8g, written in order from some sector on: the rate against that sector
 wear-static.svg, wear-off.svg
                  blocks of a small stick at the end of its life, with and without levelling
 
-FIGURE is one of these names without the .svg; all of them otherwise.
+FIGURE is one of these names without the .svg; the default is all of them.
 
 The served device needs nbdkit and python3-libnbd.  With --clock real, the default, the server
-really waits, and a request takes the client more than the device's time: the way through the
-socket and back.  That way is measured first, the median of some reads, and taken off by
-transport-overhead, as in tests/bench/served.sh; what is left is how late this machine's
-processors are.  Each amount is asked for three times, and the nearest of the three is drawn,
-because the machine's other programs can only add; then once more with nothing taken off (about
-three minutes).  With --clock virtual the points are the device's own time; that takes a second.
+really waits.  For the client a request takes longer than the device's time, because of the way
+through the socket and back.  That way is measured first, as the median of some reads, and
+subtracted by transport-overhead, as in tests/bench/served.sh.  What remains is how late the
+processors of this machine are.  Each amount is measured three times, and the nearest of the three
+times is drawn, because other programs on the machine can only add to a time.  Then each amount is
+measured once more with nothing subtracted.  All of this takes about three minutes.  With --clock
+virtual the points are the device's own time; that takes a second.
 
---accuracy draws nothing and prints how far the client's time for an amount is from the model's.
+--accuracy draws nothing; it prints how far the client's time for an amount is from the model's.
 """
 import argparse
 import json
@@ -58,7 +59,7 @@ def step_times(text):
 
 
 def stairs(first, distances):
-    """Lengths of a run at which it is delayed: `first`, then one distance after the other."""
+    """The lengths of a run at which it is delayed: `first`, then one distance after the other."""
     at = first
     while True:
         yield at
@@ -77,7 +78,7 @@ def always(distance):
 
 
 def scheduled(step, op, blocks):
-    """ns for so many blocks in order, after something else: published.csv, gen32-model-*.
+    """ns for a number of blocks in order, after something else: published.csv, gen32-model-*.
 
     A staircase of reads, delayed when a run reaches 32, then 64, 128, 256, 256... blocks; a
     line of writes with a spike after 195 and then every 256, on whose first blocks the random
@@ -154,13 +155,13 @@ class Served:
 
 
 def in_order(blocks):
-    """dd from the first block on, in the requests that the kernel makes of it."""
+    """dd from the first block on, as the requests that the kernel makes of it."""
     end = blocks * BLOCK
     return [(at, min(REQUEST, end - at)) for at in range(0, end, REQUEST)]
 
 
 def scattered(blocks):
-    """Single blocks of which none goes on where the one before has ended."""
+    """Single blocks, none of which continues where the previous one ended."""
     return [((7919 * i + 13) % 32749 * 2 * BLOCK, BLOCK) for i in range(blocks)]
 
 
@@ -173,7 +174,7 @@ def requests_of(order, blocks):
 
 
 def curve(served, step, op, order, every=1):
-    """[(blocks, scheduled, device, client)] in ns; of `every` amounts the last."""
+    """[(blocks, scheduled, device, client)] in ns, for the last one of every `every` amounts."""
     points = []
     for n in amounts(order)[every - 1::every]:
         served.request(op, 65000 * BLOCK, BLOCK)  # ends the run that dd would go on with
@@ -186,7 +187,7 @@ CURVES = [(op, order) for order in ("sequential", "random") for op in ("read", "
 
 
 class RealTime:
-    """Curves by the client's clock; the rounds take turns, so that they meet different noise."""
+    """Curves by the client's clock.  The rounds take turns, so that each meets different noise."""
 
     def __init__(self, nbd, plugin, step):
         with Served(nbd, plugin, "clock=real") as served:
@@ -232,7 +233,7 @@ INK, MODEL, POINT, OTHER = "#222", "#1f77b4", "#d62728", "#2ca02c"
 
 
 class Panel:
-    """Axes with their own scale in a part of the picture."""
+    """Axes with a scale of their own, in a part of the picture."""
 
     def __init__(self, box, x_range, y_range, title, x_label, y_label):
         self.box, self.x_range, self.y_range = box, x_range, y_range

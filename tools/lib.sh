@@ -1,4 +1,4 @@
-# Shared by the scripts of this folder; sourced, not run.
+# What the scripts of this folder share.  They source this file.
 
 say() {
     printf '%s\n' "$*" >&2
@@ -16,8 +16,8 @@ bc_sum() {
     echo $((${line:-0}))
 }
 
-# packages_of KIND...: the names that tools/packages lists under these kinds, and what
-# the VM needs for kind "vm".
+# packages_of KIND...: prints the names that tools/packages lists under these kinds.  For the kind
+# "vm" it prints what the virtual machine needs.
 packages_of() {
     local kind
     for kind in "$@"; do
@@ -29,7 +29,7 @@ packages_of() {
     done | tr ' ' '\n' | sort -u
 }
 
-# install_packages KIND...: installs those that are missing; silent if none is.
+# install_packages KIND...: installs the missing packages; silent if none is missing.
 install_packages() {
     local missing=() name as_root=()
     if ! command -v dpkg-query >/dev/null; then

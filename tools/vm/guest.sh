@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# What a script that `run` starts in the guest can call.
+# Functions for the scripts that `run` starts in the guest.
 #
-# Every bash in the guest reads this first (BASH_ENV), so that the script and
-# what it starts need no `source`. A function that fails says why on standard
-# error and returns 1; scripts with `set -e` stop there.
+# Every bash in the guest reads this file first (BASH_ENV), so that the script
+# and the scripts that it starts need no `source`. A function that fails says
+# why on standard error and returns 1; scripts with `set -e` stop there.
 #
-# Ports are the host's: those of its 127.0.0.1, and those that `run
-# --forward-unix` made from Unix sockets. Functions that take a PORT know
-# which is which.
+# Ports are those of the host: ports of its 127.0.0.1, and ports that `run
+# --forward-unix` made from Unix sockets. Functions that take a PORT can tell
+# them apart.
 
 # Prints the address at which the guest reaches the host's PORT.
 host_of() {
@@ -22,9 +22,9 @@ fail() {
     exit 1
 }
 
-# attach PORT [DEV] [OPTION...]: attaches the NBD server at PORT, to the first
-# free device if none is named, and prints the device when it has its size.
-# OPTIONs are nbd-client's; a later -b overrides the sector size of 512.
+# attach PORT [DEV] [OPTION...]: attaches the NBD server at PORT to DEV, or to
+# the first free device, and prints the device as soon as it has its size.
+# OPTIONs go to nbd-client; a -b among them overrides the sector size of 512.
 attach() {
     local port=${1:?attach PORT [DEV] [OPTION...]} dev='' name log tries=0
     shift
@@ -49,7 +49,7 @@ attach() {
     echo "$dev"
 }
 
-# detach DEV: returns when the kernel has let go of it.
+# detach DEV: returns when the kernel has released the device.
 detach() {
     local dev=${1:?detach DEV} log tries=0
     if ! log=$(nbd-client -d "$dev" 2>&1); then
@@ -65,8 +65,8 @@ detach() {
     done
 }
 
-# settle DEV [N]: waits until every partition of DEV that the kernel knows, and
-# at least N of them, has its node. There is no udev here.
+# settle DEV [N]: waits until DEV has at least N partitions, and until each
+# partition that the kernel knows has its node. There is no udev here.
 settle() {
     local dev=${1:?settle DEV [N]} want=${2:-0} part have missing tries=0
     while :; do
@@ -86,7 +86,7 @@ settle() {
     done
 }
 
-# Writes back what is dirty, then forgets what is cached.
+# Writes back all dirty data, then drops everything that the kernel has cached.
 drop_caches() {
     sync
     echo 3 >/proc/sys/vm/drop_caches
@@ -111,8 +111,8 @@ ctl() {
     printf '%s\n' "$reply"
 }
 
-# json PATH: the value at PATH (host.write.ops, events.0.name) of the JSON on
-# standard input, strings without their quotes. Enough for statistics.
+# json PATH: prints the value at PATH (host.write.ops, events.0.name) of the JSON
+# on standard input, strings without their quotes. It can do what statistics need.
 json() {
     awk -v want="${1:?json PATH}" '
     function skip() { while (substr(s, i, 1) ~ /[ \t\r\n]/) i++ }
@@ -140,8 +140,8 @@ json() {
     END { i = 1; value(""); exit !found }'
 }
 
-# guest put FILE...: hands files and directories to the host, where they
-# appear, by their last name, in the directory of `run --out` at the end.
+# guest put FILE...: hands files and directories to the host. At the end they
+# appear there under their last names, in the directory of `run --out`.
 guest() {
     local file
     [[ ${1-} = put && $# -gt 1 ]] || fail "use: guest put FILE..."

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# On a host, what guest.sh is in the virtual machine: the device is attached already.
+# The functions of guest.sh, for scripts that run on a host, where the device is already attached.
 . "$(dirname "${BASH_SOURCE[0]}")/guest.sh"
 
 attach() { echo "$FLASHEMU_DEV"; }

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Published experiments with flash sticks, step by step; run in the guest:
+# Published experiments with flash sticks, step by step.  It runs in the guest:
 #
 #   tools/vm/serve -- profile=transcend8g -- tools/vm/story.sh STEP...
 #
-# Steps are the experiments of `flashemu verify --list`. Those with fio take their job
-# files from beside this script (run --file tools/vm/atto.fio:/vm/script/atto.fio).
+# Steps are the experiments of `flashemu verify --list`. Steps with fio need their job files
+# in the folder of this script (run --file tools/vm/atto.fio:/vm/script/atto.fio).
 #
 # A step prints a line for each of its figures: its name, MB/s, the figure itself (bytes a
-# second or ns) and what the device did for it. Times are the device's; with DILATE=R they
-# are those of this machine, divided by R (the server has time-scale=R then). Most steps
-# check the filesystem after it, those of one file also what is in it.
+# second or ns), and what the device did for it. Times are those of the device. With DILATE=R
+# they are those of this machine divided by R, and the server has time-scale=R. Most steps
+# check the filesystem at their end; steps with a single file also compare its contents.
 set -euo pipefail
 export LC_ALL=C # what is parsed here is in no language
 
@@ -30,10 +30,10 @@ mark() {
     before[clock]=${EPOCHREALTIME/./}
 }
 
-# since KEY: how much a counter has grown since `mark`; after `stats`.
+# since KEY: how much a counter has grown from the last `mark` to the last `stats`.
 since() { echo $(($(json "$1" <"$RUN"/stats) - before[$1])); }
 
-# Nanoseconds since `mark`: the device's, or with DILATE this machine's; after `stats`.
+# Nanoseconds from the last `mark` to the last `stats`, of the device or (with DILATE) this machine.
 took() {
     if [ "${DILATE:-0}" != 0 ]; then
         echo $(((before[end] - before[clock]) * 1000 / DILATE))
@@ -42,7 +42,7 @@ took() {
     fi
 }
 
-# report STEP BYTES [MB]: one line of results since `mark`; an MB has 10^6 bytes, or so many.
+# report STEP BYTES [MB]: prints the results since `mark` as one line. An MB has 10^6 bytes, or MB.
 report() {
     before[end]=${EPOCHREALTIME/./}
     stats
@@ -56,8 +56,8 @@ report() {
         printf " erases=%d switch=%d partial=%d full=%d\n", erases, s, p, f }'
 }
 
-# The first partition: the kernel's, or where it reads no tables a loop device over the
-# same sectors.
+# The first partition: that of the kernel. If the kernel reads no partition tables, a loop device
+# over the same sectors.
 part() {
     if [ -b "${dev}p1" ]; then
         echo "${dev}p1"
@@ -78,12 +78,12 @@ wipe() {
     dd if=/dev/zero of="$dev" bs=1M count=1 oflag=direct status=none
 }
 
-# The kernel's timers count this machine's seconds: the slower it is, the more often would they
-# write tables out while the device is busy for as long as ever. So they are off in the guest,
-# and ext4 commits at fsync (commit= in mount_again).
+# The kernel's timers count the seconds of this machine. On a slow machine they would write tables
+# out more often in the same device time. So they are switched off in the guest, and ext4 commits
+# only at fsync (commit= in mount_again).
 timers_off() { [ -n "${FLASHEMU_DEV-}" ] || echo 0 >/proc/sys/vm/dirty_writeback_centisecs; }
 
-# write_file STEP SOURCE MEGABYTES: writes it, reports, compares.
+# write_file STEP SOURCE MEGABYTES: writes a file, reports, and compares the file with its source.
 write_file() {
     timers_off
     mark
@@ -119,7 +119,7 @@ read_raw() {
 
 step_hdparm-t() { read_raw hdparm-t "$dev"; }
 
-# partition START TYPE: the only one of its table, of $sectors or to the device's end.
+# partition START TYPE: makes the only partition, of $sectors sectors or up to the device's end.
 sectors=''
 partition() {
     wipe
@@ -127,7 +127,7 @@ partition() {
     settle "$dev" 1
 }
 
-# format START FILESYSTEM MKFS-OPTION...: a partition, mounted.
+# format START FILESYSTEM MKFS-OPTION...: makes a partition with a filesystem, and mounts it.
 format() {
     local start=$1 fs=$2
     shift 2
@@ -143,10 +143,10 @@ format() {
     mount_again
 }
 
-# ext4 as it was in 2010: mke2fs wrote the inode tables itself, which today's leaves to the kernel
-# to do while the file is being written; and the search for free blocks went from one block group
-# to the next (until Linux 5.13), where today's spreads a file over several of them.
-# big_writes: fewer calls, the same writes.
+# ext4 behaves as it did in 2010. mke2fs wrote the inode tables itself then; today it leaves that to
+# the kernel, which does it while the file is being written. And the search for free blocks went
+# from one block group to the next (until Linux 5.13); today it spreads a file over several groups.
+# With big_writes ntfs-3g needs fewer calls for the same writes.
 mount_again() {
     case $fstype in
     ntfs) ntfs-3g -o big_writes "$(part)" "$MNT" ;;
@@ -171,7 +171,7 @@ step_file-fat32-aligned() {
 
 step_file-ext4-aligned() {
     wipe
-    # it fails where the kernel reads no tables
+    # it fails if the kernel reads no partition tables
     printf 'o\nn\np\n1\n256\n\nw\n' |
         fdisk -H 224 -S 56 -c=dos -u=sectors "$dev" >"$RUN"/fdisk 2>&1 || :
     settle "$dev" 1
@@ -184,17 +184,18 @@ step_file-ext4-aligned() {
     check_sum e2fsck -fn "$(part)"
 }
 
-# Published with -o sync. With that, today's ntfs-3g rewrites 200 KiB of its tables after each 128
-# KiB of the file, and all of it at once; at 14 MB/s that would be 36 MB/s on the bus, more than
-# any stick of the time: the one of the time cannot have done it. "Aligned" is sector 256, as there.
+# The experiment was published with -o sync, which is not used here. With it, today's ntfs-3g
+# rewrites 200 KiB of its tables after each 128 KiB of the file. At 14 MB/s that would be 36 MB/s
+# on the bus, which no stick of that time could do. So the ntfs-3g of that time did not do this.
+# "Aligned" means sector 256, as in the publication.
 step_file-ntfs64k-fresh() {
     format 256 ntfs -c 65536
     write_file file-ntfs64k-fresh /dev/zero 200
     check_sum ntfsfix -n "$(part)"
 }
 
-# "Filled" is the stick's past, device.used: 8 GB need not be written again for it. The
-# units that are open from before are closed at the new writes' cost, as in a long copy.
+# "Filled" is the past of the stick (device.used), so that 8 GB need not be written for it. Closing
+# the units that are open from before counts as a cost of the new writes, as in a long copy.
 step_file-ntfs64k-filled() {
     format 256 ntfs -c 65536
     dd if=/dev/zero of="$MNT"/before bs=1M count=64 conv=fsync status=none
@@ -204,7 +205,7 @@ step_file-ntfs64k-filled() {
 
 # --- copying large files ---
 
-# copy_files STEP: half a gigabyte of them stands for the nine that were copied.
+# copy_files STEP: copies half a gigabyte of files, instead of the nine that were published.
 copy_files() {
     local i
     mark
@@ -222,8 +223,8 @@ step_copy-fat32-factory() {
     copy_files copy-fat32-factory
 }
 
-# Reserved sectors such that the clusters begin at a multiple of 4 MiB; the FATs' size
-# depends on them, so once more if it has changed.
+# Chooses the reserved sectors such that the clusters begin at a multiple of 4 MiB. The size of the
+# FATs depends on them, so this is repeated if the size has changed.
 step_copy-fat32-aligned() {
     local reserved=32 fat
     partition 8192 c
@@ -241,7 +242,7 @@ step_copy-fat32-aligned() {
 
 # --- the same on two filesystems, each on its half of the stick ---
 
-# on_half FS START: hdparm -t on the partition, then a file. $sectors: see partition.
+# on_half FS START: runs hdparm -t on the partition, then writes a file. For $sectors see partition.
 on_half() {
     format "$2" "$1"
     umount "$MNT"
@@ -260,8 +261,9 @@ step_half-f2fs() { sectors=$(($(half) - 2048)) on_half f2fs 2048; }
 
 jobs=$(dirname "$0")
 
-# HD Tune: 64 places.  Between two requests the program and Windows take their turn-around, in
-# which the device waits: it counts, and is added to the device's time or, dilated, waited for.
+# HD Tune measures at 64 places. Between two requests the program and Windows need a turn-around
+# time, in which the device waits. It counts: it is added to the device's time or, with DILATE, the
+# script waits for it.
 hdtune() {
     local size run=$((1 << 20)) turn_us=250 # hdtune.fio has where it comes from
     size=$(blockdev --getsize64 "$dev")
@@ -281,9 +283,9 @@ hdtune() {
 
 bytes_of() { numfmt --from=iec "${1^^}"; } # 8m
 
-# atto_pass read|write STEP: the figure is the best of the transfer sizes. The whole file is
-# passed over with the largest only, so that it does not take all day; with those that could be
-# the best far enough that blocks left free by the pass before do not count.
+# atto_pass read|write STEP: the figure is that of the best transfer size. Only the largest transfer
+# size passes over the whole file, because the others would take very long. The sizes that could be
+# the best go far enough that blocks which the previous pass has left free do not matter.
 atto_pass() {
     local transfer amount best=0 at=0 rate
     for transfer in 512:128k 4k:1m 32k:32m 128k:64m 1m:64m 8m:256m; do
@@ -320,9 +322,9 @@ windows() {
 }
 
 step_windows-ntfs() { windows ntfs ntfs -c 4096; }
-# Microsoft's formula (fatgen103) makes the FATs a few sectors longer than mkfs.vfat does, and
-# so moves the clusters, on 4 and 8 GB sticks to an odd KiB. As many reserved sectors more do
-# the same.
+# Microsoft's formula (fatgen103) makes the FATs a few sectors longer than mkfs.vfat does. This
+# moves the clusters, on sticks of 4 and 8 GB to an odd KiB. Here additional reserved sectors move
+# them by the same amount.
 step_windows-fat32() {
     local all=$(($(blockdev --getsz "$dev") - 2048)) ours theirs
     truncate -s $((all * 512)) "$RUN"/fat
@@ -336,13 +338,13 @@ step_windows-exfat() { windows exfat exfat; }
 
 # --- fragments ---
 
-# The page's MB are 2^20 bytes, as shows in that the 15.2 MB file goes into the places of the
-# 4 kB files: 486 MB of pairs are 3888 of them, and 15.2 MB 3891 clusters.
+# An MB of the published page has 2^20 bytes. One can see that because the file of 15.2 MB takes the
+# places of the 4 kB files: 486 MB of pairs are 3888 pairs, and 15.2 MB are 3891 clusters.
 MB=1048576
 
-# Files of 124 and 4 kB in turn until the card is full, in one folder; prints their bytes. The
-# kernel writes tables out when they have been dirty for 30 s (see timers_off); 400 pairs are
-# what the real card took in 30 s.
+# Writes files of 124 kB and 4 kB alternately into one folder until the card is full, and prints the
+# number of their bytes. The kernel writes tables out when they have been dirty for 30 s (see
+# timers_off), and the real card took 400 pairs in 30 s.
 fill_with_files() {
     local n
     timers_off
@@ -395,8 +397,9 @@ step_fragments() {
     fsck.vfat -n "$(part)" >"$RUN"/fsck 2>&1 || { cat "$RUN"/fsck >&2; fail "fsck"; }
 }
 
-# The kernel's requests are as long as those of the host that the device was measured on: cut at
-# nbd's 128 KiB, usb-storage's 120 would leave rests of 8 that no stick ever saw.
+# Makes the kernel's requests as long as those of the host on which the device was measured. nbd
+# cuts them at 128 KiB: commands of usb-storage's 120 KiB would leave pieces of 8 KiB, which no
+# real stick ever saw.
 limit_requests() {
     local max
     max=$(ctl "$CTL_PORT" '{"cmd":"get","args":["link.max_transfer"]}' | json value)
