@@ -9,6 +9,7 @@
 #define FT_FTL_PARAMS_H
 
 #include "flashemu/ftl_params.h"
+#include "lib/rand.h"
 
 #include <stdint.h>
 
@@ -17,5 +18,9 @@
  * levelling.  type: index in fe_ftl_registry.  unit_size: bytes of an allocation unit.  A
  * test changes what it cares about. */
 struct fe_ftl_params ft_ftl_params(uint32_t type, uint64_t unit_size);
+
+/* Draws a value for each key of [ftl] that belongs to the strategy p->type alone: any word, or a
+ * number not far above the smallest one.  The strategy may refuse the result. */
+void ft_ftl_draw_own(struct fe_ftl_params *p, struct ft_rand *r);
 
 #endif

@@ -59,6 +59,8 @@ def strategies():
 for name in strategies():
     if not any("ftl.type=" + name in given for given in DEVICES.values()):
         DEVICES[name] = ("ftl.type=" + name, "sync=none")
+        if name in good_json("help", "--json", "ftl.unit_size")["used_by"]:
+            DEVICES[name] += ("ftl.unit_size=32K",)
 
 
 def content(sector, version):

@@ -14,6 +14,8 @@
  *
  * The parser refuses a key that the strategy does not use, so values are put into the profile
  * behind its back.
+ *
+ *     test_used_by [STRATEGY...]      all of them, or only these
  */
 #include "lib/rand.h"
 
@@ -343,10 +345,14 @@ static int check_option(const struct fe_option *o, uint32_t type)
         differs = makes_difference(&(struct change){.what = what}, type);
     if (used == differs)
         return 0;
-    fprintf(stderr, "%s.%s: %s with ftl.type=%s\n", fe_section_name(o->section), o->key,
-            used ? "no change makes a difference; tests/property/test_used_by.c needs one"
-                 : "makes a difference, but used_by does not name the strategy",
-            fe_ftl_registry[type]->name);
+    const char *section = fe_section_name(o->section), *name = fe_ftl_registry[type]->name;
+    if (used)
+        fprintf(stderr, "%s.%s makes no difference with ftl.type=%s: give "
+                "tests/property/test_used_by.c a change that does, or mend used_by in "
+                "src/profile/options.c\n", section, o->key, name);
+    else
+        fprintf(stderr, "%s.%s makes a difference with ftl.type=%s: used_by in "
+                "src/profile/options.c must name %s\n", section, o->key, name, name);
     return 1;
 }
 

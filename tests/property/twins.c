@@ -11,6 +11,7 @@
  */
 #include "ftl/ftl.h"
 #include "lib/host.h"
+#include "profile/options.h"
 #include "property/property.h"
 
 #include <inttypes.h>
@@ -21,17 +22,12 @@ enum { N = 4, STEPS = 120 };
 
 static char message[1024];
 
-/* Whether the seed may change what this device does. */
+/* Whether the seed may change what this device does.  Only two cleaning policies draw; a strategy
+ * that draws for another reason has to be named here. */
 static bool draws(const struct fe_profile *p)
 {
-    static const char *const never[] = {"segment", "block", "bast", "fast", "step", "dftl"};
-    const char *name = fe_ftl_registry[p->ftl.type]->name;
-    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-        if (strcmp(name, never[i]) == 0)
-            return false;
-    bool chooses = strcmp(name, "page") == 0 || strcmp(name, "norlog") == 0;
-    return !chooses || p->ftl.clean.gc_policy == FE_GC_RANDOM ||
-           p->ftl.clean.gc_policy == FE_GC_D_CHOICES;
+    return fe_option_is_used(fe_option_find("ftl.gc_policy"), p->ftl.type) &&
+           (p->ftl.clean.gc_policy == FE_GC_RANDOM || p->ftl.clean.gc_policy == FE_GC_D_CHOICES);
 }
 
 static const char *differ(const struct ft_host *a, const struct ft_host *b)

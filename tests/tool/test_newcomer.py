@@ -25,7 +25,8 @@ HERE = os.path.join(ROOT, "tests/tool")
 NAME = "toy"
 TARGETS = ["tools/flashemu", "tests/golden/test_golden", "tests/property/test_property",
            "tests/property/test_used_by", "tests/crash/test_crash", "tests/unit/test_registry",
-           "tests/unit/test_profile_load", "tests/unit/test_profile_options", "tests/tool/test_workload_trace",
+           "tests/unit/test_profile_load", "tests/unit/test_profile_options",
+           "tests/unit/test_profile_used", "tests/tool/test_workload_trace",
            "tests/tool/test_workload_formats"]
 
 
@@ -140,7 +141,11 @@ def add_strategy(copy):
     copy.change("src/ftl/meson.build", r"'registry\.c'", "'toy.c', ")
     copy.forgotten("src/ftl/toy.c defines fe_ftl_toy: src/ftl/registry.h has no line STRATEGY(toy)")
     copy.change("src/ftl/registry.h", r"^    STRATEGY\(dftl\)", "    STRATEGY(toy) \\\n")
-    copy.change("src/profile/options.c", r'segment block bast fast"$', "toy ")
+    test_used_by = os.path.join(copy.build, "tests/property/test_used_by")
+    copy.ninja("tests/property/test_used_by")
+    copy.fails("ftl.unit_size makes a difference with ftl.type=toy: used_by in "
+               "src/profile/options.c must name toy", test_used_by, "toy")
+    copy.change("src/profile/options.c", r'block bast fast"$', "toy ")
 
 
 def add_format(copy):
