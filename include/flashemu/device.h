@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One emulated device: the composition of link, cache, translation layer, medium and
+ * One emulated device: it consists of link, write cache, translation layer, medium (the chip) and
  * scheduler.
  *
- * The device is a function of (profile, seed, sequence of (arrival, request)): it
- * reads no clock, starts no thread and prints nothing.  Time is a uint64_t of
- * nanoseconds since power-on.  It goes in as an arrival and comes out as a completion;
- * waiting until then is the adapter's business.
+ *     adapter --- (arrival, request) --> fe_device_submit --- (completion, status) --> adapter
+ *
+ * The device is a pure function of the profile, the seed, and the sequence of arrivals and
+ * requests.  It reads no clock, starts no thread and prints nothing.  Time is a uint64_t in
+ * nanoseconds since the first power-on.  Each request goes in with its arrival time and comes out
+ * with its completion time.  Waiting until then is the task of the adapter (the nbdkit plugin,
+ * the replay tool).
  *
  * Thread rule: one caller at a time; the adapter owns the lock.
  */
@@ -27,154 +30,160 @@
 struct fe_device;
 struct fe_op;
 
-/* What an adapter may want besides the profile. */
+/* What an adapter chooses in addition to the profile. */
 struct fe_device_options {
     uint64_t seed;
-    bool payload;    /* keep data; false for replay */
+    bool payload;    /* keep the data; replay does without */
     const struct fe_store_file *file; /* the image that keeps the medium; NULL: in memory */
-    bool chip_only;  /* of an image: neither mapping nor cache, for fe_device_look */
-    bool power_cuts; /* power can be cut: costs a little, and memory for what is under way */
-    bool seed_given; /* an image of another seed is refused; else its own seed counts */
+    bool chip_only;  /* of an image load only the chip, no mapping and no cache (fe_device_look) */
+    bool power_cuts; /* power can be cut; costs a little time, and memory for pending operations */
+    bool seed_given; /* true: an image with another seed is refused; false: its seed is used */
 };
 
-/* Builds the device that the profile describes, powered on at time 0.  Checks what
- * only the parts together can know: capacity against chip and strategy.  -EINVAL,
- * -EOVERFLOW or -ENOMEM with a message.  The profile is copied.
+/* Builds the device that the profile describes, powered on at time 0.  The profile is copied.
+ * Checks what depends on several parts, such as the capacity against chip and strategy.  -EINVAL,
+ * -EOVERFLOW or -ENOMEM with a message.  O(pages).
  *
- * With an image: makes it if there is none, else the device is in the state in which the
- * last run left it, however that ended.  It must be an image of the same [nand] and [ftl] but for
- * delays, the same capacity, sector, write cache and bad blocks: -EINVAL names both
- * sides.  Errors of fe_store_image_open and _create besides.  O(pages). */
+ * With an image: makes the image if there is none.  Else the device continues in the state in which
+ * the last run left it, however that run ended.  The image must have been made with the same [nand]
+ * and [ftl], except for delays, and with the same capacity, sector size, write cache and bad
+ * blocks.  If not, -EINVAL and the message names both values.  Errors of fe_store_image_open and
+ * fe_store_image_create are possible as well. */
 int fe_device_create(struct fe_device **ret, const struct fe_profile *profile,
                      const struct fe_device_options *opt, struct fe_err *err);
 void fe_device_destroy(struct fe_device *dev);
 
-/* The device of an image, to look at: its profile is the image's own, and nothing that is
- * done to it changes the file.  With `recover` it is the device that a server would have
- * after its start; else only the chip as it lies there, for fe_device_medium alone.
- * Messages and errors as above, -ENOENT too. */
+/* Opens the device of an image, to look at it.  The profile is that of the image, and nothing that
+ * is done to the device changes the file.  With `recover` it is the device that a server would have
+ * after its start.  Without `recover` there is only the chip as it lies in the image, and only
+ * fe_device_medium may be called.  Errors as above, and -ENOENT. */
 int fe_device_look(struct fe_device **ret, const char *path, bool recover, struct fe_err *err);
 
-/* The chip, and the store in it. */
+/* The chip; its store comes with it. */
 struct fe_medium *fe_device_medium(struct fe_device *dev);
 
-/* With an image: the end of a run, before fe_device_destroy.  Without it the image is as
- * after a kill, which loses nothing either.  0, or a negative errno and message. */
+/* Ends a run on an image; call it before fe_device_destroy.  Without this call the image looks as
+ * after a kill, and nothing is lost then either.  0, or a negative errno with a message. */
 int fe_device_close(struct fe_device *dev, struct fe_err *err);
 
-/* Makes everything that has been answered last through a crash of the host, if the image
- * was opened with `sync`: what a flush and FUA need besides their request.  begin and end
- * are calls like any other; run needs no lock and may take as long as a disk does.  end is
- * given run's result; 0 or a negative errno. */
+/* A sync makes everything that has been answered survive a crash of the host, if the image was
+ * opened with `sync`.  Flush and FUA need it in addition to their request.  begin and end need the
+ * lock like any other call.  run needs no lock, and may take as long as the disk takes.  end gets
+ * the result of run, and returns 0 or a negative errno. */
 struct fe_store_sync fe_device_sync_begin(struct fe_device *dev);
 int fe_device_sync_run(const struct fe_device *dev);
 int fe_device_sync_end(struct fe_device *dev, struct fe_store_sync sync, int result);
 
-/* Why the image takes no write any more, and the errno of that; NULL while it does.  Every
- * request but reads has the status FE_HOST_FAILED then; so has a read of a page that the
- * failing request moved. */
+/* Why nothing can be written to the image any more, and the errno; NULL as long as writing works.
+ * After a failure every request except a read has the status FE_HOST_FAILED.  So has a read of a
+ * page that the failing request was moving. */
 const char *fe_device_failure(const struct fe_device *dev, int *ret_errnum);
 
-/* What a crash of the host has cost the image, in a line; NULL if there was none. */
+/* One line on what a crash of the host has cost the image; NULL if there was no crash. */
 const char *fe_device_crash_note(const struct fe_device *dev);
 
-/* Bytes that the host sees; a multiple of the sector size. */
+/* The capacity that the host sees, in bytes; a multiple of the sector size. */
 uint64_t fe_device_capacity(const struct fe_device *dev);
 
-/* Bytes of a flash page as programmed: what a host should prefer as block size. */
+/* Bytes that are programmed as one flash page: the block size that a host should prefer. */
 uint32_t fe_device_page_bytes(const struct fe_device *dev);
 
-/* Executes one request that arrives at now_ns: state changes before this returns,
- * *ret says when the host may hear of it.  0, or -EINVAL with nothing changed if the
- * range is not whole sectors inside the capacity.  Conditions of the medium are in
- * ret->status, not in the result. */
+/* Executes one request that arrives at now_ns.  The state of the device changes before this
+ * function returns; *ret says when the host may be told.  Returns 0, or -EINVAL with nothing
+ * changed if the range is not made of whole sectors within the capacity.  Conditions of the
+ * medium are in ret->status and not in the result. */
 int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
                      struct fe_reply *ret);
 
-/* Lets the device work for itself until now_ns. */
+/* The host leaves the device alone until now_ns: the device does its idle work. */
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns);
 
 /* ---- power; needs options.power_cuts ----
  *
- * A request that was under way when power failed, or comes while it is off, has the status
- * FE_NO_POWER.  Of a cut that is planned the device knows beforehand, and completes such a
- * request at the cut.  Of one from outside it does not: whoever calls fe_device_cut_power
- * makes those fail that were to complete later than that. */
+ * A request that was under way when power failed, or that arrives while power is off, has the
+ * status FE_NO_POWER.  The device knows a planned cut beforehand and completes such a request at
+ * the time of the cut.  It cannot know a cut from outside.  So whoever calls fe_device_cut_power
+ * must fail the requests that were to complete later than the cut. */
 #define FE_NEVER UINT64_MAX
 
-/* Power fails at at_ns (FE_NEVER: not for that reason), and when after_writes more writes
- * have been answered (0: not for that reason).  -ENOTSUP, -EALREADY if it is off. */
+/* Plans cuts: power will fail at at_ns (FE_NEVER: no such plan), and when after_writes more writes
+ * have been answered (0: no such plan).  -ENOTSUP without options.power_cuts, -EALREADY if power is
+ * off. */
 int fe_device_plan_cut(struct fe_device *dev, uint64_t at_ns, uint64_t after_writes,
                        struct fe_err *err);
 
-/* Power fails at now_ns, or at the latest arrival if that is later. */
+/* Cuts power at now_ns, or at the latest arrival if that is later.  Errors as above. */
 int fe_device_cut_power(struct fe_device *dev, uint64_t now_ns, struct fe_err *err);
 
-/* Power is on again; the device finds its mapping and can work at *ret_ready_ns.
- * -EALREADY if it is on, -EIO if the device is dead, -ENOMEM; it stays off then. */
+/* Switches power on again.  The device recovers its mapping and can work from *ret_ready_ns on.
+ * -EALREADY if power is on; -EIO if the device is dead, or -ENOMEM, and then power stays off. */
 int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_ready_ns,
                        struct fe_err *err);
 bool fe_device_has_power(const struct fe_device *dev);
 
-/* Power cuts so far; and whether power failed, or is planned to, before a request was done
- * that got this reply when there had been n_cuts. */
+/* The number of power cuts so far.  And for a request that got this reply when the number of cuts
+ * was n_cuts: whether power failed, or is planned to fail, before the request was done. */
 uint64_t fe_device_cuts(const struct fe_device *dev);
 bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
                           const struct fe_reply *reply);
 
-/* The device's own clock: the latest completion or arrival so far. */
+/* The clock of the device: the latest completion or arrival so far. */
 uint64_t fe_device_now(const struct fe_device *dev);
 
-/* O(blocks), for the wear. */
+/* O(blocks), because of the wear. */
 void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret);
 void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret); /* O(1) */
 const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req_type type);
 
-/* Statistics start again from nothing; the device's state and clock stay. */
+/* Statistics start again at zero; the state and the clock of the device stay. */
 void fe_device_reset_stats(struct fe_device *dev);
 
-/* Changes a delay of the running device: the key must be marked as live in the option
- * table.  -EINVAL or -EPERM with a message. */
+/* Changes a delay or a fault of the running device.  -EPERM if the option table does not mark the
+ * key as live, -EINVAL for an unknown key or a wrong value; both with a message. */
 int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err);
 
 const struct fe_profile *fe_device_profile(const struct fe_device *dev);
 
 /* ---- blocks, and faults on purpose ---- */
 
-/* A block of the chip. */
+/* What can be seen of a chip block. */
 struct fe_block_wear {
     uint32_t cycles;
     enum { FE_BLOCK_USED, FE_BLOCK_SPARE, FE_BLOCK_FACTORY_BAD, FE_BLOCK_GROWN_BAD } state;
 };
 
-/* How many there are, and all of them: ret has room for so many. */
+/* The number of chip blocks; and all of them, ret[n] for chip block n.  ret must have room for that
+ * number. */
 uint32_t fe_device_blocks(const struct fe_device *dev);
 void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret);
 
-/* Block peb of the chip is bad from now on: its data go to a spare, in the device's time;
- * without one it is the end of its life.  -EINVAL with a message if there is no such block
- * or it is bad already; so for the next two. */
-int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_peb peb, struct fe_err *err);
+/* Makes a chip block bad: its data go to a spare block, which takes device time.  Without a spare
+ * block it is the end of the device's life.  -EINVAL with a message if there is no such block or it
+ * is bad already; the same holds for the next two functions. */
+int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_chip_block block,
+                       struct fe_err *err);
 
-/* That many more bits of page ppn of the chip, in its first codeword, are wrong until it is
- * programmed again.  -EINVAL also if it is erased. */
+/* Flips that many more bits of a page, in its first codeword; ppn counts pages of chip blocks.
+ * They stay wrong until the page is programmed again.  -EINVAL also if the page is erased. */
 int fe_device_flip(struct fe_device *dev, fe_ppn ppn, uint32_t bits, struct fe_err *err);
 
-/* Block peb has so many cycles behind it. */
-int fe_device_set_cycles(struct fe_device *dev, fe_peb peb, uint32_t cycles, struct fe_err *err);
+/* Says that a chip block has been erased so many times. */
+int fe_device_set_cycles(struct fe_device *dev, fe_chip_block block, uint32_t cycles,
+                         struct fe_err *err);
 
-/* The next request takes so much longer. */
+/* The next request takes that much longer. */
 void fe_device_hang(struct fe_device *dev, uint64_t ns);
 
-/* The device is off the bus until that time: requests get FE_GONE at once and do nothing. */
+/* The device leaves the bus until that time: requests get FE_GONE immediately and do nothing. */
 void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns);
 
-/* Every invariant of the translation layer and the medium; 0, or -EIO and what is
- * wrong.  O(pages).  None need hold while power is off, or at the end of the device's life,
- * which may have come in the middle of a step. */
+/* Checks every invariant of the translation layer and of the medium: 0, or -EIO and what is wrong.
+ * O(pages).  The invariants need not hold while power is off, nor at the end of the device's life,
+ * because that may come in the middle of a step. */
 int fe_device_check(const struct fe_device *dev, struct fe_err *err);
 
-/* Calls fn with every batch of placed operations, for tests and observers. */
+/* Calls fn with every batch of operations after the scheduler has given them their times.  For
+ * tests and for debugging. */
 void fe_device_observe(struct fe_device *dev,
                        void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx);
 

@@ -2,7 +2,8 @@
  *
  * The image: the file in which a device keeps its chip from one run to the next.
  *
- * What an adapter must know of it: how it is opened, and the token of a sync.
+ * This header has what an adapter needs to know about images: how to open one, and the token of a
+ * sync.  src/store/store.h describes what an image holds.
  */
 #ifndef FLASHEMU_IMAGE_H
 #define FLASHEMU_IMAGE_H

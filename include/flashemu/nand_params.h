@@ -20,17 +20,17 @@ struct fe_nand_params {
     uint32_t cell; /* enum fe_cell */
     uint32_t channels, dies_per_channel, planes_per_die, blocks_per_plane;
     uint32_t pages_per_block;
-    uint32_t page_size, oob_size;               /* bytes */
-    uint32_t program_unit;                      /* bytes that one tPROG writes; 0 = a page */
-    bool multiplane;
-    bool cached;   /* cache register: transfers overlap with tR and tPROG */
-    bool copyback; /* a copy inside a die does not cross the channel */
-    uint64_t tR_ns[3], tPROG_ns[3];             /* by bit of the cell: 1, 2 or 3 used */
+    uint32_t page_size, oob_size;     /* bytes */
+    uint32_t program_unit;            /* bytes that one tPROG writes; 0 = a page */
+    bool multiplane;                  /* the planes of a die work together, as one */
+    bool cached;                      /* cache register: transfers overlap with tR and tPROG */
+    bool copyback;                    /* a copy within a die does not cross the channel */
+    uint64_t tR_ns[3], tPROG_ns[3];   /* for each bit of the cell; the others repeat the last */
     uint64_t tBERS_ns;
-    uint64_t slc_tR_ns, slc_tPROG_ns;           /* of blocks in SLC mode; 0 = the first bit's */
-    uint64_t bus_rate;                          /* bytes a second on a channel */
-    uint64_t command_ns;                        /* command and address cycles per op */
-    uint64_t endurance;                         /* P/E cycles */
+    uint64_t slc_tR_ns, slc_tPROG_ns; /* of blocks in SLC mode; 0 = as the first bit */
+    uint64_t bus_rate;                /* bytes a second on a channel; 0 = unlimited */
+    uint64_t command_ns;              /* command and address cycles of an operation */
+    uint64_t endurance;               /* program and erase cycles; 0 = unlimited */
 };
 
 /* Rates of raw bit errors: errors in 10^12 bits, at most 5 x 10^11.  src/nand/ber.h has
@@ -51,19 +51,20 @@ enum fe_end_of_life {
 
 /* How the chip fails, and what the controller does against it. */
 struct fe_wear_params {
-    uint64_t factory_bad_ppm;
-    uint32_t spare_blocks;
-    uint32_t end_of_life;    /* enum fe_end_of_life */
-    uint32_t slow_factor;    /* how often FE_EOL_SLOW repeats an operation */
-    uint64_t life_spread_ppm;
-    uint32_t weak_block;     /* FE_PEB_NONE - 1 at most; counts only with weak_cycles */
-    uint64_t weak_cycles;    /* 0: none is weak */
-    uint64_t program_fail_ppm, erase_fail_ppm;
-    uint64_t fail_program, fail_erase; /* the N-th one fails; 0: none */
+    uint64_t factory_bad_ppm;  /* share of the chip blocks that are bad from the start */
+    uint32_t spare_blocks;     /* chip blocks that can replace failed ones */
+    uint32_t end_of_life;      /* enum fe_end_of_life */
+    uint32_t slow_factor;      /* how often FE_EOL_SLOW does an operation on a failed block */
+    uint64_t life_spread_ppm;  /* how far the life of a block can lie from `endurance` */
+    uint32_t weak_block;       /* a chip block; counts only with weak_cycles */
+    uint64_t weak_cycles;      /* cycles after which weak_block dies; 0: no block is weak */
+    uint64_t program_fail_ppm, erase_fail_ppm; /* shares of operations that fail by chance */
+    uint64_t fail_program, fail_erase;         /* program or erase number N fails; 0: none */
     struct fe_ber_params ber;
-    uint32_t correctable_bits; /* in a codeword; 0: no code, errors go unnoticed */
+    uint32_t correctable_bits; /* in a codeword; 0: there is no code, errors go unnoticed */
     uint32_t codeword_size;    /* bytes, a power of two */
-    uint32_t refresh_bits;     /* so many errors in a codeword: the block is refreshed; 0: never */
+    uint32_t refresh_bits;     /* with that many errors in a codeword the block is refreshed;
+                                  0: never */
 };
 
 #endif

@@ -2,11 +2,16 @@
  *
  * A profile: all parameters of one device, as an INI file gives them.
  *
- * One option table (options.h of the profile layer) names every key with its type,
- * unit, range, default and one sentence; parser, range check, `flashemu help`, the
- * manual and `flashemu show` all come from it.  An unknown, duplicate or out-of-range
- * key is an error with file and line; nothing is defaulted silently except by the
- * table's own default, which `show` spells out.
+ *     NAME or FILE.ini --\
+ *     KEY=VALUE ... ------+--> fe_profile_load --> struct fe_profile --> fe_device_create
+ *
+ * The option table (src/profile/options.c) defines every key: its type, unit, range, default and
+ * meaning, and the strategies that use it.  The parser, the range check, `flashemu help`, the
+ * manual page flashemu-profile(5) and `flashemu show` all come from this table.
+ *
+ * A key is an error, with file and line, if it is unknown, given twice, out of range, or not used
+ * by the chosen strategy.  A key that is not given has the default of the table, and `show`
+ * prints it.
  */
 #ifndef FLASHEMU_PROFILE_H
 #define FLASHEMU_PROFILE_H
@@ -20,10 +25,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Of a device that claims more capacity than it has. */
+/* What a forged device, which claims more capacity than it has, does with the sectors beyond. */
 enum fe_beyond {
-    FE_BEYOND_WRAP, /* the address loses its high part: the first sectors again */
-    FE_BEYOND_DROP, /* writes are forgotten, reads give zeros */
+    FE_BEYOND_WRAP, /* the address loses its high part, so the first sectors come again */
+    FE_BEYOND_DROP, /* writes are forgotten, reads return zeros */
     FE_N_BEYONDS
 };
 
@@ -31,66 +36,70 @@ struct fe_device_params {
     char model[64];       /* what it is, in a few words */
     uint64_t capacity;    /* bytes that it can keep; 0 = follows from chip and ftl.op */
     uint64_t claimed_capacity; /* bytes that the host is told of, if more; 0 = the same */
-    uint32_t beyond;      /* enum fe_beyond: what happens to sectors from capacity on */
+    uint32_t beyond;      /* enum fe_beyond */
     uint32_t sector_size; /* bytes */
-    bool rotational;      /* what to advertise */
-    bool discard;         /* TRIM and WRITE ZEROES are offered */
-    uint64_t used;        /* bytes from sector 0 that count as written once before; above
-                             the capacity: all */
+    bool rotational;      /* whether the device says that it rotates */
+    bool discard;         /* whether TRIM and WRITE ZEROES are offered */
+    uint64_t used;        /* bytes from sector 0 on that have been written once before; more than
+                             the capacity means all */
 };
 
-/* [faults], as far as the device's manners are concerned. */
+/* The keys of [faults] that concern how the device behaves on its link. */
 struct fe_manners_params {
-    uint64_t hang_ns, hang_request;         /* the N-th request takes so much longer; 0: none */
-    uint64_t gone_ns, gone_request;         /* after the N-th, off the bus for so long; 0: never */
+    uint64_t hang_ns, hang_request; /* request number hang_request takes longer; 0: none does */
+    uint64_t gone_ns, gone_request; /* after that request it leaves the bus; 0: never */
 };
 
-/* [faults], as far as power is concerned. */
+/* The keys of [faults] that concern power. */
 struct fe_power_params {
-    uint64_t cut_ppm;      /* share of the host's writes that power fails under */
-    uint64_t cut_writes;   /* power fails when so many writes have been answered; 0 = never */
+    uint64_t cut_ppm;      /* share of the host's writes during which power fails */
+    uint64_t cut_writes;   /* power fails when this many writes have been answered; 0 = never */
     uint64_t cut_time_ns;  /* power fails at this time of the device; 0 = never */
-    uint64_t partner_ppm;  /* share of torn MSB programs that take their LSB page along */
+    uint64_t partner_ppm;  /* share of torn MSB programs that also destroy their LSB page */
     uint64_t map_lost_ppm; /* share of cuts after which the device comes back empty */
     uint64_t stale_ppm;    /* share of pages that come back as an older copy, if there is one */
     uint64_t dead_ppm;     /* share of cuts after which the device does not come back */
 };
 
-/* A line of [provenance] or [fidelity], in file order; owned by the profile. */
+/* A line of [provenance] or [fidelity].  The profile owns the texts; notes stand in the order of
+ * the file. */
 struct fe_profile_note {
     char *key, *value;
     unsigned line;
 };
 
-#define FE_MAX_OPTIONS 192 /* rows of the option table, at most */
+#define FE_MAX_OPTIONS 192 /* the option table has at most this many rows */
 
 struct fe_profile {
     char name[64];
     struct fe_device_params device;
     struct fe_nand_params nand;
     struct fe_manners_params manners;
-    struct fe_power_params power; /* of [faults] what happens to its power */
-    struct fe_wear_params wear; /* [ecc], and of [faults] what happens to the chip */
+    struct fe_power_params power;
+    struct fe_wear_params wear;
     struct fe_ftl_params ftl;
     struct fe_cache_params cache;
     struct fe_link_params link;
     struct fe_profile_note *provenance, *fidelity;
     uint32_t n_provenance, n_fidelity;
-    bool given[FE_MAX_OPTIONS];  /* option i of the table was given; others have defaults */
-    bool unused[FE_MAX_OPTIONS]; /* option i was given in the file, and then an override chose
-                                    a strategy that does not use it: it has its default */
+    bool given[FE_MAX_OPTIONS];  /* option i of the table was given; the others have defaults */
+    bool unused[FE_MAX_OPTIONS]; /* option i was given in the file, but an override has chosen a
+                                    strategy that does not use it, so it has its default */
 };
 
-/* Reads a profile by name (shipped, or NAME.ini in a folder of $FLASHEMU_PATH, which
- * is looked at first) or by path (contains '/' or ends in ".ini"), then applies
- * `overrides`, each "SECTION.KEY=VALUE", in order.  -ENOENT, -EINVAL, -EISDIR, -EFBIG,
- * -ENOMEM ... with a message "FILE:LINE: ..." or "KEY=VALUE: ...".  On success the
- * caller ends *ret with fe_profile_fini; on failure there is nothing to end. */
+/* Loads a profile and applies the overrides, each "SECTION.KEY=VALUE", in order.
+ *
+ * name_or_path is a path if it contains '/' or ends in ".ini".  Else it is a name: NAME.ini is
+ * looked for in the folders of $FLASHEMU_PATH, and then among the shipped profiles.
+ *
+ * -ENOENT, -EINVAL, -EISDIR, -EFBIG, -ENOMEM ... with a message "FILE:LINE: ..." or
+ * "KEY=VALUE: ...".  After success the caller frees *ret with fe_profile_fini; after a failure
+ * there is nothing to free. */
 int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err);
 
-/* The same from text in memory; file_name is for messages and gives the profile's name.
- * The text need not end in NUL and is not needed afterwards. */
+/* The same from text in memory.  file_name is used in messages, and the name of the profile is made
+ * from it.  The text need not end in NUL and is not needed afterwards. */
 int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,
                      const char *const *overrides, uint32_t n_overrides, struct fe_err *err);
 
@@ -99,9 +108,9 @@ int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *
 int fe_profile_parse_stored(struct fe_profile *ret, const char *file_name, const char *text,
                             size_t len, struct fe_err *err);
 
-/* Every mistake of a file, one "FILE:LINE: message" line each in the order of lines, to
- * `out`; the number of mistakes, or a negative errno (with message) if it could not be
- * read.  path is always a path, never a name. */
+/* Prints every mistake of a file to `out`, one line "FILE:LINE: message" each, in the order of the
+ * file's lines.  Returns the number of mistakes, or a negative errno with a message if the file
+ * could not be read.  path is always a path, never a name. */
 int fe_profile_check(const char *path, FILE *out, struct fe_err *err);
 
 void fe_profile_fini(struct fe_profile *p);
@@ -109,8 +118,8 @@ void fe_profile_fini(struct fe_profile *p);
 /* A deep copy; -ENOMEM. */
 int fe_profile_copy(struct fe_profile *ret, const struct fe_profile *p, struct fe_err *err);
 
-/* Sets one key in place, as an override does: defaults that follow from it follow.
- * -EINVAL with "KEY=VALUE: ..." and nothing changed. */
+/* Sets one key in place, as an override does: defaults that follow from the key change with it.
+ * -EINVAL with "KEY=VALUE: ...", and then nothing has changed. */
 int fe_profile_set(struct fe_profile *p, const char *key, const char *value, struct fe_err *err);
 
 /* A line for people, if an override of ftl.type has left keys of the file without effect:
@@ -118,14 +127,14 @@ int fe_profile_set(struct fe_profile *p, const char *key, const char *value, str
  * too short. */
 bool fe_profile_unused(const struct fe_profile *p, char *buf, size_t len);
 
-/* The canonical text of one key's value; false if there is no such key. */
+/* Writes the canonical text of a key's value to buf; false if there is no such key. */
 bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len);
 
-/* The canonical form: every key that the strategy uses, with its default spelled out if it
- * was not given.  Parsing it gives the same profile. */
+/* Prints the canonical form: every key that the strategy uses, also those that have their default.
+ * Parsing it gives the same profile.  -EIO if out cannot be written. */
 int fe_profile_print(const struct fe_profile *p, FILE *out, struct fe_err *err);
 
-/* Names of the shipped profiles, sorted, ended by NULL. */
+/* The names of the shipped profiles, sorted, with NULL at the end. */
 extern const char *const fe_profile_names[];
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a host asks of a device, and what it hears.
+ * A request of the host, and the reply of the device.
  */
 #ifndef FLASHEMU_REQUEST_H
 #define FLASHEMU_REQUEST_H
@@ -13,10 +13,10 @@ enum fe_req_type { FE_REQ_READ, FE_REQ_WRITE, FE_REQ_TRIM, FE_REQ_FLUSH, FE_N_RE
 
 struct fe_request {
     enum fe_req_type type;
-    bool fua;           /* write or trim: durable when it completes */
+    bool fua;           /* of a write or trim: it is durable when it completes */
     uint64_t offset;    /* bytes, multiple of the sector size */
     uint64_t len;       /* bytes, multiple of the sector size; 0 for flush */
-    void *buf;          /* read: filled; write: not changed (NULL: zeros); else unused */
+    void *buf;          /* a read fills it; a write takes data from it (NULL: zeros) */
 };
 
 struct fe_reply {

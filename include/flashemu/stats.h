@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a device has done, counted.
+ * Statistics: counters of what a device has done.
  */
 #ifndef FLASHEMU_STATS_H
 #define FLASHEMU_STATS_H
@@ -11,11 +11,12 @@
 #include <stdint.h>
 
 struct fe_req_stats {
-    uint64_t ops, bytes; /* bytes: of those that did not fail */
+    uint64_t ops, bytes; /* bytes counts only requests that did not fail */
 };
 
-/* A snapshot; the meaning of each field is the one of the same name in the
- * interface's `stats`.  WAF = nand_bytes_programmed / write bytes. */
+/* A snapshot.  Each field means the same as the field of that name in the output of
+ * `flashemu ctl SOCKET stats`.  WAF (write amplification) is nand.bytes_programmed divided by
+ * host[FE_REQ_WRITE].bytes. */
 struct fe_stats {
     uint64_t device_ns, busy_ns;
     struct fe_req_stats host[FE_N_REQ_TYPES];
@@ -31,7 +32,7 @@ struct fe_stats {
     struct {
         uint64_t min, max;
         double mean, stddev;
-    } wear;                          /* erase counts over blocks in use, spares left out */
+    } wear;                          /* erases of the blocks in use, without spares */
     struct {
         uint64_t cuts;               /* since the device was made */
         bool is_on;
@@ -40,14 +41,14 @@ struct fe_stats {
     uint64_t ecc_corrected, ecc_uncorrectable; /* codewords */
 };
 
-/* What an adapter compares to see what the device has done.  Since it was made: a reset of
- * the statistics changes nothing. */
+/* A few counters that an adapter compares before and after a call to see what the device has done.
+ * They count from the making of the device; a reset of the statistics does not change them. */
 struct fe_tally {
     uint64_t gc_runs, merges_switch, merges_partial, merges_full;
-    uint64_t failures;    /* of programs and erases, and blocks retired: without one of these
-                           * only fe_device_mark_bad makes a block bad */
+    uint64_t failures;    /* failed programs, failed erases and retired blocks; while this does
+                           * not change, only fe_device_mark_bad makes a block bad */
     uint64_t cuts;
-    uint64_t last_cut_ns; /* device time of the last; 0 without */
+    uint64_t last_cut_ns; /* device time of the last cut; 0 if there was none */
     bool is_on;
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The address spaces, and what a medium or a translation layer answers.
+ * The address spaces, and the status that a medium or a translation layer returns.
  *
- * One type and one sentinel per address space; offsets and lengths are bytes.
+ * Each address space has a type of its own and a sentinel that means "none".  Offsets and lengths
+ * are in bytes.
  */
 #ifndef FLASHEMU_TYPES_H
 #define FLASHEMU_TYPES_H
@@ -24,18 +25,19 @@ typedef uint32_t fe_chip_block;
 #define FE_PEB_NONE UINT32_MAX
 #define FE_LEB_NONE UINT32_MAX
 
-/* A condition of the medium or the device, not a bug and not bad input. */
+/* A condition of the medium or of the device.  It is neither a bug nor bad input: those are asserts
+ * and negative errnos. */
 enum fe_status {
     FE_OK = 0,
-    FE_CORRECTED,     /* data are right, the code had to correct bits */
-    FE_UNCORRECTABLE, /* data are lost */
+    FE_CORRECTED,     /* the data are right, but the code had to correct bits */
+    FE_UNCORRECTABLE, /* the data are lost */
     FE_PROG_FAILED,   /* the chip reports a failed program */
     FE_ERASE_FAILED,  /* the chip reports a failed erase */
     FE_NO_SPACE,      /* no block is left to write to */
-    FE_READ_ONLY,     /* end of life, writes are refused */
+    FE_READ_ONLY,     /* end of life: writes are refused */
     FE_GONE,          /* the device has left the bus */
-    FE_NO_POWER,      /* power failed before the request was done, or is off */
-    FE_HOST_FAILED,   /* the host could not keep it: see fe_device_failure */
+    FE_NO_POWER,      /* power is off, or failed before the request was done */
+    FE_HOST_FAILED,   /* the host could not keep the data: see fe_device_failure */
 };
 
 #endif

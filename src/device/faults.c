@@ -24,12 +24,13 @@ void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret
     }
 }
 
-int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_peb peb, struct fe_err *err)
+int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_chip_block block,
+                       struct fe_err *err)
 {
     fe_device_idle(dev, now_ns);
     uint64_t from = fe_max_u64(dev->busy_until_ns, dev->last_arrival_ns);
     fe_sched_begin(&dev->sched, from);
-    int r = fe_wear_mark_bad(dev->medium, peb, err);
+    int r = fe_wear_mark_bad(dev->medium, block, err);
     fe_device_place(dev);
     fe_device_busy(dev, from, fe_sched_end(&dev->sched));
     return r;
@@ -40,9 +41,10 @@ int fe_device_flip(struct fe_device *dev, fe_ppn ppn, uint32_t bits, struct fe_e
     return fe_wear_flip(dev->medium, ppn, bits, err);
 }
 
-int fe_device_set_cycles(struct fe_device *dev, fe_peb peb, uint32_t cycles, struct fe_err *err)
+int fe_device_set_cycles(struct fe_device *dev, fe_chip_block block, uint32_t cycles,
+                         struct fe_err *err)
 {
-    return fe_wear_set_cycles(dev->medium, peb, cycles, err);
+    return fe_wear_set_cycles(dev->medium, block, cycles, err);
 }
 
 void fe_device_hang(struct fe_device *dev, uint64_t ns)

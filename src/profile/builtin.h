@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The shipped profiles, compiled in: tools/embed.py writes the definitions.
+ * The shipped profiles, which are part of the program.  tools/embed.py writes the definitions
+ * while flashemu is built.
  */
 #ifndef FE_PROFILE_BUILTIN_H
 #define FE_PROFILE_BUILTIN_H

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the keys of a profile must be to each other.
+ * Checks that need more than one key of a profile.
  *
- * Only what is true whatever the strategy is; whether the chip has room for the
- * capacity is known to the device, which asks the strategy.
+ * Each key alone has been checked when it was parsed (option_value.c).  Here are the rules
+ * between keys that hold for every strategy, for example that the capacity is a whole number
+ * of sectors.  Whether the chip has room for the capacity is not checked here: only the
+ * strategy knows that, and the device asks it (device/build.c).
+ *
+ * The checks run on a profile whose times may still be open (FE_TIME_NONE), because the number
+ * of times that were given is one of the things to check.
  */
 #include "profile/parse.h"
 
@@ -14,11 +19,13 @@ uint32_t fe_cell_bits(uint32_t cell)
     return cell == FE_CELL_MLC ? 2 : cell == FE_CELL_TLC ? 3 : 1;
 }
 
+/* How many values the user gave: 1, 2 or 3. */
 static uint32_t n_times(const uint64_t t[3])
 {
     return t[1] == FE_TIME_NONE ? 1 : t[2] == FE_TIME_NONE ? 2 : 3;
 }
 
+/* Fills the values that were not given with the last one that was. */
 static void close_times(uint64_t t[3])
 {
     for (int i = 1; i < 3; i++)
@@ -26,6 +33,8 @@ static void close_times(uint64_t t[3])
             t[i] = t[i - 1];
 }
 
+/* The opposite of close_times: values that are equal count as one value again.  A cell of
+ * `bits` bits never had more than `bits` values. */
 static void open_times(uint64_t t[3], uint32_t bits)
 {
     if (bits < 3 || (t[0] == t[1] && t[1] == t[2]))
@@ -46,6 +55,7 @@ void fe_times_open(struct fe_nand_params *nand)
     open_times(nand->tPROG_ns, fe_cell_bits(nand->cell));
 }
 
+/* One value is always good; else there must be one for each bit of the cell. */
 static void check_times(const struct fe_profile *p, const char *key, const uint64_t t[3],
                         fe_complain_fn *complain, void *ctx)
 {
@@ -60,6 +70,7 @@ static void check_times(const struct fe_profile *p, const char *key, const uint6
     complain(ctx, fe_option_in(FE_SEC_NAND, key), cell, why);
 }
 
+/* The size that this key gives must be a whole number of sectors. */
 static void check_sectors(const struct fe_profile *p, enum fe_section s, const char *key,
                           uint64_t bytes, fe_complain_fn *complain, void *ctx)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What may have been meant by a name that does not exist.
+ * Suggestions for a name that does not exist.
  *
- * The distance of two names is the number of letters to insert, drop, replace or swap
- * with their neighbour (optimal string alignment), with a change of case at no more than
- * any other replacement.  A third of the longer name is as far as a suggestion goes:
- * farther, it would send people astray.
+ * The distance between two names is the number of edits that turn one into the other.  An edit
+ * inserts, drops or replaces a letter, or swaps two neighbours (optimal string alignment).  A
+ * change of case counts as one replacement.
+ *
+ * A name is suggested only if its distance is at most a third of the length of the longer name.
+ * A suggestion that is farther away would mislead people.
  */
 #include "profile/options.h"
 
@@ -20,6 +22,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return m < c ? m : c;
 }
 
+/* Three rows of the usual table of distances are enough: a swap looks back two rows. */
 static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
 {
     unsigned rows[3][LONGEST + 1];
@@ -39,7 +42,7 @@ static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
     return rows[la % 3][lb];
 }
 
-/* The distance if a suggestion may be made of it, else `worst`. */
+/* The distance, if it is small enough for a suggestion and smaller than `worst`; else `worst`. */
 static unsigned near(const char *a, size_t la, const char *b, unsigned worst)
 {
     size_t lb = strlen(b);
@@ -57,7 +60,7 @@ static void full_name(const struct fe_option *o, char *buf, size_t len)
     snprintf(buf, len, "%s.%s", fe_section_name(o->section), o->key);
 }
 
-/* A key of another section under its right name; NULL if there is none. */
+/* The first option of any section that has exactly this key; NULL if there is none. */
 static const struct fe_option *elsewhere(const char *key)
 {
     for (uint32_t i = 0; i < fe_n_options; i++)
@@ -66,7 +69,7 @@ static const struct fe_option *elsewhere(const char *key)
     return NULL;
 }
 
-/* The nearest key of a section, or by full name if section is FE_N_SECTIONS. */
+/* The nearest key of the section; if section is FE_N_SECTIONS, the nearest full name of all. */
 static const struct fe_option *nearest(enum fe_section section, const char *key)
 {
     const struct fe_option *best = NULL;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where profiles come from: a path, a folder of $FLASHEMU_PATH, or the program itself.
+ * Loading a profile: from a path, from a folder of $FLASHEMU_PATH, or from the program itself.
  *
- * A name is short and plain, a path has a '/' or ends in ".ini": so "x" never means the
- * file ./x by accident, and a name can never leave the folders that are searched.
+ *     "transcend8g"     a name: FOLDER/transcend8g.ini of each folder, then the shipped ones
+ *     "./stick.ini"     a path: it contains '/' or ends in ".ini"
  *
- * The file is looked at before it is read: opening a FIFO would wait for its other end,
- * and a device can have side effects.  The size is known before a byte is read.
+ * A name consists of plain characters.  So "x" never means the file ./x by accident, and a name
+ * cannot lead out of the folders that are searched.
+ *
+ * stat() comes before open(): opening a FIFO would wait for its other end, and opening a device
+ * can have side effects.  The file's type and size are checked before a byte is read.
  */
 #include "profile/builtin.h"
 #include "profile/notes.h"
@@ -38,7 +41,8 @@ static int check_kind(const char *path, const struct stat *st, struct fe_err *er
     return 0;
 }
 
-/* Whatever the size said: a file of /proc says 0, and any file may grow. */
+/* Reads to the end of the file and does not trust the size from stat(): a file of /proc has
+ * size 0, and any file may grow. */
 static int read_all(int fd, const char *path, char **ret, size_t *ret_len, struct fe_err *err)
 {
     size_t len = 0;
@@ -121,7 +125,8 @@ static int unknown_name(const char *name, struct fe_err *err)
                       name, list);
 }
 
-/* The first NAME.ini of the folders, as a path to free; *ret = NULL if there is none. */
+/* Finds the first NAME.ini in the folders, which are separated by colons.  *ret is a path that the
+ * caller frees, or NULL if no folder has the file. */
 static int search_folders(const char *folders, const char *name, char **ret, struct fe_err *err)
 {
     *ret = NULL;
@@ -135,7 +140,7 @@ static int search_folders(const char *folders, const char *name, char **ret, str
                 return fe_err_nomem(err, "path of a profile", size);
             snprintf(path, size, "%.*s/%s.ini", (int)n, folders, name);
             if (stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
-                *ret = path; /* whatever is wrong with it: the reader says so */
+                *ret = path; /* if something is wrong with the file, reading it will say so */
                 return 0;
             }
             free(path);
@@ -155,7 +160,7 @@ static void name_from_path(const char *path, char *buf, size_t len)
         buf[n - 4] = '\0';
 }
 
-/* The first mistake as the error, if there is one. */
+/* 0, or the first mistake as an error. */
 static int verdict(const struct fe_parse *ps, struct fe_err *err)
 {
     if (ps->nomem || ps->mistakes->nomem)

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Mistakes of one line keep the order in which they were found (seq).  When memory runs out while
+ * the list grows, `nomem` is set, and the caller reports that instead of an incomplete list.
+ */
 #include "profile/mistakes.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is wrong with a profile, found in any order, told in the order of its lines.
+ * The list of mistakes in a profile.
  *
- * Loading wants the first mistake only and keeps no more than that one; checking wants
- * them all.
+ * Mistakes are found in any order and printed in the order of the file's lines.  Loading a profile
+ * needs only the first mistake, so only that one is kept.  `flashemu check` needs all of them.
  */
 #ifndef FE_PROFILE_MISTAKES_H
 #define FE_PROFILE_MISTAKES_H
@@ -21,10 +21,10 @@ struct fe_mistake {
 };
 
 struct fe_mistakes {
-    bool all;             /* keep every one */
-    bool nomem;           /* one was lost for want of memory */
-    uint32_t n, n_max;
-    struct fe_err first;  /* of the lowest line so far */
+    bool all;             /* keep every mistake, not only the first */
+    bool nomem;           /* there was no memory for a mistake; the list is not complete */
+    uint32_t n, n_max;    /* mistakes added; room in list */
+    struct fe_err first;  /* the mistake in the lowest line so far */
     unsigned first_line;
     struct fe_mistake *list;
 };
@@ -32,10 +32,11 @@ struct fe_mistakes {
 void fe_mistakes_init(struct fe_mistakes *m, bool all);
 void fe_mistakes_fini(struct fe_mistakes *m);
 
-/* text is the whole message, with file and line. */
+/* Adds a mistake.  text is the whole message, with file and line; line only says where the mistake
+ * belongs in the order.  UINT32_MAX puts it at the end. */
 void fe_mistakes_add(struct fe_mistakes *m, unsigned line, const struct fe_err *text);
 
-/* One a line. */
+/* Prints all mistakes, each on a line of its own.  Needs `all`. */
 void fe_mistakes_print(struct fe_mistakes *m, FILE *out);
 
 #endif

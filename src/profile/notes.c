@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Notes are a plain array that grows with each note, because a profile has few of them.  A row of
+ * [fidelity] is parsed here, from left to right: procedure | value and unit | tolerance | reason.
+ */
 #include "profile/notes.h"
 
 #include <errno.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The lines of [provenance] and [fidelity], which are kept and not interpreted by the
- * device.
+ * The lines of [provenance] and [fidelity].  The profile keeps them as text; the device does not
+ * use them.
  *
  *   [provenance]  KEY = where the numbers come from; further lines, indented, go on
  *   [fidelity]    ID = PROCEDURE [KEY=VALUE...] | VALUE UNIT | TOLERANCE% [| REASON]
  *
- * A row with a reason is one that a model which meets the others does not, and why.  A reason that
- * begins with "note:" excuses nothing: it says what is to be known of the figure, in what its
- * procedure differs, or why it stands in another place among the others.
+ * A reason explains why the model does not meet this figure although it meets the others.  A
+ * reason that begins with "note:" is no excuse.  It tells what a reader should know about the
+ * figure, for example how its procedure differs from the published one.
  */
 #ifndef FE_PROFILE_NOTES_H
 #define FE_PROFILE_NOTES_H
@@ -20,8 +20,8 @@
 #define FE_MAX_NOTES      1000      /* of one section */
 #define FE_MAX_NOTE_BYTES (1 << 14) /* of one value */
 
-/* Appends a note.  -ENOMEM, or -EINVAL with the reason: too many, given already, a key
- * with other characters than letters, digits and "_.-". */
+/* Appends a note.  -ENOMEM, or -EINVAL with the reason: there are too many notes, the key was given
+ * before, or the key has a character other than letters, digits and "_.-". */
 int fe_note_add(struct fe_profile_note **list, uint32_t *n, const char *key, const char *value,
                 unsigned line, struct fe_err *err);
 
@@ -42,15 +42,15 @@ struct fe_fidelity {
     double unit_size;          /* that unit in bytes a second, ns, 1 or ppm */
     uint64_t value;            /* bytes a second, ns, number or ppm */
     uint64_t tolerance_ppm;    /* of the value, either way */
-    char reason[160];          /* why it is not met; "" = it is */
-    char note[160];            /* what else is to be known; "" = nothing */
+    char reason[160];          /* why the model does not meet it; "" = it does */
+    char note[160];            /* what else a reader should know; "" = nothing */
 };
 
-/* Takes a row's value apart.  -EINVAL with the reason: form, procedure, argument, a unit
- * that is not the procedure's. */
+/* Parses the value of a row of [fidelity].  -EINVAL with the reason: the form, the procedure or an
+ * argument is wrong, or the unit does not suit the procedure. */
 int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *err);
 
-/* The units in which a figure of that kind is written, for messages. */
+/* The units in which a figure of this quantity can be written, for messages. */
 const char *fe_fidelity_units(enum fe_quantity quantity);
 
 #endif

@@ -2,8 +2,12 @@
  *
  * The value of one option: from text into its field, and back.
  *
- * Every refusal ends with what is allowed, made from the same row as the check, so that
- * the two cannot differ.  A field is written only when its whole value is good.
+ * The table `types` says for each type of option which quantity its text is, and how wide the
+ * field is.  A field is found by its offset in struct fe_profile.
+ *
+ * Every refusal ends with what is allowed.  That text is made from the same row of the option
+ * table as the check, so the two cannot differ.  A field is written only after its whole value
+ * has been accepted.
  */
 #include "profile/options.h"
 
@@ -42,6 +46,7 @@ static const struct {
     {"true", true}, {"false", false}, {"1", true},  {"0", false},
 };
 
+/* The range, the multiple and the power of two that the row demands. */
 static int check_range(const struct fe_option *o, uint64_t v, struct fe_err *why)
 {
     if (v == 0 && o->zero)
@@ -72,7 +77,8 @@ static int parse_number(const struct fe_option *o, const char *text, uint64_t *r
     return r;
 }
 
-/* "a", "a/b" or "a/b/c"; what is not given stays FE_TIME_NONE until fe_settle. */
+/* "a", "a/b" or "a/b/c".  Values that are not given stay FE_TIME_NONE; fe_settle fills them,
+ * because only then the number of bits of the cell is known. */
 static int parse_times(const struct fe_option *o, const char *text, uint64_t times[3],
                        struct fe_err *why)
 {
@@ -119,7 +125,7 @@ static int parse_enum(const struct fe_option *o, const char *text, uint32_t *ret
     return fe_err_set(why, EINVAL, *text ? "is unknown" : "is empty");
 }
 
-/* A ';' would begin a comment when the value is read from a file again. */
+/* Refuses ';': it would begin a comment when the printed value is read from a file again. */
 static int parse_string(const char *text, char *ret, struct fe_err *why)
 {
     size_t len = strlen(text);
@@ -134,6 +140,7 @@ static int parse_string(const char *text, char *ret, struct fe_err *why)
     return 0;
 }
 
+/* text without blanks at its ends.  Writes the field only if the result is 0. */
 static int parse_trimmed(const struct fe_option *o, const char *text, struct fe_profile *p,
                          struct fe_err *why)
 {
@@ -207,7 +214,7 @@ static void print_number(const struct fe_option *o, uint64_t v, char *buf, size_
         fe_quantity_print(types[o->type].quantity, v, buf, len);
 }
 
-/* One value if all that count are equal. */
+/* Prints one value for each bit of the cell, or a single value if all of them are equal. */
 static void print_times(const struct fe_option *o, const struct fe_profile *p, char *buf,
                         size_t len)
 {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The option table: every key of a profile, once.
+ * The option table: it defines every key of a profile, once.
  *
- * Parser, range check, help, manual and `show` are loops over it.  A new key is a
- * field in a parameter struct and a row here; nothing else has to know it.
+ *     row -----> parser, range check          "nand.tR = 50us" -> profile.nand.tR_ns
+ *         -----> flashemu show, get           profile.nand.tR_ns -> "50us"
+ *         -----> flashemu help, manual page
+ *         -----> refusal of keys that the strategy does not use
+ *
+ * All of these are loops over the table.  A new key needs a field in a parameter struct and one
+ * row here; no other code has to know it.
  */
 #ifndef FE_PROFILE_OPTIONS_H
 #define FE_PROFILE_OPTIONS_H
@@ -17,7 +22,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* In the order in which `show` prints them.  The last two hold notes, not options. */
+/* The sections, in the order in which `show` prints them.  The last two hold notes, not options. */
 enum fe_section {
     FE_SEC_DEVICE, FE_SEC_NAND, FE_SEC_FTL, FE_SEC_CACHE, FE_SEC_LINK, FE_SEC_ECC, FE_SEC_FAULTS,
     FE_SEC_STEP, FE_SEC_PROVENANCE, FE_SEC_FIDELITY, FE_N_SECTIONS
@@ -38,26 +43,28 @@ enum fe_opt_type {
     FE_N_OPT_TYPES
 };
 
-/* An entry of tR_ns or tPROG_ns that the profile has not given.  Only between parsing
- * and fe_settle: a finished profile has every entry filled. */
+/* Stands in an entry of tR_ns or tPROG_ns that was not given.  It occurs only between parsing and
+ * fe_settle: in a finished profile every entry has a time. */
 #define FE_TIME_NONE UINT64_MAX
 
-/* How many of the three a cell has. */
+/* How many bits a cell of this kind (enum fe_cell) holds, and so how many of the three entries
+ * count. */
 uint32_t fe_cell_bits(uint32_t cell);
 
+/* A row of the table.  What does not apply to the type of the option is 0 or NULL. */
 struct fe_option {
     enum fe_section section;
     const char *key;
     enum fe_opt_type type;
     size_t offset;         /* in struct fe_profile */
-    uint64_t min, max;     /* in the stored unit; of numbers only */
-    uint64_t multiple;     /* 0, or what the value must be a multiple of */
-    bool pow2;             /* must be a power of two */
+    uint64_t min, max;     /* inclusive range of a number, in the unit of the field */
+    uint64_t multiple;     /* the value must be a multiple of this; 0: of nothing */
+    bool pow2;             /* the value must be a power of two */
     bool live;             /* may change while the device runs */
-    const char *zero;      /* NULL, or a word for 0, which is then allowed beside the range */
+    const char *zero;      /* a word for 0, which is then allowed in addition to the range */
     const char *def;       /* text of the default; NULL if there is none or it is derived */
-    const char *derived;   /* NULL, or in words where the default comes from */
-    const char *(*name)(uint32_t i); /* of enums; NULL from the end on */
+    const char *derived;   /* says in words from which other key the default follows */
+    const char *(*name)(uint32_t i); /* names of an enum; NULL for i behind the last one */
     const char *used_by;   /* names of the strategies that use it, with blanks between */
     bool on_chip;          /* without used_by: used by the strategies that work on a chip; else
                               all of them use it */
@@ -67,11 +74,12 @@ struct fe_option {
 extern const struct fe_option fe_options[];
 extern const uint32_t fe_n_options;
 
-/* "nand" for FE_SEC_NAND; and back, FE_N_SECTIONS if there is none of that name. */
+/* The name of a section, such as "nand" for FE_SEC_NAND; and the section of a name, FE_N_SECTIONS
+ * if there is none. */
 const char *fe_section_name(enum fe_section s);
 enum fe_section fe_section_find(const char *name, size_t len);
 
-/* By "SECTION.KEY", or by section and key; NULL if there is none. */
+/* Finds an option by "SECTION.KEY", or by section and key; NULL if there is none.  O(table). */
 const struct fe_option *fe_option_find(const char *full_key);
 const struct fe_option *fe_option_in(enum fe_section s, const char *key);
 
@@ -98,13 +106,13 @@ static inline bool fe_option_is_own(const struct fe_option *o, uint32_t ftl_type
            fe_option_is_used(o, ftl_type);
 }
 
-/* What a person may have meant with this unknown key: writes "; did you mean ...?" or
- * another hint, never nothing.  section: FE_N_SECTIONS if the key is a full one. */
+/* For the message about an unknown key: writes "; did you mean ...?" or another hint, never an
+ * empty text.  section is FE_N_SECTIONS if the key is a full one with a section. */
 void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t len);
 void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len);
 
-/* Reads a value into its field.  -EINVAL with "REASON; allowed: ..." and the field
- * unchanged.  What depends on other keys is not checked here but by fe_check. */
+/* Parses a value into its field.  -EINVAL with "REASON; allowed: ...", and then the field is
+ * unchanged.  Rules that depend on other keys are not checked here but by fe_check. */
 int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profile *p,
                     struct fe_err *err);
 
@@ -118,7 +126,7 @@ void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char
 void fe_option_allowed(const struct fe_option *o, char *buf, size_t len);
 const char *fe_option_type_name(const struct fe_option *o);
 
-/* "has no default": the key must be given. */
+/* Whether the key must be given, because it has no default. */
 static inline bool fe_option_required(const struct fe_option *o)
 {
     return !o->def && !o->derived;

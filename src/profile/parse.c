@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * From text to keys.
+ * From the text of a profile to its keys.
  *
- * inih splits lines and joins continuations, but it is lenient where a profile must not
- * be: lines longer than its buffer of 200 bytes are cut in two and parsed as two lines
- * (up to version 58), or cut off (later ones); a NUL hides the rest of its line; what
- * follows a "[section]" is dropped; only the first syntax error is reported; an indented
- * key becomes a part of the value above it.  So every line passes a gate on its way to
- * inih, in the reader callback, which also counts lines: a line is handed on only if
- * inih will read it in exactly one way, and as an empty one after a complaint otherwise.
- * That makes the result the same with every version and build of inih.
+ *     text --> next_line --> gate --> inih --> handle --> take_option, take_note
+ *                             |
+ *                             '--> complaint, and inih gets an empty line
  *
- * Leading blanks mean a continuation in [provenance] only; elsewhere they are cut.
+ * The library inih splits lines into key and value and joins continued lines.  But it is lenient
+ * where a profile must not be:
+ *   - its buffer has 200 bytes; longer lines are cut in two and parsed as two lines (up to
+ *     version 58), or cut off (later versions);
+ *   - a NUL hides the rest of its line;
+ *   - text behind a "[section]" is dropped;
+ *   - only the first syntax error is reported;
+ *   - an indented key becomes a part of the value above it.
+ *
+ * Therefore every line passes a gate before inih gets it.  The gate stands in the callback that
+ * inih reads lines with, and that also counts them.  A line is handed on only if every version of
+ * inih will read it in the same way.  For any other line there is a complaint, and inih gets an
+ * empty line instead.
+ *
+ * Leading blanks mean a continuation in [provenance] only; in other sections they are removed.
  */
 #include "profile/parse.h"
 #include "profile/notes.h"
@@ -22,6 +31,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Values of fe_parse.section besides enum fe_section: before the first section; in one that was
+ * refused, whose keys are passed over. */
 enum { SECTION_NONE = -1, SECTION_REFUSED = -2 };
 
 void fe_label(const char *path, char *buf, size_t len)
@@ -84,7 +95,8 @@ void fe_parse_blame(struct fe_parse *ps, const struct fe_option *o, const char *
     fe_parse_complain(ps, line, "%s.%s = %s: %s", fe_section_name(o->section), o->key, value, why);
 }
 
-/* What the gate and the handler may run out of. */
+/* Turns the result of a function into a complaint about the present line.  Lack of memory is no
+ * mistake of the profile and ends the parsing. */
 static void note_result(struct fe_parse *ps, int r, const struct fe_err *why)
 {
     if (r == -ENOMEM)
@@ -121,7 +133,8 @@ static void take_option(struct fe_parse *ps, const char *key, const char *value)
                           why.text);
 }
 
-/* The name of a key is free, but what looks like one of the table must be in it. */
+/* Keys of [provenance] can have any name.  But a name that begins with a section and a point must
+ * be in the option table: it is a slip otherwise. */
 static bool provenance_key_exists(struct fe_parse *ps, const char *key)
 {
     const char *dot = strchr(key, '.');
@@ -171,8 +184,8 @@ static void take_note(struct fe_parse *ps, const char *key, const char *value)
     }
 }
 
-/* Of the section's name inih keeps 49 bytes and of a continued key's as many; neither is
- * looked at. */
+/* inih calls this for each key.  inih cuts names of sections, and keys of continued lines, to 49
+ * bytes; neither is used here, since the gate has set ps->section and ps->continued. */
 static int handle(void *user, const char *section, const char *key, const char *value)
 {
     struct fe_parse *ps = user;
@@ -187,7 +200,7 @@ static int handle(void *user, const char *section, const char *key, const char *
     return 1;
 }
 
-/* Where a comment begins in a line: a ';' after a blank.  len if there is none. */
+/* Where a comment begins in a line: at a ';' after a blank.  Returns len if there is no comment. */
 static size_t comment_at(const char *s, size_t len)
 {
     for (size_t i = 1; i < len; i++)
@@ -196,6 +209,7 @@ static size_t comment_at(const char *s, size_t len)
     return len;
 }
 
+/* A line that begins with '['.  Sets the section; false after a complaint. */
 static bool gate_section(struct fe_parse *ps, const char *s, size_t len)
 {
     const char *close = memchr(s, ']', len);
@@ -225,6 +239,7 @@ static bool gate_section(struct fe_parse *ps, const char *s, size_t len)
     return true;
 }
 
+/* A line that must be KEY = VALUE; false after a complaint. */
 static bool gate_pair(struct fe_parse *ps, const char *s, size_t len)
 {
     size_t end = comment_at(s, len), sep = 0;
@@ -257,7 +272,8 @@ static bool has_bad_bytes(struct fe_parse *ps, const char *s, size_t len)
     return false;
 }
 
-/* How much of the line inih may see; 0 for nothing.  *s moves to its first character. */
+/* Returns how many bytes of the line inih may see, 0 for an empty line.  *s moves to the first of
+ * them, behind the indentation. */
 static size_t gate(struct fe_parse *ps, const char **s, size_t len)
 {
     const char *line = *s;
@@ -287,8 +303,9 @@ static size_t gate(struct fe_parse *ps, const char **s, size_t len)
     return gate_pair(ps, *s, len) ? len : 0;
 }
 
-/* inih's reader: like fgets, but what it returns always ends in a newline, since some
- * versions take a full buffer without one for the beginning of a longer line. */
+/* The function that inih reads lines with.  It works like fgets, except that the line always ends
+ * in a newline: some versions of inih take a full buffer without a newline for the beginning of a
+ * longer line. */
 static char *next_line(char *str, int num, void *stream)
 {
     struct fe_parse *ps = stream;

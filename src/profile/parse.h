@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The making of a profile: where each key came from, until all is settled.
+ * The making of a profile.
  *
- *   defaults -> lines of the file -> overrides -> settle: derived defaults -> check
+ *   defaults -> lines of the file -> overrides -> fe_settle: keys without effect, missing keys,
+ *                                                 derived defaults, checks between keys
+ *
+ * While a profile is made, struct fe_parse remembers where each key came from, so that a mistake
+ * that is found later can still name the line or the override.
  */
 #ifndef FE_PROFILE_PARSE_H
 #define FE_PROFILE_PARSE_H
@@ -10,16 +14,17 @@
 #include "profile/mistakes.h"
 #include "profile/options.h"
 
-/* Bytes of a line that are read, its end not counted.  The packaged inih has a buffer of
- * 200 for line, CR, LF and NUL. */
+/* The longest line in bytes, without its end.  The packaged inih has a buffer of 200 bytes for the
+ * line, CR, LF and NUL. */
 #define FE_MAX_LINE 197
 
-/* Bytes of a profile. */
+/* The largest profile in bytes. */
 #define FE_MAX_PROFILE (1u << 20)
 
 /* Where a key was given: nowhere, in a line, or by an override. */
 struct fe_given {
-    bool given, good;     /* good: and its value is in the profile */
+    bool given;
+    bool good;            /* the value was accepted and is in the profile */
     unsigned line;        /* 0 if by an override */
     const char *override; /* its text; not owned */
 };
@@ -34,8 +39,8 @@ struct fe_parse {
     const char *text, *end;
     unsigned line;
     int section;       /* enum fe_section; SECTION_NONE, SECTION_REFUSED */
-    bool in_note;      /* the last key of [provenance] was good and may go on */
-    bool continued;    /* the line in inih's hands goes on a value */
+    bool in_note;      /* the last key of [provenance] was good; a line may continue it */
+    bool continued;    /* the line that inih has got continues a value */
     bool nomem;
     /* The text is the profile in the header of an image.  Images made by version 0.1.0 hold
      * every key of the table there, also those that the strategy does not use: they are
@@ -43,8 +48,8 @@ struct fe_parse {
     bool stored;
 };
 
-/* All defaults in place, notes empty; file_name is for messages.  The profile and the
- * mistakes are the caller's. */
+/* Begins: all defaults are in place, and there are no notes.  file_name is used in messages.  The
+ * caller owns the profile and the mistakes. */
 void fe_parse_init(struct fe_parse *ps, struct fe_profile *p, struct fe_mistakes *m,
                    const char *file_name);
 
@@ -52,46 +57,46 @@ void fe_parse_init(struct fe_parse *ps, struct fe_profile *p, struct fe_mistakes
 void fe_parse_complain(struct fe_parse *ps, unsigned line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A mistake of a key: "FILE:LINE: KEY = VALUE: why" where it came from a line (the line
- * of its section, or the last one, if it was not given), "KEY=VALUE: why" if it came
- * from an override. */
+/* Adds a mistake about a key: "FILE:LINE: KEY = VALUE: why" if the key came from a line, and
+ * "KEY=VALUE: why" if it came from an override.  For a key that was not given the line is that of
+ * its section, or the last one. */
 void fe_parse_blame(struct fe_parse *ps, const struct fe_option *o, const char *why);
 
-/* The lines of a file; mistakes are collected. */
+/* Parses the lines of a file; mistakes are collected. */
 void fe_parse_text(struct fe_parse *ps, const char *text, size_t len);
 
-/* One "SECTION.KEY=VALUE". */
+/* Parses one "SECTION.KEY=VALUE"; mistakes are collected. */
 void fe_parse_override(struct fe_parse *ps, const char *override);
 
 /* Keys that the strategy does not use get their defaults; which of them had been given is
  * noted in p->unused. */
 void fe_drop_unused(struct fe_profile *p);
 
-/* Fills every derived default from the keys that it follows from.  chip_is_known: the
- * geometry, the strategy and the capacity are good, so that the number of blocks can be
- * derived too.  -EINVAL with what is wrong with device.capacity. */
+/* Fills every derived default from the keys that it follows from.  chip_is_known says that the
+ * geometry, the strategy and the capacity are good, so that the number of blocks can be derived as
+ * well.  -EINVAL with what is wrong with device.capacity. */
 int fe_derive(struct fe_profile *p, bool chip_is_known, struct fe_err *why);
 
-/* After the last key: what is missing, what follows from what was given, and what does
- * not go together. */
+/* Finishes the profile after the last key: complains about keys without effect and about missing
+ * keys, fills derived defaults, and checks what depends on several keys. */
 void fe_settle(struct fe_parse *ps);
 
-/* What does not fit together in a profile whose times may still be open.  complain is
- * called with the option to blame and the one that it does not go with. */
+/* Checks the rules between keys, in a profile whose times may still be open.  complain is called
+ * for each rule that is broken, with the option to blame and the option that it does not fit. */
 typedef void fe_complain_fn(void *ctx, const struct fe_option *o, const struct fe_option *other,
                             const char *why);
 void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx);
 
-/* Times that were given once hold for every bit of the cell; and back, so that one of
- * them can be set again. */
+/* Closing fills times that were not given, so that there is one for every bit of the cell.  Opening
+ * is the way back, for a profile in which a time or the cell is to be set again. */
 void fe_times_close(struct fe_nand_params *nand);
 void fe_times_open(struct fe_nand_params *nand);
 
-/* The whole file in memory, with a NUL behind it; free(*ret).  -ENOENT, -EACCES, -EISDIR,
- * -EFBIG, -EINVAL if it is no regular file, ... with "FILE: why". */
+/* Reads a whole file into memory and adds a NUL; the caller frees *ret.  -ENOENT, -EACCES, -EISDIR,
+ * -EFBIG, -EINVAL if it is not a regular file, ... with "FILE: why". */
 int fe_read_file(const char *path, char **ret, size_t *ret_len, struct fe_err *err);
 
-/* A path as messages show it: if it is long, its end. */
+/* A path as messages show it: a long path is cut to its end. */
 void fe_label(const char *path, char *buf, size_t len);
 
 #endif

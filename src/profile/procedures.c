@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of procedures, and how a row names one.
+ * The table of procedures, and the parser of "NAME [KEY=VALUE...]".
  *
- * A new one is a line here and what runs it: an entry of verify_experiments
- * (tools/flashemu) or a step of tools/vm/story.sh; a test compares the three.
+ * A new procedure needs a row here and something that runs it: an entry of verify_experiments in
+ * tools/flashemu, or a step of tools/vm/story.sh.  A test compares the three.
  */
 #include "profile/procedures.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* What the sources call "little written before" is a past of the stick, not a parameter. */
+/* "Little written before", as the sources say, is the past of a stick and not a parameter of it. */
 #define FRESH  "device.used=0"
 #define FILLED "device.used=1T" /* all of it */
 
@@ -153,7 +153,7 @@ const struct fe_procedure *fe_procedure_find(const char *name)
     return NULL;
 }
 
-/* The next word into buf, cut at its size; false at the end. */
+/* Copies the next word to buf, cut to its size; false at the end of the text. */
 static bool next_word(const char **text, char *buf, size_t size)
 {
     const char *s = *text + strspn(*text, " \t");

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A profile as a value: copy, set, get, print, end.
+ * What can be done with a finished profile: copy, set a key, get a key, print, free.
+ *
+ * fe_profile_set changes a copy, derives the defaults anew and checks everything.  Only if all of
+ * that is good, the copy replaces the profile.  The notes are not copied: they belong to the
+ * profile before and after.
  */
 #include "flashemu/profile.h"
 
@@ -35,7 +39,8 @@ int fe_profile_copy(struct fe_profile *ret, const struct fe_profile *p, struct f
     return 0;
 }
 
-/* The first complaint about a changed profile, without its place. */
+/* Collects the first complaint about a changed profile.  There is no file and line to name here,
+ * so the message names the key only if it is another one than the user has changed. */
 struct blame {
     const struct fe_profile *p;
     const struct fe_option *changed;

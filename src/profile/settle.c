@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What follows from what was given.
+ * Finishing a profile: keys without effect, missing keys, and defaults that follow from other keys.
  *
- * Defaults that depend on another key can only be known after the last line and the last
- * override: `link.type=usb-hs` on the command line brings the other numbers of that link
- * along, except those that the file names itself.  Nothing derived is hidden: `show`
- * spells it out, and loading that gives the same.
+ * Some defaults depend on another key, so they are only known after the last line and the last
+ * override.  For example, `link.type=usb-hs` on the command line also sets the other numbers of
+ * that link, except those that the file gives.  No derived value is hidden: `show` prints it, and
+ * loading the output of `show` gives the same profile.
  *
- * The numbers of the links are what such a link is good for, not what it is called.
- * Sources: [S] seen, [D] derived from such, [R] recalled, [A] assumed here.
+ * The numbers of the links below are what such a link achieves, not what it is called.
+ * Sources: [S] seen, [D] derived from something seen, [R] recalled, [A] assumed here.
  */
 #include "profile/parse.h"
 
@@ -27,10 +27,10 @@ struct link_defaults {
 };
 
 static const struct link_defaults links[FE_N_LINK_TYPES] = {
-    /* A chip on the processor's own bus: nand.bus_rate and nand.command are all there is. */
+    /* A chip on the processor's own bus: only nand.bus_rate and nand.command take time. */
     [FE_LINK_PARALLEL] = {0, 0, UINT64_C(32) << 20, 1},
     /* 19 packets of 64 B in a frame of 1 ms [R].  A command has three phases (CBW, data,
-     * CSW), each at least one transaction; a frame for the two beside the data [A].
+     * CSW), each at least one transaction; a frame for the two besides the data [A].
      * Linux usb-storage: max_sectors 240 [S: scsiglue.c]. */
     [FE_LINK_USB_FS] = {1216000, FE_NS_PER_MS, 120 << 10, 1},
     /* About 10 packets of 512 B in a microframe of 125 us [D] of 13 possible ones; 30 to
@@ -40,10 +40,10 @@ static const struct link_defaults links[FE_N_LINK_TYPES] = {
     /* 5 Gbit/s in 8b/10b are 500 MB/s, less protocol [A].  No microframes: 50 us for the
      * two phases [A].  Linux on USB 3: max_sectors 2048 [S: linux-usb msg72999]. */
     [FE_LINK_USB_SS] = {400000000, 50 * FE_NS_PER_US, 1 << 20, 1},
-    /* The same wire, commands in streams beside the data [A]. */
+    /* The same wire; commands travel in streams next to the data [A]. */
     [FE_LINK_UAS] = {400000000, 20 * FE_NS_PER_US, 1 << 20, 32},
     /* 25 MHz on 4 bits [R].  Command, response and the host's work: 100 us [A]; 512 KiB
-     * is what common host controllers take at once [A]. */
+     * is the largest request of common host controllers [A]. */
     [FE_LINK_SD_DS] = {12500000, 100 * FE_NS_PER_US, 512 << 10, 1},
     /* 50 MHz on 4 bits: 25 MB/s [S: panasonic.net]. */
     [FE_LINK_SD_HS] = {25000000, 100 * FE_NS_PER_US, 512 << 10, 1},
@@ -63,8 +63,8 @@ static const uint64_t cell_endurance[FE_N_CELLS] = {
     [FE_CELL_SLC] = 100000, [FE_CELL_MLC] = 5000, [FE_CELL_TLC] = 1000, [FE_CELL_NOR] = 100000,
 };
 
-/* How far beyond the computed number of blocks fe_settle looks for one that the strategy
- * accepts: its open and reserved blocks. */
+/* The computed number of blocks does not include the blocks that a strategy keeps open or in
+ * reserve.  grow_until_it_fits adds up to this many until the strategy accepts the capacity. */
 #define MAX_EXTRA_BLOCKS 4096
 
 static bool given(const struct fe_profile *p, enum fe_section s, const char *key)
@@ -101,8 +101,8 @@ static void derive_ecc(struct fe_wear_params *w, const struct fe_profile *p)
         w->refresh_bits = (3 * w->correctable_bits + 3) / 4;
 }
 
-/* The strategy knows what it keeps for itself, so it is asked.  If it accepts nothing
- * here, something else is wrong, and who builds the device is told what. */
+/* Only the strategy knows how many blocks it keeps for itself, so the strategy is asked.  If it
+ * accepts no number of blocks, something else is wrong; building the device will say what. */
 static void grow_until_it_fits(struct fe_profile *p, uint64_t max)
 {
     const struct fe_ftl_ops *ops = fe_ftl_registry[p->ftl.type];
@@ -125,8 +125,8 @@ static void grow_until_it_fits(struct fe_profile *p, uint64_t max)
     }
 }
 
-/* A strategy without a medium needs nothing of the chip but pages to keep bytes in, and any
- * shape is good for that. */
+/* A strategy without a medium needs only pages that bytes can be kept in, and any shape of the chip
+ * is good enough for that. */
 static bool has_medium(const struct fe_profile *p)
 {
     return !fe_ftl_registry[p->ftl.type]->no_medium;
@@ -205,7 +205,8 @@ static void report_unused(struct fe_parse *ps)
     }
 }
 
-/* At the header of the section where it belongs, or else at the end of the file. */
+/* The line of the message is the header of the section to which the key belongs, or the last line
+ * of the file if there is no such section. */
 static void report_missing(struct fe_parse *ps, const struct fe_option *o)
 {
     unsigned line = ps->section_line[o->section];
@@ -219,14 +220,14 @@ static void report_missing(struct fe_parse *ps, const struct fe_option *o)
                       allowed);
 }
 
-/* Must be given in this profile. */
+/* Whether the key must be given in this profile. */
 static bool is_required(const struct fe_profile *p, const struct fe_option *o)
 {
     return fe_option_required(o) && (o->section != FE_SEC_NAND || has_medium(p));
 }
 
-/* A key whose value was refused or is missing has been reported, and nothing can be said
- * about what goes with it. */
+/* Whether the option has a value that can be compared with others.  A key that is missing or whose
+ * value was refused has been reported already. */
 static bool usable(const struct fe_parse *ps, const struct fe_option *o)
 {
     const struct fe_given *g = &ps->given[o - fe_options];
@@ -257,7 +258,7 @@ void fe_settle(struct fe_parse *ps)
     if (!ps->given[blocks - fe_options].given && usable(ps, capacity) && p->device.capacity == 0)
         report_missing(ps, blocks);
 
-    /* With anything wrong so far the chip may be none at all. */
+    /* After a mistake the parameters may not describe any chip, so no blocks are derived then. */
     fe_err_init(&why);
     if (fe_derive(p, ps->mistakes->n == 0, &why) < 0)
         fe_parse_blame(ps, capacity, why.text);
