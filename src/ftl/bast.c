@@ -86,10 +86,10 @@ static enum fe_status open_log(struct bast *b, fe_leb leb, uint32_t *ret)
 {
     uint32_t i = oldest(b);
     enum fe_status st = b->log[i].leb == FE_LEB_NONE ? FE_OK : close_log(b, i);
-    if (st == FE_OK)
-        st = fe_unit_map_open_log(&b->map, i);
     if (st != FE_OK)
         return st;
+    if (fe_unit_map_open_log(&b->map, i) == FE_UNIT_NONE)
+        return FE_NO_SPACE;
     b->log_of[leb] = i;
     b->log[i].leb = leb;
     b->log[i].in_order = true;

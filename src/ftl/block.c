@@ -35,9 +35,8 @@ static struct block_ftl *block_of(struct fe_ftl *ftl)
 
 static enum fe_status begin_replacement(struct block_ftl *b, fe_leb leb)
 {
-    enum fe_status st = fe_unit_map_open_log(&b->map, 0);
-    if (st != FE_OK)
-        return st;
+    if (fe_unit_map_open_log(&b->map, 0) == FE_UNIT_NONE)
+        return FE_NO_SPACE;
     b->leb = leb;
     b->copied_before = b->map.base.counters.pages_copied;
     return FE_OK;

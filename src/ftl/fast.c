@@ -61,13 +61,13 @@ static enum fe_status close_seq(struct fast *f)
 static enum fe_status open_seq(struct fast *f, fe_leb leb)
 {
     enum fe_status st = f->seq_leb == FE_LEB_NONE ? FE_OK : close_seq(f);
-    if (st == FE_OK)
-        st = fe_unit_map_open_log(&f->map, 0);
-    if (st == FE_OK) {
-        f->seq_leb = leb;
-        f->seq_stale = false;
-    }
-    return st;
+    if (st != FE_OK)
+        return st;
+    if (fe_unit_map_open_log(&f->map, 0) == FE_UNIT_NONE)
+        return FE_NO_SPACE;
+    f->seq_leb = leb;
+    f->seq_stale = false;
+    return FE_OK;
 }
 
 static enum fe_status append_seq(struct fast *f, fe_lpn lpn, uint32_t off, uint32_t len,

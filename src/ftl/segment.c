@@ -57,7 +57,7 @@ static enum fe_status append(struct segment *s, struct open_unit *o, uint32_t pa
 {
     enum fe_tag tag = o->kind == OPEN_APPEND ? FE_TAG_DATA : FE_TAG_LOG;
     o->in_order = o->in_order && fe_seg_fill(s, o) == page;
-    return fe_unit_map_append(&s->map, fe_seg_unit(s, o), tag,
+    return fe_unit_map_append(&s->map, o->unit, tag,
                               fe_unit_map_lpn(&s->map, o->leb, page), off, len, data);
 }
 
@@ -94,13 +94,12 @@ static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind
         o++;
     assert(o < s->open + s->n_open_max);
 
-    if (kind != OPEN_APPEND)
-        st = fe_unit_map_open_log(&s->map, (uint32_t)(o - s->open));
-    else if (fe_unit_map_data_unit(&s->map, leb) == FE_UNIT_NONE)
-        st = FE_NO_SPACE;
-    if (st != FE_OK)
-        return st;
-    *o = (struct open_unit){.kind = kind, .in_order = true, .leb = leb};
+    uint32_t log = (uint32_t)(o - s->open);
+    uint32_t unit = kind == OPEN_APPEND ? fe_unit_map_data_unit(&s->map, leb)
+                                        : fe_unit_map_open_log(&s->map, log);
+    if (unit == FE_UNIT_NONE)
+        return FE_NO_SPACE;
+    *o = (struct open_unit){.kind = kind, .in_order = true, .leb = leb, .unit = unit};
     *ret = o;
     return FE_OK;
 }
@@ -116,14 +115,15 @@ static enum open_kind choose_kind(const struct segment *s, fe_leb leb, uint32_t 
 
 static bool is_full(const struct segment *s, const struct open_unit *o)
 {
-    return fe_unit_is_full(&s->map.units, fe_seg_unit(s, o));
+    return fe_unit_is_full(&s->map.units, o->unit);
 }
 
 /* Whether the open unit can take this page without being closed first. */
 static bool accepts(const struct segment *s, const struct open_unit *o, uint32_t page)
 {
-    return !is_full(s, o) &&
-           (o->kind == OPEN_RANDOM || fe_unit_map_reaches(&s->map, fe_seg_fill(s, o), page));
+    uint32_t fill = fe_seg_fill(s, o);
+    return fill < s->map.units.unit_pages &&
+           (o->kind == OPEN_RANDOM || fe_unit_map_reaches(&s->map, fill, page));
 }
 
 /* A linear unit met a page that is not its next one: with random units to spare it
@@ -213,7 +213,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
 
     o->used = ++s->tick;
     if (o->kind != OPEN_RANDOM)
-        st = fe_unit_map_fill_gap(&s->map, leb, fe_seg_unit(s, o), page, FE_TAG_COPY);
+        st = fe_unit_map_fill_gap(&s->map, leb, o->unit, page, FE_TAG_COPY);
     return st != FE_OK ? st : append(s, o, page, off, len, data);
 }
 

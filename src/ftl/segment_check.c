@@ -15,8 +15,8 @@ int fe_seg_check(const struct fe_ftl *ftl, struct fe_err *err)
         if (has_log != (s->map.logs[i] != FE_UNIT_NONE))
             return fe_err_set(err, EIO, "open unit %u of kind %d has log unit %u", i,
                               (int)o->kind, s->map.logs[i]);
-        if (o->kind == OPEN_APPEND && s->map.data[o->leb] == FE_UNIT_NONE)
-            return fe_err_set(err, EIO, "open unit %u: there is no data unit", i);
+        if (o->kind != OPEN_NOT && o->unit != (has_log ? s->map.logs[i] : s->map.data[o->leb]))
+            return fe_err_set(err, EIO, "open unit %u is not unit %u", i, o->unit);
         if (o->kind != OPEN_NOT && fe_seg_find_open(s, o->leb) != o)
             return fe_err_set(err, EIO, "logical unit %u has two open units", o->leb);
         int r = has_log ? fe_unit_map_check_log(&s->map, i, o->leb, o->in_order, NULL, err) : 0;

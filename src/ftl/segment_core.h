@@ -29,6 +29,7 @@ struct open_unit {
     enum open_kind kind;
     bool in_order; /* page n of the log is page n of the leb, for all of them */
     fe_leb leb;
+    uint32_t unit; /* that it appends to: the unit of the log, or the data unit */
     uint64_t used; /* `tick` of the last write to it */
 };
 
@@ -55,15 +56,10 @@ static inline struct segment *seg_of(struct fe_ftl *ftl)
     return (struct segment *)ftl;
 }
 
-/* The unit that an open unit's pages are appended to. */
-static inline uint32_t fe_seg_unit(const struct segment *s, const struct open_unit *o)
-{
-    return o->kind == OPEN_APPEND ? s->map.data[o->leb] : s->map.logs[o - s->open];
-}
-
+/* The number of pages in the unit that an open unit appends to. */
 static inline uint32_t fe_seg_fill(const struct segment *s, const struct open_unit *o)
 {
-    return s->map.units.fill[fe_seg_unit(s, o)];
+    return s->map.units.fill[o->unit];
 }
 
 /* segment_merge.c */

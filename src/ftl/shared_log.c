@@ -50,9 +50,8 @@ enum fe_status fe_shared_log_append(struct fe_shared_log *l, fe_lpn lpn, uint32_
 {
     if (!newest_has_room(l)) {
         assert(l->n < l->n_max);
-        enum fe_status st = fe_unit_map_open_log(l->map, nth(l, l->n));
-        if (st != FE_OK)
-            return st;
+        if (fe_unit_map_open_log(l->map, nth(l, l->n)) == FE_UNIT_NONE)
+            return FE_NO_SPACE;
         l->n++;
     }
     return fe_unit_map_append(l->map, l->map->logs[nth(l, l->n - 1)], FE_TAG_SHARED_LOG, lpn, off,

@@ -100,16 +100,6 @@ enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit)
     return FE_OK;
 }
 
-enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
-                              fe_ppn base, uint32_t off, uint32_t len, const void *data)
-{
-    assert(!fe_unit_is_full(u, unit));
-    fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]);
-    enum fe_status st = fe_medium_prog(u->medium, ppn, lpn, tag, base, off, len, data);
-    u->fill[unit] += st == FE_OK;
-    return st;
-}
-
 static int check_queue(const struct fe_units *u, struct fe_err *err)
 {
     uint8_t *seen = calloc(u->n_units, 1);

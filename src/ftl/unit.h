@@ -67,6 +67,12 @@ static inline fe_ppn fe_unit_ppn(const struct fe_units *u, uint32_t unit, uint32
     return peb * u->medium->geo.pages_per_block + page;
 }
 
+/* Whether a physical page belongs to this unit. */
+static inline bool fe_unit_has(const struct fe_units *u, uint32_t unit, fe_ppn ppn)
+{
+    return ppn - unit * u->unit_pages < u->unit_pages;
+}
+
 static inline bool fe_unit_is_full(const struct fe_units *u, uint32_t unit)
 {
     return u->fill[unit] == u->unit_pages;
@@ -82,10 +88,24 @@ uint32_t fe_unit_alloc(struct fe_units *u);
  * of life. */
 enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit);
 
+/* The physical page that the unit gets next; the unit must not be full. */
+static inline fe_ppn fe_unit_next_ppn(const struct fe_units *u, uint32_t unit)
+{
+    assert(!fe_unit_is_full(u, unit));
+    return fe_unit_ppn(u, unit, u->fill[unit]);
+}
+
 /* Programs the unit's next page; there must be one.  Parameters and result as in
  * fe_medium_prog. */
-enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn, uint8_t tag,
-                              fe_ppn base, uint32_t off, uint32_t len, const void *data);
+static inline enum fe_status fe_unit_append(struct fe_units *u, uint32_t unit, fe_lpn lpn,
+                                            uint8_t tag, fe_ppn base, uint32_t off, uint32_t len,
+                                            const void *data)
+{
+    fe_ppn ppn = fe_unit_next_ppn(u, unit);
+    enum fe_status st = fe_medium_prog(u->medium, ppn, lpn, tag, base, off, len, data);
+    u->fill[unit] += st == FE_OK;
+    return st;
+}
 
 /* Operations that follow start when all earlier ones have ended.  Does nothing directly behind
  * another barrier. */

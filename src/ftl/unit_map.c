@@ -103,28 +103,24 @@ uint32_t fe_unit_map_top(const struct fe_unit_map *map, fe_leb leb)
     return top;
 }
 
-uint32_t fe_unit_map_data_unit(struct fe_unit_map *map, fe_leb leb)
-{
-    if (map->data[leb] == FE_UNIT_NONE)
-        map->data[leb] = fe_unit_alloc(&map->units);
-    return map->data[leb];
-}
-
-enum fe_status fe_unit_map_open_log(struct fe_unit_map *map, uint32_t i)
+uint32_t fe_unit_map_open_log(struct fe_unit_map *map, uint32_t i)
 {
     assert(map->logs[i] == FE_UNIT_NONE);
     map->logs[i] = fe_unit_alloc(&map->units);
-    return map->logs[i] == FE_UNIT_NONE ? FE_NO_SPACE : FE_OK;
+    return map->logs[i];
 }
 
 enum fe_status fe_unit_map_append(struct fe_unit_map *map, uint32_t unit, enum fe_tag tag,
                                   fe_lpn lpn, uint32_t off, uint32_t len, const void *data)
 {
-    fe_ppn ppn = fe_unit_ppn(&map->units, unit, map->units.fill[unit]);
-    enum fe_status st = fe_unit_append(&map->units, unit, lpn, (uint8_t)tag,
-                                       fe_unit_map_locate(map, lpn), off, len, data);
+    fe_leb leb = fe_unit_map_leb(map, lpn);
+    fe_ppn base = FE_PPN_NONE; /* not needed for a whole page */
+    if (len < map->base.medium->geo.page_bytes)
+        base = fe_unit_map_find(map, leb, lpn - fe_unit_map_lpn(map, leb, 0));
+    fe_ppn ppn = fe_unit_next_ppn(&map->units, unit);
+    enum fe_status st = fe_unit_append(&map->units, unit, lpn, (uint8_t)tag, base, off, len, data);
     if (st == FE_OK)
-        map->newer[lpn] = unit == map->data[fe_unit_map_leb(map, lpn)] ? FE_PPN_NONE : ppn;
+        map->newer[lpn] = unit == map->data[leb] ? FE_PPN_NONE : ppn;
     return st;
 }
 
@@ -133,12 +129,13 @@ static void fill_buffer(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uint
 {
     uint32_t page = map->units.fill[unit];
     for (uint32_t i = 0; i < n; i++, page++) {
-        fe_ppn from = fe_unit_map_locate(map, fe_unit_map_lpn(map, leb, page));
-        fe_ppn to = fe_unit_ppn(&map->units, unit, page);
-        map->buffer[i] = (struct fe_in_copy){.from = from};
-        if (from != FE_PPN_NONE && !fe_medium_is_copyback(map->base.medium, from, to)) {
-            map->buffer[i].held = fe_medium_hold(map->base.medium, from);
-            map->buffer[i].is_held = true;
+        struct fe_in_copy *in = &map->buffer[i];
+        *in = (struct fe_in_copy){.from = fe_unit_map_find(map, leb, page),
+                                  .to = fe_unit_ppn(&map->units, unit, page)};
+        if (in->from != FE_PPN_NONE &&
+            !fe_medium_is_copyback(map->base.medium, in->from, in->to)) {
+            in->held = fe_medium_hold(map->base.medium, in->from);
+            in->is_held = true;
         }
     }
 }
@@ -146,18 +143,13 @@ static void fill_buffer(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uint
 static enum fe_status append_copy(struct fe_unit_map *map, uint32_t unit, fe_lpn lpn, uint8_t tag,
                                   const struct fe_in_copy *in)
 {
-    struct fe_units *u = &map->units;
-    if (in->from == FE_PPN_NONE)
-        return fe_unit_append(u, unit, FE_LPN_NONE, tag, FE_PPN_NONE, 0, 0, NULL);
-    enum fe_status st = FE_OK;
-    if (in->is_held) {
-        fe_ppn ppn = fe_unit_ppn(u, unit, u->fill[unit]);
-        st = fe_medium_prog_held(u->medium, ppn, lpn, tag, in->held);
-        u->fill[unit] += st == FE_OK;
-    } else {
-        st = fe_unit_append(u, unit, lpn, tag, in->from, 0, 0, NULL);
-    }
-    map->base.counters.pages_copied += st == FE_OK;
+    struct fe_medium *m = map->base.medium;
+    bool is_padding = in->from == FE_PPN_NONE;
+    enum fe_status st = in->is_held
+        ? fe_medium_prog_held(m, in->to, lpn, tag, in->held)
+        : fe_medium_prog(m, in->to, is_padding ? FE_LPN_NONE : lpn, tag, in->from, 0, 0, NULL);
+    map->units.fill[unit] += st == FE_OK;
+    map->base.counters.pages_copied += st == FE_OK && !is_padding;
     return st;
 }
 
@@ -184,13 +176,11 @@ static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t u
     return FE_OK;
 }
 
-enum fe_status fe_unit_map_fill_gap(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
+enum fe_status fe_unit_map_copy_gap(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
                                     uint32_t to, enum fe_tag tag)
 {
     uint32_t page = map->units.fill[unit];
     fe_ppn *newer = &map->newer[fe_unit_map_lpn(map, leb, 0)];
-    if (page >= to)
-        return FE_OK; /* no barrier either: pages of one command may be programmed in parallel */
     enum fe_status st = copy_up_to(map, leb, unit, to, tag, tag);
     fe_units_barrier(&map->units);
     for (; page < map->units.fill[unit]; page++) {
@@ -219,8 +209,7 @@ enum fe_status fe_unit_map_adopt(struct fe_unit_map *map, fe_leb leb, uint32_t u
     enum fe_status st = copy_up_to(map, leb, unit, fe_unit_map_top(map, leb), tag, last_tag);
     if (st == FE_OK) {
         for (uint32_t page = 0; page < had; page++)
-            if (newer[page] == fe_unit_ppn(&map->units, unit, page))
-                newer[page] = FE_PPN_NONE;
+            newer[page] = fe_unit_has(&map->units, unit, newer[page]) ? FE_PPN_NONE : newer[page];
         memset(&newer[had], 0xff, (map->units.unit_pages - had) * sizeof *newer);
         st = replace_data(map, leb, unit);
     }

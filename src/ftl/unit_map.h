@@ -34,7 +34,7 @@
 
 /* A page of a merge between its source and its place. */
 struct fe_in_copy {
-    fe_ppn from;         /* FE_PPN_NONE: padding */
+    fe_ppn from, to;     /* from FE_PPN_NONE: padding */
     bool is_held;        /* it has been read into memory; else it stays in the die's register */
     struct fe_held held;
 };
@@ -96,27 +96,38 @@ static inline bool fe_unit_map_reaches(const struct fe_unit_map *map, uint32_t f
     return page >= fill && page - fill <= map->reach;
 }
 
-/* Where the newest copy of a page lies; FE_PPN_NONE if it was never written. */
-static inline fe_ppn fe_unit_map_locate(const struct fe_unit_map *map, fe_lpn lpn)
+/* Where the newest copy of a page of the leb lies; FE_PPN_NONE if it was never written. */
+static inline fe_ppn fe_unit_map_find(const struct fe_unit_map *map, fe_leb leb, uint32_t page)
 {
-    if (map->newer[lpn] != FE_PPN_NONE)
-        return map->newer[lpn];
-    fe_leb leb = fe_unit_map_leb(map, lpn);
-    uint32_t page = lpn - leb * map->units.unit_pages;
+    fe_ppn newer = map->newer[fe_unit_map_lpn(map, leb, page)];
+    if (newer != FE_PPN_NONE)
+        return newer;
     if (page >= fe_unit_map_fill(map, leb))
         return FE_PPN_NONE;
     fe_ppn ppn = fe_unit_ppn(&map->units, map->data[leb], page);
     return fe_medium_lpn(map->base.medium, ppn) == FE_LPN_NONE ? FE_PPN_NONE : ppn;
 }
 
+/* The same, by the logical page. */
+static inline fe_ppn fe_unit_map_locate(const struct fe_unit_map *map, fe_lpn lpn)
+{
+    fe_leb leb = fe_unit_map_leb(map, lpn);
+    return fe_unit_map_find(map, leb, lpn - fe_unit_map_lpn(map, leb, 0));
+}
+
 /* The number of pages of a leb up to the last one that was ever written. */
 uint32_t fe_unit_map_top(const struct fe_unit_map *map, fe_leb leb);
 
 /* The data unit of a leb; an erased one if the leb had none; FE_UNIT_NONE if no unit is free. */
-uint32_t fe_unit_map_data_unit(struct fe_unit_map *map, fe_leb leb);
+static inline uint32_t fe_unit_map_data_unit(struct fe_unit_map *map, fe_leb leb)
+{
+    if (map->data[leb] == FE_UNIT_NONE)
+        map->data[leb] = fe_unit_alloc(&map->units);
+    return map->data[leb];
+}
 
-/* Gives log i, which has no unit, an erased one.  FE_NO_SPACE if no unit is free. */
-enum fe_status fe_unit_map_open_log(struct fe_unit_map *map, uint32_t i);
+/* Gives log i, which has no unit, an erased one.  FE_UNIT_NONE if no unit is free. */
+uint32_t fe_unit_map_open_log(struct fe_unit_map *map, uint32_t i);
 
 /* Appends a page that the host writes to a unit: the leb's data unit, where the page must be the
  * next one in order, or a log unit.  The bytes that the host does not write come from the newest
@@ -125,10 +136,18 @@ enum fe_status fe_unit_map_append(struct fe_unit_map *map, uint32_t unit, enum f
                                   fe_lpn lpn, uint32_t off, uint32_t len, const void *data);
 
 /* Copies the newest pages of a leb into a unit that holds this leb in order, from its fill up to
- * page `to`; pages that were never written become padding.  The copies count as the newest from
- * now on.  Nothing happens, not even a barrier, if the unit reaches that far already. */
-enum fe_status fe_unit_map_fill_gap(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
+ * page `to`, which is further on; pages that were never written become padding.  The copies count
+ * as the newest from now on.  Barriers keep other operations apart from the copies. */
+enum fe_status fe_unit_map_copy_gap(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
                                     uint32_t to, enum fe_tag tag);
+
+/* The same if the unit does not reach that far already.  If it does, nothing happens, and there is
+ * no barrier either: pages of one command may be programmed in parallel. */
+static inline enum fe_status fe_unit_map_fill_gap(struct fe_unit_map *map, fe_leb leb,
+                                                  uint32_t unit, uint32_t to, enum fe_tag tag)
+{
+    return map->units.fill[unit] < to ? fe_unit_map_copy_gap(map, leb, unit, to, tag) : FE_OK;
+}
 
 /* A switch or partial merge, which the caller counts: copies what the unit lacks of the leb, makes
  * it the data unit and erases the previous one.  The unit must hold pages [0, fill) of the leb in

@@ -130,7 +130,7 @@ static void test_shared_log_does_not_hold_what_other_logs_have(void **state)
     struct bench b;
     setup(&b);
     append(&b, 7);
-    assert_int_equal(fe_unit_map_open_log(b.map, 0), FE_OK);
+    assert_true(fe_unit_map_open_log(b.map, 0) != FE_UNIT_NONE);
     assert_int_equal(fe_unit_map_append(b.map, b.map->logs[0], FE_TAG_LOG, 7, 0, 512, NULL), FE_OK);
     assert_false(fe_shared_log_holds(&b.log, 7));
     teardown(&b);
