@@ -4,22 +4,26 @@
  * translation; Kim et al., "A space-efficient flash translation layer for CompactFlash
  * systems", 2002).
  *
- * An overwrite goes to the log block of its logical block, in whatever order pages come.
- * Only ftl.log_blocks logical blocks can have one; the next one takes the log of the
- * block whose last write is longest ago, which is merged for that.
+ * An overwrite goes to the log block of its logical block, in whatever order the pages come.
+ * Only ftl.log_blocks logical blocks can have a log block.  The next one takes the log block whose
+ * last write was longest ago; that log block is merged first (unit_map.h).
  *
  *   logical block      0                   1                   2
  *   data block         | 0 1 2 3 4 5 6 7 | | 0 1 2 3 4 5 6 7 | | 0 1 2 3 4 5 6 7 |
  *   log block          | 0'1'2'. . . . . | | 5'5". . . . . . |        none
- *   when it has to go    partial: 3-7        full: all of it
- *                        are copied behind   is copied
+ *   its merge            partial: 3 to 7     full: all pages
+ *                        are copied          are copied
  *
- * So a few streams in order cost nothing but their erases, one more than there are logs
- * costs a merge for every write, and so do random writes: a log block is given up with
- * hardly a page in it (log block thrashing, which `fast` is the answer to).
+ * So a few streams in order cost nothing except their erases.  One stream more than there are log
+ * blocks costs a merge for every write, and so do random writes: each log block is given up with
+ * hardly a page in it.  This is called log block thrashing, and `fast` is the answer to it.
  *
- * A log that is full and in order becomes the data block at once.  A full one that is
- * not waits, in case its logical block is never written again before it is the oldest.
+ * A log that is full and in order becomes the data block immediately.  A log that is full and not
+ * in order waits: its logical block may never be written again before the log is the oldest one.
+ *
+ * The logs form a ring by age, so that a log can be moved in constant time:
+ *
+ *     anchor (entry n_logs) <-> oldest <-> ... <-> newest <-> anchor
  */
 #include "ftl/logblock.h"
 #include "ftl/registry.h"
@@ -32,17 +36,15 @@
 #define NO_LOG UINT32_MAX
 
 struct log {
-    fe_leb leb;            /* FE_LEB_NONE: not in use */
-    bool in_order;         /* page i of the log is the newest copy of page i, for all */
-    uint32_t older, newer; /* neighbours by last use */
+    fe_leb leb;            /* that it belongs to; FE_LEB_NONE: the log is not in use */
+    bool in_order;         /* each page n of the log is the newest copy of page n of the leb */
+    uint32_t older, newer; /* neighbours in the ring */
 };
 
 struct bast {
     struct fe_unit_map map;
     uint32_t *log_of; /* leb -> its log, or NO_LOG */
-    /* n_logs logs and the anchor of the ring by last use, which is the last entry:
-     * behind it comes the oldest one.  Logs not in use are the oldest. */
-    struct log *log;
+    struct log *log;  /* n_logs logs, and the anchor; logs that are not in use are the oldest */
 };
 
 static struct bast *bast_of(struct fe_ftl *ftl)
@@ -55,7 +57,7 @@ static uint32_t oldest(const struct bast *b)
     return b->log[b->map.n_logs].newer;
 }
 
-/* Moves a log to its new place in the ring. */
+/* Moves log i to the place in the ring before another entry. */
 static void move_before(struct bast *b, uint32_t i, uint32_t before)
 {
     struct log *log = b->log;
@@ -69,7 +71,7 @@ static void move_before(struct bast *b, uint32_t i, uint32_t before)
     log[before].older = i;
 }
 
-/* Merges the log, after which it is not in use. */
+/* Merges log i, which is not in use afterwards. */
 static enum fe_status close_log(struct bast *b, uint32_t i)
 {
     fe_leb leb = b->log[i].leb;
@@ -82,6 +84,7 @@ static enum fe_status close_log(struct bast *b, uint32_t i)
     return FE_OK;
 }
 
+/* *ret = a log for this leb, which has none; the oldest log is closed for it. */
 static enum fe_status open_log(struct bast *b, fe_leb leb, uint32_t *ret)
 {
     uint32_t i = oldest(b);

@@ -6,29 +6,31 @@
  *
  *   sequential log     | 0 1 2 . . . . . |             of one logical block, from page 0 on
  *   random logs        | 5 13 21 5'40 2 7 9 |  | 13'8 . . . . . . |
- *                        oldest: merged next     appended to
+ *                        oldest: merged next     newest: appended to
  *
- * An overwrite of page 0 starts the sequential log anew, the pages that follow it in
- * order go there too; whole, it becomes the data block.  Every other overwrite is
- * appended to the random logs, which fill up completely before anything has to be
- * merged, whatever the addresses: the log block thrashing of `bast` is gone.
+ * An overwrite of page 0 starts the sequential log anew.  The pages that follow in order go there
+ * as well, and when the log is whole, it becomes the data block.  Every other overwrite is
+ * appended to the random logs (shared_log.h).  They fill up completely before anything has to be
+ * merged, whatever the addresses are.  So there is no log block thrashing as in `bast`.
  *
- * The price is paid when the random logs are full: the oldest is given up, and each
- * logical block with a newest page in it is merged, k blocks for one log: k * N copies,
- * k + 1 erases.  Above, with N = 8, those are blocks 0, 1, 2 and 5.  Newer logs lose what
- * they hold of those blocks, as 13' and 8 here, so that k falls the more logs there are.
+ * The price is paid when the random logs are full.  The oldest is given up, and every logical block
+ * that has a newest page in it is merged: k blocks for one log, which are k * N copies and k + 1
+ * erases.  In the picture, with N = 8, these are blocks 0, 1, 2 and 5.  The newer logs lose the
+ * pages that they hold of these blocks, here 13' and 8.  So k falls the more logs there are.
  *
- * ftl.log_blocks counts the sequential log, which ftl.fast_sequential=no takes away:
- * then all logs are random ones, as most analyses have it.
+ * ftl.log_blocks counts the sequential log.  With ftl.fast_sequential=no there is none, and all
+ * logs are random logs, as most analyses of this method assume.
  *
- * Choices made here: a page out of turn does not end the sequential log of its logical
- * block but goes to a random one; if the sequential log held that page, it is no longer
- * all newest and ends with a full merge.  A merge for a random log that meets the logical
- * block of the sequential one uses that up, so that its pages are not copied twice.
- * gc_runs counts random logs, merges_full the logical blocks that were merged for them.
+ * The original leaves some questions open.  The answers here:
+ * - A page out of turn does not end the sequential log of its logical block but goes to a random
+ *   log.  If the sequential log held this page, its copy is no longer the newest, and the log will
+ *   end with a full merge.
+ * - When a random log is given up and the sequential log belongs to one of the logical blocks, the
+ *   sequential log is merged as well, so that its pages are not copied twice.
+ * - gc_runs counts random logs that were given up, merges_full the logical blocks that were merged
+ *   for them.
  *
- * Not modelled: isolation of pages that are written often, and giving cold pages of the
- * victim a second chance (later variants).
+ * Not modelled: isolation of pages that are written often (a later variant).
  */
 #include "ftl/logblock.h"
 #include "ftl/registry.h"
@@ -70,6 +72,7 @@ static enum fe_status open_seq(struct fast *f, fe_leb leb)
     return FE_OK;
 }
 
+/* Appends a page to the sequential log; a log that is whole then becomes the data block. */
 static enum fe_status append_seq(struct fast *f, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *data)
 {
@@ -80,9 +83,9 @@ static enum fe_status append_seq(struct fast *f, fe_lpn lpn, uint32_t off, uint3
     return st;
 }
 
-/* For the random log.  With the logical block go all its newest pages, in other logs as well.  If
- * some of them are in the sequential log, that log would be useless afterwards, so it is used up
- * now. */
+/* What the random logs do with a logical block when its log is given up.  If the sequential log
+ * belongs to the block, it would hold only stale pages after the merge, so it is merged and ended
+ * at the same time. */
 static enum fe_status merge(struct fe_unit_map *map, fe_leb leb)
 {
     struct fast *f = fast_of(&map->base);

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The translation layer: where a logical page lies on the chip.
+ * The translation layer: it decides where a logical page lies on the chip.
  *
- * Every strategy is one file with one struct fe_ftl_ops, listed in registry.h.
- * A strategy works on the medium only; it knows no time.  What it costs is what the
- * medium writes to the op list, plus fe_ops_busy() for work of the controller alone.
+ *     device     read, write, trim of one logical page
+ *        |
+ *     strategy   struct fe_ftl_ops; one of those that registry.h lists
+ *        |
+ *     medium     programs and erases pages and blocks, and notes each operation in the op list
  *
- * Called by the device, page by page and in order of arrival; no lock.
+ * A strategy works on the medium only and knows no time.  What a strategy costs is what the medium
+ * adds to the op list, plus the work of the controller alone, which the strategy adds itself with
+ * fe_ops_busy().
+ *
+ * The device calls a strategy page by page, in the order in which requests arrive.  There is no
+ * lock here: one caller at a time.
  */
 #ifndef FE_FTL_FTL_H
 #define FE_FTL_FTL_H
@@ -18,33 +25,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a page is to its strategy: the tag in its OOB, by which power-on finds its way. */
+/* The role of a page, as its strategy has written it into the page's OOB.  Power-on needs it to
+ * tell complete merges and moves from interrupted ones.  Images contain these numbers, so they
+ * never change. */
 enum fe_tag {
-    FE_TAG_DATA,       /* the host's, where a data unit or a block of data has it */
-    FE_TAG_LOG,        /* the host's, in a log of one logical unit */
-    FE_TAG_SHARED_LOG, /* the host's, in a log of all logical units */
-    FE_TAG_SLC,        /* the host's, in the SLC cache */
-    FE_TAG_COPY,       /* moved: by cleaning, or into a unit that has pages of the host */
-    FE_TAG_COLD,       /* the host's, in a block for cold pages */
-    FE_TAG_COLD_COPY,  /* moved to one */
-    FE_TAG_REST,       /* moved by static wear levelling */
-    FE_TAG_MERGE,      /* in a unit that a full merge fills; it is of use when that is whole */
-    FE_TAG_MERGE_END,  /* the last page of a full merge */
-    FE_TAG_MAP,        /* a page of the mapping table */
-    FE_TAG_HEADER,     /* of a block */
-    FE_N_TAGS
+    /* Pages that the host has written: */
+    FE_TAG_DATA = 0,        /* in a data unit, or in a block for data */
+    FE_TAG_LOG = 1,         /* in a log that one logical unit has for itself */
+    FE_TAG_SHARED_LOG = 2,  /* in a log that all logical units share */
+    FE_TAG_SLC = 3,         /* in the SLC cache */
+    FE_TAG_COLD = 5,        /* in a block for pages that are seldom written */
+    /* Copies: */
+    FE_TAG_COPY = 4,        /* made by cleaning, or to complete a unit that the host has begun */
+    FE_TAG_COLD_COPY = 6,   /* made by cleaning, in a block for pages that are seldom written */
+    FE_TAG_REST = 7,        /* made by static wear levelling */
+    FE_TAG_MERGE = 8,       /* in the new unit of a full merge, which counts when it is complete */
+    FE_TAG_MERGE_END = 9,   /* the same; the last page, which makes the merge complete */
+    /* What the strategy writes for itself: */
+    FE_TAG_MAP = 10,        /* a page of the mapping table */
+    FE_TAG_HEADER = 11,     /* the header of a block */
+    FE_N_TAGS = 12
 };
 
-/* Counted by the strategy; host writes and NAND operations are counted elsewhere. */
+/* What a strategy counts itself.  Writes of the host and operations of the chip are counted
+ * elsewhere. */
 struct fe_ftl_counters {
-    uint64_t gc_runs;
-    uint64_t pages_copied;    /* by whatever moves pages: cleaning, merges, folds, levelling */
+    uint64_t gc_runs;         /* blocks or logs that were cleaned, groups that were gathered */
+    uint64_t pages_copied;    /* for whatever reason: cleaning, merges, folds, levelling */
     uint64_t slc_folds;       /* blocks of the SLC cache that were emptied */
-    uint64_t wear_moves;      /* blocks that static wear levelling moved */
-    uint64_t merges_switch, merges_partial, merges_full;
-    uint64_t map_hits, map_misses;  /* mappings that dftl found in its cache, and not */
-    uint64_t map_reads, map_writes; /* of translation pages, but for copies */
-    uint64_t map_evictions;         /* those writes that an entry caused by leaving */
+    uint64_t wear_moves;      /* blocks that static wear levelling has moved */
+    uint64_t merges_switch, merges_partial, merges_full; /* see unit_map.h */
+    uint64_t map_hits, map_misses;  /* mappings that dftl found in its cache, or did not find */
+    uint64_t map_reads, map_writes; /* of translation pages; copies are not counted here */
+    uint64_t map_evictions;         /* map_writes because an entry had to leave the cache */
 };
 
 struct fe_ftl {
@@ -57,65 +70,69 @@ struct fe_ftl {
 struct fe_ftl_ops {
     const char *name, *summary;
 
-    /* It does without the chip but for the number of its pages: no operations, no [nand]
-     * needed. */
+    /* The strategy does not use the chip, only the number of its pages.  There are no operations,
+     * and a profile needs no [nand]. */
     bool no_medium;
 
-    /* How many logical pages this strategy can offer at most on this medium with
-     * these parameters.  0 with a message, naming the numbers that would work, if
-     * they contradict each other. */
+    /* The largest number of logical pages that this strategy can offer on this medium with these
+     * parameters.  0 if the parameters contradict each other, with a message that names the
+     * numbers which would work. */
     uint64_t (*max_lpns)(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                          struct fe_err *err);
 
-    /* All pages unmapped on an erased medium.  n_lpns in [1, max_lpns()].  The medium
-     * must outlive the strategy.  -ENOMEM, or -EINVAL with a message. */
+    /* Begins on an erased medium, with all pages unmapped.  n_lpns is in [1, max_lpns()].  The
+     * medium must outlive the strategy.  -ENOMEM, or -EINVAL with a message; *ret is set on
+     * success only. */
     int (*create)(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                   uint32_t n_lpns, struct fe_err *err);
     void (*destroy)(struct fe_ftl *ftl);
 
-    /* Instead of create, on a medium that has been used: finds the mapping again from what
-     * is on it, as at power-on, and brings the rest in order.  What that costs is in the
-     * op list.  Doing it again changes nothing.  -ENOMEM, -EINVAL, or -EIO with a message if
-     * that cannot be done. */
+    /* Called instead of create on a medium that has been used: power-on.  Finds the mapping again
+     * from what is on the chip, and brings everything else in order.  The cost of that is in the
+     * op list.  A second call changes nothing.  -ENOMEM, -EINVAL, or -EIO with a message if the
+     * chip cannot be brought in order; *ret is set on success only. */
     int (*recover)(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                    uint32_t n_lpns, struct fe_err *err);
 
-    /* buf[0, len) = bytes [off, off + len) of the page.  An unmapped page gives zeros
-     * and no operation but what finding that out costs (dftl reads its table).  buf may be
-     * NULL (time only). */
+    /* Reads bytes [off, off + len) of the page into buf[0, len).  An unmapped page reads as zeros
+     * and needs no operation, except where the strategy has to read its table to know that (dftl).
+     * buf may be NULL: then only the time counts. */
     enum fe_status (*read)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);
 
-    /* Bytes [off, off + len) of the page become data (zeros if NULL); len > 0. */
+    /* Makes bytes [off, off + len) of the page `data`, or zeros if data is NULL; len > 0. */
     enum fe_status (*write)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                             const void *data);
 
-    /* Pages [first, first + n) read as zeros from now on.  NULL: no TRIM. */
+    /* Pages [first, first + n) read as zeros from now on.  NULL: there is no TRIM. */
     enum fe_status (*trim)(struct fe_ftl *ftl, fe_lpn first, uint32_t n);
 
-    /* A host command of reads or writes over bytes [offset, offset + len) begins.  May be
-     * NULL. */
+    /* Says that a command of the host begins which reads or writes bytes [offset, offset + len).
+     * May be NULL. */
     void (*begin_command)(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len);
 
-    /* The host's write command has ended: what the strategy must finish by then.  May be NULL. */
+    /* Says that the host's write command has ended; the strategy finishes what must not wait any
+     * longer.  May be NULL. */
     enum fe_status (*end_command)(struct fe_ftl *ftl);
 
-    /* One step of work that can wait; false if there was nothing to do.  May be NULL. */
+    /* Does one step of work that could wait until now; false if there was nothing to do.  May be
+     * NULL. */
     bool (*idle)(struct fe_ftl *ftl);
 
-    /* Takes the delays that are its own from *p, for commands from now on.  May be NULL. */
+    /* Takes the strategy's own delays from *p, for commands from now on.  May be NULL. */
     void (*set_delays)(struct fe_ftl *ftl, const struct fe_ftl_params *p);
 
-    /* Erase blocks that hold nothing and can be written. */
+    /* The number of erase blocks that hold nothing and can be written. */
     uint32_t (*free_blocks)(const struct fe_ftl *ftl);
 
-    /* Every invariant; 0, or -EIO with what is wrong.  May cost O(pages). */
+    /* Checks every invariant.  0, -EIO with a message, or -ENOMEM.  May cost O(pages). */
     int (*check)(const struct fe_ftl *ftl, struct fe_err *err);
 };
 
-/* How those above call a strategy: at the end of the medium's life nothing that could
- * program or erase is asked of it any more, nor its invariants, since a step of it may have
- * ended half done.  Reading stays possible; after the next power-on from the reader of
- * read_only.h, which has no more ops than that. */
+/* The layers above call a strategy through the functions below.  At the end of the medium's life
+ * (eol) nothing that could program or erase may be called any more.  `check` may not be called
+ * either, because the strategy may have stopped in the middle of a step.  Reading stays possible.
+ * After the next power-on the reader of read_only.h takes the strategy's place; it has only the
+ * ops that are still needed. */
 static inline enum fe_status fe_ftl_write(struct fe_ftl *f, fe_lpn lpn, uint32_t off, uint32_t len,
                                           const void *data)
 {
@@ -137,7 +154,7 @@ static inline bool fe_ftl_idle(struct fe_ftl *f)
     return !f->medium->eol && f->ops->idle && f->ops->idle(f);
 }
 
-/* All strategies, ended by NULL; fe_ftl_params.type is an index here. */
+/* All strategies, ended by NULL.  fe_ftl_params.type is an index in this array. */
 extern const struct fe_ftl_ops *const fe_ftl_registry[];
 
 /* The index of a name in the registry, or -1. */

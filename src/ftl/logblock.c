@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Holes in a data block are padded, not copied: what a log holds of these pages stays the newest
+ * copy.  So the data block takes them without a barrier, at the speed of the host.
+ */
 #include "ftl/logblock.h"
 
 #include <errno.h>

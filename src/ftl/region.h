@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The part of the map that the controller holds.
+ * The part of the map that the controller holds in its memory.
  *
- * Cheap controllers have room for the map of one stretch of the device.  A write that
- * does not go on where the last one ended, and lies in another stretch, first has the old
- * part stored and the new one fetched.  From outside that is a fixed time for each change
- * of stream, whatever the size of the writes (flashbench: 2 streams instead of 1 cost
- * 0.9 to 2.5 ms a write on cards that have no limit of open units otherwise).
+ * A cheap controller has room for the map of one region of the device.  When a write goes to
+ * another region, the controller first stores the old part of the map and fetches the new one:
  *
- * Reads, which have a part of their own, are the same: a small read somewhere costs 0.4 to 1 ms
- * on cards whose flash needs 0.05.
+ *     writes at     0   1   2   900   3   901      (regions of 256 pages)
+ *     region        0   0   0   3     0   3
+ *     extra time    #           #     #   #
  *
- * A stream that runs across the end of a region pays nothing: the next part is fetched
- * meanwhile.
+ * Seen from outside, each change of the stream costs a fixed time, whatever the size of the writes.
+ * (flashbench: with 2 streams instead of 1, a write takes 0.9 to 2.5 ms longer on cards that have
+ * no other limit of open units.)  Reads have a part of the map for themselves and behave alike: a
+ * small read in a new place takes 0.4 to 1 ms on cards whose flash needs 0.05 ms.
+ *
+ * A stream that runs across the end of a region pays nothing, because the controller fetches the
+ * next part meanwhile.
  */
 #ifndef FE_FTL_REGION_H
 #define FE_FTL_REGION_H
@@ -22,10 +25,11 @@
 
 struct fe_region {
     struct fe_fastdiv by_pages;
-    uint64_t write_ns, read_ns;     /* of a change; 0: it costs nothing */
-    fe_lpn last_write, last_read;   /* page, or FE_LPN_NONE */
+    uint64_t write_ns, read_ns;   /* the time of a change; 0: there are no regions */
+    fe_lpn last_write, last_read; /* the previous page, or FE_LPN_NONE */
 };
 
+/* Regions of `bytes`, at least one page each. */
 static inline void fe_region_init(struct fe_region *r, uint64_t bytes, uint64_t write_ns,
                                   uint64_t read_ns, uint32_t page_bytes)
 {
@@ -36,6 +40,7 @@ static inline void fe_region_init(struct fe_region *r, uint64_t bytes, uint64_t 
     r->last_write = r->last_read = FE_LPN_NONE;
 }
 
+/* For the two functions below. */
 static inline void fe_region_go(struct fe_region *r, fe_lpn *last, uint64_t ns, fe_lpn lpn,
                                 struct fe_oplist *ops)
 {
@@ -47,8 +52,8 @@ static inline void fe_region_go(struct fe_region *r, fe_lpn *last, uint64_t ns, 
     *last = lpn;
 }
 
-/* The host writes or reads this page: the time of a change goes to the op list, as a
- * barrier. */
+/* Says that the host writes or reads this page.  If that needs another part of the map, the time
+ * goes to the op list, as a barrier. */
 static inline void fe_region_write(struct fe_region *r, fe_lpn lpn, struct fe_oplist *ops)
 {
     fe_region_go(r, &r->last_write, r->write_ns, lpn, ops);

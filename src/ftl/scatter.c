@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An array is enough: it has some dozens of entries and is touched when a unit is opened.
- *
- *     group 0        group 1            max = 4, oldest first: 1 3 7
- *     | 0 1'2 3' |   | 4 5 6 7' |       after 5 and 6: group 0 is gathered, 7 5 6 are left
+ * A plain array is enough: it has some dozens of entries and is touched only when a unit is
+ * opened.
  */
 #include "ftl/scatter.h"
 
@@ -27,6 +25,7 @@ void fe_scatter_fini(struct fe_scatter *s)
     s->lebs = NULL;
 }
 
+/* *ret = where the unit is in the list, or n and false if it is not there. */
 static bool find(const struct fe_scatter *s, fe_leb leb, uint32_t *ret)
 {
     for (*ret = 0; *ret < s->n; ++*ret)
@@ -41,7 +40,7 @@ bool fe_scatter_has_room(const struct fe_scatter *s, fe_leb leb)
     return s->n < s->max || s->max == 0 || find(s, leb, &at);
 }
 
-/* Whether the newest entries are one group, first to last. */
+/* Whether the newest entries are a whole group, from its first unit to its last. */
 static bool ends_whole_group(const struct fe_scatter *s)
 {
     if (s->n < s->group_units || s->lebs[s->n - s->group_units] % s->group_units != 0)

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which units of the segment strategy lie apart from their group.
+ * A list of the units that lie apart from their group, for the segment strategy.
  *
- * Where the unit of mapping is smaller than the one that the device advertises, the units
- * of one group belong side by side.  A unit that was replaced lies elsewhere, scattered;
- * there is room for so many of them, and then the group of the oldest is gathered: copied
- * as a whole.  This is the list of the scattered ones only, oldest first; copying is the
- * strategy's business.
+ * The unit that a controller maps may be smaller than the allocation unit that the device shows.
+ * Then group_units small units are a group, and they belong side by side.  A small unit that is
+ * replaced lies elsewhere: it is scattered.  The controller has room for `max` scattered units.
+ * When it needs room for another one, it gathers the group of the oldest: the group is copied as a
+ * whole, and none of its units is scattered any more.
  *
- * With `switching`, units of a group that are replaced one after the other, first to last
- * and none of another group between them, lie side by side again without a copy.
+ *     group 0        group 1            max = 4; scattered, oldest first: 1 3 7
+ *     | 0 1'2 3' |   | 4 5 6 7' |       5 is replaced:           1 3 7 5
+ *                                       then 6: group 0 is gathered:  7 5 6
+ *
+ * This is only the list, oldest first; copying is the strategy's task.
+ *
+ * With `switching`, a group that is replaced unit by unit, from the first to the last, with no
+ * unit of another group between, lies side by side again without a copy.
  */
 #ifndef FE_FTL_SCATTER_H
 #define FE_FTL_SCATTER_H
@@ -22,8 +28,8 @@
 struct fe_scatter {
     uint32_t group_units;
     bool switching;
-    uint32_t max, n; /* max 0: nothing is ever gathered */
-    fe_leb *lebs;    /* max entries, oldest first */
+    uint32_t max, n; /* n of at most max are scattered; max 0: nothing is ever gathered */
+    fe_leb *lebs;    /* max entries, the oldest first */
 };
 
 /* group_units 0 counts as 1.  -ENOMEM. */
@@ -34,13 +40,14 @@ void fe_scatter_fini(struct fe_scatter *s);
 /* Whether the unit can be replaced without gathering a group first.  O(max). */
 bool fe_scatter_has_room(const struct fe_scatter *s, fe_leb leb);
 
-/* The unit is replaced: it is the newest of the list.  There must be room. */
+/* Notes that the unit is replaced, which makes it the newest of the list.  There must be room.
+ * O(max). */
 void fe_scatter_add(struct fe_scatter *s, fe_leb leb);
 
-/* The first unit of the group that comes next; there must be a scattered one. */
+/* The first unit of the group to be gathered next; the list must not be empty. */
 fe_leb fe_scatter_oldest_group(const struct fe_scatter *s);
 
-/* The group that begins with this unit lies together again. */
+/* Takes the group that begins with this unit off the list: it lies together again. */
 void fe_scatter_gathered(struct fe_scatter *s, fe_leb first);
 
 #endif

@@ -1,50 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * segment: allocation units with a few of them open, as in most USB sticks and SD
- * cards.
+ * segment: allocation units with a few of them open, as in most USB sticks and SD cards.
  *
- * The map knows allocation units (AUs) only: logical unit -> physical unit, pages in
- * order.  A unit that has room is simply appended to.  Anything else goes into an open
- * unit beside the data unit, and there are only a few of those:
+ * The map knows whole allocation units (AUs) only (unit_map.h).  A data unit that has room is
+ * appended to.  Every other write goes to an open unit besides the data unit, which is a log of
+ * this one AU.  There are only a few open units, of two sorts:
  *
- *   linear   takes the unit's pages in order, from the first.  Whole: it replaces the
- *            data unit (switch merge).  Closed before: the rest is copied behind it
- *            (partial merge).
- *   random   takes pages in any order, as a log.  Full or closed: the newest copy of
- *            every page is copied to a new unit (full merge), unless the log happens to
- *            be in order.
+ *   linear   takes the AU's pages in order, from the first page on.  When it is full, it becomes
+ *            the data unit (switch merge).  When it is closed before, the rest is copied behind
+ *            its pages (partial merge).
+ *   random   takes pages in any order.  When it is full or closed, the newest copy of every page
+ *            is copied to a new unit (full merge), unless its pages happen to be in order.
  *
  *     data unit   | 0 1 2 3 4 5 6 7 |           | 0 1 2 3 4 5 6 7 |
  *     open unit   | 0'1'2'  >                   | 5'2'5"  >
- *                   linear: append at 3           random: append anything
+ *                   linear: takes 3 next          random: takes any page
  *
- * Opening one more than the device has closes the one used longest ago: that is the
- * cliff which flashbench's open-AU test finds.  A controller whose logs are a fixed
- * area (switch_merge off) can never let a log become data: each overwritten unit costs
- * a copy of itself, a fresh one nothing, which is the difference between a fresh stick
- * and one that has been filled.
+ * When a write needs one more open unit than the device has, the unit that was used longest ago is
+ * closed.  That is the cliff which flashbench's open-AU test finds.
  *
- * A page that is written in part takes a whole log page.  So a stream whose commands
- * end inside a page programs more pages than the unit has, its log overflows, and the
- * unit is merged twice: what a misaligned partition costs.
+ * On some controllers the logs are a fixed area (switch_merge off), and a log can never become
+ * data.  Then an overwritten unit always costs a copy of itself, and a fresh unit costs nothing.
+ * That is the difference between a fresh stick and one that has been filled.
  *
- * A small-write log (small_log.h) may stand beside all this: commands of at most
- * small_write bytes, and everything in a zone of units, go there page by page.
- * When it is full, the units that its oldest part holds pages of are merged: cheap for a
- * few busy sectors, dear for bulk, which is how cards treat the surroundings of the FAT.
+ * A page that is written in part takes a whole page of the log.  When commands end inside a page, a
+ * stream programs more pages than the unit has.  So its log overflows, and the unit is merged
+ * twice: that is what a misaligned partition costs.
  *
- * With small_join, sequential small writes do not end there: the one that reaches a page's
- * end takes the whole page to the linear unit that waits for it.
+ * There may be a small-write log (shared_log.h).  Commands of at most small_write bytes go there
+ * page by page, and so does everything in a certain zone of units.  When the log is full, the units
+ * are merged whose pages its oldest part holds.  That is cheap for a few busy sectors and expensive
+ * for large amounts of data, which is how cards treat the surroundings of the FAT.
  *
- * Units may be smaller than the AU that the device shows.  Then so many of them are a group
- * (scatter.h), of which one is open at a time: a write in the middle costs one small unit, and
- * one AU more than there is room for costs a copy of a whole one.
+ *     command    small, or in the zone ---> small log ---+
+ *                any other ---> open unit <--------------+  small_join: a page that is complete
  *
- * Reading on into another unit within one command can cost extra time (the next part of
- * the map has to be fetched): that is the step which shows a unit's size from outside.
+ * With small_join, small writes in sequence leave the small log again: the write that reaches the
+ * end of a page takes the whole page to the linear unit that waits for it.
  *
- * Holes below the last written page of a unit are padded in a merge, since a block is
- * programmed in order.
+ * Units may be smaller than the AU that the device shows.  Then several units are a group
+ * (scatter.h), of which one is open at a time.  A write in the middle of an AU costs one small
+ * unit, and a write to one AU more than there is room for costs a copy of a whole AU.
+ *
+ * If one command reads on into another unit, this can cost extra time, because the controller has
+ * to fetch the next part of the map (unit_read_ns).  This step shows a unit's size from outside.
  */
 #include "ftl/segment_core.h"
 #include "ftl/unit_recover.h"
@@ -52,6 +51,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Appends a page to an open unit, which has room for it. */
 static enum fe_status append(struct segment *s, struct open_unit *o, uint32_t page, uint32_t off,
                              uint32_t len, const void *data)
 {
@@ -66,7 +66,7 @@ static bool is_linear(enum open_kind kind)
     return kind == OPEN_APPEND || kind == OPEN_LINEAR;
 }
 
-/* Makes room for one more open unit of this sort, by closing the one of the same sort
+/* Makes room for one more open unit of this sort: if there are as many as allowed, closes the one
  * that was used longest ago. */
 static enum fe_status make_room(struct segment *s, bool linear)
 {
@@ -83,6 +83,7 @@ static enum fe_status make_room(struct segment *s, bool linear)
     return n < (linear ? s->max_linear : s->max_random) ? FE_OK : fe_seg_close(s, oldest);
 }
 
+/* Opens a unit of this leb, which has none. */
 static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind,
                               struct open_unit **ret)
 {
@@ -104,7 +105,7 @@ static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind
     return FE_OK;
 }
 
-/* Which way to open a unit for a write that begins at this page. */
+/* As what to open a unit for a write that begins at this page. */
 static enum open_kind choose_kind(const struct segment *s, fe_leb leb, uint32_t page)
 {
     if (fe_unit_map_reaches(&s->map, fe_unit_map_fill(&s->map, leb), page))
@@ -126,8 +127,9 @@ static bool accepts(const struct segment *s, const struct open_unit *o, uint32_t
            (o->kind == OPEN_RANDOM || fe_unit_map_reaches(&s->map, fill, page));
 }
 
-/* A linear unit met a page that is not its next one: with random units to spare it
- * goes on as one of those, keeping what it holds. */
+/* The open unit does not accept the page that comes next.  If it is linear, not full, and random
+ * units are allowed, it goes on as a random one with what it holds.  In all other cases it is
+ * closed, and *o is NULL. */
 static enum fe_status leave_linear(struct segment *s, struct open_unit **o)
 {
     if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 || is_full(s, *o)) {
@@ -165,15 +167,16 @@ static bool in_zone(const struct segment *s, fe_leb leb)
     return leb >= s->zone_start && leb - s->zone_start < s->zone_units;
 }
 
-/* Whether a small write goes to the linear unit of leb: it completes a page whose beginning
- * is in the small log, and which the unit takes, or it is the unit's next page, whole. */
+/* Whether a small write goes to the linear unit of the leb (small_join).  Either it completes a
+ * page whose beginning is in the small log and which the unit accepts, or it is all of the page
+ * that the unit gets next. */
 static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb, uint32_t page,
                   uint32_t off, uint32_t len)
 {
     if (!s->small_join || off + len != s->map.base.medium->geo.page_bytes || in_zone(s, leb))
         return false;
     if (o && is_full(s, o))
-        o = NULL; /* it ends here anyway */
+        o = NULL; /* a full unit is closed by any write */
     if (off == 0)
         return page == (o ? fe_seg_fill(s, o) : 0) && (!o || o->kind != OPEN_RANDOM);
     if (!fe_shared_log_holds(&s->small, fe_unit_map_lpn(&s->map, leb, page)))
@@ -181,7 +184,7 @@ static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb
     return o ? accepts(s, o, page) : choose_kind(s, leb, page) != OPEN_RANDOM;
 }
 
-/* Opens a unit for a write that begins at this page. */
+/* Opens a unit for a write that begins at this page, and makes the room that this takes. */
 static enum fe_status open_unit_for(struct segment *s, fe_leb leb, uint32_t page,
                                     struct open_unit **ret)
 {
@@ -229,7 +232,7 @@ static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uin
     return fe_unit_map_read(ftl, lpn, off, len, buf);
 }
 
-/* Units that open units and one merge can occupy beside the data units. */
+/* The number of units that logs and one merge can occupy besides the data units. */
 static uint32_t spare_units(const struct fe_ftl_params *p)
 {
     return p->segment.open_linear + p->segment.open_random + p->segment.small_log + 1;

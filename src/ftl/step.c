@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * step: no translation layer and no chip, only delays as somebody measured them (Aderhold
- * and Field, for a 32 MB stick).
+ * step: no translation layer and no chip, only delays as somebody has measured them (Aderhold and
+ * Field, for a 32 MB stick).
  *
- * A command that begins where an earlier one has ended goes on with its run, every other
- * one begins a run.  The cost of a run of reads with first = 4 and again = 16:
+ * A command that begins where an earlier one has ended continues the run of that command.  Every
+ * other command begins a new run.  This is what a run of reads costs with first = 4 and again = 16:
  *
  *   block    1  2  3  4  5  6 ... 12 ... 28 ... 44 ...
- *   random   #                                              the run begins
- *   step        .  .  .  .  .  .  .  .  .  .  .  .  .       each later block
+ *   random   #                                              when the run begins
+ *   step        .  .  .  .  .  .  .  .  .  .  .  .  .       for each later block
  *   spike             |           |      |      |           after 4, 8, 16, 16, ... blocks
  *
- * Between the spikes of writes there are always `again` blocks.  So a curve of the time for
- * n blocks from the first on is a staircase, or a line with steps.  With payback the later
- * blocks cost nothing until what `random` was has been saved: the line starts high, stays
- * level, and then is where it would be without it.
+ * Spikes of writes are always `again` blocks apart.  So the time for the first n blocks, drawn over
+ * n, is a staircase or a line with steps.  With payback, later blocks cost nothing until they have
+ * saved the time of `random`.  Then the curve starts high, stays level, and finally is where it
+ * would be without `random`.
  *
  *   ms |          . '
  *      |- - - -.'              a long run costs its steps and spikes, a short one `random`
  *      |    . '
  *      +------------- blocks
  *
- * Everything is counted block by block of the run, from its first byte on, so it does not
- * matter how a host cuts it into commands; a block that a command only begins costs as
- * much, and what completes it nothing.  Reads and writes have runs of their own.  Of each
- * kind the last `streams` runs are recognised; a new one takes the place of the one that
- * was continued longest ago, with what that had not saved yet.
+ * Everything is counted in blocks of the run, from its first byte on.  So it does not matter how a
+ * host cuts the run into commands.  A block costs its step when a command begins it; the command
+ * that completes the block pays nothing for it.
  *
- * The medium's rules are for chips, and here is none: a page lies where its address says
- * and is overwritten there.  The store does that by itself, and the medium is only asked for
- * its op list and the number of its pages.  So the device has nothing to program: bytes
- * programmed are 0, and the WAF with them.  Nothing wears, nothing can be collected.  All
- * of a command's delay stands at its beginning, as work of the controller.
+ * Reads and writes have separate runs.  Of each kind the last `streams` runs are recognised.  A new
+ * run takes the place of the run that was continued longest ago, and what that run had not yet
+ * saved is forgotten.
  *
- * Not modelled: whatever has a cause.  What was written before does not matter, nor where,
- * nor how full the device is.
+ * There is no chip, so there are no rules of a medium.  A page lies where its address says and is
+ * overwritten there, which the store does by itself.  The medium only provides its op list and the
+ * number of its pages.  So nothing is programmed: bytes programmed and the WAF are 0, nothing
+ * wears, and nothing is ever collected.  All of a command's delay stands at its beginning, as work
+ * of the controller.
+ *
+ * Not modelled: any cause.  The delay does not depend on what was written before or where, nor on
+ * how full the device is.
  */
 #include "ftl/registry.h"
 
@@ -43,12 +45,12 @@
 #include <string.h>
 
 struct run {
-    uint64_t start, end;     /* bytes [start, end) */
-    uint64_t blocks;         /* that have been charged; 0: this is no run yet */
-    uint64_t next_spike;     /* the run's length in blocks at the next threshold */
-    uint64_t interval;       /* from the threshold before to that one */
-    uint64_t owed_ns;        /* that later blocks give back */
-    uint64_t last;           /* the command that it was continued by */
+    uint64_t start, end;     /* bytes [start, end) of the device */
+    uint64_t blocks;         /* blocks that have been charged; 0: this is no run yet */
+    uint64_t next_spike;     /* the next threshold: the run's length in blocks */
+    uint64_t interval;       /* blocks from the previous threshold to the next one */
+    uint64_t owed_ns;        /* time that later blocks still give back */
+    uint64_t last;           /* number of the command that has continued it last */
 };
 
 struct step_ftl {
@@ -63,7 +65,7 @@ static struct step_ftl *step_of(struct fe_ftl *ftl)
     return (struct step_ftl *)ftl;
 }
 
-/* Threshold after threshold; UINT64_MAX if there is none any more. */
+/* Goes on to the next threshold; UINT64_MAX if there are no more. */
 static void set_next_spike(struct run *r, const struct fe_step_rule *rule, bool write)
 {
     if (rule->again == 0) {
@@ -74,6 +76,7 @@ static void set_next_spike(struct run *r, const struct fe_step_rule *rule, bool 
     r->next_spike += r->interval;
 }
 
+/* Returns what the first block costs. */
 static uint64_t begin_run(struct run *r, const struct fe_step_rule *rule, uint64_t offset)
 {
     *r = (struct run){
@@ -87,7 +90,7 @@ static uint64_t begin_run(struct run *r, const struct fe_step_rule *rule, uint64
     return rule->random_ns;
 }
 
-/* What the blocks cost that the run has now and that were not charged yet. */
+/* Returns what the blocks cost that have been added to the run since the last call. */
 static uint64_t continue_run(struct run *r, const struct fe_step_rule *rule, bool write,
                              uint64_t block_size)
 {
@@ -103,8 +106,8 @@ static uint64_t continue_run(struct run *r, const struct fe_step_rule *rule, boo
     return ns - back;
 }
 
-/* The run that ends at the offset, the latest of several; else the one to give up, which
- * *ret_found tells.  There is at least one. */
+/* The run that ends at the offset; of several the one that was continued last.  If there is none,
+ * *ret_found is false, and the result is the run to be given up.  n > 0. */
 static struct run *find_run(struct run *runs, uint32_t n, uint64_t offset, bool *ret_found)
 {
     struct run *found = NULL, *oldest = &runs[0];
@@ -161,7 +164,7 @@ static int check_rule(const char *kind, const struct fe_step_rule *r, struct fe_
     return 0;
 }
 
-/* No strategy offers all pages of the chip; here nothing but that keeps one back. */
+/* One page less than the chip has, because no strategy may offer all pages. */
 static uint64_t step_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                               struct fe_err *err)
 {
@@ -204,7 +207,7 @@ static int step_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     return 0;
 }
 
-/* What a run is still owed is part of the random delay, which may have become shorter. */
+/* What a run still gives back is a part of the random delay, which may now be shorter. */
 static void set_rule(struct step_ftl *s, bool write, struct fe_step_rule *rule,
                      const struct fe_step_rule *from)
 {
@@ -267,7 +270,7 @@ const struct fe_ftl_ops fe_ftl_step = {
                "left out)",
     .no_medium = true,
     .max_lpns = step_max_lpns,
-    .recover = step_create, /* nothing to find: a page is where its number says */
+    .recover = step_create, /* nothing to find: a page lies where its number says */
     .create = step_create,
     .destroy = step_destroy,
     .read = step_read,

@@ -31,6 +31,7 @@ uint32_t fe_units_count(const struct fe_geometry *geo, uint32_t unit_pages)
     return geo->n_pebs / (unit_pages / geo->pages_per_block);
 }
 
+/* The largest divisor of the number of blocks that is at most n_dies. */
 static uint32_t stripe_of(uint32_t blocks, uint32_t n_dies)
 {
     uint32_t w = blocks < n_dies ? blocks : n_dies;
@@ -100,6 +101,7 @@ enum fe_status fe_unit_release(struct fe_units *u, uint32_t unit)
     return FE_OK;
 }
 
+/* Every free unit is erased and stands in the queue once. */
 static int check_queue(const struct fe_units *u, struct fe_err *err)
 {
     uint8_t *seen = calloc(u->n_units, 1);
