@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What struct fe_chip (nand/chip.h) keeps of one page, of one block, and of power cuts.
+ * What a chip (nand/chip.h) keeps of one page, of one block, and of power cuts.
  */
 #ifndef FE_NAND_STATE_H
 #define FE_NAND_STATE_H
