@@ -118,7 +118,7 @@ static int compare(const struct fe_device *dev, const struct fe_device_options *
         {"pages", has->n_pages, want->n_pages},
         {"bytes a page", has->page_bytes, want->page_bytes},
         {"pages a block", has->pages_per_block, want->pages_per_block},
-        {"cache pages", has->n_slots, want->n_slots},
+        {"cache pages", has->n_entries, want->n_entries},
         {"the seed", has->seed, opt->seed_given ? want->seed : has->seed},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -142,7 +142,7 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
         .n_pages = (uint64_t)geo->n_chip_blocks * geo->pages_per_block,
         .page_bytes = geo->page_bytes,
         .pages_per_block = geo->pages_per_block,
-        .n_slots = fe_cache_pages(&dev->profile.cache, geo->page_bytes),
+        .n_entries = fe_cache_pages(&dev->profile.cache, geo->page_bytes),
         .capacity = dev->capacity,
         .seed = opt->seed,
         .profile = text,

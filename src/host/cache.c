@@ -154,7 +154,7 @@ static void forget_written(struct fe_cache *c, uint32_t i)
 {
     unhash(c, i);
     if (c->image)
-        fe_store_slot_end(c->image, i, true);
+        fe_store_entry_end(c->image, i, true);
 }
 
 /* Removes free entries from the old end of the ring: they were trimmed, or written out before
@@ -221,8 +221,8 @@ enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint
     }
     if (c->image) {
         const struct entry *e = &c->entries[i];
-        struct fe_store_slot v = {.order = e->order, .sectors = e->sectors, .lpn = e->lpn};
-        fe_store_slot_put(c->image, i, &v, off, len, c->data + (size_t)i * c->page_bytes);
+        struct fe_store_entry v = {.order = e->order, .sectors = e->sectors, .lpn = e->lpn};
+        fe_store_entry_put(c->image, i, &v, off, len, c->data + (size_t)i * c->page_bytes);
     }
     return FE_OK;
 }
@@ -261,14 +261,14 @@ void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n)
             continue;
         unhash(c, i);
         if (c->image)
-            fe_store_slot_end(c->image, i, false);
+            fe_store_entry_end(c->image, i, false);
     }
 }
 
 static int load_entry(struct fe_cache *c, uint32_t i, struct fe_err *err)
 {
-    struct fe_store_slot v;
-    int r = fe_store_slot_load(c->image, i, &v, c->data + (size_t)i * c->page_bytes, err);
+    struct fe_store_entry v;
+    int r = fe_store_entry_load(c->image, i, &v, c->data + (size_t)i * c->page_bytes, err);
     if (r < 0 || v.lpn == FE_LPN_NONE)
         return r;
     if (v.lpn >= c->ftl->n_lpns || v.sectors == 0 ||

@@ -45,19 +45,19 @@ int fe_image_layout(struct fe_image_layout *ret, const struct fe_image_header *h
 {
     if (h->n_pages == 0 || h->n_pages >= UINT32_MAX || h->pages_per_block == 0 ||
         h->n_pages % h->pages_per_block || h->page_bytes == 0 || h->page_bytes > PAGE_MAX ||
-        h->profile_bytes > PROFILE_MAX || h->n_slots > 1u << 24)
+        h->profile_bytes > PROFILE_MAX || h->n_entries > 1u << 24)
         return fe_err_set(err, EINVAL,
                           "its header has an impossible geometry: %llu pages of %u bytes in "
                           "blocks of %u, %u cache pages",
                           (unsigned long long)h->n_pages, h->page_bytes, h->pages_per_block,
-                          h->n_slots);
+                          h->n_entries);
     ret->n_blocks = h->n_pages / h->pages_per_block;
     ret->profile = FE_IMAGE_STATUS(2);
     ret->blocks = ret->profile + align(h->profile_bytes);
     ret->trims = ret->blocks + align(ret->n_blocks * sizeof(struct fe_image_block));
-    ret->slots = ret->trims + align(h->n_pages * 8);
-    ret->cache = ret->slots + align((uint64_t)h->n_slots * 2 * sizeof(struct fe_image_slot));
-    ret->oob = ret->cache + align((uint64_t)h->n_slots * 2 * h->page_bytes);
+    ret->entries = ret->trims + align(h->n_pages * 8);
+    ret->cache = ret->entries + align((uint64_t)h->n_entries * 2 * sizeof(struct fe_image_entry));
+    ret->oob = ret->cache + align((uint64_t)h->n_entries * 2 * h->page_bytes);
     ret->pages = ret->oob + align(h->n_pages * sizeof(struct fe_image_oob));
     ret->end = ret->pages + h->n_pages * h->page_bytes; /* below 2^32 x 2^20 and some */
     return 0;
@@ -178,8 +178,8 @@ static int init_tables(struct fe_store *s, struct fe_err *err)
     if (r < 0)
         return r;
     g->blocks = calloc(g->at.n_blocks, sizeof *g->blocks);
-    g->slots = calloc((uint64_t)g->what.n_slots * 2 + 1, sizeof *g->slots);
-    g->slot_epoch = calloc((uint64_t)g->what.n_slots * 2 + 1, sizeof *g->slot_epoch);
+    g->entries = calloc((uint64_t)g->what.n_entries * 2 + 1, sizeof *g->entries);
+    g->entry_epoch = calloc((uint64_t)g->what.n_entries * 2 + 1, sizeof *g->entry_epoch);
     g->crc = calloc(n, sizeof *g->crc);
     g->raw = calloc(fe_div_up(n, 64), 8);
     g->lost = calloc(fe_div_up(n, 64), 8);
@@ -187,7 +187,7 @@ static int init_tables(struct fe_store *s, struct fe_err *err)
     g->page = malloc(s->page_bytes);
     if (g->read_only)
         g->changed = calloc(n, sizeof *g->changed);
-    if (!g->blocks || !g->slots || !g->slot_epoch || !g->crc || !g->raw || !g->lost ||
+    if (!g->blocks || !g->entries || !g->entry_epoch || !g->crc || !g->raw || !g->lost ||
         !g->trims || !g->page || (g->read_only && !g->changed))
         return fe_err_nomem(err, "tables of the image", n * 5);
     return 0;
@@ -203,7 +203,7 @@ static int adopt(struct fe_store *s, const struct fe_image_header *h, struct fe_
         .n_pages = h->n_pages,
         .page_bytes = h->page_bytes,
         .pages_per_block = h->pages_per_block,
-        .n_slots = h->n_slots,
+        .n_entries = h->n_entries,
         .capacity = h->capacity,
         .seed = h->seed,
         .profile_bytes = h->profile_bytes,
@@ -388,7 +388,7 @@ static int write_header(struct fe_image *g, enum fe_image_state state, struct fe
         .seed = g->what.seed,
         .page_bytes = g->what.page_bytes,
         .pages_per_block = g->what.pages_per_block,
-        .n_slots = g->what.n_slots,
+        .n_entries = g->what.n_entries,
         .profile_bytes = g->what.profile_bytes,
         .profile_crc = fe_crc32c(0, g->profile, g->what.profile_bytes),
     };
@@ -407,7 +407,7 @@ static int create_parts(struct fe_store *s, const struct fe_store_what *what, st
         .seed = what->seed,
         .page_bytes = what->page_bytes,
         .pages_per_block = what->pages_per_block,
-        .n_slots = what->n_slots,
+        .n_entries = what->n_entries,
         .profile_bytes = what->profile_bytes,
     };
     uint64_t size;
@@ -533,8 +533,8 @@ void fe_image_destroy(struct fe_image *g)
     free(g->changed);
     free(g->gathered);
     free(g->blocks);
-    free(g->slots);
-    free(g->slot_epoch);
+    free(g->entries);
+    free(g->entry_epoch);
     free(g->crc);
     free(g->raw);
     free(g->lost);

@@ -2,7 +2,7 @@
  *
  * The format of an image: what lies where, byte by byte.
  *
- *   header | status | status | profile | blocks | trims | slots | cache | OOB | pages
+ *   header | status | status | profile | blocks | trims | entries | cache | OOB | pages
  *    4 KiB   4 KiB    4 KiB    text     64 each  8 each  64 each  pages  32 each
  *
  * Every part starts at a multiple of 4096 and is as long as the header's geometry says;
@@ -41,7 +41,7 @@ struct fe_image_header {
     char magic[16];
     uint32_t version, state;
     uint64_t n_pages, capacity, seed;
-    uint32_t page_bytes, pages_per_block, n_slots;
+    uint32_t page_bytes, pages_per_block, n_entries;
     uint32_t profile_bytes, profile_crc;
     uint32_t crc;
 };
@@ -73,15 +73,15 @@ struct fe_image_oob {
     uint32_t reserved, crc;
 };
 
-enum fe_image_slot_state { FE_SLOT_HELD = 1, FE_SLOT_WRITTEN_OUT, FE_SLOT_DROPPED };
+enum fe_image_entry_state { FE_ENTRY_HELD = 1, FE_ENTRY_WRITTEN_OUT, FE_ENTRY_DROPPED };
 
-/* Each slot has two of these, and two pages: the one of the higher generation counts. */
-struct fe_image_slot {
+/* Each entry has two of these, and two pages: the one of the higher generation counts. */
+struct fe_image_entry {
     uint64_t generation;
     uint64_t order, sectors;
     uint64_t seq;        /* the last program of the chip before the bytes were written */
     uint64_t out_seq;    /* and after the page was written out */
-    uint32_t lpn, state; /* enum fe_image_slot_state */
+    uint32_t lpn, state; /* enum fe_image_entry_state */
     uint32_t data_crc;
     uint32_t reserved[2], crc;
 };
@@ -90,12 +90,12 @@ _Static_assert(sizeof(struct fe_image_header) == 72, "header");
 _Static_assert(sizeof(struct fe_image_status) == 304, "status");
 _Static_assert(sizeof(struct fe_image_block) == 64, "block record");
 _Static_assert(sizeof(struct fe_image_oob) == 32, "OOB record");
-_Static_assert(sizeof(struct fe_image_slot) == 64, "slot record");
+_Static_assert(sizeof(struct fe_image_entry) == 64, "entry record");
 
 /* Where the parts begin, and the file ends. */
 struct fe_image_layout {
     uint64_t n_blocks;
-    uint64_t profile, blocks, trims, slots, cache, oob, pages, end;
+    uint64_t profile, blocks, trims, entries, cache, oob, pages, end;
 };
 
 #define FE_IMAGE_STATUS(i) (((uint64_t)(i) + 1) * FE_IMAGE_ALIGN)

@@ -10,7 +10,7 @@
  *   a block's erase is there, the copies of what it held are not
  *                                               the erase is taken back
  *   a cache page counts as written out, and the page on flash is not there
- *                                               the slot holds it again
+ *                                               the entry holds it again
  *
  * An erase is taken back unless a copy that the disk surely has (no newer than
  * status.synced_seq) replaces each page of the block.  It may bring back more than
@@ -144,49 +144,49 @@ static void take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
     m->n_taken_back++;
 }
 
-static bool half_is_good(struct mend *m, uint32_t slot, uint32_t half,
-                         const struct fe_image_slot *r)
+static bool half_is_good(struct mend *m, uint32_t entry, uint32_t half,
+                         const struct fe_image_entry *r)
 {
     struct fe_image *g = m->s->img;
-    return r->crc == fe_image_record_crc(slot * 2 + half, r, sizeof *r) &&
+    return r->crc == fe_image_record_crc(entry * 2 + half, r, sizeof *r) &&
            fe_io_read(g->io, g->fd, g->page, m->s->page_bytes,
-                      (off_t)fe_image_slot_bytes_at(g, slot, half)) == 0 &&
+                      (off_t)fe_image_entry_bytes_at(g, entry, half)) == 0 &&
            fe_crc32c(0, g->page, m->s->page_bytes) == r->data_crc;
 }
 
 /* A half without its bytes does not count.  What was written out after the last sync, and is
  * not on flash, is held again. */
-static void mend_slot(struct mend *m, uint32_t slot, struct fe_image_slot r[2])
+static void mend_entry(struct mend *m, uint32_t entry, struct fe_image_entry r[2])
 {
-    static const struct fe_image_slot none;
+    static const struct fe_image_entry none;
     struct fe_image *g = m->s->img;
     for (uint32_t half = 0; half < 2; half++)
         if (!fe_image_is_zeros(&r[half], sizeof r[half]) &&
-            !half_is_good(m, slot, half, &r[half])) {
+            !half_is_good(m, entry, half, &r[half])) {
             r[half] = none;
-            fe_image_put(g, &none, sizeof none, fe_image_slot_at(g, slot, half),
+            fe_image_put(g, &none, sizeof none, fe_image_entry_at(g, entry, half),
                          "mending the device's cache");
         }
     uint32_t half = r[1].generation > r[0].generation;
     r += half;
-    if (r->state != FE_SLOT_WRITTEN_OUT || r->out_seq <= g->status.synced_seq ||
+    if (r->state != FE_ENTRY_WRITTEN_OUT || r->out_seq <= g->status.synced_seq ||
         r->lpn >= m->s->n_pages || m->newest[r->lpn] > r->seq)
         return;
-    r->state = FE_SLOT_HELD;
-    r->crc = fe_image_record_crc(slot * 2 + half, r, sizeof *r);
-    fe_image_put(g, r, sizeof *r, fe_image_slot_at(g, slot, half), "mending the device's cache");
+    r->state = FE_ENTRY_HELD;
+    r->crc = fe_image_record_crc(entry * 2 + half, r, sizeof *r);
+    fe_image_put(g, r, sizeof *r, fe_image_entry_at(g, entry, half), "mending the device's cache");
     m->n_held++;
 }
 
-static int mend_slots(struct mend *m)
+static int mend_entrys(struct mend *m)
 {
     struct fe_image *g = m->s->img;
-    struct fe_image_slot r[2];
+    struct fe_image_entry r[2];
     int e = 0;
-    for (uint32_t i = 0; e == 0 && i < g->what.n_slots; i++) {
-        e = read_at(m, r, sizeof r, fe_image_slot_at(g, i, 0));
+    for (uint32_t i = 0; e == 0 && i < g->what.n_entries; i++) {
+        e = read_at(m, r, sizeof r, fe_image_entry_at(g, i, 0));
         if (e == 0)
-            mend_slot(m, i, r);
+            mend_entry(m, i, r);
     }
     return e;
 }
@@ -207,7 +207,7 @@ static int mend_all(struct mend *m)
             take_back(m, peb, &b);
     }
     if (r == 0)
-        r = mend_slots(m);
+        r = mend_entrys(m);
     return r == 0 && g->failed ? fe_err_set(m->err, g->failed, "%s", g->why.text) : r;
 }
 

@@ -3,18 +3,18 @@
  * What else the controller has: its write cache, its list of trimmed pages, and a few
  * bytes of its own.
  *
- * A slot of the cache has two halves, each a page of bytes and a record; the one of the
+ * A entry of the cache has two halves, each a page of bytes and a record; the one of the
  * higher generation counts.  Bytes are written before their record, and into the half that
  * the disk does not need:
  *
  *   the half that counts was changed since the last sync    into the same half
  *   it was not, the disk may need it                        into the other one
  *
- * Bytes that do not fit their record are damage, but for those of one slot after a kill: the
+ * Bytes that do not fit their record are damage, but for those of one entry after a kill: the
  * one that was being changed, in a half of its own.
  *
  * A page that has been written out or dropped keeps its half, marked so.  Another page comes
- * into the slot only when that is on the disk (with `sync`), because until then the half
+ * into the entry only when that is on the disk (with `sync`), because until then the half
  * may have the only copy.
  */
 #include "store/internal.h"
@@ -26,42 +26,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t fe_image_slot_at(const struct fe_image *g, uint32_t slot, uint32_t half)
+uint64_t fe_image_entry_at(const struct fe_image *g, uint32_t entry, uint32_t half)
 {
-    return g->at.slots + (slot * UINT64_C(2) + half) * sizeof(struct fe_image_slot);
+    return g->at.entries + (entry * UINT64_C(2) + half) * sizeof(struct fe_image_entry);
 }
 
-uint64_t fe_image_slot_bytes_at(const struct fe_image *g, uint32_t slot, uint32_t half)
+uint64_t fe_image_entry_bytes_at(const struct fe_image *g, uint32_t entry, uint32_t half)
 {
-    return g->at.cache + (slot * UINT64_C(2) + half) * g->what.page_bytes;
+    return g->at.cache + (entry * UINT64_C(2) + half) * g->what.page_bytes;
 }
 
 /* The half that counts. */
-static uint32_t half_of(const struct fe_image *g, uint32_t slot)
+static uint32_t half_of(const struct fe_image *g, uint32_t entry)
 {
-    const struct fe_image_slot *r = &g->slots[slot * 2];
+    const struct fe_image_entry *r = &g->entries[entry * 2];
     return r[1].generation > r[0].generation;
 }
 
-static void put_half(struct fe_image *g, uint32_t slot, uint32_t half)
+static void put_half(struct fe_image *g, uint32_t entry, uint32_t half)
 {
-    struct fe_image_slot *r = &g->slots[slot * 2 + half];
-    r->crc = fe_image_record_crc(slot * 2 + half, r, sizeof *r);
-    g->slot_epoch[slot * 2 + half] = g->epoch;
-    fe_image_put(g, r, sizeof *r, fe_image_slot_at(g, slot, half), "writing the device's cache");
+    struct fe_image_entry *r = &g->entries[entry * 2 + half];
+    r->crc = fe_image_record_crc(entry * 2 + half, r, sizeof *r);
+    g->entry_epoch[entry * 2 + half] = g->epoch;
+    fe_image_put(g, r, sizeof *r, fe_image_entry_at(g, entry, half), "writing the device's cache");
 }
 
-void fe_store_slot_put(struct fe_store *s, uint32_t slot, const struct fe_store_slot *v,
+void fe_store_entry_put(struct fe_store *s, uint32_t entry, const struct fe_store_entry *v,
                        uint32_t off, uint32_t len, const void *page)
 {
     struct fe_image *g = s->img;
     if (!g)
         return;
-    assert(slot < g->what.n_slots && off <= s->page_bytes && len <= s->page_bytes - off);
-    uint32_t half = half_of(g, slot);
-    struct fe_image_slot *r = &g->slots[slot * 2 + half];
-    bool same_page = r->state == FE_SLOT_HELD && r->lpn == v->lpn;
-    bool needed = g->sync && g->slot_epoch[slot * 2 + half] <= g->synced_epoch;
+    assert(entry < g->what.n_entries && off <= s->page_bytes && len <= s->page_bytes - off);
+    uint32_t half = half_of(g, entry);
+    struct fe_image_entry *r = &g->entries[entry * 2 + half];
+    bool same_page = r->state == FE_ENTRY_HELD && r->lpn == v->lpn;
+    bool needed = g->sync && g->entry_epoch[entry * 2 + half] <= g->synced_epoch;
     uint64_t generation = r->generation + 1;
     if (!same_page && g->sync && !needed)
         fe_image_sync_now(s);
@@ -70,75 +70,75 @@ void fe_store_slot_put(struct fe_store *s, uint32_t slot, const struct fe_store_
         off = 0;
         len = s->page_bytes;
     }
-    fe_image_put(g, (const uint8_t *)page + off, len, fe_image_slot_bytes_at(g, slot, half) + off,
+    fe_image_put(g, (const uint8_t *)page + off, len, fe_image_entry_bytes_at(g, entry, half) + off,
                  "writing the device's cache");
-    g->slots[slot * 2 + half] = (struct fe_image_slot){
+    g->entries[entry * 2 + half] = (struct fe_image_entry){
         .generation = generation,
         .order = v->order,
         .sectors = v->sectors,
         .seq = g->seq,
         .lpn = v->lpn,
-        .state = FE_SLOT_HELD,
+        .state = FE_ENTRY_HELD,
         .data_crc = fe_crc32c(0, page, s->page_bytes),
     };
-    put_half(g, slot, half);
+    put_half(g, entry, half);
 }
 
-void fe_store_slot_end(struct fe_store *s, uint32_t slot, bool written_out)
+void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool written_out)
 {
     struct fe_image *g = s->img;
     if (!g)
         return;
-    uint32_t half = half_of(g, slot);
-    struct fe_image_slot *r = &g->slots[slot * 2 + half];
-    assert(slot < g->what.n_slots && r->state == FE_SLOT_HELD);
-    r->state = written_out ? FE_SLOT_WRITTEN_OUT : FE_SLOT_DROPPED;
+    uint32_t half = half_of(g, entry);
+    struct fe_image_entry *r = &g->entries[entry * 2 + half];
+    assert(entry < g->what.n_entries && r->state == FE_ENTRY_HELD);
+    r->state = written_out ? FE_ENTRY_WRITTEN_OUT : FE_ENTRY_DROPPED;
     r->out_seq = g->seq;
-    put_half(g, slot, half);
+    put_half(g, entry, half);
 }
 
 /* Whether the bytes can be what was written, see above.  A half that a kill has left gets the
  * record that fits it, so that it does not count as damage after the next one. */
-static bool can_be(struct fe_image *g, uint32_t slot, uint32_t half, const void *data)
+static bool can_be(struct fe_image *g, uint32_t entry, uint32_t half, const void *data)
 {
-    struct fe_image_slot *r = &g->slots[slot * 2 + half];
+    struct fe_image_entry *r = &g->entries[entry * 2 + half];
     uint32_t crc = fe_crc32c(0, data, g->what.page_bytes);
     if (crc == r->data_crc)
         return true;
-    if (g->was_clean || g->n_torn_slots++ > 0)
+    if (g->was_clean || g->n_torn_entries++ > 0)
         return false;
     r->data_crc = crc;
     if (!g->read_only)
-        put_half(g, slot, half);
+        put_half(g, entry, half);
     return true;
 }
 
-int fe_store_slot_load(struct fe_store *s, uint32_t slot, struct fe_store_slot *ret, void *data,
+int fe_store_entry_load(struct fe_store *s, uint32_t entry, struct fe_store_entry *ret, void *data,
                        struct fe_err *err)
 {
     struct fe_image *g = s->img;
-    struct fe_image_slot *r = &g->slots[slot * 2];
-    int e = fe_io_read(g->io, g->fd, r, 2 * sizeof *r, (off_t)fe_image_slot_at(g, slot, 0));
+    struct fe_image_entry *r = &g->entries[entry * 2];
+    int e = fe_io_read(g->io, g->fd, r, 2 * sizeof *r, (off_t)fe_image_entry_at(g, entry, 0));
 
     ret->lpn = FE_LPN_NONE;
     for (uint32_t i = 0; e == 0 && i < 2; i++)
         if (!fe_image_is_zeros(&r[i], sizeof r[i]) &&
-            r[i].crc != fe_image_record_crc(slot * 2 + i, &r[i], sizeof r[i]))
+            r[i].crc != fe_image_record_crc(entry * 2 + i, &r[i], sizeof r[i]))
             return fe_err_set(err, EIO, "%.200s: the record of cache page %u is damaged", g->path,
-                              slot);
-    uint32_t half = half_of(g, slot);
-    if (e == 0 && r[half].state != FE_SLOT_HELD)
+                              entry);
+    uint32_t half = half_of(g, entry);
+    if (e == 0 && r[half].state != FE_ENTRY_HELD)
         return 0;
     if (e == 0 && data)
         e = fe_io_read(g->io, g->fd, data, s->page_bytes,
-                       (off_t)fe_image_slot_bytes_at(g, slot, half));
+                       (off_t)fe_image_entry_bytes_at(g, entry, half));
     if (e < 0)
         return fe_err_set(err, -e, "%.200s: reading the device's cache: %s", g->path, strerror(-e));
-    if (data && !can_be(g, slot, half, data))
+    if (data && !can_be(g, entry, half, data))
         return fe_err_set(err, EIO, "%.200s: the bytes of cache page %u are not those written",
-                          g->path, slot);
+                          g->path, entry);
     r += half;
-    *ret = (struct fe_store_slot){.order = r->order, .sectors = r->sectors, .lpn = r->lpn};
+    *ret = (struct fe_store_entry){.order = r->order, .sectors = r->sectors, .lpn = r->lpn};
     return 0;
 }
 

@@ -38,8 +38,8 @@ struct fe_image {
     struct fe_image_layout at;
     struct fe_image_status status;
     struct fe_image_block_state *blocks;
-    struct fe_image_slot *slots; /* two a slot, as in the file */
-    uint32_t *slot_epoch;  /* of each: the sync that its last change waits for */
+    struct fe_image_entry *entries; /* two a entry, as in the file */
+    uint32_t *entry_epoch;  /* of each: the sync that its last change waits for */
     uint32_t *crc;         /* per page: of its bytes, if it is `written` and not raw */
     uint64_t *raw, *lost;  /* bits per page */
     uint64_t *trims;       /* a bit per logical page, as last told */
@@ -52,7 +52,7 @@ struct fe_image {
     int fd;
     bool sync, read_only;
     bool was_clean;      /* when it was opened */
-    uint32_t n_torn_slots; /* of those loaded, whose bytes are not the record's */
+    uint32_t n_torn_entries; /* of those loaded, whose bytes are not the record's */
     bool creating, created; /* created: the file is ours to remove if making it fails */
     uint32_t epoch, synced_epoch;
     uint64_t seq; /* the latest program */
@@ -91,9 +91,9 @@ void fe_image_give_back(struct fe_store *s, fe_peb peb);
 bool fe_image_oob_is_valid(const struct fe_image_oob *r, fe_ppn ppn);
 bool fe_image_is_zeros(const void *record, size_t bytes);
 
-/* image_extra.c: where the record and the bytes of half [0, 2) of a slot are. */
-uint64_t fe_image_slot_at(const struct fe_image *g, uint32_t slot, uint32_t half);
-uint64_t fe_image_slot_bytes_at(const struct fe_image *g, uint32_t slot, uint32_t half);
+/* image_extra.c: where the record and the bytes of half [0, 2) of a entry are. */
+uint64_t fe_image_entry_at(const struct fe_image *g, uint32_t entry, uint32_t half);
+uint64_t fe_image_entry_bytes_at(const struct fe_image *g, uint32_t entry, uint32_t half);
 
 /* image_crash.c */
 int fe_image_mend(struct fe_store *s, struct fe_err *err);

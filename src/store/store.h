@@ -76,7 +76,7 @@ void fe_store_discard(struct fe_store *s, fe_peb peb);
 struct fe_store_what {
     uint64_t n_pages;
     uint32_t page_bytes, pages_per_block;
-    uint32_t n_slots;        /* pages of the device's write cache */
+    uint32_t n_entries;        /* pages of the device's write cache */
     uint64_t capacity, seed; /* of the device; only kept here */
     const char *profile;     /* text, owned by the store once it has it */
     uint32_t profile_bytes;
@@ -160,14 +160,14 @@ int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *r
 /* The slots of the device's write cache.  put: bytes [off, off + len) of the page have come,
  * and it holds what v says now; page is all of it.  end: it was written out, or dropped.  load:
  * each once; -EIO with a message if its record, or its bytes (data, not NULL), are damaged. */
-struct fe_store_slot {
+struct fe_store_entry {
     uint64_t order, sectors; /* lower is older; a bit a sector */
     fe_lpn lpn;              /* loading: FE_LPN_NONE is an empty slot */
 };
-void fe_store_slot_put(struct fe_store *s, uint32_t slot, const struct fe_store_slot *v,
+void fe_store_entry_put(struct fe_store *s, uint32_t entry, const struct fe_store_entry *v,
                        uint32_t off, uint32_t len, const void *page);
-void fe_store_slot_end(struct fe_store *s, uint32_t slot, bool written_out);
-int fe_store_slot_load(struct fe_store *s, uint32_t slot, struct fe_store_slot *ret, void *data,
+void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool written_out);
+int fe_store_entry_load(struct fe_store *s, uint32_t entry, struct fe_store_entry *ret, void *data,
                        struct fe_err *err);
 
 /* A bit for each logical page, n_pages of them, for the controller's list of trimmed ones:

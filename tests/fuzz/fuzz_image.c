@@ -126,9 +126,9 @@ static void change_record(uint8_t *image, const struct fe_image_layout *at, stru
         from = at->blocks + number * size;
         break;
     case 4:
-        size = sizeof(struct fe_image_slot);
+        size = sizeof(struct fe_image_entry);
         number = n % 4;
-        from = at->slots + number * size;
+        from = at->entries + number * size;
         break;
     default:
         size = sizeof(struct fe_image_oob);

@@ -117,28 +117,28 @@ static void test_image_keeps_cache_trims_and_control(void **state)
     (void)state;
     struct fe_store *s = made();
     struct fe_err err = {""};
-    struct fe_store_slot v;
+    struct fe_store_entry v;
     uint8_t buf[PAGE];
     uint64_t words[1] = {0x5};
-    fe_store_slot_put(s, 1, &(struct fe_store_slot){.order = 17, .sectors = 2, .lpn = 4}, 512, 512,
+    fe_store_entry_put(s, 1, &(struct fe_store_entry){.order = 17, .sectors = 2, .lpn = 4}, 512, 512,
                       bytes(3));
-    fe_store_slot_put(s, 2, &(struct fe_store_slot){.order = 18, .sectors = 1, .lpn = 5}, 0, 512,
+    fe_store_entry_put(s, 2, &(struct fe_store_entry){.order = 18, .sectors = 1, .lpn = 5}, 0, 512,
                       bytes(4));
-    fe_store_slot_end(s, 2, true);
-    fe_store_slot_put(s, 0, &(struct fe_store_slot){.order = 19, .sectors = 1, .lpn = 6}, 0, 512,
+    fe_store_entry_end(s, 2, true);
+    fe_store_entry_put(s, 0, &(struct fe_store_entry){.order = 19, .sectors = 1, .lpn = 6}, 0, 512,
                       bytes(5));
-    fe_store_slot_end(s, 0, false);
+    fe_store_entry_end(s, 0, false);
     fe_store_set_trims(s, words, 0, 1);
     fe_store_set_control(s, "state", 5);
     fe_store_destroy(s);
     s = opened();
-    assert_int_equal(fe_store_slot_load(s, 1, &v, buf, &err), 0);
+    assert_int_equal(fe_store_entry_load(s, 1, &v, buf, &err), 0);
     assert_int_equal(v.order, 17);
     assert_int_equal(v.sectors, 2);
     assert_int_equal(v.lpn, 4);
     assert_memory_equal(buf + 512, bytes(3), 512);
-    for (uint32_t i = 0; i < SLOTS; i += 2) {
-        assert_int_equal(fe_store_slot_load(s, i, &v, buf, &err), 0);
+    for (uint32_t i = 0; i < ENTRIES; i += 2) {
+        assert_int_equal(fe_store_entry_load(s, i, &v, buf, &err), 0);
         assert_int_equal(v.lpn, FE_LPN_NONE);
     }
     words[0] = 0;

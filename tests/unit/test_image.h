@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { PAGE = 1024, PPB = 4, BLOCKS = 6, PAGES = PPB * BLOCKS, SLOTS = 3 };
+enum { PAGE = 1024, PPB = 4, BLOCKS = 6, PAGES = PPB * BLOCKS, ENTRIES = 3 };
 
 static const char profile[] = "[device]\nmodel = x\n";
 
@@ -52,7 +52,7 @@ static inline int make(struct fe_store **ret, struct fe_err *err)
 {
     struct fe_store_file f = file(true);
     struct fe_store_what what = {
-        .n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB, .n_slots = SLOTS,
+        .n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB, .n_entries = ENTRIES,
         .capacity = 10 * PAGE, .seed = 7, .profile = profile, .profile_bytes = sizeof profile - 1,
     };
     int r = fe_store_image_create(ret, &f, &what, err);

@@ -67,7 +67,7 @@ static struct fe_image_layout layout(void)
 {
     struct fe_image_layout at;
     struct fe_image_header h = {.n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB,
-                                .n_slots = SLOTS, .profile_bytes = sizeof profile - 1};
+                                .n_entries = ENTRIES, .profile_bytes = sizeof profile - 1};
     assert_int_equal(fe_image_layout(&at, &h, NULL), 0);
     return at;
 }
@@ -126,51 +126,51 @@ static void test_image_damage_is_an_error(void **state)
     fe_store_destroy(s);
 }
 
-/* Slots 0 and 1 hold pages, the image is closed or left, and the bytes of n of them changed. */
-static struct fe_store *with_damaged_slots(bool closed, uint32_t n)
+/* Entries 0 and 1 hold pages, the image is closed or left, and the bytes of n of them changed. */
+static struct fe_store *with_damaged_entries(bool closed, uint32_t n)
 {
     struct fe_image_layout at = layout();
     struct fe_err err = {""};
     struct fe_store *s = made();
     for (uint32_t i = 0; i < 2; i++)
-        fe_store_slot_put(s, i, &(struct fe_store_slot){.order = i, .sectors = 1, .lpn = i}, 0, 512,
+        fe_store_entry_put(s, i, &(struct fe_store_entry){.order = i, .sectors = 1, .lpn = i}, 0, 512,
                           bytes((uint8_t)i));
     if (closed)
         assert_int_equal(fe_store_image_close(s, &err), 0);
     fe_store_destroy(s);
-    for (uint32_t i = 0; i < n; i++) /* the first put into a slot takes its second half */
+    for (uint32_t i = 0; i < n; i++) /* the first put into a entry takes its second half */
         ft_flip_byte(path, (int64_t)(at.cache + (i * 2 + 1) * PAGE + 100));
     return opened();
 }
 
-static int load_slots(struct fe_store *s)
+static int load_entries(struct fe_store *s)
 {
-    struct fe_store_slot v;
+    struct fe_store_entry v;
     uint8_t buf[PAGE];
     int r = 0;
     for (uint32_t i = 0; i < 2 && r == 0; i++)
-        r = fe_store_slot_load(s, i, &v, buf, &(struct fe_err){""});
+        r = fe_store_entry_load(s, i, &v, buf, &(struct fe_err){""});
     return r;
 }
 
-/* A kill leaves one slot half changed at most, and a second kill does not make it two. */
+/* A kill leaves one entry half changed at most, and a second kill does not make it two. */
 static void test_image_damage_in_the_cache_is_an_error(void **state)
 {
     (void)state;
     for (uint32_t n = 0; n <= 2; n++)
         for (int closed = 0; closed < 2; closed++) {
-            struct fe_store *s = with_damaged_slots(closed, n);
-            assert_int_equal(load_slots(s), n > (closed ? 0 : 1) ? -EIO : 0);
+            struct fe_store *s = with_damaged_entries(closed, n);
+            assert_int_equal(load_entries(s), n > (closed ? 0 : 1) ? -EIO : 0);
             fe_store_destroy(s);
             unlink(path);
         }
     struct fe_image_layout at = layout();
-    struct fe_store *s = with_damaged_slots(false, 1);
-    assert_int_equal(load_slots(s), 0);
+    struct fe_store *s = with_damaged_entries(false, 1);
+    assert_int_equal(load_entries(s), 0);
     fe_store_destroy(s);
     ft_flip_byte(path, (int64_t)(at.cache + 3 * PAGE + 100));
     s = opened();
-    assert_int_equal(load_slots(s), 0);
+    assert_int_equal(load_entries(s), 0);
     fe_store_destroy(s);
 }
 
