@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One heap a die, in every mode: without wear levelling the key is the order of arrival
- * alone, which makes it a queue.
+ * Each die has a heap, in every mode.  Without wear levelling the key is only the order of
+ * arrival, which makes the heap a queue.
  *
  *   die 0   [ 3 erases ] [ 4 ] [ 4 ]
- *   die 1   [ 2 ]                        take(1) twice: 2 of die 1, then 3 of die 0
- *   worn    [ 4 ] [ 4 ] [ 3 ] [ 2 ]
+ *   die 1   [ 2 ]                        take(1) twice gives 2 of die 1, then 3 of die 0
+ *   worn    [ 4 ] [ 4 ] [ 3 ] [ 2 ]      static levelling: all of them, the other way round
  */
 #include "ftl/block_pool.h"
 

@@ -10,31 +10,32 @@
  *   flash    table      page 900 | 0: 7  1: 12 .. |  page 640 | 40: 77  41: 60 .. |
  *            data       page 77  | bytes of logical page 40 |
  *
- * A translation page has page_bytes / 4 entries; the cache pays 8 bytes for one, the
- * directory 4 for a translation page.  What an access costs beside its own page:
+ * A translation page has page_bytes / 4 entries.  An entry takes 8 bytes of the cache, and a
+ * translation page takes 4 bytes of the directory.  What an access costs besides its own page:
  *
  *   the entry is cached                     nothing
- *   it is not                               1 read of its translation page
- *   and a dirty entry has to leave for it   1 read and 1 program of that one's
+ *   the entry is not cached                 1 read of its translation page
+ *   and a dirty entry has to leave for it   1 read and 1 program of that entry's
  *
- * All dirty entries of the same translation page are written with that program and stay,
- * clean.  All pages of a translation page that does not exist are unmapped: nothing is read
- * for that.  To find out that of another costs the look-up.  The program of a translation
- * page waits for its read, and the host's page for its mapping; all else only for dies and
- * channels.
+ * That program writes all dirty entries of the same translation page.  They stay in the cache,
+ * and are clean.  If a translation page does not exist, all its pages are unmapped, and
+ * nothing is read to find that out; to find that another page is unmapped costs the look-up.
+ * The program of a translation page waits for its read, and the host's page waits for its
+ * mapping.  All other operations wait only for dies and channels.
  *
  * Entries leave in plain order of use.  The paper names a segmented LRU but not the sizes of
- * its segments, without which nobody can repeat its figures; of plain LRU the hit ratio
- * follows from the workload alone, so that this file can be held against theory.
+ * its segments, and without those nobody can repeat its figures.  With plain LRU the hit
+ * ratio follows from the workload alone, so this file can be compared with theory.
  *
- * trim: entries that are cached are unmapped there.  For others the translation page is
- * read, and written if that changes it; one all of whose pages are trimmed is given up.
+ * trim unmaps cached entries in the cache.  For the others it reads the translation page, and
+ * writes it if that has changed it.  A translation page is given up when all its pages are
+ * trimmed.
  *
- * What a translation page holds is kept in `table` as well, since a device without payload
- * keeps no bytes; it changes only when the translation page is written.  The cache has the
+ * `table` has the contents of the translation pages as well, because a device without payload
+ * keeps no bytes.  It changes only when the translation page is written.  The cache has the
  * only copy of a dirty entry.
  *
- * Not modelled: loading neighbours of an entry with it, or keeping the last translation
+ * Not modelled: loading the neighbours of an entry with it, or keeping the last translation
  * page that was read in a buffer (both in later work: TPFTL, S-FTL); memory for the links
  * of the cache; cleaning in idle time.  Free blocks are used in order of wear.
  */
@@ -45,15 +46,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether an entry that is loaded now takes the place of a dirty one. */
+/* Whether a dirty entry would have to leave for an entry that is loaded now. */
 static bool must_write_back(const struct dftl *f)
 {
     fe_lpn lpn = fe_map_leaves_next(&f->cache);
     return lpn != FE_LPN_NONE && fe_map_is_dirty(&f->cache, lpn);
 }
 
-/* Sees to it that the cache has the entry of a logical page; *ret_waits: what comes next
- * waits for that.  There must be room if an entry has to be written. */
+/* Loads the entry of a logical page if the cache does not have it.  *ret_waits: the next
+ * operation has to wait for that.  There must be room if an entry has to be written. */
 static enum fe_status fetch(struct dftl *f, fe_lpn lpn, bool *ret_waits)
 {
     uint32_t tp = fe_map_page(&f->cache, lpn);
@@ -100,7 +101,7 @@ static enum fe_status dftl_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     return FE_OK;
 }
 
-/* At the end of life nothing can be written back, so nothing enters the cache. */
+/* A read at the end of life: no entry can be written back then, so none enters the cache. */
 static enum fe_status read_uncached(struct dftl *f, fe_lpn lpn, uint32_t off, uint32_t len,
                                     void *buf)
 {
@@ -134,7 +135,7 @@ static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     return fe_read_mapped(ftl->medium, ppn, off, len, buf);
 }
 
-/* Unmaps pages [from, to) as far as the cache knows them; whether it knows them all. */
+/* Unmaps those of pages [from, to) that the cache knows; returns whether it knows them all. */
 static bool trim_cached(struct dftl *f, fe_lpn from, fe_lpn to)
 {
     bool all = true;
@@ -149,7 +150,7 @@ static bool trim_cached(struct dftl *f, fe_lpn from, fe_lpn to)
     return all;
 }
 
-/* The same for those that it does not know, in the table; whether there was one. */
+/* Unmaps the others in the table; returns whether one was mapped. */
 static bool trim_others(struct dftl *f, fe_lpn from, fe_lpn to)
 {
     bool any = false;
@@ -163,7 +164,7 @@ static bool trim_others(struct dftl *f, fe_lpn from, fe_lpn to)
     return any;
 }
 
-/* Nothing of a translation page is mapped any more. */
+/* No page of a translation page is mapped any more, so the translation page is not needed. */
 static void give_up(struct dftl *f, uint32_t tp)
 {
     fe_map_write_back(&f->cache, tp, f->table);
@@ -172,7 +173,7 @@ static void give_up(struct dftl *f, uint32_t tp)
     f->directory[tp] = FE_PPN_NONE;
 }
 
-/* Pages [from, to), all of one translation page. */
+/* Trims pages [from, to), which all belong to one translation page. */
 static enum fe_status trim_part(struct dftl *f, uint32_t tp, fe_lpn from, fe_lpn to)
 {
     bool whole = from == tp * f->per_page && (to - from == f->per_page || to == f->base.n_lpns);

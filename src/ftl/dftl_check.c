@@ -2,11 +2,11 @@
  *
  * Every invariant of `dftl`, from the outside in:
  *
- *   mappings   the cache's entry or else the table's names a valid page whose OOB says so;
- *              the directory likewise; no other page is valid
- *   table      clean entries of the cache agree with it, and so do the bytes on the chip
- *   blocks     valid pages add up; each state agrees with the chip and with the one place
- *              where such a block stands; a block holds one kind of page
+ *   mappings   the entry of the cache, or otherwise of the table, names a valid page whose OOB
+ *              says so; the directory likewise; no other page is valid
+ *   table      it agrees with clean entries of the cache and with the bytes on the chip
+ *   blocks     a block holds one kind of page; the rest is checked by the common core
+ *              (blocks_check.c)
  */
 #include "ftl/dftl_core.h"
 
@@ -27,8 +27,8 @@ static int check_mappings(const struct dftl *f, uint64_t *n_mapped, struct fe_er
     return r;
 }
 
-/* A translation page that does not exist maps nothing; one that does has its bytes on the
- * chip, if that keeps bytes. */
+/* A translation page that does not exist maps nothing.  If the chip keeps bytes, those of a
+ * translation page that does exist are what the table says. */
 static int check_table(const struct dftl *f, struct fe_err *err)
 {
     const struct fe_medium *m = f->base.medium;

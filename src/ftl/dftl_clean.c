@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Emptying the block with the fewest valid pages, of data or of the table: its valid pages
- * move on and it is erased.
+ * Cleaning empties the block with the fewest valid pages, which holds data or pages of the
+ * table.
  *
  *   victim of data      | x a x x b x c |      x invalid; a is cached, b and c are not
  *                           |     |   |
- *   frontier            | . . a . b . c ' |    a: its entry gets the new place and is dirty
+ *   open blocks         | . . a . b . c ' |    a: its entry gets the new place and is dirty
  *                                              b, c: their translation pages are outdated
  *   table               read, program          once each, even if b and c share one
  *
- * A page that the cache knows costs nothing more now: its entry will be written when it
- * leaves (the paper's lazy copying).  The others' translation pages are written when all
- * pages have moved, each once, and each takes with it what else is dirty there (batch
- * updates).  A victim of the table costs its copies only: the directory is in memory.
+ * A page that the cache knows costs nothing more now, because its entry will be written when
+ * the entry leaves the cache (the paper's lazy copying).  The translation pages of the others
+ * are written when all pages have moved, each of them once.  Each write includes all other
+ * dirty entries of that translation page (batch updates).  A victim of the table costs only
+ * its copies, because the directory is in memory.
  *
- * Greedy looks at valid pages alone, as in the paper, though a victim of data costs more
- * than its copies.  Why this ends is in dftl_limits.c.
+ * The choice looks at valid pages alone, as in the paper, although a victim of data costs more
+ * than its copies.  dftl_limits.c says why this ends.
  */
 #include "ftl/dftl_core.h"
 
-/* A page of data has moved. */
+/* A page of data has moved to ppn. */
 static void remap(struct dftl *f, fe_lpn lpn, fe_ppn ppn)
 {
     if (fe_map_has(&f->cache, lpn)) {
@@ -37,13 +38,13 @@ static void remap(struct dftl *f, fe_lpn lpn, fe_ppn ppn)
 enum fe_status fe_dftl_move(struct fe_ftl *ftl, bool rest, fe_lpn tag, fe_ppn from)
 {
     struct dftl *f = dftl_of(ftl);
-    bool is_data = tag < ftl->n_lpns;
+    enum dftl_kind kind = tag < ftl->n_lpns ? DFTL_DATA : DFTL_MAP;
     fe_ppn to;
     (void)rest;
-    enum fe_status st = fe_dftl_place(f, is_data ? DFTL_DATA : DFTL_MAP, tag, from, 0, 0, NULL, &to);
+    enum fe_status st = fe_dftl_place(f, kind, tag, from, 0, 0, NULL, &to);
     if (st != FE_OK)
         return st;
-    if (is_data)
+    if (kind == DFTL_DATA)
         remap(f, tag, to);
     else
         f->directory[tag - ftl->n_lpns] = to;

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How many blocks `dftl` keeps beside data and table, and why that is enough.
+ * How many blocks `dftl` keeps besides data and table, and why that is enough.
  *
  *   | data: max_lpns                    | table | 1 | open: 2 a die | reserve: a die + 3 |
  *   |<--------------------------- good blocks of the chip ---------------------------->|
  *
- * b: pages per block, d: dies, p: free blocks.  Cleaning is due while p < reserve; each
- * cleaning empties a full block with an invalid page, so of at most b - 1 valid ones.
+ * b is the number of pages in a block, d the number of dies, p the number of free blocks.
+ * Cleaning is due while p < reserve.  Each cleaning empties a full block that has an invalid
+ * page, so it moves at most b - 1 valid ones.
  *
- * It ends.  A cleaning of data makes its victim's invalid data pages vanish and no new
- * ones, but up to b - 1 invalid translation pages, because it writes the table.  One of the
- * table makes invalid translation pages vanish and no new ones.  So the pair (invalid data
- * pages, invalid translation pages) falls with each cleaning in the order of a dictionary,
- * which cannot go on for ever.  It stops at p >= reserve, not for want of a victim: if no
- * full block held an invalid page, data and table would fill at most as many blocks as they
- * need, 2d were open, and reserve + 1 free.
+ * It ends.  A cleaning of data removes the invalid data pages of its victim and makes no new
+ * ones.  But it writes the table, which makes up to b - 1 invalid translation pages.  A
+ * cleaning of the table removes invalid translation pages and makes no new ones.  So the pair
+ * (invalid data pages, invalid translation pages) falls with each cleaning in the order of a
+ * dictionary, and that cannot go on for ever.  Cleaning stops at p >= reserve, and not for
+ * want of a victim: if no full block held an invalid page, data and table would fill at most
+ * as many blocks as they need, 2d would be open, and reserve + 1 would be free.
  *
- * There is room.  A cleaning of data takes at most b - 1 pages of each kind, one of the
- * table b - 1 of its own, and a frontier takes one of the last two free blocks only when it
- * has none open (dftl_place.c).  So the former takes at most two blocks of those, the
- * latter one, and each gives one back: data can be cleaned from p = 2 on, the table from
- * p = 1 on, and p >= 1 holds after either.  The host's operations start at p >= reserve and
- * take two blocks at most: a page of data, a page of the table for an entry that leaves.
+ * There is room.  A cleaning of data takes at most b - 1 pages of each kind, and a cleaning of
+ * the table takes b - 1 pages of its own kind.  A frontier takes one of the last two free
+ * blocks only when it has no open one (dftl_place.c).  So of those two blocks a cleaning of
+ * data takes at most two and a cleaning of the table at most one, and each gives one back.
+ * Hence data can be cleaned from p = 2 on, the table from p = 1 on, and p >= 1 holds after
+ * either.  The host's operations start at p >= reserve and take at most two blocks: for a page
+ * of data, and for a page of the table when an entry leaves the cache.
  *
- * At p = 1 the table is cleaned.  What if it has no full block with an invalid page?  Let Q
- * be the erased pages and the invalid translation pages together.  Cleanings of the table
- * and writing translation pages anew leave Q alone, cleanings of data only add, and the
- * host's operation took at most 2 (a page of data, a translation page that did not exist
- * before) of the reserve b or more that there were: Q >= reserve b - 2.  If cleaning data
- * needed two blocks, its frontier has b - 2 pages left at most.  With the b pages of the
- * free block and the d b pages that open blocks of the table have, (d + 2) b - 2 pages of Q
- * can be anywhere but in full blocks of the table.  With reserve >= d + 3 those hold b of
- * them, so there is such a block; or else data can be cleaned with one.
+ * At p = 1 the table is cleaned.  It remains to show that the table then has a full block with
+ * an invalid page.  Let Q be the number of erased pages and invalid translation pages
+ * together.  Cleaning the table and rewriting translation pages leave Q as it is, and cleaning
+ * data only adds to it.  The host's operation took at most 2 (a page of data, and a
+ * translation page that did not exist before) of the reserve * b or more that there were.  So
+ * Q >= reserve * b - 2.  If cleaning data needed two blocks, its frontier has at most b - 2
+ * pages left.  The free block has b pages, and open blocks of the table have d * b.  So at most
+ * (d + 2) * b - 2 pages of Q can be anywhere except in full blocks of the table.  With
+ * reserve >= d + 3, full blocks of the table hold at least b of them, so there is such a
+ * block.  If cleaning data does not need two blocks, data can be cleaned with one.
  */
 #include "ftl/dftl_core.h"
 
@@ -48,13 +51,13 @@ uint32_t fe_dftl_reserve(const struct fe_ftl_params *p, const struct fe_geometry
     return p->clean.gc_reserve > need ? p->clean.gc_reserve : need;
 }
 
-/* Blocks that hold neither data nor table when the host has written everything. */
+/* Blocks that hold neither data nor table when the host has written all logical pages. */
 uint64_t fe_dftl_kept(const struct fe_ftl_params *p, const struct fe_geometry *geo)
 {
     return (uint64_t)fe_dftl_reserve(p, geo) + 2ull * geo->n_dies + 1;
 }
 
-/* Blocks that so many logical pages and their table fill. */
+/* How many blocks n_lpns logical pages and their table fill. */
 uint64_t fe_dftl_blocks_of(uint64_t n_lpns, const struct fe_geometry *geo)
 {
     uint64_t n_tps = fe_div_up(n_lpns, per_page(geo));

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frontiers: pages of the host's data and pages of the table fill blocks of their own, each
- * kind on all dies in turn.
+ * The host's data and the pages of the table fill blocks of their own.  Each kind has a
+ * frontier, which goes across all dies in turn.
  *
  *   die       0     1     2     3
  *   DATA    [8 .] [9 .] [6 .] [3 .]     one open block a die
- *   MAP     [4 .]   -     -   [7 .]     a slot without a block takes one when its turn comes
+ *   MAP     [4 .]   -     -   [7 .]     a place without a block takes one in its turn
  *
- * While few blocks are free, a frontier goes on in what it has open on other dies and takes
- * a block only when it has none: so the last blocks are not handed out for one page each,
- * and each kind's erased pages are room for that kind wherever they are.  The kinds never
- * mix, and the proof in dftl_limits.c counts with that.
+ * While few blocks are free, a frontier goes on in its open blocks on other dies, and takes a
+ * free block only when it has no open one.  So the last free blocks are not handed out for one
+ * page each, and the erased pages of a kind are room for that kind wherever they are.  The
+ * kinds never mix.  The proof in dftl_limits.c relies on both.
  */
 #include "ftl/dftl_core.h"
 
-/* Free blocks that no frontier takes for the sake of its dies: cleaning a block of data
- * may need one for data and one for the table. */
+/* Free blocks that no frontier takes only to use one more die.  Cleaning a block of data may
+ * need one of them for data and one for the table. */
 enum { LAST_BLOCKS = 2 };
 
 /* The next turn of a frontier: `at` names the place of a block.  False if there is no room. */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Power-on of `dftl`: the newest copies of data pages are the mapping, whatever the table
- * says, since what the cache had not written back is lost.  Translation pages that say
- * something else are written anew, so that the cache starts empty and clean.
+ * Power-on of `dftl`.  The newest copies of data pages are the mapping, whatever the table
+ * says, because the entries that the cache had not written back are lost.  Translation pages
+ * that say something else are written anew, so that the cache starts empty and clean.
  *
- *   page of the table, programmed as number s       up to date if no page of data that it
- *   | 40: 77 | 41: 60 | 42: 81 | ...                maps was programmed after s, and if it
- *                                                   holds what it should
+ *   page of the table, programmed as number s       It is up to date if no page of data that
+ *   | 40: 77 | 41: 60 | 42: 81 | ...                it maps was programmed after s, and if it
+ *                                                   holds what it should.
  *
- * One that maps nothing any more is given up.  Without payload there are no bytes to
- * compare, and one with trimmed pages is always written anew.
+ * A translation page that maps nothing any more is given up.  Without payload there are no
+ * bytes to compare, so a translation page with trimmed pages is always written anew.
  *
- * Blocks are sorted as by the page strategy (page_recover.c).
+ * The blocks are sorted by the common core (blocks_recover.h).  The reserve needs no
+ * restoring here: the next write cleans until it is whole.
  */
 #include "ftl/blocks_recover.h"
 #include "ftl/dftl_core.h"
@@ -42,7 +43,7 @@ static int find_mapping(struct dftl *f, struct fe_err *err)
     return 0;
 }
 
-/* *buf: room for a page. */
+/* The translation page need not be written.  *buf has room for a page. */
 static bool is_up_to_date(struct dftl *f, uint32_t tp, void *buf)
 {
     const struct fe_medium *m = f->base.medium;

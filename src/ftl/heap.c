@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A binary heap in an array: the children of item i are 2i + 1 and 2i + 2.
+ * A binary heap in an array: item i has the children 2i + 1 and 2i + 2.
  *
  *            0
  *        1       2          no child has a smaller key than its parent
@@ -44,7 +44,7 @@ void fe_heap_push(struct fe_heap *h, fe_peb peb, uint64_t key)
     sift_up(h, h->n - 1, (struct fe_heap_item){key, peb});
 }
 
-/* The last item fills the hole at i, and finds its place from there. */
+/* Removes item i: the last item fills the hole, and moves up or down from there. */
 static void take_out(struct fe_heap *h, uint32_t i)
 {
     struct fe_heap_item last = h->item[--h->n];

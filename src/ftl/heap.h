@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A heap of blocks, the one with the smallest key first: push, pop and removal from the
- * middle in O(log n).
+ * A heap of blocks: the block with the smallest key comes first.  Push, pop and removal from
+ * the middle take O(log n).
  *
- * A key is stored when its block is pushed and does not change: whoever wants the largest
- * first pushes the complement.
+ * The key is stored when its block is pushed, and does not change.  A user who wants the
+ * largest key first pushes the complement.
  */
 #ifndef FE_FTL_HEAP_H
 #define FE_FTL_HEAP_H
@@ -21,12 +21,12 @@ struct fe_heap_item {
 
 struct fe_heap {
     struct fe_heap_item *item;
-    uint32_t *place; /* per block: where it stands in item; NULL if nothing is removed */
+    uint32_t *place; /* per block: its index in `item`; NULL if no block is ever removed */
     uint32_t n;
 };
 
-/* item has room for every block that will be in the heap at once; place has an entry for
- * each block of the medium, and heaps without a block in common may share it. */
+/* `item` has room for as many blocks as will be in the heap at the same time.  `place` has an
+ * entry for each block of the medium.  Heaps that have no block in common may share it. */
 static inline void fe_heap_init(struct fe_heap *h, struct fe_heap_item *item, uint32_t *place)
 {
     *h = (struct fe_heap){.item = item, .place = place};
@@ -34,10 +34,10 @@ static inline void fe_heap_init(struct fe_heap *h, struct fe_heap_item *item, ui
 
 void fe_heap_push(struct fe_heap *h, fe_peb peb, uint64_t key);
 
-/* The block with the smallest key; FE_PEB_NONE if the heap is empty. */
+/* Takes out the block with the smallest key; FE_PEB_NONE if the heap is empty. */
 fe_peb fe_heap_pop(struct fe_heap *h);
 
-/* The block must be in the heap, and the heap have places. */
+/* Takes out a block, which must be in the heap; `place` must not be NULL. */
 void fe_heap_remove(struct fe_heap *h, fe_peb peb);
 
 /* Order and places are right. */

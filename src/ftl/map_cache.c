@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ring goes through one entry more than the cache has, number n_max: its `older` is
- * the newest entry and its `newer` the oldest, so that no end is a special case.
+ * The ring goes through one entry more than the cache has, number n_max.  Its `older` is the
+ * newest entry and its `newer` is the oldest, so that no end of the order is a special case.
  *
- * Values and lists stand with the logical pages, not with the entries: cleaning changes
- * many and has nothing to do with the order of use, and what is written back together lies
- * together there.
+ *     [n_max] - [newest] - ... - [oldest] - [n_max]
+ *
+ * Values and lists are kept per logical page, not per entry.  Cleaning changes many values
+ * and has nothing to do with the order of use; and values that are written back together lie
+ * next to each other there.
  */
 #include "ftl/map_cache.h"
 
@@ -30,7 +32,7 @@ int fe_map_cache_init(struct fe_map_cache *c, uint32_t n_max, uint32_t n_lpns, u
         return fe_err_nomem(err, "mapping cache", n_max * 12ull + n_lpns * 12ull);
     }
     for (fe_lpn lpn = 0; lpn < n_lpns; lpn++)
-        c->refs[lpn] = (struct fe_map_ref){.slot = FE_MAP_NONE};
+        c->refs[lpn] = (struct fe_map_ref){.entry = FE_MAP_NONE};
     for (uint32_t page = 0; page < c->n_pages; page++)
         c->dirty[page] = FE_LPN_NONE;
     c->entries[n_max].newer = c->entries[n_max].older = n_max;
@@ -45,45 +47,45 @@ void fe_map_cache_fini(struct fe_map_cache *c)
     memset(c, 0, sizeof *c);
 }
 
-static void take_out(struct fe_map_cache *c, uint32_t slot)
+static void take_out(struct fe_map_cache *c, uint32_t entry)
 {
-    const struct fe_map_entry *e = &c->entries[slot];
+    const struct fe_map_entry *e = &c->entries[entry];
     c->entries[e->newer].older = e->older;
     c->entries[e->older].newer = e->newer;
 }
 
-static void put_first(struct fe_map_cache *c, uint32_t slot)
+static void put_first(struct fe_map_cache *c, uint32_t entry)
 {
     struct fe_map_entry *ends = &c->entries[c->n_max];
-    c->entries[slot].newer = c->n_max;
-    c->entries[slot].older = ends->older;
-    c->entries[ends->older].newer = slot;
-    ends->older = slot;
+    c->entries[entry].newer = c->n_max;
+    c->entries[entry].older = ends->older;
+    c->entries[ends->older].newer = entry;
+    ends->older = entry;
 }
 
 void fe_map_touch(struct fe_map_cache *c, fe_lpn lpn)
 {
     if (c->n_max == c->n_lpns)
         return; /* nothing ever has to leave, so the order does not matter */
-    take_out(c, c->refs[lpn].slot);
-    put_first(c, c->refs[lpn].slot);
+    take_out(c, c->refs[lpn].entry);
+    put_first(c, c->refs[lpn].entry);
 }
 
 void fe_map_add(struct fe_map_cache *c, fe_lpn lpn, fe_ppn ppn)
 {
-    uint32_t slot = c->n;
+    uint32_t entry = c->n;
     assert(!fe_map_has(c, lpn));
     if (c->n < c->n_max) {
         c->n++;
     } else {
-        slot = c->entries[c->n_max].newer;
-        assert(!fe_map_is_dirty(c, c->entries[slot].lpn));
-        c->refs[c->entries[slot].lpn].slot = FE_MAP_NONE;
-        take_out(c, slot);
+        entry = c->entries[c->n_max].newer;
+        assert(!fe_map_is_dirty(c, c->entries[entry].lpn));
+        c->refs[c->entries[entry].lpn].entry = FE_MAP_NONE;
+        take_out(c, entry);
     }
-    c->entries[slot].lpn = lpn;
-    c->refs[lpn] = (struct fe_map_ref){.slot = slot, .ppn = ppn};
-    put_first(c, slot);
+    c->entries[entry].lpn = lpn;
+    c->refs[lpn] = (struct fe_map_ref){.entry = entry, .ppn = ppn};
+    put_first(c, entry);
 }
 
 void fe_map_set(struct fe_map_cache *c, fe_lpn lpn, fe_ppn ppn)
@@ -110,11 +112,11 @@ void fe_map_write_back(struct fe_map_cache *c, uint32_t page, fe_ppn *table)
 static int check_ring(const struct fe_map_cache *c, struct fe_err *err)
 {
     uint32_t n = 0, found = 0, before = c->n_max;
-    for (uint32_t slot; (slot = c->entries[before].older) != c->n_max; before = slot) {
-        const struct fe_map_entry *e = &c->entries[slot];
-        if (n++ == c->n || slot >= c->n || e->newer != before || e->lpn >= c->n_lpns ||
-            c->refs[e->lpn].slot != slot)
-            return fe_err_set(err, EIO, "mapping cache: entry %u stands in the wrong place", slot);
+    for (uint32_t entry; (entry = c->entries[before].older) != c->n_max; before = entry) {
+        const struct fe_map_entry *e = &c->entries[entry];
+        if (n++ == c->n || entry >= c->n || e->newer != before || e->lpn >= c->n_lpns ||
+            c->refs[e->lpn].entry != entry)
+            return fe_err_set(err, EIO, "mapping cache: entry %u stands in the wrong place", entry);
     }
     for (fe_lpn lpn = 0; lpn < c->n_lpns; lpn++)
         found += fe_map_has(c, lpn);
@@ -142,8 +144,8 @@ int fe_map_cache_check(const struct fe_map_cache *c, const fe_ppn *table, struct
 {
     uint32_t n_dirty = 0;
     int r = check_ring(c, err);
-    for (uint32_t slot = 0; slot < c->n && r == 0; slot++) {
-        fe_lpn lpn = c->entries[slot].lpn;
+    for (uint32_t entry = 0; entry < c->n && r == 0; entry++) {
+        fe_lpn lpn = c->entries[entry].lpn;
         n_dirty += fe_map_is_dirty(c, lpn);
         if (!fe_map_is_dirty(c, lpn) && table[lpn] != fe_map_get(c, lpn))
             r = fe_err_set(err, EIO, "mapping cache: logical page %u is clean at %u, its "

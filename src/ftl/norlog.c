@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * norlog: managed NOR, the small disks of embedded systems: sectors of 512 bytes in a log
- * over erase blocks of 128 KiB.
+ * norlog: managed NOR, as in the small disks of embedded systems.  Sectors of 512 bytes form
+ * a log over erase blocks of 128 KiB.
  *
  *                  header                 sectors
  *   erase block   | # # # | a b a' c . . . . . . . . . |
@@ -12,41 +12,50 @@
  *            |                    ^                  ftl.gc_reserve: kept for collections
  *            +- valid sectors ----+
  *
- * NOR has no OOB.  What stands in a sector is written in its block's directory, together
- * with the block's erase count the header of the block, for which its first sectors are
- * set aside.  The header is programmed when the block becomes the open one and costs the
- * programs of its sectors.  An entry of the directory is programmed with its sector:
- * nand.oob_size is how long it is, and costs programs of its own (of nand.program_unit
- * bytes each); 0, the default of nor, takes the entries for a part of the header.  The
- * medium keeps them in its OOB either way, and they, with the header, are what a map is
- * made of at power-on: the copy with the highest sequence number is the sector.
+ * NOR has no OOB.  The directory of a block says what its sectors hold.  The directory and the
+ * erase count of the block are its header, for which the first sectors of the block are set
+ * aside.  The header is programmed when the block becomes the open one, and costs the programs
+ * of its sectors.  An entry of the directory is programmed with its sector.  nand.oob_size is
+ * the length of an entry, which costs programs of its own, of nand.program_unit bytes each;
+ * with 0, the default of nor, the entries are part of the header.  The medium keeps entries in
+ * its OOB either way.  At power-on the map is made of entries and headers: the copy with the
+ * highest sequence number is the sector.
  *
- * When the open block is full and only the reserve is free, the write that comes next
- * waits for a collection: a victim's valid sectors are copied to the log, in a block of
- * the reserve, and the victim is erased, which takes about a second.
+ * When the open block is full and only the reserve is free, the next write waits for a
+ * collection.  The valid sectors of a victim are copied to the log, in a block of the reserve,
+ * and the victim is erased, which takes about a second.  With d sectors in a block, v of them
+ * valid in the victim:
  *
- *   sectors of a block d, valid ones of the victim v:
  *     duration     a header, v copies, an erase
- *     gain         d - v sectors, so many writes until the next one
+ *     gain         d - v sectors, so many writes until the next collection
  *
- * ftl.gc_policy chooses the victim (greedy, cost-benefit or fifo: with tens of blocks there
- * is no need to draw samples).  Levelling goes by the erase counts in the headers: off uses
- * free blocks in turn, dynamic the least worn one first.  Static also lets the least worn
- * full block change places with the most worn free one, after a collection that leaves them
- * more than wl_threshold apart: what has been lying longest goes to the block that has been
- * erased most, alone, though some of its sectors may stay empty.  That wait is an erase
- * and up to d copies longer.
+ * ftl.gc_policy chooses the victim: greedy, cost-benefit or fifo.  With tens of blocks there
+ * is no need to draw samples.
  *
- * There is room: R >= 1 free blocks stay before every collection, so that a victim's
- * v <= d sectors fit, and its block is free afterwards.  And there is something to win: all
- * blocks but the R are full then, for one block of sectors more than the capacity
- * (max_lpns), so at least d of them are not valid.  Levelling takes a free block and gives
- * one back.  Fifo, which also chooses blocks without
- * an invalid sector, comes round to the others.
+ * Levelling goes by the erase counts in the headers.  `off` uses free blocks in turn, and
+ * `dynamic` uses the least worn one first.  `static` also lets the least worn full block
+ * change places with the most worn free one, after a collection that leaves them more than
+ * wl_threshold apart.  What has been lying longest then goes to the block that has been erased
+ * most.  Nothing else goes there, although some of its sectors may stay empty.  The wait for
+ * such a collection is an erase and up to d copies longer.
+ *
+ * There is room: R >= 1 free blocks are left before every collection.  So the v <= d valid
+ * sectors of a victim fit, and its block is free afterwards.  And there is something to win:
+ * all blocks except the R are full then, and they have at least d sectors more than the
+ * capacity (max_lpns), so at least d of their sectors are invalid.  Levelling takes a free
+ * block and gives one back.  Fifo also chooses blocks without an invalid sector, but it comes
+ * round to the others.
+ *
+ * At power-on the unfinished block that was written last goes on as the open one, and the
+ * other ones are closed as they are.  If the reserve is not whole, power failed during a
+ * collection.  Then the copies that it made are thrown away, because the victim still has all
+ * those sectors; so no power cut costs room, however often power fails.  If no journal names
+ * the victim because the server of an image was killed, collecting goes on: no sector is torn
+ * then, so the rest of the victim fits into the block that its copies go to.
  *
  * Not modelled: suspending an erase for a read; entries that are marked as deleted one by
- * one (the sequence numbers make that unnecessary); a block of a collection kept aside from
- * the host's.
+ * one (the sequence numbers make that unnecessary); a block for collections apart from the
+ * host's.
  */
 #include "ftl/blocks_recover.h"
 #include "ftl/recover.h"
@@ -66,7 +75,7 @@ struct header {
 };
 
 /* The frontiers.  Each has one open block. */
-enum { LOG, REST };
+enum { LOG, REST }; /* REST: the worn block that static levelling fills */
 
 struct norlog {
     struct fe_ftl base;
@@ -198,7 +207,7 @@ static enum fe_status norlog_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n_p
     return FE_OK;
 }
 
-/* Only while a whole block can be won: this ends. */
+/* Collects only while a whole block can be won, so this ends. */
 static bool norlog_idle(struct fe_ftl *ftl)
 {
     struct norlog *n = norlog_of(ftl);
@@ -303,7 +312,7 @@ static int init(struct norlog *n, struct fe_err *err)
     return r;
 }
 
-/* A block with nothing but its header, or a part of that, is of no use. */
+/* Erases blocks that hold nothing but their header, or a part of it. */
 static enum fe_status erase_headers(struct norlog *n)
 {
     struct fe_medium *m = n->base.medium;
@@ -315,7 +324,7 @@ static enum fe_status erase_headers(struct norlog *n)
     return st;
 }
 
-/* Of the blocks that are not whole, the one written last; FE_PEB_NONE if there is none. */
+/* The unfinished block that was written last; FE_PEB_NONE if there is none. */
 static fe_peb newest_unfinished(const struct norlog *n)
 {
     const struct fe_medium *m = n->base.medium;
@@ -331,10 +340,6 @@ static fe_peb newest_unfinished(const struct norlog *n)
     return newest;
 }
 
-/* Of the blocks that are not whole, the one written last goes on as the open one; the others are
- * closed as they are.  The copies of an interrupted collection are thrown away whenever the
- * reserve is not whole, even if they fill a block: then no power cut costs room, however often
- * they come. */
 static int power_on(struct norlog *n, struct fe_err *err)
 {
     struct fe_medium *m = n->base.medium;
@@ -348,7 +353,7 @@ static int power_on(struct norlog *n, struct fe_err *err)
         return fe_blocks_power_on_result(st, err);
     fe_ops_barrier(m->ops);
     fe_blocks_mark_valid(&n->blocks, n->map, n->base.n_lpns);
-    n->blocks.fronts[LOG].open[0] = newest_unfinished(n);
+    n->blocks.fronts[LOG].open[0] = newest_unfinished(n); /* fe_blocks_sort keeps this place */
     int r = fe_blocks_sort(&n->blocks, true, err);
     return r == 0 ? fe_blocks_restore(&n->blocks, err) : r;
 }
@@ -386,7 +391,7 @@ static int norlog_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, st
     return make(ret, p, m, n_lpns, true, err);
 }
 
-/* The header says what the chip knows, in bytes if they are kept. */
+/* The header of a block says what the chip knows.  Its bytes are compared if they are kept. */
 static int check_header(const struct norlog *n, fe_peb peb, struct fe_err *err)
 {
     const struct fe_medium *m = n->base.medium;
@@ -396,10 +401,10 @@ static int check_header(const struct norlog *n, fe_peb peb, struct fe_err *err)
         if (fe_medium_lpn(m, first + i) != FE_LPN_NONE)
             return fe_err_set(err, EIO, "block %u: page %u of its header is logical page %u", peb,
                               i, fe_medium_lpn(m, first + i));
-    if (!fe_recover_readable(m, first)) /* went with a sector that shares its cells */
+    if (!fe_recover_readable(m, first)) /* lost with a sector that shares its cells */
         return 0;
     fe_store_read(m->store, first, 0, (uint32_t)sizeof h, &h);
-    /* where blocks can be replaced, the erases of another one may be meant */
+    /* if blocks can be replaced, the header may say the erases of the former block */
     bool replaceable = m->geo.n_chip_blocks > m->geo.n_pebs;
     uint32_t erases = fe_medium_erase_count(m, peb);
     uint64_t seq = fe_medium_seq(m, first);

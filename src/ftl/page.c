@@ -97,10 +97,11 @@ static int init_blocks(struct page_ftl *f, struct fe_err *err)
                  [SET_CACHED] = {FE_GC_FIFO, 1, slc}},
     };
     fe_page_places(p, g, places);
-    for (enum stream s = STREAM_MAIN; s < N_STREAMS; s++)
+    for (enum stream s = STREAM_MAIN; s < STREAM_CACHE; s++)
         config.frontiers[s] =
-            s == STREAM_CACHE ? (struct fe_frontier_config){places[s], slc, SET_CACHED}
-                              : (struct fe_frontier_config){places[s], g->pages_per_block, SET_PLAIN};
+            (struct fe_frontier_config){places[s], g->pages_per_block, SET_PLAIN};
+    config.frontiers[STREAM_CACHE] =
+        (struct fe_frontier_config){places[STREAM_CACHE], slc, SET_CACHED};
     return fe_blocks_init(&f->blocks, &f->base, &block_ops, &config, err);
 }
 

@@ -2,14 +2,19 @@
  *
  * How often the host writes each page, for telling hot pages from cold ones.
  *
- * Two numbers a page: when it was last written, on a clock that counts host writes, and
- * the interval between its writes, averaged with weights 1/2, 1/4, 1/8 ...  Were all
- * pages alike, each would be written once in n_lpns writes: a page is hot if its interval
- * is shorter, and if it has not been silent for longer.  New pages start cold, with twice
- * the average, so that two quick writes in a row make a page hot.
+ * Each page has two numbers: when it was last written, on a clock that counts host writes,
+ * and the mean interval between its writes, with weights 1/2, 1/4, 1/8 ... from the newest
+ * on.  If all pages were alike, each would be written once in n_lpns writes.  So a page is
+ * hot if its interval is shorter than that, and if its last write is not longer ago:
  *
- * An interval counts as four averages at most: a page that was left alone for weeks and
- * is now rewritten all the time becomes hot after four or five writes, not after twenty.
+ *     host writes   |----------- n_lpns -----------|
+ *     hot page         x    x        x    x      x now
+ *     cold page     x                              now
+ *
+ * New pages start cold, with twice the average, so that two quick writes in a row make a
+ * page hot.  An interval counts as four averages at most: a page that was left alone for
+ * weeks and is now rewritten all the time becomes hot after four or five writes, not after
+ * twenty.
  *
  * The clock has 32 bits: a page that is left alone for exactly 2^32 host writes looks
  * young for a while.
@@ -30,7 +35,7 @@ struct fe_page_heat {
     uint32_t n_lpns, clock;
 };
 
-/* false: no memory. */
+/* All pages are cold.  Returns false if there is no memory. */
 static inline bool fe_page_heat_init(struct fe_page_heat *h, uint32_t n_lpns)
 {
     *h = (struct fe_page_heat){.n_lpns = n_lpns, .pages = calloc(n_lpns, sizeof *h->pages)};
@@ -45,7 +50,7 @@ static inline void fe_page_heat_fini(struct fe_page_heat *h)
     h->pages = NULL;
 }
 
-/* The host writes this page; `first` if it was not mapped. */
+/* The host writes this page; `first` says that it was not mapped before. */
 static inline void fe_page_heat_touch(struct fe_page_heat *h, fe_lpn lpn, bool first)
 {
     h->clock++;

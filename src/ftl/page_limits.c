@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How many blocks the page strategy keeps beside the data, and why that is enough.
+ * How many blocks the page strategy keeps besides the data, and why that is enough.
  *
- *   | data: max_lpns                                  | 1 | slots | reserve | SLC cache |
+ *   | data: max_lpns                                 | 1 | places | reserve | SLC cache |
  *   |<------------------------- good blocks of the chip ------------------------------->|
  *
- * b: pages per block.  Room: erased pages in the pool and in open blocks, but for those of
- * the cache; pages of every stream but the cache can go to any of it (page_place.c).
+ * b is the number of pages in a block.  Room means the erased pages in the pool and in open
+ * blocks, except those of the cache: pages of every stream but the cache can go to any of
+ * them (page_place.c).  A place is a place of a frontier.
  *
- * There is room.  Emptying a block of v valid pages takes v pages of room and gives b: room
- * does not shrink, and what is needed meanwhile is v.  Only a fold of a static cache takes
- * v <= b/2 and gives none.  A host write starts with `reserve` free blocks, room >=
- * reserve b; it takes one page, or folds once, or gives a block to a dynamic cache, which
- * must leave `reserve` of them.  So the next emptying finds room >= reserve b - max(1, b/2),
- * and needs v <= b: with reserve = 2 there is room always.  Where no block full of valid
- * pages is ever emptied (greedy or cost-benefit, no levelling) and there is no static
- * cache, 1 would do, v <= b - 1, but for power cuts: a page torn while a block of b - 1
- * valid ones is emptied leaves room for b - 2.  In idle time the same holds, since folds
- * there need `reserve` free blocks as well.
+ * There is room.  Emptying a block of v valid pages takes v pages of room and gives b.  So
+ * room does not shrink, and what is needed meanwhile is v.  Only a fold of a static cache
+ * takes v <= b/2 and gives none.  A host write starts with `reserve` free blocks, that is,
+ * with room >= reserve * b.  It takes one page, or folds once, or gives a block to a dynamic
+ * cache, which must leave `reserve` blocks.  So the next emptying finds room >= reserve * b -
+ * max(1, b/2), and needs v <= b: with reserve = 2 there is always room.
  *
- * Beyond that the reserve has a block for each slot outside the cache, so that streams
- * borrow from each other, which mixes what they should keep apart, in emergencies only.
+ * In one case reserve = 1 would almost do: no block full of valid pages is ever emptied
+ * (greedy or cost-benefit, no levelling) and there is no static cache, so v <= b - 1.  But if
+ * power is cut and a page is torn while a block of b - 1 valid pages is emptied, room for
+ * only b - 2 is left.  In idle time the same holds, because folds need `reserve` free blocks
+ * there as well.
  *
- * There is something to win.  While cleaning, at most reserve - 1 blocks are free, and the
- * cache holds its own (static), or none but open ones (dynamic: folds come first).  All
- * others but the open ones are full: at least 2 more than the data need, so they hold 2b
- * invalid pages or more.
+ * In addition the reserve has a block for each place outside the cache.  So streams borrow
+ * from each other, which mixes pages that should be kept apart, in emergencies only.
  *
- * It ends.  Greedy and cost-benefit win a page with each block.  Fifo, moving full blocks
- * to the queue's end, has come by all of them after one round, and won all 2b pages; random
- * ones win something after as many choices as there are blocks (victim.c).  A block that
- * levelling moves wins its invalid pages, too.  Won room ends as free blocks, because
- * open blocks cannot hold more than they have pages.
+ * There is something to win.  While cleaning runs, at most reserve - 1 blocks are free.  A
+ * static cache holds its own blocks, and a dynamic cache only open ones, because folds come
+ * first.  All other blocks are open or full.  The full ones are at least 2 more than the data
+ * need, so they hold 2b invalid pages or more.
+ *
+ * It ends.  Greedy and cost-benefit win a page with each block.  Fifo moves full blocks to the
+ * end of the queue; after one round it has come by all of them, and has won all 2b pages.
+ * Random policies win something after as many choices as there are blocks (victim.c).  A
+ * block that levelling moves wins its invalid pages, too.  The room that is won ends as free
+ * blocks, because open blocks cannot hold more than they have pages.
  */
 #include "ftl/page_core.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A map from logical pages to their newest copies, made once: nothing changes any more.
+ * A map from logical pages to their newest copies.  It is made once and stays right, because
+ * nothing changes any more.
  */
 #include "ftl/read_only.h"
 
 #include "base/table.h"
+#include "ftl/blocks.h"
 #include "ftl/recover.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct reader {
     struct fe_ftl base;
@@ -28,11 +29,7 @@ static enum fe_status read_only_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t of
 {
     const struct reader *f = (const struct reader *)ftl;
     assert(lpn < ftl->n_lpns);
-    if (f->map[lpn] != FE_PPN_NONE)
-        return fe_medium_read(ftl->medium, f->map[lpn], off, len, buf);
-    if (buf)
-        memset(buf, 0, len);
-    return FE_OK;
+    return fe_read_mapped(ftl->medium, f->map[lpn], off, len, buf);
 }
 
 static enum fe_status read_only_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -94,7 +91,7 @@ int fe_ftl_power_on(struct fe_ftl **ret, const struct fe_ftl_params *p, struct f
         if (r != -EIO || !m->eol)
             return r;
     } else {
-        (void)fe_recover_scan(m); /* which erases nothing now, so it cannot fail */
+        (void)fe_recover_scan(m); /* it erases nothing now, so it cannot fail */
     }
     return fe_ftl_read_only(ret, m, n_lpns, err);
 }

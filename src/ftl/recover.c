@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One pass over the chip to pay for looking at it, one over the OOB to look.
+ * One pass over the chip pays for looking at it, and a second one over the OOB really looks.
  *
- * Not modelled: blocks that the controller looks at in vain, and what it keeps on the chip
+ *     copies of page 7     seq 12        seq 31        torn
+ *                                          ^ the newest copy that can be read is the page
+ *
+ * Not modelled: reads that tell the controller nothing, and what controllers keep on the chip
  * to have less to look at (a journal of the mapping, a superblock).
  */
 #include "ftl/recover.h"
@@ -10,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A torn page is found by reading it: that it cannot be read is the answer. */
+/* A torn page is found by reading it, so the status of the read does not matter. */
 static void read_block(struct fe_medium *m, fe_peb peb)
 {
     fe_ppn first = peb * m->geo.pages_per_block;
@@ -63,7 +66,7 @@ uint64_t fe_recover_last_seq(const struct fe_medium *m, fe_peb peb)
     fe_ppn first = peb * m->geo.pages_per_block;
     uint64_t seq = 0;
     for (uint32_t i = fe_medium_next_page(m, peb); i-- > 0 && seq == 0;)
-        seq = fe_medium_seq(m, first + i); /* of a torn page 0; else pages are in order */
+        seq = fe_medium_seq(m, first + i); /* 0 for a torn page; the others grow */
     return seq;
 }
 

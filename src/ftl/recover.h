@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Power-on: finding the mapping again from what is on the chip.
+ * Power-on: finds the mapping again from what is on the chip.
  *
- * Of all copies of a logical page that can be read, the newest one counts: the one with the
- * highest sequence number.  That is right whatever was interrupted, because a copy is only
- * erased after a newer one, or the same bytes elsewhere, have been programmed in full.
- * What remains to do is each strategy's: to bring blocks and units back into a shape that
- * it could have made itself.
+ * Of all readable copies of a logical page the newest one counts, which is the copy with the
+ * highest sequence number.  This is right whatever was interrupted, because a copy is only
+ * erased after a newer copy, or the same bytes in another place, have been programmed in full.
+ * The rest is the task of each strategy: it brings blocks and units back into a shape that it
+ * could have made itself (blocks_recover.h, unit_recover.h).
  *
- * Pages that the controller has trimmed by its log count as never written; so do torn ones.
+ * A page counts as never written if it is torn, or if the controller's log says that it was
+ * trimmed.
  */
 #ifndef FE_FTL_RECOVER_H
 #define FE_FTL_RECOVER_H
 
 #include "ftl/ftl.h"
 
-/* What looking at the chip costs: of a full block one page, in which the controller has
- * written down what the others are; of one that is not full, each page.  Finding that a
- * block is erased costs nothing.  Unstable blocks are erased, and nothing follows before
- * that is done; at the end of life they stay. */
+/* Pays for looking at the chip.  Of a full block one page is read, in which the controller has
+ * written down what the other pages are.  Of an unfinished block each page is read.  To find
+ * that a block is erased costs nothing.  Unstable blocks are erased, with a barrier behind the
+ * last erase; at the end of life they stay as they are. */
 enum fe_status fe_recover_scan(struct fe_medium *m);
 
-/* newest[lpn] = where the newest copy of the page lies, FE_PPN_NONE if there is none, for
- * lpn in [0, n).  skip, if not NULL, has a byte for each block: those with one other than
- * 0 do not count.  O(pages). */
+/* newest[lpn] becomes the place of the newest copy of the page, or FE_PPN_NONE if there is
+ * none, for lpn in [0, n).  If skip is not NULL, it has a byte for each block, and blocks
+ * whose byte is not 0 are left out.  O(pages). */
 void fe_recover_newest(const struct fe_medium *m, fe_ppn *newest, uint32_t n, const uint8_t *skip);
 
 /* The page is programmed and not torn. */
@@ -32,24 +33,26 @@ static inline bool fe_recover_readable(const struct fe_medium *m, fe_ppn ppn)
     return fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED;
 }
 
-/* Pages that a block has room for in its present mode. */
+/* How many pages a block has room for in its present mode. */
 static inline uint32_t fe_recover_room(const struct fe_medium *m, fe_peb peb)
 {
     return fe_medium_is_slc(m, peb) ? fe_slc_pages(&m->geo) : m->geo.pages_per_block;
 }
 
-/* The highest sequence number in a block, 0 if nothing in it can be read: when it was
- * written last. */
+/* When a block was written last: the highest sequence number in it, or 0 if no page of it can
+ * be read. */
 uint64_t fe_recover_last_seq(const struct fe_medium *m, fe_peb peb);
 
-/* The first page of a block that can be read, FE_PPN_NONE if there is none. */
+/* The first readable page of a block; FE_PPN_NONE if there is none. */
 fe_ppn fe_recover_first(const struct fe_medium *m, fe_peb peb);
 
-/* Sorts blocks by when they were written last, oldest first. */
+/* A block, and when it was written last. */
 struct fe_recover_age {
     uint64_t seq;
     fe_peb peb;
 };
+
+/* The oldest first; of equal ones, the lowest number. */
 void fe_recover_sort(struct fe_recover_age *a, uint32_t n);
 
 #endif

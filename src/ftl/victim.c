@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One list for each valid count, in the order of the last change:
+ * There is a list for each valid count, in the order of the last change:
  *
  *   valid 0  -> [7]
  *         1  ->
@@ -9,20 +9,21 @@
  *              longest           just lost a page
  *              unchanged         (or just became full)
  *
- * A block moves to the tail of the next list down with each page that it loses.  Greedy
- * takes the head of the first list that is not empty.  For cost-benefit all blocks of a
- * list have the same u and the head has the greatest age, so comparing the heads, one for
- * each valid count, finds the exact maximum.  FIFO is the same with a single list, which
- * nothing but becoming full changes.  The lists are rings through a sentinel, stored
- * behind the blocks' links.
+ * With each page that a block loses, it moves to the tail of the next list down.  Greedy
+ * takes the head of the first list that is not empty.  For cost-benefit, all blocks of a list
+ * have the same u, and the head has the greatest age; so the best of the heads, one for each
+ * valid count, is the exact maximum.  Fifo has a single list, which changes only when blocks
+ * come and go.  The lists are rings.  The two ends of a ring meet in an additional link, its
+ * end, which stands behind the links of the blocks.
  *
- * The random policies need no order but an array to draw from; a block that leaves is
- * replaced by the last one.  Draws are addressed by the number of the choice.
+ * The random policies need no order, only an array to draw from.  The last block of the array
+ * takes the place of a block that leaves.  Draws are addressed by the number of the choice.
  *
- * Full of valid pages: fifo and the random policies do choose such blocks, and moving one
- * is what they cost in theory and in hardware.  Fifo comes round to the others by itself.
- * Random does so only with probability 1, so after as many fruitless choices as there are
- * blocks the set is searched once, in order: O(1) for each of those choices.
+ * Fifo and the random policies also choose blocks that are full of valid pages.  Moving such a
+ * block is part of what these policies cost, in theory and in hardware.  Fifo comes round to
+ * the others by itself.  A random policy does so with probability 1, but after no fixed number
+ * of choices.  So after as many fruitless choices as there are blocks, the set is searched
+ * once, in order; that is O(1) for each of those choices.
  */
 #include "ftl/victim.h"
 
@@ -148,7 +149,8 @@ static fe_peb choose_greedy(struct fe_victims *v)
     return head_of(v, v->least);
 }
 
-/* age (1-u) / 2u = age (pages - valid) / 2 valid, compared crosswise: exact. */
+/* age * (1-u) / 2u is age * (pages - valid) / (2 * valid).  Multiplying crosswise compares two
+ * of them exactly. */
 static fe_peb choose_cost_benefit(struct fe_victims *v)
 {
     fe_peb best = choose_greedy(v);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Victims: the full blocks of a strategy, and which of them to clean next.
+ * A victim set: full blocks of a strategy, and which of them is cleaned next.
  *
- *   greedy        the fewest valid pages
- *   cost-benefit  the largest age (1-u) / 2u, u the share of valid pages and age the time
- *                 since a page of the block was last invalidated (LFS)
+ *   greedy        the block with the fewest valid pages
+ *   cost-benefit  the block with the largest age * (1-u) / 2u, where u is the share of valid
+ *                 pages and age the time since the block last lost one (LFS)
  *   fifo          the block that became full first
  *   random        any block
- *   d-choices     the fewest valid pages among d blocks drawn at random
+ *   d-choices     the block with the fewest valid pages among d blocks drawn at random
  *
- * The owner counts valid pages in an array of its own and tells every change; a choice
- * then costs O(1), with cost-benefit O(pages per block) and with d-choices O(d), whatever
- * the number of blocks.  Memory: 8 bytes a block, and 8 more for all but greedy and fifo.
+ * The owner counts valid pages in an array of its own and reports every change.  A choice
+ * then costs O(1), with cost-benefit O(pages per block) and with d-choices O(d), however many
+ * blocks there are.  Memory: 8 bytes a block; 8 more except for greedy and fifo.
  *
  * No lock.  The array of valid counts must outlive the set.
  */
@@ -25,10 +25,10 @@ struct fe_victim_link {
 };
 
 struct fe_victims {
-    uint32_t policy, d, pages; /* pages of a full block */
+    uint32_t policy, d, pages; /* pages: those of a full block that can be valid */
     uint64_t seed;
     const uint16_t *valid;     /* per block, not owned */
-    uint32_t n_pebs, n;        /* blocks of the medium; in the set */
+    uint32_t n_pebs, n;        /* blocks of the medium; blocks in the set */
     uint64_t n_invalid;        /* pages that cleaning every block of the set would win */
 
     struct fe_victim_link *links; /* per block, then per list; NULL for the random policies */
@@ -41,26 +41,27 @@ struct fe_victims {
     uint32_t n_fruitless;         /* choices in a row that won nothing */
 };
 
-/* An empty set.  policy: enum fe_gc_policy, d: of d-choices.  -ENOMEM. */
+/* An empty set.  policy: enum fe_gc_policy.  d matters to d-choices only.  -ENOMEM. */
 int fe_victims_init(struct fe_victims *v, uint32_t policy, uint32_t d, uint64_t seed,
                     uint32_t n_pebs, uint32_t pages, const uint16_t *valid, struct fe_err *err);
 void fe_victims_fini(struct fe_victims *v);
 
-/* A block that has become full joins; its valid count is right already. */
+/* A block that has become full joins the set.  Its valid count must be right already. */
 void fe_victims_add(struct fe_victims *v, fe_peb peb);
 
-/* It leaves; its valid count is still the one that the set knows. */
+/* A block leaves the set.  Its valid count must still be the one that the set knows. */
 void fe_victims_remove(struct fe_victims *v, fe_peb peb);
 
-/* The valid count of a block of the set has just fallen by one. */
+/* The valid count of a block in the set has just fallen by one. */
 void fe_victims_invalidated(struct fe_victims *v, fe_peb peb);
 
-/* The policy's choice; FE_PEB_NONE if no block holds an invalid page.  It may be a block
- * without one where the policy looks at something else; but choosing and removing, again
- * and again, comes to one with an invalid page after about n choices at most. */
+/* The policy's choice, which stays in the set; FE_PEB_NONE if no block holds an invalid page.
+ * Policies that do not look at valid pages may choose a block without an invalid page.  But a
+ * caller that chooses, removes and adds again comes to a block with one after about n choices
+ * at most. */
 fe_peb fe_victims_choose(struct fe_victims *v);
 
-/* The block of a fifo set that became full first, even if all its pages are valid;
+/* The block of a fifo set that became full first, whether all its pages are valid or not.
  * FE_PEB_NONE if the set is empty. */
 fe_peb fe_victims_oldest(const struct fe_victims *v);
 

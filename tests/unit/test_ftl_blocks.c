@@ -506,7 +506,8 @@ static void test_blocks_check_finds_what_is_wrong(void **state)
     WRONG(&o, o.map[0], FE_PPN_NONE, "12 pages mapped, 13 valid");
     WRONG(&o, m->chip.oob_lpn[2 * N], 3, "logical page 0 is mapped to 8");
     WRONG(&o, b->valid_bits[0], b->valid_bits[0] & ~(1ull << 8), "logical page 0");
-    WRONG(&o, b->valid_bits[0], b->valid_bits[0] | 1ull << 17, "block 4: page 1 is valid and erased");
+    WRONG(&o, b->valid_bits[0], b->valid_bits[0] | 1ull << 17,
+          "block 4: page 1 is valid and erased");
     WRONG(&o, b->valid_bits[0], b->valid_bits[0] | 1, "block 0: page 0 is valid and erased");
     WRONG(&o, b->valid[2], 3, "block 2: 4 valid pages, its count says 3");
     WRONG(&o, b->state[2], FE_BLOCK_FREE, "block 2 in state 0");

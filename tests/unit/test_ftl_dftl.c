@@ -284,8 +284,8 @@ static struct moved count_moved(struct ft_layer *l, const struct fe_map_ref *bef
             memset(seen, 0, f->n_tps);
         } else if (ops[i].kind == FE_OP_PROG && last && tag < l->ftl->n_lpns) {
             m.copies++;
-            m.cached += before[tag].slot != FE_MAP_NONE;
-            if (before[tag].slot == FE_MAP_NONE && !seen[tag / PER_TP]++)
+            m.cached += before[tag].entry != FE_MAP_NONE;
+            if (before[tag].entry == FE_MAP_NONE && !seen[tag / PER_TP]++)
                 m.outdated++;
         }
     }
@@ -487,7 +487,7 @@ static void test_dftl_check_finds_what_is_wrong(void **state)
     ft_layer_write_each(&l, 0, 24);
     struct dftl *f = inside(&l);
     struct fe_map_ref *ref = &f->cache.refs[22];
-    struct fe_map_entry *e = &f->cache.entries[ref->slot];
+    struct fe_map_entry *e = &f->cache.entries[ref->entry];
     assert_int_not_equal(f->directory[0], FE_PPN_NONE);
     WRONG(&l, l.rig.medium->chip.oob_lpn[f->table[6]], 7, "logical page 6 is mapped to");
     WRONG(&l, l.rig.medium->chip.oob_lpn[f->directory[0]], 3, "translation page 0");
@@ -498,7 +498,7 @@ static void test_dftl_check_finds_what_is_wrong(void **state)
     WRONG(&l, f->table[3], FE_PPN_NONE, "translation page 0 does not hold");
     WRONG(&l, ref->ppn, 5, "logical page 22 is mapped to 5");
     WRONG(&l, ref->next_dirty, 2, "linked wrongly");
-    WRONG(&l, *ref, ((struct fe_map_ref){.slot = ref->slot, .ppn = ref->ppn}), "is clean at");
+    WRONG(&l, *ref, ((struct fe_map_ref){.entry = ref->entry, .ppn = ref->ppn}), "is clean at");
     WRONG(&l, e->newer, 0, "mapping cache: entry");
     WRONG(&l, e->older, 1000, "mapping cache: entry");
     WRONG(&l, f->cache.refs[3], *ref, "logical page 3 is mapped to");
