@@ -65,6 +65,13 @@ static bool parse_time(struct fe_span s, uint64_t *ret_ns)
     return !__builtin_add_overflow(sec, ns, ret_ns);
 }
 
+/* Whether c is one of the characters of set.  strchr() would find a NUL in every set, and a line
+ * may hold one. */
+static bool is_one_of(char c, const char *set)
+{
+    return memchr(set, c, strlen(set)) != NULL;
+}
+
 /* Parses the seven fields that every event has.  Returns false if the line is no event. */
 static bool parse_header(struct fe_span line, struct event *ret)
 {
@@ -81,7 +88,7 @@ static bool parse_header(struct fe_span line, struct event *ret)
            fe_number_u64(word[2].p, word[2].len, &n) && parse_time(word[3], &ret->time_ns) &&
            fe_number_u64(word[4].p, word[4].len, &ret->pid) && ret->pid <= UINT32_MAX &&
            ret->action.len > 0 &&
-           ret->action.len <= 2 && strchr("QGIDCMFARSPUTXBm", ret->action.p[0]);
+           ret->action.len <= 2 && is_one_of(ret->action.p[0], "QGIDCMFARSPUTXBm");
 }
 
 static bool detect(struct fe_span line)
@@ -104,13 +111,13 @@ static bool parse_rwbs(struct fe_span s, struct rwbs *ret)
         ret->flush = true;
         i = 1;
     }
-    if (i == s.len || !strchr("DWRN", s.p[i]))
+    if (i == s.len || !is_one_of(s.p[i], "DWRN"))
         return false;
     ret->op = s.p[i++];
     for (; i < s.len; i++) {
         if (s.p[i] == 'F')
             ret->fua = true;
-        else if (!strchr("ABSME", s.p[i]))
+        else if (!is_one_of(s.p[i], "ABSME"))
             return false;
     }
     return true;

@@ -185,6 +185,28 @@ static void test_blkparse_names_the_bad_line(void **state)
     assert_int_equal(load_options(two, sizeof two - 1, 1, &other).n, 1);
 }
 
+/* A NUL is not an action, an operation or a flag, although it ends every string of them. */
+static void test_blkparse_refuses_a_nul(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t len;
+    } bad[] = {
+#define NUL_AT(text) {text, sizeof text - 1}
+        NUL_AT(BLK "D W 8 + 8 [x]\n" BLK "\0 W 8 + 8 [x]\n"),
+        NUL_AT(BLK "D W 8 + 8 [x]\n" BLK "D \0 8 + 8 [x]\n"),
+        NUL_AT(BLK "D W 8 + 8 [x]\n" BLK "D W\0 8 + 8 [x]\n"),
+#undef NUL_AT
+    };
+    const struct fe_trace_options none = {0};
+    (void)state;
+    for (size_t i = 0; i < ft_array_len(bad); i++) {
+        struct loaded l = load_options(bad[i].text, bad[i].len, 1, &none);
+        assert_int_equal(l.result, -EINVAL);
+        assert_int_equal(l.n, 1);
+    }
+}
+
 /* --- MSR --- */
 
 static void test_msr_times_start_at_the_first_request(void **state)
@@ -301,6 +323,7 @@ int main(void)
         cmocka_unit_test(test_blkparse_summary_ends_the_events),
         cmocka_unit_test(test_blkparse_other_kinds_of_event),
         cmocka_unit_test(test_blkparse_names_the_bad_line),
+        cmocka_unit_test(test_blkparse_refuses_a_nul),
         cmocka_unit_test(test_msr_times_start_at_the_first_request),
         cmocka_unit_test(test_msr_names_the_bad_line),
         cmocka_unit_test(test_damaged_files_are_read_or_refused),
