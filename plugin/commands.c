@@ -180,9 +180,7 @@ static int cmd_hang(struct call *c)
 {
     uint64_t ns;
     int r = duration(c, "hang", 0, &ns);
-    if (r == 0)
-        fe_server_hang(c->server, ns);
-    return r;
+    return r == 0 ? fe_server_hang(c->server, ns, &c->err) : r;
 }
 
 static int cmd_disconnect(struct call *c)

@@ -33,6 +33,10 @@
  * there must be room for them. */
 #define MAX_DEVICE_NS (UINT64_C(1) << 62)
 
+/* A hang takes effect with the next request, before which the clock may jump to the limit
+ * above.  Both together must fit the 63 bits that JSON has for a time. */
+#define MAX_HANG_END_NS (MAX_DEVICE_NS / 2)
+
 struct fe_server {
     bool virtual_clock;      /* constant, as are the next three */
     bool image, sync;
@@ -518,11 +522,16 @@ int fe_server_set_cycles(struct fe_server *s, fe_peb peb, uint32_t cycles, struc
     return r;
 }
 
-void fe_server_hang(struct fe_server *s, uint64_t ns)
+int fe_server_hang(struct fe_server *s, uint64_t ns, struct fe_err *err)
 {
+    int r = 0;
     lock(&s->lock);
-    fe_device_hang(s->dev, ns);
+    if (ns > MAX_HANG_END_NS || present_ns(s) > MAX_HANG_END_NS - ns)
+        r = fe_err_set(err, EOVERFLOW, "hang: the device's clock would pass 73 years");
+    else
+        fe_device_hang(s->dev, ns);
     unlock(&s->lock);
+    return r;
 }
 
 void fe_server_disconnect(struct fe_server *s, uint64_t ns)

@@ -214,6 +214,12 @@ def test_faults_on_purpose():
         assert s.ctl("hang", "30s")["ok"]
         h.pread(4096, 0)
         assert s.stats()["device_ns"] - before >= 30 * 10**9
+        # several long hangs must not carry the clock past what a reply can say
+        for i in range(2):
+            assert s.ctl("hang", "1200000000s")["ok"] == (i == 0)
+            h.pread(4096, 0)
+        has_all(s.ctl("hang", "2400000000s")["error"], "the device's clock would pass 73 years")
+        assert 0 < s.stats()["device_ns"] < 2**62
         assert s.ctl("disconnect")["ok"]
         with fails(errno.ESHUTDOWN):
             h.pread(4096, 0)
