@@ -8,12 +8,12 @@
  *
  * The good images, one for each strategy, are made at the first call.
  */
-#include "fuzz.h"
+#include "files.h"
+#include "small.h"
 
 #include "base/crc32c.h"
 #include "flashemu/device.h"
 #include "ftl/ftl.h"
-#include "lib/ftl_params.h"
 #include "store/image.h"
 
 #include <errno.h>
@@ -21,38 +21,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 2048, PPB = 8, BLOCKS = 40, LPNS = 128, MAX_TYPES = 16 };
+enum {
+    PAGE = FT_SMALL_PAGE,
+    PPB = FT_SMALL_PPB,
+    BLOCKS = FT_SMALL_BLOCKS,
+    LPNS = FT_SMALL_LPNS,
+    MAX_TYPES = 16
+};
 
 static struct {
     uint8_t *bytes;
     size_t len;
 } good[MAX_TYPES];
 
-static char path[64];
+static char path[FT_PATH_MAX];
 static bool exact; /* whatever can be read is old or new */
-
-static struct fe_profile make_profile(uint32_t type)
-{
-    struct fe_profile p = {.name = "fuzz"};
-    p.device = (struct fe_device_params){.capacity = LPNS * PAGE, .sector_size = 512};
-    p.nand = (struct fe_nand_params){
-        .cell = FE_CELL_MLC, .channels = 1, .dies_per_channel = 1, .planes_per_die = 1,
-        .blocks_per_plane = BLOCKS, .pages_per_block = PPB, .page_size = PAGE, .oob_size = 64,
-        .tR_ns = {25000, 25000, 25000}, .tPROG_ns = {200000, 200000, 200000},
-        .tBERS_ns = 1500000, .endurance = 1000};
-    p.ftl = ft_ftl_params(type, PPB * PAGE);
-    p.wear = (struct fe_wear_params){
-        .spare_blocks = 2, .slow_factor = 2, .weak_block = FE_PEB_NONE - 1,
-        .correctable_bits = 4, .codeword_size = 512};
-    p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
-    p.link = (struct fe_link_params){.type = FE_LINK_NONE, .max_transfer = 2 * PAGE,
-                                     .queue_depth = 1};
-    return p;
-}
 
 static int open_device(struct fe_device **ret, uint32_t type, struct fe_err *err)
 {
-    struct fe_profile p = make_profile(type);
+    struct fe_profile p = ft_small_profile(type);
     struct fe_store_file file = {.path = path};
     struct fe_device_options opt = {.seed = 1, .payload = true, .file = &file};
     return fe_device_create(ret, &p, &opt, err);
@@ -90,8 +77,7 @@ static void make_good(uint32_t type)
     struct fe_err err = {""};
     struct stat st;
     if (!path[0])
-        snprintf(path, sizeof path, "%s/fe-fuzz-%ld",
-                 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (long)getpid());
+        ft_file_path(path, "image");
     FT_MUST(open_device(&dev, type, &err) == 0, "%s", err.text);
     use_device(dev, 3 * LPNS + 5);
     fe_device_destroy(dev);
@@ -163,13 +149,6 @@ static size_t change(uint8_t *image, size_t len, const struct fe_image_layout *a
     return len;
 }
 
-static void write_image(const uint8_t *image, size_t len)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    FT_MUST(fd >= 0 && write(fd, image, len) == (ssize_t)len, "%s", path);
-    close(fd);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ft_bytes b = {data, data + size};
@@ -192,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FT_MUST(fe_image_layout(&at, &h, &err) == 0, "%s", err.text);
     exact = !fe_ftl_registry[type]->no_medium;
     size_t len = change(image, good[type].len, &at, &b);
-    write_image(image, len);
+    ft_file_write(path, image, len);
     int r = open_device(&dev, type, &err);
     if (r < 0) {
         FT_MUST(err.text[0] && !strchr(err.text, '\n'), "result %d, message '%s'", r, err.text);

@@ -111,6 +111,10 @@ bool verify_kernel_init(struct verify_kernel *k, const char *wish);
  * -ECANCELED, or another negative errno; with message.  Leaves nothing behind that it started. */
 int verify_kernel_run(const struct verify_kernel *k, struct verify_run *run, struct fe_err *err);
 
+/* Takes the figure and the details from a line of story.sh, "PROCEDURE figure=NUMBER
+ * KEY=NUMBER...", and cuts the line into words.  Returns whether there was a figure. */
+bool verify_take_line(struct verify_run *run, char *line);
+
 /* --- a profile's rows --- */
 
 struct verify_plan {

@@ -316,9 +316,7 @@ static void make_words(struct words *w, const struct verify_kernel *k, const str
     add_word(w, "%s", run->procedure->experiment);
 }
 
-/* Takes the figure and the details from a line "PROCEDURE figure=NUMBER KEY=NUMBER...".  Returns
- * whether there was a figure. */
-static bool take_line(struct verify_run *run, char *line)
+bool verify_take_line(struct verify_run *run, char *line)
 {
     char *save = NULL, name[64];
     bool taken = false;
@@ -363,7 +361,7 @@ static void read_figures(struct child *c, const struct verify_kernel *k, struct 
             return;
         if (r > 0 && k->verbose)
             fprintf(stderr, "%s\n", c->line);
-        if (r > 0 && !take_line(run, c->line) && c->line[0])
+        if (r > 0 && !verify_take_line(run, c->line) && c->line[0])
             snprintf(last, size, "%.140s", c->line);
         if (k->progress)
             fprintf(stderr, "\r%s: %s, %" PRIu64 " s\033[K", run->profile->name,

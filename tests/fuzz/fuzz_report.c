@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * `flashemu report` over up to three files, which a byte 0x1c separates in the input: traces
+ * of any format, and statistics as JSON.
+ *
+ * Either there is one message and no page, or no message and a page that a browser takes as it
+ * was meant: elements are closed in the order of their begin, nothing that came from a file is
+ * taken for an element, and no figure has a coordinate that is not a number.
+ */
+#include "files.h"
+
+#include "tool.h"
+
+#include <stdbool.h>
+
+enum { MAX_FILES = 3, MAX_DEPTH = 32, SEPARATOR = 0x1c };
+
+static const char allowed[] = " html head title meta style body h1 h2 p span table tr th td svg "
+                              "text path rect ";
+
+/* The name of the element that begins behind "<" or "</"; its length. */
+static size_t name_of(const char *p, char buf[static 16])
+{
+    size_t len = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789");
+    snprintf(buf, 16, " %.*s ", (int)(len < 13 ? len : 13), p);
+    FT_MUST(len > 0 && strstr(allowed, buf), "an element that is none: <%.20s", p);
+    return len;
+}
+
+/* NAME="VALUE" from p up to end, the end of the element. */
+static void check_attributes(const char *p, const char *end)
+{
+    for (const char *q = p; (q = memchr(q, '=', (size_t)(end - q))) != NULL;) {
+        const char *close = q[1] == '"' ? strchr(q + 2, '"') : NULL;
+        FT_MUST(close && close < end, "an attribute without quotes: %.40s", p);
+        q = close + 1;
+    }
+    for (const char *q = p; q + 3 <= end; q++)
+        FT_MUST(strncmp(q, "nan", 3) != 0 && (strncmp(q, "inf", 3) != 0), "not a number: %.*s",
+                (int)(end - p), p);
+}
+
+static void check_page(const char *page, size_t len)
+{
+    char stack[MAX_DEPTH][16], name[16];
+    int depth = 0;
+    const char *p = page;
+
+    FT_MUST(strlen(page) == len, "a page with a NUL");
+    FT_MUST(strncmp(page, "<!DOCTYPE html>\n", 16) == 0, "no page");
+    for (p += 16; (p = strchr(p, '<')) != NULL; p++) {
+        const char *end = strchr(p, '>');
+        FT_MUST(end, "an element without end");
+        if (p[1] == '/') {
+            name_of(p + 2, name);
+            FT_MUST(depth > 0 && strcmp(stack[--depth], name) == 0, "%.30s closes%s", p,
+                    stack[depth]);
+            continue;
+        }
+        check_attributes(p + 1 + name_of(p + 1, name), end);
+        if (end[-1] != '/') {
+            FT_MUST(depth < MAX_DEPTH, "too deep");
+            strcpy(stack[depth++], name);
+        }
+    }
+    FT_MUST(depth == 0, "%s is not closed", stack[depth - 1]);
+}
+
+/* Text of a page must be UTF-8, or the rest of it may be taken for something else. */
+static void check_utf8(const char *page, size_t len)
+{
+    json_t *s = json_stringn(page, len);
+    FT_MUST(s, "the page is not UTF-8");
+    json_decref(s);
+}
+
+/* Writes the parts of the input to files; how many. */
+static int make_files(const uint8_t *data, size_t size, char paths[][FT_PATH_MAX])
+{
+    int n = 0;
+    for (const uint8_t *p = data, *end = data + size; n < MAX_FILES; n++) {
+        const uint8_t *stop = memchr(p, SEPARATOR, (size_t)(end - p));
+        char what[16];
+        snprintf(what, sizeof what, "report%d", n);
+        ft_file_path(paths[n], what);
+        ft_file_write(paths[n], p, (size_t)((stop ? stop : end) - p));
+        if (!stop)
+            return n + 1;
+        p = stop + 1;
+    }
+    return n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char paths[MAX_FILES][FT_PATH_MAX], command[] = "report", option[] = "-o", to_stdout[] = "-";
+    char *argv[MAX_FILES + 4] = {command, option, to_stdout};
+    struct ft_capture page, message;
+    int n = make_files(data, size, paths);
+
+    for (int i = 0; i < n; i++)
+        argv[3 + i] = paths[i];
+    ft_capture_begin(&page, &stdout);
+    ft_capture_begin(&message, &stderr);
+    int code = cmd_report(3 + n, argv);
+    ft_capture_end(&message);
+    ft_capture_end(&page);
+    if (code == TOOL_OK) {
+        FT_MUST(message.len == 0, "a page, and yet: %s", message.text);
+        check_page(page.text, page.len);
+        check_utf8(page.text, page.len);
+    } else {
+        FT_MUST(code == TOOL_USAGE && ft_is_line(message.text, message.len), "code %d, '%s'", code,
+                message.text);
+    }
+    free(message.text);
+    free(page.text);
+    for (int i = 0; i < n; i++)
+        unlink(paths[i]);
+    return 0;
+}
