@@ -51,13 +51,18 @@ static void print_latency(FILE *out, const json_t *stats)
     char path[40], text[4][FE_ROUNDED_MAX];
 
     for (size_t i = 0; i < 3; i++) {
+        bool known = true;
         snprintf(path, sizeof path, "latency_ns.%s.count", types[i]);
         if (!(number(stats, path) > 0))
             continue;
         for (size_t k = 0; k < 4; k++) {
             snprintf(path, sizeof path, "latency_ns.%s.%s", types[i], names[k]);
-            fe_time_text(number(stats, path), text[k]);
+            double value = number(stats, path);
+            known = known && isfinite(value);
+            fe_time_text(value, text[k]);
         }
+        if (!known)
+            continue;
         snprintf(path, sizeof path, "host: %s latency", types[i]);
         report_row(out, path, "half within %s, 99 %% within %s, 99.9 %% within %s, at most %s",
                    text[0], text[1], text[2], text[3]);
@@ -98,6 +103,16 @@ static void print_counters(FILE *out, const json_t *stats)
     }
 }
 
+static void print_wear(FILE *out, const json_t *stats)
+{
+    double min = number(stats, "wear.min"), max = number(stats, "wear.max"),
+           mean = number(stats, "wear.mean"), deviation = number(stats, "wear.stddev");
+
+    if (isfinite(min) && isfinite(max) && isfinite(mean) && isfinite(deviation))
+        report_row(out, "cycles of a block", "%.0f to %.0f, mean %.2f, deviation %.2f", min, max,
+                   mean, deviation);
+}
+
 int report_stats(FILE *out, const char *path, const json_t *stats, struct report_figures *ret,
                  struct fe_err *err)
 {
@@ -115,10 +130,7 @@ int report_stats(FILE *out, const char *path, const json_t *stats, struct report
     print_host(out, stats);
     print_latency(out, stats);
     print_counters(out, stats);
-    if (number(stats, "wear.max") >= 0)
-        report_row(out, "cycles of a block", "%.0f to %.0f, mean %.2f, deviation %.2f",
-                   number(stats, "wear.min"), number(stats, "wear.max"),
-                   number(stats, "wear.mean"), number(stats, "wear.stddev"));
+    print_wear(out, stats);
     report_table_end(out);
     *ret = (struct report_figures){
         .read_rate = number(stats, "host.read.bytes") * 1e9 / busy_ns,

@@ -16,13 +16,32 @@
 
 enum { LEFT = 62, TOP = 26, WIDTH = 560, HEIGHT = 180, BOTTOM = 40, RIGHT = 14 };
 
+/* The bytes of the UTF-8 character that begins at s, or 0 if none begins there. */
+static size_t character_len(const char *s)
+{
+    unsigned char first = (unsigned char)*s;
+    size_t n = first < 0x80             ? 1
+               : (first & 0xe0) == 0xc0 ? 2
+               : (first & 0xf0) == 0xe0 ? 3
+               : (first & 0xf8) == 0xf0 ? 4
+                                        : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
 void svg_text(FILE *out, const char *text)
 {
-    for (; *text; text++)
+    for (size_t n; *text; text += n ? n : 1) {
+        n = character_len(text);
         if (strchr("<>&\"", *text))
             fprintf(out, "&#%d;", *text);
+        else if (n == 0 || (n == 1 && *text < 32))
+            fputc('?', out);
         else
-            fputc((unsigned char)*text < 32 ? '?' : *text, out);
+            fwrite(text, 1, n, out);
+    }
 }
 
 /* The place of a value on its axis, from 0 to 1. */

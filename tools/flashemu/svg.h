@@ -24,7 +24,9 @@ struct svg_plot {
     struct svg_axis x, y;
 };
 
-/* Writes text into a page.  Characters that mean something in HTML are escaped. */
+/* Writes text into a page.  Characters that mean something in HTML are escaped.  A control
+ * character becomes '?', and so does a byte that is not part of a UTF-8 character, for example
+ * because a name was cut. */
 void svg_text(FILE *out, const char *text);
 
 /* Draws frame, ticks and title.  svg_end ends the picture. */
