@@ -245,6 +245,12 @@ def test_dry_run_measures_nothing():
     assert [r["measured"] for r in o["rows"]] == [None] * 2 and o["rows"][1]["reason"] == "why"
 
 
+def test_a_profile_may_have_any_name():
+    write("a\udcffz.ini", CARD + "a = hdparm-t | 30 MB/s | 5%\n")
+    o = good_json("verify", "a\udcffz.ini", "--json", "--dry-run")
+    assert o["profile"] == "a?z" and len(o["rows"]) == 1, o
+
+
 def test_changes_of_the_profile_count():
     card("a = seq-write bs=1M size=4M | 1 MB/s | 5%")
     slow = verify("nand.tPROG=3ms")[1]["rows"][0]["measured"]

@@ -179,12 +179,12 @@ json_t *verify_json(const struct verify_plan *plan)
 {
     struct summary s = sum_up(plan);
     json_t *rows = json_array();
-    const char *model = plan->profile.device.model;
+    const char *name = plan->profile.name, *model = plan->profile.device.model;
 
     for (size_t i = 0; i < plan->n_rows; i++)
         json_array_append_new(rows, row_json(&plan->rows[i]));
-    return json_pack("{s:s, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:f, s:f, s:{s:i, s:o}, "
-                     "s:O}", "profile", plan->profile.name, "model",
+    return json_pack("{s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:f, s:f, s:{s:i, s:o}, "
+                     "s:O}", "profile", fe_json_text(name, strlen(name)), "model",
                      fe_json_text(model, strlen(model)), "rows", rows, "verdicts", "ok", s.ok,
                      "off", s.off, "known", s.known, "skipped", s.skipped, "failed", s.failed,
                      "left_out", s.left_out, "mean_error_percent", s.mean, "largest_error_percent",
