@@ -283,7 +283,7 @@ static bool scatter_next(struct fe_pattern *p, uint64_t i, struct fe_trace_rec *
 const struct fe_pattern_kind fe_pattern_flashbench[] = {
     KIND("align", "-a, reads around powers of two", KEYS | FE_PK_BIT(ROUNDS), "bs=16K", align_init,
          align_next),
-    KIND("open-au", "-O, several allocation units written at once",
+    KIND("open-au", "-O, several allocation units written simultaneously",
          UNIT_KEYS | FE_PK_BIT(OPEN_AU_NR), "bs=16K", units_init, units_next),
     KIND("find-fat", "-f, the first allocation units written one by one",
          UNIT_KEYS | FE_PK_BIT(FAT_NR), "bs=16K", units_init, units_next),
