@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import weakref
 
 from flashemu_script import ended, from_env, need, run, skip
 
@@ -24,6 +25,8 @@ except ImportError:
 
 # How long an answer of the server may take before it counts as hung.  Generous, too.
 HANG_S = 60
+# How long a server may take to end and write its coverage counters before it is killed.
+COVERAGE_EXIT_S = 5
 
 NBDKIT = shutil.which("nbdkit") or skip("no nbdkit")
 PLUGIN = from_env("FLASHEMU_PLUGIN")
@@ -36,6 +39,7 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="fe")
         self.socket = os.path.join(self.folder, "nbd")
         self.control = os.path.join(folder or self.folder, "ctl")
+        self.handles = weakref.WeakSet()
         self.uri = "nbd+unix:///?socket=" + self.socket
         argv = [NBDKIT, "-f", "-U", self.socket, *options, PLUGIN, *params]
         if control:
@@ -67,6 +71,7 @@ class Server:
     def connect(self):
         h = nbd.NBD()
         h.connect_unix(self.socket)
+        self.handles.add(h)
         return h
 
     def ctl(self, cmd, *args):
@@ -87,7 +92,23 @@ class Server:
         self.proc.send_signal(signal.SIGTERM)
         return self.wait()
 
+    def exit(self):
+        """Lets the server write its coverage counters, which a killed server does not."""
+        self.proc.terminate()
+        for h in self.handles:  # the server waits for its clients
+            try:
+                with socket.socket(fileno=os.dup(h.aio_get_fd())) as s:
+                    s.shutdown(socket.SHUT_RDWR)
+            except (nbd.Error, OSError):
+                pass  # it is closed already
+        try:
+            self.proc.wait(timeout=COVERAGE_EXIT_S)
+        except subprocess.TimeoutExpired:
+            pass
+
     def close(self):
+        if self.proc.poll() is None and "FLASHEMU_COVERAGE" in os.environ:
+            self.exit()
         if self.proc.poll() is None:
             self.proc.kill()
             self.proc.wait()
