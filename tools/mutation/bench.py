@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One worker's bench: a copy of the tree, a build directory, and the tests.
+
+    STATE/worker-N/tree         the copy; a mutant changes it, and the change is undone afterwards
+    STATE/worker-N/tree/build   built with -O2 -g0; only the changed file is built again
+    STATE/worker-N/log          what the last build printed
+
+A mutant goes through three questions:
+
+    1. Does it compile?                       no:  invalid
+    2. Does any object file differ?           no:  equivalent, the compiler sees no difference
+    3. Does a test fail, or run for too long? yes: noticed; no: survived
+
+Before a test runs, its programs are built and compared with those of the unchanged tree. A
+test whose programs are the same cannot notice the mutant, so it does not run. In this way the
+tests of other layers cost nothing.
+
+A test that fails runs a second time, and counts only when it fails again. A busy machine can
+make a test of a server fail by chance.
+"""
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterable
+
+from .plan import Mutant
+from .process import Outcome, Runner
+
+# What does not change the outcome of a test.
+NOT_BUILT = ("docs/", "tools/mutate", "tools/mutation/", "tests/planted/", ".ci/")
+SUITES = ("unit", "golden", "property", "plugin", "crash")  # from cheap to expensive
+NEVER = ("vm",)
+SKIPPED = 77
+LEAST_WALL_S, LEAST_CPU_S = 60.0, 20  # a busy machine is slow to start a program
+WALL_FACTOR, CPU_FACTOR = 10, 5  # times what the test takes without a change
+BASELINE_FACTOR = 4  # times the limit that meson has for the test
+
+
+class BenchError(Exception):
+    """The unchanged tree does not build, or cannot be read."""
+
+
+@dataclass(frozen=True)
+class Test:
+    name: str  # SUITE:TEST
+    command: list[str]
+    env: dict[str, str]
+    folder: Path
+    programs: list[Path]  # what the test needs built
+    timeout: float  # the longest time on the unchanged tree
+
+    @property
+    def suite(self) -> str:
+        return self.name.split(":")[0]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    status: str  # noticed, hang, survived, equivalent or invalid
+    by: str  # the test that noticed, else ""
+    tests: int  # how many ran
+
+
+def tree_files(source: Path) -> list[str]:
+    """The files that make up the tree: those that git knows or would add, or all but builds."""
+    git = subprocess.run(["git", "-C", str(source), "ls-files", "-z", "-co", "--exclude-standard"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    if git.returncode == 0 and (source / ".git").exists():
+        names = [n for n in git.stdout.decode().split("\0") if n]
+    else:
+        names = []
+        for folder, folders, files in os.walk(source):
+            folders[:] = [f for f in folders if not f.startswith(("build", ".", "__pycache__"))]
+            names += [os.path.relpath(os.path.join(folder, f), source) for f in files]
+    return sorted(n for n in names if (source / n).is_file())
+
+
+def fingerprint(source: Path, files: Iterable[str]) -> str:
+    """Identifies what is built and tested: results of another tree do not count."""
+    digest = hashlib.sha256()
+    for name in files:
+        if not name.startswith(NOT_BUILT) and not name.endswith(".md"):
+            digest.update(name.encode() + b"\0" + _hash_file(source / name))
+    return digest.hexdigest()[:16]
+
+
+def _hash_file(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
+class Bench:
+    """Used by one thread at a time."""
+
+    def __init__(self, folder: Path, source: Path, runner: Runner, jobs: int) -> None:
+        self.tree, self.log = folder / "tree", folder / "log"
+        self.build = self.tree / "build"  # programs find scripts of the tree from there
+        self.source, self.runner, self.jobs = source, runner, jobs
+        self.ready = False
+        self.hashes: dict[Path, tuple[int, bytes]] = {}  # by path: time of change and hash
+        self.objects: list[Path] = []
+        self.tests: dict[str, Test] = {}
+        self.original: dict[Path, bytes] = {}
+
+    def configure(self, files: Iterable[str]) -> None:
+        """Makes the copy equal to the source. Files that are equal keep their time."""
+        wanted = set(files)
+        if self.tree.is_dir():
+            for name in tree_files(self.tree):
+                if name not in wanted:
+                    (self.tree / name).unlink()
+        for name in sorted(wanted):
+            copy, text = self.tree / name, (self.source / name).read_bytes()
+            if not copy.is_file() or copy.read_bytes() != text:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(text)
+            shutil.copymode(self.source / name, copy)
+        if not (self.build / "build.ninja").is_file():
+            shutil.rmtree(self.build, ignore_errors=True)
+            self.must("meson", "setup", str(self.build), str(self.tree),
+                      "-Doptimization=2", "-Ddebug=false", "-Dwerror=false")
+        else:
+            self.must("ninja", "-C", str(self.build), "build.ninja")
+
+    def prepare(self, golden: bool) -> None:
+        """Builds the unchanged tree."""
+        outputs = {e["output"] for e in self.read_json("compile_commands.json")}
+        self.objects = [self.build / o for o in sorted(outputs)]
+        self.tests = self.find_tests(golden)
+        programs = sorted({p for t in self.tests.values() for p in t.programs})
+        self.must(*self.ninja(self.jobs, self.objects + programs))
+        self.original = {p: self.hash(p) for p in self.objects + programs}
+        self.ready = True
+
+    def must(self, *command: str) -> None:
+        if self.runner.run(command, self.tree, log=self.log).code != 0:
+            tail = self.log.read_text(errors="replace").splitlines()[-30:]
+            raise BenchError("\n".join(["the unchanged tree does not build:", *tail]))
+
+    def read_json(self, name: str) -> Any:
+        return json.loads((self.build / name).read_text(encoding="utf-8"))
+
+    def ninja(self, jobs: int, files: Iterable[Path]) -> list[str]:
+        return ["ninja", "-C", str(self.build), f"-j{jobs}",
+                *(os.path.relpath(f, self.build) for f in files)]
+
+    def find_tests(self, golden: bool) -> dict[str, Test]:
+        left_out = NEVER if golden else (*NEVER, "golden")
+        programs = {t["id"]: [Path(f) for f in t["filename"]]
+                    for t in self.read_json("meson-info/intro-targets.json")}
+        found = {}
+        for t in self.read_json("meson-info/intro-tests.json"):
+            suites = [s.split(":")[-1] for s in t["suite"]] or ["none"]
+            if any(s in left_out for s in suites) or not t["depends"]:
+                continue  # a test without a program cannot notice a mutant
+            name = f"{suites[0]}:{t['name']}"
+            found[name] = Test(name, t["cmd"], t["env"], Path(t["workdir"] or self.build),
+                               [p for d in t["depends"] for p in programs[d]],
+                               BASELINE_FACTOR * (t["timeout"] if t["timeout"] > 0 else 900))
+        return found
+
+    def hash(self, path: Path) -> bytes:
+        """The hash of a built file; only a file that was built again is read again."""
+        changed = path.stat().st_mtime_ns
+        known = self.hashes.get(path)
+        if known is None or known[0] != changed:
+            known = self.hashes[path] = (changed, _hash_file(path))
+        return known[1]
+
+    def run_test(self, test: Test, wall: float, cpu: int) -> Outcome:
+        """Runs a test for `wall` seconds at most, and each of its processes for `cpu` seconds."""
+        with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as tmp:
+            env = {"MALLOC_PERTURB_": "165", **test.env, "TMPDIR": tmp}
+            return self.runner.run(test.command, test.folder, env=env, wall_s=wall, cpu_s=cpu)
+
+    def run_twice(self, test: Test, wall: float, cpu: int) -> Outcome:
+        """Runs a test, and once more if it fails."""
+        done = self.run_test(test, wall, cpu)
+        if done.hang or done.code in (0, SKIPPED):
+            return done
+        return self.run_test(test, wall, cpu)
+
+    def measure(self, test: Test, longest: float) -> Outcome:
+        """Runs a test on the unchanged tree, for `longest` seconds at most."""
+        wall = min(test.timeout, longest)
+        return self.run_twice(test, wall, math.ceil(test.timeout))
+
+    def judge(self, mutant: Mutant, order: Iterable[tuple[str, float]]) -> Verdict:
+        """Runs the tests in the given order (name, usual seconds) until one notices."""
+        if not mutant.edits:
+            return Verdict("invalid", "", 0)
+        paths = {self.tree / name: text for name, text in mutant.edits.items()}
+        saved = {path: path.read_bytes() for path in paths if path.is_file()}
+        try:
+            for path, text in paths.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text)
+            return self.judge_tree(order)
+        finally:
+            for path in paths:
+                if path in saved:
+                    path.write_bytes(saved[path])
+                else:
+                    path.unlink(missing_ok=True)
+
+    def judge_tree(self, order: Iterable[tuple[str, float]]) -> Verdict:
+        if not self.make(self.objects):
+            return Verdict("invalid", "", 0)
+        if all(self.hash(o) == self.original[o] for o in self.objects):
+            return Verdict("equivalent", "", 0)
+        ran = 0
+        for name, seconds in order:
+            test = self.tests[name]
+            if not self.make(test.programs):
+                return Verdict("invalid", "", ran)
+            if all(self.hash(p) == self.original[p] for p in test.programs):
+                continue
+            ran += 1
+            done = self.run_twice(test, max(LEAST_WALL_S, WALL_FACTOR * seconds),
+                                  max(LEAST_CPU_S, int(CPU_FACTOR * seconds)))
+            if done.hang:
+                return Verdict("hang", name, ran)
+            if done.code not in (0, SKIPPED):
+                return Verdict("noticed", name, ran)
+        return Verdict("survived", "", ran)
+
+    def make(self, files: list[Path]) -> bool:
+        """Builds files; false when the compiler or the linker refuses."""
+        if not files:
+            return True
+        done = self.runner.run(self.ninja(1, files), self.tree, log=self.log)
+        if done.code < 0 and -done.code != signal.SIGSEGV:
+            raise BenchError(f"ninja was ended by signal {-done.code}")
+        return done.code == 0

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run: hands the mutants to the workers, and stores each result as soon as it is known.
+
+    STATE/results.jsonl     one line for each mutant that was tried, with the tree's fingerprint
+    STATE/durations.json    how long each test takes without a change
+    STATE/worker-N          a worker's bench
+    STATE/lock              held while a run uses the folder
+
+A run that was interrupted goes on when the same command starts again: a mutant with a result
+for the same tree and the same tests is not tried again.
+"""
+
+import fcntl
+import json
+import os
+import queue
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Callable, Iterator, Sequence, TypeVar
+
+from .bench import SKIPPED, SUITES, Bench, BenchError, Verdict, fingerprint, tree_files
+from .plan import Mutant
+from .process import Runner
+from .report import Progress
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass
+class Baseline:
+    """The tests of the unchanged tree."""
+
+    seconds: dict[str, float] = field(default_factory=dict)  # of those that pass
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which tests run, and in which order."""
+
+    golden: bool
+    longest: float  # seconds; tests that take longer do not run
+    by_duration: bool
+
+    @property
+    def name(self) -> str:
+        """Identifies the tests that had their chance to notice a survivor."""
+        return ("golden" if self.golden else "all") + f" up to {self.longest:g} s"
+
+
+class Campaign:
+    def __init__(self, source: Path, state: Path, workers: int, choice: Choice) -> None:
+        self.source, self.state, self.choice = source, state, choice
+        cores = len(os.sched_getaffinity(0))
+        self.runner = Runner()
+        self.benches = [Bench(state / f"worker-{n}", source, self.runner, max(1, cores // workers))
+                        for n in range(workers)]
+        self.files: list[str] = []
+        self.fingerprint = ""
+        self.baseline = Baseline()
+        self.progress = Progress(sys.stderr)
+        self.lock: IO[str] | None = None
+
+    def open(self) -> None:
+        """Takes the state folder, and makes the copy of the tree that the run works with."""
+        self.state.mkdir(parents=True, exist_ok=True)
+        self.lock = open(self.state / "lock", "w", encoding="utf-8")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as e:
+            raise BenchError(f"{self.state}: another run uses this folder") from e
+        inside = self.state.resolve()
+        self.files = [f for f in tree_files(self.source)
+                      if inside not in (self.source / f).resolve().parents]
+        first = self.benches[0]
+        self.progress.status("copying the tree")
+        first.configure(self.files)
+        self.fingerprint = fingerprint(first.tree, self.files)
+        for bench in self.benches[1:]:
+            bench.source = first.tree  # the user may go on working on the source
+
+    def results(self) -> list[dict[str, Any]]:
+        """The newest result of each mutant, tree and choice of tests, the oldest first."""
+        found: dict[tuple[str, str, str], dict[str, Any]] = {}
+        path = self.state / "results.jsonl"
+        if path.is_file():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    r = json.loads(line)
+                except json.JSONDecodeError:
+                    continue  # the run was killed while it wrote this line
+                key = r["name"], r["tree"], r["choice"]
+                found.pop(key, None)
+                found[key] = r
+        return list(found.values())
+
+    def survivors(self) -> list[dict[str, Any]]:
+        """The drawn mutants whose newest result, of whatever tree, is that they survived."""
+        newest: dict[str, dict[str, Any]] = {}
+        for r in self.results():
+            newest.pop(r["was"], None)
+            newest[r["name"]] = r
+        return [r for r in newest.values()
+                if r["status"] == "survived" and r["operator"] != "patch"]
+
+    def known(self) -> dict[str, dict[str, Any]]:
+        """The results that count for this tree and these tests.
+
+        A mutant that survived fewer tests is tried again. One that was noticed is not, if the
+        test that noticed it is among the tests of this run.
+        """
+        def counts(r: dict[str, Any]) -> bool:
+            if r["status"] == "survived":
+                return bool(r["choice"] == self.choice.name)
+            return r["by"] == "" or r["by"] in tests
+
+        tests = dict(self.order())
+        return {r["name"]: r for r in self.results()
+                if r["tree"] == self.fingerprint and counts(r)}
+
+    def each(self, items: Sequence[T], work: Callable[[Bench, T], R]) -> Iterator[tuple[T, R]]:
+        """Does the work for each item on some bench, and yields the results as they come."""
+        todo: queue.SimpleQueue[T] = queue.SimpleQueue()
+        done: queue.SimpleQueue[tuple[T, R] | BaseException] = queue.SimpleQueue()
+        for item in items:
+            todo.put(item)
+
+        def worker(bench: Bench) -> None:
+            try:
+                while True:
+                    item = todo.get_nowait()
+                    if not bench.ready:
+                        if bench is not self.benches[0]:
+                            bench.configure(self.files)
+                        bench.prepare(self.choice.golden)
+                    done.put((item, work(bench, item)))
+            except queue.Empty:
+                pass
+            except BaseException as e:  # pylint: disable=broad-except
+                done.put(e)
+
+        threads = [threading.Thread(target=worker, args=(b,)) for b in self.benches[:len(items)]]
+        for t in threads:
+            t.start()
+        try:
+            for _ in items:
+                result = done.get()
+                if isinstance(result, BaseException):
+                    raise result
+                yield result
+        except BaseException:
+            self.runner.stop()
+            raise
+        finally:
+            for t in threads:
+                t.join()
+
+    def measure(self) -> None:
+        """Runs every test on the unchanged tree, unless that is known already."""
+        path = self.state / "durations.json"
+        key = f"{self.fingerprint} {self.choice.name}"
+        if path.is_file():
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            if stored.pop("key") == key:
+                self.baseline = Baseline(**stored)
+                return
+        first = self.benches[0]
+        self.progress.status("building")
+        first.prepare(self.choice.golden)
+        base = Baseline()
+        names = sorted(first.tests)
+        for n, (name, done) in enumerate(self.each(
+                names, lambda b, test: b.measure(b.tests[test], self.choice.longest)), 1):
+            self.progress.status(f"tests without a change: {n} of {len(names)}")
+            if done.code == 0:
+                base.seconds[name] = round(done.seconds, 2)
+            elif done.seconds < self.choice.longest:
+                (base.skipped if done.code == SKIPPED else base.failed).append(name)
+        self.baseline = base
+        path.write_text(json.dumps({"key": key, **base.__dict__}), encoding="utf-8")
+
+    def order(self) -> list[tuple[str, float]]:
+        """The tests in the order in which they run, with their usual seconds."""
+        def cost(item: tuple[str, float]) -> tuple[int, float, str]:
+            suite = item[0].split(":")[0]
+            rank = SUITES.index(suite) if suite in SUITES else len(SUITES)
+            return 0 if self.choice.by_duration else rank, item[1], item[0]
+        return sorted(self.baseline.seconds.items(), key=cost)
+
+    def run(self, mutants: Sequence[Mutant], afresh: bool) -> list[dict[str, Any]]:
+        """The results of all the mutants, in their order."""
+        self.measure()
+        for name in self.baseline.failed:
+            self.progress.line(f"left out, because it fails without a change: {name}")
+        order = self.order()
+        if not order:
+            raise BenchError("no test passes without a change")
+        known = {} if afresh else self.known()
+        results = {m.name: known[m.name] for m in mutants if m.name in known}
+        todo = [m for m in mutants if m.name not in known]
+
+        def judge(bench: Bench, mutant: Mutant) -> Verdict:
+            return bench.judge(mutant, order)
+
+        with open(self.state / "results.jsonl", "a", encoding="utf-8") as out:
+            self.progress.count(len(results), len(mutants))
+            for mutant, verdict in self.each(todo, judge):
+                result = {**mutant.record(), "status": verdict.status, "by": verdict.by,
+                          "tests": verdict.tests, "tree": self.fingerprint,
+                          "choice": self.choice.name}
+                out.write(json.dumps(result) + "\n")
+                out.flush()
+                results[mutant.name] = result
+                self.progress.result(result)
+                self.progress.count(len(results), len(mutants))
+        self.progress.clear()
+        return [results[m.name] for m in mutants]
