@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files for fuzz targets whose code under test wants a path, and a way to catch what the
- * code prints.  Errors of the host end the program: they are no findings, but a run with
- * them would say nothing.
+ * Some of the code that is fuzzed takes the path of a file, or prints to a stream.  This header
+ * has files for the former, and catches what the latter prints.
+ *
+ * An error of the host ends the program.  Such an error is no finding, but a run that went on
+ * after it would test nothing.
  */
 #ifndef FT_FUZZ_FILES_H
 #define FT_FUZZ_FILES_H
@@ -13,23 +15,25 @@
 
 #define FT_PATH_MAX 64
 
-/* The path of a file of this process alone, in memory where the machine allows it. */
+/* Makes a path that no other process uses.  The file is in memory if the machine has /dev/shm.
+ * what: a short name for the file. */
 static inline void ft_file_path(char path[static FT_PATH_MAX], const char *what)
 {
     snprintf(path, FT_PATH_MAX, "%s/fe-fuzz-%ld-%s",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (long)getpid(), what);
 }
 
+/* Makes the file, or replaces what is in it. */
 static inline void ft_file_write(const char *path, const void *data, size_t len)
 {
     FILE *f = fopen(path, "wb");
     FT_MUST(f && fwrite(data, 1, len, f) == len && fclose(f) == 0, "%s: cannot be written", path);
 }
 
-/* Everything that is printed to *stream (stdout or stderr) from begin to end, as a string. */
+/* Catches everything that is printed to *stream (stdout or stderr) between begin and end. */
 struct ft_capture {
     FILE **stream, *before, *file;
-    char *text; /* after the end; the caller's */
+    char *text; /* valid after the end; the caller frees it */
     size_t len;
 };
 
@@ -47,7 +51,7 @@ static inline void ft_capture_end(struct ft_capture *c)
     FT_MUST(fclose(c->file) == 0, "no memory");
 }
 
-/* Is it one line of text, as a message has to be? */
+/* Returns whether the text is one line, as a message has to be. */
 static inline int ft_is_line(const char *text, size_t len)
 {
     return len > 1 && memchr(text, '\n', len) == text + len - 1 && !memchr(text, '\0', len);

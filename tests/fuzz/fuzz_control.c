@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The control socket with a device behind it, but without nbdkit: real connections to the real
- * poll loop, the device's clock virtual.
+ * The control socket with a device behind it, but without nbdkit.  Clients connect to the real
+ * poll loop through real sockets.  The device has a virtual clock.
  *
- * There is no second thread.  plugin/control.c is compiled with ft_poll for poll(), and the loop
- * runs in the caller's thread (see meson.build).  Whenever the loop would wait, ft_poll first
- * lets the clients read, and then, if nothing is left to do for anybody, does the next part of
- * the script.  So every run of an input is the same, and "the server has not answered" is a
- * state and not a matter of time.
+ * There is no second thread.  plugin/control.c is compiled so that it calls ft_poll instead of
+ * poll(), and its loop runs in the thread of the caller (see meson.build).  Whenever the loop
+ * would have to wait, ft_poll lets the clients read.  If there was nothing to read, the server
+ * is idle, and ft_poll executes the next part of the script.  Therefore every run of an input is
+ * the same, and "the server did not answer" is a state that can be seen without a timeout.
  *
  *     control_thread -- poll --> ft_poll -- nothing to do --> clients read -- nothing --> script
  *           '<------------------------------ something to do ----------------------------'
  *
- * The first byte of the input chooses the strategy.  The others are what up to four clients
- * send.  Bytes up to 0x08 direct them; a file without such bytes is what one client sends.
+ * The first byte of the input chooses the strategy.  The other bytes are what up to four clients
+ * send, except the bytes up to 0x08, which are directions.  A file without directions is what one
+ * client sends.
  *
  *     0x00 .. 0x03   the bytes that follow come from this client
- *     0x04           sends what there is so far, so that a line arrives in parts
- *     0x05           the same; when all is answered, requests of the host (2 bytes say which)
- *     0x06           the client shuts its side
- *     0x07           the client is gone
- *     0x08           so many bytes that the line is too long
+ *     0x04           send the bytes so far, and let the server act; a line can arrive in parts
+ *     0x05           the same, and then let the host make requests; 2 bytes choose which
+ *     0x06           the client shuts down its side of the connection
+ *     0x07           the client closes the connection
+ *     0x08           send so many bytes that the line is too long
  *
- * Each line gets one reply: one line with one JSON object, {"ok":true,...} without negative
- * numbers, or {"ok":false,"error":TEXT}.  Events come only to clients that asked for them, in
- * order.  A client that ends is let go.  In the end the device keeps its rules, comes back
- * from a power cut, and each page that can be read has been written as it is.
+ * What is checked:
+ *
+ *   - each line gets one reply, which is one line with one JSON object: {"ok":true,...} without
+ *     negative numbers, or {"ok":false,"error":TEXT};
+ *   - events come only to clients that may have asked for them, and in order;
+ *   - the server closes the connection of a client that has shut down its side;
+ *   - at the end the invariants of the device hold, before and after a last power-on;
+ *   - a page that can be read was written as it reads: no page is a mixture of two.
  */
 #include "files.h"
 #include "small.h"
@@ -43,7 +48,8 @@
 
 enum { PAGE = FT_SMALL_PAGE, LPNS = FT_SMALL_LPNS, N_CLIENTS = 4 };
 
-/* What plugin.c has for nbdkit.  With it on, the lines are formatted, and not shown. */
+/* In the plugin, plugin.c has these for nbdkit.  Debugging is on, so that the lines are formatted;
+ * they are not shown. */
 int flashemu_debug_control = 1, flashemu_debug_request, flashemu_debug_nand;
 
 void fe_debug(const char *fmt, ...)
@@ -59,10 +65,10 @@ struct client {
     int fd;              /* -1: not connected */
     char out[4096];      /* not sent yet */
     size_t n_out;
-    size_t line_len;     /* sent of the line that has not ended */
-    uint64_t due, got;   /* replies */
-    bool may_listen;     /* what it sent may be the command `events` */
-    bool over;           /* a line was too long: nothing else counts */
+    size_t line_len;     /* bytes of the last line, which has no end yet */
+    uint64_t due, got;   /* replies that have to come, and that came */
+    bool may_listen;     /* the client may have sent the command `events` */
+    bool over;           /* a line was too long, so the server ignores everything after it */
     bool shut;
     bool eof;            /* the server has closed the connection */
     uint64_t next_event;
@@ -70,7 +76,7 @@ struct client {
     size_t n_in, room;
 };
 
-/* The loop of plugin/control.c, and what it calls instead of the system. */
+/* The loop of plugin/control.c, and what it calls instead of the system's functions. */
 int ft_poll(struct pollfd *p, nfds_t n, int timeout_ms);
 int ft_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 int ft_thread_join(pthread_t thread, void **ret);
@@ -81,8 +87,8 @@ static void *loop_arg;
 static struct {
     struct fe_server *server;
     struct ft_bytes bytes;
-    struct client *cl;   /* whose bytes they are */
-    bool request;        /* of the host, before anything else */
+    struct client *cl;   /* the client that sends the next bytes */
+    bool request;        /* the next part begins with requests of the host */
     enum { PLAYING, SHUT, GONE } stage;
 } script;
 
@@ -115,7 +121,8 @@ static struct fe_server *make_server(uint32_t type)
     return s;
 }
 
-/* A request for page lpn.  Each byte of a page is the same, whatever happens to the device. */
+/* One request for page lpn.  All bytes of a page are written with the same value, so whatever
+ * happens to the device, a page that can be read has equal bytes. */
 static void request(struct fe_server *s, enum fe_req_type type, uint32_t lpn, bool fua,
                     uint8_t value)
 {
@@ -211,7 +218,7 @@ static void take_bytes(struct client *cl, const char *bytes, size_t n)
     }
 }
 
-/* Takes what there is; false if there is nothing. */
+/* Reads what has arrived.  Returns false if there was nothing. */
 static bool receive(struct client *cl)
 {
     char buf[8192];
@@ -228,7 +235,7 @@ static bool receive(struct client *cl)
     return n > 0;
 }
 
-/* The server has nothing to do. */
+/* Checks what must be true of a client while the server has nothing to do. */
 static void check_settled(const struct client *cl)
 {
     FT_MUST(cl->fd < 0 || cl->got == cl->due, "%llu of %llu replies, and then no more",
@@ -303,7 +310,7 @@ static void leave(struct client *cl)
 
 /* ---- the script ---- */
 
-/* A byte of the script; true if the server is to act on what there is so far. */
+/* Executes one byte of the script.  Returns true if the server shall act now. */
 static bool play_byte(uint8_t c)
 {
     switch (c) {
@@ -331,7 +338,8 @@ static bool play_byte(uint8_t c)
     }
 }
 
-/* The next part of the script; false at its end. */
+/* Executes the next part of the script.  When the bytes are used up, all clients shut down their
+ * sides, and then they close.  Returns false after that. */
 static bool play(void)
 {
     if (script.request) {
@@ -372,7 +380,7 @@ int ft_poll(struct pollfd *p, nfds_t n, int timeout_ms)
         for (int i = 0; i < N_CLIENTS; i++)
             check_settled(&clients[i]);
         if (!play()) {
-            p[0].revents = POLLIN; /* the end of the thread */
+            p[0].revents = POLLIN; /* stop_fd: the loop returns */
             return 1;
         }
     }
@@ -394,7 +402,7 @@ int ft_thread_join(pthread_t thread, void **ret)
     return 0;
 }
 
-/* The loop has ended; what is left is the device. */
+/* Checks the device after the loop has ended. */
 static void check_device(struct fe_server *s)
 {
     const struct fe_device *dev = fe_server_device(s);

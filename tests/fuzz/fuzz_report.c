@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `flashemu report` over up to three files, which a byte 0x1c separates in the input: traces
- * of any format, and statistics as JSON.
+ * `flashemu report` over up to three files.  A file is a trace of any format, or statistics as
+ * JSON.  In the input a byte 0x1c separates the files.
  *
- * Either there is one message and no page, or no message and a page that a browser takes as it
- * was meant: elements are closed in the order of their begin, nothing that came from a file is
- * taken for an element, and no figure has a coordinate that is not a number.
+ * The command prints either one message or a page, never both.  A page must be well-formed:
+ *
+ *   - every element that is opened is closed, and elements are properly nested;
+ *   - there are only elements that the report itself makes, so no text of a file became one;
+ *   - no coordinate and no figure is "nan";
+ *   - all of it is UTF-8.
  */
 #include "files.h"
 
@@ -18,16 +21,17 @@ enum { MAX_FILES = 3, MAX_DEPTH = 32, SEPARATOR = 0x1c };
 static const char allowed[] = " html head title meta style body h1 h2 p span table tr th td svg "
                               "text path rect ";
 
-/* The name of the element that begins behind "<" or "</"; its length. */
+/* Puts the name of the element that begins at p, after "<" or "</", into buf.  Returns the length
+ * of the name. */
 static size_t name_of(const char *p, char buf[static 16])
 {
     size_t len = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789");
     snprintf(buf, 16, " %.*s ", (int)(len < 13 ? len : 13), p);
-    FT_MUST(len > 0 && strstr(allowed, buf), "an element that is none: <%.20s", p);
+    FT_MUST(len > 0 && strstr(allowed, buf), "no element of a report: <%.20s", p);
     return len;
 }
 
-/* NAME="VALUE" from p up to end, the end of the element. */
+/* Checks the attributes from p up to end, the end of the tag: each must be NAME="VALUE". */
 static void check_attributes(const char *p, const char *end)
 {
     for (const char *q = p; (q = memchr(q, '=', (size_t)(end - q))) != NULL;) {
@@ -40,7 +44,7 @@ static void check_attributes(const char *p, const char *end)
                 (int)(end - p), p);
 }
 
-/* A cell without figures that are not known; what a profile is called is its own affair. */
+/* Checks that a cell of a table shows no unknown figure.  The profile's name may be anything. */
 static void check_cell(const char *page, const char *p)
 {
     static const char free_text[] = "<th>profile</th>";
@@ -80,7 +84,7 @@ static void check_page(const char *page, size_t len)
     FT_MUST(depth == 0, "%s is not closed", stack[depth - 1]);
 }
 
-/* Text of a page must be UTF-8, or the rest of it may be taken for something else. */
+/* A byte that is not UTF-8 could make a browser misread the text after it. */
 static void check_utf8(const char *page, size_t len)
 {
     json_t *s = json_stringn(page, len);
@@ -88,7 +92,7 @@ static void check_utf8(const char *page, size_t len)
     json_decref(s);
 }
 
-/* Writes the parts of the input to files; how many. */
+/* Writes the parts of the input to files.  Returns how many there are. */
 static int make_files(const uint8_t *data, size_t size, char paths[][FT_PATH_MAX])
 {
     int n = 0;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The trace readers and writers.  The input is a file:
+ * The trace readers and writers.  The input is the contents of a trace file:
  *
  *     bytes --read--> records --write--> a file in each format --read--> records
  *
- * Reading gives records that a device could take, then the end or one message.  The result
- * does not depend on how many records are asked for at a time.  A format holds what its
- * description in workload/trace.h says: the table of rules has it, and `expect` tells for each
- * record what has to come back.  A writer that may not leave anything out refuses exactly
- * those records that the format cannot hold.  Of a format without a rule, what was read back
- * must survive being written once more.
+ * Reading gives records that a device could take, and then the end or one message.  The result
+ * does not depend on how many records are asked for at a time.
  *
- * Each input is read twice: in the format that its first line shows, and in one that its
- * length chooses, with a device and a kind of event.
+ * workload/trace.h describes what each format keeps.  The table `rules` repeats it, and `expect`
+ * computes from it which records have to come back.  A writer that may not leave anything out
+ * refuses exactly the records that the format cannot hold.  A format without a rule is tested
+ * less: records that were read from it must stay the same when they are written once more.
+ *
+ * Each input is read twice.  The first time the reader finds the format in the first line.  The
+ * second time the length of the input chooses the format, a device and a kind of event.
  */
 #include "fuzz.h"
 
@@ -23,16 +24,16 @@
 #define WAIT_MIN_US 100u /* fio ignores shorter waits */
 #define SECTOR     512u
 
-/* What a format keeps besides type, offset and length. */
+/* What a format keeps.  Every format keeps type, offset and length. */
 static const struct rule {
     const char *format;
-    const char *device;  /* a name of one, for the option that chooses it */
+    const char *device;  /* a name of a device in this format, for the option `device` */
     uint64_t tick_ns;    /* times are rounded down to multiples of this */
     bool all;            /* every field */
     bool fua, stream, done;
-    bool waits;          /* the time is a sum of waits of 100 us and more */
-    bool relative;       /* to the first record, and not before it */
-    bool data_only;      /* neither trim nor flush */
+    bool waits;          /* a time is a sum of waits, each of 100 us or more */
+    bool relative;       /* times count from the first record; an earlier time becomes 0 */
+    bool data_only;      /* the format has neither trim nor flush */
 } rules[] = {
     {.format = "text", .all = true, .fua = true, .tick_ns = 1},
     {.format = "iolog", .device = "/dev/x", .tick_ns = 1000},
@@ -42,7 +43,7 @@ static const struct rule {
      .data_only = true},
 };
 
-/* NULL if there is none. */
+/* The rule of a format, or NULL if the table has none. */
 static const struct rule *rule_of(const struct fe_trace_format *format)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
@@ -135,7 +136,8 @@ static struct records read_trace(const void *data, size_t len, uint32_t batch,
     return r;
 }
 
-/* Field by field, because the padding may differ; the line only where it is the same file. */
+/* Compares field by field, because the padding may differ.  lines: both come from the same file,
+ * so the line numbers must be equal, too. */
 static void check_same(const struct records *a, const struct records *b, bool lines)
 {
     FT_MUST(a->n == b->n, "%zu records instead of %zu", b->n, a->n);
@@ -155,13 +157,13 @@ static bool is_data(const struct fe_trace_rec *rec)
     return rec->type == FE_REQ_READ || rec->type == FE_REQ_WRITE;
 }
 
-/* Can the format hold the record with nothing left out? */
+/* Returns whether the format can hold the record without leaving anything out. */
 static bool holds(const struct rule *k, const struct fe_trace_rec *rec)
 {
     return (k->all || !rec->think_ns) && (k->fua || !rec->fua) && (!k->data_only || is_data(rec));
 }
 
-/* What has to be read of the records that were written. */
+/* Computes the records that have to be read back after `in` was written. */
 static struct records expect(const struct rule *k, const struct records *in)
 {
     struct records out = {.n = 0};
@@ -226,7 +228,7 @@ static struct records write_and_read(const struct records *in, const struct fe_t
     }
     struct records got = read_trace(text, len, 16, &opt);
     FT_MUST(len == 0 || got.result == 0, "%s cannot be read again:\n%s", name, text);
-    /* both versions of iolog are read by one reader */
+    /* One reader reads both versions of iolog, and calls them iolog. */
     FT_MUST(len == 0 || strncmp(name, fe_trace_format_name(got.format),
                                 strlen(fe_trace_format_name(got.format))) == 0,
             "%s is taken for %s", name, fe_trace_format_name(got.format));

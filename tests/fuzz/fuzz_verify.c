@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `flashemu verify` reads: a profile with its published figures, and the lines that
- * tools/vm/story.sh prints.  In the input a byte 0x1c stands between the profile, the lines, and
- * the procedures and figures that the user asks for, one a line.
+ * What `flashemu verify` reads.  The input has three parts, with a byte 0x1c between them:
  *
- * A row of the profile is refused with one message, or it is shown: as a line of text, and in
- * JSON that can be read again and has every row.  (profiles/curves.csv, which verify compares
- * with as well, is compiled in: its reader is tools/embed_curves.py, at build time.)
+ *     a profile with its published figures
+ *     lines as tools/vm/story.sh prints them
+ *     procedures and figures that the user asks for, one on each line
+ *
+ * Either the profile is refused with one message, or all of its rows are shown, as text and as
+ * JSON that can be read again.
+ *
+ * verify also compares with profiles/curves.csv.  That file is not read here, because it is
+ * compiled in: tools/embed_curves.py reads it at build time.
  */
 #include "files.h"
 
@@ -20,7 +24,7 @@
 enum { SEPARATOR = 0x1c, MAX_WANTED = 8 };
 
 struct parts {
-    char *text; /* of all, ended and cut into parts by NULs */
+    char *text; /* the whole input; the parts point into it, and a NUL ends each of the last two */
     char *profile, *lines, *wanted;
     size_t profile_len;
 };
@@ -55,7 +59,7 @@ static bool is_wanted(const struct verify_row *row, char **words, int n)
     return n == 0;
 }
 
-/* Leaves out the rows that nobody asked for. */
+/* Leaves out the rows that nobody asked for, and checks that only those are left out. */
 static void choose(struct verify_plan *plan, char *wanted, bool quick)
 {
     char *words[MAX_WANTED], *save = NULL;
@@ -73,7 +77,7 @@ static void choose(struct verify_plan *plan, char *wanted, bool quick)
     }
 }
 
-/* The lines of a kernel, for all rows that are open. */
+/* Hands the lines to all rows that are not left out, as if one experiment had printed them. */
 static void take_lines(struct verify_plan *plan, char *lines)
 {
     struct verify_run run = {.profile = &plan->profile, .seed = 1, .details = json_object()};

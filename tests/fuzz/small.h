@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The profile of a device that is so small that a fuzz target can make one for each input:
- * one die, a volatile cache of four pages, two spare blocks.
+ * The profile of a very small device: one die, a volatile cache of four pages, two spare blocks.
+ * Making such a device takes so little time that a fuzz target can make one for each input.
  */
 #ifndef FT_FUZZ_SMALL_H
 #define FT_FUZZ_SMALL_H
