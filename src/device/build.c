@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Building a device from a profile: what only the parts together can know is checked
- * here, with the numbers that would work in the message.
+ * Building a device from a profile.
+ *
+ *     profile --> geometry --> capacity --> link, scheduler --> store --> medium, wear
+ *                                                                           |
+ *                     new: strategy, cache, written as `device.used` says <-+
+ *               from an image: chip, power-on, cache as the image has them <-
+ *
+ * What only the parts together can know is checked here; the message has the numbers that
+ * would work.
  *
  * `device.used` stands for the life that a device has had before: so many bytes from
  * sector 0 count as written once, in order.  They go through the translation layer like
- * any write, without data, and then clock and statistics start at zero.  More than there
- * is means all of it, so that a smaller `size` does not need another `used`.
+ * any write, without data, and then clock and statistics start at zero.  More bytes than the
+ * device has means all of it, so that a smaller `size` does not need another `used`.
  */
 #include "device/internal.h"
 
 #include "profile/options.h"
+#include "store/image.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The op list is full, or somebody asks for times: everything in it gets a place in time. */
 static void drain(void *ctx, struct fe_op *ops, uint32_t n)
 {
     struct fe_device *dev = ctx;
@@ -26,6 +35,7 @@ static void drain(void *ctx, struct fe_op *ops, uint32_t n)
         dev->observe(dev->observe_ctx, ops, n);
 }
 
+/* Sizes that must divide each other. */
 static int check_units(const struct fe_profile *p, const struct fe_geometry *geo,
                        struct fe_err *err)
 {
@@ -52,6 +62,7 @@ static int check_units(const struct fe_profile *p, const struct fe_geometry *geo
     return 0;
 }
 
+/* A forged device claims more than it has, never less. */
 static int check_claim(const struct fe_profile *p, uint64_t capacity, struct fe_err *err)
 {
     uint64_t claimed = p->device.claimed_capacity;
@@ -94,6 +105,7 @@ static uint64_t choose_capacity(const struct fe_profile *p, const struct fe_geom
     return 0;
 }
 
+/* The life before: see the top of this file. */
 static int write_used_part(struct fe_device *dev, struct fe_err *err)
 {
     uint64_t used = fe_min_u64(dev->profile.device.used, dev->capacity);
@@ -121,7 +133,8 @@ static int build_cache(struct fe_device *dev, const struct fe_device_options *op
                            opt->payload || opt->file, err);
 }
 
-/* On an erased medium. */
+/* The parts above an erased medium.  An image is ready, which means that it exists for the next
+ * run, only when all of this is done. */
 static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
                      struct fe_err *err)
 {
@@ -137,15 +150,15 @@ static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
     return r;
 }
 
-/* On the medium of an image.  The last run may have ended anywhere between two operations of
- * the chip, with nothing in the controller's memory but what the image has of it. */
+/* The parts above the medium of an image.  The last run may have ended between any two operations
+ * of the chip.  What was in the controller's memory then is gone, except what the image keeps. */
 static int build_again(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
     int r = fe_medium_load(dev->medium, err);
     if (r < 0 || opt->chip_only)
         return r;
-    struct fe_ftl *ftl; /* of one that failed there is nothing to end */
+    struct fe_ftl *ftl; /* not dev->ftl: if this fails, there is no strategy to destroy */
     r = fe_power_plug_in(dev, &ftl, err);
     if (r == 0) {
         dev->ftl = ftl;
@@ -164,6 +177,8 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
     return why ? fe_err_set(err, errnum, "%s", why) : 0;
 }
 
+/* Everything but the profile.  What has been built when something fails is ended by
+ * fe_device_destroy.  Power can be cut only after the build, so nothing of it can be undone. */
 static int build_parts(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
@@ -246,7 +261,7 @@ void fe_device_destroy(struct fe_device *dev)
     free(dev);
 }
 
-/* Takes delays that may change while running from the profile again. */
+/* Takes those values from the profile again that may change while the device runs. */
 static void apply_delays(struct fe_device *dev)
 {
     const struct fe_profile *p = &dev->profile;

@@ -2,25 +2,32 @@
  *
  * How a request flows:
  *
- *   arrival -> link: commands of at most max_transfer, each in a slot
+ *   arrival -> link: commands of at most max_transfer, each in a slot of the queue
  *           -> page by page: write cache, translation layer, medium
- *              (state changes now; the op list says what was done)
+ *              (the state changes now; the op list says what was done)
  *           -> scheduler: when it would have been done
  *           -> link: data out -> completion
  *
- * A page of a write may be programmed as soon as it has crossed the link, a page of a
- * read is sent as soon as it has been read: that overlap is all the pipelining there is.
+ * A page of a write may be programmed as soon as it has crossed the link, and a page of a
+ * read is sent as soon as it has been read.  There is no other pipelining.
  *
- * Background work (writing the cache out, idle cleaning) has no thread: it runs lazily,
- * in the virtual gap before the next arrival, and may delay that arrival as it does in
- * a real device.
+ * Background work (writing the cache out, idle cleaning) has no thread.  It runs lazily, in
+ * the virtual gap before the next arrival, and may delay that arrival as it does in a real
+ * device:
+ *
+ *     request 1     |====|
+ *     idle work           |--|--|--|        steps begin while the gap lasts
+ *     request 2                    |====|   arrived in the third step
  */
 #include "device/internal.h"
+
+#include "store/image_file.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
+/* busy_ns counts each instant once, however many requests are in progress. */
 void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
 {
     from = fe_max_u64(from, dev->busy_until_ns);
@@ -30,7 +37,7 @@ void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
     dev->now_ns = fe_max_u64(dev->now_ns, to);
 }
 
-/* From then on only what changes nothing is done. */
+/* The image can no longer be written.  From then on the device does only what changes nothing. */
 static bool host_has_failed(const struct fe_device *dev)
 {
     int errnum;
@@ -50,6 +57,8 @@ static bool idle_step(struct fe_device *dev)
     return fe_ftl_idle(dev->ftl);
 }
 
+/* Idle work in the gap from the end of all requests to now_ns.  A step that begins before now_ns
+ * is finished. */
 static void work_until(struct fe_device *dev, uint64_t now_ns)
 {
     dev->medium->now_ns = now_ns;
@@ -77,6 +86,7 @@ void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
     dev->last_arrival_ns = fe_max_u64(dev->last_arrival_ns, now_ns);
 }
 
+/* A page of a write.  At the end of life a strategy refuses, so the cache takes nothing more. */
 static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *buf, bool fua)
 {
@@ -96,7 +106,7 @@ static enum fe_status read_page(struct fe_device *dev, fe_lpn lpn, uint32_t off,
     return dev->ftl->ops->read(dev->ftl, lpn, off, len, buf);
 }
 
-/* An uncorrectable page does not hide a worse answer that came before it. */
+/* The first bad status of a request is its answer. */
 static void note_status(struct fe_reply *reply, enum fe_status st)
 {
     if (st > FE_CORRECTED && reply->status <= FE_CORRECTED)
@@ -195,7 +205,7 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
     reply->complete_ns = fe_max_u64(reply->complete_ns, complete);
 }
 
-/* What a power cut would take must have reached the flash, in a form that power-on finds. */
+/* Flush: what a power cut would take must reach the flash, in a form that power-on finds. */
 static enum fe_status write_all_out(struct fe_device *dev)
 {
     enum fe_status st = FE_OK;
@@ -250,7 +260,7 @@ static void run_control(struct fe_device *dev, const struct fe_request *req, str
     fe_link_end(&dev->link, reply->complete_ns);
 }
 
-/* Not even an error from the flash: the link's part is all that is left. */
+/* A dead device does not ask its flash.  The link still takes its time. */
 static void run_dead(struct fe_device *dev, struct fe_reply *reply)
 {
     reply->complete_ns = fe_link_begin(&dev->link, reply->arrival_ns);
@@ -258,8 +268,8 @@ static void run_dead(struct fe_device *dev, struct fe_reply *reply)
     reply->status = FE_PROG_FAILED;
 }
 
-/* Blocks with too many flipped bits move on when the host has its answer; its next request
- * may have to wait for that. */
+/* Blocks with too many flipped bits are refreshed when the host has its answer.  The host's next
+ * request may have to wait for that. */
 static void refresh_after(struct fe_device *dev, uint64_t from)
 {
     fe_sched_begin(&dev->sched, from);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Faults on purpose, and what can be seen of the chip's blocks.
+ *
+ * Users name chip blocks, as a data sheet would, and pages of chip blocks.  Which pebs have them
+ * is the business of bad block management (nand/bbm.h).
  */
 #include "device/internal.h"
 

@@ -14,6 +14,8 @@
 #include "device/internal.h"
 
 #include "profile/options.h"
+#include "store/image.h"
+#include "store/image_file.h"
 
 #include <errno.h>
 #include <stdio.h>

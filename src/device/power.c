@@ -10,18 +10,19 @@
  *      request 4                                 |. . . . . .|======|
  *
  * At the cut the medium goes back to that instant (nand/undo.h), a volatile cache is empty,
- * and the translation layer has forgotten everything.  A power-safe cache has a capacitor:
- * what has been issued is finished, and the cache is kept.
+ * and the translation layer has forgotten everything.  A cache that is not volatile has a
+ * capacitor: what has been issued is finished, and the cache is kept.
  *
- * A cut is known in advance, planned for a time or drawn by a request, or it comes from
- * outside at the present.  The former are carried out when time reaches them, which is when
- * something arrives later; a request that would complete later gets its answer at the cut.
+ * A cut is planned for a time, drawn by a write, or comes from outside now.  A cut that is
+ * known in advance is carried out when time reaches it, which is when the next request
+ * arrives.  A request that would complete after the cut gets its answer at the cut.
  *
- * What badly made devices do beside that is drawn by the number of the cut, at power-on:
+ * Badly made devices can do more.  It is drawn by the number of the cut, at power-on, so that
+ * a server that is killed in between draws the same again:
  *
- *   dead         it does not come back
- *   map lost     everything is erased, and it starts as new
- *   stale        of some pages the newest copy is lost, and an older one there is comes back
+ *   dead         the device does not come back
+ *   map lost     everything is erased, and the device starts as new
+ *   stale        of some pages the newest copy is lost, and the copy before it comes back
  */
 #include "device/internal.h"
 
@@ -34,7 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Addresses of draws in FE_RNG_POWER_CUT, beside those of nand/undo.c, which are below. */
+/* Addresses of draws in FE_RNG_POWER_CUT.  Those of nand/undo.c are smaller. */
 #define DRAW_DEAD     (UINT64_C(1) << 40)
 #define DRAW_MAP_LOST (UINT64_C(2) << 40)
 #define DRAW_STALE    (UINT64_C(3) << 40)
@@ -73,7 +74,7 @@ bool fe_device_is_volatile(const struct fe_device *dev)
     return dev->cache && dev->profile.cache.volatile_;
 }
 
-/* The capacitor lasts until what the controller is doing has been done. */
+/* The capacitor lasts until the controller has finished what it is doing. */
 static void finish(struct fe_device *dev)
 {
     fe_sched_begin(&dev->sched, dev->power.cut_ns);
@@ -82,7 +83,8 @@ static void finish(struct fe_device *dev)
     fe_undo_settle(dev->medium, UINT64_MAX);
 }
 
-/* Nothing is under way any more, on dies, channels and the link. */
+/* From the cut on, nothing is under way on dies, channels and the link.  Time that was planned
+ * after the cut does not count as busy. */
 static void stop(struct fe_device *dev, uint64_t at_ns)
 {
     struct fe_link_params link = dev->link.p;
@@ -175,8 +177,9 @@ bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
 
 /* ---- power-on ---- */
 
-/* Of each page that has two copies and is drawn, the newest can no longer be read.  Once a
- * cut, though power-on may fail for want of memory, or the server be killed meanwhile. */
+/* Of each logical page that has two copies and is drawn, the newest copy can no longer be read.
+ * This happens once a cut, even if power-on has to be tried again because memory was short or
+ * the server was killed: n_stale remembers the cut. */
 static int lose_newest(struct fe_device *dev, struct fe_err *err)
 {
     struct fe_medium *m = dev->medium;
@@ -205,6 +208,7 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
     return 0;
 }
 
+/* The map is lost: a new strategy on an erased chip. */
 static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
 {
     struct fe_medium *m = dev->medium;
@@ -218,7 +222,8 @@ static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_er
     return fe_ftl_registry[p->type]->create(ret, p, m, fe_device_lpns(dev), err);
 }
 
-/* The new strategy goes on counting where the old one was. */
+/* The strategy that power-on has made takes the place of the old one, and goes on counting where
+ * that one was. */
 static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
 {
     uint64_t *to = (uint64_t *)&ftl->counters;
@@ -231,7 +236,9 @@ static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
         fe_cache_use(dev->cache, ftl);
 }
 
-/* A device at the end of its life writes no map, so none is lost. */
+/* What power-on does: first the oddities of a badly made device, then the strategy finds its map
+ * again.  A device at the end of its life writes no map, so it loses none.  -EIO if the device
+ * is dead. */
 static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
 {
     const struct fe_power_params *p = &dev->profile.power;
@@ -240,7 +247,7 @@ static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *er
         fe_chip_set_dead(&m->chip);
     if (fe_medium_cuts(m)->is_dead)
         return fe_err_set(err, EIO, "the device is dead since the power cut (faults.cut_dead)");
-    if (dev->profile.ftl.trim_lost) /* now, even if a server was killed after the cut */
+    if (dev->profile.ftl.trim_lost) /* not at the cut: the server may have been killed since then */
         fe_chip_forget_trims(&m->chip);
     if (!m->eol && happens(dev, fe_device_cuts(dev), DRAW_MAP_LOST, p->map_lost_ppm)) {
         int r = start_as_new(dev, ret, err);
@@ -261,7 +268,7 @@ int fe_power_plug_in(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *
     if (fe_device_has_power(dev))
         return fe_ftl_power_on(ret, &dev->profile.ftl, m, fe_device_lpns(dev), err);
     r = recover(dev, ret, err);
-    if (fe_medium_cuts(m)->is_dead) /* asked nothing, but there */
+    if (fe_medium_cuts(m)->is_dead) /* no request will reach it, but there must be a strategy */
         r = fe_ftl_read_only(ret, m, fe_device_lpns(dev), err);
     return r;
 }

@@ -17,6 +17,8 @@
  */
 #include "host/cache.h"
 
+#include "store/image_extra.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

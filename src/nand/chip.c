@@ -13,6 +13,9 @@
 
 #include "base/table.h"
 #include "nand/chip_record.h"
+#include "store/image.h"
+#include "store/image_extra.h"
+#include "store/image_page.h"
 
 #include <stdlib.h>
 #include <string.h>

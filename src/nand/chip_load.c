@@ -9,6 +9,9 @@
 #include "nand/chip.h"
 
 #include "nand/chip_record.h"
+#include "store/image.h"
+#include "store/image_extra.h"
+#include "store/image_page.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,12 +5,12 @@
  *   channel > die (ONFI: LUN) > plane > block > page (data + OOB)
  *
  * With `multiplane`, the same block of every plane of a die is one multi-plane
- * block and the same page of each one multi-plane page: read, programmed and erased
- * by one operation.  Everything above this layer counts those: `n_pebs`, `n_ppns`
- * and `page_bytes` are multi-plane ones then.  Without it planes only add blocks to
+ * block, and the same page of each plane is one multi-plane page.  One operation reads,
+ * programs or erases it.  Everything above this layer counts multi-plane blocks and pages:
+ * so do `n_pebs`, `n_ppns` and `page_bytes`.  Without `multiplane`, planes only add blocks to
  * their die.
  *
- * Numbering goes across dies first, so that neighbouring blocks can work at once:
+ * Numbering goes across dies first, so that neighbouring blocks can work simultaneously:
  *
  *   peb = row * n_dies + die      channel of a die = die % channels
  *   ppn = peb * pages_per_block + page

@@ -19,6 +19,8 @@
 #include "nand/chip.h"
 #include "nand/ops.h"
 
+#include <stddef.h>
+
 enum fe_page_state { FE_PAGE_ERASED, FE_PAGE_PROGRAMMED, FE_PAGE_TORN };
 
 /* Since the medium was made; an image does not keep them. */

@@ -7,8 +7,8 @@
  * list is a small fixed buffer: when it is full it drains into the scheduler, so
  * appending never fails and a merge of a thousand pages stays in the cache.
  *
- * Order matters only where it is said: an op with FE_OP_AFTER_PREV starts when the
- * op before it has ended (the program half of a copy), and a barrier makes all later
+ * The order of operations matters in two cases only: an op with FE_OP_AFTER_PREV starts when
+ * the op before it has ended (the program half of a copy), and a barrier makes all later
  * ops wait for all earlier ones.  Everything else is limited by dies and channels.
  */
 #ifndef FE_NAND_OPS_H
@@ -28,8 +28,8 @@ enum fe_op_kind {
 
 #define FE_OP_AFTER_PREV 1u
 
-/* The operation before is done once more, because it failed: the two are one for the undo of
- * power cuts (nand/undo.h). */
+/* The operation before is done once more, because it failed.  For the undo of power cuts
+ * (nand/undo.h) the two are one operation. */
 #define FE_OP_AGAIN 2u
 
 struct fe_op {

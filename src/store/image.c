@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An image as a file: making, opening, locking, syncing and closing it.
+ * An image as a file: making, opening, locking and closing it.
  *
  *   no file --create--> CREATING --ready--> READY --close--> READY, clean
  *                          |                  |  ^               |
  *                       killed: as no file    |  +-----open------+
  *                                             +-- killed: READY, not clean
  *
- * Everything goes through pread and pwrite: with a mapping a full disk or a bad sector
- * would be a SIGBUS.  What has been written is in the host's page cache, so a kill of the
- * server loses nothing of it.  A crash of the host may keep any part of what was written
- * since the last fdatasync; image_crash.c says how that is survived.
- *
- * Whether the host has crashed is told by its boot id, which the status keeps.
+ * A kill of the server loses nothing, because the host's page cache has all that was written.
+ * A crash of the host may lose any part of what was written since the last fdatasync
+ * (image_crash.c).  Which of the two has happened is told by the host's boot id: the status
+ * keeps the one under which the last server ran.
  */
-#include "store/internal.h"
+#include "store/image.h"
 
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "store/image_crash.h"
+#include "store/image_file.h"
+#include "store/internal.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,128 +29,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "images are little-endian, and their records are read and written as they are in memory"
-#endif
-
-#define PROFILE_MAX (1u << 20)
-#define PAGE_MAX (1u << 20)
-
-static uint64_t align(uint64_t x)
-{
-    return fe_div_up(x, FE_IMAGE_ALIGN) * FE_IMAGE_ALIGN;
-}
-
-int fe_image_layout(struct fe_image_layout *ret, const struct fe_image_header *h,
-                    struct fe_err *err)
-{
-    if (h->n_pages == 0 || h->n_pages >= UINT32_MAX || h->pages_per_block == 0 ||
-        h->n_pages % h->pages_per_block || h->page_bytes == 0 || h->page_bytes > PAGE_MAX ||
-        h->profile_bytes > PROFILE_MAX || h->n_entries > 1u << 24)
-        return fe_err_set(err, EINVAL,
-                          "its header has an impossible geometry: %llu pages of %u bytes in "
-                          "blocks of %u, %u cache pages",
-                          (unsigned long long)h->n_pages, h->page_bytes, h->pages_per_block,
-                          h->n_entries);
-    ret->n_blocks = h->n_pages / h->pages_per_block;
-    ret->profile = FE_IMAGE_STATUS(2);
-    ret->blocks = ret->profile + align(h->profile_bytes);
-    ret->trims = ret->blocks + align(ret->n_blocks * sizeof(struct fe_image_block));
-    ret->entries = ret->trims + align(h->n_pages * 8);
-    ret->cache = ret->entries + align((uint64_t)h->n_entries * 2 * sizeof(struct fe_image_entry));
-    ret->oob = ret->cache + align((uint64_t)h->n_entries * 2 * h->page_bytes);
-    ret->pages = ret->oob + align(h->n_pages * sizeof(struct fe_image_oob));
-    ret->end = ret->pages + h->n_pages * h->page_bytes; /* below 2^32 x 2^20 and some */
-    return 0;
-}
-
-uint32_t fe_image_record_crc(uint64_t number, const void *record, uint32_t bytes)
-{
-    return fe_crc32c(fe_crc32c(0, &number, sizeof number), record, bytes - 4);
-}
-
-bool fe_image_is_zeros(const void *record, size_t bytes)
-{
-    const uint8_t *p = record;
-    return p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0;
-}
-
-/* ---- writing ---- */
-
-void fe_image_fail(struct fe_image *g, int errnum, const char *doing)
-{
-    if (g->failed)
-        return;
-    g->failed = errnum;
-    fe_err_set(&g->why, errnum, "%.200s: %s: %s; the image stays as it is from here on", g->path,
-               doing, strerror(errnum));
-}
-
-void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at, const char *doing)
-{
-    if (g->failed || g->read_only)
-        return;
-    int r = fe_io_write(g->io, g->fd, buf, len, (off_t)at);
-    if (r < 0)
-        fe_image_fail(g, -r, doing);
-}
-
-const char *fe_store_failure(const struct fe_store *s, int *ret_errnum)
-{
-    if (!s->img || !s->img->failed)
-        return NULL;
-    *ret_errnum = s->img->failed;
-    return s->img->why.text;
-}
-
-int fe_image_write_status(struct fe_image *g)
-{
-    struct fe_image_status *st = &g->status;
-    st->generation++;
-    st->crc = fe_image_record_crc(0, st, sizeof *st);
-    fe_image_put(g, st, sizeof *st, FE_IMAGE_STATUS(st->generation % 2), "writing its status");
-    return -g->failed;
-}
-
-struct fe_store_sync fe_store_sync_begin(struct fe_store *s)
-{
-    if (!s->img)
-        return (struct fe_store_sync){0};
-    return (struct fe_store_sync){.seq = s->img->seq, .epoch = s->img->epoch++};
-}
-
-int fe_store_sync_run(const struct fe_store *s)
-{
-    if (!s->img || !s->img->sync || s->img->read_only)
-        return 0;
-    return s->img->io->fdatasync(s->img->io->ctx, s->img->fd) < 0 ? -errno : 0;
-}
-
-/* A failed fdatasync is final: the host may have forgotten what it could not write. */
-int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result)
-{
-    struct fe_image *g = s->img;
-    if (!g || !g->sync)
-        return 0;
-    if (result < 0)
-        fe_image_fail(g, -result, "fdatasync");
-    if (g->failed)
-        return -g->failed;
-    if (sync.epoch > g->synced_epoch)
-        g->synced_epoch = sync.epoch;
-    if (sync.seq > g->status.synced_seq) {
-        g->status.synced_seq = sync.seq;
-        return fe_image_write_status(g);
-    }
-    return 0;
-}
-
-void fe_image_sync_now(struct fe_store *s)
-{
-    struct fe_store_sync sync = fe_store_sync_begin(s);
-    fe_store_sync_end(s, sync, fe_store_sync_run(s));
-}
 
 /* ---- opening ---- */
 
@@ -518,31 +398,6 @@ int fe_store_image_close(struct fe_store *s, struct fe_err *err)
     fe_image_write_status(g);
     fe_image_sync_now(s);
     return g->failed ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
-}
-
-void fe_image_destroy(struct fe_image *g)
-{
-    if (!g)
-        return;
-    if (g->created && g->creating)
-        (void)unlink(g->path); /* whoever could not make it has said so already */
-    if (g->fd >= 0)
-        close(g->fd);
-    for (uint64_t i = 0; g->changed && i < g->what.n_pages; i++)
-        free(g->changed[i]);
-    free(g->changed);
-    free(g->gathered);
-    free(g->blocks);
-    free(g->entries);
-    free(g->entry_epoch);
-    free(g->crc);
-    free(g->raw);
-    free(g->lost);
-    free(g->trims);
-    free(g->page);
-    free(g->profile);
-    free(g->path);
-    free(g);
 }
 
 const struct fe_store_what *fe_store_image(const struct fe_store *s)

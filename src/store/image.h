@@ -1,110 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The format of an image: what lies where, byte by byte.
+ * Images: stores in a file, which also keep what a chip has besides its bytes, so that the next
+ * run finds it.
  *
- *   header | status | status | profile | blocks | trims | entries | cache | OOB | pages
- *    4 KiB   4 KiB    4 KiB    text     64 each  8 each  64 each  pages  32 each
- *
- * Every part starts at a multiple of 4096 and is as long as the header's geometry says;
- * the file ends with the last page and is sparse.  Numbers are little-endian.  Each record
- * ends in the CRC-32C of the bytes before it, started with the record's own number, so
- * that a record in a wrong place does not pass.  All zeros is a record that was never
- * written.
- *
- * A page is programmed if its OOB record is of its block's cycle: a block is erased by one
- * write of one block record.  The OOB record is written after the page's bytes.
- *
- * Trims has a number for each logical page: the last program of the chip before it was
- * trimmed, plus one.  Newer copies of the page are not touched by that, so a trim needs no
- * record of its end.
- *
- * The two statuses are written in turn; the valid one of the higher generation counts.
+ *     image.h         making, opening and closing; what the image is an image of
+ *     image_file.h    syncs, and failures of the host
+ *     image_page.h    records of pages and blocks
+ *     image_extra.h   the controller's write cache, trims and journal
  */
 #ifndef FE_STORE_IMAGE_H
 #define FE_STORE_IMAGE_H
 
-#include "flashemu/err.h"
+#include "flashemu/image.h"
+#include "store/image_format.h"
 
-#include <stdint.h>
+struct fe_store;
 
-#define FE_IMAGE_MAGIC "flashemu image\n" /* with its NUL: 16 bytes */
-#define FE_IMAGE_VERSION 1u
-#define FE_IMAGE_ALIGN UINT64_C(4096)
-#define FE_IMAGE_CONTROL_BYTES 256
+/* Makes an image: a new file, or one whose making was interrupted.  Nothing in it is
+ * erased or programmed.  Until fe_store_image_ready it counts as not there, and what is
+ * set is gathered in memory.  -EEXIST, or the host's errno; nothing is left behind. */
+int fe_store_image_create(struct fe_store **ret, const struct fe_store_file *f,
+                          const struct fe_store_what *what, struct fe_err *err);
+int fe_store_image_ready(struct fe_store *s, struct fe_err *err);
 
-enum fe_image_state {
-    FE_IMAGE_CREATING = 1, /* nothing in it has ever been answered: may be made anew */
-    FE_IMAGE_READY = 2,
-};
+/* Opens an image and locks it.  -ENOENT if there is none, or one whose making was
+ * interrupted; -EBUSY if another process has it; -EINVAL for what is not an image or is of
+ * another version; -EIO if it is damaged; else the host's errno.
+ *
+ * If the host has crashed since, what the disk has of the image is put right first. */
+int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, struct fe_err *err);
 
-struct fe_image_header {
-    char magic[16];
-    uint32_t version, state;
-    uint64_t n_pages, capacity, seed;
-    uint32_t page_bytes, pages_per_block, n_entries;
-    uint32_t profile_bytes, profile_crc;
-    uint32_t crc;
-};
+/* The end of a run: everything goes to the disk (with `sync`) and the image is clean.
+ * Destroying a store without that is like killing the server, and loses as little. */
+int fe_store_image_close(struct fe_store *s, struct fe_err *err);
 
-struct fe_image_status {
-    uint64_t generation;
-    uint64_t synced_seq;  /* every program up to this one is on the host's disk */
-    uint8_t boot_id[16];  /* of the host that the last server ran on */
-    uint32_t clean;       /* 1: the last server has ended, and all is on the disk */
-    uint32_t control_bytes;
-    uint8_t control[FE_IMAGE_CONTROL_BYTES]; /* the controller's own, see fe_store_set_control */
-    uint32_t reserved, crc;
-};
+/* NULL for a store in memory. */
+const struct fe_store_what *fe_store_image(const struct fe_store *s);
 
-struct fe_image_block {
-    uint64_t erase_seq;   /* the last program of the chip before the erase */
-    uint32_t erase_count;
-    uint32_t kept_cycle;  /* the cycle whose pages are the last that the disk surely has */
-    uint32_t flags, kept_flags; /* of that cycle */
-    uint32_t extra[9];    /* see struct fe_store_block */
-    uint32_t crc;
-};
+/* Whether the last run has ended by fe_store_image_close, and none has begun since. */
+bool fe_store_is_clean(const struct fe_store *s);
 
-struct fe_image_oob {
-    uint64_t seq;
-    uint32_t lpn, cycle;
-    uint32_t data_crc;
-    uint8_t tag, state, zeros, pad; /* enum fe_store_page_state; zeros: no bytes in the file */
-    uint32_t reserved, crc;
-};
+/* A line on what the crash of the host has cost, for people; NULL if there was none. */
+const char *fe_store_crash_note(const struct fe_store *s);
 
-enum fe_image_entry_state { FE_ENTRY_HELD = 1, FE_ENTRY_WRITTEN_OUT, FE_ENTRY_DROPPED };
-
-/* Each entry has two of these, and two pages: the one of the higher generation counts. */
-struct fe_image_entry {
-    uint64_t generation;
-    uint64_t order, sectors;
-    uint64_t seq;        /* the last program of the chip before the bytes were written */
-    uint64_t out_seq;    /* and after the page was written out */
-    uint32_t lpn, state; /* enum fe_image_entry_state */
-    uint32_t data_crc;
-    uint32_t reserved[2], crc;
-};
-
-_Static_assert(sizeof(struct fe_image_header) == 72, "header");
-_Static_assert(sizeof(struct fe_image_status) == 304, "status");
-_Static_assert(sizeof(struct fe_image_block) == 64, "block record");
-_Static_assert(sizeof(struct fe_image_oob) == 32, "OOB record");
-_Static_assert(sizeof(struct fe_image_entry) == 64, "entry record");
-
-/* Where the parts begin, and the file ends. */
-struct fe_image_layout {
-    uint64_t n_blocks;
-    uint64_t profile, blocks, trims, entries, cache, oob, pages, end;
-};
-
-#define FE_IMAGE_STATUS(i) (((uint64_t)(i) + 1) * FE_IMAGE_ALIGN)
-
-/* -EINVAL if the geometry is no geometry, -EOVERFLOW if the file would be too large. */
-int fe_image_layout(struct fe_image_layout *ret, const struct fe_image_header *h,
-                    struct fe_err *err);
-
-/* The checksum of a record of `bytes` bytes, the last four of which are its own. */
-uint32_t fe_image_record_crc(uint64_t number, const void *record, uint32_t bytes);
+/* The highest number of a program that the image has seen, once all is loaded. */
+uint64_t fe_store_last_seq(const struct fe_store *s);
 
 #endif

@@ -2,27 +2,34 @@
  *
  * After a crash of the host.
  *
- * The disk has everything up to the last fdatasync, and of what was written later any
- * part.  With `sync` the image was written so that this can be put right:
+ * The disk has everything up to the last fdatasync, and any part of what was written later.
+ * With `sync` the image was written in such a way that this can be put right:
  *
- *   a page's record is there and its bytes are not (the checksum tells), or a page is
- *   missing below others of its block           from there on the block was not programmed
- *   a block's erase is there, the copies of what it held are not
- *                                               the erase is taken back
- *   a cache page counts as written out, and the page on flash is not there
- *                                               the entry holds it again
+ *   what the disk lacks                              what is done
+ *   a page's bytes, though it has the record         The page, and all later pages of the
+ *     (the checksum tells)                             block, were not programmed.
+ *   a page's record, though it has later ones        The same.
+ *     of the block
+ *   copies of what an erased block held, though      The erase is taken back.
+ *     it has the erase
+ *   the page on flash, though the cache entry        The entry holds the page again.
+ *     counts as written out
  *
- * An erase is taken back unless a copy that the disk surely has (no newer than
- * status.synced_seq) replaces each page of the block.  It may bring back more than
- * needed; old copies do no harm, since the newest one counts.  Its bytes and records are
- * untouched, because the block's next program would have waited for an fdatasync.
+ * When is an erase taken back?  Each page that the block held must have a newer copy that the
+ * disk surely has, which is one with a number of at most status.synced_seq.  If one page lacks
+ * such a copy, the whole block comes back.  That may bring back more than needed; old copies
+ * do no harm, since the newest one counts.  The block's bytes and records are still there,
+ * because its next program would have waited for an fdatasync.
  *
  * Without `sync` the same is done as far as it goes.
  */
-#include "store/internal.h"
+#include "store/image_crash.h"
 
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "store/image_extra.h"
+#include "store/image_file.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +39,8 @@
 struct mend {
     struct fe_store *s;
     struct fe_image_oob *oob; /* of one block */
-    uint64_t *synced, *newest; /* by logical page: sequence number of the newest copy */
+    uint64_t *synced, *newest; /* by logical page: the number of the newest copy that
+                                  was synced, and of the newest copy of all */
     uint64_t n_dropped, n_taken_back, n_held;
     struct fe_err *err;
 };
@@ -81,8 +89,9 @@ static void put_record(struct mend *m, fe_ppn ppn, const struct fe_image_oob *r)
     fe_image_put(g, r, sizeof *r, g->at.oob + ppn * sizeof *r, "mending an OOB record");
 }
 
-/* The pages of one cycle: from the first on that is missing or, newer than the last sync,
- * has not its bytes, none was programmed.  Then counts the others, if told so. */
+/* Looks at the pages of one cycle in order.  From the first page on that is missing, or that is
+ * newer than sure_seq and lacks its bytes, no page was programmed: their records are erased.
+ * With `count`, the pages before that one are entered into `newest` and `synced`. */
 static void mend_pages(struct mend *m, fe_peb peb, uint32_t cycle, uint64_t sure_seq, bool count)
 {
     static const struct fe_image_oob erased;
@@ -118,6 +127,7 @@ static bool is_doubtful(const struct mend *m, fe_peb peb, const struct fe_image_
     return true;
 }
 
+/* Whether a page of this cycle has no newer copy that the disk surely has. */
 static bool is_needed(const struct mend *m, fe_peb peb, uint32_t cycle)
 {
     fe_ppn first = peb * m->s->pages_per_block;
@@ -130,13 +140,14 @@ static bool is_needed(const struct mend *m, fe_peb peb, uint32_t cycle)
     return false;
 }
 
+/* The block has the cycle again whose pages the disk surely has. */
 static void take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
 {
     struct fe_image *g = m->s->img;
     uint64_t before = m->n_dropped;
     mend_pages(m, peb, b->kept_cycle, 0, false);
     if (m->n_dropped > before)
-        fe_image_sync_now(m->s); /* first: the next mending would take those pages for sure */
+        fe_image_sync_now(m->s); /* before the record: a second mending would not drop them */
     b->erase_count = b->kept_cycle;
     b->flags = b->kept_flags;
     b->crc = fe_image_record_crc(peb, b, sizeof *b);
@@ -144,6 +155,7 @@ static void take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
     m->n_taken_back++;
 }
 
+/* Whether the half's bytes are those of its record. */
 static bool half_is_good(struct mend *m, uint32_t entry, uint32_t half,
                          const struct fe_image_entry *r)
 {
@@ -154,8 +166,8 @@ static bool half_is_good(struct mend *m, uint32_t entry, uint32_t half,
            fe_crc32c(0, g->page, m->s->page_bytes) == r->data_crc;
 }
 
-/* A half without its bytes does not count.  What was written out after the last sync, and is
- * not on flash, is held again. */
+/* A half that lacks its bytes does not count.  A page that was written out after the last sync,
+ * and is not on flash, is held again. */
 static void mend_entry(struct mend *m, uint32_t entry, struct fe_image_entry r[2])
 {
     static const struct fe_image_entry none;

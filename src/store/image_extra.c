@@ -3,24 +3,33 @@
  * What else the controller has: its write cache, its list of trimmed pages, and a few
  * bytes of its own.
  *
- * A entry of the cache has two halves, each a page of bytes and a record; the one of the
- * higher generation counts.  Bytes are written before their record, and into the half that
- * the disk does not need:
+ * Each cache entry is stored twice, as two halves.  A half consists of one page of bytes and
+ * one record.  The half whose record has the higher generation is the valid one.
  *
- *   the half that counts was changed since the last sync    into the same half
- *   it was not, the disk may need it                        into the other one
+ *     entry 7     half 0: generation 5, page 40, bytes ...      not valid any more
+ *                 half 1: generation 6, page 40, bytes ...      valid
  *
- * Bytes that do not fit their record are damage, but for those of one entry after a kill: the
- * one that was being changed, in a half of its own.
+ * Bytes are written before their record.  They go into the half that the disk does not need:
  *
- * A page that has been written out or dropped keeps its half, marked so.  Another page comes
- * into the entry only when that is on the disk (with `sync`), because until then the half
- * may have the only copy.
+ *   the valid half has changed since the last sync     into the same half
+ *   it has not, so the disk may need it                into the other half
+ *
+ * So after a kill the bytes of one entry may not fit their record: the entry that was being
+ * changed in the same half.  If more entries do not fit, the image is damaged.
+ *
+ * The half of a page that has been written out or dropped stays, and is marked so.  With
+ * `sync`, another page comes into the entry only when that mark is on the disk, because until
+ * then the half may be the only copy of its page.
+ *
+ * The list of trims has no record of the end of a trim.  What ends a trim is a copy of the page
+ * that is newer, so a list that is loaded is compared with the OOB records of all pages.
  */
-#include "store/internal.h"
+#include "store/image_extra.h"
 
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "store/image_file.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +45,7 @@ uint64_t fe_image_entry_bytes_at(const struct fe_image *g, uint32_t entry, uint3
     return g->at.cache + (entry * UINT64_C(2) + half) * g->what.page_bytes;
 }
 
-/* The half that counts. */
+/* The valid half. */
 static uint32_t half_of(const struct fe_image *g, uint32_t entry)
 {
     const struct fe_image_entry *r = &g->entries[entry * 2];
@@ -97,8 +106,8 @@ void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool written_out)
     put_half(g, entry, half);
 }
 
-/* Whether the bytes can be what was written, see above.  A half that a kill has left gets the
- * record that fits it, so that it does not count as damage after the next one. */
+/* Whether the bytes can be what was written, see above.  The half that a kill has left gets a
+ * record that fits its bytes, so that it does not count as damage after the next kill. */
 static bool can_be(struct fe_image *g, uint32_t entry, uint32_t half, const void *data)
 {
     struct fe_image_entry *r = &g->entries[entry * 2 + half];

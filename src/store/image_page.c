@@ -5,20 +5,26 @@
  *   program    bytes of the page, then its OOB record      two writes, in this order
  *   erase      the block's record, with the next cycle     one write
  *
- * Killed between any two of them, the file is a state that the chip has been in: a page
- * without its record is an erased page.  `written` says which pages have bytes; a page
- * of zeros has a record only.  The checksum of the bytes is in the record, and a read
+ *     block record    cycle 5
+ *     OOB records     [cycle 5] [cycle 5] [cycle 4] [cycle 4]
+ *                     programmed          erased: of the cycle before
+ *
+ * If the server is killed between any two writes, the file is a state that the chip has been
+ * in, because a page without its record is an erased page.  `written` says which pages have
+ * bytes; a page of zeros has a record only.  The record has a checksum of the bytes, and a read
  * compares it: what the host has garbled is an error and not data.
  *
- * With `sync`, the bytes and records of an erased block are still there until the block is
- * programmed again.  They may be the last copy that the disk has: so the first program
- * after an erase waits for an fdatasync if there was none since, and until then a hole is
- * not punched either.
+ * With `sync`, the bytes and records of an erased block stay until the block is programmed
+ * again, since they may be the last copy that the disk has.  So the first program after an
+ * erase waits for an fdatasync if there was none since the erase, and a hole is not punched
+ * before that either.
  */
-#include "store/internal.h"
+#include "store/image_page.h"
 
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "store/image_file.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,12 +39,6 @@ static uint64_t bytes_at(const struct fe_store *s, fe_ppn ppn)
 static uint64_t oob_at(const struct fe_store *s, fe_ppn ppn)
 {
     return s->img->at.oob + (uint64_t)ppn * sizeof(struct fe_image_oob);
-}
-
-bool fe_image_oob_is_valid(const struct fe_image_oob *r, fe_ppn ppn)
-{
-    return r->crc == fe_image_record_crc(ppn, r, sizeof *r) && r->state > FE_STORE_ERASED &&
-           r->state <= FE_STORE_RAW;
 }
 
 /* ---- bytes ---- */
@@ -78,7 +78,8 @@ int fe_image_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
     return r;
 }
 
-/* What the disk surely has of this block may be overwritten. */
+/* What the disk has of this block is about to be overwritten: the erase before must be there
+ * first. */
 static void before_program(struct fe_store *s, fe_ppn ppn)
 {
     struct fe_image *g = s->img;
@@ -86,7 +87,7 @@ static void before_program(struct fe_store *s, fe_ppn ppn)
         fe_image_sync_now(s);
 }
 
-/* Read only: the bytes stay in memory. */
+/* The image is read only: the bytes stay in memory. */
 static void keep_changed(struct fe_store *s, fe_ppn ppn, const void *page)
 {
     struct fe_image *g = s->img;
@@ -148,7 +149,7 @@ static void put_oob(struct fe_store *s, fe_ppn ppn, struct fe_image_oob *r)
         fe_image_put(g, r, sizeof *r, oob_at(s, ppn), "writing an OOB record");
 }
 
-/* Bytes that are no flash page: they change in place, and so have no checksum. */
+/* Bytes that are no flash page.  They change in place, and therefore have no checksum. */
 void fe_image_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len,
                         const void *data)
 {
@@ -236,7 +237,7 @@ void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_bl
         }
         b->erase_seq = g->seq;
         b->erase_epoch = g->creating ? 0 : g->epoch;
-    } else if (block->erase_count < b->cycle) { /* an erase that never happened */
+    } else if (block->erase_count < b->cycle) { /* an erase is taken back */
         b->kept_cycle = block->erase_count;
         b->kept_flags = block->flags;
         b->erase_epoch = 0;

@@ -3,8 +3,8 @@
  * The host's calls that an image is kept with: five functions in a struct, so that a
  * test can put itself between store and host (short writes, EIO, a full disk, a crash).
  *
- * They behave as the system calls of the same names: -1 and errno, or a result.  No
- * function of the store calls the host for an image in another way, but for opening,
+ * They behave as the system calls of the same names: they return -1 and set errno, or return a
+ * result.  The store makes all its calls for an image through this struct, except opening,
  * locking and removing the file.
  */
 #ifndef FE_STORE_IO_H

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What both kinds of store share, and the one in memory: a sparse memfd, mapped once.
+ * What both kinds of store share, and the store in memory: a sparse memfd, mapped once.
  *
  *     page p of the chip  <->  bytes [p * page_bytes, (p + 1) * page_bytes)
  *
- * `written` has a bit per page, so that a discarded page whose memory is still
- * there (warm) reads as zeros all the same.  Warm blocks stand in a ring, oldest
- * first; a block that is written again simply loses its place when the ring comes
- * round to it.
+ * `written` has a bit for each page.  A discarded page whose memory is still there (warm)
+ * therefore reads as zeros all the same.
  *
- * An image does the same with a file, in image_page.c; the ring and `written` are the
- * same there.
+ * Warm blocks stand in a ring, oldest first.  When the ring is full, the oldest block leaves
+ * it, and its memory is given back unless the block has been written again:
  *
- * Not modelled here: OOB, wear, bit errors.  The medium keeps them.
+ *     discard ---> [ 17 | 4 | 9 | 30 ] ---> give back, if still unwritten
+ *                    newest      oldest
+ *
+ * An image does the same with a file (image_page.c): ring and `written` are the same there.
+ *
+ * Not modelled here: OOB, wear, bit errors.  The chip keeps them (nand/chip.h).
  */
-#include "store/internal.h"
+#include "store/store.h"
 
 #include "base/num.h"
+#include "store/image_file.h"
+#include "store/image_page.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -132,8 +138,8 @@ int fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
     return 0;
 }
 
-/* A block is programmed from its first page on, so all of its memory is asked for then:
- * one call instead of a page fault for each page.  Kernels before 5.14 refuse; then the
+/* A block is programmed from its first page on, so all of its memory is asked for then, with
+ * one call instead of a page fault for each page.  Kernels before 5.14 refuse that, and the
  * faults come one by one. */
 static void populate(struct fe_store *s, fe_peb peb)
 {
@@ -141,8 +147,8 @@ static void populate(struct fe_store *s, fe_peb peb)
     (void)madvise(s->map + peb * block_bytes, block_bytes, MADV_POPULATE_WRITE);
 }
 
-/* Copies or clears; a page that holds zeros only because nothing was ever put
- * there stays unwritten and takes no memory. */
+/* A page that holds zeros only because nothing was ever put there stays unwritten, and takes
+ * no memory. */
 void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
                     const void *data)
 {

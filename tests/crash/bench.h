@@ -21,6 +21,7 @@
 #ifndef FT_CRASH_BENCH_H
 #define FT_CRASH_BENCH_H
 
+#include "store/io.h"
 #include "flashemu/device.h"
 #include "lib/rand.h"
 

@@ -151,7 +151,7 @@ def test_full_disk_while_serving():
 
 
 def offsets(image):
-    """Where OOB and pages of a SMALL image begin: format as in src/store/image.h."""
+    """Where OOB and pages of a SMALL image begin: format as in src/store/image_format.h."""
     pages, page = 2048, 4096
     start = os.path.getsize(image) - pages * page
     return start - pages * 32, start

@@ -7,6 +7,9 @@
 #include "lib/rig.h"
 #include "lib/unit.h"
 
+#include "nand/chip.h"
+#include "store/image.h"
+
 #include <stdio.h>
 #include <unistd.h>
 

@@ -7,6 +7,7 @@
 #include "lib/unit.h"
 
 #include "ftl/ftl.h"
+#include "store/image.h"
 #include "store/store.h"
 
 #include <errno.h>

@@ -10,6 +10,10 @@
 #include "lib/unit.h"
 
 #include "store/image.h"
+#include "store/image_extra.h"
+#include "store/image_file.h"
+#include "store/image_page.h"
+#include "store/io.h"
 #include "store/store.h"
 
 #include <errno.h>

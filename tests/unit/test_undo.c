@@ -143,7 +143,7 @@ static void test_undo_a_failed_program_gives_the_bytes_back(void **state)
     ft_rig_fini(&rig);
 }
 
-/* An erase that failed has brought another block into the slot, which stays. */
+/* An erase that failed has put another chip block behind the peb, which stays. */
 static void test_undo_a_replaced_block_keeps_its_cycles(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static void test_undo_a_replaced_block_keeps_its_cycles(void **state)
         assert_int_equal(fe_undo_create(rig.medium, NULL), 0);
         assert_int_equal(fe_wear_set_cycles(rig.medium, 4, cycles, NULL), 0);
         fe_medium_erase(rig.medium, 1);
-        uint32_t slot_cycle = fe_medium_erase_count(rig.medium, 1) + rig.medium->chip.difference[1];
+        uint32_t peb_cycle = fe_medium_erase_count(rig.medium, 1) + rig.medium->chip.difference[1];
         prog(&rig, PER_BLOCK, 7, 7);
         place(&rig, 0);
         fe_medium_erase(rig.medium, 1);
@@ -165,7 +165,7 @@ static void test_undo_a_replaced_block_keeps_its_cycles(void **state)
         cut(&rig, 500, FE_CUT_NOT_BEGUN);
         assert_int_equal(fe_medium_erase_count(rig.medium, 1), cycles);
         assert_int_equal(fe_medium_erase_count(rig.medium, 1) + rig.medium->chip.difference[1],
-                         slot_cycle);
+                         peb_cycle);
         assert_int_equal(byte_of(&rig, PER_BLOCK), 7);
         ft_rig_fini(&rig);
     }
@@ -266,8 +266,8 @@ static enum fe_cut_outcome all_but(void *ppn, const struct fe_undo_op *op)
     return op->ppn == *(fe_ppn *)ppn ? FE_CUT_NOT_BEGUN : FE_CUT_DONE;
 }
 
-/* Page 1 of slot 0 fails on die 1, which the slot was on, and is repeated on die 0, where the
- * slot is now.  Slot 2 is on die 0, slot 3 on die 1:
+/* Page 1 of peb 0 fails on die 1, which the peb was on, and is repeated on die 0, where the
+ * peb is now.  Peb 2 is on die 0, peb 3 on die 1:
  *
  *          0     300    500    900 1000   1300   1500
  *   die 0  [2/0)                   [0/1 again--------)   2/1 comes behind

@@ -17,7 +17,7 @@ static const struct fe_wear_params plain = {
     .spare_blocks = 2, .slow_factor = 3, .correctable_bits = 4, .codeword_size = 256,
     .refresh_bits = 3};
 
-/* 2 dies with 5 blocks each, of which the last row is spare: slots 0 to 7. */
+/* 2 dies with 5 blocks each, of which the last row is spare: pebs 0 to 7. */
 static void setup(struct ft_rig *rig, const struct fe_wear_params *w)
 {
     struct fe_nand_params p = ft_nand(2, 5, B, PAGE);
@@ -85,19 +85,19 @@ static void test_wear_factory_bad_blocks_are_out_of_sight(void **state)
         assert_int_equal(
             fe_medium_create(&rig.medium, &p, &rig.geo, rig.store, &rig.ops, NULL), 0);
         assert_int_equal(fe_wear_attach(rig.medium, &w, 10, seed, NULL), 0);
-        for (fe_peb slot = 0; slot < 120; slot++) {
-            n_bad += fe_medium_block(rig.medium, slot)->factory_bad;
-            seen[fe_medium_chip_block(rig.medium, slot)]++;
-            if (slot < 105)
-                assert_false(fe_medium_is_bad(rig.medium, slot));
-            if (slot < 105 && fe_medium_chip_block(rig.medium, slot) != slot)
+        for (fe_peb peb = 0; peb < 120; peb++) {
+            n_bad += fe_medium_block(rig.medium, peb)->factory_bad;
+            seen[fe_medium_chip_block(rig.medium, peb)]++;
+            if (peb < 105)
+                assert_false(fe_medium_is_bad(rig.medium, peb));
+            if (peb < 105 && fe_medium_chip_block(rig.medium, peb) != peb)
                 differs = true;
             /* the die stays, as long as it has spares */
-            if (seed == 1 && slot < 105)
-                assert_int_equal(fe_medium_die(rig.medium, slot), slot % 3);
+            if (seed == 1 && peb < 105)
+                assert_int_equal(fe_medium_die(rig.medium, peb), peb % 3);
         }
-        for (fe_peb peb = 0; peb < 120; peb++)
-            assert_int_equal(seen[peb], 1);
+        for (fe_chip_block block = 0; block < 120; block++)
+            assert_int_equal(seen[block], 1);
         assert_int_equal(n_bad, 12);
         assert_int_equal(fe_medium_chip_block(rig.medium, 0), 0);
         assert_int_equal(spares(rig.medium), 3);
@@ -346,7 +346,7 @@ static void test_wear_refresh_moves_the_block_and_heals_it(void **state)
     assert_int_equal(wrong_bits(&rig, 3 * B, FE_OK), 0);
     assert_false(fe_wear_refresh(rig.medium));
     /* what has been erased in the meantime needs none */
-    fe_wear_flip(rig.medium, 9 * B + 1, 3, NULL); /* block 9 stands in slot 3 */
+    fe_wear_flip(rig.medium, 9 * B + 1, 3, NULL); /* chip block 9 stands behind peb 3 */
     wrong_bits(&rig, 3 * B + 1, FE_CORRECTED);
     assert_int_equal(fe_medium_erase(rig.medium, 3), FE_OK);
     fill(&rig, 3);
@@ -445,7 +445,7 @@ static void test_wear_mark_bad(void **state)
     assert_string_equal(err.text, "block 4: is bad already");
     assert_int_equal(fe_wear_mark_bad(rig.medium, 9, NULL), 0); /* a spare */
     assert_int_equal(spares(rig.medium), 0);
-    assert_int_equal(fe_wear_mark_bad(rig.medium, 8, NULL), 0); /* now in slot 4: the end */
+    assert_int_equal(fe_wear_mark_bad(rig.medium, 8, NULL), 0); /* now behind peb 4: the end */
     assert_true(rig.medium->eol);
     assert_int_equal(wrong_bits(&rig, 4 * B, FE_OK), 0);
     err.text[0] = 0;

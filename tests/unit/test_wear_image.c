@@ -7,6 +7,7 @@
 #include "lib/unit.h"
 
 #include "nand/bbm.h"
+#include "store/image.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -14,6 +14,8 @@
 #include "flashemu/device.h"
 #include "nand/medium.h"
 #include "obs/json_text.h"
+#include "store/image.h"
+#include "store/image_page.h"
 
 #include <errno.h>
 #include <inttypes.h>

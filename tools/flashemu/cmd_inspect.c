@@ -8,6 +8,7 @@
 #include "ftl/ftl.h"
 #include "nand/wear.h"
 #include "obs/json_text.h"
+#include "store/image.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a crash of the host has left of an image is put right.
+ */
+#ifndef FE_STORE_IMAGE_CRASH_H
+#define FE_STORE_IMAGE_CRASH_H
+
+#include "flashemu/err.h"
+
+struct fe_store;
+
+/* The host has crashed since the image was served, or is another one.  Afterwards the image has
+ * a state that the chip has been in, with everything that was synced; a note for people is in
+ * img->note.  An image that is only looked at is left as it is.  -EIO or -ENOMEM. */
+int fe_image_mend(struct fe_store *s, struct fe_err *err);
+
+#endif

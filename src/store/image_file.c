@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writing to the file of an image, and epochs.
+ *
+ * An epoch is the interval between two fdatasyncs of the image.  What changes in an epoch may
+ * be on the disk in any part until the sync that ends the epoch has succeeded:
+ *
+ *     epoch          1            2                3
+ *                ----------+---------------+----------------->  writes
+ *     sync                 begin   end     begin
+ *     synced_epoch         0       1       1
+ *
+ * Writes after `begin` belong to the next epoch, although the sync is still under way.  So
+ * whoever must know that something is on the disk notes the present epoch, and compares it
+ * with synced_epoch later.
+ *
+ * Everything goes through pread and pwrite: with a mapping, a full disk or a bad sector would
+ * be a SIGBUS.  What has been written is in the host's page cache, so a kill of the server
+ * loses nothing of it.
+ */
+#include "store/image_file.h"
+
+#include "base/num.h"
+#include "store/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void fe_image_fail(struct fe_image *g, int errnum, const char *doing)
+{
+    if (g->failed)
+        return;
+    g->failed = errnum;
+    fe_err_set(&g->why, errnum, "%.200s: %s: %s; the image stays as it is from here on", g->path,
+               doing, strerror(errnum));
+}
+
+void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at, const char *doing)
+{
+    if (g->failed || g->read_only)
+        return;
+    int r = fe_io_write(g->io, g->fd, buf, len, (off_t)at);
+    if (r < 0)
+        fe_image_fail(g, -r, doing);
+}
+
+const char *fe_store_failure(const struct fe_store *s, int *ret_errnum)
+{
+    if (!s->img || !s->img->failed)
+        return NULL;
+    *ret_errnum = s->img->failed;
+    return s->img->why.text;
+}
+
+int fe_image_write_status(struct fe_image *g)
+{
+    struct fe_image_status *st = &g->status;
+    st->generation++;
+    st->crc = fe_image_record_crc(0, st, sizeof *st);
+    fe_image_put(g, st, sizeof *st, FE_IMAGE_STATUS(st->generation % 2), "writing its status");
+    return -g->failed;
+}
+
+struct fe_store_sync fe_store_sync_begin(struct fe_store *s)
+{
+    if (!s->img)
+        return (struct fe_store_sync){0};
+    return (struct fe_store_sync){.seq = s->img->seq, .epoch = s->img->epoch++};
+}
+
+int fe_store_sync_run(const struct fe_store *s)
+{
+    if (!s->img || !s->img->sync || s->img->read_only)
+        return 0;
+    return s->img->io->fdatasync(s->img->io->ctx, s->img->fd) < 0 ? -errno : 0;
+}
+
+/* A failed fdatasync is final: the host may have forgotten what it could not write. */
+int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result)
+{
+    struct fe_image *g = s->img;
+    if (!g || !g->sync)
+        return 0;
+    if (result < 0)
+        fe_image_fail(g, -result, "fdatasync");
+    if (g->failed)
+        return -g->failed;
+    if (sync.epoch > g->synced_epoch)
+        g->synced_epoch = sync.epoch;
+    if (sync.seq > g->status.synced_seq) {
+        g->status.synced_seq = sync.seq;
+        return fe_image_write_status(g);
+    }
+    return 0;
+}
+
+void fe_image_sync_now(struct fe_store *s)
+{
+    struct fe_store_sync sync = fe_store_sync_begin(s);
+    fe_store_sync_end(s, sync, fe_store_sync_run(s));
+}
+
+void fe_image_destroy(struct fe_image *g)
+{
+    if (!g)
+        return;
+    if (g->created && g->creating)
+        (void)unlink(g->path); /* whoever could not make it has said so already */
+    if (g->fd >= 0)
+        close(g->fd);
+    for (uint64_t i = 0; g->changed && i < g->what.n_pages; i++)
+        free(g->changed[i]);
+    free(g->changed);
+    free(g->gathered);
+    free(g->blocks);
+    free(g->entries);
+    free(g->entry_epoch);
+    free(g->crc);
+    free(g->raw);
+    free(g->lost);
+    free(g->trims);
+    free(g->page);
+    free(g->profile);
+    free(g->path);
+    free(g);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The file of an image: writes to it, syncs of it, and its failures.
+ *
+ * The first write that fails (no space, an I/O error) is the last one tried.  From then on the
+ * file stays as it is, which is a state that the chip has been in, and fe_store_failure says
+ * why.  So a function that writes has no result: the owner asks fe_store_failure before it
+ * answers anybody.
+ */
+#ifndef FE_STORE_IMAGE_FILE_H
+#define FE_STORE_IMAGE_FILE_H
+
+#include "flashemu/image.h"
+
+#include <stddef.h>
+
+struct fe_store;
+struct fe_image;
+
+/* Why nothing can be written any more; NULL while all is well.  *ret_errnum: ENOSPC,
+ * EIO ... */
+const char *fe_store_failure(const struct fe_store *s, int *ret_errnum);
+
+/* Makes what has been written so far last through a crash of the host.  Without `sync` of
+ * struct fe_store_file it does nothing.
+ *
+ * There are three steps, because the middle one takes long and needs no lock.  begin and end
+ * belong to the owner, who holds the lock; everything except fe_store_destroy may go on
+ * simultaneously with run.  end is given run's result; 0 or a negative errno. */
+struct fe_store_sync fe_store_sync_begin(struct fe_store *s);
+int fe_store_sync_run(const struct fe_store *s);
+int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result);
+
+/* ---- for the files of this folder ---- */
+
+/* Writes unless an earlier write has failed; `doing` says what, in words. */
+void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at,
+                  const char *doing);
+
+/* Remembers the first failure. */
+void fe_image_fail(struct fe_image *g, int errnum, const char *doing);
+
+/* Writes g->status into the older one of its two places.  0 or a negative errno. */
+int fe_image_write_status(struct fe_image *g);
+
+/* fdatasync now, inside an operation, because what comes next may only follow it. */
+void fe_image_sync_now(struct fe_store *s);
+
+/* Closes the file and frees everything; removes the file if its making was not completed. */
+void fe_image_destroy(struct fe_image *g);
+
+#endif
