@@ -117,7 +117,7 @@ static enum fe_status bast_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
         return st;
     bool continues = i != NO_LOG && b->log[i].in_order && page == fe_unit_map_log_fill(map, i);
     if (!continues && fe_logblock_takes(map, leb, page)) {
-        if (map->newer[lpn] != FE_PPN_NONE)
+        if (fe_unit_map_newer(map, lpn) != FE_PPN_NONE)
             b->log[i].in_order = false; /* the copy in the log is no longer the newest */
         return fe_logblock_append_data(map, lpn, off, len, data);
     }

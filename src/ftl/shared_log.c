@@ -28,7 +28,7 @@ static enum fe_status give_up_oldest(struct fe_shared_log *l, fe_merge_leb merge
     for (uint32_t page = 0; page < map->units.unit_pages; page++) {
         fe_ppn ppn = fe_unit_ppn(&map->units, unit, page);
         fe_lpn lpn = fe_medium_lpn(map->base.medium, ppn);
-        if (map->newer[lpn] != ppn)
+        if (fe_unit_map_newer(map, lpn) != ppn)
             continue;
         enum fe_status st = merge(map, fe_unit_map_leb(map, lpn));
         if (st != FE_OK)
@@ -60,7 +60,7 @@ enum fe_status fe_shared_log_append(struct fe_shared_log *l, fe_lpn lpn, uint32_
 
 bool fe_shared_log_holds(const struct fe_shared_log *l, fe_lpn lpn)
 {
-    fe_ppn ppn = l->map->newer[lpn];
+    fe_ppn ppn = fe_unit_map_newer(l->map, lpn);
     return ppn != FE_PPN_NONE && fe_medium_tag(l->map->base.medium, ppn) == FE_TAG_SHARED_LOG;
 }
 

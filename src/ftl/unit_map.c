@@ -10,8 +10,9 @@
  * stays on its die (nand.copyback) needs no memory, so it is read when it is its turn to be
  * programmed.
  *
- * newer[] is a plain array over all logical pages, four bytes each.  A controller keeps a small
- * table for its logs and searches it.  The result is the same, and here it costs one load.
+ * The table of newer copies is a plain array over all logical pages, four bytes each.  A controller
+ * keeps a small table for its logs and searches it.  The result is the same, and here it costs one
+ * load.
  *
  * Not modelled: the pages on the chip in which a controller keeps this map, and partial page
  * programs (NOP > 1), with which old controllers wrote a data unit in any order.
@@ -28,7 +29,7 @@ void fe_unit_map_destroy(struct fe_ftl *ftl)
     struct fe_unit_map *map = (struct fe_unit_map *)ftl;
     fe_units_fini(&map->units);
     free(map->data);
-    free(map->newer);
+    free(map->newer_plus_1);
     free(map->logs);
     free(map->buffer);
     free(map);
@@ -47,13 +48,12 @@ static int init(struct fe_unit_map *map, const struct fe_ftl_params *p, struct f
 
     uint32_t n_newer = map->n_lebs * pages;
     map->data = malloc(map->n_lebs * sizeof *map->data);
-    map->newer = fe_table_alloc(n_newer, sizeof *map->newer);
+    map->newer_plus_1 = fe_table_alloc(n_newer, sizeof *map->newer_plus_1);
     map->logs = malloc((map->n_logs + 1ull) * sizeof *map->logs);
     map->buffer = calloc(map->copy_buffer, sizeof *map->buffer);
-    if (!map->data || !map->newer || !map->logs || !map->buffer)
+    if (!map->data || !map->newer_plus_1 || !map->logs || !map->buffer)
         return fe_err_nomem(err, "map of units", (map->n_lebs + n_newer + map->n_logs) * 4ull);
     memset(map->data, 0xff, map->n_lebs * sizeof *map->data);
-    memset(map->newer, 0xff, n_newer * sizeof *map->newer);
     memset(map->logs, 0xff, map->n_logs * sizeof *map->logs);
     return fe_units_init(&map->units, m, pages, err);
 }
@@ -97,8 +97,8 @@ uint32_t fe_unit_map_free_blocks(const struct fe_ftl *ftl)
 uint32_t fe_unit_map_top(const struct fe_unit_map *map, fe_leb leb)
 {
     uint32_t top = map->units.unit_pages, fill = fe_unit_map_fill(map, leb);
-    const fe_ppn *newer = &map->newer[fe_unit_map_lpn(map, leb, 0)];
-    while (top > fill && newer[top - 1] == FE_PPN_NONE)
+    fe_lpn first = fe_unit_map_lpn(map, leb, 0);
+    while (top > fill && fe_unit_map_newer(map, first + top - 1) == FE_PPN_NONE)
         top--;
     return top;
 }
@@ -120,7 +120,7 @@ enum fe_status fe_unit_map_append(struct fe_unit_map *map, uint32_t unit, enum f
     fe_ppn ppn = fe_unit_next_ppn(&map->units, unit);
     enum fe_status st = fe_unit_append(&map->units, unit, lpn, (uint8_t)tag, base, off, len, data);
     if (st == FE_OK)
-        map->newer[lpn] = unit == map->data[leb] ? FE_PPN_NONE : ppn;
+        fe_unit_map_set_newer(map, lpn, unit == map->data[leb] ? FE_PPN_NONE : ppn);
     return st;
 }
 
@@ -153,12 +153,15 @@ static enum fe_status append_copy(struct fe_unit_map *map, uint32_t unit, fe_lpn
     return st;
 }
 
-/* Copies the newest pages of the leb behind what the unit holds, up to page `to`.  The last one
- * gets last_tag, the others tag.  No barrier follows the last program.  At an error the unit's
+/* Copies the newest pages of the leb behind what the unit holds, up to page `to`.  In a merge the
+ * last copy of FE_TAG_MERGE gets FE_TAG_MERGE_END.  Otherwise the unit stays what it is, and each
+ * copy is the newest one from now on.  No barrier follows the last program.  At an error the unit's
  * fill says how many pages were copied. */
 static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uint32_t to,
-                                 enum fe_tag tag, enum fe_tag last_tag)
+                                 enum fe_tag tag, bool is_merge)
 {
+    enum fe_tag last_tag = is_merge && tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
+    bool is_data = unit == map->data[leb];
     while (map->units.fill[unit] < to) {
         uint32_t page = map->units.fill[unit], left = to - page;
         uint32_t n = left < map->copy_buffer ? left : map->copy_buffer;
@@ -166,11 +169,14 @@ static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t u
         fill_buffer(map, leb, unit, n);
         fe_units_barrier(&map->units);
         for (uint32_t i = 0; i < n; i++, page++) {
-            enum fe_status st = append_copy(map, unit, fe_unit_map_lpn(map, leb, page),
-                                            (uint8_t)(page + 1 == to ? last_tag : tag),
-                                            &map->buffer[i]);
+            const struct fe_in_copy *in = &map->buffer[i];
+            fe_lpn lpn = fe_unit_map_lpn(map, leb, page);
+            enum fe_status st =
+                append_copy(map, unit, lpn, (uint8_t)(page + 1 == to ? last_tag : tag), in);
             if (st != FE_OK)
                 return st;
+            if (!is_merge && in->from != FE_PPN_NONE)
+                fe_unit_map_set_newer(map, lpn, is_data ? FE_PPN_NONE : in->to);
         }
     }
     return FE_OK;
@@ -179,15 +185,8 @@ static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t u
 enum fe_status fe_unit_map_copy_gap(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
                                     uint32_t to, enum fe_tag tag)
 {
-    uint32_t page = map->units.fill[unit];
-    fe_ppn *newer = &map->newer[fe_unit_map_lpn(map, leb, 0)];
-    enum fe_status st = copy_up_to(map, leb, unit, to, tag, tag);
+    enum fe_status st = copy_up_to(map, leb, unit, to, tag, false);
     fe_units_barrier(&map->units);
-    for (; page < map->units.fill[unit]; page++) {
-        fe_ppn ppn = fe_unit_ppn(&map->units, unit, page);
-        bool is_padding = fe_medium_lpn(map->base.medium, ppn) == FE_LPN_NONE;
-        newer[page] = is_padding || unit == map->data[leb] ? FE_PPN_NONE : ppn;
-    }
     return st;
 }
 
@@ -202,15 +201,14 @@ static enum fe_status replace_data(struct fe_unit_map *map, fe_leb leb, uint32_t
 enum fe_status fe_unit_map_adopt(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
                                  enum fe_tag tag)
 {
-    fe_ppn *newer = &map->newer[fe_unit_map_lpn(map, leb, 0)];
+    fe_ppn *newer = &map->newer_plus_1[fe_unit_map_lpn(map, leb, 0)];
     uint32_t had = map->units.fill[unit];
-    enum fe_tag last_tag = tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
     fe_units_barrier(&map->units);
-    enum fe_status st = copy_up_to(map, leb, unit, fe_unit_map_top(map, leb), tag, last_tag);
+    enum fe_status st = copy_up_to(map, leb, unit, fe_unit_map_top(map, leb), tag, true);
     if (st == FE_OK) {
         for (uint32_t page = 0; page < had; page++)
-            newer[page] = fe_unit_has(&map->units, unit, newer[page]) ? FE_PPN_NONE : newer[page];
-        memset(&newer[had], 0xff, (map->units.unit_pages - had) * sizeof *newer);
+            newer[page] = fe_unit_has(&map->units, unit, newer[page] - 1) ? 0 : newer[page];
+        memset(&newer[had], 0, (map->units.unit_pages - had) * sizeof *newer);
         st = replace_data(map, leb, unit);
     }
     fe_units_barrier(&map->units);

@@ -4,12 +4,12 @@
  *
  * A logical unit (leb) has at most one data unit, in which page i of the unit is page i of the
  * leb.  A data unit can only be appended to, so newer versions of its pages go to log units.
- * newer[] says for each logical page where the newest copy is, if a log unit holds it:
+ * fe_unit_map_newer says for each logical page where the newest copy is, if a log unit holds it:
  *
  *   leb              0                     1
  *   data[leb]        | 0 1 2 3 4 5 6 7 |   | 0 1 2 3 4 . . . |     page 5 is appended here
- *   log unit         | 2 5 2'5'. . . . |                           newer[2] and newer[5] point
- *                                                                  to 2' and 5'
+ *   log unit         | 2 5 2'5'. . . . |                           newer(2) and newer(5) are
+ *                                                                  the pages of 2' and 5'
  *
  * A merge brings a leb together in one data unit again:
  *
@@ -45,7 +45,7 @@ struct fe_unit_map {
     struct fe_fastdiv by_pages; /* divides by the pages of a unit */
     uint32_t n_lebs;
     uint32_t *data;             /* leb -> its data unit, or FE_UNIT_NONE */
-    fe_ppn *newer;              /* lpn -> its newest copy if a log unit holds it, or FE_PPN_NONE */
+    fe_ppn *newer_plus_1;       /* by lpn: see fe_unit_map_newer */
     uint32_t *logs;             /* the log units; FE_UNIT_NONE where there is none at present */
     uint32_t n_logs;
     uint32_t reach;             /* pages that a write to a unit in order may skip */
@@ -89,6 +89,20 @@ static inline uint32_t fe_unit_map_log_fill(const struct fe_unit_map *map, uint3
     return map->units.fill[map->logs[i]];
 }
 
+/* The newest copy of a page if a log unit holds it; FE_PPN_NONE if the newest copy is in the data
+ * unit, or if there is none.  The table contains 0 for FE_PPN_NONE, and a 0 is not
+ * overwritten by a 0, so that the host's memory is used only for pages that were in a log. */
+static inline fe_ppn fe_unit_map_newer(const struct fe_unit_map *map, fe_lpn lpn)
+{
+    return map->newer_plus_1[lpn] - 1;
+}
+
+static inline void fe_unit_map_set_newer(struct fe_unit_map *map, fe_lpn lpn, fe_ppn ppn)
+{
+    if (ppn != FE_PPN_NONE || map->newer_plus_1[lpn] != 0)
+        map->newer_plus_1[lpn] = ppn + 1;
+}
+
 /* Whether this page can be appended to a unit that has `fill` pages in order: it comes next, or
  * at most `reach` pages later. */
 static inline bool fe_unit_map_reaches(const struct fe_unit_map *map, uint32_t fill, uint32_t page)
@@ -99,7 +113,7 @@ static inline bool fe_unit_map_reaches(const struct fe_unit_map *map, uint32_t f
 /* Where the newest copy of a page of the leb lies; FE_PPN_NONE if it was never written. */
 static inline fe_ppn fe_unit_map_find(const struct fe_unit_map *map, fe_leb leb, uint32_t page)
 {
-    fe_ppn newer = map->newer[fe_unit_map_lpn(map, leb, page)];
+    fe_ppn newer = fe_unit_map_newer(map, fe_unit_map_lpn(map, leb, page));
     if (newer != FE_PPN_NONE)
         return newer;
     if (page >= fe_unit_map_fill(map, leb))
@@ -166,8 +180,8 @@ enum fe_status fe_unit_map_close_log(struct fe_unit_map *map, uint32_t i, fe_leb
                                      bool in_order);
 
 /* unit_map_check.c: checks that every unit is free, a data unit or a log unit, and only one of
- * them; that data units hold their own pages in place; that newer[] names exactly the pages of
- * logs that are the newest copies on the chip.  0, -EIO with a message, or -ENOMEM. */
+ * them; that data units hold their own pages in place; that fe_unit_map_newer names exactly the
+ * pages of logs that are the newest copies on the chip.  0, -EIO with a message, or -ENOMEM. */
 int fe_unit_map_check(const struct fe_unit_map *map, struct fe_err *err);
 
 /* Checks that log i holds pages of this leb only, and with in_order each one in its place.

@@ -84,12 +84,12 @@ static int check_data(const struct fe_unit_map *map, struct fe_err *err)
     return 0;
 }
 
-/* The pages of logs that are the newest copies are as many as newer[] names. */
+/* The pages of logs that are the newest copies are as many as the table names. */
 static int check_logs(const struct fe_unit_map *map, struct fe_err *err)
 {
-    uint64_t n_lpns = (uint64_t)map->n_lebs * map->units.unit_pages, n_mapped = 0, n_found = 0;
-    for (uint64_t lpn = 0; lpn < n_lpns; lpn++)
-        n_mapped += map->newer[lpn] != FE_PPN_NONE;
+    uint32_t n_lpns = map->n_lebs * map->units.unit_pages, n_mapped = 0, n_found = 0;
+    for (fe_lpn lpn = 0; lpn < n_lpns; lpn++)
+        n_mapped += fe_unit_map_newer(map, lpn) != FE_PPN_NONE;
     for (uint32_t i = 0; i < map->n_logs; i++) {
         uint32_t fill = map->logs[i] == FE_UNIT_NONE ? 0 : fe_unit_map_log_fill(map, i);
         for (uint32_t page = 0; page < fill; page++) {
@@ -100,15 +100,15 @@ static int check_logs(const struct fe_unit_map *map, struct fe_err *err)
             if (lpn >= map->base.n_lpns)
                 return fe_err_set(err, EIO, "log unit %u page %u holds logical page %u of %u",
                                   map->logs[i], page, lpn, map->base.n_lpns);
-            n_found += map->newer[lpn] == ppn;
+            n_found += fe_unit_map_newer(map, lpn) == ppn;
             int r = check_age(map, ppn, lpn, err);
             if (r < 0)
                 return r;
         }
     }
     if (n_mapped != n_found)
-        return fe_err_set(err, EIO, "%llu pages are mapped to logs, which hold %llu of them",
-                          (unsigned long long)n_mapped, (unsigned long long)n_found);
+        return fe_err_set(err, EIO, "%u pages are mapped to logs, which hold %u of them", n_mapped,
+                          n_found);
     return 0;
 }
 
@@ -139,7 +139,7 @@ int fe_unit_map_check_log(const struct fe_unit_map *map, uint32_t i, fe_leb leb,
         if (in_order && lpn != fe_unit_map_lpn(map, leb, page))
             return fe_err_set(err, EIO, "log %u is in order, but page %u is logical page %u", i,
                               page, lpn);
-        stale = stale || map->newer[lpn] != ppn;
+        stale = stale || fe_unit_map_newer(map, lpn) != ppn;
     }
     if (ret_stale)
         *ret_stale = stale;

@@ -62,8 +62,8 @@ struct found {
     bool is_unfinished;      /* a merge was filling it when power failed */
 };
 
-/* During power-on the map has no data units yet: map->newer[] says of every logical page where
- * its newest copy is. */
+/* During power-on a leb has no data unit until it is settled.  Before that fe_unit_map_newer names
+ * the newest copy of each of its pages. */
 struct recovery {
     struct fe_unit_map *map;
     struct fe_units *u;
@@ -145,10 +145,10 @@ static void ignore_torn_targets(struct recovery *r)
 static void find_newest(struct recovery *r)
 {
     uint32_t n_lpns = r->map->n_lebs * r->u->unit_pages;
-    fe_recover_newest(r->m, r->map->newer, n_lpns, r->ignored);
+    fe_recover_newest(r->m, r->map->newer_plus_1, n_lpns, r->ignored);
     for (fe_lpn lpn = 0; lpn < n_lpns; lpn++)
-        if (r->map->newer[lpn] != FE_PPN_NONE)
-            unit_of(r, r->map->newer[lpn])->n_needed++;
+        if (++r->map->newer_plus_1[lpn] > 0)
+            unit_of(r, fe_unit_map_newer(r->map, lpn))->n_needed++;
 }
 
 /* Queues the units that hold nothing, the least worn first. */
@@ -190,21 +190,22 @@ static enum fe_status release_useless(struct recovery *r)
  * longer. */
 static void stop_needing(struct recovery *r, fe_leb leb, uint32_t from)
 {
-    const fe_ppn *newer = &r->map->newer[fe_unit_map_lpn(r->map, leb, 0)];
-    for (uint32_t page = from; page < r->u->unit_pages; page++)
-        if (newer[page] != FE_PPN_NONE)
-            unit_of(r, newer[page])->n_needed--;
+    for (uint32_t page = from; page < r->u->unit_pages; page++) {
+        fe_ppn newest = fe_unit_map_newer(r->map, fe_unit_map_lpn(r->map, leb, page));
+        if (newest != FE_PPN_NONE)
+            unit_of(r, newest)->n_needed--;
+    }
 }
 
 /* Whether page i of the unit is page i of the leb for all of its pages: the newest copy, or padding
  * where there is none. */
 static bool is_in_place(const struct recovery *r, fe_leb leb, uint32_t unit)
 {
-    const fe_ppn *newer = &r->map->newer[fe_unit_map_lpn(r->map, leb, 0)];
     for (uint32_t i = 0; i < r->found[unit].fill; i++) {
         fe_ppn ppn = fe_unit_ppn(r->u, unit, i);
         bool is_padding = fe_medium_lpn(r->m, ppn) == FE_LPN_NONE;
-        if (newer[i] != (is_padding ? FE_PPN_NONE : ppn))
+        fe_ppn newest = fe_unit_map_newer(r->map, fe_unit_map_lpn(r->map, leb, i));
+        if (newest != (is_padding ? FE_PPN_NONE : ppn))
             return false;
     }
     return r->found[unit].in_order;
@@ -229,12 +230,12 @@ static enum fe_status complete_targets(struct recovery *r)
 static enum fe_status settle(struct recovery *r, fe_leb leb)
 {
     uint32_t top = fe_unit_map_top(r->map, leb);
-    fe_ppn *newer = &r->map->newer[fe_unit_map_lpn(r->map, leb, 0)];
-    const struct found *last = unit_of(r, newer[top - 1]);
+    fe_lpn first = fe_unit_map_lpn(r->map, leb, 0);
+    const struct found *last = unit_of(r, fe_unit_map_newer(r->map, first + top - 1));
     uint32_t unit = (uint32_t)(last - r->found);
     if (last->fill >= top && is_in_place(r, leb, unit)) {
         r->map->data[leb] = unit;
-        memset(newer, 0xff, top * sizeof *newer);
+        memset(&r->map->newer_plus_1[first], 0, top * sizeof *r->map->newer_plus_1);
         return FE_OK;
     }
     stop_needing(r, leb, 0);

@@ -192,7 +192,7 @@ static void test_unit_map_a_shifted_copy_takes_no_longer(void **state)
         fe_err_init(&err);
         setup_copy(&b, 8);
         for (uint32_t i = 0; i < 8; i++)
-            b.map->newer[i] = in_log(&b, 0, (i + shift) % 8);
+            fe_unit_map_set_newer(b.map, i, in_log(&b, 0, (i + shift) % 8));
         copy_up_to(&b, 8);
         assert_int_equal(fe_sched_init(&sched, &b.rig.nand, &b.rig.geo, &err), 0);
         fe_sched_begin(&sched, 0);
@@ -214,8 +214,8 @@ static void test_unit_map_copyback_does_not_fill_the_buffer(void **state)
     setup_copy(&b, 5);
     b.rig.medium->copyback = true;
     assert_string_equal(copy_up_to(&b, 4), "BRpRpBRpRpB");
-    b.map->newer[4] = in_log(&b, 0, 3); /* of the other die */
-    b.map->newer[5] = in_log(&b, 0, 1); /* of the same */
+    fe_unit_map_set_newer(b.map, 4, in_log(&b, 0, 3)); /* of the other die */
+    fe_unit_map_set_newer(b.map, 5, in_log(&b, 0, 1)); /* of the same */
     assert_string_equal(copy_up_to(&b, 6), "BRBPRpB");
     teardown(&b);
 }
@@ -338,13 +338,13 @@ static void test_unit_map_check_finds_what_is_wrong(void **state)
     setup(&b);
     fill_data(&b, 0, 4);
     fill_log(&b, 0, pages, 2);
-    fe_ppn newest = b.map->newer[2];
-    b.map->newer[2] = FE_PPN_NONE;
+    fe_ppn newest = fe_unit_map_newer(b.map, 2);
+    fe_unit_map_set_newer(b.map, 2, FE_PPN_NONE);
     expect_wrong(&b, "is newer");
-    b.map->newer[2] = newest;
-    b.map->newer[N] = newest;
+    fe_unit_map_set_newer(b.map, 2, newest);
+    fe_unit_map_set_newer(b.map, N, newest);
     expect_wrong(&b, "3 pages are mapped to logs, which hold 2 of them");
-    b.map->newer[N] = FE_PPN_NONE;
+    fe_unit_map_set_newer(b.map, N, FE_PPN_NONE);
     b.map->data[1] = b.map->logs[0];
     expect_wrong(&b, "unit 1 is log and something else");
     b.map->data[1] = 6;
