@@ -378,8 +378,8 @@ static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->wear.min = UINT64_MAX;
     for (fe_peb peb = 0; peb < m->geo.n_chip_blocks; peb++) {
         const struct fe_peb_info *b = fe_medium_block(m, peb);
-        ret->bad_factory += b->factory_bad;
-        ret->bad_grown += b->grown_bad || b->failed;
+        ret->bad_factory += !!(b->marks & FE_MARK_FACTORY_BAD);
+        ret->bad_grown += !!(b->marks & (FE_MARK_GROWN_BAD | FE_MARK_FAILED));
         if (fe_medium_is_bad(m, peb) || peb >= m->geo.n_pebs)
             continue;
         uint64_t e = fe_medium_erase_count(m, peb);

@@ -99,7 +99,8 @@ static int compare_profiles(const struct fe_device *dev, const char *path,
 {
     int r = compare_key(dev, fe_option_in(FE_SEC_FTL, "type"), path, what, err);
     for (uint32_t i = 0; r == 0 && i < fe_n_options; i++)
-        if (is_part_of_image(&fe_options[i]) && fe_option_is_used(&fe_options[i], dev->profile.ftl.type))
+        if (is_part_of_image(&fe_options[i]) &&
+            fe_option_is_used(&fe_options[i], dev->profile.ftl.type))
             r = compare_key(dev, &fe_options[i], path, what, err);
     return r;
 }

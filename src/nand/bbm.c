@@ -42,7 +42,7 @@ static void choose_bad(struct fe_medium *m, uint32_t n, uint64_t seed)
         fe_peb peb = 1;
         while (fe_medium_is_bad(m, peb) || k-- > 0)
             peb++;
-        fe_chip_set_factory_bad(&m->chip, peb);
+        fe_chip_mark(&m->chip, peb, FE_MARK_FACTORY_BAD, true);
     }
 }
 
@@ -88,7 +88,7 @@ fe_peb fe_bbm_replace(struct fe_medium *m, fe_peb peb, uint32_t n)
     while ((spare = find_spare(m, fe_medium_die(m, peb))) != FE_PEB_NONE) {
         if (copy_pages(m, peb, spare, n))
             break;
-        fe_chip_set_grown_bad(&m->chip, spare);
+        fe_chip_mark(&m->chip, spare, FE_MARK_GROWN_BAD, true);
         fe_ops_barrier(m->ops);
     }
     if (spare == FE_PEB_NONE)

@@ -98,9 +98,7 @@ static struct fe_store_block block_record(const struct fe_chip *c, fe_peb peb)
             [FE_CHIP_EXTRA_SINCE] = (uint32_t)since_ns,
             [FE_CHIP_EXTRA_SINCE + 1] = (uint32_t)(since_ns >> 32),
         },
-        .flags = (b->factory_bad ? FE_CHIP_FACTORY_BAD : 0) |
-                 (b->grown_bad ? FE_CHIP_GROWN_BAD : 0) | (b->slc ? FE_CHIP_SLC : 0) |
-                 (b->unstable ? FE_CHIP_UNSTABLE : 0) | (b->failed ? FE_CHIP_FAILED : 0),
+        .flags = b->marks & FE_MARKS_SAVED,
     };
 }
 
@@ -149,7 +147,7 @@ void fe_chip_begin_image(struct fe_chip *c)
 {
     c->has_image = fe_store_image(c->store) != NULL;
     for (fe_peb peb = 0; peb < c->geo->n_chip_blocks; peb++)
-        if (c->pebs[peb].factory_bad || (c->blocks && c->blocks[peb] != peb))
+        if (c->pebs[peb].marks & FE_MARKS_BAD || (c->blocks && c->blocks[peb] != peb))
             save_block(c, peb);
 }
 
@@ -215,8 +213,8 @@ void fe_chip_take_back_program(struct fe_chip *c, fe_ppn ppn, const struct fe_ch
     assert(b->next_page == fe_page_of(c->geo, ppn) + 1);
     b->next_page--;
     save_erased_page(c, ppn); /* erased, before its bytes become others */
-    if (b->next_page == 0 && b->slc)
-        fe_chip_set_slc(c, peb, false); /* the mode belongs to what has been programmed */
+    if (b->next_page == 0 && b->marks & FE_MARK_SLC)
+        fe_chip_mark(c, peb, FE_MARK_SLC, false); /* the mode belongs to what has been programmed */
     restore_trim(c, ppn, old);
     c->oob_lpn[ppn] = old->lpn;
     c->oob_seq[ppn] = old->seq;
@@ -267,17 +265,16 @@ void fe_chip_set_flips(struct fe_chip *c, fe_ppn ppn, uint16_t flips)
  * for that, so that the pebs go on counting their erases. */
 static void exchange(struct fe_chip *c, fe_peb a, fe_peb b)
 {
-    struct fe_peb_info *x = &c->pebs[a], *y = &c->pebs[b], old = *x;
+    struct fe_peb_info *x = &c->pebs[a], *y = &c->pebs[b];
+    uint8_t bad = (x->marks ^ y->marks) & FE_MARKS_BAD;
+    uint32_t ahead = x->erase_count - y->erase_count;
     fe_chip_block block = c->blocks[a];
-    x->erase_count = y->erase_count;
-    x->factory_bad = y->factory_bad;
-    x->grown_bad = y->grown_bad;
-    y->erase_count = old.erase_count;
-    y->factory_bad = old.factory_bad;
-    y->grown_bad = old.grown_bad;
+    x->erase_count -= ahead;
+    y->erase_count += ahead;
+    x->marks ^= bad;
+    y->marks ^= bad;
     c->blocks[a] = c->blocks[b];
     c->blocks[b] = block;
-    uint32_t ahead = y->erase_count - x->erase_count;
     c->difference[a] += ahead;
     c->difference[b] -= ahead;
 }
@@ -287,9 +284,7 @@ void fe_chip_erase(struct fe_chip *c, fe_peb peb, fe_peb spare)
     struct fe_peb_info *b = &c->pebs[peb];
     b->erase_count++;
     b->next_page = 0;
-    b->slc = 0;
-    b->unstable = 0;
-    b->refresh = 0;
+    b->marks &= ~(FE_MARK_SLC | FE_MARK_UNSTABLE | FE_MARK_REFRESH);
     if (c->reads)
         c->reads[peb] = 0;
     if (spare != FE_PEB_NONE) {
@@ -311,8 +306,8 @@ void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip
 {
     struct fe_peb_info *b = &c->pebs[peb];
     b->next_page = old->info.next_page;
-    b->slc = old->info.slc;
-    b->unstable = old->info.unstable;
+    b->marks &= ~(FE_MARK_SLC | FE_MARK_UNSTABLE);
+    b->marks |= old->info.marks & (FE_MARK_SLC | FE_MARK_UNSTABLE);
     /* The peb has its old cycle again.  A chip block that has come there since then did not
      * lose one. */
     bool same_block = !c->blocks || c->blocks[peb] == old->block;
@@ -337,7 +332,7 @@ void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip
 void fe_chip_exchange(struct fe_chip *c, fe_peb peb, fe_peb spare, uint64_t now_ns)
 {
     exchange(c, peb, spare);
-    c->pebs[peb].refresh = 0; /* reading the old block may have asked for it again */
+    c->pebs[peb].marks &= ~FE_MARK_REFRESH; /* reading the old block may have asked for it again */
     if (c->reads) {
         c->reads[peb] = 0;
         c->since_ns[peb] = now_ns;
@@ -346,34 +341,12 @@ void fe_chip_exchange(struct fe_chip *c, fe_peb peb, fe_peb spare, uint64_t now_
     save_block(c, peb);
 }
 
-void fe_chip_set_slc(struct fe_chip *c, fe_peb peb, bool on)
+void fe_chip_mark(struct fe_chip *c, fe_peb peb, enum fe_mark mark, bool on)
 {
-    c->pebs[peb].slc = on;
-    save_block(c, peb);
-}
-
-void fe_chip_set_unstable(struct fe_chip *c, fe_peb peb, bool on)
-{
-    c->pebs[peb].unstable = on;
-    save_block(c, peb);
-}
-
-void fe_chip_set_factory_bad(struct fe_chip *c, fe_peb peb)
-{
-    c->pebs[peb].factory_bad = 1;
-    save_block(c, peb);
-}
-
-void fe_chip_set_grown_bad(struct fe_chip *c, fe_peb peb)
-{
-    c->pebs[peb].grown_bad = 1;
-    save_block(c, peb);
-}
-
-void fe_chip_set_failed(struct fe_chip *c, fe_peb peb)
-{
-    c->pebs[peb].failed = 1;
-    save_block(c, peb);
+    uint8_t *marks = &c->pebs[peb].marks;
+    *marks = (uint8_t)(on ? *marks | mark : *marks & ~mark);
+    if (mark & FE_MARKS_SAVED)
+        save_block(c, peb);
 }
 
 void fe_chip_set_cycles(struct fe_chip *c, fe_peb peb, uint32_t cycles)
@@ -383,14 +356,9 @@ void fe_chip_set_cycles(struct fe_chip *c, fe_peb peb, uint32_t cycles)
     save_block(c, peb);
 }
 
-void fe_chip_set_refresh(struct fe_chip *c, fe_peb peb, bool on)
-{
-    c->pebs[peb].refresh = on;
-}
-
 void fe_chip_begin_age(struct fe_chip *c, fe_peb peb, uint64_t now_ns)
 {
-    c->pebs[peb].refresh = 0;
+    c->pebs[peb].marks &= ~FE_MARK_REFRESH;
     if (!c->reads)
         return;
     c->reads[peb] = 0;

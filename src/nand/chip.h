@@ -157,13 +157,8 @@ void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip
  * a copy has made true.  Reads and age of peb begin anew. */
 void fe_chip_exchange(struct fe_chip *c, fe_peb peb, fe_peb spare, uint64_t now_ns);
 
-void fe_chip_set_slc(struct fe_chip *c, fe_peb peb, bool on);
-void fe_chip_set_unstable(struct fe_chip *c, fe_peb peb, bool on);
-void fe_chip_set_factory_bad(struct fe_chip *c, fe_peb peb);
-void fe_chip_set_grown_bad(struct fe_chip *c, fe_peb peb);
-void fe_chip_set_failed(struct fe_chip *c, fe_peb peb);
+void fe_chip_mark(struct fe_chip *c, fe_peb peb, enum fe_mark mark, bool on);
 void fe_chip_set_cycles(struct fe_chip *c, fe_peb peb, uint32_t cycles); /* of its chip block */
-void fe_chip_set_refresh(struct fe_chip *c, fe_peb peb, bool on);
 
 /* The first peb that has this chip block; n_chip_blocks if none has.  O(blocks). */
 fe_peb fe_chip_find_block(const struct fe_chip *c, fe_chip_block block);

@@ -85,26 +85,19 @@ static int take_block(struct fe_chip *c, fe_peb peb, const struct fe_store_block
                       const struct fe_store_oob *pages, struct fe_err *err)
 {
     struct fe_peb_info *b = &c->pebs[peb];
-    if (r->flags & ~(uint32_t)FE_CHIP_FLAGS_ALL)
+    if (r->flags & ~(uint32_t)FE_MARKS_SAVED)
         return refuse(peb, "has flags that this version does not know", err);
-    *b = (struct fe_peb_info){
-        .erase_count = r->erase_count,
-        .factory_bad = !!(r->flags & FE_CHIP_FACTORY_BAD),
-        .grown_bad = !!(r->flags & FE_CHIP_GROWN_BAD),
-        .slc = !!(r->flags & FE_CHIP_SLC),
-        .unstable = !!(r->flags & FE_CHIP_UNSTABLE),
-        .failed = !!(r->flags & FE_CHIP_FAILED),
-    };
-    if (peb < c->geo->n_pebs && (b->factory_bad || b->grown_bad))
+    *b = (struct fe_peb_info){.erase_count = r->erase_count, .marks = (uint8_t)r->flags};
+    if (peb < c->geo->n_pebs && b->marks & FE_MARKS_BAD)
         return refuse(peb, "is bad, but none of those that were set aside", err);
     int e = take_extra(c, peb, r, err);
     if (e == 0)
         e = take_pages(c, peb, pages, err);
     if (e < 0)
         return e;
-    if (b->slc && b->next_page == 0)
-        fe_chip_set_slc(c, peb, false); /* it may be programmed in the other mode now */
-    if (b->slc && (fe_slc_pages(c->geo) == 0 || b->next_page > fe_slc_pages(c->geo)))
+    if (b->marks & FE_MARK_SLC && b->next_page == 0)
+        fe_chip_mark(c, peb, FE_MARK_SLC, false); /* it may be programmed in the other mode now */
+    if (b->marks & FE_MARK_SLC && b->next_page > fe_slc_pages(c->geo))
         return refuse(peb, "is in SLC mode and holds more than that allows", err);
     return 0;
 }

@@ -12,16 +12,6 @@
 
 #include <stdint.h>
 
-/* In `flags` of a block's record. */
-enum {
-    FE_CHIP_FACTORY_BAD = 1,
-    FE_CHIP_GROWN_BAD = 2,
-    FE_CHIP_SLC = 4,
-    FE_CHIP_UNSTABLE = 8,
-    FE_CHIP_FAILED = 16,
-    FE_CHIP_FLAGS_ALL = 31,
-};
-
 /* In `extra` of a block's record.  The erase count of the record is that of the peb: by it the
  * image knows which pages are of the present cycle, and those stay where they are when another
  * chip block takes the peb.  The erase count of the chip block is told by a difference. */

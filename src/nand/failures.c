@@ -114,9 +114,9 @@ static uint32_t wrong_bits(const struct look *l, uint32_t codeword)
 static void ask_for_refresh(struct fe_medium *m, fe_peb peb)
 {
     struct fe_wear *w = m->wear;
-    if (fe_medium_block(m, peb)->refresh || w->n_pending == FE_REFRESH_MAX)
+    if (fe_medium_block(m, peb)->marks & FE_MARK_REFRESH || w->n_pending == FE_REFRESH_MAX)
         return; /* the next read asks again */
-    fe_chip_set_refresh(&m->chip, peb, true);
+    fe_chip_mark(&m->chip, peb, FE_MARK_REFRESH, true);
     w->pending[w->n_pending++] = peb;
 }
 

@@ -139,7 +139,7 @@ static enum fe_status program(struct fe_medium *m, fe_ppn ppn, struct fe_chip_oo
         if (st != FE_OK) {
             fe_undo_forget_last(m);
             if (slc && page == 0) /* the mode belongs to what has been programmed */
-                fe_chip_set_slc(&m->chip, peb, false);
+                fe_chip_mark(&m->chip, peb, FE_MARK_SLC, false);
             return st;
         }
     }
@@ -199,5 +199,5 @@ void fe_medium_use_slc(struct fe_medium *m, fe_peb peb)
 {
     (void)page_in(m, peb, peb * m->geo.pages_per_block);
     assert(fe_medium_next_page(m, peb) == 0 && fe_slc_pages(&m->geo) > 0);
-    fe_chip_set_slc(&m->chip, peb, true);
+    fe_chip_mark(&m->chip, peb, FE_MARK_SLC, true);
 }

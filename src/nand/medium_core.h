@@ -120,18 +120,18 @@ static inline uint32_t fe_medium_erase_count(const struct fe_medium *m, fe_peb p
 
 static inline bool fe_medium_is_slc(const struct fe_medium *m, fe_peb peb)
 {
-    return m->chip.pebs[peb].slc;
+    return m->chip.pebs[peb].marks & FE_MARK_SLC;
 }
 
 /* The block's erase was interrupted: it must be erased before anything else happens to it. */
 static inline bool fe_medium_is_unstable(const struct fe_medium *m, fe_peb peb)
 {
-    return m->chip.pebs[peb].unstable;
+    return m->chip.pebs[peb].marks & FE_MARK_UNSTABLE;
 }
 
 static inline bool fe_medium_is_bad(const struct fe_medium *m, fe_peb peb)
 {
-    return m->chip.pebs[peb].factory_bad || m->chip.pebs[peb].grown_bad;
+    return m->chip.pebs[peb].marks & FE_MARKS_BAD;
 }
 
 /* The chip block that stands behind a peb. */

@@ -15,16 +15,24 @@
  * strategy's (enum fe_tag in ftl/ftl.h). */
 #define FE_TAG_TORN 0xff
 
-/* What is kept of a block besides its pages.  When another chip block takes the peb, the
- * first line goes with the chip block and the other lines stay with the peb. */
+/* Marks of a block, as the flags of its record in an image have them, too. */
+enum fe_mark {
+    FE_MARK_FACTORY_BAD = 1,
+    FE_MARK_GROWN_BAD = 2,
+    FE_MARK_SLC = 4,       /* in SLC mode until the next erase */
+    FE_MARK_UNSTABLE = 8,  /* its erase was interrupted: no page of it can be used */
+    FE_MARK_FAILED = 16,   /* it failed when no spare was left (nand/wear.h) */
+    FE_MARK_REFRESH = 32,  /* it waits for its refresh; not in an image */
+    FE_MARKS_BAD = FE_MARK_FACTORY_BAD | FE_MARK_GROWN_BAD,
+    FE_MARKS_SAVED = FE_MARK_REFRESH - 1,
+};
+
+/* What is kept of a block besides its pages.  When another chip block takes the peb,
+ * erase_count and FE_MARKS_BAD go with the chip block, and the rest stays with the peb. */
 struct fe_peb_info {
     uint32_t erase_count;
     uint16_t next_page; /* pages [0, next_page) are PROGRAMMED or TORN */
-    uint8_t factory_bad : 1, grown_bad : 1; /* with the chip block, as erase_count */
-    uint8_t slc : 1;      /* in SLC mode until the next erase */
-    uint8_t unstable : 1; /* its erase was interrupted: no page of it can be used */
-    uint8_t failed : 1;   /* it failed when no spare was left (nand/wear.h) */
-    uint8_t refresh : 1;  /* it waits for its refresh; not in an image */
+    uint8_t marks;      /* enum fe_mark */
 };
 
 /* Pages whose data could not be read when they were copied, in `flips`. */

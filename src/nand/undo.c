@@ -238,7 +238,7 @@ static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
 {
     fe_peb peb = fe_peb_of(&m->geo, op->ppn);
     if (op->outcome != FE_CUT_NOT_BEGUN) {
-        fe_chip_set_unstable(&m->chip, peb, op->outcome == FE_CUT_TORN);
+        fe_chip_mark(&m->chip, peb, FE_MARK_UNSTABLE, op->outcome == FE_CUT_TORN);
         forget_erased(m, op->ppn);
         return;
     }

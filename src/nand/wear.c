@@ -79,7 +79,7 @@ static bool goes_on(const struct fe_wear *w)
 
 static bool has_failed(const struct fe_medium *m, fe_peb peb)
 {
-    return fe_medium_block(m, peb)->failed;
+    return fe_medium_block(m, peb)->marks & FE_MARK_FAILED;
 }
 
 /* A block has failed and stays in use, or nothing is written any more. */
@@ -94,7 +94,7 @@ static void take_note_of_failed(struct fe_medium *m)
 static bool live_on(struct fe_medium *m, fe_peb peb)
 {
     m->wear->n_failed += !has_failed(m, peb);
-    fe_chip_set_failed(&m->chip, peb);
+    fe_chip_mark(&m->chip, peb, FE_MARK_FAILED, true);
     take_note_of_failed(m);
     return goes_on(m->wear);
 }
@@ -117,7 +117,7 @@ static bool find_block(struct fe_medium *m, fe_peb peb, uint32_t page, struct fe
         fe_peb old = fe_bbm_replace(m, peb, page);
         if (old == FE_PEB_NONE)
             return live_on(m, peb);
-        fe_chip_set_grown_bad(&m->chip, old);
+        fe_chip_mark(&m->chip, old, FE_MARK_GROWN_BAD, true);
         op->die = (uint16_t)fe_medium_die(m, peb);
         op->flags = FE_OP_AGAIN;
         *fe_ops_add(m->ops) = *op;
@@ -159,7 +159,7 @@ bool fe_wear_erase(struct fe_medium *m, fe_peb peb)
     bool fails = !has_failed(m, peb) && fe_failures_erase(m, peb);
     fe_peb old = fails ? fe_bbm_replace_erased(m, peb) : FE_PEB_NONE;
     if (old != FE_PEB_NONE)
-        fe_chip_set_grown_bad(&m->chip, old);
+        fe_chip_mark(&m->chip, old, FE_MARK_GROWN_BAD, true);
     else if (fails && !live_on(m, peb))
         return false;
     else
@@ -176,8 +176,9 @@ static fe_peb next_pending(struct fe_medium *m)
     while (w->n_pending > 0) {
         fe_peb peb = w->pending[0];
         memmove(w->pending, w->pending + 1, --w->n_pending * sizeof *w->pending);
-        bool wanted = fe_medium_block(m, peb)->refresh && !fe_medium_is_unstable(m, peb);
-        fe_chip_set_refresh(&m->chip, peb, false);
+        bool wanted = fe_medium_block(m, peb)->marks & FE_MARK_REFRESH &&
+                      !fe_medium_is_unstable(m, peb);
+        fe_chip_mark(&m->chip, peb, FE_MARK_REFRESH, false);
         if (wanted && fe_medium_next_page(m, peb) > 0)
             return peb;
     }
@@ -198,7 +199,7 @@ bool fe_wear_refresh(struct fe_medium *m)
     if (old == FE_PEB_NONE)
         return false; /* without a spare there is nowhere to go */
     if (young) {
-        fe_chip_set_grown_bad(&m->chip, old);
+        fe_chip_mark(&m->chip, old, FE_MARK_GROWN_BAD, true);
         m->counters.retired++;
         return true;
     }
@@ -207,7 +208,7 @@ bool fe_wear_refresh(struct fe_medium *m)
     bool fails = fe_failures_erase(m, old);
     fe_chip_erase(&m->chip, old, FE_PEB_NONE);
     if (fails)
-        fe_chip_set_grown_bad(&m->chip, old);
+        fe_chip_mark(&m->chip, old, FE_MARK_GROWN_BAD, true);
     m->counters.refreshed++;
     return true;
 }
@@ -237,7 +238,7 @@ int fe_wear_mark_bad(struct fe_medium *m, fe_chip_block block, struct fe_err *er
         old = fe_bbm_replace(m, peb,
                              fe_medium_is_unstable(m, peb) ? 0 : fe_medium_next_page(m, peb));
     if (old != FE_PEB_NONE)
-        fe_chip_set_grown_bad(&m->chip, old);
+        fe_chip_mark(&m->chip, old, FE_MARK_GROWN_BAD, true);
     else
         live_on(m, peb);
     return 0;

@@ -347,8 +347,8 @@ uint64_t ft_crash_hash(const struct fe_device *dev)
         const struct fe_peb_info *b = &chip->pebs[peb];
         fe_ppn first = peb * g->pages_per_block;
         uint32_t n = b->next_page;
-        h = ft_hash_u64(h, (uint64_t)b->erase_count << 32 | n << 2 | (uint64_t)b->unstable << 1 |
-                               b->slc);
+        h = ft_hash_u64(h, (uint64_t)b->erase_count << 32 | n << 8 |
+                               (b->marks & (FE_MARK_SLC | FE_MARK_UNSTABLE)));
         h = ft_hash(h, chip->oob_lpn + first, n * sizeof *chip->oob_lpn);
         h = ft_hash(h, chip->oob_seq + first, n * sizeof *chip->oob_seq);
         h = ft_hash(h, chip->oob_tag + first, n);

@@ -88,8 +88,7 @@ static const char *difference_in_block(const struct fe_chip *a, const struct fe_
     struct fe_peb_info x = a->pebs[peb], y = b->pebs[peb];
     if (x.erase_count != y.erase_count || x.next_page != y.next_page)
         return "count";
-    if (x.factory_bad != y.factory_bad || x.grown_bad != y.grown_bad || x.slc != y.slc ||
-        x.unstable != y.unstable || x.failed != y.failed)
+    if ((x.marks ^ y.marks) & FE_MARKS_SAVED)
         return "marks";
     if (a->blocks[peb] != b->blocks[peb] || a->difference[peb] != b->difference[peb])
         return "chip block";
@@ -141,7 +140,7 @@ static void change_page(struct both *b, fe_peb peb, int kind, uint64_t r)
     fe_ppn ppn = peb * B + next;
     fe_lpn lpn = (fe_lpn)(r % 8);
     struct fe_chip_old_page old = fe_chip_old_page(c, ppn % PAGES, lpn);
-    bool can_program = next < (c->pebs[peb].slc ? fe_slc_pages(&geo) : B);
+    bool can_program = next < (c->pebs[peb].marks & FE_MARK_SLC ? fe_slc_pages(&geo) : B);
     if (kind == 0 && can_program) {
         program(b, ppn, lpn, r & 64 ? FE_FLIPS_LOST : r & 128 ? FE_FLIPS_SILENT : 3);
     } else if (kind == 1 && can_program) {
@@ -170,7 +169,7 @@ static void change_block(struct both *b, fe_peb peb, int kind, uint64_t r)
     struct fe_chip *c = &b->chip;
     fe_peb spare = PEBS + (fe_peb)(r % 2);
     struct fe_chip_old_block old = fe_chip_old_block(c, peb);
-    bool spare_is_good = !c->pebs[spare].grown_bad;
+    bool spare_is_good = !(c->pebs[spare].marks & FE_MARK_GROWN_BAD);
     if (kind == 5 || kind == 6 || kind == 8)
         trim_all_of(b, peb);
     switch (kind) {
@@ -186,17 +185,17 @@ static void change_block(struct both *b, fe_peb peb, int kind, uint64_t r)
     case 8: fe_chip_erase(c, peb, spare_is_good ? spare : FE_PEB_NONE); break;
     case 9:
         if (old.info.next_page == 0) { /* else an image takes the mode as left by a kill */
-            fe_chip_set_slc(c, peb, true);
+            fe_chip_mark(c, peb, FE_MARK_SLC, true);
             program(b, peb * B, 1, 0);
         }
         break;
-    case 10: fe_chip_set_unstable(c, peb, r & 1); break;
-    case 11: fe_chip_set_failed(c, peb); break;
+    case 10: fe_chip_mark(c, peb, FE_MARK_UNSTABLE, r & 1); break;
+    case 11: fe_chip_mark(c, peb, FE_MARK_FAILED, true); break;
     case 12: fe_chip_set_cycles(c, peb, (uint32_t)(r % 100)); break;
     case 13: fe_chip_begin_age(c, peb, r); break;
     case 14:
         if (r % 50 == 0 && spare == PEBS)
-            fe_chip_set_grown_bad(c, spare);
+            fe_chip_mark(c, spare, FE_MARK_GROWN_BAD, true);
         break;
     }
 }

@@ -230,7 +230,7 @@ static void test_blocks_fill_needs_good_blocks_and_sets_some_aside(void **state)
     fe_err_init(&err);
     setup(&o);
     fe_blocks_fini(&o.b);
-    o.rig.medium->chip.pebs[1].factory_bad = 1;
+    o.rig.medium->chip.pebs[1].marks = FE_MARK_FACTORY_BAD;
     again(&o, &block_ops, &config);
     assert_int_equal(o.b.aside_end, 4); /* 0, 2, 3 */
     assert_int_equal(fe_blocks_fill(&o.b, BLOCKS, &err), -EINVAL);
@@ -312,7 +312,7 @@ static void test_blocks_power_on_sorts(void **state)
     prog_pages(&o, 9, 11, N);            /* the same, but whole */
     for (uint32_t i = 0; i < N; i++)
         tear(&o, 9 * N + i);
-    o.rig.medium->chip.pebs[11].grown_bad = 1;
+    o.rig.medium->chip.pebs[11].marks = FE_MARK_GROWN_BAD;
     fe_blocks_fini(&o.b);
     again(&o, &block_ops, &plain);
     find_pages(&o);

@@ -448,7 +448,7 @@ static void test_dftl_bad_blocks_may_be_too_many(void **state)
     p.dftl.map_cache = 64;
     ft_rig_init(&rig, &nand);
     fe_err_init(&err);
-    fe_chip_set_factory_bad(&rig.medium->chip, 3);
+    fe_chip_mark(&rig.medium->chip, 3, FE_MARK_FACTORY_BAD, true);
     assert_int_equal(fe_ftl_dftl.create(&ftl, &p, rig.medium, 12 * N, &err), -EINVAL);
     assert_non_null(strstr(err.text, "19 good blocks, 48 logical pages need 20"));
     fe_err_init(&err);

@@ -387,8 +387,8 @@ static void test_norlog_bad_blocks_are_not_used(void **state)
     struct fe_err err;
     fe_err_init(&err);
     ft_rig_init(&rig, &np);
-    fe_chip_set_factory_bad(&rig.medium->chip, 2);
-    fe_chip_set_factory_bad(&rig.medium->chip, 5);
+    fe_chip_mark(&rig.medium->chip, 2, FE_MARK_FACTORY_BAD, true);
+    fe_chip_mark(&rig.medium->chip, 5, FE_MARK_FACTORY_BAD, true);
     assert_int_equal(fe_ftl_norlog.create(&ftl, &p, rig.medium, 5 * D, &err), -EINVAL);
     assert_non_null(strstr(err.text, "6 good blocks"));
     assert_int_equal(fe_ftl_norlog.create(&ftl, &p, rig.medium, 4 * D, &err), 0);

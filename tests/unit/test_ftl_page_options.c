@@ -166,8 +166,8 @@ static void test_page_skips_bad_blocks_and_wants_enough_good_ones(void **state)
     struct fe_err err;
     fe_err_init(&err);
     ft_rig_init(&rig, &nand);
-    fe_chip_set_factory_bad(&rig.medium->chip, 3);
-    fe_chip_set_factory_bad(&rig.medium->chip, 4);
+    fe_chip_mark(&rig.medium->chip, 3, FE_MARK_FACTORY_BAD, true);
+    fe_chip_mark(&rig.medium->chip, 4, FE_MARK_FACTORY_BAD, true);
     uint32_t n = (uint32_t)fe_ftl_page.max_lpns(&p, &rig.geo, &err);
     assert_int_equal(n, (16 - 2 - 2 - 1) * N);
     assert_true(fe_ftl_page.create(&ftl, &p, rig.medium, n, &err) < 0);

@@ -120,13 +120,13 @@ static void test_image_keeps_cache_trims_and_control(void **state)
     struct fe_store_entry v;
     uint8_t buf[PAGE];
     uint64_t words[1] = {0x5};
-    fe_store_entry_put(s, 1, &(struct fe_store_entry){.order = 17, .sectors = 2, .lpn = 4}, 512, 512,
-                      bytes(3));
+    fe_store_entry_put(s, 1, &(struct fe_store_entry){.order = 17, .sectors = 2, .lpn = 4}, 512,
+                       512, bytes(3));
     fe_store_entry_put(s, 2, &(struct fe_store_entry){.order = 18, .sectors = 1, .lpn = 5}, 0, 512,
-                      bytes(4));
+                       bytes(4));
     fe_store_entry_end(s, 2, true);
     fe_store_entry_put(s, 0, &(struct fe_store_entry){.order = 19, .sectors = 1, .lpn = 6}, 0, 512,
-                      bytes(5));
+                       bytes(5));
     fe_store_entry_end(s, 0, false);
     fe_store_set_trims(s, words, 0, 1);
     fe_store_set_control(s, "state", 5);

@@ -133,12 +133,12 @@ static struct fe_store *with_damaged_entries(bool closed, uint32_t n)
     struct fe_err err = {""};
     struct fe_store *s = made();
     for (uint32_t i = 0; i < 2; i++)
-        fe_store_entry_put(s, i, &(struct fe_store_entry){.order = i, .sectors = 1, .lpn = i}, 0, 512,
-                          bytes((uint8_t)i));
+        fe_store_entry_put(s, i, &(struct fe_store_entry){.order = i, .sectors = 1, .lpn = i}, 0,
+                           512, bytes((uint8_t)i));
     if (closed)
         assert_int_equal(fe_store_image_close(s, &err), 0);
     fe_store_destroy(s);
-    for (uint32_t i = 0; i < n; i++) /* the first put into a entry takes its second half */
+    for (uint32_t i = 0; i < n; i++) /* the first put into an entry takes its second half */
         ft_flip_byte(path, (int64_t)(at.cache + (i * 2 + 1) * PAGE + 100));
     return opened();
 }

@@ -287,11 +287,11 @@ static void commit_breach(void *ctx)
         fe_medium_prog(m, 2, 0, 0, 1, 0, 0, NULL);
         break;
     case PROG_UNSTABLE:
-        fe_chip_set_unstable(&m->chip, 3, true);
+        fe_chip_mark(&m->chip, 3, FE_MARK_UNSTABLE, true);
         fe_medium_prog(m, 12, 0, 0, FE_PPN_NONE, 0, 512, NULL);
         break;
     case READ_UNSTABLE:
-        fe_chip_set_unstable(&m->chip, 0, true);
+        fe_chip_mark(&m->chip, 0, FE_MARK_UNSTABLE, true);
         fe_medium_read(m, 0, 0, 512, buf);
         break;
     case N_BREACHES: break;
@@ -307,7 +307,7 @@ static void test_medium_breaking_a_rule_aborts(void **state)
         prog(&rig, p, p);
     for (fe_ppn p = 4; p < 9; p++)
         prog(&rig, p, p);
-    fe_chip_set_grown_bad(&rig.medium->chip, 2);
+    fe_chip_mark(&rig.medium->chip, 2, FE_MARK_GROWN_BAD, true);
     for (int i = 0; i < N_BREACHES; i++) {
         struct breach_case c = {&rig, (enum breach)i};
         if (!ft_aborts(commit_breach, &c))
@@ -335,7 +335,7 @@ static void test_medium_pages_are_erased_programmed_or_torn(void **state)
     assert_int_equal(fe_medium_read(rig.medium, 0, 0, 512, buf), FE_OK);
     assert_int_equal(fe_medium_read(rig.medium, 1, 0, 512, buf), FE_UNCORRECTABLE);
 
-    fe_chip_set_unstable(&rig.medium->chip, 0, true);
+    fe_chip_mark(&rig.medium->chip, 0, FE_MARK_UNSTABLE, true);
     fe_medium_erase(rig.medium, 0);
     assert_false(fe_medium_is_unstable(rig.medium, 0));
     assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_ERASED);
@@ -348,7 +348,7 @@ static void test_medium_factory_bad_block_is_bad(void **state)
     struct ft_rig rig;
     setup(&rig);
     assert_false(fe_medium_is_bad(rig.medium, 2));
-    fe_chip_set_factory_bad(&rig.medium->chip, 2);
+    fe_chip_mark(&rig.medium->chip, 2, FE_MARK_FACTORY_BAD, true);
     assert_true(fe_medium_is_bad(rig.medium, 2));
     struct breach_case c = {&rig, ERASE_BAD};
     assert_true(ft_aborts(commit_breach, &c));

@@ -292,7 +292,8 @@ static void cut_around_a_replacement(struct ft_rig *rig, uint64_t at_ns, fe_ppn 
     prog(rig, 2 * PER_BLOCK + 1, 5, 5);
     ft_rig_clear(rig);
     fe_undo_placed(rig->medium, ops, sizeof ops / sizeof ops[0]);
-    fe_undo_cut(rig->medium, &(struct fe_cut){.at_ns = at_ns, .choose = all_but, .ctx = &not_begun});
+    struct fe_cut how = {.at_ns = at_ns, .choose = all_but, .ctx = &not_begun};
+    fe_undo_cut(rig->medium, &how);
 }
 
 static void test_undo_knows_the_die_that_an_operation_was_on(void **state)

@@ -86,7 +86,7 @@ static void test_wear_factory_bad_blocks_are_out_of_sight(void **state)
             fe_medium_create(&rig.medium, &p, &rig.geo, rig.store, &rig.ops, NULL), 0);
         assert_int_equal(fe_wear_attach(rig.medium, &w, 10, seed, NULL), 0);
         for (fe_peb peb = 0; peb < 120; peb++) {
-            n_bad += fe_medium_block(rig.medium, peb)->factory_bad;
+            n_bad += !!(fe_medium_block(rig.medium, peb)->marks & FE_MARK_FACTORY_BAD);
             seen[fe_medium_chip_block(rig.medium, peb)]++;
             if (peb < 105)
                 assert_false(fe_medium_is_bad(rig.medium, peb));
@@ -234,8 +234,8 @@ static void test_wear_slow_repeats_and_keeps_everything(void **state)
     struct fe_wear_params w = plain;
     w.end_of_life = FE_EOL_SLOW;
     setup(&rig, &w);
-    fe_chip_set_grown_bad(&rig.medium->chip, 8);
-    fe_chip_set_grown_bad(&rig.medium->chip, 9);
+    fe_chip_mark(&rig.medium->chip, 8, FE_MARK_GROWN_BAD, true);
+    fe_chip_mark(&rig.medium->chip, 9, FE_MARK_GROWN_BAD, true);
     assert_int_equal(fe_wear_set_cycles(rig.medium, 2, 10, NULL), 0);
     fill(&rig, 2);
     ft_rig_clear(&rig);
@@ -250,7 +250,7 @@ static void test_wear_slow_repeats_and_keeps_everything(void **state)
     fill(&rig, 2);
     assert_int_equal(wrong_bits(&rig, 2 * B, FE_OK), 0);
     assert_false(rig.medium->eol);
-    assert_int_equal(fe_medium_block(rig.medium, 2)->failed, 1);
+    assert_true(fe_medium_block(rig.medium, 2)->marks & FE_MARK_FAILED);
     ft_rig_fini(&rig);
 }
 
@@ -261,8 +261,8 @@ static void test_wear_silent_loses_without_a_word(void **state)
     struct fe_wear_params w = plain;
     w.end_of_life = FE_EOL_SILENT;
     setup(&rig, &w);
-    fe_chip_set_grown_bad(&rig.medium->chip, 8);
-    fe_chip_set_grown_bad(&rig.medium->chip, 9);
+    fe_chip_mark(&rig.medium->chip, 8, FE_MARK_GROWN_BAD, true);
+    fe_chip_mark(&rig.medium->chip, 9, FE_MARK_GROWN_BAD, true);
     assert_int_equal(fe_wear_set_cycles(rig.medium, 2, 10, NULL), 0);
     assert_int_equal(fe_medium_erase(rig.medium, 2), FE_OK);
     fill(&rig, 2);

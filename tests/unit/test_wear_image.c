@@ -102,8 +102,7 @@ static void expect_noted(const struct chip *c)
     for (fe_peb i = 0; i < 10; i++) {
         const struct fe_peb_info *a = &pebs[i], *b = fe_medium_block(c->m, i);
         if (a->erase_count != b->erase_count || a->next_page != b->next_page ||
-            a->factory_bad != b->factory_bad || a->grown_bad != b->grown_bad ||
-            a->failed != b->failed || blocks[i] != fe_medium_chip_block(c->m, i))
+            a->marks != b->marks || blocks[i] != fe_medium_chip_block(c->m, i))
             fail_msg("peb %u: %u erases, %u pages, block %u; were %u, %u, %u", i, b->erase_count,
                      b->next_page, fe_medium_chip_block(c->m, i), a->erase_count, a->next_page,
                      blocks[i]);
@@ -321,7 +320,7 @@ static void test_wear_image_mends_half_a_replacement(void **state)
     start(&c, &plain, true);
     assert_int_equal(prog(&c, 4), FE_OK);
     c.m->chip.blocks[9] = 1;
-    fe_chip_set_unstable(&c.m->chip, 9, false); /* saves the record */
+    fe_chip_mark(&c.m->chip, 9, FE_MARK_UNSTABLE, false); /* saves the record */
     stop(&c);
     start(&c, &plain, false);
     for (fe_peb i = 0; i < 10; i++)

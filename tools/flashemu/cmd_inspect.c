@@ -171,10 +171,10 @@ static json_t *block_json(const struct fe_medium *m, fe_peb peb)
     put_u64(o, "peb", peb);
     put_u64(o, "chip_block", fe_medium_chip_block(m, peb));
     put_u64(o, "erase_count", b->erase_count);
-    put(o, "factory_bad", json_boolean(b->factory_bad));
-    put(o, "grown_bad", json_boolean(b->grown_bad));
-    put(o, "slc", json_boolean(b->slc));
-    put(o, "unstable", json_boolean(b->unstable));
+    put(o, "factory_bad", json_boolean(!!(b->marks & FE_MARK_FACTORY_BAD)));
+    put(o, "grown_bad", json_boolean(!!(b->marks & FE_MARK_GROWN_BAD)));
+    put(o, "slc", json_boolean(!!(b->marks & FE_MARK_SLC)));
+    put(o, "unstable", json_boolean(!!(b->marks & FE_MARK_UNSTABLE)));
     for (uint32_t i = 0; i < b->next_page; i++)
         json_array_append_new(pages, page_json(m, peb * m->geo.pages_per_block + i));
     put(o, "pages", pages);
