@@ -139,7 +139,7 @@ static void change_page(struct both *b, fe_peb peb, int kind, uint64_t r)
     uint32_t next = c->pebs[peb].next_page;
     fe_ppn ppn = peb * B + next;
     fe_lpn lpn = (fe_lpn)(r % 8);
-    struct fe_chip_old_page old = fe_chip_old_page(c, ppn % PAGES, lpn);
+    struct fe_chip_old_page old = fe_chip_old_page(c, ppn % (PEBS * B), lpn);
     bool can_program = next < (c->pebs[peb].marks & FE_MARK_SLC ? fe_slc_pages(&geo) : B);
     if (kind == 0 && can_program) {
         program(b, ppn, lpn, r & 64 ? FE_FLIPS_LOST : r & 128 ? FE_FLIPS_SILENT : 3);
