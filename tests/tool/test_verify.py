@@ -272,7 +272,7 @@ def test_figures_do_not_depend_on_each_other():
 
 def fidelity(*args):
     subprocess.run([os.path.join(TOP, "tools/fidelity"), "--no-run", "--page", "page.md", *args],
-                   check=True, env=dict(os.environ, FLASHEMU_FIDELITY="known"))
+                   check=True, env=dict(os.environ, FLASHEMU=TOOL, FLASHEMU_FIDELITY="known"))
     return read("page.md")
 
 
