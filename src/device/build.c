@@ -7,13 +7,25 @@
  *                     new: strategy, cache, written as `device.used` says <-+
  *               from an image: chip, power-on, cache as the image has them <-
  *
+ * Each part needs those to its left, so the order cannot change.  The capacity comes early because
+ * an image is compared with it.  The medium needs its wear before the strategy comes, because
+ * recovery may program and erase, and so may fail.
+ *
+ * Three things happen in the end, in this order: the clock and the statistics go back to zero, the
+ * image is declared ready (or power-on complete), and power becomes something that can be cut.
+ * Building is thus outside the time of the device: it can neither be seen in statistics nor be
+ * undone by a cut.  A new image whose making was interrupted is no image.
+ *
  * What only the parts together can know is checked here; the message has the numbers that
- * would work.
+ * would work.  What one key alone can get wrong is the business of src/profile.
  *
  * `device.used` stands for the life that a device has had before: so many bytes from
  * sector 0 count as written once, in order.  They go through the translation layer like
  * any write, without data, and then clock and statistics start at zero.  More bytes than the
- * device has means all of it, so that a smaller `size` does not need another `used`.
+ * device has means all of it, so that a smaller `size` does not need another `used`.  An image
+ * has its own life before, so `used` counts only when the image is made.
+ *
+ * Not modelled: the time that a device needs from plugging in until it answers for the first time.
  */
 #include "device/internal.h"
 
@@ -24,7 +36,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The op list is full, or somebody asks for times: everything in it gets a place in time. */
+/* The op list is full, or somebody asks for times: everything in it gets a place in time.  The undo
+ * must hear of every operation, in order, so there must be no other way from the list to the
+ * scheduler. */
 static void drain(void *ctx, struct fe_op *ops, uint32_t n)
 {
     struct fe_device *dev = ctx;
@@ -35,7 +49,8 @@ static void drain(void *ctx, struct fe_op *ops, uint32_t n)
         dev->observe(dev->observe_ctx, ops, n);
 }
 
-/* Sizes that must divide each other. */
+/* Sizes that must divide each other.  The code that runs requests relies on them: a sector never
+ * lies in two pages, and a command never ends inside a sector. */
 static int check_units(const struct fe_profile *p, const struct fe_geometry *geo,
                        struct fe_err *err)
 {
@@ -72,7 +87,13 @@ static int check_claim(const struct fe_profile *p, uint64_t capacity, struct fe_
                       (unsigned long long)claimed, (unsigned long long)capacity);
 }
 
-/* The capacity in bytes; 0 with a message if the chip does not hold it. */
+/* The capacity in bytes; 0 with a message if the chip does not hold it.  A profile gives either a
+ * capacity or the over-provisioning (ftl.op), and then the capacity is what remains of the chip:
+ *
+ *     |<------------- pages of the chip without the reserve ------------->|
+ *     |<-------- logical pages -------->|<-- op_ppm of the logical ones ->|
+ *
+ * Either way the strategy has the last word, because it needs blocks for its own work. */
 static uint64_t choose_capacity(const struct fe_profile *p, const struct fe_geometry *geo,
                                 struct fe_err *err)
 {
@@ -105,7 +126,8 @@ static uint64_t choose_capacity(const struct fe_profile *p, const struct fe_geom
     return 0;
 }
 
-/* The life before: see the top of this file. */
+/* The life before: see the top of this file.  The strategy is asked directly, so the cache stays
+ * empty.  The end of the one long command leaves the strategy in a state between two commands. */
 static int write_used_part(struct fe_device *dev, struct fe_err *err)
 {
     uint64_t used = fe_min_u64(dev->profile.device.used, dev->capacity);
@@ -125,6 +147,8 @@ static int write_used_part(struct fe_device *dev, struct fe_err *err)
     return 0;
 }
 
+/* The cache of the profile, if there is one; dev->cache stays NULL otherwise.  An image always
+ * keeps the bytes of cached pages, even for a caller who does not want data. */
 static int build_cache(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
@@ -151,7 +175,12 @@ static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
 }
 
 /* The parts above the medium of an image.  The last run may have ended between any two operations
- * of the chip.  What was in the controller's memory then is gone, except what the image keeps. */
+ * of the chip.  What was in the controller's memory then is gone, except what the image keeps.
+ *
+ * The steps are chip, strategy, cache.  The cache comes last because its pages are newer than those
+ * on the chip, and because loading it needs to know which pages the strategy has.  Recovery may
+ * write to the image.  The last question is therefore whether the image could be written; if not,
+ * the device does not start. */
 static int build_again(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
@@ -177,8 +206,10 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
     return why ? fe_err_set(err, errnum, "%s", why) : 0;
 }
 
-/* Everything but the profile.  What has been built when something fails is ended by
- * fe_device_destroy.  Power can be cut only after the build, so nothing of it can be undone. */
+/* Everything except the profile.  If something fails, the caller ends what has been built so far
+ * with fe_device_destroy, so a part must be in its field or be NULL there, never half made.  Power
+ * can be cut only after the build, so nothing of the build can be undone.  The log of trims is
+ * only worth its memory if there can be a power-on in which old copies would come back. */
 static int build_parts(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
@@ -247,6 +278,7 @@ int fe_device_create(struct fe_device **ret, const struct fe_profile *profile,
     return 0;
 }
 
+/* Also ends a device that is built in part.  Parts go in the opposite order of their making. */
 void fe_device_destroy(struct fe_device *dev)
 {
     if (!dev)
@@ -261,7 +293,9 @@ void fe_device_destroy(struct fe_device *dev)
     free(dev);
 }
 
-/* Takes those values from the profile again that may change while the device runs. */
+/* Takes those values from the profile again that may change while the device runs, and of which a
+ * part keeps a copy.  A new live key that a part copies needs a line here; keys that the device
+ * reads from its profile whenever it needs them do not. */
 static void apply_delays(struct fe_device *dev)
 {
     const struct fe_profile *p = &dev->profile;

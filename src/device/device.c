@@ -8,8 +8,17 @@
  *           -> scheduler: when it would have been done
  *           -> link: data out -> completion
  *
- * A page of a write may be programmed as soon as it has crossed the link, and a page of a
- * read is sent as soon as it has been read.  There is no other pipelining.
+ * State changes now and time comes later.  A request has had all its effects when
+ * fe_device_submit returns, and the next request builds on them, although in the device's time
+ * both may be under way together.  A power cut therefore has to take effects back (power.c).
+ *
+ * Each page of a read or write is a batch of the scheduler with a ready time of its own:
+ *
+ *     fe_sched_begin(ready)  ->  strategy and medium append operations  ->  fe_device_place
+ *                                                                       ->  fe_sched_end
+ *
+ * A page of a write is ready as soon as it has crossed the link.  A page of a read is ready with
+ * its command, and is sent as soon as it has been read.  There is no other pipelining.
  *
  * Background work (writing the cache out, idle cleaning) has no thread.  It runs lazily, in
  * the virtual gap before the next arrival, and may delay that arrival as it does in a real
@@ -18,6 +27,9 @@
  *     request 1     |====|
  *     idle work           |--|--|--|        steps begin while the gap lasts
  *     request 2                    |====|   arrived in the third step
+ *
+ * Not modelled: a device that changes the order of requests, that reads ahead, or that interrupts
+ * a step of background work because a request has arrived.
  */
 #include "device/internal.h"
 
@@ -27,7 +39,8 @@
 #include <math.h>
 #include <string.h>
 
-/* busy_ns counts each instant once, however many requests are in progress. */
+/* busy_ns counts each instant once, however many requests are in progress.  So only the part after
+ * busy_until_ns is added; this is right because requests come in the order of arrival. */
 void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
 {
     from = fe_max_u64(from, dev->busy_until_ns);
@@ -37,14 +50,17 @@ void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
     dev->now_ns = fe_max_u64(dev->now_ns, to);
 }
 
-/* The image can no longer be written.  From then on the device does only what changes nothing. */
+/* The image can no longer be written.  From then on the device does only what changes nothing.
+ * Work that went on in memory would get ahead of the file. */
 static bool host_has_failed(const struct fe_device *dev)
 {
     int errnum;
     return fe_medium_has_image(dev->medium) && fe_store_failure(dev->store, &errnum);
 }
 
-/* One step of background work; false if there is none. */
+/* One step of background work; false if there is none.  The order is the priority: endangered data
+ * first, then what a power cut would take, then what only makes later writes faster.  Each step
+ * must be small, because a request that arrives in it has to wait. */
 static bool idle_step(struct fe_device *dev)
 {
     enum fe_status st;
@@ -58,7 +74,8 @@ static bool idle_step(struct fe_device *dev)
 }
 
 /* Idle work in the gap from the end of all requests to now_ns.  A step that begins before now_ns
- * is finished. */
+ * is finished.  The loop ends because busy_until_ns grows, or because there is nothing left to
+ * do.  So a step that costs no time must bring its work closer to the end. */
 static void work_until(struct fe_device *dev, uint64_t now_ns)
 {
     dev->medium->now_ns = now_ns;
@@ -73,6 +90,9 @@ static void work_until(struct fe_device *dev, uint64_t now_ns)
     }
 }
 
+/* Everything that must happen before an arrival at now_ns: the planned cut, if it is due, and idle
+ * work.  Settling comes last: it makes final what has ended by now_ns, so no cut may come before
+ * now_ns from then on. */
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
 {
     if (fe_device_has_power(dev) && dev->power.cut_ns <= now_ns) {
@@ -86,7 +106,9 @@ void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
     dev->last_arrival_ns = fe_max_u64(dev->last_arrival_ns, now_ns);
 }
 
-/* A page of a write.  At the end of life a strategy refuses, so the cache takes nothing more. */
+/* A page of a write.  At the end of life a strategy refuses, so the cache takes nothing more: the
+ * host would get an answer for data that never reach the flash.  FUA writes the page through a
+ * volatile cache; a cache that survives a power cut needs no such step. */
 static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *buf, bool fua)
 {
@@ -98,6 +120,7 @@ static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off
     return st;
 }
 
+/* A page of a read.  Reading goes on at the end of life, and so it asks the strategy directly. */
 static enum fe_status read_page(struct fe_device *dev, fe_lpn lpn, uint32_t off, uint32_t len,
                                 void *buf)
 {
@@ -106,14 +129,16 @@ static enum fe_status read_page(struct fe_device *dev, fe_lpn lpn, uint32_t off,
     return dev->ftl->ops->read(dev->ftl, lpn, off, len, buf);
 }
 
-/* The first bad status of a request is its answer. */
+/* The first bad status of a request is its answer.  The other pages are still carried out, as in a
+ * device that learns of the failure when the data are in.  Corrected bits are not reported. */
 static void note_status(struct fe_reply *reply, enum fe_status st)
 {
     if (st > FE_CORRECTED && reply->status <= FE_CORRECTED)
         reply->status = st;
 }
 
-/* What the host hears at the end of life. */
+/* What the host hears at the end of life.  The layers below report different failures, depending
+ * on where the last spare was missing; the profile says what such a device tells its host. */
 static enum fe_status host_status(const struct fe_device *dev, enum fe_status st)
 {
     if (!dev->medium->eol || st == FE_OK || st == FE_CORRECTED || st == FE_UNCORRECTABLE)
@@ -128,12 +153,13 @@ static enum fe_status host_status(const struct fe_device *dev, enum fe_status st
     }
 }
 
+/* The device has reached the end of its life, and is of the kind that then fails all requests. */
 static bool is_dead(const struct fe_device *dev)
 {
     return dev->medium->eol && dev->profile.wear.end_of_life == FE_EOL_DEAD;
 }
 
-/* Where the host's buffer is at a byte of the request; NULL stays NULL. */
+/* Where the host's buffer is at a byte of the request.  NULL stays NULL: a replay has no data. */
 static void *buf_at(const struct fe_request *req, uint64_t offset)
 {
     return req->buf ? (uint8_t *)req->buf + (offset - req->offset) : NULL;
@@ -141,8 +167,14 @@ static void *buf_at(const struct fe_request *req, uint64_t offset)
 
 #define NOWHERE UINT64_MAX
 
-/* Where the bytes from `at` on really are, and in *len how many of them in one piece: a
- * device that claims more capacity than it has does not keep all of them. */
+/* Where the bytes from `at` on really are.  A device that claims more capacity than it has drops
+ * what lies beyond (NOWHERE), or wraps around and overwrites its own beginning:
+ *
+ *     claimed   |0 . . . . . . .|capacity . . . . .|     at
+ *     wrapped   |0 . . . . . . .|0 . . . . . . . . |     at % capacity
+ *
+ * *len is the number of bytes wanted, and is reduced to what lies there in one piece.  For NOWHERE
+ * *len stays. */
 static uint64_t real_place(const struct fe_device *dev, uint64_t at, uint64_t *len)
 {
     if (at >= dev->capacity) {
@@ -154,7 +186,9 @@ static uint64_t real_place(const struct fe_device *dev, uint64_t at, uint64_t *l
     return at;
 }
 
-/* As much of [at, to) as lies in one page; its length. */
+/* Carries out as much of [at, to) as lies in one page, and returns the length of that.  *complete
+ * becomes the time at which the page is done for the host: a read when its data have left, a write
+ * when its operations have ended.  Data cross the link even if the device drops them. */
 static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, uint64_t at,
                          uint64_t to, uint64_t start, uint64_t *complete, struct fe_reply *reply)
 {
@@ -183,7 +217,9 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
     return len;
 }
 
-/* One command: bytes [from, to) of the request. */
+/* One command: bytes [from, to) of the request.  What begin_command costs joins the batch of the
+ * first page.  What end_command costs comes after the last page, so it is a batch of its own, and
+ * the queue slot stays occupied until that has ended. */
 static void run_command(struct fe_device *dev, const struct fe_request *req, uint64_t from,
                         uint64_t to, struct fe_reply *reply)
 {
@@ -205,7 +241,8 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
     reply->complete_ns = fe_max_u64(reply->complete_ns, complete);
 }
 
-/* Flush: what a power cut would take must reach the flash, in a form that power-on finds. */
+/* Flush: what a power cut would take must reach the flash, in a form that power-on finds.  The
+ * strategy therefore finishes what it would otherwise leave open until the end of a command. */
 static enum fe_status write_all_out(struct fe_device *dev)
 {
     enum fe_status st = FE_OK;
@@ -215,7 +252,11 @@ static enum fe_status write_all_out(struct fe_device *dev)
 }
 
 /* Whole pages are unmapped; the sectors of a page that is trimmed in part are written
- * with zeros, so that a trimmed range always reads as zeros. */
+ * with zeros, so that a trimmed range always reads as zeros.
+ *
+ * The order for whole pages matters.  The strategy comes first, because it may refuse.  Then the
+ * cache drops its newer copy.  The controller's log of trims comes last: it makes power-on ignore
+ * the copies that are still on the chip. */
 static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_t len)
 {
     uint64_t end = offset + len;
@@ -243,7 +284,9 @@ static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_
     return st;
 }
 
-/* Trim and flush: one command without data. */
+/* Trim and flush: one command without data.  All operations of it are one batch.  A flush also
+ * waits for everything that was placed before, because earlier writes may have been answered from
+ * the cache while their pages were still on their way to the flash. */
 static void run_control(struct fe_device *dev, const struct fe_request *req, struct fe_reply *reply)
 {
     uint64_t start = fe_link_begin(&dev->link, reply->arrival_ns);
@@ -279,6 +322,8 @@ static void refresh_after(struct fe_device *dev, uint64_t from)
     }
 }
 
+/* Whether the request is made of whole sectors within the capacity that the host was told of, and
+ * is of a kind that the strategy has. */
 static bool range_is_valid(const struct fe_device *dev, const struct fe_request *req)
 {
     if (req->type == FE_REQ_FLUSH)
@@ -290,6 +335,16 @@ static bool range_is_valid(const struct fe_device *dev, const struct fe_request 
            (req->type != FE_REQ_TRIM || dev->ftl->ops->trim);
 }
 
+/* The order of the steps is visible to hosts and in golden traces, so it must not change:
+ *
+ *     planned cut, idle work                                    (fe_device_idle)
+ *     refusals that cost no time: no power, off the bus, the image cannot be written
+ *     the request itself, then a hang on purpose
+ *     status as the host hears it; an image that failed on the way overrules everything
+ *     a write may draw a power cut; then refreshing, which begins after the answer
+ *     a cut that comes before the completion makes it "no power" at the time of the cut
+ *
+ * The effects of such a request are taken back later, when time reaches the cut. */
 int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
                      struct fe_reply *ret)
 {
@@ -370,6 +425,8 @@ const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req
     return &dev->latency[type];
 }
 
+/* Wear counts blocks in use.  Bad blocks and spares would hide how evenly the strategy works.
+ * Bad blocks are counted on the whole chip, the reserve included. */
 static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
 {
     const struct fe_medium *m = dev->medium;
@@ -397,6 +454,7 @@ static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->wear.stddev = sqrt(fmax(0, sum_sq / (double)n - ret->wear.mean * ret->wear.mean));
 }
 
+/* Counters of the strategy since the reset; free_blocks is the present number. */
 static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
 {
     const struct fe_ftl_counters *f = &dev->ftl->counters, *f0 = &dev->ftl_before;
@@ -437,6 +495,8 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     wear_stats(dev, ret);
 }
 
+/* The tally counts since the device was made, and resets do not touch it: whoever compares two
+ * tallies to find events must not miss any because somebody reset the statistics. */
 void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
 {
     const struct fe_nand_counters *n = &dev->medium->counters;

@@ -3,7 +3,18 @@
  * Faults on purpose, and what can be seen of the chip's blocks.
  *
  * Users name chip blocks, as a data sheet would, and pages of chip blocks.  Which pebs have them
- * is the business of bad block management (nand/bbm.h).
+ * is the business of bad block management (nand/bbm.h):
+ *
+ *     peb          0   1   2   3  |  4   5         the last two are the reserve
+ *     chip block   0   4   2   3  |  1   5         block 1 went bad, block 4 took its peb
+ *
+ * There are two kinds of faults.  Faults of the chip (a bad block, flipped bits, cycles) are done
+ * by the layers below, and this file only converts time and passes them on.  Faults of manners (a
+ * request that hangs, a device that leaves the bus) concern the link and change no contents, so
+ * they live here alone.  They come from the profile, by the number of the request, or from a user,
+ * for the next request.
+ *
+ * Not modelled: what a host does about a hang or a disconnect, such as a reset of the bus.
  */
 #include "device/internal.h"
 
@@ -12,6 +23,8 @@ uint32_t fe_device_blocks(const struct fe_device *dev)
     return dev->medium->geo.n_chip_blocks;
 }
 
+/* Walks the pebs, and sorts what it finds by chip block.  Marks are tested before the reserve,
+ * because most bad blocks lie in the reserve and must not look like spares. */
 void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret)
 {
     const struct fe_medium *m = dev->medium;
@@ -27,6 +40,8 @@ void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret
     }
 }
 
+/* Moving the data of the block is work of the device.  It begins when everything accepted so far
+ * has ended, and the next request may have to wait for it. */
 int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_chip_block block,
                        struct fe_err *err)
 {
@@ -65,6 +80,7 @@ bool fe_device_is_gone(const struct fe_device *dev, uint64_t now_ns)
     return now_ns < dev->gone_until_ns;
 }
 
+/* A hang that a user has ordered and one from the profile may meet; then both count. */
 uint64_t fe_device_take_hang(struct fe_device *dev)
 {
     const struct fe_manners_params *p = &dev->profile.manners;
@@ -73,6 +89,8 @@ uint64_t fe_device_take_hang(struct fe_device *dev)
     return ++dev->n_requests == p->hang_request ? ns + p->hang_ns : ns;
 }
 
+/* From now on every request is refused until that time.  This includes a request that arrives
+ * before the present one has its answer, because gone_until_ns has no beginning. */
 void fe_device_leave(struct fe_device *dev, uint64_t complete_ns)
 {
     const struct fe_manners_params *p = &dev->profile.manners;

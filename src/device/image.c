@@ -2,6 +2,19 @@
  *
  * A device in an image: which image it may be, and what an adapter asks of one.
  *
+ * The store knows files and syncs, but not what a profile is.  So the comparison is here:
+ *
+ *     file there?  -- no -->  make it, with profile, capacity and seed of this device
+ *          | yes
+ *          v
+ *     profile fits?  -- no -->  -EINVAL, naming the first key and both values
+ *          | yes
+ *          v
+ *     numbers fit?   -- no -->  -EINVAL, naming the number
+ *          | yes
+ *          v
+ *     the image's seed becomes the device's
+ *
  * The image keeps the whole canonical profile that it was made with.  A device fits if every
  * key that says how the chip's state is to be read has the same text on both sides: the keys
  * of the chip and of the strategy.  Delays are not compared: they may change while a device
@@ -10,6 +23,15 @@
  * Images of different versions have different keys.  A key that the image's text lacks has
  * its default there.  A key that the strategy does not use is not compared; version 0.1.0 wrote
  * those keys, too.
+ *
+ * A sync has three steps, because the disk may take long and other requests must go on meanwhile:
+ *
+ *     with the lock      fe_device_sync_begin    notes how far the image has been written
+ *     without the lock   fe_device_sync_run      fdatasync; reads nothing that others change
+ *     with the lock      fe_device_sync_end      writes down that this much is safe
+ *
+ * Requests that come between begin and end belong to the next sync.  Syncs of two callers may
+ * overlap.  A request that needs one is answered only after `end`.
  */
 #include "device/internal.h"
 
@@ -22,6 +44,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The canonical text of a profile, with every key.  The caller frees *ret; it is not to be freed
+ * after an error. */
 static int print_profile(const struct fe_profile *p, char **ret, size_t *ret_len,
                          struct fe_err *err)
 {
@@ -36,7 +60,10 @@ static int print_profile(const struct fe_profile *p, char **ret, size_t *ret_len
     return r;
 }
 
-/* Whether two devices with other values could not share a chip. */
+/* Whether two devices with different values of this option could not share an image.  An option
+ * that changes what the chip's pages and records mean belongs here; an option that only changes how
+ * long something takes, or how the host is treated, does not.  After adding an option here, the
+ * device refuses images that it accepted before. */
 static bool is_part_of_image(const struct fe_option *o)
 {
     switch (o->section) {
@@ -54,7 +81,9 @@ static bool is_part_of_image(const struct fe_option *o)
     }
 }
 
-/* The value of a key in a canonical text; false if it is not there. */
+/* Copies the value of a key in a canonical text to buf; false if the key is not there.  This is no
+ * parser: canonical text has one form, "[section]" and "key = value" alone on their lines.  Keys
+ * that this version does not know do no harm. */
 static bool find_value(const char *text, const struct fe_option *o, char *buf, size_t size)
 {
     char section[32], key[64];
@@ -76,6 +105,8 @@ static bool find_value(const char *text, const struct fe_option *o, char *buf, s
     return false;
 }
 
+/* Compares one key as text, because the text is what a user sees in the message and what does not
+ * depend on how this version stores the value.  -EINVAL with both values if they differ. */
 static int compare_key(const struct fe_device *dev, const struct fe_option *o, const char *path,
                        const struct fe_store_what *what, struct fe_err *err)
 {
@@ -93,7 +124,8 @@ static int compare_key(const struct fe_device *dev, const struct fe_option *o, c
                       fe_section_name(o->section), o->key, theirs, ours);
 }
 
-/* The strategy comes first, because it decides which other keys there are. */
+/* Compares all keys that matter.  The strategy comes first, because it decides which other keys
+ * there are. */
 static int compare_profiles(const struct fe_device *dev, const char *path,
                             const struct fe_store_what *what, struct fe_err *err)
 {
@@ -105,6 +137,9 @@ static int compare_profiles(const struct fe_device *dev, const char *path,
     return r;
 }
 
+/* Compares profile first and numbers second, since a different key often explains the number.  The
+ * numbers catch what comes from several keys, such as the size of a device.  A seed that was not
+ * given is no difference: the image's seed is used. */
 static int compare(const struct fe_device *dev, const struct fe_device_options *opt,
                    const struct fe_store_what *want, struct fe_err *err)
 {
@@ -133,6 +168,8 @@ static int compare(const struct fe_device *dev, const struct fe_device_options *
     return 0;
 }
 
+/* -ENOENT also means a file whose making was interrupted; such a file is made again.  Looking at an
+ * image never makes one. */
 int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *opt,
                          const struct fe_geometry *geo, bool *ret_new, struct fe_err *err)
 {
@@ -163,7 +200,8 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
     return r;
 }
 
-/* The profile of an image; the caller ends it. */
+/* The profile of an image; the caller ends it.  The image is closed again, because the device that
+ * is built from the profile opens the image itself. */
 static int load_profile(struct fe_profile *ret, const struct fe_store_file *file,
                         struct fe_err *err)
 {
@@ -181,6 +219,8 @@ static int load_profile(struct fe_profile *ret, const struct fe_store_file *file
     return r;
 }
 
+/* A device that is looked at is built as a served one is, by the same code.  Only the store is
+ * different: what is written to it stays in memory (struct fe_store_file). */
 int fe_device_look(struct fe_device **ret, const char *path, bool recover, struct fe_err *err)
 {
     struct fe_store_file file = {.path = path, .read_only = true};

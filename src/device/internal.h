@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The device's parts, shared by the files of this folder only.
+ *
+ *     build.c    makes the parts, in the order in which they need each other
+ *     image.c    finds the image and decides whether it fits; begins and ends syncs
+ *     device.c   carries requests through the parts, and counts
+ *     power.c    cuts power and brings it back
+ *     faults.c   faults on purpose, and the blocks as a user sees them
+ *
+ * The device has two kinds of state.  The medium, the strategy and the cache hold what the device
+ * contains, and this changes when a request is submitted.  The link, the scheduler and the times in
+ * struct fe_device hold when that would have happened.  A power cut needs both: it takes the
+ * contents back to one instant (nand/undo.h).
+ *
+ * The device owns every part that it points to.  Parts point to each other and to dev->ops, so a
+ * struct fe_device must stay where it was allocated.
  */
 #ifndef FE_DEVICE_INTERNAL_H
 #define FE_DEVICE_INTERNAL_H
@@ -12,12 +26,15 @@
 #include "nand/wear.h"
 #include "sched/sched.h"
 
+/* The plans for power cuts.  They belong to a run and are not kept in an image.  What must outlive
+ * the run is in the chip's log of cuts (fe_medium_cuts): the number of cuts, and whether power is
+ * off or the device is dead. */
 struct fe_power {
-    bool can_fail;
+    bool can_fail;            /* the medium has an undo; only then may cut_ns be set */
     uint64_t cut_ns;          /* the next planned cut; FE_NEVER: none */
-    uint64_t last_cut_ns;
+    uint64_t last_cut_ns;     /* the latest cut of this run */
     uint64_t writes_left;     /* writes until a cut, 0: none planned */
-    uint64_t n_writes;        /* of the host since the device was made */
+    uint64_t n_writes;        /* of the host since the device was made; addresses the draws */
     struct fe_cut_count last; /* what the last cut came to */
 };
 
@@ -26,80 +43,100 @@ struct fe_device {
     uint64_t capacity; /* bytes that there are; the host may be told of more */
     uint32_t page_bytes;
 
+    /* The parts, from the host down to the bytes.  `ftl` is replaced at power-on. */
     struct fe_link link;
     struct fe_cache *cache; /* NULL: none */
-    struct fe_ftl *ftl;
+    struct fe_ftl *ftl;     /* NULL: an image of which only the chip was loaded */
     struct fe_medium *medium;
     struct fe_store *store;
-    struct fe_oplist ops;
+    struct fe_oplist ops;   /* what the medium has done and the scheduler has not placed yet */
     struct fe_sched sched;
 
-    uint64_t n_requests;      /* so far, for faults on purpose */
-    uint64_t hang_ns;         /* of the next one */
-    uint64_t gone_until_ns;
+    /* Faults on purpose.  Requests that are refused before they reach the device do not count. */
+    uint64_t n_requests;      /* so far; the profile names requests by this number, from 1 on */
+    uint64_t hang_ns;         /* how much longer the next request takes */
+    uint64_t gone_until_ns;   /* the device is off the bus before this time; UINT64_MAX: for good */
     struct fe_power power;
 
+    /* Times.  Only a power cut sets now_ns and busy_until_ns back, because what was to end after
+     * the cut does not happen. */
     uint64_t last_arrival_ns; /* arrivals never go back */
     uint64_t now_ns;          /* the latest arrival or completion */
     uint64_t busy_until_ns;   /* everything accepted so far has ended */
 
-    /* statistics since the last reset */
-    uint64_t busy_ns;
+    /* Statistics since the last reset.  The medium and the strategy never reset their counters, so
+     * the device remembers what the counters were at the reset and subtracts. */
+    uint64_t busy_ns;         /* the sum of all intervals in which the device worked */
     struct fe_req_stats host[FE_N_REQ_TYPES];
     struct fe_hist latency[FE_N_REQ_TYPES];
     struct fe_nand_counters nand_before; /* counters at the reset */
     struct fe_ftl_counters ftl_before;
 
+    /* Sees every operation after it has its times; NULL: nobody looks.  For tests. */
     void (*observe)(void *ctx, const struct fe_op *ops, uint32_t n);
     void *observe_ctx;
 };
 
-/* image.c: the store of opt.file, opened or made (*ret_new); dev->capacity is known and
- * dev->profile.ftl.seed becomes the image's. */
+/* image.c: opens the image of opt->file, or makes it if there is none (*ret_new = true).
+ * dev->capacity must be known.  dev->profile.ftl.seed becomes the seed of the image.  -EINVAL with
+ * a message if the image belongs to another device; errors of the store. */
 int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *opt,
                          const struct fe_geometry *geo, bool *ret_new, struct fe_err *err);
 
-/* power.c.  From now on power can be cut. */
+/* power.c.  From now on power can be cut, and everything that was done before is final.  Forgets
+ * all plans and takes those of the profile.  -ENOMEM. */
 int fe_power_init(struct fe_device *dev, struct fe_err *err);
 
-/* The device of an image is plugged in: *ret is its strategy, which finds what the last run
- * has left.  If its power was cut and not on since, this is the power-on that follows; a device
- * that is dead since then stays off.  Errors of `recover`. */
+/* The device of an image is plugged in: *ret is the strategy, which has found what the last run
+ * has left.  If power was cut and has not been on since, this is the power-on that follows the cut.
+ * A device that is dead since the cut stays off.  Errors of `recover`. */
 int fe_power_plug_in(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err);
 
-/* All that power-on had to do has been done: power is on, unless the device is dead. */
+/* Power-on is complete: power is on, unless the device is dead.  The chip forgets its journal of
+ * the cut in an image.  Until this call a kill of the server leads to the same power-on again. */
 void fe_power_end_start(struct fe_device *dev);
 
-/* Power will not be cut before now_ns. */
+/* Power will not be cut before now_ns, so operations that have ended by then become final.  Call it
+ * often: the memory of the undo grows with the operations that are not final. */
 void fe_power_settle(struct fe_device *dev, uint64_t now_ns);
 
-/* Power fails at power.cut_ns, to which the device's time has come.  how: what becomes of
- * operations under way (`choose` and `ctx`), NULL by the seed. */
+/* Power fails at power.cut_ns.  The device's idle work until then must have been done.
+ * how->choose and how->ctx decide what becomes of operations under way, for tests; the other fields
+ * are ignored.  how NULL: the seed decides. */
 void fe_power_cut(struct fe_device *dev, const struct fe_cut *how);
 
-/* A write has been carried out: whether power fails under it or after it. */
+/* A write has been carried out.  Counts the write, and plans a cut if power fails during the write
+ * or immediately after it.  The caller must compare its completion with power.cut_ns afterwards. */
 void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply);
 
-/* There is a cache, and a power cut empties it. */
+/* There is a cache, and a power cut empties it.  Only then does a flush have work to do.  Without
+ * a cache, a write is on the flash when it is answered; other caches survive the cut. */
 bool fe_device_is_volatile(const struct fe_device *dev);
 
+/* The logical pages that the strategy must offer; the last one may be used in part. */
 static inline fe_lpn fe_device_lpns(const struct fe_device *dev)
 {
     return (fe_lpn)fe_div_up(dev->capacity, dev->page_bytes);
 }
 
-/* Puts the operations gathered so far on the timelines. */
+/* Puts the operations gathered so far on the timelines.  They belong to the batch that
+ * fe_sched_begin has begun, so call this before the next fe_sched_begin and before fe_sched_end. */
 static inline void fe_device_place(struct fe_device *dev)
 {
     fe_ops_drain(&dev->ops);
 }
 
-/* device.c: the device works in [from, to). */
+/* device.c: notes that the device works in [from, to), and moves the clock to `to`. */
 void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to);
 
-/* faults.c: whether the device is off the bus, and what a request has to wait for besides. */
+/* faults.c: whether the device is off the bus. */
 bool fe_device_is_gone(const struct fe_device *dev, uint64_t now_ns);
+
+/* Counts a request and returns how much longer this request takes because of a fault. */
 uint64_t fe_device_take_hang(struct fe_device *dev);
+
+/* The request counted last completes at complete_ns; the device leaves the bus then if the profile
+ * says so. */
 void fe_device_leave(struct fe_device *dev, uint64_t complete_ns);
 
 #endif

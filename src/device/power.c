@@ -9,13 +9,25 @@
  *      power on                              |~~ recovery ~~|
  *      request 4                                 |. . . . . .|======|
  *
- * At the cut the medium goes back to that instant (nand/undo.h), a volatile cache is empty,
- * and the translation layer has forgotten everything.  A cache that is not volatile has a
- * capacitor: what has been issued is finished, and the cache is kept.
+ * What becomes of each part:
+ *
+ *                       at the cut                            at power-on
+ *     link, scheduler   nothing is under way any more         free when recovery has ended
+ *     volatile cache    is emptied, in an image as well       goes on empty
+ *     other cache       is kept (there is a capacitor)        goes on
+ *     strategy          stays, but does no more work          is made again from the chip
+ *     medium            goes back to that instant             is scanned and put in order
+ *     chip's cut log    off, one cut more                     on (fe_power_end_start)
+ *     plans of cuts     the one that was carried out is gone  go on
+ *
+ * The medium can go back because it remembers the operations that are not over (nand/undo.h).  With
+ * a capacitor nothing goes back: what has been issued is finished.  The old strategy is kept until
+ * the new one exists, so that power-on can fail and be tried again.
  *
  * A cut is planned for a time, drawn by a write, or comes from outside now.  A cut that is
  * known in advance is carried out when time reaches it, which is when the next request
- * arrives.  A request that would complete after the cut gets its answer at the cut.
+ * arrives.  A request that would complete after the cut gets its answer at the cut.  A newly
+ * planned time replaces the planned one; a drawn or counted cut can only make it earlier.
  *
  * Badly made devices can do more.  It is drawn by the number of the cut, at power-on, so that
  * a server that is killed in between draws the same again:
@@ -23,6 +35,12 @@
  *   dead         the device does not come back
  *   map lost     everything is erased, and the device starts as new
  *   stale        of some pages the newest copy is lost, and the copy before it comes back
+ *
+ * Power-on may happen in the same run (fe_device_power_on), or in the next run on an image
+ * (fe_power_plug_in).  Both do the same with the chip.  They differ in time: the first one takes
+ * time of the device and can be cut itself; the second one is over before time begins.
+ *
+ * Not modelled: voltage that sinks slowly, and a capacitor that is too small or has aged.
  */
 #include "device/internal.h"
 
@@ -35,18 +53,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Addresses of draws in FE_RNG_POWER_CUT.  Those of nand/undo.c are smaller. */
+/* Addresses of draws in FE_RNG_POWER_CUT.  Those of nand/undo.c are smaller.  The low 32 bits are
+ * free for a logical page.  These numbers are part of what a seed means: changing one changes the
+ * result of every run with power cuts. */
 #define DRAW_DEAD     (UINT64_C(1) << 40)
 #define DRAW_MAP_LOST (UINT64_C(2) << 40)
 #define DRAW_STALE    (UINT64_C(3) << 40)
 #define DRAW_WRITE    (UINT64_C(4) << 40)
 #define DRAW_INSTANT  (UINT64_C(5) << 40)
 
+/* A random number that depends on the seed and on (a, b) only, never on how many draws came before.
+ * a counts: the number of the cut, or of the write.  b is an address from above. */
 static uint64_t draw(const struct fe_device *dev, uint64_t a, uint64_t b)
 {
     return fe_rng(dev->profile.ftl.seed, FE_RNG_POWER_CUT, a, b);
 }
 
+/* Whether something happens whose share is ppm millionths. */
 static bool happens(const struct fe_device *dev, uint64_t a, uint64_t b, uint64_t ppm)
 {
     return ppm && fe_rng_below(draw(dev, a, b), 1000000) < ppm;
@@ -74,7 +97,9 @@ bool fe_device_is_volatile(const struct fe_device *dev)
     return dev->cache && dev->profile.cache.volatile_;
 }
 
-/* The capacitor lasts until the controller has finished what it is doing. */
+/* The capacitor lasts until the controller has finished what it is doing.  How long this takes is
+ * not counted, since nobody can see a device without power.  After the settling there is nothing
+ * that could be taken back. */
 static void finish(struct fe_device *dev)
 {
     fe_sched_begin(&dev->sched, dev->power.cut_ns);
@@ -84,7 +109,7 @@ static void finish(struct fe_device *dev)
 }
 
 /* From the cut on, nothing is under way on dies, channels and the link.  Time that was planned
- * after the cut does not count as busy. */
+ * after the cut does not count as busy.  now_ns may go back, but never behind an arrival. */
 static void stop(struct fe_device *dev, uint64_t at_ns)
 {
     struct fe_link_params link = dev->link.p;
@@ -98,6 +123,9 @@ static void stop(struct fe_device *dev, uint64_t at_ns)
     dev->now_ns = dev->last_arrival_ns;
 }
 
+/* Operations still in the list must be placed first: the undo needs the time of each one.  A
+ * volatile cache loses its pages in an image as well; otherwise the next start would bring them
+ * back.  Without `can_fail` there is no undo, so this function must not be called. */
 void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
 {
     struct fe_power *w = &dev->power;
@@ -122,6 +150,9 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
 
 /* ---- plans ---- */
 
+/* A counted cut comes at the completion, so the write itself is answered.  A drawn cut comes at any
+ * instant from arrival to completion, and the draw is made for every write, whatever is planned
+ * already.  So a plan does not change the draws of later writes. */
 void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply)
 {
     struct fe_power *w = &dev->power;
@@ -135,6 +166,8 @@ void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply)
     w->cut_ns = fe_min_u64(w->cut_ns, reply->arrival_ns + at);
 }
 
+/* A time that is over becomes the earliest possible one: state cannot go back behind an arrival,
+ * since everything that ended before is final. */
 int fe_device_plan_cut(struct fe_device *dev, uint64_t at_ns, uint64_t after_writes,
                        struct fe_err *err)
 {
@@ -167,6 +200,9 @@ uint64_t fe_device_cuts(const struct fe_device *dev)
     return fe_medium_cuts(dev->medium)->n;
 }
 
+/* An adapter asks this while a request waits for its completion, which may be after a cut that came
+ * from outside.  The device remembers the time of the last cut only.  After two cuts it assumes
+ * that the first one came before the completion. */
 bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
                           const struct fe_reply *reply)
 {
@@ -179,7 +215,8 @@ bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
 
 /* Of each logical page that has two copies and is drawn, the newest copy can no longer be read.
  * This happens once a cut, even if power-on has to be tried again because memory was short or
- * the server was killed: n_stale remembers the cut. */
+ * the server was killed: n_stale remembers the cut.  A second time would take the copy before, too.
+ * Pages with one copy are spared, because a missing page is another fault than a stale one. */
 static int lose_newest(struct fe_device *dev, struct fe_err *err)
 {
     struct fe_medium *m = dev->medium;
@@ -208,7 +245,9 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
     return 0;
 }
 
-/* The map is lost: a new strategy on an erased chip. */
+/* The map is lost: a new strategy on an erased chip.  Blocks that are erased already are left
+ * alone, so a second try after a kill goes on where the first one ended.  An unstable block only
+ * looks erased.  -EIO if a block cannot be erased, which is the end of the device's life. */
 static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
 {
     struct fe_medium *m = dev->medium;
@@ -223,7 +262,7 @@ static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_er
 }
 
 /* The strategy that power-on has made takes the place of the old one, and goes on counting where
- * that one was. */
+ * the old one was.  All counters are uint64_t, so the structure is added as an array. */
 static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
 {
     uint64_t *to = (uint64_t *)&ftl->counters;
@@ -238,7 +277,11 @@ static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
 
 /* What power-on does: first the oddities of a badly made device, then the strategy finds its map
  * again.  A device at the end of its life writes no map, so it loses none.  -EIO if the device
- * is dead. */
+ * is dead.
+ *
+ * May be called again for the same cut, and must then come to the same result: each oddity is drawn
+ * by the number of the cut, and leaves a trace on the chip or finds nothing left to do.  If life
+ * ends while the chip is erased, what is left of the data can still be read. */
 static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
 {
     const struct fe_power_params *p = &dev->profile.power;
@@ -261,6 +304,8 @@ static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *er
     return fe_ftl_power_on(ret, &dev->profile.ftl, m, fe_device_lpns(dev), err);
 }
 
+/* Power may be on in the image: the run before was killed or has ended while power was on.  The
+ * strategy must find its map then, too, but no oddity happens. */
 int fe_power_plug_in(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
 {
     struct fe_medium *m = dev->medium;
@@ -278,6 +323,9 @@ void fe_power_end_start(struct fe_device *dev)
     fe_chip_end_cut(&dev->medium->chip);
 }
 
+/* Recovery begins at `at` and runs on the timelines like any other work.  No command starts before
+ * its end, which is why every queue slot is occupied until then.  The operations of recovery carry
+ * a mark in the undo: a cut in the middle of them must keep the journal of the cut before. */
 int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_ready_ns,
                        struct fe_err *err)
 {
