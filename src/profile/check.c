@@ -9,11 +9,22 @@
  *
  * The checks run on a profile whose times may still be open (FE_TIME_NONE), because the number
  * of times that were given is one of the things to check.
+ *
+ *     "25us/50us"  --parse-->  25us | 50us | NONE   --close-->  25us | 50us | 50us
+ *                                open: checked here   <--open--   closed: a finished profile
+ *
+ * The rules do not know where a key came from.  They report to a callback, and the caller decides
+ * what becomes of the complaint: fe_settle names the line and leaves out keys that have been
+ * reported before, and fe_profile_set keeps the first complaint.
+ *
+ * A rule that only some strategies need does not belong here.  A key that the strategy does not
+ * use has its default when the checks run, so every rule must accept the defaults.
  */
 #include "profile/parse.h"
 
 #include <stdio.h>
 
+/* NOR counts as one bit, like SLC: a NOR chip has one time for each operation. */
 uint32_t fe_cell_bits(uint32_t cell)
 {
     return cell == FE_CELL_MLC ? 2 : cell == FE_CELL_TLC ? 3 : 1;
@@ -34,7 +45,11 @@ static void close_times(uint64_t t[3])
 }
 
 /* The opposite of close_times: values that are equal count as one value again.  A cell of
- * `bits` bits never had more than `bits` values. */
+ * `bits` bits never had more than `bits` values.
+ *
+ * This way back loses something: whoever wrote "50us/50us" is taken to have written "50us".  The
+ * check accepts a single value for every cell, so the loss does no harm.  It even helps when
+ * nand.cell changes afterwards. */
 static void open_times(uint64_t t[3], uint32_t bits)
 {
     if (bits < 3 || (t[0] == t[1] && t[1] == t[2]))
@@ -83,6 +98,8 @@ static void check_sectors(const struct fe_profile *p, enum fe_section s, const c
     complain(ctx, fe_option_in(s, key), fe_option_in(FE_SEC_DEVICE, "sector_size"), why);
 }
 
+/* The unit in which the chip is written is a page of all planes if they work together.  That unit
+ * must consist of whole sectors; the page of a single plane need not. */
 void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
 {
     uint64_t page = (uint64_t)p->nand.page_size * (p->nand.multiplane ? p->nand.planes_per_die : 1);

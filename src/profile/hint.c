@@ -8,6 +8,19 @@
  *
  * A name is suggested only if its distance is at most a third of the length of the longer name.
  * A suggestion that is farther away would mislead people.
+ *
+ * The hint for a key is the first of these that applies:
+ *   1. the full name of a key of this very section: the section's name is to be left out;
+ *   2. a similar key of the section that the user named;
+ *   3. a similar full name in any section, unless some section has exactly this key;
+ *   4. the section that has exactly this key;
+ *   5. the section has no options at all;
+ *   6. where all keys are listed.
+ * The order matters.  A slip of the pen within the section (2) is more likely than the wrong
+ * section (4).  An exact key elsewhere (4) is more likely than a similar one elsewhere (3).
+ *
+ * Hints are only made for a message that is about to be printed, so the cost (the whole table,
+ * each time) does not matter.
  */
 #include "profile/options.h"
 
@@ -22,7 +35,9 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return m < c ? m : c;
 }
 
-/* Three rows of the usual table of distances are enough: a swap looks back two rows. */
+/* rows[i % 3][j] is the distance between the first i letters of a and the first j letters of b.
+ * Three rows of this table are enough: a swap looks back two rows.  Neither name may be longer than
+ * LONGEST. */
 static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
 {
     unsigned rows[3][LONGEST + 1];
@@ -42,7 +57,11 @@ static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
     return rows[la % 3][lb];
 }
 
-/* The distance, if it is small enough for a suggestion and smaller than `worst`; else `worst`. */
+/* The distance, if it is small enough for a suggestion and smaller than `worst`; else `worst`.
+ *
+ * The difference of the lengths is a lower bound of the distance, so most names are dismissed
+ * before a table is filled.  A name of up to three letters may have one edit: a third of such a
+ * length would allow less than one for the shortest names. */
 static unsigned near(const char *a, size_t la, const char *b, unsigned worst)
 {
     size_t lb = strlen(b);
@@ -90,6 +109,7 @@ static const struct fe_option *nearest(enum fe_section section, const char *key)
     return best;
 }
 
+/* True for the sections that hold notes instead of options. */
 static bool section_is_empty(enum fe_section s)
 {
     for (uint32_t i = 0; i < fe_n_options; i++)
@@ -127,6 +147,7 @@ void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t 
         snprintf(buf, len, "; 'flashemu help' lists all keys");
 }
 
+/* The name is not a string: it stands between the brackets of a line. */
 void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len)
 {
     unsigned worst = ~0u;

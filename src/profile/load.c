@@ -10,6 +10,21 @@
  *
  * stat() comes before open(): opening a FIFO would wait for its other end, and opening a device
  * can have side effects.  The file's type and size are checked before a byte is read.
+ *
+ *     name --> file or built-in text --> fe_parse_text --> overrides --> fe_settle --> profile
+ *                                            |                 |             |
+ *                                            '-----------------+-------------'
+ *                                                              v
+ *                                                 struct fe_mistakes --> verdict
+ *
+ * Two callers run these stages, and they differ in what happens after a mistake.  Loading reports
+ * a single mistake, so it stops at the end of the stage that finds one.  `flashemu check` runs all
+ * stages and prints every mistake.
+ *
+ * The profile in an image goes through the same stages, except that it has no overrides and that
+ * keys without effect are passed over (`stored` in parse.h).
+ *
+ * Not checked here: whether the device can be built.  That is the business of device/build.c.
  */
 #include "profile/builtin.h"
 #include "profile/notes.h"
@@ -22,6 +37,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* "FILE: why", with a long path cut to its end. */
 static int file_error(const char *path, int errnum, const char *why, struct fe_err *err)
 {
     char label[160];
@@ -29,6 +45,7 @@ static int file_error(const char *path, int errnum, const char *why, struct fe_e
     return fe_err_set(err, errnum, "%s: %s", label, why);
 }
 
+/* Only a regular file of at most FE_MAX_PROFILE bytes is read. */
 static int check_kind(const char *path, const struct stat *st, struct fe_err *err)
 {
     if (S_ISDIR(st->st_mode))
@@ -42,7 +59,8 @@ static int check_kind(const char *path, const struct stat *st, struct fe_err *er
 }
 
 /* Reads to the end of the file and does not trust the size from stat(): a file of /proc has
- * size 0, and any file may grow. */
+ * size 0, and any file may grow.  The buffer has room for one byte more than is allowed, which
+ * shows that the file is too large, and for the NUL. */
 static int read_all(int fd, const char *path, char **ret, size_t *ret_len, struct fe_err *err)
 {
     size_t len = 0;
@@ -73,6 +91,9 @@ static int read_all(int fd, const char *path, char **ret, size_t *ret_len, struc
     return 0;
 }
 
+/* The kind is checked twice, because another file can take the name between stat() and open().
+ * The second check looks at the file that is really open.  O_NONBLOCK and O_NOCTTY keep the open()
+ * harmless if that other file is a FIFO or a terminal. */
 int fe_read_file(const char *path, char **ret, size_t *ret_len, struct fe_err *err)
 {
     struct stat st;
@@ -101,6 +122,8 @@ static bool is_path(const char *name)
     return strchr(name, '/') || (n >= 4 && strcmp(name + n - 4, ".ini") == 0);
 }
 
+/* A name may not begin with '-' or '.', so it never looks like an option or a hidden file.  It must
+ * fit into fe_profile.name. */
 static bool is_plain_name(const char *name)
 {
     size_t n = 0;
@@ -112,6 +135,7 @@ static bool is_plain_name(const char *name)
     return n > 0 && n < sizeof(((struct fe_profile *)0)->name);
 }
 
+/* The names in the folders of $FLASHEMU_PATH are not listed: folders are never read. */
 static int unknown_name(const char *name, struct fe_err *err)
 {
     char list[256] = "";
@@ -126,7 +150,11 @@ static int unknown_name(const char *name, struct fe_err *err)
 }
 
 /* Finds the first NAME.ini in the folders, which are separated by colons.  *ret is a path that the
- * caller frees, or NULL if no folder has the file. */
+ * caller frees, or NULL if no folder has the file.
+ *
+ * An empty part of the list is skipped and does not mean the working directory.  A file that exists
+ * but cannot be used ends the search: a shipped profile of the same name must not silently take
+ * its place. */
 static int search_folders(const char *folders, const char *name, char **ret, struct fe_err *err)
 {
     *ret = NULL;
@@ -150,7 +178,7 @@ static int search_folders(const char *folders, const char *name, char **ret, str
     return 0;
 }
 
-/* "kit/stick.ini" -> "stick" */
+/* "kit/stick.ini" -> "stick".  A name that is too long is cut. */
 static void name_from_path(const char *path, char *buf, size_t len)
 {
     const char *slash = strrchr(path, '/');
@@ -160,7 +188,8 @@ static void name_from_path(const char *path, char *buf, size_t len)
         buf[n - 4] = '\0';
 }
 
-/* 0, or the first mistake as an error. */
+/* 0, or the first mistake as an error.  First means the lowest line, not the mistake that was found
+ * first.  Lack of memory takes precedence, because the text has not been read to its end then. */
 static int verdict(const struct fe_parse *ps, struct fe_err *err)
 {
     if (ps->nomem || ps->mistakes->nomem)
@@ -170,7 +199,9 @@ static int verdict(const struct fe_parse *ps, struct fe_err *err)
     return fe_err_set(err, EINVAL, "%s", ps->mistakes->first.text);
 }
 
-/* stored: as in struct fe_parse. */
+/* The stages in turn, each with a verdict behind it.  The text comes first, so a mistake in the
+ * file is reported even if an override would replace the wrong value.  stored: as in struct
+ * fe_parse.  After a failure *ret is freed and zero. */
 static int parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,
                  bool stored, const char *const *overrides, uint32_t n_overrides,
                  struct fe_err *err)
@@ -253,6 +284,8 @@ int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
     return unknown_name(name_or_path, err);
 }
 
+/* No stage is skipped after a mistake, unlike in parse(): people want to see all mistakes in one
+ * run.  fe_settle leaves out what is a mere consequence of a mistake that was reported before. */
 int fe_profile_check(const char *path, FILE *out, struct fe_err *err)
 {
     struct fe_mistakes mistakes;

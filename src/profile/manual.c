@@ -2,6 +2,16 @@
  *
  * The option table for people: as the answer to `flashemu help`, and as the lists of the manual
  * page flashemu-profile(5), which tools/make_manual.c puts into the page.
+ *
+ *     fe_options[] -------+--> print_one ------> flashemu help [KEY]
+ *                         '--> roff_one -------> flashemu-profile(5), the options
+ *     fe_ftl_registry[] --+--> print_strategy -> flashemu help STRATEGY
+ *                         '--> fe_strategies_roff -> flashemu-profile(5), the list of strategies
+ *
+ * Nothing about an option is written here: its help, range, default and users all come from its
+ * row.  Both forms show the same facts.  Whoever adds a column to the table adds it to both.
+ *
+ * Writing is checked once at the end (finish), because stdio remembers an earlier failure.
  */
 #include "profile/options.h"
 
@@ -28,6 +38,7 @@ static int finish(FILE *out, struct fe_err *err)
     return 0;
 }
 
+/* One option as a paragraph of `flashemu help`. */
 static void print_one(const struct fe_option *o, FILE *out)
 {
     char allowed[256], users[128];
@@ -47,7 +58,8 @@ static void print_one(const struct fe_option *o, FILE *out)
         fprintf(out, "  live     may be set while the device runs\n");
 }
 
-/* A strategy: what it is, and its keys. */
+/* A strategy: what it is, and the keys of [ftl] and [step] that it uses.  The keys of the other
+ * sections are left out, although a strategy can use them as well; the full list has them. */
 static void print_strategy(uint32_t type, FILE *out)
 {
     fprintf(out, "ftl.type=%s: %s.\n", fe_ftl_registry[type]->name,
@@ -61,6 +73,7 @@ static void print_strategy(uint32_t type, FILE *out)
     }
 }
 
+/* A strategy is looked for before a key.  The two cannot be confused: a key has a dot. */
 int fe_options_help(const char *key, FILE *out, struct fe_err *err)
 {
     char hint[160];
@@ -85,7 +98,8 @@ int fe_options_help(const char *key, FILE *out, struct fe_err *err)
     return finish(out, err);
 }
 
-/* Text for roff: a backslash, a '-' that is a minus, a '.' or ''' that begins a line. */
+/* Text for roff: a backslash, a '-' that is a minus, a '.' or ''' that begins a line.
+ * Only the first byte of the text can begin a line, since texts of the table have no newline. */
 static void roff(const char *text, FILE *out)
 {
     if (*text == '.' || *text == '\'')
@@ -110,6 +124,7 @@ int fe_strategies_roff(FILE *out, struct fe_err *err)
     return finish(out, err);
 }
 
+/* One option as an item of a list of mdoc. */
 static void roff_one(const struct fe_option *o, FILE *out)
 {
     char text[256];
@@ -130,6 +145,8 @@ static void roff_one(const struct fe_option *o, FILE *out)
         fputs("Live.\n", out);
 }
 
+/* Each section of the profile becomes a subsection with a list of its own.  A list ends where the
+ * next section begins, so the rows of a section must stand together in the table. */
 int fe_options_roff(FILE *out, struct fe_err *err)
 {
     for (uint32_t i = 0; i < fe_n_options; i++) {

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Mistakes of one line keep the order in which they were found (seq).  When memory runs out while
- * the list grows, `nomem` is set, and the caller reports that instead of an incomplete list.
+ * The list grows by doubling, and it is sorted only when it is printed.
+ *
+ *     found by:  the gate, a value, fe_settle, ...        printed:  line 3, line 3, line 7, end
+ *                line 7, line 3, end, line 3    --sort-->
+ *
+ * Mistakes of one line keep the order in which they were found (seq), because qsort alone does not
+ * promise that.  When memory runs out while the list grows, `nomem` is set, and the caller reports
+ * that instead of an incomplete list.
+ *
+ * The functions do not look for duplicates.  Whoever adds a mistake makes sure that no mistake is
+ * reported twice; see usable() in settle.c.
  */
 #include "profile/mistakes.h"
 
@@ -14,6 +23,7 @@ void fe_mistakes_init(struct fe_mistakes *m, bool all)
     m->all = all;
 }
 
+/* Without `all` there is a count but no list, hence the condition of the loop. */
 void fe_mistakes_fini(struct fe_mistakes *m)
 {
     for (uint32_t i = 0; m->all && i < m->n; i++)
@@ -22,6 +32,7 @@ void fe_mistakes_fini(struct fe_mistakes *m)
     memset(m, 0, sizeof *m);
 }
 
+/* n also counts without `all`: callers ask whether there was any mistake. */
 void fe_mistakes_add(struct fe_mistakes *m, unsigned line, const struct fe_err *text)
 {
     if (m->nomem)
@@ -51,6 +62,7 @@ void fe_mistakes_add(struct fe_mistakes *m, unsigned line, const struct fe_err *
     m->n++;
 }
 
+/* Compares two struct fe_mistake for qsort.  No two have the same seq. */
 static int by_line(const void *a, const void *b)
 {
     const struct fe_mistake *x = a, *y = b;

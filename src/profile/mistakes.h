@@ -14,12 +14,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* A mistake that was kept.  The list owns the text. */
 struct fe_mistake {
     unsigned line;
     uint32_t seq; /* keeps the order of mistakes of one line */
     char *text;
 };
 
+/* `first` is always kept, so loading needs no memory for messages.  If `all` is false, `list` stays
+ * NULL and nomem stays false. */
 struct fe_mistakes {
     bool all;             /* keep every mistake, not only the first */
     bool nomem;           /* there was no memory for a mistake; the list is not complete */
@@ -29,14 +32,17 @@ struct fe_mistakes {
     struct fe_mistake *list;
 };
 
+/* Begins an empty list; fini frees what it holds.  Neither can fail. */
 void fe_mistakes_init(struct fe_mistakes *m, bool all);
 void fe_mistakes_fini(struct fe_mistakes *m);
 
 /* Adds a mistake.  text is the whole message, with file and line; line only says where the mistake
- * belongs in the order.  UINT32_MAX puts it at the end. */
+ * belongs in the order.  UINT32_MAX puts it at the end: overrides have no line.  The text is
+ * copied.  If there is no memory for it, nomem is set, and later mistakes are ignored. */
 void fe_mistakes_add(struct fe_mistakes *m, unsigned line, const struct fe_err *text);
 
-/* Prints all mistakes, each on a line of its own.  Needs `all`. */
+/* Prints all mistakes, each on a line of its own.  Needs `all`.  The caller checks
+ * nomem before, and `out` for errors after. */
 void fe_mistakes_print(struct fe_mistakes *m, FILE *out);
 
 #endif

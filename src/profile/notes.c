@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Notes are a plain array that grows with each note, because a profile has few of them.  A row of
- * [fidelity] is parsed here, from left to right: procedure | value and unit | tolerance | reason.
+ * Notes are a plain array that grows with each note, because a profile has few of them.
+ *
+ * The room of the array is not stored.  It follows from the number of notes: the array is full
+ * when that number is 0 or a power of two, and then its room doubles.  This only holds for an array
+ * that fe_note_add has made.  A copy is as large as its contents, so nothing may be added to it.
+ *
+ * A row of [fidelity] is parsed here, from left to right:
+ *
+ *     seq-read bs=1M size=64M | 22.1 MB/s | 5% | note: by hand, with a stop watch
+ *     procedure, arguments    | figure    |tolerance| reason or note
+ *
+ * A row is parsed twice.  The parser of profiles does so only to find mistakes in their line; the
+ * profile keeps the text.  `flashemu verify` parses the text again and uses the result.
+ *
+ * Not checked here: whether the device or the figure makes sense, or whether a key of [provenance]
+ * exists in the option table (parse.c checks that).
  */
 #include "profile/notes.h"
 
@@ -10,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Other characters could make the printed line mean something else when it is read again. */
 static bool key_is_plain(const char *key)
 {
     for (const char *c = key; *c; c++)
@@ -19,6 +34,7 @@ static bool key_is_plain(const char *key)
     return *key != '\0';
 }
 
+/* Fills a note with copies of the texts.  After a failure the note holds nothing to free. */
 static int note_init(struct fe_profile_note *note, const char *key, const char *value,
                      unsigned line, struct fe_err *err)
 {
@@ -72,6 +88,7 @@ int fe_note_extend(struct fe_profile_note *note, const char *text, struct fe_err
     return 0;
 }
 
+/* *ret_n counts the complete notes while the loop runs, so a failure frees exactly these. */
 int fe_notes_copy(struct fe_profile_note **ret, uint32_t *ret_n, const struct fe_profile_note *list,
                   uint32_t n, struct fe_err *err)
 {
@@ -128,6 +145,9 @@ const char *fe_fidelity_units(enum fe_quantity quantity)
                                   : "%";
 }
 
+/* "22.1 MB/s" into the value, the unit and the quantity of *ret.  The unit is looked up here first,
+ * since base/quantity.h knows more units than a figure may have.  A count has the unit "count" here
+ * but no unit there, so the unit is cut off.  Changes `text`. */
 static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *err)
 {
     static const struct {
@@ -156,11 +176,15 @@ static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *er
                       "value \"%.40s\" is not a number with MB/s, ms, us, s, count or %%", text);
 }
 
+/* One message for every row that does not have three or four fields, or that has an empty field or
+ * one that is too long. */
 static int form_error(struct fe_err *err)
 {
     return fe_err_set(err, EINVAL, "is not PROCEDURE | VALUE UNIT | TOLERANCE%% [| REASON]");
 }
 
+/* The tolerance is a share of the value, so a value of 0 is refused: no error could be given in
+ * percent of it.  The '%' is demanded separately, because a quantity of 0 needs no unit. */
 int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *err)
 {
     char value[64], tolerance[64];

@@ -21,18 +21,24 @@
 #define FE_MAX_NOTE_BYTES (1 << 14) /* of one value */
 
 /* Appends a note.  -ENOMEM, or -EINVAL with the reason: there are too many notes, the key was given
- * before, or the key has a character other than letters, digits and "_.-". */
+ * before, or the key has a character other than letters, digits and "_.-".  Both texts are copied.
+ * line is where the note stands; later messages name it.  Begin with *list = NULL and *n = 0. */
 int fe_note_add(struct fe_profile_note **list, uint32_t *n, const char *key, const char *value,
                 unsigned line, struct fe_err *err);
 
 /* Adds a line to a note's value.  -ENOMEM, or -EINVAL if it becomes too long. */
 int fe_note_extend(struct fe_profile_note *note, const char *text, struct fe_err *err);
 
+/* Copies a list with its texts; the caller frees it with fe_notes_free.  -ENOMEM, and then there is
+ * nothing to free.  The copy has no spare room: fe_note_add must not be called on it. */
 int fe_notes_copy(struct fe_profile_note **ret, uint32_t *ret_n, const struct fe_profile_note *list,
                   uint32_t n, struct fe_err *err);
+
+/* Frees the notes, their texts and the array.  list may be NULL if n is 0. */
 void fe_notes_free(struct fe_profile_note *list, uint32_t n);
 
-/* A published measurement of the device. */
+/* A published measurement of the device: a row of [fidelity], parsed.  It owns no memory.  `value`
+ * is in the unit of its quantity; unit and unit_size tell in which unit the source gave it. */
 struct fe_fidelity {
     const struct fe_procedure *procedure;
     uint64_t arg[FE_MAX_PROCEDURE_ARGS];

@@ -8,6 +8,20 @@
  * Every refusal ends with what is allowed.  That text is made from the same row of the option
  * table as the check, so the two cannot differ.  A field is written only after its whole value
  * has been accepted.
+ *
+ *     " 50us " --trim--> "50us" --by type--> 50000 --range, multiple, power of two--> the field
+ *                                                                                       |
+ *     "50us" <------------------------ fe_option_print <--------------------------------'
+ *
+ * The two directions must stay inverse.  An image stores the printed text.  The tool parses it, and
+ * a device that opens the image compares it with the text of its own profile.  So whatever a parser
+ * accepts must be printed in a form that it accepts again.
+ *
+ * Nothing here knows other keys, with one exception: print_times needs the number of bits of the
+ * cell.  Rules between keys are in check.c.
+ *
+ * The type of a row must fit the C type of its field.  The compiler cannot check that, because
+ * fields are reached through an offset.
  */
 #include "profile/options.h"
 
@@ -20,6 +34,8 @@
 #define STRING_SIZE 64
 _Static_assert(sizeof(((struct fe_profile *)0)->device.model) == STRING_SIZE, "string fields");
 
+/* By type: the name for people, the form of the text, and the field.  `number` says that the text
+ * is a quantity and that the row's range applies.  The quantity of the other types is not used. */
 static const struct {
     const char *name;
     enum fe_quantity quantity;
@@ -38,6 +54,7 @@ static const struct {
     [FE_OPT_STRING] = {"text", FE_COUNT, false, false},
 };
 
+/* The words that are accepted for a bool.  fe_option_print always writes yes or no. */
 static const struct {
     const char *text;
     bool value;
@@ -46,7 +63,8 @@ static const struct {
     {"true", true}, {"false", false}, {"1", true},  {"0", false},
 };
 
-/* The range, the multiple and the power of two that the row demands. */
+/* The range, the multiple and the power of two that the row demands.  A 0 that has a word of its
+ * own is always allowed, whichever way it was written. */
 static int check_range(const struct fe_option *o, uint64_t v, struct fe_err *why)
 {
     if (v == 0 && o->zero)
@@ -60,6 +78,8 @@ static int check_range(const struct fe_option *o, uint64_t v, struct fe_err *why
     return 0;
 }
 
+/* One number in the unit of the field.  Every function parse_* here leaves *ret unchanged when it
+ * refuses the text, and says why in words that follow the value: "is out of range". */
 static int parse_number(const struct fe_option *o, const char *text, uint64_t *ret,
                         struct fe_err *why)
 {
@@ -114,6 +134,8 @@ static int parse_bool(const char *text, bool *ret, struct fe_err *why)
     return fe_err_set(why, EINVAL, *text ? "is neither yes nor no" : "is empty");
 }
 
+/* The field gets the index of the name.  Profiles and the texts in images contain the names,
+ * and so the names must stay. */
 static int parse_enum(const struct fe_option *o, const char *text, uint32_t *ret,
                       struct fe_err *why)
 {
@@ -125,7 +147,8 @@ static int parse_enum(const struct fe_option *o, const char *text, uint32_t *ret
     return fe_err_set(why, EINVAL, *text ? "is unknown" : "is empty");
 }
 
-/* Refuses ';': it would begin a comment when the printed value is read from a file again. */
+/* Refuses ';': it would begin a comment when the printed value is read from a file again.
+ * The bytes behind the text become 0, so equal texts are equal fields. */
 static int parse_string(const char *text, char *ret, struct fe_err *why)
 {
     size_t len = strlen(text);
@@ -167,6 +190,8 @@ static int parse_trimmed(const struct fe_option *o, const char *text, struct fe_
     }
 }
 
+/* Blanks at the ends are cut here for all types, because an override comes without the help of
+ * inih. */
 int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profile *p,
                     struct fe_err *err)
 {
@@ -190,6 +215,8 @@ int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profi
     return fe_err_set(err, EINVAL, "%s; allowed: %s", why.text, allowed);
 }
 
+/* An option without `def` is a number, a name or times: the branch for them clears a field of 4 or
+ * 8 bytes.  A bool or a string must have a default in the table. */
 void fe_option_reset(const struct fe_option *o, struct fe_profile *p)
 {
     static const uint64_t no_times[3] = {0, FE_TIME_NONE, FE_TIME_NONE};
@@ -206,6 +233,7 @@ void fe_option_reset(const struct fe_option *o, struct fe_profile *p)
     (void)r;
 }
 
+/* The inverse of parse_number. */
 static void print_number(const struct fe_option *o, uint64_t v, char *buf, size_t len)
 {
     if (v == 0 && o->zero)
@@ -214,7 +242,10 @@ static void print_number(const struct fe_option *o, uint64_t v, char *buf, size_
         fe_quantity_print(types[o->type].quantity, v, buf, len);
 }
 
-/* Prints one value for each bit of the cell, or a single value if all of them are equal. */
+/* Prints one value for each bit of the cell, or a single value if all of them are equal.
+ *
+ * The times may be open, when a message shows the value of a profile that is not finished: then
+ * only the values that were given are printed. */
 static void print_times(const struct fe_option *o, const struct fe_profile *p, char *buf,
                         size_t len)
 {
@@ -260,6 +291,7 @@ void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char
     }
 }
 
+/* The range in the units that people write, and then what else a row may demand or allow. */
 static void allowed_number(const struct fe_option *o, char *buf, size_t len)
 {
     enum fe_quantity q = types[o->type].quantity;

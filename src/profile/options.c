@@ -40,6 +40,7 @@
 /* For used_by: the strategies that map units of erase blocks. */
 #define IN_UNITS "segment block bast fast"
 
+/* By enum fe_section, whose order is the order in which sections are printed. */
 static const char *const section_names[FE_N_SECTIONS] = {
     "device", "nand", "ftl", "cache", "link", "ecc", "faults", "step", "provenance", "fidelity",
 };
@@ -122,6 +123,9 @@ static const char *end_of_life_name(uint32_t i)
     return i < FE_N_EOLS ? names[i] : NULL;
 }
 
+/* A row can be added, and its help can change.  But images hold keys and values as text: if a key
+ * is renamed or removed, or a range becomes narrower, the profile of an older image is refused.
+ * An image without a new key gets its default, so the default must keep the old behaviour. */
 const struct fe_option fe_options[] = {
     {FE_SEC_DEVICE, "model", FE_OPT_STRING, FIELD(device.model), .def = "",
      .help = "What the device is, in a few words."},
@@ -540,6 +544,8 @@ const struct fe_option *fe_option_in(enum fe_section s, const char *key)
     return NULL;
 }
 
+/* Compares whole words of used_by: a strategy's name may be a part of another one's.  used_by takes
+ * precedence over on_chip. */
 bool fe_option_is_used(const struct fe_option *o, uint32_t ftl_type)
 {
     const char *name = fe_ftl_registry[ftl_type]->name, *at = o->used_by;

@@ -28,8 +28,10 @@ enum fe_section {
     FE_SEC_STEP, FE_SEC_PROVENANCE, FE_SEC_FIDELITY, FE_N_SECTIONS
 };
 
+/* What the text of an option looks like, and which C type its field has.  The comment gives the
+ * unit of the field; a field is a uint64_t unless the name ends in 32 or the comment differs. */
 enum fe_opt_type {
-    FE_OPT_U32,    /* plain number */
+    FE_OPT_U32,    /* plain number, uint32_t */
     FE_OPT_U64,    /* plain number */
     FE_OPT_SIZE32, /* bytes */
     FE_OPT_SIZE,   /* bytes */
@@ -37,7 +39,7 @@ enum fe_opt_type {
     FE_OPT_TIMES,  /* ns[3]: one value, or one for each bit of the cell, with '/' between */
     FE_OPT_RATE,   /* bytes a second */
     FE_OPT_SHARE,  /* ppm */
-    FE_OPT_BOOL,
+    FE_OPT_BOOL,   /* bool */
     FE_OPT_ENUM,   /* uint32_t */
     FE_OPT_STRING, /* char[64] */
     FE_N_OPT_TYPES
@@ -51,7 +53,13 @@ enum fe_opt_type {
  * count. */
 uint32_t fe_cell_bits(uint32_t cell);
 
-/* A row of the table.  What does not apply to the type of the option is 0 or NULL. */
+/* A row of the table.  What does not apply to the type of the option is 0 or NULL.
+ *
+ * An option is known by its address, and by its index in fe_options where things are remembered
+ * for each option (given[], unused[]).  The index is not stable between versions and must never be
+ * stored.
+ *
+ * At most one of `def` and `derived` is set.  With neither, the key must be given. */
 struct fe_option {
     enum fe_section section;
     const char *key;
@@ -71,6 +79,7 @@ struct fe_option {
     const char *help;      /* one sentence */
 };
 
+/* The rows.  Those of one section stand together. */
 extern const struct fe_option fe_options[];
 extern const uint32_t fe_n_options;
 

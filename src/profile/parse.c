@@ -21,6 +21,13 @@
  * empty line instead.
  *
  * Leading blanks mean a continuation in [provenance] only; in other sections they are removed.
+ *
+ * Mistakes are collected, and the parser goes on with the next line.  A header that is refused
+ * turns off its section: the keys below it are passed over, since each of them would only repeat
+ * that mistake.  Only lack of memory ends the reading early.
+ *
+ * Not checked here: whether the strategy uses a key, missing keys, and rules between keys.  All of
+ * these need the whole file and the overrides; see settle.c.
  */
 #include "profile/parse.h"
 #include "profile/notes.h"
@@ -44,6 +51,8 @@ void fe_label(const char *path, char *buf, size_t len)
         snprintf(buf, len, "...%s", path + n - (len - 4));
 }
 
+/* Every default is put in place first, so that a field whose value is refused still has a value
+ * that the later stages can compute with. */
 void fe_parse_init(struct fe_parse *ps, struct fe_profile *p, struct fe_mistakes *m,
                    const char *file_name)
 {
@@ -57,6 +66,8 @@ void fe_parse_init(struct fe_parse *ps, struct fe_profile *p, struct fe_mistakes
         fe_option_reset(&fe_options[i], p);
 }
 
+/* The message is made in two steps: fe_err_set puts the place in front, cuts the result to its
+ * size and replaces control characters that the file may contain. */
 void fe_parse_complain(struct fe_parse *ps, unsigned line, const char *fmt, ...)
 {
     struct fe_err why, text;
@@ -70,6 +81,7 @@ void fe_parse_complain(struct fe_parse *ps, unsigned line, const char *fmt, ...)
     fe_mistakes_add(ps->mistakes, line, &text);
 }
 
+/* An override has no line.  Its mistakes stand behind all those of the file. */
 static void complain_override(struct fe_parse *ps, const char *override, const char *why)
 {
     struct fe_err text;
@@ -105,6 +117,8 @@ static void note_result(struct fe_parse *ps, int r, const struct fe_err *why)
         fe_parse_complain(ps, ps->line, "%s", why->text);
 }
 
+/* A key of a section with options.  A key whose value was refused counts as given: it is not
+ * reported as missing later, and a second one of the same name is still a mistake. */
 static void take_option(struct fe_parse *ps, const char *key, const char *value)
 {
     enum fe_section s = (enum fe_section)ps->section;
@@ -147,6 +161,10 @@ static bool provenance_key_exists(struct fe_parse *ps, const char *key)
     return false;
 }
 
+/* A line of [provenance] or [fidelity].  The notes are printed again by fe_profile_print, which
+ * writes "KEY = VALUE" and indents continued lines by four blanks.  So the checks concern the
+ * printed line and not only the line that was read: it must fit into FE_MAX_LINE, and the ';' of
+ * "KEY=;x" would begin a comment there. */
 static void take_note(struct fe_parse *ps, const char *key, const char *value)
 {
     struct fe_profile *p = ps->p;
@@ -185,7 +203,8 @@ static void take_note(struct fe_parse *ps, const char *key, const char *value)
 }
 
 /* inih calls this for each key.  inih cuts names of sections, and keys of continued lines, to 49
- * bytes; neither is used here, since the gate has set ps->section and ps->continued. */
+ * bytes; neither is used here, since the gate has set ps->section and ps->continued.  The result 1
+ * means success.  A mistake is no failure for inih, which would keep only the first one. */
 static int handle(void *user, const char *section, const char *key, const char *value)
 {
     struct fe_parse *ps = user;
@@ -209,7 +228,8 @@ static size_t comment_at(const char *s, size_t len)
     return len;
 }
 
-/* A line that begins with '['.  Sets the section; false after a complaint. */
+/* A line that begins with '['.  Sets the section; false after a complaint.  A section may occur
+ * more than once.  Its first header is where missing keys are reported. */
 static bool gate_section(struct fe_parse *ps, const char *s, size_t len)
 {
     const char *close = memchr(s, ']', len);
@@ -256,6 +276,8 @@ static bool gate_pair(struct fe_parse *ps, const char *s, size_t len)
     return false;
 }
 
+/* Complains about the first byte that is not text, if there is one.  Bytes from 0x80 on are allowed
+ * and are not interpreted. */
 static bool has_bad_bytes(struct fe_parse *ps, const char *s, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -273,7 +295,11 @@ static bool has_bad_bytes(struct fe_parse *ps, const char *s, size_t len)
 }
 
 /* Returns how many bytes of the line inih may see, 0 for an empty line.  *s moves to the first of
- * them, behind the indentation. */
+ * them, behind the indentation.
+ *
+ * Empty lines and comments between a note and its continued line do not separate the two, just as
+ * in inih.  The limit of length is for the line as it stands in the file, with its indentation;
+ * comments on a line of their own may be longer. */
 static size_t gate(struct fe_parse *ps, const char **s, size_t len)
 {
     const char *line = *s;
@@ -305,7 +331,11 @@ static size_t gate(struct fe_parse *ps, const char **s, size_t len)
 
 /* The function that inih reads lines with.  It works like fgets, except that the line always ends
  * in a newline: some versions of inih take a full buffer without a newline for the beginning of a
- * longer line. */
+ * longer line.
+ *
+ * Every line of the file becomes exactly one line for inih, so both count alike.  A continued line
+ * gets one blank in front, which is how inih knows it.  If the buffer of the installed inih is too
+ * small, nothing is read, and fe_parse_text says so. */
 static char *next_line(char *str, int num, void *stream)
 {
     struct fe_parse *ps = stream;
@@ -328,6 +358,8 @@ static char *next_line(char *str, int num, void *stream)
     return str;
 }
 
+/* A byte order mark at the beginning is skipped here, so it does not matter whether inih was built
+ * to do that. */
 void fe_parse_text(struct fe_parse *ps, const char *text, size_t len)
 {
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
@@ -346,6 +378,9 @@ void fe_parse_text(struct fe_parse *ps, const char *text, size_t len)
                           FE_MAX_LINE);
 }
 
+/* An override replaces what the file gives, without complaint; only a second override of the same
+ * key is a mistake.  The record in given[] is replaced as well, so later messages about the key
+ * name the override and not the line. */
 void fe_parse_override(struct fe_parse *ps, const char *override)
 {
     const char *eq = strchr(override, '=');

@@ -7,6 +7,21 @@
  *
  * While a profile is made, struct fe_parse remembers where each key came from, so that a mistake
  * that is found later can still name the line or the override.
+ *
+ * Two arrays say that a key was given, and they serve different ends:
+ *
+ *     fe_parse.given[]     lives while the profile is made.  It holds the place of each key, for
+ *                          messages, and never forgets a key.
+ *     fe_profile.given[]   stays in the profile.  It says that the present value was chosen and is
+ *                          not to be derived from other keys.  fe_drop_unused clears it for keys
+ *                          that have no effect.
+ *
+ * Every stage adds its mistakes to one list and goes on.  So one run can find all mistakes, and the
+ * caller decides after which stage to stop (load.c).  Memory is the exception: `nomem` makes the
+ * result useless, and the caller must look at it before anything else.
+ *
+ * An image stores the text that fe_profile_print made of its profile.  That text is read by the
+ * same code, and leniently in a single respect: see `stored`.
  */
 #ifndef FE_PROFILE_PARSE_H
 #define FE_PROFILE_PARSE_H
@@ -21,7 +36,10 @@
 /* The largest profile in bytes. */
 #define FE_MAX_PROFILE (1u << 20)
 
-/* Where a key was given: nowhere, in a line, or by an override. */
+/* Where a key was given: nowhere, in a line, or by an override.  A later override takes the place
+ * of a line.  A value that was refused is given but not good: the field keeps the value that it
+ * had, and other mistakes that involve the key are not reported, because they would be
+ * consequences. */
 struct fe_given {
     bool given;
     bool good;            /* the value was accepted and is in the profile */
@@ -29,6 +47,8 @@ struct fe_given {
     const char *override; /* its text; not owned */
 };
 
+/* The state of the making of one profile.  The caller owns it; it holds no memory of its own.  The
+ * text, the overrides, the profile and the list of mistakes must outlive it. */
 struct fe_parse {
     struct fe_profile *p;
     struct fe_mistakes *mistakes;
@@ -62,14 +82,16 @@ void fe_parse_complain(struct fe_parse *ps, unsigned line, const char *fmt, ...)
  * its section, or the last one. */
 void fe_parse_blame(struct fe_parse *ps, const struct fe_option *o, const char *why);
 
-/* Parses the lines of a file; mistakes are collected. */
+/* Parses the lines of a file; mistakes are collected.  To be called once.  The text need not end in
+ * NUL. */
 void fe_parse_text(struct fe_parse *ps, const char *text, size_t len);
 
-/* Parses one "SECTION.KEY=VALUE"; mistakes are collected. */
+/* Parses one "SECTION.KEY=VALUE"; mistakes are collected.  Call it after fe_parse_text.  The text
+ * of the override is not copied: messages of fe_settle still use it. */
 void fe_parse_override(struct fe_parse *ps, const char *override);
 
 /* Keys that the strategy does not use get their defaults; which of them had been given is
- * noted in p->unused. */
+ * noted in p->unused.  p->ftl.type must be good. */
 void fe_drop_unused(struct fe_profile *p);
 
 /* Fills every derived default from the keys that it follows from.  chip_is_known says that the
@@ -78,7 +100,8 @@ void fe_drop_unused(struct fe_profile *p);
 int fe_derive(struct fe_profile *p, bool chip_is_known, struct fe_err *why);
 
 /* Finishes the profile after the last key: complains about keys without effect and about missing
- * keys, fills derived defaults, and checks what depends on several keys. */
+ * keys, fills derived defaults, and checks what depends on several keys.  Afterwards the profile is
+ * good if there are no mistakes, and only fit to be freed if there are some. */
 void fe_settle(struct fe_parse *ps);
 
 /* Checks the rules between keys, in a profile whose times may still be open.  complain is called

@@ -4,6 +4,16 @@
  *
  * A new procedure needs a row here and something that runs it: an entry of verify_experiments in
  * tools/flashemu, or a step of tools/vm/story.sh.  A test compares the three.
+ *
+ * The columns of the table are those of struct fe_procedure: name, experiment, quantity and place,
+ * slow, override, help, arguments.  {{0}} means no arguments.  Rows with the same experiment stand
+ * together, and a help text may say "the same" of the row above; keep that order.
+ *
+ * Names are part of the format of profiles.  A procedure that is renamed makes profiles of users
+ * wrong, and images of them too, because an image stores the rows of [fidelity] as well.
+ *
+ * Not checked here: whether an argument suits the device, for example a region that is larger than
+ * its capacity.  Only the experiment can find that out.
  */
 #include "profile/procedures.h"
 
@@ -14,6 +24,7 @@
 #define FRESH  "device.used=0"
 #define FILLED "device.used=1T" /* all of it */
 
+/* Quantity and place of most procedures: they measure a rate.  The others write out both. */
 #define ON_KERNEL FE_RATE, FE_PLACE_KERNEL
 #define ON_MODEL  FE_RATE, FE_PLACE_MODEL
 
@@ -145,6 +156,7 @@ const struct fe_procedure fe_procedures[] = {
 
 const size_t fe_n_procedures = sizeof fe_procedures / sizeof fe_procedures[0];
 
+/* A walk through the table: this runs once for each row of [fidelity]. */
 const struct fe_procedure *fe_procedure_find(const char *name)
 {
     for (size_t i = 0; i < fe_n_procedures; i++)
@@ -153,7 +165,8 @@ const struct fe_procedure *fe_procedure_find(const char *name)
     return NULL;
 }
 
-/* Copies the next word to buf, cut to its size; false at the end of the text. */
+/* Copies the next word to buf, cut to its size; false at the end of the text.  A word that has
+ * to be cut is wrong anyway: no name is that long, and no sensible number. */
 static bool next_word(const char **text, char *buf, size_t size)
 {
     const char *s = *text + strspn(*text, " \t");
@@ -167,6 +180,7 @@ static bool next_word(const char **text, char *buf, size_t size)
     return len > 0;
 }
 
+/* The index of an argument in p->args, -1 if the procedure has none of that name. */
 static int find_arg(const struct fe_procedure *p, const char *key)
 {
     for (int i = 0; i < FE_MAX_PROCEDURE_ARGS && p->args[i].key; i++)
@@ -175,6 +189,8 @@ static int find_arg(const struct fe_procedure *p, const char *key)
     return -1;
 }
 
+/* One word "KEY=VALUE" into its entry of arg; the entry of given remembers that, to find an
+ * argument that is missing or given twice.  Changes `word`. */
 static int parse_arg(const struct fe_procedure *p, char *word, uint64_t *arg, bool *given,
                      struct fe_err *err)
 {
@@ -205,6 +221,8 @@ static int parse_arg(const struct fe_procedure *p, char *word, uint64_t *arg, bo
     return 0;
 }
 
+/* No argument has a default.  A row of [fidelity] says how a figure was measured, and whoever reads
+ * it should not have to look up half of that. */
 int fe_procedure_parse(const char *text, const struct fe_procedure **ret,
                        uint64_t arg[FE_MAX_PROCEDURE_ARGS], struct fe_err *err)
 {

@@ -31,12 +31,16 @@ enum fe_place {
     FE_PLACE_KERNEL, /* a Linux kernel in front of a served device */
 };
 
+/* An argument that a row must give.  The quantity says how its text looks and in which unit the
+ * value is stored; see base/quantity.h. */
 struct fe_procedure_arg {
     const char *key; /* NULL: no more of them */
     enum fe_quantity quantity;
     uint64_t min, max; /* of the value, inclusive */
 };
 
+/* A row of the table.  Procedures with the same experiment and the same arguments are figures of
+ * one run. */
 struct fe_procedure {
     const char *name;
     const char *experiment;    /* what has to be run for it */
@@ -49,6 +53,7 @@ struct fe_procedure {
     struct fe_procedure_arg args[FE_MAX_PROCEDURE_ARGS];
 };
 
+/* The table, in the order in which `flashemu verify --list` prints it. */
 extern const struct fe_procedure fe_procedures[];
 extern const size_t fe_n_procedures;
 

@@ -5,6 +5,18 @@
  * fe_profile_set changes a copy, derives the defaults anew and checks everything.  Only if all of
  * that is good, the copy replaces the profile.  The notes are not copied: they belong to the
  * profile before and after.
+ *
+ *     profile --copy, open times--> changed --parse, drop, derive, check, close--> profile
+ *                                      |
+ *                                      '--> the first complaint; the profile stays as it was
+ *
+ * These are the steps of fe_settle, with one difference: nobody looks for missing keys, because
+ * the profile was complete before.  So a change of ftl.type does not notice that the new strategy
+ * requires a key that the old one did not use.  given[] decides what is derived anew.  A key that
+ * has been set once stays as it was set, however other keys change later.
+ *
+ * Printing is the inverse of parsing, and images depend on that: an image stores the printed text.
+ * Keys that the strategy does not use are not printed, because the parser would refuse them.
  */
 #include "flashemu/profile.h"
 
@@ -22,6 +34,7 @@ void fe_profile_fini(struct fe_profile *p)
     memset(p, 0, sizeof *p);
 }
 
+/* *ret is written at the end only, so a failure leaves nothing in it to free. */
 int fe_profile_copy(struct fe_profile *ret, const struct fe_profile *p, struct fe_err *err)
 {
     struct fe_profile copy = *p;
@@ -47,6 +60,8 @@ struct blame {
     struct fe_err why;
 };
 
+/* Takes complaints of fe_check.  fe_err_set keeps the message that is there already, so the first
+ * complaint stays. */
 static void blame(void *ctx, const struct fe_option *o, const struct fe_option *other,
                   const char *why)
 {
@@ -62,6 +77,8 @@ static void blame(void *ctx, const struct fe_option *o, const struct fe_option *
                    why);
 }
 
+/* The times are opened before the new value is parsed.  Otherwise the profile would have three
+ * values for each time, and the check could not tell how many of them were given. */
 int fe_profile_set(struct fe_profile *p, const char *key, const char *value, struct fe_err *err)
 {
     const struct fe_option *o = fe_option_find(key);
@@ -90,6 +107,7 @@ int fe_profile_set(struct fe_profile *p, const char *key, const char *value, str
     return 0;
 }
 
+/* The caller decides whether to print this: it is a remark and not a mistake. */
 bool fe_profile_unused(const struct fe_profile *p, char *buf, size_t len)
 {
     size_t n = 0;
@@ -115,6 +133,8 @@ bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size
     return o != NULL;
 }
 
+/* A line of a value that continues the one above is indented, so that the parser sees it as
+ * such. */
 static void print_notes(const char *section, const struct fe_profile_note *notes, uint32_t n,
                         FILE *out)
 {
@@ -131,6 +151,8 @@ static void print_notes(const char *section, const struct fe_profile_note *notes
     }
 }
 
+/* Derived defaults are printed like keys that were given.  Thus the text means the same in a later
+ * version that derives other numbers, and an image keeps its geometry. */
 int fe_profile_print(const struct fe_profile *p, FILE *out, struct fe_err *err)
 {
     char value[FE_VALUE_MAX];

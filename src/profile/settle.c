@@ -7,6 +7,20 @@
  * that link, except those that the file gives.  No derived value is hidden: `show` prints it, and
  * loading the output of `show` gives the same profile.
  *
+ *     keys of file and overrides
+ *       --> report_unused, fe_drop_unused   keys without effect go back to their defaults
+ *       --> report_missing                  required keys
+ *       --> fe_derive                       defaults that follow from other keys
+ *       --> fe_check                        rules between keys
+ *       --> fe_times_close                  one time for each bit of the cell
+ *
+ * The order matters.  Unused keys go first: nothing may be derived from a value without effect.
+ * Checks come after the defaults, since a given key can contradict a derived one.  The times stay
+ * open until the end, because the checks count them.
+ *
+ * Only keys that were not given are derived (given[] of the profile).  So fe_derive can run again
+ * after a key was changed, which fe_profile_set does.
+ *
  * The numbers of the links below are what such a link achieves, not what it is called.
  * Sources: [S] seen, [D] derived from something seen, [R] recalled, [A] assumed here.
  */
@@ -26,6 +40,7 @@ struct link_defaults {
     uint32_t queue_depth;
 };
 
+/* A bandwidth of 0 is no limit: the link itself takes no time to transfer data. */
 static const struct link_defaults links[FE_N_LINK_TYPES] = {
     /* A chip on the processor's own bus: only nand.bus_rate and nand.command take time. */
     [FE_LINK_PARALLEL] = {0, 0, UINT64_C(32) << 20, 1},
@@ -67,6 +82,7 @@ static const uint64_t cell_endurance[FE_N_CELLS] = {
  * reserve.  grow_until_it_fits adds up to this many until the strategy accepts the capacity. */
 #define MAX_EXTRA_BLOCKS 4096
 
+/* Whether the key was chosen by somebody, and so must not be derived. */
 static bool given(const struct fe_profile *p, enum fe_section s, const char *key)
 {
     return p->given[fe_option_in(s, key) - fe_options];
@@ -102,7 +118,10 @@ static void derive_ecc(struct fe_wear_params *w, const struct fe_profile *p)
 }
 
 /* Only the strategy knows how many blocks it keeps for itself, so the strategy is asked.  If it
- * accepts no number of blocks, something else is wrong; building the device will say what. */
+ * accepts no number of blocks, something else is wrong; building the device will say what.
+ *
+ * The search goes up one by one from the computed number, so no block is added in vain.  Errors of
+ * the strategy are not wanted here: each call only asks whether this number is enough. */
 static void grow_until_it_fits(struct fe_profile *p, uint64_t max)
 {
     const struct fe_ftl_ops *ops = fe_ftl_registry[p->ftl.type];
@@ -132,6 +151,7 @@ static bool has_medium(const struct fe_profile *p)
     return !fe_ftl_registry[p->ftl.type]->no_medium;
 }
 
+/* Any shape does; these are usual values. */
 static void derive_shape(struct fe_profile *p)
 {
     if (!given(p, FE_SEC_NAND, "page_size"))
@@ -140,6 +160,9 @@ static void derive_shape(struct fe_profile *p)
         p->nand.pages_per_block = 64;
 }
 
+/* The blocks of each plane, so that the chip holds the capacity and the over-provisioning.  `row`
+ * is the size of one block on every plane of the chip.  It must not be 0, which is why this may
+ * only run if the geometry is good. */
 static int derive_blocks(struct fe_profile *p, struct fe_err *why)
 {
     uint64_t max = fe_option_in(FE_SEC_NAND, "blocks_per_plane")->max;
@@ -175,6 +198,7 @@ int fe_derive(struct fe_profile *p, bool chip_is_known, struct fe_err *why)
     return chip_is_known ? derive_blocks(p, why) : 0;
 }
 
+/* unused[] only ever gains keys: a key of the file stays noted when the strategy changes again. */
 void fe_drop_unused(struct fe_profile *p)
 {
     for (uint32_t i = 0; i < fe_n_options; i++)
@@ -187,7 +211,10 @@ void fe_drop_unused(struct fe_profile *p)
 
 /* Complains about the keys that the strategy does not use.  Who gives such a key expects an
  * effect.  Only who overrides ftl.type does not mean the keys of the file that belong to
- * the file's own strategy; fe_profile_unused names them. */
+ * the file's own strategy; fe_profile_unused names them.
+ *
+ * The text in an image is read leniently (stored): version 0.1.0 printed every key of the table, so
+ * there a key without effect was not anybody's choice. */
 static void report_unused(struct fe_parse *ps)
 {
     const struct fe_option *type = fe_option_in(FE_SEC_FTL, "type");
@@ -234,6 +261,8 @@ static bool usable(const struct fe_parse *ps, const struct fe_option *o)
     return g->given ? g->good : !is_required(ps->p, o);
 }
 
+/* Takes complaints of fe_check.  A rule between two keys is only broken if both have usable values;
+ * otherwise the complaint would be a consequence of a mistake that is in the list already. */
 static void complain(void *ctx, const struct fe_option *o, const struct fe_option *other,
                      const char *why)
 {
@@ -241,6 +270,8 @@ static void complain(void *ctx, const struct fe_option *o, const struct fe_optio
         fe_parse_blame(ctx, o, why);
 }
 
+/* If ftl.type is wrong or missing, nobody knows which keys have an effect.  Then none are refused
+ * or dropped, and the mistake about ftl.type is enough. */
 void fe_settle(struct fe_parse *ps)
 {
     const struct fe_option *blocks = fe_option_in(FE_SEC_NAND, "blocks_per_plane");
