@@ -109,7 +109,7 @@ int fe_blocks_fill(struct fe_blocks *b, uint64_t need, struct fe_err *err)
     if (b->n_good < need)
         return fe_err_set(err, EINVAL,
                           "the chip has %u good blocks, %u logical pages need %llu with what the "
-                          "%s strategy keeps beside them",
+                          "%s strategy keeps besides them",
                           b->n_good, b->ftl->n_lpns, (unsigned long long)need, b->ftl->ops->name);
     return 0;
 }

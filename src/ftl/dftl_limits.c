@@ -83,7 +83,7 @@ uint64_t fe_dftl_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
     }
     if (geo->n_pebs < kept + 2) {
         fe_err_set(err, EINVAL,
-                   "ftl.gc_reserve=%u: with %u dies dftl keeps %llu blocks beside data "
+                   "ftl.gc_reserve=%u: with %u dies dftl keeps %llu blocks besides data "
                    "and table, "
                    "%u of them free; the chip has %u and needs %llu",
                    p->clean.gc_reserve, geo->n_dies, (unsigned long long)kept,

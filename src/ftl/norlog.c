@@ -106,8 +106,9 @@ static uint32_t reserve_of(const struct fe_ftl_params *p)
 static enum fe_status open_block(struct norlog *n, int frontier, fe_peb peb)
 {
     struct fe_medium *m = n->base.medium;
-    struct header h = {
-        .magic = MAGIC, .erase_count = fe_medium_erase_count(m, peb), .seq = fe_medium_last_seq(m) + 1};
+    struct header h = {.magic = MAGIC,
+                       .erase_count = fe_medium_erase_count(m, peb),
+                       .seq = fe_medium_last_seq(m) + 1};
     fe_ppn first = peb * n->blocks.geo.pages_per_block;
     fe_blocks_open(&n->blocks, &n->blocks.fronts[frontier], peb);
     enum fe_status st =
@@ -254,7 +255,7 @@ static uint64_t norlog_max_lpns(const struct fe_ftl_params *p, const struct fe_g
     }
     if (reserve > geo->n_pebs - 2) {
         fe_err_set(err, EINVAL,
-                   "ftl.gc_reserve=%u: norlog keeps so many blocks free and one more beside the "
+                   "ftl.gc_reserve=%u: norlog keeps so many blocks free and one more besides the "
                    "data; the chip has %u, at most %u", p->clean.gc_reserve, geo->n_pebs,
                    geo->n_pebs - 2);
         return 0;
@@ -262,7 +263,7 @@ static uint64_t norlog_max_lpns(const struct fe_ftl_params *p, const struct fe_g
     uint32_t rest = geo->n_pebs - reserve - 1;
     if (p->clean.idle_free > rest) {
         fe_err_set(err, EINVAL,
-                   "ftl.idle_free=%u: the chip has %u blocks, of which norlog keeps %u beside the "
+                   "ftl.idle_free=%u: the chip has %u blocks, of which norlog keeps %u besides the "
                    "data; at most %u", p->clean.idle_free, geo->n_pebs, reserve + 1, rest);
         return 0;
     }

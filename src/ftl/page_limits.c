@@ -95,8 +95,8 @@ uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
     uint64_t kept = fe_page_kept(p, geo), least = fe_page_kept(&small, geo);
     if (p->page.slc_mode == FE_SLC_STATIC && geo->n_pebs <= kept && geo->n_pebs > least) {
         fe_err_set(err, EINVAL,
-                   "ftl.slc_blocks=%u: of the chip's %u blocks the page strategy keeps %llu beside "
-                   "cache and data, which leaves a static SLC cache at most %llu",
+                   "ftl.slc_blocks=%u: of the chip's %u blocks the page strategy keeps %llu "
+                   "besides cache and data, which leaves a static SLC cache at most %llu",
                    p->page.slc_blocks, geo->n_pebs, (unsigned long long)least - 1,
                    (unsigned long long)(geo->n_pebs - least));
         return 0;
@@ -104,7 +104,7 @@ uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
     if (geo->n_pebs <= kept) {
         fe_err_set(err, EINVAL,
                    "ftl.gc_reserve=%u: with %u dies and these options the page strategy keeps %llu "
-                   "blocks beside the data, %u of them free; the chip has %u and needs %llu",
+                   "blocks besides the data, %u of them free; the chip has %u and needs %llu",
                    p->clean.gc_reserve, geo->n_dies, (unsigned long long)kept,
                    fe_page_reserve(p, geo), geo->n_pebs, (unsigned long long)kept + 1);
         return 0;
@@ -112,7 +112,7 @@ uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
     if (p->clean.idle_free > geo->n_pebs - kept) {
         fe_err_set(err, EINVAL,
                    "ftl.idle_free=%u: the chip has %u blocks, of which the page strategy keeps "
-                   "%llu beside the data; at most %llu",
+                   "%llu besides the data; at most %llu",
                    p->clean.idle_free, geo->n_pebs, (unsigned long long)kept,
                    (unsigned long long)(geo->n_pebs - kept));
         return 0;

@@ -265,7 +265,7 @@ static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geom
             err, EINVAL,
             "ftl.unit_size=%llu: the chip has %u units, but open_linear=%u, "
             "open_random=%u "
-            "and small_log=%u need %u beside the data; fewer of them or smaller units",
+            "and small_log=%u need %u besides the data; fewer of them or smaller units",
             (unsigned long long)p->unit.unit_size, units, p->segment.open_linear,
             p->segment.open_random, p->segment.small_log, spare);
         return 0;

@@ -188,7 +188,7 @@ void fe_image_give_back(struct fe_store *s, fe_peb peb)
                        (off_t)block_bytes);
 }
 
-/* ---- what is beside the bytes ---- */
+/* ---- what is besides the bytes ---- */
 
 void fe_store_put_back_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob,
                            uint32_t cycle)

@@ -106,7 +106,7 @@ static void test_blocks_fill_needs_good_blocks_and_sets_some_aside(void **state)
     assert_int_equal(o.b.aside_end, 4); /* 0, 2, 3 */
     assert_int_equal(fe_blocks_fill(&o.b, BLOCKS, &err), -EINVAL);
     assert_string_equal(err.text, "the chip has 11 good blocks, 40 logical pages need 12 with what "
-                                  "the test strategy keeps beside them");
+                                  "the test strategy keeps besides them");
     assert_int_equal(o.b.aside.n, 3);
     assert_int_equal(o.b.pool.n, BLOCKS - 4);
     assert_int_equal(o.b.state[1], FE_BLOCK_BAD);

@@ -28,7 +28,7 @@ static void setup_shape(struct ft_layer *l, uint32_t dies, uint32_t blocks_per_d
     ft_layer_init(l, &nand, &p);
 }
 
-/* 55 blocks beside the 7 that are kept; nothing is cleaned before 50 are full. */
+/* 55 blocks besides the 7 that are kept; nothing is cleaned before 50 are full. */
 static void setup(struct ft_layer *l, uint32_t entries)
 {
     setup_shape(l, 1, 64, N, PAGE, entries);
@@ -431,7 +431,7 @@ static void test_dftl_refuses_with_the_numbers_that_would_work(void **state)
                    "an entry for each page of the chip");
     assert_refused(limit(1, 20, N, PAGE, 1, 7, &err), &err, "ftl.map_cache=7: an entry takes 8");
     assert_refused(limit(1, 8, N, PAGE, 1, 8, &err), &err,
-                   "ftl.gc_reserve=1: with 1 dies dftl keeps 7 blocks beside data and table, 4 of "
+                   "ftl.gc_reserve=1: with 1 dies dftl keeps 7 blocks besides data and table, 4 of "
                    "them free; the chip has 8 and needs 9");
     assert_refused(limit(1, 20, N, PAGE, 16, 8, &err), &err, "ftl.gc_reserve=16");
     assert_refused(limit(1, 20, N, 2, 1, 8, &err), &err, "nand.page_size=2: ");

@@ -353,12 +353,12 @@ static void test_norlog_refuses_what_contradicts_itself(void **state)
     p.clean.gc_reserve = 7;
     assert_refused(ft_nor(8, 11), p,
                    "ftl.gc_reserve=7: norlog keeps so many blocks free and one more "
-                                  "beside the data; the chip has 8, at most 6");
+                                  "besides the data; the chip has 8, at most 6");
     p = ft_norlog_params(FE_GC_GREEDY);
     p.clean.idle_free = 7;
     assert_refused(ft_nor(8, 11), p,
                    "ftl.idle_free=7: the chip has 8 blocks, of which norlog keeps 2 "
-                                  "beside the data; at most 6");
+                                  "besides the data; at most 6");
     p = ft_norlog_params(FE_GC_RANDOM);
     assert_refused(ft_nor(8, 11), p, "ftl.gc_policy=random: norlog draws no lots");
     p = ft_norlog_params(FE_GC_D_CHOICES);

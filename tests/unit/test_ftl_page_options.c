@@ -172,7 +172,7 @@ static void test_page_skips_bad_blocks_and_wants_enough_good_ones(void **state)
     assert_int_equal(n, (16 - 2 - 2 - 1) * N);
     assert_true(fe_ftl_page.create(&ftl, &p, rig.medium, n, &err) < 0);
     assert_string_equal(err.text, "the chip has 14 good blocks, 44 logical pages need 16 with what "
-                                  "the page strategy keeps beside them");
+                                  "the page strategy keeps besides them");
     fe_err_init(&err);
     n -= 2 * N;
     assert_int_equal(fe_ftl_page.create(&ftl, &p, rig.medium, n, &err), 0);
@@ -218,18 +218,18 @@ static void test_page_refuses_contradictions(void **state)
     expect_refusal(&p, &nand, "ftl.slc_blocks=0: a static SLC cache has at least 1 block");
     p.page.slc_blocks = 15; /* 20 blocks: 2 open, 2 in reserve, 1 spare, 1 at least for data */
     expect_refusal(&p, &nand,
-                   "ftl.slc_blocks=15: of the chip's 20 blocks the page strategy keeps 5 beside "
+                   "ftl.slc_blocks=15: of the chip's 20 blocks the page strategy keeps 5 besides "
                    "cache and data, which leaves a static SLC cache at most 14");
     p = ok;
     p.clean.idle_free = 16;
     expect_refusal(&p, &nand,
                    "ftl.idle_free=16: the chip has 20 blocks, of which the page strategy keeps 5 "
-                   "beside the data; at most 15");
+                   "besides the data; at most 15");
     p = ok;
     p.clean.gc_reserve = 17;
     expect_refusal(&p, &nand,
                    "ftl.gc_reserve=17: with 2 dies and these options the page strategy keeps 20 "
-                   "blocks beside the data, 17 of them free; the chip has 20 and needs 21");
+                   "blocks besides the data, 17 of them free; the chip has 20 and needs 21");
 }
 
 /* What a refusal names does work. */
