@@ -99,7 +99,7 @@ def scheduled(step, op, blocks):
 # --- the served device ---
 
 BLOCK = 512
-REQUEST = 240 * BLOCK  # the most that Linux sends to a USB stick at once
+REQUEST = 240 * BLOCK  # the most that Linux sends to a USB stick in one request
 ROUNDS = 3
 
 

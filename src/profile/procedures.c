@@ -71,7 +71,7 @@ const struct fe_procedure fe_procedures[] = {
      "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-ntfs", "windows-ntfs", ON_KERNEL, true, NULL,
      "ATTO by fio: file of 256 MB, six of its sizes from 0.5 KiB to 8 MiB, the largest over all of "
-     "it, 4 at once; the best rate", {{0}}},
+     "it, four requests in flight; the best rate", {{0}}},
     {"atto-write-ntfs", "windows-ntfs", ON_KERNEL, true, NULL,
      "the same, written; partition at 1 MiB, NTFS with 4 KiB clusters", {{0}}},
     {"hdtune-fat32", "windows-fat32", ON_KERNEL, true, NULL,
@@ -79,7 +79,7 @@ const struct fe_procedure fe_procedures[] = {
      "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-fat32", "windows-fat32", ON_KERNEL, true, NULL,
      "ATTO by fio: file of 256 MB, six of its sizes from 0.5 KiB to 8 MiB, the largest over all of "
-     "it, 4 at once; the best rate", {{0}}},
+     "it, four requests in flight; the best rate", {{0}}},
     {"atto-write-fat32", "windows-fat32", ON_KERNEL, true, NULL,
      "the same, written; partition at 1 MiB, FAT32 with 4 KiB clusters right behind", {{0}}},
     {"hdtune-exfat", "windows-exfat", ON_KERNEL, true, NULL,
@@ -87,7 +87,7 @@ const struct fe_procedure fe_procedures[] = {
      "takes 250 us between two requests (assumed, see hdtune.fio)", {{0}}},
     {"atto-read-exfat", "windows-exfat", ON_KERNEL, true, NULL,
      "ATTO by fio: file of 256 MB, six of its sizes from 0.5 KiB to 8 MiB, the largest over all of "
-     "it, 4 at once; the best rate", {{0}}},
+     "it, four requests in flight; the best rate", {{0}}},
     {"atto-write-exfat", "windows-exfat", ON_KERNEL, true, NULL,
      "the same, written; partition at 1 MiB, exFAT", {{0}}},
 

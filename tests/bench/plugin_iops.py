@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""How fast the server is beside nbdkit's memory plugin, which does nothing but copy.
+"""How fast the server is, compared with nbdkit's memory plugin, which does nothing but copy.
 
 clock=virtual, so that no request waits: what remains is the cost of the model.  Both
 servers run at the same time and take turns, round by round, in an order that alternates;
 what is printed is the median over the rounds of the ratio within a round, because the
 machine's speed changes over a run by more than what is measured.  The processor time that
-each server takes for an operation stands beside it: that one is steadier where other
+each server takes for an operation is printed next to the ratio: that figure is steadier where other
 programs compete for the processors.
 
 Wants FLASHEMU_PLUGIN and FLASHEMU_LOAD (tests/bench/plugin_load.c).  Exit code 1 with

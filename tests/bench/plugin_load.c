@@ -5,7 +5,7 @@
  *   plugin_load SOCKET read|write random|sequential BLOCK DEPTH SECONDS
  *
  * Prints operations per second.  C and libnbd's asynchronous calls, so that the client
- * is small beside the server: what is compared is servers.
+ * costs little compared with the server: the benchmark compares servers.
  */
 #include <errno.h>
 #include <libnbd.h>

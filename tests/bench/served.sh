@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Lateness of served requests, in the server's own statistics and as a client sees it, and
 # the drift of 10 000 requests of 1 ms.  nbdkit's delay filter, asked for 1 ms, for scale.
-# The path through the socket costs a client some tens of microseconds beside the device's
+# The path through the socket costs a client some tens of microseconds in addition to the device's
 # time; the later runs of a client that spins have it taken off by transport-overhead.
 set -eu
 tmp=$(mktemp -d)

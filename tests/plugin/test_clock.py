@@ -97,7 +97,7 @@ def test_real_flush_and_fua_wait_for_the_cache():
 
 
 def test_one_device_behind_all_connections():
-    """Two clients at once take the device in turn: no faster than one after the other."""
+    """Two clients at the same time take the device in turn: no faster than one after the other."""
     with Server(*PLAIN, "link.command_overhead=5ms") as s:
         def client():
             h = s.connect()
@@ -153,7 +153,7 @@ def test_transport_overhead_is_subtracted():
         took = time.monotonic_ns() - start
         assert took >= 50000000, took
         assert s.stats()["latency_ns"]["read"]["max"] == 300000000
-        # all of it and more: answered at once, and still counted in device time
+        # all of it and more: answered immediately, and still counted in device time
         assert s.ctl("set", "transport-overhead", "1s")["ok"]
         h.pread(512, 0)
         assert s.stats()["latency_ns"]["read"]["count"] == 2

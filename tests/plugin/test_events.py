@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stream of events: what is told, in which order, and to how many at once."""
+"""The stream of events: what is told, in which order, and to how many clients at the same time."""
 
 import json
 import random
@@ -217,7 +217,7 @@ def test_the_tool():
         p = tool("--count", "3", "--timeout", "60s", s.control, "events")
         assert p.stdout.readline() == '{"ok":true}\n' # it listens
         assert s.ctl("power-cut")["ok"]
-        assert json.loads(p.stdout.readline())["event"] == "power-cut" # at once, not at the end
+        assert json.loads(p.stdout.readline())["event"] == "power-cut" # immediately, not at the end
         assert s.ctl("power-on")["ok"] and s.ctl("power-cut")["ok"]
         out, err = p.communicate(timeout=HANG_S)
         assert p.returncode == 0 and err == "", err

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The server's shared state under many threads, without nbdkit around it, so that a
- * thread sanitizer sees every lock: readers and writers that check their own sectors,
- * beside what the control socket does at the same time.
+ * thread sanitizer sees every lock.  Readers and writers check their own sectors, while other
+ * threads do what the control socket does.
  */
 #include "lib/unit.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The profiles of real cards beside the cards' own flashbench curves, in virtual time.
+"""The profiles of real cards, compared with the cards' own flashbench curves, in virtual time.
 
 The published figures in [fidelity] are worked out here again from profiles/curves.csv, so
 that neither they nor the rule in the tool can slip; then `verify` measures the profiles;

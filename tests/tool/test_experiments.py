@@ -122,9 +122,10 @@ def test_append_chooses_the_file_system():
 
 
 def test_flashbench_rates_have_their_peaks():
-    """Of a stick that logs what is small: 64 KiB go to the log, 128 KiB cost a copy of the unit,
-    but for the unit that is written at once; without that log all of them do. So many units are
-    open that flashbench's other tests, with several, have nothing to merge for every request."""
+    """The stick logs small writes: 64 KiB go to the log.  A write of 128 KiB costs a copy of the
+    unit, except where the whole unit is written in one request; without the log, every size costs
+    a copy. So many units are open that flashbench's other tests, which use several, do not cause a
+    merge for every request."""
     sizes = ["4M", "2M", "128K", "64K", "32K"]
     rates = {}
     for log, write_size in (("8", "64K"), ("0", "0")):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The sets behind the page strategy, each beside a copy that is searched by force:
- * victims for every policy, the heap, the pool of free blocks.
+ * The sets behind the page strategy: victims for every policy, the heap, and the pool of free
+ * blocks.  Each is compared with a plain copy that is searched from one end to the other.
  */
 #include "lib/rand.h"
 #include "lib/rig.h"

@@ -19,7 +19,7 @@ enum { N = 8, PAGE = 64 };
 
 enum strategy { BAST, FAST, N_STRATEGIES };
 
-/* Beside the logs a spare block, the others for data. */
+/* One block is the spare block, `logs` are for logs, and the other blocks hold data. */
 static const struct {
     const char *name;
     uint32_t blocks, logs;

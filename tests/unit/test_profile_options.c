@@ -155,7 +155,7 @@ static void test_options_survive_printing(void **state)
         }
 }
 
-/* All keys at once, in a profile that goes through show. */
+/* All keys in one profile, which goes through show and is parsed again. */
 static void test_options_random_profiles_are_fixpoints(void **state)
 {
     struct ft_rand rand = {.seed = 12};

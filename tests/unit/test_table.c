@@ -3,8 +3,8 @@
 
 #include "lib/unit.h"
 
-/* Around the sizes where the hint begins: all of it is zero and can be written, and nothing
- * beside it is touched. */
+/* Around the sizes where the hint begins, the whole table is zero and can be written.  Nothing next
+ * to the table is touched. */
 static void test_table_is_zeroed_at_every_size(void **state)
 {
     (void)state;

@@ -12,8 +12,8 @@ power() {
     ctl "$CTL_PORT" "{\"cmd\":\"power-$1\"}" | grep -q '"ok":true' || fail "power-$1 was refused"
 }
 
-# Files of 1 to 64 KiB, each synced and then noted in /run/acked; beside them one that is written
-# all the time and never synced.  Ends when the device does.
+# Files of 1 to 64 KiB, each synced and then noted in /run/acked, and one more file that is
+# written all the time and never synced.  The function returns when the device has gone.
 load() {
     local i sum
     (while dd if=/run/noise of=/mnt/noise bs=64K conv=notrunc status=none; do :; done) 2>/dev/null &

@@ -2,7 +2,7 @@
 # flashbench, in a guest, finds what the profile says: the page and the allocation unit in
 # its alignment test, the number of open units in its open-AU test; and no unit where the
 # profile hides it.  Time is dilated, so that the guest's own overhead (half a millisecond
-# a request) is small beside the device's; what is compared are ratios of one run.
+# a request) is small compared with the device's; the test compares ratios of one run.
 . "$(dirname "$0")/lib.sh"
 need_vm
 tmp=$(mktemp -d)
