@@ -135,6 +135,37 @@ static void test_blocks_power_on_uses_the_room_of_open_blocks(void **state)
     teardown(&o);
 }
 
+/* No block is free, and each full block of set 0 has 3 valid pages.  Two blocks are filled in part:
+ * they have room for 1 and 2 pages, which is just enough, or for 1 and 1.  The erased pages of the
+ * special block are no room for plain pages. */
+static void test_blocks_power_on_uses_exactly_the_room_of_two_blocks(void **state)
+{
+    (void)state;
+    for (uint32_t room = 2; room <= 3; room++) {
+        static const fe_lpn again_written[] = {0, 4, 8, 12, 16, 16};
+        struct owner o;
+        struct fe_blocks_config config = plain;
+        config.reserve = 1;
+        setup_on(&o, &block_ops, &config);
+        for (fe_peb peb = 0; peb < 9; peb++)
+            prog_pages(&o, peb, peb * N, N);
+        prog_pages(&o, 9, 9 * N, 1);
+        for (uint32_t i = 0; i < 2 * N - room; i++)
+            prog(&o, 10 + i / (N - 1), again_written[i], FE_TAG_DATA);
+        find_pages(&o);
+        sort(&o, true);
+        assert_int_equal(o.b.pool.n, 0);
+        assert_int_equal(o.b.fronts[0].n_open, 2);
+        assert_int_equal(o.b.fronts[1].n_open, 1);
+        assert_int_equal(o.b.valid[0], 3);
+        assert_int_equal(fe_blocks_restore(&o.b, NULL), 0);
+        assert_right(&o);
+        assert_int_equal(o.b.pool.n, room == 3);
+        assert_int_equal(o.n_moves, room == 3 ? 3 : 0);
+        teardown(&o);
+    }
+}
+
 /* One block is free, the reserve is 2.  Two full blocks have an invalid page each, a third one
  * has two. */
 static void test_blocks_power_on_restores_the_reserve(void **state)
@@ -297,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_blocks_power_on_keeps_the_order_of_age),
         cmocka_unit_test(test_blocks_power_on_reopens_at_the_place_of_the_die),
         cmocka_unit_test(test_blocks_power_on_uses_the_room_of_open_blocks),
+        cmocka_unit_test(test_blocks_power_on_uses_exactly_the_room_of_two_blocks),
         cmocka_unit_test(test_blocks_power_on_restores_the_reserve),
         cmocka_unit_test(test_blocks_power_on_leaves_what_does_not_fit),
         cmocka_unit_test(test_blocks_power_on_drops_what_was_moved),

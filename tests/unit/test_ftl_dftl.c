@@ -264,13 +264,14 @@ static void test_dftl_kinds_have_blocks_and_dies_of_their_own(void **state)
  * page for each one that has a moved page of which the cache does not know. */
 struct moved {
     uint32_t outdated, copies, cached, erases;
+    uint32_t early; /* erases before the translation pages of what had moved were written */
 };
 
 static struct moved count_moved(struct ft_layer *l, const struct fe_map_ref *before)
 {
     struct dftl *f = inside(l);
     struct moved m = {0};
-    uint32_t n, last = 0;
+    uint32_t n, last = 0, outdated = 0;
     uint8_t *seen = calloc(f->n_tps, 1);
     assert_non_null(seen);
     const struct fe_op *ops = ft_rig_ops(&l->rig, &n);
@@ -281,10 +282,14 @@ static struct moved count_moved(struct ft_layer *l, const struct fe_map_ref *bef
         fe_lpn tag = fe_medium_lpn(l->rig.medium, ops[i].ppn);
         if (ops[i].kind == FE_OP_ERASE) {
             m.erases++;
+            m.early += outdated > 0;
             memset(seen, 0, f->n_tps);
+        } else if (ops[i].kind == FE_OP_PROG && tag >= l->ftl->n_lpns) {
+            outdated = 0;
         } else if (ops[i].kind == FE_OP_PROG && last && tag < l->ftl->n_lpns) {
             m.copies++;
             m.cached += before[tag].entry != FE_MAP_NONE;
+            outdated += before[tag].entry == FE_MAP_NONE;
             if (before[tag].entry == FE_MAP_NONE && !seen[tag / PER_TP]++)
                 m.outdated++;
         }
@@ -317,6 +322,7 @@ static void test_dftl_cleaning_writes_each_translation_page_once(void **state)
             assert_int_equal(m.outdated, (c->map_writes - c0->map_writes) -
                                              (c->map_evictions - c0->map_evictions));
             assert_int_equal(m.erases, c->gc_runs - c0->gc_runs);
+            assert_int_equal(m.early, 0);
             all.outdated += m.outdated;
             all.copies += m.copies;
             all.cached += m.cached;

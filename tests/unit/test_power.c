@@ -232,6 +232,40 @@ static void test_power_partner_in_a_unit_that_was_merged(void **state)
     fe_device_destroy(dev);
 }
 
+/* Without the bytes of pages, sequence numbers alone say which translation pages are up to date, so
+ * power-on writes as many of them as with the bytes. */
+static void test_power_on_of_dftl_without_payload(void **state)
+{
+    (void)state;
+    for (uint64_t n = 0; n < 40; n++) {
+        uint64_t writes[2];
+        for (int payload = 0; payload < 2; payload++) {
+            struct fe_profile p = make_profile("dftl");
+            struct fe_device_options opt = {.seed = 1, .payload = payload, .power_cuts = true};
+            struct fe_device *dev;
+            struct fe_stats before, after;
+            p.nand.page_size = 512; /* 128 entries */
+            p.device.capacity = 150 * 512;
+            p.nand.pages_per_block = 16;
+            p.ftl.dftl.map_cache = 64;
+            assert_int_equal(fe_device_create(&dev, &p, &opt, NULL), 0);
+            for (uint64_t i = 0; i < 200 + n; i++) {
+                struct fe_request req = {
+                    .type = FE_REQ_WRITE, .offset = i * i % 150 * 512, .len = 512};
+                struct fe_reply reply;
+                assert_int_equal(fe_device_submit(dev, fe_device_now(dev), &req, &reply), 0);
+            }
+            fe_device_get_stats(dev, &before);
+            restart(dev, fe_device_now(dev));
+            fe_device_get_stats(dev, &after);
+            writes[payload] = after.ftl.map_writes - before.ftl.map_writes;
+            assert_int_equal(fe_device_check(dev, NULL), 0);
+            fe_device_destroy(dev);
+        }
+        assert_int_equal(writes[0], writes[1]);
+    }
+}
+
 static void test_power_wrong_use_is_refused(void **state)
 {
     (void)state;
@@ -281,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_power_trims_last_unless_the_profile_says_otherwise),
         cmocka_unit_test(test_power_badly_made_devices),
         cmocka_unit_test(test_power_partner_in_a_unit_that_was_merged),
+        cmocka_unit_test(test_power_on_of_dftl_without_payload),
         cmocka_unit_test(test_power_wrong_use_is_refused),
     };
     return cmocka_run_group_tests_name("power", tests, NULL, NULL);
