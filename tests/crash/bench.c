@@ -2,7 +2,6 @@
 #include "crash/bench.h"
 
 #include "device/internal.h"
-#include "ftl/recover.h"
 #include "store/internal.h"
 
 #include <errno.h>
@@ -60,7 +59,9 @@ bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_
     c->least = calloc(c->n_sectors, sizeof *c->least);
     c->found = malloc(c->n_sectors * sizeof *c->found);
     c->last_zero = calloc(c->n_sectors, sizeof *c->last_zero);
-    if (!c->buf || !c->done || !c->least || !c->found || !c->last_zero)
+    c->had = malloc(c->live->medium->geo.n_ppns * sizeof *c->had);
+    c->had_before = malloc(c->live->medium->geo.n_ppns * sizeof *c->had_before);
+    if (!c->buf || !c->done || !c->least || !c->found || !c->last_zero || !c->had || !c->had_before)
         abort();
     memset(c->found, 0xff, c->n_sectors * sizeof *c->found);
     return true;
@@ -115,6 +116,8 @@ void ft_crash_fini(struct ft_crash *c)
     free(c->least);
     free(c->found);
     free(c->last_zero);
+    free(c->had);
+    free(c->had_before);
 }
 
 /* ---- the workload ---- */
@@ -230,29 +233,94 @@ static uint64_t version_of(const struct ft_crash *c, uint64_t s, const uint8_t *
     return memcmp(sector, zeros, SECTOR) == 0 ? c->last_zero[s] : version;
 }
 
+/* ---- what a cut may destroy ---- */
+
+void ft_crash_before_cut(struct ft_crash *c, const struct fe_device *dev)
+{
+    const struct fe_medium *m = dev->medium;
+    const struct fe_undo *u = m->undo;
+    memcpy(c->had, m->chip.oob_lpn, m->geo.n_ppns * sizeof *c->had);
+    memset(c->had_before, 0xff, m->geo.n_ppns * sizeof *c->had_before);
+    for (uint32_t i = u->n; i-- > 0;) {
+        const struct fe_undo_op *op = &u->ring[(u->head + i) & (u->room - 1)];
+        if (op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE)
+            c->had_before[op->ppn] = op->old_page.lpn;
+    }
+}
+
+/* The page that shares its cells with page i, in blocks of n pages: page 0 and the odd pages, except
+ * the last one, come first in their cells, and the other ones follow in the same order.  UINT32_MAX
+ * if page i is not one of the latter. */
+static uint32_t first_in_cells(uint32_t i, uint32_t n)
+{
+    uint32_t firsts[256], n_firsts = 0, seconds = 0;
+    for (uint32_t page = 0; page < n; page++) {
+        bool is_first = page == 0 || (page % 2 == 1 && page + 1 < n);
+        if (is_first)
+            firsts[n_firsts++] = page;
+        else if (page == i)
+            return firsts[seconds];
+        else
+            seconds++;
+    }
+    return UINT32_MAX;
+}
+
+/* Whether the profile lets the cut destroy this page, which is torn: a program was torn that uses the
+ * same cells. */
+static bool may_be_lost(const struct fe_medium *m, fe_ppn ppn)
+{
+    uint32_t n = m->geo.pages_per_block, page = ppn % n;
+    if (m->geo.cell != FE_CELL_MLC || fe_medium_is_slc(m, ppn / n))
+        return false;
+    for (uint32_t i = page + 1; i < fe_medium_next_page(m, ppn / n); i++)
+        if (first_in_cells(i, n) == page && fe_medium_state(m, ppn - page + i) == FE_PAGE_TORN)
+            return true;
+    return false;
+}
+
+/* The readable copy of a page that was programmed last; FE_PPN_NONE if there is none. */
+static fe_ppn newest_copy(const struct fe_medium *m, fe_lpn lpn)
+{
+    fe_ppn newest = FE_PPN_NONE;
+    uint64_t seq = 0;
+    for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++) {
+        if (fe_medium_state(m, ppn) != FE_PAGE_PROGRAMMED || fe_medium_lpn(m, ppn) != lpn ||
+            fe_medium_is_bad(m, fe_peb_of(&m->geo, ppn)) || fe_medium_seq(m, ppn) <= seq)
+            continue;
+        newest = ppn;
+        seq = fe_medium_seq(m, ppn);
+    }
+    return fe_medium_is_trimmed(m, lpn) ? FE_PPN_NONE : newest;
+}
+
+/* One copy of the page was lost: the newest one that is left is as good as the promise. */
+static void lose_page(struct ft_crash *c, const struct fe_device *dev, fe_lpn lpn)
+{
+    uint32_t page = dev->page_bytes, per_page = page / SECTOR;
+    if (lpn >= fe_div_up(c->n_sectors, per_page))
+        return;
+    fe_ppn newest = newest_copy(dev->medium, lpn);
+    uint8_t *buf = calloc(page, 1);
+    if (!buf || (newest != FE_PPN_NONE &&
+                 fe_store_read(dev->medium->store, newest, 0, page, buf) < 0))
+        abort();
+    for (uint64_t s = lpn * per_page; s < (lpn + 1) * per_page && s < c->n_sectors; s++) {
+        uint64_t has = version_of(c, s, buf + (s - lpn * per_page) * SECTOR);
+        c->found[s] = fe_min_u64(c->found[s], newest == FE_PPN_NONE ? 0 : has);
+    }
+    free(buf);
+}
+
 void ft_crash_note_loss(struct ft_crash *c, const struct fe_device *dev)
 {
     const struct fe_medium *m = dev->medium;
-    uint32_t page = dev->page_bytes, per_page = page / SECTOR;
-    uint32_t n = (uint32_t)fe_div_up(c->n_sectors, per_page);
-    if (c->profile.power.partner_ppm == 0)
-        return;
-    fe_ppn *newest = malloc(n * sizeof *newest);
-    uint8_t *buf = malloc(page);
-    if (!newest || !buf)
-        abort();
-    fe_recover_newest(m, newest, n, NULL);
-    for (fe_lpn lpn = 0; lpn < n; lpn++) {
-        memset(buf, 0, page);
-        if (newest[lpn] != FE_PPN_NONE && fe_store_read(m->store, newest[lpn], 0, page, buf) < 0)
-            abort();
-        for (uint64_t s = lpn * per_page; s < (lpn + 1) * per_page && s < c->n_sectors; s++) {
-            uint64_t has = version_of(c, s, buf + (s - lpn * per_page) * SECTOR);
-            c->found[s] = newest[lpn] == FE_PPN_NONE ? 0 : has;
-        }
+    for (fe_ppn ppn = 0; ppn < m->geo.n_ppns && c->profile.power.partner_ppm; ppn++) {
+        if (fe_medium_state(m, ppn) != FE_PAGE_TORN || !may_be_lost(m, ppn))
+            continue;
+        lose_page(c, dev, c->had[ppn]);
+        lose_page(c, dev, c->had_before[ppn]);
     }
-    free(newest);
-    free(buf);
 }
 
 static bool check_sector(struct ft_crash *c, uint64_t s, const uint8_t *got)

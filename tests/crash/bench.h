@@ -16,7 +16,9 @@
  *   ftl.trim_lost        Any version of a trimmed page may come back.
  *   faults.cut_partner   A page that was programmed long ago may be lost together with the
  *                        page that shares its cells.  Then the newest copy that the chip still
- *                        has must be found.  All other pages are promised as usual.
+ *                        has must be found.  All other pages are promised as usual.  The bench
+ *                        finds out by itself which pages these are: the cells of MLC blocks
+ *                        outside SLC mode have two pages each.
  */
 #ifndef FT_CRASH_BENCH_H
 #define FT_CRASH_BENCH_H
@@ -51,8 +53,10 @@ struct ft_crash {
     struct ft_crash_request *done;
     uint32_t n_done;
     uint64_t *least;          /* per sector: the first version that is allowed */
-    uint64_t *found;          /* per sector: the version of the newest copy on the chip, if no
-                                 more than that is promised; otherwise UINT64_MAX */
+    uint64_t *found;          /* per sector: the version of the newest copy on the chip, if a cut
+                                 was allowed to destroy another copy; otherwise UINT64_MAX */
+    uint32_t *had;            /* per physical page: the logical page there before the cut, and */
+    uint32_t *had_before;     /* the one there before the oldest operation that may be undone */
     uint64_t *last_zero;      /* per sector: the last version that is zeros */
     char wrong[512];
 };
@@ -89,9 +93,11 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from);
 /* Computes c->least: what is allowed if power fails at that instant of the live device. */
 void ft_crash_expect(struct ft_crash *c, uint64_t at_ns);
 
-/* To be called when power has failed on dev.  If an interrupted program takes its partner page
- * along, promised data may be lost with that page.  Then no more is expected than the newest
- * copies on the chip have. */
+/* To be called before power fails on dev, and afterwards.  If an interrupted program takes its
+ * partner page along, promised data may be lost with that page.  Then no more is expected of
+ * exactly this data than the newest copy that is left on the chip.  Losses are added to those that
+ * are known already. */
+void ft_crash_before_cut(struct ft_crash *c, const struct fe_device *dev);
 void ft_crash_note_loss(struct ft_crash *c, const struct fe_device *dev);
 
 /* A hash of everything on the chip except the bytes of its pages, and of the list of trims. */

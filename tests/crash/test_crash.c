@@ -108,6 +108,7 @@ static bool cut_and_start(struct run *r, struct fe_device *dev, uint32_t i, int 
     struct fe_err err = {""};
     uint64_t ready;
     dev->power.cut_ns = at_ns;
+    ft_crash_before_cut(&r->c, dev);
     fe_power_cut(dev, &how);
     ft_crash_note_loss(&r->c, dev);
     if (fe_device_power_on(dev, at_ns, &ready, &err) == 0) {
@@ -141,6 +142,7 @@ static bool cut_start(struct run *r, struct fe_device *started)
             snprintf(r->point, sizeof r->point, "%.120s:%u:%d", outer, i, o);
             snprintf(now_running, sizeof now_running, "\nABORTED at %s\n", r->point);
             ft_crash_copy(r->c.cut[1], started);
+            memcpy(r->c.found, r->found, r->c.n_sectors * sizeof *r->found);
             count.inner++;
             if (!cut_and_start(r, r->c.cut[1], i, o, at) || !ft_crash_verify(&r->c, r->c.cut[1]))
                 return false;
@@ -157,6 +159,7 @@ static bool run_point(struct run *r, uint32_t i, int outcome, uint64_t at_ns)
     uint64_t bits = fe_rng(r->c.seed, FE_RNG_TEST, r->request * 4096 + i, (uint64_t)outcome);
     name_point(r, i, outcome);
     ft_crash_copy(dev, r->c.live);
+    memset(r->c.found, 0xff, r->c.n_sectors * sizeof *r->c.found);
     count.points++;
     if (!cut_and_start(r, dev, i, outcome, at_ns))
         return false;

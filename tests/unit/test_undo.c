@@ -332,6 +332,30 @@ static void test_undo_a_torn_msb_page_may_take_its_lsb_page(void **state)
     }
 }
 
+/* In SLC mode each page has cells of its own, whatever the chip's cells are. */
+static void test_undo_pages_in_slc_mode_have_no_partners(void **state)
+{
+    (void)state;
+    for (fe_ppn msb = 2; msb < 2 * PER_BLOCK; msb++) {
+        struct ft_rig rig;
+        struct fe_nand_params p = ft_nand(1, 4, 4 * PER_BLOCK, PAGE); /* 8 pages in SLC mode */
+        p.cell = FE_CELL_MLC;
+        ft_rig_init(&rig, &p);
+        assert_int_equal(fe_undo_create(rig.medium, NULL), 0);
+        fe_medium_use_slc(rig.medium, 0);
+        for (fe_ppn ppn = 0; ppn <= msb; ppn++)
+            prog(&rig, ppn, ppn, 1);
+        place(&rig, 0);
+        enum fe_cut_outcome torn = FE_CUT_TORN;
+        fe_undo_cut(rig.medium, &(struct fe_cut){.at_ns = 100 * msb + 50, .choose = always,
+                                                 .ctx = &torn, .partner_ppm = 1000000});
+        for (fe_ppn ppn = 0; ppn < msb; ppn++)
+            assert_int_equal(fe_medium_state(rig.medium, ppn), FE_PAGE_PROGRAMMED);
+        assert_int_equal(fe_medium_state(rig.medium, msb), FE_PAGE_TORN);
+        ft_rig_fini(&rig);
+    }
+}
+
 static void test_undo_brings_back_the_log_of_trims(void **state)
 {
     (void)state;
@@ -390,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_undo_a_die_stops_at_its_first_operation_that_is_not_done),
         cmocka_unit_test(test_undo_knows_the_die_that_an_operation_was_on),
         cmocka_unit_test(test_undo_a_torn_msb_page_may_take_its_lsb_page),
+        cmocka_unit_test(test_undo_pages_in_slc_mode_have_no_partners),
         cmocka_unit_test(test_undo_brings_back_the_log_of_trims),
         cmocka_unit_test(test_undo_remembers_as_many_as_there_are),
     };
