@@ -107,6 +107,32 @@ static void test_bast_replaces_the_log_used_longest_ago(void **state)
     ft_layer_end(&l);
 }
 
+/* Four logs, and each of them has been used again since it was opened.  The logs have different
+ * lengths, so the number of copies tells which of them is given up. */
+static void test_bast_gives_up_logs_by_their_last_use(void **state)
+{
+    (void)state;
+    static const fe_leb used[] = {0, 1, 2, 3, 1, 0, 1, 3, 2, 0, 1, 0, 0, 1, 1};
+    static const fe_leb given_up[] = {3, 2, 0, 1};
+    struct ft_layer l;
+    struct fe_nand_params np = ft_nand(1, 16, N, PAGE);
+    struct fe_ftl_params p = ft_params("bast", &np, 1);
+    uint32_t fill[4] = {0}, partials = 0, copied = 0;
+    p.log.log_blocks = 4;
+    ft_layer_init(&l, &np, &p);
+    ft_layer_fill(&l, 0, l.ftl->n_lpns);
+    for (size_t i = 0; i < ft_array_len(used); i++) {
+        ft_layer_fill(&l, used[i] * N + fill[used[i]], 1);
+        fill[used[i]]++;
+    }
+    for (uint32_t i = 0; i < ft_array_len(given_up); i++) {
+        ft_layer_fill(&l, (4 + i) * N, 1);
+        copied += N - fill[given_up[i]];
+        ft_layer_expect_merges(&l, 0, ++partials, 0, copied);
+    }
+    ft_layer_end(&l);
+}
+
 static void test_bast_log_that_was_switched_is_free_for_others(void **state)
 {
     (void)state;
@@ -220,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_bast_full_log_is_merged_by_the_next_write),
         cmocka_unit_test(test_bast_log_out_of_order_is_no_switch),
         cmocka_unit_test(test_bast_replaces_the_log_used_longest_ago),
+        cmocka_unit_test(test_bast_gives_up_logs_by_their_last_use),
         cmocka_unit_test(test_bast_log_that_was_switched_is_free_for_others),
         cmocka_unit_test(test_bast_pads_holes_in_a_merge),
         cmocka_unit_test(test_bast_gap_fill_pads_a_data_block),

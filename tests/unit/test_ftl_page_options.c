@@ -7,7 +7,7 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "ftl/registry.h"
+#include "ftl/page_core.h"
 
 enum { N = 4 };
 
@@ -76,6 +76,41 @@ static void test_page_two_pools_save_copies(void **state)
     if (4 * two > 3 * one)
         fail_msg("%llu pages copied with two pools, %llu with one", (unsigned long long)two,
                  (unsigned long long)one);
+}
+
+/* A page that was written often, and has not been written for as many writes as there are pages,
+ * moves to the cold pool when its block is cleaned.  If it moves earlier, it stays with the hot ones. */
+static void test_page_that_falls_silent_becomes_cold(void **state)
+{
+    (void)state;
+    uint32_t n_early = 0, n_late = 0;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        struct ft_layer l;
+        struct ft_rand r = {.seed = seed};
+        setup(&l, 1, 40, &(struct fe_ftl_params){.page.hot_cold = FE_HOT_COLD_TWO_POOL});
+        const struct page_ftl *f = (const struct page_ftl *)l.ftl;
+        uint32_t n = l.ftl->n_lpns;
+        ft_layer_write_each(&l, 0, n);
+        for (int i = 0; i < 8; i++)
+            ft_layer_write_each(&l, 5, 1);
+        assert_int_equal(fe_medium_tag(l.rig.medium, f->map[5]), FE_TAG_DATA);
+        bool was_late = false;
+        for (uint32_t i = 1; i < 6 * n; i++) {
+            fe_ppn before = f->map[5];
+            ft_layer_write_each(&l, 6 + (fe_lpn)ft_below(&r, n - 6), 1);
+            if (f->map[5] == before)
+                continue;
+            uint8_t tag = fe_medium_tag(l.rig.medium, f->map[5]);
+            if (i == n || i == n + 1) /* the write that cleans has counted already, or not yet */
+                continue;
+            assert_int_equal(tag, i < n ? FE_TAG_COPY : FE_TAG_COLD_COPY);
+            n_early += i < n;
+            n_late += i > n && !was_late;
+            was_late = i > n;
+        }
+        ft_layer_end(&l);
+    }
+    assert_true(n_early > 0 && n_late > 0);
 }
 
 static void test_page_idle_cleans_up_to_its_goal(void **state)
@@ -261,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page_cleaned_pages_have_blocks_of_their_own),
         cmocka_unit_test(test_page_two_pools_save_copies),
+        cmocka_unit_test(test_page_that_falls_silent_becomes_cold),
         cmocka_unit_test(test_page_idle_cleans_up_to_its_goal),
         cmocka_unit_test(test_page_without_idle_goal_rests),
         cmocka_unit_test(test_page_static_levelling_moves_the_coldest_to_the_most_worn),

@@ -303,6 +303,67 @@ static void test_wear_flips_are_corrected_up_to_the_code(void **state)
     ft_rig_fini(&rig);
 }
 
+/* Bytes [off, off + len) of a page that was programmed with zeros: returns the wrong bits. */
+static uint32_t wrong_zeros(struct ft_rig *rig, fe_ppn ppn, uint32_t off, uint32_t len,
+                            enum fe_status want)
+{
+    static uint8_t buf[4096];
+    uint32_t n = 0;
+    memset(buf, 0, sizeof buf);
+    assert_int_equal(fe_medium_read(rig->medium, ppn, off, len, buf), want);
+    for (uint32_t i = 0; i < sizeof buf; i++)
+        n += (uint32_t)__builtin_popcount(buf[i]);
+    return n;
+}
+
+/* Of a page that is lost, each codeword has one bit more wrong than the code corrects. */
+static void check_codewords(uint32_t page, uint32_t codeword, uint32_t correctable)
+{
+    static const uint8_t zeros[4096];
+    struct ft_rig rig;
+    struct fe_nand_params p = ft_nand(1, 10, B, page);
+    struct fe_wear_params w = plain;
+    uint32_t n_codewords = (page + codeword - 1) / codeword;
+    w.codeword_size = codeword;
+    w.correctable_bits = correctable;
+    w.refresh_bits = 0;
+    ft_rig_init_worn(&rig, &p, &w);
+    const struct fe_nand_counters *c = &rig.medium->counters;
+    assert_int_equal(fe_medium_prog(rig.medium, 0, 0, 0, FE_PPN_NONE, 0, page, zeros), FE_OK);
+    assert_int_equal(fe_wear_flip(rig.medium, 0, correctable, NULL), 0);
+    assert_int_equal(wrong_zeros(&rig, 0, 0, page, FE_CORRECTED), 0);
+    assert_int_equal(fe_wear_flip(rig.medium, 0, 1, NULL), 0);
+    uint32_t first = codeword < page ? codeword : page;
+    assert_int_equal(wrong_zeros(&rig, 0, 0, first, FE_UNCORRECTABLE), correctable + 1);
+    if (first < page)
+        assert_int_equal(wrong_zeros(&rig, 0, first, page - first, FE_OK), 0);
+    assert_int_equal(c->ecc_uncorrectable, 1);
+    assert_int_equal(fe_medium_prog(rig.medium, 1, 0, 0, 0, 0, 0, NULL), FE_OK);
+    assert_int_equal(c->ecc_uncorrectable, 2);
+    for (uint32_t i = 0; i < n_codewords; i++) {
+        uint32_t from = i * codeword, to = from + codeword < page ? from + codeword : page;
+        assert_int_equal(wrong_zeros(&rig, 1, from, to - from, FE_UNCORRECTABLE), correctable + 1);
+        assert_int_equal(wrong_zeros(&rig, 1, to - 1, 1, FE_UNCORRECTABLE) +
+                         wrong_zeros(&rig, 1, from, to - from - 1, FE_UNCORRECTABLE),
+                         correctable + 1);
+    }
+    assert_int_equal(c->ecc_uncorrectable, 2 + 3 * n_codewords);
+    wrong_zeros(&rig, 1, 0, page, FE_UNCORRECTABLE);
+    assert_int_equal(c->ecc_uncorrectable, 2 + 4 * n_codewords);
+    ft_rig_fini(&rig);
+}
+
+static void test_wear_codewords_shorter_and_longer_than_a_page(void **state)
+{
+    (void)state;
+    static const uint32_t pages[] = {512, 1024, 1536, 2560, 4096};
+    static const uint32_t codewords[] = {128, 512, 1024, 2048, 8192};
+    for (size_t i = 0; i < ft_array_len(pages); i++)
+        for (size_t k = 0; k < ft_array_len(codewords); k++)
+            for (uint32_t correctable = 1; correctable < 20; correctable += 6)
+                check_codewords(pages[i], codewords[k], correctable);
+}
+
 static void test_wear_without_a_code_bits_are_wrong(void **state)
 {
     (void)state;
@@ -467,6 +528,7 @@ int main(void)
         cmocka_unit_test(test_wear_slow_repeats_and_keeps_everything),
         cmocka_unit_test(test_wear_silent_loses_without_a_word),
         cmocka_unit_test(test_wear_flips_are_corrected_up_to_the_code),
+        cmocka_unit_test(test_wear_codewords_shorter_and_longer_than_a_page),
         cmocka_unit_test(test_wear_without_a_code_bits_are_wrong),
         cmocka_unit_test(test_wear_refresh_moves_the_block_and_heals_it),
         cmocka_unit_test(test_wear_reads_go_wrong_at_the_rate_of_the_model),
