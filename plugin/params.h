@@ -35,6 +35,7 @@ struct fe_params {
     const char *control; /* path as given, or NULL */
     const char *file;    /* likewise */
     const char *trace;   /* likewise */
+    const struct fe_io *io; /* the host's calls for `file`; NULL: the system's.  For tests */
     bool no_sync;
     bool seed_given;
 };

@@ -16,6 +16,7 @@
  */
 #include "server.h"
 
+#include "flusher.h"
 #include "hostq.h"
 #include "recorder.h"
 
@@ -45,7 +46,7 @@ struct fe_server {
     struct fe_recorder *recorder; /* NULL without trace=; has its own thread rule */
     atomic_bool notice_taken, trace_notice_taken;
 
-    /* Protects the six members below.  It is never held while a thread waits, nor during a system
+    /* Protects the seven members below.  It is never held while a thread waits, nor during a system
      * call, except for those of the store: page faults, and reading and writing the image.  An
      * fdatasync is one of them only if the model cannot go on without it (store/image_page.c). */
     pthread_mutex_t lock;
@@ -54,6 +55,7 @@ struct fe_server {
     struct fe_timemap map;   /* clock=real: between CLOCK_MONOTONIC and device time */
     uint64_t virtual_now_ns; /* clock=virtual: completion of the last request */
     uint64_t overhead_ns;    /* transport-overhead */
+    struct fe_flusher flusher;
     struct fe_events events; /* wake_fd in it is constant */
 
     /* Protects the histogram.  No other lock is taken while this one is held. */
@@ -99,7 +101,8 @@ static void init_lock(pthread_mutex_t *m)
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
                      const struct fe_profile *profile, struct fe_err *err)
 {
-    struct fe_store_file file = {.path = params->file, .sync = !params->no_sync};
+    struct fe_store_file file = {.path = params->file, .sync = !params->no_sync,
+                                 .io = params->io};
     struct fe_device_options opt = {
         .seed = params->seed,
         .payload = true,
@@ -117,6 +120,7 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     init_lock(&s->lock);
     init_lock(&s->lateness_lock);
     fe_hostq_init(&s->queue, profile->link.queue_depth);
+    fe_flusher_init(&s->flusher);
 
     uint64_t before_ns = fe_clock_now_ns();
     int r = fe_events_init(&s->events, err);
@@ -156,6 +160,7 @@ void fe_server_destroy(struct fe_server *s)
     if (s->dev)
         fe_device_destroy(s->dev);
     fe_events_fini(&s->events);
+    fe_flusher_fini(&s->flusher);
     pthread_mutex_destroy(&s->lateness_lock);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -187,17 +192,11 @@ static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_r
     return 0;
 }
 
-/* A flush, and a write with FUA, must have reached the host's disk when they are answered.  The
- * lock is not held while the disk works.  Data that other requests write meanwhile are not
- * included. */
+/* A flush, and a write with FUA, must have reached the host's disk when they are answered. */
 static void sync_image(struct fe_server *s, struct fe_reply *reply)
 {
     lock(&s->lock);
-    struct fe_store_sync sync = fe_device_sync_begin(s->dev);
-    unlock(&s->lock);
-    int r = fe_device_sync_run(s->dev);
-    lock(&s->lock);
-    r = fe_device_sync_end(s->dev, sync, r);
+    int r = fe_flusher_sync(&s->flusher, s->dev, &s->lock);
     unlock(&s->lock);
     if (r < 0)
         reply->status = FE_HOST_FAILED;

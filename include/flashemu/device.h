@@ -69,7 +69,7 @@ int fe_device_close(struct fe_device *dev, struct fe_err *err);
 /* A sync makes everything that has been answered survive a crash of the host, if the image was
  * opened with `sync`.  Flush and FUA need it in addition to their request.  begin and end need the
  * lock like any other call.  run needs no lock, and may take as long as the disk takes.  end gets
- * the result of run, and returns 0 or a negative errno. */
+ * the result of run, and returns 0 or a negative errno.  The next begin comes after this end. */
 struct fe_store_sync fe_device_sync_begin(struct fe_device *dev);
 int fe_device_sync_run(const struct fe_device *dev);
 int fe_device_sync_end(struct fe_device *dev, struct fe_store_sync sync, int result);

@@ -30,8 +30,8 @@
  *     without the lock   fe_device_sync_run      fdatasync; reads nothing that others change
  *     with the lock      fe_device_sync_end      writes down that this much is safe
  *
- * Requests that come between begin and end belong to the next sync.  Syncs of two callers may
- * overlap.  A request that needs one is answered only after `end`.
+ * Requests that come between begin and end belong to the next sync, which begins after this one
+ * has ended.  A request that needs a sync is answered only after `end`.
  */
 #include "device/internal.h"
 

@@ -99,6 +99,16 @@ static int adopt(struct fe_store *s, const struct fe_image_header *h, struct fe_
     return 0;
 }
 
+/* The file once more, for fe_store_sync_run; image_file.c says why.  0 or a negative errno. */
+static int open_for_run(struct fe_image *g)
+{
+    struct stat a, b;
+    g->run_fd = open(g->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (g->run_fd < 0 || fstat(g->fd, &a) < 0 || fstat(g->run_fd, &b) < 0)
+        return -errno;
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino ? 0 : -ESTALE;
+}
+
 /* A store with an image that has a path and the lock on its file, and nothing else. */
 static int start(struct fe_store **ret, const struct fe_store_file *f, int flags,
                  struct fe_err *err)
@@ -118,6 +128,7 @@ static int start(struct fe_store **ret, const struct fe_store_file *f, int flags
     g->sync = f->sync;
     g->read_only = f->read_only;
     g->epoch = 1;
+    g->run_fd = -1;
     g->fd = open(path, flags | (f->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, 0666);
     int r = g->fd < 0 ? -errno : 0;
     /* Whether it is there decides what to do next, and is no error yet. */
@@ -132,6 +143,8 @@ static int start(struct fe_store **ret, const struct fe_store_file *f, int flags
         fe_err_set(err, -r, "%.200s: %s", path,
                    r == -EBUSY ? "is in use by another flashemu server or tool" : strerror(-r));
     }
+    if (r == 0 && g->sync && !g->read_only && (r = open_for_run(g)) < 0)
+        fe_err_set(err, -r, "%.200s: cannot be opened a second time: %s", path, strerror(-r));
     if (r < 0) {
         fe_store_destroy(s);
         return r;

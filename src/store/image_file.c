@@ -14,6 +14,13 @@
  * whoever must know that something is on the disk notes the present epoch, and compares it
  * with synced_epoch later.
  *
+ * fdatasync reports lost data only once for each open file.  If two calls ran at the same time for
+ * one open file, the first one could take the error, and the second one would report success for
+ * the same data.  So the file is open twice.  Each of the two is synced by one caller at a time:
+ *
+ *     fd        fe_image_sync_now, inside an operation, with the owner's lock
+ *     run_fd    fe_store_sync_run, without the lock, once between begin and end
+ *
  * Everything goes through pread and pwrite: with a mapping, a full disk or a bad sector would
  * be a SIGBUS.  What has been written is in the host's page cache, so a kill of the server
  * loses nothing of it.
@@ -63,25 +70,24 @@ int fe_image_write_status(struct fe_image *g)
     return -g->failed;
 }
 
-struct fe_store_sync fe_store_sync_begin(struct fe_store *s)
+static struct fe_store_sync next_epoch(struct fe_image *g)
 {
-    if (!s->img)
-        return (struct fe_store_sync){0};
-    return (struct fe_store_sync){.seq = s->img->seq, .epoch = s->img->epoch++};
+    return (struct fe_store_sync){.seq = g->seq, .epoch = g->epoch++};
 }
 
-int fe_store_sync_run(const struct fe_store *s)
+/* 0 or a negative errno. */
+static int sync_file(const struct fe_image *g, int fd)
 {
-    if (!s->img || !s->img->sync || s->img->read_only)
+    if (!g->sync || g->read_only)
         return 0;
-    return s->img->io->fdatasync(s->img->io->ctx, s->img->fd) < 0 ? -errno : 0;
+    return g->io->fdatasync(g->io->ctx, fd) < 0 ? -errno : 0;
 }
 
-/* A failed fdatasync is final: the host may have forgotten what it could not write. */
-int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result)
+/* The epoch has ended.  A failed fdatasync is final: the host may have forgotten what it could not
+ * write. */
+static int end_epoch(struct fe_image *g, struct fe_store_sync sync, int result)
 {
-    struct fe_image *g = s->img;
-    if (!g || !g->sync)
+    if (!g->sync)
         return 0;
     if (result < 0)
         fe_image_fail(g, -result, "fdatasync");
@@ -96,10 +102,33 @@ int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result)
     return 0;
 }
 
+struct fe_store_sync fe_store_sync_begin(struct fe_store *s)
+{
+    if (!s->img)
+        return (struct fe_store_sync){0};
+    assert(!s->img->sync_runs);
+    s->img->sync_runs = true;
+    return next_epoch(s->img);
+}
+
+int fe_store_sync_run(const struct fe_store *s)
+{
+    return s->img ? sync_file(s->img, s->img->run_fd) : 0;
+}
+
+int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result)
+{
+    if (!s->img)
+        return 0;
+    assert(s->img->sync_runs);
+    s->img->sync_runs = false;
+    return end_epoch(s->img, sync, result);
+}
+
 void fe_image_sync_now(struct fe_store *s)
 {
-    struct fe_store_sync sync = fe_store_sync_begin(s);
-    fe_store_sync_end(s, sync, fe_store_sync_run(s));
+    struct fe_store_sync sync = next_epoch(s->img);
+    end_epoch(s->img, sync, sync_file(s->img, s->img->fd));
 }
 
 void fe_image_destroy(struct fe_image *g)
@@ -110,6 +139,8 @@ void fe_image_destroy(struct fe_image *g)
         (void)unlink(g->path); /* whoever could not make it has said so already */
     if (g->fd >= 0)
         close(g->fd);
+    if (g->run_fd >= 0)
+        close(g->run_fd);
     for (uint64_t i = 0; g->changed && i < g->what.n_pages; i++)
         free(g->changed[i]);
     free(g->changed);

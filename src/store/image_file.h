@@ -26,7 +26,8 @@ const char *fe_store_failure(const struct fe_store *s, int *ret_errnum);
  *
  * There are three steps, because the middle one takes long and needs no lock.  begin and end
  * belong to the owner, who holds the lock; everything except fe_store_destroy may go on
- * simultaneously with run.  end is given run's result; 0 or a negative errno. */
+ * simultaneously with run, but the next begin comes after this end.  end is given run's result,
+ * and returns 0 or a negative errno.  After a failure every end fails. */
 struct fe_store_sync fe_store_sync_begin(struct fe_store *s);
 int fe_store_sync_run(const struct fe_store *s);
 int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result);

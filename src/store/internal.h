@@ -60,7 +60,9 @@ struct fe_image {
     const struct fe_io *io;
     char *path;
     int fd;
+    int run_fd;              /* the same file, opened once more: for fe_store_sync_run; or -1 */
     bool sync, read_only;
+    bool sync_runs;          /* between fe_store_sync_begin and fe_store_sync_end */
     bool was_clean;          /* when it was opened */
     uint32_t n_torn_entries; /* of the cache entries loaded, whose bytes do not fit the record */
     bool creating, created;  /* created: the file is ours to remove if making it fails */

@@ -81,9 +81,16 @@ static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t len, off_
 static int fault_fdatasync(void *ctx, int fd)
 {
     struct ft_io *f = ctx;
-    (void)fd; /* a test reads the page cache, so nothing has to reach a disk */
     if (fails(f, FT_FDATASYNC))
         return -1;
+    if (f->lost) {
+        must(fd < FT_MAX_FD);
+        errno = EIO;
+        if (!f->told[fd]) {
+            f->told[fd] = true;
+            return -1;
+        }
+    } /* a test reads the page cache, so nothing has to reach a disk */
     forget(f);
     return 0;
 }

@@ -13,6 +13,8 @@
 
 enum ft_call { FT_PREAD, FT_PWRITE, FT_FDATASYNC, FT_FTRUNCATE, FT_PUNCH, FT_N_CALLS };
 
+#define FT_MAX_FD 256 /* of files whose loss is told */
+
 struct ft_undo;
 
 struct ft_io {
@@ -25,6 +27,10 @@ struct ft_io {
     uint64_t fail_at;
     int fail_errno;
     bool fail_on;
+
+    /* The host has lost data.  As a kernel does, it tells one fdatasync of each open file. */
+    bool lost;
+    bool told[FT_MAX_FD];
 
     size_t longest;    /* a pwrite or pread takes at most this many bytes; 0: all */
     bool log;          /* remember what a crash could undo */

@@ -100,6 +100,56 @@ static void test_image_failed_sync_is_final(void **state)
     fe_store_destroy(s);
 }
 
+/* The status record that counts. */
+static struct fe_image_status status(void)
+{
+    struct fe_image_status st[2];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pread(fd, &st[i], sizeof st[i], FE_IMAGE_STATUS(i)), sizeof st[i]);
+    close(fd);
+    return st[st[1].generation > st[0].generation];
+}
+
+/* The host has lost data.  A sync without the lock and one inside an operation overlap: both fail,
+ * whichever comes first, and the image never says that the data are on the disk. */
+static void test_image_both_kinds_of_sync_hear_of_lost_data(void **state)
+{
+    (void)state;
+    for (int inside_first = 0; inside_first < 2; inside_first++) {
+        struct fe_store_block b;
+        struct fe_store_oob p[PPB];
+        struct fe_err err = {""};
+        uint8_t buf[PAGE];
+        int errnum = 0, r = 0;
+        ft_io_init(&host);
+        struct fe_store *s = made();
+        program(s, 0, 1, 1, 1);
+        erase(s, 0, 1);
+        struct fe_store_sync sync = fe_store_sync_begin(s);
+        host.lost = true;
+        if (!inside_first)
+            r = fe_store_sync_run(s);
+        program(s, 0, 2, 2, 2); /* must wait for a sync of the erase */
+        assert_non_null(fe_store_failure(s, &errnum));
+        assert_int_equal(fe_store_read(s, 0, 0, PAGE, buf), -EIO);
+        if (inside_first)
+            r = fe_store_sync_run(s);
+        assert_int_equal(r, -EIO);
+        assert_int_equal(fe_store_sync_end(s, sync, r), -EIO);
+        assert_int_equal(fe_store_image_close(s, &err), -EIO);
+        fe_store_destroy(s);
+        assert_int_equal(status().synced_seq, 0);
+        assert_int_equal(status().clean, 0);
+        s = opened();
+        load(s, 0, &b, p);
+        assert_int_equal(b.erase_count, 1);
+        assert_int_equal(p[0].state, FE_STORE_ERASED);
+        fe_store_destroy(s);
+        unlink(path);
+    }
+}
+
 static void test_image_without_sync_never_syncs(void **state)
 {
     (void)state;
@@ -144,6 +194,7 @@ int main(void)
         T(test_image_making_fails_cleanly),
         T(test_image_stops_at_the_first_failure),
         T(test_image_failed_sync_is_final),
+        T(test_image_both_kinds_of_sync_hear_of_lost_data),
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
     };
