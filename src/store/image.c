@@ -65,10 +65,11 @@ static int init_tables(struct fe_store *s, struct fe_err *err)
     g->lost = calloc(fe_div_up(n, 64), 8);
     g->trims = calloc(fe_div_up(n, 64), 8);
     g->page = malloc(s->page_bytes);
+    g->records = malloc(FE_IMAGE_TRIMS_MAX * sizeof(struct fe_image_trim));
     if (g->read_only)
         g->changed = calloc(n, sizeof *g->changed);
     if (!g->blocks || !g->entries || !g->entry_epoch || !g->crc || !g->raw || !g->lost ||
-        !g->trims || !g->page || (g->read_only && !g->changed))
+        !g->trims || !g->page || !g->records || (g->read_only && !g->changed))
         return fe_err_nomem(err, "tables of the image", n * 5);
     return 0;
 }
@@ -185,10 +186,10 @@ static int read_header(struct fe_image *g, struct fe_image_header *h, uint64_t *
     if (memcmp(h->magic, FE_IMAGE_MAGIC, sizeof h->magic) != 0)
         return fe_err_set(err, EINVAL, "%.200s: is not an image: it does not begin with \"%.14s\"",
                           g->path, FE_IMAGE_MAGIC);
-    if (h->version != FE_IMAGE_VERSION)
+    if (h->version == 0 || h->version > FE_IMAGE_VERSION)
         return fe_err_set(err, EINVAL,
-                          "%.200s: is an image of format %u, this flashemu has format %u", g->path,
-                          h->version, FE_IMAGE_VERSION);
+                          "%.200s: is an image of format %u, this flashemu knows formats 1 to %u",
+                          g->path, h->version, FE_IMAGE_VERSION);
     if (h->crc != fe_image_record_crc(0, h, sizeof *h))
         return fe_err_set(err, EIO, "%.200s: its header is damaged (checksum)", g->path);
     return h->state == FE_IMAGE_READY ? 0 : -ENOENT;
@@ -295,6 +296,7 @@ static int create_parts(struct fe_store *s, const struct fe_store_what *what, st
 {
     struct fe_image *g = s->img;
     struct fe_image_header old, h = {
+        .version = FE_IMAGE_VERSION,
         .n_pages = what->n_pages,
         .capacity = what->capacity,
         .seed = what->seed,

@@ -151,42 +151,102 @@ int fe_store_entry_load(struct fe_store *s, uint32_t entry, struct fe_store_entr
     return 0;
 }
 
+/* ---- trims ---- */
+
+static void encode_trim(const struct fe_image *g, uint64_t lpn, uint64_t seq, uint8_t *ret)
+{
+    struct fe_image_trim r = {.seq = seq};
+    r.crc = fe_image_record_crc(lpn, &r, sizeof r);
+    memcpy(ret, &r, g->at.trim_bytes); /* version 1: only the number */
+}
+
+/* False if the record is damaged. */
+static bool decode_trim(const struct fe_image *g, uint64_t lpn, const uint8_t *record,
+                        uint64_t *ret_seq)
+{
+    struct fe_image_trim r = {0};
+    memcpy(&r, record, g->at.trim_bytes);
+    *ret_seq = r.seq;
+    return g->at.trim_bytes < sizeof r || fe_image_is_zeros(&r, sizeof r) ||
+           r.crc == fe_image_record_crc(lpn, &r, sizeof r);
+}
+
+static uint64_t trim_at(const struct fe_image *g, uint64_t lpn)
+{
+    return g->at.trims + lpn * g->at.trim_bytes;
+}
+
+/* Writes the records of the trimmed pages in [from, to). */
+static void put_trims(struct fe_image *g, uint64_t from, uint64_t to)
+{
+    uint32_t n = 0;
+    for (uint64_t lpn = from; lpn < to; lpn++) {
+        if (fe_bit(g->trims, lpn))
+            encode_trim(g, lpn, g->seq + 1, g->records + n++ * g->at.trim_bytes);
+        bool ends = lpn + 1 == to || !fe_bit(g->trims, lpn + 1) || n == FE_IMAGE_TRIMS_MAX;
+        if (n == 0 || !ends)
+            continue;
+        fe_image_put(g, g->records, n * g->at.trim_bytes, trim_at(g, lpn + 1 - n),
+                     "writing the list of trimmed pages");
+        n = 0;
+    }
+}
+
+/* From the first page that was not trimmed before to the last one.  A page in between that has
+ * been trimmed before has no newer copy, so its record may be written again. */
 void fe_store_set_trims(struct fe_store *s, const uint64_t *words, uint64_t first, uint64_t n)
 {
     struct fe_image *g = s->img;
-    uint64_t seqs[64];
+    uint64_t from = 0, to = 0;
     if (!g)
         return;
     assert(first + n <= fe_div_up(s->n_pages, 64));
     for (uint64_t w = first; w < first + n; w++, words++) {
         uint64_t fresh = *words & ~g->trims[w];
         g->trims[w] = *words;
-        while (fresh) {
-            uint32_t from = (uint32_t)__builtin_ctzll(fresh), len = 0;
-            for (; from + len < 64 && fresh >> (from + len) & 1; len++) {
-                seqs[len] = g->seq + 1;
-                fresh &= ~(UINT64_C(1) << (from + len));
-            }
-            fe_image_put(g, seqs, len * 8, g->at.trims + (w * 64 + from) * 8,
-                         "writing the list of trimmed pages");
-        }
+        if (!fresh)
+            continue;
+        if (to == 0)
+            from = w * 64 + (uint32_t)__builtin_ctzll(fresh);
+        to = w * 64 + 64 - (uint32_t)__builtin_clzll(fresh);
     }
+    put_trims(g, from, to);
 }
 
 void fe_store_forget_trims(struct fe_store *s, uint64_t first, uint64_t n)
 {
-    static const uint64_t none[512];
-    uint64_t seqs[512];
     struct fe_image *g = s->img;
     for (uint64_t at = first, len; g && at < first + n; at += len) {
-        len = fe_min_u64(512, first + n - at);
-        uint64_t pos = g->at.trims + at * 8;
-        if (fe_io_read(g->io, g->fd, seqs, len * 8, (off_t)pos) < 0 ||
-            !fe_image_is_zeros(seqs, len * 8)) /* holes stay */
-            fe_image_put(g, none, len * 8, pos, "writing the list of trimmed pages");
+        len = fe_min_u64(FE_IMAGE_TRIMS_MAX, first + n - at);
+        size_t bytes = len * g->at.trim_bytes;
+        if (fe_io_read(g->io, g->fd, g->records, bytes, (off_t)trim_at(g, at)) < 0 ||
+            !fe_image_is_zeros(g->records, bytes)) { /* holes stay */
+            memset(g->records, 0, bytes);
+            fe_image_put(g, g->records, bytes, trim_at(g, at),
+                         "writing the list of trimmed pages");
+        }
         for (uint64_t i = at; i < at + len; i++)
             fe_bit_put(g->trims, i, false);
     }
+}
+
+static int read_trims(struct fe_store *s, uint64_t *seqs, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    for (uint64_t at = 0, len; at < s->n_pages; at += len) {
+        len = fe_min_u64(FE_IMAGE_TRIMS_MAX, s->n_pages - at);
+        int e = fe_io_read(g->io, g->fd, g->records, len * g->at.trim_bytes,
+                           (off_t)trim_at(g, at));
+        if (e < 0)
+            return fe_err_set(err, -e, "%.200s: reading the list of trimmed pages: %s", g->path,
+                              strerror(-e));
+        for (uint64_t i = 0; i < len; i++)
+            if (!decode_trim(g, at + i, g->records + i * g->at.trim_bytes, &seqs[at + i]))
+                return fe_err_set(err, EIO,
+                                  "%.200s: the record of the trim of page %llu is damaged",
+                                  g->path, (unsigned long long)(at + i));
+    }
+    return 0;
 }
 
 /* A page with a newer copy is not trimmed any more. */
@@ -214,20 +274,22 @@ int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err)
     uint64_t *seqs = malloc(s->n_pages * 8);
     if (!seqs)
         return fe_err_nomem(err, "list of trimmed pages", s->n_pages * 8);
-    int e = fe_io_read(g->io, g->fd, seqs, s->n_pages * 8, (off_t)g->at.trims);
+    int e = read_trims(s, seqs, err);
     for (uint64_t i = 0; e == 0 && i < s->n_pages; i++)
         g->seq = fe_max_u64(g->seq, seqs[i]); /* a crash of the host may have lost the programs */
-    if (e == 0 && !fe_image_is_zeros(seqs, s->n_pages * 8))
-        e = drop_rewritten(s, seqs);
+    if (e == 0 && !fe_image_is_zeros(seqs, s->n_pages * 8) && (e = drop_rewritten(s, seqs)) < 0)
+        fe_err_set(err, -e, "%.200s: comparing the list of trimmed pages: %s", g->path,
+                   strerror(-e));
     for (uint64_t i = 0; e == 0 && i < s->n_pages; i++)
         fe_bit_put(g->trims, i, seqs[i] != 0);
     free(seqs);
     if (e < 0)
-        return fe_err_set(err, -e, "%.200s: reading the list of trimmed pages: %s", g->path,
-                          strerror(-e));
+        return e;
     memcpy(words, g->trims, fe_div_up(s->n_pages, 64) * 8);
     return 0;
 }
+
+/* ---- control ---- */
 
 void fe_store_set_control(struct fe_store *s, const void *data, uint32_t len)
 {

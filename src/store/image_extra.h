@@ -35,7 +35,11 @@ int fe_store_entry_load(struct fe_store *s, uint32_t entry, struct fe_store_entr
 /* The controller's list of trimmed logical pages is an array of n_pages bits.  set writes its
  * words [first, first + n) of 64 bits.  A page that is programmed leaves the list in the file by
  * that alone, so that no kill comes between.  forget is for pages [first, first + n) that shall
- * be as they were before they were trimmed.  load comes after all blocks. */
+ * be as they were before they were trimmed.  load comes after all blocks; -EIO with a message if
+ * a record is damaged.
+ *
+ * Neighbouring pages are written together: set of n pages takes n / 4096 + 2 calls of the host at
+ * most if all of them are trimmed. */
 void fe_store_set_trims(struct fe_store *s, const uint64_t *words, uint64_t first, uint64_t n);
 void fe_store_forget_trims(struct fe_store *s, uint64_t first, uint64_t n);
 int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err);

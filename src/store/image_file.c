@@ -153,6 +153,7 @@ void fe_image_destroy(struct fe_image *g)
     free(g->lost);
     free(g->trims);
     free(g->page);
+    free(g->records);
     free(g->profile);
     free(g->path);
     free(g);

@@ -37,7 +37,8 @@ int fe_image_layout(struct fe_image_layout *ret, const struct fe_image_header *h
     ret->profile = FE_IMAGE_STATUS(2);
     ret->blocks = ret->profile + align(h->profile_bytes);
     ret->trims = ret->blocks + align(ret->n_blocks * sizeof(struct fe_image_block));
-    ret->entries = ret->trims + align(h->n_pages * 8);
+    ret->trim_bytes = h->version == 1 ? 8 : sizeof(struct fe_image_trim);
+    ret->entries = ret->trims + align(h->n_pages * ret->trim_bytes);
     ret->cache = ret->entries + align((uint64_t)h->n_entries * 2 * sizeof(struct fe_image_entry));
     ret->oob = ret->cache + align((uint64_t)h->n_entries * 2 * h->page_bytes);
     ret->pages = ret->oob + align(h->n_pages * sizeof(struct fe_image_oob));

@@ -3,7 +3,7 @@
  * The format of an image: what lies where, byte by byte.
  *
  *   header | status | status | profile | blocks | trims | entries | cache | OOB | pages
- *    4 KiB   4 KiB    4 KiB    text     64 each  8 each   64 each   pages  32 each
+ *    4 KiB   4 KiB    4 KiB    text     64 each  16 each  64 each   pages  32 each
  *
  * Every part starts at a multiple of 4096 bytes and is as long as the header's geometry says.
  * The file ends with the last page, and is sparse.  Numbers are little-endian.
@@ -14,11 +14,18 @@
  *
  *   page       A page is programmed if its OOB record has the cycle of its block.  So one
  *              write, of one block record, erases a block.
- *   trims      A number for each logical page: the last program of the chip before the page
- *              was trimmed, plus one.  A copy with this number or a higher one is newer than
- *              the trim.  So the end of a trim needs no record.
+ *   trims      A record for each logical page.  Its number is the last program of the chip
+ *              before the page was trimmed, plus one.  A copy with this number or a higher one
+ *              is newer than the trim.  So the end of a trim needs no record.
  *   status     The two are written in turn.  The valid one of the higher generation counts.
  *   entries    Each cache entry is stored twice, as two halves (see image_extra.c).
+ *
+ * Versions.  A change of this format gets the next version.  A newer flashemu opens images of all
+ * older versions, and an image keeps the version that it was made with, so that the flashemu that
+ * made the image can still open it.  A flashemu refuses versions that it does not know.
+ *
+ *   1    A trim is its number only: 8 bytes, without a checksum.
+ *   2    as above
  */
 #ifndef FE_STORE_IMAGE_FORMAT_H
 #define FE_STORE_IMAGE_FORMAT_H
@@ -31,7 +38,7 @@
 #include <stdint.h>
 
 #define FE_IMAGE_MAGIC "flashemu image\n" /* with its NUL: 16 bytes */
-#define FE_IMAGE_VERSION 1u
+#define FE_IMAGE_VERSION 2u /* of new images */
 #define FE_IMAGE_ALIGN UINT64_C(4096)
 #define FE_IMAGE_CONTROL_BYTES 256
 
@@ -68,6 +75,11 @@ struct fe_image_block {
     uint32_t crc;
 };
 
+struct fe_image_trim {
+    uint64_t seq;
+    uint32_t reserved, crc;
+};
+
 enum fe_store_page_state {
     FE_STORE_ERASED,
     FE_STORE_PROGRAMMED,
@@ -99,6 +111,7 @@ struct fe_image_entry {
 _Static_assert(sizeof(struct fe_image_header) == 72, "header");
 _Static_assert(sizeof(struct fe_image_status) == 304, "status");
 _Static_assert(sizeof(struct fe_image_block) == 64, "block record");
+_Static_assert(sizeof(struct fe_image_trim) == 16, "record of a trim");
 _Static_assert(sizeof(struct fe_image_oob) == 32, "OOB record");
 _Static_assert(sizeof(struct fe_image_entry) == 64, "entry record");
 
@@ -116,11 +129,13 @@ struct fe_store_what {
 struct fe_image_layout {
     uint64_t n_blocks;
     uint64_t profile, blocks, trims, entries, cache, oob, pages, end;
+    uint32_t trim_bytes; /* of one record */
 };
 
 #define FE_IMAGE_STATUS(i) (((uint64_t)(i) + 1) * FE_IMAGE_ALIGN)
 
-/* -EINVAL if the geometry is no geometry, -EOVERFLOW if the file would be too large. */
+/* The version decides, too.  -EINVAL if the geometry is no geometry, -EOVERFLOW if the file would
+ * be too large. */
 int fe_image_layout(struct fe_image_layout *ret, const struct fe_image_header *h,
                     struct fe_err *err);
 

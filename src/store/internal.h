@@ -42,6 +42,9 @@ struct fe_image_block_state {
     uint64_t erase_seq;
 };
 
+/* How many records of trims are read or written with one call of the host. */
+#define FE_IMAGE_TRIMS_MAX 4096u
+
 struct fe_image {
     struct fe_store_what what;
     char *profile; /* what.profile */
@@ -54,6 +57,7 @@ struct fe_image {
     uint64_t *raw, *lost;  /* bits per page; lost: it cannot be read, because of the host */
     uint64_t *trims;       /* a bit per logical page, as last told */
     uint8_t *page;         /* one page, for whoever needs one for a moment */
+    uint8_t *records;      /* FE_IMAGE_TRIMS_MAX records of trims, likewise */
     struct fe_image_oob *gathered; /* while the image is made: all OOB records */
     uint8_t **changed;     /* read only: the bytes of pages that were written since, or NULL */
 

@@ -87,7 +87,7 @@ def test_truncated_and_other_version():
         with open(f.image, "r+b") as image:
             image.seek(16)
             image.write(b"\x63")
-        has_all(refused(*f.params()), "format 99", "format 1")
+        has_all(refused(*f.params()), "format 99", "formats 1 to 2")
 
 
 def test_another_device_is_refused_with_both_sides():
@@ -212,6 +212,7 @@ def test_fsck_finds_every_kind_of_damage():
         assert image["pages"], image
         for at, *words in ((pages + 100, "page 0", "not those written"),
                            (oob + 32 + 5, "page 1", "damaged"), (20, "header"),
+                           (oob - 2048 * 16 + 5 * 16 + 3, "trim of page 5", "damaged"),
                            (3 * 4096 + 10, "profile")):
             with open(f.image, "r+b") as out:
                 out.seek(at)

@@ -186,6 +186,49 @@ static void test_image_syncs_before_an_erased_block_is_overwritten(void **state)
     fe_store_destroy(s);
 }
 
+/* A few writes of the host for a whole device, whatever was trimmed before. */
+static void test_image_trims_are_written_together(void **state)
+{
+    enum { N = 100000, WORDS = N / 64 + 1, AT_MOST = N / 4096 + 2 };
+    (void)state;
+    struct fe_store_file f = file(true);
+    struct fe_store_what what = {.n_pages = N, .page_bytes = 512, .pages_per_block = 10,
+                                 .profile = profile, .profile_bytes = sizeof profile - 1};
+    struct fe_err err = {""};
+    struct fe_store *s = NULL;
+    uint64_t *words = calloc(WORDS, 8), *found = calloc(WORDS, 8);
+    assert_int_equal(fe_store_image_create(&s, &f, &what, &err), 0);
+    assert_int_equal(fe_store_image_ready(s, &err), 0);
+    uint64_t before = host.n[FT_PWRITE];
+    words[20] = 0x11; /* two pages apart from each other */
+    fe_store_set_trims(s, words + 20, 20, 1);
+    assert_int_equal(host.n[FT_PWRITE], before + 2);
+    for (uint32_t i = 1; i < 640; i += 2)
+        words[i / 64] |= UINT64_C(1) << i % 64;
+    fe_store_set_trims(s, words, 0, 10);
+    before = host.n[FT_PWRITE];
+    for (uint32_t i = 1; i < N - 1; i++)
+        words[i / 64] |= UINT64_C(1) << i % 64;
+    fe_store_set_trims(s, words, 0, WORDS);
+    assert_in_range(host.n[FT_PWRITE] - before, N / 4096, AT_MOST);
+    before = host.n[FT_PWRITE];
+    fe_store_set_trims(s, words, 0, WORDS); /* nothing new */
+    assert_int_equal(host.n[FT_PWRITE], before);
+    fe_store_destroy(s);
+    assert_int_equal(fe_store_image_open(&s, &f, &err), 0);
+    assert_int_equal(fe_store_load_trims(s, found, &err), 0);
+    assert_memory_equal(found, words, WORDS * 8);
+    before = host.n[FT_PWRITE];
+    fe_store_forget_trims(s, 0, N);
+    assert_in_range(host.n[FT_PWRITE] - before, N / 4096, AT_MOST);
+    assert_int_equal(fe_store_load_trims(s, found, &err), 0);
+    for (uint32_t i = 0; i < WORDS; i++)
+        assert_int_equal(found[i], 0);
+    fe_store_destroy(s);
+    free(words);
+    free(found);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -197,6 +240,7 @@ int main(void)
         T(test_image_both_kinds_of_sync_hear_of_lost_data),
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
+        T(test_image_trims_are_written_together),
     };
     return cmocka_run_group_tests_name("image_host", tests, NULL, NULL);
 }

@@ -33,18 +33,33 @@ static void test_image_refuses_what_is_none(void **state)
     refused(EINVAL, "not a regular file");
 }
 
+static void read_header(struct fe_image_header *h)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, h, sizeof *h, 0), sizeof *h);
+    close(fd);
+}
+
+static void write_header(struct fe_image_header *h)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    h->crc = fe_image_record_crc(0, h, sizeof *h);
+    assert_int_equal(pwrite(fd, h, sizeof *h, 0), sizeof *h);
+    close(fd);
+}
+
 static void test_image_refuses_another_version_with_both(void **state)
 {
     (void)state;
     struct fe_image_header h;
     fe_store_destroy(made());
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
+    read_header(&h);
     h.version = 9;
-    h.crc = fe_image_record_crc(0, &h, sizeof h);
-    assert_int_equal(pwrite(fd, &h, sizeof h, 0), sizeof h);
-    close(fd);
-    refused(EINVAL, "format 9, this flashemu has format 1");
+    write_header(&h);
+    refused(EINVAL, "format 9, this flashemu knows formats 1 to 2");
+    h.version = 0;
+    write_header(&h);
+    refused(EINVAL, "format 0");
 }
 
 static void test_image_refuses_wrong_sizes(void **state)
@@ -66,8 +81,9 @@ static void test_image_refuses_wrong_sizes(void **state)
 static struct fe_image_layout layout(void)
 {
     struct fe_image_layout at;
-    struct fe_image_header h = {.n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB,
-                                .n_entries = ENTRIES, .profile_bytes = sizeof profile - 1};
+    struct fe_image_header h = {
+        .version = FE_IMAGE_VERSION, .n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB,
+        .n_entries = ENTRIES, .profile_bytes = sizeof profile - 1};
     assert_int_equal(fe_image_layout(&at, &h, NULL), 0);
     return at;
 }
@@ -124,6 +140,71 @@ static void test_image_damage_is_an_error(void **state)
     assert_int_equal(errnum, EIO);
     assert_int_equal(fe_store_read(s, 10, 0, 16, buf), -EIO);
     fe_store_destroy(s);
+}
+
+static int load_trims(struct fe_store *s, uint64_t *words, const char *part)
+{
+    struct fe_err err = {""};
+    load_all(s);
+    int r = fe_store_load_trims(s, words, &err);
+    if (part && !strstr(err.text, part))
+        fail_msg("%s, not %s", err.text, part);
+    fe_store_destroy(s);
+    return r;
+}
+
+/* Every byte of the list, whether its page was trimmed or not. */
+static void test_image_damage_in_the_list_of_trims_is_an_error(void **state)
+{
+    (void)state;
+    struct fe_image_layout at = layout();
+    uint64_t words[1] = {0x700005};
+    struct fe_store *s = made();
+    fe_store_set_trims(s, words, 0, 1);
+    fe_store_destroy(s);
+    for (uint32_t i = 0; i < PAGES * sizeof(struct fe_image_trim); i++) {
+        char part[40];
+        snprintf(part, sizeof part, "the trim of page %u is damaged", i / 16);
+        ft_flip_byte(path, (int64_t)at.trims + i);
+        assert_int_equal(load_trims(opened(), words, part), -EIO);
+        ft_flip_byte(path, (int64_t)at.trims + i);
+    }
+    assert_int_equal(load_trims(opened(), words, NULL), 0);
+    assert_int_equal(words[0], 0x700005);
+}
+
+/* An image of version 1 stays one: a trim is a number of 8 bytes.  (The parts of an image this
+ * small begin at the same places in both versions.) */
+static void test_image_of_version_1_keeps_its_list_of_trims(void **state)
+{
+    (void)state;
+    struct fe_image_layout at = layout();
+    struct fe_image_header h;
+    uint64_t words[1] = {0x48}, seqs[8];
+    fe_store_destroy(made());
+    read_header(&h);
+    h.version = 1;
+    write_header(&h);
+    struct fe_store *s = opened();
+    program(s, 0, 3, 41, 1);
+    fe_store_set_trims(s, words, 0, 1);
+    fe_store_destroy(s);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, seqs, sizeof seqs, (off_t)at.trims), sizeof seqs);
+    close(fd);
+    assert_int_equal(seqs[3], 42);
+    assert_int_equal(seqs[4], 0);
+    assert_int_equal(seqs[6], 42);
+    words[0] = 0;
+    assert_int_equal(load_trims(opened(), words, NULL), 0);
+    assert_int_equal(words[0], 0x48);
+    s = opened();
+    fe_store_forget_trims(s, 6, 1);
+    fe_store_destroy(s);
+    assert_int_equal(load_trims(opened(), words, NULL), 0);
+    assert_int_equal(words[0], 8);
+    read_header(&h);
+    assert_int_equal(h.version, 1);
 }
 
 /* Entries 0 and 1 hold pages, the image is closed or left, and the bytes of n of them changed. */
@@ -198,6 +279,8 @@ int main(void)
         T(test_image_refuses_wrong_sizes),
         T(test_image_damage_is_an_error),
         T(test_image_damage_in_the_cache_is_an_error),
+        T(test_image_damage_in_the_list_of_trims_is_an_error),
+        T(test_image_of_version_1_keeps_its_list_of_trims),
         T(test_image_page_below_an_erased_one_is_refused),
     };
     return cmocka_run_group_tests_name("image_refused", tests, NULL, NULL);

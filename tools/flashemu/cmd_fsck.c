@@ -3,7 +3,8 @@
  * fsck: checks whether an image is intact.  There are four passes.  A pass runs only if the passes
  * before it have left it something meaningful to check:
  *
- *   records   each record of a block or a page has the right checksum and the right order
+ *   records   each record of a block, a page or a trim has the right checksum, and pages are in
+ *             order
  *   pages     each page has the bytes that were written
  *   chip      the records describe a state in which the chip can be
  *   device    the strategy finds its mapping in this state, and all its invariants hold.  This
@@ -15,6 +16,7 @@
 #include "nand/medium.h"
 #include "obs/json_text.h"
 #include "store/image.h"
+#include "store/image_extra.h"
 #include "store/image_page.h"
 
 #include <errno.h>
@@ -93,6 +95,19 @@ static int check_store(struct fsck *f)
     return TOOL_OK;
 }
 
+static int check_trims(struct fsck *f)
+{
+    uint64_t *words = calloc(fe_store_image(f->store)->n_pages / 64 + 1, sizeof *words);
+    struct fe_err err = {""};
+    int r = words ? fe_store_load_trims(f->store, words, &err) : -ENOMEM;
+    free(words);
+    if (r == -ENOMEM)
+        return tool_error("out of memory");
+    if (r < 0)
+        wrong(f, 1, err.text);
+    return TOOL_OK;
+}
+
 /* Checks that no two programs of the chip have the same number. */
 static int check_numbers(struct fsck *f, const struct fe_medium *m)
 {
@@ -157,6 +172,8 @@ static int check_image(struct fsck *f, const char *path)
         f->no_memory = !f->note;
     }
     int code = check_store(f);
+    if (code == TOOL_OK && f->n_wrong == 0)
+        code = check_trims(f);
     fe_store_destroy(f->store);
     if (code == TOOL_OK && f->n_wrong == 0)
         code = check_device(f, path);
