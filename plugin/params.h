@@ -37,6 +37,7 @@ struct fe_params {
     const char *trace;   /* likewise */
     const struct fe_io *io; /* the host's calls for `file`; NULL: the system's.  For tests */
     bool no_sync;
+    bool read_only; /* of nbdkit: `file` is only read */
     bool seed_given;
 };
 

@@ -148,13 +148,17 @@ static void survive_file_limit(void)
 static int create_server(struct fe_err *err)
 {
     struct fe_err why = {""};
+    params.read_only = params.file && fe_reexec_is_read_only();
     if (params.file)
         survive_file_limit();
     int r = fe_server_create(&server, &params, &profile, &why);
     if (r < 0 && params.size && strncmp(why.text, "device.capacity=", 16) == 0)
         return fe_err_set(err, -r, "size=%.80s: %s", params.size, why.text); /* as the user said */
-    if (r == -EIO && params.file)
-        return fe_err_set(err, EIO, "%s; flashemu fsck tells more", why.text);
+    /* Messages about an image begin with its path, or with at least so much of it. */
+    bool on_file = params.file && strncmp(why.text, params.file, strnlen(params.file, 160)) == 0;
+    if (r < 0 && params.file)
+        return fe_err_set(err, -r, "%s%s%s", on_file ? "file=" : "", why.text,
+                          r == -EIO ? "; flashemu fsck tells more" : "");
     return r < 0 ? fe_err_set(err, -r, "%s", why.text) : 0;
 }
 
@@ -292,6 +296,14 @@ static int flashemu_can_fua(void *handle)
 {
     (void)handle;
     return needs_flush() ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
+}
+
+/* With -r nothing may be written to an image.  nbdkit sees to that itself, unless the plugin has
+ * mistaken another argument for -r. */
+static int flashemu_can_write(void *handle)
+{
+    (void)handle;
+    return !params.read_only;
 }
 
 /* Whether there is TRIM.  Zeroing is done by TRIM, because a trimmed range reads as zeros. */
@@ -512,6 +524,7 @@ static struct nbdkit_plugin plugin = {
     .close = flashemu_close,
     .get_size = flashemu_get_size,
     .block_size = flashemu_block_size,
+    .can_write = flashemu_can_write,
     .can_flush = flashemu_can_flush,
     .can_fua = flashemu_can_fua,
     .can_trim = flashemu_can_trim,

@@ -84,6 +84,31 @@ static bool has_nozero(const struct strings *argv)
     return false;
 }
 
+/* -r, also among other letters as in -fr, and --readonly or --read-only, which may be cut short. */
+static bool is_r(const char *arg)
+{
+    size_t len = strlen(arg);
+    if (strncmp(arg, "--", 2) == 0)
+        return len > 3 && (strncmp("--readonly", arg, len) == 0 ||
+                           strncmp("--read-only", arg, len) == 0);
+    for (size_t i = 1; arg[0] == '-' && i < len && !strchr("DegiPptuU", arg[i]); i++)
+        if (arg[i] == 'r')
+            return true;
+    return false; /* the letters above take the rest of the argument */
+}
+
+bool fe_reexec_is_read_only(void)
+{
+    struct strings argv;
+    bool found = false;
+    if (strings_read(&argv, "/proc/self/cmdline") < 0)
+        return false;
+    for (size_t i = 1; i < argv.n; i++)
+        found = found || is_r(argv.item[i]);
+    strings_fini(&argv);
+    return found;
+}
+
 /* Gives the activation's variables and descriptors to the next start. */
 static int restore_activation(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Starts nbdkit again with a filter, so that users need not know about the filter.
+ * nbdkit's command line: what it says that nbdkit does not tell, and starting nbdkit again with a
+ * filter, so that users need not know about the filter.
  *
  * nbdkit offers WRITE ZEROES to every client that may write, whatever a plugin says: if the
  * plugin cannot zero, nbdkit writes the zeros itself (nbdkit-plugin(3), .can_zero).  A stick
@@ -13,6 +14,12 @@
 #define FLASHEMU_PLUGIN_REEXEC_H
 
 #include "flashemu/err.h"
+
+#include <stdbool.h>
+
+/* Whether nbdkit was started with -r.  nbdkit tells this to a plugin only when a client comes, so the
+ * command line is read.  An argument of another option that looks like -r counts, too. */
+bool fe_reexec_is_read_only(void);
 
 /* To be called by config_complete, before anything is opened, locked or started.
  *

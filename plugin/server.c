@@ -101,8 +101,13 @@ static void init_lock(pthread_mutex_t *m)
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
                      const struct fe_profile *profile, struct fe_err *err)
 {
-    struct fe_store_file file = {.path = params->file, .sync = !params->no_sync,
-                                 .io = params->io};
+    struct fe_store_file file = {
+        .path = params->file,
+        .sync = !params->no_sync && !params->read_only,
+        .read_only = params->read_only,
+        .intact = params->read_only,
+        .io = params->io,
+    };
     struct fe_device_options opt = {
         .seed = params->seed,
         .payload = true,

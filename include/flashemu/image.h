@@ -17,8 +17,10 @@ struct fe_io; /* src/store/io.h */
 struct fe_store_file {
     const char *path;
     bool sync;               /* what was synced also survives a crash of the host */
-    bool read_only;          /* only to look at: the lock is a shared one, and what is written
-                                is kept in memory until the store is destroyed */
+    bool read_only;          /* the file is only read: the lock is a shared one, and what is
+                                written is kept in memory until the store is destroyed */
+    bool intact;             /* with read_only: an image that would have to be put right first
+                                is refused, instead of being shown as it lies there */
     const struct fe_io *io;  /* the calls of the host; NULL: those of the system */
 };
 

@@ -44,6 +44,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_IMAGE "%.200s: there is no image, or none whose making was finished"
+
 /* The canonical text of a profile, with every key.  The caller frees *ret; it is not to be freed
  * after an error. */
 static int print_profile(const struct fe_profile *p, char **ret, size_t *ret_len,
@@ -168,8 +170,8 @@ static int compare(const struct fe_device *dev, const struct fe_device_options *
     return 0;
 }
 
-/* -ENOENT also means a file whose making was interrupted; such a file is made again.  Looking at an
- * image never makes one. */
+/* -ENOENT also means a file whose making was interrupted; such a file is made again.  A device that
+ * only reads its image never makes one. */
 int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *opt,
                          const struct fe_geometry *geo, bool *ret_new, struct fe_err *err)
 {
@@ -190,7 +192,9 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
     };
     r = fe_store_image_open(&dev->store, opt->file, err);
     *ret_new = r == -ENOENT && !opt->file->read_only;
-    if (*ret_new)
+    if (r == -ENOENT && !*ret_new)
+        fe_err_set(err, ENOENT, NO_IMAGE, opt->file->path);
+    else if (*ret_new)
         r = fe_store_image_create(&dev->store, opt->file, &want, err);
     else if (r == 0)
         r = compare(dev, opt, &want, err);
@@ -208,9 +212,7 @@ static int load_profile(struct fe_profile *ret, const struct fe_store_file *file
     struct fe_store *s;
     int r = fe_store_image_open(&s, file, err);
     if (r == -ENOENT)
-        return fe_err_set(err, ENOENT, "%.200s: there is no image, or none whose making was "
-                          "finished",
-                          file->path);
+        return fe_err_set(err, ENOENT, NO_IMAGE, file->path);
     if (r < 0)
         return r;
     const struct fe_store_what *what = fe_store_image(s);

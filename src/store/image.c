@@ -110,6 +110,16 @@ static int open_for_run(struct fe_image *g)
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino ? 0 : -ESTALE;
 }
 
+static void refuse_open(const char *path, int flags, bool read_only, int r, struct fe_err *err)
+{
+    if (r == -EISDIR)
+        fe_err_set(err, EISDIR, "%.200s: is a directory, not an image", path);
+    else
+        fe_err_set(err, -r, "%.200s: cannot be %s: %s", path,
+                   flags & O_CREAT ? "made" : read_only ? "opened" : "opened for writing",
+                   strerror(-r));
+}
+
 /* A store with an image that has a path and the lock on its file, and nothing else. */
 static int start(struct fe_store **ret, const struct fe_store_file *f, int flags,
                  struct fe_err *err)
@@ -128,14 +138,14 @@ static int start(struct fe_store **ret, const struct fe_store_file *f, int flags
     g->path = path;
     g->sync = f->sync;
     g->read_only = f->read_only;
+    g->intact = f->intact;
     g->epoch = 1;
     g->run_fd = -1;
     g->fd = open(path, flags | (f->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, 0666);
     int r = g->fd < 0 ? -errno : 0;
     /* Whether it is there decides what to do next, and is no error yet. */
     if (r < 0 && r != (flags & O_CREAT ? -EEXIST : -ENOENT))
-        fe_err_set(err, -r, "%.200s: cannot be opened%s: %s", path,
-                   f->read_only ? "" : " for writing", strerror(-r));
+        refuse_open(path, flags, f->read_only, r, err);
     g->created = r == 0 && (flags & O_CREAT);
     g->creating = g->created; /* until it is known better, for the removal */
     if (r == 0 && flock(g->fd, (f->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0) {
@@ -343,6 +353,9 @@ int fe_store_image_create(struct fe_store **ret, const struct fe_store_file *f,
     int r = start(&s, f, O_CREAT | O_EXCL, err);
     if (r == -EEXIST)
         r = start(&s, f, 0, err);
+    if (r == -ENOENT)
+        fe_err_set(err, ENOENT, "%.200s: is a symbolic link to a file that does not exist",
+                   f->path);
     if (r < 0)
         return r;
     r = create_parts(s, what, err);

@@ -27,7 +27,8 @@ int fe_store_image_ready(struct fe_store *s, struct fe_err *err);
  * interrupted; -EBUSY if another process has it; -EINVAL for what is not an image or is of
  * another version; -EIO if it is damaged; else the host's errno.
  *
- * If the host has crashed since, what the disk has of the image is put right first. */
+ * If the host has crashed since, what the disk has of the image is put right first.  read_only
+ * cannot do that: see struct fe_store_file; -EROFS if it is refused. */
 int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, struct fe_err *err);
 
 /* The end of a run: everything goes to the disk (with `sync`) and the image is clean.

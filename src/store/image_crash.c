@@ -226,6 +226,11 @@ static int mend_all(struct mend *m)
 int fe_image_mend(struct fe_store *s, struct fe_err *err)
 {
     struct fe_image *g = s->img;
+    if (g->read_only && g->intact)
+        return fe_err_set(err, EROFS,
+                          "%.200s: the host has crashed or is another one since this image was "
+                          "served; a server that may write must put it right first",
+                          g->path);
     if (g->read_only) {
         snprintf(g->note, sizeof g->note,
                  "the host has crashed or is another one since this image was served; it is shown "

@@ -65,7 +65,7 @@ struct fe_image {
     char *path;
     int fd;
     int run_fd;              /* the same file, opened once more: for fe_store_sync_run; or -1 */
-    bool sync, read_only;
+    bool sync, read_only, intact; /* as in struct fe_store_file */
     bool sync_runs;          /* between fe_store_sync_begin and fe_store_sync_end */
     bool was_clean;          /* when it was opened */
     uint32_t n_torn_entries; /* of the cache entries loaded, whose bytes do not fit the record */
