@@ -193,8 +193,10 @@ static int flashemu_get_ready(void)
 static int flashemu_after_fork(void)
 {
     struct fe_err err = {""};
-    fe_server_start(server);
-    return control ? answer(fe_control_start(control, nbdkit_shutdown, &err), &err) : 0;
+    int r = fe_server_start(server, &err);
+    if (r == 0 && control)
+        r = fe_control_start(control, nbdkit_shutdown, &err);
+    return answer(r, &err);
 }
 
 static void flashemu_dump_plugin(void)

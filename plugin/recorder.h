@@ -8,8 +8,13 @@
  * added when the device takes the request, and finished when the request is answered.  Finished
  * records go to the file in order, the oldest first.
  *
- * Thread rule: fe_recorder_add and fe_recorder_finish are called with the device's lock held, and
- * fe_recorder_write without it.  Open and close are called when there are no requests.
+ * A thread of the recorder writes the file.  So a slow disk delays no request.  If the disk falls
+ * behind by FE_RECORDER_KEPT requests, or if one request keeps that many younger ones back, the
+ * trace ends: the file keeps all requests up to there, and none of the later ones.
+ *
+ * Thread rule: fe_recorder_add is called with the device's lock held, which gives the records their
+ * order.  Open, start and close are called when there are no requests.  Any thread may call the
+ * other functions.
  */
 #ifndef FLASHEMU_PLUGIN_RECORDER_H
 #define FLASHEMU_PLUGIN_RECORDER_H
@@ -18,34 +23,37 @@
 #include "flashemu/request.h"
 #include "workload/trace.h"
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
+
+#define FE_RECORDER_KEPT 65536 /* a power of two */
 
 struct fe_recorder;
 
-/* Makes the file, or empties it.  The host's error or -ENOMEM, with message.  The caller keeps
- * path, which must outlive the recorder. */
+/* Makes the file, or empties it if it is a trace already.  A file with other contents, a folder and
+ * a disk are refused, and stay as they are.  The host's error, -EEXIST or -ENOMEM, with a message
+ * that begins with "trace=PATH: ".  */
 int fe_recorder_open(struct fe_recorder **ret, const char *path, struct fe_err *err);
 
+/* Starts the thread; to be called after the fork.  -EAGAIN with message. */
+int fe_recorder_start(struct fe_recorder *r, struct fe_err *err);
+
 /* Adds a request that the device has taken.  Returns a ticket for fe_recorder_finish, which must
- * follow.  Without memory the record is lost; fe_recorder_close reports how many are. */
+ * follow.  After the end of the trace the request is only counted. */
 uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
                          const struct fe_reply *reply);
 void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status status);
 
-/* Whether so many records are finished that they should be written. */
-bool fe_recorder_is_due(const struct fe_recorder *r);
+struct fe_recorder_state {
+    uint64_t records;  /* requests in the trace: in the file, or on their way to the file */
+    uint64_t lost;     /* requests that came when the trace had ended, or were not written */
+    const char *ended; /* why the trace has ended; NULL: it goes on.  Lives as long as the
+                          recorder. */
+};
 
-/* Writes the finished records, unless another thread is doing so.  `lock` is the device's lock; it
- * is taken only while records are copied. */
-void fe_recorder_write(struct fe_recorder *r, pthread_mutex_t *lock);
+void fe_recorder_get_state(struct fe_recorder *r, struct fe_recorder_state *ret);
 
-/* Why no more records can be written to the file; NULL as long as they can.  Any thread. */
-const char *fe_recorder_failure(const struct fe_recorder *r);
-
-/* Writes the rest and frees the recorder.  Returns the first error that there was, with message.
- * NULL is allowed. */
+/* Writes the rest, which takes as long as the disk takes, and frees the recorder.  Returns the
+ * first error that there was, with message.  NULL is allowed. */
 int fe_recorder_close(struct fe_recorder *r, struct fe_err *err);
 
 #endif

@@ -21,6 +21,7 @@
 #include "recorder.h"
 
 #include "base/quantity.h"
+#include "obs/json_text.h"
 #include "obs/stats_json.h"
 #include "rt/clock.h"
 
@@ -43,7 +44,8 @@ struct fe_server {
     bool image, sync;
     uint64_t open_ns;        /* how long it took to open the image */
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
-    struct fe_recorder *recorder; /* NULL without trace=; has its own thread rule */
+    struct fe_recorder *recorder; /* NULL without trace=; has its own locking */
+    char *trace;             /* the path of the trace */
     atomic_bool notice_taken, trace_notice_taken;
 
     /* Protects the seven members below.  It is never held while a thread waits, nor during a system
@@ -98,6 +100,13 @@ static void init_lock(pthread_mutex_t *m)
     pthread_mutexattr_destroy(&attr);
 }
 
+static int open_trace(struct fe_server *s, const char *path, struct fe_err *err)
+{
+    s->trace = strdup(path);
+    return s->trace ? fe_recorder_open(&s->recorder, path, err)
+                    : fe_err_nomem(err, "trace", strlen(path) + 1);
+}
+
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
                      const struct fe_profile *profile, struct fe_err *err)
 {
@@ -137,7 +146,7 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     if (r == 0 && !s->virtual_clock)
         r = fe_delay_create(&s->delay, &params->delay, err);
     if (r == 0 && params->trace)
-        r = fe_recorder_open(&s->recorder, params->trace, err);
+        r = open_trace(s, params->trace, err);
     if (r < 0) {
         fe_server_destroy(s);
         return r;
@@ -151,9 +160,10 @@ int fe_server_close(struct fe_server *s, struct fe_err *err)
     lock(&s->lock);
     int r = fe_device_close(s->dev, err);
     unlock(&s->lock);
-    int closed = fe_recorder_close(s->recorder, r < 0 ? NULL : err);
+    bool told = s->trace_notice_taken; /* of the end of the trace, and its cause */
+    int closed = fe_recorder_close(s->recorder, r < 0 || told ? NULL : err);
     s->recorder = NULL;
-    return r < 0 ? r : closed;
+    return r < 0 || told ? r : closed;
 }
 
 void fe_server_destroy(struct fe_server *s)
@@ -162,6 +172,7 @@ void fe_server_destroy(struct fe_server *s)
         return;
     fe_delay_destroy(s->delay);
     fe_recorder_close(s->recorder, NULL);
+    free(s->trace);
     if (s->dev)
         fe_device_destroy(s->dev);
     fe_events_fini(&s->events);
@@ -171,12 +182,13 @@ void fe_server_destroy(struct fe_server *s)
     free(s);
 }
 
-void fe_server_start(struct fe_server *s)
+int fe_server_start(struct fe_server *s, struct fe_err *err)
 {
     lock(&s->lock);
     s->map.real0_ns = fe_clock_now_ns();
     s->map.device0_ns = s->virtual_now_ns = fe_device_now(s->dev);
     unlock(&s->lock);
+    return s->recorder ? fe_recorder_start(s->recorder, err) : 0;
 }
 
 /* The device's part of a request.  *ret_deadline_ns is in real time. */
@@ -219,14 +231,10 @@ static bool needs_sync(const struct fe_server *s, const struct fe_request *req)
 static bool carry_out(struct fe_server *s, const struct fe_request *req, int r,
                       struct fe_reply *reply, uint64_t *ret_ticket)
 {
-    bool recorded = r == 0 && s->recorder, due = false;
-    if (recorded) {
+    bool recorded = r == 0 && s->recorder;
+    if (recorded)
         *ret_ticket = fe_recorder_add(s->recorder, req, reply);
-        due = fe_recorder_is_due(s->recorder);
-    }
     unlock_and_tell(s, false);
-    if (due) /* while this thread has to wait anyway */
-        fe_recorder_write(s->recorder, &s->lock);
     if (r == 0 && needs_sync(s, req))
         sync_image(s, reply);
     return recorded;
@@ -238,11 +246,8 @@ static int submit_virtual(struct fe_server *s, const struct fe_request *req, str
     uint64_t deadline_ns, ticket;
     lock(&s->lock);
     int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns);
-    if (carry_out(s, req, r, &ret->reply, &ticket)) {
-        lock(&s->lock);
+    if (carry_out(s, req, r, &ret->reply, &ticket))
         fe_recorder_finish(s->recorder, ticket, ret->reply.status);
-        unlock(&s->lock);
-    }
     return r;
 }
 
@@ -266,10 +271,10 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     lock(&s->lock);
     if (r == 0 && fe_device_lost_power(s->dev, n_cuts, &ret->reply))
         ret->reply.status = FE_NO_POWER;
-    if (recorded)
-        fe_recorder_finish(s->recorder, ticket, ret->reply.status);
     fe_hostq_leave(&s->queue);
     unlock(&s->lock);
+    if (recorded)
+        fe_recorder_finish(s->recorder, ticket, ret->reply.status);
     return r;
 }
 
@@ -314,9 +319,12 @@ const char *fe_server_delay_name(const struct fe_server *s)
 
 const char *fe_server_take_notice(struct fe_server *s)
 {
-    const char *trace = s->recorder ? fe_recorder_failure(s->recorder) : NULL;
-    if (trace && !atomic_exchange(&s->trace_notice_taken, true))
-        return trace;
+    if (s->recorder && !atomic_load_explicit(&s->trace_notice_taken, memory_order_relaxed)) {
+        struct fe_recorder_state trace;
+        fe_recorder_get_state(s->recorder, &trace);
+        if (trace.ended && !atomic_exchange(&s->trace_notice_taken, true))
+            return trace.ended;
+    }
     if (!s->delay || atomic_load_explicit(&s->notice_taken, memory_order_relaxed))
         return NULL;
     const char *notice = fe_delay_notice(s->delay);
@@ -331,16 +339,31 @@ void fe_server_observe(struct fe_server *s,
     unlock(&s->lock);
 }
 
-static json_t *add_image(const struct fe_server *s, json_t *stats)
+/* Sets stats[key] to value.  Takes over both, and returns stats; NULL without memory. */
+static json_t *add(json_t *stats, const char *key, json_t *value)
 {
-    if (!stats)
-        return NULL;
-    json_t *image = json_pack("{s:s, s:I}", "sync", s->sync ? "flush" : "none", "open_ns",
-                              (json_int_t)s->open_ns);
-    if (image && json_object_set_new(stats, "image", image) == 0)
+    if (stats && json_object_set_new(stats, key, value) == 0)
         return stats;
+    if (!stats)
+        json_decref(value);
     json_decref(stats);
     return NULL;
+}
+
+static json_t *image_json(const struct fe_server *s)
+{
+    return json_pack("{s:s, s:I}", "sync", s->sync ? "flush" : "none", "open_ns",
+                     (json_int_t)s->open_ns);
+}
+
+static json_t *trace_json(const struct fe_server *s)
+{
+    struct fe_recorder_state trace;
+    fe_recorder_get_state(s->recorder, &trace);
+    return json_pack("{s:o, s:I, s:I, s:o}", "file", fe_json_text(s->trace, strlen(s->trace)),
+                     "records", (json_int_t)trace.records, "lost", (json_int_t)trace.lost,
+                     "ended", trace.ended ? fe_json_text(trace.ended, strlen(trace.ended))
+                                          : json_null());
 }
 
 json_t *fe_server_stats(struct fe_server *s)
@@ -361,7 +384,9 @@ json_t *fe_server_stats(struct fe_server *s)
     json_t *o = fe_stats_json(s->dev, s->virtual_clock ? "virtual" : "real", lateness);
     unlock_and_tell(s, false);
     free(lateness);
-    return s->image ? add_image(s, o) : o;
+    if (s->image)
+        o = add(o, "image", image_json(s));
+    return s->recorder ? add(o, "trace", trace_json(s)) : o;
 }
 
 void fe_server_reset_stats(struct fe_server *s)

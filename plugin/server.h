@@ -44,8 +44,9 @@ int fe_server_close(struct fe_server *s, struct fe_err *err);
 /* There may be no requests.  NULL is allowed. */
 void fe_server_destroy(struct fe_server *s);
 
-/* Device time starts now.  To be called after the fork and before the first request. */
-void fe_server_start(struct fe_server *s);
+/* Device time starts now.  To be called after the fork and before the first request.  -EAGAIN, with
+ * message, if the thread of the trace cannot be started. */
+int fe_server_start(struct fe_server *s, struct fe_err *err);
 
 /* The result of one request, for messages. */
 struct fe_outcome {

@@ -117,7 +117,7 @@ static struct fe_server *make_server(uint32_t type)
     params.seed = 1;
     FT_MUST(fe_server_create(&s, &params, &profile, &err) == 0, "%s", err.text);
     fe_params_fini(&params);
-    fe_server_start(s);
+    FT_MUST(fe_server_start(s, &err) == 0, "%s", err.text);
     return s;
 }
 

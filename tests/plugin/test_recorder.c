@@ -7,11 +7,16 @@
 #include "recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+/* The device's lock: it gives the records their order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char path[] = "/tmp/fe-recorder-XXXXXX";
 
@@ -29,15 +34,28 @@ static struct fe_recorder *open_recorder(void)
     return r;
 }
 
-/* The file is what it should be: n records in order, those of `failed` without power. */
-static void expect_records(uint64_t n, bool (*failed)(uint64_t i))
+/* What the recorder says about itself; `ended` is a part of the reason, or NULL. */
+static void expect_state(struct fe_recorder *r, uint64_t records, uint64_t lost, const char *ended)
 {
-    FILE *f = fopen(path, "r");
+    struct fe_recorder_state state;
+    fe_recorder_get_state(r, &state);
+    assert_int_equal(state.records, records);
+    assert_int_equal(state.lost, lost);
+    if (ended)
+        assert_non_null(strstr(state.ended, ended));
+    else
+        assert_null(state.ended);
+}
+
+/* The file is what it should be: n records in order, those of `failed` without power. */
+static void expect_records(const char *file, uint64_t n, bool (*failed)(uint64_t i))
+{
+    FILE *f = fopen(file, "r");
     struct fe_trace_options opt = {.format = NULL};
     struct fe_trace_reader *reader;
     struct fe_trace_rec rec;
     assert_non_null(f);
-    assert_int_equal(fe_trace_reader_open(&reader, f, path, &opt, NULL), 0);
+    assert_int_equal(fe_trace_reader_open(&reader, f, file, &opt, NULL), 0);
     for (uint64_t i = 0; i < n; i++) {
         assert_int_equal(fe_trace_read(reader, &rec, 1, NULL), 1);
         assert_int_equal(rec.offset, 512 * i);
@@ -53,25 +71,48 @@ static bool odd(uint64_t i)
     return i % 2 == 1;
 }
 
-/* The first request is answered last and keeps all others back, more than the ring holds. */
+/* Fills the ring: the first request is answered last and keeps all others back. */
 static void test_recorder_keeps_the_order(void **state)
 {
-    enum { N = 5000 };
+    enum { N = FE_RECORDER_KEPT };
     static uint64_t tickets[N];
     (void)state;
+    for (int with_thread = 0; with_thread < 2; with_thread++) {
+        struct fe_recorder *r = open_recorder();
+        if (with_thread)
+            assert_int_equal(fe_recorder_start(r, NULL), 0);
+        for (uint64_t i = 0; i < N; i++)
+            tickets[i] = add(r, i);
+        for (uint64_t i = N; i-- > 0;)
+            fe_recorder_finish(r, tickets[i], odd(i) ? FE_NO_POWER : FE_OK);
+        expect_state(r, N, 0, NULL);
+        assert_int_equal(fe_recorder_close(r, NULL), 0);
+        expect_records(path, N, odd);
+    }
+}
+
+/* One request more than the ring holds ends the trace, and nothing comes after the hole. */
+static void test_recorder_one_request_too_many(void **state)
+{
+    enum { N = FE_RECORDER_KEPT };
+    static uint64_t tickets[N];
+    struct fe_err err = {""};
+    (void)state;
     struct fe_recorder *r = open_recorder();
+    assert_int_equal(fe_recorder_start(r, NULL), 0);
     for (uint64_t i = 0; i < N; i++)
         tickets[i] = add(r, i);
-    for (uint64_t i = N - 1; i > 0; i--)
-        fe_recorder_finish(r, tickets[i], odd(i) ? FE_NO_POWER : FE_OK);
-    assert_false(fe_recorder_is_due(r));
-    fe_recorder_write(r, &lock);
-    fe_recorder_finish(r, tickets[0], FE_OK);
-    assert_true(fe_recorder_is_due(r));
-    fe_recorder_write(r, &lock);
-    assert_false(fe_recorder_is_due(r));
-    assert_int_equal(fe_recorder_close(r, NULL), 0);
-    expect_records(N, odd);
+    expect_state(r, N, 0, NULL);
+    uint64_t late = add(r, N);
+    expect_state(r, N, 1, "ends after 65536 requests");
+    for (uint64_t i = N; i-- > 0;)
+        fe_recorder_finish(r, tickets[i], FE_OK);
+    fe_recorder_finish(r, late, FE_OK);
+    fe_recorder_finish(r, add(r, N + 1), FE_OK); /* also when there is room again */
+    expect_state(r, N, 2, "ends after 65536 requests");
+    assert_int_equal(fe_recorder_close(r, &err), -ENOBUFS);
+    assert_non_null(strstr(err.text, "ends after 65536 requests"));
+    expect_records(path, N, NULL);
 }
 
 /* What is finished when the recorder is closed is there, written before or not. */
@@ -83,7 +124,7 @@ static void test_recorder_writes_the_rest(void **state)
         for (uint64_t i = 0; i < n; i++)
             fe_recorder_finish(r, add(r, i), FE_OK);
         assert_int_equal(fe_recorder_close(r, NULL), 0);
-        expect_records(n, NULL);
+        expect_records(path, n, NULL);
     }
 }
 
@@ -98,13 +139,8 @@ static void *request_again_and_again(void *arg)
     for (int i = 0; i < EACH; i++) {
         pthread_mutex_lock(&lock);
         uint64_t ticket = add(shared, n_added++);
-        bool due = fe_recorder_is_due(shared);
         pthread_mutex_unlock(&lock);
-        if (due)
-            fe_recorder_write(shared, &lock);
-        pthread_mutex_lock(&lock);
         fe_recorder_finish(shared, ticket, FE_OK);
-        pthread_mutex_unlock(&lock);
     }
     return NULL;
 }
@@ -114,13 +150,14 @@ static void test_recorder_many_threads(void **state)
     pthread_t threads[THREADS];
     (void)state;
     shared = open_recorder();
+    assert_int_equal(fe_recorder_start(shared, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, request_again_and_again, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_null(fe_recorder_failure(shared));
+    expect_state(shared, (uint64_t)THREADS * EACH, 0, NULL);
     assert_int_equal(fe_recorder_close(shared, NULL), 0);
-    expect_records((uint64_t)THREADS * EACH, NULL);
+    expect_records(path, (uint64_t)THREADS * EACH, NULL);
 }
 
 /* A full disk: said at the flush of the trace's beginning, before any request. */
@@ -130,7 +167,123 @@ static void test_recorder_full_disk(void **state)
     struct fe_recorder *r = NULL;
     struct fe_err err = {""};
     assert_int_equal(fe_recorder_open(&r, "/dev/full", &err), -ENOSPC);
-    assert_non_null(strstr(err.text, "/dev/full: No space left"));
+    assert_non_null(strstr(err.text, "trace=/dev/full: No space left"));
+    assert_null(r);
+}
+
+/* Reads everything from a pipe into the file; the pipe's other end is open. */
+static void *drain(void *arg)
+{
+    int from = *(int *)arg, to = open(path, O_WRONLY | O_TRUNC);
+    char buf[65536];
+    for (ssize_t n; (n = read(from, buf, sizeof buf)) > 0;)
+        assert_int_equal(write(to, buf, (size_t)n), n);
+    close(to);
+    return NULL;
+}
+
+/* The disk stalls: a pipe that nobody reads for now.  Requests are added and finished without
+ * waiting, the trace ends when the ring is full, and what is in the trace is whole. */
+static void test_recorder_stalled_disk(void **state)
+{
+    static char pipe_path[] = "/tmp/fe-recorder-pipe-XXXXXX";
+    struct fe_recorder *r = NULL;
+    struct fe_recorder_state last;
+    pthread_t reader;
+    (void)state;
+    close(mkstemp(pipe_path));
+    unlink(pipe_path);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    int fd = open(pipe_path, O_RDONLY | O_NONBLOCK);
+    assert_int_equal(fe_recorder_open(&r, pipe_path, NULL), 0);
+    assert_int_equal(fcntl(fd, F_SETFL, 0), 0); /* from now on reading waits */
+    assert_int_equal(fe_recorder_start(r, NULL), 0);
+    for (uint64_t i = 0; i < 2 * FE_RECORDER_KEPT; i++)
+        fe_recorder_finish(r, add(r, i), FE_OK);
+    fe_recorder_get_state(r, &last);
+    assert_non_null(strstr(last.ended, "wait to be written"));
+    assert_true(last.records >= FE_RECORDER_KEPT && last.lost > 0);
+    assert_int_equal(last.records + last.lost, 2 * FE_RECORDER_KEPT);
+    assert_int_equal(pthread_create(&reader, NULL, drain, &fd), 0);
+    assert_int_equal(fe_recorder_close(r, NULL), -ENOBUFS);
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    expect_records(path, last.records, NULL);
+    close(fd);
+    unlink(pipe_path);
+}
+
+/* The disk becomes full in the middle of a record: the trace ends with the last whole batch. */
+static void test_recorder_disk_becomes_full(void **state)
+{
+    struct rlimit old, small;
+    struct fe_recorder_state last;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = 5000, .rlim_max = old.rlim_max};
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    struct fe_recorder *r = open_recorder();
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    for (uint64_t i = 0; i < 1000; i++)
+        fe_recorder_finish(r, add(r, i), FE_OK);
+    assert_int_equal(fe_recorder_start(r, NULL), 0);
+    do /* until the thread has found out */
+        fe_recorder_get_state(r, &last);
+    while (!last.ended);
+    assert_non_null(strstr(last.ended, "File too large"));
+    assert_true(last.records > 0 && last.records % 64 == 0);
+    assert_int_equal(last.records + last.lost, 1000);
+    fe_recorder_finish(r, add(r, 1000), FE_OK);
+    expect_state(r, last.records, last.lost + 1, "File too large");
+    assert_int_equal(fe_recorder_close(r, NULL), -EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, before);
+    expect_records(path, last.records, NULL);
+}
+
+static void write_file(const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Only an empty file and an older trace may be overwritten.  What is refused stays as it is. */
+static void test_recorder_overwrites_only_traces(void **state)
+{
+    static const char *const others[] = {"x", "# flashemu trac", "FLASHEMU image", "\n"};
+    struct fe_recorder *r = NULL;
+    char back[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct fe_err err = {""};
+        write_file(others[i]);
+        assert_int_equal(fe_recorder_open(&r, path, &err), -EEXIST);
+        assert_memory_equal(err.text, "trace=/tmp/fe-recorder-", 23);
+        assert_non_null(strstr(err.text, "is not a flashemu trace"));
+        FILE *f = fopen(path, "r");
+        assert_int_equal(fread(back, 1, sizeof back, f), strlen(others[i]));
+        assert_memory_equal(back, others[i], strlen(others[i]));
+        fclose(f);
+    }
+    write_file("# flashemu trace 1\n0 read 0 512 done=1\n");
+    assert_int_equal(fe_recorder_close(open_recorder(), NULL), 0);
+    expect_records(path, 0, NULL);
+    write_file("");
+    assert_int_equal(fe_recorder_close(open_recorder(), NULL), 0);
+    expect_records(path, 0, NULL);
+}
+
+static void test_recorder_paths_that_are_no_file(void **state)
+{
+    struct fe_recorder *r = NULL;
+    (void)state;
+    struct fe_err err = {""};
+    assert_int_equal(fe_recorder_open(&r, "/tmp", &err), -EISDIR);
+    assert_string_equal(err.text, "trace=/tmp: Is a directory");
+    fe_err_init(&err);
+    assert_int_equal(fe_recorder_open(&r, "/no/such/file", &err), -ENOENT);
+    assert_string_equal(err.text, "trace=/no/such/file: No such file or directory");
     assert_null(r);
 }
 
@@ -141,6 +294,11 @@ int main(void)
         cmocka_unit_test(test_recorder_writes_the_rest),
         cmocka_unit_test(test_recorder_many_threads),
         cmocka_unit_test(test_recorder_full_disk),
+        cmocka_unit_test(test_recorder_one_request_too_many),
+        cmocka_unit_test(test_recorder_stalled_disk),
+        cmocka_unit_test(test_recorder_disk_becomes_full),
+        cmocka_unit_test(test_recorder_overwrites_only_traces),
+        cmocka_unit_test(test_recorder_paths_that_are_no_file),
     };
     int fd = mkstemp(path);
     if (fd < 0)

@@ -34,7 +34,7 @@ static struct fe_server *make(const char *clock, const char *depth)
     assert_int_equal(fe_server_create(&s, &params, &profile, &err), 0);
     fe_profile_fini(&profile);
     fe_params_fini(&params);
-    fe_server_start(s);
+    assert_int_equal(fe_server_start(s, &err), 0);
     return s;
 }
 

@@ -53,7 +53,7 @@ class Folder:
 def test_requests_and_their_times():
     with Folder() as f:
         with open(f.trace, "w") as old:
-            old.write("what was there before\n")
+            old.write("# flashemu trace 1\n0 read 0 512 done=1\n")
         with Server("ssd-page", "clock=virtual", "trace=" + f.trace, *OPTIONS) as s:
             h = s.connect()
             h.pwrite(bytes(8 * KB), 64 * KB)
@@ -149,9 +149,9 @@ def test_into_the_background():
 
 def test_files_that_cannot_be_written():
     has_all(refused("ideal", "trace="), "^trace=: ", "path of the trace")
-    has_all(refused("ideal", "trace=/no/such/folder"), "^/no/such/folder: No such file")
-    has_all(refused("ideal", "trace=/"), "^/: Is a directory")
-    has_all(refused("ideal", "trace=/dev/full"), "^/dev/full: No space left")
+    has_all(refused("ideal", "trace=/no/such/folder"), "^trace=/no/such/folder: No such file")
+    has_all(refused("ideal", "trace=/tmp"), "^trace=/tmp: Is a directory")
+    has_all(refused("ideal", "trace=/dev/full"), "^trace=/dev/full: No space left")
     with Folder() as f:
         os.mkfifo(f.trace)
         reader = os.open(f.trace, os.O_RDONLY | os.O_NONBLOCK)
@@ -163,7 +163,59 @@ def test_files_that_cannot_be_written():
             h.shutdown()
             assert s.terminate() == 0
             has_all(s.text(), "note: .*trace: Broken pipe")
-            assert s.text().count("note: ") == 1
+            assert s.text().count("note: ") == 1 and s.text().count("trace: Broken pipe") == 1
+
+
+def test_a_file_that_is_no_trace_stays():
+    with Folder() as f:
+        with open(f.trace, "w") as old:
+            old.write("what was there before\n")
+        has_all(refused("ideal", "trace=" + f.trace), "^trace=.*: the file is not a flashemu trace",
+                "not overwritten; allowed: a new file")
+        with open(f.trace) as old:
+            assert old.read() == "what was there before\n"
+        # not even the image that the same command line names
+        image = os.path.join(f.folder.name, "image")
+        with Server("ideal", "size=1M", "file=" + image) as s:
+            s.connect().pwrite(b"a" * 512, 0)
+        has_all(refused("ideal", "size=1M", "file=" + image, "trace=" + image),
+                "^trace=.*image: the file is not a flashemu trace")
+        with Server("ideal", "size=1M", "file=" + image) as s:
+            assert s.connect().pread(512, 0) == b"a" * 512
+
+
+def test_a_stalled_disk_ends_the_trace_and_not_the_device():
+    """Nobody reads the pipe.  The trace ends, and says so once; the device goes on."""
+    with Folder() as f:
+        os.mkfifo(f.trace)
+        reader = os.open(f.trace, os.O_RDONLY | os.O_NONBLOCK)
+        with Server("ideal", "clock=virtual", "trace=" + f.trace) as s:
+            h = s.connect()
+            n = 70000
+            for _ in range(n):
+                h.pread(512, 0)
+            trace = s.stats()["trace"]
+            assert list(trace) == ["file", "records", "lost", "ended"], trace
+            assert trace["file"] == f.trace and trace["records"] + trace["lost"] == n
+            assert trace["records"] >= 65536 and trace["lost"] > 0
+            has_all(trace["ended"], "^trace=.*: the trace ends after %d requests" % trace["records"])
+            h.shutdown()
+            os.set_blocking(reader, True)
+            s.proc.terminate()
+            with os.fdopen(reader) as pipe:
+                lines = pipe.read().splitlines()
+            assert s.wait() == 0
+            assert len(lines) == 1 + trace["records"] and lines[-1].startswith("%d read" % 0)
+            assert s.text().count("the trace ends after") == 1, s.text()
+
+
+def test_stats_of_a_trace_that_goes_on():
+    with Folder() as f:
+        with Server("ideal", "trace=" + f.trace) as s:
+            s.connect().pread(512, 0)
+            assert s.stats()["trace"] == {"file": f.trace, "records": 1, "lost": 0, "ended": None}
+        with Server("ideal") as s:
+            assert "trace" not in s.stats()
 
 
 run(globals())
