@@ -103,11 +103,22 @@ static int number(struct call *c, const char *name, size_t i, uint64_t max, uint
     return r < 0 ? fe_err_set(&c->err, -r, "%s: %.80s: %s", name, c->arg[i], why.text) : 0;
 }
 
+static bool is_end_of_life(enum fe_condition c)
+{
+    return c == FE_COND_DEAD || c == FE_COND_FULL || c == FE_COND_READ_ONLY || c == FE_COND_WORN;
+}
+
 static int cmd_mark_bad(struct call *c)
 {
     uint64_t block;
+    enum fe_condition after;
     int r = number(c, "mark-bad", 0, UINT32_MAX - 1, &block);
-    return r < 0 ? r : fe_server_mark_bad(c->server, (fe_peb)block, &c->err);
+    if (r == 0)
+        r = fe_server_mark_bad(c->server, (fe_peb)block, &after, &c->err);
+    if (r < 0 || !is_end_of_life(after))
+        return r;
+    return add(c, "warning", json_sprintf("the device is at the end of its life (%s): %s",
+                                          fe_condition_state(after), fe_condition_reason(after)));
 }
 
 static int cmd_flip(struct call *c)

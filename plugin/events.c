@@ -8,7 +8,8 @@
  *
  * The counters do not tell in which order things happened within one call.  The order of its
  * events is fixed: collections and merges, then bad blocks, then the power cut in which the call
- * ended, then power-on.  The counters do not tell which blocks a merge joined, either.
+ * ended, then power-on, then a new state.  The counters do not tell which blocks a merge joined,
+ * either.
  */
 #include "events.h"
 
@@ -54,6 +55,7 @@ int fe_events_listen(struct fe_events *ev, const struct fe_device *dev, uint64_t
         }
         fe_device_get_blocks(dev, ev->blocks);
         fe_device_get_tally(dev, &ev->last);
+        ev->told = ev->last.condition;
     }
     ev->n_listeners++;
     *ret_next = ev->end;
@@ -113,6 +115,10 @@ bool fe_events_look(struct fe_events *ev, const struct fe_device *dev, bool mark
         add(ev, FE_EVENT_POWER_CUT, is.last_cut_ns, is.cuts);
     if (is.is_on && (!was->is_on || is.cuts > was->cuts))
         add(ev, FE_EVENT_POWER_ON, at_ns, is.cuts);
+    if (is.condition != ev->told && is.condition != FE_COND_NO_POWER) {
+        add(ev, FE_EVENT_STATE, at_ns, is.condition);
+        ev->told = is.condition;
+    }
     ev->last = is;
     return ev->end > end;
 }
@@ -148,6 +154,11 @@ json_t *fe_event_json(const struct fe_event *e, uint64_t seq)
         [FE_EVENT_POWER_CUT] = {"power-cut", NULL, "cuts"},
         [FE_EVENT_POWER_ON] = {"power-on", NULL, "cuts"},
     };
+    if (e->kind == FE_EVENT_STATE)
+        return json_pack("{s:s, s:I, s:I, s:s, s:s?}", "event", "state", "seq", (json_int_t)seq,
+                         "device_ns", (json_int_t)e->device_ns, "state",
+                         fe_condition_state((enum fe_condition)e->number), "reason",
+                         fe_condition_reason((enum fe_condition)e->number));
     return json_pack("{s:s, s:I, s:I, s:s*, s:I}", "event", names[e->kind].event, "seq",
                      (json_int_t)seq, "device_ns", (json_int_t)e->device_ns, "merge",
                      names[e->kind].merge, names[e->kind].number, (json_int_t)e->number);

@@ -35,19 +35,22 @@ enum fe_event_kind {
     FE_EVENT_BAD_BLOCK,
     FE_EVENT_POWER_CUT,
     FE_EVENT_POWER_ON,
+    FE_EVENT_STATE, /* the device works differently from now on; cuts are told as such */
 };
 
 struct fe_event {
     enum fe_event_kind kind;
     uint64_t device_ns; /* of a power cut: when it was; otherwise the device's clock afterwards */
     uint64_t number;    /* collections and merges: how many in this call; bad blocks: which
-                         * block of the chip; cuts and power-on: how many cuts so far */
+                         * block of the chip; cuts and power-on: how many cuts so far;
+                         * states: enum fe_condition */
 };
 
 struct fe_events {
     int wake_fd;        /* an eventfd, readable when there are new events */
     uint32_t n_listeners;
     struct fe_tally last;
+    enum fe_condition told; /* the last condition besides "no power" */
     struct fe_block_wear *blocks, *blocks_now; /* of the whole chip; NULL without listeners */
     uint64_t end;       /* the number of the next event; the first one is 0 */
     struct fe_event kept[FE_EVENTS_KEPT]; /* event i is at i % FE_EVENTS_KEPT */

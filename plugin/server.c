@@ -527,10 +527,12 @@ static uint64_t present_ns(const struct fe_server *s)
                             : fe_timemap_device(&s->map, fe_clock_now_ns());
 }
 
-int fe_server_mark_bad(struct fe_server *s, fe_peb peb, struct fe_err *err)
+int fe_server_mark_bad(struct fe_server *s, fe_peb peb, enum fe_condition *ret_after,
+                       struct fe_err *err)
 {
     lock(&s->lock);
     int r = fe_device_mark_bad(s->dev, present_ns(s), peb, err);
+    *ret_after = fe_device_condition(s->dev);
     unlock_and_tell(s, r == 0);
     return r;
 }
@@ -567,14 +569,14 @@ void fe_server_disconnect(struct fe_server *s, uint64_t ns)
 {
     lock(&s->lock);
     fe_device_disconnect(s->dev, ns ? present_ns(s) + ns : UINT64_MAX);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
 }
 
 void fe_server_connect(struct fe_server *s)
 {
     lock(&s->lock);
     fe_device_disconnect(s->dev, 0);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
 }
 
 int fe_server_listen(struct fe_server *s, uint64_t *ret_next, struct fe_err *err)

@@ -97,10 +97,12 @@ int fe_server_set(struct fe_server *s, const char *key, const char *value, struc
 int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
                   struct fe_err *err);
 
-/* Faults on purpose: the functions of flashemu/device.h, at the device's present time.  A
- * disconnection with ns 0 lasts until fe_server_connect.  A hang must end within the first 73
- * years of the device's time; otherwise -EOVERFLOW with a message. */
-int fe_server_mark_bad(struct fe_server *s, fe_peb peb, struct fe_err *err);
+/* Faults on purpose: the functions of flashemu/device.h, at the device's present time.
+ * *ret_after is the device's condition after the block has become bad.  A disconnection with ns 0
+ * lasts until fe_server_connect.  A hang must end within the first 73 years of the device's time;
+ * otherwise -EOVERFLOW with a message. */
+int fe_server_mark_bad(struct fe_server *s, fe_peb peb, enum fe_condition *ret_after,
+                       struct fe_err *err);
 int fe_server_flip(struct fe_server *s, fe_ppn ppn, uint32_t bits, struct fe_err *err);
 int fe_server_set_cycles(struct fe_server *s, fe_peb peb, uint32_t cycles, struct fe_err *err);
 int fe_server_hang(struct fe_server *s, uint64_t ns, struct fe_err *err);

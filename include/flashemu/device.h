@@ -177,6 +177,9 @@ void fe_device_hang(struct fe_device *dev, uint64_t ns);
 /* The device leaves the bus until that time: requests get FE_GONE immediately and do nothing. */
 void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns);
 
+/* Whether the device works at its present time.  O(1). */
+enum fe_condition fe_device_condition(const struct fe_device *dev);
+
 /* Checks every invariant of the translation layer and of the medium: 0, or -EIO and what is wrong.
  * O(pages).  The invariants need not hold while power is off, nor at the end of the device's life,
  * because that may come in the middle of a step. */

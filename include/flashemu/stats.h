@@ -14,6 +14,25 @@ struct fe_req_stats {
     uint64_t ops, bytes; /* bytes counts only requests that did not fail */
 };
 
+/* Whether the device works, and if not, why.  If several apply, the first of them counts. */
+enum fe_condition {
+    FE_COND_DEAD_BY_CUT,  /* it did not survive a power cut */
+    FE_COND_NO_POWER,
+    FE_COND_DISCONNECTED, /* it has left the bus */
+    FE_COND_DEAD,         /* this and the next two: the end of life, as the profile wants it */
+    FE_COND_FULL,
+    FE_COND_READ_ONLY,
+    FE_COND_HOST_FAILED,  /* the image cannot be written */
+    FE_COND_WORN,         /* it works, but failed blocks stay in use */
+    FE_COND_ALIVE,
+    FE_N_CONDITIONS
+};
+
+/* The condition as `stats` calls it: "alive", "read-only", "full", "dead", "no-power" or
+ * "disconnected".  And the reason, a part of a sentence; NULL if the device is as good as new. */
+const char *fe_condition_state(enum fe_condition c);
+const char *fe_condition_reason(enum fe_condition c);
+
 /* A snapshot.  Each field means the same as the field of that name in the output of
  * `flashemu ctl SOCKET stats`.  WAF (write amplification) is nand.bytes_programmed divided by
  * host[FE_REQ_WRITE].bytes. */
@@ -39,6 +58,7 @@ struct fe_stats {
     } power;
     uint64_t bad_factory, bad_grown;
     uint64_t ecc_corrected, ecc_uncorrectable; /* codewords */
+    enum fe_condition condition;
 };
 
 /* A few counters that an adapter compares before and after a call to see what the device has done.
@@ -50,6 +70,7 @@ struct fe_tally {
     uint64_t cuts;
     uint64_t last_cut_ns; /* device time of the last cut; 0 if there was none */
     bool is_on;
+    enum fe_condition condition;
 };
 
 #endif

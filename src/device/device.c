@@ -490,6 +490,7 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->ecc_uncorrectable = n->ecc_uncorrectable - n0->ecc_uncorrectable;
     ret->power.cuts = fe_device_cuts(dev);
     ret->power.is_on = fe_device_has_power(dev);
+    ret->condition = fe_device_condition(dev);
     if (dev->ftl) /* there is none of an image that is only looked at */
         ftl_stats(dev, ret);
     wear_stats(dev, ret);
@@ -511,6 +512,7 @@ void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
         .cuts = fe_device_cuts(dev),
         .last_cut_ns = dev->power.last_cut_ns,
         .is_on = fe_device_has_power(dev),
+        .condition = fe_device_condition(dev),
     };
 }
 

@@ -80,6 +80,54 @@ bool fe_device_is_gone(const struct fe_device *dev, uint64_t now_ns)
     return now_ns < dev->gone_until_ns;
 }
 
+enum fe_condition fe_device_condition(const struct fe_device *dev)
+{
+    const struct fe_medium *m = dev->medium;
+    int errnum;
+    if (fe_medium_cuts(m)->is_dead)
+        return FE_COND_DEAD_BY_CUT;
+    if (!fe_device_has_power(dev))
+        return FE_COND_NO_POWER;
+    if (fe_device_is_gone(dev, dev->now_ns))
+        return FE_COND_DISCONNECTED;
+    if (m->eol)
+        switch ((enum fe_end_of_life)dev->profile.wear.end_of_life) {
+        case FE_EOL_DEAD:
+            return FE_COND_DEAD;
+        case FE_EOL_FULL:
+            return FE_COND_FULL;
+        default:
+            return FE_COND_READ_ONLY;
+        }
+    if (fe_device_failure(dev, &errnum))
+        return FE_COND_HOST_FAILED;
+    return m->wear->n_failed ? FE_COND_WORN : FE_COND_ALIVE;
+}
+
+static const struct {
+    const char *state, *reason;
+} conditions[FE_N_CONDITIONS] = {
+    [FE_COND_DEAD_BY_CUT] = {"dead", "the device did not survive a power cut"},
+    [FE_COND_NO_POWER] = {"no-power", "power was cut"},
+    [FE_COND_DISCONNECTED] = {"disconnected", "the device has left the bus"},
+    [FE_COND_DEAD] = {"dead", "a block has failed and no spare block is left"},
+    [FE_COND_FULL] = {"full", "a block has failed and no spare block is left"},
+    [FE_COND_READ_ONLY] = {"read-only", "a block has failed and no spare block is left"},
+    [FE_COND_HOST_FAILED] = {"read-only", "the host cannot write the image"},
+    [FE_COND_WORN] = {"alive", "failed blocks stay in use, because no spare block is left"},
+    [FE_COND_ALIVE] = {"alive", NULL},
+};
+
+const char *fe_condition_state(enum fe_condition c)
+{
+    return conditions[c].state;
+}
+
+const char *fe_condition_reason(enum fe_condition c)
+{
+    return conditions[c].reason;
+}
+
 /* A hang that a user has ordered and one from the profile may meet; then both count. */
 uint64_t fe_device_take_hang(struct fe_device *dev)
 {

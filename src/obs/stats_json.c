@@ -154,6 +154,9 @@ json_t *fe_stats_json(const struct fe_device *dev, const char *clock,
         pair_json("corrected", s.ecc_corrected, "uncorrectable", s.ecc_uncorrectable));
     put(&o, "power", json_pack("{s:b, s:I}", "on", (int)s.power.is_on, "cuts",
                                 (json_int_t)s.power.cuts));
+    const char *reason = fe_condition_reason(s.condition);
+    put(&o, "state", json_string(fe_condition_state(s.condition)));
+    put(&o, "reason", reason ? json_string(reason) : json_null());
     put(&o, "latency_ns", latency_json(dev));
     put(&o, "lateness_ns", hist_json(lateness, 0));
     return o;

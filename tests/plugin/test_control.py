@@ -14,7 +14,7 @@ import time
 from flashemu_server import Ctl, Server, fails, has_all, refused, run
 
 REPLY_KEYS = ["ok", "profile", "clock", "device_ns", "busy_ns", "host", "nand", "ftl", "wear",
-              "bad_blocks", "ecc", "power", "latency_ns", "lateness_ns"]
+              "bad_blocks", "ecc", "power", "state", "reason", "latency_ns", "lateness_ns"]
 HIST_KEYS = ["count", "mean", "p50", "p99", "p999", "max"]
 
 

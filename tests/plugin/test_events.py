@@ -70,6 +70,47 @@ def test_power_and_marks_in_order():
             assert lines[3]["block"] == 9
 
 
+def test_end_of_life_is_told():
+    """Without spares, the first bad block.  In the reply, in the statistics and as an event."""
+    why = "a block has failed and no spare block is left"
+    for kind, state in (("read-only", "read-only"), ("full", "full"), ("dead", "dead"),
+                        ("slow", "alive")):
+        params = ("clock=virtual", "faults.spare_blocks=0", "faults.end_of_life=" + kind)
+        with Server("ssd-page", *params) as s, Listener(s.control) as c:
+            assert s.stats()["state"] == "alive" and s.stats()["reason"] is None
+            reply = s.ctl("mark-bad", "7")
+            assert reply["ok"]
+            has_all(reply["warning"], r"^the device is at the end of its life \(%s\): " % state)
+            stats = s.stats()
+            assert stats["state"] == state and stats["reason"] in reply["warning"], stats
+            assert stats["reason"] == why or kind == "slow"
+            assert c.line()["event"] == "bad-block"
+            assert c.line() == {"event": "state", "seq": 1, "device_ns": stats["device_ns"],
+                                "state": state, "reason": stats["reason"]}
+    with Server("ssd-page", "clock=virtual", "faults.spare_blocks=4") as s:
+        assert s.ctl("mark-bad", "7") == {"ok": True} # a spare takes its place
+        assert s.stats()["state"] == "alive" and s.stats()["reason"] is None
+
+
+def test_the_bus_and_a_dead_device():
+    """A cut and power-on are events of their own, and no change of state."""
+    with Server("ssd-page", "clock=virtual") as s, Listener(s.control) as c:
+        assert s.ctl("disconnect")["ok"] and s.stats()["state"] == "disconnected"
+        assert s.ctl("power-cut")["ok"] and s.stats()["state"] == "no-power"
+        assert s.ctl("power-on")["ok"] and s.ctl("connect")["ok"]
+        got = [c.line() for _ in range(4)]
+        assert [(e["event"], e.get("state"), e.get("reason")) for e in got] == [
+            ("state", "disconnected", "the device has left the bus"), ("power-cut", None, None),
+            ("power-on", None, None), ("state", "alive", None)], got
+    with Server("ssd-page", "clock=virtual", "faults.cut_dead=100%") as s:
+        with Listener(s.control) as c:
+            assert s.ctl("power-cut")["ok"] and not s.ctl("power-on")["ok"]
+            assert s.stats()["state"] == "dead"
+            assert c.line()["event"] == "power-cut"
+            e = c.line()
+            assert (e["state"], e["reason"]) == ("dead", "the device did not survive a power cut")
+
+
 def test_planned_cut_is_told_at_its_instant():
     with Server("ssd-page", "clock=virtual") as s, Listener(s.control) as c:
         start = s.stats()["device_ns"]
@@ -240,7 +281,7 @@ def test_the_tool():
         assert s.ctl("quit")["ok"]
         out, err = p.communicate(timeout=HANG_S)
         assert p.returncode == 2 and out == ""
-        has_all(err, "closed the connection")
+        has_all(err, "the server has ended, or has closed the connection")
 
 
 run(globals())

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import subprocess
+import termios
 
 from flashemu_server import HANG_S, Server, has_all, run
 from flashemu_tool import TOOL, call
@@ -27,11 +28,49 @@ def test_totals_are_those_of_stats():
         stats = s.stats()
         has_all(out, "^ssd-page, clock=virtual: [0-9.]+ ms of device time",
                 r"\nread +0\.00 +0 +4 KiB +1 ", r"\nwrite +0\.00 +0 +1000 KiB +250 ",
-                "WAF %.2f in all" % stats["ftl"]["waf"], r"\ntrim +0\.00 +0 +0 B +0 *\n",
+                "WAF - now, %.2f in all" % stats["ftl"]["waf"], r"\ntrim +0\.00 +0 +0 B +0 *\n",
                 "%d blocks free" % stats["ftl"]["free_blocks"])
-        assert "lateness" not in out and "POWER" not in out
+        assert "lateness" not in out
+        has_all(out, "\nstate: alive\n")
         assert s.ctl("power-cut")["ok"]
-        has_all(top("--count", "1", "--interval", "0", s.control)[1], "POWER IS OFF")
+        has_all(top("--count", "1", "--interval", "0", s.control)[1],
+                "\nstate: no-power, power was cut\n")
+
+
+def rows_of(*args):
+    code, out, err = top("--count", "1", "--interval", "0", *args)
+    assert code == 0 and err == "", err
+    return out.splitlines()
+
+
+def test_rows_fit_80_columns():
+    """Also with the largest numbers that a few hours bring, and at the end of life."""
+    with Server("transcend8g", "clock=virtual") as s:
+        assert any("WAF - now, - in all" in row for row in rows_of(s.control))
+        h = s.connect()
+        for i in range(300):
+            h.pwrite(bytes(1 << 20), i << 20)
+        assert s.ctl("idle", "100000000s")["ok"] and s.ctl("mark-bad", "1")["ok"]
+        h.pread(1 << 20, 0)
+        rows = rows_of(s.control)
+        assert max(map(len, rows)) <= 80, rows
+        assert all(len(row) < 80 for row in rows), rows # whole, and not cut
+
+
+def test_q_ends_it():
+    with Server("ideal") as s:
+        ours, theirs = pty.openpty()
+        before = termios.tcgetattr(theirs)
+        with subprocess.Popen([TOOL, "top", "--interval", "30s", s.control], stdin=theirs,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+            while termios.tcgetattr(theirs)[3] & termios.ICANON:
+                pass # until the tool reads single keys
+            os.write(ours, b"xq")
+            out, err = p.communicate(timeout=HANG_S)
+        assert p.returncode == 0 and out == b"" and err == b"", (out, err)
+        assert termios.tcgetattr(theirs) == before
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_rates_are_in_device_time():
@@ -82,7 +121,8 @@ def test_mistakes():
         assert s.ctl("quit")["ok"]
         _, err = p.communicate(timeout=HANG_S)
         assert p.returncode == 2, p.returncode
-        has_all(err, "closed the connection|No such file|no server|reset by peer|Broken pipe")
+        assert err == "flashemu: top: %s: the server has ended, or has closed the connection\n" % (
+            s.control), err
 
 
 run(globals())

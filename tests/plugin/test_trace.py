@@ -198,7 +198,8 @@ def test_a_stalled_disk_ends_the_trace_and_not_the_device():
             assert list(trace) == ["file", "records", "lost", "ended"], trace
             assert trace["file"] == f.trace and trace["records"] + trace["lost"] == n
             assert trace["records"] >= 65536 and trace["lost"] > 0
-            has_all(trace["ended"], "^trace=.*: the trace ends after %d requests" % trace["records"])
+            has_all(trace["ended"],
+                    "^trace=.*: the trace ends after %d requests" % trace["records"])
             h.shutdown()
             os.set_blocking(reader, True)
             s.proc.terminate()

@@ -56,6 +56,54 @@ static struct fe_stats stats(const struct fe_device *dev)
     return s;
 }
 
+static void expect_condition(struct fe_device *dev, enum fe_condition want, const char *state)
+{
+    struct fe_tally tally;
+    fe_device_get_tally(dev, &tally);
+    assert_int_equal(fe_device_condition(dev), want);
+    assert_int_equal(tally.condition, want);
+    assert_int_equal(stats(dev).condition, want);
+    assert_string_equal(fe_condition_state(want), state);
+    assert_true((fe_condition_reason(want) == NULL) == (want == FE_COND_ALIVE));
+}
+
+/* What comes first when several things are wrong: power, then the bus, then the end of life. */
+static void test_faults_condition(void **state)
+{
+    static const enum fe_condition at_end[FE_N_EOLS] = {
+        [FE_EOL_READ_ONLY] = FE_COND_READ_ONLY, [FE_EOL_FULL] = FE_COND_FULL,
+        [FE_EOL_DEAD] = FE_COND_DEAD, [FE_EOL_SLOW] = FE_COND_WORN, [FE_EOL_SILENT] = FE_COND_WORN};
+    static const char *const name[FE_N_EOLS] = {
+        [FE_EOL_READ_ONLY] = "read-only", [FE_EOL_FULL] = "full", [FE_EOL_DEAD] = "dead",
+        [FE_EOL_SLOW] = "alive", [FE_EOL_SILENT] = "alive"};
+    (void)state;
+    for (uint32_t kind = 0; kind < FE_N_EOLS; kind++) {
+        uint64_t ready;
+        struct fe_profile p = make_profile();
+        p.wear.end_of_life = kind;
+        struct fe_device *dev = ft_device_make(&p, true);
+        expect_condition(dev, FE_COND_ALIVE, "alive");
+        assert_int_equal(fe_device_mark_bad(dev, 0, 5, NULL), 0);
+        expect_condition(dev, at_end[kind], name[kind]);
+        fe_device_disconnect(dev, fe_device_now(dev) + 1000);
+        expect_condition(dev, FE_COND_DISCONNECTED, "disconnected");
+        assert_int_equal(fe_device_cut_power(dev, fe_device_now(dev), NULL), 0);
+        expect_condition(dev, FE_COND_NO_POWER, "no-power");
+        assert_int_equal(fe_device_power_on(dev, fe_device_now(dev), &ready, NULL), 0);
+        fe_device_idle(dev, fe_device_now(dev) + 1000);
+        expect_condition(dev, at_end[kind], name[kind]);
+        fe_device_destroy(dev);
+    }
+    struct fe_profile p = make_profile();
+    p.power.dead_ppm = 1000000;
+    struct fe_device *dev = ft_device_make(&p, true);
+    uint64_t ready;
+    assert_int_equal(fe_device_cut_power(dev, 0, NULL), 0);
+    assert_int_equal(fe_device_power_on(dev, 0, &ready, NULL), -EIO);
+    expect_condition(dev, FE_COND_DEAD_BY_CUT, "dead");
+    fe_device_destroy(dev);
+}
+
 /* The end of life comes with the first block that is marked bad: there is no spare. */
 static void test_faults_end_of_life_as_the_profile_says(void **state)
 {
@@ -290,6 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults_end_of_life_as_the_profile_says),
+        cmocka_unit_test(test_faults_condition),
         cmocka_unit_test(test_faults_cache_at_the_end_of_life),
         cmocka_unit_test(test_faults_uncorrectable_page_gives_an_error_and_wrong_bytes),
         cmocka_unit_test(test_faults_refresh_comes_after_the_answer),

@@ -68,6 +68,8 @@ static int send_all(const struct client *c, const char *text, size_t len)
 {
     while (len > 0) {
         ssize_t n = send(c->fd, text, len, MSG_NOSIGNAL);
+        if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+            return TOOL_OK; /* the server has closed its end; it may have said why */
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             return client_error(c, strerror(errno));
         if (n > 0) {
@@ -96,8 +98,10 @@ static int recv_more(struct client *c)
     ssize_t n = recv(c->fd, c->reply + c->reply_end, c->reply_size - 1 - c->reply_end, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return TOOL_OK;
-    if (n <= 0)
-        return client_error(c, n < 0 ? strerror(errno) : "the server closed the connection");
+    if (n == 0 || (n < 0 && errno == ECONNRESET))
+        return client_error(c, "the server has ended, or has closed the connection");
+    if (n < 0)
+        return client_error(c, strerror(errno));
     c->reply_end += (size_t)n;
     return TOOL_OK;
 }

@@ -10,17 +10,23 @@
 #include "client.h"
 #include "tool.h"
 
+#include "base/num.h"
 #include "base/quantity.h"
+#include "rt/clock.h"
 
-#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 static const char top_help[] =
     "usage: flashemu top [--interval TIME] [--count N] SOCKET\n\n"
     "Shows what the device of the server that was started with control=SOCKET does, until\n"
-    "interrupted.  Rates are those of the last interval, in the time of the device.  Totals\n"
+    "you type q.  Rates are those of the last interval, in the time of the device.  Totals\n"
     "count from the last reset of the statistics.\n\n"
     "  --interval TIME  time between two screens (1s)\n"
     "  --count N        ends after this many screens\n\n"
@@ -55,62 +61,135 @@ static const char *latency_text(const json_t *o, const char *op, const char *whi
     return number(of_op, "count") > 0 ? fe_time_text(number(of_op, which), buf) : "";
 }
 
-static void print_host(const json_t *was, const json_t *is)
+/* Prints one row, cut to the width of the screen so that it does not wrap. */
+__attribute__((format(printf, 2, 3)))
+static void print_row(int width, const char *fmt, ...)
+{
+    char row[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(row, sizeof row, fmt, ap);
+    va_end(ap);
+    printf("%.*s\n", width, row);
+}
+
+static void print_host(int width, const json_t *was, const json_t *is)
 {
     static const char *const ops[] = {"read", "write", "trim", "flush"};
-    printf("%-9s %9s %9s %10s %12s %10s %10s %10s\n", "host", "MB/s", "op/s", "bytes", "requests",
-           "p50", "p99", "max");
+    print_row(width, "%-5s %9s %9s %11s %11s %9s %9s %9s", "host", "MB/s", "op/s", "bytes",
+              "requests", "p50", "p99", "max");
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         char bytes[64], count[64], b[4][FE_ROUNDED_MAX];
         snprintf(bytes, sizeof bytes, "host.%s.bytes", ops[i]);
         snprintf(count, sizeof count, "host.%s.ops", ops[i]);
-        printf("%-9s %9.2f %9.0f %10s %12.0f %10s %10s %10s\n", ops[i], rate(was, is, bytes) / 1e6,
-               rate(was, is, count), fe_size_text(number(is, bytes), b[0]), number(is, count),
-               latency_text(is, ops[i], "p50", b[1]), latency_text(is, ops[i], "p99", b[2]),
-               latency_text(is, ops[i], "max", b[3]));
+        print_row(width, "%-5s %9.2f %9.0f %11s %11.0f %9s %9s %9s", ops[i],
+                  rate(was, is, bytes) / 1e6, rate(was, is, count),
+                  fe_size_text(number(is, bytes), b[0]), number(is, count),
+                  latency_text(is, ops[i], "p50", b[1]), latency_text(is, ops[i], "p99", b[2]),
+                  latency_text(is, ops[i], "max", b[3]));
     }
 }
 
-static void print_flash(const json_t *was, const json_t *is)
+/* The write amplification of an interval or of all time; "-" if nothing was written. */
+static const char *waf_text(double programmed, double written, char buf[static FE_ROUNDED_MAX])
 {
-    double written = number(is, "host.write.bytes") - number(was, "host.write.bytes");
-    double programmed = number(is, "nand.bytes_programmed") - number(was, "nand.bytes_programmed");
-    printf("%-9s %9.0f reads/s %9.0f programs/s %7.0f erases/s\n", "chip",
-           rate(was, is, "nand.page_reads"), rate(was, is, "nand.page_programs"),
-           rate(was, is, "nand.block_erases"));
-    printf("%-9s WAF ", "ftl");
-    if (written > 0)
-        printf("%.2f now, ", programmed / written);
-    printf("%.2f in all; %.0f collections, merges %.0f switch, %.0f partial, %.0f full; "
-           "%.0f blocks free\n",
-           number(is, "ftl.waf"), number(is, "ftl.gc_runs"), number(is, "ftl.merges.switch"),
-           number(is, "ftl.merges.partial"), number(is, "ftl.merges.full"),
-           number(is, "ftl.free_blocks"));
-    printf("%-9s cycles %.0f to %.0f, mean %.1f; bad blocks %.0f factory, %.0f grown; bits %.0f "
-           "corrected, %.0f not\n",
-           "wear", number(is, "wear.min"), number(is, "wear.max"), number(is, "wear.mean"),
-           number(is, "bad_blocks.factory"), number(is, "bad_blocks.grown"),
-           number(is, "ecc.corrected"), number(is, "ecc.uncorrectable"));
+    snprintf(buf, FE_ROUNDED_MAX, written > 0 ? "%.2f" : "-", programmed / written);
+    return buf;
 }
 
-static void print_screen(const json_t *was, const json_t *is)
+static void print_flash(int width, const json_t *was, const json_t *is)
+{
+    double written = number(is, "host.write.bytes");
+    double programmed = number(is, "nand.bytes_programmed");
+    double now_written = written - number(was, "host.write.bytes");
+    double now_programmed = programmed - number(was, "nand.bytes_programmed");
+    char b[2][FE_ROUNDED_MAX];
+    print_row(width, "%-9s %9.0f reads/s %9.0f programs/s %7.0f erases/s", "chip",
+              rate(was, is, "nand.page_reads"), rate(was, is, "nand.page_programs"),
+              rate(was, is, "nand.block_erases"));
+    print_row(width, "%-9s WAF %s now, %s in all; %.0f blocks free", "ftl",
+              waf_text(now_programmed, now_written, b[0]), waf_text(programmed, written, b[1]),
+              number(is, "ftl.free_blocks"));
+    print_row(width, "%-9s %.0f collections; merges %.0f switch, %.0f partial, %.0f full", "",
+              number(is, "ftl.gc_runs"), number(is, "ftl.merges.switch"),
+              number(is, "ftl.merges.partial"), number(is, "ftl.merges.full"));
+    print_row(width, "%-9s cycles %.0f to %.0f, mean %.1f; bad blocks %.0f factory, %.0f grown",
+              "wear", number(is, "wear.min"), number(is, "wear.max"), number(is, "wear.mean"),
+              number(is, "bad_blocks.factory"), number(is, "bad_blocks.grown"));
+    print_row(width, "%-9s %.0f codewords corrected, %.0f not", "ecc", number(is, "ecc.corrected"),
+              number(is, "ecc.uncorrectable"));
+}
+
+static void print_screen(int width, const json_t *was, const json_t *is)
 {
     double ns = number(is, "device_ns") - number(was, "device_ns");
     double busy = number(is, "busy_ns") - number(was, "busy_ns");
-    const json_t *power = json_object_get(is, "power");
+    const char *reason = json_string_value(json_object_get(is, "reason"));
     char b[3][FE_ROUNDED_MAX];
-    printf("%s, clock=%s: %s of device time, busy %.0f %% of the last %s%s\n\n",
-           text(is, "profile"), text(is, "clock"), fe_time_text(number(is, "device_ns"), b[0]),
-           ns > 0 ? 100 * busy / ns : 0, fe_time_text(ns, b[1]),
-           json_is_false(json_object_get(power, "on")) ? "; POWER IS OFF" : "");
-    print_host(was, is);
+    print_row(width, "%s, clock=%s: %s of device time", text(is, "profile"), text(is, "clock"),
+              fe_time_text(number(is, "device_ns"), b[0]));
+    print_row(width, "state: %s%s%s", text(is, "state"), reason ? ", " : "", reason ? reason : "");
+    print_row(width, "busy %.0f %% of the last %s", ns > 0 ? 100 * busy / ns : 0,
+              fe_time_text(ns, b[1]));
     printf("\n");
-    print_flash(was, is);
+    print_host(width, was, is);
+    printf("\n");
+    print_flash(width, was, is);
     if (number(is, "lateness_ns.count") > 0)
-        printf("%-9s p50 %s, p99 %s, max %s after the completion\n", "lateness",
-               fe_time_text(number(is, "lateness_ns.p50"), b[0]),
-               fe_time_text(number(is, "lateness_ns.p99"), b[1]),
-               fe_time_text(number(is, "lateness_ns.max"), b[2]));
+        print_row(width, "%-9s p50 %s, p99 %s, max %s after the completion", "lateness",
+                  fe_time_text(number(is, "lateness_ns.p50"), b[0]),
+                  fe_time_text(number(is, "lateness_ns.p99"), b[1]),
+                  fe_time_text(number(is, "lateness_ns.max"), b[2]));
+}
+
+/* ---- the terminal ---- */
+
+static struct termios before; /* of the terminal, if keys are read */
+
+static void restore_and_die(int sig)
+{
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+/* From now on the terminal delivers each key immediately.  Whether it does. */
+static bool read_keys(void)
+{
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &before) < 0)
+        return false;
+    struct termios raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    signal(SIGINT, restore_and_die);
+    signal(SIGTERM, restore_and_die);
+    return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+}
+
+/* Pauses for ns.  Returns true, and earlier, if somebody types `q`. */
+static bool pause_or_quit(bool keys, uint64_t ns)
+{
+    uint64_t start_ns = fe_clock_now_ns(), passed_ns = 0;
+    while (passed_ns < ns) {
+        struct pollfd p = {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN};
+        uint64_t left_ns = ns - passed_ns;
+        const struct timespec pause = {.tv_sec = (time_t)(left_ns / FE_NS_PER_S),
+                                       .tv_nsec = (long)(left_ns % FE_NS_PER_S)};
+        char key;
+        if (ppoll(&p, 1, &pause, NULL) > 0) {
+            keys = read(STDIN_FILENO, &key, 1) == 1;
+            if (keys && (key == 'q' || key == 'Q'))
+                return true;
+        }
+        passed_ns = fe_clock_now_ns() - start_ns;
+    }
+    return false;
+}
+
+/* The columns of the screen; 80 without a terminal. */
+static int screen_width(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
 /* A new reference to the reply to `stats`; NULL after a message. */
@@ -124,23 +203,22 @@ static json_t *ask_stats(struct client *c)
 
 static int show(struct client *c, uint64_t interval_ns, uint64_t count)
 {
-    const struct timespec pause = {.tv_sec = (time_t)(interval_ns / 1000000000),
-                                   .tv_nsec = (long)(interval_ns % 1000000000)};
-    bool terminal = isatty(STDOUT_FILENO);
+    bool terminal = isatty(STDOUT_FILENO), keys = read_keys();
     json_t *was = ask_stats(c);
     int r = was ? TOOL_OK : TOOL_USAGE;
-    for (uint64_t i = 0; i < count && r == TOOL_OK; i++) {
-        nanosleep(&pause, NULL);
+    for (uint64_t i = 0; i < count && r == TOOL_OK && !pause_or_quit(keys, interval_ns); i++) {
         json_t *is = ask_stats(c);
         if (is) {
             fputs(terminal ? "\033[H\033[J" : i > 0 ? "\n" : "", stdout);
-            print_screen(was, is);
+            print_screen(screen_width(), was, is);
         }
         r = is ? tool_finish(TOOL_OK) : TOOL_USAGE;
         json_decref(was);
         was = is;
     }
     json_decref(was);
+    if (keys)
+        tcsetattr(STDIN_FILENO, TCSANOW, &before);
     return r;
 }
 
