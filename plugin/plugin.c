@@ -183,7 +183,7 @@ static int flashemu_get_ready(void)
         nbdkit_error("note: %s", idle);
     if (fe_profile_unused(&profile, unused, sizeof unused))
         nbdkit_error("note: %s", unused);
-    const char *note = fe_device_crash_note(fe_server_device(server));
+    const char *note = fe_server_crash_note(server);
     if (note)
         nbdkit_error("note: %s: %s", params.file, note);
     report_notice();
@@ -264,14 +264,14 @@ static void flashemu_close(void *handle)
 static int64_t flashemu_get_size(void *handle)
 {
     (void)handle;
-    return (int64_t)fe_device_capacity(fe_server_device(server));
+    return (int64_t)fe_server_capacity(server);
 }
 
 /* nbdkit demands that the preferred size is a power of two of at least 512. */
 static int flashemu_block_size(void *handle, uint32_t *minimum, uint32_t *preferred,
                                uint32_t *maximum)
 {
-    uint32_t page = fe_device_page_bytes(fe_server_device(server));
+    uint32_t page = fe_server_page_bytes(server);
     uint32_t size = 512;
     (void)handle;
     while (size < MAX_TRANSFER && (size < page || size < profile.device.sector_size))

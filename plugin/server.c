@@ -40,9 +40,11 @@
 #define MAX_HANG_END_NS (MAX_DEVICE_NS / 2)
 
 struct fe_server {
-    bool virtual_clock;      /* constant, as are the next three */
+    bool virtual_clock;      /* constant, as are the next five */
     bool image, sync;
     uint64_t open_ns;        /* how long it took to open the image */
+    uint64_t capacity;       /* copies: `set` writes to the device's profile */
+    uint32_t page_bytes;
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
     struct fe_recorder *recorder; /* NULL without trace=; has its own locking */
     char *trace;             /* the path of the trace */
@@ -143,6 +145,10 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     s->image = opt.file != NULL;
     s->sync = s->image && file.sync;
     s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
+    if (r == 0) {
+        s->capacity = fe_device_capacity(s->dev);
+        s->page_bytes = fe_device_page_bytes(s->dev);
+    }
     if (r == 0 && !s->virtual_clock)
         r = fe_delay_create(&s->delay, &params->delay, err);
     if (r == 0 && params->trace)
@@ -307,9 +313,24 @@ uint64_t fe_server_open_ns(const struct fe_server *s)
     return s->open_ns;
 }
 
+uint64_t fe_server_capacity(const struct fe_server *s)
+{
+    return s->capacity;
+}
+
+uint32_t fe_server_page_bytes(const struct fe_server *s)
+{
+    return s->page_bytes;
+}
+
 const struct fe_device *fe_server_device(const struct fe_server *s)
 {
     return s->dev;
+}
+
+const char *fe_server_crash_note(const struct fe_server *s)
+{
+    return fe_device_crash_note(s->dev);
 }
 
 const char *fe_server_delay_name(const struct fe_server *s)

@@ -61,8 +61,14 @@ struct fe_outcome {
 int fe_server_submit(struct fe_server *s, const struct fe_request *req,
                      fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret);
 
-/* The device, to read what never changes while the server runs: the capacity, the page size, and
- * the keys of the profile that cannot be set.  The functions below read everything else. */
+/* What never changes while the server runs: the capacity that the host sees, in bytes; the bytes
+ * that are programmed as one page; and one line on what a crash of the host has cost the image,
+ * NULL if there was no crash. */
+uint64_t fe_server_capacity(const struct fe_server *s);
+uint32_t fe_server_page_bytes(const struct fe_server *s);
+const char *fe_server_crash_note(const struct fe_server *s);
+
+/* The device, for tests, as long as no other thread uses the server. */
 const struct fe_device *fe_server_device(const struct fe_server *s);
 
 /* How the server waits: "io_uring" or "nanosleep"; "none" with clock=virtual. */

@@ -38,6 +38,14 @@ static struct fe_server *make(const char *clock, const char *depth)
     return s;
 }
 
+/* What nbdkit asks of each new connection, while `set` changes the profile. */
+static void expect_constants(const struct fe_server *s)
+{
+    assert_true(fe_server_capacity(s) >= THREADS * REQUESTS * SECTOR);
+    assert_int_equal(fe_server_page_bytes(s) % SECTOR, 0);
+    assert_null(fe_server_crash_note(s));
+}
+
 static void *work(void *arg)
 {
     struct worker *w = arg;
@@ -53,6 +61,7 @@ static void *work(void *arg)
         req.buf = back;
         assert_int_equal(fe_server_submit(w->server, &req, NULL, NULL, &out), 0);
         assert_memory_equal(back, data, SECTOR);
+        expect_constants(w->server);
     }
     return NULL;
 }
