@@ -127,7 +127,8 @@ uint64_t fe_device_cuts(const struct fe_device *dev);
 bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
                           const struct fe_reply *reply);
 
-/* The clock of the device: the latest completion or arrival so far. */
+/* The clock of the device: the latest completion or arrival so far, but not later than a planned
+ * power cut. */
 uint64_t fe_device_now(const struct fe_device *dev);
 
 /* O(blocks), because of the wear. */

@@ -387,13 +387,13 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     fe_device_busy(dev, arrival, ret->complete_ns);
     if (dev->power.can_fail && req->type == FE_REQ_WRITE)
         fe_power_after_write(dev, ret);
-    fe_hist_add(&dev->latency[req->type], ret->complete_ns - arrival);
     if (dev->medium->read_hook)
         refresh_after(dev, ret->complete_ns);
     if (ret->complete_ns > dev->power.cut_ns) {
         ret->complete_ns = dev->power.cut_ns;
         ret->status = FE_NO_POWER;
     }
+    fe_hist_add(&dev->latency[req->type], ret->complete_ns - arrival);
     dev->host[req->type].ops++;
     if (ret->status == FE_OK || ret->status == FE_CORRECTED)
         dev->host[req->type].bytes += req->len;
@@ -410,9 +410,11 @@ uint32_t fe_device_page_bytes(const struct fe_device *dev)
     return dev->page_bytes;
 }
 
+/* What was placed behind a planned cut will not happen.  The cut sets now_ns back when time reaches
+ * it, and nobody may see the clock run backwards then. */
 uint64_t fe_device_now(const struct fe_device *dev)
 {
-    return dev->now_ns;
+    return fe_min_u64(dev->now_ns, dev->power.cut_ns);
 }
 
 const struct fe_profile *fe_device_profile(const struct fe_device *dev)
@@ -479,8 +481,10 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     memset(ret, 0, sizeof *ret);
     const struct fe_nand_counters *n = &dev->medium->counters, *n0 = &dev->nand_before;
 
-    ret->device_ns = dev->now_ns;
+    ret->device_ns = fe_device_now(dev);
     ret->busy_ns = dev->busy_ns;
+    if (dev->busy_until_ns > dev->power.cut_ns) /* what comes after the cut will not happen */
+        ret->busy_ns -= fe_min_u64(dev->busy_ns, dev->busy_until_ns - dev->power.cut_ns);
     memcpy(ret->host, dev->host, sizeof ret->host);
     ret->nand.page_reads = n->page_reads - n0->page_reads;
     ret->nand.page_programs = n->page_programs - n0->page_programs;

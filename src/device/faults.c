@@ -88,7 +88,7 @@ enum fe_condition fe_device_condition(const struct fe_device *dev)
         return FE_COND_DEAD_BY_CUT;
     if (!fe_device_has_power(dev))
         return FE_COND_NO_POWER;
-    if (fe_device_is_gone(dev, dev->now_ns))
+    if (fe_device_is_gone(dev, fe_device_now(dev)))
         return FE_COND_DISCONNECTED;
     if (m->eol)
         switch ((enum fe_end_of_life)dev->profile.wear.end_of_life) {

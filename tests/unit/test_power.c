@@ -68,6 +68,29 @@ static void test_power_a_request_under_a_planned_cut_ends_with_it(void **state)
     fe_device_destroy(dev);
 }
 
+/* The clock and the busy time stop at a planned cut, and are the same after it was carried out.
+ * So is the latency of a request that it interrupts. */
+static void test_power_the_clock_does_not_run_backwards(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile("page");
+    struct fe_device *dev = ft_device_make(&p, true);
+    struct fe_stats before, after;
+    assert_int_equal(fe_device_plan_cut(dev, 50000, 0, NULL), 0);
+    assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 7, false).complete_ns, 50000);
+    assert_int_equal(fe_device_now(dev), 50000);
+    fe_device_get_stats(dev, &before);
+    assert_int_equal(before.device_ns, 50000);
+    assert_int_equal(before.busy_ns, 50000);
+    assert_int_equal(fe_device_latency(dev, FE_REQ_WRITE)->max, 50000);
+    fe_device_idle(dev, 50000);
+    assert_false(fe_device_has_power(dev));
+    fe_device_get_stats(dev, &after);
+    assert_int_equal(after.device_ns, 50000);
+    assert_int_equal(after.busy_ns, 50000);
+    fe_device_destroy(dev);
+}
+
 static void test_power_fails_after_writes_of_the_profile(void **state)
 {
     (void)state;
@@ -340,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_failed_program_before_a_cut),
         cmocka_unit_test(test_power_a_request_under_a_planned_cut_ends_with_it),
+        cmocka_unit_test(test_power_the_clock_does_not_run_backwards),
         cmocka_unit_test(test_power_fails_after_writes_of_the_profile),
         cmocka_unit_test(test_power_flush_and_fua_of_a_volatile_cache),
         cmocka_unit_test(test_power_a_safe_cache_keeps_all_and_flushes_for_nothing),
