@@ -40,11 +40,12 @@
 #define MAX_HANG_END_NS (MAX_DEVICE_NS / 2)
 
 struct fe_server {
-    bool virtual_clock;      /* constant, as are the next five */
+    bool virtual_clock;      /* constant, as are the next six */
     bool image, sync;
     uint64_t open_ns;        /* how long it took to open the image */
     uint64_t capacity;       /* copies: `set` writes to the device's profile */
     uint32_t page_bytes;
+    char profile[sizeof(((struct fe_profile *)NULL)->name)];
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
     struct fe_recorder *recorder; /* NULL without trace=; has its own locking */
     char *trace;             /* the path of the trace */
@@ -148,6 +149,7 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     if (r == 0) {
         s->capacity = fe_device_capacity(s->dev);
         s->page_bytes = fe_device_page_bytes(s->dev);
+        memcpy(s->profile, fe_device_profile(s->dev)->name, sizeof s->profile);
     }
     if (r == 0 && !s->virtual_clock)
         r = fe_delay_create(&s->delay, &params->delay, err);
@@ -390,8 +392,12 @@ static json_t *trace_json(const struct fe_server *s)
 json_t *fe_server_stats(struct fe_server *s)
 {
     struct fe_hist *lateness = malloc(sizeof *lateness); /* 15 KiB */
-    if (!lateness)
+    struct fe_snapshot *now = fe_snapshot_create(s->dev);
+    if (!lateness || !now) {
+        free(lateness);
+        fe_snapshot_destroy(now);
         return NULL;
+    }
     lock(&s->lateness_lock);
     *lateness = s->lateness;
     unlock(&s->lateness_lock);
@@ -402,8 +408,10 @@ json_t *fe_server_stats(struct fe_server *s)
     lock(&s->lock);
     if (!s->virtual_clock)
         fe_device_idle(s->dev, fe_timemap_device(&s->map, now_ns));
-    json_t *o = fe_stats_json(s->dev, s->virtual_clock ? "virtual" : "real", lateness);
+    fe_snapshot_take(now, s->dev);
     unlock_and_tell(s, false);
+    json_t *o = fe_stats_json(now, s->profile, s->virtual_clock ? "virtual" : "real", lateness);
+    fe_snapshot_destroy(now);
     free(lateness);
     if (s->image)
         o = add(o, "image", image_json(s));

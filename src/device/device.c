@@ -36,7 +36,6 @@
 #include "store/image_file.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 /* busy_ns counts each instant once, however many requests are in progress.  So only the part after
@@ -427,35 +426,6 @@ const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req
     return &dev->latency[type];
 }
 
-/* Wear counts blocks in use.  Bad blocks and spares would hide how evenly the strategy works.
- * Bad blocks are counted on the whole chip, the reserve included. */
-static void wear_stats(const struct fe_device *dev, struct fe_stats *ret)
-{
-    const struct fe_medium *m = dev->medium;
-    uint64_t n = 0;
-    double sum = 0, sum_sq = 0;
-    ret->wear.min = UINT64_MAX;
-    for (fe_peb peb = 0; peb < m->geo.n_chip_blocks; peb++) {
-        const struct fe_peb_info *b = fe_medium_block(m, peb);
-        ret->bad_factory += !!(b->marks & FE_MARK_FACTORY_BAD);
-        ret->bad_grown += !!(b->marks & (FE_MARK_GROWN_BAD | FE_MARK_FAILED));
-        if (fe_medium_is_bad(m, peb) || peb >= m->geo.n_pebs)
-            continue;
-        uint64_t e = fe_medium_erase_count(m, peb);
-        n++;
-        sum += (double)e;
-        sum_sq += (double)e * (double)e;
-        ret->wear.min = fe_min_u64(ret->wear.min, e);
-        ret->wear.max = fe_max_u64(ret->wear.max, e);
-    }
-    if (n == 0) {
-        ret->wear.min = 0;
-        return;
-    }
-    ret->wear.mean = sum / (double)n;
-    ret->wear.stddev = sqrt(fmax(0, sum_sq / (double)n - ret->wear.mean * ret->wear.mean));
-}
-
 /* Counters of the strategy since the reset; free_blocks is the present number. */
 static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
 {
@@ -476,7 +446,7 @@ static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->ftl.free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
 }
 
-void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
+void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret)
 {
     memset(ret, 0, sizeof *ret);
     const struct fe_nand_counters *n = &dev->medium->counters, *n0 = &dev->nand_before;
@@ -497,7 +467,13 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->condition = fe_device_condition(dev);
     if (dev->ftl) /* there is none of an image that is only looked at */
         ftl_stats(dev, ret);
-    wear_stats(dev, ret);
+}
+
+void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
+{
+    const struct fe_medium *m = dev->medium;
+    fe_device_get_counters(dev, ret);
+    fe_device_wear_stats(fe_medium_block(m, 0), m->geo.n_chip_blocks, m->geo.n_pebs, ret);
 }
 
 /* The tally counts since the device was made, and resets do not touch it: whoever compares two

@@ -7,6 +7,7 @@
  *     device.c   carries requests through the parts, and counts
  *     power.c    cuts power and brings it back
  *     faults.c   faults on purpose, and the blocks as a user sees them
+ *     stats.c    a copy of the statistics, and the wear
  *
  * The device has two kinds of state.  The medium, the strategy and the cache hold what the device
  * contains, and this changes when a request is submitted.  The link, the scheduler and the times in
@@ -125,6 +126,14 @@ static inline void fe_device_place(struct fe_device *dev)
 {
     fe_ops_drain(&dev->ops);
 }
+
+/* device.c: the statistics without the wear and the bad blocks, which are 0.  O(1). */
+void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret);
+
+/* stats.c: adds the wear and the bad blocks to *ret, in which they are 0.  blocks has the records
+ * of all n_blocks blocks of the chip, by peb; those from n_pebs on are the reserve. */
+void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
+                          struct fe_stats *ret);
 
 /* device.c: notes that the device works in [from, to), and moves the clock to `to`. */
 void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to);

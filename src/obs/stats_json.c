@@ -124,21 +124,20 @@ static json_t *hist_json(const struct fe_hist *h, int with_mean)
     return o;
 }
 
-static json_t *latency_json(const struct fe_device *dev)
+static json_t *latency_json(const struct fe_snapshot *now)
 {
     json_t *o = json_object();
-    put(&o, "read", hist_json(fe_device_latency(dev, FE_REQ_READ), 1));
-    put(&o, "write", hist_json(fe_device_latency(dev, FE_REQ_WRITE), 1));
-    put(&o, "flush", hist_json(fe_device_latency(dev, FE_REQ_FLUSH), 1));
+    put(&o, "read", hist_json(fe_snapshot_latency(now, FE_REQ_READ), 1));
+    put(&o, "write", hist_json(fe_snapshot_latency(now, FE_REQ_WRITE), 1));
+    put(&o, "flush", hist_json(fe_snapshot_latency(now, FE_REQ_FLUSH), 1));
     return o;
 }
 
-json_t *fe_stats_json(const struct fe_device *dev, const char *clock,
+json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const char *clock,
                       const struct fe_hist *lateness)
 {
-    const char *name = fe_device_profile(dev)->name;
     struct fe_stats s;
-    fe_device_get_stats(dev, &s);
+    fe_snapshot_stats(now, &s);
 
     json_t *o = json_object();
     put(&o, "profile", fe_json_text(name, strlen(name)));
@@ -157,7 +156,7 @@ json_t *fe_stats_json(const struct fe_device *dev, const char *clock,
     const char *reason = fe_condition_reason(s.condition);
     put(&o, "state", json_string(fe_condition_state(s.condition)));
     put(&o, "reason", reason ? json_string(reason) : json_null());
-    put(&o, "latency_ns", latency_json(dev));
+    put(&o, "latency_ns", latency_json(now));
     put(&o, "lateness_ns", hist_json(lateness, 0));
     return o;
 }

@@ -17,9 +17,10 @@
  * instead of 1.1000000000000001, and keys in the order in which they were set. */
 #define FE_STATS_JSON_FLAGS JSON_REAL_PRECISION(12)
 
-/* Returns a new reference, or NULL without memory.  `clock` is "real" or "virtual".  `lateness`
- * is a histogram in ns of real time; NULL counts as an empty one.  O(blocks). */
-json_t *fe_stats_json(const struct fe_device *dev, const char *clock,
+/* Returns a new reference, or NULL without memory.  `name` is the profile's, and `clock` is "real"
+ * or "virtual".  `lateness` is a histogram in ns of real time; NULL counts as an empty one.
+ * O(blocks). */
+json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const char *clock,
                       const struct fe_hist *lateness);
 
 #endif

@@ -56,6 +56,35 @@ static struct fe_stats stats(const struct fe_device *dev)
     return s;
 }
 
+/* A snapshot has the same numbers as the statistics, and keeps them. */
+static void test_faults_snapshot(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    p.wear.spare_blocks = 4;
+    struct fe_device *dev = ft_device_make(&p, false);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(write_bytes(dev, (uint64_t)(i % 40) * PAGE, PAGE, i), FE_OK);
+    assert_int_equal(fe_device_mark_bad(dev, 0, 5, NULL), 0);
+    struct fe_stats now = stats(dev), back;
+    struct fe_snapshot *s = fe_snapshot_create(dev);
+    assert_non_null(s);
+    fe_snapshot_take(s, dev);
+    write_bytes(dev, 0, PAGE, 1);
+    assert_int_equal(fe_device_set_cycles(dev, 9, 1000, NULL), 0);
+    fe_snapshot_stats(s, &back);
+    assert_true(back.wear.max < 1000 && back.bad_grown == 1);
+    assert_true(stats(dev).wear.max == 1000);
+    assert_memory_equal(&back.wear, &now.wear, sizeof now.wear);
+    assert_memory_equal(&back.nand, &now.nand, sizeof now.nand);
+    assert_memory_equal(back.host, now.host, sizeof now.host);
+    assert_int_equal(back.device_ns, now.device_ns);
+    assert_int_equal(fe_snapshot_latency(s, FE_REQ_WRITE)->count, 300);
+    fe_snapshot_destroy(s);
+    fe_snapshot_destroy(NULL);
+    fe_device_destroy(dev);
+}
+
 static void expect_condition(struct fe_device *dev, enum fe_condition want, const char *state)
 {
     struct fe_tally tally;
@@ -339,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults_end_of_life_as_the_profile_says),
         cmocka_unit_test(test_faults_condition),
+        cmocka_unit_test(test_faults_snapshot),
         cmocka_unit_test(test_faults_cache_at_the_end_of_life),
         cmocka_unit_test(test_faults_uncorrectable_page_gives_an_error_and_wrong_bytes),
         cmocka_unit_test(test_faults_refresh_comes_after_the_answer),

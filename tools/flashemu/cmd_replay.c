@@ -147,8 +147,15 @@ static double per_second(const struct replay *r)
 
 static int print_json(const struct replay *r)
 {
-    json_t *o = fe_stats_json(r->dev, "virtual", NULL);
+    struct fe_snapshot *now = fe_snapshot_create(r->dev);
+    json_t *o = NULL;
     uint64_t first;
+
+    if (now) {
+        fe_snapshot_take(now, r->dev);
+        o = fe_stats_json(now, fe_device_profile(r->dev)->name, "virtual", NULL);
+        fe_snapshot_destroy(now);
+    }
 
     if (!o)
         return tool_error("out of memory");

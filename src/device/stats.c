@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The statistics of a device in two steps.
+ *
+ * Everything but the wear is a counter, and is copied in no time.  The wear is a property of all
+ * blocks, 16 384 of them on a stick of 8 GB.  While it is worked out, no request may run.  So a
+ * snapshot under an adapter's lock copies the blocks' records, 8 bytes each, and the sums are made
+ * afterwards from the copy:
+ *
+ *     without the lock    fe_snapshot_create    memory
+ *     with the lock       fe_snapshot_take      copies
+ *     without the lock    fe_snapshot_stats     sums
+ */
+#include "device/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fe_snapshot {
+    struct fe_stats stats; /* without the wear */
+    struct fe_hist latency[FE_N_REQ_TYPES];
+    uint32_t n_blocks, n_pebs;
+    struct fe_peb_info blocks[]; /* of the whole chip, by peb */
+};
+
+/* Wear counts blocks in use, which are among the first n_pebs.  Bad blocks and spares would hide
+ * how evenly the strategy works.  Bad blocks are counted on the whole chip, the reserve included. */
+void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
+                          struct fe_stats *ret)
+{
+    uint64_t n = 0;
+    double sum = 0, sum_sq = 0;
+    ret->wear.min = UINT64_MAX;
+    for (fe_peb peb = 0; peb < n_blocks; peb++) {
+        const struct fe_peb_info *b = &blocks[peb];
+        ret->bad_factory += !!(b->marks & FE_MARK_FACTORY_BAD);
+        ret->bad_grown += !!(b->marks & (FE_MARK_GROWN_BAD | FE_MARK_FAILED));
+        if (b->marks & FE_MARKS_BAD || peb >= n_pebs)
+            continue;
+        uint64_t e = b->erase_count;
+        n++;
+        sum += (double)e;
+        sum_sq += (double)e * (double)e;
+        ret->wear.min = fe_min_u64(ret->wear.min, e);
+        ret->wear.max = fe_max_u64(ret->wear.max, e);
+    }
+    if (n == 0) {
+        ret->wear.min = 0;
+        return;
+    }
+    ret->wear.mean = sum / (double)n;
+    ret->wear.stddev = sqrt(fmax(0, sum_sq / (double)n - ret->wear.mean * ret->wear.mean));
+}
+
+struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev)
+{
+    const struct fe_geometry *geo = &dev->medium->geo;
+    size_t size = sizeof(struct fe_snapshot) + geo->n_chip_blocks * sizeof(struct fe_peb_info);
+    struct fe_snapshot *s = malloc(size);
+    if (!s)
+        return NULL;
+    memset(s, 0, size); /* page faults happen here, and not under the lock */
+    s->n_blocks = geo->n_chip_blocks;
+    s->n_pebs = geo->n_pebs;
+    return s;
+}
+
+void fe_snapshot_take(struct fe_snapshot *s, const struct fe_device *dev)
+{
+    fe_device_get_counters(dev, &s->stats);
+    memcpy(s->latency, dev->latency, sizeof s->latency);
+    memcpy(s->blocks, fe_medium_block(dev->medium, 0), s->n_blocks * sizeof *s->blocks);
+}
+
+void fe_snapshot_stats(const struct fe_snapshot *s, struct fe_stats *ret)
+{
+    *ret = s->stats;
+    fe_device_wear_stats(s->blocks, s->n_blocks, s->n_pebs, ret);
+}
+
+const struct fe_hist *fe_snapshot_latency(const struct fe_snapshot *s, enum fe_req_type type)
+{
+    return &s->latency[type];
+}
+
+void fe_snapshot_destroy(struct fe_snapshot *s)
+{
+    free(s);
+}
