@@ -92,14 +92,15 @@ static int cmd_events(struct call *c)
     return 0;
 }
 
-/* Parses argument i as a number up to max; -EINVAL with the reason if it is not. */
-static int number(struct call *c, const char *name, size_t i, uint64_t max, uint64_t *ret)
+/* Parses argument i as a number from min to max; -EINVAL with the reason if it is not. */
+static int number(struct call *c, const char *name, size_t i, uint64_t min, uint64_t max,
+                  uint64_t *ret)
 {
     struct fe_err why = {""};
     int r = fe_quantity_parse(FE_COUNT, c->arg[i], ret, &why);
-    if (r == 0 && *ret > max)
-        r = fe_err_set(&why, EINVAL, "is out of range; allowed: 0 to %llu",
-                       (unsigned long long)max);
+    if (r == 0 && (*ret < min || *ret > max))
+        r = fe_err_set(&why, EINVAL, "is out of range; allowed: %llu to %llu",
+                       (unsigned long long)min, (unsigned long long)max);
     return r < 0 ? fe_err_set(&c->err, -r, "%s: %.80s: %s", name, c->arg[i], why.text) : 0;
 }
 
@@ -112,7 +113,7 @@ static int cmd_mark_bad(struct call *c)
 {
     uint64_t block;
     enum fe_condition after;
-    int r = number(c, "mark-bad", 0, UINT32_MAX - 1, &block);
+    int r = number(c, "mark-bad", 0, 0, UINT32_MAX - 1, &block);
     if (r == 0)
         r = fe_server_mark_bad(c->server, (fe_peb)block, &after, &c->err);
     if (r < 0 || !is_end_of_life(after))
@@ -124,28 +125,31 @@ static int cmd_mark_bad(struct call *c)
 static int cmd_flip(struct call *c)
 {
     uint64_t ppn, bits;
-    int r = number(c, "flip", 0, UINT32_MAX - 1, &ppn);
+    int r = number(c, "flip", 0, 0, UINT32_MAX - 1, &ppn);
     if (r == 0)
-        r = number(c, "flip", 1, FE_FLIPS_MAX, &bits);
+        r = number(c, "flip", 1, 1, FE_FLIPS_MAX, &bits);
     return r < 0 ? r : fe_server_flip(c->server, (fe_ppn)ppn, (uint32_t)bits, &c->err);
 }
 
 static int cmd_wear(struct call *c)
 {
     uint64_t block, cycles;
-    int r = number(c, "wear", 0, UINT32_MAX - 1, &block);
+    int r = number(c, "wear", 0, 0, UINT32_MAX - 1, &block);
     if (r == 0)
-        r = number(c, "wear", 1, UINT64_C(1000000000), &cycles);
+        r = number(c, "wear", 1, 0, UINT64_C(1000000000), &cycles);
     return r < 0 ? r : fe_server_set_cycles(c->server, (fe_peb)block, (uint32_t)cycles, &c->err);
 }
 
-/* Parses argument i as a time of at most 146 years, so that adding the present cannot overflow. */
-static int duration(struct call *c, const char *name, size_t i, uint64_t *ret)
+/* Parses argument i as a time of at least min_ns, and at most 146 years, so that adding the present
+ * cannot overflow. */
+static int duration(struct call *c, const char *name, size_t i, uint64_t min_ns, uint64_t *ret)
 {
     struct fe_err why = {""};
     int r = fe_quantity_parse(FE_TIME, c->arg[i], ret, &why);
     if (r == 0 && *ret > (UINT64_C(1) << 62))
         r = fe_err_set(&why, EINVAL, "is longer than 146 years");
+    if (r == 0 && *ret < min_ns)
+        r = fe_err_set(&why, EINVAL, "changes nothing; allowed: 1ns and more");
     return r < 0 ? fe_err_set(&c->err, -r, "%s %.80s: %s", name, c->arg[i], why.text) : 0;
 }
 
@@ -158,13 +162,11 @@ static int cmd_power_cut(struct call *c)
     uint64_t in_ns = 0, writes = 0, now_ns;
     bool after = c->n_args >= 2 && strcmp(c->arg[0], "after") == 0;
     if (after && c->n_args == 3 && strncmp(c->arg[2], "write", 5) == 0) {
-        int r = number(c, "power-cut after", 1, UINT64_C(1) << 60, &writes);
-        if (r == 0 && writes == 0)
-            r = fe_err_set(&c->err, EINVAL, "power-cut after 0 writes: must be 1 or more");
+        int r = number(c, "power-cut after", 1, 1, UINT64_C(1) << 60, &writes);
         if (r < 0)
             return r;
     } else if (after && c->n_args == 2) {
-        int r = duration(c, "power-cut after", 1, &in_ns);
+        int r = duration(c, "power-cut after", 1, 0, &in_ns);
         if (r < 0)
             return r;
     } else if (c->n_args != 0 && (c->n_args != 2 || strcmp(c->arg[0], "at") != 0 ||
@@ -190,14 +192,14 @@ static int cmd_power_on(struct call *c)
 static int cmd_hang(struct call *c)
 {
     uint64_t ns;
-    int r = duration(c, "hang", 0, &ns);
+    int r = duration(c, "hang", 0, 1, &ns);
     return r == 0 ? fe_server_hang(c->server, ns, &c->err) : r;
 }
 
 static int cmd_disconnect(struct call *c)
 {
     uint64_t ns = 0;
-    int r = c->n_args ? duration(c, "disconnect", 0, &ns) : 0;
+    int r = c->n_args ? duration(c, "disconnect", 0, 1, &ns) : 0;
     if (r == 0)
         fe_server_disconnect(c->server, ns);
     return r;

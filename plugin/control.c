@@ -34,6 +34,8 @@
 
 #include "listener.h"
 
+#define TURNED_AWAY 16 /* clients that are too many and have not closed their side yet */
+#define PLACES (FE_CONTROL_CLIENTS + TURNED_AWAY)
 #define FIRST_CLIENT 3 /* the index of the first client in the array for poll */
 #define DISCARD_MAX (1024u * 1024) /* how many bytes of a closing client are thrown away */
 
@@ -45,6 +47,7 @@ struct client {
     size_t out_len, out_done;
     bool eof;           /* the client has shut down its side */
     bool closing;       /* no more requests are accepted */
+    bool is_away;       /* it was one client too many; `in` is NULL */
     bool quit;          /* the reply that is being sent is the one to `quit` */
     bool listens;       /* to events */
     bool news;          /* there may be events from next_event on */
@@ -61,7 +64,7 @@ struct fe_control {
     void (*quit)(void);
 
     /* Only for the thread. */
-    struct client client[FE_CONTROL_CLIENTS];
+    struct client client[PLACES];
     size_t n_clients;
     bool accept_failed; /* no descriptor or memory was left: wait before the next attempt */
 };
@@ -219,13 +222,27 @@ static bool client_step(struct fe_control *c, struct client *cl, short revents)
     return !has_news(cl) || client_events(c, cl);
 }
 
-static void turn_away(int fd)
+/* Ends the connection of the client that was turned away first. */
+static void drop_oldest_away(struct fe_control *c)
 {
-    char *text = fe_command_error("too many clients");
-    if (text)
-        (void)!send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
-    free(text);
-    close(fd);
+    size_t i = 0;
+    while (!c->client[i].is_away)
+        i++;
+    client_free(c, &c->client[i]);
+    c->n_clients--;
+    memmove(&c->client[i], &c->client[i + 1], (c->n_clients - i) * sizeof c->client[0]);
+}
+
+/* Tells a client why it is not served.  It becomes a client that is closing: if the connection were
+ * closed now, and the client has sent a request already, it would lose the line. */
+static void turn_away(struct fe_control *c, int fd, const char *why)
+{
+    if (c->n_clients == PLACES)
+        drop_oldest_away(c);
+    struct client *cl = &c->client[c->n_clients++];
+    *cl = (struct client){.fd = fd, .closing = true, .is_away = true};
+    set_reply(cl, fe_command_error(why));
+    client_send(c, cl);
 }
 
 static void accept_client(struct fe_control *c)
@@ -235,9 +252,14 @@ static void accept_client(struct fe_control *c)
         c->accept_failed = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
         return;
     }
-    char *in = c->n_clients < FE_CONTROL_CLIENTS ? malloc(FE_CONTROL_LINE_MAX + 1) : NULL;
-    if (!in)
-        turn_away(fd);
+    size_t n_served = 0;
+    for (size_t i = 0; i < c->n_clients; i++)
+        n_served += !c->client[i].is_away;
+    char *in = n_served < FE_CONTROL_CLIENTS ? malloc(FE_CONTROL_LINE_MAX + 1) : NULL;
+    if (n_served == FE_CONTROL_CLIENTS)
+        turn_away(c, fd, "too many clients; allowed: 64");
+    else if (!in)
+        turn_away(c, fd, "out of memory");
     else
         c->client[c->n_clients++] = (struct client){.fd = fd, .in = in};
 }
@@ -278,7 +300,7 @@ static void hear(struct fe_control *c)
 static void *control_thread(void *arg)
 {
     struct fe_control *c = arg;
-    struct pollfd p[FIRST_CLIENT + FE_CONTROL_CLIENTS];
+    struct pollfd p[FIRST_CLIENT + PLACES];
 
     for (;;) {
         wait_for_work(c, p);

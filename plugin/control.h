@@ -9,8 +9,8 @@
  *   - A client's turn consists of one command.
  *   - A line has at most FE_CONTROL_LINE_MAX bytes.  The reply to a longer line is an error, and
  *     then the connection ends.
- *   - If there are FE_CONTROL_CLIENTS clients, the next one is told so, and its connection is
- *     closed.
+ *   - If there are FE_CONTROL_CLIENTS clients, the next one gets one line with an error, and its
+ *     connection ends.  It gets that line even if it has sent a request already.
  */
 #ifndef FLASHEMU_PLUGIN_CONTROL_H
 #define FLASHEMU_PLUGIN_CONTROL_H

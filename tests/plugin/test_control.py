@@ -12,6 +12,7 @@ import threading
 import time
 
 from flashemu_server import Ctl, Server, fails, has_all, refused, run
+from flashemu_tool import call
 
 REPLY_KEYS = ["ok", "profile", "clock", "device_ns", "busy_ns", "host", "nand", "ftl", "wear",
               "bad_blocks", "ecc", "power", "state", "reason", "latency_ns", "lateness_ns"]
@@ -208,6 +209,10 @@ def test_faults_on_purpose():
         has_all(s.ctl("mark-bad", "4096")["error"], "blocks 0 to 4095")
         has_all(s.ctl("mark-bad", "x")["error"], "^mark-bad: x:")
         assert s.stats()["bad_blocks"] == {"factory": 0, "grown": 1}
+        has_all(s.ctl("flip", "0", "0")["error"], "^flip: 0: is out of range; allowed: 1 to 65533$")
+        for command in ("hang", "disconnect"):
+            has_all(s.ctl(command, "0")["error"],
+                    "^%s 0: changes nothing; allowed: 1ns and more" % command)
         assert s.ctl("wear", "9", "123")["ok"]
         assert s.stats()["wear"]["max"] == 123
         before = s.stats()["device_ns"]
@@ -322,8 +327,19 @@ def test_too_many_clients_are_told():
         for c in clients:
             assert c.ask("reset")["ok"]
         with Ctl(s.control) as c:
+            has_all(c.line()["error"], "^too many clients; allowed: 64$")
+            assert c.line() is None
+        waiting = []
+        for _ in range(100): # more than there are places, and they have said something already
+            c = Ctl(s.control)
+            c.send(b'{"cmd":"reset"}\n')
             has_all(c.line()["error"], "too many clients")
             assert c.line() is None
+            waiting.append(c)
+        code, out, err = call("ctl", s.control, "stats")
+        assert code == 1 and err == "" and "too many clients" in out, (code, out, err)
+        for c in waiting:
+            c.close()
         clients.pop().close()
         end = time.monotonic() + 60
         while True: # the freed place is found in the server's next round
