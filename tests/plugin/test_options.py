@@ -4,6 +4,7 @@
 that names the key, the value and what is allowed."""
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -12,6 +13,46 @@ from flashemu_server import Ctl, NBDKIT, PLUGIN, Server, has_all, refused, run, 
 
 PARAMETERS = ["profile", "size", "clock", "time-scale", "transport-overhead", "delay", "spin",
               "seed", "control", "file", "sync", "trace"]
+
+
+MAN = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                   "../../docs/man/nbdkit-flashemu-plugin.1")
+
+
+def manual(section):
+    """The lines of a section of the plugin's manual page."""
+    with open(MAN) as f:
+        text = f.read()
+    return text.split("\n.Sh %s\n" % section)[1].split("\n.Sh ")[0]
+
+
+def test_debug_layers_are_documented():
+    """nbdkit finds a layer by the name of its variable in the plugin."""
+    with open(PLUGIN, "rb") as f:
+        there = set(re.findall(rb"\0flashemu_debug_([a-z_]+)(?=\0)", f.read()))
+    documented = set(re.findall(r"\n\.It Cm flashemu\.([a-z_]+)", manual("DEBUGGING")))
+    assert documented == {name.decode() for name in there} != set(), (documented, there)
+    for layer, line in (("request", "request: read offset 0 len 512 "), ("nand", "nand: prog ppn "),
+                        ("control", 'control: request {"cmd": "stats"}')):
+        documented.remove(layer)
+        with Server("ssd-page", options=("-v", "-D", "flashemu.%s=1" % layer)) as s:
+            h = s.connect()
+            h.pwrite(bytes(4096), 0)
+            h.pread(512, 0)
+            s.stats()
+            assert line in s.text(), (layer, s.text())
+    assert not documented # each of them was tried
+
+
+def test_the_wire_form_is_documented():
+    text = manual("CONTROL SOCKET")
+    words = set(re.findall(r"[a-z_-]+", text))
+    with Server("ideal") as s:
+        commands = s.ctl("nosuch")["error"].split("there are: ")[1].split()
+        missing = set(commands + list(s.stats())) - words
+        assert len(commands) > 10 and not missing, missing
+    for number in ("65536 bytes", "64 clients", "1024 events", "at most 8"):
+        assert number in text.replace("\n", " "), number
 
 
 def test_profile_is_required_and_the_message_lists_them():
