@@ -108,6 +108,15 @@ def test_quit_with_a_minute_left_to_wait():
         ends(s, start)
 
 
+def test_a_handle_that_nobody_has_closed():
+    """nbdkit waits for its clients, so tests/lib/py closes the handles that are left."""
+    with Server("ideal") as s:
+        h = s.connect()
+        h.pread(512, 0)
+        assert s.terminate() == 0
+        del h
+
+
 def test_a_client_that_vanishes():
     """Its requests stop waiting, the server and other clients go on."""
     with Server(*SLOW) as s:

@@ -84,8 +84,19 @@ class Server:
         assert reply["ok"], reply
         return reply
 
+    def hang_up(self):
+        """The server waits for its clients.  A handle may live longer than its function, for
+        example in the traceback of a request that failed."""
+        for h in list(self.handles):
+            try:
+                with socket.socket(fileno=os.dup(h.aio_get_fd())) as s:
+                    s.shutdown(socket.SHUT_RDWR)
+            except (nbd.Error, OSError):
+                pass  # it is closed already
+
     def wait(self):
         """The exit code, once the server has ended by itself."""
+        self.hang_up()
         return self.proc.wait(timeout=HANG_S)
 
     def terminate(self):
@@ -95,12 +106,7 @@ class Server:
     def exit(self):
         """Lets the server write its coverage counters, which a killed server does not."""
         self.proc.terminate()
-        for h in self.handles:  # the server waits for its clients
-            try:
-                with socket.socket(fileno=os.dup(h.aio_get_fd())) as s:
-                    s.shutdown(socket.SHUT_RDWR)
-            except (nbd.Error, OSError):
-                pass  # it is closed already
+        self.hang_up()
         try:
             self.proc.wait(timeout=COVERAGE_EXIT_S)
         except subprocess.TimeoutExpired:
