@@ -98,6 +98,10 @@ struct fe_profile {
 int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err);
 
+/* The path of the file that fe_profile_load reads, which the caller frees; NULL for a profile that
+ * is built in.  Returns 0, or -ENOMEM with message. */
+int fe_profile_path(char **ret, const char *name_or_path, struct fe_err *err);
+
 /* The same from text in memory.  file_name is used in messages, and the name of the profile is made
  * from it.  The text need not end in NUL and is not needed afterwards. */
 int fe_profile_parse(struct fe_profile *ret, const char *file_name, const char *text, size_t len,

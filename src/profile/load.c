@@ -254,6 +254,14 @@ static int load_path(struct fe_profile *ret, const char *path, const char *const
     return r;
 }
 
+int fe_profile_path(char **ret, const char *name_or_path, struct fe_err *err)
+{
+    if (!is_path(name_or_path))
+        return search_folders(getenv("FLASHEMU_PATH"), name_or_path, ret, err);
+    *ret = strdup(name_or_path);
+    return *ret ? 0 : fe_err_nomem(err, "path of a profile", strlen(name_or_path) + 1);
+}
+
 int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err)
 {

@@ -2,6 +2,7 @@
  *
  * The commands that write traces: gen makes a trace from a pattern, and trace from another trace.
  */
+#include "output.h"
 #include "source.h"
 #include "tool.h"
 
@@ -16,11 +17,12 @@ struct target {
     const char *path; /* NULL or "-" = standard output */
     const char *format, *device;
     bool lossy;
-    struct tool_output output;
+    struct output output;
     struct fe_trace_writer *writer;
 };
 
-static int target_open(struct target *t, struct fe_err *err)
+/* input: the file that the command reads, or NULL. */
+static int target_open(struct target *t, const char *input, struct fe_err *err)
 {
     struct fe_trace_writer_options options = {
         .device = t->device,
@@ -29,7 +31,7 @@ static int target_open(struct target *t, struct fe_err *err)
 
     int r = t->format ? fe_trace_format_find(&options.format, t->format, err) : 0;
     if (r == 0)
-        r = tool_output_open(&t->output, t->path, err);
+        r = output_open(&t->output, t->path, &input, 1, err);
     if (r < 0)
         return r;
     return fe_trace_writer_open(&t->writer, t->output.file, t->output.name, &options, err);
@@ -38,7 +40,7 @@ static int target_open(struct target *t, struct fe_err *err)
 static int target_close(struct target *t, int code, struct fe_err *err)
 {
     int closed = fe_trace_writer_close(t->writer, code < 0 ? NULL : err);
-    return tool_output_close(&t->output, code < 0 ? code : closed, err);
+    return output_close(&t->output, code < 0 ? code : closed, err);
 }
 
 /* --- gen --- */
@@ -77,7 +79,7 @@ static int write_pattern(struct fe_pattern *pattern, struct target *target, stru
 {
     struct fe_trace_rec recs[BATCH];
     uint32_t n;
-    int code = target_open(target, err);
+    int code = target_open(target, NULL, err);
 
     while (code == 0 && (n = fe_pattern_next(pattern, recs, BATCH)) > 0)
         code = fe_trace_write(target->writer, recs, n, err);
@@ -179,7 +181,7 @@ static int convert(const char *path, const struct fe_trace_options *options,
     fe_err_init(&err);
     if (source_open(&source, path, options, &env, &err) < 0)
         return tool_fail(&err);
-    int code = target_open(target, &err);
+    int code = target_open(target, path, &err);
     while (code == 0 && (n = source_read(&source, recs, BATCH, &err)) > 0)
         code = fe_trace_write(target->writer, recs, (uint32_t)n, &err);
     code = target_close(target, code == 0 && n < 0 ? n : code, &err);

@@ -2,6 +2,7 @@
  *
  * replay: runs traces in virtual time, and prints what the device did.
  */
+#include "output.h"
 #include "replay.h"
 #include "tool.h"
 #include "wear_svg.h"
@@ -43,6 +44,9 @@ struct command {
     const char **traces, **overrides;
     uint32_t n_traces, n_overrides;
     char *capacity; /* "device.capacity=..." for size= */
+    const char **inputs; /* every file that is read */
+    uint32_t n_inputs;
+    char *profile_path;
 };
 
 /* Whether the word is SECTION.KEY=VALUE or size=VALUE.  Every other word is a trace. */
@@ -59,12 +63,14 @@ static int sort_operands(struct command *c, int argc, char **argv)
         return tool_error("replay: expected PROFILE and at least one TRACE");
     c->profile_name = argv[1];
     c->traces = calloc((size_t)argc, sizeof *c->traces);
+    c->inputs = calloc((size_t)argc, sizeof *c->inputs);
     c->overrides = calloc((size_t)argc, sizeof *c->overrides);
-    if (!c->traces || !c->overrides)
+    if (!c->traces || !c->overrides || !c->inputs)
         return tool_error("out of memory");
     for (int i = 2; i < argc; i++) {
         if (!is_override(argv[i])) {
             c->traces[c->n_traces++] = argv[i];
+            c->inputs[c->n_inputs++] = argv[i];
         } else if (strncmp(argv[i], "size=", 5) == 0) {
             if (c->capacity)
                 return tool_error("size is given twice");
@@ -272,21 +278,18 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
 }
 
 /* Runs the traces, and records the requests if the user wants that. */
-static int run_traces(const struct command *c, struct replay *r, struct fe_err *err)
+static int run_traces(const struct command *c, struct replay *r, const struct output *record,
+                      struct fe_err *err)
 {
     const struct fe_trace_writer_options text = {.format = NULL};
-    struct tool_output output = {0};
     int code = 0;
 
     if (c->warmup) {
         code = run_source(c, r, c->warmup, err);
         replay_reset(r);
     }
-    if (code == 0 && c->record) {
-        code = tool_output_open(&output, c->record, err);
-        if (code == 0)
-            code = fe_trace_writer_open(&r->record, output.file, output.name, &text, err);
-    }
+    if (code == 0 && record->file)
+        code = fe_trace_writer_open(&r->record, record->file, record->name, &text, err);
     for (uint32_t i = 0; i < c->n_traces && code == 0; i++)
         code = run_source(c, r, c->traces[i], err);
     if (r->record) {
@@ -294,7 +297,30 @@ static int run_traces(const struct command *c, struct replay *r, struct fe_err *
         code = code < 0 ? code : closed;
         r->record = NULL;
     }
-    return tool_output_close(&output, code, err);
+    return code;
+}
+
+/* Opens an output that the user wants; it must not be one of the files that replay reads. */
+static int open_output(const struct command *c, struct output *o, const char *path,
+                       struct fe_err *err)
+{
+    return path ? output_open(o, path, c->inputs, c->n_inputs, err) : 0;
+}
+
+/* The outputs are opened first, so that a wrong name does not cost a long run. */
+static int run_with_outputs(const struct command *c, struct replay *r, struct fe_err *err)
+{
+    struct output record = {0}, wear = {0};
+
+    int code = open_output(c, &record, c->record, err);
+    if (code == 0)
+        code = open_output(c, &wear, c->wear_svg, err);
+    if (code == 0)
+        code = run_traces(c, r, &record, err);
+    if (code == 0 && c->wear_svg)
+        code = wear_svg_write(r->dev, wear.file, err);
+    code = output_close(&wear, code, err);
+    return output_close(&record, code, err);
 }
 
 static int report(const struct command *c, const struct replay *r)
@@ -323,9 +349,7 @@ static int run_on_device(struct command *c, struct fe_device *dev, struct fe_err
         code = payload_create(&replay.payload, c->env.capacity, c->env.sector_size,
                               c->device.seed, err);
     if (code == 0)
-        code = run_traces(c, &replay, err);
-    if (code == 0 && c->wear_svg)
-        code = wear_svg_write(dev, c->wear_svg, err);
+        code = run_with_outputs(c, &replay, err);
     if (code == 0)
         result = report(c, &replay);
     payload_destroy(replay.payload);
@@ -351,13 +375,15 @@ int cmd_replay(int argc, char **argv)
     }
     int code = fe_device_create(&dev, &profile, &c.device, &err);
     fe_profile_fini(&profile);
-    if (code < 0) {
-        tool_fail(&err);
-        goto done;
-    }
-    result = run_on_device(&c, dev, &err);
+    if (code == 0)
+        code = fe_profile_path(&c.profile_path, c.profile_name, &err);
+    c.inputs[c.n_inputs++] = c.profile_path;
+    c.inputs[c.n_inputs++] = c.warmup;
+    result = code < 0 ? tool_fail(&err) : run_on_device(&c, dev, &err);
     fe_device_destroy(dev);
 done:
+    free(c.profile_path);
+    free(c.inputs);
     free(c.traces);
     free(c.overrides);
     free(c.capacity);

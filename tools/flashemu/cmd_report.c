@@ -6,8 +6,8 @@
  *                         \---> what is compared, if there are several
  *
  * The page has its style and figures in it and asks for nothing: no script, no other file.
- * A page that did not become whole is removed.
  */
+#include "output.h"
 #include "report.h"
 #include "svg.h"
 #include "tool.h"
@@ -187,14 +187,14 @@ static int write_page(FILE *out, const char *title, char **paths, int n, struct 
 
 static int make_report(const char *path, const char *title, char **paths, int n)
 {
-    struct tool_output output = {0};
+    struct output output = {0};
     struct fe_err err;
 
     fe_err_init(&err);
-    int r = tool_output_open(&output, path, &err);
+    int r = output_open(&output, path, (const char *const *)paths, (uint32_t)n, &err);
     if (r == 0)
         r = write_page(output.file, title, paths, n, &err);
-    r = tool_output_close(&output, r, &err);
+    r = output_close(&output, r, &err);
     return r < 0 ? tool_fail(&err) : tool_finish(TOOL_OK);
 }
 

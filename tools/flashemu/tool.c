@@ -16,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 int tool_error(const char *fmt, ...)
 {
@@ -52,37 +50,6 @@ int tool_finish(int code)
     if (fflush(stdout) != 0 || ferror(stdout))
         return tool_error("standard output: %s", strerror(errno ? errno : EIO));
     return code;
-}
-
-int tool_output_open(struct tool_output *o, const char *path, struct fe_err *err)
-{
-    bool to_stdout = !path || strcmp(path, "-") == 0;
-
-    o->name = to_stdout ? "standard output" : path;
-    o->file = to_stdout ? stdout : fopen(path, "w");
-    return o->file ? 0 : fe_err_set(err, errno, "%s: %s", path, strerror(errno));
-}
-
-int tool_output_close(struct tool_output *o, int r, struct fe_err *err)
-{
-    struct stat st;
-
-    if (!o->file || o->file == stdout)
-        return r;
-    errno = 0;
-    bool failed = fflush(o->file) != 0 || ferror(o->file);
-    int errnum = errno ? errno : EIO; /* nobody has kept the errno of an earlier write */
-    bool regular = fstat(fileno(o->file), &st) == 0 && S_ISREG(st.st_mode);
-    if (fclose(o->file) != 0 && !failed) {
-        failed = true;
-        errnum = errno;
-    }
-    o->file = NULL;
-    if (r == 0 && failed)
-        r = fe_err_set(err, errnum, "%s: %s", o->name, strerror(errnum));
-    if (r < 0 && regular)
-        unlink(o->name);
-    return r;
 }
 
 int tool_print_json(json_t *json)

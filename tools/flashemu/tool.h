@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum {
     TOOL_OK = 0,
@@ -50,21 +49,6 @@ int tool_load_profile(struct fe_profile *ret, const char *name, const char *cons
 
 /* Flushes standard output.  Returns code, or TOOL_USAGE after a message if that fails. */
 int tool_finish(int code);
-
-/* A file that a command writes.  All zeros means that none is open. */
-struct tool_output {
-    const char *name; /* for messages */
-    FILE *file;
-};
-
-/* Opens path, which the caller keeps; NULL and "-" are standard output. */
-int tool_output_open(struct tool_output *o, const char *path, struct fe_err *err);
-
-/* Closes the file.  Returns r, the result of the command so far, or a negative errno with message
- * if the file could not be written to its end.  A regular file is removed if it is incomplete or if
- * r is negative, so that nobody takes it for a complete one.  Standard output stays open until
- * tool_finish.  Does nothing if no file is open. */
-int tool_output_close(struct tool_output *o, int r, struct fe_err *err);
 
 /* Prints a JSON value and drops the reference.  NULL means that there was no memory.  Returns an
  * exit code. */

@@ -11,7 +11,6 @@
 #include "wear_svg.h"
 
 #include "svg.h"
-#include "tool.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -107,17 +106,14 @@ static void print_svg(FILE *out, const struct fe_device *dev, const struct fe_bl
     fputs("</svg>\n", out);
 }
 
-int wear_svg_write(const struct fe_device *dev, const char *path, struct fe_err *err)
+int wear_svg_write(const struct fe_device *dev, FILE *out, struct fe_err *err)
 {
     uint32_t n = fe_device_blocks(dev);
     struct fe_block_wear *blocks = calloc(n, sizeof *blocks);
     if (!blocks)
         return fe_err_nomem(err, "wear of blocks", n * sizeof *blocks);
     fe_device_get_blocks(dev, blocks);
-    struct tool_output output = {0};
-    int r = tool_output_open(&output, path, err);
-    if (r == 0)
-        print_svg(output.file, dev, blocks);
+    print_svg(out, dev, blocks);
     free(blocks);
-    return tool_output_close(&output, r, err);
+    return 0;
 }

@@ -7,7 +7,10 @@
 
 #include "flashemu/device.h"
 
-/* Writes the picture to a file.  Returns 0, or the host's negative errno with message. */
-int wear_svg_write(const struct fe_device *dev, const char *path, struct fe_err *err);
+#include <stdio.h>
+
+/* Writes the picture to a file.  Returns 0, or -ENOMEM with message.  The caller checks whether the
+ * file could be written. */
+int wear_svg_write(const struct fe_device *dev, FILE *out, struct fe_err *err);
 
 #endif
