@@ -282,6 +282,11 @@ int fe_trace_read(struct fe_trace_reader *r, struct fe_trace_rec *recs, uint32_t
     return fe_err_set(err, -r->failed, "%s", r->failure.text);
 }
 
+const char *fe_trace_origin(const struct fe_trace_reader *r, enum fe_origin_key key)
+{
+    return r->origin[key];
+}
+
 uint64_t fe_trace_skipped(const struct fe_trace_reader *r)
 {
     return r->skipped;

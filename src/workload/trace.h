@@ -12,6 +12,9 @@
  *     # flashemu trace 1
  *     TIME_NS OP OFFSET LEN [fua] [stream=N] [depth=N] [think=NS] [done=NS] [status=WORD]
  *
+ * Comments "# version: ..." between the first line and the first request say where the trace comes
+ * from; struct fe_origin has their keys.
+ *
  * OP is read, write, trim or flush; the OFFSET and LEN of a flush are 0.  Offsets and
  * lengths are in bytes, and all numbers are plain decimals.  Empty lines and lines that
  * start with '#' are comments.
@@ -32,6 +35,7 @@
 #ifndef FE_WORKLOAD_TRACE_H
 #define FE_WORKLOAD_TRACE_H
 
+#include "base/origin.h"
 #include "flashemu/err.h"
 #include "flashemu/request.h"
 
@@ -98,6 +102,10 @@ void fe_trace_reader_close(struct fe_trace_reader *r);
 int fe_trace_read(struct fe_trace_reader *r, struct fe_trace_rec *recs, uint32_t max,
                   struct fe_err *err);
 
+/* What the text format's comments in front of the requests say about its origin, "" if nothing.
+ * Those comments have been read when the first record has.  Valid as long as the reader is. */
+const char *fe_trace_origin(const struct fe_trace_reader *r, enum fe_origin_key key);
+
 /* How many events so far were not the requests that were asked for. */
 uint64_t fe_trace_skipped(const struct fe_trace_reader *r);
 
@@ -111,6 +119,8 @@ struct fe_trace_writer;
 struct fe_trace_writer_options {
     const struct fe_trace_format *format; /* NULL: text */
     const char *device; /* iolog: the name of the file; NULL = "/dev/flashemu" */
+    const struct fe_origin *origin; /* text: written behind the first line; NULL = none.  Used
+                                       while the writer is opened only */
     bool lossy;         /* leaves out what the format cannot hold instead of failing */
 };
 

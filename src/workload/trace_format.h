@@ -78,6 +78,8 @@ struct fe_trace_reader {
     bool eof;
     uint64_t line, consumed, skipped, n_read;
 
+    char origin[FE_N_ORIGIN_KEYS][256]; /* empty = the trace does not say */
+
     struct fe_trace_rec pushed; /* the second record of a line */
     bool has_pushed;
 

@@ -102,6 +102,7 @@ def test_check_lists_every_mistake():
     code, as_json, err = call("check", "--json", path)
     assert code == 1 and err == ""
     o = json.loads(as_json)
+    assert o.pop("version") and o.pop("command") == "flashemu check --json bad.ini"
     assert o == {"ok": False, "mistakes": lines}, o
 
 

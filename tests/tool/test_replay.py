@@ -10,17 +10,19 @@ import tempfile
 import xml.etree.ElementTree
 
 from flashemu_script import run
-from flashemu_tool import TOOL, bad, call, good, good_json, read, trace_formats, write
+from flashemu_tool import TOOL, bad, call, good, good_json, read, trace_formats, trace_lines, write
 
 HEAD = "# flashemu trace 1\n"
 PROFILE = "transcend8g"  # one with delays
-LATER = ["wall_seconds", "cpu_seconds", "host_ops_per_second"]  # differ from run to run
+# what differs from run to run, and from command to command
+LATER = ["wall_seconds", "cpu_seconds", "host_ops_per_second"]
 
 
 def replay(*args, **kwargs):
     o = good_json("replay", "--json", *args, **kwargs)
     for key in LATER:
         assert o.pop(key) >= 0
+    assert o.pop("command").startswith("flashemu replay")
     return o
 
 
@@ -118,7 +120,7 @@ def test_warmup_is_not_counted():
 
 def test_closed_loop_arrives_when_the_last_is_done():
     good("replay", PROFILE, "gen:random,op=write,count=20", "--record", "r")
-    rows = [line.split() for line in read("r").splitlines()[1:]]
+    rows = [line.split() for line in trace_lines(read("r"))]
     done = 0
     for row in rows:
         assert int(row[0]) == done, row
@@ -128,7 +130,7 @@ def test_closed_loop_arrives_when_the_last_is_done():
 
 def test_depth_keeps_that_many_in_flight():
     good("replay", PROFILE, "gen:random,count=50", "--depth", "4", "--record", "r")
-    rows = [line.split() for line in read("r").splitlines()[1:]]
+    rows = [line.split() for line in trace_lines(read("r"))]
     start = [int(r[0]) for r in rows]
     done = [int(dict(f.split("=") for f in r[4:])["done"]) for r in rows]
     for i in range(50):

@@ -182,11 +182,13 @@ static int check_image(struct fsck *f, const char *path)
 
 static int print_json(const struct fsck *f, const char *path, const char *verdict)
 {
-    return tool_print_json(json_pack("{s:o, s:s, s:I, s:I, s:O, s:o}", "image",
-                                     fe_json_text(path, strlen(path)), "verdict", verdict,
-                                     "pages", (json_int_t)f->n_pages, "wrong",
-                                     (json_int_t)f->n_wrong, "messages", f->messages, "note",
-                                     f->note ? json_incref(f->note) : json_null()));
+    const struct fe_origin origin = tool_origin();
+
+    return tool_print_result(json_pack("{s:o, s:s, s:I, s:I, s:O, s:o}", "image",
+                                       fe_json_text(path, strlen(path)), "verdict", verdict,
+                                       "pages", (json_int_t)f->n_pages, "wrong",
+                                       (json_int_t)f->n_wrong, "messages", f->messages, "note",
+                                       f->note ? json_incref(f->note) : json_null()), &origin);
 }
 
 int cmd_fsck(int argc, char **argv)

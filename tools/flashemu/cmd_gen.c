@@ -22,10 +22,12 @@ struct target {
 };
 
 /* input: the file that the command reads, or NULL. */
-static int target_open(struct target *t, const char *input, struct fe_err *err)
+static int target_open(struct target *t, const char *input, const struct fe_origin *origin,
+                       struct fe_err *err)
 {
     struct fe_trace_writer_options options = {
         .device = t->device,
+        .origin = origin,
         .lossy = t->lossy,
     };
 
@@ -78,8 +80,9 @@ static int add_option(void *ctx, const char *name, const char *value)
 static int write_pattern(struct fe_pattern *pattern, struct target *target, struct fe_err *err)
 {
     struct fe_trace_rec recs[BATCH];
+    const struct fe_origin origin = tool_origin();
     uint32_t n;
-    int code = target_open(target, NULL, err);
+    int code = target_open(target, NULL, &origin, err);
 
     while (code == 0 && (n = fe_pattern_next(pattern, recs, BATCH)) > 0)
         code = fe_trace_write(target->writer, recs, n, err);
@@ -174,15 +177,18 @@ static int convert(const char *path, const struct fe_trace_options *options,
 {
     struct fe_pattern_env env = {.sector_size = options->sector_size};
     struct fe_trace_rec recs[BATCH];
+    struct source_origin from;
     struct source source;
     struct fe_err err;
-    int n = 0;
+    int n;
 
     fe_err_init(&err);
     if (source_open(&source, path, options, &env, &err) < 0)
         return tool_fail(&err);
-    int code = target_open(target, path, &err);
-    while (code == 0 && (n = source_read(&source, recs, BATCH, &err)) > 0)
+    n = source_read(&source, recs, BATCH, &err); /* with what the trace says about its origin */
+    source_origin(&source, &from);
+    int code = n < 0 ? n : target_open(target, path, &from.origin, &err);
+    for (; code == 0 && n > 0; n = source_read(&source, recs, BATCH, &err))
         code = fe_trace_write(target->writer, recs, (uint32_t)n, &err);
     code = target_close(target, code == 0 && n < 0 ? n : code, &err);
     if (code == 0)

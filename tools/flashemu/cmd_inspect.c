@@ -240,6 +240,17 @@ static void print_text(const json_t *o, const char *prefix)
     }
 }
 
+static int print_object(struct fe_device *dev, const char *path, json_t *o)
+{
+    struct fe_origin origin = tool_origin();
+
+    origin.profile = fe_device_profile(dev)->name;
+    origin.image = path;
+    origin.seed = fe_store_image(fe_device_medium(dev)->store)->seed;
+    origin.has_seed = true;
+    return tool_print_result(o, &origin);
+}
+
 int cmd_inspect(int argc, char **argv)
 {
     bool as_json = false;
@@ -272,7 +283,7 @@ int cmd_inspect(int argc, char **argv)
             : block ? block_json(m, (fe_peb)number)
                     : image_json(dev);
     if (code == TOOL_OK && (as_json || !o)) {
-        code = tool_print_json(o);
+        code = print_object(dev, argv[1], o);
     } else if (code == TOOL_OK) {
         print_text(o, "");
         json_decref(o);

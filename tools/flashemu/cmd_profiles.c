@@ -168,6 +168,7 @@ int cmd_check(int argc, char **argv)
     const struct tool_option options[] = {{"json", 0, &as_json, NULL}, {0}};
     const struct tool_args args = {.options = options, .help = check_help};
     struct fe_err err;
+    const struct fe_origin origin = tool_origin();
     char *text = NULL;
     size_t size = 0;
     int code;
@@ -186,7 +187,7 @@ int cmd_check(int argc, char **argv)
     if (n < 0)
         code = tool_fail(&err);
     else if (as_json)
-        code = tool_print_json(mistakes_json(text, n));
+        code = tool_print_result(mistakes_json(text, n), &origin);
     else
         code = tool_finish(TOOL_OK);
     free(text);

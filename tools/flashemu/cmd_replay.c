@@ -151,8 +151,22 @@ static double per_second(const struct replay *r)
     return r->wall_seconds > 0 ? (double)r->records / r->wall_seconds : 0;
 }
 
-static int print_json(const struct replay *r)
+/* Where the results come from.  Some texts stay with the command and the device. */
+static struct fe_origin origin_of(const struct command *c, const struct fe_device *dev)
 {
+    struct fe_origin o = tool_origin();
+
+    o.profile = fe_device_profile(dev)->name;
+    o.overrides = c->overrides;
+    o.n_overrides = c->n_overrides;
+    o.seed = c->device.seed;
+    o.has_seed = true;
+    return o;
+}
+
+static int print_json(const struct command *c, const struct replay *r)
+{
+    const struct fe_origin origin = origin_of(c, r->dev);
     struct fe_snapshot *now = fe_snapshot_create(r->dev);
     json_t *o = NULL;
     uint64_t first;
@@ -179,7 +193,7 @@ static int print_json(const struct replay *r)
     json_object_set_new(o, "wall_seconds", json_real(r->wall_seconds));
     json_object_set_new(o, "cpu_seconds", json_real(r->cpu_seconds));
     json_object_set_new(o, "host_ops_per_second", json_real(per_second(r)));
-    return tool_print_json(o);
+    return tool_print_result(o, &origin);
 }
 
 static void print_requests(const struct replay *r, const struct fe_stats *s, enum fe_req_type type,
@@ -281,7 +295,8 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
 static int run_traces(const struct command *c, struct replay *r, const struct output *record,
                       struct fe_err *err)
 {
-    const struct fe_trace_writer_options text = {.format = NULL};
+    const struct fe_origin origin = origin_of(c, r->dev);
+    const struct fe_trace_writer_options text = {.origin = &origin};
     int code = 0;
 
     if (c->warmup) {
@@ -326,7 +341,7 @@ static int run_with_outputs(const struct command *c, struct replay *r, struct fe
 static int report(const struct command *c, const struct replay *r)
 {
     uint64_t first = 0, wrong = r->payload ? payload_wrong(r->payload, &first) : 0;
-    int code = c->json ? print_json(r) : print_summary(r);
+    int code = c->json ? print_json(c, r) : print_summary(r);
 
     if (wrong > 0) {
         tool_error("%" PRIu64 " sectors read back wrong, the first at offset %" PRIu64, wrong,

@@ -55,6 +55,24 @@ void report_table_end(FILE *out)
     fputs("</table>\n", out);
 }
 
+void report_origin(FILE *out, const struct fe_origin *origin, struct report_figures *ret)
+{
+    char text[512];
+    size_t n = 0;
+
+    ret->label[0] = '\0';
+    for (int key = 0; key < FE_N_ORIGIN_KEYS; key++) {
+        if (!fe_origin_text(origin, (enum fe_origin_key)key, text, sizeof text))
+            continue;
+        report_row(out, fe_origin_names[key], "%s", text);
+        if ((key == FE_ORIGIN_PROFILE || key == FE_ORIGIN_OVERRIDES) && n < sizeof ret->label)
+            n += (size_t)snprintf(ret->label + n, sizeof ret->label - n, "%s%s", n ? " " : "",
+                                  text);
+    }
+    if (n >= sizeof ret->label)
+        memcpy(ret->label + sizeof ret->label - 4, "...", 4);
+}
+
 /* --- the page --- */
 
 static const char head[] =
@@ -115,7 +133,7 @@ static int compare(FILE *out, const struct report_figures *f, int n, struct fe_e
         for (int i = 0; i < n; i++) {
             double value = *(const double *)((const char *)&f[i] + figures[k].offset);
             if (isfinite(value) && value > 0)
-                bars[n_bars++] = (struct svg_bar){f[i].name, value / figures[k].unit};
+                bars[n_bars++] = (struct svg_bar){f[i].name, value / figures[k].unit, f[i].label};
         }
         if (n_bars > 1)
             svg_bars(out, figures[k].title, bars, n_bars);
@@ -161,11 +179,10 @@ static int add_file(FILE *out, const char *path, struct report_figures *ret, str
     fputs("<h2>", out);
     svg_text(out, name);
     fputs("</h2>\n", out);
-    int json = is_json(path, err);
-    int r = json < 0 ? json : json ? add_stats(out, path, ret, err)
-                                   : report_trace(out, path, ret, err);
     ret->name = name;
-    return r;
+    int json = is_json(path, err);
+    return json < 0 ? json : json ? add_stats(out, path, ret, err)
+                                  : report_trace(out, path, ret, err);
 }
 
 static int write_page(FILE *out, const char *title, char **paths, int n, struct fe_err *err)
@@ -180,7 +197,9 @@ static int write_page(FILE *out, const char *title, char **paths, int n, struct 
         r = add_file(out, paths[i], &figures[i], err);
     if (r == 0 && n > 1)
         r = compare(out, figures, n, err);
-    fputs("</body>\n</html>\n", out);
+    fprintf(out, "<p>flashemu %s: ", fe_version);
+    svg_text(out, tool_origin().command);
+    fputs("</p>\n</body>\n</html>\n", out);
     free(figures);
     return r;
 }

@@ -232,11 +232,17 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
 /* Prints the JSON.  Returns code, or a worse one if the figures could not be written. */
 static int finish(struct command *c, int code)
 {
+    struct fe_origin origin = tool_origin();
     int written = TOOL_OK;
 
+    origin.profile = c->all ? NULL : c->k.profile;
+    origin.overrides = c->overrides;
+    origin.n_overrides = c->n_overrides;
+    origin.seed = c->seed;
+    origin.has_seed = true;
     if (c->json && json_array_size(c->profiles) > 0)
-        written = tool_print_json(c->all ? json_pack("{s:O}", "profiles", c->profiles)
-                                         : json_incref(json_array_get(c->profiles, 0)));
+        written = tool_print_result(c->all ? json_pack("{s:O}", "profiles", c->profiles)
+                                           : json_incref(json_array_get(c->profiles, 0)), &origin);
     else
         written = tool_finish(TOOL_OK);
     if (code == VERIFY_INTERRUPTED)

@@ -58,6 +58,7 @@ static int print_completions(void)
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "C");
+    tool_set_command(argc, argv);
     if (argc < 2) {
         print_usage(stderr);
         return TOOL_USAGE;
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], TOOL_COMPLETE) == 0)
         return print_completions();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        puts("flashemu " FLASHEMU_VERSION);
+        printf("flashemu %s\n", fe_version);
         return tool_finish(TOOL_OK);
     }
     for (int i = 0; i < N_COMMANDS; i++)

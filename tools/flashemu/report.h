@@ -5,6 +5,7 @@
 #ifndef REPORT_H
 #define REPORT_H
 
+#include "base/origin.h"
 #include "flashemu/err.h"
 
 #include <jansson.h>
@@ -14,6 +15,7 @@
 /* The figures of a file for the comparison.  NAN means not known. */
 struct report_figures {
     const char *name; /* set by the caller */
+    char label[128];  /* the profile and its overrides; "" = not known */
     double read_rate, write_rate; /* bytes a second of device time */
     double waf;
     double read_p99_ns, write_p99_ns;
@@ -24,6 +26,9 @@ void report_table_begin(FILE *out);
 void report_row(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void report_table_end(FILE *out);
+
+/* Rows with the origin of a file, and its label for the comparison. */
+void report_origin(FILE *out, const struct fe_origin *origin, struct report_figures *ret);
 
 /* Writes the section of a trace in any format that `flashemu trace` reads.  Reads the whole trace
  * into memory, which takes 40 bytes for each request.  Negative errno with message. */

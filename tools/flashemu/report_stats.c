@@ -113,30 +113,50 @@ static void print_wear(FILE *out, const json_t *stats)
                    mean, deviation);
 }
 
+/* The statistics' origin, with up to MAX_OVERRIDES overrides. */
+static void print_origin(FILE *out, const json_t *stats, struct report_figures *ret)
+{
+    enum { MAX_OVERRIDES = 64 };
+    const json_t *list = json_object_get(stats, "overrides"),
+                 *image = json_object_get(stats, "image"), *seed = json_object_get(stats, "seed");
+    const char *overrides[MAX_OVERRIDES];
+    struct fe_origin o = {
+        .version = json_string_value(json_object_get(stats, "version")),
+        .command = json_string_value(json_object_get(stats, "command")),
+        .profile = json_string_value(json_object_get(stats, "profile")),
+        .image = json_string_value(json_is_object(image) ? json_object_get(image, "path") : image),
+        .overrides = overrides,
+        .seed = (uint64_t)json_integer_value(seed),
+        .has_seed = json_is_integer(seed),
+    };
+
+    for (size_t i = 0; i < json_array_size(list) && o.n_overrides < MAX_OVERRIDES; i++)
+        if (json_is_string(json_array_get(list, i)))
+            overrides[o.n_overrides++] = json_string_value(json_array_get(list, i));
+    report_origin(out, &o, ret);
+}
+
 int report_stats(FILE *out, const char *path, const json_t *stats, struct report_figures *ret,
                  struct fe_err *err)
 {
     double busy_ns = number(stats, "busy_ns");
-    const char *profile = json_string_value(json_object_get(stats, "profile"));
     char busy[FE_ROUNDED_MAX];
 
     if (!json_is_object(json_object_get(stats, "host")) || !(busy_ns >= 0))
         return fe_err_set(err, EINVAL, "%.200s: no statistics: no \"host\" or \"busy_ns\" in it",
                           path);
     report_table_begin(out);
-    if (profile)
-        report_row(out, "profile", "%s", profile);
+    print_origin(out, stats, ret);
     report_row(out, "the device was busy for", "%s", fe_time_text(busy_ns, busy));
     print_host(out, stats);
     print_latency(out, stats);
     print_counters(out, stats);
     print_wear(out, stats);
     report_table_end(out);
-    *ret = (struct report_figures){
-        .read_rate = number(stats, "host.read.bytes") * 1e9 / busy_ns,
-        .write_rate = number(stats, "host.write.bytes") * 1e9 / busy_ns,
-        .waf = number(stats, "ftl.waf"),
-        .read_p99_ns = number(stats, "latency_ns.read.p99"),
-        .write_p99_ns = number(stats, "latency_ns.write.p99")};
+    ret->read_rate = number(stats, "host.read.bytes") * 1e9 / busy_ns;
+    ret->write_rate = number(stats, "host.write.bytes") * 1e9 / busy_ns;
+    ret->waf = number(stats, "ftl.waf");
+    ret->read_p99_ns = number(stats, "latency_ns.read.p99");
+    ret->write_p99_ns = number(stats, "latency_ns.write.p99");
     return 0;
 }

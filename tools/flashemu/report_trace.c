@@ -62,8 +62,11 @@ static int keep(struct trace *t, const struct fe_trace_rec *rec, struct fe_err *
     return 0;
 }
 
-static int read_all(struct trace *t, const char *path, struct fe_err *err)
+/* Reads the trace and begins its table with the origin. */
+static int read_all(struct trace *t, FILE *out, const char *path, struct report_figures *ret,
+                    struct fe_err *err)
 {
+    struct source_origin from;
     struct fe_trace_options options = {.format = NULL};
     struct fe_pattern_env env = {.sector_size = 512};
     struct fe_trace_rec recs[BATCH];
@@ -75,6 +78,11 @@ static int read_all(struct trace *t, const char *path, struct fe_err *err)
     while ((n = source_read(&source, recs, BATCH, err)) > 0)
         for (int i = 0; i < n && r == 0; i++)
             r = keep(t, &recs[i], err);
+    if (n == 0 && r == 0) {
+        report_table_begin(out);
+        if (source_origin(&source, &from))
+            report_origin(out, &from.origin, ret);
+    }
     source_close(&source);
     r = n < 0 ? n : r;
     return r == 0 && t->n == 0 ? fe_err_set(err, EINVAL, "%.200s: no requests in it", path) : r;
@@ -172,7 +180,6 @@ static void print_numbers(FILE *out, const struct trace *t)
 {
     char span[FE_ROUNDED_MAX];
 
-    report_table_begin(out);
     if (t->timed)
         report_row(out, "time", "%s", fe_time_text((double)(t->end_ns - t->begin_ns), span));
     for (int type = 0; type < FE_N_REQ_TYPES; type++)
@@ -356,7 +363,7 @@ static void draw_sizes(FILE *out, const struct trace *t)
             char value[FE_ROUNDED_MAX];
             snprintf(labels[n], sizeof labels[n], "up to %s",
                      fe_size_text((double)(UINT64_C(512) << bin), value));
-            bars[n] = (struct svg_bar){labels[n], (double)sizes[bin]};
+            bars[n] = (struct svg_bar){labels[n], (double)sizes[bin], NULL};
             n++;
         }
     if (n)
@@ -366,7 +373,7 @@ static void draw_sizes(FILE *out, const struct trace *t)
 int report_trace(FILE *out, const char *path, struct report_figures *ret, struct fe_err *err)
 {
     struct trace t = {0};
-    int r = read_all(&t, path, err);
+    int r = read_all(&t, out, path, ret, err);
 
     if (r == 0) {
         count(&t);
@@ -381,10 +388,11 @@ int report_trace(FILE *out, const char *path, struct report_figures *ret, struct
         r = draw_latencies(out, &t, err);
     if (r == 0) {
         draw_sizes(out, &t);
-        *ret = (struct report_figures){
-            .read_rate = rate(&t, FE_REQ_READ), .write_rate = rate(&t, FE_REQ_WRITE), .waf = NAN,
-            .read_p99_ns = quantile(&t, FE_REQ_READ, 0.99),
-            .write_p99_ns = quantile(&t, FE_REQ_WRITE, 0.99)};
+        ret->read_rate = rate(&t, FE_REQ_READ);
+        ret->write_rate = rate(&t, FE_REQ_WRITE);
+        ret->waf = NAN;
+        ret->read_p99_ns = quantile(&t, FE_REQ_READ, 0.99);
+        ret->write_p99_ns = quantile(&t, FE_REQ_WRITE, 0.99);
     }
     for (int type = 0; type < FE_N_REQ_TYPES; type++)
         free(t.latency[type]);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -86,6 +87,29 @@ int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struc
         s->done = fe_trace_consumed(s->reader);
     }
     return n;
+}
+
+bool source_origin(const struct source *s, struct source_origin *ret)
+{
+    const char *text[FE_N_ORIGIN_KEYS];
+
+    *ret = (struct source_origin){.origin = tool_origin()};
+    if (!s->reader || !*fe_trace_origin(s->reader, FE_ORIGIN_VERSION))
+        return false;
+    for (int key = 0; key < FE_N_ORIGIN_KEYS; key++) {
+        text[key] = fe_trace_origin(s->reader, (enum fe_origin_key)key);
+        text[key] = *text[key] ? text[key] : NULL;
+    }
+    ret->overrides = text[FE_ORIGIN_OVERRIDES];
+    ret->origin = (struct fe_origin){
+        .version = text[FE_ORIGIN_VERSION], .command = text[FE_ORIGIN_COMMAND],
+        .profile = text[FE_ORIGIN_PROFILE], .image = text[FE_ORIGIN_IMAGE],
+        .overrides = &ret->overrides, .n_overrides = ret->overrides != NULL,
+        .has_seed = text[FE_ORIGIN_SEED] != NULL,
+    };
+    if (ret->origin.has_seed)
+        ret->origin.seed = strtoull(text[FE_ORIGIN_SEED], NULL, 10);
+    return true;
 }
 
 const char *source_where(const struct source *s, const struct fe_trace_rec *rec, char *buf,

@@ -9,6 +9,7 @@
 #include "workload/pattern.h"
 #include "workload/trace.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct source {
@@ -37,6 +38,17 @@ void source_report_skipped(const struct source *s);
 
 /* Reads records; the same contract as fe_trace_read. */
 int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err);
+
+/* An origin whose texts are in the source, or in the structure itself. */
+struct source_origin {
+    struct fe_origin origin;
+    const char *overrides;
+};
+
+/* What a trace says about its origin, after the first record has been read.  Returns false if it
+ * says nothing, and for a pattern: then the origin is this command.  Valid as long as the source and
+ * *ret are. */
+bool source_origin(const struct source *s, struct source_origin *ret);
 
 /* Prints "FILE:12" or "gen:random record 12" into buf, and returns buf. */
 const char *source_where(const struct source *s, const struct fe_trace_rec *rec, char *buf,

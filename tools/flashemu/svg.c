@@ -167,25 +167,34 @@ void svg_cloud_draw(struct svg_plot *p, const char *class, const struct svg_clou
 
 void svg_bars(FILE *out, const char *title, const struct svg_bar *bars, uint32_t n)
 {
-    enum { ROW = 24, NAME = 190 };
+    enum { NAME = 190, LABEL = 14 };
     double most = 0;
+    bool labels = false;
     for (uint32_t i = 0; i < n; i++)
         most = fmax(most, bars[i].value);
+    for (uint32_t i = 0; i < n; i++)
+        labels |= bars[i].label && *bars[i].label;
+    const unsigned row = 24 + (labels ? LABEL : 0);
     fprintf(out, "<svg viewBox=\"0 0 %d %u\" role=\"img\"><title>", LEFT + WIDTH + RIGHT,
-            TOP + n * ROW + 6);
+            TOP + n * row + 6);
     svg_text(out, title);
     fputs("</title>\n<text class=\"title\" x=\"4\" y=\"16\">", out);
     svg_text(out, title);
     fputs("</text>\n", out);
     for (uint32_t i = 0; i < n; i++) {
         double width = most > 0 ? (WIDTH - NAME) * bars[i].value / most : 0;
-        fprintf(out, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", NAME, TOP + i * ROW + 15);
+        fprintf(out, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", NAME, TOP + i * row + 15);
         svg_text(out, bars[i].name);
         fprintf(out,
                 "</text><rect class=\"bar\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"16\"/>"
                 "<text x=\"%.1f\" y=\"%u\">%.4g</text>\n",
-                NAME + 6, TOP + i * ROW + 3, width, NAME + 12 + width, TOP + i * ROW + 15,
+                NAME + 6, TOP + i * row + 3, width, NAME + 12 + width, TOP + i * row + 15,
                 bars[i].value);
+        if (!bars[i].label || !*bars[i].label)
+            continue;
+        fprintf(out, "<text class=\"label\" x=\"%d\" y=\"%u\">", NAME + 6, TOP + i * row + 30);
+        svg_text(out, bars[i].label);
+        fputs("</text>\n", out);
     }
     fputs("</svg>\n", out);
 }

@@ -53,6 +53,7 @@ void svg_cloud_draw(struct svg_plot *p, const char *class, const struct svg_clou
 struct svg_bar {
     const char *name;
     double value;
+    const char *label; /* a second line; NULL or "" = none */
 };
 void svg_bars(FILE *out, const char *title, const struct svg_bar *bars, uint32_t n);
 

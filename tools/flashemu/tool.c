@@ -9,6 +9,7 @@
 #include "tool.h"
 
 #include "base/quantity.h"
+#include "obs/origin_json.h"
 #include "obs/stats_json.h"
 
 #include <errno.h>
@@ -60,6 +61,29 @@ int tool_print_json(json_t *json)
     json_decref(json);
     putchar('\n');
     return ret == 0 ? tool_finish(TOOL_OK) : tool_error("cannot print JSON");
+}
+
+int tool_print_result(json_t *object, const struct fe_origin *origin)
+{
+    return tool_print_json(fe_origin_json(object, origin));
+}
+
+static char command_line[1024] = "flashemu";
+
+void tool_set_command(int argc, char **argv)
+{
+    const struct fe_origin words = {
+        .overrides = (const char *const *)argv + 1,
+        .n_overrides = argc > 1 ? (uint32_t)(argc - 1) : 0,
+    };
+
+    snprintf(command_line, sizeof command_line, "flashemu ");
+    fe_origin_text(&words, FE_ORIGIN_OVERRIDES, command_line + 9, sizeof command_line - 9);
+}
+
+struct fe_origin tool_origin(void)
+{
+    return (struct fe_origin){.version = fe_version, .command = command_line};
 }
 
 double tool_json_number(const json_t *o, const char *path, double missing)

@@ -8,6 +8,7 @@
 #ifndef FLASHEMU_TOOL_H
 #define FLASHEMU_TOOL_H
 
+#include "base/origin.h"
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
 
@@ -53,6 +54,15 @@ int tool_finish(int code);
 /* Prints a JSON value and drops the reference.  NULL means that there was no memory.  Returns an
  * exit code. */
 int tool_print_json(json_t *json);
+
+/* The same for an object that says what made it: fe_origin_json adds the origin. */
+int tool_print_result(json_t *object, const struct fe_origin *origin);
+
+/* Keeps the command line, for tool_origin. */
+void tool_set_command(int argc, char **argv);
+
+/* An origin with the version and the command only. */
+struct fe_origin tool_origin(void);
 
 /* The number at the path "a.b.c" of nested objects; `missing` if there is none. */
 double tool_json_number(const json_t *o, const char *path, double missing);

@@ -58,6 +58,18 @@ def bad(message, *args, **kwargs):
     return err
 
 
+def trace_lines(text):
+    """The requests of a trace in flashemu's own format, without the comments in front."""
+    lines = text.splitlines()
+    assert lines[0] == "# flashemu trace 1", lines[:1]
+    return [line for line in lines if not line.startswith("#")]
+
+
+def trace_origin(text):
+    """What the comments of such a trace say about its origin."""
+    return dict(line[2:].split(": ", 1) for line in text.splitlines()[1:] if line.startswith("# "))
+
+
 def write(path, text):
     with open(path, "w", newline="") as f:
         f.write(text)

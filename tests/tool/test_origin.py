@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results say what they are: version, command, profile, overrides, seed and image."""
+
+import json
+import os
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+from flashemu_script import run
+from flashemu_tool import TOOL, good, good_json, read, trace_lines, trace_origin, write
+
+HEAD = "# flashemu trace 1\n"
+VERSION = subprocess.check_output([TOOL, "--version"], universal_newlines=True).split()[1]
+REPLAY = ["replay", "ssd-page", "gen:random,op=write,count=20,size=1M", "ftl.op=9%", "size=32M",
+          "--seed", "7"]
+
+
+def test_json_of_a_run():
+    o = good_json(*REPLAY, "--json")
+    assert o["version"] == VERSION and o["profile"] == "ssd-page" and o["seed"] == 7
+    assert o["overrides"] == ["ftl.op=9%", "device.capacity=32M"]
+    assert o["command"] == " ".join(["flashemu", *REPLAY, "--json"])
+    o = good_json("replay", "ideal", "gen:random,count=1", "--json")
+    assert o["overrides"] == [] and o["seed"] == 1 and "image" not in o
+    o = good_json("verify", "--dry-run", "--json", "--seed", "3", "lexar8g", "ftl.op=9%")
+    assert o["version"] == VERSION and o["profile"] == "lexar8g" and o["seed"] == 3
+    assert o["overrides"] == ["ftl.op=9%"] and o["command"].startswith("flashemu verify --dry-run")
+    o = good_json("verify", "--dry-run", "--json", "--all")
+    assert o["version"] == VERSION and "profile" not in o
+    write("p.ini", good("show", "ideal"))
+    o = good_json("check", "--json", "p.ini")
+    assert o["version"] == VERSION and o["command"] == "flashemu check --json p.ini"
+
+
+def test_a_trace():
+    good(*REPLAY, "--record", "r")
+    want = {"version": VERSION, "command": " ".join(["flashemu", *REPLAY, "--record", "r"]),
+            "profile": "ssd-page", "overrides": "ftl.op=9% device.capacity=32M", "seed": "7"}
+    assert trace_origin(read("r")) == want
+    assert len(trace_lines(read("r"))) == 20
+    # a converted trace keeps its origin
+    assert trace_origin(good("trace", "r")) == want
+    # one without an origin gets that of the conversion
+    assert trace_origin(good("trace", write("old", HEAD + "0 read 0 512\n"))) == {
+        "version": VERSION, "command": "flashemu trace old"}
+    assert trace_origin(good("gen", "random", "--count", "1")) == {
+        "version": VERSION, "command": "flashemu gen random --count 1"}
+
+
+def test_an_origin_stays_in_its_line():
+    text = good("gen", "random,count=1", "--device", "a\n0 write 0 512\n")
+    assert len(trace_lines(text)) == 1
+    long = good("gen", "random,count=1", "--device", "x" * 5000)
+    assert trace_origin(long)["command"].endswith("...") and len(trace_lines(long)) == 1
+    # comments behind the first request are not about the origin
+    write("t", HEAD + "# profile: a\n# profile: b\n# version: 9\n0 read 0 512\n# seed: 4\n")
+    assert trace_origin(good("trace", "t")) == {"version": "9", "profile": "b"}
+
+
+def test_a_report():
+    for i in ["5%", "9%"]:
+        text = good("replay", "ssd-page", "gen:random,op=write,count=500,size=16M", "ftl.op=" + i,
+                    "--seed", "3", "--record", "r" + i, "--json")
+        write(i + ".json", text)
+    write("plain", HEAD + "0 write 0 512 done=9\n")
+    good("report", "5%.json", "9%.json", "r5%", "plain", "-o", "out.html")
+    tree = ElementTree.fromstring(read("out.html").replace("<!DOCTYPE html>", ""))
+    tables = [{r.find("th").text: r.find("td").text for r in t.iter("tr")}
+              for t in tree.iter("table")]
+    for t, op in zip(tables, ["5%", "9%", "5%"]):
+        assert t["version"] == VERSION and t["profile"] == "ssd-page" and t["seed"] == "3", t
+        assert t["overrides"] == "ftl.op=" + op and "flashemu replay ssd-page" in t["command"], t
+    assert "version" not in tables[3] and "command" not in tables[3]
+    labels = [t.text for svg in tree.iter("svg") if svg.find("title").text == "Writes, MB/s"
+              for t in svg.iter("text") if t.get("class") == "label"]
+    assert labels == ["ssd-page ftl.op=5%", "ssd-page ftl.op=9%", "ssd-page ftl.op=5%"], labels
+    assert "flashemu %s: flashemu report 5%%.json" % VERSION in read("out.html")
+    # statistics of a server name the image within an object
+    o = json.loads(read("5%.json"))
+    o["image"] = {"sync": "flush", "path": "/a/b.img"}
+    good("report", write("s.json", json.dumps(o)), "-o", "out.html")
+    assert "<tr><th>image</th><td>/a/b.img</td></tr>" in read("out.html")
+    # what is not of the expected kind does no harm
+    for key in ["version", "command", "overrides", "image", "seed", "profile"]:
+        for value in [[1, None], {"path": 3}, 1.5, None]:
+            good("report", write("s.json", json.dumps(dict(o, **{key: value}))), "-o", "out.html")
+
+
+run(globals())
