@@ -98,6 +98,12 @@ struct fe_profile {
 int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err);
 
+/* Why no device could be built from the profile that fe_profile_load made of the same arguments:
+ * puts the place (FILE:LINE or the override) and the value as written in front of the message of
+ * fe_device_create.  Returns -EINVAL, or -ENOMEM, with message. */
+int fe_profile_explain(const char *name_or_path, const char *const *overrides,
+                       uint32_t n_overrides, const char *message, struct fe_err *err);
+
 /* The path of the file that fe_profile_load reads, which the caller frees; NULL for a profile that
  * is built in.  Returns 0, or -ENOMEM with message. */
 int fe_profile_path(char **ret, const char *name_or_path, struct fe_err *err);

@@ -24,7 +24,8 @@
  * The profile in an image goes through the same stages, except that it has no overrides and that
  * keys without effect are passed over (`stored` in parse.h).
  *
- * Not checked here: whether the device can be built.  That is the business of device/build.c.
+ * Not checked here: whether the device can be built.  That is the business of device/build.c,
+ * whose messages name a key.  fe_profile_explain reads the profile again to find the key's place.
  */
 #include "profile/builtin.h"
 #include "profile/notes.h"
@@ -241,17 +242,51 @@ int fe_profile_parse_stored(struct fe_profile *ret, const char *file_name, const
     return parse(ret, file_name, text, len, true, NULL, 0, err);
 }
 
-static int load_path(struct fe_profile *ret, const char *path, const char *const *overrides,
-                     uint32_t n_overrides, struct fe_err *err)
-{
-    char *text;
+/* The text of a profile.  Of a file, path and content are owned; of a built-in profile they are
+ * NULL. */
+struct found {
+    const char *file_name, *text;
     size_t len;
-    int r = fe_read_file(path, &text, &len, err);
+    char *path, *content;
+};
+
+static void forget(struct found *f)
+{
+    free(f->path);
+    free(f->content);
+}
+
+/* Finds the text of a profile.  After success the caller calls forget(). */
+static int find(struct found *ret, const char *name_or_path, struct fe_err *err)
+{
+    *ret = (struct found){0};
+    if (!is_path(name_or_path) && !is_plain_name(name_or_path))
+        return fe_err_set(err, EINVAL,
+                          "profile=%.64s: a name has letters, digits and _-. only, up to 63; a "
+                          "path has a '/' or ends in .ini",
+                          name_or_path);
+    int r = fe_profile_path(&ret->path, name_or_path, err);
     if (r < 0)
         return r;
-    r = fe_profile_parse(ret, path, text, len, overrides, n_overrides, err);
-    free(text);
-    return r;
+    if (ret->path) {
+        r = fe_read_file(ret->path, &ret->content, &ret->len, err);
+        ret->file_name = ret->path;
+        ret->text = ret->content;
+        if (r < 0)
+            forget(ret);
+        return r;
+    }
+    for (const struct fe_builtin *b = fe_builtins; b->file_name; b++) {
+        char name[64];
+        name_from_path(b->file_name, name, sizeof name);
+        if (strcmp(name, name_or_path) != 0)
+            continue;
+        ret->file_name = b->file_name;
+        ret->text = b->text;
+        ret->len = b->len;
+        return 0;
+    }
+    return unknown_name(name_or_path, err);
 }
 
 int fe_profile_path(char **ret, const char *name_or_path, struct fe_err *err)
@@ -265,31 +300,54 @@ int fe_profile_path(char **ret, const char *name_or_path, struct fe_err *err)
 int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
                     const char *const *overrides, uint32_t n_overrides, struct fe_err *err)
 {
-    char *path;
+    struct found f;
 
-    if (is_path(name_or_path))
-        return load_path(ret, name_or_path, overrides, n_overrides, err);
-    if (!is_plain_name(name_or_path))
-        return fe_err_set(err, EINVAL,
-                          "profile=%.64s: a name has letters, digits and _-. only, up to 63; a "
-                          "path has a '/' or ends in .ini",
-                          name_or_path);
-    int r = search_folders(getenv("FLASHEMU_PATH"), name_or_path, &path, err);
+    int r = find(&f, name_or_path, err);
     if (r < 0)
         return r;
-    if (path) {
-        r = load_path(ret, path, overrides, n_overrides, err);
-        free(path);
-        return r;
-    }
-    for (const struct fe_builtin *b = fe_builtins; b->file_name; b++) {
-        char name[64];
-        name_from_path(b->file_name, name, sizeof name);
-        if (strcmp(name, name_or_path) == 0)
-            return fe_profile_parse(ret, b->file_name, b->text, b->len, overrides, n_overrides,
-                                    err);
-    }
-    return unknown_name(name_or_path, err);
+    r = fe_profile_parse(ret, f.file_name, f.text, f.len, overrides, n_overrides, err);
+    forget(&f);
+    return r;
+}
+
+/* Splits "SECTION.KEY=VALUE: why" and "SECTION.KEY: why".  A message of the device that names no
+ * key is about the number of blocks. */
+static const struct fe_option *split(const char *message, const char **ret_why)
+{
+    size_t n = strcspn(message, "=: ");
+    const char *colon = strstr(message + n, ": ");
+    char key[64];
+
+    snprintf(key, sizeof key, "%.*s", (int)n, message);
+    const struct fe_option *o = fe_option_find(key);
+    *ret_why = o && message[n] != ' ' && colon ? colon + 2 : message;
+    return o ? o : fe_option_in(FE_SEC_NAND, "blocks_per_plane");
+}
+
+int fe_profile_explain(const char *name_or_path, const char *const *overrides,
+                       uint32_t n_overrides, const char *message, struct fe_err *err)
+{
+    struct fe_mistakes mistakes;
+    struct fe_profile profile;
+    struct fe_parse ps;
+    struct found f;
+    const char *why;
+
+    if (find(&f, name_or_path, NULL) < 0)
+        return fe_err_set(err, EINVAL, "%s", message);
+    const struct fe_option *o = split(message, &why);
+    fe_mistakes_init(&mistakes, false);
+    fe_parse_init(&ps, &profile, &mistakes, f.file_name);
+    fe_parse_text(&ps, f.text, f.len);
+    for (uint32_t i = 0; i < n_overrides; i++)
+        fe_parse_override(&ps, overrides[i]);
+    fe_settle(&ps);
+    fe_parse_blame(&ps, o, why);
+    int r = verdict(&ps, err);
+    fe_mistakes_fini(&mistakes);
+    fe_profile_fini(&profile);
+    forget(&f);
+    return r;
 }
 
 /* No stage is skipped after a mistake, unlike in parse(): people want to see all mistakes in one

@@ -103,7 +103,11 @@ void fe_parse_blame(struct fe_parse *ps, const struct fe_option *o, const char *
     unsigned line = g->line ? g->line : ps->section_line[o->section];
     if (line == 0)
         line = ps->line ? ps->line : 1;
-    fe_option_print(o, ps->p, value, sizeof value);
+    if (g->written)
+        snprintf(value, sizeof value, "%.*s", (int)(g->written_len < 60 ? g->written_len : 60),
+                 g->written);
+    else
+        fe_option_print(o, ps->p, value, sizeof value);
     fe_parse_complain(ps, line, "%s.%s = %s: %s", fe_section_name(o->section), o->key, value, why);
 }
 
@@ -140,6 +144,9 @@ static void take_option(struct fe_parse *ps, const char *key, const char *value)
     fe_err_init(&why);
     g->given = true;
     g->line = ps->line;
+    g->written = ps->line_text + strcspn(ps->line_text, "=:") + 1;
+    g->written += strspn(g->written, " \t");
+    g->written_len = strlen(value);
     g->good = fe_option_parse(o, value, ps->p, &why) == 0;
     ps->p->given[o - fe_options] = g->good;
     if (!g->good)
@@ -351,6 +358,7 @@ static char *next_line(char *str, int num, void *stream)
         len--;
 
     len = gate(ps, &s, len);
+    ps->line_text = s;
     size_t indent = ps->continued ? 1 : 0;
     memset(str, ' ', indent);
     memcpy(str + indent, s, len);

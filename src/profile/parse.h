@@ -45,6 +45,8 @@ struct fe_given {
     bool good;            /* the value was accepted and is in the profile */
     unsigned line;        /* 0 if by an override */
     const char *override; /* its text; not owned */
+    const char *written;  /* of a line: the value as it stands there, not NUL-terminated */
+    size_t written_len;
 };
 
 /* The state of the making of one profile.  The caller owns it; it holds no memory of its own.  The
@@ -57,6 +59,7 @@ struct fe_parse {
     unsigned section_line[FE_N_SECTIONS];  /* of the first header; 0 if there is none */
     /* reading */
     const char *text, *end;
+    const char *line_text; /* the line that inih has got, as it stands in the text */
     unsigned line;
     int section;       /* enum fe_section; SECTION_NONE, SECTION_REFUSED */
     bool in_note;      /* the last key of [provenance] was good; a line may continue it */

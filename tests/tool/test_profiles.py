@@ -113,6 +113,47 @@ def test_check_of_what_cannot_be_read():
     bad("expected one", "check", "a", "b")
 
 
+def test_check_builds_the_device():
+    text = good("show", "transcend8g")
+
+    def mistake(why, *changes, name="p.ini"):
+        lines = text.splitlines()
+        for change in changes:
+            key = change.split()[0]
+            at = [i for i, line in enumerate(lines) if line.startswith(key + " =")][0]
+            lines[at] = change
+        write(name, "\n".join(lines) + "\n")
+        code, out, err = call("check", name)
+        # the last change is to blame
+        want = "%s:%d: %s\n" % (name, at + 1, why)
+        assert code == 1 and out == want and err == "", (out, want, err)
+        bad(want[:-1], "replay", "./" + name, "gen:random,count=1")
+
+    mistake("ftl.unit_size = 3000K: must be a multiple of the erase block, 524288 bytes (with its "
+            "planes if nand.multiplane)", "unit_size   =   3000K ; a comment")
+    mistake("device.discard = yes: ftl.type=segment has no TRIM; use device.discard=no",
+            "discard = yes", name="no-extension")
+    mistake("device.claimed_capacity = 4096M: is less than the capacity of 8019509248 bytes; "
+            "allowed: capacity, or at least that", "claimed_capacity = 4096M")
+    mistake("device.capacity = 16G: the chip has 8589934592 bytes, of which ftl.type=segment can "
+            "offer at most 8552185856", "capacity = 16G")
+    # a key that nobody gave stands where its section begins
+    write("p.ini", text.replace("unit_size = 4M", "").replace("pages_per_block = 128",
+                                                              "pages_per_block = 96"))
+    code, out, err = call("check", "p.ini")
+    assert code == 1 and out.startswith("p.ini:%d: ftl.unit_size = " % (
+        text[:text.index("[ftl]")].count("\n") + 1)), (out, err)
+    # the changes of a command line have no line
+    bad("ftl.unit_size=3000K: must be a multiple", "replay", "transcend8g", "gen:random,count=1",
+        "ftl.unit_size=3000K")
+    bad("lexar8g.ini:", "replay", "lexar8g", "gen:random,count=1", "nand.pages_per_block=100")
+    for name in ["fast", "bast", "block"]:
+        code, out, err = call("replay", "transcend8g", "gen:random,count=1", "ftl.type=" + name,
+                              "device.discard=yes")
+        assert code == 2 and err.endswith("flashemu: device.discard=yes: ftl.type=%s has no TRIM; "
+                                          "use device.discard=no\n" % name), err
+
+
 def test_help_has_every_key_of_a_profile():
     table = {o["key"]: o for o in good_json("help", "--json")}
     text = good("help")

@@ -146,8 +146,8 @@ int cmd_show(int argc, char **argv)
 
 static const char check_help[] =
     "usage: flashemu check [--json] FILE.ini\n\n"
-    "Prints every mistake in a profile as FILE:LINE: message.  Exit code 0 if there are\n"
-    "none, 1 if there are some, 2 if the file cannot be read.\n";
+    "Prints every mistake in a profile as FILE:LINE: message, and builds the device.  Exit code\n"
+    "0 if there are no mistakes, 1 if there are some, 2 if the file cannot be read.\n";
 
 /* {"ok": ..., "mistakes": ["FILE:LINE: message", ...]} */
 static json_t *mistakes_json(const char *text, int n)
@@ -160,6 +160,32 @@ static json_t *mistakes_json(const char *text, int n)
         p += len + (p[len] == '\n');
     }
     return json_pack("{s:b, s:o}", "ok", n == 0, "mistakes", list);
+}
+
+/* A profile without mistakes may still describe a device that cannot be built.  Builds the device,
+ * without data, and prints the mistake if that fails.  Returns the number of mistakes, or a negative
+ * errno with message. */
+static int check_device(const char *path, FILE *out, struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = 1};
+    struct fe_device *dev = NULL;
+    struct fe_profile profile;
+    const char *folder = strchr(path, '/') ? "" : "./"; /* without it a path may be a name */
+    char *file;
+
+    if (asprintf(&file, "%s%s", folder, path) < 0)
+        return fe_err_nomem(err, "path of a profile", strlen(path));
+    int r = fe_profile_load(&profile, file, NULL, 0, err);
+    if (r == 0) {
+        r = tool_create_device(&dev, &profile, &opt, file, NULL, 0, err);
+        fe_device_destroy(dev);
+        fe_profile_fini(&profile);
+    }
+    free(file);
+    if (r != -EINVAL)
+        return r;
+    fprintf(out, "%s\n", err->text + strlen(folder));
+    return 1;
 }
 
 int cmd_check(int argc, char **argv)
@@ -182,6 +208,8 @@ int cmd_check(int argc, char **argv)
     if (!out)
         return tool_error("check: %s", strerror(errno));
     int n = fe_profile_check(argv[1], out, &err);
+    if (n == 0)
+        n = check_device(argv[1], out, &err);
     if (as_json)
         fclose(out);
     if (n < 0)

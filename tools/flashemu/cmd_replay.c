@@ -388,7 +388,8 @@ int cmd_replay(int argc, char **argv)
         tool_fail(&err);
         goto done;
     }
-    int code = fe_device_create(&dev, &profile, &c.device, &err);
+    int code = tool_create_device(&dev, &profile, &c.device, c.profile_name, c.overrides,
+                                  c.n_overrides, &err);
     fe_profile_fini(&profile);
     if (code == 0)
         code = fe_profile_path(&c.profile_path, c.profile_name, &err);

@@ -45,6 +45,18 @@ int tool_load_profile(struct fe_profile *ret, const char *name, const char *cons
     return r;
 }
 
+int tool_create_device(struct fe_device **ret, const struct fe_profile *profile,
+                       const struct fe_device_options *opt, const char *name,
+                       const char *const *overrides, uint32_t n_overrides, struct fe_err *err)
+{
+    struct fe_err why = {""};
+
+    int r = fe_device_create(ret, profile, opt, &why);
+    if (r == -EINVAL || r == -ENOSPC)
+        return fe_profile_explain(name, overrides, n_overrides, why.text, err);
+    return r < 0 ? fe_err_set(err, -r, "%s", why.text) : 0;
+}
+
 int tool_finish(int code)
 {
     errno = 0;

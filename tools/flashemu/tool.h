@@ -9,6 +9,7 @@
 #define FLASHEMU_TOOL_H
 
 #include "base/origin.h"
+#include "flashemu/device.h"
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
 
@@ -47,6 +48,12 @@ int tool_fail(const struct fe_err *err);
  * keys of the file without effect. */
 int tool_load_profile(struct fe_profile *ret, const char *name, const char *const *overrides,
                       uint32_t n_overrides, struct fe_err *err);
+
+/* Creates a device from a profile that was loaded with these arguments.  The message of a failure
+ * names the place of the key in the profile. */
+int tool_create_device(struct fe_device **ret, const struct fe_profile *profile,
+                       const struct fe_device_options *opt, const char *name,
+                       const char *const *overrides, uint32_t n_overrides, struct fe_err *err);
 
 /* Flushes standard output.  Returns code, or TOOL_USAGE after a message if that fails. */
 int tool_finish(int code);
