@@ -79,13 +79,24 @@ static void full_name(const struct fe_option *o, char *buf, size_t len)
     snprintf(buf, len, "%s.%s", fe_section_name(o->section), o->key);
 }
 
-/* The first option of any section that has exactly this key; NULL if there is none. */
-static const struct fe_option *elsewhere(const char *key)
+/* Writes "; KEY belongs to [SECTION] or [SECTION]" with all sections that have exactly this key;
+ * false if there is none. */
+static bool elsewhere(const char *key, char *buf, size_t len)
 {
-    for (uint32_t i = 0; i < fe_n_options; i++)
-        if (strcmp(fe_options[i].key, key) == 0)
-            return &fe_options[i];
-    return NULL;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        if (strcmp(fe_options[i].key, key) != 0)
+            continue;
+        if (n == 0)
+            n = (size_t)snprintf(buf, len, "; %s belongs to", key);
+        else if (n < len)
+            n += (size_t)snprintf(buf + n, len - n, " or");
+        if (n < len)
+            n += (size_t)snprintf(buf + n, len - n, " [%s]",
+                                  fe_section_name(fe_options[i].section));
+    }
+    return n > 0;
 }
 
 /* The nearest key of the section; if section is FE_N_SECTIONS, the nearest full name of all. */
@@ -131,16 +142,13 @@ void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t 
         snprintf(buf, len, "; inside [%s] write %s", fe_section_name(section), o->key);
         return;
     }
-    o = named != FE_N_SECTIONS ? nearest(named, bare) : NULL;
-    if (!o && !elsewhere(bare))
-        o = nearest(FE_N_SECTIONS, key);
-    if (o) {
-        snprintf(buf, len, "; did you mean %s.%s?", fe_section_name(o->section), o->key);
+    if (elsewhere(bare, buf, len))
         return;
-    }
-    o = elsewhere(bare);
+    o = named != FE_N_SECTIONS ? nearest(named, bare) : NULL;
+    if (!o)
+        o = nearest(FE_N_SECTIONS, key);
     if (o)
-        snprintf(buf, len, "; %s belongs to [%s]", o->key, fe_section_name(o->section));
+        snprintf(buf, len, "; did you mean %s.%s?", fe_section_name(o->section), o->key);
     else if (named != FE_N_SECTIONS && section_is_empty(named))
         snprintf(buf, len, "; [%s] has no keys yet", fe_section_name(named));
     else

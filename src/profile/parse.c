@@ -121,6 +121,12 @@ static void note_result(struct fe_parse *ps, int r, const struct fe_err *why)
         fe_parse_complain(ps, ps->line, "%s", why->text);
 }
 
+/* Whether a '#' stands where somebody may mean a comment: at the beginning, or behind a blank. */
+static bool has_hash(const char *value)
+{
+    return value[0] == '#' || strstr(value, " #") || strstr(value, "\t#");
+}
+
 /* A key of a section with options.  A key whose value was refused counts as given: it is not
  * reported as missing later, and a second one of the same name is still a mistake. */
 static void take_option(struct fe_parse *ps, const char *key, const char *value)
@@ -151,7 +157,9 @@ static void take_option(struct fe_parse *ps, const char *key, const char *value)
     ps->p->given[o - fe_options] = g->good;
     if (!g->good)
         fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", fe_section_name(s), key, value,
-                          why.text);
+                          has_hash(value) ? "a comment with '#' stands on a line of its own; behind "
+                                            "a value write ';'"
+                                          : why.text);
 }
 
 /* Keys of [provenance] can have any name.  But a name that begins with a section and a point must

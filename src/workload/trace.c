@@ -159,10 +159,13 @@ static int choose_format(struct fe_trace_reader *r, struct fe_span line, struct 
     return 0;
 }
 
-/* Reads the first line, settles the format, and puts the line back. */
+/* Reads the first line, settles the format, and puts the line back, without the byte order mark of
+ * UTF-8 that some editors write. */
 static int read_first_line(struct fe_trace_reader *r, struct fe_err *err)
 {
+    static const char mark[] = "\xef\xbb\xbf";
     struct fe_span line;
+    size_t skip = 0;
     int ret = next_line(r, &line, err);
 
     if (ret < 0)
@@ -171,10 +174,12 @@ static int read_first_line(struct fe_trace_reader *r, struct fe_err *err)
         r->line = 1;
         return fe_trace_bad(r, err, "empty file, not a trace");
     }
-    ret = choose_format(r, line, err);
-    r->start = 0;
+    if (line.len >= 3 && memcmp(line.p, mark, 3) == 0)
+        skip = 3;
+    ret = choose_format(r, (struct fe_span){line.p + skip, line.len - skip}, err);
+    r->start = skip;
     r->line = 0;
-    r->consumed = 0;
+    r->consumed = skip;
     return ret;
 }
 

@@ -158,6 +158,19 @@ def test_changes_of_the_profile():
     bad("twice", "replay", "ideal", "gen:random", "size=1M", "size=2M")
 
 
+def test_seed_is_a_word_as_for_the_server():
+    noisy = ["generic32m", "gen:random,op=write,count=50,size=1M", "faults.factory_bad=5%"]
+    assert replay(*noisy, "seed=5") == replay(*noisy, "--seed", "5") != replay(*noisy)
+    bad("seed x: expected a number", "replay", *noisy, "seed=x")
+    for words in (["seed=1", "seed=2"], ["--seed", "1", "seed=2"]):
+        bad("seed is given twice", "replay", *noisy, *words)
+    bad("'depth=4' is neither SECTION.KEY=VALUE, size=SIZE, seed=N nor a trace", "replay", *noisy,
+        "depth=4")
+    # a file may have such a name
+    write("depth=4", HEAD + "0 read 0 512\n")
+    assert replay("ideal", "depth=4")["records"] == 1
+
+
 def test_requests_behind_the_end():
     write("t", HEAD + "0 write 0 512\n0 write 1073741312 1024\n")
     error = bad("t:3: offset 1073741312 + length 1024 is behind the capacity 1073741824", "replay",

@@ -176,6 +176,19 @@ static void test_parse_names_line_and_mistake(void **state)
     parse_bad("[nand]\ncel = slc\n", "x.ini:2: unknown key nand.cel; did you mean nand.cell?");
     parse_bad("[nand]\nbandwidth = 5MB/s\n",
               "x.ini:2: unknown key nand.bandwidth; bandwidth belongs to [link]");
+    /* the right section comes before a key of a similar name */
+    parse_bad("[nand]\ntype = page\n",
+              "x.ini:2: unknown key nand.type; type belongs to [ftl] or [link]");
+    parse_bad("[ftl]\nspare_blocks = 1\n",
+              "x.ini:2: unknown key ftl.spare_blocks; spare_blocks belongs to [faults]");
+    for (const char *const *v = (const char *const[]){"8G # x", "# x", "8G\t#x", NULL}; *v; v++) {
+        char text[64], why[160];
+        snprintf(text, sizeof text, "[device]\ncapacity = %s\n", *v);
+        snprintf(why, sizeof why, "x.ini:2: device.capacity = %s: a comment with '#' stands on a "
+                                  "line of its own; behind a value write ';'",
+                 strchr(*v, '\t') ? "8G?#x" : *v);
+        parse_bad(text, why);
+    }
     parse_bad("[ecc]\ncorrectable_bit = 8\n",
               "x.ini:2: unknown key ecc.correctable_bit; did you mean ecc.correctable_bits?");
     parse_bad("[nand]\ncell = slc\nchannels = 1\ncell = mlc\n",

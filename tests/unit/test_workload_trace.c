@@ -41,6 +41,24 @@ static void test_text_takes_crlf_and_a_last_line_without_end(void **state)
     check_rec(&l.rec[1], 1, FE_REQ_READ, 0, 512, false);
 }
 
+/* Only in front of the first line. */
+static void test_a_byte_order_mark_is_skipped(void **state)
+{
+    (void)state;
+    struct loaded l = load("\xef\xbb\xbf# flashemu trace 1\n0 write 0 512\n");
+    assert_int_equal(l.result, 0);
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.rec[0].line, 2);
+    check_bad("\xef\xbb\xbf# flashemu trace 1\n0 wrte 0 512\n", "t:2: ", "'wrte'");
+    check_bad("# flashemu trace 1\n\xef\xbb\xbf" "0 write 0 512\n", "t:2: ", "TIME_NS");
+    check_bad("\xef\xbb\xbf\xef\xbb\xbf# flashemu trace 1\n", "t:1: ", "not the first line");
+    check_bad("\xef\xbb", "t:1: ", "not the first line");
+    check_bad("\xef\xbb\xbf", "t:1: ", "not the first line");
+    l = load("\xef\xbb\xbf" "128166372003061629,host,0,Read,0,512,50\n"); /* another format */
+    assert_int_equal(l.result, 0);
+    assert_int_equal(l.n, 1);
+}
+
 static void test_text_header_alone_is_an_empty_trace(void **state)
 {
     struct loaded l = load(HEAD);
@@ -363,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_reads_every_field),
         cmocka_unit_test(test_text_takes_crlf_and_a_last_line_without_end),
+        cmocka_unit_test(test_a_byte_order_mark_is_skipped),
         cmocka_unit_test(test_text_header_alone_is_an_empty_trace),
         cmocka_unit_test(test_text_names_the_bad_line),
         cmocka_unit_test(test_text_of_another_version_is_refused),

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const char replay_help[] =
-    "usage: flashemu replay PROFILE TRACE... [SECTION.KEY=VALUE...]\n\n"
+    "usage: flashemu replay PROFILE TRACE... [SECTION.KEY=VALUE...] [size=SIZE] [seed=N]\n\n"
     "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
     "device did in its own time.  TRACE is a file, - (standard input), or\n"
     "gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns).\n\n"
@@ -49,16 +49,53 @@ struct command {
     char *profile_path;
 };
 
-/* Whether the word is SECTION.KEY=VALUE or size=VALUE.  Every other word is a trace. */
-static bool is_override(const char *word)
-{
-    size_t name = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+static const char name_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-    return word[name] == '=' && (strncmp(word, "size=", 5) == 0 || memchr(word, '.', name));
+/* size=VALUE and seed=VALUE mean the same as the server's parameters. */
+static int take_parameter(struct command *c, const char *word)
+{
+    const char *value = strchr(word, '=') + 1;
+
+    if (strncmp(word, "seed=", 5) == 0) {
+        if (c->seed_text)
+            return tool_error("seed is given twice");
+        c->seed_text = value;
+        return tool_number("seed", value, 0, UINT64_MAX, &c->device.seed) ? TOOL_OK : TOOL_USAGE;
+    }
+    if (c->capacity)
+        return tool_error("size is given twice");
+    if (asprintf(&c->capacity, "device.capacity=%s", value) < 0) {
+        c->capacity = NULL;
+        return tool_error("out of memory");
+    }
+    c->overrides[c->n_overrides++] = c->capacity;
+    return TOOL_OK;
+}
+
+/* A word behind the profile: SECTION.KEY=VALUE, size=VALUE, seed=VALUE, or a trace. */
+static int take_word(struct command *c, const char *word)
+{
+    size_t name = strspn(word, name_characters);
+
+    if (word[name] == '=' && memchr(word, '.', name)) {
+        c->overrides[c->n_overrides++] = word;
+    } else if (strncmp(word, "size=", 5) == 0 || strncmp(word, "seed=", 5) == 0) {
+        return take_parameter(c, word);
+    } else if (name > 0 && word[name] == '=' && access(word, F_OK) < 0) {
+        return tool_error("replay: '%.100s' is neither SECTION.KEY=VALUE, size=SIZE, seed=N nor a "
+                          "trace", word);
+    } else {
+        c->traces[c->n_traces++] = word;
+        c->inputs[c->n_inputs++] = word;
+    }
+    return TOOL_OK;
 }
 
 static int sort_operands(struct command *c, int argc, char **argv)
 {
+    int code = TOOL_OK;
+
     if (argc < 3)
         return tool_error("replay: expected PROFILE and at least one TRACE");
     c->profile_name = argv[1];
@@ -67,20 +104,10 @@ static int sort_operands(struct command *c, int argc, char **argv)
     c->overrides = calloc((size_t)argc, sizeof *c->overrides);
     if (!c->traces || !c->overrides || !c->inputs)
         return tool_error("out of memory");
-    for (int i = 2; i < argc; i++) {
-        if (!is_override(argv[i])) {
-            c->traces[c->n_traces++] = argv[i];
-            c->inputs[c->n_inputs++] = argv[i];
-        } else if (strncmp(argv[i], "size=", 5) == 0) {
-            if (c->capacity)
-                return tool_error("size is given twice");
-            if (asprintf(&c->capacity, "device.capacity=%s", argv[i] + 5) < 0)
-                return tool_error("out of memory");
-            c->overrides[c->n_overrides++] = c->capacity;
-        } else {
-            c->overrides[c->n_overrides++] = argv[i];
-        }
-    }
+    for (int i = 2; i < argc && code == TOOL_OK; i++)
+        code = take_word(c, argv[i]);
+    if (code != TOOL_OK)
+        return code;
     return c->n_traces > 0 ? TOOL_OK : tool_error("replay: which trace?");
 }
 
