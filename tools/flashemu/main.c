@@ -23,6 +23,7 @@ static const struct {
     {"verify", cmd_verify, "PROFILE [PROCEDURE...] [KEY=VALUE...]",
      "published figures, measured again"},
     {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},
+    {"align", cmd_align, "PROFILE [KEY=VALUE...]", "where a partition should start"},
     {"gen", cmd_gen, "PATTERN [--KEY VALUE...]", "writes a trace"},
     {"trace", cmd_trace, "FILE", "prints or converts a trace"},
     {"ctl", cmd_ctl, "SOCKET COMMAND [ARG...]", "talks to a running server"},

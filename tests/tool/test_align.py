@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu align: figures that can be computed by hand, the conclusion, and what it refuses."""
+
+import json
+import os
+import tempfile
+import xml.etree.ElementTree
+
+from flashemu_script import run
+from flashemu_tool import bad, good, good_json, read, write
+
+KIB, MIB = 1 << 10, 1 << 20
+
+# Blocks of 16 KiB, mapped as units of three of them: the unit is no power of two.
+ODD = """[device]
+capacity = 48M
+[nand]
+cell = slc
+pages_per_block = 8
+page_size = 2K
+blocks_per_plane = 3300
+tR = 25us
+tPROG = 200us
+tBERS = 1.5ms
+[ftl]
+type = block
+unit_size = 48K
+[link]
+bandwidth = 20MB/s
+"""
+
+
+def align(*args):
+    """(the rate, the write amplification) by start and (order, bs), and the advice"""
+    o = good_json("align", "--json", *args)
+    cells = {(s["start"], p["order"], p["bs"]): (p["bytes_per_second"], p["waf"])
+             for s in o["starts"] for p in s["patterns"]}
+    assert all(s["sector"] == s["start"] // 512 for s in o["starts"])
+    return cells, o["advice"]
+
+
+def test_a_page_is_programmed_for_each_one_that_a_write_touches():
+    cells, advice = align("ideal")  # pages of 4 KiB; no delays
+    for start in [63 * 512, 32 * KIB, 8 * MIB]:
+        for order in ["sequential", "random"]:
+            for bs in [4 * KIB, 64 * KIB]:
+                pages = bs // (4 * KIB) + (start % (4 * KIB) != 0)
+                rate, waf = cells[start, order, bs]
+                assert rate is None and abs(waf * bs / 4 / KIB - pages) < 1e-9, (start, bs, waf)
+    assert advice["matters"] and advice["multiple"] == 32 * KIB
+    assert "write amplification is 2 instead of 1" in advice["text"]
+    assert "inf" not in advice["text"]
+
+
+def test_a_unit_is_copied_for_each_write_of_a_part():
+    cells, advice = align("kingston512m")  # a map of units of 256 KiB, through one buffer
+    for start in [64 * KIB, 256 * KIB, MIB]:
+        assert abs(cells[start, "random", 4 * KIB][1] - 64) < 1.5, cells
+    assert cells[64 * KIB, "sequential", 64 * KIB][1] == 4
+    assert cells[63 * 512, "sequential", 64 * KIB][1] == 5  # touches one more unit in four
+    assert advice["multiple"] == 64 * KIB
+
+
+def test_the_usual_starts_have_the_unit_of_the_profile():
+    path = write("odd.ini", ODD)
+    starts = [s["start"] for s in good_json("align", "--json", path)["starts"]]
+    assert 48 * KIB in starts and starts == sorted(starts)
+    # A write of 4 KiB costs a copy of its unit of 48 KiB, and of two units if it crosses a border.
+    # No write does so in a partition that begins at a border; at sector 63 some writes do.
+    cells, _ = align(path, "--start", "48K,63s")
+    assert cells[48 * KIB, "sequential", 4 * KIB][1] == 12
+    assert 12 < cells[63 * 512, "sequential", 4 * KIB][1] < 14
+
+
+def test_no_delay_and_no_difference():
+    _, advice = align("generic32m")
+    assert not advice["matters"] and advice["multiple"] is None
+    assert "does not matter" in advice["text"]
+
+
+def test_the_same_command_gives_the_same_bytes():
+    first = good("align", "transcend8g", "--json", "--start", "63s,1M")
+    assert first == good("align", "transcend8g", "--json", "--start", "1M,63s")
+    assert first != good("align", "transcend8g", "--json", "--start", "63s,1M", "--seed", "2")
+
+
+def test_the_table_has_the_figures_of_json():
+    text = good("align", "transcend8g", "--start", "63s,128K")
+    cells, advice = align("transcend8g", "--start", "63s,128K")
+    rows = [line.split() for line in text.splitlines() if "KiB" in line and line[0].isdigit()]
+    assert [row[:3] for row in rows] == [["31.5", "KiB", "63"], ["128", "KiB", "256"]]
+    assert rows[0][3] == "%.2f" % (cells[63 * 512, "sequential", MIB][0] / 1e6)
+    assert text.splitlines()[-1] == advice["text"]
+    assert max(len(line) for line in text.splitlines()[:-1]) <= 80
+
+
+def test_overrides_and_the_seed_count():
+    slow, _ = align("transcend8g", "--start", "1M", "nand.tPROG=2ms")
+    fast, _ = align("transcend8g", "--start", "1M")
+    assert slow[MIB, "sequential", MIB][0] < fast[MIB, "sequential", MIB][0]
+
+
+def test_picture():
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        path = os.path.join(folder, "align.svg")
+        good("align", "transcend8g", "--start", "63s,128K", "--svg", path)
+        root = xml.etree.ElementTree.fromstring(read(path))
+        space = "{http://www.w3.org/2000/svg}"
+        assert len(list(root.iter(space + "title"))) == 10  # two starts, five patterns
+        assert "transcend8g" in "".join(root.itertext())
+
+
+def test_bad_input():
+    bad("align: expected PROFILE", "align")
+    bad("nothing", "align", "nothing")
+    for start in ["", "x", "1M,,2M", "1.3s", "4Ms"]:
+        bad("expected a size such as 4M", "align", "ideal", "--start", start)
+    bad("--start 63: is not a whole number of the device's sectors of 512 bytes", "align", "ideal",
+        "--start", "63")
+    bad("one start is given twice", "align", "ideal", "--start", "1M,2048s")
+    bad("at most 64 starts", "align", "ideal", "--start",
+        ",".join("%ds" % i for i in range(1, 66)))
+    bad("leaves less than", "align", "generic32m", "--start", "32M")
+    bad("ftl.nothing", "align", "ideal", "ftl.nothing=1")
+    bad("--seed x", "align", "ideal", "--seed", "x")
+    bad("/nowhere/a.svg", "align", "ideal", "--start", "1M", "--svg", "/nowhere/a.svg")
+
+
+def test_help_and_json_are_whole():
+    assert "usage: flashemu align PROFILE" in good("align", "--help")
+    o = json.loads(good("align", "ssd-page", "--json"))
+    assert o["profile"] == "ssd-page" and o["seed"] == 1 and o["region"] == 64 * MIB
+    assert len(o["starts"]) == 10
+
+
+run(globals())
