@@ -100,7 +100,7 @@ static struct fe_server *make(void)
         fail_msg("%s", err.text);
     fe_profile_fini(&profile);
     fe_params_fini(&params);
-    fe_server_start(s);
+    assert_int_equal(fe_server_start(s, &err), 0);
     return s;
 }
 

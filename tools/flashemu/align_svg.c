@@ -11,8 +11,8 @@
  */
 #include "align_svg.h"
 
+#include "output.h"
 #include "svg.h"
-#include "tool.h"
 
 #include "base/quantity.h"
 
@@ -73,12 +73,12 @@ static void draw(FILE *out, const struct align_result *a, const char *title)
 }
 
 int align_svg_write(const struct align_result *a, const char *title, const char *path,
-                    struct fe_err *err)
+                    const char *profile, struct fe_err *err)
 {
-    struct tool_output output = {0};
+    struct output output = {0};
 
-    int code = tool_output_open(&output, path, err);
+    int code = output_open(&output, path, &profile, 1, err);
     if (code == 0)
         draw(output.file, a, title);
-    return tool_output_close(&output, code, err);
+    return output_close(&output, code, err);
 }

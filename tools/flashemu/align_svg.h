@@ -7,9 +7,10 @@
 
 #include "align.h"
 
-/* Writes the picture to the file `path`.  `title` names the device.  Negative errno with message;
- * an incomplete file does not stay. */
+/* Writes the picture to the file `path`.  `title` names the device.  `profile` is what the user gave
+ * as the profile: if that is a file, it is not overwritten.  Negative errno with message; an
+ * incomplete file does not stay. */
 int align_svg_write(const struct align_result *a, const char *title, const char *path,
-                    struct fe_err *err);
+                    const char *profile, struct fe_err *err);
 
 #endif

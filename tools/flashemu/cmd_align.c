@@ -35,6 +35,9 @@ struct command {
     const char *starts, *svg, *seed_text;
     bool json;
     uint64_t seed, capacity;
+    const char *profile_name; /* as the user wrote it */
+    const char *const *overrides;
+    uint32_t n_overrides;
     struct fe_profile profile;
     struct align_result result;
 };
@@ -85,23 +88,23 @@ static bool parse_starts(const char *list, uint32_t sector_size, struct align_re
 }
 
 /* Loads the profile of a device that is made quickly, and finds out its capacity. */
-static int load(struct command *c, int argc, char **argv, struct fe_err *err)
+static int load(struct command *c, struct fe_err *err)
 {
     const struct fe_device_options opt = {.seed = 1};
     struct fe_device *dev;
-    uint32_t n = (uint32_t)argc - 2;
 
-    const char **overrides = calloc(n + 1, sizeof *overrides);
+    const char **overrides = calloc(c->n_overrides + 1, sizeof *overrides);
     if (!overrides)
-        return fe_err_nomem(err, "overrides", n);
-    overrides[0] = "device.used=0";
-    for (uint32_t i = 0; i < n; i++)
-        overrides[1 + i] = argv[2 + i];
-    int code = tool_load_profile(&c->profile, argv[1], overrides, n + 1, err);
+        return fe_err_nomem(err, "overrides", c->n_overrides + 1);
+    overrides[0] = "device.used=0"; /* unless the user says otherwise */
+    for (uint32_t i = 0; i < c->n_overrides; i++)
+        overrides[1 + i] = c->overrides[i];
+    int code = tool_load_profile(&c->profile, c->profile_name, overrides, c->n_overrides + 1, err);
     free(overrides);
     if (code < 0)
         return code;
-    code = fe_device_create(&dev, &c->profile, &opt, err);
+    code = tool_create_device(&dev, &c->profile, &opt, c->profile_name, c->overrides,
+                              c->n_overrides, err);
     if (code == 0) {
         c->capacity = fe_device_capacity(dev);
         fe_device_destroy(dev);
@@ -243,6 +246,7 @@ static json_t *starts_json(const struct command *c)
 static int print_json(const struct command *c)
 {
     struct align_advice v = align_advise(&c->result);
+    struct fe_origin origin = tool_origin();
     char *text = NULL;
     size_t len;
 
@@ -252,14 +256,20 @@ static int print_json(const struct command *c)
     say_advice(out, c, &v);
     if (fclose(out) != 0)
         return tool_error("out of memory");
-    json_t *o = json_pack("{s:s, s:I, s:I, s:o, s:{s:b, s:o, s:I, s:s}}", "profile",
-                          c->profile.name, "seed", (json_int_t)c->seed, "region",
-                          (json_int_t)c->result.region, "starts", starts_json(c), "advice",
-                          "matters", v.matters, "multiple",
+    json_t *o = json_pack("{s:s, s:I, s:o, s:{s:b, s:o, s:I, s:s}}", "profile", c->profile.name,
+                          "region", (json_int_t)c->result.region, "starts", starts_json(c),
+                          "advice", "matters", v.matters, "multiple",
                           v.multiple ? json_integer((json_int_t)v.multiple) : json_null(), "best",
                           (json_int_t)c->result.start[v.best], "text", text);
     free(text);
-    return tool_print_json(o);
+    if (!o)
+        return tool_error("out of memory");
+    origin.profile = c->profile.name;
+    origin.overrides = c->overrides;
+    origin.n_overrides = c->n_overrides;
+    origin.seed = c->seed;
+    origin.has_seed = true;
+    return tool_print_result(o, &origin);
 }
 
 /* --- the command --- */
@@ -276,7 +286,7 @@ static int run(struct command *c, struct fe_err *err)
         return tool_error("%s: the device is too small for partitions", c->profile.name);
     code = align_measure(&c->profile, c->capacity, c->seed, &c->result, err);
     if (code == 0 && c->svg)
-        code = align_svg_write(&c->result, c->profile.name, c->svg, err);
+        code = align_svg_write(&c->result, c->profile.name, c->svg, c->profile_name, err);
     if (code < 0)
         return tool_fail(err);
     return c->json ? print_json(c) : print_text(c);
@@ -307,7 +317,10 @@ int cmd_align(int argc, char **argv)
     if (argc < 2) {
         tool_error("align: expected PROFILE");
     } else if (!c->seed_text || tool_number("--seed", c->seed_text, 0, UINT64_MAX, &c->seed)) {
-        if (load(c, argc, argv, &err) < 0) {
+        c->profile_name = argv[1];
+        c->overrides = (const char *const *)argv + 2;
+        c->n_overrides = (uint32_t)argc - 2;
+        if (load(c, &err) < 0) {
             tool_fail(&err);
         } else {
             result = run(c, &err);
