@@ -207,6 +207,42 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
     return why ? fe_err_set(err, errnum, "%s", why) : 0;
 }
 
+/* The blocks that the strategy can use of the chip; 0 if the numbers contradict each other. */
+static uint32_t usable_blocks(const struct fe_nand_params *nand, const struct fe_wear_params *wear)
+{
+    struct fe_geometry geo;
+    if (fe_geometry_init(&geo, nand, NULL) < 0 ||
+        fe_geometry_reserve(&geo, fe_wear_reserve(wear, &geo), NULL) < 0)
+        return 0;
+    return geo.n_pebs;
+}
+
+/* An image that was made without spare blocks has none, whatever the profile says now: profiles got
+ * spares after there were images.  Some of them got a larger chip for that, with as many blocks in
+ * use as before; the image keeps its chip.  All other differences are found when the image is
+ * opened, with a message.  -ENOMEM. */
+static int keep_reserve_of_image(struct fe_device *dev, const struct fe_device_options *opt,
+                                 struct fe_err *err)
+{
+    struct fe_profile *p = &dev->profile, image;
+    if (!opt->file || p->wear.spare_blocks == 0)
+        return 0;
+    struct fe_store_file look = *opt->file;
+    look.read_only = true;
+    int r = fe_device_image_profile(&image, &look, NULL);
+    if (r < 0)
+        return r == -ENOMEM ? fe_err_nomem(err, "profile of the image", 1) : 0;
+    if (image.wear.spare_blocks == 0) {
+        struct fe_nand_params nand = p->nand;
+        nand.blocks_per_plane = image.nand.blocks_per_plane;
+        if (usable_blocks(&nand, &image.wear) == usable_blocks(&p->nand, &p->wear))
+            p->nand.blocks_per_plane = image.nand.blocks_per_plane;
+        p->wear.spare_blocks = 0;
+    }
+    fe_profile_fini(&image);
+    return 0;
+}
+
 /* Everything except the profile.  If something fails, the caller ends what has been built so far
  * with fe_device_destroy, so a part must be in its field or be NULL there, never half made.  Power
  * can be cut only after the build, so nothing of the build can be undone.  The log of trims is
@@ -216,7 +252,9 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
 {
     struct fe_profile *p = &dev->profile;
     struct fe_geometry geo;
-    int r = fe_geometry_init(&geo, &p->nand, err);
+    int r = keep_reserve_of_image(dev, opt, err);
+    if (r == 0)
+        r = fe_geometry_init(&geo, &p->nand, err);
     if (r < 0)
         return r;
     r = fe_geometry_reserve(&geo, fe_wear_reserve(&p->wear, &geo), err);

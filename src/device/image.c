@@ -204,10 +204,10 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
     return r;
 }
 
-/* The profile of an image; the caller ends it.  The image is closed again, because the device that
- * is built from the profile opens the image itself. */
-static int load_profile(struct fe_profile *ret, const struct fe_store_file *file,
-                        struct fe_err *err)
+/* The image is closed again, because the device that is built from the profile opens the image
+ * itself. */
+int fe_device_image_profile(struct fe_profile *ret, const struct fe_store_file *file,
+                            struct fe_err *err)
 {
     struct fe_store *s;
     int r = fe_store_image_open(&s, file, err);
@@ -228,7 +228,7 @@ int fe_device_look(struct fe_device **ret, const char *path, bool recover, struc
     struct fe_store_file file = {.path = path, .read_only = true};
     struct fe_device_options opt = {.payload = true, .file = &file, .chip_only = !recover};
     struct fe_profile profile;
-    int r = load_profile(&profile, &file, err);
+    int r = fe_device_image_profile(&profile, &file, err);
     if (r < 0)
         return r;
     r = fe_device_create(ret, &profile, &opt, err);

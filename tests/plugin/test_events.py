@@ -36,10 +36,10 @@ def fragmenting(s, n, pages, seed=1):
     return h
 
 
-def small_ssd(mib, *params):
+def small_ssd(mib, *params, spares=0):
     # 4 x 24 blocks of 64 pages
     return Server("ssd-page", "clock=virtual", "nand.blocks_per_plane=24", "size=%dM" % mib,
-                  *params)
+                  "faults.spare_blocks=%d" % spares, *params)
 
 
 def lone(event, lines):
@@ -121,7 +121,7 @@ def test_planned_cut_is_told_at_its_instant():
 
 
 def test_blocks_that_fail():
-    with small_ssd(16, "faults.erase_fail=2%", "faults.spare_blocks=16") as s:
+    with small_ssd(16, "faults.erase_fail=2%", spares=16) as s:
         with Listener(s.control) as c:
             h = s.connect()
             n = i = 0

@@ -178,6 +178,33 @@ static void test_faults_cache_at_the_end_of_life(void **state)
     fe_device_destroy(dev);
 }
 
+/* Every shipped device has a spare block for the first one that becomes bad. */
+static void test_faults_shipped_profiles_survive_a_bad_block(void **state)
+{
+    (void)state;
+    static const char *const fresh[] = {"device.used=0"}; /* nothing else needs the time */
+    for (const char *const *name = fe_profile_names; *name; name++) {
+        struct fe_device_options opt = {.seed = 1};
+        struct fe_profile p;
+        struct fe_device *dev;
+        struct fe_err err = {""};
+        if (fe_profile_load(&p, *name, fresh, 1, &err) < 0 ||
+            fe_device_create(&dev, &p, &opt, &err) < 0)
+            fail_msg("%s: %s", *name, err.text);
+        uint32_t unit = fe_device_page_bytes(dev);
+        for (uint32_t i = 0; i < 40; i++) {
+            if (i == 20 && fe_device_mark_bad(dev, fe_device_now(dev), 7, &err) < 0)
+                fail_msg("%s: %s", *name, err.text);
+            if (submit(dev, FE_REQ_WRITE, i * unit, unit, NULL).status != FE_OK ||
+                submit(dev, FE_REQ_READ, i * unit, unit, NULL).status != FE_OK)
+                fail_msg("%s: no write and read with a bad block", *name);
+        }
+        assert_int_equal(stats(dev).bad_grown, 1);
+        fe_device_destroy(dev);
+        fe_profile_fini(&p);
+    }
+}
+
 static void test_faults_uncorrectable_page_gives_an_error_and_wrong_bytes(void **state)
 {
     (void)state;
@@ -370,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_faults_condition),
         cmocka_unit_test(test_faults_snapshot),
         cmocka_unit_test(test_faults_cache_at_the_end_of_life),
+        cmocka_unit_test(test_faults_shipped_profiles_survive_a_bad_block),
         cmocka_unit_test(test_faults_uncorrectable_page_gives_an_error_and_wrong_bytes),
         cmocka_unit_test(test_faults_refresh_comes_after_the_answer),
         cmocka_unit_test(test_faults_factory_bad_and_spares_come_off_the_capacity),

@@ -154,6 +154,43 @@ static void test_device_image_without_a_key(void **state)
     fe_profile_fini(&q);
 }
 
+/* Shipped profiles had no spare blocks at first.  An image of that time goes on without spares, also
+ * if the profile's chip has become larger by just the spares. */
+static void test_device_image_made_without_spares(void **state)
+{
+    (void)state;
+    static const char *const spares[] = {"faults.spare_blocks=2"};
+    static const char *const larger[] = {"faults.spare_blocks=2", "nand.blocks_per_plane=34"};
+    static const char *const more[] = {"faults.spare_blocks=3", "nand.blocks_per_plane=34"};
+    struct fe_profile p = make_profile("page", NULL, 0);
+    char *text = text_of(&p);
+    make_image(text);
+    free(text);
+    for (int i = 0; i < 3; i++) {
+        struct fe_profile q = make_profile("page", i == 0 ? spares : i == 1 ? larger : more,
+                                           i == 0 ? 1 : 2);
+        if (i < 2)
+            expect_fits(&q);
+        else
+            expect_refused(&q, "the image has nand.blocks_per_plane = 32, the profile 34");
+        fe_profile_fini(&q);
+    }
+    fe_profile_fini(&p);
+
+    p = make_profile("page", spares, 1); /* an image with spares keeps them */
+    text = text_of(&p);
+    make_image(text);
+    free(text);
+    expect_fits(&p);
+    fe_profile_fini(&p);
+    p = make_profile("page", (const char *const[]){"faults.spare_blocks=1"}, 1);
+    expect_refused(&p, "the image has faults.spare_blocks = 2, the profile 1");
+    fe_profile_fini(&p);
+    p = make_profile("page", NULL, 0);
+    expect_refused(&p, "the image has faults.spare_blocks = 2, the profile 0");
+    fe_profile_fini(&p);
+}
+
 static void test_device_image_of_another_strategy(void **state)
 {
     struct fe_profile p = make_profile("page", NULL, 0), q = make_profile("dftl", NULL, 0);
@@ -177,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_device_image_of_each_strategy),
         cmocka_unit_test(test_device_image_with_keys_that_have_no_effect),
         cmocka_unit_test(test_device_image_without_a_key),
+        cmocka_unit_test(test_device_image_made_without_spares),
         cmocka_unit_test(test_device_image_of_another_strategy),
     };
     snprintf(path, sizeof path, "/tmp/flashemu-device-image-%d.img", (int)getpid());
