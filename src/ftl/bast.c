@@ -176,6 +176,12 @@ static int bast_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     return r;
 }
 
+static int bast_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                        uint32_t n_lpns, struct fe_err *err)
+{
+    return fe_units_recover(ret, &fe_ftl_bast, p, m, n_lpns, err);
+}
+
 /* The log in use belongs to a logical block that knows it, and is in order if it says so. */
 static int check_log(const struct bast *b, uint32_t i, struct fe_err *err)
 {
@@ -220,7 +226,7 @@ const struct fe_ftl_ops fe_ftl_bast = {
     .summary = "log blocks that belong to one data block each (early hybrid layers)",
     .max_lpns = bast_max_lpns,
     .create = bast_create,
-    .recover = fe_units_recover,
+    .recover = bast_recover,
     .destroy = bast_destroy,
     .read = fe_unit_map_read,
     .write = bast_write,

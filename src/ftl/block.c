@@ -113,6 +113,12 @@ static int block_create(struct fe_ftl **ret, const struct fe_ftl_params *p, stru
     return r;
 }
 
+static int block_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                         uint32_t n_lpns, struct fe_err *err)
+{
+    return fe_units_recover(ret, &fe_ftl_block, p, m, n_lpns, err);
+}
+
 static int block_check(const struct fe_ftl *ftl, struct fe_err *err)
 {
     const struct block_ftl *b = (const struct block_ftl *)ftl;
@@ -127,7 +133,7 @@ const struct fe_ftl_ops fe_ftl_block = {
     .summary = "one map entry a block, every overwrite copies it (the oldest sticks)",
     .max_lpns = block_max_lpns,
     .create = block_create,
-    .recover = fe_units_recover,
+    .recover = block_recover,
     .destroy = fe_unit_map_destroy,
     .read = fe_unit_map_read,
     .write = block_write,

@@ -145,6 +145,12 @@ static int fast_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
     return 0;
 }
 
+static int fast_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                        uint32_t n_lpns, struct fe_err *err)
+{
+    return fe_units_recover(ret, &fe_ftl_fast, p, m, n_lpns, err);
+}
+
 /* The sequential log holds pages 0, 1, ... of its logical block and is not full.  The pages are
  * the newest copies unless it is stale. */
 static int check_seq(const struct fast *f, struct fe_err *err)
@@ -177,7 +183,7 @@ const struct fe_ftl_ops fe_ftl_fast = {
                "layers)",
     .max_lpns = fast_max_lpns,
     .create = fast_create,
-    .recover = fe_units_recover,
+    .recover = fast_recover,
     .destroy = fe_unit_map_destroy,
     .read = fe_unit_map_read,
     .write = fast_write,

@@ -320,12 +320,18 @@ static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct
     return r;
 }
 
+static int seg_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                       uint32_t n_lpns, struct fe_err *err)
+{
+    return fe_units_recover(ret, &fe_ftl_segment, p, m, n_lpns, err);
+}
+
 const struct fe_ftl_ops fe_ftl_segment = {
     .name = "segment",
     .summary = "allocation units, a few of them open (USB sticks, SD cards)",
     .max_lpns = seg_max_lpns,
     .create = seg_create,
-    .recover = fe_units_recover,
+    .recover = seg_recover,
     .destroy = seg_destroy,
     .read = seg_read,
     .write = seg_write,

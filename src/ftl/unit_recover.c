@@ -269,10 +269,10 @@ static int find_units(struct recovery *r, struct fe_err *err)
     return 0;
 }
 
-int fe_units_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                     uint32_t n_lpns, struct fe_err *err)
+int fe_units_recover(struct fe_ftl **ret, const struct fe_ftl_ops *ops,
+                     const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
+                     struct fe_err *err)
 {
-    const struct fe_ftl_ops *ops = fe_ftl_registry[p->type];
     struct fe_ftl *ftl;
     int result = ops->create(&ftl, p, m, n_lpns, err);
     if (result < 0)
