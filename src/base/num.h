@@ -23,6 +23,16 @@ static inline bool fe_mul_ok(uint64_t a, uint64_t b, uint64_t *ret)
     return !__builtin_mul_overflow(a, b, ret);
 }
 
+/* The last instant, after 584 years.  UINT64_MAX is not an instant: it stands for "never". */
+#define FE_TIME_MAX (UINT64_MAX - 1)
+
+/* The instant that lies so many ns later, or FE_TIME_MAX if there is none. */
+static inline uint64_t fe_time_add(uint64_t at_ns, uint64_t ns)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(at_ns, ns, &sum) || sum > FE_TIME_MAX ? FE_TIME_MAX : sum;
+}
+
 /* a / b rounded up; b > 0. */
 static inline uint64_t fe_div_up(uint64_t a, uint64_t b)
 {

@@ -94,6 +94,7 @@ static void work_until(struct fe_device *dev, uint64_t now_ns)
  * now_ns from then on. */
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
 {
+    now_ns = fe_min_u64(now_ns, FE_TIME_MAX);
     if (fe_device_has_power(dev) && dev->power.cut_ns <= now_ns) {
         work_until(dev, dev->power.cut_ns);
         fe_power_cut(dev, NULL);
@@ -349,7 +350,7 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
 {
     if (!range_is_valid(dev, req))
         return -EINVAL;
-    uint64_t arrival = fe_max_u64(now_ns, dev->last_arrival_ns);
+    uint64_t arrival = fe_max_u64(fe_min_u64(now_ns, FE_TIME_MAX), dev->last_arrival_ns);
     fe_device_idle(dev, arrival);
     *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
     if (!fe_device_has_power(dev)) {
@@ -376,7 +377,7 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     }
     uint64_t hang = fe_device_take_hang(dev);
     if (hang) {
-        ret->complete_ns += hang;
+        ret->complete_ns = fe_time_add(ret->complete_ns, hang);
         fe_link_end(&dev->link, ret->complete_ns);
     }
     fe_device_leave(dev, ret->complete_ns);

@@ -134,7 +134,7 @@ uint64_t fe_device_take_hang(struct fe_device *dev)
     const struct fe_manners_params *p = &dev->profile.manners;
     uint64_t ns = dev->hang_ns;
     dev->hang_ns = 0;
-    return ++dev->n_requests == p->hang_request ? ns + p->hang_ns : ns;
+    return ++dev->n_requests == p->hang_request ? fe_time_add(ns, p->hang_ns) : ns;
 }
 
 /* From now on every request is refused until that time.  This includes a request that arrives
@@ -143,5 +143,5 @@ void fe_device_leave(struct fe_device *dev, uint64_t complete_ns)
 {
     const struct fe_manners_params *p = &dev->profile.manners;
     if (dev->n_requests == p->gone_request)
-        dev->gone_until_ns = p->gone_ns ? complete_ns + p->gone_ns : UINT64_MAX;
+        dev->gone_until_ns = p->gone_ns ? fe_time_add(complete_ns, p->gone_ns) : UINT64_MAX;
 }

@@ -84,8 +84,9 @@ struct fe_device {
 int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *opt,
                          const struct fe_geometry *geo, bool *ret_new, struct fe_err *err);
 
-/* image.c: the profile that an image was made with; the caller ends it with fe_profile_fini.  -ENOENT
- * if there is no image, or one whose making was interrupted; errors of the store and the parser. */
+/* image.c: the profile that an image was made with; the caller ends it with fe_profile_fini.
+ * -ENOENT if there is no image, or none whose making was finished; errors of the store and of the
+ * parser. */
 int fe_device_image_profile(struct fe_profile *ret, const struct fe_store_file *file,
                             struct fe_err *err);
 

@@ -332,7 +332,7 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
     struct fe_ftl *ftl = NULL;
     if (fe_device_has_power(dev))
         return fe_err_set(err, EALREADY, "power is on");
-    uint64_t at = fe_max_u64(now_ns, dev->last_arrival_ns);
+    uint64_t at = fe_max_u64(fe_min_u64(now_ns, FE_TIME_MAX), dev->last_arrival_ns);
     dev->last_arrival_ns = at;
     dev->medium->now_ns = at;
     fe_sched_begin(&dev->sched, at);

@@ -11,9 +11,9 @@
 
 #include "ftl/ftl.h"
 
-/* For fe_ftl_ops.recover of strategies whose struct begins with an fe_unit_map: creates the strategy
- * with ops->create, and finds its units again.  -EIO also if the chip holds more than such a
- * strategy could have written. */
+/* For fe_ftl_ops.recover of strategies whose struct begins with an fe_unit_map: creates the
+ * strategy with ops->create, and finds its units again.  -EIO also if the chip holds more than
+ * such a strategy could have written. */
 int fe_units_recover(struct fe_ftl **ret, const struct fe_ftl_ops *ops,
                      const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
                      struct fe_err *err);

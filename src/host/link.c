@@ -34,7 +34,8 @@ uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
     for (uint32_t i = 1; i < l->p.queue_depth; i++)
         if (l->slot_free_ns[i] < l->slot_free_ns[l->slot])
             l->slot = i;
-    uint64_t start = fe_max_u64(now_ns, l->slot_free_ns[l->slot]) + l->p.command_overhead_ns;
+    uint64_t free_ns = fe_max_u64(now_ns, l->slot_free_ns[l->slot]);
+    uint64_t start = fe_time_add(free_ns, l->p.command_overhead_ns);
     l->data_start_ns = fe_max_u64(start, l->wire_free_ns);
     l->data_bytes = 0;
     return start;
@@ -43,13 +44,13 @@ uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
 uint64_t fe_link_data_in(struct fe_link *l, uint64_t bytes)
 {
     l->data_bytes += bytes;
-    l->wire_free_ns = l->data_start_ns + wire_ns(l, l->data_bytes);
+    l->wire_free_ns = fe_time_add(l->data_start_ns, wire_ns(l, l->data_bytes));
     return l->wire_free_ns;
 }
 
 uint64_t fe_link_data_out(struct fe_link *l, uint64_t ready_ns, uint64_t bytes)
 {
-    if (ready_ns > l->data_start_ns + wire_ns(l, l->data_bytes)) {
+    if (ready_ns > fe_time_add(l->data_start_ns, wire_ns(l, l->data_bytes))) {
         l->data_start_ns = ready_ns; /* the wire waits for the flash: a new run begins */
         l->data_bytes = 0;
     }

@@ -14,12 +14,12 @@ int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, st
         !fe_mul_ok(p->planes_per_die / gang, p->blocks_per_plane, &per_die) ||
         !fe_mul_ok(dies, per_die, &pebs) || !fe_mul_ok(pebs, p->pages_per_block, &ppns) ||
         !fe_mul_ok(p->page_size, gang, &page) || ppns >= FE_PPN_NONE || page > (1u << 30) ||
-        dies > UINT16_MAX || p->pages_per_block > UINT16_MAX)
+        pebs > (1u << 31) || dies > UINT16_MAX || p->pages_per_block > UINT16_MAX)
         return fe_err_set(err, EOVERFLOW,
                           "[nand] channels=%u dies_per_channel=%u planes_per_die=%u "
                           "blocks_per_plane=%u pages_per_block=%u page_size=%u: more than "
-                          "2^32 - 2 pages, 65535 dies or 65535 pages in a block, or pages "
-                          "above 1 GiB",
+                          "2^32 - 2 pages, 2^31 blocks, 65535 dies or 65535 pages in a block, or "
+                          "pages above 1 GiB",
                           p->channels, p->dies_per_channel, p->planes_per_die,
                           p->blocks_per_plane, p->pages_per_block, p->page_size);
     if (ppns == 0 || page == 0)

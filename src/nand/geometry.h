@@ -41,8 +41,8 @@ struct fe_geometry {
 };
 
 /* Fills *geo.  -EOVERFLOW with the fields' values if a product does not fit or the
- * chip has 2^32 - 1 pages or more, more than 65535 dies or blocks of more than 65535
- * pages, -EINVAL if it has no page at all. */
+ * chip has 2^32 - 1 pages or more, more than 2^31 blocks, more than 65535 dies or blocks of more
+ * than 65535 pages, -EINVAL if it has no page at all. */
 int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, struct fe_err *err);
 
 /* Takes the last n blocks, whole rows of dies, off n_pebs, n_ppns and blocks_per_die: bad

@@ -66,8 +66,9 @@ static void place_read(struct fe_sched *s, struct fe_op *op, uint64_t ready, uin
 {
     uint64_t *die = &s->die_free_ns[op->die], *reg = &s->reg_free_ns[op->die];
     op->start_ns = fe_max_u64(ready, *die);
-    uint64_t in_register = fe_max_u64(op->start_ns + s->command_ns + op->cell_ns, *reg);
-    op->end_ns = fe_max_u64(in_register, *chan) + transfer_ns(s, op->bus_bytes);
+    uint64_t sensed = fe_time_add(op->start_ns, s->command_ns + op->cell_ns);
+    uint64_t in_register = fe_max_u64(sensed, *reg);
+    op->end_ns = fe_time_add(fe_max_u64(in_register, *chan), transfer_ns(s, op->bus_bytes));
     if (op->bus_bytes)
         *chan = op->end_ns;
     *reg = op->end_ns;
@@ -81,11 +82,12 @@ static void place_prog(struct fe_sched *s, struct fe_op *op, uint64_t ready, uin
     op->start_ns = fe_max_u64(ready, *reg);
     if (op->bus_bytes)
         op->start_ns = fe_max_u64(op->start_ns, *chan);
-    uint64_t in_register = op->start_ns + s->command_ns + transfer_ns(s, op->bus_bytes);
+    uint64_t in_register =
+        fe_time_add(op->start_ns, s->command_ns + transfer_ns(s, op->bus_bytes));
     if (op->bus_bytes)
         *chan = in_register;
     uint64_t cell = fe_max_u64(in_register, *die);
-    op->end_ns = cell + op->cell_ns;
+    op->end_ns = fe_time_add(cell, op->cell_ns);
     s->prog_end_ns = fe_max_u64(s->prog_end_ns, op->end_ns);
     *reg = s->cached ? cell : op->end_ns;
     *die = op->end_ns;
@@ -106,14 +108,14 @@ static void place(struct fe_sched *s, struct fe_op *op)
     case FE_OP_ERASE:
         op->start_ns = fe_max_u64(fe_max_u64(ready, s->prog_end_ns),
                                   fe_max_u64(s->die_free_ns[op->die], s->reg_free_ns[op->die]));
-        op->end_ns = op->start_ns + s->command_ns + op->cell_ns;
+        op->end_ns = fe_time_add(op->start_ns, s->command_ns + op->cell_ns);
         s->die_free_ns[op->die] = s->reg_free_ns[op->die] = op->end_ns;
         break;
     case FE_OP_BARRIER:
     case FE_OP_BUSY:
         op->start_ns = fe_max_u64(s->max_end_ns, s->all_end_ns);
         op->end_ns = s->ready_ns = s->prev_end_ns = s->hold_ns = s->max_end_ns = s->all_end_ns =
-            op->start_ns + op->cell_ns;
+            fe_time_add(op->start_ns, op->cell_ns);
         return;
     }
     s->prev_end_ns = op->end_ns;

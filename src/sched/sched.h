@@ -23,6 +23,8 @@
  * being programmed, and the next page is read while a page leaves.  Then the array and the cache
  * register are separate timelines, and [start, end) of two operations of one die may overlap.
  *
+ * No time is behind FE_TIME_MAX: what would be later happens then.
+ *
  * All times are exact: the length of a transfer is bytes * 10^9 / rate, in 128 bits where needed,
  * rounded up once.  No lock, no clock.  O(1) for each operation.
  *

@@ -85,6 +85,11 @@ static void test_geometry_too_many_pages_is_eoverflow_with_the_values(void **sta
     expect_overflow(p, "blocks_per_plane=65537");
     p.blocks_per_plane = 65536;
     assert_int_equal(make(&p).n_ppns, 4294901760u);
+    /* tables have a few entries more than there are blocks */
+    p = ft_nand(1, (1u << 31) + 1, 1, 512);
+    expect_overflow(p, "blocks_per_plane=2147483649");
+    p.blocks_per_plane = 1u << 31;
+    assert_int_equal(make(&p).n_pebs, 1u << 31);
 }
 
 static void test_geometry_page_above_1_gib_is_eoverflow(void **state)

@@ -151,9 +151,20 @@ static void test_num_small_helpers(void **state)
     assert_int_equal(fe_log2(UINT64_MAX), 63);
 }
 
+static void test_num_time_ends(void **state)
+{
+    (void)state;
+    assert_int_equal(fe_time_add(5, 7), 12);
+    assert_int_equal(fe_time_add(FE_TIME_MAX - 7, 7), FE_TIME_MAX);
+    assert_int_equal(fe_time_add(FE_TIME_MAX - 7, 8), FE_TIME_MAX);
+    assert_int_equal(fe_time_add(FE_TIME_MAX - 7, 9), FE_TIME_MAX);
+    assert_int_equal(fe_time_add(UINT64_MAX, UINT64_MAX), FE_TIME_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_num_time_ends),
         cmocka_unit_test(test_num_fastdiv_equals_division),
         cmocka_unit_test(test_num_fastdiv_equals_division_for_every_small_number),
         cmocka_unit_test(test_num_muldiv_rounds_once_and_uses_128_bits),
