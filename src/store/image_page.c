@@ -18,6 +18,9 @@
  * again, since they may be the last copy that the disk has.  So the first program after an
  * erase waits for an fdatasync if there was none since the erase, and a hole is not punched
  * before that either.
+ *
+ * A power cut takes operations back, newest first: the erase of a block before the programs that
+ * copied its pages.  With `sync` an fdatasync comes in between.
  */
 #include "store/image_page.h"
 
@@ -230,6 +233,7 @@ void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_bl
     if (!g)
         return;
     struct fe_image_block_state *b = &g->blocks[peb];
+    bool taken_back = block->erase_count < b->cycle;
     if (block->erase_count > b->cycle) {
         if (b->erase_epoch <= g->synced_epoch) {
             b->kept_cycle = b->cycle;
@@ -237,7 +241,7 @@ void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_bl
         }
         b->erase_seq = g->seq;
         b->erase_epoch = g->creating ? 0 : g->epoch;
-    } else if (block->erase_count < b->cycle) { /* an erase is taken back */
+    } else if (taken_back) {
         b->kept_cycle = block->erase_count;
         b->kept_flags = block->flags;
         b->erase_epoch = 0;
@@ -255,6 +259,8 @@ void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_bl
     memcpy(r.extra, block->extra, sizeof r.extra);
     r.crc = fe_image_record_crc(peb, &r, sizeof r);
     fe_image_put(g, &r, sizeof r, g->at.blocks + peb * sizeof r, "writing a block record");
+    if (taken_back)
+        fe_image_sync_now(s); /* before the copies of its pages go */
 }
 
 /* ---- loading ---- */

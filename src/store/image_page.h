@@ -30,7 +30,8 @@ void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_bl
 
 /* An erase never happened.  First this function writes the OOB of all the block's pages, with
  * the cycle before the erase; then fe_store_set_block writes that cycle.  In between the block
- * counts as erased. */
+ * counts as erased.  With `sync` all of this is on the disk when set_block returns, because the
+ * copies of these pages may be taken back next. */
 void fe_store_put_back_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store_oob *oob,
                            uint32_t cycle);
 

@@ -8,6 +8,9 @@
  * that was flushed last or a later one, and its invariants must hold.  Then all of this is
  * repeated with that device.
  *
+ * Before half of the crashes the device loses power, if possible in the middle of an erase.  Half
+ * of these devices get power back and lose it again before they are ready.
+ *
  *     test_host_crash [SEED:STRATEGY]     reruns one case
  */
 #include "lib/fault_io.h"
@@ -30,6 +33,7 @@
 enum { PAGE = 2048, SECTOR = 512, SECTORS = 96 * 4, LATER = 64, CRASHES = 12 };
 
 static char path[64], wrong[512];
+static uint32_t n_in_erase, n_at_power_on; /* cuts, in all cases */
 
 static bool complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -52,6 +56,9 @@ struct bench {
     uint32_t later[SECTORS][LATER];   /* versions that may have replaced it */
     uint32_t n_later[SECTORS];
     uint32_t n_since_flush;
+    bool no_promises;                 /* no FUA: power may fail before the answer */
+    uint64_t erase_from_ns, erase_to_ns; /* of the latest erase */
+    uint32_t n_cuts_in_erase, n_cuts_at_power_on;
 };
 
 static void make_profile(struct fe_profile *p, uint32_t type, struct ft_rand *r)
@@ -79,7 +86,8 @@ static bool open_device(struct bench *b)
 {
     struct fe_err err = {""};
     struct fe_store_file file = {.path = path, .sync = true, .io = &b->host.io};
-    struct fe_device_options opt = {.seed = 1, .payload = true, .file = &file};
+    struct fe_device_options opt = {
+        .seed = 1, .payload = true, .file = &file, .power_cuts = true};
     int r = fe_device_create(&b->dev, &b->profile, &opt, &err);
     if (r == 0 && fe_device_check(b->dev, &err) < 0) {
         fe_device_destroy(b->dev);
@@ -125,6 +133,16 @@ static bool sync_device(struct bench *b)
                : complain("the sync has failed");
 }
 
+static void look_for_erase(void *ctx, const struct fe_op *ops, uint32_t n)
+{
+    struct bench *b = ctx;
+    for (uint32_t i = 0; i < n; i++)
+        if (ops[i].kind == FE_OP_ERASE && ops[i].end_ns > ops[i].start_ns) {
+            b->erase_from_ns = ops[i].start_ns;
+            b->erase_to_ns = ops[i].end_ns;
+        }
+}
+
 static void settle(struct bench *b, uint32_t s)
 {
     if (b->n_later[s])
@@ -161,7 +179,7 @@ static bool write_or_trim(struct bench *b)
     n = n < SECTORS - first ? n : SECTORS - first;
     struct fe_request req = {.type = trim ? FE_REQ_TRIM : FE_REQ_WRITE, .buf = buf,
                              .offset = (uint64_t)first * SECTOR, .len = (uint64_t)n * SECTOR,
-                             .fua = ft_chance(&b->rand, 3)};
+                             .fua = !b->no_promises && ft_chance(&b->rand, 3)};
     uint32_t version = trim ? 0 : ++b->version;
     for (uint32_t i = 0; i < n; i++) {
         fill(buf + i * SECTOR, first + i, version);
@@ -176,6 +194,41 @@ static bool write_or_trim(struct bench *b)
             settle(b, first + i);
     }
     return ++b->n_since_flush < LATER ? true : flush(b);
+}
+
+/* Power fails in the middle of an erase, unless the workload does not lead to one. */
+static bool cut_in_erase(struct bench *b)
+{
+    struct fe_err err = {""};
+    uint64_t before_ns = fe_device_now(b->dev);
+    if (!flush(b))
+        return false;
+    b->no_promises = true;
+    b->erase_from_ns = b->erase_to_ns = 0;
+    fe_device_observe(b->dev, look_for_erase, b);
+    for (int i = 0; i < LATER - 1 && b->erase_to_ns <= before_ns; i++) {
+        before_ns = fe_device_now(b->dev);
+        if (!write_or_trim(b))
+            return false;
+    }
+    b->no_promises = false;
+    fe_device_observe(b->dev, NULL, NULL);
+    uint64_t at_ns = fe_device_now(b->dev);
+    if (b->erase_to_ns > before_ns)
+        at_ns = b->erase_from_ns + (b->erase_to_ns - b->erase_from_ns) / 2;
+    b->n_cuts_in_erase += b->erase_to_ns > before_ns;
+    return fe_device_cut_power(b->dev, at_ns, &err) == 0 ? true : complain("%s", err.text);
+}
+
+static bool cut_at_power_on(struct bench *b)
+{
+    struct fe_err err = {""};
+    uint64_t now_ns = fe_device_now(b->dev), ready_ns;
+    if (fe_device_power_on(b->dev, now_ns, &ready_ns, &err) < 0)
+        return complain("%s", err.text);
+    b->n_cuts_at_power_on += ready_ns > now_ns;
+    now_ns += ft_below(&b->rand, ready_ns - now_ns + 1);
+    return fe_device_cut_power(b->dev, now_ns, &err) == 0 ? true : complain("%s", err.text);
 }
 
 static bool may_be(const struct bench *b, uint32_t s, const uint8_t *got, uint32_t *ret)
@@ -219,6 +272,11 @@ static bool run_case(struct bench *b, uint64_t seed, uint32_t type)
         uint64_t steps = ft_between(&b->rand, 1, 150);
         for (uint64_t i = 0; ok && i < steps; i++)
             ok = ft_chance(&b->rand, 5) ? flush(b) : write_or_trim(b);
+        if (ok && ft_chance(&b->rand, 50)) {
+            ok = cut_in_erase(b);
+            if (ok && ft_chance(&b->rand, 50))
+                ok = cut_at_power_on(b);
+        }
         fe_device_destroy(b->dev);
         b->dev = NULL;
         if (!ok)
@@ -236,8 +294,7 @@ static bool run_case(struct bench *b, uint64_t seed, uint32_t type)
         }
         ok = ok && verify(b);
         b->n_since_flush = 0;
-        if (ok)
-            ok = sync_device(b); /* what was read is where the next round starts */
+        ok = ok && flush(b); /* what was read is where the next round starts */
     }
     if (b->dev)
         fe_device_destroy(b->dev);
@@ -249,7 +306,10 @@ static bool run_case(struct bench *b, uint64_t seed, uint32_t type)
 static int run_one(struct bench *b, uint64_t seed, uint32_t type)
 {
     memset(b, 0, sizeof *b);
-    if (run_case(b, seed, type))
+    bool ok = run_case(b, seed, type);
+    n_in_erase += b->n_cuts_in_erase;
+    n_at_power_on += b->n_cuts_at_power_on;
+    if (ok)
         return 0;
     printf("%" PRIu64 ":%s: %s\n", seed, fe_ftl_registry[type]->name, wrong);
     return 1;
@@ -271,7 +331,8 @@ int main(int argc, char **argv)
     for (uint32_t type = 0; fe_ftl_registry[type]; type++)
         for (uint64_t seed = 1; seed <= seeds && !fe_ftl_registry[type]->no_medium; seed++, n++)
             failed += run_one(b, seed, type);
-    printf("%d cases, %d crashes each, %d failed\n", n, CRASHES, failed);
+    printf("%d cases, %d crashes each, %u cuts in an erase, %u at power-on, %d failed\n", n,
+           CRASHES, n_in_erase, n_at_power_on, failed);
     free(b);
-    return failed > 0;
+    return failed > 0 || n_in_erase == 0 || n_at_power_on == 0;
 }
