@@ -3,7 +3,7 @@
 """Makes the images of this folder: see README.md.
 
     FLASHEMU_PLUGIN=.../nbdkit-flashemu-plugin.so FLASHEMU_TOOL=.../flashemu \
-        PYTHONPATH=tests/lib/py tests/data/images/make.py
+        PYTHONPATH=tests/lib/py tests/data/images/make.py NAME...
 
 An image is written through a server with a pattern that depends on its seed, then ended as its
 entry says.  What its JSON file expects of it is what the same server and tool find in a copy.
@@ -15,6 +15,7 @@ import os
 import random
 import shutil
 import struct
+import sys
 import tempfile
 import zlib
 
@@ -47,6 +48,8 @@ DEVICES = {
         "nand.pages_per_block=33", "nand.page_size=512", "nand.oob_size=16",
         "nand.blocks_per_plane=32", "ftl.type=norlog", "ftl.op=60%", "device.discard=no")),
     "step": ("kill", CHIP + ("ftl.type=step", "device.discard=no")),
+    "page-format-2": ("kill", CHIP + (
+        "ftl.op=20%", "cache.size=32K", "cache.volatile=no", "cache.idle_flush=no")),
 }
 
 
@@ -120,6 +123,8 @@ def contents(path, params):
 
 def main():
     for seed, (name, (end, params)) in enumerate(DEVICES.items(), 1):
+        if name not in sys.argv[1:]:
+            continue
         with tempfile.TemporaryDirectory(prefix="fe") as folder:
             path = os.path.join(folder, "img")
             make(path, end, params, seed)
