@@ -7,6 +7,7 @@ it would fail on a busy one.  Early is a mistake on any machine.
 """
 
 import random
+import re
 import threading
 import time
 
@@ -110,6 +111,30 @@ def test_one_device_behind_all_connections():
         for t in threads:
             t.join()
         assert time.monotonic_ns() - start >= 20 * 5000000
+
+
+def test_lateness_is_what_the_debug_lines_say():
+    """Of each request how long after its deadline it was answered, and of all of them the
+    quantiles.  A histogram rounds up by at most one part in 32."""
+    for params in ((), ("link.queue_depth=4", "time-scale=0.5"), ("transport-overhead=1ms",)):
+        with Server(*PLAIN[:-1], "link.command_overhead=3ms", *params,
+                    options=("-v", "-D", "flashemu.request=1")) as s:
+            def client():
+                h = s.connect()
+                for i in range(25):
+                    h.pread(512, 512 * i)
+            threads = [threading.Thread(target=client) for _ in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            st = s.stats()["lateness_ns"]
+            late = sorted(int(x) for x in re.findall("request: .* late ([0-9]+) ns", s.text()))
+            assert len(late) == st["count"] == 100, (late, st)
+            assert late[-1] == st["max"], (late, st)
+            for quantile, rank in (("p50", 50), ("p99", 99), ("p999", 100)):
+                exact = late[rank - 1]
+                assert exact <= st[quantile] <= exact * 33 // 32 + 1, (quantile, late, st)
 
 
 def test_time_scale():

@@ -41,10 +41,10 @@ static void *wait_and_note(void *arg)
 }
 
 /* Threads that stand in the queue, by walking its links: the end moves with each. */
-static void start(struct waiter *w, uint32_t id, uint64_t offset)
+static void start(struct waiter *w, uint32_t id, struct fe_request req)
 {
     w->id = id;
-    w->req = write_at(offset);
+    w->req = req;
     pthread_mutex_lock(&lock);
     struct fe_hostq_entry **before = queue.last;
     pthread_mutex_unlock(&lock);
@@ -69,7 +69,7 @@ static void leave_and_wait(uint32_t n)
 }
 
 /* Lets n waiters through one slot, after a first request [0, 100) that holds it. */
-static void run(const uint64_t *offsets, uint32_t n)
+static void run_requests(const struct fe_request *reqs, uint32_t n)
 {
     struct waiter w[MAX];
     struct fe_request first = write_at(0);
@@ -79,7 +79,7 @@ static void run(const uint64_t *offsets, uint32_t n)
     assert_false(fe_hostq_enter(&queue, &lock, &first));
     pthread_mutex_unlock(&lock);
     for (uint32_t i = 0; i < n; i++)
-        start(&w[i], i, offsets[i]);
+        start(&w[i], i, reqs[i]);
     for (uint32_t i = 0; i < n; i++)
         leave_and_wait(i + 1);
     for (uint32_t i = 0; i < n; i++)
@@ -88,6 +88,31 @@ static void run(const uint64_t *offsets, uint32_t n)
     assert_int_equal(queue.in_device, 0);
     assert_null(queue.first);
     assert_ptr_equal(queue.last, &queue.first);
+}
+
+static void run(const uint64_t *offsets, uint32_t n)
+{
+    struct fe_request reqs[MAX];
+    for (uint32_t i = 0; i < n; i++)
+        reqs[i] = write_at(offsets[i]);
+    run_requests(reqs, n);
+}
+
+/* Reads and writes of the same range are different streams.  Of equal requests the oldest goes
+ * first. */
+static void test_hostq_the_same_offset(void **state)
+{
+    (void)state;
+    const struct fe_request reqs[] = {
+        {FE_REQ_READ, .offset = 100, .len = 100},  {FE_REQ_WRITE, .offset = 100, .len = 100},
+        {FE_REQ_WRITE, .offset = 100, .len = 100}, {FE_REQ_READ, .offset = 0, .len = 100},
+        {FE_REQ_WRITE, .offset = 0, .len = 100},   {FE_REQ_READ, .offset = 100, .len = 100},
+    };
+    /* the write goes on; then the oldest read, but after the read that leads up to it; then the
+     * oldest write, likewise */
+    const uint32_t order[] = {1, 3, 0, 4, 2, 5};
+    run_requests(reqs, 6);
+    assert_memory_equal(entered, order, sizeof order);
 }
 
 static void test_hostq_free_slots_need_no_waiting(void **state)
@@ -162,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostq_free_slots_need_no_waiting),
+        cmocka_unit_test(test_hostq_the_same_offset),
         cmocka_unit_test(test_hostq_overtaken_requests_go_in_order),
         cmocka_unit_test(test_hostq_without_a_continuation_the_oldest_goes),
         cmocka_unit_test(test_hostq_swapped_neighbours_never_break_a_stream),

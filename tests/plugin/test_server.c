@@ -4,9 +4,7 @@
  * thread sanitizer sees every lock.  Readers and writers check their own sectors, while other
  * threads do what the control socket does.
  */
-#include "lib/unit.h"
-
-#include "server.h"
+#include "server_helper.h"
 
 #include <pthread.h>
 
@@ -17,26 +15,6 @@ struct worker {
     struct fe_server *server;
     uint32_t id;
 };
-
-static struct fe_server *make(const char *clock, const char *depth)
-{
-    struct fe_err err;
-    struct fe_params params;
-    struct fe_profile profile;
-    struct fe_server *s = NULL;
-    fe_err_init(&err);
-    fe_params_init(&params);
-    assert_int_equal(fe_params_set(&params, "profile", "ideal", &err), 0);
-    assert_int_equal(fe_params_set(&params, "clock", clock, &err), 0);
-    assert_int_equal(fe_params_set(&params, "link.queue_depth", depth, &err), 0);
-    assert_int_equal(fe_params_set(&params, "link.command_overhead", "20us", &err), 0);
-    assert_int_equal(fe_params_load_profile(&params, &profile, &err), 0);
-    assert_int_equal(fe_server_create(&s, &params, &profile, &err), 0);
-    fe_profile_fini(&profile);
-    fe_params_fini(&params);
-    assert_int_equal(fe_server_start(s, &err), 0);
-    return s;
-}
 
 /* What nbdkit asks of each new connection, while `set` changes the profile. */
 static void expect_constants(const struct fe_server *s)
@@ -70,7 +48,8 @@ static void hammer(const char *clock, const char *depth)
 {
     struct worker w[THREADS];
     struct fe_err err;
-    struct fe_server *s = make(clock, depth);
+    struct fe_server *s =
+        ft_server_make((const char *[]){clock, depth, "link.command_overhead=20us", NULL});
     for (uint32_t i = 0; i < THREADS; i++) {
         w[i] = (struct worker){.server = s, .id = i};
         assert_int_equal(pthread_create(&w[i].thread, NULL, work, &w[i]), 0);
@@ -103,19 +82,19 @@ static void hammer(const char *clock, const char *depth)
 static void test_server_many_threads_one_slot(void **state)
 {
     (void)state;
-    hammer("real", "1");
+    hammer("clock=real", "link.queue_depth=1");
 }
 
 static void test_server_many_threads_many_slots(void **state)
 {
     (void)state;
-    hammer("real", "16");
+    hammer("clock=real", "link.queue_depth=16");
 }
 
 static void test_server_many_threads_virtual_clock(void **state)
 {
     (void)state;
-    hammer("virtual", "1");
+    hammer("clock=virtual", "link.queue_depth=1");
 }
 
 int main(void)

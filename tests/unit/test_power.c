@@ -91,6 +91,70 @@ static void test_power_the_clock_does_not_run_backwards(void **state)
     fe_device_destroy(dev);
 }
 
+enum { DEEP = 40 }; /* requests at the same time: more than the deepest queue below */
+
+/* A device with this queue depth, to which 8 pages have been written. */
+static struct fe_device *make_deep(uint32_t depth)
+{
+    struct fe_profile p = make_profile("page");
+    p.link.queue_depth = depth;
+    p.link.bandwidth = 50000000;
+    p.link.command_overhead_ns = 1000;
+    struct fe_device *dev = ft_device_make(&p, true);
+    uint64_t at = 0;
+    for (uint64_t page = 0; page < 8; page++)
+        at = submit(dev, FE_REQ_WRITE, at, page, 1, false).complete_ns;
+    return dev;
+}
+
+/* Requests that arrive while the device recovers are completed as by an idle device that they
+ * reach at the end of the recovery, whatever the queue depth. */
+static void test_power_completions_after_power_on(void **state)
+{
+    static const uint32_t depths[] = {1, 4, 32};
+    const uint64_t at = 10000000;
+    (void)state;
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        struct fe_device *idle = make_deep(depths[i]), *cut = make_deep(depths[i]);
+        uint64_t ready;
+        assert_int_equal(fe_device_cut_power(cut, at, NULL), 0);
+        assert_int_equal(fe_device_power_on(cut, at, &ready, NULL), 0);
+        assert_true(ready > at);
+        for (uint64_t n = 0; n < DEEP; n++) {
+            struct fe_reply want = submit(idle, FE_REQ_READ, at, n % 8, 0, false);
+            struct fe_reply got = submit(cut, FE_REQ_READ, at, n % 8, 0, false);
+            assert_int_equal(got.status, FE_OK);
+            assert_int_equal(got.complete_ns - ready, want.complete_ns - at);
+        }
+        fe_device_destroy(idle);
+        fe_device_destroy(cut);
+    }
+}
+
+/* A planned cut changes no completion before it, and ends all others, whatever the queue depth. */
+static void test_power_completions_before_a_cut(void **state)
+{
+    static const uint32_t depths[] = {1, 4, 32};
+    const uint64_t at = 10000000, cut_ns = at + 1000000;
+    (void)state;
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        struct fe_device *whole = make_deep(depths[i]), *cut = make_deep(depths[i]);
+        uint32_t n_done = 0;
+        assert_int_equal(fe_device_plan_cut(cut, cut_ns, 0, NULL), 0);
+        for (uint64_t n = 0; n < DEEP; n++) {
+            struct fe_reply want = submit(whole, FE_REQ_READ, at, n % 8, 0, false);
+            struct fe_reply got = submit(cut, FE_REQ_READ, at, n % 8, 0, false);
+            bool done = want.complete_ns <= cut_ns;
+            assert_int_equal(got.status, done ? FE_OK : FE_NO_POWER);
+            assert_int_equal(got.complete_ns, done ? want.complete_ns : cut_ns);
+            n_done += done;
+        }
+        assert_true(n_done > 0 && n_done < DEEP);
+        fe_device_destroy(whole);
+        fe_device_destroy(cut);
+    }
+}
+
 static void test_power_fails_after_writes_of_the_profile(void **state)
 {
     (void)state;
@@ -121,8 +185,11 @@ static void test_power_flush_and_fua_of_a_volatile_cache(void **state)
     uint64_t at = submit(dev, FE_REQ_FLUSH, 0, 0, 0, false).complete_ns;
     assert_true(at >= 200000); /* a page was programmed for it */
     submit(dev, FE_REQ_WRITE, at, 0, 2, false);
-    at = submit(dev, FE_REQ_WRITE, at, 1, 3, true).complete_ns;
-    submit(dev, FE_REQ_WRITE, at, 2, 4, false);
+    struct fe_reply fua = submit(dev, FE_REQ_WRITE, at, 1, 3, true);
+    assert_true(fua.complete_ns - fua.arrival_ns >= 200000);
+    at = fua.complete_ns;
+    struct fe_reply cached = submit(dev, FE_REQ_WRITE, at, 2, 4, false);
+    assert_true(cached.complete_ns - cached.arrival_ns < 200000);
     restart(dev, at);
     assert_int_equal(read_byte(dev, 0), 1);
     assert_int_equal(read_byte(dev, 1), 3);
@@ -364,6 +431,8 @@ int main(void)
         cmocka_unit_test(test_a_failed_program_before_a_cut),
         cmocka_unit_test(test_power_a_request_under_a_planned_cut_ends_with_it),
         cmocka_unit_test(test_power_the_clock_does_not_run_backwards),
+        cmocka_unit_test(test_power_completions_after_power_on),
+        cmocka_unit_test(test_power_completions_before_a_cut),
         cmocka_unit_test(test_power_fails_after_writes_of_the_profile),
         cmocka_unit_test(test_power_flush_and_fua_of_a_volatile_cache),
         cmocka_unit_test(test_power_a_safe_cache_keeps_all_and_flushes_for_nothing),
