@@ -193,6 +193,68 @@ def test_inspect_shows_what_was_written():
         assert code == 0 and "pages.programmed         3\n" in out, out
 
 
+def newest(image):
+    """The page of each logical page's newest copy, by inspect."""
+    found = {}
+    for peb in range(128):
+        o = json.loads(call("inspect", image, "--json", "--block", str(peb))[1])
+        assert o["peb"] == peb, o
+        for ppn in [p["ppn"] for p in o["pages"]]:
+            page = json.loads(call("inspect", image, "--json", "--page", str(ppn))[1])
+            assert page["ppn"] == ppn and ppn // 16 == peb, page
+            if page["newest"]:
+                found[page["lpn"]] = ppn
+    return found
+
+
+def test_inspect_counts_as_the_chip_does():
+    faulty = ("faults.spare_blocks=8", "ecc.correctable_bits=4")
+    with Folder() as f:
+        with Server(*f.params(*faulty)) as s:
+            h = s.connect()
+            for i in range(3):
+                h.pwrite(pattern(i), i * 4096)
+            h.shutdown()
+            s.terminate()
+        before = newest(f.image)
+        block = before[1] // 16
+        with Server(*f.params(*faulty)) as s:
+            assert s.ctl("mark-bad", str(block))["ok"]
+            s.terminate()
+        after = newest(f.image)
+        assert sorted(after) == [0, 1, 2] and after[1] // 16 != block, (before, after)
+        o = json.loads(call("inspect", f.image, "--json", "--block", str(block))[1])
+        assert o["peb"] == block and o["grown_bad"] and o["slot"] != block, o
+        o = json.loads(call("inspect", f.image, "--json", "--block", str(after[1] // 16))[1])
+        assert not o["grown_bad"] and after[1] in [p["ppn"] for p in o["pages"]], o
+        # the server means the same page by this number
+        with Server(*f.params(*faulty)) as s:
+            assert s.ctl("flip", str(after[1]), "100")["ok"]
+            h = s.connect()
+            assert h.pread(4096, 0) == pattern(0) and h.pread(4096, 8192) == pattern(2)
+            with fails(errno.EIO):
+                h.pread(4096, 4096)
+            h.shutdown()
+        code, out, err = call("inspect", f.image, "--page", "2048")
+        assert code == 2 and "2047" in err, err
+
+
+def test_inspect_counts_trimmed_pages_and_the_real_capacity():
+    with Folder() as f:
+        with Server(*f.params("device.discard=yes", "device.claimed_capacity=8M")) as s:
+            h = s.connect()
+            for i in range(5):
+                h.pwrite(pattern(i), i * 4096)
+            h.trim(2 * 4096, 4096)
+            h.shutdown()
+            s.terminate()
+        image = json.loads(call("inspect", f.image, "--json")[1])
+        assert image["capacity"] == 4 * M and image["claimed_capacity"] == 8 * M, image
+        assert image["mapping"] == {"logical_pages": 1024, "with_a_copy": 3, "older_copies": 2,
+                                    "trimmed": 2, "other_pages": 0}, image
+        assert sorted(newest(f.image)) == [0, 3, 4]
+
+
 def test_fsck_finds_every_kind_of_damage():
     with Folder() as f:
         with Server(*f.params()) as s:

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * inspect: shows what is in an image, without recovering, repairing or changing anything.
+ *
+ * People count blocks and pages as the chip does, and as mark-bad and flip of flashemu ctl do.  The
+ * translation layer counts slots (fe_peb, fe_ppn): a slot gets another chip block behind it when
+ * its own goes bad.  So numbers are translated where they come in and where they are printed.
+ *
+ *     --block 5  -->  slot 5, or the slot behind which chip block 5 is now  -->  "peb": 5
  */
 #include "tool.h"
 
@@ -21,7 +27,8 @@ static const char inspect_help[] =
     "blocks and mapping.  The image must not be in use, and is not changed.\n\n"
     "  --json        as JSON\n"
     "  --page PPN    one physical page: its OOB, whether it is the newest copy, its bytes\n"
-    "  --block PEB   one erase block and the OOB of its pages\n";
+    "  --block PEB   one erase block and the OOB of its pages\n\n"
+    "PPN and PEB count as in flashemu ctl SOCKET flip and mark-bad.\n";
 
 static const char *const state_names[] = {
     [FE_PAGE_ERASED] = "erased",
@@ -39,7 +46,8 @@ static void put_u64(json_t *o, const char *key, uint64_t value)
     put(o, key, json_integer((json_int_t)value));
 }
 
-/* The newest copy of each logical page; FE_PPN_NONE where there is none. */
+/* The newest copy of each logical page, as a slot's page; FE_PPN_NONE where there is none, or where
+ * the page was trimmed. */
 static fe_ppn *find_newest(const struct fe_medium *m, uint32_t n_lpns)
 {
     fe_ppn *newest = malloc((size_t)n_lpns * sizeof *newest);
@@ -47,6 +55,7 @@ static fe_ppn *find_newest(const struct fe_medium *m, uint32_t n_lpns)
         newest[i] = FE_PPN_NONE;
     for (fe_ppn ppn = 0; newest && ppn < m->geo.n_ppns; ppn++) {
         if (fe_medium_state(m, ppn) != FE_PAGE_PROGRAMMED || fe_medium_lpn(m, ppn) >= n_lpns ||
+            fe_medium_is_trimmed(m, fe_medium_lpn(m, ppn)) ||
             fe_medium_is_unstable(m, fe_peb_of(&m->geo, ppn)))
             continue;
         fe_ppn *p = &newest[fe_medium_lpn(m, ppn)];
@@ -56,9 +65,25 @@ static fe_ppn *find_newest(const struct fe_medium *m, uint32_t n_lpns)
     return newest;
 }
 
+/* Logical pages of the real capacity: a forged device claims more. */
 static uint32_t n_lpns(struct fe_device *dev)
 {
-    return (uint32_t)fe_div_up(fe_device_capacity(dev), fe_device_page_bytes(dev));
+    uint64_t capacity = fe_store_image(fe_device_medium(dev)->store)->capacity;
+    return (uint32_t)fe_div_up(capacity, fe_device_page_bytes(dev));
+}
+
+/* The number that people give to a slot's page. */
+static fe_ppn chip_page(const struct fe_medium *m, fe_ppn ppn)
+{
+    uint32_t b = m->geo.pages_per_block;
+    return fe_medium_chip_block(m, ppn / b) * b + ppn % b;
+}
+
+/* The way back. */
+static fe_ppn slot_page(const struct fe_medium *m, fe_ppn chip_ppn)
+{
+    uint32_t b = m->geo.pages_per_block;
+    return fe_chip_find_block(&m->chip, chip_ppn / b) * b + chip_ppn % b;
 }
 
 /* --- the whole image --- */
@@ -92,16 +117,19 @@ static json_t *mapping_json(struct fe_device *dev, const struct fe_medium *m)
 {
     uint32_t n = n_lpns(dev);
     fe_ppn *newest = find_newest(m, n);
-    uint64_t mapped = 0, data = 0, other = 0;
+    uint64_t mapped = 0, data = 0, other = 0, trimmed = 0;
     json_t *o = newest ? json_object() : NULL;
     for (uint32_t i = 0; newest && i < n; i++)
         mapped += newest[i] != FE_PPN_NONE;
     for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
         if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED)
             *(fe_medium_lpn(m, ppn) < n ? &data : &other) += 1;
+    for (uint32_t i = 0; i < n; i++)
+        trimmed += fe_medium_is_trimmed(m, i);
     put_u64(o, "logical_pages", n);
     put_u64(o, "with_a_copy", mapped);
     put_u64(o, "older_copies", data - mapped);
+    put_u64(o, "trimmed", trimmed);
     put_u64(o, "other_pages", other);
     free(newest);
     return o;
@@ -133,6 +161,7 @@ static json_t *image_json(struct fe_device *dev)
     put(o, "model", fe_json_text(p->device.model, strlen(p->device.model)));
     put(o, "ftl", json_string(fe_ftl_registry[p->ftl.type]->name));
     put_u64(o, "capacity", what->capacity);
+    put_u64(o, "claimed_capacity", fe_device_capacity(dev));
     put_u64(o, "seed", what->seed);
     put(o, "clean", json_boolean(fe_store_is_clean(m->store)));
     put(o, "note", note ? fe_json_text(note, strlen(note)) : json_null());
@@ -153,7 +182,7 @@ static json_t *page_json(const struct fe_medium *m, fe_ppn ppn)
 {
     enum fe_page_state state = fe_medium_state(m, ppn);
     json_t *o = json_object();
-    put_u64(o, "ppn", ppn);
+    put_u64(o, "ppn", chip_page(m, ppn));
     put(o, "state", json_string(state_names[state]));
     if (state != FE_PAGE_PROGRAMMED)
         return o;
@@ -168,8 +197,8 @@ static json_t *block_json(const struct fe_medium *m, fe_peb peb)
 {
     const struct fe_peb_info *b = fe_medium_block(m, peb);
     json_t *o = json_object(), *pages = json_array();
-    put_u64(o, "peb", peb);
-    put_u64(o, "chip_block", fe_medium_chip_block(m, peb));
+    put_u64(o, "peb", fe_medium_chip_block(m, peb));
+    put_u64(o, "slot", peb);
     put_u64(o, "erase_count", b->erase_count);
     put(o, "factory_bad", json_boolean(!!(b->marks & FE_MARK_FACTORY_BAD)));
     put(o, "grown_bad", json_boolean(!!(b->marks & FE_MARK_GROWN_BAD)));
@@ -272,15 +301,16 @@ int cmd_inspect(int argc, char **argv)
     if (fe_device_look(&dev, argv[1], false, &err) < 0)
         return tool_fail(&err);
     const struct fe_medium *m = fe_device_medium(dev);
+    uint64_t n_pages = (uint64_t)m->geo.n_chip_blocks * m->geo.pages_per_block;
     json_t *o = NULL;
     code = TOOL_OK;
-    if (page && !tool_number("--page", page, 0, m->geo.n_ppns - 1, &number))
+    if (page && !tool_number("--page", page, 0, n_pages - 1, &number))
         code = TOOL_USAGE;
     else if (block && !tool_number("--block", block, 0, m->geo.n_chip_blocks - 1, &number))
         code = TOOL_USAGE;
     else
-        o = page    ? one_page_json(dev, m, (fe_ppn)number)
-            : block ? block_json(m, (fe_peb)number)
+        o = page    ? one_page_json(dev, m, slot_page(m, (fe_ppn)number))
+            : block ? block_json(m, fe_chip_find_block(&m->chip, (fe_chip_block)number))
                     : image_json(dev);
     if (code == TOOL_OK && (as_json || !o)) {
         code = print_object(dev, argv[1], o);
