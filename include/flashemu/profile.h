@@ -83,8 +83,8 @@ struct fe_profile {
     struct fe_profile_note *provenance, *fidelity;
     uint32_t n_provenance, n_fidelity;
     bool given[FE_MAX_OPTIONS];  /* option i of the table was given; the others have defaults */
-    bool unused[FE_MAX_OPTIONS]; /* option i was given in the file, but an override has chosen a
-                                    strategy that does not use it, so it has its default */
+    bool unused[FE_MAX_OPTIONS]; /* the file gives option i a value other than its default, but an
+                                    override has chosen a strategy that does not use it */
 };
 
 /* Loads a profile and applies the overrides, each "SECTION.KEY=VALUE", in order.

@@ -96,9 +96,12 @@ int fe_notes_copy(struct fe_profile_note **ret, uint32_t *ret_n, const struct fe
     *ret_n = 0;
     if (n == 0)
         return 0;
-    *ret = malloc(n * sizeof **ret);
+    uint32_t room = 1; /* as fe_note_add would have it: a power of two */
+    while (room < n)
+        room *= 2;
+    *ret = malloc(room * sizeof **ret);
     if (!*ret)
-        return fe_err_nomem(err, "notes of the profile", n * sizeof **ret);
+        return fe_err_nomem(err, "notes of the profile", room * sizeof **ret);
     for (; *ret_n < n; ++*ret_n) {
         const struct fe_profile_note *from = &list[*ret_n];
         int r = note_init(&(*ret)[*ret_n], from->key, from->value, from->line, err);

@@ -30,7 +30,7 @@ int fe_note_add(struct fe_profile_note **list, uint32_t *n, const char *key, con
 int fe_note_extend(struct fe_profile_note *note, const char *text, struct fe_err *err);
 
 /* Copies a list with its texts; the caller frees it with fe_notes_free.  -ENOMEM, and then there is
- * nothing to free.  The copy has no spare room: fe_note_add must not be called on it. */
+ * nothing to free. */
 int fe_notes_copy(struct fe_profile_note **ret, uint32_t *ret_n, const struct fe_profile_note *list,
                   uint32_t n, struct fe_err *err);
 

@@ -93,7 +93,7 @@ void fe_parse_text(struct fe_parse *ps, const char *text, size_t len);
  * of the override is not copied: messages of fe_settle still use it. */
 void fe_parse_override(struct fe_parse *ps, const char *override);
 
-/* Keys that the strategy does not use get their defaults; which of them had been given is
+/* Keys that the strategy does not use get their defaults; which of them had another value is
  * noted in p->unused.  p->ftl.type must be good. */
 void fe_drop_unused(struct fe_profile *p);
 

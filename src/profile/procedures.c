@@ -165,16 +165,18 @@ const struct fe_procedure *fe_procedure_find(const char *name)
     return NULL;
 }
 
-/* Copies the next word to buf, cut to its size; false at the end of the text.  A word that has
- * to be cut is wrong anyway: no name is that long, and no sensible number. */
-static bool next_word(const char **text, char *buf, size_t size)
+/* Copies the next word to buf.  Returns 1, 0 with an empty word at the end of the text, or -EINVAL
+ * with message for a word that does not fit: no name is that long, and no sensible number. */
+static int next_word(const char **text, char *buf, size_t size, struct fe_err *err)
 {
     const char *s = *text + strspn(*text, " \t");
     size_t len = strcspn(s, " \t");
 
     *text = s + len;
+    buf[0] = '\0';
     if (len >= size)
-        len = size - 1;
+        return fe_err_set(err, EINVAL, "the word \"%.40s...\" is longer than %zu bytes", s,
+                          size - 1);
     memcpy(buf, s, len);
     buf[len] = '\0';
     return len > 0;
@@ -230,16 +232,18 @@ int fe_procedure_parse(const char *text, const struct fe_procedure **ret,
     char word[64];
 
     memset(arg, 0, FE_MAX_PROCEDURE_ARGS * sizeof *arg);
-    next_word(&text, word, sizeof word);
+    int r = next_word(&text, word, sizeof word, err);
+    if (r < 0)
+        return r;
     const struct fe_procedure *p = fe_procedure_find(word);
     if (!p)
         return fe_err_set(err, EINVAL,
                           "unknown procedure \"%.40s\"; flashemu verify --list names them", word);
-    while (next_word(&text, word, sizeof word)) {
-        int r = parse_arg(p, word, arg, given, err);
-        if (r < 0)
-            return r;
-    }
+    while ((r = next_word(&text, word, sizeof word, err)) > 0)
+        if ((r = parse_arg(p, word, arg, given, err)) < 0)
+            break;
+    if (r < 0)
+        return r;
     for (int i = 0; i < FE_MAX_PROCEDURE_ARGS && p->args[i].key; i++)
         if (!given[i])
             return fe_err_set(err, EINVAL, "procedure %s needs %s=", p->name, p->args[i].key);

@@ -198,15 +198,22 @@ int fe_derive(struct fe_profile *p, bool chip_is_known, struct fe_err *why)
     return chip_is_known ? derive_blocks(p, why) : 0;
 }
 
-/* unused[] only ever gains keys: a key of the file stays noted when the strategy changes again. */
+/* unused[] only ever gains keys: a key of the file stays noted when the strategy changes again.  A
+ * key that was given its default is not noted, because nothing is lost. */
 void fe_drop_unused(struct fe_profile *p)
 {
-    for (uint32_t i = 0; i < fe_n_options; i++)
-        if (!fe_option_is_used(&fe_options[i], p->ftl.type)) {
-            p->unused[i] |= p->given[i];
-            p->given[i] = false;
-            fe_option_reset(&fe_options[i], p);
-        }
+    char had[FE_VALUE_MAX], def[FE_VALUE_MAX];
+
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        if (fe_option_is_used(o, p->ftl.type))
+            continue;
+        fe_option_print(o, p, had, sizeof had);
+        fe_option_reset(o, p);
+        fe_option_print(o, p, def, sizeof def);
+        p->unused[i] |= p->given[i] && strcmp(had, def) != 0;
+        p->given[i] = false;
+    }
 }
 
 /* Complains about the keys that the strategy does not use.  Who gives such a key expects an

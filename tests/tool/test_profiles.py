@@ -83,7 +83,7 @@ def test_keys_that_the_strategy_does_not_use():
     code, out, err = call("show", "transcend8g", "ftl.type=page")
     assert code == 0 and "\nopen_linear" not in out and "gc_policy = greedy" in out
     assert err.startswith("flashemu: note: ftl.type=page does not use these keys of profile "
-                          "transcend8g: ftl.unit_size ") and err.count("\n") == 1, err
+                          "transcend8g: ftl.copy_buffer ") and err.count("\n") == 1, err
     assert good("show", write("paged.ini", out)) == out
     write("mixed.ini", good("show", "transcend8g").replace("[ftl]\n", "[ftl]\ngc_d = 5\n"))
     line = read("mixed.ini").splitlines().index("gc_d = 5") + 1

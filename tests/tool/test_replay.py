@@ -70,11 +70,7 @@ def test_counters_of_each_strategy_reach_the_statistics():
     assert page["slc_folds"] == 0 and page["wear_moves"] == 0
     assert page["map"] == {"hits": 0, "misses": 0, "reads": 0, "writes": 0, "evictions": 0}
 
-    code, out, err = call("replay", "--json", "ssd-page", writes, *chip, "ftl.type=dftl",
-                          "ftl.map_cache=4K")
-    assert code == 0 and err == ("flashemu: note: ftl.type=dftl does not use these keys of "
-                                 "profile ssd-page: ftl.gc_policy\n"), (code, err)
-    dftl = json.loads(out)["ftl"]["map"]
+    dftl = replay("ssd-page", writes, *chip, "ftl.type=dftl", "ftl.map_cache=4K")["ftl"]["map"]
     assert dftl["hits"] + dftl["misses"] >= 20000 and dftl["misses"] > 0
     assert dftl["writes"] >= dftl["evictions"] > 0 and dftl["reads"] > 0
 

@@ -6,8 +6,10 @@ import json
 import os
 import platform
 import shutil
+import signal
 import stat
 import subprocess
+import time
 
 from flashemu_script import run
 from flashemu_tool import SLC_PROFILE, TOOL, bad, call, good, good_json, read, write
@@ -176,6 +178,45 @@ def test_a_virtual_machine_that_cannot_be_made():
     assert machine.why_not("vm") == "no virtual machine"
     os.unlink("scripts/prepare")
     assert machine.why_not("vm").startswith("no virtual machine: "), machine.why_not("vm")
+
+
+def alive(pid):
+    """Whether a process exists and is no zombie."""
+    try:
+        return read("/proc/%s/stat" % pid).rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_signal_ends_it_while_a_line_is_half_written():
+    Machine()
+    half = "#!/bin/sh\nprintf 'half a line'\necho $$ >pid.new; mv pid.new pid\n"
+    endless = "#!/bin/sh\necho $$ >pid.new; mv pid.new pid\ntr '\\0' x </dev/zero\n"
+    fine = "#!/bin/sh\nexit 0\n"
+    env = {"FLASHEMU_SCRIPTS": os.getcwd() + "/scripts", "FLASHEMU_PLUGIN": os.getcwd() + "/plugin.so",
+           "PATH": os.getcwd() + "/bin:/usr/bin:/bin"}
+    for prepare, serve in [(fine, half + "sleep 1000\n"), (fine, endless),
+                           (half + "sleep 1000\n", fine)]:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.unlink("scripts/prepare")
+            for name, text in (("prepare", prepare), ("serve", serve)):
+                write("scripts/" + name, text)
+                os.chmod("scripts/" + name, 0o755)
+            p = subprocess.Popen([TOOL, "verify", "card.ini", "--kernel", "vm", "a"],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                 env=dict(os.environ, **env))
+            while not os.path.exists("pid"):
+                assert p.poll() is None, p.stderr.read()
+                time.sleep(0.01)
+            p.send_signal(number)
+            try:
+                p.wait(timeout=100)  # it hangs without an end otherwise
+            finally:
+                p.kill()
+            assert p.returncode == 130 and b"interrupted" in p.stderr.read(), p.returncode
+            p.stderr.close()
+            assert not alive(read("pid").strip())
+            os.unlink("pid")
 
 
 def call_as_nobody(*args, env):

@@ -464,6 +464,42 @@ static void override_bad(const char *one, const char *two, const char *message)
     assert_string_equal(err.text, message);
 }
 
+static void test_parse_fidelity_refuses_a_word_that_is_too_long(void **state)
+{
+    (void)state;
+    /* cut to 63 bytes the number would be a good one */
+    char row[200] = "a = seq-read bs=";
+    memset(row + strlen(row), '0', 59);
+    strcat(row, "512000 size=4M | 5 MB/s | 5%\n");
+    char text[400];
+    snprintf(text, sizeof text, MINIMAL "[fidelity]\n%s", row);
+    parse_bad(text, "x.ini:12: fidelity row a: the word \"bs=0000000000000000000000000000000000000"
+                    "...\" is longer than 63 bytes");
+}
+
+/* A copy of a list can grow like the list itself: no byte behind it is written. */
+static void test_notes_can_be_added_to_a_copy(void **state)
+{
+    struct fe_profile_note *list = NULL, *copy;
+    uint32_t n = 0, n_copy;
+    char key[16];
+
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        snprintf(key, sizeof key, "k%u", i);
+        assert_int_equal(fe_note_add(&list, &n, key, "v", i, NULL), 0);
+        assert_int_equal(fe_notes_copy(&copy, &n_copy, list, n, NULL), 0);
+        for (uint32_t more = 0; more < 5; more++) {
+            snprintf(key, sizeof key, "m%u", more);
+            assert_int_equal(fe_note_add(&copy, &n_copy, key, "w", 99, NULL), 0);
+        }
+        assert_int_equal(n_copy, n + 5);
+        assert_string_equal(copy[i].value, "v");
+        fe_notes_free(copy, n_copy);
+    }
+    fe_notes_free(list, n);
+}
+
 static void test_parse_overrides(void **state)
 {
     static const char *const good[] = {"nand.tR= 5us/6us ", "ftl.op=12.5%", "device.model=a = b"};
@@ -604,6 +640,8 @@ int main(void)
         cmocka_unit_test(test_parse_fidelity_refuses_other_rows),
         cmocka_unit_test(test_parse_fidelity_takes_a_row_apart),
         cmocka_unit_test(test_parse_fidelity_section),
+        cmocka_unit_test(test_parse_fidelity_refuses_a_word_that_is_too_long),
+        cmocka_unit_test(test_notes_can_be_added_to_a_copy),
         cmocka_unit_test(test_parse_overrides),
         cmocka_unit_test(test_parse_long_names_leave_room_for_the_message),
         cmocka_unit_test(test_parse_survives_mutations),

@@ -85,6 +85,16 @@ static void test_used_an_override_is_refused(void **state)
     override_bad(SEGMENT, both, 2, no_effect("ftl.unit_size=1M", "ftl.unit_size", "page"));
 }
 
+/* The text with the first `old` replaced; the caller frees it. */
+static char *replaced(const char *text, const char *old, const char *new)
+{
+    const char *at = strstr(text, old);
+    char *ret;
+    assert_non_null(at);
+    assert_true(asprintf(&ret, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old)) >= 0);
+    return ret;
+}
+
 /* Who overrides the strategy does not mean the keys of the old one; they are named. */
 static void test_used_keys_of_the_file_yield_to_an_override_of_the_type(void **state)
 {
@@ -114,6 +124,16 @@ static void test_used_keys_of_the_file_yield_to_an_override_of_the_type(void **s
     assert_true(fe_profile_unused(&p, note, 20));
     assert_int_equal(strlen(note), 19);
     fe_profile_fini(&p);
+
+    /* a key that has its default anyway is not worth a note, however it is written */
+    for (const char *const *v = (const char *const[]){"4M", "4096K", "3M", NULL}; *v; v++) {
+        snprintf(value, sizeof value, "unit_size = %s\n", *v);
+        text = replaced(SEGMENT, "unit_size = 2M\n", value);
+        assert_int_equal(parse_with(&p, text, overrides, 1, &err), 0);
+        assert_int_equal(fe_profile_unused(&p, note, sizeof note), strcmp(*v, "3M") == 0);
+        fe_profile_fini(&p);
+        free(text);
+    }
 }
 
 static void test_used_set(void **state)

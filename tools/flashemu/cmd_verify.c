@@ -267,7 +267,9 @@ int cmd_verify(int argc, char **argv)
         else if (!verify_kernel_init(&c.k, c.dry ? "none" : c.kernel))
             code = tool_error("--kernel %s: allowed are auto vm host none", c.kernel);
         else
-            code = finish(&c, c.all ? verify_all(&c) : verify_profile(&c, argv[1]));
+            code = finish(&c, verify_stopped() ? VERIFY_INTERRUPTED
+                              : c.all          ? verify_all(&c)
+                                               : verify_profile(&c, argv[1]));
         json_decref(c.profiles);
     }
     free(c.overrides);

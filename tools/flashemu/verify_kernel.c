@@ -44,7 +44,8 @@ struct child {
     pid_t pid;
     int fd;
     char line[1024];
-    size_t len;
+    size_t len;    /* of what has come of the line */
+    bool complete; /* the line has been returned: the next call begins a new one */
 };
 
 /* Starts a program as the leader of a new process group.  Its standard output and standard error
@@ -78,27 +79,31 @@ static int child_start(struct child *c, char *const argv[], struct fe_err *err)
     return 0;
 }
 
-/* Reads a line.  1: it is in c->line; 0: the time is up; -1: there are no more lines. */
+/* Reads a line.  1: it is in c->line; 0: nothing has come for that long; -1: there are no more
+ * lines.  A half line is kept for the next call.  A line that is too long is returned in pieces, so
+ * that the caller can look for a signal even if the child never ends its line. */
 static int child_line(struct child *c, int timeout_ms)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
 
-    for (c->len = 0;;) {
+    if (c->complete)
+        c->len = 0;
+    c->complete = false;
+    while (c->len < sizeof c->line - 1) {
         char ch;
-        int n = c->len > 0 ? 1 : poll(&p, 1, timeout_ms);
-        if (n <= 0)
+        if (poll(&p, 1, timeout_ms) <= 0)
             return 0; /* also after a signal, of which the caller finds out */
         ssize_t got = read(c->fd, &ch, 1);
         if (got < 0 && errno == EINTR)
-            continue;
+            return 0;
         if (got <= 0 && c->len == 0)
             return -1;
         if (got <= 0 || ch == '\n')
             break;
-        if (c->len < sizeof c->line - 1)
-            c->line[c->len++] = ch;
+        c->line[c->len++] = ch;
     }
     c->line[c->len] = '\0';
+    c->complete = true;
     return 1;
 }
 
@@ -201,8 +206,10 @@ static bool vm_can(const struct verify_kernel *k, char *why, size_t size)
     for (int r; (r = child_line(&c, 1000)) >= 0;) {
         if (r > 0)
             snprintf(why, size, "no virtual machine: %.120s", c.line);
-        if (verify_stopped())
-            kill(-c.pid, SIGTERM);
+        if (verify_stopped()) {
+            child_stop(&c);
+            break;
+        }
     }
     return child_wait(&c) == 0;
 }

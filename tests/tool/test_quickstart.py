@@ -1,0 +1,47 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""tools/quickstart prints the published figures of the profile that it shows, or none.
+
+It runs in a copy of the tree's skeleton: nothing is built, attached or installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from flashemu_script import run
+from flashemu_tool import TOOL, read, write
+
+TOP = os.path.abspath(sys.argv.pop(1))
+
+
+def quickstart(profile):
+    for folder in ("tools/vm", "build/tools", "bin"):
+        os.makedirs(folder, exist_ok=True)
+    for name in ("quickstart", "lib.sh"):
+        shutil.copy(os.path.join(TOP, "tools", name), "tools")
+    write("build/build.ninja", "")
+    for name, text in (("bin/meson", ""), ("tools/vm/on-host",
+                       "echo 'file-fat32-factory MB/s=1.23 waf=4'\n"
+                       "echo 'file-ext4-aligned MB/s=5.67 waf=1'\n")):
+        write(name, "#!/bin/sh\n" + text)
+        os.chmod(name, 0o755)
+    if not os.path.exists("build/tools/flashemu"):
+        os.symlink(TOOL, "build/tools/flashemu")
+    return subprocess.run(["tools/quickstart", "--offline", "--way", "loop", "--profile", profile],
+                          env=dict(os.environ, PATH=os.getcwd() + "/bin:" + os.environ["PATH"]),
+                          stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+
+
+def test_published_figures_are_those_of_the_profile():
+    rows = {}
+    for profile in ("transcend8g", "lexar8g", "ideal"):
+        text = quickstart(profile)
+        rows[profile] = [line.split()[-2:] for line in text.splitlines() if "ublished" in line]
+        assert ["1.23", "5.67"] in [line.split()[-2:] for line in text.splitlines()], text
+    fidelity = read(os.path.join(TOP, "profiles/transcend8g.ini"))
+    assert "file-fat32-factory | 3.6 MB/s" in fidelity and "file-ext4-aligned | 6.2 MB/s" in fidelity
+    assert rows == {"transcend8g": [["3.6", "6.2"]], "lexar8g": [], "ideal": []}, rows
+
+
+run(globals())
