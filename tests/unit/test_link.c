@@ -31,6 +31,20 @@ static void test_link_one_slot_runs_commands_one_after_another(void **state)
     assert_int_equal(fe_link_begin(&l, 60000), 60100); /* idle in between */
 }
 
+static void test_link_time_ends(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 100, 1);
+    assert_int_equal(fe_link_begin(&l, FE_TIME_MAX - 99), FE_TIME_MAX);
+    assert_int_equal(fe_link_data_in(&l, 512), FE_TIME_MAX);
+    fe_link_end(&l, FE_TIME_MAX);
+    l = make(1000000000, 100, 1);
+    assert_int_equal(fe_link_begin(&l, FE_TIME_MAX - 700), FE_TIME_MAX - 600);
+    assert_int_equal(fe_link_data_in(&l, 512), FE_TIME_MAX - 88);
+    assert_int_equal(fe_link_data_in(&l, 512), FE_TIME_MAX);
+    assert_int_equal(fe_link_data_out(&l, FE_TIME_MAX - 5, 512), FE_TIME_MAX);
+}
+
 static void test_link_slots_overlap_but_share_the_wire(void **state)
 {
     (void)state;
@@ -118,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_link_one_slot_runs_commands_one_after_another),
+        cmocka_unit_test(test_link_time_ends),
         cmocka_unit_test(test_link_slots_overlap_but_share_the_wire),
         cmocka_unit_test(test_link_reads_are_sent_as_soon_as_they_are_ready),
         cmocka_unit_test(test_link_rounds_up_once_for_a_run_of_bytes),

@@ -65,6 +65,36 @@ static void test_sched_one_op_of_each_kind(void **state)
     fe_sched_fini(&b.s);
 }
 
+/* An operation that would end behind the end of time ends there, and so does each one behind it. */
+static void test_sched_time_ends(void **state)
+{
+    (void)state;
+    static const enum fe_op_kind kinds[] = {FE_OP_READ, FE_OP_PROG, FE_OP_ERASE, FE_OP_BUSY};
+    for (size_t i = 0; i < 2 * ft_array_len(kinds); i++) {
+        for (uint64_t left = 1; left < 10000000; left *= 3) {
+            struct bench b;
+            enum fe_op_kind kind = kinds[i / 2];
+            uint32_t bytes = kind == FE_OP_READ || kind == FE_OP_PROG ? 2048 : 0;
+            setup_as(&b, 1, 1, 1000000000, i % 2);
+            fe_sched_begin(&b.s, 0);
+            uint64_t takes = place(&b, kind, 0, bytes, 0).end_ns;
+            fe_sched_reset(&b.s);
+            fe_sched_begin(&b.s, FE_TIME_MAX - left);
+            struct fe_op op = place(&b, kind, 0, bytes, 0);
+            expect(op, FE_TIME_MAX - left, FE_TIME_MAX - (takes < left ? left - takes : 0));
+            for (int n = 0; op.end_ns < FE_TIME_MAX && n < 10; n++) {
+                struct fe_op next = place(&b, FE_OP_ERASE, 0, 0, 0);
+                assert_true(next.end_ns > op.end_ns);
+                op = next;
+            }
+            place(&b, FE_OP_READ, 0, 2048, FE_OP_AFTER_PREV);
+            assert_int_equal(fe_sched_end(&b.s), FE_TIME_MAX);
+            assert_int_equal(fe_sched_all_end(&b.s), FE_TIME_MAX);
+            fe_sched_fini(&b.s);
+        }
+    }
+}
+
 static void test_sched_one_die_does_one_thing_at_a_time(void **state)
 {
     (void)state;
@@ -316,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sched_one_op_of_each_kind),
+        cmocka_unit_test(test_sched_time_ends),
         cmocka_unit_test(test_sched_one_die_does_one_thing_at_a_time),
         cmocka_unit_test(test_sched_dies_of_a_channel_share_the_bus),
         cmocka_unit_test(test_sched_channels_work_side_by_side),
