@@ -195,12 +195,71 @@ static void test_power_on_restores_the_reserve_of_page(void **state)
     }
 }
 
+/* The unfinished block whose first page has this tag; FE_PEB_NONE if there is none. */
+static fe_peb unfinished(const struct ft_layer *l, uint8_t tag)
+{
+    const struct fe_medium *m = l->rig.medium;
+    for (fe_peb peb = 0; peb < l->rig.geo.n_pebs; peb++)
+        if (fe_medium_next_page(m, peb) % N && fe_medium_tag(m, peb * N) == tag)
+            return peb;
+    return FE_PEB_NONE;
+}
+
+/* Writes until a page with this tag is programmed, and returns its block.  Until then no page goes to
+ * block `own`. */
+static fe_peb next_with_tag(struct ft_layer *l, uint8_t tag, fe_peb own)
+{
+    for (int tries = 0; tries < 2000; tries++) {
+        uint32_t n;
+        ft_layer_clear(l);
+        write_randomly(l, 1, l->n_writes);
+        const struct fe_op *ops = ft_rig_ops(&l->rig, &n);
+        for (uint32_t i = 0; i < n; i++) {
+            fe_peb peb = ops[i].kind == FE_OP_PROG ? ops[i].ppn / N : FE_PEB_NONE;
+            if (peb != FE_PEB_NONE && fe_medium_tag(l->rig.medium, ops[i].ppn) == tag)
+                return peb;
+            assert_true(peb == FE_PEB_NONE || peb != own);
+        }
+    }
+    return FE_PEB_NONE;
+}
+
+/* A block that was being filled with cold pages takes cold pages after power-on, and no others. */
+static void test_power_on_keeps_pools_apart(void **state)
+{
+    (void)state;
+    static const uint8_t tags[] = {FE_TAG_COLD_COPY, FE_TAG_REST};
+    for (size_t i = 0; i < ft_array_len(tags); i++) {
+        uint32_t n_tried = 0;
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            struct ft_layer l;
+            struct fe_nand_params nand = ft_nand(1, 40, N, PAGE);
+            struct fe_ftl_params p = ft_params("page", &nand, 1);
+            p.page.hot_cold = FE_HOT_COLD_GC;
+            p.clean.wear_levelling = tags[i] == FE_TAG_REST ? FE_WEAR_STATIC : FE_WEAR_OFF;
+            p.clean.wl_threshold = 1;
+            ft_layer_init(&l, &nand, &p);
+            ft_layer_write_each(&l, 0, l.ftl->n_lpns);
+            write_randomly(&l, 1500 + (uint32_t)seed, seed);
+            power_cycle(&l);
+            fe_peb own = unfinished(&l, tags[i]);
+            if (own != FE_PEB_NONE) {
+                assert_int_equal(next_with_tag(&l, tags[i], own), own);
+                n_tried++;
+            }
+            ft_layer_end(&l);
+        }
+        assert_true(n_tried > 3);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power_on_keeps_the_queue_of_fifo),
         cmocka_unit_test(test_power_on_takes_the_least_worn_first),
         cmocka_unit_test(test_power_on_of_two_unfinished_logs),
+        cmocka_unit_test(test_power_on_keeps_pools_apart),
         cmocka_unit_test(test_power_on_restores_the_reserve_of_page),
     };
     return cmocka_run_group_tests_name("power-on of strategies", tests, NULL, NULL);
