@@ -227,7 +227,11 @@ static void test_power_recovery_takes_time_and_requests_wait(void **state)
     uint64_t ready = restart(dev, at);
     /* a full block: one page; the other has two: each is read, tR and 2048 ns on the bus */
     assert_int_equal(ready - at, 3 * (25000 + 2048));
-    struct fe_reply r = submit(dev, FE_REQ_READ, at, 0, 0, false);
+    struct fe_reply r = submit(dev, FE_REQ_READ, at, 40, 0, false);
+    assert_int_equal(r.complete_ns, ready); /* also if no die is needed, in each queue slot */
+    r = submit(dev, FE_REQ_READ, at, 41, 0, false);
+    assert_int_equal(r.complete_ns, ready);
+    r = submit(dev, FE_REQ_READ, at, 0, 0, false);
     assert_int_equal(r.complete_ns, ready + 25000 + 2048);
     struct fe_stats s;
     fe_device_get_stats(dev, &s);

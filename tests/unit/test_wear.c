@@ -415,6 +415,27 @@ static void test_wear_refresh_moves_the_block_and_heals_it(void **state)
     ft_rig_fini(&rig);
 }
 
+/* The block has been emptied, but its erase fails: it is no spare, and never used again. */
+static void test_wear_a_block_that_fails_its_refresh_is_bad(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    struct fe_wear_params w = plain;
+    w.fail_erase = 1;
+    setup(&rig, &w);
+    fill(&rig, 3);
+    uint32_t n_spares = spares(rig.medium);
+    fe_chip_block old = fe_medium_chip_block(rig.medium, 3);
+    fe_wear_flip(rig.medium, 3 * B, 3, NULL);
+    wrong_bits(&rig, 3 * B, FE_CORRECTED);
+    assert_true(fe_wear_refresh(rig.medium));
+    assert_int_equal(wrong_bits(&rig, 3 * B, FE_OK), 0);
+    assert_int_equal(spares(rig.medium), n_spares - 1);
+    assert_true(fe_medium_is_bad(rig.medium, fe_chip_find_block(&rig.medium->chip, old)));
+    assert_int_equal(rig.medium->counters.erase_failures, 1);
+    ft_rig_fini(&rig);
+}
+
 /* Errors of reads against the formula, by counting: mean 0.41 of 2048 bits. */
 static void test_wear_reads_go_wrong_at_the_rate_of_the_model(void **state)
 {
@@ -531,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_wear_codewords_shorter_and_longer_than_a_page),
         cmocka_unit_test(test_wear_without_a_code_bits_are_wrong),
         cmocka_unit_test(test_wear_refresh_moves_the_block_and_heals_it),
+        cmocka_unit_test(test_wear_a_block_that_fails_its_refresh_is_bad),
         cmocka_unit_test(test_wear_reads_go_wrong_at_the_rate_of_the_model),
         cmocka_unit_test(test_wear_retention_and_reads_spoil_data),
         cmocka_unit_test(test_wear_young_blocks_with_errors_are_retired),
