@@ -8,7 +8,10 @@
 
 #include "nand/bbm.h"
 #include "store/image.h"
+#include "store/image_extra.h"
+#include "store/image_page.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -332,6 +335,57 @@ static void test_wear_image_mends_half_a_replacement(void **state)
     stop(&c);
 }
 
+/* What a record of an image may say, and cannot be true of this chip. */
+static const struct wrong {
+    uint32_t spares, peb;
+    struct fe_store_block block;
+    uint32_t n_pages; /* programmed pages of that block */
+    uint8_t tag;      /* of its pages */
+    uint32_t control[12], control_bytes;
+    const char *message; /* NULL: nothing is wrong */
+} wrongs[] = {
+    {.peb = 3, .block = {.extra = {0, 5}}, .message = "block 3 is another block of the chip, which"},
+    {.spares = 2, .block = {.extra = {0, 11}}, .message = "a block that the chip does not have"},
+    {.peb = 1, .block = {.flags = 128}, .message = "block 1 has flags that this version does not"},
+    {.peb = 1, .block = {.flags = FE_MARK_GROWN_BAD}, .message = "block 1 is bad, but none of those"},
+    {.peb = 2, .n_pages = 1, .tag = FE_TAG_TORN, .message = "programmed page that counts as torn"},
+    {.spares = 2, .peb = 9, .n_pages = 1, .message = "block 9 is a spare or bad, and has programmed"},
+    {.peb = 4, .block = {.flags = FE_MARK_SLC}, .n_pages = 2, .message = "holds more than that"},
+    {.control = {1, 1}, .control_bytes = 40}, /* this one is right: power is off */
+    {.control_bytes = 8, .message = "has 8 bytes"},
+    {.control = {10}, .control_bytes = 40, .message = "names block 10; 40 bytes and one of 10"},
+    {.control = {1, 2}, .control_bytes = 40, .message = "journal"},      /* neither off nor on */
+    {.control = {1, 256}, .control_bytes = 40, .message = "journal"},    /* dead, but not off */
+};
+
+static void test_wear_image_refuses_records_that_cannot_be(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ft_array_len(wrongs); i++) {
+        const struct wrong *w = &wrongs[i];
+        const struct fe_wear_params wear = {.spare_blocks = w->spares, .codeword_size = 512};
+        const struct fe_store_file f = {.path = path};
+        struct fe_err err = {""};
+        struct chip c;
+        unlink(path);
+        start(&c, &wear, true);
+        fe_store_set_block(c.store, w->peb, &w->block);
+        for (uint32_t page = 0; page < w->n_pages; page++)
+            fe_store_set_oob(c.store, w->peb * B + page, &(struct fe_store_oob){
+                .seq = page + 1, .lpn = page, .tag = w->tag, .state = FE_STORE_PROGRAMMED});
+        if (w->control_bytes)
+            fe_store_set_control(c.store, w->control, w->control_bytes);
+        stop(&c);
+        check(fe_store_image_open(&c.store, &f, &err), &err);
+        check(fe_medium_create(&c.m, &c.nand, &c.geo, c.store, &c.ops, &err), &err);
+        check(fe_wear_attach(c.m, &wear, 10, 1, &err), &err);
+        assert_int_equal(fe_medium_load(c.m, &err), w->message ? -EIO : 0);
+        if (w->message && !strstr(err.text, w->message))
+            fail_msg("%s, not %s", err.text, w->message);
+        stop(&c);
+    }
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -344,6 +398,7 @@ int main(void)
         T(test_wear_image_keeps_no_slc_mode_of_an_erased_block),
         T(test_wear_image_keeps_lost_pages),
         T(test_wear_image_keeps_the_age_of_data),
+        T(test_wear_image_refuses_records_that_cannot_be),
         T(test_wear_image_mends_half_a_replacement),
     };
     return cmocka_run_group_tests_name("wear_image", tests, NULL, NULL);
