@@ -308,6 +308,67 @@ static void test_power_image_empties_a_volatile_cache(void **state)
     }
 }
 
+enum { BLOCKS = 24 };
+
+/* How often each block was erased, and what the statistics say about that. */
+static uint64_t wear(struct fe_block_wear *ret, struct fe_stats *st)
+{
+    uint64_t sum = 0, min = UINT64_MAX, max = 0;
+    assert_int_equal(fe_device_blocks(dev), BLOCKS);
+    fe_device_get_blocks(dev, ret);
+    fe_device_get_stats(dev, st);
+    for (int i = 0; i < BLOCKS; i++) {
+        sum += ret[i].cycles;
+        min = ret[i].cycles < min ? ret[i].cycles : min;
+        max = ret[i].cycles > max ? ret[i].cycles : max;
+    }
+    assert_int_equal(st->wear.min, min);
+    assert_int_equal(st->wear.max, max);
+    assert_float_equal(st->wear.mean, (double)sum / BLOCKS, 1e-9);
+    return sum;
+}
+
+static void write_much(int byte)
+{
+    for (uint64_t i = 0; i < 400; i++)
+        assert_int_equal(submit(FE_REQ_WRITE, i * i % 64, byte), FE_OK);
+}
+
+/* Each erase counts once, over kills, ends in order and power cuts; what a run has done for its
+ * host counts from its own start. */
+static void test_power_image_wear_and_statistics(void **state)
+{
+    (void)state;
+    struct fe_block_wear before[BLOCKS], after[BLOCKS];
+    struct fe_stats a, b;
+    struct fe_err err = {""};
+    uint64_t sum = 0;
+    for (int round = 0; round < 6; round++) {
+        write_much(round);
+        uint64_t has = wear(before, &a);
+        assert_int_equal(has, sum + a.nand.block_erases);
+        assert_int_equal(a.host[FE_REQ_WRITE].ops, 400);
+        assert_int_equal(a.power.cuts, (uint32_t)round / 3);
+        if (round % 3 == 1)
+            assert_int_equal(fe_device_close(dev, &err), 0);
+        if (round % 3 == 2) {
+            cut(); /* nothing is under way */
+            assert_int_equal(fe_device_cuts(dev), (uint32_t)round / 3 + 1);
+        }
+        plug_in();
+        sum = wear(after, &b);
+        assert_int_equal(sum, has + b.nand.block_erases);
+        assert_int_equal(b.host[FE_REQ_WRITE].ops, 0);
+        assert_int_equal(b.host[FE_REQ_WRITE].bytes, 0);
+        for (int i = 0; i < BLOCKS && b.nand.block_erases == 0; i++)
+            assert_int_equal(after[i].cycles, before[i].cycles);
+        for (uint64_t page = 0; page < 64; page++)
+            if (page == 0 || page == 1 || page == 4)
+                expect(page, round);
+        fe_device_reset_stats(dev);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -321,6 +382,7 @@ int main(void)
         T(test_power_image_trims),
         T(test_power_image_stale_pages_that_were_trimmed),
         T(test_power_image_trims_before_a_page_that_its_partner_takes),
+        T(test_power_image_wear_and_statistics),
     };
     return cmocka_run_group_tests_name("power_image", tests, NULL, NULL);
 }
