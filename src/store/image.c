@@ -332,14 +332,16 @@ static int create_parts(struct fe_store *s, const struct fe_store_what *what, st
     g->gathered = calloc(s->n_pages, sizeof *g->gathered);
     if (!g->gathered)
         return fe_err_nomem(err, "OOB of a new image", s->n_pages * sizeof *g->gathered);
-    if (g->io->ftruncate(g->io->ctx, g->fd, 0) < 0)
-        return fe_err_set(err, errno, "%.200s: emptying it: %s", g->path, strerror(errno));
+    r = fe_io_truncate(g->io, g->fd, 0);
+    if (r < 0)
+        return fe_err_set(err, -r, "%.200s: emptying it: %s", g->path, strerror(-r));
     r = write_header(g, FE_IMAGE_CREATING, err);
-    if (r == 0 && g->io->ftruncate(g->io->ctx, g->fd, (off_t)g->at.end) < 0)
-        r = fe_err_set(err, errno, "%.200s: making it %llu bytes long: %s", g->path,
-                       (unsigned long long)g->at.end, strerror(errno));
     if (r < 0)
         return r;
+    r = fe_io_truncate(g->io, g->fd, (off_t)g->at.end);
+    if (r < 0)
+        return fe_err_set(err, -r, "%.200s: making it %llu bytes long: %s", g->path,
+                          (unsigned long long)g->at.end, strerror(-r));
     fe_image_put(g, g->profile, g->what.profile_bytes, g->at.profile, "writing its profile");
     read_boot_id(g->status.boot_id);
     return fe_image_write_status(g) < 0 ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;

@@ -80,7 +80,7 @@ static int sync_file(const struct fe_image *g, int fd)
 {
     if (!g->sync || g->read_only)
         return 0;
-    return g->io->fdatasync(g->io->ctx, fd) < 0 ? -errno : 0;
+    return fe_io_sync(g->io, fd);
 }
 
 /* The epoch has ended.  A failed fdatasync is final: the host may have forgotten what it could not

@@ -68,3 +68,21 @@ int fe_io_write(const struct fe_io *io, int fd, const void *buf, size_t len, off
         r = moved(io->pwrite(io->ctx, fd, (const uint8_t *)buf + i, len - i, off + (off_t)i), &i);
     return r;
 }
+
+int fe_io_sync(const struct fe_io *io, int fd)
+{
+    int r;
+    do
+        r = io->fdatasync(io->ctx, fd) < 0 ? -errno : 0;
+    while (r == -EINTR);
+    return r;
+}
+
+int fe_io_truncate(const struct fe_io *io, int fd, off_t len)
+{
+    int r;
+    do
+        r = io->ftruncate(io->ctx, fd, len) < 0 ? -errno : 0;
+    while (r == -EINTR);
+    return r;
+}

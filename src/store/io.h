@@ -30,4 +30,8 @@ extern const struct fe_io fe_io_host;
 int fe_io_read(const struct fe_io *io, int fd, void *buf, size_t len, off_t off);
 int fe_io_write(const struct fe_io *io, int fd, const void *buf, size_t len, off_t off);
 
+/* These two are repeated as well when a signal has interrupted them.  0 or a negative errno. */
+int fe_io_sync(const struct fe_io *io, int fd);
+int fe_io_truncate(const struct fe_io *io, int fd, off_t len);
+
 #endif
