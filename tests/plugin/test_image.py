@@ -332,5 +332,32 @@ def test_the_end_of_life_outlasts_the_server():
             assert call("fsck", f.image)[0] == 0
 
 
+def test_a_damaged_trim_is_noticed_by_all():
+    with Folder() as f:
+        with Server(*f.params()) as s:
+            h = s.connect()
+            h.pwrite(pattern(3), 0)
+            h.trim(4096, 0)
+            h.shutdown()
+            s.terminate()
+        trims = offsets(f.image)[0] - 2048 * 16
+        for at in (trims, trims + 12, trims + 16 * 1000 + 7):
+            with open(f.image, "r+b") as image:
+                image.seek(at)
+                byte = image.read(1)
+                image.seek(at)
+                image.write(bytes([byte[0] ^ 0x80]))
+            said = "trim of page %d is damaged" % ((at - trims) // 16)
+            has_all(refused(*f.params()), "file=.*stick.img", said, "fsck tells more")
+            for name, code in (("fsck", 1), ("inspect", 2)):
+                got, out, err = call(name, f.image)
+                assert got == code, (name, got, out, err)
+                has_all(out + err, said)
+            with open(f.image, "r+b") as image:
+                image.seek(at)
+                image.write(byte)
+        assert call("fsck", f.image)[0] == 0
+
+
 if __name__ == "__main__":
     run(globals())
