@@ -136,17 +136,6 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret);
 void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret); /* O(1) */
 const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req_type type);
 
-/* The same in two steps, for an adapter that wants to hold its lock for a short time only.  The
- * snapshot is created before, without the lock; NULL without memory.  fe_snapshot_take needs the
- * lock.  It only copies: 8 bytes for each block, and the histograms.  The other functions need no
- * lock. */
-struct fe_snapshot;
-struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev);
-void fe_snapshot_take(struct fe_snapshot *s, const struct fe_device *dev);
-void fe_snapshot_stats(const struct fe_snapshot *s, struct fe_stats *ret); /* O(blocks) */
-const struct fe_hist *fe_snapshot_latency(const struct fe_snapshot *s, enum fe_req_type type);
-void fe_snapshot_destroy(struct fe_snapshot *s); /* NULL is allowed */
-
 /* Statistics start again at zero; the state and the clock of the device stay. */
 void fe_device_reset_stats(struct fe_device *dev);
 

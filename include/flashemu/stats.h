@@ -5,6 +5,7 @@
 #ifndef FLASHEMU_STATS_H
 #define FLASHEMU_STATS_H
 
+#include "flashemu/hist.h"
 #include "flashemu/request.h"
 
 #include <stdbool.h>
@@ -72,5 +73,17 @@ struct fe_tally {
     bool is_on;
     enum fe_condition condition;
 };
+
+/* What fe_device_get_stats returns, in two steps, for an adapter that wants to hold its lock for a
+ * short time only.  The snapshot is created before, without the lock; NULL without memory.
+ * fe_snapshot_take needs the lock.  It only copies: 8 bytes for each block, and the histograms.
+ * The other functions need no lock. */
+struct fe_device;
+struct fe_snapshot;
+struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev);
+void fe_snapshot_take(struct fe_snapshot *s, const struct fe_device *dev);
+void fe_snapshot_stats(const struct fe_snapshot *s, struct fe_stats *ret); /* O(blocks) */
+const struct fe_hist *fe_snapshot_latency(const struct fe_snapshot *s, enum fe_req_type type);
+void fe_snapshot_destroy(struct fe_snapshot *s); /* NULL is allowed */
 
 #endif

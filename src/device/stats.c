@@ -25,7 +25,8 @@ struct fe_snapshot {
 };
 
 /* Wear counts blocks in use, which are among the first n_pebs.  Bad blocks and spares would hide
- * how evenly the strategy works.  Bad blocks are counted on the whole chip, the reserve included. */
+ * how evenly the strategy works.  Bad blocks are counted on the whole chip, the reserve included.
+ */
 void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
                           struct fe_stats *ret)
 {

@@ -4,8 +4,8 @@
  * in turn.  Whatever fails, there is one message or one line of JSON, nothing is lost, and the
  * server goes on.
  *
- * The linker replaces the calls below (--wrap); jansson is given an allocator that fails, too.  With
- * offsets of 64 bits, pread, ftruncate and lstat have other names for the linker.
+ * The linker replaces the calls below (--wrap); jansson is given an allocator that fails, too.
+ * With offsets of 64 bits, pread, ftruncate and lstat have other names for the linker.
  */
 #include "server_helper.h"
 
@@ -39,8 +39,8 @@ static atomic_bool for_good;
 
 /* The errno of the next call of each function; 0: it works. */
 static struct {
-    atomic_int eventfd, pthread_create, accept4, send, pread64, ftruncate64, fdopen, fclose, lstat64,
-        listen, socket, recv;
+    atomic_int eventfd, pthread_create, accept4, send, recv, pread64, ftruncate64, fdopen, fclose,
+        lstat64, listen, socket;
 } fails;
 
 static bool refuse(atomic_int *errnum)

@@ -248,7 +248,7 @@ static void test_rt_what_the_margin_learns(void **state)
 {
     (void)state;
     sys_reset();
-    sys.look_ns = 1;
+    sys.look_ns = 50;
     sys.late_ns = 20 * US;
     struct fe_delay *d = create(FE_DELAY_NANOSLEEP, FE_DELAY_SPIN_AUTO);
     for (int i = 0; i < 3000; i++)
@@ -267,7 +267,7 @@ static void test_rt_what_the_margin_learns(void **state)
     sys.look_ns = 600 * US;
     for (int i = 0; i < 20; i++)
         assert_int_equal(fe_delay_until(d, sys.now_ns + 10 * MS, NULL, NULL, NULL), 0);
-    sys.look_ns = 1;
+    sys.look_ns = 50;
     wait_1ms(d);
     assert_true(sys.now_ns - sys.armed_ns < margin_ns);
     fe_delay_destroy(d);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the control socket asks of the server: statistics, keys, faults, power and events.
+ *
+ * Each function takes the lock for as long as the device works, and tells the listeners afterwards
+ * if the device may have done something.  What takes longer than a copy, such as building JSON,
+ * comes after the unlocking.
+ */
+#include "server_internal.h"
+
+#include "base/quantity.h"
+#include "obs/json_text.h"
+#include "obs/stats_json.h"
+#include "rt/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The device's clock cannot be made to jump beyond this.  Completions are later than arrivals, and
+ * there must be room for them. */
+#define MAX_DEVICE_NS (UINT64_C(1) << 62)
+
+/* A hang takes effect with the next request, before which the clock may jump to the limit
+ * above.  Both together must fit the 63 bits that JSON has for a time. */
+#define MAX_HANG_END_NS (MAX_DEVICE_NS / 2)
+
+/* Sets stats[key] to value.  Takes over both, and returns stats; NULL without memory. */
+static json_t *add(json_t *stats, const char *key, json_t *value)
+{
+    if (stats && json_object_set_new(stats, key, value) == 0)
+        return stats;
+    if (!stats)
+        json_decref(value);
+    json_decref(stats);
+    return NULL;
+}
+
+static json_t *image_json(const struct fe_server *s)
+{
+    return json_pack("{s:s, s:I}", "sync", s->sync ? "flush" : "none", "open_ns",
+                     (json_int_t)s->open_ns);
+}
+
+static json_t *trace_json(const struct fe_server *s)
+{
+    struct fe_recorder_state trace;
+    fe_recorder_get_state(s->recorder, &trace);
+    return json_pack("{s:o, s:I, s:I, s:o}", "file", fe_json_text(s->trace, strlen(s->trace)),
+                     "records", (json_int_t)trace.records, "lost", (json_int_t)trace.lost,
+                     "ended", trace.ended ? fe_json_text(trace.ended, strlen(trace.ended))
+                                          : json_null());
+}
+
+json_t *fe_server_stats(struct fe_server *s)
+{
+    struct fe_hist *lateness = malloc(sizeof *lateness); /* 15 KiB */
+    struct fe_snapshot *now = fe_snapshot_create(s->dev);
+    if (!lateness || !now) {
+        free(lateness);
+        fe_snapshot_destroy(now);
+        return NULL;
+    }
+    lock(&s->lateness_lock);
+    *lateness = s->lateness;
+    unlock(&s->lateness_lock);
+
+    /* Let the device do the idle work that it has had time for since the last request, as the
+     * next arrival would, so that the statistics include it. */
+    uint64_t now_ns = s->virtual_clock ? 0 : fe_clock_now_ns();
+    lock(&s->lock);
+    if (!s->virtual_clock)
+        fe_device_idle(s->dev, fe_timemap_device(&s->map, now_ns));
+    fe_snapshot_take(now, s->dev);
+    unlock_and_tell(s, false);
+    json_t *o = fe_stats_json(now, s->profile, s->virtual_clock ? "virtual" : "real", lateness);
+    fe_snapshot_destroy(now);
+    free(lateness);
+    if (s->image)
+        o = add(o, "image", image_json(s));
+    return s->recorder ? add(o, "trace", trace_json(s)) : o;
+}
+
+void fe_server_reset_stats(struct fe_server *s)
+{
+    lock(&s->lock);
+    fe_device_reset_stats(s->dev);
+    unlock(&s->lock);
+
+    lock(&s->lateness_lock);
+    fe_hist_reset(&s->lateness);
+    unlock(&s->lateness_lock);
+}
+
+static int set_server_key(struct fe_server *s, const char *key, const char *value, bool *ret_found,
+                          struct fe_err *err)
+{
+    struct fe_err why = {""};
+    struct fe_scale scale;
+    uint64_t overhead_ns;
+    int r = 0;
+
+    *ret_found = true;
+    if (strcmp(key, "time-scale") == 0) {
+        r = fe_scale_parse(value, &scale, &why);
+        if (r == 0) {
+            uint64_t now_ns = fe_clock_now_ns();
+            lock(&s->lock);
+            fe_timemap_rescale(&s->map, now_ns, scale);
+            unlock(&s->lock);
+        }
+    } else if (strcmp(key, "transport-overhead") == 0) {
+        r = fe_params_parse_overhead(value, &overhead_ns, &why);
+        if (r == 0) {
+            lock(&s->lock);
+            s->overhead_ns = overhead_ns;
+            unlock(&s->lock);
+        }
+    } else {
+        *ret_found = false;
+    }
+    return r < 0 ? fe_err_set(err, -r, "%s=%.80s: %s", key, value, why.text) : 0;
+}
+
+int fe_server_set(struct fe_server *s, const char *key, const char *value, struct fe_err *err)
+{
+    bool found;
+    int r = set_server_key(s, key, value, &found, err);
+    if (found)
+        return r;
+    lock(&s->lock);
+    r = fe_device_set(s->dev, key, value, err);
+    unlock(&s->lock);
+    return r;
+}
+
+int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
+                  struct fe_err *err)
+{
+    bool found = true;
+
+    lock(&s->lock);
+    if (strcmp(key, "time-scale") == 0)
+        fe_scale_print(s->map.scale, buf, len);
+    else if (strcmp(key, "transport-overhead") == 0)
+        fe_quantity_print(FE_TIME, s->overhead_ns, buf, len);
+    else if (strcmp(key, "clock") == 0)
+        snprintf(buf, len, "%s", s->virtual_clock ? "virtual" : "real");
+    else
+        found = fe_profile_get(fe_device_profile(s->dev), key, buf, len);
+    unlock(&s->lock);
+    return found ? 0 : fe_err_set(err, ENOENT, "%.80s: no such key", key);
+}
+
+/* The present in device time. */
+static uint64_t now_locked(const struct fe_server *s, uint64_t real_ns)
+{
+    return s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, real_ns);
+}
+
+int fe_server_cut_power(struct fe_server *s, uint64_t in_ns, uint64_t writes, uint64_t *ret_now_ns,
+                        struct fe_err *err)
+{
+    uint64_t real_ns = fe_clock_now_ns();
+    lock(&s->lock);
+    uint64_t now_ns = now_locked(s, real_ns);
+    int r;
+    if (writes)
+        r = fe_device_plan_cut(s->dev, FE_NEVER, writes, err);
+    else if (in_ns)
+        r = fe_device_plan_cut(s->dev, now_ns + in_ns, 0, err);
+    else
+        r = fe_device_cut_power(s->dev, now_ns, err);
+    *ret_now_ns = fe_device_now(s->dev);
+    unlock_and_tell(s, false);
+    return r;
+}
+
+int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_err *err)
+{
+    uint64_t real_ns = fe_clock_now_ns();
+    lock(&s->lock);
+    uint64_t now_ns = now_locked(s, real_ns);
+    fe_device_idle(s->dev, now_ns); /* a planned power cut may be due by now */
+    int r = fe_device_power_on(s->dev, now_ns, ret_ready_ns, err);
+    if (r == 0)
+        s->virtual_now_ns = fe_max_u64(s->virtual_now_ns, *ret_ready_ns);
+    unlock_and_tell(s, false);
+    return r;
+}
+
+int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struct fe_err *err)
+{
+    uint64_t real_ns = fe_clock_now_ns(), from;
+    int r = 0;
+
+    lock(&s->lock);
+    if (s->virtual_clock) {
+        from = fe_max_u64(s->virtual_now_ns, fe_device_now(s->dev));
+    } else {
+        fe_timemap_rescale(&s->map, real_ns, s->map.scale);
+        from = s->map.device0_ns;
+    }
+    if (ns > MAX_DEVICE_NS || from > MAX_DEVICE_NS - ns) {
+        r = fe_err_set(err, EOVERFLOW, "the device's clock would pass 146 years");
+    } else {
+        s->virtual_now_ns = s->map.device0_ns = from + ns;
+        fe_device_idle(s->dev, from + ns);
+    }
+    *ret_now_ns = fe_device_now(s->dev);
+    unlock_and_tell(s, false);
+    return r;
+}
+
+/* With the lock held. */
+static uint64_t present_ns(const struct fe_server *s)
+{
+    return s->virtual_clock ? fe_max_u64(s->virtual_now_ns, fe_device_now(s->dev))
+                            : fe_timemap_device(&s->map, fe_clock_now_ns());
+}
+
+int fe_server_mark_bad(struct fe_server *s, fe_peb peb, enum fe_condition *ret_after,
+                       struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_device_mark_bad(s->dev, present_ns(s), peb, err);
+    *ret_after = fe_device_condition(s->dev);
+    unlock_and_tell(s, r == 0);
+    return r;
+}
+
+int fe_server_flip(struct fe_server *s, fe_ppn ppn, uint32_t bits, struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_device_flip(s->dev, ppn, bits, err);
+    unlock(&s->lock);
+    return r;
+}
+
+int fe_server_set_cycles(struct fe_server *s, fe_peb peb, uint32_t cycles, struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_device_set_cycles(s->dev, peb, cycles, err);
+    unlock(&s->lock);
+    return r;
+}
+
+int fe_server_hang(struct fe_server *s, uint64_t ns, struct fe_err *err)
+{
+    int r = 0;
+    lock(&s->lock);
+    if (ns > MAX_HANG_END_NS || present_ns(s) > MAX_HANG_END_NS - ns)
+        r = fe_err_set(err, EOVERFLOW, "hang: the device's clock would pass 73 years");
+    else
+        fe_device_hang(s->dev, ns);
+    unlock(&s->lock);
+    return r;
+}
+
+void fe_server_disconnect(struct fe_server *s, uint64_t ns)
+{
+    lock(&s->lock);
+    fe_device_disconnect(s->dev, ns ? present_ns(s) + ns : UINT64_MAX);
+    unlock_and_tell(s, false);
+}
+
+void fe_server_connect(struct fe_server *s)
+{
+    lock(&s->lock);
+    fe_device_disconnect(s->dev, 0);
+    unlock_and_tell(s, false);
+}
+
+int fe_server_listen(struct fe_server *s, uint64_t *ret_next, struct fe_err *err)
+{
+    lock(&s->lock);
+    int r = fe_events_listen(&s->events, s->dev, ret_next, err);
+    unlock(&s->lock);
+    return r;
+}
+
+void fe_server_unlisten(struct fe_server *s)
+{
+    lock(&s->lock);
+    fe_events_unlisten(&s->events);
+    unlock(&s->lock);
+}
+
+int fe_server_events_fd(const struct fe_server *s)
+{
+    return s->events.wake_fd;
+}
+
+uint32_t fe_server_take_events(struct fe_server *s, uint64_t *next, struct fe_event *ret,
+                               uint32_t max, uint64_t *ret_dropped)
+{
+    lock(&s->lock);
+    uint32_t n = fe_events_take(&s->events, next, ret, max, ret_dropped);
+    unlock(&s->lock);
+    return n;
+}

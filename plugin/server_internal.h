@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the two halves of the server share:
+ *
+ *     server.c           start, requests, end
+ *     server_control.c   what the control socket asks for
+ *
+ * There are two locks.  The lock of the device is held for the microseconds that the model needs,
+ * including the copying of data.  It is never held while a thread waits.  The lock of the lateness
+ * histogram is taken after the wait, by threads that need nothing from the device, and so it is a
+ * separate lock.  Nobody ever holds both.
+ */
+#ifndef FLASHEMU_PLUGIN_SERVER_INTERNAL_H
+#define FLASHEMU_PLUGIN_SERVER_INTERNAL_H
+
+#include "flusher.h"
+#include "hostq.h"
+#include "recorder.h"
+#include "server.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct fe_server {
+    bool virtual_clock;      /* constant, as are the next six */
+    bool image, sync;
+    uint64_t open_ns;        /* how long it took to open the image */
+    uint64_t capacity;       /* copies: `set` writes to the device's profile */
+    uint32_t page_bytes;
+    char profile[sizeof(((struct fe_profile *)NULL)->name)];
+    struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
+    struct fe_recorder *recorder; /* NULL without trace=; has its own locking */
+    char *trace;             /* the path of the trace */
+    atomic_bool notice_taken, trace_notice_taken;
+
+    /* Protects the seven members below.  It is never held while a thread waits, nor during a system
+     * call, except for those of the store: page faults, and reading and writing the image.  An
+     * fdatasync is one of them only if the model cannot go on without it (store/image_page.c). */
+    pthread_mutex_t lock;
+    struct fe_hostq queue;   /* clock=real: requests that have no queue slot of the link yet */
+    struct fe_device *dev;
+    struct fe_timemap map;   /* clock=real: between CLOCK_MONOTONIC and device time */
+    uint64_t virtual_now_ns; /* clock=virtual: completion of the last request */
+    uint64_t overhead_ns;    /* transport-overhead */
+    struct fe_flusher flusher;
+    struct fe_events events; /* wake_fd in it is constant */
+
+    /* Protects the histogram.  No other lock is taken while this one is held. */
+    pthread_mutex_t lateness_lock;
+    struct fe_hist lateness;
+};
+
+/* Locking can only fail by a bug, because the mutexes are plain and live as long as s. */
+static inline void lock(pthread_mutex_t *m)
+{
+    int r = pthread_mutex_lock(m);
+    assert(r == 0);
+    (void)r;
+}
+
+static inline void unlock(pthread_mutex_t *m)
+{
+    int r = pthread_mutex_unlock(m);
+    assert(r == 0);
+    (void)r;
+}
+
+/* Unlocks after the device may have done something, and tells listeners about it. */
+static inline void unlock_and_tell(struct fe_server *s, bool marked)
+{
+    bool news = fe_events_look(&s->events, s->dev, marked);
+    unlock(&s->lock);
+    if (news)
+        fe_events_wake(&s->events);
+}
+
+#endif
