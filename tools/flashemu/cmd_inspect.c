@@ -173,7 +173,10 @@ static json_t *image_json(struct fe_device *dev)
                                    (json_int_t)s.bad_grown));
     put_u64(o, "unstable_blocks", unstable);
     put_u64(o, "programs", fe_medium_last_seq(m));
-    return o;
+    if (json_object_get(o, "mapping")) /* it needs more memory than the JSON */
+        return o;
+    json_decref(o);
+    return NULL;
 }
 
 /* --- one block, one page --- */
@@ -253,7 +256,8 @@ static void print_text(const json_t *o, const char *prefix)
                 const char *gap = "";
                 json_object_foreach(json_array_get(v, i), k, x) {
                     char *text = json_dumps(x, JSON_ENCODE_ANY);
-                    printf("%s%s %s", gap, k, json_is_string(x) ? json_string_value(x) : text);
+                    const char *shown = json_is_string(x) ? json_string_value(x) : text;
+                    printf("%s%s %s", gap, k, shown ? shown : "");
                     gap = "  ";
                     free(text);
                 }
@@ -315,9 +319,10 @@ int cmd_inspect(int argc, char **argv)
     if (code == TOOL_OK && (as_json || !o)) {
         code = print_object(dev, argv[1], o);
     } else if (code == TOOL_OK) {
-        print_text(o, "");
+        if (!tool_json_incomplete())
+            print_text(o, "");
         json_decref(o);
-        code = tool_finish(TOOL_OK);
+        code = tool_json_incomplete() ? tool_error("out of memory") : tool_finish(TOOL_OK);
     }
     fe_device_destroy(dev);
     return code;

@@ -49,6 +49,8 @@ static bool add_folder(struct names *names, const char *path)
     struct dirent *entry;
     bool ok = true;
 
+    if (!dir && errno == ENOMEM)
+        return false;
     while (ok && dir && (entry = readdir(dir)) != NULL) {
         size_t len = strlen(entry->d_name);
         if (len > 4 && strcmp(entry->d_name + len - 4, ".ini") == 0)
@@ -163,8 +165,8 @@ static json_t *mistakes_json(const char *text, int n)
 }
 
 /* A profile without mistakes may still describe a device that cannot be built.  Builds the device,
- * without data, and prints the mistake if that fails.  Returns the number of mistakes, or a negative
- * errno with message. */
+ * without data, and prints the mistake if that fails.  Returns the number of mistakes, or a
+ * negative errno with message. */
 static int check_device(const char *path, FILE *out, struct fe_err *err)
 {
     const struct fe_device_options opt = {.seed = 1};
@@ -210,8 +212,8 @@ int cmd_check(int argc, char **argv)
     int n = fe_profile_check(argv[1], out, &err);
     if (n == 0)
         n = check_device(argv[1], out, &err);
-    if (as_json)
-        fclose(out);
+    if (as_json && (fclose(out) != 0 || !text) && n >= 0)
+        n = fe_err_nomem(&err, "mistakes of a profile", size);
     if (n < 0)
         code = tool_fail(&err);
     else if (as_json)

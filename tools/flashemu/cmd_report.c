@@ -166,7 +166,8 @@ static int add_stats(FILE *out, const char *path, struct report_figures *ret, st
 
     if (!stats)
         return fe_err_set(err, EINVAL, "%.200s:%d: %s", path, why.line, why.text);
-    int r = report_stats(out, path, stats, ret, err);
+    int r = tool_json_incomplete() ? fe_err_nomem(err, "statistics", 0)
+                                   : report_stats(out, path, stats, ret, err);
     json_decref(stats);
     return r;
 }

@@ -59,7 +59,7 @@ static int print_completions(void)
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "C");
-    tool_set_command(argc, argv);
+    tool_begin(argc, argv);
     if (argc < 2) {
         print_usage(stderr);
         return TOOL_USAGE;

@@ -46,8 +46,8 @@ struct source_origin {
 };
 
 /* What a trace says about its origin, after the first record has been read.  Returns false if it
- * says nothing, and for a pattern: then the origin is this command.  Valid as long as the source and
- * *ret are. */
+ * says nothing, and for a pattern: then the origin is this command.  Valid as long as the source
+ * and *ret are. */
 bool source_origin(const struct source *s, struct source_origin *ret);
 
 /* Prints "FILE:12" or "gen:random record 12" into buf, and returns buf. */

@@ -65,13 +65,32 @@ int tool_finish(int code)
     return code;
 }
 
+static bool json_incomplete;
+
+static void *json_malloc(size_t size)
+{
+    void *p = malloc(size);
+
+    json_incomplete |= !p;
+    return p;
+}
+
+bool tool_json_incomplete(void)
+{
+    return json_incomplete;
+}
+
 int tool_print_json(json_t *json)
 {
-    if (!json)
+    if (!json || json_incomplete) {
+        json_decref(json);
         return tool_error("out of memory");
+    }
     int ret = json_dumpf(json, stdout, FE_STATS_JSON_FLAGS | JSON_INDENT(2));
     json_decref(json);
     putchar('\n');
+    if (json_incomplete)
+        return tool_error("out of memory");
     return ret == 0 ? tool_finish(TOOL_OK) : tool_error("cannot print JSON");
 }
 
@@ -82,13 +101,14 @@ int tool_print_result(json_t *object, const struct fe_origin *origin)
 
 static char command_line[1024] = "flashemu";
 
-void tool_set_command(int argc, char **argv)
+void tool_begin(int argc, char **argv)
 {
     const struct fe_origin words = {
         .overrides = (const char *const *)argv + 1,
         .n_overrides = argc > 1 ? (uint32_t)(argc - 1) : 0,
     };
 
+    json_set_alloc_funcs(json_malloc, free);
     snprintf(command_line, sizeof command_line, "flashemu ");
     fe_origin_text(&words, FE_ORIGIN_OVERRIDES, command_line + 9, sizeof command_line - 9);
 }

@@ -66,8 +66,13 @@ int tool_print_json(json_t *json);
 /* The same for an object that says what made it: fe_origin_json adds the origin. */
 int tool_print_result(json_t *object, const struct fe_origin *origin);
 
-/* Keeps the command line, for tool_origin. */
-void tool_set_command(int argc, char **argv);
+/* To be called first: keeps the command line for tool_origin, and watches the allocations of
+ * jansson. */
+void tool_begin(int argc, char **argv);
+
+/* Whether jansson has been without memory.  Then a JSON value may lack members, because most of the
+ * code that builds one does not look at each step; tool_print_json refuses to print it. */
+bool tool_json_incomplete(void);
 
 /* An origin with the version and the command only. */
 struct fe_origin tool_origin(void);
