@@ -104,6 +104,13 @@ static void test_parse_chip_follows_capacity(void **state)
     assert_true(fe_ftl_registry[p.ftl.type]->max_lpns(&p.ftl, &geo, NULL) >= 1);
     fe_profile_fini(&p);
 
+    /* A block on each plane is 8 GiB, and the largest device: no product fits 32 bits. */
+    parse_good(&p, "[device]\ncapacity=16T\n[nand]\ncell=slc\npages_per_block=8192\n"
+                   "page_size=64K\nplanes_per_die=16\ntR=0\ntPROG=0\ntBERS=0\n[ftl]\ntype=page\n"
+                   "op=25%\n");
+    assert_int_equal(p.nand.blocks_per_plane, 2560);
+    fe_profile_fini(&p);
+
     parse_bad("[device]\ncapacity=16T\n[nand]\ncell=slc\npages_per_block=1\npage_size=512\ntR=0\n"
               "tPROG=0\ntBERS=0\n[ftl]\ntype=page\n",
               "x.ini:2: device.capacity = 16T: needs 36764920054 blocks on each plane of such a "
