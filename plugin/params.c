@@ -9,7 +9,9 @@
  */
 #include "params.h"
 
+#include "base/origin.h"
 #include "base/quantity.h"
+#include "obs/origin_json.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -291,6 +293,45 @@ static int apply_size(const struct fe_params *p, struct fe_profile *profile, str
     if (r == 0 && profile->device.used > size && !has_override(p, "device.used"))
         r = fe_profile_set(profile, "device.used", p->size, &why);
     return r < 0 ? refuse(err, "size", p->size, -r, why.text) : 0;
+}
+
+/* The command line of this process as one text; empty if it cannot be read. */
+static void command_line(char *buf, size_t size)
+{
+    FILE *f = fopen("/proc/self/cmdline", "re");
+    size_t n = f ? fread(buf, 1, size - 1, f) : 0;
+
+    if (f)
+        fclose(f);
+    while (n > 0 && buf[n - 1] == '\0')
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (buf[i] == '\0')
+            buf[i] = ' ';
+    buf[n] = '\0';
+}
+
+json_t *fe_params_origin(const struct fe_params *p, const char *profile_name)
+{
+    const char **overrides = calloc(p->n_overrides + 1, sizeof *overrides);
+    char command[1024], size[80];
+    struct fe_origin o = {
+        .version = fe_version, .command = command, .profile = profile_name,
+        .overrides = overrides, .image = p->file, .seed = p->seed,
+        .has_seed = !p->file || p->seed_given}; /* an image has a seed of its own */
+
+    if (!overrides)
+        return NULL;
+    command_line(command, sizeof command);
+    for (; o.n_overrides < p->n_overrides; o.n_overrides++)
+        overrides[o.n_overrides] = p->overrides[o.n_overrides];
+    if (p->size) {
+        snprintf(size, sizeof size, "device.capacity=%.60s", p->size);
+        overrides[o.n_overrides++] = size;
+    }
+    json_t *ret = fe_origin_json(json_object(), &o);
+    free(overrides);
+    return ret;
 }
 
 int fe_params_load_profile(const struct fe_params *p, struct fe_profile *ret, struct fe_err *err)

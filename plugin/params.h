@@ -13,6 +13,7 @@
 #include "rt/delay.h"
 #include "timemap.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -55,6 +56,10 @@ void fe_params_idle(const struct fe_params *p, char *buf, size_t len);
 /* Loads the profile and applies overrides and size.  The caller ends it with fe_profile_fini.
  * Errors: those of fe_profile_load. */
 int fe_params_load_profile(const struct fe_params *p, struct fe_profile *ret, struct fe_err *err);
+
+/* Version, command line, profile, overrides, image and seed as a new JSON object; NULL without
+ * memory. */
+json_t *fe_params_origin(const struct fe_params *p, const char *profile_name);
 
 /* Parses a value of transport-overhead, which may also be changed while the server runs.  The
  * message does not repeat the text. */

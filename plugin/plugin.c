@@ -156,6 +156,9 @@ static int create_server(struct fe_err *err)
         return fe_err_set(err, -r, "size=%.80s: %s", params.size, why.text); /* as the user said */
     /* Messages about an image begin with its path, or with at least so much of it. */
     bool on_file = params.file && strncmp(why.text, params.file, strnlen(params.file, 160)) == 0;
+    if (r == -EINVAL && !on_file)
+        return fe_profile_explain(params.profile, (const char *const *)params.overrides,
+                                  params.n_overrides, why.text, err);
     if (r < 0 && params.file)
         return fe_err_set(err, -r, "%s%s%s", on_file ? "file=" : "", why.text,
                           r == -EIO ? "; flashemu fsck tells more" : "");

@@ -70,6 +70,9 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     int r = fe_events_init(&s->events, err);
     if (r == 0)
         r = fe_device_create(&s->dev, profile, &opt, err);
+    s->origin = fe_params_origin(params, profile->name);
+    if (r == 0 && !s->origin)
+        r = fe_err_nomem(err, "origin", 0);
     s->image = opt.file != NULL;
     s->sync = s->image && file.sync;
     s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
@@ -106,6 +109,7 @@ void fe_server_destroy(struct fe_server *s)
     if (!s)
         return;
     fe_delay_destroy(s->delay);
+    json_decref(s->origin);
     fe_recorder_close(s->recorder, NULL);
     free(s->trace);
     if (s->dev)

@@ -38,8 +38,8 @@ static json_t *add(json_t *stats, const char *key, json_t *value)
 
 static json_t *image_json(const struct fe_server *s)
 {
-    return json_pack("{s:s, s:I}", "sync", s->sync ? "flush" : "none", "open_ns",
-                     (json_int_t)s->open_ns);
+    return json_pack("{s:s, s:I, s:O?}", "sync", s->sync ? "flush" : "none", "open_ns",
+                     (json_int_t)s->open_ns, "path", json_object_get(s->origin, "image"));
 }
 
 static json_t *trace_json(const struct fe_server *s)
@@ -78,7 +78,12 @@ json_t *fe_server_stats(struct fe_server *s)
     free(lateness);
     if (s->image)
         o = add(o, "image", image_json(s));
-    return s->recorder ? add(o, "trace", trace_json(s)) : o;
+    if (s->recorder)
+        o = add(o, "trace", trace_json(s));
+    if (o && json_object_update_missing(o, s->origin) == 0)
+        return o;
+    json_decref(o);
+    return NULL;
 }
 
 void fe_server_reset_stats(struct fe_server *s)

@@ -30,6 +30,7 @@ struct fe_server {
     uint32_t page_bytes;
     char profile[sizeof(((struct fe_profile *)NULL)->name)];
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
+    json_t *origin;          /* constant: what `stats` says about where it comes from */
     struct fe_recorder *recorder; /* NULL without trace=; has its own locking */
     char *trace;             /* the path of the trace */
     atomic_bool notice_taken, trace_notice_taken;

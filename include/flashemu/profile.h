@@ -100,7 +100,8 @@ int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
 
 /* Why no device could be built from the profile that fe_profile_load made of the same arguments:
  * puts the place (FILE:LINE or the override) and the value as written in front of the message of
- * fe_device_create.  Returns -EINVAL, or -ENOMEM, with message. */
+ * fe_device_create.  A message that names no key stays as it is.  Returns -EINVAL, or -ENOMEM, with
+ * message. */
 int fe_profile_explain(const char *name_or_path, const char *const *overrides,
                        uint32_t n_overrides, const char *message, struct fe_err *err);
 

@@ -310,8 +310,8 @@ int fe_profile_load(struct fe_profile *ret, const char *name_or_path,
     return r;
 }
 
-/* Splits "SECTION.KEY=VALUE: why" and "SECTION.KEY: why".  A message of the device that names no
- * key is about the number of blocks. */
+/* Splits "SECTION.KEY=VALUE: why" and "SECTION.KEY: why".  What a strategy says about the chip is
+ * about the number of blocks.  NULL for any other message. */
 static const struct fe_option *split(const char *message, const char **ret_why)
 {
     size_t n = strcspn(message, "=: ");
@@ -321,7 +321,9 @@ static const struct fe_option *split(const char *message, const char **ret_why)
     snprintf(key, sizeof key, "%.*s", (int)n, message);
     const struct fe_option *o = fe_option_find(key);
     *ret_why = o && message[n] != ' ' && colon ? colon + 2 : message;
-    return o ? o : fe_option_in(FE_SEC_NAND, "blocks_per_plane");
+    if (!o && strncmp(message, "the chip has ", 13) == 0)
+        o = fe_option_in(FE_SEC_NAND, "blocks_per_plane");
+    return o;
 }
 
 int fe_profile_explain(const char *name_or_path, const char *const *overrides,
@@ -333,9 +335,9 @@ int fe_profile_explain(const char *name_or_path, const char *const *overrides,
     struct found f;
     const char *why;
 
-    if (find(&f, name_or_path, NULL) < 0)
-        return fe_err_set(err, EINVAL, "%s", message);
     const struct fe_option *o = split(message, &why);
+    if (!o || find(&f, name_or_path, NULL) < 0)
+        return fe_err_set(err, EINVAL, "%s", message);
     fe_mistakes_init(&mistakes, false);
     fe_parse_init(&ps, &profile, &mistakes, f.file_name);
     fe_parse_text(&ps, f.text, f.len);

@@ -15,7 +15,8 @@ from flashemu_server import Ctl, Server, fails, has_all, refused, run
 from flashemu_tool import call
 
 REPLY_KEYS = ["ok", "profile", "clock", "device_ns", "busy_ns", "host", "nand", "ftl", "wear",
-              "bad_blocks", "ecc", "power", "state", "reason", "latency_ns", "lateness_ns"]
+              "bad_blocks", "ecc", "power", "state", "reason", "latency_ns", "lateness_ns",
+              "version", "command", "overrides", "seed"]
 HIST_KEYS = ["count", "mean", "p50", "p99", "p999", "max"]
 
 
@@ -89,6 +90,20 @@ def test_a_refused_start_leaves_no_socket():
 
 
 # ---- the commands ----
+
+def test_stats_say_what_they_are():
+    with Server("ideal", "size=4M", "ftl.op=20%", "seed=7", "clock=virtual") as s:
+        o = s.stats()
+        assert o["profile"] == "ideal" and o["seed"] == 7, o
+        assert o["overrides"] == ["ftl.op=20%", "device.capacity=4M"], o
+        assert "nbdkit" in o["command"] and "ftl.op=20%" in o["command"], o
+        assert o["version"] and "image" not in o, o
+
+
+def test_a_device_that_cannot_be_built_names_the_key():
+    has_all(refused("ideal", "ftl.unit_size=3000K", "ftl.type=block", "device.discard=no"),
+            "ftl.unit_size=3000K: must be a multiple of the erase block")
+
 
 def test_stats_has_every_field_in_order():
     for params in (["ideal"], ["transcend8g"], ["ssd-page", "clock=virtual"]):

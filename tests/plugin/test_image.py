@@ -48,6 +48,7 @@ def test_an_image_is_made_sparse_and_locked():
             has_all(refused(*f.params()), "in use by another", "stick.img")
             image = s.stats()["image"]
             assert image["sync"] == "flush" and image["open_ns"] > 0, image
+            assert image["path"] == f.image, image
             h = s.connect()
             assert h.can_flush() and h.can_fua()
             h.shutdown()
