@@ -323,7 +323,7 @@ static void refresh_after(struct fe_device *dev, uint64_t from)
 }
 
 /* Whether the request is made of whole sectors within the capacity that the host was told of, and
- * is of a kind that the strategy has. */
+ * is of a kind that the strategy of the profile has, whoever has taken its place. */
 static bool range_is_valid(const struct fe_device *dev, const struct fe_request *req)
 {
     if (req->type == FE_REQ_FLUSH)
@@ -332,7 +332,7 @@ static bool range_is_valid(const struct fe_device *dev, const struct fe_request 
     return req->len > 0 && req->len % sector == 0 && req->offset % sector == 0 &&
            req->offset <= fe_device_capacity(dev) &&
            req->len <= fe_device_capacity(dev) - req->offset &&
-           (req->type != FE_REQ_TRIM || dev->ftl->ops->trim);
+           (req->type != FE_REQ_TRIM || fe_ftl_registry[dev->profile.ftl.type]->trim);
 }
 
 /* The order of the steps is visible to hosts and in golden traces, so it must not change:

@@ -32,25 +32,6 @@ static enum fe_status read_only_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t of
     return fe_read_mapped(ftl->medium, f->map[lpn], off, len, buf);
 }
 
-static enum fe_status read_only_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
-                                      const void *data)
-{
-    (void)ftl;
-    (void)lpn;
-    (void)off;
-    (void)len;
-    (void)data;
-    return FE_READ_ONLY;
-}
-
-static enum fe_status read_only_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
-{
-    (void)ftl;
-    (void)first;
-    (void)n;
-    return FE_READ_ONLY;
-}
-
 static uint32_t read_only_free_blocks(const struct fe_ftl *ftl)
 {
     (void)ftl;
@@ -62,8 +43,6 @@ static const struct fe_ftl_ops read_only = {
     .summary = "any of them at the end of its life",
     .destroy = read_only_destroy,
     .read = read_only_read,
-    .write = read_only_write,
-    .trim = read_only_trim,
     .free_blocks = read_only_free_blocks,
 };
 

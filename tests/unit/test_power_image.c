@@ -369,6 +369,36 @@ static void test_power_image_wear_and_statistics(void **state)
     }
 }
 
+/* A strategy without TRIM has none at the end of its life either, when another reader answers. */
+static void test_power_image_end_of_life_of_a_strategy_without_trim(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"page", "block"};
+    for (int without = 0; without < 2; without++) {
+        struct fe_request trim = {.type = FE_REQ_TRIM, .len = PAGE};
+        struct fe_reply reply;
+        fe_device_destroy(dev);
+        dev = NULL;
+        unlink(path);
+        profile.device.discard = !without;
+        profile.ftl.type = (uint32_t)fe_ftl_find(names[without]);
+        profile.ftl.unit = (struct fe_unit_params){.unit_size = 8 * PAGE, .copy_buffer = 1};
+        plug_in();
+        assert_int_equal(submit(FE_REQ_WRITE, 3, 8), FE_OK);
+        for (int again = 0; again < 2; again++) {
+            int r = fe_device_submit(dev, fe_device_now(dev), &trim, &reply);
+            assert_int_equal(r, without ? -EINVAL : 0);
+            if (!without)
+                assert_int_equal(reply.status, again ? FE_READ_ONLY : FE_OK);
+            if (!again)
+                assert_int_equal(fe_device_mark_bad(dev, fe_device_now(dev), 7, NULL), 0);
+            plug_in();
+        }
+        assert_int_equal(submit(FE_REQ_WRITE, 3, 9), FE_READ_ONLY);
+        expect(3, 8);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -379,6 +409,7 @@ int main(void)
         T(test_power_image_what_a_cut_does_is_done_once),
         T(test_power_image_the_dead_stay_dead),
         T(test_power_image_the_end_of_life_stays),
+        T(test_power_image_end_of_life_of_a_strategy_without_trim),
         T(test_power_image_trims),
         T(test_power_image_stale_pages_that_were_trimmed),
         T(test_power_image_trims_before_a_page_that_its_partner_takes),
