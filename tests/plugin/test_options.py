@@ -145,7 +145,7 @@ def test_keys_that_the_strategy_does_not_use():
             "^ftl.gc_d=5: has no effect with ftl.type=segment; used by: page")
     with Server("transcend8g", "ftl.type=page", "clock=virtual") as s:
         has_all(s.text(), "note: ftl.type=page does not use these keys of profile transcend8g: "
-                "ftl.unit_size .*ftl.open_linear")
+                "ftl.copy_buffer .*ftl.open_linear")
         assert s.text().count("note: ") == 1
         has_all(s.ctl("set", "ftl.unit_read", "1ms")["error"],
                 "^ftl.unit_read=1ms: has no effect with ftl.type=page; used by: segment")
