@@ -17,7 +17,7 @@ from flashemu_tool import call
 
 M = 1 << 20
 SMALL = ("ideal", "size=4M", "clock=virtual", "nand.blocks_per_plane=128",
-         "nand.pages_per_block=16", "nand.page_size=4K", "faults.spare_blocks=0")
+         "nand.pages_per_block=16", "nand.page_size=4K")
 
 
 class Folder:

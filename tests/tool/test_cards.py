@@ -142,9 +142,10 @@ def test_every_option_does_something():
              "ftl.zone_start=0"),
             ("transcend-usd14", "ftl.map_switch=0", "ftl.group_switch=no", "ftl.scattered=0"),
             ("sandisk-sd4gb", "ftl.small_join=no", "ftl.zone_units=0", "ftl.gap_fill=0")):
+        # Without one of these, some cards wear out before the end of the curves.
         best = mean_error(card)
         for change in changes:
-            other = mean_error(card, change)
+            other = mean_error(card, change, "nand.endurance=unlimited")
             print("#", card, change, "mean error %.3f, shipped %.3f" % (other, best))
             assert other > 1.02 * best, (card, change)
 

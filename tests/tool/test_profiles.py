@@ -135,8 +135,8 @@ def test_check_builds_the_device():
             "discard = yes", name="no-extension")
     mistake("device.claimed_capacity = 4096M: is less than the capacity of 8019509248 bytes; "
             "allowed: capacity, or at least that", "claimed_capacity = 4096M")
-    mistake("device.capacity = 16G: the chip has 8589934592 bytes, of which ftl.type=segment can "
-            "offer at most 8552185856", "capacity = 16G")
+    mistake("device.capacity = 16G: the chip has 8380219392 bytes, of which ftl.type=segment can "
+            "offer at most 8342470656", "capacity = 16G")
     # a key that nobody gave stands where its section begins
     write("p.ini", text.replace("unit_size = 4M", "").replace("pages_per_block = 128",
                                                               "pages_per_block = 96"))
