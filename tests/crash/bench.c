@@ -248,9 +248,9 @@ void ft_crash_before_cut(struct ft_crash *c, const struct fe_device *dev)
     }
 }
 
-/* The page that shares its cells with page i, in blocks of n pages: page 0 and the odd pages, except
- * the last one, come first in their cells, and the other ones follow in the same order.  UINT32_MAX
- * if page i is not one of the latter. */
+/* The page that shares its cells with page i, in blocks of n pages: page 0 and the odd pages,
+ * except the last one, come first in their cells, and the other ones follow in the same order.
+ * UINT32_MAX if page i is not one of the latter. */
 static uint32_t first_in_cells(uint32_t i, uint32_t n)
 {
     uint32_t firsts[256], n_firsts = 0, seconds = 0;
@@ -266,8 +266,8 @@ static uint32_t first_in_cells(uint32_t i, uint32_t n)
     return UINT32_MAX;
 }
 
-/* Whether the profile lets the cut destroy this page, which is torn: a program was torn that uses the
- * same cells. */
+/* Whether the profile lets the cut destroy this page, which is torn: a program was torn that uses
+ * the same cells. */
 static bool may_be_lost(const struct fe_medium *m, fe_ppn ppn)
 {
     uint32_t n = m->geo.pages_per_block, page = ppn % n;

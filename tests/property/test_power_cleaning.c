@@ -322,8 +322,8 @@ static void test_cut_at_each_operation_of_a_cleaning(void **state)
                 init(&b, &configs[k], seed);
                 write_until_it_cleans(&b);
                 n = b.chip->n_ops - b.first_op;
-                snprintf(b.where, sizeof b.where, "seed %" PRIu64 ", operation %u, outcome %u", seed,
-                         i / 3, i % 3);
+                snprintf(b.where, sizeof b.where, "seed %" PRIu64 ", operation %u, outcome %u",
+                         seed, i / 3, i % 3);
                 if (can_cut(&b, b.first_op + i / 3)) {
                     cut(&b, b.first_op + i / 3, (enum fe_cut_outcome)(i % 3));
                     verify(&b);
@@ -410,8 +410,8 @@ static void check_least_worn_first(struct bench *b)
     }
 }
 
-/* All writes go to a few pages, and power fails after every `period` of them; 0: never.  Returns how
- * far the erases of blocks lie apart in the end. */
+/* All writes go to a few pages, and power fails after every `period` of them; 0: never.  Returns
+ * how far the erases of blocks lie apart in the end. */
 static uint32_t spread(const struct config *config, int period, bool least_first)
 {
     struct bench b;

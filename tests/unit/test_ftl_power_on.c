@@ -205,8 +205,8 @@ static fe_peb unfinished(const struct ft_layer *l, uint8_t tag)
     return FE_PEB_NONE;
 }
 
-/* Writes until a page with this tag is programmed, and returns its block.  Until then no page goes to
- * block `own`. */
+/* Writes until a page with this tag is programmed, and returns its block.  Until then no page goes
+ * to block `own`. */
 static fe_peb next_with_tag(struct ft_layer *l, uint8_t tag, fe_peb own)
 {
     for (int tries = 0; tries < 2000; tries++) {

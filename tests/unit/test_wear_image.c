@@ -344,12 +344,12 @@ static const struct wrong {
     uint32_t control[12], control_bytes;
     const char *message; /* NULL: nothing is wrong */
 } wrongs[] = {
-    {.peb = 3, .block = {.extra = {0, 5}}, .message = "block 3 is another block of the chip, which"},
+    {.peb = 3, .block = {.extra = {0, 5}}, .message = "block 3 is another block of the chip"},
     {.spares = 2, .block = {.extra = {0, 11}}, .message = "a block that the chip does not have"},
     {.peb = 1, .block = {.flags = 128}, .message = "block 1 has flags that this version does not"},
-    {.peb = 1, .block = {.flags = FE_MARK_GROWN_BAD}, .message = "block 1 is bad, but none of those"},
+    {.peb = 1, .block = {.flags = FE_MARK_GROWN_BAD}, .message = "block 1 is bad, but none"},
     {.peb = 2, .n_pages = 1, .tag = FE_TAG_TORN, .message = "programmed page that counts as torn"},
-    {.spares = 2, .peb = 9, .n_pages = 1, .message = "block 9 is a spare or bad, and has programmed"},
+    {.spares = 2, .peb = 9, .n_pages = 1, .message = "block 9 is a spare or bad"},
     {.peb = 4, .block = {.flags = FE_MARK_SLC}, .n_pages = 2, .message = "holds more than that"},
     {.control = {1, 1}, .control_bytes = 40}, /* this one is right: power is off */
     {.control_bytes = 8, .message = "has 8 bytes"},
