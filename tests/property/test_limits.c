@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Devices at the limits of what a profile accepts: the largest delays, until the clock of the
- * device reaches its end, and the largest chips.  Products and sums of sizes and times must not wrap.
+ * device reaches its end, and the largest chips.  No product and no sum of sizes or times may
+ * wrap.
  */
 #include "lib/device.h"
 #include "lib/unit.h"

@@ -154,8 +154,8 @@ static void test_device_image_without_a_key(void **state)
     fe_profile_fini(&q);
 }
 
-/* Shipped profiles had no spare blocks at first.  An image of that time goes on without spares, also
- * if the profile's chip has become larger by just the spares. */
+/* Shipped profiles had no spare blocks at first.  An image of that time goes on without spares,
+ * also if the profile's chip has become larger by just the spares. */
 static void test_device_image_made_without_spares(void **state)
 {
     (void)state;

@@ -79,7 +79,7 @@ static void test_page_two_pools_save_copies(void **state)
 }
 
 /* A page that was written often, and has not been written for as many writes as there are pages,
- * moves to the cold pool when its block is cleaned.  If it moves earlier, it stays with the hot ones. */
+ * moves to the cold pool when its block is cleaned.  If it moves earlier, it stays hot. */
 static void test_page_that_falls_silent_becomes_cold(void **state)
 {
     (void)state;
