@@ -129,7 +129,7 @@ def every_failure(kind, number=0):
         assert want.code in (0, 1) and not want.fired, (words, want.err)
         n = 0
         while True:
-            n += 1 if n < 60 else 11  # of many calls of the same kind some are enough
+            n += 1 if n < 40 else 23  # of many calls of the same kind some are enough
             result = once(n)
             if not result.fired:
                 break
