@@ -157,8 +157,8 @@ static void take_option(struct fe_parse *ps, const char *key, const char *value)
     ps->p->given[o - fe_options] = g->good;
     if (!g->good)
         fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", fe_section_name(s), key, value,
-                          has_hash(value) ? "a comment with '#' stands on a line of its own; behind "
-                                            "a value write ';'"
+                          has_hash(value) ? "a comment with '#' stands on a line of its own; "
+                                            "behind a value write ';'"
                                           : why.text);
 }
 

@@ -2,8 +2,8 @@
  *
  * Every key at the largest value that it takes: no sum or product of times and sizes wraps.
  *
- * For each strategy each number of the option table is set to its maximum, alone, together with each
- * other number of the same section, and all times at the same time.  The profile is either refused,
+ * For each strategy each number of the option table is set to its maximum, alone, together with
+ * each other number of the same section, and all times at the same time.  The profile is either refused,
  * with a message, or its canonical form reads back as the same.  If the device is small enough for
  * this machine, it is built and gets some requests.  Its clock then never runs backwards, and it
  * stays in the range that JSON can hold.

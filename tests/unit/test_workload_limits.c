@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Patterns with the largest values that each option takes, alone and in pairs: no sum and no product
- * of sizes, counts and times wraps.
+ * Patterns with the largest values that each option takes, alone and in pairs: no sum and no
+ * product of sizes, counts and times wraps.
  */
 #include "test_workload.h"
 
@@ -37,16 +37,19 @@ static unsigned keys_of(const char *kind, char (*keys)[24])
 }
 
 /* Creates the pattern with these options; false if it refuses them. */
-static bool create(struct fe_pattern **ret, const char *kind, const char *const *options, unsigned n)
+static bool create(struct fe_pattern **ret, const char *kind, const char *const *options,
+                   unsigned n)
 {
-    const struct fe_pattern_env env = {.sector_size = 512, .capacity = FE_TRACE_MAX_END / 512 * 512};
+    const struct fe_pattern_env env = {.sector_size = 512,
+                                       .capacity = FE_TRACE_MAX_END / 512 * 512};
     struct fe_err err = {""};
     int r = fe_pattern_create(ret, kind, options, n, &env, &err);
     assert_true(r == 0 || (r == -EINVAL && err.text[0]) || r == -ENOMEM);
     return r == 0;
 }
 
-/* The largest value that the option takes besides those of options[0..n); false if there is none. */
+/* The largest value that the option takes besides those of options[0..n); false if there is
+ * none. */
 static bool find_largest(const char *kind, const char **options, unsigned n, const char *key,
                          char *buf, size_t size)
 {
