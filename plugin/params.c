@@ -11,7 +11,6 @@
 
 #include "base/origin.h"
 #include "base/quantity.h"
-#include "obs/origin_json.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -311,27 +310,26 @@ static void command_line(char *buf, size_t size)
     buf[n] = '\0';
 }
 
-json_t *fe_params_origin(const struct fe_params *p, const char *profile_name)
+int fe_params_origin(const struct fe_params *p, const char *profile_name,
+                     struct fe_params_origin *ret, struct fe_err *err)
 {
     const char **overrides = calloc(p->n_overrides + 1, sizeof *overrides);
-    char command[1024], size[80];
-    struct fe_origin o = {
-        .version = fe_version, .command = command, .profile = profile_name,
+
+    *ret = (struct fe_params_origin){.overrides = overrides};
+    if (!overrides)
+        return fe_err_nomem(err, "origin", p->n_overrides + 1);
+    command_line(ret->command, sizeof ret->command);
+    ret->o = (struct fe_origin){
+        .version = fe_version, .command = ret->command, .profile = profile_name,
         .overrides = overrides, .image = p->file, .seed = p->seed,
         .has_seed = !p->file || p->seed_given}; /* an image has a seed of its own */
-
-    if (!overrides)
-        return NULL;
-    command_line(command, sizeof command);
-    for (; o.n_overrides < p->n_overrides; o.n_overrides++)
-        overrides[o.n_overrides] = p->overrides[o.n_overrides];
+    for (; ret->o.n_overrides < p->n_overrides; ret->o.n_overrides++)
+        overrides[ret->o.n_overrides] = p->overrides[ret->o.n_overrides];
     if (p->size) {
-        snprintf(size, sizeof size, "device.capacity=%.60s", p->size);
-        overrides[o.n_overrides++] = size;
+        snprintf(ret->size, sizeof ret->size, "device.capacity=%.60s", p->size);
+        overrides[ret->o.n_overrides++] = ret->size;
     }
-    json_t *ret = fe_origin_json(json_object(), &o);
-    free(overrides);
-    return ret;
+    return 0;
 }
 
 int fe_params_load_profile(const struct fe_params *p, struct fe_profile *ret, struct fe_err *err)

@@ -10,10 +10,10 @@
 
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
+#include "base/origin.h"
 #include "rt/delay.h"
 #include "timemap.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -57,9 +57,18 @@ void fe_params_idle(const struct fe_params *p, char *buf, size_t len);
  * Errors: those of fe_profile_load. */
 int fe_params_load_profile(const struct fe_params *p, struct fe_profile *ret, struct fe_err *err);
 
-/* Version, command line, profile, overrides, image and seed as a new JSON object; NULL without
- * memory. */
-json_t *fe_params_origin(const struct fe_params *p, const char *profile_name);
+/* Where the results of this server come from, with the texts that `o` points to besides those of
+ * the parameters. */
+struct fe_params_origin {
+    struct fe_origin o;
+    const char **overrides;
+    char command[1024], size[80];
+};
+
+/* Fills *ret, which must stay where it is while `o` is used.  The caller frees ret->overrides, also
+ * after an error.  -ENOMEM with message. */
+int fe_params_origin(const struct fe_params *p, const char *profile_name,
+                     struct fe_params_origin *ret, struct fe_err *err);
 
 /* Parses a value of transport-overhead, which may also be changed while the server runs.  The
  * message does not repeat the text. */

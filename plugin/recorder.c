@@ -114,9 +114,10 @@ static int open_file(struct fe_recorder *r, const char *path, struct fe_err *err
     return code;
 }
 
-int fe_recorder_open(struct fe_recorder **ret, const char *path, struct fe_err *err)
+int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe_origin *origin,
+                     struct fe_err *err)
 {
-    const struct fe_trace_writer_options text = {.format = NULL};
+    const struct fe_trace_writer_options text = {.origin = origin};
     struct fe_recorder *r = calloc(1, sizeof *r);
     if (!r)
         return fe_err_nomem(err, "recorder", sizeof *r);

@@ -30,9 +30,10 @@
 struct fe_recorder;
 
 /* Makes the file, or empties it if it is a trace already.  A file with other contents, a folder and
- * a disk are refused, and stay as they are.  The host's error, -EEXIST or -ENOMEM, with a message
- * that begins with "trace=PATH: ".  */
-int fe_recorder_open(struct fe_recorder **ret, const char *path, struct fe_err *err);
+ * a disk are refused, and stay as they are.  The file begins with `origin`; NULL: with none.  The
+ * host's error, -EEXIST or -ENOMEM, with a message that begins with "trace=PATH: ". */
+int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe_origin *origin,
+                     struct fe_err *err);
 
 /* Starts the thread; to be called after the fork.  -EAGAIN with message. */
 int fe_recorder_start(struct fe_recorder *r, struct fe_err *err);

@@ -13,6 +13,7 @@
  */
 #include "server_internal.h"
 
+#include "obs/origin_json.h"
 #include "rt/clock.h"
 
 #include <errno.h>
@@ -30,11 +31,27 @@ static void init_lock(pthread_mutex_t *m)
     pthread_mutexattr_destroy(&attr);
 }
 
-static int open_trace(struct fe_server *s, const char *path, struct fe_err *err)
+static int open_trace(struct fe_server *s, const char *path, const struct fe_origin *origin,
+                      struct fe_err *err)
 {
     s->trace = strdup(path);
-    return s->trace ? fe_recorder_open(&s->recorder, path, err)
+    return s->trace ? fe_recorder_open(&s->recorder, path, origin, err)
                     : fe_err_nomem(err, "trace", strlen(path) + 1);
+}
+
+/* Keeps the origin for `stats`, and begins the trace with it. */
+static int take_origin(struct fe_server *s, const struct fe_params *params, struct fe_err *err)
+{
+    struct fe_params_origin origin;
+    int r = fe_params_origin(params, s->profile, &origin, err);
+
+    s->origin = r == 0 ? fe_origin_json(json_object(), &origin.o) : NULL;
+    if (r == 0 && !s->origin)
+        r = fe_err_nomem(err, "origin", sizeof origin);
+    if (r == 0 && params->trace)
+        r = open_trace(s, params->trace, &origin.o, err);
+    free(origin.overrides);
+    return r;
 }
 
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
@@ -70,9 +87,6 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     int r = fe_events_init(&s->events, err);
     if (r == 0)
         r = fe_device_create(&s->dev, profile, &opt, err);
-    s->origin = fe_params_origin(params, profile->name);
-    if (r == 0 && !s->origin)
-        r = fe_err_nomem(err, "origin", 0);
     s->image = opt.file != NULL;
     s->sync = s->image && file.sync;
     s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
@@ -83,8 +97,8 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     }
     if (r == 0 && !s->virtual_clock)
         r = fe_delay_create(&s->delay, &params->delay, err);
-    if (r == 0 && params->trace)
-        r = open_trace(s, params->trace, err);
+    if (r == 0)
+        r = take_origin(s, params, err);
     if (r < 0) {
         fe_server_destroy(s);
         return r;

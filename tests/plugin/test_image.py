@@ -16,8 +16,9 @@ from flashemu_server import NBDKIT, PLUGIN, Server, fails, has_all, refused, run
 from flashemu_tool import call
 
 M = 1 << 20
-SMALL = ("ideal", "size=4M", "clock=virtual", "nand.blocks_per_plane=128",
-         "nand.pages_per_block=16", "nand.page_size=4K")
+WITH_SPARES = ("ideal", "size=4M", "clock=virtual", "nand.blocks_per_plane=128",
+               "nand.pages_per_block=16", "nand.page_size=4K")
+SMALL = (*WITH_SPARES, "faults.spare_blocks=0")
 
 
 class Folder:
@@ -209,9 +210,10 @@ def newest(image):
 
 
 def test_inspect_counts_as_the_chip_does():
-    faulty = ("faults.spare_blocks=8", "ecc.correctable_bits=4")
     with Folder() as f:
-        with Server(*f.params(*faulty)) as s:
+        faulty = (*WITH_SPARES, "file=" + f.image, "faults.spare_blocks=8",
+                  "ecc.correctable_bits=4")
+        with Server(*faulty) as s:
             h = s.connect()
             for i in range(3):
                 h.pwrite(pattern(i), i * 4096)
@@ -219,7 +221,7 @@ def test_inspect_counts_as_the_chip_does():
             s.terminate()
         before = newest(f.image)
         block = before[1] // 16
-        with Server(*f.params(*faulty)) as s:
+        with Server(*faulty) as s:
             assert s.ctl("mark-bad", str(block))["ok"]
             s.terminate()
         after = newest(f.image)
@@ -229,7 +231,7 @@ def test_inspect_counts_as_the_chip_does():
         o = json.loads(call("inspect", f.image, "--json", "--block", str(after[1] // 16))[1])
         assert not o["grown_bad"] and after[1] in [p["ppn"] for p in o["pages"]], o
         # the server means the same page by this number
-        with Server(*f.params(*faulty)) as s:
+        with Server(*faulty) as s:
             assert s.ctl("flip", str(after[1]), "100")["ok"]
             h = s.connect()
             assert h.pread(4096, 0) == pattern(0) and h.pread(4096, 8192) == pattern(2)

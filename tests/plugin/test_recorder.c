@@ -30,7 +30,7 @@ static uint64_t add(struct fe_recorder *r, uint64_t n)
 static struct fe_recorder *open_recorder(void)
 {
     struct fe_recorder *r = NULL;
-    assert_int_equal(fe_recorder_open(&r, path, NULL), 0);
+    assert_int_equal(fe_recorder_open(&r, path, NULL, NULL), 0);
     return r;
 }
 
@@ -166,7 +166,7 @@ static void test_recorder_full_disk(void **state)
     (void)state;
     struct fe_recorder *r = NULL;
     struct fe_err err = {""};
-    assert_int_equal(fe_recorder_open(&r, "/dev/full", &err), -ENOSPC);
+    assert_int_equal(fe_recorder_open(&r, "/dev/full", NULL, &err), -ENOSPC);
     assert_non_null(strstr(err.text, "trace=/dev/full: No space left"));
     assert_null(r);
 }
@@ -195,7 +195,7 @@ static void test_recorder_stalled_disk(void **state)
     unlink(pipe_path);
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     int fd = open(pipe_path, O_RDONLY | O_NONBLOCK);
-    assert_int_equal(fe_recorder_open(&r, pipe_path, NULL), 0);
+    assert_int_equal(fe_recorder_open(&r, pipe_path, NULL, NULL), 0);
     assert_int_equal(fcntl(fd, F_SETFL, 0), 0); /* from now on reading waits */
     assert_int_equal(fe_recorder_start(r, NULL), 0);
     for (uint64_t i = 0; i < 2 * FE_RECORDER_KEPT; i++)
@@ -258,7 +258,7 @@ static void test_recorder_overwrites_only_traces(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct fe_err err = {""};
         write_file(others[i]);
-        assert_int_equal(fe_recorder_open(&r, path, &err), -EEXIST);
+        assert_int_equal(fe_recorder_open(&r, path, NULL, &err), -EEXIST);
         assert_memory_equal(err.text, "trace=/tmp/fe-recorder-", 23);
         assert_non_null(strstr(err.text, "is not a flashemu trace"));
         FILE *f = fopen(path, "r");
@@ -279,10 +279,10 @@ static void test_recorder_paths_that_are_no_file(void **state)
     struct fe_recorder *r = NULL;
     (void)state;
     struct fe_err err = {""};
-    assert_int_equal(fe_recorder_open(&r, "/tmp", &err), -EISDIR);
+    assert_int_equal(fe_recorder_open(&r, "/tmp", NULL, &err), -EISDIR);
     assert_string_equal(err.text, "trace=/tmp: Is a directory");
     fe_err_init(&err);
-    assert_int_equal(fe_recorder_open(&r, "/no/such/file", &err), -ENOENT);
+    assert_int_equal(fe_recorder_open(&r, "/no/such/file", NULL, &err), -ENOENT);
     assert_string_equal(err.text, "trace=/no/such/file: No such file or directory");
     assert_null(r);
 }

@@ -32,8 +32,9 @@ def records_of(path):
     with open(path) as f:
         lines = f.read().splitlines()
     assert lines[0] == "# flashemu trace 1", lines[:1]
-    assert not any(line.startswith("#") for line in lines[1:])
-    return [Record(line) for line in lines[1:]]
+    records = [line for line in lines if not line.startswith("#")]
+    assert lines[len(lines) - len(records):] == records  # what the file says of itself comes first
+    return [Record(line) for line in records]
 
 
 def replay(path, *options):
@@ -74,6 +75,18 @@ def test_requests_and_their_times():
         assert all(r.status == "ok" and r.done >= r.time for r in got)
         assert [r.time for r in got[1:]] == [r.done for r in got[:-1]]  # nobody paused
         assert replay(f.trace, *OPTIONS)["busy_ns"] == busy > 0
+
+
+def test_a_trace_says_where_it_comes_from():
+    with Folder() as f:
+        with Server("ssd-page", "clock=virtual", "trace=" + f.trace, "link.queue_depth=3",
+                    "seed=7") as s:
+            s.terminate()
+        with open(f.trace) as file:
+            told = dict(line[2:].rstrip().split(": ", 1) for line in list(file)[1:])
+        assert told["profile"] == "ssd-page" and told["seed"] == "7", told
+        assert told["overrides"] == "link.queue_depth=3" and told["version"], told
+        assert "nbdkit" in told["command"] and "link.queue_depth=3" in told["command"], told
 
 
 def test_a_replay_is_the_same_life():
@@ -206,7 +219,8 @@ def test_a_stalled_disk_ends_the_trace_and_not_the_device():
             with os.fdopen(reader) as pipe:
                 lines = pipe.read().splitlines()
             assert s.wait() == 0
-            assert len(lines) == 1 + trace["records"] and lines[-1].startswith("%d read" % 0)
+            lines = [line for line in lines if not line.startswith("#")]
+            assert len(lines) == trace["records"] and lines[-1].startswith("%d read" % 0)
             assert s.text().count("the trace ends after") == 1, s.text()
 
 
