@@ -127,6 +127,19 @@ static bool has_hash(const char *value)
     return value[0] == '#' || strstr(value, " #") || strstr(value, "\t#");
 }
 
+/* Where the value of the present line stands in the text.  The line has a separator, because inih
+ * has found a key.  The text need not end in NUL. */
+static const char *written_value(const struct fe_parse *ps)
+{
+    const char *s = ps->line_text;
+
+    while (*s != '=' && *s != ':')
+        s++;
+    for (s++; s < ps->end && (*s == ' ' || *s == '\t');)
+        s++;
+    return s;
+}
+
 /* A key of a section with options.  A key whose value was refused counts as given: it is not
  * reported as missing later, and a second one of the same name is still a mistake. */
 static void take_option(struct fe_parse *ps, const char *key, const char *value)
@@ -150,8 +163,7 @@ static void take_option(struct fe_parse *ps, const char *key, const char *value)
     fe_err_init(&why);
     g->given = true;
     g->line = ps->line;
-    g->written = ps->line_text + strcspn(ps->line_text, "=:") + 1;
-    g->written += strspn(g->written, " \t");
+    g->written = written_value(ps);
     g->written_len = strlen(value);
     g->good = fe_option_parse(o, value, ps->p, &why) == 0;
     ps->p->given[o - fe_options] = g->good;
