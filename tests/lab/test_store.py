@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lab's store: each result once, whole or not at all."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from flashemu_lab_bench import TOP, stored
+from flashemu_script import run
+
+from flashemu_lab.errors import LabError
+from flashemu_lab.run import Run, Source
+from flashemu_lab.store import Store
+from flashemu_lab.tool import Outcome
+
+# Writes results 0, 1, 2 ... into the store "store" until it is killed.
+WRITER = """
+import sys
+sys.path.insert(0, %r)
+from pathlib import Path
+from flashemu_lab.run import Run, Source
+from flashemu_lab.store import Store
+from flashemu_lab.tool import Outcome
+store = Store(Path("store"))
+print("up", flush=True)
+for i in range(%d):
+    store.put(Run("1", "x", (), "canonical", i, (Source("pattern", "gen:a", "gen:a"),)),
+              Outcome("done", {"i": i, "long": "x" * 9000}))
+"""
+
+
+def a_run(seed=0, **changes):
+    values = dict(program="1", profile="x", overrides=(), canonical="canonical", seed=seed,
+                  requests=(Source("pattern", "gen:a", "gen:a"),))
+    return Run(**{**values, **changes})
+
+
+def done(**members):
+    return Outcome("done", members)
+
+
+def refused(code, message, function, *args):
+    try:
+        function(*args)
+    except LabError as e:
+        assert message in str(e) and e.code == code, (str(e), e.code)
+    else:
+        raise AssertionError("no error: " + message)
+
+
+def test_a_result_comes_back():
+    store = Store(Path("store"))
+    assert store.get(a_run()) is None
+    store.put(a_run(), done(waf=1.5, host={"write": 3}))
+    store.put(a_run(1), Outcome("failed", None, "no such thing"))
+    again = Store(Path("store"))
+    assert again.get(a_run()) == done(waf=1.5, host={"write": 3})
+    assert again.get(a_run(1)) == Outcome("failed", None, "no such thing")
+    assert set(stored()) == {a_run().key(), a_run(1).key()} and os.listdir("store/tmp") == []
+
+
+def test_a_key_is_what_decides_about_the_result():
+    one = a_run()
+    same = [a_run(profile="y"), a_run(overrides=("a.b=1",)),
+            a_run(requests=(Source("pattern", "another/name", "gen:a"),))]
+    other = [a_run(1), a_run(program="2"), a_run(canonical="c"), a_run(depth=2),
+             a_run(flags=("--wrap",)), a_run(warmup=one.requests[0]),
+             a_run(requests=one.requests * 2), a_run(requests=(Source("trace", "gen:a", "gen:a"),))]
+    assert {r.key() for r in same} == {one.key()}
+    assert len({r.key() for r in [one, *other]}) == 1 + len(other)
+
+
+def test_a_second_result_must_be_equal():
+    store = Store(Path("store"))
+    store.put(a_run(), done(waf=1.5, erases=7))
+    store.put(a_run(), done(waf=1.5, erases=7))
+    refused(1, "differ in waf: 1.5 and 1.6; the stored result is store/", store.put, a_run(),
+            done(waf=1.6, erases=7))
+    refused(1, "one is done, the other is failed", store.put, a_run(), Outcome("failed", None, "x"))
+    assert store.get(a_run()) == done(waf=1.5, erases=7) and os.listdir("store/tmp") == []
+
+
+def test_forgotten_results_may_change():
+    store = Store(Path("store"))
+    store.put(a_run(), done(waf=1))
+    store.forget(a_run())
+    store.forget(a_run())
+    store.put(a_run(), done(waf=2))
+    assert store.get(a_run()) == done(waf=2)
+
+
+def test_what_is_no_result_is_told():
+    store = Store(Path("store"))
+    store.put(a_run(), done(waf=1))
+    store.put(a_run(1), done(waf=1))
+    path, other = ("store/%s/%s.json" % (r.key()[:2], r.key()) for r in (a_run(), a_run(1)))
+    for text in ("", "{", "[]", json.dumps({"format": 1}), Path(other).read_text()):
+        Path(path).write_text(text)
+        refused(2, path + ": is damaged or belongs to another run; remove the file", store.get,
+                a_run())
+    Path(path).write_bytes(b"\xff")
+    refused(2, "cannot be read", store.get, a_run())
+
+
+def test_a_full_disk_leaves_nothing():
+    store = Store(Path("store"))
+    store.put(a_run(), done(small=1))
+    before = stored()
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for limit in (0, 1, 100, 4096, 8191):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+        try:
+            refused(2, "cannot store", store.put, a_run(1), done(long="x" * 9000))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert stored() == before and os.listdir("store/tmp") == []
+    store.put(a_run(1), done(long="x" * 9000))
+
+
+def test_a_folder_that_cannot_be():
+    Path("file").write_text("")
+    refused(2, "file/store: cannot open the store: Not a directory", Store, Path("file/store"))
+
+
+def writer(count):
+    code = WRITER % (os.path.join(TOP, "tools/lab"), count)
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+
+
+def test_kill_9_leaves_whole_results_or_none():
+    draw = random.Random(1)
+    for _ in range(12):
+        p = writer(100000)
+        assert p.stdout.readline() == b"up\n"
+        enough = len(stored()) + draw.randint(0, 3)
+        while len(stored()) < enough:
+            assert p.poll() is None
+        time.sleep(draw.uniform(0, 0.01))
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        found = stored()
+        for key, text in found.items():
+            assert json.loads(text)["result"]["long"] == "x" * 9000, key
+        numbers = sorted(json.loads(text)["result"]["i"] for text in found.values())
+        assert numbers == list(range(len(found)))
+        store = Store(Path("store"))
+        assert os.listdir("store/tmp") == []
+        for i in numbers:
+            assert store.get(a_run(i)) is not None
+    assert len(stored()) > 10
+
+
+def test_writers_that_live_keep_their_files():
+    p = writer(100)
+    assert p.stdout.readline() == b"up\n"
+    while p.poll() is None:
+        Store(Path("store"))
+    p.stdout.close()
+    assert p.returncode == 0 and len(stored()) == 100
+
+
+def test_many_writers_of_the_same_keys():
+    writers = [writer(40) for _ in range(4)]
+    for p in writers:
+        p.communicate()
+        assert p.returncode == 0
+    assert len(stored()) == 40 and os.listdir("store/tmp") == []
+
+
+run(globals())

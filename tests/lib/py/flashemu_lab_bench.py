@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lab as its tests call it: from outside, and its modules."""
+
+import json
+import os
+import sys
+
+from flashemu_script import ended, from_env, skip
+
+try:
+    import numpy  # noqa: F401
+except ImportError:
+    skip("no Python module numpy")
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
+LAB = os.path.join(TOP, "tools/lab/flashemu-lab")
+FLASHEMU = from_env("FLASHEMU")
+sys.path.insert(0, os.path.join(TOP, "tools/lab"))
+
+# A small experiment: 6 runs of some milliseconds.
+SMALL = """name = "small"
+title = "A small experiment"
+question = "Does it work?"
+
+[factors]
+"ftl.op" = ["10%", "28%"]
+bs = {label = "request", levels = ["4K", "8K", "16K"]}
+
+[device]
+profile = "ssd-page"
+set = ["nand.blocks_per_plane=32", "device.used=16T"]
+
+[workload]
+requests = "gen:random,op=write,bs={bs},count=2000"
+
+[measure.waf]
+value = "ftl.waf"
+label = "write amplification"
+better = "less"
+
+[measure.rate]
+value = "host.write.bytes / elapsed_ns * 1000"
+unit = "MB/s"
+better = "more"
+"""
+
+
+def lab(*args, store="store", env=None):
+    """(exit code, standard output, standard error) of flashemu-lab ARGS."""
+    return ended([sys.executable, LAB, *args],
+                 env=dict(os.environ, FLASHEMU_LAB_STORE=store, **(env or {})))
+
+
+def good(*args, **kwargs):
+    """Standard output; exit code 0 and no message."""
+    code, out, err = lab(*args, **kwargs)
+    assert code == 0 and err == "", (args, code, out, err)
+    return out
+
+
+def good_json(*args, **kwargs):
+    return json.loads(good(*args, "--json", **kwargs))
+
+
+def bad(message, *args, code=2, **kwargs):
+    """The lines of a refusal, one of which is `message` behind the program's name."""
+    got, out, err = lab(*args, **kwargs)
+    assert got == code and "Traceback" not in err, (args, got, out, err)
+    lines = [line.removeprefix("flashemu-lab: ") for line in err.splitlines()]
+    assert any(message in line for line in lines), (args, message, err)
+    return lines
+
+
+def write(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def read(path):
+    with open(path, newline="") as f:
+        return f.read()
+
+
+def stored(folder="store"):
+    """{key: text} of a store."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        if os.path.basename(place) != "tmp":
+            for name in names:
+                found[name.removesuffix(".json")] = read(os.path.join(place, name))
+    return found

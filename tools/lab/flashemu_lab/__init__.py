@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab: experiments with emulated flash devices.
+
+The modules, each of which uses only those above it:
+
+    errors      mistakes of users, and quantities as text
+    run         one run as a value, and its key
+    tool        the C program
+    signals     Ctrl-C
+    store       results by key
+    engine      executes runs
+    measure     numbers from a result
+    lines       which line of a TOML file a key is in
+    spec        an experiment file as a value
+    plan        the runs of an experiment
+    effects     which factor matters how much
+    theory      what theory says about a run
+    table       an experiment with its results; CSV and JSON
+    conclude    sentences that are computed from a table
+    svg, charts, figures, page      what a browser shows
+    output      the files of a result
+    sweep, shipped, show, progress, complete, cli       what a shell calls
+"""

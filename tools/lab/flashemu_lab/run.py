@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run as a value, and the key under which its result is stored.
+
+A run is a pure function of what stands here, because the program is one:
+
+    program version, profile, seed, requests, options   ->   what `flashemu replay --json` says
+
+The key is the SHA-256 of exactly these in canonical JSON.  A profile counts by its canonical
+form, so two ways to write the same device have one key.  A trace counts by its content and not by
+its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import LabError
+
+# A JSON object.
+Json = dict[str, Any]
+
+
+def canonical_json(value: object) -> str:
+    """One text for equal values: keys are sorted, and there are no blanks."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where requests come from.
+
+    kind      "pattern" (the program makes the requests) or "trace" (a file)
+    text      the operand of `flashemu replay`: "gen:NAME,KEY=VALUE..." or a path
+    identity  what counts for the key: the pattern's text, or the SHA-256 of the file
+    """
+
+    kind: str
+    text: str
+    identity: str
+
+    @staticmethod
+    def of(text: str, base: Path) -> Source:
+        """The source that a user means by `text`; paths are relative to the folder `base`.
+
+        LabError if a file cannot be read.
+        """
+        if text.startswith("gen:"):
+            return Source("pattern", text, text)
+        path = base / text
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as e:
+            raise LabError(f"{text}: {e.strerror}; allowed: a trace file or gen:PATTERN") from None
+        return Source("trace", str(path), digest)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of `flashemu replay`.
+
+    program     version and build of the C program, as Tool.program() says
+    profile     the name or path that the program is called with
+    overrides   "SECTION.KEY=VALUE" each
+    canonical   the whole profile, as Tool.canonical() says
+    seed        of the device's randomness
+    flags       further options without a value, such as "--wrap"
+    """
+
+    program: str
+    profile: str
+    overrides: tuple[str, ...]
+    canonical: str
+    seed: int
+    requests: tuple[Source, ...]
+    warmup: Source | None = None
+    depth: int = 1
+    flags: tuple[str, ...] = ()
+
+    def identity(self) -> Json:
+        """Everything that decides about the result, and nothing else."""
+        def one(source: Source) -> Json:
+            return {"kind": source.kind, "identity": source.identity}
+        return {
+            "program": self.program, "profile": self.canonical, "seed": self.seed,
+            "requests": [one(s) for s in self.requests],
+            "warmup": one(self.warmup) if self.warmup else None,
+            "depth": self.depth, "flags": sorted(self.flags),
+        }
+
+    def key(self) -> str:
+        """64 hexadecimal digits."""
+        return hashlib.sha256(canonical_json(self.identity()).encode()).hexdigest()
+
+    def arguments(self) -> list[str]:
+        """The arguments of `flashemu` that repeat the run."""
+        words = ["replay", self.profile]
+        if self.warmup:
+            words += ["--warmup", self.warmup.text]
+        words += [s.text for s in self.requests]
+        words += list(self.overrides)
+        if self.depth != 1:
+            words += ["--depth", str(self.depth)]
+        if self.seed != 1:
+            words += ["--seed", str(self.seed)]
+        return words + list(self.flags)
+
+    def command(self) -> str:
+        """The line that a user pastes into a shell to see the run again."""
+        return shlex.join(["flashemu", *self.arguments()])
