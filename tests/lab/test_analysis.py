@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Effects against factorials worked out by hand and against statsmodels; theory against the
+published table."""
+
+import itertools
+import random
+
+import flashemu_lab_bench  # noqa: F401  (the path of the lab)
+from flashemu_script import run
+
+from flashemu_lab.effects import analyse
+from flashemu_lab.measure import parse_profile
+from flashemu_lab.theory import d_choices, fifo, greedy, predict
+
+
+def near(a, b, tolerance=1e-9):
+    assert abs(a - b) <= tolerance * max(1, abs(b)), (a, b)
+
+
+def by_factors(values, sizes):
+    return {e.factors: e for e in analyse(values, sizes)}
+
+
+def test_two_factors_with_two_levels():
+    # Memory size and cache size of a workstation (Jain 1991, chapter 17): q0 = 40, qA = 20,
+    # qB = 10, qAB = 5, so the sums of squares are 1600, 400, 100.
+    found = by_factors([15, 25, 45, 75], [2, 2])
+    assert found[(0,)].values.tolist() == [-20, 20]
+    assert found[(1,)].values.tolist() == [-10, 10]
+    assert found[(0, 1)].values.tolist() == [[5, -5], [-5, 5]]
+    near(found[(0,)].share, 1600 / 2100)
+    near(found[(1,)].share, 400 / 2100)
+    near(found[(0, 1)].share, 100 / 2100)
+    assert [e.factors for e in analyse([15, 25, 45, 75], [2, 2])] == [(0,), (1,), (0, 1)]
+
+
+def test_levels_of_different_numbers():
+    # rows 2 and 6, columns 2, 3 and 7, mean 4: 24 + 28 of 64, and 12 are left
+    found = by_factors([1, 2, 3, 3, 4, 11], [2, 3])
+    assert found[(0,)].values.tolist() == [-2, 2]
+    assert found[(1,)].values.tolist() == [-2, -1, 3]
+    assert found[(0, 1)].values.tolist() == [[1, 1, -2], [-1, -1, 2]]
+    near(found[(0,)].share, 24 / 64)
+    near(found[(1,)].share, 28 / 64)
+    near(found[(0, 1)].share, 12 / 64)
+
+
+def test_three_factors():
+    # y = a + 2 b + 4 c + 8 a c with levels -1 and 1: squares 1, 4, 16 and 64 of 85
+    values = [a + 2 * b + 4 * c + 8 * a * c for a, b, c in itertools.product((-1, 1), repeat=3)]
+    found = by_factors(values, [2, 2, 2])
+    for factors, square in (((0,), 1), ((1,), 4), ((2,), 16), ((0, 2), 64), ((0, 1), 0),
+                            ((1, 2), 0), ((0, 1, 2), 0)):
+        near(found[factors].share, square / 85)
+
+
+def test_what_does_not_vary():
+    assert analyse([3, 3, 3, 3], [2, 2]) == []
+    assert analyse([7], [1]) == [] and analyse([7], []) == []
+    assert analyse([0.1] * 6, [2, 3]) == []
+    assert set(by_factors([1, 2], [1, 2])) == {(1,)}
+
+
+def test_shares_add_up():
+    draw = random.Random(3)
+    for sizes in ([4], [2, 3], [3, 2, 4], [2, 2, 2, 3]):
+        count = 1
+        for size in sizes:
+            count *= size
+        found = analyse([draw.gauss(0, 1) for _ in range(count)], sizes)
+        near(sum(e.share for e in found), 1)
+        assert len(found) == 2 ** len(sizes) - 1
+        for e in found:
+            assert list(e.values.shape) == [sizes[i] for i in e.factors]
+            for axis in range(e.values.ndim):
+                assert abs(e.values.sum(axis=axis)).max() < 1e-9
+
+
+def test_statsmodels_says_the_same():
+    try:
+        import pandas
+        from statsmodels.formula.api import ols
+        from statsmodels.stats.anova import anova_lm
+    except ImportError:
+        print("no statsmodels: not compared")
+        return
+    draw = random.Random(5)
+    sizes = [2, 3, 4]
+    cells = list(itertools.product(*(range(s) for s in sizes)))
+    values = [draw.gauss(a * 2 + b * c, 1) for a, b, c in cells]
+    frame = pandas.DataFrame([(*(str(x) for x in cell), v) for cell, v in zip(cells, values)],
+                             columns=["A", "B", "C", "y"])
+    table = anova_lm(ols("y ~ A + B + C + A:B + A:C + B:C", data=frame).fit())
+    total = sum((v - sum(values) / len(values)) ** 2 for v in values)
+    found = by_factors(values, sizes)
+    names = {(0,): "A", (1,): "B", (2,): "C", (0, 1): "A:B", (0, 2): "A:C", (1, 2): "B:C",
+             (0, 1, 2): "Residual"}
+    for factors, name in names.items():
+        near(found[factors].share, table.loc[name, "sum_sq"] / total)
+
+
+def test_theory_of_write_amplification():
+    # the columns: over-provisioning of 7, 10 and 28 %
+    for law, rows in ((lambda a: fifo(a), (7.817, 5.677, 2.481)),
+                      (lambda a: greedy(a, 64), (7.000, 5.241, 2.402)),
+                      (lambda a: greedy(a, 128), (7.386, 5.450, 2.441)),
+                      (lambda a: greedy(a, 256), (7.595, 5.562, 2.461)),
+                      (lambda a: d_choices(a, 128, 10), (7.649, 5.627, 2.503)),
+                      (lambda a: d_choices(a, 128, 4), (8.490, 6.216, 2.727)),
+                      (lambda a: d_choices(a, 128, 2), (10.475, 7.613, 3.264))):
+        for alpha, want in zip((1.07, 1.10, 1.28), rows):
+            near(law(alpha), want, 0.002)
+
+
+def test_theory_of_a_profile():
+    text = ("[nand]\nchannels = 2\ndies_per_channel = 2\nplanes_per_die = 1\n"
+            "blocks_per_plane = 256\npages_per_block = 64\n[ftl]\ntype = page\nop = 7%\n"
+            "gc_reserve = 4\ngc_policy = ")
+    alpha = 1.07 * 1020 / 1024
+    near(predict("uniform-writes", parse_profile(text + "random")), alpha / (alpha - 1))
+    near(predict("uniform-writes", parse_profile(text + "fifo")), fifo(alpha))
+    near(predict("uniform-writes", parse_profile(text + "greedy")), greedy(alpha, 64))
+    near(predict("uniform-writes", parse_profile(text + "d-choices\ngc_d = 3")),
+         d_choices(alpha, 64, 3))
+    assert predict("uniform-writes", parse_profile(text + "cost-benefit")) is None
+    assert predict("uniform-writes", {"ftl.type": "segment"}) is None
+
+
+run(globals())
