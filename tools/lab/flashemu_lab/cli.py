@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn, Sequence
+
+from . import shipped, show, signals
+from .complete import complete
+from .conclude import conclusion
+from .engine import LocalEngine, execute
+from .errors import LabError
+from .output import read_folder, write_folder, write_whole
+from .page import page
+from .plan import MOST_RUNS, plan
+from .progress import Progress
+from .spec import Experiment, load, parse
+from .store import Store, default_folder
+from .sweep import sweep_text
+from .table import Table, tabulate, to_json
+from .tool import Outcome, Tool
+
+_ABOUT = """\
+Experiments with emulated flash devices, in virtual time.
+
+An experiment is a file that names what is varied, the device, the requests and what is measured.
+Every combination is run, results are stored, and the answer is computed and drawn."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong use is one line, as the C program says it."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"flashemu-lab: {message} (try {self.prog} --help)", file=sys.stderr)
+        sys.exit(2)
+
+
+def _jobs(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: 1 to 1024")
+    return int(text)
+
+
+def _runs(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: a number of at least 1")
+    return int(text)
+
+
+def _seeds(text: str) -> str:
+    if not all(word.isdigit() for word in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text}: allowed: whole numbers with ',' between them")
+    return text
+
+
+def _common(command: argparse.ArgumentParser) -> None:
+    """The options of everything that runs an experiment."""
+    command.add_argument("-o", "--output", metavar="DIR", type=Path,
+                         help="write page, pictures, CSV and JSON into this folder")
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    command.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
+                         help="how many runs at the same time (one for each processor)")
+    command.add_argument("--store", metavar="FOLDER", type=Path, default=None,
+                         help="where results are kept ($FLASHEMU_LAB_STORE, or "
+                         "~/.cache/flashemu-lab)")
+    command.add_argument("--again", action="store_true",
+                         help="execute stored runs, too, and compare")
+    command.add_argument("--retry", action="store_true",
+                         help="execute runs that have failed once more")
+    command.add_argument("--most", metavar="N", type=_runs, default=MOST_RUNS,
+                         help=f"how many runs are allowed ({MOST_RUNS})")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; the completion walks it."""
+    parser = _Parser(prog="flashemu-lab", description=_ABOUT, allow_abbrev=False,
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    def add(name: str, about: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".",
+                                   allow_abbrev=False)
+
+    c = add("list", "the shipped experiments")
+    c.add_argument("--json", action="store_true", help="print JSON")
+    c = add("show", "what an experiment does")
+    c.add_argument("experiment", metavar="EXPERIMENT|FILE.toml")
+    c.add_argument("--json", action="store_true", help="print JSON, with the command of each run")
+    c.add_argument("--toml", action="store_true", help="print the file, to copy and change")
+    c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
+                   help="where results are kept")
+    c = add("run", "run an experiment, or what is missing of it")
+    c.add_argument("experiment", metavar="EXPERIMENT|FILE.toml")
+    c.add_argument("--resume", action="store_true",
+                   help="continue an interrupted run; this is always done")
+    _common(c)
+    c = add("sweep", "vary keys of a profile over traces and patterns")
+    c.add_argument("profile", metavar="PROFILE", help="one, or several with ',' between them")
+    c.add_argument("operands", metavar="KEY=V1,V2...|TRACE|gen:PATTERN", nargs="+",
+                   help="what is varied, and the requests")
+    c.add_argument("--warmup", metavar="TRACE", default="",
+                   help="run this trace first and do not count it")
+    c.add_argument("--depth", metavar="N", type=_jobs, default=1, help="requests in flight (1)")
+    c.add_argument("--seed", metavar="N", type=_seeds, default="1",
+                   help="of the device's randomness; several with ',' between them")
+    c.add_argument("--measure", metavar="NAME=EXPRESSION", action="append", default=[],
+                   help="measure this instead of rate, write amplification and erases")
+    c.add_argument("--wrap", action="store_true", help="take offsets modulo the capacity")
+    c.add_argument("--drop-trim", action="store_true",
+                   help="leave out trims that the device does not offer")
+    c.add_argument("--timed", action="store_true", help="requests arrive at the trace's times")
+    _common(c)
+    c = add("report", "make the page of a result again")
+    c.add_argument("folder", metavar="DIR", type=Path)
+    c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
+                   help="the page")
+    return parser
+
+
+def _store(arguments: argparse.Namespace) -> Store:
+    return Store(arguments.store or default_folder())
+
+
+def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    """Runs what is missing, and prints and writes the result."""
+    tool, store = Tool(), _store(arguments)
+    points = plan(experiment, tool, arguments.most)
+    runs = {p.run.key(): p.run for p in points if p.run}
+    outcomes: dict[str, Outcome] = {}
+    stored = 0
+    for key, run in runs.items():
+        found = store.get(run)
+        if found and found.status == "failed" and arguments.retry:
+            store.forget(run)
+        elif found and not arguments.again:
+            stored += 1
+    progress = Progress(len(runs))
+    try:
+        for run, outcome in execute(runs.values(), store, LocalEngine(tool, arguments.jobs),
+                                    arguments.again):
+            outcomes[run.key()] = outcome
+            progress.show(len(outcomes), stored)
+    except KeyboardInterrupt:
+        progress.end()
+        print(f"flashemu-lab: stopped with {len(outcomes)} of {len(runs)} runs stored; the same "
+              "command continues", file=sys.stderr)
+        return 130
+    finally:
+        progress.end()
+    table = tabulate(experiment, tool.program, points, outcomes.__getitem__)
+    if arguments.output:
+        write_folder(table, arguments.output)
+    if arguments.json:
+        sys.stdout.write(to_json(table, conclusion(table)))
+    else:
+        sys.stdout.write(show.summary(table))
+        if arguments.output:
+            print(f"\n{arguments.output / 'index.html'}")
+    return 1 if table.failures else 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    found = [load(shipped.locate(name)) for name in shipped.names()]
+    if arguments.json:
+        print(json.dumps([{"name": e.name, "title": e.title, "question": e.question,
+                           "runs": show.runs(e)} for e in found], indent=1))
+    else:
+        for e in found:
+            print(f"{e.name:<16} {show.runs(e):>5} runs  {e.title}")
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    experiment = load(shipped.locate(arguments.experiment))
+    if arguments.toml:
+        sys.stdout.write(experiment.text)
+        return 0
+    tool = Tool()
+    points = plan(experiment, tool)
+    if arguments.json:
+        print(json.dumps({
+            "name": experiment.name, "title": experiment.title, "question": experiment.question,
+            "program": tool.program,
+            "runs": [{"levels": dict(zip((f.name for f in experiment.factors), p.levels)),
+                      "key": p.run.key() if p.run else None,
+                      "command": p.run.command() if p.run else None, "message": p.message}
+                     for p in points]}, indent=1))
+        return 0
+    store = _store(arguments)
+    stored = sum(p.run is not None and store.get(p.run) is not None for p in points)
+    sys.stdout.write(show.describe(experiment, stored))
+    return 0
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    flags = [f"--{name}" for name in ("timed", "wrap", "drop-trim")
+             if getattr(arguments, name.replace("-", "_"))]
+    text = sweep_text(arguments.profile, arguments.operands, arguments.warmup, arguments.depth,
+                      arguments.seed, arguments.measure, flags)
+    return _run(parse(text, "sweep.toml"), arguments)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    table: Table = read_folder(arguments.folder)
+    write_whole(arguments.output, page(table))
+    return 0
+
+
+def _dispatch(argv: Sequence[str]) -> int:
+    parser = build_parser()
+    if "--complete" in argv:
+        print("\n".join(complete(parser, argv[0])))
+        return 0
+    arguments = parser.parse_args(argv)
+    if arguments.version:
+        print(f"flashemu-lab {Tool().version}")
+        return 0
+    if not arguments.command:
+        parser.print_help()
+        return 2
+    if arguments.command == "run":
+        return _run(load(shipped.locate(arguments.experiment)), arguments)
+    return {"list": _list, "show": _show, "sweep": _sweep,
+            "report": _report}[arguments.command](arguments)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line; returns the exit code: 0 done, 1 the answer is no, 2 wrong use or bad
+    input, 130 stopped by a signal."""
+    signals.catch()
+    try:
+        return _dispatch(sys.argv[1:] if argv is None else argv)
+    except LabError as e:
+        for line in str(e).splitlines():
+            print(f"flashemu-lab: {line}", file=sys.stderr)
+        return e.code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sentences that are computed from a table.
+
+An experiment lists what it wants to say in [[conclusion]]; without any, it says which factor
+matters how much, and which runs are the best and the worst.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import geometric_mean
+from typing import Callable, Iterator
+
+from .effects import Effect, analyse
+from .errors import listed, number, quantity
+from .spec import Experiment, Measure, Statement
+from .table import Row, Table
+
+# Effects with a smaller share of the variation are not worth a word.
+_SMALL_SHARE = 0.01
+
+
+def with_unit(value: float, measure: Measure) -> str:
+    """A value with its unit, as in "6.2 MB/s"."""
+    return f"{number(value)} {measure.unit}".rstrip()
+
+
+def conclusion(table: Table) -> list[str]:
+    """The sentences, the most important one first."""
+    found: list[str] = []
+    e = table.experiment
+    statements = e.statements or tuple(
+        Statement(say, {"measure": m.name}) for m in e.measures for say in ("effects", "extremes"))
+    for statement in statements:
+        found += _SAYINGS[statement.say](table, statement.words)
+    failed, lost = ([r for r in table.failures if r.status == s] for s in ("failed", "lost"))
+    if failed:
+        found.append(f"{len(failed)} of {len(table.rows)} runs failed. The first message: "
+                     f"{failed[0].message}.")
+    if lost:
+        found.append(f"{len(lost)} of {len(table.rows)} runs have no result yet: "
+                     f"{lost[0].message}.")
+    return found
+
+
+def shares(table: Table, measure: Measure) -> list[Effect]:
+    """The effects on a measure; none unless every run has a value.
+
+    Of a logarithmic measure the logarithms are analysed, so that ratios count.
+    """
+    values = [row.values.get(measure.name) for row in table.rows]
+    known = [v for v in values if v is not None and (v > 0 or not measure.log)]
+    if not values or len(known) < len(values):
+        return []
+    return analyse([math.log(v) for v in known] if measure.log else known,
+                   [len(f.levels) for f in table.experiment.factors])
+
+
+def effect_name(effect: Effect, e: Experiment) -> str:
+    """Such as "start x bs"."""
+    return " x ".join(e.factors[i].label for i in effect.factors)
+
+
+def _effects(table: Table, words: dict[str, str]) -> Iterator[str]:
+    e = table.experiment
+    measure = e.measure(words["measure"])
+    found = [x for x in shares(table, measure) if x.share >= _SMALL_SHARE][:4]
+    parts = []
+    for effect in found:
+        names = [e.factors[i].label for i in effect.factors]
+        who = names[0] if len(names) == 1 else f"{listed(names)} together"
+        parts.append(f"{who} ({100 * effect.share:.0f} %)")
+    if parts:
+        what = "its logarithm's variation" if measure.log else "its variation"
+        yield f"What decides about {measure.label}, by the share of {what}: {listed(parts)}."
+    elif len(table.rows) > 1 and not table.failures:
+        yield f"{_capital(measure.label)} is the same in all runs."
+
+
+def _levels(row: Row, e: Experiment, without: str = "") -> str:
+    return ", ".join(f"{f.label} {level}" for f, level in zip(e.factors, row.levels)
+                     if len(f.levels) > 1 and f.name != without)
+
+
+def _extremes(table: Table, words: dict[str, str]) -> Iterator[str]:
+    e = table.experiment
+    measure = e.measure(words["measure"])
+    rows = sorted(table.select(measure.name, {}), key=lambda pair: pair[1])
+    if len(rows) < 2 or rows[0][1] == rows[-1][1]:
+        return
+    (low, least), (high, most) = rows[0], rows[-1]
+    times = f", {number(most / least)} times as much" if least > 0 else ""
+    yield (f"{_capital(measure.label)} is least with {_levels(low, e)}: {with_unit(least, measure)}"
+           f"; it is most with {_levels(high, e)}: {with_unit(most, measure)}{times}.")
+
+
+def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
+    """The ratio of two levels of a factor, over all levels of the others."""
+    e = table.experiment
+    measure, factor = e.measure(words["measure"]), e.factor(words["factor"])
+    place = e.factors.index(factor)
+    only = dict([words["only"].split("=", 1)]) if words["only"] else {}
+
+    def by_others(level: str) -> dict[tuple[str, ...], float]:
+        return {row.levels[:place] + row.levels[place + 1:]: value
+                for row, value in table.select(measure.name, {factor.name: level, **only})}
+
+    before, after = by_others(words["from"]), by_others(words["to"])
+    ratios = [after[k] / before[k] for k in before if after.get(k, 0) > 0 and before[k] > 0]
+    if not ratios:
+        return
+    mean = geometric_mean(ratios)
+    spread = ""
+    if len(ratios) > 1:
+        spread = (f" in the mean of {len(ratios)} pairs of runs; the ratio is between "
+                  f"{number(min(ratios))} and {number(max(ratios))}")
+    if abs(mean - 1) < 0.005:
+        verb = "hardly changes"
+    else:
+        verb = (f"is {number(mean)} times as large" if mean > 1 else
+                f"is {number(100 * mean)} % of what it was")
+    where = "".join(f" and {e.factor(name).label} {level}" for name, level in only.items())
+    yield (f"With {factor.label} {words['to']} instead of {words['from']}{where}, {measure.label} "
+           f"{verb}{spread}.")
+
+
+def _limit(table: Table, words: dict[str, str]) -> Iterator[str]:
+    """Up to which level of a factor a measure stays near that of the first level."""
+    e = table.experiment
+    measure, factor = e.measure(words["measure"]), e.factor(words["factor"])
+    share = quantity(words["share"])
+    assert share is not None
+    place = e.factors.index(factor)
+    curves: dict[tuple[str, ...], list[tuple[str, float]]] = {}
+    for row, value in table.select(measure.name, {}):
+        others = row.levels[:place] + row.levels[place + 1:]
+        curves.setdefault(others, []).append((row.levels[place], value))
+    what = words["what"] or factor.label
+    for others, curve in curves.items():
+        name = ", ".join(others)
+        good = 1
+        while good < len(curve) and curve[good][1] >= share * curve[0][1]:
+            good += 1
+        if good == len(curve):
+            yield (f"{name}: {measure.label} stays above {number(100 * share)} % up to the last "
+                   f"of {curve[-1][0]} {what}.")
+            continue
+        (level, value), (next_level, next_value) = curve[good - 1], curve[good]
+        up_to = "up to " if good > 1 else ""
+        yield (f"{name}: {with_unit(value, measure)} with {up_to}{level}, "
+               f"{with_unit(next_value, measure)} with {next_level} {what}.")
+
+
+def _theory(table: Table, words: dict[str, str]) -> Iterator[str]:
+    e = table.experiment
+    errors = []
+    for row, value in table.select(e.law_measure, {}):
+        if row.theory:
+            errors.append((value / row.theory - 1, row))
+    if not errors:
+        return
+    worst, row = max(errors, key=lambda pair: abs(pair[0]))
+    mean = sum(abs(error) for error, _ in errors) / len(errors)
+    label = e.measure(e.law_measure).label
+    yield (f"Where there is a theory ({len(errors)} runs), {label} differs from the theory by "
+           f"{number(100 * mean)} % in the mean and by at most {number(abs(100 * worst))} % "
+           f"({_levels(row, e)}).")
+
+
+def _text(table: Table, words: dict[str, str]) -> Iterator[str]:
+    yield words["text"]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+_SAYINGS: dict[str, Callable[[Table, dict[str, str]], Iterator[str]]] = {
+    "effects": _effects, "extremes": _extremes, "compare": _compare, "limit": _limit,
+    "theory": _theory, "text": _text,
+}

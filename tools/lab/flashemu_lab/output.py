@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files of a result; each appears whole or not at all.
+
+    DIR/index.html       the page
+    DIR/results.json     everything, for programs and for `flashemu-lab report`
+    DIR/results.csv      the rows
+    DIR/experiment.toml  the experiment, to change and to run
+    DIR/figure-NN.svg    each picture; figure-NN.png, too, if rsvg-convert is installed
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from . import svg
+from .conclude import conclusion
+from .errors import LabError
+from .figures import draw
+from .page import page
+from .table import Table, from_json, to_csv, to_json
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replaces the file, or leaves it as it was; LabError if the host cannot write."""
+    temporary = None
+    try:
+        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except OSError as e:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise LabError(f"{path}: {e.strerror}") from None
+
+
+def write_folder(table: Table, folder: Path) -> None:
+    """Writes all files of a result; the folder is made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            if re.fullmatch(r"figure-\d+\.(svg|png)", old.name):
+                old.unlink()
+    except OSError as e:
+        raise LabError(f"{folder}: {e.strerror}") from None
+    write_whole(folder / "experiment.toml", table.experiment.text)
+    write_whole(folder / "results.json", to_json(table, conclusion(table)))
+    write_whole(folder / "results.csv", to_csv(table))
+    converter = shutil.which("rsvg-convert")
+    for i, drawn in enumerate(draw(table), 1):
+        path = folder / f"figure-{i:02}.svg"
+        write_whole(path, svg.alone(drawn.picture))
+        if converter:
+            subprocess.run([converter, "--zoom", "2", "-o", path.with_suffix(".png"), path],
+                           check=False)
+    write_whole(folder / "index.html", page(table))
+
+
+def read_folder(folder: Path) -> Table:
+    """The table of a folder that `write_folder` has made."""
+    path = folder / "results.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}; allowed: a folder that -o has made") from None
+    except UnicodeDecodeError:
+        raise LabError(f"{path}: is not a result of flashemu-lab") from None
+    return from_json(text, str(path))

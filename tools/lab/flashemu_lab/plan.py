@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The runs of an experiment: every combination of the factors' levels."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from .errors import LabError
+from .lines import Lines, Path
+from .measure import evaluate, parse_profile
+from .run import Run, Source
+from .spec import Experiment, Mistakes
+from .tool import Tool
+
+# How many runs an experiment may have unless the user asks for more.
+MOST_RUNS = 10_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination: a level of each factor, in their order, and its run.
+
+    A combination that no device can have (ftl.gc_policy of a strategy that does not clean) has no
+    run, and a message instead; `place` is the table of the file that the message is about.
+    """
+
+    levels: tuple[str, ...]
+    run: Run | None
+    message: str = ""
+    place: Path = ()
+
+
+def plan(experiment: Experiment, tool: Tool, most: int = MOST_RUNS) -> list[Point]:
+    """The points in the order of the factors; the last factor changes fastest.
+
+    LabError, with lines of the file, for what is wrong whatever the other factors are; and if
+    there are more than `most` runs.
+    """
+    count = math.prod(len(f.levels) for f in experiment.factors)
+    if count > most:
+        sizes = " x ".join(str(len(f.levels)) for f in experiment.factors)
+        raise LabError(f"{experiment.path}: {sizes} = {count} runs; allowed: {most} "
+                       "(--most raises the limit)")
+    combinations = list(itertools.product(*(f.levels for f in experiment.factors)))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        points = list(pool.map(lambda levels: _point(experiment, tool, levels), combinations))
+    _check(experiment, tool, points)
+    return points
+
+
+def _point(experiment: Experiment, tool: Tool, levels: tuple[str, ...]) -> Point:
+    by_name = {f.name: level for f, level in zip(experiment.factors, levels)}
+
+    def fill(text: str) -> str:
+        for name, level in by_name.items():
+            text = text.replace("{" + name + "}", level)
+        return text
+
+    profile = by_name.get("profile") or fill(experiment.profile)
+    settings = [fill(s) for s in experiment.settings]
+    settings += [f"{f.name}={level}" for f, level in zip(experiment.factors, levels) if f.is_key]
+    place: Path = ("device",)
+    try:
+        canonical = tool.canonical(profile, tuple(settings))
+        place = ("workload", "requests")
+        requests = [_source(experiment, tool, fill(text)) for text in experiment.requests]
+        place = ("workload", "warmup")
+        warmup = [_source(experiment, tool, fill(t)) for t in (experiment.warmup,) if t]
+    except LabError as e:
+        return Point(levels, None, str(e), place)
+    seed = int(by_name.get("seed", experiment.seed))
+    run = Run(tool.program, profile, tuple(settings), canonical, seed, tuple(requests),
+              warmup[0] if warmup else None, experiment.depth, experiment.flags)
+    return Point(levels, run)
+
+
+def _source(experiment: Experiment, tool: Tool, text: str) -> Source:
+    if text.startswith("gen:"):
+        tool.check_pattern(text)
+    return Source.of(text, experiment.base)
+
+
+def _check(experiment: Experiment, tool: Tool, points: list[Point]) -> None:
+    """Tells what is wrong whatever the other factors are."""
+    mistakes = Mistakes(experiment.path, Lines(experiment.text))
+    if all(p.run is None for p in points):
+        for place, message in dict.fromkeys((p.place, p.message) for p in points):
+            if place == ("device",):
+                place = _culprit(experiment, message)
+            mistakes.add(place, message)
+        mistakes.end()
+    for i, factor in enumerate(experiment.factors):
+        for level in factor.levels:
+            messages = [p.message for p in points if p.levels[i] == level and p.run is None]
+            if len(messages) == sum(p.levels[i] == level for p in points):
+                mistakes.add(("factors", factor.name), messages[0], level)
+    profile = parse_profile(next(p.run.canonical for p in points if p.run))
+    for measure in experiment.measures:
+        try:
+            evaluate(measure.value, tool.members(), profile)
+        except LabError as e:
+            mistakes.add(("measure", measure.name, "value"), str(e))
+    mistakes.end()
+
+
+def _culprit(experiment: Experiment, message: str) -> Path:
+    """The place in the file that a message about a device belongs to."""
+    for factor in experiment.factors:
+        if factor.is_key and factor.name in message:
+            return ("factors", factor.name)
+    for setting in experiment.settings:
+        if setting.split("=", 1)[0] in message:
+            return ("device", "set")
+    if message.startswith("profile="):
+        return ("device", "profile") if experiment.profile else ("factors", "profile")
+    return ("device",)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What commands print for people."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+
+from .conclude import conclusion
+from .errors import number
+from .spec import Experiment
+from .table import Table
+
+# More rows than this are not printed; -o and --json have all of them.
+MOST_ROWS = 60
+
+
+def runs(e: Experiment) -> int:
+    """How many runs an experiment has."""
+    return math.prod(len(f.levels) for f in e.factors)
+
+
+def describe(e: Experiment, stored: int) -> str:
+    """An experiment in words; `stored` of its runs have a result already."""
+    parts = [e.title, ""]
+    if e.question:
+        parts += [*textwrap.wrap(e.question, 78), ""]
+    for f in e.factors:
+        parts += textwrap.wrap(f"{f.name:<20} {', '.join(f.levels)}", 78,
+                               subsequent_indent=" " * 21)
+    parts += ["", f"{'device':<20} {' '.join((e.profile, *e.settings)).strip()}"]
+    if e.warmup:
+        parts.append(f"{'before it counts':<20} {e.warmup}")
+    parts.append(f"{'requests':<20} {' '.join(e.requests)}")
+    for m in e.measures:
+        parts.append(f"{'measured':<20} {m.label} = {m.value}")
+    parts += ["", f"{runs(e)} runs, of which {stored} are stored."]
+    if e.notes:
+        parts += ["", *textwrap.wrap(e.notes, 78)]
+    return "\n".join(parts) + "\n"
+
+
+def summary(table: Table) -> str:
+    """The rows and the conclusion."""
+    e = table.experiment
+    head = [f.label for f in e.factors]
+    head += [f"{m.label} {m.unit}".rstrip() for m in e.measures]
+    if e.law:
+        head.append("theory")
+    cells = [head]
+    for row in table.rows[:MOST_ROWS]:
+        values = [row.values.get(m.name) for m in e.measures] + ([row.theory] if e.law else [])
+        cells.append([*row.levels, *("-" if v is None else number(v) for v in values),
+                      *([row.message] if row.message else [])])
+    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
+    lines = []
+    for line in cells:
+        left = [f"{c:<{w}}" for c, w in zip(line[:len(e.factors)], widths)]
+        right = [f"{c:>{w}}" for c, w in
+                 zip(line[len(e.factors):len(head)], widths[len(e.factors):])]
+        lines.append("  ".join([*left, *right, *line[len(head):]]).rstrip())
+    if len(table.rows) > MOST_ROWS:
+        lines.append(f"... and {len(table.rows) - MOST_ROWS} more rows")
+    lines.append("")
+    for sentence in conclusion(table):
+        lines += textwrap.wrap(sentence, 78)
+    return "\n".join(lines) + "\n"

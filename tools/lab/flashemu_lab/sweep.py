@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The text of an experiment that a command line describes.
+
+A sweep is an experiment like any other, so its folder has a file that can be changed and run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .errors import LabError
+
+_KEY = re.compile(r"([a-z]+\.[A-Za-z_]+)=(.*)", re.DOTALL)
+
+# What a sweep measures: name, expression, label, unit, which is better.
+MEASURES = (
+    ("rate", "(host.read.bytes + host.write.bytes) / elapsed_ns * 1000", "rate", "MB/s", "more"),
+    ("waf", "ftl.waf", "write amplification", "", "less"),
+    ("erases", "nand.block_erases", "erased blocks", "", "less"),
+)
+
+
+def _text(value: str) -> str:
+    """A text in TOML; JSON's escapes are allowed there."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _array(values: list[str]) -> str:
+    return "[" + ", ".join(_text(v) for v in values) + "]"
+
+
+def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seeds: str,
+               measures: list[str], flags: list[str]) -> str:
+    """An experiment in TOML.
+
+    profiles  one profile, or several with commas between them
+    operands  KEY=V1,V2... each, and traces or gen:PATTERN; a key with one value is not a factor
+    seeds     whole numbers with commas between them
+    measures  "NAME=EXPRESSION" each, instead of the usual ones
+    """
+    factors: list[str] = []
+    settings: list[str] = []
+    sources: list[str] = []
+    names = profiles.split(",")
+    if len(names) > 1:
+        factors.append(f"profile = {_array(names)}")
+    for word in operands:
+        match = None if word.startswith("gen:") else _KEY.fullmatch(word)
+        if not match:
+            sources.append(word)
+        elif "," in match[2]:
+            factors.append(f"{_text(match[1])} = {_array(match[2].split(','))}")
+        else:
+            settings.append(word)
+    if not sources:
+        raise LabError("a sweep needs requests: a trace file, or gen:PATTERN such as "
+                       "gen:random,op=write,count=100K")
+    if len(sources) > 1:
+        factors.append(f"requests = {_array(sources)}")
+    if "," in seeds:
+        factors.append(f"seed = {_array(seeds.split(','))}")
+    lines = ['name = "sweep"', f"title = {_text('A sweep over ' + profiles)}", "", "[factors]",
+             *factors, "", "[device]"]
+    if len(names) == 1:
+        lines.append(f"profile = {_text(profiles)}")
+    lines += [f"set = {_array(settings)}", "", "[workload]",
+              'requests = "{requests}"' if len(sources) > 1 else f"requests = {_text(sources[0])}"]
+    if warmup:
+        lines.append(f"warmup = {_text(warmup)}")
+    if "," not in seeds:
+        lines.append(f"seed = {seeds}")
+    lines += [f"depth = {depth}", f"flags = {_array(flags)}"]
+    return "\n".join(lines + _measures(measures)) + "\n"
+
+
+def _measures(measures: list[str]) -> list[str]:
+    rows = list(MEASURES)
+    if measures:
+        rows = []
+        for word in measures:
+            name, equals, value = word.partition("=")
+            if not equals or not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+                raise LabError(f"--measure {word}: expected NAME=EXPRESSION, such as "
+                               "slow=latency_ns.write.p99/1000000")
+            rows.append((name, value, name, "", ""))
+    lines = []
+    for name, value, label, unit, better in rows:
+        lines += ["", f"[measure.{name}]", f"value = {_text(value)}", f"label = {_text(label)}",
+                  f"unit = {_text(unit)}", f"better = {_text(better)}"]
+    return lines
