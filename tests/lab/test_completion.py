@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lab's completion for bash, and its manual."""
+
+import os
+import re
+import shutil
+
+from flashemu_lab_bench import FLASHEMU, LAB, TOP, good, good_json, lab, read, write
+from flashemu_script import ended, need, run
+
+SCRIPT = os.path.join(TOP, "tools/completion/flashemu-lab.bash")
+ASK = """
+. "$1"; tool=$2; shift 2
+COMP_WORDS=("$tool" "$@"); COMP_CWORD=$#
+_flashemu_lab "$tool" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def offered(*words):
+    """The words that bash would offer for the last one of a line."""
+    path = os.path.dirname(FLASHEMU) + ":" + os.environ["PATH"]
+    code, out, err = ended(["bash", "-c", ASK, "bash", SCRIPT, LAB, *words],
+                           env=dict(os.environ, PATH=path))
+    assert code == 0 and err == "", (words, code, err)
+    return out.split()
+
+
+def commands():
+    return [line.split()[0] for line in good("--complete").splitlines()]
+
+
+def test_words():
+    assert set(offered("")) == {*commands(), "--help", "--version"}
+    names = [e["name"] for e in good_json("list")]
+    write("mine.toml", "")
+    assert offered("run", "") == [*names, "mine.toml"] and offered("show", "wa") == ["waf"]
+    assert "--jobs" in offered("run", "waf", "--") and offered("run", "--jobs", "") == []
+    assert offered("run", "waf", "-o", "mi") == ["mine.toml"]
+    assert offered("sweep", "ssd") == ["ssd-page"]
+    assert offered("sweep", "ssd-page", "ftl.gc_p") == ["ftl.gc_policy="]
+    assert offered("sweep", "ssd-page", "--depth", "2", "ftl.op=1%", "mi") == ["mine.toml"]
+    assert offered("nope", "") == []
+
+
+def test_the_manual_has_every_command_and_option():
+    text = read(os.path.join(TOP, "docs/man/flashemu-lab.1"))
+    for command in commands():
+        assert re.search(r"^\.(Cm|It Cm|Ss) %s" % command, text, re.M), command
+        code, out, _ = lab(command, "--help")
+        assert code == 0
+        for option in re.findall(r"^  (?:-\w.*, )?--([a-z-]+)", out, re.M):
+            if option != "help":
+                assert "Fl Fl " + option in text, (command, option)
+    if shutil.which("mandoc"):
+        code, out, err = ended(["mandoc", "-T", "lint", "-W", "warning",
+                                os.path.join(TOP, "docs/man/flashemu-lab.1")])
+        assert code == 0, out
+
+
+need("bash")
+run(globals())
