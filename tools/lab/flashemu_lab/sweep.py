@@ -60,7 +60,8 @@ def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seed
         factors.append(f"requests = {_array(sources)}")
     if "," in seeds:
         factors.append(f"seed = {_array(seeds.split(','))}")
-    lines = ['name = "sweep"', f"title = {_text('A sweep over ' + profiles)}", "", "[factors]",
+    lines = ['name = "sweep"', f"title = {_text('A sweep over ' + ', '.join(names))}",
+             "", "[factors]",
              *factors, "", "[device]"]
     if len(names) == 1:
         lines.append(f"profile = {_text(profiles)}")
