@@ -94,6 +94,9 @@ def test_mistakes_that_only_the_program_knows():
     mistake('"28%"', '"28"', "ftl.op=28: has no unit (%); allowed: 0% to 1000%", '"28"')
     several = SMALL.replace('["10%", "28%"]', '[\n  "10%",\n  "bad",\n]')
     mistake('"bad"', '"worse"', "ftl.op=worse: ", '"worse"', text=several)
+    wrong = several.replace('"10%"', '"x"')
+    mistake('"bad"', '"worse"', "ftl.op=worse: ", '"worse"', text=wrong)
+    mistake('"bad"', '"worse"', "ftl.op=x: ", '"x"', text=wrong)
     mistake('device.used=16T', 'device.usd=16T', "device.usd=16T: unknown key device.usd; did",
             "device.usd")
     mistake('op=write', 'op=wite', "pattern random: op=wite: expected op=read|write|trim",

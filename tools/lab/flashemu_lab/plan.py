@@ -91,7 +91,9 @@ def _check(experiment: Experiment, tool: Tool, points: list[Point]) -> None:
         for place, message in dict.fromkeys((p.place, p.message) for p in points):
             if place == ("device",):
                 place = _culprit(experiment, message)
-            mistakes.add(place, message)
+            told = [level for f in experiment.factors if ("factors", f.name) == place
+                    for level in f.levels if f"={level}:" in message]
+            mistakes.add(place, message, told[0] if told else None)
         mistakes.end()
     for i, factor in enumerate(experiment.factors):
         for level in factor.levels:
