@@ -111,7 +111,9 @@ def test_killed_runs_continue():
     there = stored()
     before = len(replays())
     good("run", "x.toml", "-o", "one", env=env)
-    assert len(replays()) - before == len(want) - len(there), "only what was missing is run"
+    # A child of the last kill may have started so late that it is among these: the same run twice.
+    started = set(replays()[before:])
+    assert len(started) == len(want) - len(there), "only what was missing is run"
     assert set(stored()) == want and there.items() <= stored().items()
     assert os.listdir("store/tmp") == []
     good("run", "x.toml", "-o", "two", store="fresh", env=env)
