@@ -117,8 +117,8 @@ def test_a_signal_leaves_nothing_half_written():
                 assert child.poll() is None, name
                 time.sleep(0.01)
             child.send_signal(number)
+            assert child.wait() == -number, (name, child.returncode)  # it waits for more input
             child.stdin.close()
-            assert child.wait() == -number, (name, child.returncode)
             only("t.tr", "out")
             assert read("out") == "good\n", name
 
