@@ -103,13 +103,19 @@ def test_an_earlier_output_survives_a_failing_run():
     bad("count", "gen", "random", "--count", "x", "-o", "out")
 
 
+def default_signals():
+    """These signals end the child, even if this test was started by nohup(1)."""
+    for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def test_a_signal_leaves_nothing_half_written():
     gen = ["gen", "random", "--count", "1000000000", "-o", "OUTPUT"]
     for name, words in each(("gen", gen)):
         write("out", "good\n")
         for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:
             child = subprocess.Popen([TOOL, *command(words, "-", "out")], stdin=subprocess.PIPE,
-                                     stdout=subprocess.DEVNULL)
+                                     stdout=subprocess.DEVNULL, preexec_fn=default_signals)
             if name != "gen":
                 child.stdin.write(LONG)
                 child.stdin.flush()
