@@ -60,8 +60,7 @@ bool ft_crash_init(struct ft_crash *c, uint64_t seed, uint32_t geometry, uint32_
     c->found = malloc(c->n_sectors * sizeof *c->found);
     c->last_zero = calloc(c->n_sectors, sizeof *c->last_zero);
     c->had = malloc(c->live->medium->geo.n_ppns * sizeof *c->had);
-    c->had_before = malloc(c->live->medium->geo.n_ppns * sizeof *c->had_before);
-    if (!c->buf || !c->done || !c->least || !c->found || !c->last_zero || !c->had || !c->had_before)
+    if (!c->buf || !c->done || !c->least || !c->found || !c->last_zero || !c->had)
         abort();
     memset(c->found, 0xff, c->n_sectors * sizeof *c->found);
     return true;
@@ -117,7 +116,6 @@ void ft_crash_fini(struct ft_crash *c)
     free(c->found);
     free(c->last_zero);
     free(c->had);
-    free(c->had_before);
 }
 
 /* ---- the workload ---- */
@@ -235,16 +233,17 @@ static uint64_t version_of(const struct ft_crash *c, uint64_t s, const uint8_t *
 
 /* ---- what a cut may destroy ---- */
 
-void ft_crash_before_cut(struct ft_crash *c, const struct fe_device *dev)
+/* An operation that begins at the cut or later has not happened, and the page still has what it had
+ * before.  The oldest such operation of a page decides. */
+void ft_crash_before_cut(struct ft_crash *c, const struct fe_device *dev, uint64_t at_ns)
 {
     const struct fe_medium *m = dev->medium;
     const struct fe_undo *u = m->undo;
     memcpy(c->had, m->chip.oob_lpn, m->geo.n_ppns * sizeof *c->had);
-    memset(c->had_before, 0xff, m->geo.n_ppns * sizeof *c->had_before);
     for (uint32_t i = u->n; i-- > 0;) {
         const struct fe_undo_op *op = &u->ring[(u->head + i) & (u->room - 1)];
-        if (op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE)
-            c->had_before[op->ppn] = op->old_page.lpn;
+        if (op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE && op->start_ns >= at_ns)
+            c->had[op->ppn] = op->old_page.lpn;
     }
 }
 
@@ -316,10 +315,8 @@ void ft_crash_note_loss(struct ft_crash *c, const struct fe_device *dev)
 {
     const struct fe_medium *m = dev->medium;
     for (fe_ppn ppn = 0; ppn < m->geo.n_ppns && c->profile.power.partner_ppm; ppn++) {
-        if (fe_medium_state(m, ppn) != FE_PAGE_TORN || !may_be_lost(m, ppn))
-            continue;
-        lose_page(c, dev, c->had[ppn]);
-        lose_page(c, dev, c->had_before[ppn]);
+        if (fe_medium_state(m, ppn) == FE_PAGE_TORN && may_be_lost(m, ppn))
+            lose_page(c, dev, c->had[ppn]);
     }
 }
 

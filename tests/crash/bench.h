@@ -55,8 +55,7 @@ struct ft_crash {
     uint64_t *least;          /* per sector: the first version that is allowed */
     uint64_t *found;          /* per sector: the version of the newest copy on the chip, if a cut
                                  was allowed to destroy another copy; otherwise UINT64_MAX */
-    uint32_t *had;            /* per physical page: the logical page there before the cut, and */
-    uint32_t *had_before;     /* the one there before the oldest operation that may be undone */
+    uint32_t *had;            /* per physical page: the logical page there at the instant of the cut */
     uint64_t *last_zero;      /* per sector: the last version that is zeros */
     char wrong[512];
 };
@@ -93,11 +92,11 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from);
 /* Computes c->least: what is allowed if power fails at that instant of the live device. */
 void ft_crash_expect(struct ft_crash *c, uint64_t at_ns);
 
-/* To be called before power fails on dev, and afterwards.  If an interrupted program takes its
- * partner page along, promised data may be lost with that page.  Then no more is expected of
- * exactly this data than the newest copy that is left on the chip.  Losses are added to those that
- * are known already. */
-void ft_crash_before_cut(struct ft_crash *c, const struct fe_device *dev);
+/* To be called before power fails on dev at that instant, and afterwards.  If an interrupted
+ * program takes its partner page along, promised data may be lost with that page.  Then no more is
+ * expected of exactly this data than the newest copy that is left on the chip.  Losses are added
+ * to those that are known already. */
+void ft_crash_before_cut(struct ft_crash *c, const struct fe_device *dev, uint64_t at_ns);
 void ft_crash_note_loss(struct ft_crash *c, const struct fe_device *dev);
 
 /* A hash of everything on the chip except the bytes of its pages, and of the list of trims. */

@@ -108,7 +108,7 @@ static bool cut_and_start(struct run *r, struct fe_device *dev, uint32_t i, int 
     struct fe_err err = {""};
     uint64_t ready;
     dev->power.cut_ns = at_ns;
-    ft_crash_before_cut(&r->c, dev);
+    ft_crash_before_cut(&r->c, dev, at_ns);
     fe_power_cut(dev, &how);
     ft_crash_note_loss(&r->c, dev);
     if (fe_device_power_on(dev, at_ns, &ready, &err) == 0) {

@@ -141,7 +141,7 @@ static bool run_cut(struct ft_crash *c, uint32_t cut)
     uint64_t at = ft_between(&r, d->arrival_ns, end);
     ft_crash_expect(c, at);
     fe_device_idle(c->live, at); /* nothing is programmed any more from here to the cut */
-    ft_crash_before_cut(c, c->live);
+    ft_crash_before_cut(c, c->live, at);
     if (cut % N_VARIANTS == 4)
         ft_crash_writes_left = ft_below(&r, 30);
     int result = fe_device_cut_power(c->live, at, &err);
