@@ -148,4 +148,16 @@ static inline void write_file(const void *data, size_t len)
     close(fd);
 }
 
+/* The status record that counts. */
+static inline struct fe_image_status status(void)
+{
+    struct fe_image_status st[2];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pread(fd, &st[i], sizeof st[i], FE_IMAGE_STATUS(i)), sizeof st[i]);
+    close(fd);
+    return st[st[1].generation > st[0].generation];
+}
+
 #endif

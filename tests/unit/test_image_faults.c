@@ -155,16 +155,6 @@ static int run_steps(struct world before[2], bool *ret_closed)
     return step;
 }
 
-static struct fe_image_status status(void)
-{
-    struct fe_image_status st[2];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pread(fd, &st[i], sizeof st[i], FE_IMAGE_STATUS(i)), sizeof st[i]);
-    close(fd);
-    return st[st[1].generation > st[0].generation];
-}
-
 /* One run with one fault.  False if the run has no such call any more. */
 static bool run_with_fault(enum ft_call call, uint64_t at, int errnum)
 {

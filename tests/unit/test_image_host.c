@@ -100,17 +100,6 @@ static void test_image_failed_sync_is_final(void **state)
     fe_store_destroy(s);
 }
 
-/* The status record that counts. */
-static struct fe_image_status status(void)
-{
-    struct fe_image_status st[2];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pread(fd, &st[i], sizeof st[i], FE_IMAGE_STATUS(i)), sizeof st[i]);
-    close(fd);
-    return st[st[1].generation > st[0].generation];
-}
-
 /* The host has lost data.  A sync without the lock and one inside an operation overlap: both fail,
  * whichever comes first, and the image never says that the data are on the disk. */
 static void test_image_both_kinds_of_sync_hear_of_lost_data(void **state)
