@@ -47,6 +47,16 @@ static int cmd_stats(struct call *c)
     return r == 0 ? 0 : fe_err_nomem(&c->err, "statistics", sizeof(json_t *));
 }
 
+/* The member `text` is what a client prints as it is. */
+static int cmd_metrics(struct call *c)
+{
+    char *text = fe_server_metrics(c->server);
+    int r = text ? add(c, "text", json_string(text))
+                 : fe_err_nomem(&c->err, "metrics", sizeof(json_t *));
+    free(text);
+    return r;
+}
+
 static int cmd_reset(struct call *c)
 {
     fe_server_reset_stats(c->server);
@@ -217,6 +227,7 @@ static const struct command {
     int (*run)(struct call *c);
 } table[] = {
     {"stats", "stats", 0, 0, cmd_stats},
+    {"metrics", "metrics", 0, 0, cmd_metrics},
     {"reset", "reset", 0, 0, cmd_reset},
     {"set", "set KEY VALUE", 2, 2, cmd_set},
     {"get", "get KEY", 1, 1, cmd_get},

@@ -92,6 +92,9 @@ void fe_server_observe(struct fe_server *s,
 
 /* A new reference to the object that `stats` returns; NULL without memory. */
 json_t *fe_server_stats(struct fe_server *s);
+
+/* The same numbers as OpenMetrics text (obs/metrics.h), to be freed; NULL without memory. */
+char *fe_server_metrics(struct fe_server *s);
 void fe_server_reset_stats(struct fe_server *s);
 
 /* Sets a key: time-scale, transport-overhead or a live key of the profile.  A request that is

@@ -10,6 +10,7 @@
 
 #include "base/quantity.h"
 #include "obs/json_text.h"
+#include "obs/metrics.h"
 #include "obs/stats_json.h"
 #include "rt/clock.h"
 
@@ -52,17 +53,28 @@ static json_t *trace_json(const struct fe_server *s)
                                           : json_null());
 }
 
-json_t *fe_server_stats(struct fe_server *s)
+/* What `stats` and `metrics` print.  Free both parts after use; both are NULL without memory. */
+struct numbers {
+    struct fe_snapshot *device;
+    struct fe_hist *lateness; /* 15 KiB */
+};
+
+static void free_numbers(struct numbers *n)
 {
-    struct fe_hist *lateness = malloc(sizeof *lateness); /* 15 KiB */
-    struct fe_snapshot *now = fe_snapshot_create(s->dev);
-    if (!lateness || !now) {
-        free(lateness);
-        fe_snapshot_destroy(now);
-        return NULL;
+    fe_snapshot_destroy(n->device);
+    free(n->lateness);
+    *n = (struct numbers){0};
+}
+
+static struct numbers take_numbers(struct fe_server *s)
+{
+    struct numbers n = {fe_snapshot_create(s->dev), malloc(sizeof *n.lateness)};
+    if (!n.device || !n.lateness) {
+        free_numbers(&n);
+        return n;
     }
     lock(&s->lateness_lock);
-    *lateness = s->lateness;
+    *n.lateness = s->lateness;
     unlock(&s->lateness_lock);
 
     /* Let the device do the idle work that it has had time for since the last request, as the
@@ -71,11 +83,23 @@ json_t *fe_server_stats(struct fe_server *s)
     lock(&s->lock);
     if (!s->virtual_clock)
         fe_device_idle(s->dev, fe_timemap_device(&s->map, now_ns));
-    fe_snapshot_take(now, s->dev);
+    fe_snapshot_take(n.device, s->dev);
     unlock_and_tell(s, false);
-    json_t *o = fe_stats_json(now, s->profile, s->virtual_clock ? "virtual" : "real", lateness);
-    fe_snapshot_destroy(now);
-    free(lateness);
+    return n;
+}
+
+static const char *clock_name(const struct fe_server *s)
+{
+    return s->virtual_clock ? "virtual" : "real";
+}
+
+json_t *fe_server_stats(struct fe_server *s)
+{
+    struct numbers n = take_numbers(s);
+    if (!n.device)
+        return NULL;
+    json_t *o = fe_stats_json(n.device, s->profile, clock_name(s), n.lateness);
+    free_numbers(&n);
     if (s->image)
         o = add(o, "image", image_json(s));
     if (s->recorder)
@@ -84,6 +108,14 @@ json_t *fe_server_stats(struct fe_server *s)
         return o;
     json_decref(o);
     return NULL;
+}
+
+char *fe_server_metrics(struct fe_server *s)
+{
+    struct numbers n = take_numbers(s);
+    char *text = n.device ? fe_metrics_text(n.device, s->origin, clock_name(s), n.lateness) : NULL;
+    free_numbers(&n);
+    return text;
 }
 
 void fe_server_reset_stats(struct fe_server *s)
@@ -150,7 +182,7 @@ int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
     else if (strcmp(key, "transport-overhead") == 0)
         fe_quantity_print(FE_TIME, s->overhead_ns, buf, len);
     else if (strcmp(key, "clock") == 0)
-        snprintf(buf, len, "%s", s->virtual_clock ? "virtual" : "real");
+        snprintf(buf, len, "%s", clock_name(s));
     else
         found = fe_profile_get(fe_device_profile(s->dev), key, buf, len);
     unlock(&s->lock);

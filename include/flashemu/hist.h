@@ -31,6 +31,9 @@ void fe_hist_add(struct fe_hist *h, uint64_t value);
  * 999000: the upper end of the bucket in which it lies, but at most the maximum.  0 when empty. */
 uint64_t fe_hist_quantile(const struct fe_hist *h, uint32_t ppm);
 
+/* How many values are below 2^exponent; exact.  exponent < 64. */
+uint64_t fe_hist_below(const struct fe_hist *h, unsigned exponent);
+
 /* The arithmetic mean; 0 when empty. */
 double fe_hist_mean(const struct fe_hist *h);
 

@@ -64,6 +64,15 @@ uint64_t fe_hist_quantile(const struct fe_hist *h, uint32_t ppm)
     return h->max;
 }
 
+uint64_t fe_hist_below(const struct fe_hist *h, unsigned exponent)
+{
+    assert(exponent < 64);
+    uint64_t n = 0;
+    for (unsigned i = 0; i < bucket_of(UINT64_C(1) << exponent); i++)
+        n += h->bucket[i];
+    return n;
+}
+
 double fe_hist_mean(const struct fe_hist *h)
 {
     return h->count ? (double)h->sum / (double)h->count : 0.0;

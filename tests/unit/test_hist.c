@@ -32,6 +32,12 @@ static void check_against_sorted(const struct fe_hist *h, uint64_t *v, size_t n)
         assert_true(got >= last);
         last = got;
     }
+    for (unsigned e = 0; e < 64; e++) {
+        uint64_t below = 0;
+        for (size_t i = 0; i < n; i++)
+            below += v[i] < UINT64_C(1) << e;
+        assert_int_equal(fe_hist_below(h, e), below);
+    }
     assert_true(fe_hist_quantile(h, 1000000) == v[n - 1]);
 }
 

@@ -4,7 +4,7 @@
  * also prints the lines that follow the reply.
  *
  * The tool knows no other command of the server: it passes words on and prints JSON, so that a
- * newer server needs no newer tool.
+ * newer server needs no newer tool.  A reply that has the member `text` is printed as this text.
  */
 #include "client.h"
 #include "tool.h"
@@ -17,6 +17,7 @@ static const char ctl_help[] =
     "Sends one command to the server that was started with control=SOCKET and prints its\n"
     "reply.  Commands:\n\n"
     "  stats            what the device has done: requests, chip, wear, latencies\n"
+    "  metrics          the same numbers as OpenMetrics text, for Prometheus\n"
     "  reset            starts the statistics again from zero\n"
     "  set KEY VALUE    time-scale, transport-overhead, or a live key of the profile\n"
     "  get KEY          one of these keys, clock, or any key of the profile\n"
@@ -44,6 +45,12 @@ static int print_reply(const struct client *c, bool raw)
     if (!reply)
         return TOOL_USAGE;
     int code = json_is_true(json_object_get(reply, "ok")) ? TOOL_OK : TOOL_NO;
+    const char *text = raw ? NULL : json_string_value(json_object_get(reply, "text"));
+    if (text) {
+        fputs(text, stdout);
+        json_decref(reply);
+        return tool_finish(code);
+    }
     if (!raw) {
         int r = tool_print_json(reply);
         return r == TOOL_OK ? code : r;
