@@ -271,7 +271,8 @@ def test_sweeps_over_trace_files():
     write("other", read("t2"))
     good("sweep", "ideal", "other")
     assert set(stored()) == before
-    bad("t1: No such file or directory; allowed: a trace file or gen:PATTERN", "sweep", "ideal",
+    bad("t1: No such file or directory; allowed: a trace file, gen:PATTERN or "
+        "rec:RECORDING", "sweep", "ideal",
         "t1")
 
 

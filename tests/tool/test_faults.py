@@ -8,6 +8,7 @@ FLASHEMU_FAIL names the library of fail_nth.c.
 """
 
 import errno
+import gzip
 import lzma
 import os
 import resource
@@ -31,6 +32,7 @@ COMMANDS = [
     ["replay", "small.ini", "t.tr", "--json", "ftl.op=20%"],
     ["replay", "small.ini", "t.tr", "--payload", "--record", "OUT"],
     ["replay", "small.ini", "t.tr", "--wear-svg", "OUT"],
+    ["replay", "small.ini", "rec:./r.trace.gz,start=64,measure=work", "--json"],
     ["report", "t.tr", "s.json", "-o", "OUT"],
     ["show", "small.ini"],
     ["check", "small.ini"],
@@ -49,6 +51,9 @@ def prepare():
     write("t.tr", HEAD + "0 write 0 4096 done=90\n100 read 0 4096 done=150\n200 flush 0 0 done=300\n")
     write("small.ini", SLC_PROFILE % "1M")
     write("card.ini", SLC_PROFILE % "64M" + "a = seq-read bs=64K size=4M | 3 MB/s | 5%\n")
+    with gzip.open("r.trace.gz", "wb") as f:
+        f.write((HEAD + "# capacity: 1048576\n# partition: 8 512\n# phase: format 1 0\n"
+                 "# phase: work 2 4096\n0 write 4096 512\n0 write 8192 4096\n").encode())
     write("bad.ini", "[device]\ncapacity = x\nfoo = 1\n")
     write("s.json", good("replay", "small.ini", "t.tr", "--json"))
     with open("page.img", "wb") as f:

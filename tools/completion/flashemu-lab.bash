@@ -25,6 +25,9 @@ _flashemu_lab_kind()
         ;;
     esac
     case $1 in
+    *RECORDING*) _flashemu_lab_words "$("$tool" list --recordings 2>/dev/null | sed 's/ .*//')" ;;
+    esac
+    case $1 in
     *KEY=*)
         _flashemu_lab_words "$(flashemu help --json 2>/dev/null |
             sed -n 's/^ *"key": "\([^"]*\)",*$/\1=/p')"

@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "obs/stats_json.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,10 @@
 static const char replay_help[] =
     "usage: flashemu replay PROFILE TRACE... [SECTION.KEY=VALUE...] [size=SIZE] [seed=N]\n\n"
     "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
-    "device did in its own time.  TRACE is a file, - (standard input), or\n"
-    "gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns).\n\n"
+    "device did in its own time.  TRACE is a file, which may be compressed by gzip,\n"
+    "- (standard input), gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns), or a\n"
+    "recording of a filesystem: rec:NAME[,start=SECTOR][,measure=PHASE] moves its partition, and\n"
+    "counts one phase after those in front of it have run (see flashemu-lab(1)).\n\n"
     "  --json               prints the object of the server's `stats`, with more members\n"
     "  --warmup TRACE       runs this trace first and does not count it\n"
     "  --depth N            keeps this many requests in flight (1)\n"
@@ -208,6 +211,8 @@ static int print_json(const struct command *c, const struct replay *r)
         return tool_error("out of memory");
     json_object_set_new(o, "records", json_integer((json_int_t)r->records));
     json_object_set_new(o, "dropped_trims", json_integer((json_int_t)r->dropped_trims));
+    json_object_set_new(o, "user_bytes",
+                        r->user_bytes ? json_integer((json_int_t)r->user_bytes) : json_null());
     json_object_set_new(o, "failed", failures_json(r));
     json_object_set_new(o, "elapsed_ns",
                         json_integer((json_int_t)(fe_device_now(r->dev) - r->start_ns)));
@@ -277,6 +282,9 @@ static int print_summary(const struct replay *r)
     print_requests(r, &s, FE_REQ_FLUSH, "flush");
     printf("%-12s %" PRIu64 " page reads, %" PRIu64 " programs, %" PRIu64 " block erases\n", "nand",
            s.nand.page_reads, s.nand.page_programs, s.nand.block_erases);
+    if (r->user_bytes && s.busy_ns)
+        printf("%-12s %.4g MB, %.4g MB/s\n", "files", (double)r->user_bytes / 1e6,
+               (double)r->user_bytes * 1e3 / (double)s.busy_ns);
     if (s.host[FE_REQ_WRITE].bytes)
         printf("%-12s %.4g\n", "WAF",
                (double)s.nand.bytes_programmed / (double)s.host[FE_REQ_WRITE].bytes);
@@ -311,7 +319,9 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
     int code = source_open(&source, arg, &c->trace, &c->env, err);
     if (code < 0)
         return code;
-    code = replay_run(r, &source, err);
+    code = source.recording && c->opt.timed
+               ? fe_err_set(err, EINVAL, "%.200s: a recording has no times for --timed", arg)
+               : replay_run(r, &source, err);
     if (code == 0)
         source_report_skipped(&source);
     source_close(&source);

@@ -67,7 +67,7 @@ void replay_reset(struct replay *r)
     r->start_ns = fe_device_now(r->dev);
     for (uint32_t i = 0; i < r->opt.depth; i++)
         r->in_flight[i] = r->start_ns;
-    r->records = r->dropped_trims = r->corrected = 0;
+    r->records = r->dropped_trims = r->user_bytes = r->corrected = 0;
     memset(r->failed, 0, sizeof r->failed);
     r->wall_seconds = r->cpu_seconds = 0;
 }
@@ -132,7 +132,7 @@ static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_n
         payload_end(r->payload, &req, reply.status);
     replace_earliest(r, reply.complete_ns);
     note(r, rec, &reply);
-    return r->record ? fe_trace_write(r->record, rec, 1, err) : 0;
+    return r->record && !r->warming ? fe_trace_write(r->record, rec, 1, err) : 0;
 }
 
 /* Submits a record; one that reaches behind the end wraps around if the user wants that. */
@@ -193,6 +193,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
     int n, code = 0;
 
     r->base_ns = fe_device_now(r->dev);
+    r->warming = source->recording && source->recording->first > 0;
     fe_err_init(&reason);
     while (code == 0 && (n = source_read(source, recs, BATCH, err)) != 0) {
         if (n < 0) {
@@ -205,12 +206,19 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
                 fe_err_set(err, -code, "%s: %s",
                            source_where(source, &recs[i], where, sizeof where), reason.text);
         }
+        if (code == 0 && source_counts_now(source)) {
+            replay_reset(r);
+            r->warming = false;
+            started = now_seconds();
+            cpu_started = cpu_seconds();
+        }
         double now = r->opt.progress ? now_seconds() : shown;
         if (now - shown > 0.2) {
             show_progress(r, source, now - started);
             shown = now;
         }
     }
+    r->user_bytes += source->recording ? source->recording->bytes : 0;
     r->wall_seconds = now_seconds() - started;
     r->cpu_seconds = cpu_seconds() - cpu_started;
     if (r->opt.progress)

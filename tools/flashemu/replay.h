@@ -31,9 +31,11 @@ struct replay {
     uint64_t *in_flight;             /* completions of the last `depth` requests, a heap */
     uint64_t start_ns;               /* the device's time when counting began */
     uint64_t base_ns;                /* timed: the trace's time 0 */
+    bool warming;                    /* in phases of a recording that do not count */
 
     /* These count from start_ns on. */
     uint64_t records, dropped_trims;
+    uint64_t user_bytes;             /* of the files of the recordings' users */
     uint64_t failed[FE_N_REQ_TYPES]; /* requests that ended with an error */
     uint64_t corrected;
     double wall_seconds, cpu_seconds;
@@ -44,7 +46,7 @@ int replay_init(struct replay *r, struct fe_device *dev, const struct replay_opt
                 struct fe_err *err);
 void replay_fini(struct replay *r);
 
-/* Runs one source to its end.  Negative errno with message.  If a request is the reason, the
+/* Runs one source to its end.  A recording with phases of warm-up starts counting behind them.  Negative errno with message.  If a request is the reason, the
  * message names the line of the trace. */
 int replay_run(struct replay *r, struct source *source, struct fe_err *err);
 

@@ -4,6 +4,7 @@
  */
 #include "source.h"
 
+#include "gzfile.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -15,16 +16,17 @@
 static int open_file(struct source *s, const char *arg, struct fe_err *err)
 {
     struct stat st;
+    bool compressed;
 
     if (strcmp(arg, "-") == 0) {
         s->file = stdin;
         s->name = "standard input";
         return 0;
     }
-    s->file = fopen(arg, "r");
-    if (!s->file)
-        return fe_err_set(err, errno, "%s: %s", arg, strerror(errno));
-    if (fstat(fileno(s->file), &st) == 0 && S_ISREG(st.st_mode))
+    int code = gzfile_open(&s->file, &compressed, arg, err);
+    if (code < 0)
+        return code;
+    if (!compressed && fstat(fileno(s->file), &st) == 0 && S_ISREG(st.st_mode))
         s->total = (uint64_t)st.st_size;
     return 0;
 }
@@ -36,6 +38,15 @@ int source_choose(struct fe_trace_options *ret, const char *format, const char *
         return fe_err_set(err, EINVAL, "event '%.80s': allowed are " SOURCE_EVENTS, event);
     ret->event = event ? *event : 0;
     return format ? fe_trace_format_find(&ret->format, format, err) : 0;
+}
+
+static int open_recording(struct source *s, const char *arg, uint64_t capacity, struct fe_err *err)
+{
+    s->recording = malloc(sizeof *s->recording);
+    if (!s->recording)
+        return fe_err_nomem(err, "a recording", sizeof *s->recording);
+    int code = recording_find(s->recording, arg, capacity, err);
+    return code == 0 ? open_file(s, s->recording->path, err) : code;
 }
 
 int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
@@ -50,7 +61,7 @@ int source_open(struct source *s, const char *arg, const struct fe_trace_options
             s->total = fe_pattern_count(s->pattern);
         return ret;
     }
-    ret = open_file(s, arg, err);
+    ret = recording_is(arg) ? open_recording(s, arg, env->capacity, err) : open_file(s, arg, err);
     if (ret == 0)
         ret = fe_trace_reader_open(&s->reader, s->file, s->name, options, err);
     if (ret < 0)
@@ -62,6 +73,7 @@ void source_close(struct source *s)
 {
     fe_trace_reader_close(s->reader);
     fe_pattern_destroy(s->pattern);
+    free(s->recording);
     if (s->file && s->file != stdin)
         fclose(s->file);
     *s = (struct source){0};
@@ -75,6 +87,30 @@ void source_report_skipped(const struct source *s)
         tool_error("%s: %" PRIu64 " events were not the requests asked for", s->name, skipped);
 }
 
+/* Reads up to the next border of a recording, and moves the records. */
+static int read_recording(struct source *s, struct fe_trace_rec *recs, uint32_t max,
+                          struct fe_err *err)
+{
+    const struct recording *r = s->recording;
+    uint64_t border = s->n_read < r->first ? r->first : r->last;
+    int n = 0;
+
+    if (s->n_read < border)
+        n = fe_trace_read(s->reader, recs, border - s->n_read < max ? (uint32_t)(border - s->n_read)
+                                                                    : max, err);
+    if (n == 0 && s->n_read < border)
+        return fe_err_set(err, EINVAL, "%s: the recording ends after %" PRIu64 " of %" PRIu64
+                                       " requests", s->name, s->n_read, r->last);
+    for (int i = 0; i < n; i++)
+        recording_move(r, &recs[i]);
+    return n;
+}
+
+bool source_counts_now(const struct source *s)
+{
+    return s->recording && s->n_read > 0 && s->n_read == s->recording->first;
+}
+
 int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err)
 {
     int n;
@@ -83,9 +119,11 @@ int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struc
         n = (int)fe_pattern_next(s->pattern, recs, max);
         s->done += (uint64_t)n;
     } else {
-        n = fe_trace_read(s->reader, recs, max, err);
+        n = s->recording ? read_recording(s, recs, max, err)
+                         : fe_trace_read(s->reader, recs, max, err);
         s->done = fe_trace_consumed(s->reader);
     }
+    s->n_read += n > 0 ? (uint64_t)n : 0;
     return n;
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where requests come from: a trace file, standard input ("-"), or a pattern
- * ("gen:PATTERN[,KEY=VALUE...]").  All of them are read in the same way.
+ * Where requests come from: a trace file, which may be compressed by gzip, standard input ("-"), a
+ * pattern ("gen:PATTERN[,KEY=VALUE...]"), or a recording ("rec:NAME[,KEY=VALUE...]", recording.h).
+ * All of them are read in the same way.
  */
 #ifndef FLASHEMU_SOURCE_H
 #define FLASHEMU_SOURCE_H
+
+#include "recording.h"
 
 #include "workload/pattern.h"
 #include "workload/trace.h"
@@ -17,6 +20,8 @@ struct source {
     FILE *file;
     struct fe_trace_reader *reader;
     struct fe_pattern *pattern;
+    struct recording *recording; /* of the reader's file; NULL = it is another trace */
+    uint64_t n_read; /* records */
     uint64_t total, done; /* bytes of a file, records of a pattern; total 0 = not known */
 };
 
@@ -36,8 +41,12 @@ void source_close(struct source *s);
 /* Says on standard error how many events of the trace were not the requests asked for, if any. */
 void source_report_skipped(const struct source *s);
 
-/* Reads records; the same contract as fe_trace_read. */
+/* Reads records; the same contract as fe_trace_read.  Of a recording, a call delivers either records
+ * that count or records of the warm-up. */
 int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err);
+
+/* Whether the records so far were warm-up and the next one is the first that counts. */
+bool source_counts_now(const struct source *s);
 
 /* An origin whose texts are in the source, or in the structure itself. */
 struct source_origin {

@@ -409,6 +409,7 @@ limit_requests() {
 }
 
 modprobe fuse 2>/dev/null || :
+[ "${BASH_SOURCE[0]}" = "$0" ] || return 0 # record.sh takes the functions only
 dev=$(attach "$NBD_PORT")
 limit_requests
 for step; do

@@ -4,6 +4,7 @@
 The modules, each of which uses only those above it:
 
     errors      mistakes of users, and quantities as text
+    recordings  what a filesystem asked of a device
     run         one run as a value, and its key
     tool        the C program
     signals     Ctrl-C
@@ -18,6 +19,8 @@ The modules, each of which uses only those above it:
     table       an experiment with its results; CSV and JSON
     conclude    sentences that are computed from a table
     svg, charts, figures, page      what a browser shows
+    recipes     how recordings are made
     output      the files of a result
+    record      makes recordings in the virtual machine
     sweep, shipped, show, progress, complete, cli       what a shell calls
 """

@@ -6,11 +6,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import NoReturn, Sequence
 
-from . import shipped, show, signals
+from . import recipes, recordings, shipped, show, signals
 from .complete import complete
 from .conclude import conclusion
 from .engine import LocalEngine, execute
@@ -18,7 +19,8 @@ from .errors import LabError
 from .output import read_folder, write_folder, write_whole
 from .page import page
 from .plan import MOST_RUNS, plan
-from .progress import Progress
+from .progress import Note, Progress
+from .record import record
 from .spec import Experiment, load, parse
 from .store import Store, default_folder
 from .sweep import sweep_text
@@ -87,10 +89,11 @@ def build_parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".",
                                    allow_abbrev=False)
 
-    c = add("list", "the shipped experiments")
+    c = add("list", "the shipped experiments, or recordings")
+    c.add_argument("--recordings", action="store_true", help="recordings instead")
     c.add_argument("--json", action="store_true", help="print JSON")
-    c = add("show", "what an experiment does")
-    c.add_argument("experiment", metavar="EXPERIMENT|FILE.toml")
+    c = add("show", "what an experiment does, or what is in a recording")
+    c.add_argument("experiment", metavar="EXPERIMENT|RECORDING|FILE.toml")
     c.add_argument("--json", action="store_true", help="print JSON, with the command of each run")
     c.add_argument("--toml", action="store_true", help="print the file, to copy and change")
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
@@ -116,6 +119,14 @@ def build_parser() -> argparse.ArgumentParser:
                    help="leave out trims that the device does not offer")
     c.add_argument("--timed", action="store_true", help="requests arrive at the trace's times")
     _common(c)
+    c = add("record", "record what a kernel's filesystems ask of a device, in a virtual machine")
+    c.add_argument("recordings", metavar="RECORDING", nargs="*",
+                   help="names of recipes; all of them without any")
+    c.add_argument("--recipes", metavar="FILE.toml", type=Path, default=None,
+                   help="recipes of your own (those of the shipped recordings)")
+    c.add_argument("-o", "--output", metavar="DIR", type=Path, default=None,
+                   help="where to write (~/.local/share/flashemu/recordings)")
+    c.add_argument("--json", action="store_true", help="print JSON")
     c = add("report", "make the page of a result again")
     c.add_argument("folder", metavar="DIR", type=Path)
     c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
@@ -166,6 +177,8 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
+    if arguments.recordings:
+        return _list_recordings(arguments.json)
     found = [load(shipped.locate(name)) for name in shipped.names()]
     if arguments.json:
         print(json.dumps([{"name": e.name, "title": e.title, "question": e.question,
@@ -176,7 +189,26 @@ def _list(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _list_recordings(as_json: bool) -> int:
+    there = [recordings.load(name) for name in recordings.names()]
+    if as_json:
+        print(json.dumps([show.recording(r) for r in there], indent=1))
+    for r in [] if as_json else there:
+        print(f"{r.name:<24} {r.filesystem:<6} {r.sectors >> 11:>5} MiB  {r.work}")
+    return 0
+
+
+def _show_recording(name: str, as_json: bool) -> int:
+    found = recordings.load(name)
+    print(json.dumps(show.recording(found), indent=1) if as_json else
+          show.describe_recording(found), end="\n" if as_json else "")
+    return 0
+
+
 def _show(arguments: argparse.Namespace) -> int:
+    name = arguments.experiment
+    if name in recordings.names() and name not in shipped.names():
+        return _show_recording(name, arguments.json)
     experiment = load(shipped.locate(arguments.experiment))
     if arguments.toml:
         sys.stdout.write(experiment.text)
@@ -206,6 +238,31 @@ def _sweep(arguments: argparse.Namespace) -> int:
     return _run(parse(text, "sweep.toml"), arguments)
 
 
+def _record(arguments: argparse.Namespace) -> int:
+    path = arguments.recipes or recipes.shipped_path()
+    known = recipes.load(path)
+    for name in arguments.recordings:
+        if name not in known:
+            raise LabError(f"{path}: there is no recipe '{name}'; allowed: {', '.join(known)}")
+    chosen = [known[name] for name in arguments.recordings or known]
+    folder = arguments.output or recordings.user_folder()
+    made = []
+    note = Note()
+    command = shlex.join(["flashemu-lab", "record", *(
+        ["--recipes", str(path)] if arguments.recipes else [])])
+    try:
+        for file in record(chosen, folder, Tool(), command, note.show):
+            note.end()
+            made.append(recordings.load(str(file)))
+            if not arguments.json:
+                print(f"{file}: {made[-1].phases[-1].last} requests", flush=True)
+    finally:
+        note.end()
+    if arguments.json:
+        print(json.dumps([show.recording(r) for r in made], indent=1))
+    return 0
+
+
 def _report(arguments: argparse.Namespace) -> int:
     table: Table = read_folder(arguments.folder)
     write_whole(arguments.output, page(table))
@@ -227,7 +284,7 @@ def _dispatch(argv: Sequence[str]) -> int:
     if arguments.command == "run":
         return _run(load(shipped.locate(arguments.experiment)), arguments)
     return {"list": _list, "show": _show, "sweep": _sweep,
-            "report": _report}[arguments.command](arguments)
+            "record": _record, "report": _report}[arguments.command](arguments)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -25,13 +25,13 @@ from .page import page
 from .table import Table, from_json, to_csv, to_json
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Replaces the file, or leaves it as it was; LabError if the host cannot write."""
     temporary = None
     try:
         fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(fd, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)

@@ -37,3 +37,24 @@ class Progress:
         if self._on:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
+
+
+class Note:
+    """One line on standard error that says what is being done; nothing if that is no terminal."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._on = sys.stderr.isatty()
+
+    def show(self, what: str, state: str) -> None:
+        """`what` has come as far as `state`."""
+        if self._on:
+            seconds = int(time.monotonic() - self._begin)
+            sys.stderr.write(f"\r{what}: {state}, {seconds} s\033[K")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Removes the line."""
+        if self._on:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()

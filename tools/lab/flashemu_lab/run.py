@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import recordings
 from .errors import LabError
 
 # A JSON object.
@@ -34,9 +35,12 @@ def canonical_json(value: object) -> str:
 class Source:
     """Where requests come from.
 
-    kind      "pattern" (the program makes the requests) or "trace" (a file)
-    text      the operand of `flashemu replay`: "gen:NAME,KEY=VALUE..." or a path
-    identity  what counts for the key: the pattern's text, or the SHA-256 of the file
+    kind      "pattern" (the program makes the requests), "trace" (a file) or "recording" (of a
+              filesystem; see recordings.py)
+    text      the operand of `flashemu replay`: "gen:NAME,KEY=VALUE...", a path, or
+              "rec:NAME,start=SECTOR,measure=PHASE"
+    identity  what counts for the key: the pattern's text, the SHA-256 of the file, or the
+              recording's SHA-256 with start and phase
     """
 
     kind: str
@@ -51,12 +55,18 @@ class Source:
         """
         if text.startswith("gen:"):
             return Source("pattern", text, text)
+        if text.startswith(recordings.PREFIX):
+            name = text.removeprefix(recordings.PREFIX).split(",")[0]
+            if "/" in name:
+                text = text.replace(name, str(base / name), 1)
+            return Source("recording", text, recordings.identity(text))
         path = base / text
         try:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as e:
-            raise LabError(f"{text}: {e.strerror}; allowed: a trace file or gen:PATTERN") from None
+            raise LabError(f"{text}: {e.strerror}; allowed: a trace file, gen:PATTERN or "
+                           "rec:RECORDING") from None
         return Source("trace", str(path), digest)
 
 

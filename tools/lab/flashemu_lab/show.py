@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import math
 import textwrap
+from dataclasses import asdict
 
 from .conclude import conclusion
 from .errors import number
+from .recordings import Recording
+from .run import Json
 from .spec import Experiment
 from .table import Table
 
@@ -65,3 +68,24 @@ def summary(table: Table) -> str:
     for sentence in conclusion(table):
         lines += textwrap.wrap(sentence, 78)
     return "\n".join(lines) + "\n"
+
+
+def recording(r: Recording) -> Json:
+    """What a recording is, without its requests, as JSON."""
+    return {"name": r.name, "filesystem": r.filesystem, "work": r.work, "mkfs": r.mkfs,
+            "mount": r.mount, "kernel": r.kernel, "tools": r.tools, "limit": r.limit,
+            "command": r.command, "capacity": r.capacity, "start": r.start, "sectors": r.sectors,
+            "phases": [asdict(p) for p in r.phases], "sha256": r.sha256}
+
+
+def describe_recording(r: Recording) -> str:
+    """A recording in words."""
+    rows = [("filesystem", f"{r.mkfs}; {r.mount}"), ("work", r.work),
+            ("partition", f"{r.sectors} sectors at sector {r.start} of {r.capacity // 512}"),
+            ("requests up to", f"{r.limit} bytes"), ("kernel", r.kernel), ("tools", r.tools),
+            ("to make it again", r.command)]
+    first = f"rec:{r.name},start=63,measure={r.phases[-1].name}"
+    lines = [r.name, "", *(f"{name:<17} {text}" for name, text in rows), "",
+             f"{'phase':<17} {'requests':>9} {'MB of files':>12}"]
+    lines += [f"{p.name:<17} {p.last - p.first:>9} {p.bytes / 1e6:>12.1f}" for p in r.phases]
+    return "\n".join([*lines, "", f"flashemu replay PROFILE {first}"]) + "\n"

@@ -287,7 +287,8 @@ def _experiment(top: _Table, text: str, path: str) -> Experiment:
     work = top.table("workload")
     requests = work.texts("requests")
     if not requests:
-        work.bad("requests", "[workload] has no 'requests'; allowed: trace files and gen:PATTERN")
+        work.bad("requests", "[workload] has no 'requests'; allowed: trace files, "
+                 "gen:PATTERN and rec:RECORDING")
     warmup = work.text("warmup", "")
     depth, seed = work.number("depth", 1, 1, 1024), work.number("seed", 1, 0, 2**63 - 1)
     flags = work.texts("flags")

@@ -35,7 +35,8 @@ def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seed
     """An experiment in TOML.
 
     profiles  one profile, or several with commas between them
-    operands  KEY=V1,V2... each, and traces or gen:PATTERN; a key with one value is not a factor
+    operands  KEY=V1,V2... each, and traces, gen:PATTERN or rec:RECORDING; a key with one value is
+              not a factor
     seeds     whole numbers with commas between them
     measures  "NAME=EXPRESSION" each, instead of the usual ones
     """
@@ -46,7 +47,7 @@ def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seed
     if len(names) > 1:
         factors.append(f"profile = {_array(names)}")
     for word in operands:
-        match = None if word.startswith("gen:") else _KEY.fullmatch(word)
+        match = None if word.startswith(("gen:", "rec:")) else _KEY.fullmatch(word)
         if not match:
             sources.append(word)
         elif "," in match[2]:

@@ -1,0 +1,234 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recordings: what is in them, how they are moved and measured, and every mistake."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+from flashemu_lab_bench import FLASHEMU, bad, good, good_json, read, write
+from flashemu_script import ended, run
+
+from flashemu_lab import recipes, recordings
+from flashemu_lab.errors import LabError
+from flashemu_lab.run import Source
+from flashemu_lab.tool import Tool
+
+CAPACITY = 8019509248  # of transcend8g
+TAIL = CAPACITY - 4096
+COMMENTS = """# flashemu trace 1
+# filesystem: vfat
+# work: large 1
+# mkfs: mkfs.vfat -F 32
+# mount: mount -t vfat
+# kernel: 6.1.0
+# tools: mkfs.fat 4.2
+# limit: 122880
+# command: flashemu-lab record made
+# capacity: %d
+# partition: 256 2048
+# phase: format 4 0
+# phase: write 7 16384
+# phase: read 8 8192
+""" % CAPACITY
+REQUESTS = """0 read 0 4096
+0 read %d 4096
+0 write 131072 512
+0 write 1179136 512
+0 write 135168 8192
+0 write 143360 8192 fua
+0 flush 0 0
+0 read 135168 8192
+""" % TAIL
+
+
+def make(name="made", text=COMMENTS + REQUESTS):
+    os.makedirs("mine", exist_ok=True)
+    with open("mine/%s.trace.gz" % name, "wb") as f:
+        f.write(gzip.compress(text.encode(), mtime=0))
+    os.environ["FLASHEMU_RECORDINGS"] = os.path.abspath("mine")
+
+
+def flashemu(*words):
+    code, out, err = ended([FLASHEMU, *words])
+    assert code == 0, (words, err)
+    return out
+
+
+def refused(message, *words):
+    code, out, err = ended([FLASHEMU, *words])
+    assert code == 2 and out == "" and message in err and err.count("\n") == 1, (words, code, err)
+
+
+def replay(operand, *words, profile="transcend8g"):
+    return json.loads(flashemu("replay", "--json", profile, operand, *words))
+
+
+def requests(operand):
+    return [line.split()[1:] for line in flashemu("trace", operand).splitlines()
+            if not line.startswith("#")]
+
+
+def wrong(message, function, *args):
+    try:
+        function(*args)
+    except LabError as e:
+        assert message in str(e) and "\n" not in str(e), e
+    else:
+        raise AssertionError("no error: " + message)
+
+
+def test_a_recording_says_what_is_in_it():
+    make()
+    r = recordings.load("made")
+    assert (r.name, r.filesystem, r.work, r.limit) == ("made", "vfat", "large 1", 122880)
+    assert (r.capacity, r.start, r.sectors) == (CAPACITY, 256, 2048)
+    assert [(p.name, p.first, p.last, p.bytes) for p in r.phases] == [
+        ("format", 0, 4, 0), ("write", 4, 7, 16384), ("read", 7, 8, 8192)]
+    assert r.phase("write").last == 7
+    assert "made" in recordings.names() and recordings.load("./mine/made.trace.gz").phases == r.phases
+    wrong("measure=x: this recording has the phases format, write, read", r.phase, "x")
+    wrong("rec:none: there is no such recording; allowed: ", recordings.load, "none")
+
+
+def test_the_key_has_what_decides_and_nothing_else():
+    make()
+    of = recordings.identity
+    make("same", COMMENTS.replace("6.1.0", "6.12") + REQUESTS)
+    make("other", COMMENTS + REQUESTS.replace("1179136", "1179648"))
+    make("phased", COMMENTS.replace("format 4", "format 3") + REQUESTS)
+    make("fua", COMMENTS + REQUESTS.replace(" fua", ""))
+    assert of("rec:made") == of("rec:same") == of("rec:made,start=256") == of("rec:made,start=128K")
+    keys = [of("rec:" + x) for x in ("made", "other", "phased", "fua", "made,start=257",
+                                     "made,measure=write", "made,measure=read")]
+    assert len(set(keys)) == 7
+    source = Source.of("rec:made,start=63", Path("."))
+    assert (source.kind, source.text) == ("recording", "rec:made,start=63")
+    wrong("'size=1': a recording takes start=SECTOR and measure=PHASE", of, "rec:made,size=1")
+    for value in ("", "x", "-1", "1.3K", "700", "4M ")[:4]:
+        wrong("start=%s: allowed: a sector" % value, of, "rec:made,start=" + value)
+
+
+def test_the_partition_moves_and_the_rest_stays():
+    make()
+    there = requests("rec:made")
+    assert there == [line.split()[1:] for line in REQUESTS.splitlines()]
+    moved = requests("rec:made,start=63")
+    shift = (256 - 63) * 512
+    want = [[op, str(int(offset) - shift), *rest] if 2 <= i != 6 else [op, offset, *rest]
+            for i, (op, offset, *rest) in enumerate(there)]
+    assert moved == want
+    assert requests("rec:made,start=4M")[2] == ["write", str(4 << 20), "512"]
+    assert requests("rec:made,start=4M") == requests("rec:made,start=8192")
+
+
+def test_what_is_behind_the_partition_keeps_its_distance_to_the_end():
+    make()
+    for profile, capacity in (("luxmini32g", 30608 << 20), ("kingston512m", 490 << 20)):
+        flashemu("replay", profile, "rec:made,start=64", "--record", "out.trace")
+        lines = [line.split() for line in read("out.trace").splitlines() if line[0] != "#"]
+        assert lines[1][1:4] == ["read", str(capacity - 4096), "4096"]
+        assert lines[2][1:4] == ["write", str(64 * 512), "512"]
+
+
+def test_a_phase_is_measured_behind_its_warm_up():
+    make()
+    lines = REQUESTS.splitlines(True)
+    write("warm.trace", "# flashemu trace 1\n" + "".join(lines[:4]))
+    write("work.trace", "# flashemu trace 1\n" + "".join(lines[4:7]))
+    one = replay("rec:made,measure=write")
+    two = replay("work.trace", "--warmup", "warm.trace")
+    assert one.pop("user_bytes") == 16384 and two.pop("user_bytes") is None
+    for o in (one, two):
+        for key in ("wall_seconds", "cpu_seconds", "host_ops_per_second", "command"):
+            del o[key]
+    assert one == two and one["records"] == 3 and one["busy_ns"] > 0
+    assert one["host"]["write"]["ops"] == 2 and one["host"]["read"]["ops"] == 0
+    assert replay("rec:made")["user_bytes"] == 24576 and replay("rec:made")["records"] == 8
+    assert replay("rec:made,measure=read")["host"]["read"]["ops"] == 1
+    flashemu("replay", "transcend8g", "rec:made,measure=write", "--record", "out.trace")
+    kept = [line for line in read("out.trace").splitlines() if not line.startswith("#")]
+    assert len(kept) == 3 and kept[0].startswith("0 write 135168 8192")
+    assert "files" in flashemu("replay", "transcend8g", "rec:made,measure=write")
+
+
+def test_a_compressed_trace_is_a_trace():
+    make()
+    plain = COMMENTS + REQUESTS
+    write("plain.trace", plain)
+    assert requests("plain.trace") == requests("mine/made.trace.gz") == requests("rec:made")
+    write("empty.trace", "")
+    refused("empty file", "trace", "empty.trace")
+    whole = open("mine/made.trace.gz", "rb").read()
+    for damaged in (whole[:100], whole[:60] + b"xxxx" + whole[64:], whole[:-4] + b"0000"):
+        with open("cut.gz", "wb") as f:
+            f.write(damaged)
+        refused("cut.gz: ", "trace", "cut.gz")
+        refused("damaged", "trace", "rec:./cut.gz")
+        wrong("is damaged", recordings.load, "./cut.gz")
+
+
+def test_mistakes_of_operands():
+    make()
+    for operand, message in (
+            ("rec:none", "rec:none: there is no such recording; flashemu-lab list "
+             "--recordings shows them"),
+            ("rec:", "rec:: there is no such recording"),
+            ("rec:a b", "allowed: a path, or a name of letters, digits"),
+            ("rec:/none.gz", "/none.gz: No such file"),
+            ("rec:made,start=1.3K", "start=1.3K: allowed: a sector, or a size in whole sectors"),
+            ("rec:made,start=", "start=: allowed: a sector"),
+            ("rec:made,start=0", "start=0: there is the partition table; allowed: 1 to 15661056"),
+            ("rec:made,start=15661057", "start=15661057: the recorded partition has 2048 sectors, "
+                                        "and the device has 15663104"),
+            ("rec:made,measure=x", "measure=x: this recording has the phases format, write, read"),
+            ("rec:made,size=4K", "'size=4K': a recording takes start=SECTOR and measure=PHASE")):
+        refused(message, "replay", "transcend8g", operand)
+    refused("a recording has no times for --timed", "replay", "transcend8g", "rec:made", "--timed")
+    flashemu("replay", "transcend8g", "rec:made,start=15661056")
+
+
+def test_damaged_comments():
+    make()
+    for old, new in (("# phase: write 7 16384", "# phase: write 3 1"), ("# capacity: ", "# cap: "),
+                     ("partition: 256 2048", "partition: 256 20480000"),
+                     ("partition: 256 2048", "partition: 256"), ("# phase", "# phrase"),
+                     ("phase: write 7", "phase: write x")):
+        make("broken", (COMMENTS + REQUESTS).replace(old, new))
+        refused("is not a recording: its first comments lack a capacity, a partition or phases",
+                "replay", "transcend8g", "rec:broken")
+    make("short", COMMENTS.replace("read 8", "read 9") + REQUESTS)
+    refused("the recording ends after 8 of 9 requests", "replay", "transcend8g", "rec:short")
+    make("alien", COMMENTS.replace("# kernel", "# colonel") + REQUESTS)
+    wrong("is not a recording of flashemu-lab", recordings.load, "alien")
+
+
+def test_the_shipped_ones():
+    del os.environ["FLASHEMU_RECORDINGS"]
+    os.environ["XDG_DATA_HOME"] = os.getcwd()
+    folder = recordings.shipped_folder()
+    names = recordings.names()
+    known = recipes.load(recipes.shipped_path())
+    assert set(names) == set(known) and len(names) >= 9
+    assert sum(p.stat().st_size for p in folder.iterdir()) < 10_000_000
+    tool = Tool()
+    for name in names:
+        r = recordings.load(name)
+        recipe = known[name]
+        assert r.command == "flashemu-lab record " + name
+        assert (r.mkfs, r.mount, r.work) == (recipe.mkfs, recipe.mount, recipe.work), name
+        assert (r.start, r.sectors) == (recipe.start, recipe.sectors)
+        assert r.filesystem == recipe.filesystem and r.kernel and r.tools
+        last = r.phases[-1]
+        o = replay("rec:%s,measure=%s" % (name, last.name), profile=recipe.profile)
+        assert o["records"] == last.last - last.first and o["user_bytes"] in (last.bytes, None)
+    assert tool.version
+    assert [r["name"] for r in good_json("list", "--recordings")] == list(names)
+    assert names[0] in good("list", "--recordings")
+    shown = good("show", names[0])
+    assert recordings.load(names[0]).mkfs in shown and "phase" in shown
+    assert good_json("show", names[0])["sha256"] == recordings.load(names[0]).sha256
+
+
+run(globals())

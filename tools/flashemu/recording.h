@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Recordings: what a kernel's filesystem asked of a device for some work, from the partition table
+ * on.  A recording is a trace in the text format, compressed by gzip, whose first comments say
+ * what is in it:
+ *
+ *     # flashemu trace 1
+ *     # capacity: 8019509248                 of the device, in bytes
+ *     # partition: 256 15000000              first sector, and how many
+ *     # phase: format 312 0                  its name, the number of records from the beginning of
+ *     # phase: write 1204 104857600          the trace to its end, and the bytes of the user's files
+ *
+ * An operand rec:NAME[,start=SECTOR|SIZE][,measure=PHASE] replays one.  `start` moves the
+ * partition; a plain number is a sector, and one with a unit is bytes.  What is in front of the
+ * partition stays where it is, and what is behind it keeps its distance to the device's end:
+ * these are the partition table, and where the kernel looks for other tables.  With `measure`, the
+ * phases before this one are warm-up and those behind it are left out.
+ *
+ * The device of a replay may have another capacity; the partition must fit.
+ */
+#ifndef FLASHEMU_RECORDING_H
+#define FLASHEMU_RECORDING_H
+
+#include "workload/trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { RECORDING_MAX_PHASES = 16 };
+
+struct recording_phase {
+    char name[32];
+    uint64_t end;   /* records from the beginning of the trace to the end of the phase */
+    uint64_t bytes; /* of the user's files, written or read in it */
+};
+
+struct recording {
+    char path[512];
+    uint64_t capacity;       /* bytes, of the device on which it was recorded */
+    uint64_t start, sectors; /* the partition, in sectors */
+    struct recording_phase phases[RECORDING_MAX_PHASES];
+    uint32_t n_phases;
+
+    uint64_t new_start;   /* sector */
+    uint64_t first, last; /* the records that count, half-open */
+    uint64_t bytes;       /* of the user's files in these records */
+    int64_t shift, tail_shift; /* bytes, of the partition and of what is behind it */
+};
+
+/* Whether an operand means a recording. */
+bool recording_is(const char *arg);
+
+/* Finds the recording of an operand and reads its first comments.  A name without '/' is looked
+ * up in the folders of $FLASHEMU_RECORDINGS (colon separated), the user's folder
+ * (~/.local/share/flashemu/recordings), the source tree, and where recordings are installed.
+ * capacity is that of the device, 0 = that of the recording.  Negative errno with message. */
+int recording_find(struct recording *ret, const char *arg, uint64_t capacity, struct fe_err *err);
+
+/* Moves a record to where it is on the device. */
+void recording_move(const struct recording *r, struct fe_trace_rec *rec);
+
+#endif

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How recordings are made: a TOML file with a table for each recording.
+
+tools/lab/recordings/recipes.toml has those of the shipped ones and says what stands in a table.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import recordings
+from .errors import LabError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_TEXTS = ("profile", "type", "mkfs", "mount", "work")
+_NUMBERS = ("start", "sectors")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One recording to be made; start and sectors are in sectors of 512 bytes."""
+
+    name: str
+    profile: str
+    type: str
+    mkfs: str
+    mount: str
+    work: str
+    start: int
+    sectors: int
+
+    @property
+    def filesystem(self) -> str:
+        """Such as "vfat": what mkfs makes."""
+        program = self.mkfs.split()[0]
+        return {"mke2fs": "ext4", "mkntfs": "ntfs"}.get(program, program.removeprefix("mkfs."))
+
+    def line(self) -> str:
+        """The recipe as tools/vm/record.sh takes it."""
+        return "|".join([self.name, self.type, str(self.start), str(self.sectors), self.mkfs,
+                         self.mount, self.work])
+
+
+def shipped_path() -> Path:
+    """The recipes of the shipped recordings."""
+    return recordings.shipped_folder() / "recipes.toml"
+
+
+def load(path: Path) -> dict[str, Recipe]:
+    """The recipes of a file by name.  LabError, one line a mistake, if it is wrong."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise LabError(f"{path}: {e}") from None
+    wrong: list[str] = []
+    defaults = tables.pop("defaults", {})
+    found = {}
+    for name, table in tables.items():
+        if not _NAME.fullmatch(name) or not isinstance(table, dict):
+            wrong.append(f"{path}: [{name}]: allowed: a table with a name of small letters, digits "
+                         "and - _ .")
+            continue
+        members = {**defaults, **table}
+        bad = _mistakes(members)
+        wrong += [f"{path}: [{name}]: {message}" for message in bad]
+        if not bad:
+            found[name] = Recipe(name, *(members[key] for key in _TEXTS + _NUMBERS))
+    if wrong:
+        raise LabError("\n".join(wrong))
+    return found
+
+
+def _mistakes(members: dict[str, object]) -> list[str]:
+    known = _TEXTS + _NUMBERS
+    wrong = [f"unknown key '{key}'; allowed: {', '.join(known)}" for key in members
+             if key not in known]
+    for key in _TEXTS:
+        value = members.get(key)
+        if not isinstance(value, str) or not value.strip() or set(value) & set("|\n"):
+            wrong.append(f"{key} = {value!r}: expected a text without '|'")
+    for key in _NUMBERS:
+        value = members.get(key)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            wrong.append(f"{key} = {value!r}: expected a number of sectors, at least 1")
+    return wrong

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes recordings with a real kernel, in the virtual machine of tools/vm.
+
+The machine boots once.  Each recording has a device of its own, as it leaves the factory or as its
+profile says: when the script in the machine is done with one, it ends the server, and the next
+server takes its place at the same port.
+
+    guest   partition, mkfs, mount, work      "phase write 1204 104857600"
+       |                                                 |
+    server  trace of all requests  ----+                 |
+                                       +--> NAME.trace.gz with its phases
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Callable, Iterator
+
+from . import recordings
+from .errors import LabError
+from .output import write_whole
+from .recipes import Recipe
+from .recordings import HEAD, SUFFIX
+from .tool import Tool
+
+# What is told while it works: the recording, and what has become of it.
+Tell = Callable[[str, str], None]
+
+
+@dataclass
+class _Heard:
+    """What the guest has said about one recording: of each phase its name, the requests so far, and
+    the bytes of files."""
+
+    phases: list[tuple[str, int, int]] = field(default_factory=list)
+    capacity: str = ""
+    limit: str = ""
+
+
+class Machine:
+    """Where the scripts and the plugin are.  LabError if something is missing."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+        self.scripts = self._scripts()
+        self.plugin = self._plugin()
+        for program, package in (("nbdkit", "nbdkit"), ("qemu-system-x86_64", "qemu-system-x86")):
+            if not shutil.which(program):
+                raise LabError(f"there is no program {program}: apt-get install {package}")
+
+    def _scripts(self) -> Path:
+        told = os.environ.get("FLASHEMU_SCRIPTS")
+        here = Path(__file__).resolve()
+        places = [Path(told)] if told else [
+            here.parents[2] / "vm", here.parents[4] / "libexec/flashemu/vm"]
+        for place in places:
+            if (place / "record.sh").is_file():
+                return place
+        raise LabError(f"there is no record.sh in {' or '.join(map(str, places))}; set "
+                       "FLASHEMU_SCRIPTS to the folder tools/vm")
+
+    def _plugin(self) -> str:
+        told = os.environ.get("FLASHEMU_PLUGIN")
+        if told:
+            return told
+        built = self.tool.path.resolve().parents[1] / "plugin/nbdkit-flashemu-plugin.so"
+        return str(built) if built.is_file() else "flashemu"
+
+
+def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str,
+           tell: Tell) -> Iterator[Path]:
+    """Makes these recordings in one boot, and yields each file as soon as it is written.
+
+    command  makes a recording again, with its name behind it
+
+    LabError if the machine lacks something, or if the guest fails; what was written stays.
+    """
+    machine = Machine(tool)
+    with tempfile.TemporaryDirectory(prefix="flashemu-record.") as name:
+        session = _Session(machine, recipes, Path(name), command, tell)
+        try:
+            yield from session.run(folder)
+        finally:
+            session.end()
+
+
+class _Session:
+    def __init__(self, machine: Machine, recipes: list[Recipe], tmp: Path, command: str,
+                 tell: Tell) -> None:
+        self._machine = machine
+        self._recipes = recipes
+        self._tmp = tmp
+        self._command = command
+        self._tell = tell
+        self._server: subprocess.Popen[bytes] | None = None
+        self._guest: subprocess.Popen[str] | None = None
+        self._other: list[str] = []  # what the guest says to people
+        self._versions = {"kernel": "", "tools": ""}
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port: int = probe.getsockname()[1]
+
+    def run(self, folder: Path) -> Iterator[Path]:
+        with (self._tmp / "errors").open("w+b") as errors:
+            for recipe in self._recipes:
+                self._start_server(recipe)
+                guest = self._guest or self._start_guest(errors)  # it wants to see the socket
+                assert guest.stdout
+                heard = self._listen(guest.stdout, recipe)
+                if heard is None:
+                    code = guest.wait()
+                    errors.seek(0)
+                    text = errors.read().decode(errors="replace")
+                    text = "".join(self._other) + text
+                    raise LabError(_last_words(recipe, code, text))
+                assert self._server
+                self._server.wait()
+                text = self._text(recipe, heard)
+                path = folder / (recipe.name + SUFFIX)
+                recordings.parse(text, path)
+                write_whole(path, gzip.compress(text.encode(), 9, mtime=0))
+                yield path
+            guest.wait()
+
+    def end(self) -> None:
+        """Ends what is running."""
+        for process in (self._guest, self._server):
+            if process and process.poll() is None:
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(10)
+                process.kill()
+                process.wait()
+
+    def _start_guest(self, errors: IO[bytes]) -> subprocess.Popen[str]:
+        scripts = self._machine.scripts
+        self._guest = subprocess.Popen(
+            [str(scripts / "run"), "--timeout", str(300 + 600 * len(self._recipes)),
+             "--file", f"{scripts}/story.sh:/vm/script/story.sh",
+             "--forward-unix", f"{self._tmp}/ctl:7000",
+             "--env", f"NBD_PORT={self._port}", "--env", "CTL_PORT=7000",
+             str(scripts / "record.sh"), *(r.line() for r in self._recipes)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
+        return self._guest
+
+    def _start_server(self, recipe: Recipe) -> None:
+        """Starts a server for this recipe; returns when it listens."""
+        for name in ("pid", "ctl", "trace"):
+            (self._tmp / name).unlink(missing_ok=True)
+        log = self._tmp / "log"
+        for _ in range(50):  # the port of the last server may need a moment
+            with log.open("wb") as out:
+                self._server = subprocess.Popen(
+                    ["nbdkit", "-f", "-i", "127.0.0.1", "-p", str(self._port), "-t", "16",
+                     "-P", f"{self._tmp}/pid", self._machine.plugin, f"profile={recipe.profile}",
+                     f"control={self._tmp}/ctl", f"trace={self._tmp}/trace"],
+                    stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            while self._server.poll() is None:
+                pid = self._tmp / "pid"
+                if pid.is_file() and pid.stat().st_size:
+                    return
+                time.sleep(0.02)
+            text = log.read_text(errors="replace")
+            if "Address already in use" not in text:
+                break
+            time.sleep(0.1)
+        raise LabError(f"{recipe.name}: {' '.join(text.splitlines()[-1:])}")
+
+    def _listen(self, lines: IO[str], recipe: Recipe) -> _Heard | None:
+        """What the guest says until the end of this recording; None if it ends before."""
+        heard = _Heard()
+        for line in lines:
+            word, _, rest = line.rstrip("\n").partition(" ")
+            if word in self._versions:
+                self._versions[word] = rest
+            elif word == "begin":
+                _, heard.capacity, heard.limit = rest.split()
+            elif word == "phase":
+                name, requests, size = rest.split()
+                heard.phases.append((name, int(requests), int(size)))
+                self._tell(recipe.name, name)
+            elif word == "end":
+                return heard
+            else:
+                self._other.append(line)
+        return None
+
+    def _text(self, recipe: Recipe, heard: _Heard) -> str:
+        """The recording: its comments, and the requests without what came behind the last phase."""
+        lines = [HEAD, f"# filesystem: {recipe.filesystem}", f"# work: {recipe.work}",
+                 f"# mkfs: {recipe.mkfs}", f"# mount: {recipe.mount}",
+                 *(f"# {key}: {text}" for key, text in self._versions.items()),
+                 f"# limit: {heard.limit}", f"# command: {self._command} {recipe.name}",
+                 f"# capacity: {heard.capacity}",
+                 f"# partition: {recipe.start} {recipe.sectors}",
+                 *(f"# phase: {name} {requests} {size}" for name, requests, size in heard.phases)]
+        requests = _requests(self._tmp / "trace", heard.phases[-1][1])
+        return "\n".join([*lines, *requests]) + "\n"
+
+
+def _requests(path: Path, count: int) -> list[str]:
+    """The first requests of a trace, without the times and what the device answered."""
+    found: list[str] = []
+    with path.open() as file:
+        for line in file:
+            if line.startswith("#"):
+                continue
+            if len(found) == count:
+                break
+            _, operation, offset, length, *rest = line.split()
+            found.append(" ".join(["0", operation, offset, length, *(w for w in rest
+                                                                    if w == "fua")]))
+    if len(found) < count:
+        raise LabError(f"the trace has {len(found)} of {count} requests")
+    return found
+
+
+def _last_words(recipe: Recipe, code: int, text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return f"{recipe.name}: {lines[-1] if lines else f'the guest has ended with code {code}'}"

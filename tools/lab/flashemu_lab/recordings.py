@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recordings: what a kernel's filesystem asked of a device for some work.
+
+A recording is a file NAME.trace.gz: a trace in the text format of flashemu(1) with times of 0,
+whose first comments say where it comes from and what is in it.
+
+    # flashemu trace 1
+    # filesystem: vfat                      recorded by: kernel, tools, mkfs, mount, work, limit,
+    # command: flashemu-lab record NAME     command
+    # capacity: 8019509248                  of the device, in bytes
+    # partition: 256 15000000               first sector, and how many
+    # phase: format 312 0                   name, requests from the beginning of the trace to
+    # phase: write 1204 104857600           its end, bytes of files written or read in it
+
+`rec:NAME,start=SECTOR,measure=PHASE` is an operand of `flashemu replay`, which moves the partition
+and counts one phase.  The phases in front of it are its warm-up, on the same device.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import LabError, quantity
+
+PREFIX = "rec:"
+SUFFIX = ".trace.gz"
+HEAD = "# flashemu trace 1"
+SECTOR = 512
+# Comments that have one text.
+_TEXTS = ("filesystem", "work", "mkfs", "mount", "kernel", "tools", "limit", "command")
+# Comments that decide about a replay.
+_DECIDES = ("capacity", "partition", "phase")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a recording.
+
+    first, last  its requests, half-open, counted from 0
+    bytes        of the user's files, written or read in it
+    """
+
+    name: str
+    first: int
+    last: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording without its requests.
+
+    work            of tools/vm/record.sh, with its arguments
+    mkfs, mount     the commands without their last words
+    tools           versions of the programs
+    limit           bytes of the largest request of the host
+    command         makes it again
+    capacity        of the device on which it was recorded, in bytes
+    start, sectors  of the partition, in sectors of 512 bytes
+    sha256          of the requests and all that decides about a replay
+    """
+
+    name: str
+    path: Path
+    filesystem: str
+    work: str
+    mkfs: str
+    mount: str
+    kernel: str
+    tools: str
+    limit: int
+    command: str
+    capacity: int
+    start: int
+    sectors: int
+    phases: tuple[Phase, ...]
+    sha256: str
+
+    def phase(self, name: str) -> Phase:
+        """The phase of this name; LabError if there is none."""
+        for phase in self.phases:
+            if phase.name == name:
+                return phase
+        raise LabError(f"{PREFIX}{self.name}: measure={name}: this recording has the phases "
+                       f"{', '.join(p.name for p in self.phases)}")
+
+
+def user_folder() -> Path:
+    """Where `flashemu-lab record` writes: $XDG_DATA_HOME/flashemu/recordings."""
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return Path(data) / "flashemu/recordings"
+
+
+def shipped_folder() -> Path:
+    """In the source tree and in an installation."""
+    here = Path(__file__).resolve()
+    source = here.parents[1] / "recordings"
+    return source if source.is_dir() else here.parents[2] / "recordings"
+
+
+def folders() -> list[Path]:
+    """Where recordings are looked up, the first one first; as in flashemu(1)."""
+    told = [Path(word) for word in os.environ.get("FLASHEMU_RECORDINGS", "").split(":") if word]
+    return [*told, user_folder(), shipped_folder()]
+
+
+def names() -> tuple[str, ...]:
+    """The names of all recordings, sorted."""
+    found = set()
+    for folder in folders():
+        if folder.is_dir():
+            found |= {p.name.removesuffix(SUFFIX) for p in folder.glob("*" + SUFFIX)}
+    return tuple(sorted(found))
+
+
+def load(name: str) -> Recording:
+    """The recording of this name, or in the file of this path, which has a '/' in it.
+
+    LabError if there is none, or if the file is damaged.
+    """
+    if "/" in name:
+        return _read(Path(name))
+    for folder in folders():
+        path = folder / (name + SUFFIX)
+        if path.is_file():
+            return _read(path)
+    raise LabError(f"{PREFIX}{name}: there is no such recording; allowed: "
+                   f"{', '.join(names()) or 'none is there'}")
+
+
+@functools.lru_cache(maxsize=None)
+def _read(path: Path) -> Recording:
+    try:
+        text = gzip.decompress(path.read_bytes()).decode()
+    except (EOFError, zlib.error, UnicodeDecodeError, gzip.BadGzipFile):
+        raise LabError(f"{path}: is damaged") from None
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path) -> Recording:
+    """The recording whose file has this content; LabError if it is another one."""
+    comments: dict[str, list[str]] = {}
+    digest = hashlib.sha256()
+    in_front = True
+    for line in text.splitlines():
+        in_front = in_front and line.startswith("#")
+        if in_front:
+            key, _, value = line.removeprefix("# ").partition(": ")
+            comments.setdefault(key, []).append(value)
+            if key not in _DECIDES:
+                continue
+        digest.update(line.encode() + b"\n")
+    try:
+        found = {key: comments[key][-1] for key in _TEXTS}
+        start, sectors = (int(word) for word in comments["partition"][-1].split())
+        phases = []
+        first = 0
+        for value in comments["phase"]:
+            name, last, size = value.split()
+            phases.append(Phase(name, first, int(last), int(size)))
+            first = int(last)
+        return Recording(path.name.removesuffix(SUFFIX), path, found["filesystem"], found["work"],
+                         found["mkfs"], found["mount"], found["kernel"], found["tools"],
+                         int(found["limit"]), found["command"], int(comments["capacity"][-1]),
+                         start, sectors, tuple(phases), digest.hexdigest())
+    except (KeyError, ValueError):
+        raise LabError(f"{path}: is not a recording of flashemu-lab") from None
+
+
+def identity(operand: str) -> str:
+    """What decides about the requests of an operand rec:NAME[,start=SECTOR][,measure=PHASE]: the
+    same text for operands that mean the same.  LabError if the operand is wrong."""
+    name, *options = operand.removeprefix(PREFIX).split(",")
+    recording = load(name)
+    start, measure = recording.start, "all"
+    for option in options:
+        key, _, value = option.partition("=")
+        if key == "start":
+            start = _sector(operand, value)
+        elif key == "measure":
+            measure = recording.phase(value).name
+        else:
+            raise LabError(f"{operand}: '{option}': a recording takes start=SECTOR and "
+                           "measure=PHASE")
+    return f"{recording.sha256} start={start} measure={measure}"
+
+
+def _sector(operand: str, value: str) -> int:
+    if value.isdigit():
+        return int(value)
+    found = quantity(value)
+    if found is None or found < 0 or found % SECTOR or not value[:1].isdigit():
+        raise LabError(f"{operand}: start={value}: allowed: a sector, or a size in whole sectors "
+                       "with its unit (4M)")
+    return int(found) // SECTOR
