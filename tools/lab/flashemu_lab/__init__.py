@@ -5,6 +5,7 @@ The modules, each of which uses only those above it:
 
     errors      mistakes of users, and quantities as text
     recordings  what a filesystem asked of a device
+    layout      where filesystems lie on a device
     run         one run as a value, and its key
     tool        the C program
     signals     Ctrl-C
