@@ -89,6 +89,47 @@ def test_mistakes_of_factors():
             "set")
 
 
+# Levels that give values to several words; one level sets a key with one profile only.
+WORDS = SMALL.replace('bs = {label = "request", levels = ["4K", "8K", "16K"]}', '''
+[factors.use]
+label = "use"
+[factors.use.levels]
+small = {n = 20, bs = "4K", more = "count={n}", "nand.tR" = "31us"}
+large = {bs = "64K", more = "count={n}", n = 30, "ssd-page:ftl.op" = "9%", "ideal:nand.tR" = "1us"}
+''').replace("count=2000", "{more}")
+
+
+def test_levels_of_several_words():
+    e = parse(WORDS, "x.toml")
+    assert e.factors[1].levels == ("small", "large") and e.factors[0].words == ()
+    assert e.factors[1].given("small")["n"] == "20" and e.factors[0].given("10%") == {}
+    runs = {p.levels: p.run for p in plan(e, TOOL)}
+    assert {levels: run.requests[0].text for levels, run in runs.items()} == {
+        (op, use): "gen:random,op=write,bs=%s,count=%d" % requests for op in ("10%", "28%")
+        for use, requests in (("small", ("4K", 20)), ("large", ("64K", 30)))}
+    assert "tR = 31us" in runs["10%", "small"].canonical
+    assert "tR = 31us" not in runs["10%", "large"].canonical
+    # What a factor varies, a word does not set.
+    assert runs["28%", "large"].overrides == (
+        "nand.blocks_per_plane=32", "device.used=16T", "ftl.op=28%")
+    free = parse(WORDS.replace('"ftl.op" = ["10%", "28%"]', ""), "x.toml")
+    assert [p.run.overrides[0] for p in plan(free, TOOL)] == ["nand.tR=31us", "ftl.op=9%"]
+    assert good_json("show", write("x.toml", WORDS))["runs"][1]["levels"] == {
+        "ftl.op": "10%", "use": "large"}
+
+
+def test_mistakes_of_words():
+    def wrong(old, new, message, where):
+        mistake(old, new, message, where, WORDS)
+    wrong('n = 30, ', '', "use: the level large has no 'n', which other levels have", "large =")
+    wrong('n = 30', 'n = true', "use: n = True is neither a text nor a number", "large =")
+    wrong('n = 30', 'N = 30', "use: 'N': allowed: a word of small letters, SECTION.KEY, or",
+          "large =")
+    wrong('large = {', 'large = 3 #', "use: the level large: expected a table", "large =")
+    wrong('bs={bs}', 'bs={size}', "requests: {size} is not a factor; allowed: ftl.op, use, bs, "
+          "more, n", "requests")
+
+
 def test_mistakes_that_only_the_program_knows():
     mistake('"ssd-page"', '"ssd"', "profile=ssd: no profile of that name; known: apacer4g")
     mistake('"28%"', '"28"', "ftl.op=28: has no unit (%); allowed: 0% to 1000%", '"28"')

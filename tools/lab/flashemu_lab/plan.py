@@ -54,15 +54,18 @@ def plan(experiment: Experiment, tool: Tool, most: int = MOST_RUNS) -> list[Poin
 
 def _point(experiment: Experiment, tool: Tool, levels: tuple[str, ...]) -> Point:
     by_name = {f.name: level for f, level in zip(experiment.factors, levels)}
+    words = {word: value for f in experiment.factors
+             for word, value in f.given(by_name[f.name]).items()}
 
     def fill(text: str) -> str:
-        for name, level in by_name.items():
-            text = text.replace("{" + name + "}", level)
+        # twice, because the value of a word may name other words
+        for name, value in (*words.items(), *words.items(), *by_name.items()):
+            text = text.replace("{" + name + "}", value)
         return text
 
     profile = by_name.get("profile") or fill(experiment.profile)
-    settings = [fill(s) for s in experiment.settings]
-    settings += [f"{f.name}={level}" for f, level in zip(experiment.factors, levels) if f.is_key]
+    settings = _settings(experiment, profile, [fill(s) for s in experiment.settings], by_name,
+                         words)
     place: Path = ("device",)
     try:
         canonical = tool.canonical(profile, tuple(settings))
@@ -76,6 +79,19 @@ def _point(experiment: Experiment, tool: Tool, levels: tuple[str, ...]) -> Point
     run = Run(tool.program, profile, tuple(settings), canonical, seed, tuple(requests),
               warmup[0] if warmup else None, experiment.depth, experiment.flags)
     return Point(levels, run)
+
+
+def _settings(experiment: Experiment, profile: str, settings: list[str], by_name: dict[str, str],
+              words: dict[str, str]) -> list[str]:
+    """SECTION.KEY=VALUE for each key that is set; a word gives way to [device] and factors."""
+    chosen = {s.split("=", 1)[0] for s in settings} | {f.name for f in experiment.factors}
+    found = []
+    for word, value in words.items():
+        owner, _, key = word.rpartition(":")
+        if "." in key and owner in ("", profile) and key not in chosen:
+            found.append(f"{key}={value}")
+    return [*found, *settings,
+            *(f"{f.name}={by_name[f.name]}" for f in experiment.factors if f.is_key)]
 
 
 def _source(experiment: Experiment, tool: Tool, text: str) -> Source:

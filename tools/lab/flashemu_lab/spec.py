@@ -14,6 +14,14 @@ The file is TOML.  `flashemu-lab(1)` describes it, and the shipped ones are exam
 
 A factor that is called like a key of a profile sets that key; `profile` and `seed` set these; any
 other factor is a word of your own, and {NAME} in [device] and [workload] stands for its level.
+The levels of a factor may also be a table, which gives each of them values of several words:
+
+    [factors.layout.levels]
+    "sector 63" = {start = "31.5K", cluster = "4K"}
+    "SD card" = {start = "4M", cluster = "32K"}
+
+A word that is called like a key sets that key, unless [device] or another factor does, and
+PROFILE:KEY sets it only with that profile.
 
 `parse` finds the mistakes that can be seen in the file alone; `check` asks the C program about
 profiles, keys, patterns and members.  Both tell all mistakes, each as FILE:LINE: message.
@@ -44,21 +52,36 @@ SPECIAL = ("profile", "seed")
 FLAGS = ("--timed", "--wrap", "--drop-trim")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
+_SETS = re.compile(r"([^:]+:)?[a-z]+\.[A-Za-z_]+")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
 class Factor:
-    """What is varied: levels as text, in the order of the file."""
+    """What is varied: levels as text, in the order of the file.
+
+    words  for each level the words that it gives values to, or empty if no level does
+    """
 
     name: str
     label: str
     levels: tuple[str, ...]
+    words: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     @property
     def is_key(self) -> bool:
         """Whether the factor is a key of the profile."""
         return "." in self.name
+
+    def given(self, level: str) -> dict[str, str]:
+        """The words that a level gives values to."""
+        return dict(self.words[self.levels.index(level)]) if self.words else {}
+
+    @property
+    def holes(self) -> tuple[str, ...]:
+        """The words that {NAME} may name."""
+        return (self.name, *dict.fromkeys(word for row in self.words for word, _ in row
+                                          if "." not in word))
 
 
 @dataclass(frozen=True)
@@ -276,6 +299,7 @@ def _experiment(top: _Table, text: str, path: str) -> Experiment:
     title, question = top.text("title"), top.text("question", "")
     factors = _factors(top.table("factors"))
     names = tuple(f.name for f in factors)
+    holes = tuple(hole for f in factors for hole in f.holes)
     device = top.table("device")
     varied = "profile" in names
     profile = device.text("profile", "" if varied else None)
@@ -296,11 +320,12 @@ def _experiment(top: _Table, text: str, path: str) -> Experiment:
         if flag not in FLAGS:
             work.bad("flags", f"flags: '{flag}': allowed: {', '.join(FLAGS)}", flag)
     work.end()
-    _check_holes(device, "set", settings, names)
-    _check_holes(device, "profile", (profile,), names)
-    _check_holes(work, "requests", requests, names)
-    _check_holes(work, "warmup", (warmup,), names)
-    _check_used(top, names, (profile, *settings, *requests, warmup))
+    _check_holes(device, "set", settings, holes)
+    _check_holes(device, "profile", (profile,), holes)
+    _check_holes(work, "requests", requests, holes)
+    _check_holes(work, "warmup", (warmup,), holes)
+    values = tuple(value for f in factors for row in f.words for _, value in row)
+    _check_used(top, factors, (profile, *settings, *requests, warmup, *values))
     measures = _measures(top.table("measure"))
     known = tuple(m.name for m in measures)
     theory = top.table("theory")
@@ -329,6 +354,10 @@ def _factors(table: _Table) -> tuple[Factor, ...]:
                 levels = list(range(first, last + 1, inner.number("step", 1, 1, 2**62)))[:100001]
             inner.known("levels", "from", "to", "step")
             inner.end()
+        words: tuple[tuple[tuple[str, str], ...], ...] = ()
+        if isinstance(levels, dict):
+            words = _words(table, name, levels)
+            levels = list(levels)
         if not (_WORD.fullmatch(name) or re.fullmatch(r"[a-z]+\.[A-Za-z_]+", name)):
             table.bad(name, f"factor '{name}': allowed: a word of small letters, or SECTION.KEY")
         if not isinstance(levels, list) or not levels:
@@ -346,8 +375,35 @@ def _factors(table: _Table) -> tuple[Factor, ...]:
             for text in texts:
                 if not text.isdigit():
                     table.bad(name, f"seed: the level {text} is not a whole number", text)
-        found.append(Factor(name, label, tuple(texts)))
+        found.append(Factor(name, label, tuple(texts), words))
     return tuple(found)
+
+
+def _words(table: _Table, name: str, levels: dict[str, Any]
+           ) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """The words of each level; all levels must give the same words of {NAME} a value."""
+    def bad(level: str, message: str) -> None:
+        table.mistakes.add((*table.place, name, "levels", level), f"{name}: {message}")
+
+    rows = []
+    for level, value in levels.items():
+        if not isinstance(value, dict):
+            bad(level, f"the level {level}: expected a table, such as {{start = \"1M\"}}")
+            value = {}
+        row = []
+        for word, text in _flat(value):
+            if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+                bad(level, f"{word} = {_shown(text)} is neither a text nor a number")
+            elif not (_WORD.fullmatch(word) or _SETS.fullmatch(word)):
+                bad(level, f"'{word}': allowed: a word of small letters, SECTION.KEY, or "
+                    "PROFILE:SECTION.KEY")
+            row.append((word, str(text)))
+        rows.append(tuple(row))
+    wanted = {word for given in rows for word, _ in given if "." not in word}
+    for level, given in zip(levels, rows):
+        for word in sorted(wanted - {word for word, _ in given}):
+            bad(level, f"the level {level} has no '{word}', which other levels have")
+    return tuple(rows)
 
 
 def _flat(value: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -378,12 +434,13 @@ def _check_holes(table: _Table, key: str, texts: tuple[str, ...], names: tuple[s
                           f"{', '.join(names) or 'none'}", "{" + hole + "}")
 
 
-def _check_used(top: _Table, names: tuple[str, ...], texts: tuple[str, ...]) -> None:
+def _check_used(top: _Table, factors: tuple[Factor, ...], texts: tuple[str, ...]) -> None:
     used = {hole for text in texts for hole in _HOLE.findall(text)}
-    for name in names:
-        if "." not in name and name not in SPECIAL and name not in used:
-            top.mistakes.add(("factors", name),
-                              f"the factor {name} changes nothing: {{{name}}} is neither in "
+    for f in factors:
+        sets = any("." in word for row in f.words for word, _ in row)
+        if not (f.is_key or f.name in SPECIAL or sets or used & set(f.holes)):
+            top.mistakes.add(("factors", f.name),
+                              f"the factor {f.name} changes nothing: {{{f.name}}} is neither in "
                               "[device] nor in [workload]")
 
 
