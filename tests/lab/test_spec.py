@@ -65,7 +65,13 @@ def test_mistakes_of_names():
     mistake("[workload]", '[workload]\nflags = ["--fast"]', "flags: '--fast': allowed: --timed",
             "flags")
     mistake("[measure.waf]", '[[figure]]\nkind = "pie"\n[measure.waf]',
-            'kind = "pie": allowed: lines, bars, heatmap, effects', "kind")
+            'kind = "pie": allowed: lines, bars, heatmap, effects, scores', "kind")
+    mistake("[measure.waf]", '[[figure]]\nkind = "scores"\n[measure.waf]',
+            "a figure of kind scores needs x; allowed: ftl.op, bs", "[[figure]]")
+    for threshold in ("100%", "-1%", "x"):
+        mistake("[measure.waf]", '[[conclusion]]\nsay = "choose"\nfactor = "bs"\nthreshold = "%s"\n'
+                '[measure.waf]' % threshold, 'threshold = "%s": allowed: 0%% to below' % threshold,
+                "threshold")
     mistake("[measure.waf]", '[[figure]]\nkind = "bars"\nx = "bz"\n[measure.waf]',
             'x = "bz": allowed: ftl.op, bs', "x =")
     mistake("[measure.waf]", '[[conclusion]]\nsay = "effects"\nmeasure = "wax"\n[measure.waf]',
@@ -126,8 +132,8 @@ def test_mistakes_of_words():
     wrong('n = 30', 'N = 30', "use: 'N': allowed: a word of small letters, SECTION.KEY, or",
           "large =")
     wrong('large = {', 'large = 3 #', "use: the level large: expected a table", "large =")
-    wrong('bs={bs}', 'bs={size}', "requests: {size} is not a factor; allowed: ftl.op, use, bs, "
-          "more, n", "requests")
+    wrong('bs={bs}', 'bs={size}', "requests: {size} is not a factor; allowed: ftl.op, use, n, "
+          "bs, more", "requests")
 
 
 def test_mistakes_that_only_the_program_knows():

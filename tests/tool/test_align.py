@@ -134,6 +134,10 @@ def test_help_and_json_are_whole():
     o = json.loads(good("align", "ssd-page", "--json"))
     assert o["profile"] == "ssd-page" and o["seed"] == 1 and o["region"] == 64 * MIB
     assert len(o["starts"]) == 10
+    assert json.loads(good("align", "ideal", "device.used=0", "--json"))["starts"] == json.loads(
+        good("align", "ideal", "--json"))["starts"]
+    assert json.loads(good("align", "generic32m", "device.capacity=16M",
+                           "--json"))["capacity"] == 16 * MIB
 
 
 run(globals())

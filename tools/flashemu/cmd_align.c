@@ -96,10 +96,15 @@ static int load(struct command *c, struct fe_err *err)
     const char **overrides = calloc(c->n_overrides + 1, sizeof *overrides);
     if (!overrides)
         return fe_err_nomem(err, "overrides", c->n_overrides + 1);
-    overrides[0] = "device.used=0"; /* unless the user says otherwise */
-    for (uint32_t i = 0; i < c->n_overrides; i++)
-        overrides[1 + i] = c->overrides[i];
-    int code = tool_load_profile(&c->profile, c->profile_name, overrides, c->n_overrides + 1, err);
+    uint32_t n = 0;
+    bool told = false;
+    for (uint32_t i = 0; i < c->n_overrides; i++) {
+        overrides[n++] = c->overrides[i];
+        told |= strncmp(c->overrides[i], "device.used=", 12) == 0;
+    }
+    if (!told)
+        overrides[n++] = "device.used=0";
+    int code = tool_load_profile(&c->profile, c->profile_name, overrides, n, err);
     free(overrides);
     if (code < 0)
         return code;
@@ -256,8 +261,8 @@ static int print_json(const struct command *c)
     say_advice(out, c, &v);
     if (fclose(out) != 0)
         return tool_error("out of memory");
-    json_t *o = json_pack("{s:s, s:I, s:o, s:{s:b, s:o, s:I, s:s}}", "profile", c->profile.name,
-                          "region", (json_int_t)c->result.region, "starts", starts_json(c),
+    json_t *o = json_pack("{s:s, s:I, s:I, s:o, s:{s:b, s:o, s:I, s:s}}", "profile",
+                          c->profile.name, "capacity", (json_int_t)c->capacity, "region", (json_int_t)c->result.region, "starts", starts_json(c),
                           "advice", "matters", v.matters, "multiple",
                           v.multiple ? json_integer((json_int_t)v.multiple) : json_null(), "best",
                           (json_int_t)c->result.start[v.best], "text", text);

@@ -18,10 +18,13 @@ The modules, each of which uses only those above it:
     effects     which factor matters how much
     theory      what theory says about a run
     table       an experiment with its results; CSV and JSON
+    choose      which level comes out best, and what the others cost
     conclude    sentences that are computed from a table
     svg, charts, figures, page      what a browser shows
     recipes     how recordings are made
     output      the files of a result
     record      makes recordings in the virtual machine
+    paste       lines that make a partition and a filesystem
+    advise      the experiment behind advice
     sweep, shipped, show, progress, complete, cli       what a shell calls
 """

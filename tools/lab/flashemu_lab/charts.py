@@ -195,8 +195,8 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
     return svg.picture(WIDTH, base + 42, title, parts)
 
 
-def share_chart(title: str, rows: list[tuple[str, float]]) -> str:
-    """A bar for each share of 1, from the largest."""
+def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the variation") -> str:
+    """A bar for each share of 1; `of` tells the pointer what it is a share of."""
     left = min(max([svg.text_width(name) for name, _ in rows] + [60]) + 14, 210)
     parts = [svg.text(8, 16, title, "head")]
     room = WIDTH - left - 56
@@ -206,6 +206,6 @@ def share_chart(title: str, rows: list[tuple[str, float]]) -> str:
         shown = name if len(name) <= fitting else name[:fitting - 1] + "\u2026"
         parts.append(svg.text(left - 8, y + 14, shown, "", "end"))
         parts.append(svg.box(left, y, max(room * share, 1), 19, "f0",
-                             f"{name}: {100 * share:.1f} % of the variation"))
+                             f"{name}: {100 * share:.1f} % {of}"))
         parts.append(svg.text(left + room * share + 6, y + 14, f"{100 * share:.1f} %"))
     return svg.picture(WIDTH, 30 + len(rows) * 26 + 6, title, parts)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn, Sequence
 
-from . import recipes, recordings, shipped, show, signals
+from . import advise, recipes, recordings, shipped, show, signals
 from .complete import complete
 from .conclude import conclusion
 from .engine import LocalEngine, execute
@@ -127,6 +127,13 @@ def build_parser() -> argparse.ArgumentParser:
     c.add_argument("-o", "--output", metavar="DIR", type=Path, default=None,
                    help="where to write (~/.local/share/flashemu/recordings)")
     c.add_argument("--json", action="store_true", help="print JSON")
+
+    c = add("advise", "where to start a partition and how to format it, and what else costs")
+    c.add_argument("profile", metavar="PROFILE", help="a profile's name, or a path to one")
+    c.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="changes keys of the profile")
+    c.add_argument("--workload", metavar="NAME,...", default=",".join(advise.WORKLOADS),
+                   help=f"what the device is for: {', '.join(advise.WORKLOADS)} (all of them)")
+    _common(c)
     c = add("report", "make the page of a result again")
     c.add_argument("folder", metavar="DIR", type=Path)
     c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
@@ -263,6 +270,12 @@ def _record(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _advise(arguments: argparse.Namespace) -> int:
+    device = advise.look(Tool(), arguments.profile, tuple(arguments.settings))
+    text = advise.advise_text(device, arguments.workload.split(","))
+    return _run(parse(text, "advise.toml"), arguments)
+
+
 def _report(arguments: argparse.Namespace) -> int:
     table: Table = read_folder(arguments.folder)
     write_whole(arguments.output, page(table))
@@ -283,8 +296,8 @@ def _dispatch(argv: Sequence[str]) -> int:
         return 2
     if arguments.command == "run":
         return _run(load(shipped.locate(arguments.experiment)), arguments)
-    return {"list": _list, "show": _show, "sweep": _sweep,
-            "record": _record, "report": _report}[arguments.command](arguments)
+    return {"list": _list, "show": _show, "sweep": _sweep, "record": _record,
+            "advise": _advise, "report": _report}[arguments.command](arguments)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,6 +11,7 @@ import math
 from statistics import geometric_mean
 from typing import Callable, Iterator
 
+from .choose import choose, costs
 from .effects import Effect, analyse
 from .errors import listed, number, quantity
 from .spec import Experiment, Measure, Statement
@@ -151,6 +152,31 @@ def _limit(table: Table, words: dict[str, str]) -> Iterator[str]:
                f"{with_unit(next_value, measure)} with {next_level} {what}.")
 
 
+def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
+    """The level that comes out best, and what each other level costs."""
+    e = table.experiment
+    factor = e.factor(words["factor"])
+    found = choose(table, words)
+    if not found:
+        return
+    labels = [e.measure(words[word]).label for word in ("measure", "wear") if words[word]]
+    threshold = number(100 * (quantity(words["threshold"]) or 0))
+    others = [level for level in found.equal if level != found.level]
+    if len(found.equal) == len(factor.levels):
+        yield (f"The {factor.label} does not matter here: {listed(labels)} differ by less than "
+               f"{threshold} % in the mean, which is less than the model can tell. Take "
+               f"{found.level}.")
+        return
+    yield f"Choose {found.level}."
+    if others:
+        yield (f"As good, because less than {threshold} % is less than the model can tell: "
+               f"{'; '.join(others)}.")
+    for level in factor.levels:
+        if level not in found.equal:
+            parts = listed([cost.words() for cost in costs(table, words, found, level)])
+            yield f"{_capital(level)}, compared with the choice: {parts}."
+
+
 def _theory(table: Table, words: dict[str, str]) -> Iterator[str]:
     e = table.experiment
     errors = []
@@ -177,5 +203,5 @@ def _capital(text: str) -> str:
 
 _SAYINGS: dict[str, Callable[[Table, dict[str, str]], Iterator[str]]] = {
     "effects": _effects, "extremes": _extremes, "compare": _compare, "limit": _limit,
-    "theory": _theory, "text": _text,
+    "choose": _choose, "theory": _theory, "text": _text,
 }

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Iterable
 
 from . import charts, svg
+from .choose import scores
 from .conclude import effect_name, shares, with_unit
 from .spec import Experiment, Factor, Figure, Measure
 from .table import Row, Table
@@ -43,6 +44,8 @@ def draw(table: Table) -> list[Drawn]:
         measure = table.experiment.measure(figure.measure)
         if figure.kind == "effects":
             found += _effects(table, measure)
+        elif figure.kind == "scores":
+            found += _scores(table, figure.x, measure)
         else:
             found += _panels(table, figure, measure)
     return found
@@ -55,6 +58,35 @@ def _effects(table: Table, measure: Measure) -> list[Drawn]:
         return []
     what = f"variation of {measure.label}" + (" (log)" if measure.log else "")
     return [Drawn("What matters", charts.share_chart(f"What decides: {what}", rows))]
+
+
+def _scores(table: Table, name: str, measure: Measure) -> list[Drawn]:
+    """How near each level of a factor comes to the best one: over all combinations of the others,
+    and in each of them."""
+    factor = table.experiment.factor(name)
+    found = scores(table, name, measure)
+    if not found:
+        return []
+    heading = f"{_capital(measure.label)} by {factor.label}, as a share of the best"
+
+    def picture(title: str, values: dict[str, float], of: str) -> Drawn:
+        return Drawn(heading, charts.share_chart(title, list(values.items()), of))
+
+    drawn = [picture("all together", found, "of the best, in the geometric mean")]
+    place = table.experiment.factors.index(factor)
+    cells: dict[str, list[Row]] = {}
+    for row in table.rows:
+        others = ", ".join(row.levels[:place] + row.levels[place + 1:])
+        cells.setdefault(others, []).append(row)
+    for others, rows in cells.items():
+        part = scores(replace(table, rows=tuple(rows)), name, measure)
+        if part and len(cells) > 1:
+            drawn.append(picture(others, part, "of the best"))
+    return drawn
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _panels(table: Table, figure: Figure, measure: Measure) -> list[Drawn]:
@@ -75,8 +107,7 @@ def _panels(table: Table, figure: Figure, measure: Measure) -> list[Drawn]:
 
 
 def _heading(e: Experiment, figure: Figure, measure: Measure) -> str:
-    label = measure.label[:1].upper() + measure.label[1:]
-    return f"{label} by {e.factor(figure.x).label}"
+    return f"{_capital(measure.label)} by {e.factor(figure.x).label}"
 
 
 def _cells(table: Table, figure: Figure, measure: Measure, fixed: dict[str, str]

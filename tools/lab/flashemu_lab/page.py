@@ -12,6 +12,7 @@ import itertools
 from html import escape
 
 from . import svg
+from .choose import paste
 from .conclude import conclusion
 from .errors import number
 from .figures import draw
@@ -66,7 +67,8 @@ def page(table: Table) -> str:
         f'<p class="from">flashemu-lab: {escape(e.name)}</p><h1>{escape(e.title)}</h1>']
     if e.question:
         parts.append(f'<p class="question">{escape(e.question)}</p>')
-    parts += [_answer(conclusion(table)), _figures(table), _rows(table), _inputs(table)]
+    parts += [_answer(conclusion(table)), _paste(table), _figures(table), _rows(table),
+              _inputs(table)]
     parts.append("</main></body></html>\n")
     return "\n".join(part for part in parts if part)
 
@@ -77,6 +79,12 @@ def _answer(sentences: list[str]) -> str:
     more = "".join(f"<li>{escape(s)}</li>" for s in sentences[1:])
     return (f'<section class="answer"><p>{escape(sentences[0])}</p>'
             + (f"<ul>{more}</ul>" if more else "") + "</section>")
+
+
+def _paste(table: Table) -> str:
+    """What the chosen level has to paste, if there is something."""
+    lines = paste(table)
+    return f"<h2>To paste</h2><pre>{escape(lines)}</pre>" if lines else ""
 
 
 def _figures(table: Table) -> str:

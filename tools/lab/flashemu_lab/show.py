@@ -7,6 +7,7 @@ import math
 import textwrap
 from dataclasses import asdict
 
+from .choose import paste
 from .conclude import conclusion
 from .errors import number
 from .recordings import Recording
@@ -67,7 +68,8 @@ def summary(table: Table) -> str:
     lines.append("")
     for sentence in conclusion(table):
         lines += textwrap.wrap(sentence, 78)
-    return "\n".join(lines) + "\n"
+    literal = paste(table)
+    return "\n".join(lines) + "\n" + (f"\n{literal}" if literal else "")
 
 
 def recording(r: Recording) -> Json:

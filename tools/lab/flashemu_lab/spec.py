@@ -38,12 +38,13 @@ from typing import Any, Callable
 from .errors import LabError, quantity
 from .lines import Lines, Path
 
-FIGURES = ("lines", "bars", "heatmap", "effects")
+FIGURES = ("lines", "bars", "heatmap", "effects", "scores")
 STATEMENTS = {  # what [[conclusion]] can say, and which members that takes
     "effects": ("measure",),
     "extremes": ("measure",),
     "compare": ("measure", "factor", "from", "to", "only"),
     "limit": ("measure", "factor", "share", "what"),
+    "choose": ("measure", "factor", "threshold", "wear"),
     "theory": (),
     "text": ("text",),
 }
@@ -461,7 +462,7 @@ def _figure(table: _Table, names: tuple[str, ...], measures: tuple[str, ...]) ->
     kind = table.text("kind", None, FIGURES)
     measure = table.text("measure", measures[0] if measures else "", measures)
     roles = {role: table.text(role, "", ("", *names)) for role in ("x", "series", "panel")}
-    if kind in ("lines", "bars", "heatmap") and not roles["x"]:
+    if kind not in ("", "effects") and not roles["x"]:
         table.bad("x", f"a figure of kind {kind} needs x; allowed: {', '.join(names)}")
     if kind == "heatmap" and not roles["series"]:
         table.bad("series", f"a heatmap needs series, its rows; allowed: {', '.join(names)}")
@@ -484,6 +485,8 @@ def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, 
         "factor": lambda: table.text("factor", None, names),
         "share": lambda: table.text("share", "0.8"),
         "what": lambda: table.text("what", ""),
+        "threshold": lambda: table.text("threshold", "2%"),
+        "wear": lambda: table.text("wear", "", ("", *measures)),
         "only": lambda: table.text("only", "", ("", *(
             f"{f.name}={level}" for f in factors for level in f.levels))),
         "text": lambda: table.text("text"),
@@ -496,6 +499,10 @@ def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, 
             words[key] = readers[key]()
     if "share" in words and quantity(words["share"]) is None:
         table.bad("share", f"share = {_shown(words['share'])}: allowed: a number, or one with %")
+    share = quantity(words.get("threshold", "0"))
+    if share is None or not 0 <= share < 1:
+        table.bad("threshold", f"threshold = {_shown(words['threshold'])}: allowed: 0% to below "
+                               "100%")
     if say == "theory" and not law:
         table.bad("say", "say = \"theory\" needs [theory]")
     table.end()

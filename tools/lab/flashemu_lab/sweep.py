@@ -21,13 +21,13 @@ MEASURES = (
 )
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
     """A text in TOML; JSON's escapes are allowed there."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def _array(values: list[str]) -> str:
-    return "[" + ", ".join(_text(v) for v in values) + "]"
+def array(values: list[str]) -> str:
+    return "[" + ", ".join(text(v) for v in values) + "]"
 
 
 def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seeds: str,
@@ -45,34 +45,34 @@ def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seed
     sources: list[str] = []
     names = profiles.split(",")
     if len(names) > 1:
-        factors.append(f"profile = {_array(names)}")
+        factors.append(f"profile = {array(names)}")
     for word in operands:
         match = None if word.startswith(("gen:", "rec:")) else _KEY.fullmatch(word)
         if not match:
             sources.append(word)
         elif "," in match[2]:
-            factors.append(f"{_text(match[1])} = {_array(match[2].split(','))}")
+            factors.append(f"{text(match[1])} = {array(match[2].split(','))}")
         else:
             settings.append(word)
     if not sources:
         raise LabError("a sweep needs requests: a trace file, or gen:PATTERN such as "
                        "gen:random,op=write,count=100K")
     if len(sources) > 1:
-        factors.append(f"requests = {_array(sources)}")
+        factors.append(f"requests = {array(sources)}")
     if "," in seeds:
-        factors.append(f"seed = {_array(seeds.split(','))}")
-    lines = ['name = "sweep"', f"title = {_text('A sweep over ' + ', '.join(names))}",
+        factors.append(f"seed = {array(seeds.split(','))}")
+    lines = ['name = "sweep"', f"title = {text('A sweep over ' + ', '.join(names))}",
              "", "[factors]",
              *factors, "", "[device]"]
     if len(names) == 1:
-        lines.append(f"profile = {_text(profiles)}")
-    lines += [f"set = {_array(settings)}", "", "[workload]",
-              'requests = "{requests}"' if len(sources) > 1 else f"requests = {_text(sources[0])}"]
+        lines.append(f"profile = {text(profiles)}")
+    lines += [f"set = {array(settings)}", "", "[workload]",
+              'requests = "{requests}"' if len(sources) > 1 else f"requests = {text(sources[0])}"]
     if warmup:
-        lines.append(f"warmup = {_text(warmup)}")
+        lines.append(f"warmup = {text(warmup)}")
     if "," not in seeds:
         lines.append(f"seed = {seeds}")
-    lines += [f"depth = {depth}", f"flags = {_array(flags)}"]
+    lines += [f"depth = {depth}", f"flags = {array(flags)}"]
     return "\n".join(lines + _measures(measures)) + "\n"
 
 
@@ -88,6 +88,6 @@ def _measures(measures: list[str]) -> list[str]:
             rows.append((name, value, name, "", ""))
     lines = []
     for name, value, label, unit, better in rows:
-        lines += ["", f"[measure.{name}]", f"value = {_text(value)}", f"label = {_text(label)}",
-                  f"unit = {_text(unit)}", f"better = {_text(better)}"]
+        lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
+                  f"unit = {text(unit)}", f"better = {text(better)}"]
     return lines

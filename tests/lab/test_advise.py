@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab advise: the choice, what the others cost, and lines that do what they say."""
+
+import json
+import re
+import shutil
+import struct
+
+from flashemu_lab_bench import SMALL, bad, good, good_json, read, stored
+from flashemu_script import ended, run
+
+from flashemu_lab import advise
+from flashemu_lab.choose import choose, costs, scores
+from flashemu_lab.conclude import conclusion
+from flashemu_lab.layout import sda_layout
+from flashemu_lab.paste import Hints, lines
+from flashemu_lab.spec import parse
+from flashemu_lab.table import Row, Table
+from flashemu_lab.tool import Tool
+
+TOOL = Tool()
+# A device on which advice takes a second.
+QUICK = ("sandisk-su04g", "device.used=0", "--workload", "log,database")
+CHOOSING = SMALL.replace('"ftl.op" = ["10%", "28%"]', 'layout = ["1", "2", "3"]').replace(
+    '"device.used=16T"', '"ftl.op={layout}%"') + """
+[[conclusion]]
+say = "choose"
+measure = "rate"
+wear = "waf"
+factor = "layout"
+"""
+
+
+def table_of(rates, wafs, threshold="2%"):
+    """Three layouts by three request sizes."""
+    e = parse(CHOOSING + 'threshold = "%s"\n' % threshold, "x")
+    rows = []
+    for i, layout in enumerate("123"):
+        for j, bs in enumerate(("4K", "8K", "16K")):
+            rows.append(Row((layout, bs), "", "done", {"rate": rates[i][j], "waf": wafs[i][j]},
+                            None, "", ""))
+    return Table(e, "", tuple(rows))
+
+
+EQUAL = [[1, 1, 1]] * 3
+
+
+def chosen(rates, wafs=EQUAL, threshold="2%"):
+    table = table_of(rates, wafs, threshold)
+    return choose(table, table.experiment.statements[0].words)
+
+
+def test_scores_by_hand():
+    table = table_of([[8, 1, 30], [4, 2, 30], [8, 4, 60]], [[2, 1, 1], [1, 1, 1], [1, 1, 4]])
+    e = table.experiment
+    found = scores(table, "layout", e.measure("rate"))
+    want = {"1": (1 * .25 * .5)**(1 / 3), "2": (.5 * .5 * .5)**(1 / 3), "3": 1}
+    assert all(abs(found[k] - want[k]) < 1e-12 for k in want) and len(found) == 3
+    found = scores(table, "layout", e.measure("waf"))
+    want = {"1": .5**(1 / 3), "2": 1, "3": .25**(1 / 3)}
+    assert all(abs(found[k] - want[k]) < 1e-12 for k in want)
+    # A combination that has no value at some level says nothing about any.
+    rows = tuple(r for r in table.rows if r.levels != ("2", "8K"))
+    found = scores(Table(e, "", rows), "layout", e.measure("rate"))
+    assert abs(found["1"] - .5**.5) < 1e-12 and found["3"] == 1
+
+
+def test_the_choice():
+    best = [[1, 1, 1], [1, 1, 1.1], [1, 1, 1]]
+    assert chosen(best).level == "2" and chosen(best).equal == ("2",)
+    near = chosen([[1, 1, 1], [1, 1, 1.05], [1, 1, 1]])
+    assert near.level == "1" and near.equal == ("1", "2", "3"), "less than the threshold is equal"
+    assert chosen([[1, 1, 1], [1, 1, 1.05], [1, 1, 1]], threshold="1%").level == "2"
+    # Of what is equally fast, the one that wears less.
+    assert chosen(EQUAL, [[2, 1, 1], [1, 1, 1], [1, 1, 1]]).equal == ("2", "3")
+    assert chosen([[9, 9, 9], [1, 1, 1], [1, 1, 1]], [[2, 1, 1], [1, 1, 1], [1, 1, 1]]).level == "1"
+    assert chosen([[0, 0, 0]] * 3) is None
+
+
+def test_what_is_said():
+    told = conclusion(table_of(EQUAL, EQUAL))
+    assert told == ["The layout does not matter here: rate and write amplification differ by less "
+                    "than 2 % in the mean, which is less than the model can tell. Take 1."]
+    table = table_of([[10, 10, 10], [10, 10, 10], [5, 10, 2.5]], [[1, 1, 1], [1, 1, 1], [1, 2, 4]])
+    told = conclusion(table)
+    assert told[:2] == ["Choose 1.", "As good, because less than 2 % is less than the model can "
+                        "tell: 2."]
+    assert told[2] == ("3, compared with the choice: rate 50 % (25 % with 16K, 100 % with 8K) and "
+                       "write amplification 2 times (100 % with 4K, 4 times with 16K).")
+    words = table.experiment.statements[0].words
+    found = costs(table, words, choose(table, words), "3")
+    assert [(c.measure.name, c.least_at, c.most_at) for c in found] == [
+        ("rate", "16K", "8K"), ("waf", "4K", "16K")]
+    assert abs(found[0].ratio - .5) < 1e-12 and abs(found[1].ratio - 2) < 1e-12
+
+
+def test_advice_is_an_experiment():
+    out = good_json("advise", *QUICK, "-o", "x")
+    layouts = list(dict.fromkeys(r["levels"]["layout"] for r in out["rows"]))
+    for start in ("1 MiB, ", "4 MiB, ", "8 MiB, ", "SD Association, ", "sector 63, "):
+        assert any(layout.startswith(start) for layout in layouts), start
+    assert [r["levels"]["workload"] for r in out["rows"][:2]] == ["log", "database"]
+    assert all(r["status"] == "done" and r["values"]["rate"] > 0 for r in out["rows"])
+    assert out["conclusion"][0].startswith("Choose ") and "flashemu align" in out["conclusion"][-1]
+    before = stored()
+    assert good_json("advise", *QUICK) == out and stored() == before
+    assert good_json("run", "x/experiment.toml")["rows"] == out["rows"]
+    # The same work with every layout.
+    work = {}
+    for row in out["rows"]:
+        result = json.loads(before[row["key"]])["result"]
+        work.setdefault(row["levels"]["workload"], set()).add(result["host"]["write"]["ops"])
+    assert all(len(ops) == 1 for ops in work.values()), work
+    text = good("advise", *QUICK)
+    literal = text[text.index("# The partition."):]
+    page = read("x/index.html")
+    assert "mkfs.vfat -F 32" in literal and page.index("answer") < page.index("To paste")
+    assert page.index("To paste") < page.index("<svg") < page.index("<h2>All ")
+    assert good("report", "x", "-o", "again.html") == "" and read("again.html") == page
+
+
+def test_wrong_use():
+    bad("m.json: advice for a measurement is not supported yet", "advise", "m.json")
+    bad("--workload x: there is no such workload; allowed: large-file, small-files, database",
+        "advise", "ideal", "--workload", "log,x")
+    bad("--workload log: is given twice", "advise", "ideal", "--workload", "log,log")
+    bad("profile=nope: no profile of that name", "advise", "nope")
+    bad("ftl.nothing=1: unknown key", "advise", "ideal", "ftl.nothing=1")
+    bad("too few for FAT32", "advise", "generic32m")
+    bad("allowed: at least 4 MiB", "advise", "generic32m", "device.capacity=2M")
+
+
+# Profiles, with the capacity and the unit that matter here; all layouts of each are made.
+DEVICES = (("transcend8g", 8019509248, 4 << 20), ("kingston512m", 490 << 20, 256 << 10),
+           ("sandisk-sd4gb", 3796 << 20, 4 << 20), ("rundisk1g", 980 << 20, 1 << 20))
+
+
+def paste_of(profile, capacity, unit):
+    d = advise.Device(profile, (), capacity, 122880, unit, 65536, "")
+    for c in advise.candidates(d):
+        yield c, lines(c.layout, c.style == "factory", Hints(capacity, unit, 65536))
+
+
+def make(line, size):
+    """Does what a line says, to files: `disk` of `size` bytes, and `part`."""
+    with open("disk", "wb") as file:
+        file.truncate(size)
+    code, _, err = ended(["bash", "-c", line.replace("/dev/sdX1", "part").replace("/dev/sdX",
+                                                                                  "disk")])
+    assert code == 0, (line, err)
+
+
+def boot_block(size):
+    with open("part", "rb") as file:
+        return file.read(size)
+
+
+def test_the_lines_make_the_layout():
+    if not all(shutil.which(p) for p in ("sfdisk", "mkfs.vfat")):
+        print("SKIP: no sfdisk or mkfs.vfat")
+        return
+    for profile, capacity, unit in DEVICES:
+        seen = 0
+        for c, text in paste_of(profile, capacity, unit):
+            table, fat = [line for line in text.splitlines() if line.startswith(("printf",
+                                                                                 "mkfs.vfat"))]
+            make(table, capacity)
+            code, out, err = ended(["sfdisk", "-J", "disk"])
+            part, = json.loads(out)["partitiontable"]["partitions"]
+            assert (part["start"], part["type"]) == (c.layout.start, "c"), (c, part)
+            with open("part", "wb") as file:
+                file.truncate(part["size"] * 512)
+            make(fat, capacity)
+            b = boot_block(512)
+            reserved, fats, root = struct.unpack_from("<HBH", b, 14)
+            length = struct.unpack_from("<H", b, 22)[0] or struct.unpack_from("<I", b, 36)[0]
+            data = part["start"] * 512 + (reserved + fats * length + root // 16) * 512
+            assert b[13] * 512 == c.layout.cluster and data == c.data, (profile, c, data)
+            # ... which is what the label says.
+            match = re.search(r"data at (\d+)([KM])", c.label)
+            if match:
+                seen += 1
+                assert data % (int(match[1]) << {"K": 10, "M": 20}[match[2]]) == 0
+            assert not c.label.startswith("SD") or (
+                data % sda_layout(capacity).unit == 0
+                and part["start"] == sda_layout(capacity).start)
+        assert seen >= 1, profile
+
+
+def test_the_lines_for_other_filesystems():
+    for profile, capacity, unit in DEVICES[1:3]:
+        c, text = next(paste_of(profile, capacity, unit))
+        size = advise._sectors(advise.Device(profile, (), capacity, 0, 0, 0, ""), c.start) * 512
+        for program in ("mkfs.exfat", "mkfs.ext4"):
+            line = next(line for line in text.splitlines() if line.startswith(program))
+            if not shutil.which(program):
+                print("SKIP: no", program)
+                continue
+            with open("part", "wb") as file:
+                file.truncate(size)
+            make(line, capacity)
+            b = boot_block(4096)
+            if program == "mkfs.exfat":
+                fat, length, heap = struct.unpack_from("<III", b, 80)
+                sector = 1 << b[108]
+                boundary = max(unit, 1 << 20)
+                assert fat * sector % boundary == 0 and heap * sector % boundary == 0, (fat, heap)
+                assert heap >= fat + length and sector << b[109] == max(c.layout.cluster, 32768)
+            else:
+                stride, = struct.unpack_from("<H", b, 1024 + 0x164)
+                width, = struct.unpack_from("<I", b, 1024 + 0x170)
+                assert stride * 4096 == 65536 and width * 4096 == max(unit, 65536), (stride, width)
+
+
+def test_the_lines_agree():
+    for profile, capacity, unit in DEVICES:
+        for c, text in paste_of(profile, capacity, unit):
+            options, = re.findall(r"^mkfs\.vfat (.*) /dev/sdX1$", text, re.M)
+            if c.layout.filesystem != "FAT32":
+                assert "wic" not in text
+                continue
+            size, = re.findall(r"size=(\d+),", text)
+            assert '--mkfs-extraopts "%s"' % options in text
+            assert 'extraargs = "%s"' % options in text
+            assert "--fixed-size %dM " % (int(size) >> 11) in text
+            assert "    size = %dM\n" % (int(size) >> 11) in text
+            assert "offset = %d " % c.start in text
+            where, = re.findall(r"--align (\d+) ", text) or [0]
+            offset, = re.findall(r"--offset (\d+)s ", text) or [0]
+            assert int(where) * 1024 == c.start or int(offset) * 512 == c.start
+            align, = re.findall(r"align = (\d+) ", text)
+            assert c.start % int(align) == 0
+            assert c.start + int(size) * 512 <= capacity
+
+
+def test_all_shipped_profiles_have_an_answer():
+    for profile in TOOL.profiles():
+        if profile in ("generic32m", "flashfx4m"):
+            continue
+        d = advise.look(TOOL, profile, ())
+        found = advise.candidates(d)
+        assert len({c.label for c in found}) == len(found) >= 5, profile
+        assert parse(advise.advise_text(d, list(advise.WORKLOADS)), "x").factors[0].levels == tuple(
+            c.label for c in found)
+
+
+run(globals())
