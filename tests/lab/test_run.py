@@ -12,7 +12,8 @@ import sys
 import time
 import xml.etree.ElementTree
 
-from flashemu_lab_bench import FLASHEMU, LAB, SMALL, bad, good, good_json, lab, read, stored, write
+from flashemu_lab_bench import (FLASHEMU, LAB, SMALL, bad, children_of, good, good_json, lab, read,
+                                stored, until, write)
 from flashemu_script import PROGRAM_HANG_S, ended, run
 
 # Calls the program, and keeps a list of the replays that began.
@@ -47,27 +48,6 @@ def begin(*args, **env):
     return subprocess.Popen([sys.executable, LAB, *args], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True,
                             env=dict(os.environ, FLASHEMU_LAB_STORE="store", **env))
-
-
-def until(condition):
-    end = time.monotonic() + PROGRAM_HANG_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
-
-
-def children_of(mark):
-    """The processes whose command line has this mark."""
-    found = []
-    for pid in os.listdir("/proc"):
-        if pid.isdigit():
-            try:
-                with open("/proc/%s/cmdline" % pid, "rb") as f:
-                    if mark.encode() in f.read():
-                        found.append(pid)
-            except OSError:
-                pass
-    return found
 
 
 def test_a_run_from_the_store_is_the_same_byte_for_byte():

@@ -17,6 +17,7 @@ _flashemu_lab_words()
 _flashemu_lab_kind()
 {
     case $1 in
+    local\|dask) _flashemu_lab_words "local dask" ;;
     PROFILE) _flashemu_lab_words "$(flashemu profiles 2>/dev/null)" ;;
     *EXPERIMENT*) _flashemu_lab_words "$("$tool" list 2>/dev/null | sed 's/ .*//')" ;;&
     *FILE* | *DIR* | *FOLDER* | *TRACE* | *OUT*)

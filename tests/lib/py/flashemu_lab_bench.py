@@ -4,8 +4,9 @@
 import json
 import os
 import sys
+import time
 
-from flashemu_script import ended, from_env, skip
+from flashemu_script import PROGRAM_HANG_S, ended, from_env, skip
 
 try:
     import numpy  # noqa: F401
@@ -89,4 +90,26 @@ def stored(folder="store"):
         if os.path.basename(place) != "tmp":
             for name in names:
                 found[name.removesuffix(".json")] = read(os.path.join(place, name))
+    return found
+
+
+def until(condition):
+    """Waits for a condition; a test in which it never comes true has hung."""
+    end = time.monotonic() + PROGRAM_HANG_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def children_of(mark):
+    """The processes whose command line has this mark."""
+    found = []
+    for pid in os.listdir("/proc"):
+        if pid.isdigit():
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as f:
+                    if mark.encode() in f.read():
+                        found.append(pid)
+            except OSError:
+                pass
     return found

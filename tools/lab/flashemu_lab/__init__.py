@@ -7,10 +7,12 @@ The modules, each of which uses only those above it:
     recordings  what a filesystem asked of a device
     layout      where filesystems lie on a device
     run         one run as a value, and its key
+    worker      what another machine executes
     tool        the C program
     signals     Ctrl-C
     store       results by key
     engine      executes runs
+    cluster     executes runs on many machines
     measure     numbers from a result
     lines       which line of a TOML file a key is in
     spec        an experiment file as a value

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import NoReturn, Sequence
 
 from . import advise, recipes, recordings, shipped, show, signals
+from .cluster import DaskEngine
 from .complete import complete
 from .conclude import conclusion
-from .engine import LocalEngine, execute
+from .engine import Engine, LocalEngine, execute
 from .errors import LabError
 from .output import read_folder, write_folder, write_whole
 from .page import page
@@ -67,6 +68,11 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print the result as JSON")
     command.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
                          help="how many runs at the same time (one for each processor)")
+    command.add_argument("--engine", metavar="local|dask", choices=("local", "dask"),
+                         default="local",
+                         help="what executes runs: this machine, or the workers of a Dask cluster")
+    command.add_argument("--scheduler", metavar="ADDRESS", default="",
+                         help="of the Dask cluster, such as tcp://10.0.0.1:8786")
     command.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                          help="where results are kept ($FLASHEMU_LAB_STORE, or "
                          "~/.cache/flashemu-lab)")
@@ -145,9 +151,21 @@ def _store(arguments: argparse.Namespace) -> Store:
     return Store(arguments.store or default_folder())
 
 
+def _engine(arguments: argparse.Namespace, tool: Tool) -> Engine:
+    """The engine that the options name."""
+    if arguments.engine == "dask":
+        if not arguments.scheduler:
+            raise LabError("--engine dask needs --scheduler ADDRESS, such as tcp://10.0.0.1:8786")
+        return DaskEngine(tool, arguments.scheduler)
+    if arguments.scheduler:
+        raise LabError(f"--scheduler {arguments.scheduler}: has no effect without --engine dask")
+    return LocalEngine(tool, arguments.jobs)
+
+
 def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     """Runs what is missing, and prints and writes the result."""
     tool, store = Tool(), _store(arguments)
+    engine = _engine(arguments, tool)
     points = plan(experiment, tool, arguments.most)
     runs = {p.run.key(): p.run for p in points if p.run}
     outcomes: dict[str, Outcome] = {}
@@ -160,8 +178,7 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
             stored += 1
     progress = Progress(len(runs))
     try:
-        for run, outcome in execute(runs.values(), store, LocalEngine(tool, arguments.jobs),
-                                    arguments.again):
+        for run, outcome in execute(runs.values(), store, engine, arguments.again):
             outcomes[run.key()] = outcome
             progress.show(len(outcomes), stored)
     except KeyboardInterrupt:

@@ -7,7 +7,6 @@ Every answer is a function of the arguments, so answers are kept and no question
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ from typing import IO
 
 from .errors import LabError, quantity
 from .run import Json, Run
+from .worker import guarded, program_name
 
 # Members of `replay --json` that differ between two calls, or that only repeat the arguments.
 _NOT_RESULT = ("wall_seconds", "cpu_seconds", "host_ops_per_second", "command", "overrides",
@@ -62,9 +62,6 @@ class Tool:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or find_program()
-        # A child must not survive the lab, not even if the lab is killed.
-        setpriv = shutil.which("setpriv")
-        self._prefix = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
     def ask(self, *words: str) -> str:
         """Standard output; LabError with the program's own message if it refuses."""
@@ -90,8 +87,7 @@ class Tool:
         Two builds of one version may differ while somebody works on the program.  A result of
         one must not answer for the other.
         """
-        with self.path.open("rb") as file:
-            return f"{self.version}+{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
+        return program_name(self.version, str(self.path))
 
     @functools.lru_cache(maxsize=None)
     def canonical(self, profile: str, overrides: tuple[str, ...]) -> str:
@@ -135,8 +131,9 @@ class Tool:
         self.ask("gen", ",".join([*words, "count=1"]), "--capacity", "16T", "-o", os.devnull)
 
     def start(self, run: Run, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-        """Begins a run; its result comes from the standard output."""
-        return subprocess.Popen([*self._prefix, str(self.path), *run.arguments(), "--json"],
+        """Begins a run; its result comes from the standard output.  It does not survive the lab,
+        not even if the lab is killed."""
+        return subprocess.Popen(guarded([str(self.path), *run.arguments(), "--json"]),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
 
 
