@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lab's store: each result once, whole or not at all."""
 
+import errno
 import json
 import os
 import random
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from flashemu_lab_bench import TOP, stored
-from flashemu_script import run
+from flashemu_lab_bench import LAB, SMALL, TOP, good, stored, write
+from flashemu_script import ended, run
 
 from flashemu_lab.errors import LabError
 from flashemu_lab.run import Run, Source
@@ -123,6 +126,102 @@ def test_a_full_disk_leaves_nothing():
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert stored() == before and os.listdir("store/tmp") == []
     store.put(a_run(1), done(long="x" * 9000))
+
+
+def test_whatever_call_fails_for_want_of_room():
+    """ENOSPC from each call that can tell it, in turn."""
+    store = Store(Path("store"))
+    store.put(a_run(), done(small=1))
+    before = stored()
+    def no_room(*args, **kwargs):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for name in ("mkdir", "open", "fsync", "link"):
+        real = getattr(os, name)
+        setattr(os, name, no_room)
+        try:
+            refused(2, "store: cannot store %s: No space left on device" % a_run(1).key(),
+                    store.put, a_run(1), done(x=1))
+        finally:
+            setattr(os, name, real)
+        assert stored() == before and os.listdir("store/tmp") == [], name
+    store.put(a_run(1), done(x=1))
+
+
+# $1 is the size of the disk, $2 a command, $3 what follows when there is room.
+SMALL_DISK = """
+mkdir -p disk && mount -t tmpfs -o "$1" tmpfs disk || exit 99
+shift
+"$@"; echo "code $?"
+echo "tmp $(ls -A disk/store/tmp 2>/dev/null | wc -l)"
+cp -r disk copy
+mount -o remount,size=64M,nr_inodes=0 disk
+"$@" >/dev/null; echo "code $?"
+cp -r disk/store whole
+"""
+
+
+def on_small_disk(options, *command):
+    """(standard output, standard error) of a command on a disk that fills up, and then grows;
+    None where nothing can be mounted."""
+    code, out, err = ended(["unshare", "--map-root-user", "--mount", "sh", "-c", SMALL_DISK, "sh",
+                            options, *command])
+    return None if code == 99 or "unshare:" in err else (out, err)
+
+
+def test_a_disk_that_fills_up():
+    """The program on real disks of some pages or some files: one line, whole results, and when
+    there is room the rest."""
+    write("x.toml", SMALL)
+    good("run", "x.toml", store="want")
+    kept_counts = set()
+    for options in ["size=%dK" % k for k in (4, 8, 12, 20)] + ["nr_inodes=%d" % n
+                                                                   for n in (2, 4, 6, 8)]:
+        for folder in ("copy", "whole", "disk"):
+            shutil.rmtree(folder, ignore_errors=True)
+        found_ = on_small_disk(options, sys.executable, LAB, "run", "x.toml", "--store",
+                              "disk/store", "--jobs", "1")
+        if found_ is None:
+            print("nothing can be mounted here: left out")
+            return
+        out, err = found_
+        assert "code 2" in out and "tmp 0" in out and out.endswith("code 0\n"), (options, out, err)
+        assert re.fullmatch(r"flashemu-lab: disk/store: cannot (store \w{64}|open the store): "
+                            r"No space left on device\n", err), (options, err)
+        kept = stored("copy/store")
+        assert kept.items() < stored("want").items(), options
+        assert stored("whole") == stored("want"), options
+        kept_counts.add(len(kept))
+    assert len(kept_counts) > 3, kept_counts
+
+
+def test_a_page_on_a_full_disk():
+    """Each file is the old one or the new one, or is not there."""
+    write("x.toml", SMALL)
+    good("run", "x.toml", "-o", "old", store="want")
+    write("x.toml", SMALL.replace("A small experiment", "Another title"))
+    good("run", "x.toml", "-o", "new", store="want")
+    refusals = 0
+    pages = sum(-(-os.path.getsize("old/" + n) // 4096) for n in os.listdir("old"))
+    for size in (4 * (pages + more) for more in (0, 1, 2, 4, 40)):
+        shutil.rmtree("copy", ignore_errors=True)
+        shutil.rmtree("whole", ignore_errors=True)
+        found = on_small_disk("size=%dK" % size, "sh", "-c",
+                              "[ -e disk/store ] || cp -r old disk/store; \"$@\"", "sh", sys.executable, LAB,
+                              "run", "x.toml", "--store", "want", "-o", "disk/store")
+        if found is None:
+            print("nothing can be mounted here: left out")
+            return
+        if "code 2" in found[0]:
+            refusals += 1
+            assert re.fullmatch(r"flashemu-lab: disk/store\S*: No space left on device\n", found[1])
+        for name in os.listdir("copy/store"):
+            text = Path("copy/store", name).read_bytes()
+            known = [Path(f, name).read_bytes() for f in ("old", "new")]
+            assert text in known, (size, name)
+        assert all(Path("whole", n).read_bytes() == Path("new", n).read_bytes()
+                   for n in os.listdir("new"))
+    assert refusals > 1
 
 
 def test_a_folder_that_cannot_be():

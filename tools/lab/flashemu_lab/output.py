@@ -25,13 +25,13 @@ from .page import page
 from .table import Table, from_json, to_csv, to_json
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path, text: str | bytes) -> None:
     """Replaces the file, or leaves it as it was; LabError if the host cannot write."""
     temporary = None
     try:
         fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with open(fd, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(text.encode() if isinstance(text, str) else text)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
@@ -59,8 +59,10 @@ def write_folder(table: Table, folder: Path) -> None:
         path = folder / f"figure-{i:02}.svg"
         write_whole(path, svg.alone(drawn.picture))
         if converter:
-            subprocess.run([converter, "--zoom", "2", "-o", path.with_suffix(".png"), path],
-                           check=False)
+            done = subprocess.run([converter, "--zoom", "2", path], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL)
+            if done.returncode == 0:
+                write_whole(path.with_suffix(".png"), done.stdout)
     write_whole(folder / "index.html", page(table))
 
 
