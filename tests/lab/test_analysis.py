@@ -77,27 +77,76 @@ def test_shares_add_up():
                 assert abs(e.values.sum(axis=axis)).max() < 1e-9
 
 
+def statsmodels_table(values, sizes, kind):
+    """ANOVA of this type with all interactions except the highest: {factors: sum of squares};
+    the highest interaction is the residual."""
+    import pandas
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+    cells = itertools.product(*(range(s) for s in sizes))
+    names = "PQRS"[:len(sizes)]
+    frame = pandas.DataFrame([(*map(str, cell), v) for cell, v in zip(cells, values)],
+                             columns=[*names, "y"])
+    sets = [c for n in range(1, len(sizes)) for c in itertools.combinations(names, n)]
+    # Type III is about terms that are orthogonal to each other, so the contrasts must be sums.
+    formula = "y ~ " + " + ".join(":".join("C(%s, Sum)" % x for x in c) for c in sets)
+    table = anova_lm(ols(formula, data=frame).fit(), typ=kind)
+    found = {tuple(names.index(x) for x in c):
+             table.loc[":".join("C(%s, Sum)" % x for x in c), "sum_sq"] for c in sets}
+    found[tuple(range(len(sizes)))] = table.loc["Residual", "sum_sq"]
+    return found
+
+
 def test_statsmodels_says_the_same():
+    """Random factorials with two to four factors of two to five levels; types I, II and III are
+    the same for them, because every combination is there once."""
     try:
-        import pandas
-        from statsmodels.formula.api import ols
-        from statsmodels.stats.anova import anova_lm
+        import statsmodels  # noqa: F401
     except ImportError:
         print("no statsmodels: not compared")
         return
     draw = random.Random(5)
-    sizes = [2, 3, 4]
-    cells = list(itertools.product(*(range(s) for s in sizes)))
-    values = [draw.gauss(a * 2 + b * c, 1) for a, b, c in cells]
-    frame = pandas.DataFrame([(*(str(x) for x in cell), v) for cell, v in zip(cells, values)],
-                             columns=["A", "B", "C", "y"])
-    table = anova_lm(ols("y ~ A + B + C + A:B + A:C + B:C", data=frame).fit())
-    total = sum((v - sum(values) / len(values)) ** 2 for v in values)
-    found = by_factors(values, sizes)
-    names = {(0,): "A", (1,): "B", (2,): "C", (0, 1): "A:B", (0, 2): "A:C", (1, 2): "B:C",
-             (0, 1, 2): "Residual"}
-    for factors, name in names.items():
-        near(found[factors].share, table.loc[name, "sum_sq"] / total)
+    for count in (2, 2, 2, 3, 3, 3, 4, 4):
+        sizes = [draw.randint(2, 5 if count < 4 else 4) for _ in range(count)]
+        if count == 4:
+            sizes[draw.randrange(4)] = 5
+        weights = [[draw.gauss(0, 3) for _ in range(s)] for s in sizes]
+        values = []
+        for cell in itertools.product(*(range(s) for s in sizes)):
+            parts = [w[i] for w, i in zip(weights, cell)]
+            values.append(100 + sum(parts) + parts[0] * parts[1] + draw.gauss(0, 1))
+        mean = sum(values) / len(values)
+        total = sum((v - mean) ** 2 for v in values)
+        found = by_factors(values, sizes)
+        for kind in (1, 2, 3):
+            want = statsmodels_table(values, sizes, kind)
+            assert set(want) == set(found), (sizes, kind)
+            for factors, square in want.items():
+                near(found[factors].share, square / total)
+
+
+def test_statsmodels_has_the_same_terms():
+    """With contrasts that are sums, the parameters of a model are the main effects and the
+    interactions themselves."""
+    try:
+        import pandas
+        from statsmodels.formula.api import ols
+    except ImportError:
+        print("no statsmodels: not compared")
+        return
+    draw = random.Random(6)
+    for sizes in ([2, 2], [3, 5], [5, 4], [2, 5]):
+        cells = list(itertools.product(*(range(s) for s in sizes)))
+        values = [draw.gauss(a * 2 + a * b, 1) for a, b in cells]
+        frame = pandas.DataFrame([(str(a), str(b), v) for (a, b), v in zip(cells, values)],
+                                 columns=["A", "B", "y"])
+        known = ols("y ~ C(A, Sum) * C(B, Sum)", data=frame).fit().params
+        found = by_factors(values, sizes)
+        for i in range(sizes[0] - 1):
+            near(found[(0,)].values[i], known["C(A, Sum)[S.%d]" % i])
+            for j in range(sizes[1] - 1):
+                near(found[(1,)].values[j], known["C(B, Sum)[S.%d]" % j])
+                near(found[(0, 1)].values[i, j], known["C(A, Sum)[S.%d]:C(B, Sum)[S.%d]" % (i, j)])
 
 
 def test_theory_of_write_amplification():

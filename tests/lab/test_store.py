@@ -203,12 +203,14 @@ def test_a_page_on_a_full_disk():
     good("run", "x.toml", "-o", "new", store="want")
     refusals = 0
     pages = sum(-(-os.path.getsize("old/" + n) // 4096) for n in os.listdir("old"))
-    for size in (4 * (pages + more) for more in (0, 1, 2, 4, 40)):
+    empty, over = "", "[ -e disk/store ] || cp -r old disk/store;"
+    for script, size in [*((over, pages + more) for more in (0, 2, 40)),
+                         *((empty, pages * n // 6) for n in range(1, 6))]:
         shutil.rmtree("copy", ignore_errors=True)
         shutil.rmtree("whole", ignore_errors=True)
-        found = on_small_disk("size=%dK" % size, "sh", "-c",
-                              "[ -e disk/store ] || cp -r old disk/store; \"$@\"", "sh", sys.executable, LAB,
-                              "run", "x.toml", "--store", "want", "-o", "disk/store")
+        found = on_small_disk("size=%dK" % (4 * size), "sh", "-c",
+                              script + "\"$@\"", "sh", sys.executable, LAB, "run", "x.toml",
+                              "--store", "want", "-o", "disk/store")
         if found is None:
             print("nothing can be mounted here: left out")
             return
