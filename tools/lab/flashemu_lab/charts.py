@@ -60,12 +60,20 @@ def _legend(series: list[Series], y: float, bars: bool) -> tuple[list[str], floa
         if one.theory:
             parts.append(svg.line(x, y - 4, x + 16, y - 4, "theory"))
         elif bars:
-            parts.append(svg.box(x + 3, y - 9, 11, 11, f"f{one.colour}"))
+            parts.append(svg.box(x + 3, y - 9, 11, 11, f"f{one.colour} key"))
         else:
-            parts.append(svg.mark(one.colour, x + 8, y - 4, f"f{one.colour}"))
+            parts.append(svg.mark(one.colour, x + 8, y - 4, f"f{one.colour} key"))
         parts.append(svg.text(x + 21, y, name))
         x += width
     return parts, y + 17
+
+
+def _short(value: float) -> str:
+    """A number at an axis, where there is room for six digits: 200 000 is 200 k."""
+    for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(unit, 1e5):
+            return f"{number(value / unit)}\u2009{name}"
+    return number(value)
 
 
 def _ticks(chart: Chart) -> list[float]:
@@ -94,7 +102,7 @@ def _frame(chart: Chart, bars: bool) -> tuple[list[str], Callable[[float], float
         if sparse and abs(math.log10(tick) - round(math.log10(tick))) > 1e-6:
             continue
         parts.append(svg.line(_LEFT, place(tick), WIDTH - _RIGHT, place(tick), "grid"))
-        parts.append(svg.text(_LEFT - 6, place(tick) + 4, number(tick), "faint", "end"))
+        parts.append(svg.text(_LEFT - 6, place(tick) + 4, _short(tick), "faint", "end"))
     base = top + _PLOT
     parts.append(svg.line(_LEFT, base, WIDTH - _RIGHT, base, "axis"))
     parts += _x_labels(chart, base)
