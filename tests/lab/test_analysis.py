@@ -9,8 +9,11 @@ import random
 import flashemu_lab_bench  # noqa: F401  (the path of the lab)
 from flashemu_script import run
 
-from flashemu_lab.effects import analyse
+from flashemu_lab.conclude import conclusion
+from flashemu_lab.effects import analyse, contributions
 from flashemu_lab.measure import parse_profile
+from flashemu_lab.spec import parse
+from flashemu_lab.table import Row, Table
 from flashemu_lab.theory import d_choices, fifo, greedy, predict
 
 
@@ -147,6 +150,71 @@ def test_statsmodels_has_the_same_terms():
             for j in range(sizes[1] - 1):
                 near(found[(1,)].values[j], known["C(B, Sum)[S.%d]" % j])
                 near(found[(0, 1)].values[i, j], known["C(A, Sum)[S.%d]:C(B, Sum)[S.%d]" % (i, j)])
+
+
+def test_contributions_by_hand():
+    # A gives 4 alone and 2 behind B; B gives 6 alone and 4 behind A.
+    values = {frozenset(): 1.0, frozenset({0}): 5.0, frozenset({1}): 7.0, frozenset({0, 1}): 9.0}
+    assert contributions(values.__getitem__, 2) == [3.0, 5.0]
+    assert contributions(lambda done: 2.0 * len(done), 1) == [2.0]
+
+
+def test_contributions_are_the_mean_over_all_orders():
+    draw = random.Random(5)
+    sets = [frozenset(c) for n in range(5) for c in itertools.combinations(range(4), n)]
+    values = {s: draw.random() for s in sets}
+    want = [0.0] * 4
+    orders = list(itertools.permutations(range(4)))
+    for order in orders:
+        for i, step in enumerate(order):
+            done = frozenset(order[:i])
+            want[step] += (values[done | {step}] - values[done]) / len(orders)
+    got = contributions(values.__getitem__, 4)
+    for a, b in zip(got, want):
+        near(a, b)
+    near(sum(got), values[sets[-1]] - values[sets[0]])
+
+
+BETWEEN = """name = "x"
+title = "X"
+[factors]
+fs = ["fat", "ext"]
+start = ["63", "256"]
+used = ["0", "1"]
+[device]
+profile = "ideal"
+[workload]
+requests = "{fs}{start}{used}"
+[measure.rate]
+value = "elapsed_ns"
+unit = "MB/s"
+[[conclusion]]
+say = "between"
+before = "fs=fat, start=63, used=1"
+after = "fs=ext, start=256, used=1"
+"""
+
+
+def between(text, rates):
+    e = parse(text, "x.toml")
+    levels = itertools.product(*(f.levels for f in e.factors))
+    return conclusion(Table(e, "", tuple(
+        Row(one, "", "done", {"rate": rate}, None, "", "") for one, rate in zip(levels, rates))))
+
+
+def test_what_is_between_two_combinations():
+    # fs, start, used: the second of each pair has used=1
+    rates = [99, 2, 99, 4, 99, 3, 99, 8]
+    assert between(BETWEEN, rates) == [
+        "Rate grows from 2 MB/s to 8 MB/s (used 1). In the mean of all orders of the steps, the "
+        "difference is due to start 256 instead of 63 (58 %; alone it gives 4 MB/s) and fs ext "
+        "instead of fat (42 %; alone it gives 3 MB/s)."]
+    # logarithms: start is 2 or 8/3, fs is 1.5 or 2
+    assert "the logarithm of the ratio is due to start 256 instead of 63 (60 %;" in between(
+        BETWEEN.replace('unit = "MB/s"', 'unit = "MB/s"\nscale = "log"'), rates)[0]
+    assert between(BETWEEN, [99, 8, 99, 4, 99, 3, 99, 2])[0].startswith("Rate falls from 8 MB/s")
+    assert between(BETWEEN, [1, 2, 99, 4, 99, None, 99, 8]) == []
+    assert between(BETWEEN, [1, 2, 99, 4, 99, 5, 99, 2]) == []
 
 
 def test_theory_of_write_amplification():

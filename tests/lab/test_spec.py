@@ -48,6 +48,20 @@ def test_a_file_is_a_value():
     assert bare.factors == e.factors
 
 
+def test_mistakes_of_combinations():
+    text = SMALL + """[[conclusion]]
+say = "between"
+before = "ftl.op=10%, bs=4K"
+after = "ftl.op=28%, bs=16K"
+"""
+    assert parse(text, "x").statements[0].words["after"] == "ftl.op=28%, bs=16K"
+    mistake(", bs=4K", "", "before names no level of bs; allowed: 4K, 8K, 16K", 'before = ', text)
+    mistake("bs=16K", "bs=5K", "after: bs=5K: allowed: 4K, 8K, 16K", "after = ", text)
+    mistake("bs=16K", "bs=8K, x=1", "after: 'x' is not a factor; allowed: ftl.op, bs", "after = ",
+            text)
+    mistake('after = "ftl.op=28%, bs=16K"', "", "[conclusion] has no 'after'", "[[conclusion]]", text)
+
+
 def test_mistakes_of_toml():
     mistake("[factors]", "[factors", "Expected ']' at the end of a table declaration")
     mistake('title = "A', 'title = A', "Invalid value")

@@ -3,9 +3,9 @@
 #
 #   record.sh RECIPE...
 #
-# A RECIPE is NAME|TYPE|START|SECTORS|MKFS|MOUNT|WORK: the partition's type, first sector and
-# length, two commands without their last words (the partition and the folder), and a function
-# work_NAME of this file with its arguments.
+# A RECIPE is NAME|TYPE|START|SECTORS|MKFS|MOUNT|WORK|FULL: the partition's type, first sector and
+# length, two commands without their last words (the partition and the folder), a function work_NAME
+# of this file with its arguments, and whether the statistics of each phase are wanted.
 #
 # Each recipe has a server of its own, which records the requests.  When the script is done with
 # one, it ends the server, and the host starts the next one at the same port.  The script prints
@@ -13,6 +13,7 @@
 #   begin NAME CAPACITY LIMIT      bytes of the device, and of the longest request
 #   phase PHASE REQUESTS BYTES     at the end of a phase: how many requests the device has had since
 #                                  the beginning, and the bytes of files that the phase wrote or read
+#   result PHASE BYTES STATISTICS  instead of that, with FULL: the server's JSON for this phase
 #   end NAME
 #
 # and first the versions of the kernel and the programs.
@@ -24,6 +25,11 @@ set -euo pipefail
 phase() {
     stats
     local ops=0 kind
+    if [ -n "$full" ]; then
+        echo "result $1 ${2:-0} $(cat "$RUN"/stats)"
+        ctl "$CTL_PORT" '{"cmd":"reset"}' >/dev/null
+        return
+    fi
     for kind in read write trim flush; do
         ops=$((ops + $(json "host.$kind.ops" <"$RUN"/stats)))
     done
@@ -38,17 +44,115 @@ mount_again() {
 
 # --- work ---
 
-# work_large MIB [BLOCK]: writes a large file and reads it.  With BLOCK, each write has this size.
+# work_large MIB [BLOCK [SOURCE]]: writes a large file and reads it.  Each write has BLOCK bytes.
 work_large() {
     local bytes block=${2:-1M}
     bytes=$(($1 << 20))
-    dd if=/dev/zero of="$MNT"/file bs="$block" count=$((bytes / $(bytes_of "$block"))) \
+    dd if="${3:-/dev/urandom}" of="$MNT"/file bs="$block" count=$((bytes / $(bytes_of "$block"))) \
         conv=fsync status=none
     phase write $bytes
     remount
     phase remount
     dd if="$MNT"/file of=/dev/null bs=1M status=none
     phase read $bytes
+}
+
+# work_second BEFORE MIB: writes a file of BEFORE MiB, and then another one, which is measured.
+work_second() {
+    dd if=/dev/zero of="$MNT"/before bs=1M count="$1" conv=fsync status=none
+    phase before $(($1 << 20))
+    dd if=/dev/zero of="$MNT"/file bs=1M count="$2" conv=fsync status=none
+    phase write $(($2 << 20))
+}
+
+# work_copy MIB COUNT: copies COUNT files of MIB each.
+work_copy() {
+    local i
+    for ((i = 1; i <= $2; i++)); do
+        dd if=/dev/zero of="$MNT"/file$i bs=1M count="$1" status=none
+    done
+    sync
+    phase write $(($1 * $2 << 20))
+}
+
+# work_fragments: step_fragments of story.sh.
+work_fragments() {
+    local bytes
+    bytes=$(fill_with_files)
+    sync
+    phase fill "$bytes"
+    find "$MNT" -name 'S*' -delete
+    remount
+    phase delete
+    dd if=/dev/zero of="$MNT"/file bs=4096 count=3891 conv=fsync status=none
+    phase write $((3891 * 4096))
+    remount
+    phase remount
+    cat "$MNT"/L{100..199} >/dev/null
+    phase read-whole $((100 * 126976))
+    remount
+    phase remount-again
+    cat "$MNT"/file >/dev/null
+    phase read $((3891 * 4096))
+}
+
+# work_tree SEED: copies a tree of 400 files of 1 KiB to 512 KiB in 20 folders, small ones more often.
+work_tree() {
+    local bytes tree=/root/tree n folder size
+    bytes=$(awk -v seed="$1" 'BEGIN { srand(seed); for (n = 0; n < 400; n++)
+        print n, n % 20, int(1024 * 2 ^ (9 * rand())) }' | tee "$RUN"/tree | awk '{ s += $3 } END { print s }')
+    rm -rf $tree
+    mkdir $tree
+    while read -r n folder size; do
+        mkdir -p $tree/"$folder"
+        head -c "$size" /dev/zero >$tree/"$folder"/"$n"
+    done <"$RUN"/tree
+    cp -r $tree "$MNT"/
+    sync
+    phase write "$bytes"
+    remount
+    phase remount
+    find "$MNT"/tree -type f -exec cat {} + >/dev/null
+    phase read "$bytes"
+}
+
+# work_small COUNT: writes files of 4 KiB, 100 in a folder.
+work_small() {
+    awk -v to="$MNT" -v count="$1" 'BEGIN {
+        text = "0123456789abcdef"
+        while (length(text) < 4096) text = text text
+        for (n = 0; n < count; n++) {
+            folder = to "/" int(n / 100)
+            if (n % 100 == 0) system("mkdir " folder)
+            file = folder "/" n; printf "%s", text >file; close(file)
+        }
+    }'
+    sync
+    phase write $(($1 * 4096))
+    remount
+    phase remount
+    find "$MNT" -type f -exec cat {} + >/dev/null
+    phase read $(($1 * 4096))
+}
+
+# fio_file OPTION...: a job on one file, with requests of the same places each time.
+fio_file() {
+    fio --name=job --filename="$MNT"/file --ioengine=psync --fallocate=none --randseed=1 \
+        --randrepeat=1 --output="$RUN"/fio "$@" || { cat "$RUN"/fio >&2; fail "fio"; }
+}
+
+# work_database MIB COUNT: overwrites COUNT pages of 4 KiB at random in a file, each with fsync.
+work_database() {
+    dd if=/dev/zero of="$MNT"/file bs=1M count="$1" conv=fsync status=none
+    phase before $(($1 << 20))
+    fio_file --rw=randwrite --bs=4k --size="$1"m --io_size=$(($2 * 4))k --fsync=1 --overwrite=1
+    phase write $(($2 * 4096))
+}
+
+# work_log COUNT: appends COUNT entries of 512 bytes to a file, each with fsync.
+work_log() {
+    fio_file --rw=write --bs=512 --size=$(($1 * 512)) --fsync=1 --file_append=1
+    phase write $(($1 * 512))
 }
 
 versions() {
@@ -61,7 +165,7 @@ versions() {
 # one RECIPE
 one() {
     local name type start mkfs work tries=0
-    IFS='|' read -r name type start sectors mkfs mount work <<<"$1"
+    IFS='|' read -r name type start sectors mkfs mount work full <<<"$1"
     until dev=$(attach "$NBD_PORT" 2>"$RUN"/attach); do # the next server
         [ $((tries += 1)) -le 300 ] || { cat "$RUN"/attach >&2; fail "no server for $name"; }
         sleep 0.1

@@ -28,5 +28,6 @@ The modules, each of which uses only those above it:
     record      makes recordings in the virtual machine
     paste       lines that make a partition and a filesystem
     advise      the experiment behind advice
+    full        runs of an experiment through a real kernel
     sweep, shipped, show, progress, complete, cli       what a shell calls
 """

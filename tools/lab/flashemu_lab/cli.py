@@ -8,10 +8,11 @@ import json
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, Sequence
 
-from . import advise, recipes, recordings, shipped, show, signals
+from . import advise, full, recipes, recordings, shipped, show, signals
 from .cluster import DaskEngine
 from .complete import complete
 from .conclude import conclusion
@@ -19,13 +20,13 @@ from .engine import Engine, LocalEngine, execute
 from .errors import LabError
 from .output import read_folder, write_folder, write_whole
 from .page import page
-from .plan import MOST_RUNS, plan
+from .plan import MOST_RUNS, Point, plan
 from .progress import Note, Progress
 from .record import record
 from .spec import Experiment, load, parse
 from .store import Store, default_folder
 from .sweep import sweep_text
-from .table import Table, tabulate, to_json
+from .table import Check, Table, tabulate, to_json
 from .tool import Outcome, Tool
 
 _ABOUT = """\
@@ -108,6 +109,12 @@ def build_parser() -> argparse.ArgumentParser:
     c.add_argument("experiment", metavar="EXPERIMENT|FILE.toml")
     c.add_argument("--resume", action="store_true",
                    help="continue an interrupted run; this is always done")
+    c.add_argument("--mode", choices=("replay", "full"), default="replay", metavar="replay|full",
+                   help="full: run through a kernel as well, and compare (replay)")
+    c.add_argument("--sample", metavar="N", type=_runs, default=0,
+                   help="with --mode full: so many runs, drawn by --sample-seed (all)")
+    c.add_argument("--sample-seed", metavar="N", type=int, default=1,
+                   help="draws the sample (1)")
     _common(c)
     c = add("sweep", "vary keys of a profile over traces and patterns")
     c.add_argument("profile", metavar="PROFILE", help="one, or several with ',' between them")
@@ -189,6 +196,9 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     finally:
         progress.end()
     table = tabulate(experiment, tool.program, points, outcomes.__getitem__)
+    if getattr(arguments, "mode", "replay") == "full":
+        chosen = full.sample(points, arguments.sample, arguments.sample_seed)
+        table = replace(table, checks=tuple(_checked(experiment, chosen, tool)))
     if arguments.output:
         write_folder(table, arguments.output)
     if arguments.json:
@@ -198,6 +208,14 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
         if arguments.output:
             print(f"\n{arguments.output / 'index.html'}")
     return 1 if table.failures else 0
+
+
+def _checked(experiment: Experiment, chosen: list[Point], tool: Tool) -> list[Check]:
+    note = Note()
+    try:
+        return full.check(experiment, chosen, tool, note.show)
+    finally:
+        note.end()
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -277,7 +295,7 @@ def _record(arguments: argparse.Namespace) -> int:
     try:
         for file in record(chosen, folder, Tool(), command, note.show):
             note.end()
-            made.append(recordings.load(str(file)))
+            made.append(recordings.load_file(file))
             if not arguments.json:
                 print(f"{file}: {made[-1].phases[-1].last} requests", flush=True)
     finally:

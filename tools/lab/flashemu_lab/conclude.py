@@ -7,12 +7,13 @@ matters how much, and which runs are the best and the worst.
 
 from __future__ import annotations
 
+import itertools
 import math
 from statistics import geometric_mean
 from typing import Callable, Iterator
 
 from .choose import choose, costs
-from .effects import Effect, analyse
+from .effects import Effect, analyse, contributions
 from .errors import listed, number, quantity
 from .spec import Experiment, Measure, Statement
 from .table import Row, Table
@@ -34,6 +35,7 @@ def conclusion(table: Table) -> list[str]:
         Statement(say, {"measure": m.name}) for m in e.measures for say in ("effects", "extremes"))
     for statement in statements:
         found += _SAYINGS[statement.say](table, statement.words)
+    found += _kernel(table)
     failed, lost = ([r for r in table.failures if r.status == s] for s in ("failed", "lost"))
     if failed:
         found.append(f"{len(failed)} of {len(table.rows)} runs failed. The first message: "
@@ -42,6 +44,19 @@ def conclusion(table: Table) -> list[str]:
         found.append(f"{len(lost)} of {len(table.rows)} runs have no result yet: "
                      f"{lost[0].message}.")
     return found
+
+
+def _kernel(table: Table) -> Iterator[str]:
+    """How far the replay is from a kernel."""
+    for measure in table.experiment.measures:
+        errors = [(full / replayed - 1, row) for row, replayed, full in
+                  table.differences(measure.name)]
+        if errors:
+            worst, row = max(errors, key=lambda pair: abs(pair[0]))
+            mean = sum(abs(error) for error, _ in errors) / len(errors)
+            yield (f"{len(errors)} of the runs went through a kernel as well: {measure.label} "
+                   f"differs there from the replay by {number(100 * mean)} % in the mean and by at "
+                   f"most {number(abs(100 * worst))} % ({_levels(row, table.experiment)}).")
 
 
 def shares(table: Table, measure: Measure) -> list[Effect]:
@@ -125,6 +140,52 @@ def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
            f"{verb}{spread}.")
 
 
+def _between(table: Table, words: dict[str, str]) -> Iterator[str]:
+    """What each of the factors adds on the way from one combination to another."""
+    e = table.experiment
+    measure = e.measure(words["measure"])
+    before, after = (dict(w.strip().split("=", 1) for w in words[key].split(","))
+                     for key in ("before", "after"))
+    steps = [f for f in e.factors if before.get(f.name) != after.get(f.name)]
+    values: dict[frozenset[int], float] = {}
+    for count in range(len(steps) + 1):
+        for done in itertools.combinations(range(len(steps)), count):
+            moved = {steps[i].name: after[steps[i].name] for i in done}
+            found = table.select(measure.name, {**before, **moved})
+            if len(found) != 1 or (measure.log and found[0][1] <= 0):
+                return
+            values[frozenset(done)] = found[0][1]
+    first, last = values[frozenset()], values[frozenset(range(len(steps)))]
+    if first == last:
+        return
+
+    def counted(done: frozenset[int]) -> float:
+        return math.log(values[done]) if measure.log else values[done]
+
+    total = counted(frozenset(range(len(steps)))) - counted(frozenset())
+    parts = [(part / total, f) for part, f in
+             zip(contributions(counted, len(steps)), steps)]
+    parts.sort(key=lambda pair: -pair[0])
+    names = [f"{f.label} {after[f.name]} instead of {before[f.name]} "
+             f"({_percent(share)}; alone it gives "
+             f"{with_unit(values[frozenset({steps.index(f)})], measure)})" for share, f in parts]
+    what = "logarithm of the ratio" if measure.log else "difference"
+    rest = _levels_of({name: level for name, level in before.items()
+                       if name not in {f.name for f in steps}}, e)
+    where = f" ({rest})" if rest else ""
+    yield (f"{_capital(measure.label)} {'grows' if last > first else 'falls'} from "
+           f"{with_unit(first, measure)} to {with_unit(last, measure)}{where}. In the mean of all "
+           f"orders of the steps, the {what} is due to {listed(names)}.")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %".replace("-0 %", "0 %")
+
+
+def _levels_of(levels: dict[str, str], e: Experiment) -> str:
+    return ", ".join(f"{e.factor(name).label} {level}" for name, level in levels.items())
+
+
 def _limit(table: Table, words: dict[str, str]) -> Iterator[str]:
     """Up to which level of a factor a measure stays near that of the first level."""
     e = table.experiment
@@ -203,5 +264,5 @@ def _capital(text: str) -> str:
 
 _SAYINGS: dict[str, Callable[[Table, dict[str, str]], Iterator[str]]] = {
     "effects": _effects, "extremes": _extremes, "compare": _compare, "limit": _limit,
-    "choose": _choose, "theory": _theory, "text": _text,
+    "choose": _choose, "between": _between, "theory": _theory, "text": _text,
 }

@@ -15,8 +15,9 @@ noise: the interaction of all factors is no error term.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
-from typing import Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -66,3 +67,23 @@ def analyse(values: Sequence[float], sizes: Sequence[int]) -> list[Effect]:
             share = float((term**2).sum()) * (y.size / term.size) / total
             found.append(Effect(chosen, term.reshape([sizes[i] for i in chosen]), share))
     return sorted(found, key=lambda e: -e.share)
+
+
+def contributions(value: Callable[[frozenset[int]], float], steps: int) -> list[float]:
+    """How much each of several steps adds on the way from no step to all of them.
+
+    value  of the state after a set of the steps 0 to steps - 1
+    steps  how many there are
+
+    What a step adds depends on the steps before it, so this is the mean over all orders (the
+    Shapley value).  The numbers add up to value(all) - value(none).
+    """
+    found = [0.0] * steps
+    for step in range(steps):
+        others = [i for i in range(steps) if i != step]
+        for count in range(steps):
+            weight = 1 / (steps * math.comb(steps - 1, count))
+            for before in itertools.combinations(others, count):
+                state = frozenset(before)
+                found[step] += weight * (value(state | {step}) - value(state))
+    return found

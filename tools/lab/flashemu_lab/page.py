@@ -68,8 +68,8 @@ def page(table: Table) -> str:
         f'<p class="from">flashemu-lab: {escape(e.name)}</p><h1>{escape(e.title)}</h1>']
     if e.question:
         parts.append(f'<p class="question">{escape(e.question)}</p>')
-    parts += [_answer(conclusion(table)), _paste(table), _figures(table), _rows(table),
-              _inputs(table)]
+    parts += [_answer(conclusion(table)), _paste(table), _figures(table), _checks(table),
+              _rows(table), _inputs(table)]
     parts.append("</main></body></html>\n")
     return "\n".join(part for part in parts if part)
 
@@ -137,6 +137,25 @@ def _rows(table: Table) -> str:
     rows = "\n".join(_row(e, row) for row in table.rows)
     return (f'<h2>All {len(table.rows)} runs</h2><div class="scroll rows"><table><thead><tr>'
             f"{_head(e)}</tr></thead><tbody>\n{rows}\n</tbody></table></div>")
+
+
+def _checks(table: Table) -> str:
+    """What a kernel measured, next to the replay."""
+    if not table.checks:
+        return ""
+    e = table.experiment
+    rows = []
+    for measure in e.measures:
+        for row, replayed, full in table.differences(measure.name):
+            levels = "".join(f"<td>{escape(level)}</td>" for level in row.levels)
+            rows.append(f'<tr>{levels}<td>{escape(measure.label)}</td><td class="n">'
+                        f'{number(replayed)}</td><td class="n">{number(full)}</td><td class="n">'
+                        f"{100 * (full / replayed - 1):+.1f} %</td></tr>")
+    head = "".join(f"<th>{escape(f.label)}</th>" for f in e.factors)
+    return ('<h2>The replay against a kernel</h2><div class="scroll"><table><thead><tr>'
+            f'{head}<th></th><th class="n">replay</th><th class="n">kernel</th>'
+            '<th class="n">difference</th></tr></thead><tbody>'
+            + "\n".join(rows) + "</tbody></table></div>")
 
 
 def _inputs(table: Table) -> str:

@@ -15,22 +15,27 @@ from . import recordings
 from .errors import LabError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_TEXTS = ("profile", "type", "mkfs", "mount", "work")
+_TEXTS = ("profile", "mkfs", "mount", "work")
+# The types of partitions in sfdisk's words.
+_TYPES = {"vfat": "c", "exfat": "7", "ntfs": "7"}
 _NUMBERS = ("start", "sectors")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One recording to be made; start and sectors are in sectors of 512 bytes."""
+    """One recording to be made; start and sectors are in sectors of 512 bytes.
+
+    scale  how many seconds the server waits for a second of the device
+    """
 
     name: str
     profile: str
-    type: str
     mkfs: str
     mount: str
     work: str
     start: int
     sectors: int
+    scale: float
 
     @property
     def filesystem(self) -> str:
@@ -38,10 +43,12 @@ class Recipe:
         program = self.mkfs.split()[0]
         return {"mke2fs": "ext4", "mkntfs": "ntfs"}.get(program, program.removeprefix("mkfs."))
 
-    def line(self) -> str:
-        """The recipe as tools/vm/record.sh takes it."""
-        return "|".join([self.name, self.type, str(self.start), str(self.sectors), self.mkfs,
-                         self.mount, self.work])
+    def line(self, full: bool = False) -> str:
+        """The recipe as tools/vm/record.sh takes it; with `full`, the statistics of each phase are
+        wanted."""
+        kind = _TYPES.get(self.filesystem, "83")
+        return "|".join([self.name, kind, str(self.start), str(self.sectors), self.mkfs,
+                         self.mount, self.work, "full" if full else ""])
 
 
 def shipped_path() -> Path:
@@ -69,14 +76,15 @@ def load(path: Path) -> dict[str, Recipe]:
         bad = _mistakes(members)
         wrong += [f"{path}: [{name}]: {message}" for message in bad]
         if not bad:
-            found[name] = Recipe(name, *(members[key] for key in _TEXTS + _NUMBERS))
+            found[name] = Recipe(name=name, scale=float(members["scale"]),
+                                 **{key: members[key] for key in _TEXTS + _NUMBERS})
     if wrong:
         raise LabError("\n".join(wrong))
     return found
 
 
 def _mistakes(members: dict[str, object]) -> list[str]:
-    known = _TEXTS + _NUMBERS
+    known = (*_TEXTS, *_NUMBERS, "scale")
     wrong = [f"unknown key '{key}'; allowed: {', '.join(known)}" for key in members
              if key not in known]
     for key in _TEXTS:
@@ -87,4 +95,7 @@ def _mistakes(members: dict[str, object]) -> list[str]:
         value = members.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             wrong.append(f"{key} = {value!r}: expected a number of sectors, at least 1")
+    scale = members.get("scale")
+    if not isinstance(scale, (int, float)) or isinstance(scale, bool) or not 0.001 <= scale <= 10:
+        wrong.append(f"scale = {scale!r}: expected a number from 0.001 to 10")
     return wrong

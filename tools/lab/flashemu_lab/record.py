@@ -14,34 +14,53 @@ server takes its place at the same port.
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Callable, Iterator
+from typing import IO, Callable, Generator, Iterator
 
 from . import recordings
 from .errors import LabError
 from .output import write_whole
 from .recipes import Recipe
 from .recordings import HEAD, SUFFIX
+from .run import Json
 from .tool import Tool
 
 # What is told while it works: the recording, and what has become of it.
 Tell = Callable[[str, str], None]
 
 
+@dataclass(frozen=True)
+class Job:
+    """What the guest does with one device.
+
+    server  the parameters of the device's server
+    full    whether the statistics of each phase are wanted instead of a recording
+    """
+
+    recipe: Recipe
+    server: tuple[str, ...]
+    full: bool = False
+
+
 @dataclass
-class _Heard:
-    """What the guest has said about one recording: of each phase its name, the requests so far, and
-    the bytes of files."""
+class Heard:
+    """What the guest has said about one job.
+
+    phases   of each phase its name, the requests so far, and the bytes of files
+    results  of each phase the server's statistics, and "user_bytes"
+    """
 
     phases: list[tuple[str, int, int]] = field(default_factory=list)
+    results: dict[str, Json] = field(default_factory=dict)
     capacity: str = ""
     limit: str = ""
 
@@ -85,21 +104,42 @@ def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str,
     LabError if the machine lacks something, or if the guest fails; what was written stays.
     """
     machine = Machine(tool)
+    jobs = [Job(r, (f"profile={r.profile}", f"time-scale={r.scale}")) for r in recipes]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise LabError(f"{folder}: {e.strerror}") from None
+    with closing(perform(machine, jobs, tell)) as done:
+        for job, heard, versions, trace in done:
+            text = _text(job.recipe, heard, versions, trace, command)
+            path = folder / (job.recipe.name + SUFFIX)
+            recordings.parse(text, path)
+            write_whole(path, gzip.compress(text.encode(), 9, mtime=0))
+            yield path
+
+
+# A job that is done, what the guest said, the versions, and the trace of the server.
+Done = Generator[tuple[Job, Heard, dict[str, str], Path], None, None]
+
+
+def perform(machine: Machine, jobs: list[Job], tell: Tell) -> Done:
+    """Does these jobs in one boot; closing the generator ends what is running.
+
+    LabError if the guest fails.
+    """
     with tempfile.TemporaryDirectory(prefix="flashemu-record.") as name:
-        session = _Session(machine, recipes, Path(name), command, tell)
+        session = _Session(machine, jobs, Path(name), tell)
         try:
-            yield from session.run(folder)
+            yield from session.run()
         finally:
             session.end()
 
 
 class _Session:
-    def __init__(self, machine: Machine, recipes: list[Recipe], tmp: Path, command: str,
-                 tell: Tell) -> None:
+    def __init__(self, machine: Machine, jobs: list[Job], tmp: Path, tell: Tell) -> None:
         self._machine = machine
-        self._recipes = recipes
+        self._jobs = jobs
         self._tmp = tmp
-        self._command = command
         self._tell = tell
         self._server: subprocess.Popen[bytes] | None = None
         self._guest: subprocess.Popen[str] | None = None
@@ -109,26 +149,22 @@ class _Session:
             probe.bind(("127.0.0.1", 0))
             self._port: int = probe.getsockname()[1]
 
-    def run(self, folder: Path) -> Iterator[Path]:
+    def run(self) -> Done:
         with (self._tmp / "errors").open("w+b") as errors:
-            for recipe in self._recipes:
-                self._start_server(recipe)
+            for job in self._jobs:
+                self._start_server(job)
                 guest = self._guest or self._start_guest(errors)  # it wants to see the socket
                 assert guest.stdout
-                heard = self._listen(guest.stdout, recipe)
+                heard = self._listen(guest.stdout, job)
                 if heard is None:
                     code = guest.wait()
                     errors.seek(0)
                     text = errors.read().decode(errors="replace")
                     text = "".join(self._other) + text
-                    raise LabError(_last_words(recipe, code, text))
+                    raise LabError(_last_words(job.recipe, code, text))
                 assert self._server
                 self._server.wait()
-                text = self._text(recipe, heard)
-                path = folder / (recipe.name + SUFFIX)
-                recordings.parse(text, path)
-                write_whole(path, gzip.compress(text.encode(), 9, mtime=0))
-                yield path
+                yield job, heard, self._versions, self._tmp / "trace"
             guest.wait()
 
     def end(self) -> None:
@@ -144,16 +180,16 @@ class _Session:
     def _start_guest(self, errors: IO[bytes]) -> subprocess.Popen[str]:
         scripts = self._machine.scripts
         self._guest = subprocess.Popen(
-            [str(scripts / "run"), "--timeout", str(300 + 600 * len(self._recipes)),
+            [str(scripts / "run"), "--timeout", str(300 + 900 * len(self._jobs)),
              "--file", f"{scripts}/story.sh:/vm/script/story.sh",
              "--forward-unix", f"{self._tmp}/ctl:7000",
              "--env", f"NBD_PORT={self._port}", "--env", "CTL_PORT=7000",
-             str(scripts / "record.sh"), *(r.line() for r in self._recipes)],
+             str(scripts / "record.sh"), *(j.recipe.line(j.full) for j in self._jobs)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
         return self._guest
 
-    def _start_server(self, recipe: Recipe) -> None:
-        """Starts a server for this recipe; returns when it listens."""
+    def _start_server(self, job: Job) -> None:
+        """Starts a server for this job; returns when it listens."""
         for name in ("pid", "ctl", "trace"):
             (self._tmp / name).unlink(missing_ok=True)
         log = self._tmp / "log"
@@ -161,7 +197,7 @@ class _Session:
             with log.open("wb") as out:
                 self._server = subprocess.Popen(
                     ["nbdkit", "-f", "-i", "127.0.0.1", "-p", str(self._port), "-t", "16",
-                     "-P", f"{self._tmp}/pid", self._machine.plugin, f"profile={recipe.profile}",
+                     "-P", f"{self._tmp}/pid", self._machine.plugin, *job.server,
                      f"control={self._tmp}/ctl", f"trace={self._tmp}/trace"],
                     stdin=subprocess.DEVNULL, stdout=out, stderr=out)
             while self._server.poll() is None:
@@ -173,11 +209,11 @@ class _Session:
             if "Address already in use" not in text:
                 break
             time.sleep(0.1)
-        raise LabError(f"{recipe.name}: {' '.join(text.splitlines()[-1:])}")
+        raise LabError(f"{job.recipe.name}: {' '.join(text.splitlines()[-1:])}")
 
-    def _listen(self, lines: IO[str], recipe: Recipe) -> _Heard | None:
-        """What the guest says until the end of this recording; None if it ends before."""
-        heard = _Heard()
+    def _listen(self, lines: IO[str], job: Job) -> Heard | None:
+        """What the guest says until the end of this job; None if it ends before."""
+        heard = Heard()
         for line in lines:
             word, _, rest = line.rstrip("\n").partition(" ")
             if word in self._versions:
@@ -187,24 +223,29 @@ class _Session:
             elif word == "phase":
                 name, requests, size = rest.split()
                 heard.phases.append((name, int(requests), int(size)))
-                self._tell(recipe.name, name)
+                self._tell(job.recipe.name, name)
+            elif word == "result":
+                name, size, text = rest.split(" ", 2)
+                heard.results[name] = {**json.loads(text), "user_bytes": int(size) or None}
+                self._tell(job.recipe.name, name)
             elif word == "end":
                 return heard
             else:
                 self._other.append(line)
         return None
 
-    def _text(self, recipe: Recipe, heard: _Heard) -> str:
-        """The recording: its comments, and the requests without what came behind the last phase."""
-        lines = [HEAD, f"# filesystem: {recipe.filesystem}", f"# work: {recipe.work}",
-                 f"# mkfs: {recipe.mkfs}", f"# mount: {recipe.mount}",
-                 *(f"# {key}: {text}" for key, text in self._versions.items()),
-                 f"# limit: {heard.limit}", f"# command: {self._command} {recipe.name}",
-                 f"# capacity: {heard.capacity}",
-                 f"# partition: {recipe.start} {recipe.sectors}",
-                 *(f"# phase: {name} {requests} {size}" for name, requests, size in heard.phases)]
-        requests = _requests(self._tmp / "trace", heard.phases[-1][1])
-        return "\n".join([*lines, *requests]) + "\n"
+
+def _text(recipe: Recipe, heard: Heard, versions: dict[str, str], trace: Path,
+          command: str) -> str:
+    """A recording: its comments, and the requests without what came behind the last phase."""
+    lines = [HEAD, f"# filesystem: {recipe.filesystem}", f"# work: {recipe.work}",
+             f"# mkfs: {recipe.mkfs}", f"# mount: {recipe.mount}",
+             *(f"# {key}: {text}" for key, text in versions.items()),
+             f"# limit: {heard.limit}", f"# scale: {recipe.scale}",
+             f"# command: {command} {recipe.name}", f"# capacity: {heard.capacity}",
+             f"# partition: {recipe.start} {recipe.sectors}",
+             *(f"# phase: {name} {requests} {size}" for name, requests, size in heard.phases)]
+    return "\n".join([*lines, *_requests(trace, heard.phases[-1][1])]) + "\n"
 
 
 def _requests(path: Path, count: int) -> list[str]:

@@ -6,7 +6,7 @@ whose first comments say where it comes from and what is in it.
 
     # flashemu trace 1
     # filesystem: vfat                      recorded by: kernel, tools, mkfs, mount, work, limit,
-    # command: flashemu-lab record NAME     command
+    # command: flashemu-lab record NAME     scale, command
     # capacity: 8019509248                  of the device, in bytes
     # partition: 256 15000000               first sector, and how many
     # phase: format 312 0                   name, requests from the beginning of the trace to
@@ -60,6 +60,7 @@ class Recording:
     mkfs, mount     the commands without their last words
     tools           versions of the programs
     limit           bytes of the largest request of the host
+    scale           how many seconds the server waited for a second of the device
     command         makes it again
     capacity        of the device on which it was recorded, in bytes
     start, sectors  of the partition, in sectors of 512 bytes
@@ -75,6 +76,7 @@ class Recording:
     kernel: str
     tools: str
     limit: int
+    scale: float
     command: str
     capacity: int
     start: int
@@ -125,17 +127,18 @@ def load(name: str) -> Recording:
     LabError if there is none, or if the file is damaged.
     """
     if "/" in name:
-        return _read(Path(name))
+        return load_file(Path(name))
     for folder in folders():
         path = folder / (name + SUFFIX)
         if path.is_file():
-            return _read(path)
+            return load_file(path)
     raise LabError(f"{PREFIX}{name}: there is no such recording; allowed: "
                    f"{', '.join(names()) or 'none is there'}")
 
 
 @functools.lru_cache(maxsize=None)
-def _read(path: Path) -> Recording:
+def load_file(path: Path) -> Recording:
+    """The recording in a file; LabError if there is none or it is damaged."""
     try:
         text = gzip.decompress(path.read_bytes()).decode()
     except (EOFError, zlib.error, UnicodeDecodeError, gzip.BadGzipFile):
@@ -169,35 +172,55 @@ def parse(text: str, path: Path) -> Recording:
             first = int(last)
         return Recording(path.name.removesuffix(SUFFIX), path, found["filesystem"], found["work"],
                          found["mkfs"], found["mount"], found["kernel"], found["tools"],
-                         int(found["limit"]), found["command"], int(comments["capacity"][-1]),
+                         int(found["limit"]), float(comments.get("scale", ["1"])[-1]),
+                         found["command"], int(comments["capacity"][-1]),
                          start, sectors, tuple(phases), digest.hexdigest())
     except (KeyError, ValueError):
         raise LabError(f"{path}: is not a recording of flashemu-lab") from None
 
 
-def identity(operand: str) -> str:
-    """What decides about the requests of an operand rec:NAME[,start=SECTOR][,measure=PHASE]: the
-    same text for operands that mean the same.  LabError if the operand is wrong."""
-    name, *options = operand.removeprefix(PREFIX).split(",")
+@dataclass(frozen=True)
+class Operand:
+    """What rec:NAME[,start=SECTOR][,measure=PHASE] means.
+
+    start    of the partition, in sectors
+    measure  the phase that counts; "" if all do
+    """
+
+    recording: Recording
+    start: int
+    measure: str
+
+
+def operand(text: str) -> Operand:
+    """The meaning of an operand; LabError if it is wrong."""
+    name, *options = text.removeprefix(PREFIX).split(",")
     recording = load(name)
-    start, measure = recording.start, "all"
+    start, measure = recording.start, ""
     for option in options:
         key, _, value = option.partition("=")
         if key == "start":
-            start = _sector(operand, value)
+            start = _sector(text, value)
         elif key == "measure":
             measure = recording.phase(value).name
         else:
-            raise LabError(f"{operand}: '{option}': a recording takes start=SECTOR and "
+            raise LabError(f"{text}: '{option}': a recording takes start=SECTOR and "
                            "measure=PHASE")
-    return f"{recording.sha256} start={start} measure={measure}"
+    return Operand(recording, start, measure)
 
 
-def _sector(operand: str, value: str) -> int:
+def identity(text: str) -> str:
+    """What decides about the requests of an operand: the same text for operands that mean the
+    same.  LabError if the operand is wrong."""
+    found = operand(text)
+    return f"{found.recording.sha256} start={found.start} measure={found.measure or 'all'}"
+
+
+def _sector(text: str, value: str) -> int:
     if value.isdigit():
         return int(value)
     found = quantity(value)
     if found is None or found < 0 or found % SECTOR or not value[:1].isdigit():
-        raise LabError(f"{operand}: start={value}: allowed: a sector, or a size in whole sectors "
+        raise LabError(f"{text}: start={value}: allowed: a sector, or a size in whole sectors "
                        "with its unit (4M)")
     return int(found) // SECTOR

@@ -43,6 +43,7 @@ STATEMENTS = {  # what [[conclusion]] can say, and which members that takes
     "effects": ("measure",),
     "extremes": ("measure",),
     "compare": ("measure", "factor", "from", "to", "only"),
+    "between": ("measure", "before", "after"),
     "limit": ("measure", "factor", "share", "what"),
     "choose": ("measure", "factor", "threshold", "wear"),
     "theory": (),
@@ -475,6 +476,22 @@ def _figure(table: _Table, names: tuple[str, ...], measures: tuple[str, ...]) ->
     return Figure(kind, measure, roles["x"], roles["series"], roles["panel"], scale, extent)
 
 
+def _combination(table: _Table, key: str, factors: tuple[Factor, ...]) -> str:
+    """A level of each factor, as in "fs=ext4, start=63"; factors with one level may be left out."""
+    text = table.text(key)
+    given = dict(word.strip().partition("=")[::2] for word in text.split(",")) if text else {}
+    for f in factors:
+        level = given.pop(f.name, None if len(f.levels) > 1 else f.levels[0])
+        if level is None:
+            table.bad(key, f"{key} names no level of {f.name}; allowed: {', '.join(f.levels)}")
+        elif level not in f.levels:
+            table.bad(key, f"{key}: {f.name}={level}: allowed: {', '.join(f.levels)}")
+    for name in given:
+        table.bad(key, f"{key}: '{name}' is not a factor; allowed: "
+                       f"{', '.join(f.name for f in factors)}")
+    return text
+
+
 def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, ...],
                law: str) -> Statement:
     say = table.text("say", None, tuple(STATEMENTS))
@@ -489,6 +506,8 @@ def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, 
         "wear": lambda: table.text("wear", "", ("", *measures)),
         "only": lambda: table.text("only", "", ("", *(
             f"{f.name}={level}" for f in factors for level in f.levels))),
+        "before": lambda: _combination(table, "before", factors),
+        "after": lambda: _combination(table, "after", factors),
         "text": lambda: table.text("text"),
     }
     for key in STATEMENTS.get(say, ()):

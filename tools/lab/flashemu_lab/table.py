@@ -45,12 +45,34 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Check:
+    """A point that was run through a kernel, too: what was measured there."""
+
+    levels: tuple[str, ...]
+    values: dict[str, float | None]
+
+
+@dataclass(frozen=True)
 class Table:
-    """`program` is the version and the build of the C program."""
+    """`program` is the version and the build of the C program; `checks` are points that were run
+    through a kernel as well."""
 
     experiment: Experiment
     program: str
     rows: tuple[Row, ...]
+    checks: tuple[Check, ...] = ()
+
+    def differences(self, measure: str) -> list[tuple[Row, float, float]]:
+        """The rows that a kernel has run as well, with the value of the replay and that of the
+        kernel; none is 0."""
+        by_levels = {row.levels: row for row in self.rows}
+        found = []
+        for one in self.checks:
+            row = by_levels[one.levels]
+            replayed, full = row.values.get(measure), one.values.get(measure)
+            if replayed and full:
+                found.append((row, replayed, full))
+        return found
 
     def select(self, measure: str, levels: dict[str, str]) -> list[tuple[Row, float]]:
         """The rows that have these levels of these factors, with a value of the measure."""
@@ -100,6 +122,7 @@ def to_json(table: Table, conclusion: list[str]) -> str:
         "measures": [asdict(m) for m in e.measures],
         "rows": [{**asdict(row), "levels": dict(zip((f.name for f in e.factors), row.levels))}
                  for row in table.rows],
+        "full": [{"levels": c.levels, "values": c.values} for c in table.checks],
         "experiment": e.text,
     }, indent=1, ensure_ascii=False) + "\n"
 
@@ -117,7 +140,8 @@ def from_json(text: str, path: str) -> Table:
             raise LabError(f"{path}: format {value['format']}; allowed: {_FORMAT}")
         experiment = parse(value["experiment"], path)
         rows = tuple(_row(row) for row in value["rows"])
-        return Table(experiment, value["program"], rows)
+        checks = tuple(Check(tuple(c["levels"]), c["values"]) for c in value.get("full", []))
+        return Table(experiment, value["program"], rows, checks)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise LabError(f"{path}: is not a result of flashemu-lab") from None
 

@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab record without a virtual machine: recipes and their mistakes, and the protocol with
+a script that plays the guest.  tests/vm makes a recording with a real kernel."""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, read, write
+from flashemu_script import PROGRAM_HANG_S, from_env, run, skip
+
+from flashemu_lab import recipes, recordings
+from flashemu_lab.errors import LabError
+
+try:
+    import nbd  # noqa: F401
+except ImportError:
+    skip("no Python module nbd")
+
+PLUGIN = from_env("FLASHEMU_PLUGIN")
+RECIPES = """[defaults]
+profile = "ideal"
+start = 256
+sectors = 2048
+scale = 1.0
+mkfs = "mkfs.xfs -q"
+mount = "mount"
+
+[one]
+work = "large 1"
+
+[two]
+work = "large 2"
+profile = "kingston512m"
+"""
+# Plays tools/vm/run and its guest: for each recipe it writes, says phases, and ends the server.
+GUEST = """#!/usr/bin/python3
+import json, os, socket, sys, time
+import nbd
+words = sys.argv[1:]
+env = dict(words[i + 1].split("=", 1) for i, w in enumerate(words) if w == "--env")
+control = next(words[i + 1] for i, w in enumerate(words) if w == "--forward-unix").rsplit(":", 1)[0]
+lines = words[next(i for i, w in enumerate(words) if w.endswith("record.sh")) + 1:]
+def ask(line):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(control)
+    s.sendall(line + b"\\n")
+    return s.makefile().readline().strip()
+MODE = os.environ.get("GUEST", "")
+print("kernel 9.9", flush=True)
+print("tools mkfs.x 1", flush=True)
+for number, line in enumerate(lines):
+    name, kind, start, sectors, mkfs, mount, work, full = line.split("|")
+    while True:
+        try:
+            h = nbd.NBD()
+            h.connect_tcp("127.0.0.1", env["NBD_PORT"])
+            break
+        except nbd.Error:
+            time.sleep(0.01)
+    print("begin %s %d 4096" % (name, h.get_size()), flush=True)
+    with open("jobs", "a") as f:
+        f.write(line + "\\n")
+    h.pwrite(b"x" * 512, 0)
+    h.pwrite(b"y" * 4096, int(start) * 512)
+    print("phase format 2 0", flush=True)
+    if full:
+        ask(b'{"cmd":"reset"}')
+    if MODE == "hang":
+        time.sleep(1000)
+    if MODE == "fail" and number == 1:
+        print("FAIL: %s: mkfs.x: no room" % name, flush=True)
+        sys.exit(1)
+    h.pwrite(b"z" * 1024, int(start) * 512 + 4096)
+    h.pread(512, int(start) * 512)
+    if full:
+        print("result write 1024 " + ask(b'{"cmd":"stats"}'), flush=True)
+    else:
+        print("phase write 4 1024", flush=True)
+    print("end " + name, flush=True)
+    h.pread(4096, 0)
+    h.shutdown()
+    ask(b'{"cmd":"quit"}')
+"""
+
+
+def machine(mode=""):
+    """An environment in which the guest is a script."""
+    write("run", GUEST)
+    write("record.sh", "")
+    os.chmod("run", 0o755)
+    write("r.toml", RECIPES)
+    write("qemu-system-x86_64", "")
+    os.chmod("qemu-system-x86_64", 0o755)
+    return {"FLASHEMU_SCRIPTS": os.getcwd(), "FLASHEMU_PLUGIN": PLUGIN, "GUEST": mode,
+            "PATH": os.getcwd() + ":" + os.environ["PATH"]}
+
+
+def test_each_recipe_has_a_device_of_its_own():
+    out = good("record", "--recipes", "r.toml", "-o", ".", env=machine())
+    assert out == "one.trace.gz: 4 requests\ntwo.trace.gz: 4 requests\n"
+    r = recordings.load("./two.trace.gz")
+    assert (r.kernel, r.tools, r.filesystem, r.limit) == ("9.9", "mkfs.x 1", "xfs", 4096)
+    assert r.command == "flashemu-lab record --recipes r.toml two"
+    assert (r.capacity, r.start, r.sectors, r.work) == (490 << 20, 256, 2048, "large 2")
+    assert recordings.load("./one.trace.gz").capacity == 1 << 30
+    assert [(p.name, p.first, p.last, p.bytes) for p in r.phases] == [
+        ("format", 0, 2, 0), ("write", 2, 4, 1024)]
+    lines = gzip.open("two.trace.gz", "rt").read().splitlines()
+    assert [line for line in lines if line[0] != "#"] == [
+        "0 write 0 512", "0 write 131072 4096", "0 write 135168 1024", "0 read 131072 512"]
+    again = good_json("record", "--recipes", "r.toml", "-o", "again", "two", env=machine())
+    assert again[0]["sha256"] == r.sha256 and os.listdir("again") == ["two.trace.gz"]
+
+
+def test_a_guest_that_fails_leaves_what_is_whole():
+    env = machine("fail")
+    bad("two: FAIL: two: mkfs.x: no room", "record", "--recipes", "r.toml", "-o", "out", env=env)
+    assert os.listdir("out") == ["one.trace.gz"]
+
+
+# The work of the guest again: what is recorded first.
+EXPERIMENT = """name = "x"
+title = "X"
+[factors]
+start = ["256", "512", "1024"]
+"device.used" = ["0", "16M"]
+[device]
+profile = "kingston512m"
+[workload]
+requests = "rec:two,start={start},measure=write"
+[measure.rate]
+value = "user_bytes / busy_ns * 1000"
+unit = "MB/s"
+[measure.waf]
+value = "ftl.waf"
+"""
+
+
+def test_runs_go_through_a_kernel_as_well():
+    env = machine()
+    good("record", "--recipes", "r.toml", "-o", "mine", "two", env=env)
+    os.remove("jobs")
+    env["FLASHEMU_RECORDINGS"] = os.path.abspath("mine")
+    write("x.toml", EXPERIMENT)
+    out = json.loads(good("run", "x.toml", "--json", "--mode", "full", "-o", "out", env=env))
+    assert [c["levels"] for c in out["full"]] == [list(r["levels"].values()) for r in out["rows"]]
+    for check, row in zip(out["full"], out["rows"]):
+        assert check["values"]["waf"] == row["values"]["waf"] is not None
+    jobs = [line.split("|") for line in read("jobs").splitlines()]
+    assert [j[2] for j in jobs] == ["256", "256", "512", "512", "1024", "1024"]
+    assert jobs[0][4:] == ["mkfs.xfs -q", "mount", "large 2", "full"]
+    assert re.search(r"^6 of the runs went through a kernel as well: rate differs there from the "
+                     r"replay by [\d.]+ % in the mean and by at most [\d.]+ % \(", "\n".join(
+                         out["conclusion"]), re.M), out["conclusion"]
+    assert "The replay against a kernel" in read("out/index.html")
+    good("report", "out", "-o", "again.html", env=env)
+    assert read("again.html") == read("out/index.html")
+    drawn = [json.loads(good("run", "x.toml", "--json", "--mode", "full", "--sample", "2",
+                             "--sample-seed", seed, env=env))["full"] for seed in "117"]
+    assert [c["levels"] for c in drawn[0]] == [c["levels"] for c in drawn[1]] and len(drawn[0]) == 2
+    assert [c["levels"] for c in drawn[0]] != [c["levels"] for c in drawn[2]]
+    assert "full" in json.loads(good("run", "x.toml", "--json", env=env))
+    for old, new, message in (
+            (",measure=write", "", "a run must have measure=PHASE, depth 1 and no flags"),
+            ("[measure.rate]", "depth = 2\n[measure.rate]", "a run must have measure=PHASE"),
+            ('"rec:two,start={start},measure=write"', '"gen:random,count={start}"',
+             "x.toml: --mode full: a run must have one recording and no warmup")):
+        write("x.toml", EXPERIMENT.replace(old, new))
+        bad(message, "run", "x.toml", "--mode", "full", env=env)
+
+
+def test_a_signal_leaves_nothing():
+    env = dict(os.environ, **machine("hang"), TMPDIR=os.getcwd())
+    p = subprocess.Popen([sys.executable, LAB, "record", "--recipes", "r.toml", "-o", "out"],
+                         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def alive():
+        mine = []
+        for pid in os.listdir("/proc"):
+            try:
+                with open("/proc/%s/cmdline" % pid, "rb") as f:
+                    text = f.read()
+            except OSError:
+                continue
+            if b"flashemu-record" in text and os.getcwd().encode() in text:
+                mine.append(pid)
+        return mine
+
+    end = time.monotonic() + PROGRAM_HANG_S
+    while len(alive()) < 2:
+        assert time.monotonic() < end and p.poll() is None
+        time.sleep(0.02)
+    p.send_signal(signal.SIGTERM)
+    p.communicate(timeout=PROGRAM_HANG_S)
+    assert p.returncode == 130 and not alive()
+    assert not [n for n in os.listdir(".") if n.startswith("flashemu-record")]
+
+
+def test_what_is_missing():
+    env = machine()
+    os.remove("record.sh")
+    bad("there is no record.sh in %s; set FLASHEMU_SCRIPTS" % os.getcwd(), "record", "--recipes",
+        "r.toml", env=env)
+    env = machine()
+    bad("there is no recipe 'three'; allowed: one, two", "record", "--recipes", "r.toml", "three",
+        env=env)
+    bad("none.toml: No such file", "record", "--recipes", "none.toml", env=env)
+    write("r.toml", RECIPES.replace('"ideal"', '"idle"'))
+    bad("one: nbdkit: ", "record", "--recipes", "r.toml", "-o", "out", "one", env=env)
+    os.mkdir("few")
+    os.symlink(shutil.which("nbdkit"), "few/nbdkit")
+    bad("there is no program qemu-system-x86_64: apt-get install qemu-system-x86", "record",
+        "--recipes", "r.toml", env=dict(env, PATH=os.path.abspath("few")))
+
+
+def mistake(old, new, message):
+    write("r.toml", RECIPES.replace(old, new))
+    try:
+        recipes.load(recipes.Path("r.toml"))
+    except LabError as e:
+        assert message in str(e), e
+    else:
+        raise AssertionError("no error: " + message)
+
+
+def test_mistakes_of_recipes():
+    mistake("[one]", "[One]", "r.toml: [One]: allowed: a table with a name of small letters")
+    mistake("mount =", "mounts =", "r.toml: [one]: unknown key 'mounts'; allowed: profile, mkfs,")
+    mistake('"mount"', "83", "mount = 83: expected a text without '|'")
+    mistake('"large 1"', '"large|1"', "work = 'large|1': expected a text without '|'")
+    mistake("2048", "0", "sectors = 0: expected a number of sectors, at least 1")
+    mistake("scale = 1.0", "scale = 100", "scale = 100: expected a number from 0.001 to 10")
+    mistake("[two]", "[two", "r.toml: ")
+    write("r.toml", RECIPES)
+    found = recipes.load(recipes.Path("r.toml"))
+    assert list(found) == ["one", "two"] and found["two"].profile == "kingston512m"
+    assert read("r.toml") == RECIPES and FLASHEMU
+
+
+run(globals())

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of an experiment through a real kernel, to see how far a replay of recordings is off.
+
+The kernel makes the filesystem where the partition starts in this run, on the device of this run,
+and does the work of the recording again.  So the tools and the kernel see the start and react to
+the device's speed, which a replay leaves out.
+
+A kernel does not do the same twice: its timers and the order of its threads decide when it writes
+data out.  A result of it is therefore not stored, and its difference from the replay has the
+kernel's own variation in it.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from dataclasses import dataclass
+
+from . import recordings
+from .errors import LabError
+from .measure import evaluate, parse_profile
+from .plan import Point
+from .recipes import Recipe
+from .record import Job, Machine, Tell, perform
+from .run import Run
+from .spec import Experiment
+from .table import Check
+from .tool import Tool
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A point, the recording that it replays, and the phase that counts."""
+
+    point: Point
+    run: Run
+    job: Job
+    phase: str
+
+
+def sample(points: list[Point], count: int, seed: int) -> list[Point]:
+    """`count` of the points that have a run, drawn by a seed, in their order; all of them if count
+    is 0 or there are no more."""
+    able = [p for p in points if p.run]
+    if not 0 < count < len(able):
+        return able
+    chosen = sorted(random.Random(seed).sample(range(len(able)), count))
+    return [able[i] for i in chosen]
+
+
+def check(experiment: Experiment, points: list[Point], tool: Tool, tell: Tell) -> list[Check]:
+    """Runs these points through the kernel, in one boot; one value of each measure for each point.
+
+    LabError if a point has another source than one recording with a measured phase, or if the
+    machine lacks something.
+    """
+    wanted = [_wanted(experiment, point, number) for number, point in enumerate(points)]
+    machine = Machine(tool)
+    found = []
+    with closing(perform(machine, [w.job for w in wanted], tell)) as done:
+        for w, (_, heard, _, _) in zip(wanted, done):
+            result = heard.results.get(w.phase)
+            if result is None:
+                raise LabError(f"{w.job.recipe.name}: the guest has not measured {w.phase}")
+            result["elapsed_ns"] = result["busy_ns"]
+            profile = parse_profile(w.run.canonical)
+            values = {m.name: evaluate(m.value, result, profile) for m in experiment.measures}
+            found.append(Check(w.point.levels, values))
+    return found
+
+
+def _wanted(experiment: Experiment, point: Point, number: int) -> _Wanted:
+    run = point.run
+    assert run
+    if len(run.requests) != 1 or run.requests[0].kind != "recording" or run.warmup:
+        raise LabError(f"{experiment.path}: --mode full: a run must have one recording and no "
+                       "warmup")
+    operand = recordings.operand(run.requests[0].text)
+    if not operand.measure or run.depth != 1 or run.flags:
+        raise LabError(f"{experiment.path}: --mode full: a run must have measure=PHASE, depth 1 "
+                       "and no flags")
+    r = operand.recording
+    recipe = Recipe(name=f"{number}-{r.name}", profile=run.profile, mkfs=r.mkfs, mount=r.mount,
+                    work=r.work, start=operand.start, sectors=r.sectors, scale=r.scale)
+    server = (f"profile={run.profile}", *run.overrides, f"seed={run.seed}",
+              f"time-scale={r.scale}")
+    return _Wanted(point, run, Job(recipe, server, True), operand.measure)
