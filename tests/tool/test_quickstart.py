@@ -15,22 +15,32 @@ from flashemu_tool import TOOL, read, write
 TOP = os.path.abspath(sys.argv.pop(1))
 
 
-def quickstart(profile):
-    for folder in ("tools/vm", "build/tools", "bin"):
+# The lab as the script calls it.
+LAB = """mkdir -p build/article
+[ "$*" = "run article -o build/article" ] || exit 3
+[ -z "$NO_NUMPY" ] || { echo 'flashemu-lab: needs numpy' >&2; exit 2; }
+echo page >build/article/index.html
+"""
+
+
+def quickstart(profile, **env):
+    for folder in ("tools/vm", "tools/lab", "build/tools", "bin"):
         os.makedirs(folder, exist_ok=True)
     for name in ("quickstart", "lib.sh"):
         shutil.copy(os.path.join(TOP, "tools", name), "tools")
     write("build/build.ninja", "")
     for name, text in (("bin/meson", ""), ("tools/vm/on-host",
                        "echo 'file-fat32-factory MB/s=1.23 waf=4'\n"
-                       "echo 'file-ext4-aligned MB/s=5.67 waf=1'\n")):
+                       "echo 'file-ext4-aligned MB/s=5.67 waf=1'\n"),
+                       ("tools/lab/flashemu-lab", LAB)):
         write(name, "#!/bin/sh\n" + text)
         os.chmod(name, 0o755)
     if not os.path.exists("build/tools/flashemu"):
         os.symlink(TOOL, "build/tools/flashemu")
     return subprocess.run(["tools/quickstart", "--offline", "--way", "loop", "--profile", profile],
-                          env=dict(os.environ, PATH=os.getcwd() + "/bin:" + os.environ["PATH"]),
-                          stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+                          env=dict(os.environ, **env, PATH=os.getcwd() + "/bin:" + os.environ["PATH"]),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True,
+                          universal_newlines=True).stdout
 
 
 def test_published_figures_are_those_of_the_profile():
@@ -42,6 +52,15 @@ def test_published_figures_are_those_of_the_profile():
     fidelity = read(os.path.join(TOP, "profiles/transcend8g.ini"))
     assert "file-fat32-factory | 3.6 MB/s" in fidelity and "file-ext4-aligned | 6.2 MB/s" in fidelity
     assert rows == {"transcend8g": [["3.6", "6.2"]], "lexar8g": [], "ideal": []}, rows
+
+
+def test_it_ends_with_a_page():
+    path = os.path.realpath("build/article/index.html")
+    assert quickstart("transcend8g").splitlines()[-1].strip() == path and read(path) == "page\n"
+    assert "index.html" not in quickstart("lexar8g"), "the article's experiment is of one stick"
+    text = quickstart("transcend8g", NO_NUMPY="1")
+    assert text.splitlines()[-1] == "no page: flashemu-lab: needs numpy"
+    assert "5.67" in text, "the table is there without the page"
 
 
 run(globals())
