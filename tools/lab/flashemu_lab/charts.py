@@ -69,7 +69,7 @@ def _legend(series: list[Series], y: float, bars: bool) -> tuple[list[str], floa
 
 
 def _short(value: float) -> str:
-    """A number at an axis, where there is room for six digits: 200 000 is 200 k."""
+    """A number where there is room for six digits, at an axis or a bar: 200 000 is 200 k."""
     for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= max(unit, 1e5):
             return f"{number(value / unit)}\u2009{name}"
@@ -156,8 +156,9 @@ def bar_chart(chart: Chart) -> str:
             if value is not None:
                 top = place(value)
                 parts.append(svg.box(x + 0.75, top, width - 1.5, base - top, f"f{one.colour}", tip))
-                if width > 26:
-                    parts.append(svg.text(x + width / 2, top - 4, number(value), "small", "middle"))
+                words = _short(value)
+                if svg.text_width(words, 11) < width + 6:
+                    parts.append(svg.text(x + width / 2, top - 4, words, "small", "middle"))
             expected = theory.values[i] if theory else None
             if expected is not None:
                 y = place(expected)
