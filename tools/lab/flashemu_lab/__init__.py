@@ -21,6 +21,7 @@ The modules, each of which uses only those above it:
     theory      what theory says about a run
     table       an experiment with its results; CSV and JSON
     choose      which level comes out best, and what the others cost
+    spread      what an ensemble says
     conclude    sentences that are computed from a table
     svg, charts, figures, page      what a browser shows
     recipes     how recordings are made
@@ -29,5 +30,6 @@ The modules, each of which uses only those above it:
     paste       lines that make a partition and a filesystem
     advise      the experiment behind advice
     full        runs of an experiment through a real kernel
+    ensemble    sets of parameters that fit the published figures
     sweep, shipped, show, progress, complete, cli       what a shell calls
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The experiment behind `flashemu-lab advise`: where a partition should start, and how to format it.
+"""The experiment behind `flashemu-lab advise`: where to start a partition, and how to format it.
 
 Like a sweep, advice is an experiment in TOML that is run, drawn and stored as any other.  It has
 two factors.  A level of `layout` is a partition with a FAT32 filesystem, and it also has the lines
@@ -242,12 +242,13 @@ _QUESTION = ("Where should a partition start, how large should clusters be, and 
              "to choose otherwise, in speed and in wear?")
 _NOTES = (
     "'1 MiB, 32K, data at 4M' is a partition at 1 MiB with FAT32, clusters of 32 KiB, and a data "
-    "area at a multiple of 4 MiB on the device. The workloads are patterns that stand for what a host does, and no recordings of a kernel. "
-    "Each of them does the same work on each layout, on a device as full as its profile says. The "
-    "patterns know where a FAT32 has its FATs, its directory and its data, and nothing of a page "
-    "cache, a journal or fragments. A score is the geometric mean over the workloads of what a "
-    "layout reaches of the best one. Layouts whose scores differ by less than 2 % are said to be "
-    "equal, and of those the most common one is chosen.")
+    "area at a multiple of 4 MiB on the device. The workloads are patterns that stand for what a "
+    "host does, and no recordings of a kernel. Each of them does the same work on each layout, on "
+    "a device as full as its profile says. The patterns know where a FAT32 has its FATs, its "
+    "directory and its data, and nothing of a page cache, a journal or fragments. A score is the "
+    "geometric mean over the workloads of what a layout reaches of the best one. Layouts whose "
+    "scores differ by less than 2 % are said to be equal, and of those the most common one is "
+    "chosen.")
 _ERASES = ("erases", "nand.block_erases / host.write.bytes * 1000000000", "erases for each GB",
            "", "less")
 

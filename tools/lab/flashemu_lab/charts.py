@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Callable
+from typing import Callable, Sequence
 
 from . import svg
 from .errors import number
@@ -20,13 +20,15 @@ _LEFT, _RIGHT, _BOTTOM, _PLOT = 52.0, 12.0, 44.0, 190.0
 
 @dataclass(frozen=True)
 class Series:
-    """One value for each place on the x axis, or None; `tips` tell them to the pointer."""
+    """One value for each place on the x axis, or None; `tips` tell them to the pointer.  `spreads`
+    has the least and the largest value with other parameters for each place, or None."""
 
     name: str
     values: list[float | None]
     tips: list[str]
     colour: int
     theory: bool = False
+    spreads: Sequence[tuple[float, float] | None] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,12 @@ def _x_labels(chart: Chart, base: float) -> list[str]:
     return parts
 
 
+def _whiskers(one: Series, x: Callable[[int], float], place: Callable[[float], float]) -> list[str]:
+    """A line from the least to the largest value with other parameters."""
+    return [svg.line(x(i), place(spread[0]), x(i), place(spread[1]), "axis")
+            for i, spread in enumerate(one.spreads) if spread]
+
+
 def line_chart(chart: Chart) -> str:
     """A line for each series, with a mark at each value; theory is dashed, without marks."""
     parts, place, base = _frame(chart, False)
@@ -136,6 +144,7 @@ def line_chart(chart: Chart) -> str:
                   for i, (v, tip) in enumerate(zip(one.values, one.tips)) if v is not None]
         kind = "theory" if one.theory else f"line k{one.colour}"
         lines.append(svg.path([(x, y) for x, y, _ in points], kind))
+        lines += _whiskers(one, lambda i: _LEFT + (i + 0.5) * slot, place)
         if not one.theory:
             marks += [svg.mark(one.colour, x, y, f"f{one.colour}", tip) for x, y, tip in points]
     parts += lines + marks
@@ -158,11 +167,14 @@ def bar_chart(chart: Chart) -> str:
                 parts.append(svg.box(x + 0.75, top, width - 1.5, base - top, f"f{one.colour}", tip))
                 words = _short(value)
                 if svg.text_width(words, 11) < width + 6:
-                    parts.append(svg.text(x + width / 2, top - 4, words, "small", "middle"))
+                    spread = one.spreads[i] if one.spreads else None
+                    above = min(top, place(spread[1])) if spread else top
+                    parts.append(svg.text(x + width / 2, above - 4, words, "small", "middle"))
             expected = theory.values[i] if theory else None
             if expected is not None:
                 y = place(expected)
                 parts.append(svg.line(x, y, x + width, y, "theory"))
+        parts += _whiskers(one, lambda i: _LEFT + (i + 0.5) * slot + shift + width / 2, place)
     return svg.picture(WIDTH, base + _BOTTOM, chart.title or chart.y_name, parts)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, Sequence
 
-from . import advise, full, recipes, recordings, shipped, show, signals
+from . import advise, ensemble, full, recipes, recordings, shipped, show, signals
 from .cluster import DaskEngine
 from .complete import complete
 from .conclude import conclusion
@@ -56,6 +56,12 @@ def _runs(text: str) -> int:
     return int(text)
 
 
+def _sets(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= ensemble.MOST_SETS:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: 1 to {ensemble.MOST_SETS}")
+    return int(text)
+
+
 def _seeds(text: str) -> str:
     if not all(word.isdigit() for word in text.split(",")):
         raise argparse.ArgumentTypeError(f"{text}: allowed: whole numbers with ',' between them")
@@ -81,6 +87,11 @@ def _common(command: argparse.ArgumentParser) -> None:
                          help="execute stored runs, too, and compare")
     command.add_argument("--retry", action="store_true",
                          help="execute runs that have failed once more")
+    command.add_argument("--ensemble", metavar="N", type=_sets, default=0,
+                         help="also run with N sets of parameters that fit the published figures "
+                         "as well, and say in how many of them the conclusion holds")
+    command.add_argument("--ensemble-seed", metavar="N", type=int, default=1,
+                         help="of the draws of --ensemble (1)")
     command.add_argument("--most", metavar="N", type=_runs, default=MOST_RUNS,
                          help=f"how many runs are allowed ({MOST_RUNS})")
 
@@ -173,6 +184,10 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     """Runs what is missing, and prints and writes the result."""
     tool, store = Tool(), _store(arguments)
     engine = _engine(arguments, tool)
+    if arguments.ensemble:
+        experiment = parse(ensemble.with_sets(experiment, tool, store, arguments.jobs,
+                                              arguments.ensemble, arguments.ensemble_seed),
+                           experiment.path)
     points = plan(experiment, tool, arguments.most)
     runs = {p.run.key(): p.run for p in points if p.run}
     outcomes: dict[str, Outcome] = {}

@@ -16,6 +16,7 @@ from .choose import choose, costs
 from .effects import Effect, analyse, contributions
 from .errors import listed, number, quantity
 from .spec import Experiment, Measure, Statement
+from .spread import agreement, split
 from .table import Row, Table
 
 # Effects with a smaller share of the variation are not worth a word.
@@ -30,11 +31,14 @@ def with_unit(value: float, measure: Measure) -> str:
 def conclusion(table: Table) -> list[str]:
     """The sentences, the most important one first."""
     found: list[str] = []
-    e = table.experiment
+    tables = split(table)
+    e = tables[0].experiment
     statements = e.statements or tuple(
         Statement(say, {"measure": m.name}) for m in e.measures for say in ("effects", "extremes"))
     for statement in statements:
-        found += _SAYINGS[statement.say](table, statement.words)
+        found += _SAYINGS[statement.say](tables[0], statement.words)
+    if len(tables) > 1:
+        found += agreement(tables, statements)
     found += _kernel(table)
     failed, lost = ([r for r in table.failures if r.status == s] for s in ("failed", "lost"))
     if failed:

@@ -10,7 +10,9 @@ from typing import Iterable
 from . import charts, svg
 from .choose import scores
 from .conclude import effect_name, shares, with_unit
+from .errors import number
 from .spec import Experiment, Factor, Figure, Measure
+from .spread import Ranges, ranges, split
 from .table import Row, Table
 
 
@@ -38,8 +40,10 @@ def usual(e: Experiment) -> tuple[Figure, ...]:
 
 
 def draw(table: Table) -> list[Drawn]:
-    """All figures of a table."""
+    """All figures of a table; with an ensemble, of the parameters as shipped."""
     found = []
+    tables = split(table)
+    table = tables[0]
     for figure in table.experiment.figures or usual(table.experiment):
         measure = table.experiment.measure(figure.measure)
         if figure.kind == "effects":
@@ -47,7 +51,8 @@ def draw(table: Table) -> list[Drawn]:
         elif figure.kind == "scores":
             found += _scores(table, figure.x, measure)
         else:
-            found += _panels(table, figure, measure)
+            spread = ranges(tables, measure.name) if len(tables) > 1 else {}
+            found += _panels(table, figure, measure, spread)
     return found
 
 
@@ -89,7 +94,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _panels(table: Table, figure: Figure, measure: Measure) -> list[Drawn]:
+def _panels(table: Table, figure: Figure, measure: Measure, spread: Ranges) -> list[Drawn]:
     """A picture for each level of the panel and of all factors that the figure does not use."""
     e = table.experiment
     used = {figure.x, figure.series}
@@ -102,7 +107,7 @@ def _panels(table: Table, figure: Figure, measure: Measure) -> list[Drawn]:
                           for f, level in zip(rest, levels) if len(f.levels) > 1)
         drawn.append(Drawn(_heading(e, figure, measure),
                            _picture(table, figure, measure, fixed,
-                                    title or _heading(e, figure, measure))))
+                                    title or _heading(e, figure, measure), spread)))
     return drawn
 
 
@@ -123,16 +128,19 @@ def _cells(table: Table, figure: Figure, measure: Measure, fixed: dict[str, str]
     return found
 
 
-def _tip(e: Experiment, row: Row, measure: Measure) -> str:
+def _tip(e: Experiment, row: Row, measure: Measure, spread: Ranges) -> str:
     """What the pointer learns at a mark."""
     levels = ", ".join(f"{f.label} {level}" for f, level in zip(e.factors, row.levels))
     value = row.values.get(measure.name)
     said = with_unit(value, measure) if value is not None else row.message or "no value"
+    if row.levels in spread:
+        low, high = spread[row.levels]
+        said += f" ({number(low)} to {number(high)} with other parameters)"
     return f"{levels}: {said}"
 
 
 def _picture(table: Table, figure: Figure, measure: Measure, fixed: dict[str, str],
-             title: str) -> str:
+             title: str, spread: Ranges) -> str:
     e = table.experiment
     cells = _cells(table, figure, measure, fixed)
     x = e.factor(figure.x)
@@ -142,7 +150,7 @@ def _picture(table: Table, figure: Figure, measure: Measure, fixed: dict[str, st
         return cells[a, b].values.get(measure.name)
 
     def tips(b: str) -> list[str]:
-        return [_tip(e, cells[a, b], measure) for a in x.levels]
+        return [_tip(e, cells[a, b], measure, spread) for a in x.levels]
 
     if figure.kind == "heatmap":
         return charts.heat_map(title, x.label, list(x.levels), lanes.label,
@@ -152,14 +160,19 @@ def _picture(table: Table, figure: Figure, measure: Measure, fixed: dict[str, st
     series = []
     for i, b in enumerate(lanes.levels):
         series.append(charts.Series(b, [value(a, b) for a in x.levels], tips(b),
-                                    i % svg.N_SERIES))
+                                    i % svg.N_SERIES, spreads=[
+                                        spread.get(cells[a, b].levels) for a in x.levels]))
     if e.law and e.law_measure == measure.name:
         for i, b in enumerate(lanes.levels):
             lane = [cells[a, b].theory for a in x.levels]
             if any(v is not None for v in lane):
                 series.append(charts.Series(f"{b} in theory".strip(), lane, [""] * len(lane),
                                             i % svg.N_SERIES, theory=True))
-    least, top = _range(table.rows if figure.range == "shared" else cells.values(), e, measure)
+    rows = list(table.rows if figure.range == "shared" else cells.values())
+    least, top = _range(rows, e, measure)
+    for row in rows:
+        low, high = spread.get(row.levels, (least, top))
+        least, top = min(least, low), max(top, high)
     log = figure.scale == "log" if figure.scale else measure.log
     chart = charts.Chart(title, x.label, list(x.levels), _unit_name(measure), series, log,
                          least, top)

@@ -17,6 +17,7 @@ from .conclude import conclusion
 from .errors import number
 from .figures import draw
 from .spec import Experiment, Measure
+from .spread import split
 from .table import Row, Table
 
 _STYLE = """
@@ -84,7 +85,7 @@ def _answer(sentences: list[str]) -> str:
 
 def _paste(table: Table) -> str:
     """What the chosen level has to paste, if there is something."""
-    lines = paste(table)
+    lines = paste(split(table)[0])
     return f"<h2>To paste</h2><pre>{escape(lines)}</pre>" if lines else ""
 
 

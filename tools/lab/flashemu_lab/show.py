@@ -13,7 +13,8 @@ from .errors import number
 from .recordings import Recording
 from .run import Json
 from .spec import Experiment
-from .table import Table
+from .spread import Ranges, ranges, split
+from .table import Row, Table
 
 # More rows than this are not printed; -o and --json have all of them.
 MOST_ROWS = 60
@@ -44,17 +45,35 @@ def describe(e: Experiment, stored: int) -> str:
     return "\n".join(parts) + "\n"
 
 
+def _value(row: Row, measure: str, spread: Ranges) -> str:
+    """A value with its spread."""
+    value = row.values.get(measure)
+    if value is None:
+        return "-"
+    if row.levels not in spread:
+        return number(value)
+    low, high = spread[row.levels]
+    return f"{number(value)} ({number(low)} to {number(high)})"
+
+
 def summary(table: Table) -> str:
-    """The rows and the conclusion."""
+    """The rows and the conclusion; with an ensemble, the rows with the parameters as shipped, and
+    behind each value the least and the largest one."""
+    whole = table
+    tables = split(table)
+    table = tables[0]
     e = table.experiment
+    spread = {m.name: ranges(tables, m.name) for m in e.measures} if len(tables) > 1 else {}
     head = [f.label for f in e.factors]
     head += [f"{m.label} {m.unit}".rstrip() for m in e.measures]
     if e.law:
         head.append("theory")
     cells = [head]
     for row in table.rows[:MOST_ROWS]:
-        values = [row.values.get(m.name) for m in e.measures] + ([row.theory] if e.law else [])
-        cells.append([*row.levels, *("-" if v is None else number(v) for v in values),
+        values = [_value(row, m.name, spread.get(m.name, {})) for m in e.measures]
+        if e.law:
+            values.append("-" if row.theory is None else number(row.theory))
+        cells.append([*row.levels, *values,
                       *([row.message] if row.message else [])])
     widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
     lines = []
@@ -66,7 +85,7 @@ def summary(table: Table) -> str:
     if len(table.rows) > MOST_ROWS:
         lines.append(f"... and {len(table.rows) - MOST_ROWS} more rows")
     lines.append("")
-    for sentence in conclusion(table):
+    for sentence in conclusion(whole):
         lines += textwrap.wrap(sentence, 78)
     literal = paste(table)
     return "\n".join(lines) + "\n" + (f"\n{literal}" if literal else "")

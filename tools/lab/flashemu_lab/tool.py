@@ -63,14 +63,15 @@ class Tool:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or find_program()
 
-    def ask(self, *words: str) -> str:
-        """Standard output; LabError with the program's own message if it refuses."""
+    def ask(self, *words: str, codes: tuple[int, ...] = (0,)) -> str:
+        """Standard output; LabError with the program's own message unless its exit code is one of
+        `codes`."""
         try:
             done = subprocess.run([str(self.path), *words], stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         except OSError as e:
             raise LabError(f"{self.path}: {e.strerror}") from None
-        if done.returncode:
+        if done.returncode not in codes:
             raise LabError(_reason(done.stderr, done.returncode))
         return done.stdout
 
