@@ -232,7 +232,8 @@ def test_quantities():
 
 def test_the_shipped_experiments_are_right():
     names = [e["name"] for e in good_json("list")]
-    assert names == sorted(names) and {"waf", "streams", "lifetime"} <= set(names)
+    assert names == sorted(names) and {"waf", "streams", "lifetime", "image-builders",
+                                       "ignored-unit"} <= set(names)
     assert [line.split()[0] for line in good("list").splitlines()] == names
     for e in good_json("list"):
         shown = good_json("show", e["name"])

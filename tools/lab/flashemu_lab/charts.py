@@ -166,7 +166,7 @@ def bar_chart(chart: Chart) -> str:
                 top = place(value)
                 parts.append(svg.box(x + 0.75, top, width - 1.5, base - top, f"f{one.colour}", tip))
                 words = _short(value)
-                if svg.text_width(words, 11) < width + 6:
+                if svg.text_width(words, 11) <= width:
                     spread = one.spreads[i] if one.spreads else None
                     above = min(top, place(spread[1])) if spread else top
                     parts.append(svg.text(x + width / 2, above - 4, words, "small", "middle"))
