@@ -12,6 +12,7 @@ flashfx4m.svg    a file that grows until the disk is full: how often a call wait
                  collection and for how long, against how full the disk is; and how long calls
                  take with a collection and without one
 align.svg        transcend8g, written in order from some sector on: the rate against that sector
+article.svg      the laboratory's experiment `article`: rate by filesystem and start
 wear-static.svg, wear-off.svg
                  blocks of a small stick at the end of its life, with and without levelling
 
@@ -31,6 +32,7 @@ virtual the points are the device's own time; that takes a second.
 import argparse
 import json
 import os
+import shutil
 import socket
 import statistics
 import subprocess
@@ -437,7 +439,7 @@ def tool_output(build, *args):
                           stdout=subprocess.PIPE, universal_newlines=True).stdout
 
 
-FIGURES = ["flashfx4m", "align", "wear-static", "wear-off", "generic32m"]
+FIGURES = ["flashfx4m", "align", "article", "wear-static", "wear-off", "generic32m"]
 
 
 def nbd_module():
@@ -461,6 +463,16 @@ def generic(args):
     return step, curves, virtual_notes(curves)
 
 
+def draw_article(path, build):
+    """The picture of buffered writes onto the used stick as mkfs formats it untold."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([os.path.join(TOP, "tools/lab/flashemu-lab"), "run", "article",
+                        "-o", folder, "--store", os.path.join(folder, "store")], check=True,
+                       stdout=subprocess.DEVNULL,
+                       env=dict(os.environ, FLASHEMU=os.path.join(build, "tools/flashemu")))
+        shutil.copy(os.path.join(folder, "figure-02.svg"), path)
+
+
 def draw(name, args):
     path = os.path.join(args.out, name + ".svg")
     if name == "flashfx4m":
@@ -469,6 +481,8 @@ def draw(name, args):
         draw_flashfx(path, verified["details"]["append-collections"])
     elif name == "align":
         draw_align(path, args.build)
+    elif name == "article":
+        draw_article(path, args.build)
     elif name == "generic32m":
         step, curves, notes = generic(args)
         draw_generic(path, step, curves, args.clock == "real", notes)
