@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, read, write
+from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, read, stored, write
 from flashemu_script import PROGRAM_HANG_S, from_env, run, skip
 
 from flashemu_lab import recipes, recordings
@@ -174,7 +174,8 @@ def test_runs_go_through_a_kernel_as_well():
             ('"rec:two,start={start},measure=write"', '"gen:random,count={start}"',
              "x.toml: --mode full: a run must have one recording and no warmup")):
         write("x.toml", EXPERIMENT.replace(old, new))
-        bad(message, "run", "x.toml", "--mode", "full", env=env)
+        bad(message, "run", "x.toml", "--mode", "full", store="untouched", env=env)
+    assert not os.path.exists("untouched") or not stored("untouched"), "mistakes come first"
 
 
 def test_a_signal_leaves_nothing():

@@ -20,7 +20,7 @@ from .engine import Engine, LocalEngine, execute
 from .errors import LabError
 from .output import read_folder, write_folder, write_whole
 from .page import page
-from .plan import MOST_RUNS, Point, plan
+from .plan import MOST_RUNS, plan
 from .progress import Note, Progress
 from .record import record
 from .spec import Experiment, load, parse
@@ -189,6 +189,10 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
                                               arguments.ensemble, arguments.ensemble_seed),
                            experiment.path)
     points = plan(experiment, tool, arguments.most)
+    kernel = None
+    if getattr(arguments, "mode", "replay") == "full":
+        chosen = full.sample(points, arguments.sample, arguments.sample_seed)
+        kernel = full.Kernel(experiment, chosen, tool)
     runs = {p.run.key(): p.run for p in points if p.run}
     outcomes: dict[str, Outcome] = {}
     stored = 0
@@ -211,9 +215,8 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     finally:
         progress.end()
     table = tabulate(experiment, tool.program, points, outcomes.__getitem__)
-    if getattr(arguments, "mode", "replay") == "full":
-        chosen = full.sample(points, arguments.sample, arguments.sample_seed)
-        table = replace(table, checks=tuple(_checked(experiment, chosen, tool)))
+    if kernel:
+        table = replace(table, checks=tuple(_checked(kernel)))
     if arguments.output:
         write_folder(table, arguments.output)
     if arguments.json:
@@ -225,10 +228,10 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     return 1 if table.failures else 0
 
 
-def _checked(experiment: Experiment, chosen: list[Point], tool: Tool) -> list[Check]:
+def _checked(kernel: full.Kernel) -> list[Check]:
     note = Note()
     try:
-        return full.check(experiment, chosen, tool, note.show)
+        return kernel.check(note.show)
     finally:
         note.end()
 

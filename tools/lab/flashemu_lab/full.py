@@ -48,25 +48,31 @@ def sample(points: list[Point], count: int, seed: int) -> list[Point]:
     return [able[i] for i in chosen]
 
 
-def check(experiment: Experiment, points: list[Point], tool: Tool, tell: Tell) -> list[Check]:
-    """Runs these points through the kernel, in one boot; one value of each measure for each point.
+class Kernel:
+    """These points, to be run through a kernel in one boot.
 
-    LabError if a point has another source than one recording with a measured phase, or if the
-    machine lacks something.
+    LabError, before anything runs, if a point has another source than one recording with a
+    measured phase, or if the machine lacks something.
     """
-    wanted = [_wanted(experiment, point, number) for number, point in enumerate(points)]
-    machine = Machine(tool)
-    found = []
-    with closing(perform(machine, [w.job for w in wanted], tell)) as done:
-        for w, (_, heard, _, _) in zip(wanted, done):
-            result = heard.results.get(w.phase)
-            if result is None:
-                raise LabError(f"{w.job.recipe.name}: the guest has not measured {w.phase}")
-            result["elapsed_ns"] = result["busy_ns"]
-            profile = parse_profile(w.run.canonical)
-            values = {m.name: evaluate(m.value, result, profile) for m in experiment.measures}
-            found.append(Check(w.point.levels, values))
-    return found
+
+    def __init__(self, experiment: Experiment, points: list[Point], tool: Tool) -> None:
+        self._measures = experiment.measures
+        self._wanted = [_wanted(experiment, point, i) for i, point in enumerate(points)]
+        self._machine = Machine(tool)
+
+    def check(self, tell: Tell) -> list[Check]:
+        """A value of each measure for each point.  LabError if the guest fails."""
+        found = []
+        with closing(perform(self._machine, [w.job for w in self._wanted], tell)) as done:
+            for w, (_, heard, _, _) in zip(self._wanted, done):
+                result = heard.results.get(w.phase)
+                if result is None:
+                    raise LabError(f"{w.job.recipe.name}: the guest has not measured {w.phase}")
+                result["elapsed_ns"] = result["busy_ns"]
+                profile = parse_profile(w.run.canonical)
+                values = {m.name: evaluate(m.value, result, profile) for m in self._measures}
+                found.append(Check(w.point.levels, values))
+        return found
 
 
 def _wanted(experiment: Experiment, point: Point, number: int) -> _Wanted:
