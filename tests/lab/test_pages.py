@@ -82,7 +82,8 @@ def browser(*args):
     """Standard output of a browser without a window and without a network."""
     p = subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-         "--user-data-dir=browser", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", *args],
+         "--user-data-dir=browser", "--host-resolver-rules=MAP * ~NOTFOUND",
+         "--virtual-time-budget=20000", *args],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PROGRAM_HANG_S)
     assert p.returncode == 0, p.stderr[-2000:]
     return p.stdout.decode()
