@@ -220,7 +220,7 @@ def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the var
     """A bar for each share of 1; `of` tells the pointer what it is a share of."""
     left = min(max([svg.text_width(name) for name, _ in rows] + [60]) + 14, 210)
     parts = [svg.text(8, 16, title, "head")]
-    room = WIDTH - left - 56
+    room = WIDTH - left - 6 - svg.text_width("100.0 %") - _RIGHT
     for i, (name, share) in enumerate(rows):
         y = 30 + i * 26
         fitting = int((left - 14) / svg.text_width("x"))
