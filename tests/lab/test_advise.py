@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """flashemu-lab advise: the choice, what the others cost, and lines that do what they say."""
 
+import dataclasses
 import json
 import re
 import shutil
 import struct
+from pathlib import Path
 
 from flashemu_lab_bench import SMALL, bad, good, good_json, read, stored
 from flashemu_script import ended, run
 
-from flashemu_lab import advise
+from flashemu_lab import advise, advise_fs, recordings
 from flashemu_lab.choose import choose, costs, scores
 from flashemu_lab.conclude import conclusion
 from flashemu_lab.layout import sda_layout
 from flashemu_lab.paste import Hints, lines
+from flashemu_lab.recordings import Phase, Recording
 from flashemu_lab.spec import parse
 from flashemu_lab.table import Row, Table
 from flashemu_lab.tool import Tool
@@ -105,6 +108,7 @@ def test_advice_is_an_experiment():
     assert out["conclusion"][0].startswith("Choose ") and "flashemu align" in out["conclusion"][-1]
     before = stored()
     assert good_json("advise", *QUICK) == out and stored() == before
+    assert out["filesystems"] is None or out["filesystems"]["rows"]
     assert good_json("run", "x/experiment.toml")["rows"] == out["rows"]
     # The same work with every layout.
     work = {}
@@ -118,6 +122,72 @@ def test_advice_is_an_experiment():
     assert "mkfs.vfat -F 32" in literal and page.index("answer") < page.index("To paste")
     assert page.index("To paste") < page.index("<svg") < page.index("<h2>All ")
     assert good("report", "x", "-o", "again.html") == "" and read("again.html") == page
+
+
+def test_filesystems_come_from_recordings():
+    words = ("sandisk-su04g", "device.used=0", "--workload", "large-file")
+    out = good_json("advise", *words, "-o", "x")
+    found = out["filesystems"]
+    names = [r["levels"]["filesystem"] for r in found["rows"]]
+    start = re.search("^Choose ([^,]*), ", out["conclusion"][0])[1]
+    assert {"ext4 at " + start, "vfat-32k at " + start, "exfat at sector 63"} <= set(names)
+    assert not any(name.startswith("f2fs") for name in names), "f2fs looks at the start"
+    assert all(r["status"] == "done" and r["values"]["rate"] > 0 for r in found["rows"]), found
+    assert found["conclusion"][0].startswith("Choose ")
+    for row in found["rows"]:
+        at = "63" if row["levels"]["filesystem"].endswith("63") else str(
+            int(float(start.split()[0]) * 2048))
+        assert ",start=%s,measure=write" % at in row["command"], row
+    assert good_json("run", "x/filesystems/experiment.toml")["rows"] == found["rows"]
+    assert good_json("advise", *words) == out
+    text = good("advise", *words)
+    assert text.count("sfdisk --wipe") == 2 and "mount -t" in text
+
+
+def recording_of(name, work, sectors=1000, size=5, phase="write"):
+    values = {"name": name, "path": Path(name), "filesystem": name.split("-")[0], "work": work,
+              "mount": "mount", "start": 256, "sectors": sectors,
+              "phases": (Phase(phase, 0, 9, size),)}
+    return Recording(**{f.name: values.get(f.name, "") for f in dataclasses.fields(Recording)})
+
+
+def known_of(*made, workloads=("large-file", "log"), room=2000):
+    by_name = {r.name: r for r in made}
+    names, load = recordings.names, recordings.load
+    recordings.names, recordings.load = lambda: tuple(sorted(by_name)), by_name.__getitem__
+    try:
+        return [(f.name, sorted(f.by_workload)) for f in advise_fs.known(list(workloads), room)]
+    finally:
+        recordings.names, recordings.load = names, load
+
+
+def test_which_filesystems_are_compared():
+    a, b, c = (recording_of(n + "-large", "large 100") for n in ("xfs", "ext4", "exfat"))
+    assert known_of(a, b, c) == [(n, ["large-file"]) for n in ("ext4", "exfat", "xfs")]
+    assert known_of(a) == [], "one filesystem is no comparison"
+    assert known_of(a, b, workloads=["log"]) == []
+    logs = [recording_of(n + "-log", "log 9") for n in ("xfs", "exfat")]
+    both = ["large-file", "log"]
+    assert known_of(a, b, c, *logs) == [("exfat", both), ("xfs", both)], "ext4 has no log"
+    other = [recording_of("ntfs-large", "large 5", sectors=3000),
+             recording_of("vfat-large", "large 5", sectors=900),
+             recording_of("f2fs-large", "large 5", size=0),
+             recording_of("btrfs-large", "tree 5"),
+             recording_of("jfs-large", "large 5", phase="read")]
+    assert known_of(a, b, c, *other) == known_of(a, b, c), "too long, too short, nothing written"
+
+
+def test_lines_for_a_recorded_filesystem():
+    d = advise.Device("x", (), 2**30, 4096, 0, 0, "")
+    for name, mkfs, want, kind in (
+            ("ext4", "mke2fs -q -F -t ext4", "mke2fs -q -t ext4", "83"),
+            ("vfat", "mkfs.vfat -F 32 -s 8", "mkfs.vfat -F 32 -s 8", "c"),
+            ("ntfs", "mkntfs -q -Q -F", "mkntfs -q -Q", "7")):
+        r = dataclasses.replace(recording_of(name + "-large", "large 1"), mkfs=mkfs)
+        lines = advise_fs._paste(d, advise_fs.Filesystem(name, {"large-file": r}), 2**22)
+        assert lines.splitlines()[1:] == [
+            "printf 'label: dos\\nstart=8192, size=%d, type=%s\\n' | sfdisk --wipe always /dev/sdX"
+            % (2**21 - 8192, kind), want + " /dev/sdX1", "mount /dev/sdX1 /mnt"], lines
 
 
 def test_wrong_use():

@@ -28,7 +28,7 @@ The modules, each of which uses only those above it:
     output      the files of a result
     record      makes recordings in the virtual machine
     paste       lines that make a partition and a filesystem
-    advise      the experiment behind advice
+    advise, advise_fs       the experiments behind advice
     full        runs of an experiment through a real kernel
     ensemble    sets of parameters that fit the published figures
     sweep, shipped, show, progress, complete, cli       what a shell calls

@@ -26,10 +26,13 @@ import math
 from dataclasses import dataclass
 
 from . import paste
+from .choose import choose
 from .errors import LabError, quantity
 from .layout import SECTOR, Layout, mkfs_vfat, sda_layout
 from .measure import parse_profile
+from .spread import split
 from .sweep import MEASURES, array, text
+from .table import Table
 from .tool import Tool
 
 _K, _M = 2**10, 2**20
@@ -204,6 +207,14 @@ def _amounts(d: Device) -> dict[str, str]:
             "smalls": str(4 * smalls), "logs": str(4 * logs),
             "several": str(67 * max(1, most // _M // 4)),
             "region": size(min(64 * _M, d.capacity // 8) // 4096 * 4096)}
+
+
+def chosen_start(table: Table) -> int:
+    """Where the partition of the chosen layout starts, in bytes; 1 MiB if nothing was chosen."""
+    shipped = split(table)[0]
+    found = choose(shipped, shipped.experiment.statements[0].words)
+    layouts = shipped.experiment.factor("layout")
+    return int(quantity(layouts.given(found.level)["start"]) or 0) if found else _M
 
 
 def advise_text(d: Device, workloads: list[str]) -> str:

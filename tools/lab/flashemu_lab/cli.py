@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, Sequence
 
-from . import advise, ensemble, full, recipes, recordings, shipped, show, signals
+from . import advise, advise_fs, ensemble, full, recipes, recordings, shipped, show, signals
 from .cluster import DaskEngine
 from .complete import complete
 from .conclude import conclusion
@@ -182,6 +182,26 @@ def _engine(arguments: argparse.Namespace, tool: Tool) -> Engine:
 
 def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     """Runs what is missing, and prints and writes the result."""
+    table = _table(experiment, arguments)
+    if table is None:
+        return 130
+    if arguments.output:
+        write_folder(table, arguments.output)
+    if arguments.json:
+        sys.stdout.write(to_json(table, conclusion(table)))
+    else:
+        _print(table, arguments.output)
+    return 1 if table.failures else 0
+
+
+def _print(table: Table, folder: Path | None) -> None:
+    sys.stdout.write(show.summary(table))
+    if folder:
+        print(f"\n{folder / 'index.html'}")
+
+
+def _table(experiment: Experiment, arguments: argparse.Namespace) -> Table | None:
+    """Runs what is missing; None if a signal ended that."""
     tool, store = Tool(), _store(arguments)
     engine = _engine(arguments, tool)
     if arguments.ensemble:
@@ -211,21 +231,13 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
         progress.end()
         print(f"flashemu-lab: stopped with {len(outcomes)} of {len(runs)} runs stored; the same "
               "command continues", file=sys.stderr)
-        return 130
+        return None
     finally:
         progress.end()
     table = tabulate(experiment, tool.program, points, outcomes.__getitem__)
     if kernel:
         table = replace(table, checks=tuple(_checked(kernel)))
-    if arguments.output:
-        write_folder(table, arguments.output)
-    if arguments.json:
-        sys.stdout.write(to_json(table, conclusion(table)))
-    else:
-        sys.stdout.write(show.summary(table))
-        if arguments.output:
-            print(f"\n{arguments.output / 'index.html'}")
-    return 1 if table.failures else 0
+    return table
 
 
 def _checked(kernel: full.Kernel) -> list[Check]:
@@ -298,6 +310,36 @@ def _sweep(arguments: argparse.Namespace) -> int:
     return _run(parse(text, "sweep.toml"), arguments)
 
 
+def _advise(arguments: argparse.Namespace) -> int:
+    device = advise.look(Tool(), arguments.profile, tuple(arguments.settings))
+    workloads = arguments.workload.split(",")
+    layouts = _table(parse(advise.advise_text(device, workloads), "advise.toml"), arguments)
+    if layouts is None:
+        return 130
+    text = advise_fs.filesystems_text(device, workloads, advise.chosen_start(layouts))
+    filesystems = _table(parse(text, "advise.toml"), arguments) if text else None
+    if text and filesystems is None:
+        return 130
+    folder: Path | None = arguments.output
+    if folder:
+        write_folder(layouts, folder)
+        if filesystems:
+            write_folder(filesystems, folder / "filesystems")
+    if arguments.json:
+        print(json.dumps({**json.loads(to_json(layouts, conclusion(layouts))), "filesystems":
+                          json.loads(to_json(filesystems, conclusion(filesystems)))
+                          if filesystems else None}, indent=1, ensure_ascii=False))
+    else:
+        _print(layouts, folder)
+        print()
+        if filesystems:
+            _print(filesystems, folder / "filesystems" if folder else None)
+        else:
+            print("There are no recordings that compare filesystems for this (see flashemu-lab "
+                  "list).")
+    return 1 if layouts.failures or (filesystems and filesystems.failures) else 0
+
+
 def _record(arguments: argparse.Namespace) -> int:
     path = arguments.recipes or recipes.shipped_path()
     known = recipes.load(path)
@@ -321,12 +363,6 @@ def _record(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([show.recording(r) for r in made], indent=1))
     return 0
-
-
-def _advise(arguments: argparse.Namespace) -> int:
-    device = advise.look(Tool(), arguments.profile, tuple(arguments.settings))
-    text = advise.advise_text(device, arguments.workload.split(","))
-    return _run(parse(text, "advise.toml"), arguments)
 
 
 def _report(arguments: argparse.Namespace) -> int:

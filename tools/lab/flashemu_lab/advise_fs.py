@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The second part of advice: filesystems, from recordings of a kernel.
+
+A recording NAME-WORK is what a filesystem with its options asked for some work.  Its partition is
+moved to the start that the first part has chosen, and to sector 63.  So a filesystem and its
+options are compared as a kernel uses them, with its cache and its journal, and in the unit that a
+user sees: bytes of files.
+
+A recording belongs to the length of its partition, which is far shorter than that of a whole card.
+So where a filesystem puts its tables is as on a short partition, and how full the filesystem is,
+too.  All filesystems that have recordings of the same work on a partition of the same length are
+compared; one that lacks some work is left out.  f2fs looks at the start of its partition, so its
+recording is only replayed where the start is as far from a multiple of 2 MiB as the recorded one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from . import recordings
+from .advise import THRESHOLD, Device, place, size
+from .layout import SECTOR
+from .recordings import Recording
+from .sweep import array, text
+
+# The work of a recording that a workload of advice means, and the phase that counts.
+WORKS = {"large-file": "large", "small-files": "small", "database": "database", "log": "log",
+         "files-at-once": "streams"}
+_PHASE = "write"
+# What f2fs aligns itself to on the device, in bytes.
+_SEGMENT = 2 * 2**20
+# What most people use comes first, because of equal ones the first is chosen.
+_COMMON = ("ext4", "vfat-32k", "exfat", "vfat-4k")
+# Types of partitions in sfdisk's words.
+_TYPES = {"vfat": "c", "exfat": "7", "ntfs": "7"}
+
+_MEASURES = (
+    ("rate", "user_bytes / busy_ns * 1000", "rate of files", "MB/s", "more"),
+    ("written", "nand.bytes_programmed / user_bytes", "flash written for each byte of files", "",
+     "less"),
+    ("erases", "nand.block_erases / user_bytes * 1000000000", "erases for each GB of files", "",
+     "less"),
+)
+
+
+@dataclass(frozen=True)
+class Filesystem:
+    """A filesystem with its options, and its recordings by workload."""
+
+    name: str
+    by_workload: dict[str, Recording]
+
+    @property
+    def example(self) -> Recording:
+        """Any of the recordings; what makes the filesystem is the same in all."""
+        return next(iter(self.by_workload.values()))
+
+
+def known(workloads: list[str], room: int) -> list[Filesystem]:
+    """The filesystems that can be compared for these workloads, the most common one first.
+
+    room  sectors that a partition may have
+
+    Workloads without any recording are left out; so is a filesystem that lacks a workload which
+    another one has.  Empty if less than two filesystems remain.
+    """
+    found: dict[str, dict[str, Recording]] = {}
+    for name in recordings.names():
+        for workload in workloads:
+            stem = name.removesuffix("-" + WORKS[workload])
+            if stem != name:
+                r = recordings.load(name)
+                if (r.sectors <= room and r.work.split()[0] == WORKS[workload]
+                        and any(p.name == _PHASE and p.bytes for p in r.phases)):
+                    found.setdefault(stem, {})[workload] = r
+    wanted = {workload for by_workload in found.values() for workload in by_workload}
+    whole = [Filesystem(stem, {w: by[w] for w in workloads if w in by})
+             for stem, by in found.items() if set(by) == wanted]
+    lengths = [f.example.sectors for f in whole]
+    usual = max(set(lengths), key=lambda n: (lengths.count(n), n)) if lengths else 0
+    same = [f for f in whole if all(r.sectors == usual for r in f.by_workload.values())]
+    same.sort(key=lambda f: (_COMMON.index(f.name) if f.name in _COMMON else len(_COMMON), f.name))
+    return same if len(same) > 1 else []
+
+
+def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
+    """The experiment in TOML, with partitions at `start` bytes and at sector 63; "" if there are no
+    recordings for it."""
+    tried = known(workloads, (d.capacity - start) // SECTOR)
+    if not tried:
+        return ""
+    lines = [
+        'name = "advise-filesystems"', f"title = {text(f'Which filesystem for {d.profile}?')}",
+        f"question = {text(_QUESTION)}", f"notes = {text(_NOTES)}", "", "[device]",
+        f"profile = {text(d.profile)}", f"set = {array(list(d.overrides))}", "",
+        "[workload]", 'requests = "rec:{name}-{work},start={start},measure=write"', "",
+        "[factors.filesystem]", 'label = "filesystem"', "[factors.filesystem.levels]"]
+    for at in (start, 63 * SECTOR):
+        for f in tried:
+            if f.example.filesystem == "f2fs" and (at - f.example.start * SECTOR) % _SEGMENT:
+                continue
+            words = {"name": f.name, "start": f"{at // SECTOR}", "paste": _paste(d, f, at)}
+            inner = ", ".join(f"{word} = {text(value)}" for word, value in words.items())
+            lines.append(f"{text(f'{f.name} at {place(at)}')} = {{{inner}}}")
+    lines += ["", "[factors.workload]", 'label = "workload"', "[factors.workload.levels]"]
+    lines += [f"{text(w.replace('-', ' '))} = {{work = {text(WORKS[w])}}}"
+              for w in tried[0].by_workload]
+    for name, value, label, unit, better in _MEASURES:
+        lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
+                  f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
+    lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "written"',
+              'factor = "filesystem"', f'threshold = "{THRESHOLD}"']
+    left_out = [w for w in workloads if w not in tried[0].by_workload]
+    if left_out:
+        lines += ["", "[[conclusion]]", 'say = "text"', f"text = {text(_missing(left_out))}"]
+    for measure in ("rate", "written"):
+        lines += ["", "[[figure]]", 'kind = "scores"', f'measure = "{measure}"',
+                  'x = "filesystem"']
+    return "\n".join(lines) + "\n"
+
+
+_QUESTION = ("Which filesystem and which of its options are best on a partition at the start that "
+             "was chosen, and what does sector 63 cost it?")
+_NOTES = (
+    "The requests are those of Debian's kernel, recorded once on a short partition and replayed "
+    "with the partition at each start, behind mkfs, mount and the work before. The options are in "
+    "the lines to paste and in `flashemu-lab show` of a recording. Rates are of bytes of files. "
+    "Filesystems that differ by less than 2 % are said to be equal, and of those the most common "
+    "one is chosen.")
+
+
+def _missing(workloads: list[str]) -> str:
+    names = ", ".join(w.replace("-", " ") for w in workloads)
+    return f"There are no recordings of every filesystem for: {names}. This part is not about them."
+
+
+def _paste(d: Device, f: Filesystem, start: int) -> str:
+    """The lines that make the partition and the filesystem as it was recorded."""
+    r = f.example
+    sectors = (d.capacity - start) // 2**20 * 2**20 // SECTOR
+    kind = _TYPES.get(r.filesystem, "83")
+    # mke2fs and mkntfs were forced to take a device without a partition table.
+    mkfs = re.sub(r" -F(?= |$)", "", r.mkfs) if r.filesystem in ("ext4", "ntfs") else r.mkfs
+    return (f"# The filesystem as it was recorded, on a partition of {size(r.sectors * SECTOR)}. "
+            "All that is on the device gets lost.\n"
+            f"printf 'label: dos\\nstart={start // SECTOR}, size={sectors}, type={kind}\\n' | "
+            "sfdisk --wipe always /dev/sdX\n"
+            f"{mkfs} /dev/sdX1\n{r.mount} /dev/sdX1 /mnt\n")
