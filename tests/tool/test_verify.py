@@ -36,6 +36,18 @@ def measured(procedure):
     return verify()[1]["rows"][0]["measured"]
 
 
+def test_quick_leaves_out_what_takes_minutes():
+    def procedures(*options):
+        shown = good_json("verify", "--all", "--dry-run", "--json", *options)
+        return {row["procedure"].split()[0] for profile in shown["profiles"] for row in profile["rows"]}
+    left_out = procedures() - procedures("--quick")
+    assert left_out == {
+        "hdparm-t-ext4", "file-ext4", "hdparm-t-xfs", "file-xfs", "hdtune-ntfs", "atto-read-ntfs",
+        "atto-write-ntfs", "hdtune-fat32", "atto-read-fat32", "atto-write-fat32", "hdtune-exfat",
+        "atto-read-exfat", "atto-write-exfat", "fragments-fill", "fragments-write",
+        "fragments-read-whole", "fragments-read"}, left_out
+
+
 def test_list_has_what_profiles_may_name():
     table = {p["name"]: p for p in good_json("verify", "--list", "--json")}
     assert table["hdparm-t"]["where"] == "kernel" and table["hdparm-t"]["unit"] == "MB/s"

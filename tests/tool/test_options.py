@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The option table keeps what profiles rely on: no key goes away, and none allows less.
+
+tests/data/options.tsv has the table as users know it. A new key needs no row there.
+"""
+
+import os
+
+from flashemu_script import run
+from flashemu_tool import call, good_json
+
+PROMISED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/options.tsv")
+
+
+def promised():
+    """(key, type, allowed, default, names of strategies) of each row."""
+    with open(PROMISED, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    for row in rows:
+        yield (row + ["", ""])[:5]
+
+
+def test_every_key_allows_what_it_did():
+    options = {o["key"]: o for o in good_json("help", "--json")}
+    rows = list(promised())
+    assert len(rows) >= 112, len(rows)
+    for key, kind, allowed, default, users in rows:
+        o = options.get(key)
+        assert o, f"{key} is gone"
+        assert o["type"] == kind, o
+        known = o["default"]
+        if known is None:
+            known = "derived" if o["derived"] else "required"
+        assert known == default, (key, known, default)
+        if kind == "name":
+            lost = set(allowed.split(", ")) - set(o["allowed"].split(", "))
+            assert not lost, f"{key} no longer allows {lost}"
+        else:
+            assert o["allowed"] == allowed, (key, o["allowed"], allowed)
+        lost = set(users.split()) - set(o["used_by"] or [])
+        assert not lost, f"{key} is no longer used by {lost}"
+
+
+def test_the_ends_of_each_range():
+    """What help says is what the parser does: it takes both ends, and nothing beyond them."""
+    for key, kind, allowed, _, _ in promised():
+        ends = allowed.split(",")[0].split(" to ")
+        if kind != "number" or len(ends) != 2:
+            continue
+        least, most = int(ends[0]), int(ends[1])
+        for value in (least, most):
+            err = call("show", "ideal", f"{key}={value}")[2]
+            assert f"allowed: {allowed}" not in err, (key, value, err)
+        for value in (least - 1, most + 1):
+            if value == 0 and ", or " in allowed:
+                continue  # zero is another way to write the name
+            code, _, err = call("show", "ideal", f"{key}={value}")
+            assert code == 2 and f"allowed: {allowed}" in err, (key, value, code, err)
+
+
+run(globals())
