@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from flashemu_lab_bench import FLASHEMU, bad, good, good_json, read, write
+from flashemu_lab_bench import FLASHEMU, TOP, good, good_json, read, write
 from flashemu_script import ended, run
 
 from flashemu_lab import recipes, recordings
@@ -202,6 +202,40 @@ def test_damaged_comments():
     refused("the recording ends after 8 of 9 requests", "replay", "transcend8g", "rec:short")
     make("alien", COMMENTS.replace("# kernel", "# colonel") + REQUESTS)
     wrong("is not a recording of flashemu-lab", recordings.load, "alien")
+
+
+# Rows of docs/FIDELITY.md, which a kernel has measured at another time, and what replays them.  The
+# unit is MB/s; an MB of the fragments has 2^20 bytes.
+ROWS = {
+    ("transcend8g", "file-fat32-factory"): ("article-fat32-untold-buffered,start=63", 1e6),
+    ("transcend8g", "file-fat32-aligned"): ("article-fat32-untold-buffered,start=256", 1e6),
+    ("transcend8g", "file-ext4-aligned"): ("article-ext4-told-buffered,start=256", 1e6),
+}
+
+
+def published_rows():
+    found = {}
+    for line in read(os.path.join(TOP, "docs/FIDELITY.md")).splitlines():
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if line.startswith("## "):
+            profile = line[3:]
+        elif len(cells) > 3 and (profile, cells[1]) in ROWS:
+            found[profile, cells[1]] = float(cells[3])
+    return found
+
+
+def test_figures_of_verify():
+    measured = published_rows()
+    assert set(measured) == set(ROWS)
+    for (profile, row), (operand, mb) in ROWS.items():
+        phase = "" if "measure=" in operand else ",measure=write"
+        o = replay("rec:" + operand + phase, profile=profile)
+        rate = o["user_bytes"] / o["busy_ns"] * 1e9 / mb
+        error = rate / measured[profile, row] - 1
+        print("       %-14s %-22s verify %6.3f, replay %6.3f, %+.1f %%" % (
+            profile, row, measured[profile, row], rate, 100 * error))
+        # Two runs of a kernel differ by some percent; a wrong start is a factor of 1.6.
+        assert abs(error) < 0.06, (profile, row, rate, measured[profile, row])
 
 
 def test_the_shipped_ones():
