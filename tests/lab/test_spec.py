@@ -59,7 +59,17 @@ after = "ftl.op=28%, bs=16K"
     mistake("bs=16K", "bs=5K", "after: bs=5K: allowed: 4K, 8K, 16K", "after = ", text)
     mistake("bs=16K", "bs=8K, x=1", "after: 'x' is not a factor; allowed: ftl.op, bs", "after = ",
             text)
-    mistake('after = "ftl.op=28%, bs=16K"', "", "[conclusion] has no 'after'", "[[conclusion]]", text)
+    mistake('after = "ftl.op=28%, bs=16K"', "", "[conclusion] has no 'after'", "[[conclusion]]",
+            text)
+
+
+def test_mistakes_of_recordings():
+    old = "gen:random,op=write,bs={bs},count=2000"
+    mistake(old, "rec:none-{bs}", "rec:none-4K: there is no such recording; allowed: ")
+    mistake(old, "rec:xfs-large,start={bs},measure=fill",
+            "rec:xfs-large: measure=fill: this recording has the phases format, mount, write")
+    mistake(old, "rec:xfs-large,start=x{bs}",
+            "rec:xfs-large,start=x4K: start=x4K: allowed: a sector, or a size")
 
 
 def test_mistakes_of_toml():
