@@ -210,6 +210,10 @@ ROWS = {
     ("transcend8g", "file-fat32-factory"): ("article-fat32-untold-buffered,start=63", 1e6),
     ("transcend8g", "file-fat32-aligned"): ("article-fat32-untold-buffered,start=256", 1e6),
     ("transcend8g", "file-ext4-aligned"): ("article-ext4-told-buffered,start=256", 1e6),
+    ("kingston512m", "fragments-fill"): ("kingston-fragments,measure=fill", 2**20),
+    ("kingston512m", "fragments-write"): ("kingston-fragments,measure=write", 2**20),
+    ("kingston512m", "fragments-read-whole"): ("kingston-fragments,measure=read-whole", 2**20),
+    ("kingston512m", "fragments-read"): ("kingston-fragments,measure=read", 2**20),
 }
 
 
