@@ -73,26 +73,32 @@ static void print_strategy(uint32_t type, FILE *out)
     }
 }
 
-/* A strategy is looked for before a key.  The two cannot be confused: a key has a dot. */
+/* A strategy is looked for before a section, and a section before a key.  `step` is both of the
+ * former, and its help as a strategy has the keys of the section.  A key has a dot. */
 int fe_options_help(const char *key, FILE *out, struct fe_err *err)
 {
     char hint[160];
     int type = key ? fe_ftl_find(key) : -1;
+    enum fe_section section = key ? fe_section_find(key, strlen(key)) : FE_N_SECTIONS;
+    bool first = true;
 
     if (type >= 0) {
         print_strategy((uint32_t)type, out);
         return finish(out, err);
     }
-    if (key && !fe_option_find(key)) {
+    if (section == FE_SEC_PROVENANCE || section == FE_SEC_FIDELITY)
+        return fe_err_set(err, EINVAL, "[%s] has notes of the author and no options", key);
+    if (key && section == FE_N_SECTIONS && !fe_option_find(key)) {
         fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
         return fe_err_set(err, EINVAL, "unknown key %.60s%s", key, hint);
     }
     for (uint32_t i = 0; i < fe_n_options; i++) {
         const struct fe_option *o = &fe_options[i];
-        if (key && o != fe_option_find(key))
+        if (section != FE_N_SECTIONS ? o->section != section : key && o != fe_option_find(key))
             continue;
-        if (!key && i > 0)
+        if (!first)
             fputc('\n', out);
+        first = false;
         print_one(o, out);
     }
     return finish(out, err);

@@ -154,6 +154,20 @@ def test_check_builds_the_device():
                                           "use device.discard=no\n" % name), err
 
 
+def test_help_of_a_section_and_of_a_command():
+    everything = good_json("help", "--json")
+    for section in ("device", "nand", "ftl", "cache", "link", "ecc", "faults"):
+        own = [o for o in everything if o["key"].startswith(section + ".")]
+        assert own and good_json("help", section, "--json") == own, section
+        assert good("help", section) == "\n".join(good("help", o["key"]) for o in own), section
+    for command in COMMANDS:
+        assert good("help", command) == good(command, "--help"), command
+    for section in ("provenance", "fidelity"):
+        for options in ([], ["--json"]):
+            code, out, err = call("help", section, *options)
+            assert code == 2 and out == "" and section in err and "no options" in err, err
+
+
 def test_help_has_every_key_of_a_profile():
     table = {o["key"]: o for o in good_json("help", "--json")}
     text = good("help")

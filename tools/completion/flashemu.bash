@@ -63,6 +63,10 @@ _flashemu_kind()
             sed -n '/Commands:/,/--/s/^  \([a-z][a-z-]*\).*/\1/p')"
         ;;
     KEY) _flashemu_words "$(_flashemu_keys)" ;;
+    TOPIC) # a key, a section or a command
+        _flashemu_words "$(_flashemu_keys; _flashemu_keys | sed 's/\..*//' | uniq
+            "$tool" --complete 2>/dev/null | sed -n 's/^\([a-z]\+\) .*/\1/p')"
+        ;;
     KEY=VALUE)
         _flashemu_words "$(_flashemu_keys =)"
         [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace 2>/dev/null

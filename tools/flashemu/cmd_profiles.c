@@ -227,10 +227,10 @@ int cmd_check(int argc, char **argv)
 /* --- help --- */
 
 static const char help_help[] =
-    "usage: flashemu help [--json] [SECTION.KEY | STRATEGY]\n\n"
-    "Prints the options of a profile, one or all of them: type, range, default, meaning, and\n"
-    "the strategies that use it.  STRATEGY is a value of ftl.type: prints what it is, and its\n"
-    "options in [ftl] and [step].\n";
+    "usage: flashemu help [--json] [SECTION.KEY | SECTION | STRATEGY | COMMAND]\n\n"
+    "Prints the options of a profile, one, those of a section or all of them: type, range,\n"
+    "default, meaning, and the strategies that use it.  STRATEGY is a value of ftl.type: prints\n"
+    "what it is, and its options in [ftl] and [step].  COMMAND is a command of this program.\n";
 
 static json_t *option_json(const struct fe_option *o)
 {
@@ -252,18 +252,20 @@ static int help_json(const char *key)
 {
     const struct fe_option *one = key ? fe_option_find(key) : NULL;
     int type = key ? fe_ftl_find(key) : -1;
+    enum fe_section section = key ? fe_section_find(key, strlen(key)) : FE_N_SECTIONS;
     struct fe_err err;
 
     if (one)
         return tool_print_json(option_json(one));
-    if (key && type < 0) {
+    if (key && type < 0 && section >= FE_SEC_PROVENANCE) {
         fe_err_init(&err);
         fe_options_help(key, stderr, &err); /* says what is wrong */
         return tool_fail(&err);
     }
     json_t *list = json_array();
     for (uint32_t i = 0; i < fe_n_options; i++)
-        if (!key || fe_option_is_own(&fe_options[i], (uint32_t)type))
+        if (!key || (type < 0 ? fe_options[i].section == section
+                              : fe_option_is_own(&fe_options[i], (uint32_t)type)))
             json_array_append_new(list, option_json(&fe_options[i]));
     return tool_print_json(list);
 }

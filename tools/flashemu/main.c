@@ -19,7 +19,7 @@ static const struct {
     {"profiles", cmd_profiles, "", "names of the device profiles"},
     {"show", cmd_show, "PROFILE [KEY=VALUE...]", "a profile with every default spelled out"},
     {"check", cmd_check, "FILE.ini", "every mistake in a profile"},
-    {"help", cmd_help, "[KEY]", "the options of a profile"},
+    {"help", cmd_help, "[TOPIC]", "the options of a profile: a KEY, a SECTION, or a COMMAND"},
     {"verify", cmd_verify, "PROFILE [PROCEDURE...] [KEY=VALUE...]",
      "published figures, measured again"},
     {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},
@@ -74,6 +74,11 @@ int main(int argc, char **argv)
         printf("flashemu %s\n", fe_version);
         return tool_finish(TOOL_OK);
     }
+    /* `help COMMAND` is another way to write `COMMAND --help`. */
+    char option[] = "--help", *help[] = {argc > 2 ? argv[2] : NULL, option, NULL};
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (argc == 3 && strcmp(argv[1], "help") == 0 && strcmp(argv[2], commands[i].name) == 0)
+            return commands[i].run(2, help);
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
