@@ -210,6 +210,8 @@ ROWS = {
     ("transcend8g", "file-fat32-factory"): ("article-fat32-untold-buffered,start=63", 1e6),
     ("transcend8g", "file-fat32-aligned"): ("article-fat32-untold-buffered,start=256", 1e6),
     ("transcend8g", "file-ext4-aligned"): ("article-ext4-told-buffered,start=256", 1e6),
+    ("transcend8g", "file-ntfs64k-fresh"): ("ntfs-64k-fresh", 1e6, "device.used=0"),
+    ("transcend8g", "file-ntfs64k-filled"): ("ntfs-64k-second", 1e6, "device.used=1T"),
     ("kingston512m", "fragments-fill"): ("kingston-fragments,measure=fill", 2**20),
     ("kingston512m", "fragments-write"): ("kingston-fragments,measure=write", 2**20),
     ("kingston512m", "fragments-read-whole"): ("kingston-fragments,measure=read-whole", 2**20),
@@ -231,9 +233,9 @@ def published_rows():
 def test_figures_of_verify():
     measured = published_rows()
     assert set(measured) == set(ROWS)
-    for (profile, row), (operand, mb) in ROWS.items():
+    for (profile, row), (operand, mb, *overrides) in ROWS.items():
         phase = "" if "measure=" in operand else ",measure=write"
-        o = replay("rec:" + operand + phase, profile=profile)
+        o = replay("rec:" + operand + phase, *overrides, profile=profile)
         rate = o["user_bytes"] / o["busy_ns"] * 1e9 / mb
         error = rate / measured[profile, row] - 1
         print("       %-14s %-22s verify %6.3f, replay %6.3f, %+.1f %%" % (
