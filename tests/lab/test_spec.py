@@ -94,7 +94,8 @@ def test_mistakes_of_names():
             "a figure of kind scores needs x; allowed: ftl.op, bs", "[[figure]]")
     for threshold in ("100%", "-1%", "x"):
         mistake("[measure.waf]", '[[conclusion]]\nsay = "choose"\nfactor = "bs"\n'
-                'threshold = "%s"\n[measure.waf]' % threshold, 'threshold = "%s": allowed: 0%% to below' % threshold,
+                'threshold = "%s"\n[measure.waf]' % threshold,
+                'threshold = "%s": allowed: 0%% to below' % threshold,
                 "threshold")
     mistake("[measure.waf]", '[[figure]]\nkind = "bars"\nx = "bz"\n[measure.waf]',
             'x = "bz": allowed: ftl.op, bs', "x =")
