@@ -442,6 +442,32 @@ def test_statistics_under_load():
             t.join()
 
 
+def test_commands_leave_nothing_behind():
+    """The server's memory and files after many commands are what they were after a few."""
+    commands = [["stats"], ["metrics"], ["get", "time-scale"], ["set", "time-scale", "1"],
+                ["reset"], ["nosuch"], ["get", "nosuch"], ["mark-bad", "x"], ["idle", "1ns"],
+                ["power-cut", "now"], ["flip", "0", "x"], ["hang", "1ns"]]
+
+    def state(pid):
+        with open(f"/proc/{pid}/status", encoding="ascii") as f:
+            data = next(int(line.split()[1]) for line in f if line.startswith("VmData:"))
+        return data, len(os.listdir(f"/proc/{pid}/fd"))
+
+    def ask(s, rounds):
+        for _ in range(rounds):
+            with Ctl(s.control) as c:
+                for command in commands:
+                    c.ask(*command)
+
+    with Server("ideal") as s:
+        ask(s, 20)
+        before_kib, before_files = state(s.proc.pid)
+        ask(s, 400)
+        after_kib, after_files = state(s.proc.pid)
+        assert after_files == before_files, (before_files, after_files)
+        assert after_kib - before_kib < 1024, (before_kib, after_kib)
+
+
 def test_numbers_do_not_follow_the_locale():
     os.environ["LC_ALL"] = "de_DE.UTF-8"
     try:

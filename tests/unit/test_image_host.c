@@ -175,6 +175,72 @@ static void test_image_syncs_before_an_erased_block_is_overwritten(void **state)
     fe_store_destroy(s);
 }
 
+/* Makes an image with two pages that are programmed already, on a host that fails at the sync with
+ * this number and then crashes.  Another link keeps the file, which is removed after a failure.
+ * False if there are fewer syncs. */
+static bool crash_while_making(uint64_t at, uint64_t seed)
+{
+    struct fe_store_file f = file(true);
+    struct fe_store_what what = {.n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB,
+                                 .capacity = 10 * PAGE, .profile = profile,
+                                 .profile_bytes = sizeof profile - 1};
+    struct fe_err err = {""};
+    struct fe_store *s = NULL;
+    char kept[sizeof path + 8];
+    snprintf(kept, sizeof kept, "%s.kept", path);
+    host.log = true;
+    host.fail_call = FT_FDATASYNC;
+    host.fail_errno = EIO;
+    assert_int_equal(fe_store_image_create(&s, &f, &what, &err), 0);
+    assert_int_equal(link(path, kept), 0);
+    program(s, 0, 5, 1, 11);
+    program(s, 4, 6, 2, 22);
+    host.fail_at = host.n[FT_FDATASYNC] + at;
+    int r = fe_store_image_ready(s, &err);
+    fe_store_destroy(s);
+    if (r < 0)
+        ft_io_crash(&host, kept, seed);
+    unlink(path); /* it is still there if nothing failed */
+    assert_int_equal(rename(kept, path), 0);
+    return r < 0;
+}
+
+/* An image that says that it is ready has all of its pages. */
+static void test_image_crash_of_the_host_while_making(void **state)
+{
+    (void)state;
+    int refusals = 0, crashes = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++)
+        for (uint64_t at = 1;; at++) {
+            struct fe_store_file f = file(true);
+            struct fe_store_block b;
+            struct fe_store_oob p[PPB];
+            struct fe_store *s = NULL;
+            struct fe_err err = {""};
+            ft_io_init(&host);
+            bool crashed = crash_while_making(at, seed);
+            crashes += crashed;
+            ft_io_fini(&host);
+            ft_io_init(&host);
+            if (fe_store_image_open(&s, &f, &err) < 0) {
+                assert_true(crashed);
+                refusals++;
+            } else {
+                load(s, 0, &b, p);
+                assert_int_equal(p[0].state, FE_STORE_PROGRAMMED);
+                load(s, 1, &b, p);
+                assert_int_equal(p[0].state, FE_STORE_PROGRAMMED);
+                assert_page(s, 0, 11);
+                assert_page(s, 4, 22);
+                fe_store_destroy(s);
+            }
+            unlink(path);
+            if (!crashed)
+                break;
+        }
+    assert_true(crashes >= 80 && refusals >= 40 && refusals < crashes);
+}
+
 /* A few writes of the host for a whole device, whatever was trimmed before. */
 static void test_image_trims_are_written_together(void **state)
 {
@@ -229,6 +295,7 @@ int main(void)
         T(test_image_both_kinds_of_sync_hear_of_lost_data),
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
+        T(test_image_crash_of_the_host_while_making),
         T(test_image_trims_are_written_together),
     };
     return cmocka_run_group_tests_name("image_host", tests, NULL, NULL);

@@ -9,6 +9,10 @@
 #include "lib/layer.h"
 #include "lib/unit.h"
 
+#include "ftl/segment_core.h"
+
+#include <errno.h>
+
 enum { N = 8 }; /* pages of a unit */
 
 static void setup(struct ft_layer *l, bool switch_merge, uint32_t open_random)
@@ -304,6 +308,45 @@ static void test_segment_part_of_a_page_costs_a_read(void **state)
     ft_layer_end(&l);
 }
 
+/* Each programmed page in turn claims to be of another logical page: data units, and open units in
+ * order and at random. */
+static void test_segment_check_finds_damage(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_err err;
+    setup(&l, true, 1);
+    fill(&l, 3);
+    ft_layer_write_each(&l, 0, 3);
+    ft_layer_write_each(&l, N + 5, 1);
+    ft_layer_write_each(&l, N + 2, 1);
+    for (fe_ppn ppn = 0; ppn < l.rig.geo.n_ppns; ppn++) {
+        if (ppn % N >= fe_medium_next_page(l.rig.medium, ppn / N))
+            continue;
+        fe_lpn was = fe_medium_lpn(l.rig.medium, ppn);
+        l.rig.medium->chip.oob_lpn[ppn] = was ? was - 1 : 1;
+        fe_err_init(&err);
+        assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
+        assert_true(err.text[0]);
+        l.rig.medium->chip.oob_lpn[ppn] = was;
+        ft_layer_check(&l);
+    }
+    struct segment *s = (struct segment *)l.ftl;
+    uint32_t n_random = 0;
+    for (uint32_t i = 0; i < s->n_open_max; i++) {
+        if (s->open[i].kind != OPEN_RANDOM)
+            continue;
+        n_random++;
+        s->open[i].in_order = true; /* its pages came in another order */
+        fe_err_init(&err);
+        assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
+        s->open[i].in_order = false;
+        ft_layer_check(&l);
+    }
+    assert_int_equal(n_random, 1);
+    ft_layer_end(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_segment_closes_the_unit_used_longest_ago),
         cmocka_unit_test(test_segment_sorts_have_their_own_limits),
         cmocka_unit_test(test_segment_part_of_a_page_costs_a_read),
+        cmocka_unit_test(test_segment_check_finds_damage),
     };
     return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
 }

@@ -175,6 +175,24 @@ static void test_fat_append_rare_sync_and_large_requests(void **state)
     check_write(&r[4], DATA, 4096);
 }
 
+/* The entries of 256 clusters lie in three sectors of each FAT, the first of which has the entry of
+ * the first cluster. */
+static void test_fat_append_of_many_clusters(void **state)
+{
+    struct fe_trace_rec r[16];
+    (void)state;
+    assert_int_equal(records("fat-append,bs=1M,cluster=4K,sync=1M,meta=512,count=8", CAPACITY, r, 16),
+                     8);
+    for (uint32_t i = 0; i < 8; i += 4) {
+        assert_int_equal(r[i].len, 1 << 20);
+        assert_int_equal(r[i + 1].len, 1536);
+        assert_int_equal(r[i + 2].len, 1536);
+        assert_int_equal(r[i + 3].len, 512);
+        assert_int_equal(r[i + 2].offset - r[i + 1].offset, r[2].offset - r[1].offset);
+    }
+    assert_int_equal(r[5].offset - r[1].offset, 1024); /* entries 3 to 258, then 259 to 514 */
+}
+
 static void test_fat_append_several_files_lie_interleaved(void **state)
 {
     struct fe_trace_rec r[32];
@@ -219,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_fat_append_one_file),
         cmocka_unit_test(test_fat_append_crosses_sectors_of_the_fat),
         cmocka_unit_test(test_fat_append_rare_sync_and_large_requests),
+        cmocka_unit_test(test_fat_append_of_many_clusters),
         cmocka_unit_test(test_fat_append_several_files_lie_interleaved),
         cmocka_unit_test(test_fat_append_ends_when_the_volume_is_full),
     };
