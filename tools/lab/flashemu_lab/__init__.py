@@ -31,5 +31,7 @@ The modules, each of which uses only those above it:
     advise, advise_fs       the experiments behind advice
     full        runs of an experiment through a real kernel
     ensemble    sets of parameters that fit the published figures
+    machine     the virtual machine, and servers for it
+    crash, crashed      power cuts, and what they have left
     sweep, shipped, show, progress, complete, cli       what a shell calls
 """

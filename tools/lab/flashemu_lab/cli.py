@@ -8,17 +8,19 @@ import json
 import os
 import shlex
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, Sequence
 
-from . import advise, advise_fs, ensemble, full, recipes, recordings, shipped, show, signals
+from . import (advise, advise_fs, crash, crashed, ensemble, full, recipes, recordings, shipped,
+               show, signals)
 from .cluster import DaskEngine
 from .complete import complete
 from .conclude import conclusion
 from .engine import Engine, LocalEngine, execute
 from .errors import LabError
-from .output import read_folder, write_folder, write_whole
+from .output import make_folder, read_folder, write_folder, write_whole
 from .page import page
 from .plan import MOST_RUNS, plan
 from .progress import Note, Progress
@@ -158,6 +160,29 @@ def build_parser() -> argparse.ArgumentParser:
     c.add_argument("--workload", metavar="NAME,...", default=",".join(advise.WORKLOADS),
                    help=f"what the device is for: {', '.join(advise.WORKLOADS)} (all of them)")
     _common(c)
+
+    c = add("crash", "cut the power under filesystems, in a virtual machine")
+    c.add_argument("operands", metavar="PROFILE|KEY=VALUE", nargs="*",
+                   help="devices, and keys that are set for all of them")
+    c.add_argument("--filesystem", metavar="NAME,...", default="ext4,f2fs,vfat,exfat",
+                   help=f"which of {', '.join(crash.FILESYSTEMS)} (ext4,f2fs,vfat,exfat)")
+    c.add_argument("--workload", metavar="NAME,...", default="files",
+                   help=f"which of {', '.join(crash.WORKLOADS)} (files)")
+    c.add_argument("--cuts", metavar="N", type=_runs, default=5,
+                   help="power cuts for each device, filesystem and workload (5)")
+    c.add_argument("--seed", metavar="N", type=int, default=1, help="of the cuts' places (1)")
+    c.add_argument("--within", metavar="N", type=_runs, default=300,
+                   help="each cut is within this many writes to the device (300)")
+    c.add_argument("--size", metavar="SIZE", default="512M",
+                   help="use so much of a larger device (512M)")
+    c.add_argument("--cut", metavar="ID", action="append", default=[],
+                   help="do only this cut, by its id")
+    c.add_argument("-o", "--output", metavar="DIR", type=Path,
+                   help="write index.html and results.json into this folder")
+    c.add_argument("--json", action="store_true", help="print the result as JSON")
+    c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
+                   help="where results are kept")
+    c.add_argument("--again", action="store_true", help="do stored cuts again, and replace them")
     c = add("report", "make the page of a result again")
     c.add_argument("folder", metavar="DIR", type=Path)
     c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
@@ -365,6 +390,47 @@ def _record(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _crash(arguments: argparse.Namespace) -> int:
+    """Does the cuts that are missing, and prints and writes the result."""
+    tool, store = Tool(), _store(arguments)
+    cuts = {cut.key(): cut for cut in crash.plan(
+        tool, arguments.operands, arguments.filesystem, arguments.workload, arguments.cuts,
+        arguments.seed, arguments.within, arguments.size, arguments.cut)}
+    outcomes: dict[str, Outcome] = {}
+    for key, cut in cuts.items():
+        if arguments.again:
+            store.forget(cut)
+        found = store.get(cut)
+        if found:
+            outcomes[key] = found
+    stored = len(outcomes)
+    progress = Progress(len(cuts))
+    try:
+        missing = [cut for key, cut in cuts.items() if key not in outcomes]
+        with closing(crash.perform(missing, tool)) as ended:
+            for cut, outcome in ended:
+                if outcome.status != "lost":
+                    store.put(cut, outcome)
+                outcomes[cut.key()] = outcome
+                progress.show(len(outcomes), stored)
+    except KeyboardInterrupt:
+        progress.end()
+        print(f"flashemu-lab: stopped with {len(outcomes)} of {len(cuts)} cuts done; the same "
+              "command continues", file=sys.stderr)
+        return 130
+    finally:
+        progress.end()
+    result = crashed.Crashed(tool.program, [(cut, outcomes[key]) for key, cut in cuts.items()])
+    if arguments.output:
+        make_folder(arguments.output)
+        write_whole(arguments.output / "results.json", crashed.to_json(result))
+        write_whole(arguments.output / "index.html", crashed.to_page(result))
+    sys.stdout.write(crashed.to_json(result) if arguments.json else crashed.to_text(result))
+    if arguments.output and not arguments.json:
+        print(f"\n{arguments.output / 'index.html'}")
+    return 1 if result.failures else 0
+
+
 def _report(arguments: argparse.Namespace) -> int:
     table: Table = read_folder(arguments.folder)
     write_whole(arguments.output, page(table))
@@ -385,7 +451,7 @@ def _dispatch(argv: Sequence[str]) -> int:
         return 2
     if arguments.command == "run":
         return _run(load(shipped.locate(arguments.experiment)), arguments)
-    return {"list": _list, "show": _show, "sweep": _sweep, "record": _record,
+    return {"list": _list, "show": _show, "sweep": _sweep, "record": _record, "crash": _crash,
             "advise": _advise, "report": _report}[arguments.command](arguments)
 
 

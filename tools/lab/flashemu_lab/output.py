@@ -25,13 +25,13 @@ from .page import page
 from .table import Table, from_json, to_csv, to_json
 
 
-def write_whole(path: Path, text: str | bytes) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Replaces the file, or leaves it as it was; LabError if the host cannot write."""
     temporary = None
     try:
         fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with open(fd, "wb") as file:
-            file.write(text.encode() if isinstance(text, str) else text)
+            file.write(content.encode() if isinstance(content, str) else content)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
@@ -42,10 +42,18 @@ def write_whole(path: Path, text: str | bytes) -> None:
         raise LabError(f"{path}: {e.strerror}") from None
 
 
-def write_folder(table: Table, folder: Path) -> None:
-    """Writes all files of a result; the folder is made if it is not there."""
+def make_folder(folder: Path) -> None:
+    """Makes a folder if it is not there; LabError if the host cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise LabError(f"{folder}: {e.strerror}") from None
+
+
+def write_folder(table: Table, folder: Path) -> None:
+    """Writes all files of a result; the folder is made if it is not there."""
+    make_folder(folder)
+    try:
         for old in folder.iterdir():
             if re.fullmatch(r"figure-\d+\.(svg|png)", old.name):
                 old.unlink()

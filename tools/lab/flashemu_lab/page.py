@@ -62,17 +62,21 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere}h2{break-after:avoid}}
 def page(table: Table) -> str:
     """The whole file."""
     e = table.experiment
-    parts = [
+    return document(e.name, e.title, e.question, conclusion(table),
+                    [_paste(table), _figures(table), _checks(table), _rows(table), _inputs(table)])
+
+
+def document(name: str, title: str, question: str, sentences: list[str], parts: list[str]) -> str:
+    """A page: the sentences of the conclusion, and behind them parts in HTML."""
+    found = [
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(e.title)}</title><style>{_STYLE}{svg.STYLE}</style></head><body><main>",
-        f'<p class="from">flashemu-lab: {escape(e.name)}</p><h1>{escape(e.title)}</h1>']
-    if e.question:
-        parts.append(f'<p class="question">{escape(e.question)}</p>')
-    parts += [_answer(conclusion(table)), _paste(table), _figures(table), _checks(table),
-              _rows(table), _inputs(table)]
-    parts.append("</main></body></html>\n")
-    return "\n".join(part for part in parts if part)
+        f"<title>{escape(title)}</title><style>{_STYLE}{svg.STYLE}</style></head><body><main>",
+        f'<p class="from">flashemu-lab: {escape(name)}</p><h1>{escape(title)}</h1>']
+    if question:
+        found.append(f'<p class="question">{escape(question)}</p>')
+    found += [_answer(sentences), *parts, "</main></body></html>\n"]
+    return "\n".join(part for part in found if part)
 
 
 def _answer(sentences: list[str]) -> str:
@@ -98,13 +102,14 @@ def _figures(table: Table) -> str:
         if len(pictures) == 1:
             single += pictures
         else:
-            found.append(_grid(heading, pictures))
+            found.append(grid(heading, pictures))
     if single:
-        found.append(_grid("More" if found else "Figures", single))
+        found.append(grid("More" if found else "Figures", single))
     return "\n".join(found)
 
 
-def _grid(heading: str, pictures: list[str]) -> str:
+def grid(heading: str, pictures: list[str]) -> str:
+    """Pictures side by side under a heading."""
     inner = "\n".join(pictures)
     return f'<h2>{escape(heading)}</h2><div class="figures">{inner}</div>'
 

@@ -17,7 +17,7 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from . import recordings
 from .errors import LabError
@@ -29,6 +29,24 @@ Json = dict[str, Any]
 def canonical_json(value: object) -> str:
     """One text for equal values: keys are sorted, and there are no blanks."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+class Keyed(Protocol):
+    """What the store keeps results for."""
+
+    def identity(self) -> Json:
+        """Everything that decides about the result, and nothing else."""
+
+    def key(self) -> str:
+        """64 hexadecimal digits, which follow from the identity."""
+
+    def command(self) -> str:
+        """The line that a user pastes into a shell to see the result again."""
+
+
+def key_of(identity: Json) -> str:
+    """The SHA-256 of an identity."""
+    return hashlib.sha256(canonical_json(identity).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -105,7 +123,7 @@ class Run:
 
     def key(self) -> str:
         """64 hexadecimal digits."""
-        return hashlib.sha256(canonical_json(self.identity()).encode()).hexdigest()
+        return key_of(self.identity())
 
     def arguments(self) -> list[str]:
         """The arguments of `flashemu` that repeat the run."""

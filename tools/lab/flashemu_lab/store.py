@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Iterator
 
 from .errors import LabError
-from .run import Json, Run, canonical_json
+from .run import Json, Keyed, canonical_json
 from .signals import hold
 from .tool import Outcome
 
@@ -52,7 +52,7 @@ class Store:
             self._tmp.mkdir(parents=True, exist_ok=True)
             self._sweep()
 
-    def get(self, run: Run) -> Outcome | None:
+    def get(self, run: Keyed) -> Outcome | None:
         """What is stored for this run, or None.  LabError if the file is not what was stored."""
         path = self._path(run.key())
         try:
@@ -71,7 +71,7 @@ class Store:
             raise LabError(f"{path}: is damaged or belongs to another run; remove the file")
         return found
 
-    def put(self, run: Run, outcome: Outcome) -> None:
+    def put(self, run: Keyed, outcome: Outcome) -> None:
         """Stores an outcome, unless an equal one is there.
 
         LabError if a different one is there, with exit code 1, or if the host cannot write.
@@ -90,7 +90,7 @@ class Store:
             raise LabError(f"two runs under the key {run.key()} differ{difference}; the "
                            f"stored result is {path}; the command is: {run.command()}", 1)
 
-    def forget(self, run: Run) -> None:
+    def forget(self, run: Keyed) -> None:
         """Removes what is stored for this run, if there is something."""
         with self._host_errors(f"remove {run.key()}"):
             self._path(run.key()).unlink(missing_ok=True)
@@ -99,7 +99,7 @@ class Store:
         return self.folder / key[:2] / (key + ".json")
 
     @staticmethod
-    def _record(run: Run, outcome: Outcome) -> Json:
+    def _record(run: Keyed, outcome: Outcome) -> Json:
         return {"format": _FORMAT, "identity": run.identity(), "status": outcome.status,
                 "result": outcome.result, "message": outcome.message}
 
