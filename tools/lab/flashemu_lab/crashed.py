@@ -188,15 +188,15 @@ def to_page(crashed: Crashed) -> str:
     groups = crashed.groups()
     parts = []
     if groups:
-        pictures = [
-            _bars(groups, "Synced, and yet lost or damaged", "% of what was synced",
-                  [100 * (g.counts["lost"] + g.counts["wrong"]) / max(g.counts["synced"], 1)
-                   for g in groups]),
-            _bars(groups, "Not synced, and yet whole", "% of what was not synced",
-                  [100 * g.counts["whole"] / max(g.counts["unsynced"], 1) for g in groups]),
-            _bars(groups, "Mounting again", "ms (median)",
-                  [median(g.mounts) / 1e6 for g in groups])]
-        parts.append(grid("Figures", pictures))
+        figures = (
+            ("Synced, and yet lost or damaged", "% of what was synced",
+             [100 * (g.counts["lost"] + g.counts["wrong"]) / max(g.counts["synced"], 1)
+              for g in groups]),
+            ("Not synced, and yet whole", "% of what was not synced",
+             [100 * g.counts["whole"] / max(g.counts["unsynced"], 1) for g in groups]),
+            ("Mounting again", "ms (median)", [median(g.mounts) / 1e6 for g in groups]))
+        parts.append(grid("Figures", [_bars(groups, title, unit, values)
+                                      for title, unit, values in figures if max(values) > 0]))
         parts.append("<h2>By device, filesystem and workload</h2>" + _html_table(
             [head for head, _ in _COLUMNS], [[cell(g) for _, cell in _COLUMNS] for g in groups], 3))
     rows = []
