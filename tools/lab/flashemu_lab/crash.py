@@ -129,8 +129,9 @@ class Planner:
         size = 0 if capacity <= self._size else self._size
         draw = random.Random(f"{filesystem}:{workload}:{seed}:{number}:{self._within}")
         plugin = digest(self._plugin) if "/" in self._plugin else self._tool.version
-        return Cut(profile, filesystem, workload, seed, number, draw.randint(1, self._within), self._within,
-                   self._settings, size, canonical, self._tool.program, plugin, self._script)
+        return Cut(profile, filesystem, workload, seed, number, draw.randint(1, self._within),
+                   self._within, self._settings, size, canonical, self._tool.program,
+                   plugin, self._script)
 
 
 def plan(tool: Tool, operands: list[str], filesystems: str, workloads: str, count: int, seed: int,
@@ -211,7 +212,8 @@ class _Session:
                 code = guest.wait()
                 errors.seek(0)
                 said += errors.read().decode(errors="replace").splitlines()
-                last = ([line.strip() for line in said if line.strip()] or [f"exit code {code}"])[-1]
+                lines = [line.strip() for line in said if line.strip()]
+                last = lines[-1] if lines else f"exit code {code}"
                 if not begun:
                     raise LabError(f"the virtual machine has ended: {last}")
                 yield cut, Outcome("lost", message=f"the virtual machine has ended: {last}")

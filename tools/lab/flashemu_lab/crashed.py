@@ -96,8 +96,8 @@ def sentences(crashed: Crashed) -> list[str]:
                      f"{total} files, records and blocks in {cuts} power cuts.")
     for g in groups:
         if g.repaired or g.unusable:
-            found.append(f"{_who(g)}: {g.repaired} of {g.cuts} times it could be mounted only after "
-                         f"a repair, and {g.unusable} times not at all.")
+            found.append(f"{_who(g)}: {g.repaired} of {g.cuts} times it could be mounted only "
+                         f"after a repair, and {g.unusable} times not at all.")
     if groups:
         slow = max(groups, key=lambda g: max(g.mounts))
         found.append(f"The slowest mount took {_ms(max(slow.mounts))} ms of the device's time "
