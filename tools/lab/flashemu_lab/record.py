@@ -205,6 +205,8 @@ class _Session:
                 if pid.is_file() and pid.stat().st_size:
                     return
                 time.sleep(0.02)
+            if self._server.returncode == 0:
+                return  # a quick guest has ended it already
             text = log.read_text(errors="replace")
             if "Address already in use" not in text:
                 break
