@@ -33,5 +33,7 @@ The modules, each of which uses only those above it:
     ensemble    sets of parameters that fit the published figures
     machine     the virtual machine, and servers for it
     crash, crashed      power cuts, and what they have left
+    measurement, readers, fio, importing        what real devices do, from other programs
+    measuring   the commands about real devices
     sweep, shipped, show, progress, complete, cli       what a shell calls
 """

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, Sequence
 
-from . import (advise, advise_fs, crash, crashed, ensemble, full, recipes, recordings, shipped,
-               show, signals)
+from . import (advise, advise_fs, crash, crashed, ensemble, full, measuring, recipes, recordings,
+               shipped, show, signals)
 from .cluster import DaskEngine
 from .complete import complete
 from .conclude import conclusion
@@ -183,6 +183,8 @@ def build_parser() -> argparse.ArgumentParser:
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results are kept")
     c.add_argument("--again", action="store_true", help="do stored cuts again, and replace them")
+
+    measuring.add_commands(add)
     c = add("report", "make the page of a result again")
     c.add_argument("folder", metavar="DIR", type=Path)
     c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
@@ -451,8 +453,9 @@ def _dispatch(argv: Sequence[str]) -> int:
         return 2
     if arguments.command == "run":
         return _run(load(shipped.locate(arguments.experiment)), arguments)
-    return {"list": _list, "show": _show, "sweep": _sweep, "record": _record, "crash": _crash,
-            "advise": _advise, "report": _report}[arguments.command](arguments)
+    commands = {"list": _list, "show": _show, "sweep": _sweep, "record": _record, "crash": _crash,
+                "advise": _advise, "report": _report, **measuring.COMMANDS}
+    return commands[arguments.command](arguments)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,312 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measurements: the file, and the readers of what other programs print."""
+
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+from flashemu_lab_bench import TOP, bad, good, good_json, lab, read, write
+from flashemu_script import run
+
+from flashemu_lab import fio, measurement
+from flashemu_lab.errors import LabError
+from flashemu_lab.importing import read_log
+from flashemu_lab.readers import size
+
+LOG = os.path.join(TOP, "tests/data/measurements/card.txt")
+SEQ = {"procedure": "seq-read", "parameters": {"bs": 4096, "size": 65536}, "unit": "bytes/s",
+       "values": [1000000]}
+ALIGN = {"procedure": "flashbench-align", "unit": "ns", "values": [-3602.5],
+         "parameters": {"align": 4096, "bs": 1024, "place": "diff"}}
+
+
+def document(*points, **more):
+    return json.dumps({"format": "flashemu-measurement", "version": 1, "points": points, **more})
+
+
+def refused(text):
+    """The message of the refusal, without the name of the file."""
+    try:
+        measurement.parse(text, "my.json")
+    except LabError as e:
+        assert "\n" not in str(e) and str(e).startswith("my.json:"), e
+        return str(e).removeprefix("my.json:").strip()
+    raise AssertionError(text)
+
+
+def points(text, procedure=None):
+    """[(parameters, values)] of a log."""
+    log = read_log(text.encode() if isinstance(text, str) else text, "log")
+    return [(dict(p.parameters), list(p.values)) for p in log.points
+            if procedure in (None, p.procedure)]
+
+
+# --- the file ---
+
+def test_round_trip():
+    text = document(SEQ, ALIGN, device={"name": "x", "capacity": 8}, state="new",
+                    sources=[{"name": "a", "sha256": "0", "lines": 3, "skipped": 1}])
+    found = measurement.parse(text, "x")
+    assert found.capacity == 8 and found.state == "new" and found.points[1].value == -3602.5
+    assert measurement.parse(measurement.to_json(found), "y") == found
+
+
+def test_mistakes_have_a_path():
+    def changed(**changes):
+        return refused(document({**SEQ, **changes}))
+
+    assert refused("{").startswith("1: is no JSON") and refused("[" * 100000)
+    assert refused(document({**SEQ, "values": [float("nan")]})) == "1: is no JSON: NaN is no number"
+    assert refused("[]").startswith("the file: []; allowed: an object")
+    assert refused(document(SEQ).replace("flashemu-", "")).startswith('format: "measurement"; ')
+    assert refused(document(SEQ).replace('"version": 1', '"version": 2')).startswith("version: 2; ")
+    assert refused(document(SEQ).replace('"version": 1', '"version": true')).startswith("version:")
+    assert refused(document()) == "points: there are none; allowed: at least one"
+    assert refused(document(SEQ, extra=1)).startswith('the file: unknown member "extra"; allowed: ')
+    assert changed(unit="MB/s") == 'points[0].unit: "MB/s"; allowed: "bytes/s" for seq-read'
+    assert changed(values=[]).startswith("points[0].values: there are none")
+    assert changed(values=[1, 0]) == "points[0].values[1]: 0; allowed: a number greater than 0"
+    assert changed(values=[True]).startswith("points[0].values[0]: true; ")
+    assert changed(values=[1e300]).startswith("points[0].values[0]: 1e+300; ")
+    assert changed(procedure="nope").startswith('points[0].procedure: "nope"; allowed: flashbench-')
+    assert changed(parameters={"bs": 1}) == "points[0].parameters: size is missing"
+    assert changed(parameters={"bs": 0, "size": 1}).startswith("points[0].parameters.bs: 0; ")
+    assert changed(parameters={"bs": 1, "size": 1, "z": 1}).startswith(
+        'points[0].parameters: unknown member "z"; allowed: bs, offset, size')
+    assert changed(source=0) == ("points[0].source: 0; allowed: an index of sources, which has 0 "
+                                 "members")
+    assert changed(spread=-1).startswith("points[0].spread: -1; ")
+    assert refused(document({**ALIGN, "parameters": {"align": 1, "bs": 1, "place": "x"}})) == \
+        'points[0].parameters.place: "x"; allowed: pre, on, post, diff'
+
+
+def test_any_change_is_refused_or_read():
+    draw = random.Random(1)
+    text = document(SEQ, ALIGN, device={"name": "x", "capacity": 8})
+    for _ in range(2000):
+        at = draw.randrange(len(text))
+        changed = text[:at] + draw.choice(["", "0", "-", '"', "[", "]", "{", "null", ",", "1e999",
+                                           "\udc80", "9" * 30]) + text[at + draw.randrange(4):]
+        try:
+            found = measurement.parse(changed, "my.json")
+        except LabError as e:
+            assert "\n" not in str(e) and len(str(e)) < 400, (changed, e)
+        else:
+            assert measurement.parse(measurement.to_json(found), "x") == found, changed
+
+
+def test_the_manual_has_every_procedure():
+    text = read(os.path.join(TOP, "docs/man/flashemu-measurement.5"))
+    described = {}
+    for names, body in re.findall(r"^\.It Cm (.*)\n((?:(?!\.It|\.El).*\n)*)", text, re.M):
+        described.update({name: body for name in names.split(" , ")})
+    assert set(described) == set(measurement.PROCEDURES)
+    for name, procedure in measurement.PROCEDURES.items():
+        for key in procedure.parameters:
+            assert re.search(r"\b%s\b" % key, described[name]), (name, key)
+    example = text[text.index(".Bd -literal"):text.index(".Ed")].split("\n", 1)[1]
+    assert len(measurement.parse(example, "manual").points) == 2
+
+
+# --- the readers ---
+
+def test_a_whole_log():
+    out = good("import", LOG, "-o", "my.json", "--state", "worn", "--skipped")
+    found = measurement.load(Path("my.json"))
+    assert found.name == "SU04G" and found.capacity == 3904897024 and found.state == "worn"
+    assert found.made_by.startswith("flashemu-lab import ")
+    by = {}
+    for p in found.points:
+        by.setdefault(p.procedure, []).append((dict(p.parameters), p.values))
+    assert [v for _, v in by["hdparm-t"]] == [(19.42 * 2**20, 18.73 * 2**20)]
+    (how, reads), (how2, writes) = by["dd"]
+    assert how == {"op": "read", "bytes": 41943040, "bs": 4 << 20, "offset": 0, "on": "device"}
+    assert [round(v / 1e6, 1) for v in reads] == [16.2, 16.2]
+    assert how2["op"] == "write" and how2["offset"] == 64 << 20 and round(writes[0] / 1e6, 1) == 21.3
+    align = {(p["align"], p["place"]): v for p, v in by["flashbench-align"]}
+    assert all(p["bs"] == 1024 for p, _ in by["flashbench-align"])
+    assert align[4 << 20, "on"] == (731e3, 655e3) and align[1 << 20, "diff"] == (-3602,)
+    assert align[16384, "post"] == (1e6,) and align[4096, "diff"] == (-773711,)
+    fat = {(p["chunk"], p["unit"]): v for p, v in by["flashbench-find-fat"]}
+    assert fat[4 << 20, 0] == (17.9e6, 2.53e6) and fat[1024, 7] == (300e3,) and len(fat) == 24
+    units = {(p["open"], p["random"], p["chunk"]): v for p, v in by["flashbench-open-au"]}
+    assert units == {
+        (1, False, 4 << 20): (10.3e6,), (1, False, 1 << 20): (10.3e6,),
+        (1, False, 64 << 10): (10.2e6,), (1, False, 4096): (2.1e6,),
+        (5, False, 4 << 20): (6.69e6,), (5, False, 2 << 20): (2.72e6,),
+        (1, True, 4 << 20): (3.76e6,), (1, True, 8192): (1.18e6,)}
+    assert all(p["erasesize"] == 4 << 20 for p, _ in by["flashbench-open-au"])
+    skipped = re.findall("^  skipped: (.*)", out, re.M)
+    assert "^N2MiB    7.08M/s " in skipped and any(s.startswith("usb 1-1") for s in skipped)
+    assert re.search(r"; %d of \d+ lines skipped" % len(skipped), out), out
+
+
+def test_commands_of_flashbench():
+    table = "8MiB    10M/s\n4MiB    9M/s\n"
+    found = points("# ./flashbench -O --erasesize=$[8*1024*1024] --blocksize=4096 /dev/sdb "
+                   "--open-au-nr=3 --random\n" + table)
+    assert found == [({"erasesize": 8 << 20, "open": 3, "random": True, "chunk": 8 << 20}, [10e6]),
+                     ({"erasesize": 8 << 20, "open": 3, "random": True, "chunk": 4 << 20}, [9e6])]
+    assert [p["bs"] for p, _ in points("flashbench -a /dev/sdb --blocksize=16384\nalign 65536\tpre "
+                                       "1ms\ton 2ms\tpost 1ms\tdiff 1ms")] == [16384] * 4
+    # nobody said how many units were open
+    assert points(table) == [] and len(points("AU=2, linear access\n" + table + table)) == 2
+    assert points("flashbench -s --scatter-order=9 /dev/sdb\n" + table) == []
+    # a table with several columns is of -f in any case
+    assert len(points("1MiB  1M/s 2M/s\n")) == 2
+
+
+def test_lines_that_contradict_themselves():
+    assert not points("align 4096\tpre 1ms\ton 2ms\tpost 1ms\tdiff 5ms")
+    assert not points("align 5000\tpre 1ms\ton 2ms\tpost 1ms\tdiff 1ms")
+    assert not points("41943040 bytes (42 MB) copied, 2.0 s, 11.2 MB/s")
+    assert not points(" Timing buffered disk reads:  60 MB in  3.09 seconds =  29.42 MB/sec")
+    assert not points(" Timing cached reads:   1200 MB in  2.00 seconds = 600.00 MB/sec")
+    assert not points(" Timing buffered disk reads:  0 MB in  0.00 seconds =  0.00 MB/sec")
+
+
+def test_dd_in_many_languages():
+    lines = ["41943040 bytes (42 MB, 40 MiB) copied, 4.19431 s, 10.0 MB/s",
+             "41943040 Bytes (42 MB, 40 MiB) kopiert, 4,19431 s, 10,0 MB/s",
+             "41943040 octets (42 MB, 40 MiB) copiés, 4,19431 s, 10,0 MB/s",
+             "41943040 bytes (42 MB, 40 MiB) copiados, 4,19431 s, 10,0 MB/s",
+             "скопировано 41943040 байт (42 MB, 40 MiB), 4,19431 s, 10,0 MB/s",
+             "41943040 байт (42 MB, 40 MiB) скопійовано, 4,19431 с, 10,0 МБ/с",
+             "41943040 bytes (42 MB, 40 MiB) copied、 4.19431 s、 10.0 MB/s",
+             "41943040字节（42 MB，40 MiB）已复制，4.19431 s，10.0 MB/s",
+             "41943040 bytes (40.0MB) copied, 4.194310 seconds, 9.5MB/s",
+             "41943040 bytes transferred in 4.19431 secs (9999986 bytes/sec)",
+             "1+1 records out\r\n41943040 bytes (42 MB, 40 MiB) copied, 4.19431 s, 10.0 MB/s\r\n"]
+    for line in lines:
+        assert points(line) == [({"op": "unknown", "bytes": 41943040},
+                                 [41943040 / 4.19431])], line
+    last = lines[0]
+    how = points("$ dd if=/dev/zero of=/dev/sdb bs=1M seek=8 count=40 oflag=direct\n" + last)[0][0]
+    assert how == {"op": "write", "bytes": 41943040, "bs": 1 << 20, "offset": 8 << 20,
+                   "on": "device"}
+    how = points("dd if=/mnt/a of=/dev/null bs=64k\n" + last)[0][0]
+    assert how == {"op": "read", "bytes": 41943040, "bs": 65536, "on": "file"}
+    # a heading ends with the next one
+    assert points("==== Linear read (dd) ====\n==== Other things ====\n" + last)[0][0]["op"] == \
+        "unknown"
+
+
+def test_encodings():
+    line = "align 4096\tpre 688µs\ton 684µs\tpost 687µs\tdiff -3602ns\n"
+    want = points(line)
+    assert len(want) == 4 and want[0][1] == [688e3]
+    for other in (line.encode("latin-1"), b"\xef\xbb\xbf" + line.encode(), line.encode("utf-16"),
+                  line.replace("µ", "\u03bc").encode(), line.replace("µ", "u").encode(),
+                  line.replace("\n", "\r\n").encode()):
+        assert points(other) == want, other
+
+
+def test_iozone():
+    text = """	Iozone: Performance Test of File I/O
+	        Version $Revision: 3.489 $
+	Include fsync in write timing
+	O_DIRECT feature enabled
+	Output is in kBytes/sec
+                                                              random    random     bkwd    record    stride
+              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread
+          102400       4     2394     2645    8123     8125     6789     1543
+          102400   16384    13333                     30000    29000
+
+iozone test complete.
+"""
+    found = points(text)
+    assert [p["test"] for p, _ in found] == ["write", "rewrite", "read", "reread", "random-read",
+                                             "random-write"]
+    assert found[5] == ({"test": "random-write", "file": 102400 << 10, "bs": 4096, "direct": True,
+                         "fsync": True}, [1543 * 1024])
+    assert points("          102400       4     2394     2645    8123     8125\n") == []
+
+
+def fio_result(**changes):
+    side = {"io_bytes": 4096000, "total_ios": 1000, "bw_bytes": 1000000, "bw": 976, "iops": 250.0,
+            "clat_ns": {"mean": 4000000.5, "stddev": 5.25}}
+    none = {"io_bytes": 0, "total_ios": 0, "bw_bytes": 0}
+    job = {"jobname": "rand", "job options": {"rw": "randwrite", "bs": "4k", "iodepth": "4"},
+           "read": none, "write": side, "trim": none, **changes}
+    return {"fio version": "fio-3.33", "global options": {"direct": "1"}, "jobs": [job]}
+
+
+def test_fio():
+    text = "fio: a warning\n" + json.dumps(fio_result(), indent=2) + "\nthe end\n"
+    how = {"op": "write", "pattern": "random", "bs": 4096, "depth": 4, "jobs": 1, "direct": True,
+           "job": "rand"}
+    log = read_log(text.encode(), "log")
+    assert [(p.procedure, dict(p.parameters), p.values, p.spread) for p in log.points] == [
+        ("fio-rate", how, (1000000,), None), ("fio-latency", how, (4000000.5,), 5.25)]
+    assert log.skipped == ("fio: a warning", "the end")
+    mixed = fio_result()
+    mixed["jobs"][0]["job options"]["rw"] = "rw:8"
+    mixed["jobs"][0]["read"] = dict(mixed["jobs"][0]["write"], total_ios=3000)
+    assert [dict(p.parameters)["share"] for p in fio.read(mixed)] == [75, 75, 25, 25]
+    assert fio.read({"jobs": 3}) == [] and fio.read({"jobs": [None, {}]}) == []
+    # cut off
+    assert read_log(text[:200].encode(), "log").points == ()
+
+
+def test_size():
+    assert [size(s) for s in ("4M", "64kb", "1MiB", "4096", "$[4*1024*1024]", "2x512", "", "M",
+                              "0", "9" * 15 + "T")] == [
+        4 << 20, 65536, 1 << 20, 4096, 4 << 20, 1024, None, None, None, None]
+
+
+def test_mutated_logs():
+    """Whatever is in a file: there is an answer, and all points of it can be stored."""
+    draw = random.Random(2)
+    with open(LOG, "rb") as file:
+        log = file.read()
+    log += json.dumps(fio_result(), indent=1).encode() + b"\n"
+    log += b" kB  reclen    write  rewrite    read    reread\n  1024  4  10 20 30 40\n"
+    most = 0
+    for _ in range(300):
+        data = bytearray(log)
+        for _ in range(draw.randrange(1, 40)):
+            at = draw.randrange(len(data))
+            what = draw.randrange(4)
+            if what == 0:
+                data[at] = draw.randrange(256)
+            elif what == 1:
+                del data[at:at + draw.randrange(30)]
+            elif what == 2:
+                data[at:at] = draw.choice([b"9" * 40, b"-", b"\0", b"\n", b"{", b"e999", b"  ",
+                                           b"AU=0, linear access", b"0B 1M/s", b"align 1\tpre"])
+            else:
+                other = draw.randrange(len(data))
+                data[at:at] = data[other:other + draw.randrange(80)]
+        found = read_log(bytes(data[:draw.randrange(len(data))]), "log")
+        assert len(found.skipped) <= found.lines
+        most = max(most, len(found.points))
+        if found.points:
+            whole = measurement.Measurement(measurement.gather(list(found.points)))
+            assert measurement.parse(measurement.to_json(whole), "x") == whole
+    assert most > 50
+
+
+def test_import_refuses():
+    write("none.txt", "nothing\nat all\n")
+    bad("none.txt: no line is a result of flashbench, fio (JSON), iozone, hdparm -t or dd; 2 lines "
+        "were skipped", "import", "none.txt", "-o", "x.json")
+    bad("nope.txt: No such file or directory", "import", "nope.txt", "-o", "x.json")
+    write("a.txt", read(LOG))
+    write("b.txt", read(LOG).replace("name:SU04G", "name:OTHER"))
+    bad("the files are about different devices: OTHER and SU04G; import them one by one, or say "
+        "--name", "import", "a.txt", "b.txt", "-o", "x.json")
+    bad("-o a.txt: is one of the inputs; allowed: another file", "import", "a.txt", "-o", "a.txt")
+    bad("--capacity: x: allowed: bytes, such as 7948206080 or 8GB", "import", "a.txt", "-o",
+        "x.json", "--capacity", "x")
+    assert sorted(os.listdir(".")) == ["a.txt", "b.txt", "none.txt"]
+    found = good_json("import", "a.txt", "b.txt", "-o", "x.json", "--name", "both")
+    assert found["values"] == 2 * found["files"][0]["values"]
+    first = read("x.json")
+    bad("x.json/y: Not a directory", "import", "a.txt", "-o", "x.json/y")
+    assert read("x.json") == first and lab("import")[0] == 2
+
+
+run(globals())
