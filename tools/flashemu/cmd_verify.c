@@ -2,6 +2,7 @@
  *
  * verify: measures the published figures of a profile again.
  */
+#include "against.h"
 #include "tool.h"
 #include "verify.h"
 
@@ -15,11 +16,13 @@
 
 static const char verify_help[] =
     "usage: flashemu verify PROFILE [SECTION.KEY=VALUE...] [PROCEDURE|ID...]\n"
+    "       flashemu verify PROFILE --against FILE.json [SECTION.KEY=VALUE...]\n"
     "       flashemu verify --all [PROCEDURE|ID...]\n\n"
     "Runs the procedures that the profile's [fidelity] names, or only the given ones.  Prints\n"
     "the published and the measured figure, the error, and a verdict: ok, off, known (off,\n"
     "and the profile says why), skipped (this machine cannot run it), failed.\n\n"
     "  --all                every shipped profile that has published figures\n"
+    "  --against FILE       compares with this measurement, flashemu-measurement(5), instead\n"
     "  --quick              leaves out what takes minutes\n"
     "  --json               prints the same as JSON\n"
     "  --dry-run            prints the published figures and measures nothing\n"
@@ -48,7 +51,7 @@ bool verify_stopped(void)
 
 struct command {
     bool json, all, quick, list, verbose, dry;
-    const char *kernel, *dilate, *seed_text;
+    const char *kernel, *dilate, *seed_text, *against;
     uint64_t seed;
     struct verify_kernel k;
     const char **overrides;
@@ -161,6 +164,36 @@ static int verify_profile(struct command *c, const char *name)
     return code;
 }
 
+/* The profile next to a measurement, which needs no row and no kernel. */
+static int verify_against(struct command *c, const char *name)
+{
+    struct fe_profile profile;
+    struct against a = {0};
+    struct fe_err err;
+
+    fe_err_init(&err);
+    c->k.profile = name;
+    if (c->all || c->quick || c->dry || c->dilate || c->n_wanted > 0)
+        return tool_error("verify: --against takes a profile and changes of its keys, no %s",
+                          c->n_wanted > 0 ? c->wanted[0] : "--all, --quick, --dry-run, --dilate");
+    int r = tool_load_profile(&profile, name, c->overrides, c->n_overrides, &err);
+    if (r < 0)
+        return tool_fail(&err);
+    r = against_load(&a, c->against, &err);
+    int code = r < 0 ? tool_fail(&err) : TOOL_OK;
+    if (r == 0) {
+        r = against_run(&a, &profile, c->seed, &err);
+        code = r == -ECANCELED ? VERIFY_INTERRUPTED : r < 0 ? tool_fail(&err) : against_code(&a);
+        if (c->json && json_array_append_new(c->profiles, against_json(&a, &profile)) < 0)
+            code = tool_error("out of memory");
+        else if (!c->json)
+            against_print(&a, &profile);
+    }
+    against_fini(&a);
+    fe_profile_fini(&profile);
+    return code;
+}
+
 static int verify_all(struct command *c)
 {
     int code = TOOL_OK;
@@ -207,7 +240,7 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
         {"quick", 0, &c->quick, NULL},     {"list", 0, &c->list, NULL},
         {"verbose", 0, &c->verbose, NULL}, {"kernel=auto vm host none", 0, NULL, &c->kernel},
         {"dilate", 0, NULL, &c->dilate},   {"seed", 0, NULL, &c->seed_text},
-        {"dry-run", 0, &c->dry, NULL},
+        {"dry-run", 0, &c->dry, NULL},     {"against=FILE", 0, NULL, &c->against},
         {0},
     };
     const struct tool_args args = {.options = options, .help = verify_help};
@@ -268,6 +301,7 @@ int cmd_verify(int argc, char **argv)
             code = tool_error("--kernel %s: allowed are auto vm host none", c.kernel);
         else
             code = finish(&c, verify_stopped() ? VERIFY_INTERRUPTED
+                              : c.against      ? verify_against(&c, argv[1])
                               : c.all          ? verify_all(&c)
                                                : verify_profile(&c, argv[1]));
         json_decref(c.profiles);

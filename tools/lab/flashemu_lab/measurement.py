@@ -38,9 +38,8 @@ Scalar = int | float | str | bool
 class Parameter:
     """What a parameter may be.
 
-    kind      "size": a whole number of bytes or units, from `least` on; "offset": a whole number
-              with any sign; "flag": true or false; "word": one of `words`, or any text if `words`
-              is empty.
+    kind      "size": a whole number of bytes or units, from `least` on; "flag": true or false;
+              "word": one of `words`, or any text if `words` is empty.
     """
 
     kind: str
@@ -80,7 +79,7 @@ PROCEDURES: Mapping[str, Procedure] = {
     "seq-read": Procedure(RATE, _SEQ),
     "seq-write": Procedure(RATE, _SEQ),
     "request": Procedure(TIME, {
-        "op": _OP, "bs": _SIZE, "align": _SIZE, "shift": Parameter("offset")}),
+        "op": _OP, "bs": _SIZE, "start": _FROM_0, "stride": _FROM_0, "count": _SIZE}),
     "dd": Procedure(RATE, {
         "op": Parameter("word", words=("read", "write", "unknown")), "bytes": _SIZE,
         "bs": _MAYBE_SIZE, "offset": Parameter("size", True, least=0),
@@ -334,7 +333,7 @@ def _scalar(value: object, path: str, parameter: Parameter) -> Scalar:
         if not isinstance(value, str) or (parameter.words and value not in parameter.words):
             raise _wrong(path, value, ", ".join(parameter.words) or "a text")
         return value
-    return _whole(value, path, -(1 << 62) if parameter.kind == "offset" else parameter.least)
+    return _whole(value, path, parameter.least)
 
 
 # --- writing ---

@@ -173,8 +173,8 @@ class FlashbenchReader:
 
 # GNU and busybox: NUMBER words (sizes) words, SECONDS unit, RATE unit/unit; whatever the language.
 # Some put a word in front of the number, so it may be anywhere before the parenthesis.
-_DD = re.compile(rf"(?:^|\s)(\d{{3,18}})\s*[^\d(]*\(([^()]*)\)[^\d]*,?\s*({_NUMBER})\s*[^\d\s,]*\s*,"
-                 rf"\s*({_NUMBER})\s*(\S{{1,6}})/\S{{1,8}}\s*")
+_DD = re.compile(rf"(?:^|\s)(\d{{3,18}})\s*[^\d(]*\(([^()]*)\)[^\d]*,?\s*({_NUMBER})\s*[^\d\s,]*"
+                 rf"\s*,\s*({_NUMBER})\s*(\S{{1,6}})/\S{{1,8}}\s*")
 _DD_BSD = re.compile(rf"(\d{{3,18}}) bytes transferred in ({_NUMBER}) secs? "
                      rf"\(({_NUMBER}) bytes/sec\)\s*")
 _DD_HEADING = re.compile(r"\b(read|write)\b.*\bdd\b", re.I)

@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu verify --against: a measurement from a file next to a profile."""
+
+import csv
+import json
+import os
+import random
+import statistics
+
+from flashemu_script import run
+from flashemu_tool import SLC_PROFILE, bad, call, good, good_json, write
+
+CURVES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../profiles/curves.csv")
+UNIT = 4 << 20
+
+
+def point(procedure, values, measured_in="bytes/s", **parameters):
+    return {"procedure": procedure, "parameters": parameters, "unit": measured_in,
+            "values": values if isinstance(values, list) else [values]}
+
+
+def document(*points, **more):
+    return json.dumps({"format": "flashemu-measurement", "version": 1, "points": points, **more})
+
+
+def against(*points, device="card.ini", args=()):
+    """The points that the tool prints, and the JSON."""
+    write("my.json", document(*points))
+    out = good_json("verify", device, "--against", "my.json", "--json", *args)
+    return out["points"], out
+
+
+def small_card():
+    return write("card.ini", (SLC_PROFILE % "64M").replace("[fidelity]", ""))
+
+
+def card_points(card):
+    """The curves of a shipped card in the order in which verify's own experiment runs."""
+    curves = {}
+    with open(CURVES) as file:
+        for name, test, number, *values in csv.reader(l for l in file if not l.startswith("#")):
+            if name == card:
+                curves[test, int(number)] = values
+    found = []
+    for i, value in enumerate(curves["align-pre", 0]):
+        if value:
+            found.append(point("flashbench-align", float(value), "ns", align=2048 << i, bs=1024,
+                               place="pre"))
+    # the experiment goes down to chunks of 1 KiB, which the curves do not have
+    found.append(point("flashbench-find-fat", 1, erasesize=UNIT, units=8, unit=0, chunk=1024))
+    for unit in range(8):
+        found += [point("flashbench-find-fat", float(v), erasesize=UNIT, units=8, unit=unit,
+                        chunk=UNIT >> i)
+                  for i, v in enumerate(curves["find-fat", unit]) if v]
+    for test in ("linear", "random"):
+        for units in range(1, 8):
+            found += [point("flashbench-open-au", float(v), erasesize=UNIT, open=units,
+                            random=test == "random", chunk=UNIT >> i)
+                      for i, v in enumerate(curves[test, units]) if v]
+    return found
+
+
+def kind(p):
+    if p["procedure"] == "flashbench-open-au":
+        return "random" if p["parameters"]["random"] else "linear"
+    return "find-fat" if p["procedure"] == "flashbench-find-fat" else "align"
+
+
+def test_agrees_with_the_curves_that_are_compiled_in():
+    for card in ("sandisk-su04g", "transcend-usd14"):
+        own = good_json("verify", card, "--json", "flashbench-linear", "flashbench-random",
+                        "flashbench-find-fat")
+        want = {r["id"]: r["measured"] for r in own["rows"] if r["measured"] is not None}
+        points, out = against(*card_points(card), device=card)
+        for test in ("linear", "random", "find-fat"):
+            errors = [abs(p["error_percent"]) for p in points
+                      if kind(p) == test and p["parameters"]["chunk"] >= 4096]
+            assert abs(100 - statistics.median(errors) - want[test]) < 0.001, (card, test)
+        align = [abs(p["error_percent"]) for p in points if kind(p) == "align"]
+        assert out["procedures"]["flashbench-align"]["median_error_percent"] == \
+            statistics.median(align)
+
+
+def test_summary_is_about_the_points():
+    small_card()
+    rates = [3e6, 5e6, 8e6, 1e5]
+    points, out = against(*[point("seq-write", r, bs=4096 << i, size=1 << 20)
+                            for i, r in enumerate(rates)],
+                          point("fio-rate", 5, op="read"),
+                          point("flashbench-align", -3, "ns", align=4096, bs=1024, place="diff"))
+    assert [p["state"] for p in points] == ["measured"] * 4 + ["left out"] * 2
+    errors = [abs(p["measured"] / p["published"] - 1) * 100 for p in points[:4]]
+    for p, error in zip(points, errors):
+        assert abs(abs(p["error_percent"]) - error) < 1e-6
+    assert abs(out["all"]["median_error_percent"] - statistics.median(errors)) < 1e-6
+    assert out["all"]["points"] == 6 and out["all"]["compared"] == 4
+    again, _ = against(*[dict(point("seq-write", [p["measured"] * f for f in (5, 1.05, 0.01)],
+                                    **p["parameters"])) for p in points[:4]])
+    assert abs(again[0]["error_percent"] - (1 / 1.05 - 1) * 100) < 0.01
+    _, out = against(*[point("seq-write", p["measured"] * f, **p["parameters"])
+                       for p, f in zip(points[:2], [1.05, 1.2])])
+    assert out["all"]["share_within_10_percent"] == 0.5
+
+
+def test_is_what_the_model_does():
+    small_card()
+    write("card2.ini", (SLC_PROFILE % "64M") + "r = seq-read bs=64K size=8M | 1 MB/s | 1%\n"
+          "w = seq-write bs=64K size=8M | 1 MB/s | 1%\n")
+    rows = {r["id"]: r["measured"] for r in json.loads(
+        call("verify", "card2.ini", "--json", "--kernel", "none")[1])["rows"]}
+    points, _ = against(point("seq-write", 1, bs=65536, size=8 << 20),
+                        point("seq-read", 1, bs=65536, size=8 << 20))
+    assert abs(points[0]["measured"] / 1e6 - rows["w"]) < 1e-5
+    assert abs(points[1]["measured"] / 1e6 - rows["r"]) < 1e-5
+
+
+def test_requests_go_where_they_are_told():
+    small_card()
+    # a read of one page takes as long wherever it is; across two pages it takes longer
+    how = {"op": "read", "bs": 4096, "stride": 8192, "count": 64}
+    write_all = point("seq-write", 1, bs=65536, size=64 << 20)
+    points, _ = against(write_all, point("request", 1, "ns", start=0, **how),
+                        point("request", 1, "ns", start=2048, **how),
+                        point("request", 1, "ns", start=(1 << 40) + 8192, **how))
+    one, two, far = (p["measured"] for p in points[1:])
+    assert two > 1.2 * one and one == far
+    _, out = against(point("request", 1, "ns", start=0, op="write", bs=512, stride=0, count=3))
+    assert out["points"][0]["measured"] > 0
+
+
+def test_the_order_of_the_file_counts():
+    """On a device that has few units open, a test in front changes what the next one finds."""
+    first = [point("flashbench-open-au", 1, erasesize=UNIT, open=7, random=True, chunk=c)
+             for c in (UNIT, 65536)]
+    then = [point("flashbench-open-au", 1, erasesize=UNIT, open=1, random=False, chunk=UNIT)]
+    alone, _ = against(*then, device="sandisk-su04g")
+    behind, _ = against(*first, *then, device="sandisk-su04g")
+    assert alone[0]["measured"] != behind[2]["measured"]
+    again, _ = against(*first, *then, device="sandisk-su04g")
+    assert again == behind
+    # a point in another place of the file belongs to the same test
+    mixed, _ = against(first[0], *then, first[1], device="sandisk-su04g")
+    assert [mixed[i]["measured"] for i in (0, 2, 1)] == [p["measured"] for p in behind]
+
+
+def test_what_does_not_fit_has_failed():
+    small_card()
+    write("my.json", document(
+        point("flashbench-align", 1, "ns", align=1 << 30, bs=1024, place="on"),
+        point("flashbench-open-au", 1, erasesize=1 << 30, open=1, random=False, chunk=4096),
+        point("seq-read", 1, bs=1 << 30, size=1 << 30),
+        point("seq-write", 1, bs=4096, size=1 << 20)))
+    code, out, err = call("verify", "card.ini", "--against", "my.json", "--json")
+    points = json.loads(out)["points"]
+    assert code == 1 and err == "" and points[3]["state"] == "measured"
+    assert [p["state"] for p in points[:3]] == ["failed"] * 3
+    assert "does not come to this point" in points[0]["reason"]
+    assert "must fit the device" in points[1]["reason"] and "does not fit" in points[2]["reason"]
+    text = call("verify", "card.ini", "--against", "my.json")[1]
+    assert text.count("failed: ") == 3 and "1 of    4 points compared" in text
+
+
+def test_page_cache():
+    small_card()
+    dd = point("dd", 1, op="write", bytes=4 << 20, on="device", bs=4096)
+    points, _ = against(dd, dict(dd, parameters=dict(dd["parameters"], on="file")),
+                        point("hdparm-t", 1e6, direct=False),
+                        point("seq-write", 1, bs=1 << 20, size=4 << 20))
+    assert [p["state"] for p in points] == ["measured", "left out", "measured", "measured"]
+    assert points[0]["unit"] == "bytes/s" and points[1]["reason"]
+
+
+def test_mistakes():
+    small_card()
+
+    def refuse(message, text):
+        write("my.json", text)
+        bad(message, "verify", "card.ini", "--against", "my.json")
+
+    good_one = point("seq-write", 1, bs=4096, size=4096)
+    refuse("my.json:1: is no JSON", "{")
+    refuse('my.json: format: expected "flashemu-measurement"', "{}")
+    refuse("my.json: version: expected 1", document(good_one).replace(": 1,", ": 2,", 1))
+    refuse("my.json: points: expected a list of at least one point", document())
+    refuse("my.json: points[1].procedure: expected a text", document(good_one, 3))
+    refuse("my.json: points[0].parameters.bs: expected a whole number from 1 to 2^44",
+           document(point("seq-write", 1, bs=-1, size=1)))
+    refuse("my.json: points[0].parameters.place: expected one of: pre on post diff",
+           document(point("flashbench-align", 1, "ns", align=4096, bs=1024, place="o")))
+    refuse("my.json: points[0].parameters.random: expected true or false",
+           document(point("flashbench-open-au", 1, erasesize=1, open=1, chunk=1)))
+    refuse("my.json: points[0].unit: expected bytes/s", document(dict(good_one, unit="ns")))
+    refuse("my.json: points[0].values[1]: expected a number greater than 0",
+           document(point("seq-write", [1, 0], bs=4096, size=4096)))
+    refuse("my.json: points[0].values: expected a list of at least one number",
+           document(point("seq-write", [], bs=4096, size=4096)))
+    bad("nope.json: ", "verify", "card.ini", "--against", "nope.json")
+    write("my.json", document(good_one))
+    bad("--against takes a profile and changes of its keys, no seq-read", "verify", "card.ini",
+        "seq-read", "--against", "my.json")
+    bad("--against takes a profile", "verify", "card.ini", "--quick", "--against", "my.json")
+    assert "MB/s" in good("verify", "card.ini", "nand.tPROG=1ms", "--against", "my.json")
+
+
+def test_any_change_is_refused_or_run():
+    small_card()
+    draw = random.Random(3)
+    text = document(point("seq-write", [5, 6], bs=4096, size=65536),
+                    point("request", 7, "ns", op="read", bs=512, start=0, stride=512, count=3),
+                    point("flashbench-align", 1, "ns", align=4096, bs=1024, place="on"))
+    for _ in range(60):
+        at = draw.randrange(len(text))
+        changed = text[:at] + draw.choice(["", "-", '"', "[", "null", ",", "1e999", "true"]) + \
+            text[at + draw.randrange(3):]
+        write("my.json", changed)
+        code, out, err = call("verify", "card.ini", "--against", "my.json", "--json")
+        assert code in (0, 1, 2) and err.count("\n") == (code == 2), (changed, code, err)
+        if code < 2:
+            json.loads(out)
+
+
+run(globals())

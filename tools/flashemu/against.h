@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A measurement of some device, flashemu-measurement(5), next to what a profile's device does.
+ *
+ * Points that come from one run of a program are one test:
+ *
+ *     points of the file        open 1, 64K    open 1, 4K    open 2, 64K    open 2, 4K    request
+ *     tests, all on one device  '----- flashbench -O ----'   '----- flashbench -O ----'   '-----'
+ *
+ * Tests run in the order of the file, because each of them leaves units open in the device.  Only
+ * sequential reads have a device of their own, because they need one on which the region has been
+ * written.
+ */
+#ifndef FLASHEMU_AGAINST_H
+#define FLASHEMU_AGAINST_H
+
+#include "flashemu/device.h"
+#include "flashemu/err.h"
+#include "flashemu/profile.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum against_state {
+    AGAINST_OPEN,     /* not run yet */
+    AGAINST_MEASURED,
+    AGAINST_NOT_RUN,  /* nothing in virtual time measures it; `why` says what is missing */
+    AGAINST_FAILED,   /* the profile's device refused it; `why` has the reason */
+};
+
+enum against_kind { AGAINST_ALIGN, AGAINST_OPEN_AU, AGAINST_FIND_FAT, AGAINST_REQUEST,
+                    AGAINST_SEQ_READ, AGAINST_SEQ_WRITE };
+
+struct against_point {
+    const char *procedure, *unit; /* owned by the document, as are parameters */
+    const json_t *parameters;
+    double published;             /* the median of the values, in the unit */
+    double measured;
+    enum against_state state;
+    enum against_kind kind;
+    char test[120];               /* points with the same text are of one test */
+    uint64_t bs, start, stride, size; /* request, seq: size is the bytes of the whole test */
+    uint64_t of;                  /* erasesize, or for -a unused */
+    uint64_t at;                  /* chunk, or for -a the alignment */
+    uint32_t row;                 /* for -f the unit, for -a the place: 0 pre, 1 on, 2 post */
+    uint32_t rows;                /* for -f how many units */
+    bool writes;                  /* request */
+    char why[160];
+};
+
+struct against {
+    json_t *document;
+    struct against_point *points;
+    size_t n;
+};
+
+/* Reads the file.  -EINVAL with a message that names the member, -EIO etc.  The caller must call
+ * against_fini, even after an error. */
+int against_load(struct against *a, const char *path, struct fe_err *err);
+void against_fini(struct against *a);
+
+/* Runs all tests on devices with this profile.  -ECANCELED (what was measured before is kept) or
+ * -ENOMEM, with message.  A test that fails is noted in its points. */
+int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
+                struct fe_err *err);
+
+/* (measured / published - 1) in percent; only for a measured point. */
+double against_error(const struct against_point *p);
+
+void against_print(const struct against *a, const struct fe_profile *profile);
+json_t *against_json(const struct against *a, const struct fe_profile *profile);
+
+/* 0 if every test that there is has run, 1 if some have failed. */
+int against_code(const struct against *a);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Runs the tests of a measurement on a profile's device, in virtual time.
+ *
+ * flashbench's requests come from its patterns, whose records say by `stream` to which line of the
+ * output they belong.  So each test has a table of sums, and its points look their values up:
+ *
+ *                         stream 1   2   3  ...            (chunk size, or alignment and place)
+ *     row 0 (unit 0 of -f)    ns     ns  ns
+ *     row 1
+ */
+#include "against.h"
+
+#include "verify.h"
+
+#include "base/num.h"
+#include "workload/pattern.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_POSITIONS = 7, N_STREAMS = 192 };
+
+struct sum {
+    uint64_t ns, bytes;
+    uint64_t least[N_POSITIONS]; /* -a: the shortest times at each of its places */
+    uint64_t n;
+};
+
+struct bench {
+    struct fe_device *dev;
+    struct fe_pattern_env env;
+    struct sum *sums; /* the rows, with N_STREAMS each */
+    uint32_t rows;
+};
+
+static bool same_test(const struct against_point *a, const struct against_point *b)
+{
+    return b->state == AGAINST_OPEN && strcmp(a->test, b->test) == 0;
+}
+
+static void note(struct bench *b, const struct against_point *p, const struct fe_trace_rec *rec,
+                 uint64_t ns)
+{
+    uint64_t row = p->kind == AGAINST_FIND_FAT ? rec->offset / p->of : 0;
+
+    if (row >= b->rows || rec->stream == 0 || rec->stream > N_STREAMS)
+        return;
+    struct sum *s = &b->sums[row * N_STREAMS + rec->stream - 1];
+    uint64_t *least = &s->least[s->n++ % N_POSITIONS];
+    *least = *least == 0 ? ns : fe_min_u64(*least, ns);
+    s->ns += ns;
+    s->bytes += rec->len;
+}
+
+static int run_pattern(struct bench *b, const struct against_point *p, const char *spec,
+                       struct fe_err *err)
+{
+    struct fe_trace_rec recs[256];
+    struct fe_pattern *pattern;
+    uint32_t n;
+    int r = fe_pattern_create(&pattern, spec, NULL, 0, &b->env, err);
+
+    if (r < 0)
+        return r;
+    while (r == 0 && (n = fe_pattern_next(pattern, recs, 256)) > 0)
+        for (uint32_t i = 0; i < n && r == 0; i++) {
+            uint64_t ns;
+            r = verify_request(b->dev, (enum fe_req_type)recs[i].type, recs[i].offset, recs[i].len,
+                               &ns, err);
+            if (r == 0)
+                note(b, p, &recs[i], ns);
+        }
+    fe_pattern_destroy(pattern);
+    return r;
+}
+
+/* The stream of a point's line, 0 if flashbench would not have it on this device. */
+static uint32_t stream_of(const struct bench *b, const struct against_point *p)
+{
+    uint64_t top = p->of, at = p->at;
+    uint32_t step = 0;
+
+    if (p->kind == AGAINST_ALIGN)
+        for (top = 2 * p->bs; top < b->env.capacity / N_POSITIONS;)
+            top *= 2;
+    for (; top > at && step < N_STREAMS / 3 - 1; step++)
+        top /= 2;
+    if (top != at)
+        return 0;
+    return p->kind == AGAINST_ALIGN ? 3 * step + p->row + 1 : step + 1;
+}
+
+static void settle(struct against_point *p, const struct bench *b)
+{
+    uint32_t stream = stream_of(b, p);
+    uint32_t row = p->kind == AGAINST_FIND_FAT ? p->row : 0;
+    const struct sum *s = stream ? &b->sums[(size_t)row * N_STREAMS + stream - 1] : NULL;
+    double least = 0;
+
+    if (!s || s->ns == 0) {
+        p->state = AGAINST_FAILED;
+        snprintf(p->why, sizeof p->why, "the test does not come to this point on this device");
+        return;
+    }
+    for (uint32_t i = 0; i < N_POSITIONS; i++)
+        least += (double)s->least[i] / N_POSITIONS;
+    p->state = AGAINST_MEASURED;
+    p->measured = p->kind == AGAINST_ALIGN ? least : (double)s->bytes * 1e9 / (double)s->ns;
+}
+
+/* flashbench: one run for all points of the test, down to the smallest chunk that one needs. */
+static int run_flashbench(struct against *a, struct against_point *first, struct bench *b,
+                          struct fe_err *err)
+{
+    uint64_t least = first->at;
+    char spec[160];
+
+    for (size_t i = 0; i < a->n; i++)
+        if (same_test(first, &a->points[i]))
+            least = fe_min_u64(least, a->points[i].at);
+    if (first->kind == AGAINST_ALIGN)
+        snprintf(spec, sizeof spec, "%s", first->test);
+    else
+        snprintf(spec, sizeof spec, "%s,bs=%llu", first->test, (unsigned long long)least);
+    b->rows = first->kind == AGAINST_FIND_FAT ? first->rows : 1;
+    b->sums = calloc((size_t)b->rows * N_STREAMS, sizeof *b->sums);
+    if (!b->sums)
+        return fe_err_nomem(err, "sums", (size_t)b->rows * N_STREAMS * sizeof *b->sums);
+    int r = run_pattern(b, first, spec, err);
+    const struct against_point test = *first;
+    for (size_t i = 0; i < a->n && r == 0; i++)
+        if (same_test(&test, &a->points[i]))
+            settle(&a->points[i], b);
+    free(b->sums);
+    b->sums = NULL;
+    return r;
+}
+
+/* Requests of bs bytes at start + k * stride, modulo the whole requests that fit the device. */
+static int run_requests(struct fe_device *dev, const struct against_point *p, bool writes,
+                        uint64_t stride, uint64_t *ret_ns, struct fe_err *err)
+{
+    uint64_t capacity = fe_device_capacity(dev), ns = 0, at = p->start;
+
+    if (p->bs > capacity)
+        return fe_err_set(err, EINVAL, "bs=%llu does not fit the device of %llu bytes",
+                          (unsigned long long)p->bs, (unsigned long long)capacity);
+    *ret_ns = 0;
+    for (uint64_t done = 0; done < p->size; done += p->bs, at += stride) {
+        uint64_t offset = at % capacity, len = fe_min_u64(p->bs, p->size - done);
+        if (offset > capacity - len)
+            offset = capacity - len;
+        int r = verify_request(dev, writes ? FE_REQ_WRITE : FE_REQ_READ, offset, len, &ns, err);
+        if (r < 0)
+            return r;
+        *ret_ns += ns;
+    }
+    return 0;
+}
+
+static int run_requests_of(struct against *a, struct against_point *first, struct bench *b,
+                           const struct fe_profile *profile, uint64_t seed, struct fe_err *err)
+{
+    const struct against_point p = *first;
+    const struct fe_device_options opt = {.seed = seed, .payload = false};
+    bool alone = p.kind == AGAINST_SEQ_READ, writes = p.kind == AGAINST_SEQ_WRITE;
+    struct fe_device *dev = b->dev;
+    uint64_t ns = 0;
+    int r = alone ? fe_device_create(&dev, profile, &opt, err) : 0;
+
+    if (r < 0)
+        return r;
+    if (p.kind == AGAINST_REQUEST) {
+        r = run_requests(dev, &p, p.writes, p.stride, &ns, err);
+    } else {
+        if (alone)
+            r = run_requests(dev, &p, true, p.bs, &ns, err);
+        if (r == 0)
+            r = run_requests(dev, &p, writes, p.bs, &ns, err);
+    }
+    if (alone)
+        fe_device_destroy(dev);
+    for (size_t i = 0; i < a->n && r == 0; i++)
+        if (same_test(&p, &a->points[i])) {
+            a->points[i].state = AGAINST_MEASURED;
+            a->points[i].measured = p.kind == AGAINST_REQUEST
+                                        ? (double)ns / (double)(p.size / p.bs)
+                                        : (double)p.size * 1e9 / (double)(ns ? ns : 1);
+        }
+    return r;
+}
+
+static void fail(struct against *a, const struct against_point *first, const char *why)
+{
+    const struct against_point test = *first;
+
+    for (size_t i = 0; i < a->n; i++)
+        if (same_test(&test, &a->points[i])) {
+            a->points[i].state = AGAINST_FAILED;
+            snprintf(a->points[i].why, sizeof a->points[i].why, "%s", why);
+        }
+}
+
+int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
+                struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = seed, .payload = false};
+    struct bench b = {.env = {.sector_size = profile->device.sector_size}};
+    int r = fe_device_create(&b.dev, profile, &opt, err);
+
+    if (r < 0)
+        return r;
+    b.env.capacity = fe_device_capacity(b.dev);
+    for (size_t i = 0; i < a->n && r == 0; i++) {
+        struct against_point *p = &a->points[i];
+        struct fe_err why;
+        if (p->state != AGAINST_OPEN)
+            continue;
+        fe_err_init(&why);
+        r = p->kind <= AGAINST_FIND_FAT ? run_flashbench(a, p, &b, &why)
+                                        : run_requests_of(a, p, &b, profile, seed, &why);
+        if (r == -ECANCELED || r == -ENOMEM) {
+            fe_err_set(err, -r, "%s", why.text);
+        } else if (r < 0) {
+            fail(a, p, why.text);
+            r = 0;
+        }
+    }
+    fe_device_destroy(b.dev);
+    return r;
+}
