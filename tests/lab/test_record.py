@@ -215,7 +215,7 @@ def test_what_is_missing():
         env=env)
     bad("none.toml: No such file", "record", "--recipes", "none.toml", env=env)
     write("r.toml", RECIPES.replace('"ideal"', '"idle"'))
-    bad("one: nbdkit: ", "record", "--recipes", "r.toml", "-o", "out", "one", env=env)
+    bad("one: profile=idle", "record", "--recipes", "r.toml", "-o", "out", "one", env=env)
     os.mkdir("few")
     os.symlink(shutil.which("nbdkit"), "few/nbdkit")
     bad("there is no program qemu-system-x86_64: apt-get install qemu-system-x86", "record",

@@ -26,12 +26,12 @@ The modules, each of which uses only those above it:
     svg, charts, figures, page      what a browser shows
     recipes     how recordings are made
     output      the files of a result
+    machine     the virtual machine, and servers for it
     record      makes recordings in the virtual machine
     paste       lines that make a partition and a filesystem
     advise, advise_fs       the experiments behind advice
     full        runs of an experiment through a real kernel
     ensemble    sets of parameters that fit the published figures
-    machine     the virtual machine, and servers for it
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, importing        what real devices do, from other programs
     measuring   the commands about real devices

@@ -21,7 +21,7 @@ from .errors import LabError
 from .measure import evaluate, parse_profile
 from .plan import Point
 from .recipes import Recipe
-from .record import Job, Machine, Tell, perform
+from .record import Job, Tell, find_machine, perform
 from .run import Run
 from .spec import Experiment
 from .table import Check
@@ -58,7 +58,7 @@ class Kernel:
     def __init__(self, experiment: Experiment, points: list[Point], tool: Tool) -> None:
         self._measures = experiment.measures
         self._wanted = [_wanted(experiment, point, i) for i, point in enumerate(points)]
-        self._machine = Machine(tool)
+        self._machine = find_machine(tool)
 
     def check(self, tell: Tell) -> list[Check]:
         """A value of each measure for each point.  LabError if the guest fails."""

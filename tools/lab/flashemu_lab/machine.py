@@ -39,11 +39,16 @@ def find_plugin(tool: Tool) -> str:
     return str(built) if built.is_file() else "flashemu"
 
 
-def check_machine(scripts: Path) -> None:
-    """LabError if the machine cannot be made here."""
+def check_programs() -> None:
+    """LabError if a program is missing."""
     for program, package in (("nbdkit", "nbdkit"), ("qemu-system-x86_64", "qemu-system-x86")):
         if not shutil.which(program):
             raise LabError(f"there is no program {program}: apt-get install {package}")
+
+
+def check_machine(scripts: Path) -> None:
+    """LabError if the machine cannot be made here."""
+    check_programs()
     done = subprocess.run([scripts / "prepare"], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode:
@@ -63,7 +68,7 @@ def end(process: subprocess.Popen[bytes] | subprocess.Popen[str] | None) -> None
 
 class Server:
     """One server after the other, always at the same port of 127.0.0.1, with files in a folder:
-    `ctl` is the control socket."""
+    `ctl` is the control socket, and `trace` is the trace if the parameters ask for one there."""
 
     def __init__(self, plugin: str, folder: Path) -> None:
         self._plugin = plugin
@@ -77,7 +82,7 @@ class Server:
         """Starts a server when the last one has ended; returns when it listens.  LabError with
         the server's message if it refuses."""
         self.end()
-        for name in ("pid", "ctl"):
+        for name in ("pid", "ctl", "trace"):
             (self._folder / name).unlink(missing_ok=True)
         log = self._folder / "log"
         text = ""
@@ -92,11 +97,19 @@ class Server:
                 if pid.is_file() and pid.stat().st_size:
                     return
                 time.sleep(0.02)
+            if self._process.returncode == 0:
+                return  # a quick guest has ended it already
             text = log.read_text(errors="replace")
             if "Address already in use" not in text:
                 break
             time.sleep(0.1)
-        raise LabError((text.splitlines() or ["nbdkit has ended"])[-1].removeprefix("nbdkit: "))
+        raise LabError((text.splitlines() or ["nbdkit has ended"])[-1]
+                       .removeprefix("nbdkit: ").removeprefix("error: "))
+
+    def wait(self) -> None:
+        """Returns when the server has ended by itself."""
+        if self._process:
+            self._process.wait()
 
     def end(self) -> None:
         """Ends the server."""

@@ -15,18 +15,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import shutil
-import socket
 import subprocess
 import tempfile
-import time
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Callable, Generator, Iterator
 
-from . import recordings
+from . import machine, recordings
 from .errors import LabError
 from .output import write_whole
 from .recipes import Recipe
@@ -65,34 +61,19 @@ class Heard:
     limit: str = ""
 
 
+@dataclass(frozen=True)
 class Machine:
-    """Where the scripts and the plugin are.  LabError if something is missing."""
+    """Where the scripts and the plugin are."""
 
-    def __init__(self, tool: Tool) -> None:
-        self.tool = tool
-        self.scripts = self._scripts()
-        self.plugin = self._plugin()
-        for program, package in (("nbdkit", "nbdkit"), ("qemu-system-x86_64", "qemu-system-x86")):
-            if not shutil.which(program):
-                raise LabError(f"there is no program {program}: apt-get install {package}")
+    scripts: Path
+    plugin: str
 
-    def _scripts(self) -> Path:
-        told = os.environ.get("FLASHEMU_SCRIPTS")
-        here = Path(__file__).resolve()
-        places = [Path(told)] if told else [
-            here.parents[2] / "vm", here.parents[4] / "libexec/flashemu/vm"]
-        for place in places:
-            if (place / "record.sh").is_file():
-                return place
-        raise LabError(f"there is no record.sh in {' or '.join(map(str, places))}; set "
-                       "FLASHEMU_SCRIPTS to the folder tools/vm")
 
-    def _plugin(self) -> str:
-        told = os.environ.get("FLASHEMU_PLUGIN")
-        if told:
-            return told
-        built = self.tool.path.resolve().parents[1] / "plugin/nbdkit-flashemu-plugin.so"
-        return str(built) if built.is_file() else "flashemu"
+def find_machine(tool: Tool) -> Machine:
+    """LabError if something is missing."""
+    found = Machine(machine.find_scripts("record.sh"), machine.find_plugin(tool))
+    machine.check_programs()
+    return found
 
 
 def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str,
@@ -103,13 +84,13 @@ def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str,
 
     LabError if the machine lacks something, or if the guest fails; what was written stays.
     """
-    machine = Machine(tool)
+    found = find_machine(tool)
     jobs = [Job(r, (f"profile={r.profile}", f"time-scale={r.scale}")) for r in recipes]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise LabError(f"{folder}: {e.strerror}") from None
-    with closing(perform(machine, jobs, tell)) as done:
+    with closing(perform(found, jobs, tell)) as done:
         for job, heard, versions, trace in done:
             text = _text(job.recipe, heard, versions, trace, command)
             path = folder / (job.recipe.name + SUFFIX)
@@ -122,13 +103,13 @@ def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str,
 Done = Generator[tuple[Job, Heard, dict[str, str], Path], None, None]
 
 
-def perform(machine: Machine, jobs: list[Job], tell: Tell) -> Done:
+def perform(place: Machine, jobs: list[Job], tell: Tell) -> Done:
     """Does these jobs in one boot; closing the generator ends what is running.
 
     LabError if the guest fails.
     """
     with tempfile.TemporaryDirectory(prefix="flashemu-record.") as name:
-        session = _Session(machine, jobs, Path(name), tell)
+        session = _Session(place, jobs, Path(name), tell)
         try:
             yield from session.run()
         finally:
@@ -136,18 +117,15 @@ def perform(machine: Machine, jobs: list[Job], tell: Tell) -> Done:
 
 
 class _Session:
-    def __init__(self, machine: Machine, jobs: list[Job], tmp: Path, tell: Tell) -> None:
-        self._machine = machine
+    def __init__(self, place: Machine, jobs: list[Job], tmp: Path, tell: Tell) -> None:
+        self._scripts = place.scripts
         self._jobs = jobs
         self._tmp = tmp
         self._tell = tell
-        self._server: subprocess.Popen[bytes] | None = None
+        self._server = machine.Server(place.plugin, tmp)
         self._guest: subprocess.Popen[str] | None = None
         self._other: list[str] = []  # what the guest says to people
         self._versions = {"kernel": "", "tools": ""}
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port: int = probe.getsockname()[1]
 
     def run(self) -> Done:
         with (self._tmp / "errors").open("w+b") as errors:
@@ -162,56 +140,32 @@ class _Session:
                     text = errors.read().decode(errors="replace")
                     text = "".join(self._other) + text
                     raise LabError(_last_words(job.recipe, code, text))
-                assert self._server
                 self._server.wait()
                 yield job, heard, self._versions, self._tmp / "trace"
             guest.wait()
 
     def end(self) -> None:
         """Ends what is running."""
-        for process in (self._guest, self._server):
-            if process and process.poll() is None:
-                process.terminate()
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(10)
-                process.kill()
-                process.wait()
+        machine.end(self._guest)
+        self._server.end()
 
     def _start_guest(self, errors: IO[bytes]) -> subprocess.Popen[str]:
-        scripts = self._machine.scripts
+        scripts = self._scripts
         self._guest = subprocess.Popen(
             [str(scripts / "run"), "--timeout", str(300 + 900 * len(self._jobs)),
              "--file", f"{scripts}/story.sh:/vm/script/story.sh",
              "--forward-unix", f"{self._tmp}/ctl:7000",
-             "--env", f"NBD_PORT={self._port}", "--env", "CTL_PORT=7000",
+             "--env", f"NBD_PORT={self._server.port}", "--env", "CTL_PORT=7000",
              str(scripts / "record.sh"), *(j.recipe.line(j.full) for j in self._jobs)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
         return self._guest
 
     def _start_server(self, job: Job) -> None:
         """Starts a server for this job; returns when it listens."""
-        for name in ("pid", "ctl", "trace"):
-            (self._tmp / name).unlink(missing_ok=True)
-        log = self._tmp / "log"
-        for _ in range(50):  # the port of the last server may need a moment
-            with log.open("wb") as out:
-                self._server = subprocess.Popen(
-                    ["nbdkit", "-f", "-i", "127.0.0.1", "-p", str(self._port), "-t", "16",
-                     "-P", f"{self._tmp}/pid", self._machine.plugin, *job.server,
-                     f"control={self._tmp}/ctl", f"trace={self._tmp}/trace"],
-                    stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-            while self._server.poll() is None:
-                pid = self._tmp / "pid"
-                if pid.is_file() and pid.stat().st_size:
-                    return
-                time.sleep(0.02)
-            if self._server.returncode == 0:
-                return  # a quick guest has ended it already
-            text = log.read_text(errors="replace")
-            if "Address already in use" not in text:
-                break
-            time.sleep(0.1)
-        raise LabError(f"{job.recipe.name}: {' '.join(text.splitlines()[-1:])}")
+        try:
+            self._server.start([*job.server, f"trace={self._tmp}/trace"])
+        except LabError as e:
+            raise LabError(f"{job.recipe.name}: {e}") from None
 
     def _listen(self, lines: IO[str], job: Job) -> Heard | None:
         """What the guest says until the end of this job; None if it ends before."""
