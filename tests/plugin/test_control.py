@@ -442,6 +442,19 @@ def test_statistics_under_load():
             t.join()
 
 
+def test_a_client_that_was_told_to_go_may_not_send_forever():
+    with Server("ideal") as s:
+        with Ctl(s.control) as c:
+            c.sock.settimeout(10)
+            sent = 0
+            try:
+                while sent < 64 << 20:
+                    sent += c.sock.send(b"x" * 65536)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            assert sent < 64 << 20, sent
+
+
 def test_commands_leave_nothing_behind():
     """The server's memory and files after many commands are what they were after a few."""
     commands = [["stats"], ["metrics"], ["get", "time-scale"], ["set", "time-scale", "1"],

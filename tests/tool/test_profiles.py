@@ -213,7 +213,8 @@ def test_the_manual_page_has_every_key_and_strategy():
     table = {o["key"]: o for o in good_json("help", "--json")}
     assert keys == set(table), keys ^ set(table)
     for strategy in table["ftl.type"]["allowed"].split(", "):
-        assert "\n.It Cm %s\n" % strategy in page, strategy
+        summary = good("help", strategy).splitlines()[0].split(": ", 1)[1].replace("-", "\\-")
+        assert "\n.It Cm %s\n%s\n" % (strategy, summary) in page, strategy
 
 
 def test_full_disk_is_an_error():

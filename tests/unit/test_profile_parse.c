@@ -364,6 +364,26 @@ static void test_parse_overrides(void **state)
                  "allowed: 0% to 1000%");
 }
 
+/* The longest name that is looked for has 63 bytes. */
+static void test_parse_overrides_with_long_keys(void **state)
+{
+    struct fe_profile p;
+    struct fe_err err;
+    char text[80];
+    const char *one[] = {text};
+    (void)state;
+    for (int n = 60; n < 70; n++) {
+        memset(text, 'x', sizeof text);
+        memcpy(text, "ftl.", 4);
+        memcpy(text + n, "=1", 3);
+        assert_int_equal(parse_with(&p, MINIMAL, one, 1, &err), -EINVAL);
+        if (n < 64)
+            assert_non_null(strstr(err.text, "unknown key"));
+        else
+            assert_non_null(strstr(err.text, "is not SECTION.KEY=VALUE"));
+    }
+}
+
 static void test_parse_long_names_leave_room_for_the_message(void **state)
 {
     char name[3000];
@@ -455,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_parse_nul_bytes_are_refused),
         cmocka_unit_test(test_parse_no_line_is_split),
         cmocka_unit_test(test_parse_overrides),
+        cmocka_unit_test(test_parse_overrides_with_long_keys),
         cmocka_unit_test(test_parse_long_names_leave_room_for_the_message),
         cmocka_unit_test(test_parse_survives_mutations),
     };
