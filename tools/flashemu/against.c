@@ -239,7 +239,8 @@ static int take_values(struct against_point *p, const json_t *values, const char
         const char *place = json_string_value(json_object_get(p->parameters, "place"));
         bool is_signed = place && strcmp(place, "diff") == 0;
         if (!json_is_number(value) || (sorted[i] <= 0 && !is_signed) || sorted[i] >= 1e18)
-            r = fe_err_set(err, EINVAL, "%s.values[%zu]: expected a number greater than 0", path, i);
+            r = fe_err_set(err, EINVAL, "%s.values[%zu]: expected a number greater than 0", path,
+                           i);
     }
     qsort(sorted, n, sizeof *sorted, compare_doubles);
     if (r == 0)

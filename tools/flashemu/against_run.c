@@ -34,6 +34,7 @@ struct bench {
     struct fe_pattern_env env;
     struct sum *sums; /* the rows, with N_STREAMS each */
     uint32_t rows;
+    uint64_t part_ns; /* -a: of the part of a read in front of the end of the device */
 };
 
 static bool same_test(const struct against_point *a, const struct against_point *b)
@@ -49,10 +50,18 @@ static void note(struct bench *b, const struct against_point *p, const struct fe
     if (row >= b->rows || rec->stream == 0 || rec->stream > N_STREAMS)
         return;
     struct sum *s = &b->sums[row * N_STREAMS + rec->stream - 1];
-    uint64_t *least = &s->least[s->n++ % N_POSITIONS];
-    *least = *least == 0 ? ns : fe_min_u64(*least, ns);
     s->ns += ns;
     s->bytes += rec->len;
+    if (p->kind != AGAINST_ALIGN)
+        return;
+    if (rec->len < p->bs && rec->offset != 0) {
+        b->part_ns = ns;
+        return;
+    }
+    uint64_t *least = &s->least[s->n++ % N_POSITIONS];
+    ns += b->part_ns;
+    b->part_ns = 0;
+    *least = *least == 0 ? ns : fe_min_u64(*least, ns);
 }
 
 static int run_pattern(struct bench *b, const struct against_point *p, const char *spec,

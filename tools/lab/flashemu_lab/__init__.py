@@ -34,6 +34,7 @@ The modules, each of which uses only those above it:
     ensemble    sets of parameters that fit the published figures
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, importing        what real devices do, from other programs
+    target, probing, probe, datasheet           what real devices do, measured
     measuring   the commands about real devices
     sweep, shipped, show, progress, complete, cli       what a shell calls
 """

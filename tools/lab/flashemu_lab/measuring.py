@@ -9,8 +9,12 @@ import sys
 from pathlib import Path
 from typing import Callable, Mapping
 
-from . import importing, measurement
-from .errors import LabError, quantity
+from . import importing, measurement, probe, probing
+from .datasheet import datasheet, sentences
+from .errors import LabError, listed, quantity
+from .output import write_whole
+from .progress import Note
+from .target import Clock, DeviceClock, Target, allow_destroying, open_target, wall_clock
 from .tool import Tool
 
 Add = Callable[[str, str], argparse.ArgumentParser]
@@ -22,6 +26,15 @@ def _bytes(text: str) -> int:
             text.strip().endswith(("s", "%")):
         raise argparse.ArgumentTypeError(f"{text}: allowed: bytes, such as 7948206080 or 8GB")
     return int(value)
+
+
+def _budget(text: str) -> probe.Budget:
+    value = quantity(text)
+    if value is None or value <= 0 or "/" in text or "%" in text or text.strip()[-1].isdigit():
+        raise argparse.ArgumentTypeError(f"{text}: allowed: a time or bytes to write, such as 600s "
+                                         "or 2G")
+    return probe.Budget(seconds=value / 1e9) if text.strip().endswith("s") else \
+        probe.Budget(written=int(value))
 
 
 def _about(command: argparse.ArgumentParser) -> None:
@@ -45,6 +58,20 @@ def add_commands(add: Add) -> None:
     _about(c)
     c.add_argument("--skipped", action="store_true", help="print the lines that said nothing")
     c.add_argument("--json", action="store_true", help="print JSON")
+    c = add("probe", "measure a device from outside")
+    c.add_argument("device", metavar="DEVICE-FILE|NBD-URI",
+                   help="a block device, or an NBD server such as nbd+unix:///?socket=PATH")
+    c.add_argument("-o", "--output", metavar="OUT.json", type=Path, required=True,
+                   help="the measurement; the page OUT.html says what follows from it")
+    c.add_argument("--destroy", metavar="SIZE|SERIAL", default="",
+                   help="write to the device, which has this size or serial number")
+    c.add_argument("--read-only", action="store_true", help="only tests that write nothing")
+    c.add_argument("--budget", metavar="TIME|BYTES", type=_budget, default=probe.Budget(),
+                   help="begin no test behind this time, or that would write more than this")
+    c.add_argument("--device-time", metavar="FILE", default="",
+                   help="take times from the control socket of an emulated device")
+    c.add_argument("--json", action="store_true", help="print JSON")
+    _about(c)
 
 
 def keeps_inputs(output: Path, inputs: list[Path]) -> None:
@@ -77,4 +104,71 @@ def _import(arguments: argparse.Namespace) -> int:
     return 0
 
 
-COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {"import": _import}
+def _start(arguments: argparse.Namespace, tool: Tool) -> tuple[Target, Clock]:
+    """The device, after everything that forbids to measure it has been looked at."""
+    if arguments.read_only and arguments.destroy:
+        raise LabError(f"--destroy {arguments.destroy}: has no effect with --read-only")
+    clock: Clock = wall_clock
+    if arguments.device_time:
+        clock = DeviceClock(arguments.device_time)
+    target = open_target(arguments.device, bool(arguments.destroy))
+    if target.sector > 512 or target.capacity < 16 << 20:
+        raise LabError(f"{target.name}: has {target.capacity} bytes in sectors of {target.sector}; "
+                       "allowed: at least 16 MiB, and sectors of 512")
+    planned = probe.plan(tool, target.capacity, arguments.read_only)
+    print(planned.text(target.name, target.capacity), file=sys.stderr, flush=True)
+    if not arguments.read_only:
+        allow_destroying(target, arguments.destroy)
+    return target, clock
+
+
+def _probe(arguments: argparse.Namespace) -> int:
+    tool = Tool()
+    target, clock = _start(arguments, tool)
+    save = probe.writer(target, f"flashemu-lab probe {tool.version}", arguments.output,
+                        arguments.name, arguments.state, arguments.host)
+    note = Note()
+    run = probe.Probe(tool, target, clock, bool(arguments.device_time), arguments.read_only,
+                      arguments.budget, save, lambda name: note.show(arguments.device, name))
+    code = 0
+    try:
+        run.run()
+    except KeyboardInterrupt:
+        run.failure, code = "stopped by a signal", 130
+    finally:
+        note.end()
+    target.close()
+    if run.failure:
+        print(f"flashemu-lab: {run.failure}", file=sys.stderr)
+        code = code or 1
+    if run.found.points:
+        _told(arguments, run, target, save)
+    return code
+
+
+def _told(arguments: argparse.Namespace, run: probe.Probe, target: Target,
+          save: Callable[[probing.Found], None]) -> None:
+    """Saves and prints what was found."""
+    probing.judge(run.found)
+    save(run.found)
+    notes = [f"The measurement ended early: {run.failure}."] if run.failure else []
+    if run.left:
+        notes.append(f"The budget was too small for {listed(run.left)}.")
+    if arguments.device_time:
+        notes.append("Times are those of an emulated device, from its server.")
+    path = arguments.output.with_suffix(".html")
+    write_whole(path, datasheet(measurement.load(arguments.output), run.found, notes))
+    found = run.found
+    link = probing.link_from(found.points)
+    if arguments.json:
+        print(json.dumps({
+            "points": len(found.points), "written": run.written, "left": run.left,
+            "overhead_ns": link and link[0], "bytes_per_s": link and link[1],
+            "unit": found.unit, "page": found.page, "open_linear": found.open_linear,
+            "open_random": found.open_random, "failure": run.failure or None}, indent=1))
+        return
+    print("\n".join([*sentences(found), *notes, "", str(arguments.output), str(path)]))
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "import": _import, "probe": _probe}
