@@ -39,7 +39,8 @@ def sentences(found: Found) -> list[str]:
     link = probing.link_from(found.points)
     if link:
         told.append(f"A read costs {number(link[0] / 1e3)} us, and then the data come at "
-                    f"{number(link[1] / 1e6)} MB/s (the line through reads of 512 bytes to 64 KiB).")
+                    f"{number(link[1] / 1e6)} MB/s (the line through reads of 512 bytes to "
+                    "64 KiB).")
     if probing.excesses(found.points):
         told.append(f"The allocation unit is {bytes_text(found.unit)} (small writes across its "
                     "multiples take longer, others do not)." if found.unit else
