@@ -141,8 +141,8 @@ static inline bool fe_option_required(const struct fe_option *o)
     return !o->def && !o->derived;
 }
 
-/* The option table for people.  key: one option by its full name, or the name of a strategy
- * for a list of its keys in [ftl] and [step], or a section for its options, or NULL for all options.
+/* The option table for people.  key: one option by its full name, or the name of a strategy for a
+ * list of its keys in [ftl] and [step], or a section for its options, or NULL for all options.
  * -EINVAL with a hint for an unknown key, -EIO if out cannot be written. */
 int fe_options_help(const char *key, FILE *out, struct fe_err *err);
 

@@ -3,6 +3,8 @@
 
 #include "lib/unit.h"
 
+#include <errno.h>
+
 struct fe_ftl_params ft_params(const char *strategy, const struct fe_nand_params *nand,
                                uint32_t unit_blocks)
 {
@@ -146,6 +148,23 @@ void ft_layer_check(struct ft_layer *l)
     fe_err_init(&err);
     if (l->ftl->ops->check(l->ftl, &err) < 0)
         fail_msg("%s", err.text);
+}
+
+void ft_layer_check_finds_damage(struct ft_layer *l)
+{
+    struct fe_err err;
+    uint32_t n = l->rig.geo.pages_per_block;
+    for (fe_ppn ppn = 0; ppn < l->rig.geo.n_ppns; ppn++) {
+        if (ppn % n >= fe_medium_next_page(l->rig.medium, ppn / n))
+            continue;
+        fe_lpn was = fe_medium_lpn(l->rig.medium, ppn);
+        l->rig.medium->chip.oob_lpn[ppn] = was ? was - 1 : 1;
+        fe_err_init(&err);
+        assert_int_equal(l->ftl->ops->check(l->ftl, &err), -EIO);
+        assert_true(err.text[0]);
+        l->rig.medium->chip.oob_lpn[ppn] = was;
+        ft_layer_check(l);
+    }
 }
 
 void ft_layer_verify(struct ft_layer *l)

@@ -60,6 +60,10 @@ struct ft_cost ft_layer_cost(struct ft_layer *l);
 /* Fails the test unless every invariant holds. */
 void ft_layer_check(struct ft_layer *l);
 
+/* Lets each programmed page in turn claim to be of another logical page, and fails the test unless
+ * the strategy's check finds every one of these. */
+void ft_layer_check_finds_damage(struct ft_layer *l);
+
 /* Fails the test unless every page reads as it was written and every invariant holds.  The cost of
  * reading is not counted. */
 void ft_layer_verify(struct ft_layer *l);

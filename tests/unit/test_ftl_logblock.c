@@ -70,21 +70,10 @@ static void test_logblock_check_finds_damage(void **state)
     (void)state;
     for (enum strategy i = 0; i < N_STRATEGIES; i++) {
         struct ft_layer l;
-        struct fe_err err;
         setup_full(&l, i, usual(i));
         ft_layer_fill(&l, 3, 2);
         ft_layer_fill(&l, N, 3);
-        for (fe_ppn ppn = 0; ppn < l.rig.geo.n_ppns; ppn++) {
-            if (ppn % N >= fe_medium_next_page(l.rig.medium, ppn / N))
-                continue;
-            fe_lpn was = fe_medium_lpn(l.rig.medium, ppn);
-            l.rig.medium->chip.oob_lpn[ppn] = was ? was - 1 : 1;
-            fe_err_init(&err);
-            assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
-            assert_true(err.text[0]);
-            l.rig.medium->chip.oob_lpn[ppn] = was;
-            ft_layer_check(&l);
-        }
+        ft_layer_check_finds_damage(&l);
         ft_layer_end(&l);
     }
 }

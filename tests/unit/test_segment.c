@@ -320,17 +320,7 @@ static void test_segment_check_finds_damage(void **state)
     ft_layer_write_each(&l, 0, 3);
     ft_layer_write_each(&l, N + 5, 1);
     ft_layer_write_each(&l, N + 2, 1);
-    for (fe_ppn ppn = 0; ppn < l.rig.geo.n_ppns; ppn++) {
-        if (ppn % N >= fe_medium_next_page(l.rig.medium, ppn / N))
-            continue;
-        fe_lpn was = fe_medium_lpn(l.rig.medium, ppn);
-        l.rig.medium->chip.oob_lpn[ppn] = was ? was - 1 : 1;
-        fe_err_init(&err);
-        assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
-        assert_true(err.text[0]);
-        l.rig.medium->chip.oob_lpn[ppn] = was;
-        ft_layer_check(&l);
-    }
+    ft_layer_check_finds_damage(&l);
     struct segment *s = (struct segment *)l.ftl;
     uint32_t n_random = 0;
     for (uint32_t i = 0; i < s->n_open_max; i++) {

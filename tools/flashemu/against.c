@@ -10,7 +10,7 @@
  */
 #include "against.h"
 
-#include "tool.h"
+#include "verify.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -217,12 +217,6 @@ static const struct {
 
 /* --- the file --- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of a point's values. */
 static int take_values(struct against_point *p, const json_t *values, const char *path,
                        struct fe_err *err)
@@ -242,9 +236,8 @@ static int take_values(struct against_point *p, const json_t *values, const char
             r = fe_err_set(err, EINVAL, "%s.values[%zu]: expected a number greater than 0", path,
                            i);
     }
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
     if (r == 0)
-        p->published = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+        p->published = verify_median(sorted, n);
     free(sorted);
     return r;
 }
@@ -286,7 +279,8 @@ static int take_document(struct against *a, struct fe_err *err)
     if (json_array_size(points) == 0)
         return bad(err, "", "points", "a list of at least one point");
     a->points = calloc(json_array_size(points), sizeof *a->points);
-    if (!a->points)
+    a->errors = calloc(json_array_size(points), sizeof *a->errors);
+    if (!a->points || !a->errors)
         return fe_err_nomem(err, "points", json_array_size(points) * sizeof *a->points);
     a->n = json_array_size(points);
     int r = 0;
@@ -315,4 +309,5 @@ void against_fini(struct against *a)
 {
     json_decref(a->document);
     free(a->points);
+    free(a->errors);
 }

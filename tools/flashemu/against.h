@@ -52,6 +52,7 @@ struct against_point {
 struct against {
     json_t *document;
     struct against_point *points;
+    double *errors; /* room for an error of each point, for the median */
     size_t n;
 };
 

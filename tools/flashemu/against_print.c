@@ -7,6 +7,7 @@
 #include "against.h"
 
 #include "tool.h"
+#include "verify.h"
 
 #include "obs/json_text.h"
 
@@ -35,33 +36,23 @@ int against_code(const struct against *a)
     return TOOL_OK;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* About the points of a procedure, or about all if it is NULL. */
 static struct share sum_up(const struct against *a, const char *procedure)
 {
     struct share s = {0};
-    double *errors = calloc(a->n + 1, sizeof *errors);
 
     for (size_t i = 0; i < a->n; i++) {
         const struct against_point *p = &a->points[i];
         if (procedure && strcmp(p->procedure, procedure) != 0)
             continue;
         s.points++;
-        if (p->state != AGAINST_MEASURED || !errors)
+        if (p->state != AGAINST_MEASURED)
             continue;
-        errors[s.compared] = fabs(against_error(p));
-        s.near += errors[s.compared++] <= NEAR;
+        a->errors[s.compared] = fabs(against_error(p));
+        s.near += a->errors[s.compared++] <= NEAR;
     }
-    if (s.compared) {
-        qsort(errors, s.compared, sizeof *errors, compare_doubles);
-        s.median = (errors[(s.compared - 1) / 2] + errors[s.compared / 2]) / 2;
-    }
-    free(errors);
+    if (s.compared)
+        s.median = verify_median(a->errors, s.compared);
     return s;
 }
 

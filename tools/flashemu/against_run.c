@@ -14,7 +14,6 @@
 #include "verify.h"
 
 #include "base/num.h"
-#include "workload/pattern.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,6 +31,7 @@ struct sum {
 struct bench {
     struct fe_device *dev;
     struct fe_pattern_env env;
+    const struct against_point *test; /* the first point of the test that runs */
     struct sum *sums; /* the rows, with N_STREAMS each */
     uint32_t rows;
     uint64_t part_ns; /* -a: of the part of a read in front of the end of the device */
@@ -42,9 +42,10 @@ static bool same_test(const struct against_point *a, const struct against_point 
     return b->state == AGAINST_OPEN && strcmp(a->test, b->test) == 0;
 }
 
-static void note(struct bench *b, const struct against_point *p, const struct fe_trace_rec *rec,
-                 uint64_t ns)
+static void note(void *ctx, const struct fe_trace_rec *rec, uint64_t ns)
 {
+    struct bench *b = ctx;
+    const struct against_point *p = b->test;
     uint64_t row = p->kind == AGAINST_FIND_FAT ? rec->offset / p->of : 0;
 
     if (row >= b->rows || rec->stream == 0 || rec->stream > N_STREAMS)
@@ -62,28 +63,6 @@ static void note(struct bench *b, const struct against_point *p, const struct fe
     ns += b->part_ns;
     b->part_ns = 0;
     *least = *least == 0 ? ns : fe_min_u64(*least, ns);
-}
-
-static int run_pattern(struct bench *b, const struct against_point *p, const char *spec,
-                       struct fe_err *err)
-{
-    struct fe_trace_rec recs[256];
-    struct fe_pattern *pattern;
-    uint32_t n;
-    int r = fe_pattern_create(&pattern, spec, NULL, 0, &b->env, err);
-
-    if (r < 0)
-        return r;
-    while (r == 0 && (n = fe_pattern_next(pattern, recs, 256)) > 0)
-        for (uint32_t i = 0; i < n && r == 0; i++) {
-            uint64_t ns;
-            r = verify_request(b->dev, (enum fe_req_type)recs[i].type, recs[i].offset, recs[i].len,
-                               &ns, err);
-            if (r == 0)
-                note(b, p, &recs[i], ns);
-        }
-    fe_pattern_destroy(pattern);
-    return r;
 }
 
 /* The stream of a point's line, 0 if flashbench would not have it on this device. */
@@ -138,7 +117,8 @@ static int run_flashbench(struct against *a, struct against_point *first, struct
     b->sums = calloc((size_t)b->rows * N_STREAMS, sizeof *b->sums);
     if (!b->sums)
         return fe_err_nomem(err, "sums", (size_t)b->rows * N_STREAMS * sizeof *b->sums);
-    int r = run_pattern(b, first, spec, err);
+    b->test = first;
+    int r = verify_pattern(b->dev, spec, &b->env, note, b, err);
     const struct against_point test = *first;
     for (size_t i = 0; i < a->n && r == 0; i++)
         if (same_test(&test, &a->points[i]))

@@ -262,7 +262,8 @@ static int print_json(const struct command *c)
     if (fclose(out) != 0)
         return tool_error("out of memory");
     json_t *o = json_pack("{s:s, s:I, s:I, s:o, s:{s:b, s:o, s:I, s:s}}", "profile",
-                          c->profile.name, "capacity", (json_int_t)c->capacity, "region", (json_int_t)c->result.region, "starts", starts_json(c),
+                          c->profile.name, "capacity", (json_int_t)c->capacity, "region",
+                          (json_int_t)c->result.region, "starts", starts_json(c),
                           "advice", "matters", v.matters, "multiple",
                           v.multiple ? json_integer((json_int_t)v.multiple) : json_null(), "best",
                           (json_int_t)c->result.start[v.best], "text", text);

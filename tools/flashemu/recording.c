@@ -194,7 +194,8 @@ static int set_option(struct recording *r, const char *word, struct fe_err *err)
         return set_start(r, word + 6, err);
     if (strncmp(word, "measure=", 8) == 0)
         return set_measure(r, word + 8, err);
-    return fe_err_set(err, EINVAL, "'%.80s': a recording takes start=SECTOR and measure=PHASE", word);
+    return fe_err_set(err, EINVAL, "'%.80s': a recording takes start=SECTOR and measure=PHASE",
+                      word);
 }
 
 /* Checks that the partition is inside a device of this capacity. */

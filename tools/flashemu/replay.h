@@ -46,8 +46,9 @@ int replay_init(struct replay *r, struct fe_device *dev, const struct replay_opt
                 struct fe_err *err);
 void replay_fini(struct replay *r);
 
-/* Runs one source to its end.  A recording with phases of warm-up starts counting behind them.  Negative errno with message.  If a request is the reason, the
- * message names the line of the trace. */
+/* Runs one source to its end.  Of a recording with phases of warm-up, only what follows these
+ * phases is counted.  Negative errno with message.  If a request is the reason, the message names
+ * the line of the trace. */
 int replay_run(struct replay *r, struct source *source, struct fe_err *err);
 
 /* Starts counting: everything that was run so far was the warm-up. */

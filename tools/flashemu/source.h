@@ -41,8 +41,8 @@ void source_close(struct source *s);
 /* Says on standard error how many events of the trace were not the requests asked for, if any. */
 void source_report_skipped(const struct source *s);
 
-/* Reads records; the same contract as fe_trace_read.  Of a recording, a call delivers either records
- * that count or records of the warm-up. */
+/* Reads records; the same contract as fe_trace_read.  Of a recording, a call delivers either
+ * records that count or records of the warm-up. */
 int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err);
 
 /* Whether the records so far were warm-up and the next one is the first that counts. */

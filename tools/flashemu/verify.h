@@ -6,7 +6,7 @@
  * An experiment that runs in this process needs three things: a line for each of its figures in
  * the table of src/profile/procedures.c, a file verify_NAME.c with a `run` function, and an entry
  * in verify_experiments.  It makes devices with verify_device, sends them requests with
- * verify_request, and reports figures with verify_put.
+ * verify_request or verify_pattern, and reports figures with verify_put.
  */
 #ifndef FLASHEMU_VERIFY_H
 #define FLASHEMU_VERIFY_H
@@ -15,6 +15,7 @@
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
 #include "profile/notes.h"
+#include "workload/pattern.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -87,6 +88,17 @@ int verify_device(const struct verify_run *run, struct fe_device **ret, struct f
  * verify_stopped(); with message. */
 int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset, uint64_t len,
                    uint64_t *ret_ns, struct fe_err *err);
+
+/* Called with a request of a pattern and how long it took. */
+typedef void verify_note(void *ctx, const struct fe_trace_rec *rec, uint64_t ns);
+
+/* Sends the requests of a pattern, as verify_request does, and tells `note` of each.  Errors are
+ * those of fe_pattern_create and verify_request. */
+int verify_pattern(struct fe_device *dev, const char *spec, const struct fe_pattern_env *env,
+                   verify_note *note, void *ctx, struct fe_err *err);
+
+/* The median of n > 0 values, which get sorted. */
+double verify_median(double *values, size_t n);
 
 /* --- with a kernel --- */
 

@@ -55,10 +55,9 @@ struct bench {
     uint64_t n;
 };
 
-typedef void note_fn(struct bench *b, const struct fe_trace_rec *rec, uint64_t ns);
-
-static void note_write(struct bench *b, const struct fe_trace_rec *rec, uint64_t ns)
+static void note_write(void *ctx, const struct fe_trace_rec *rec, uint64_t ns)
 {
+    struct bench *b = ctx;
     uint32_t row = b->test == FIND_FAT ? (uint32_t)(rec->offset / UNIT_BYTES) : b->row;
     if (rec->stream > N_CHUNKS)
         return; /* -f goes down to 1 KiB; only the sizes that -O has as well are compared */
@@ -67,31 +66,16 @@ static void note_write(struct bench *b, const struct fe_trace_rec *rec, uint64_t
     c->bytes += rec->len;
 }
 
-static void note_read(struct bench *b, const struct fe_trace_rec *rec, uint64_t ns)
+static void note_read(void *ctx, const struct fe_trace_rec *rec, uint64_t ns)
 {
+    struct bench *b = ctx;
     uint64_t *least = &b->least[rec->stream - 1][b->n++ % N_POSITIONS];
     *least = *least == 0 ? ns : fe_min_u64(*least, ns);
 }
 
-static int run_pattern(struct bench *b, const char *spec, note_fn *note, struct fe_err *err)
+static int run_pattern(struct bench *b, const char *spec, verify_note *note, struct fe_err *err)
 {
-    struct fe_trace_rec recs[256];
-    struct fe_pattern *p;
-    uint32_t n;
-    int r = fe_pattern_create(&p, spec, NULL, 0, &b->env, err);
-
-    if (r < 0)
-        return r;
-    while (r == 0 && (n = fe_pattern_next(p, recs, 256)) > 0)
-        for (uint32_t i = 0; i < n && r == 0; i++) {
-            uint64_t ns;
-            r = verify_request(b->dev, (enum fe_req_type)recs[i].type, recs[i].offset, recs[i].len,
-                               &ns, err);
-            if (r == 0)
-                note(b, &recs[i], ns);
-        }
-    fe_pattern_destroy(p);
-    return r;
+    return verify_pattern(b->dev, spec, &b->env, note, b, err);
 }
 
 static int run_all(struct bench *b, struct fe_err *err)
@@ -121,19 +105,6 @@ static int run_all(struct bench *b, struct fe_err *err)
 static double rate(const struct cell *c)
 {
     return (double)c->bytes * 1e9 / (double)c->ns;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The median of n > 0 values, which get sorted. */
-static double median(double *v, uint32_t n)
-{
-    qsort(v, n, sizeof *v, compare_doubles);
-    return (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
 static const struct curve *find_curve(const char *card, const char *test, uint32_t number)
@@ -183,7 +154,7 @@ static void put_single(struct verify_run *run, const struct bench *b)
     } else if (strcmp(name, "flashbench-find-fat-unit") == 0) {
         uint32_t n = row_errors(run, b, FIND_FAT, (uint32_t)run->arg[0], errors);
         if (n > 0)
-            verify_put(run, name, agreement(median(errors, n)));
+            verify_put(run, name, agreement(verify_median(errors, n)));
     }
 }
 
@@ -204,7 +175,7 @@ static void put_agreement(struct verify_run *run, const struct bench *b, enum te
     json_object_set_new(run->details, key, rows);
     if (n == 0)
         return;
-    double off = median(errors, n);
+    double off = verify_median(errors, n);
     verify_put(run, name, agreement(off));
     snprintf(key, sizeof key, "%s-points", test_names[test]);
     verify_detail(run, key, n);
@@ -260,11 +231,11 @@ static void put_alignment(struct verify_run *run, const struct bench *b)
         else if (i >= PAGE_FROM)
             page[n_page++] = align_diff(b, i);
     }
-    verify_put(run, "flashbench-align-pre", (uint64_t)llround(median(pre, b->n_align)));
+    verify_put(run, "flashbench-align-pre", (uint64_t)llround(verify_median(pre, b->n_align)));
     if (n_page)
-        verify_put(run, "flashbench-align-page", (uint64_t)llround(fmax(0, median(page, n_page))));
+        verify_put(run, "flashbench-align-page", (uint64_t)llround(fmax(0, verify_median(page, n_page))));
     if (n_unit)
-        verify_put(run, "flashbench-align-unit", (uint64_t)llround(fmax(0, median(unit, n_unit))));
+        verify_put(run, "flashbench-align-unit", (uint64_t)llround(fmax(0, verify_median(unit, n_unit))));
 }
 
 int verify_flashbench(struct verify_run *run, struct fe_err *err)

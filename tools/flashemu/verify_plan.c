@@ -131,6 +131,40 @@ int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset
     return 0;
 }
 
+int verify_pattern(struct fe_device *dev, const char *spec, const struct fe_pattern_env *env,
+                   verify_note *note, void *ctx, struct fe_err *err)
+{
+    struct fe_trace_rec recs[256];
+    struct fe_pattern *p;
+    uint32_t n;
+    int r = fe_pattern_create(&p, spec, NULL, 0, env, err);
+
+    if (r < 0)
+        return r;
+    while (r == 0 && (n = fe_pattern_next(p, recs, 256)) > 0)
+        for (uint32_t i = 0; i < n && r == 0; i++) {
+            uint64_t ns;
+            r = verify_request(dev, (enum fe_req_type)recs[i].type, recs[i].offset, recs[i].len,
+                               &ns, err);
+            if (r == 0)
+                note(ctx, &recs[i], ns);
+        }
+    fe_pattern_destroy(p);
+    return r;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double verify_median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare_doubles);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
 /* --- running --- */
 
 static bool same_run(const struct verify_row *a, const struct verify_row *b)

@@ -227,6 +227,11 @@ def _print(table: Table, folder: Path | None) -> None:
         print(f"\n{folder / 'index.html'}")
 
 
+def _say_stopped(progress: Progress, what: str) -> None:
+    progress.end()
+    print(f"flashemu-lab: stopped with {what}; the same command continues", file=sys.stderr)
+
+
 def _table(experiment: Experiment, arguments: argparse.Namespace) -> Table | None:
     """Runs what is missing; None if a signal ended that."""
     tool, store = Tool(), _store(arguments)
@@ -255,9 +260,7 @@ def _table(experiment: Experiment, arguments: argparse.Namespace) -> Table | Non
             outcomes[run.key()] = outcome
             progress.show(len(outcomes), stored)
     except KeyboardInterrupt:
-        progress.end()
-        print(f"flashemu-lab: stopped with {len(outcomes)} of {len(runs)} runs stored; the same "
-              "command continues", file=sys.stderr)
+        _say_stopped(progress, f"{len(outcomes)} of {len(runs)} runs stored")
         return None
     finally:
         progress.end()
@@ -416,9 +419,7 @@ def _crash(arguments: argparse.Namespace) -> int:
                 outcomes[cut.key()] = outcome
                 progress.show(len(outcomes), stored)
     except KeyboardInterrupt:
-        progress.end()
-        print(f"flashemu-lab: stopped with {len(outcomes)} of {len(cuts)} cuts done; the same "
-              "command continues", file=sys.stderr)
+        _say_stopped(progress, f"{len(outcomes)} of {len(cuts)} cuts done")
         return 130
     finally:
         progress.end()

@@ -7,14 +7,30 @@ import sys
 import time
 
 
-class Progress:
+class _Line:
     """One line on standard error that is written over; nothing if that is no terminal."""
 
-    def __init__(self, total: int) -> None:
-        self._total = total
+    def __init__(self) -> None:
         self._begin = time.monotonic()
-        self._shown = 0.0
         self._on = sys.stderr.isatty()
+
+    def _write(self, text: str) -> None:
+        if self._on:
+            sys.stderr.write(f"\r{text}\033[K")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Removes the line."""
+        self._write("")
+
+
+class Progress(_Line):
+    """How many runs are done, and how long the others may take."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__()
+        self._total = total
+        self._shown = 0.0
 
     def show(self, done: int, stored: int) -> None:
         """`done` of all runs have a result, of which `stored` were there before."""
@@ -29,32 +45,12 @@ class Progress:
         if fresh and done < self._total:
             left = (now - self._begin) / fresh * (self._total - done)
             text += f", {int(left) // 60}:{int(left) % 60:02} left"
-        sys.stderr.write(f"\r{text}\033[K")
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        """Removes the line."""
-        if self._on:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+        self._write(text)
 
 
-class Note:
-    """One line on standard error that says what is being done; nothing if that is no terminal."""
-
-    def __init__(self) -> None:
-        self._begin = time.monotonic()
-        self._on = sys.stderr.isatty()
+class Note(_Line):
+    """What is being done, and for how long already."""
 
     def show(self, what: str, state: str) -> None:
         """`what` has come as far as `state`."""
-        if self._on:
-            seconds = int(time.monotonic() - self._begin)
-            sys.stderr.write(f"\r{what}: {state}, {seconds} s\033[K")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Removes the line."""
-        if self._on:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+        self._write(f"{what}: {state}, {int(time.monotonic() - self._begin)} s")
