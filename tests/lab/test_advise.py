@@ -144,6 +144,13 @@ def test_filesystems_come_from_recordings():
     assert text.count("sfdisk --wipe") == 2 and "mount -t" in text
 
 
+def test_advice_for_everything_has_filesystems():
+    """The shipped recordings, of which not every filesystem has all."""
+    for workloads, least in ((list(advise.WORKLOADS), 8), (["database", "log"], 3)):
+        names = [f.name for f in advise_fs.known(workloads, 2**24)]
+        assert len(names) >= least and names[0] == "ext4" and "exfat" in names, (workloads, names)
+
+
 def recording_of(name, work, sectors=1000, size=5, phase="write"):
     values = {"name": name, "path": Path(name), "filesystem": name.split("-")[0], "work": work,
               "mount": "mount", "start": 256, "sectors": sectors,
@@ -169,6 +176,10 @@ def test_which_filesystems_are_compared():
     logs = [recording_of(n + "-log", "log 9") for n in ("xfs", "exfat")]
     both = ["large-file", "log"]
     assert known_of(a, b, c, *logs) == [("exfat", both), ("xfs", both)], "ext4 has no log"
+    many = [recording_of(n + "-large", "large 1") for n in ("jfs", "zfs", "ntfs")]
+    assert known_of(a, b, c, *logs, *many) == [
+        (n, ["large-file"]) for n in ("ext4", "exfat", "jfs", "ntfs", "xfs", "zfs")], "6 > 2 * 2"
+    assert known_of(a, recording_of("ext4-log", "log 9")) == []
     other = [recording_of("ntfs-large", "large 5", sectors=3000),
              recording_of("vfat-large", "large 5", sectors=900),
              recording_of("f2fs-large", "large 5", size=0),

@@ -9,7 +9,7 @@ user sees: bytes of files.
 A recording belongs to the length of its partition, which is far shorter than that of a whole card.
 So where a filesystem puts its tables is as on a short partition, and how full the filesystem is,
 too.  All filesystems that have recordings of the same work on a partition of the same length are
-compared; one that lacks some work is left out.  f2fs looks at the start of its partition, so its
+compared.  f2fs looks at the start of its partition, so its
 recording is only replayed where the start is as far from a multiple of 2 MiB as the recorded one.
 """
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import combinations
 
 from . import recordings
 from .advise import THRESHOLD, Device, place, size
@@ -62,8 +63,9 @@ def known(workloads: list[str], room: int) -> list[Filesystem]:
 
     room  sectors that a partition may have
 
-    Workloads without any recording are left out; so is a filesystem that lacks a workload which
-    another one has.  Empty if less than two filesystems remain.
+    Not every filesystem has a recording of every work.  The workloads that are left are those that
+    give the largest table in which no row lacks one: many filesystems with one workload, or fewer
+    with several.  Empty if no workload has two filesystems.
     """
     found: dict[str, dict[str, Recording]] = {}
     for name in recordings.names():
@@ -74,14 +76,20 @@ def known(workloads: list[str], room: int) -> list[Filesystem]:
                 if (r.sectors <= room and r.work.split()[0] == WORKS[workload]
                         and any(p.name == _PHASE and p.bytes for p in r.phases)):
                     found.setdefault(stem, {})[workload] = r
-    wanted = {workload for by_workload in found.values() for workload in by_workload}
-    whole = [Filesystem(stem, {w: by[w] for w in workloads if w in by})
-             for stem, by in found.items() if set(by) == wanted]
-    lengths = [f.example.sectors for f in whole]
-    usual = max(set(lengths), key=lambda n: (lengths.count(n), n)) if lengths else 0
-    same = [f for f in whole if all(r.sectors == usual for r in f.by_workload.values())]
-    same.sort(key=lambda f: (_COMMON.index(f.name) if f.name in _COMMON else len(_COMMON), f.name))
-    return same if len(same) > 1 else []
+    lengths = [r.sectors for by in found.values() for r in by.values()]
+    usual = max(set(lengths), key=lambda n: (lengths.count(n), n), default=0)
+
+    def table(chosen: tuple[str, ...]) -> list[Filesystem]:
+        return [Filesystem(stem, {w: by[w] for w in chosen}) for stem, by in found.items()
+                if all(w in by and by[w].sectors == usual for w in chosen)]
+
+    tables = [table(chosen) for n in range(len(workloads), 0, -1)
+              for chosen in combinations(workloads, n)]
+    best: list[Filesystem] = max(
+        (t for t in tables if len(t) > 1), default=[],
+        key=lambda t: len(t) * len(t[0].by_workload))
+    return sorted(best, key=lambda f: (
+        _COMMON.index(f.name) if f.name in _COMMON else len(_COMMON), f.name))
 
 
 def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
