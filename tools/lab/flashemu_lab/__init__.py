@@ -28,6 +28,8 @@ The modules, each of which uses only those above it:
     output      the files of a result
     machine     the virtual machine, and servers for it
     record      makes recordings in the virtual machine
+    progress    how far a command is
+    sweep       the experiment of a command line
     paste       lines that make a partition and a filesystem
     advise, advise_fs       the experiments behind advice
     full        runs of an experiment through a real kernel
@@ -36,5 +38,5 @@ The modules, each of which uses only those above it:
     measurement, readers, fio, importing        what real devices do, from other programs
     target, probing, probe, datasheet           what real devices do, measured
     measuring   the commands about real devices
-    sweep, shipped, show, progress, complete, cli       what a shell calls
+    shipped, show, complete, cli        what a shell calls
 """

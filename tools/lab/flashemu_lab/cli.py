@@ -109,6 +109,18 @@ def build_parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".",
                                    allow_abbrev=False)
 
+    _add_experiments(add)
+    _add_recordings(add)
+    _add_crash(add)
+    measuring.add_commands(add)
+    c = add("report", "make the page of a result again")
+    c.add_argument("folder", metavar="DIR", type=Path)
+    c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
+                   help="the page")
+    return parser
+
+
+def _add_experiments(add: measuring.Add) -> None:
     c = add("list", "the shipped experiments, or recordings")
     c.add_argument("--recordings", action="store_true", help="recordings instead")
     c.add_argument("--json", action="store_true", help="print JSON")
@@ -145,6 +157,9 @@ def build_parser() -> argparse.ArgumentParser:
                    help="leave out trims that the device does not offer")
     c.add_argument("--timed", action="store_true", help="requests arrive at the trace's times")
     _common(c)
+
+
+def _add_recordings(add: measuring.Add) -> None:
     c = add("record", "record what a kernel's filesystems ask of a device, in a virtual machine")
     c.add_argument("recordings", metavar="RECORDING", nargs="*",
                    help="names of recipes; all of them without any")
@@ -161,6 +176,8 @@ def build_parser() -> argparse.ArgumentParser:
                    help=f"what the device is for: {', '.join(advise.WORKLOADS)} (all of them)")
     _common(c)
 
+
+def _add_crash(add: measuring.Add) -> None:
     c = add("crash", "cut the power under filesystems, in a virtual machine")
     c.add_argument("operands", metavar="PROFILE|KEY=VALUE", nargs="*",
                    help="devices, and keys that are set for all of them")
@@ -183,13 +200,6 @@ def build_parser() -> argparse.ArgumentParser:
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results are kept")
     c.add_argument("--again", action="store_true", help="do stored cuts again, and replace them")
-
-    measuring.add_commands(add)
-    c = add("report", "make the page of a result again")
-    c.add_argument("folder", metavar="DIR", type=Path)
-    c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
-                   help="the page")
-    return parser
 
 
 def _store(arguments: argparse.Namespace) -> Store:

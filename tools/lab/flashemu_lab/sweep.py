@@ -27,6 +27,7 @@ def text(value: str) -> str:
 
 
 def array(values: list[str]) -> str:
+    """An array of texts in TOML."""
     return "[" + ", ".join(text(v) for v in values) + "]"
 
 
