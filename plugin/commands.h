@@ -8,6 +8,7 @@
  * An argument is a string, or a number, which counts as its text.  Other members are refused.
  *
  *   stats            {"ok":true, and the members of the statistics object}
+ *   metrics          {"ok":true,"text":the statistics as OpenMetrics text}
  *   reset            {"ok":true}
  *   set KEY VALUE    {"ok":true,"key":KEY,"value":the value in canonical form}
  *   get KEY          {"ok":true,"key":KEY,"value":...}

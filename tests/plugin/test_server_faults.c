@@ -14,6 +14,7 @@
 #include "debug.h"
 #include "recorder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -273,6 +274,18 @@ static void test_trace_cannot_start(void **state)
 
 static char socket_path[64];
 
+/* How many files this process has open. */
+static unsigned n_open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
 static struct fe_control *open_control(struct fe_server *s)
 {
     struct fe_control *c = NULL;
@@ -310,6 +323,7 @@ static void test_control_cannot_start(void **state)
                  {&fails.listen, ENOMEM}, {&fail_alloc, 1}};
     (void)state;
     struct fe_server *s = make_server();
+    unsigned n_files = n_open_files();
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct fe_control *c = NULL;
         struct fe_err err = {""};
@@ -324,6 +338,7 @@ static void test_control_cannot_start(void **state)
     assert_int_equal(fe_control_start(c, NULL, NULL), -EAGAIN);
     fe_control_destroy(c);
     assert_int_equal(access(socket_path, F_OK), -1);
+    assert_int_equal(n_open_files(), n_files);
     fe_server_destroy(s);
 }
 
@@ -332,6 +347,7 @@ static void test_control_clients_without_resources(void **state)
     static const char get[] = "{\"cmd\":\"get\",\"args\":[\"clock\"]}\n";
     (void)state;
     struct fe_server *s = make_server();
+    unsigned n_files = n_open_files();
     struct fe_control *c = open_control(s);
     assert_int_equal(fe_control_start(c, NULL, NULL), 0);
 
@@ -359,6 +375,7 @@ static void test_control_clients_without_resources(void **state)
     assert_non_null(strstr(ask(fd, get), "virtual"));
     close(fd);
     fe_control_destroy(c);
+    assert_int_equal(n_open_files(), n_files);
     fe_server_destroy(s);
 }
 

@@ -349,6 +349,24 @@ static void test_device_idle_time_writes_the_cache_out(void **state)
     fe_device_destroy(dev);
 }
 
+/* A step of idle work begins when the step before has ended, also on another die that has been
+ * free for longer. */
+static void test_device_idle_steps_follow_each_other_on_two_dies(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile("page");
+    p.nand.channels = 2;
+    p.nand.blocks_per_plane /= 2;
+    p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true, .idle_flush = true};
+    struct fe_device *dev = ft_device_make(&p, false);
+    for (uint64_t i = 0; i < 3; i++)
+        submit(dev, FE_REQ_WRITE, 0, i * PAGE, PAGE, NULL, false);
+    fe_device_idle(dev, 36144 + 202212 + 1);
+    assert_int_equal(stats(dev).nand.page_programs, 2);
+    assert_int_equal(stats(dev).busy_ns, 36144 + 2 * 202212);
+    fe_device_destroy(dev);
+}
+
 static void test_device_used_part_is_written_before_time_0(void **state)
 {
     (void)state;
@@ -500,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_device_trim_reads_zeros_to_the_sector),
         cmocka_unit_test(test_device_cache_absorbs_and_flush_pays),
         cmocka_unit_test(test_device_idle_time_writes_the_cache_out),
+        cmocka_unit_test(test_device_idle_steps_follow_each_other_on_two_dies),
         cmocka_unit_test(test_device_used_part_is_written_before_time_0),
         cmocka_unit_test(test_device_delays_change_while_it_runs),
         cmocka_unit_test(test_device_delays_of_the_step_model_change_while_it_runs),

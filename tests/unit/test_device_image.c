@@ -8,9 +8,11 @@
 
 #include "ftl/ftl.h"
 #include "store/image.h"
+#include "store/image_format.h"
 #include "store/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -70,6 +72,22 @@ static void make_image(const char *text)
     if (fe_store_image_create(&s, &file, &what, &err) < 0 || fe_store_image_ready(s, &err) < 0)
         fail_msg("%s", err.text);
     fe_store_destroy(s);
+}
+
+/* Changes the boot id in the image, so that the next server believes that the host has crashed. */
+static void pretend_another_host(void)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    for (int i = 0; i < 2; i++) {
+        struct fe_image_status st;
+        assert_int_equal(pread(fd, &st, sizeof st, (off_t)FE_IMAGE_STATUS(i)), sizeof st);
+        if (st.crc != fe_image_record_crc(0, &st, sizeof st))
+            continue;
+        memset(st.boot_id, 0x5a, sizeof st.boot_id);
+        st.crc = fe_image_record_crc(0, &st, sizeof st);
+        assert_int_equal(pwrite(fd, &st, sizeof st, (off_t)FE_IMAGE_STATUS(i)), sizeof st);
+    }
+    close(fd);
 }
 
 static int open_image(const struct fe_profile *p, struct fe_err *err)
@@ -191,6 +209,30 @@ static void test_device_image_made_without_spares(void **state)
     fe_profile_fini(&p);
 }
 
+/* The image's spares are looked up before the image is opened.  The first look must not put right
+ * what a crash of the host has left, because then nobody would be told of the crash. */
+static void test_device_image_of_a_crashed_host_keeps_its_note(void **state)
+{
+    static const char *const spares[] = {"faults.spare_blocks=2"};
+    const struct fe_store_file file = {.path = path};
+    const struct fe_device_options opt = {.seed = 1, .payload = true, .file = &file};
+    struct fe_profile p = make_profile("page", spares, 1);
+    struct fe_device *dev;
+    struct fe_err err = {""};
+    char *text = text_of(&p);
+    (void)state;
+    make_image(text); /* it is not closed */
+    free(text);
+    pretend_another_host();
+    if (fe_device_create(&dev, &p, &opt, &err) < 0)
+        fail_msg("%s", err.text);
+    const char *note = fe_device_crash_note(dev);
+    assert_non_null(note);
+    assert_non_null(strstr(note, "the host has crashed"));
+    fe_device_destroy(dev);
+    fe_profile_fini(&p);
+}
+
 static void test_device_image_of_another_strategy(void **state)
 {
     struct fe_profile p = make_profile("page", NULL, 0), q = make_profile("dftl", NULL, 0);
@@ -215,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_device_image_with_keys_that_have_no_effect),
         cmocka_unit_test(test_device_image_without_a_key),
         cmocka_unit_test(test_device_image_made_without_spares),
+        cmocka_unit_test(test_device_image_of_a_crashed_host_keeps_its_note),
         cmocka_unit_test(test_device_image_of_another_strategy),
     };
     snprintf(path, sizeof path, "/tmp/flashemu-device-image-%d.img", (int)getpid());

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who holds which lock.  The linker replaces the calls that lock and unlock (--wrap), so that each
+ * thread knows what it holds: nothing is unlocked that this thread has not locked, nothing is
+ * locked twice, the two locks of the server are never held together, and whoever comes back from
+ * the server holds none.  A forgotten lock does no harm in nearly every run, so neither a count of
+ * results nor a client would notice.
+ *
+ * Every command of the control socket is run, and every type of request.
+ */
+#include "server_helper.h"
+
+#include "commands.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static _Thread_local pthread_mutex_t *held;
+static unsigned n_locked;
+
+int __real_pthread_mutex_lock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+    if (held)
+        fail_msg("a second lock is taken");
+    int r = __real_pthread_mutex_lock(m);
+    held = m;
+    n_locked++;
+    return r;
+}
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+{
+    if (held != m)
+        fail_msg("a lock is given back that is not held");
+    held = NULL;
+    return __real_pthread_mutex_unlock(m);
+}
+
+/* After a call that must have locked something. */
+static void expect_unlocked(const char *what)
+{
+    if (held || n_locked == 0)
+        fail_msg("%s: %s", what, held ? "keeps a lock" : "takes no lock");
+    n_locked = 0;
+}
+
+static void run_commands(struct fe_server *s)
+{
+    static const char *const lines[] = {
+        "{\"cmd\":\"stats\"}",
+        "{\"cmd\":\"metrics\"}",
+        "{\"cmd\":\"reset\"}",
+        "{\"cmd\":\"get\",\"args\":[\"time-scale\"]}",
+        "{\"cmd\":\"get\",\"args\":[\"transport-overhead\"]}",
+        "{\"cmd\":\"get\",\"args\":[\"nand.tR\"]}",
+        "{\"cmd\":\"set\",\"args\":[\"time-scale\",2.5]}",
+        "{\"cmd\":\"set\",\"args\":[\"transport-overhead\",\"1us\"]}",
+        "{\"cmd\":\"set\",\"args\":[\"nand.tR\",\"30us\"]}",
+        "{\"cmd\":\"idle\",\"args\":[\"1ms\"]}",
+        "{\"cmd\":\"mark-bad\",\"args\":[3]}",
+        "{\"cmd\":\"flip\",\"args\":[0,1]}",
+        "{\"cmd\":\"wear\",\"args\":[4,100]}",
+        "{\"cmd\":\"hang\",\"args\":[\"1us\"]}",
+        "{\"cmd\":\"disconnect\"}",
+        "{\"cmd\":\"connect\"}",
+        "{\"cmd\":\"power-cut\"}",
+        "{\"cmd\":\"power-on\"}",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        enum fe_command_wish wish;
+        char *reply = fe_command_run(s, lines[i], strlen(lines[i]), &wish);
+        assert_non_null(reply);
+        if (!strstr(reply, "\"ok\":true") && !strstr(reply, "\"ok\": true"))
+            fail_msg("%s: %s", lines[i], reply);
+        free(reply);
+        expect_unlocked(lines[i]);
+    }
+}
+
+static void run_requests(struct fe_server *s)
+{
+    static uint8_t buf[4096];
+    static const enum fe_req_type types[] = {FE_REQ_WRITE, FE_REQ_READ, FE_REQ_TRIM, FE_REQ_FLUSH};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        struct fe_request req = {.type = types[i],
+                                 .len = types[i] == FE_REQ_FLUSH ? 0 : sizeof buf,
+                                 .buf = types[i] == FE_REQ_TRIM || types[i] == FE_REQ_FLUSH ? NULL
+                                                                                            : buf};
+        struct fe_outcome out;
+        assert_int_equal(fe_server_submit(s, &req, NULL, NULL, &out), 0);
+        expect_unlocked("a request");
+    }
+}
+
+static void run_events(struct fe_server *s)
+{
+    struct fe_event e[4];
+    uint64_t next, dropped;
+    assert_int_equal(fe_server_listen(s, &next, NULL), 0);
+    expect_unlocked("listen");
+    fe_server_take_events(s, &next, e, 4, &dropped);
+    expect_unlocked("take_events");
+    fe_server_unlisten(s);
+    expect_unlocked("unlisten");
+}
+
+static void test_locks_with(const char *const *params)
+{
+    struct fe_server *s = ft_server_make(params);
+    int errnum;
+    n_locked = 0;
+    run_requests(s);
+    assert_null(fe_server_failure(s, &errnum));
+    expect_unlocked("failure");
+    fe_server_observe(s, NULL, NULL);
+    expect_unlocked("observe");
+    run_commands(s);
+    run_requests(s);
+    run_events(s);
+    assert_int_equal(fe_server_close(s, NULL), 0);
+    assert_null(held);
+    fe_server_destroy(s);
+}
+
+/* With an image, a flush leaves the lock while the host's disk works. */
+static void test_server_locks_clock_virtual(void **state)
+{
+    char path[] = "/tmp/fe-server-locks-XXXXXX", file[64];
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    unlink(path);
+    snprintf(file, sizeof file, "file=%s", path);
+    test_locks_with((const char *const[]){"clock=virtual", file, NULL});
+    unlink(path);
+}
+
+static void test_server_locks_clock_real(void **state)
+{
+    (void)state;
+    test_locks_with((const char *const[]){"clock=real", NULL});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_server_locks_clock_virtual),
+        cmocka_unit_test(test_server_locks_clock_real),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
