@@ -240,7 +240,8 @@ def test_faults_on_purpose():
             h.pread(4096, 0)
         has_all(s.ctl("hang", "2400000000s")["error"], "the device's clock would pass 73 years")
         assert 0 < s.stats()["device_ns"] < 2**62
-        assert s.ctl("disconnect")["ok"]
+        assert s.ctl("disconnect")["ok"] # without a time: until `connect`
+        assert s.ctl("idle", "1s")["ok"]
         with fails(errno.ESHUTDOWN):
             h.pread(4096, 0)
         assert s.ctl("connect")["ok"]

@@ -21,6 +21,7 @@ def test_off_and_on_again():
         assert s.ctl("power-cut")["ok"]
         fails_without_power(lambda: h.pread(4096, 0))
         fails_without_power(lambda: h.pwrite(PAGE, 4096))
+        has_all(s.text(), "the device has no power")
         assert s.stats()["power"] == {"on": False, "cuts": 1}
         reply = s.ctl("power-on")
         assert reply["ok"] and reply["ready_ns"] > 0

@@ -274,16 +274,26 @@ static void test_trace_cannot_start(void **state)
 
 static char socket_path[64];
 
-/* How many files this process has open. */
-static unsigned n_open_files(void)
+/* How many files this process has open ("fd"), or threads ("task"), and a few. */
+static unsigned n_own(const char *kind)
 {
-    DIR *dir = opendir("/proc/self/fd");
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/%s", kind);
+    DIR *dir = opendir(path);
     unsigned n = 0;
     assert_non_null(dir);
     while (readdir(dir))
         n++;
     closedir(dir);
     return n;
+}
+
+/* A thread that was joined is seen for a moment longer. */
+static void expect_threads(unsigned n)
+{
+    for (int i = 0; i < 5000 && n_own("task") != n; i++)
+        usleep(1000);
+    assert_int_equal(n_own("task"), n);
 }
 
 static struct fe_control *open_control(struct fe_server *s)
@@ -323,7 +333,7 @@ static void test_control_cannot_start(void **state)
                  {&fails.listen, ENOMEM}, {&fail_alloc, 1}};
     (void)state;
     struct fe_server *s = make_server();
-    unsigned n_files = n_open_files();
+    unsigned n_files = n_own("fd"), n_threads = n_own("task");
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct fe_control *c = NULL;
         struct fe_err err = {""};
@@ -338,7 +348,8 @@ static void test_control_cannot_start(void **state)
     assert_int_equal(fe_control_start(c, NULL, NULL), -EAGAIN);
     fe_control_destroy(c);
     assert_int_equal(access(socket_path, F_OK), -1);
-    assert_int_equal(n_open_files(), n_files);
+    assert_int_equal(n_own("fd"), n_files);
+    expect_threads(n_threads);
     fe_server_destroy(s);
 }
 
@@ -347,7 +358,7 @@ static void test_control_clients_without_resources(void **state)
     static const char get[] = "{\"cmd\":\"get\",\"args\":[\"clock\"]}\n";
     (void)state;
     struct fe_server *s = make_server();
-    unsigned n_files = n_open_files();
+    unsigned n_files = n_own("fd"), n_threads = n_own("task");
     struct fe_control *c = open_control(s);
     assert_int_equal(fe_control_start(c, NULL, NULL), 0);
 
@@ -375,7 +386,8 @@ static void test_control_clients_without_resources(void **state)
     assert_non_null(strstr(ask(fd, get), "virtual"));
     close(fd);
     fe_control_destroy(c);
-    assert_int_equal(n_open_files(), n_files);
+    assert_int_equal(n_own("fd"), n_files);
+    expect_threads(n_threads);
     fe_server_destroy(s);
 }
 
