@@ -54,9 +54,11 @@ static int init_tables(struct fe_store *s, struct fe_err *err)
 {
     struct fe_image *g = s->img;
     uint64_t n = s->n_pages;
-    int r = fe_store_init_tables(s, err);
+    int r = fe_warm_init(&s->warm, (uint64_t)s->page_bytes * s->pages_per_block,
+                         (uint32_t)g->at.n_blocks, err);
     if (r < 0)
         return r;
+    s->written = calloc(fe_div_up(n, 64), 8);
     g->blocks = calloc(g->at.n_blocks, sizeof *g->blocks);
     g->entries = calloc((uint64_t)g->what.n_entries * 2 + 1, sizeof *g->entries);
     g->entry_epoch = calloc((uint64_t)g->what.n_entries * 2 + 1, sizeof *g->entry_epoch);
@@ -68,8 +70,8 @@ static int init_tables(struct fe_store *s, struct fe_err *err)
     g->records = malloc(FE_IMAGE_TRIMS_MAX * sizeof(struct fe_image_trim));
     if (g->read_only)
         g->changed = calloc(n, sizeof *g->changed);
-    if (!g->blocks || !g->entries || !g->entry_epoch || !g->crc || !g->raw || !g->lost ||
-        !g->trims || !g->page || !g->records || (g->read_only && !g->changed))
+    if (!s->written || !g->blocks || !g->entries || !g->entry_epoch || !g->crc || !g->raw ||
+        !g->lost || !g->trims || !g->page || !g->records || (g->read_only && !g->changed))
         return fe_err_nomem(err, "tables of the image", n * 5);
     return 0;
 }

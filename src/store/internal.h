@@ -6,10 +6,12 @@
  *     image.c            making, opening and closing an image
  *     image_crash.c      what a crash of the host has left is put right
  *     store.c            bytes of pages, in memory or in an image
+ *     frames.c           pages in memory
  *     image_extra.c      the write cache, trims and control bytes of an image
  *     image_page.c       pages and blocks of an image
  *     image_file.c       writes to the file of an image, and syncs
  *     image_format.c     what lies where
+ *     warm.c             which memory is given back to the host, and when
  *     io.c               the host's calls
  */
 #ifndef FE_STORE_INTERNAL_H
@@ -18,19 +20,17 @@
 #include "base/bits.h"
 #include "store/image_format.h"
 #include "store/io.h"
+#include "store/warm.h"
 
 struct fe_store {
     uint32_t page_bytes;
     uint32_t pages_per_block;
     uint64_t n_pages;
-    uint64_t *written; /* a bit per page: it has bytes, in memory or in the file */
-    fe_peb *warm;      /* ring of discarded blocks, capacity n_warm_max + 1 */
-    uint8_t *is_warm;  /* per block: it stands in the ring */
-    uint32_t n_warm_max, warm_head, n_warm;
-
-    uint8_t *map; /* in memory; NULL: no payload, or an image */
-    uint64_t map_bytes;
-    struct fe_image *img; /* NULL: in memory */
+    /* One of these two; neither without payload. */
+    struct fe_frames *frames; /* in memory */
+    struct fe_image *img;     /* in an image, with the two members below */
+    uint64_t *written;        /* a bit per page: it has bytes in the file */
+    struct fe_warm warm;      /* of blocks */
 };
 
 /* What the store remembers of a block besides its record in the file. */

@@ -27,7 +27,7 @@
 
 struct fe_store;
 
-/* n_pages pages of page_bytes bytes in an anonymous sparse file.  -EOVERFLOW if
+/* n_pages pages of page_bytes bytes in memory.  -EOVERFLOW if
  * the product does not fit, -ENOMEM or the errno of the host otherwise.  The
  * caller owns *ret and ends it with fe_store_destroy (NULL is allowed there). */
 int fe_store_create(struct fe_store **ret, uint64_t n_pages, uint32_t page_bytes,
@@ -43,7 +43,8 @@ bool fe_store_has_payload(const struct fe_store *s);
 int fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf);
 
 /* The page becomes base's bytes (zeros if base is FE_PPN_NONE) with data[0, len)
- * laid over [off, off + len); data NULL stands for zeros.  base != ppn. */
+ * laid over [off, off + len); data NULL stands for zeros.  base != ppn, and ppn has no bytes of its
+ * own.  In memory a plain copy (len 0) moves no bytes and takes no memory: O(1). */
 void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
                     const void *data);
 
@@ -54,17 +55,12 @@ void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
 /* Whether a page has bytes of its own; without them it reads as zeros. */
 bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn);
 
-/* Forgets pages [first, first + n).  Their memory stays until their block is discarded. */
+/* Forgets pages [first, first + n). */
 void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n);
 
-/* Forgets all pages of a block.  The host's memory is given back when
- * FE_STORE_WARM_BYTES of discarded blocks have not been written again.  Giving it back
- * immediately would cost a page fault and a cleared page for every page of a log that
- * circles through few blocks. */
+/* Forgets all pages of a block.  The host's memory, or room in the image, is given back when
+ * FE_STORE_WARM_BYTES of what was discarded later have not been written again (warm.h). */
 #define FE_STORE_WARM_BYTES (UINT64_C(32) << 20)
 void fe_store_discard(struct fe_store *s, fe_peb peb);
-
-/* For image.c: the tables that both kinds need.  s has its geometry.  -ENOMEM. */
-int fe_store_init_tables(struct fe_store *s, struct fe_err *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "crash/bench.h"
 
 #include "device/internal.h"
+#include "store/frames.h"
 #include "store/internal.h"
 
 #include <errno.h>
@@ -383,6 +384,16 @@ static void copy_chip(struct fe_chip *t, const struct fe_chip *f)
     t->cuts = f->cuts;
 }
 
+static void copy_bytes(struct fe_store *t, const struct fe_store *f)
+{
+    fe_store_forget(t, 0, (uint32_t)t->n_pages);
+    for (fe_ppn ppn = 0; ppn < t->n_pages; ppn++) {
+        const uint8_t *bytes = fe_frames_at(f->frames, ppn);
+        if (bytes)
+            fe_store_write(t, ppn, FE_PPN_NONE, 0, t->page_bytes, bytes);
+    }
+}
+
 void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
 {
     struct fe_medium *t = to->medium, *f = from->medium;
@@ -395,8 +406,7 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
     t->emptying_since = f->emptying_since;
     t->counters = f->counters;
     copy_undo(t, f);
-    memcpy(to->store->map, from->store->map, to->store->map_bytes);
-    memcpy(to->store->written, from->store->written, fe_div_up(to->store->n_pages, 64) * 8);
+    copy_bytes(to->store, from->store);
     to->last_arrival_ns = from->last_arrival_ns;
     to->busy_until_ns = from->busy_until_ns;
     to->now_ns = from->now_ns;

@@ -39,7 +39,8 @@ static long countdown = -1;   /* requests that will still succeed; -1: all */
 static bool all_after;        /* requests after the failing one fail, too */
 static bool hit;              /* a request has failed */
 static long n_alive;          /* allocations that nobody has freed */
-static int host_call_fails;   /* 1 memfd_create, 2 ftruncate, 3 mmap, 0 none */
+static int host_call_fails;   /* 1 memfd_create, 2 ftruncate, 3 and 4 the first and second mmap */
+static int n_mapped;          /* calls of mmap so far */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
@@ -153,12 +154,12 @@ int __wrap_ftruncate64(int fd, off_t len)
 
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-    return host_fails(3) ? MAP_FAILED : __real_mmap(addr, len, prot, flags, fd, off);
+    return host_fails(3 + n_mapped++) ? MAP_FAILED : __real_mmap(addr, len, prot, flags, fd, off);
 }
 
 void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-    return host_fails(3) ? MAP_FAILED : __real_mmap64(addr, len, prot, flags, fd, off);
+    return host_fails(3 + n_mapped++) ? MAP_FAILED : __real_mmap64(addr, len, prot, flags, fd, off);
 }
 
 static struct fe_profile_note notes[] = {
@@ -258,13 +259,14 @@ static int run_host_calls(const struct fe_profile *p)
 {
     struct fe_device_options opt = {.seed = 1, .payload = true};
     int failed = 0;
-    for (int which = 1; which <= 3; which++) {
+    for (int which = 1; which <= 4; which++) {
         struct fe_device *dev = NULL;
         struct fe_err err;
         long before = n_alive;
         int descriptors = n_descriptors();
         fe_err_init(&err);
         host_call_fails = which;
+        n_mapped = 0;
         int r = fe_device_create(&dev, p, &opt, &err);
         host_call_fails = 0;
         if (r != -ENOMEM || dev || n_alive != before || n_descriptors() != descriptors ||

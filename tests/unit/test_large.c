@@ -108,6 +108,28 @@ static void test_large_store_in_memory(void **state)
     }
 }
 
+/* Memory is given to pages in the order in which they are written, so only large pages lie far
+ * apart.  No chip has such. */
+static void test_large_frames(void **state)
+{
+    enum { PAGES = 5 };
+    const uint32_t page = 1u << 31;
+    struct fe_store *s = NULL;
+    struct fe_err err = {""};
+    uint8_t got[SECTOR];
+    (void)state;
+    int r = fe_store_create(&s, PAGES, page, 1, true, &err);
+    if (!is_possible(r, &err))
+        skip();
+    for (fe_ppn p = 0; p < PAGES; p++)
+        fe_store_write(s, p, FE_PPN_NONE, page - SECTOR, SECTOR, bytes(p * GIB));
+    for (fe_ppn p = 0; p < PAGES; p++) {
+        assert_int_equal(fe_store_read(s, p, page - SECTOR, SECTOR, got), 0);
+        assert_memory_equal(got, bytes(p * GIB), SECTOR);
+    }
+    fe_store_destroy(s);
+}
+
 /* Pages of 1 MiB, the largest that there are, so that the tables stay small.  Each place is in a
  * page of its own, except for those around a border. */
 static void test_large_store_in_an_image(void **state)
@@ -309,6 +331,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_large_store_in_memory),
+        cmocka_unit_test(test_large_frames),
         cmocka_unit_test_teardown(test_large_store_in_an_image, remove_image),
         cmocka_unit_test(test_large_layout),
         cmocka_unit_test(test_large_device_in_memory),
