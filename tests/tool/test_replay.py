@@ -7,9 +7,10 @@ import os
 import pty
 import subprocess
 import tempfile
+import time
 import xml.etree.ElementTree
 
-from flashemu_script import run
+from flashemu_script import ended, run
 from flashemu_tool import TOOL, bad, call, good, good_json, read, trace_formats, trace_lines, write
 
 HEAD = "# flashemu trace 1\n"
@@ -104,6 +105,56 @@ def test_several_traces_are_one_after_the_other():
     write("b", HEAD + "0 write 65536 4096\n")
     write("ab", HEAD + "0 write 0 4096\n0 write 65536 4096\n")
     assert replay(PROFILE, "a", "b") == replay(PROFILE, "ab")
+
+
+def results(text):
+    """The JSON objects that follow each other in a text, without what differs from run to run."""
+    found = [json.loads(part + "}") for part in text.split("\n}\n")[:-1]]
+    for o in found:
+        for key in (*LATER, "command"):
+            del o[key]
+    return found
+
+
+def test_each_trace_by_itself_has_the_device_as_it_was():
+    traces = ["gen:random,op=write,count=300,seed=%d" % seed for seed in range(3)]
+    words = [PROFILE, "device.used=8G", "--warmup", "gen:random,op=write,count=9", "--depth", "2"]
+    each = results(good("replay", "--json", "--each", *words, *traces))
+    assert each == [replay(*words, trace) for trace in traces]
+    assert len({o["busy_ns"] for o in each}) == 3
+    assert replay(*words, *traces)["device_ns"] > each[2]["device_ns"], "one after the other differs"
+    assert good("replay", "--each", *words, *traces).count("device time") == 3
+
+
+def test_the_first_trace_that_fails_is_the_last():
+    code, out, err = call("replay", "--json", "--each", "ideal", "gen:random,count=5", "gen:nope",
+                          "gen:random,count=7")
+    assert code == 2 and "no pattern 'nope'" in err and err.count("\n") == 1
+    assert [o["records"] for o in results(out)] == [5]
+    for option in "--record", "--wear-svg":
+        bad("--each: has several results, and %s is one file" % option, "replay", "ideal", "--each",
+            "gen:random,count=1", option, "x")
+        assert not os.path.exists("x")
+    with open("/dev/full", "w") as full:
+        p = subprocess.run([TOOL, "replay", "--each", "ideal", "gen:random,count=1"], stdout=full,
+                           stderr=subprocess.PIPE, text=True)
+    assert p.returncode == 2 and "No space left" in p.stderr
+
+
+def test_what_runs_by_itself_ends_with_the_tool():
+    mark = "gen:random,op=write,count=1000M,seed=70423"
+    p = subprocess.Popen([TOOL, "replay", "ideal", "--each", mark], stdout=subprocess.PIPE)
+
+    def alive():
+        return ended(["pgrep", "-f", mark])[1].split()
+
+    while len(alive()) < 2:
+        assert p.poll() is None
+        time.sleep(0.01)
+    p.kill()
+    p.communicate()  # ends when nobody has the pipe any more
+    while alive():
+        time.sleep(0.01)
 
 
 def test_warmup_is_not_counted():

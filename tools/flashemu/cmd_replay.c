@@ -13,7 +13,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char replay_help[] =
@@ -25,6 +28,8 @@ static const char replay_help[] =
     "counts one phase after those in front of it have run (see flashemu-lab(1)).\n\n"
     "  --json               prints the object of the server's `stats`, with more members\n"
     "  --warmup TRACE       runs this trace first and does not count it\n"
+    "  --each               runs each TRACE by itself, on the device as it was at the beginning,\n"
+    "                       and prints a result for each\n"
     "  --depth N            keeps this many requests in flight (1)\n"
     "  --timed              lets requests arrive at the trace's own times\n"
     "  --payload            keeps data, and compares what is read with what was written\n"
@@ -37,7 +42,7 @@ static const char replay_help[] =
 
 struct command {
     const char *warmup, *depth_text, *seed_text, *record, *wear_svg, *format, *event;
-    bool json, payload;
+    bool json, payload, each;
     struct replay_options opt;
     struct fe_device_options device;
     struct fe_trace_options trace;
@@ -128,6 +133,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
     const struct tool_option options[] = {
         {"json", 0, &c->json, NULL},
         {"warmup=FILE", 0, NULL, &c->warmup},
+        {"each", 0, &c->each, NULL},
         {"depth", 0, NULL, &c->depth_text},
         {"timed", 0, &c->opt.timed, NULL},
         {"payload", 0, &c->payload, NULL},
@@ -159,6 +165,11 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
     }
     if (!is_file("--record", c->record) || !is_file("--wear-svg", c->wear_svg))
         return -1;
+    if (c->each && (c->record || c->wear_svg)) {
+        tool_error("--each: has several results, and --%s is one file",
+                   c->record ? "record" : "wear-svg");
+        return -1;
+    }
     c->opt.depth = (uint32_t)depth;
     c->opt.progress = isatty(STDERR_FILENO) != 0;
     c->device.payload = c->payload;
@@ -409,6 +420,41 @@ static int run_on_device(struct command *c, struct fe_device *dev, struct fe_err
     return code < 0 ? tool_fail(err) : result;
 }
 
+/* Runs one trace in a process of its own, whose copy of the device this process does not see.  The
+ * two share what the trace does not change, so a large device is made only once.  The new process
+ * ends with this one. */
+static int run_apart(struct command *c, struct fe_device *dev, const char *trace,
+                     struct fe_err *err)
+{
+    pid_t self = getpid(), child = fork();
+    int status;
+
+    if (child < 0)
+        return tool_error("--each: %s", strerror(errno));
+    if (child == 0) {
+        c->traces = &trace;
+        c->n_traces = 1;
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != self)
+            _exit(TOOL_USAGE);
+        status = run_on_device(c, dev, err);
+        _exit(fflush(stdout) == 0 ? status : TOOL_USAGE);
+    }
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return tool_error("--each: %s", strerror(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Stops at the first trace that fails. */
+static int run_each(struct command *c, struct fe_device *dev, struct fe_err *err)
+{
+    int result = TOOL_OK;
+
+    for (uint32_t i = 0; i < c->n_traces && result == TOOL_OK; i++)
+        result = run_apart(c, dev, c->traces[i], err);
+    return result;
+}
+
 int cmd_replay(int argc, char **argv)
 {
     struct command c = {0};
@@ -432,7 +478,10 @@ int cmd_replay(int argc, char **argv)
         code = fe_profile_path(&c.profile_path, c.profile_name, &err);
     c.inputs[c.n_inputs++] = c.profile_path;
     c.inputs[c.n_inputs++] = c.warmup;
-    result = code < 0 ? tool_fail(&err) : run_on_device(&c, dev, &err);
+    if (code < 0)
+        result = tool_fail(&err);
+    else
+        result = c.each ? run_each(&c, dev, &err) : run_on_device(&c, dev, &err);
     fe_device_destroy(dev);
 done:
     free(c.profile_path);
