@@ -3,6 +3,7 @@
 """flashemu-lab run, sweep and report: every run once, whatever ends the lab in between."""
 
 import csv
+import dataclasses
 import json
 import os
 import re
@@ -11,10 +12,15 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree
+from pathlib import Path
 
 from flashemu_lab_bench import (FLASHEMU, LAB, SMALL, bad, children_of, good, good_json, lab, read,
                                 stored, until, write)
 from flashemu_script import PROGRAM_HANG_S, ended, run
+
+from flashemu_lab.engine import LocalEngine, batches
+from flashemu_lab.run import Run, Source
+from flashemu_lab.tool import Tool
 
 # Calls the program, and keeps a list of the replays that began.
 LOGGED = """#!/bin/sh
@@ -34,10 +40,14 @@ def logged():
 
 
 def replays():
-    """The replays that began, without the one that shows which members a result has."""
+    """The runs of the replays that began, without the one that shows which members a result has."""
     if not os.path.exists("log"):
         return []
-    return [line for line in read("log").splitlines() if not line.startswith("replay --json ideal")]
+    found = []
+    for line in read("log").splitlines():
+        if not line.startswith("replay --json ideal"):
+            found += [line for word in line.split() if word.startswith("gen:")]
+    return found
 
 
 def keys(name, env):
@@ -142,6 +152,66 @@ def test_a_run_that_fails_does_not_end_the_others():
     assert len(replays()) == begun + 2
     code, out, err = lab("run", "x.toml", "-o", "x")
     assert code == 1 and "failed" in read("x/index.html")
+
+
+def runs_of(count, **kwargs):
+    """Runs that differ in their requests, and a program that logs them."""
+    tool = Tool(Path(logged()["FLASHEMU"]))
+    values = {"program": "1", "profile": "ideal", "overrides": (), "canonical": "c", "seed": 1,
+              "flags": (), **kwargs}
+    return tool, [Run(requests=(Source("pattern", "gen:random,count=%d" % n, str(n)),), **values)
+                  for n in range(1, count + 1)]
+
+
+def test_runs_on_one_device_share_a_process():
+    _, runs = runs_of(40)
+    _, others = runs_of(3, seed=2)
+    mixed = [*runs[:20], *others, *runs[20:]]
+    found = batches(mixed, 1)
+    assert [len(b) for b in found] == [10, 10, 10, 10, 3] and found[4] == others
+    assert sum(found[:4], []) == runs, "each run once, in their order"
+    assert [len(b) for b in batches(mixed, 4)][:3] == [2, 2, 2]
+    assert [len(b) for b in batches(runs[:7], 2)] == [1] * 7, "few runs use all processors"
+    assert max(len(b) for b in batches(runs_of(900)[1], 1)) == 16 and batches([], 2) == []
+    for other in ({"seed": 2}, {"overrides": ("a.b=1",)}, {"depth": 2}, {"flags": ("--wrap",)},
+                  {"profile": "x"}, {"canonical": "d"}, {"warmup": runs[0].requests[0]}):
+        assert runs_of(1, **other)[1][0].shared() != runs[0].shared(), other
+    several = [dataclasses.replace(r, requests=r.requests * 2) for r in runs[:2]]
+    assert several[0].shared() != several[1].shared()
+
+
+def test_results_of_a_process_belong_to_its_runs():
+    tool, runs = runs_of(16)
+    found = list(LocalEngine(tool, 2).perform(runs))
+    assert len(read("log").splitlines()) == 8, "two runs each"
+    assert sorted(r.key() for r, _ in found) == sorted(r.key() for r in runs)
+    assert all(o.status == "done" and o.result["records"] == int(r.requests[0].identity)
+               for r, o in found), found
+
+
+def test_a_failure_in_a_process_is_that_of_its_run():
+    tool, runs = runs_of(12)
+    wrong = {3: Source("pattern", "gen:nope", "nope"), 7: Source("trace", "/none", "none")}
+    runs = [dataclasses.replace(r, requests=(wrong[i],)) if i in wrong else r
+            for i, r in enumerate(runs)]
+    found = {r.key(): o for r, o in LocalEngine(tool, 1).perform(runs)}
+    status = ["failed" if i in wrong else "done" for i in range(12)]
+    assert [found[r.key()].status for r in runs] == status and len(found) == 12
+    assert "no pattern 'nope'" in found[runs[3].key()].message
+    assert "/none: No such file" in found[runs[7].key()].message
+    missing = Tool(Path("/none/flashemu"))
+    assert [o.status for _, o in LocalEngine(missing, 1).perform(runs)] == ["lost"] * 12
+
+
+def test_a_process_that_is_killed_loses_one_run():
+    _, runs = runs_of(12)
+    path = write("flashemu", '#!/bin/sh\ncase "$3" in *count=5) kill -9 $$;; esac\n'
+                 'exec %s "$@"\n' % FLASHEMU)
+    os.chmod(path, 0o755)
+    assert len(batches(runs[4:], 1)[0]) == 2
+    found = dict(LocalEngine(Tool(Path(path).resolve()), 1).perform(runs[4:]))
+    assert [found[r].status for r in runs[4:]] == ["lost"] + ["done"] * 7
+    assert found[runs[4]].message == "flashemu ended by SIGKILL"
 
 
 def test_a_program_that_is_killed_is_no_result():

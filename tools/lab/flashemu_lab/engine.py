@@ -13,6 +13,7 @@ import selectors
 import subprocess
 import tempfile
 from contextlib import closing
+from collections import deque
 from dataclasses import dataclass, field
 from typing import IO, Generator, Iterable, Protocol
 
@@ -34,12 +35,44 @@ class Engine(Protocol):
         is running; nothing that was started survives."""
 
 
+# How many runs on one device a process does at most.
+_MOST = 16
+# The end of a result in the program's output.
+_END = b"\n}\n"
+
+
+def batches(runs: Iterable[Run], jobs: int) -> list[list[Run]]:
+    """The runs, in groups that one process each can do.
+
+    To make a large device takes longer than most recordings, and runs of one batch share it.  There
+    are several batches for each of the `jobs`, so that all of these have work until the end.
+    """
+    groups: dict[object, list[Run]] = {}
+    count = 0
+    for run in runs:
+        groups.setdefault(run.shared(), []).append(run)
+        count += 1
+    most = max(1, min(_MOST, count // (4 * jobs)))
+    return [group[i:i + most] for group in groups.values() for i in range(0, len(group), most)]
+
+
 @dataclass
 class _Child:
-    run: Run
+    """A process, with those of its runs that have no outcome yet."""
+
+    runs: list[Run]
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     output: bytearray = field(default_factory=bytearray)
+
+    def ended(self) -> Outcomes:
+        """The runs whose results are there.  The last one is not among them, because the exit code
+        decides about it."""
+        while len(self.runs) > 1 and _END in self.output:
+            size = self.output.index(_END) + len(_END)
+            text = bytes(self.output[:size])
+            del self.output[:size]
+            yield self.runs.pop(0), outcome(0, text, b"")
 
 
 class LocalEngine:
@@ -51,46 +84,45 @@ class LocalEngine:
         self._jobs = jobs
 
     def perform(self, runs: Iterable[Run]) -> Outcomes:
-        waiting = iter(runs)
+        waiting = deque(batches(runs, self._jobs))
         children: dict[int, _Child] = {}
         with selectors.DefaultSelector() as ready:
             try:
-                while True:
-                    while len(children) < self._jobs:
-                        run = next(waiting, None)
-                        if run is None:
-                            break
+                while waiting or children:
+                    while waiting and len(children) < self._jobs:
+                        batch = waiting.popleft()
                         with hold():  # a child that was started is a child that is ended
-                            child = self._start(run)
+                            child = self._start(batch)
                             if isinstance(child, _Child):
                                 assert child.process.stdout
                                 fd = child.process.stdout.fileno()
                                 children[fd] = child
                                 ready.register(fd, selectors.EVENT_READ)
                         if isinstance(child, Outcome):
-                            yield run, child
-                    if not children:
-                        return
-                    for key, _ in ready.select():
+                            yield from ((run, child) for run in batch)
+                    for key, _ in ready.select() if children else ():
                         child = children[key.fd]
                         data = os.read(key.fd, 65536)
                         child.output += data
                         if data:
+                            yield from child.ended()
                             continue
                         ready.unregister(key.fd)
                         code = child.process.wait()
                         del children[key.fd]
-                        yield child.run, self._end(child, code)
+                        yield child.runs.pop(0), self._end(child, code)
+                        if child.runs:  # the one in front of them has failed
+                            waiting.appendleft(child.runs)
             finally:
                 for child in children.values():
                     child.process.kill()
                 for child in children.values():
                     self._end(child, child.process.wait())
 
-    def _start(self, run: Run) -> _Child | Outcome:
+    def _start(self, runs: list[Run]) -> _Child | Outcome:
         errors = tempfile.TemporaryFile()
         try:
-            return _Child(run, self._tool.start(run, errors), errors)
+            return _Child(runs, self._tool.start(runs, errors), errors)
         except OSError as e:
             errors.close()
             return Outcome("lost", message=f"{self._tool.path}: {e.strerror}")

@@ -17,7 +17,7 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Hashable, Protocol
 
 from . import recordings
 from .errors import LabError
@@ -125,19 +125,36 @@ class Run:
         """64 hexadecimal digits."""
         return key_of(self.identity())
 
+    def shared(self) -> Hashable:
+        """Equal for runs that differ in nothing but their requests, of which each has one source;
+        one process can do such runs."""
+        several = self.requests if len(self.requests) > 1 else ()
+        return (self.program, self.profile, self.overrides, self.canonical, self.seed, self.warmup,
+                self.depth, self.flags, several)
+
     def arguments(self) -> list[str]:
         """The arguments of `flashemu` that repeat the run."""
-        words = ["replay", self.profile]
-        if self.warmup:
-            words += ["--warmup", self.warmup.text]
-        words += [s.text for s in self.requests]
-        words += list(self.overrides)
-        if self.depth != 1:
-            words += ["--depth", str(self.depth)]
-        if self.seed != 1:
-            words += ["--seed", str(self.seed)]
-        return words + list(self.flags)
+        return arguments([self])
 
     def command(self) -> str:
         """The line that a user pastes into a shell to see the run again."""
         return shlex.join(["flashemu", *self.arguments()])
+
+
+def arguments(runs: list[Run]) -> list[str]:
+    """The arguments of `flashemu` that repeat one run, or several that share all but their
+    requests."""
+    one = runs[0]
+    assert all(run.shared() == one.shared() for run in runs)
+    words = ["replay", one.profile]
+    if one.warmup:
+        words += ["--warmup", one.warmup.text]
+    words += [source.text for run in runs for source in run.requests]
+    words += list(one.overrides)
+    if one.depth != 1:
+        words += ["--depth", str(one.depth)]
+    if one.seed != 1:
+        words += ["--seed", str(one.seed)]
+    if len(runs) > 1:
+        words.append("--each")
+    return words + list(one.flags)

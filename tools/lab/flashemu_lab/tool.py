@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from .errors import LabError, quantity
-from .run import Json, Run
+from .run import Json, Run, arguments
 from .worker import guarded, program_name
 
 # Members of `replay --json` that differ between two calls, or that only repeat the arguments.
@@ -131,10 +131,11 @@ class Tool:
             raise LabError(f"{text}: has count= twice")
         self.ask("gen", ",".join([*words, "count=1"]), "--capacity", "16T", "-o", os.devnull)
 
-    def start(self, run: Run, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-        """Begins a run; its result comes from the standard output.  It does not survive the lab,
-        not even if the lab is killed."""
-        return subprocess.Popen(guarded([str(self.path), *run.arguments(), "--json"]),
+    def start(self, runs: list[Run], errors: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Begins runs that share all but their requests; their results come from the standard
+        output, one after the other, until one fails.  The process does not survive the lab, not
+        even if the lab is killed."""
+        return subprocess.Popen(guarded([str(self.path), *arguments(runs), "--json"]),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
 
 
