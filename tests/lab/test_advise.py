@@ -24,7 +24,7 @@ from flashemu_lab.tool import Tool
 
 TOOL = Tool()
 # A device on which advice takes a second.
-QUICK = ("sandisk-su04g", "device.used=0", "--workload", "log,database")
+QUICK = ("sandisk-su04g", "device.used=0", "--workload", "log,database,video")
 CHOOSING = SMALL.replace('"ftl.op" = ["10%", "28%"]', 'layout = ["1", "2", "3"]').replace(
     '"device.used=16T"', '"ftl.op={layout}%"') + """
 [[conclusion]]
@@ -103,7 +103,7 @@ def test_advice_is_an_experiment():
     layouts = list(dict.fromkeys(r["levels"]["layout"] for r in out["rows"]))
     for start in ("1 MiB, ", "4 MiB, ", "8 MiB, ", "SD Association, ", "sector 63, "):
         assert any(layout.startswith(start) for layout in layouts), start
-    assert [r["levels"]["workload"] for r in out["rows"][:2]] == ["log", "database"]
+    assert [r["levels"]["workload"] for r in out["rows"][:3]] == ["log", "database", "video"]
     assert all(r["status"] == "done" and r["values"]["rate"] > 0 for r in out["rows"])
     assert out["conclusion"][0].startswith("Choose ") and "flashemu align" in out["conclusion"][-1]
     before = stored()
@@ -144,11 +144,29 @@ def test_filesystems_come_from_recordings():
     assert text.count("sfdisk --wipe") == 2 and "mount -t" in text
 
 
+def test_reads_of_a_boot_count():
+    out = good_json("advise", "sandisk-su04g", "device.used=0", "--workload", "log,boot")
+    assert {r["levels"]["workload"] for r in out["rows"]} == {"log"}
+    rows = out["filesystems"]["rows"]
+    assert {r["levels"]["workload"] for r in rows} == {"log", "boot"}
+    for r in rows:
+        reads = r["levels"]["workload"] == "boot"
+        assert ("measure=read" if reads else "measure=write") in r["command"], r
+        assert r["values"]["rate"] > 0 and (r["values"]["written"] < 1 if reads else True)
+    assert out["filesystems"]["conclusion"][0].startswith("Choose ")
+
+
 def test_advice_for_everything_has_filesystems():
     """The shipped recordings, of which not every filesystem has all."""
-    for workloads, least in ((list(advise.WORKLOADS), 8), (["database", "log"], 3)):
-        names = [f.name for f in advise_fs.known(workloads, 2**24)]
-        assert len(names) >= least and names[0] == "ext4" and "exfat" in names, (workloads, names)
+    everything = [*advise.WORKLOADS, *advise.RECORDED]
+    assert set(everything) == set(advise_fs.WORKS)
+    for workloads, others in ((everything, {"vfat", "exfat"}), (["database", "log"], {"vfat"}),
+                              (["large-file"], {"vfat-2k", "vfat16", "btrfs", "ntfs"}),
+                              (["packages", "boot"], {"btrfs"})):
+        found = advise_fs.known(workloads, 2**24)
+        names = [f.name for f in found]
+        assert names[0] == "ext4" and others < set(names), (workloads, names)
+        assert len(found[0].by_workload) >= min(len(workloads), 7), found[0]
 
 
 def recording_of(name, work, sectors=1000, size=5, phase="write"):
@@ -180,6 +198,9 @@ def test_which_filesystems_are_compared():
     assert known_of(a, b, c, *logs, *many) == [
         (n, ["large-file"]) for n in ("ext4", "exfat", "jfs", "ntfs", "xfs", "zfs")], "6 > 2 * 2"
     assert known_of(a, recording_of("ext4-log", "log 9")) == []
+    boots = [recording_of(n + "-boot", "boot 1", phase="read") for n in ("xfs", "ext4")]
+    boot = [recording_of("exfat-boot", "boot 1", phase="write")]
+    assert known_of(*boots, *boot, workloads=["boot"]) == [(n, ["boot"]) for n in ("ext4", "xfs")]
     other = [recording_of("ntfs-large", "large 5", sectors=3000),
              recording_of("vfat-large", "large 5", sectors=900),
              recording_of("f2fs-large", "large 5", size=0),
@@ -193,6 +214,9 @@ def test_lines_for_a_recorded_filesystem():
     for name, mkfs, want, kind in (
             ("ext4", "mke2fs -q -F -t ext4", "mke2fs -q -t ext4", "83"),
             ("vfat", "mkfs.vfat -F 32 -s 8", "mkfs.vfat -F 32 -s 8", "c"),
+            ("vfat", "mkfs.vfat -F 16 -s 8", "mkfs.vfat -F 16 -s 8", "e"),
+            ("vfat", "mkfs.vfat -F 12", "mkfs.vfat -F 12", "1"),
+            ("btrfs", "mkfs.btrfs -q -f", "mkfs.btrfs -q -f", "83"),
             ("ntfs", "mkntfs -q -Q -F", "mkntfs -q -Q", "7")):
         r = dataclasses.replace(recording_of(name + "-large", "large 1"), mkfs=mkfs)
         lines = advise_fs._paste(d, advise_fs.Filesystem(name, {"large-file": r}), 2**22)
@@ -206,6 +230,8 @@ def test_wrong_use():
     bad("--workload x: there is no such workload; allowed: large-file, small-files, database",
         "advise", "ideal", "--workload", "log,x")
     bad("--workload log: is given twice", "advise", "ideal", "--workload", "log,log")
+    bad("--workload boot,packages: says nothing about layouts; allowed: together with one of "
+        "large-file, ", "advise", "ideal", "--workload", "boot,packages")
     bad("profile=nope: no profile of that name", "advise", "nope")
     bad("ftl.nothing=1: unknown key", "advise", "ideal", "ftl.nothing=1")
     bad("too few for FAT32", "advise", "generic32m")
@@ -322,7 +348,8 @@ def test_all_shipped_profiles_have_an_answer():
         d = advise.look(TOOL, profile, ())
         found = advise.candidates(d)
         assert len({c.label for c in found}) == len(found) >= 5, profile
-        assert parse(advise.advise_text(d, list(advise.WORKLOADS)), "x").factors[0].levels == tuple(
+        text = advise.advise_text(d, [*advise.WORKLOADS, *advise.RECORDED])
+        assert parse(text, "x").factors[0].levels == tuple(
             c.label for c in found)
 
 

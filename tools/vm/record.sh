@@ -96,23 +96,52 @@ work_fragments() {
     phase read $((3891 * 4096))
 }
 
-# work_tree SEED: copies a tree of 400 files of 1 KiB to 512 KiB in 20 folders, small ones more often.
+# make_files FOLDER: makes the files of standard input, a name and a size in each line, and prints
+# the number of their bytes.
+make_files() {
+    awk -v to="$1" '
+        { text = text == "" ? "0123456789abcdef" : text
+          while (length(text) < $2) text = text text
+          file = to "/" $1; printf "%s", substr(text, 1, $2) >file; close(file); all += $2 }
+        END { print all }'
+}
+
+# make_tree SEED: makes a tree of 400 files of 1 KiB to 512 KiB in 20 folders, small ones more
+# often, in memory, and prints the number of their bytes.  The names are in $RUN/tree.
+make_tree() {
+    rm -rf /root/tree
+    mkdir -p /root/tree/{0..19}
+    awk -v seed="$1" 'BEGIN { srand(seed); for (n = 0; n < 400; n++)
+        print n % 20 "/" n, int(1024 * 2 ^ (9 * rand())) }' | tee "$RUN"/tree |
+        make_files /root/tree
+}
+
+# work_tree SEED: copies this tree and reads it.
 work_tree() {
-    local bytes tree=/root/tree n folder size
-    bytes=$(awk -v seed="$1" 'BEGIN { srand(seed); for (n = 0; n < 400; n++)
-        print n, n % 20, int(1024 * 2 ^ (9 * rand())) }' | tee "$RUN"/tree | awk '{ s += $3 } END { print s }')
-    rm -rf $tree
-    mkdir $tree
-    while read -r n folder size; do
-        mkdir -p $tree/"$folder"
-        head -c "$size" /dev/zero >$tree/"$folder"/"$n"
-    done <"$RUN"/tree
-    cp -r $tree "$MNT"/
+    local bytes
+    bytes=$(make_tree "$1")
+    cp -r /root/tree "$MNT"/
     sync
     phase write "$bytes"
     remount
     phase remount
     find "$MNT"/tree -type f -exec cat {} + >/dev/null
+    phase read "$bytes"
+}
+
+# work_boot SEED: reads this tree as a boot does: each file once, in an order that has nothing to do
+# with its place.
+work_boot() {
+    local bytes
+    bytes=$(make_tree "$1")
+    cp -r /root/tree "$MNT"/
+    sync
+    phase before "$bytes"
+    remount
+    phase remount
+    awk -v seed="$1" -v to="$MNT" 'BEGIN { srand(seed + 1) }
+        { print rand(), to "/tree/" $1 }' "$RUN"/tree | sort | cut -d ' ' -f 2 |
+        xargs cat >/dev/null
     phase read "$bytes"
 }
 
@@ -155,11 +184,71 @@ work_log() {
     phase write $(($1 * 512))
 }
 
+# work_streams MIB: four files of MIB grow in turn by 64 KiB, each time synced.
+work_streams() {
+    fio --name=job --directory="$MNT" --ioengine=psync --fallocate=none --rw=write --bs=64k \
+        --nrfiles=4 --file_service_type=roundrobin --filesize="$1"m --sync=dsync \
+        --output="$RUN"/fio || { cat "$RUN"/fio >&2; fail "fio"; }
+    phase write $((4 * $1 << 20))
+}
+
+# work_video MIB: a video grows by 1 MiB, with fdatasync, and then its index by 4 KiB, with fsync.
+work_video() {
+    local i
+    for ((i = 0; i < $1; i++)); do
+        dd if=/dev/zero of="$MNT"/video bs=1M count=1 oflag=append conv=notrunc,fdatasync \
+            status=none
+        dd if=/dev/zero of="$MNT"/index bs=4K count=1 oflag=append conv=notrunc,fsync status=none
+    done
+    phase write $(($1 * (1048576 + 4096)))
+    remount
+    phase remount
+    dd if="$MNT"/video of=/dev/null bs=1M status=none
+    phase read $(($1 << 20))
+}
+
+# make_packages COUNT SEED: makes Debian packages of 50 files of 1 KiB to 128 KiB, small ones more
+# often, in memory, and prints the number of the files' bytes.
+make_packages() {
+    local i to
+    rm -rf /root/packages
+    for ((i = 0; i < $1; i++)); do
+        to=/root/packages/p$i
+        mkdir -p $to/DEBIAN $to/usr/lib/p$i
+        printf '%s\n' "Package: p$i" 'Version: 1' 'Architecture: all' 'Maintainer: x <x@x>' \
+            'Description: files' >$to/DEBIAN/control
+        awk -v seed=$(($2 + i)) 'BEGIN { srand(seed); for (n = 0; n < 50; n++)
+            print n, int(1024 * 2 ^ (7 * rand())) }' | make_files $to/usr/lib/p$i
+        dpkg-deb -Zgzip -z1 --root-owner-group -b $to $to.deb >"$RUN"/dpkg 2>&1 ||
+            { cat "$RUN"/dpkg >&2; fail "dpkg-deb"; }
+        rm -r $to
+    done | awk '{ s += $1 } END { print s }'
+}
+
+# work_packages COUNT SEED: dpkg installs these packages, with its own syncs.
+work_packages() {
+    local bytes
+    bytes=$(make_packages "$1" "$2")
+    mkdir -p "$MNT"/var/lib/dpkg/{info,updates}
+    touch "$MNT"/var/lib/dpkg/{status,available}
+    sync
+    phase before
+    # bad-path: there is no ldconfig, and no script of a package that would call it
+    dpkg --root="$MNT" --force-bad-path -i /root/packages/*.deb >"$RUN"/dpkg 2>&1 ||
+        { cat "$RUN"/dpkg >&2; fail "dpkg"; }
+    sync
+    phase write "$bytes"
+}
+
 versions() {
     echo "kernel $(uname -r)"
-    echo "tools $(for tool in mkfs.vfat mkfs.exfat mkfs.xfs mkfs.f2fs mke2fs mkntfs; do
-        "$tool" -V 2>&1 </dev/null | grep -m 1 '[0-9]\.[0-9]'
-    done | sed 's/ *(.*//; s/^exfatprogs version *: */exfatprogs /' | paste -sd ';' | sed 's/;/; /g')"
+    echo "tools $({
+        for tool in mkfs.vfat mkfs.exfat mkfs.xfs mkfs.f2fs mkfs.btrfs mke2fs mkntfs; do
+            "$tool" -V 2>&1 </dev/null | grep -m 1 '[0-9]\.[0-9]'
+        done
+        dpkg --version | grep -m 1 '[0-9]\.[0-9]'
+    } | sed 's/ *(.*//; s/^exfatprogs version *: */exfatprogs /; s/^Debian.*version /dpkg /
+        s/^mkfs.btrfs, part of //' | paste -sd ';' | sed 's/;/; /g')"
 }
 
 # one RECIPE

@@ -11,6 +11,7 @@ that make both, to paste.  A level of `workload` is a pattern that stands for wh
     database       pages of 4 KiB at random places of a file, with a flush after each
     log            one file grows by 4 KiB, each time with its FAT entries and its directory entry
     files at once  four files grow in turn by 64 KiB, with such entries every 4 MiB of each
+    video          one file grows in large requests, with such entries after each
 
 The same work is done with every layout.  The patterns know where a FAT32 has its parts, but they
 are no kernel: there is no page cache, no journal and no fragmentation.  Only writes are measured,
@@ -52,7 +53,10 @@ WORKLOADS = {
     "database": "gen:random,op=write,bs=4K,offset={data},size=%(region)s,flush=1,count=1000",
     "log": _FAT + "bs=4K,sync=4K,count=%(logs)s",
     "files-at-once": _FAT + "bs=64K,sync=4M,files=4,count=%(several)s",
+    "video": _FAT + "bs=%(large)s,sync=%(large)s,count=%(videos)s",
 }
+# Workloads that only recordings can stand for: reads, and what no FAT32 can hold.
+RECORDED = ("boot", "packages")
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,7 @@ def _amounts(d: Device) -> dict[str, str]:
     smalls, logs = min(900, most // 64 // _K), min(1500, most // 4 // _K)
     return {"large": size(large), "sync": size(16 * large),
             "larges": str(19 * max(1, most // large // 16)),
+            "videos": str(4 * max(1, most // large)),
             "smalls": str(4 * smalls), "logs": str(4 * logs),
             "several": str(67 * max(1, most // _M // 4)),
             "region": size(min(64 * _M, d.capacity // 8) // 4096 * 4096)}
@@ -218,13 +223,18 @@ def chosen_start(table: Table) -> int:
 
 
 def advise_text(d: Device, workloads: list[str]) -> str:
-    """The experiment in TOML.  LabError for a workload that is unknown or given twice."""
+    """The experiment in TOML.  LabError for a workload that is unknown or given twice, and if none
+    of them has a pattern."""
     for i, name in enumerate(workloads):
-        if name not in WORKLOADS:
+        if name not in WORKLOADS and name not in RECORDED:
             raise LabError(f"--workload {name}: there is no such workload; allowed: "
-                           f"{', '.join(WORKLOADS)}")
+                           f"{', '.join((*WORKLOADS, *RECORDED))}")
         if name in workloads[:i]:
             raise LabError(f"--workload {name}: is given twice")
+    patterns = [name for name in workloads if name in WORKLOADS]
+    if not patterns:
+        raise LabError(f"--workload {','.join(workloads)}: says nothing about layouts; allowed: "
+                       f"together with one of {', '.join(WORKLOADS)}")
     tried = candidates(d)
     lines = [
         'name = "advise"', f"title = {text(f'How should {d.profile} be partitioned?')}",
@@ -236,7 +246,7 @@ def advise_text(d: Device, workloads: list[str]) -> str:
         "[factors.workload]", 'label = "workload"', "[factors.workload.levels]"]
     amounts = _amounts(d)
     lines += [f"{text(name.replace('-', ' '))} = {{run = {text(WORKLOADS[name] % amounts)}}}"
-              for name in workloads]
+              for name in patterns]
     for name, value, label, unit, better in (*MEASURES[:2], _ERASES):
         lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
                   f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']

@@ -22,19 +22,19 @@ from itertools import combinations
 from . import recordings
 from .advise import THRESHOLD, Device, place, size
 from .layout import SECTOR
+from .recipes import partition_type
 from .recordings import Recording
 from .sweep import array, text
 
 # The work of a recording that a workload of advice means, and the phase that counts.
-WORKS = {"large-file": "large", "small-files": "small", "database": "database", "log": "log",
-         "files-at-once": "streams"}
-_PHASE = "write"
+WORKS = {"large-file": ("large", "write"), "small-files": ("small", "write"),
+         "database": ("database", "write"), "log": ("log", "write"),
+         "files-at-once": ("streams", "write"), "video": ("video", "write"),
+         "boot": ("boot", "read"), "packages": ("packages", "write")}
 # What f2fs aligns itself to on the device, in bytes.
 _SEGMENT = 2 * 2**20
 # What most people use comes first, because of equal ones the first is chosen.
-_COMMON = ("ext4", "vfat-32k", "exfat", "vfat-4k")
-# Types of partitions in sfdisk's words.
-_TYPES = {"vfat": "c", "exfat": "7", "ntfs": "7"}
+_COMMON = ("ext4", "vfat", "vfat-32k", "exfat", "vfat-4k")
 
 _MEASURES = (
     ("rate", "user_bytes / busy_ns * 1000", "rate of files", "MB/s", "more"),
@@ -70,11 +70,12 @@ def known(workloads: list[str], room: int) -> list[Filesystem]:
     found: dict[str, dict[str, Recording]] = {}
     for name in recordings.names():
         for workload in workloads:
-            stem = name.removesuffix("-" + WORKS[workload])
+            work, phase = WORKS[workload]
+            stem = name.removesuffix("-" + work)
             if stem != name:
                 r = recordings.load(name)
-                if (r.sectors <= room and r.work.split()[0] == WORKS[workload]
-                        and any(p.name == _PHASE and p.bytes for p in r.phases)):
+                if (r.sectors <= room and r.work.split()[0] == work
+                        and any(p.name == phase and p.bytes for p in r.phases)):
                     found.setdefault(stem, {})[workload] = r
     lengths = [r.sectors for by in found.values() for r in by.values()]
     usual = max(set(lengths), key=lambda n: (lengths.count(n), n), default=0)
@@ -102,7 +103,7 @@ def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
         'name = "advise-filesystems"', f"title = {text(f'Which filesystem for {d.profile}?')}",
         f"question = {text(_QUESTION)}", f"notes = {text(_NOTES)}", "", "[device]",
         f"profile = {text(d.profile)}", f"set = {array(list(d.overrides))}", "",
-        "[workload]", 'requests = "rec:{name}-{work},start={start},measure=write"', "",
+        "[workload]", 'requests = "rec:{name}-{work},start={start},measure={phase}"', "",
         "[factors.filesystem]", 'label = "filesystem"', "[factors.filesystem.levels]"]
     for at in (start, 63 * SECTOR):
         for f in tried:
@@ -112,8 +113,9 @@ def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
             inner = ", ".join(f"{word} = {text(value)}" for word, value in words.items())
             lines.append(f"{text(f'{f.name} at {place(at)}')} = {{{inner}}}")
     lines += ["", "[factors.workload]", 'label = "workload"', "[factors.workload.levels]"]
-    lines += [f"{text(w.replace('-', ' '))} = {{work = {text(WORKS[w])}}}"
-              for w in tried[0].by_workload]
+    for w in tried[0].by_workload:
+        work, phase = map(text, WORKS[w])
+        lines.append(f"{text(w.replace('-', ' '))} = {{work = {work}, phase = {phase}}}")
     for name, value, label, unit, better in _MEASURES:
         lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
                   f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
@@ -147,7 +149,7 @@ def _paste(d: Device, f: Filesystem, start: int) -> str:
     """The lines that make the partition and the filesystem as it was recorded."""
     r = f.example
     sectors = (d.capacity - start) // 2**20 * 2**20 // SECTOR
-    kind = _TYPES.get(r.filesystem, "83")
+    kind = partition_type(r.filesystem, r.mkfs)
     # mke2fs and mkntfs were forced to take a device without a partition table.
     mkfs = re.sub(r" -F(?= |$)", "", r.mkfs) if r.filesystem in ("ext4", "ntfs") else r.mkfs
     return (f"# The filesystem as it was recorded, on a partition of {size(r.sectors * SECTOR)}. "

@@ -172,8 +172,9 @@ def _add_recordings(add: measuring.Add) -> None:
     c = add("advise", "where to start a partition and how to format it, and what else costs")
     c.add_argument("profile", metavar="PROFILE", help="a profile's name, or a path to one")
     c.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="changes keys of the profile")
-    c.add_argument("--workload", metavar="NAME,...", default=",".join(advise.WORKLOADS),
-                   help=f"what the device is for: {', '.join(advise.WORKLOADS)} (all of them)")
+    workloads = (*advise.WORKLOADS, *advise.RECORDED)
+    c.add_argument("--workload", metavar="NAME,...", default=",".join(workloads),
+                   help=f"what the device is for: {', '.join(workloads)} (all of them)")
     _common(c)
 
 

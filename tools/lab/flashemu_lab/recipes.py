@@ -16,9 +16,14 @@ from .errors import LabError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _TEXTS = ("profile", "mkfs", "mount", "work")
-# The types of partitions in sfdisk's words.
-_TYPES = {"vfat": "c", "exfat": "7", "ntfs": "7"}
 _NUMBERS = ("start", "sectors")
+
+
+def partition_type(filesystem: str, mkfs: str) -> str:
+    """The type of a partition in sfdisk's words; `mkfs` is the command for its filesystem."""
+    if filesystem == "vfat":
+        return "e" if "-F 16" in mkfs else "1" if "-F 12" in mkfs else "c"
+    return "7" if filesystem in ("exfat", "ntfs") else "83"
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Recipe:
     def line(self, full: bool = False) -> str:
         """The recipe as tools/vm/record.sh takes it; with `full`, the statistics of each phase are
         wanted."""
-        kind = _TYPES.get(self.filesystem, "83")
+        kind = partition_type(self.filesystem, self.mkfs)
         return "|".join([self.name, kind, str(self.start), str(self.sectors), self.mkfs,
                          self.mount, self.work, "full" if full else ""])
 
