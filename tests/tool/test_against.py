@@ -199,7 +199,13 @@ def test_mistakes():
     write("my.json", document(good_one))
     bad("--against takes a profile and changes of its keys, no seq-read", "verify", "card.ini",
         "seq-read", "--against", "my.json")
-    bad("--against takes a profile", "verify", "card.ini", "--quick", "--against", "my.json")
+    for words in (["--quick"], ["--dry-run"], ["--dilate", "2"], ["--kernel", "vm"],
+                  ["--kernel", "auto"], ["--kernel", "nonsense"], ["--verbose"]):
+        bad("verify: --against takes a profile and changes of its keys, no %s: every point of the "
+            "file is measured, without a kernel" % words[0], "verify", "card.ini", *words,
+            "--against", "my.json")
+    bad("--against takes a profile and changes of its keys, no --all: ", "verify", "--all",
+        "--against", "my.json")
     assert "MB/s" in good("verify", "card.ini", "nand.tPROG=1ms", "--against", "my.json")
 
 

@@ -173,9 +173,17 @@ static int verify_against(struct command *c, const char *name)
 
     fe_err_init(&err);
     c->k.profile = name;
-    if (c->all || c->quick || c->dry || c->dilate || c->n_wanted > 0)
-        return tool_error("verify: --against takes a profile and changes of its keys, no %s",
-                          c->n_wanted > 0 ? c->wanted[0] : "--all, --quick, --dry-run, --dilate");
+    const char *refused = c->n_wanted > 0 ? c->wanted[0]
+                          : c->all        ? "--all"
+                          : c->quick      ? "--quick"
+                          : c->dry        ? "--dry-run"
+                          : c->kernel     ? "--kernel"
+                          : c->dilate     ? "--dilate"
+                          : c->verbose    ? "--verbose"
+                                          : NULL;
+    if (refused)
+        return tool_error("verify: --against takes a profile and changes of its keys, no %s: "
+                          "every point of the file is measured, without a kernel", refused);
     int r = tool_load_profile(&profile, name, c->overrides, c->n_overrides, &err);
     if (r < 0)
         return tool_fail(&err);
@@ -246,7 +254,6 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
     const struct tool_args args = {.options = options, .help = verify_help};
 
     c->seed = 1;
-    c->kernel = "auto";
     if (!tool_parse(&args, argc, argv, ret_code))
         return -1;
     *ret_code = TOOL_USAGE;
@@ -291,14 +298,15 @@ int cmd_verify(int argc, char **argv)
     if (parse_command(&c, &argc, argv, &code) == 0 && c.list) {
         code = list_procedures(c.json);
     } else if (code == TOOL_OK && c.wanted) {
+        const char *kernel = c.kernel ? c.kernel : "auto";
         watch_signals();
         c.k.progress = isatty(STDERR_FILENO) != 0;
         c.k.verbose = c.verbose;
         c.profiles = json_array();
         if (!c.profiles)
             code = tool_error("out of memory");
-        else if (!verify_kernel_init(&c.k, c.dry ? "none" : c.kernel))
-            code = tool_error("--kernel %s: allowed are auto vm host none", c.kernel);
+        else if (!verify_kernel_init(&c.k, c.dry || c.against ? "none" : kernel))
+            code = tool_error("--kernel %s: allowed are auto vm host none", kernel);
         else
             code = finish(&c, verify_stopped() ? VERIFY_INTERRUPTED
                               : c.against      ? verify_against(&c, argv[1])
