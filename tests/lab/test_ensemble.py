@@ -12,8 +12,9 @@ from flashemu_script import ended, run
 
 from flashemu_lab import ensemble
 from flashemu_lab.conclude import conclusion
-from flashemu_lab.ensemble import Basis, Check, accepted, basis, draw
+from flashemu_lab.ensemble import Basis, Check, basis, draw, missed
 from flashemu_lab.errors import LabError
+from flashemu_lab.evidence import Judged
 from flashemu_lab.measure import parse_profile
 from flashemu_lab.spec import parse
 from flashemu_lab.spread import ranges, split
@@ -26,7 +27,14 @@ TOOL = Tool()
 CARD, STICK = "sandisk-sd4gb", "transcend8g"
 TWO = SMALL.replace('"ftl.op" = ["10%", "28%"]', 'profile = ["%s", "%s"]' % (CARD, STICK)).replace(
     'profile = "ssd-page"\nset = ["nand.blocks_per_plane=32", "device.used=16T"]', "").replace(
-        "gen:random", "gen:sequential").replace("count=2000", "count=200")
+        "gen:random", "gen:sequential").replace("count=2000", "count=200") + """
+[[conclusion]]
+say = "compare"
+measure = "rate"
+factor = "bs"
+from = "4K"
+to = "16K"
+"""
 
 
 def numbers(text):
@@ -62,8 +70,9 @@ def test_what_is_drawn():
 
 def test_what_is_kept():
     b = Basis("x", {}, {}, (), (Check("a", "", .1, ""), Check("b", "", .2, "")))
-    assert accepted(b, [10, 10], [10.9, 8.1]) and accepted(b, [10, 10], [9.1, 11.9])
-    assert not accepted(b, [10, 10], [11.1, 10]) and not accepted(b, [10, 10], [10, 7.9])
+    assert missed(b, [10, 10], [10.9, 8.1]) == missed(b, [10, 10], [9.1, 11.9]) == []
+    assert missed(b, [10, 10], [11.1, 10]) == ["a"] and missed(b, [10, 10], [10, 7.9]) == ["b"]
+    assert missed(b, [10, 10], [8, None]) == ["a", "b"]
 
 
 def verified(profile, *settings):
@@ -79,8 +88,9 @@ def test_the_figures_hold():
     text = ended([FLASHEMU, "show", CARD])[1]
     row = "align-pre = flashbench-align-pre | %g us | 3%%\n" % verified(CARD)["align-pre"][1]
     write("card.ini", text[:text.index("[fidelity]")] + "[fidelity]\n" + row)
-    kept = ensemble.sets(TOOL, Store(Path("store")), 2, "./card.ini", 2, 1)
-    assert kept == ensemble.sets(TOOL, Store(Path("store")), 1, "./card.ini", 2, 1)
+    found = ensemble.sets(TOOL, Store(Path("store")), 2, "./card.ini", 2, 1)
+    assert found == ensemble.sets(TOOL, Store(Path("store")), 1, "./card.ini", 2, 1)
+    kept = found.sets
     for values in kept:
         settings = ["%s=%s" % pair for pair in values.items()]
         assert verified("./card.ini", *settings)["align-pre"][0] == "ok", values
@@ -115,10 +125,16 @@ def test_stand_ins_decide_where_a_kernel_is_needed():
     write("tight.ini", head + figures % "1%")
     write("wide.ini", head + figures % "50%")
     tight = ensemble.sets(TOOL, Store(Path("store")), 2, "./tight.ini", 3, 1)
+    few, = tight.judged
     wide = ensemble.sets(TOOL, Store(Path("store")), 2, "./wide.ini", 20, 1)
+    # The tight figure rejects what is off by more than 1 %, the wide one rejects nothing.
+    assert wide.judged == (Judged("./wide.ini", "r", 40, 0),)
+    drawn = [draw(basis(TOOL, "./tight.ini"), 1, i) for i in range(few.judged)]
+    off = [abs(numbers(d["link.command_overhead"])[0] - 1) > .0101 for d in drawn]
+    assert few.judged % 6 == 0 and abs(few.rejected - sum(off)) <= 1, (few, sum(off))
 
     def overhead(found):
-        return [numbers(values["link.command_overhead"])[0] for values in found]
+        return [numbers(values["link.command_overhead"])[0] for values in found.sets]
     assert max(abs(v - 1) for v in overhead(tight)) < .011, tight
     assert max(abs(v - 1) for v in overhead(wide)) > .05, wide
 
@@ -132,7 +148,8 @@ def test_a_run_with_an_ensemble():
     plain = good_json("run", "x.toml")
     shipped = [r for r in out["rows"] if r["levels"]["ensemble"] == "as shipped"]
     assert [r["key"] for r in shipped] == [r["key"] for r in plain["rows"]]
-    assert [s for s in out["conclusion"] if "other sets" not in s] == plain["conclusion"]
+    assert out["conclusion"][:len(plain["conclusion"])] == plain["conclusion"]
+    assert out["conclusion"][-1].startswith("The published figures that say most about the param")
     assert any(re.match(r"In (all|\d of the) 2 other sets of parameters", s)
                for s in out["conclusion"])
     before, files = stored(), sorted(os.listdir("store/ensembles"))
@@ -147,6 +164,18 @@ def test_a_run_with_an_ensemble():
     assert page.count("<svg") == len(re.findall("<svg", page_of("x.toml")))
     assert re.search(r" \([\d.]+ to [\d.]+\)", good("run", "x.toml", "--ensemble", "2"))
     bad("has a factor 'ensemble' already", "run", "x/experiment.toml", "--ensemble", "2")
+
+
+def test_an_ensemble_of_a_way():
+    text = good("show", "article", "--toml").replace(
+        'writes = {label = "writes", levels = ["buffered", "synced"]}',
+        'writes = {label = "writes", levels = ["synced"]}').replace(", writes=buffered", "")
+    head = text[:text.index("[[conclusion]]")]
+    way = text[text.index("[[conclusion]]"):].split("[[")[1]
+    write("way.toml", head + "[[" + way)
+    out = good_json("run", "way.toml", "--ensemble", "1")
+    assert any("In all 1 other sets" in s and "has the largest part in the change of rate" in s
+               for s in out["conclusion"]), out["conclusion"]
 
 
 def page_of(name):

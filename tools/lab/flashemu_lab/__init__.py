@@ -19,9 +19,12 @@ The modules, each of which uses only those above it:
     plan        the runs of an experiment
     effects     which factor matters how much
     theory      what theory says about a run
+    evidence    what is known about the sets of an ensemble
     table       an experiment with its results; CSV and JSON
     choose      which level comes out best, and what the others cost
+    way         what each factor adds on the way from one combination to another
     spread      what an ensemble says
+    decide      which measurement would decide about a claim
     conclude    sentences that are computed from a table
     svg, charts, figures, page      what a browser shows
     recipes     how recordings are made
@@ -33,6 +36,7 @@ The modules, each of which uses only those above it:
     paste       lines that make a partition and a filesystem
     advise, advise_fs       the experiments behind advice
     full        runs of an experiment through a real kernel
+    trials      measurements that somebody could make on the real device
     ensemble    sets of parameters that fit the published figures
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, importing        what real devices do, from other programs

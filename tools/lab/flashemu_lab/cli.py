@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import NoReturn, Sequence
 
 from . import (advise, advise_fs, crash, crashed, ensemble, full, measuring, recipes, recordings,
-               shipped, show, signals)
+               shipped, show, signals, trials)
 from .cluster import DaskEngine
 from .complete import complete
-from .conclude import conclusion
+from .conclude import agreements, result
 from .engine import Engine, LocalEngine, execute
 from .errors import LabError
+from .evidence import Evidence, Judged, Trial
 from .output import make_folder, read_folder, write_folder, write_whole
 from .page import page
 from .plan import MOST_RUNS, plan
@@ -28,7 +29,7 @@ from .record import record
 from .spec import Experiment, load, parse
 from .store import Store, default_folder
 from .sweep import sweep_text
-from .table import Check, Table, tabulate, to_json
+from .table import Check, Table, tabulate
 from .tool import Outcome, Tool
 
 _ABOUT = """\
@@ -226,7 +227,7 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     if arguments.output:
         write_folder(table, arguments.output)
     if arguments.json:
-        sys.stdout.write(to_json(table, conclusion(table)))
+        sys.stdout.write(result(table))
     else:
         _print(table, arguments.output)
     return 1 if table.failures else 0
@@ -247,10 +248,11 @@ def _table(experiment: Experiment, arguments: argparse.Namespace) -> Table | Non
     """Runs what is missing; None if a signal ended that."""
     tool, store = Tool(), _store(arguments)
     engine = _engine(arguments, tool)
+    judged: tuple[Judged, ...] = ()
     if arguments.ensemble:
-        experiment = parse(ensemble.with_sets(experiment, tool, store, arguments.jobs,
-                                              arguments.ensemble, arguments.ensemble_seed),
-                           experiment.path)
+        text, judged = ensemble.with_sets(experiment, tool, store, arguments.jobs,
+                                          arguments.ensemble, arguments.ensemble_seed)
+        experiment = parse(text, experiment.path)
     points = plan(experiment, tool, arguments.most)
     kernel = None
     if getattr(arguments, "mode", "replay") == "full":
@@ -276,9 +278,27 @@ def _table(experiment: Experiment, arguments: argparse.Namespace) -> Table | Non
     finally:
         progress.end()
     table = tabulate(experiment, tool.program, points, outcomes.__getitem__)
+    try:
+        table = replace(table, evidence=Evidence(judged, _trials(table, tool, store, engine)))
+    except KeyboardInterrupt:
+        print("flashemu-lab: stopped while measuring what would decide; the same command continues",
+              file=sys.stderr)
+        return None
     if kernel:
         table = replace(table, checks=tuple(_checked(kernel)))
     return table
+
+
+def _trials(table: Table, tool: Tool, store: Store, engine: Engine) -> tuple[Trial, ...]:
+    """Measurements that may tell the sets of an ensemble apart; none if these agree."""
+    if all(all(a.holds) for a in agreements(table)):
+        return ()
+    note = Note()
+    try:
+        return trials.perform(table.experiment, tool, store, engine, lambda done, all_of: note.show(
+            "what would decide", f"{done} of {all_of} runs"))
+    finally:
+        note.end()
 
 
 def _checked(kernel: full.Kernel) -> list[Check]:
@@ -367,8 +387,8 @@ def _advise(arguments: argparse.Namespace) -> int:
         if filesystems:
             write_folder(filesystems, folder / "filesystems")
     if arguments.json:
-        print(json.dumps({**json.loads(to_json(layouts, conclusion(layouts))), "filesystems":
-                          json.loads(to_json(filesystems, conclusion(filesystems)))
+        print(json.dumps({**json.loads(result(layouts)), "filesystems":
+                          json.loads(result(filesystems))
                           if filesystems else None}, indent=1, ensure_ascii=False))
     else:
         _print(layouts, folder)

@@ -7,17 +7,18 @@ matters how much, and which runs are the best and the worst.
 
 from __future__ import annotations
 
-import itertools
 import math
 from statistics import geometric_mean
 from typing import Callable, Iterator
 
 from .choose import choose, costs
-from .effects import Effect, analyse, contributions
+from .decide import Decision, decide, decisive, weighty
+from .effects import Effect, analyse
 from .errors import listed, number, quantity
 from .spec import Experiment, Measure, Statement
-from .spread import agreement, split
-from .table import Row, Table
+from .spread import Agreement, agreement, split
+from .table import Row, Table, to_json
+from .way import way
 
 # Effects with a smaller share of the variation are not worth a word.
 _SMALL_SHARE = 0.01
@@ -28,17 +29,33 @@ def with_unit(value: float, measure: Measure) -> str:
     return f"{number(value)} {measure.unit}".rstrip()
 
 
+def _statements(e: Experiment) -> tuple[Statement, ...]:
+    """What is to be said: what the file asks for, or the usual sentences."""
+    return e.statements or tuple(
+        Statement(say, {"measure": m.name}) for m in e.measures for say in ("effects", "extremes"))
+
+
+def agreements(table: Table) -> list[Agreement]:
+    """In which sets of an ensemble each claim holds; none without an ensemble."""
+    tables = split(table)
+    return agreement(tables, _statements(tables[0].experiment)) if len(tables) > 1 else []
+
+
+def decisions(table: Table) -> list[Decision]:
+    """Which measurement would decide, for each claim that some sets contradict."""
+    found = (decide(a, table.evidence.trials) for a in agreements(table))
+    return [d for d in found if d]
+
+
 def conclusion(table: Table) -> list[str]:
     """The sentences, the most important one first."""
     found: list[str] = []
-    tables = split(table)
-    e = tables[0].experiment
-    statements = e.statements or tuple(
-        Statement(say, {"measure": m.name}) for m in e.measures for say in ("effects", "extremes"))
-    for statement in statements:
-        found += _SAYINGS[statement.say](tables[0], statement.words)
-    if len(tables) > 1:
-        found += agreement(tables, statements)
+    base = split(table)[0]
+    for statement in _statements(base.experiment):
+        found += _SAYINGS[statement.say](base, statement.words)
+    found += [a.sentence() for a in agreements(table)]
+    found += [decisive(d) for d in decisions(table)]
+    found += weighty(table.evidence.judged)
     found += _kernel(table)
     failed, lost = ([r for r in table.failures if r.status == s] for s in ("failed", "lost"))
     if failed:
@@ -48,6 +65,11 @@ def conclusion(table: Table) -> list[str]:
         found.append(f"{len(lost)} of {len(table.rows)} runs have no result yet: "
                      f"{lost[0].message}.")
     return found
+
+
+def result(table: Table) -> str:
+    """results.json: the table, its conclusion, and what would decide."""
+    return to_json(table, conclusion(table), [d.to_json() for d in decisions(table)])
 
 
 def _kernel(table: Table) -> Iterator[str]:
@@ -148,38 +170,20 @@ def _between(table: Table, words: dict[str, str]) -> Iterator[str]:
     """What each of the factors adds on the way from one combination to another."""
     e = table.experiment
     measure = e.measure(words["measure"])
-    before, after = (dict(w.strip().split("=", 1) for w in words[key].split(","))
-                     for key in ("before", "after"))
-    steps = [f for f in e.factors if before.get(f.name) != after.get(f.name)]
-    values: dict[frozenset[int], float] = {}
-    for count in range(len(steps) + 1):
-        for done in itertools.combinations(range(len(steps)), count):
-            moved = {steps[i].name: after[steps[i].name] for i in done}
-            found = table.select(measure.name, {**before, **moved})
-            if len(found) != 1 or (measure.log and found[0][1] <= 0):
-                return
-            values[frozenset(done)] = found[0][1]
-    first, last = values[frozenset()], values[frozenset(range(len(steps)))]
-    if first == last:
+    found = way(table, words)
+    if not found:
         return
-
-    def counted(done: frozenset[int]) -> float:
-        return math.log(values[done]) if measure.log else values[done]
-
-    total = counted(frozenset(range(len(steps)))) - counted(frozenset())
-    parts = [(part / total, f) for part, f in
-             zip(contributions(counted, len(steps)), steps)]
-    parts.sort(key=lambda pair: -pair[0])
-    names = [f"{f.label} {after[f.name]} instead of {before[f.name]} "
-             f"({_percent(share)}; alone it gives "
-             f"{with_unit(values[frozenset({steps.index(f)})], measure)})" for share, f in parts]
+    names = [f"{s.factor.label} {found.after[s.factor.name]} instead of "
+             f"{found.before[s.factor.name]} ({_percent(s.share)}; alone it gives "
+             f"{with_unit(s.alone, measure)})" for s in found.steps]
     what = "logarithm of the ratio" if measure.log else "difference"
-    rest = _levels_of({name: level for name, level in before.items()
-                       if name not in {f.name for f in steps}}, e)
+    changed = {s.factor.name for s in found.steps}
+    rest = _levels_of({name: level for name, level in found.before.items()
+                       if name not in changed}, e)
     where = f" ({rest})" if rest else ""
-    yield (f"{_capital(measure.label)} {'grows' if last > first else 'falls'} from "
-           f"{with_unit(first, measure)} to {with_unit(last, measure)}{where}. In the mean of all "
-           f"orders of the steps, the {what} is due to {listed(names)}.")
+    yield (f"{_capital(measure.label)} {'grows' if found.last > found.first else 'falls'} from "
+           f"{with_unit(found.first, measure)} to {with_unit(found.last, measure)}{where}. In the "
+           f"mean of all orders of the steps, the {what} is due to {listed(names)}.")
 
 
 def _percent(share: float) -> str:
@@ -203,17 +207,17 @@ def _limit(table: Table, words: dict[str, str]) -> Iterator[str]:
         curves.setdefault(others, []).append((row.levels[place], value))
     what = words["what"] or factor.label
     for others, curve in curves.items():
-        name = ", ".join(others)
+        name = f"{', '.join(others)}: " if others else ""
         good = 1
         while good < len(curve) and curve[good][1] >= share * curve[0][1]:
             good += 1
         if good == len(curve):
-            yield (f"{name}: {measure.label} stays above {number(100 * share)} % up to the last "
+            yield (f"{name}{measure.label} stays above {number(100 * share)} % up to the last "
                    f"of {curve[-1][0]} {what}.")
             continue
         (level, value), (next_level, next_value) = curve[good - 1], curve[good]
         up_to = "up to " if good > 1 else ""
-        yield (f"{name}: {with_unit(value, measure)} with {up_to}{level}, "
+        yield (f"{name}{with_unit(value, measure)} with {up_to}{level}, "
                f"{with_unit(next_value, measure)} with {next_level} {what}.")
 
 

@@ -29,15 +29,17 @@ import json
 import random
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Iterable
 
 from .engine import LocalEngine, execute
 from .errors import LabError
+from .evidence import Judged
 from .measure import evaluate, parse_profile
 from .output import write_whole
+from .plan import profiles
 from .run import Json, Run, Source
-from .spec import Experiment
-from .spread import FACTOR
+from .spec import ENSEMBLE, Experiment
 from .store import Store
 from .sweep import text
 from .tool import Tool
@@ -48,7 +50,7 @@ MOST_SETS = 1000
 _DRAWS = 40
 _WIDTH = 0.1
 # To be changed with the way in which sets are drawn.
-_VERSION = 1
+_VERSION = 2
 _UNSURE = re.compile(r"\b(assumed|fitted|inferred|estimated)\b")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _RATE = "(host.read.bytes + host.write.bytes) / elapsed_ns * 1000"
@@ -209,14 +211,26 @@ def _rates(tool: Tool, store: Store, jobs: int, runs: list[Run]) -> dict[str, fl
     return found
 
 
-def accepted(b: Basis, shipped: list[float], rates: list[float]) -> bool:
-    """Whether the rates of the stand-ins are within their tolerances; the same order as checks."""
-    return all(abs(now / before - 1) <= check.tolerance
-               for check, before, now in zip(b.checks, shipped, rates))
+def missed(b: Basis, shipped: list[float], rates: list[float | None]) -> list[str]:
+    """The rows whose stand-ins are not within their tolerances; the same order as checks.  A draw
+    with which a stand-in does not work has no rate, and misses the row."""
+    return [check.row for check, before, now in zip(b.checks, shipped, rates)
+            if now is None or abs(now / before - 1) > check.tolerance]
 
 
-def sets(tool: Tool, store: Store, jobs: int, profile: str, count: int, seed: int
-         ) -> list[dict[str, str]]:
+@dataclass(frozen=True)
+class Drawn:
+    """Sets that fit, and what each figure has said about the draws.
+
+    Figures with a stand-in were asked about every draw that a device can have.  Figures that
+    `verify` measures were asked about the draws that all stand-ins have left.
+    """
+
+    sets: list[dict[str, str]]
+    judged: tuple[Judged, ...]
+
+
+def sets(tool: Tool, store: Store, jobs: int, profile: str, count: int, seed: int) -> Drawn:
     """`count` sets of values that fit.  LabError if not enough of 40 times as many draws do."""
     b = basis(tool, profile)
     found = _rates(tool, store, jobs, _runs(tool, b, {}))
@@ -225,17 +239,33 @@ def sets(tool: Tool, store: Store, jobs: int, profile: str, count: int, seed: in
     b = replace(b, checks=tuple(c for c, run in zip(b.checks, runs) if run.key() in found))
     before = [found[run.key()] for run in runs if run.key() in found]
     kept: list[dict[str, str]] = []
+    judge = _Judge({row: [0, 0] for row in (*(c.row for c in b.checks), *b.model)})
     for first in range(0, _DRAWS * count, 2 * count):
         drawn = [draw(b, seed, first + i) for i in range(2 * count)]
-        kept += _fitting(tool, store, jobs, b, before, drawn)
+        kept += _fitting(tool, store, jobs, b, before, drawn, judge)
         if len(kept) >= count:
-            return kept[:count]
+            return Drawn(kept[:count], tuple(Judged(profile, row, asked, no)
+                                             for row, (asked, no) in judge.counts.items()))
     raise LabError(f"--ensemble {count}: of {_DRAWS * count} draws for {profile} only {len(kept)} "
                    "keep its published figures; a smaller N is possible", 1)
 
 
+@dataclass
+class _Judge:
+    """Counts for each row the draws that it was asked about, and those that miss it."""
+
+    counts: dict[str, list[int]]
+
+    def fits(self, rows: Iterable[str], wrong: list[str]) -> bool:
+        """Counts a draw; whether it misses none of the rows."""
+        for row in rows:
+            self.counts[row][0] += 1
+            self.counts[row][1] += row in wrong
+        return not wrong
+
+
 def _fitting(tool: Tool, store: Store, jobs: int, b: Basis, before: list[float],
-             drawn: list[dict[str, str]]) -> list[dict[str, str]]:
+             drawn: list[dict[str, str]], judge: _Judge) -> list[dict[str, str]]:
     """Those of the draws that fit, in their order."""
     planned: list[tuple[dict[str, str], list[Run]]] = []
     for values in drawn:
@@ -245,55 +275,55 @@ def _fitting(tool: Tool, store: Store, jobs: int, b: Basis, before: list[float],
         except LabError:
             continue  # a value that no device can have
     rates = _rates(tool, store, jobs, [run for _, runs in planned for run in runs])
+    rows = [check.row for check in b.checks]
     near = [values for values, runs in planned
-            if all(run.key() in rates for run in runs)
-            and accepted(b, before, [rates[run.key()] for run in runs])]
+            if judge.fits(rows, missed(b, before, [rates.get(run.key()) for run in runs]))]
     if not b.model:
         return near
 
-    def holds(values: dict[str, str]) -> bool:
-        rows = {row["id"]: row["verdict"] for row in _rows(tool, b.profile, _settings(values))}
-        return all(rows.get(name) == "ok" for name in b.model)
+    def off(values: dict[str, str]) -> list[str]:
+        verdicts = {row["id"]: row["verdict"] for row in
+                    _rows(tool, b.profile, _settings(values))}
+        return [name for name in b.model if verdicts.get(name) != "ok"]
 
     with ThreadPoolExecutor(jobs) as pool:
-        return [values for values, good in zip(near, pool.map(holds, near)) if good]
+        return [values for values, wrong in zip(near, pool.map(off, near))
+                if judge.fits(b.model, wrong)]
 
 
-def with_sets(e: Experiment, tool: Tool, store: Store, jobs: int, count: int, seed: int) -> str:
-    """The experiment's text with the ensemble as its last factor.
+def with_sets(e: Experiment, tool: Tool, store: Store, jobs: int, count: int, seed: int
+              ) -> tuple[str, tuple[Judged, ...]]:
+    """The experiment's text with the ensemble as its last factor, and what the published figures
+    have said about the draws.
 
     LabError if the experiment has one already, or a profile that depends on other factors.
     """
-    if any(f.name == FACTOR for f in e.factors):
-        raise LabError(f"{e.path}: has a factor '{FACTOR}' already")
-    varied = next((f.levels for f in e.factors if f.name == "profile"), None)
-    profiles = varied or (e.profile,)
-    if any("{" in profile for profile in profiles):
-        raise LabError(f"{e.path}: profile = \"{e.profile}\": an ensemble needs the profile's name")
-    drawn = {p: _kept(tool, store, jobs, p, count, seed) for p in profiles}
+    if any(f.name == ENSEMBLE for f in e.factors):
+        raise LabError(f"{e.path}: has a factor '{ENSEMBLE}' already")
+    names = profiles(e)
+    drawn = {p: _kept(tool, store, jobs, p, count, seed) for p in names}
     lines = [e.text.rstrip("\n"), "",
              f"# {count} sets of parameters that fit the published figures, drawn with seed {seed}",
-             f"[factors.{FACTOR}]", 'label = "parameters"', f"[factors.{FACTOR}.levels]",
+             f"[factors.{ENSEMBLE}]", 'label = "parameters"', f"[factors.{ENSEMBLE}.levels]",
              f"{text(SHIPPED)} = {{}}"]
     for i in range(count):
-        words = [f"{text(f'{p}:{key}')} = {text(value)}" for p in profiles
-                 for key, value in drawn[p][i].items()]
+        words = [f"{text(f'{p}:{key}')} = {text(value)}" for p in names
+                 for key, value in drawn[p].sets[i].items()]
         lines.append(f"{text(f'set {i + 1}')} = {{{', '.join(words)}}}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", tuple(j for p in names for j in drawn[p].judged)
 
 
-def _kept(tool: Tool, store: Store, jobs: int, profile: str, count: int, seed: int
-          ) -> list[dict[str, str]]:
+def _kept(tool: Tool, store: Store, jobs: int, profile: str, count: int, seed: int) -> Drawn:
     """`sets`, remembered in the folder of the store under the profile's text and the program."""
     asked = f"{_VERSION}\n{tool.program}\n{tool.ask('show', profile)}\n{count} {seed}"
     name = hashlib.sha256(asked.encode()).hexdigest()
     path = store.folder / "ensembles" / f"{name}.json"
     try:
-        found: list[dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
-        return found
-    except (OSError, ValueError):
+        known = json.loads(path.read_text(encoding="utf-8"))
+        return Drawn(known["sets"], tuple(Judged(**j) for j in known["judged"]))
+    except (OSError, ValueError, KeyError, TypeError):
         pass
     found = sets(tool, store, jobs, profile, count, seed)
     path.parent.mkdir(exist_ok=True)
-    write_whole(path, json.dumps(found, indent=1) + "\n")
+    write_whole(path, json.dumps(asdict(found), indent=1) + "\n")
     return found

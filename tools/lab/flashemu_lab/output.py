@@ -18,11 +18,11 @@ import tempfile
 from pathlib import Path
 
 from . import svg
-from .conclude import conclusion
+from .conclude import result
 from .errors import LabError
 from .figures import draw
 from .page import page
-from .table import Table, from_json, to_csv, to_json
+from .table import Table, from_json, to_csv
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -60,7 +60,7 @@ def write_folder(table: Table, folder: Path) -> None:
     except OSError as e:
         raise LabError(f"{folder}: {e.strerror}") from None
     write_whole(folder / "experiment.toml", table.experiment.text)
-    write_whole(folder / "results.json", to_json(table, conclusion(table)))
+    write_whole(folder / "results.json", result(table))
     write_whole(folder / "results.csv", to_csv(table))
     converter = shutil.which("rsvg-convert")
     for i, drawn in enumerate(draw(table), 1):

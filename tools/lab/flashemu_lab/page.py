@@ -13,7 +13,7 @@ from html import escape
 
 from . import svg
 from .choose import paste
-from .conclude import conclusion
+from .conclude import conclusion, decisions
 from .errors import number
 from .figures import draw
 from .spec import Experiment, Measure
@@ -63,7 +63,8 @@ def page(table: Table) -> str:
     """The whole file."""
     e = table.experiment
     return document(e.name, e.title, e.question, conclusion(table),
-                    [_paste(table), _figures(table), _checks(table), _rows(table), _inputs(table)])
+                    [_paste(table), _figures(table), _decisions(table), _judged(table),
+                     _checks(table), _rows(table), _inputs(table)])
 
 
 def document(name: str, title: str, question: str, sentences: list[str], parts: list[str]) -> str:
@@ -162,6 +163,61 @@ def _checks(table: Table) -> str:
             f'{head}<th></th><th class="n">replay</th><th class="n">kernel</th>'
             '<th class="n">difference</th></tr></thead><tbody>'
             + "\n".join(rows) + "</tbody></table></div>")
+
+
+def _table(heading: str, intro: str, heads: list[tuple[str, bool]], rows: list[list[str]]) -> str:
+    """A table under a heading; heads that are marked are of numbers."""
+    def cells(tag: str, row: list[str]) -> str:
+        return "".join(f'<{tag}{" class=n" if numeric else ""}>{escape(text)}</{tag}>'
+                       for text, (_, numeric) in zip(row, heads))
+    body = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return (f'<h2>{escape(heading)}</h2><p class="notes">{escape(intro)}</p><div class="scroll">'
+            f"<table><thead><tr>{cells('th', [name for name, _ in heads])}</tr></thead><tbody>\n"
+            f"{body}\n</tbody></table></div>")
+
+
+def _decisions(table: Table) -> str:
+    """Which measurement on the real device would decide."""
+    found = decisions(table)
+    if not found:
+        return ""
+    rows = []
+    for d in found:
+        side = "above" if d.above else "below"
+        rows.append([d.claim, f"{d.trial.what} on {d.trial.profile}",
+                     f"{side} {number(d.threshold)} {d.trial.unit}",
+                     *(f"{number(low)} to {number(high)}" for low, high in (d.where, d.where_not)),
+                     f"{100 * d.right:.0f} %", f"{100 * d.chance:.0f} %", d.trial.how])
+    return _table("What would decide", _DECIDES.format(tried=found[0].tried), [
+        ("what some sets contradict", False), ("measurement", False), ("holds", True),
+        ("where it holds", True), ("where not", True), ("right", True), ("by chance", True),
+        ("how to measure it", False)], rows)
+
+
+_DECIDES = (
+    "Not all sets of parameters agree. {tried} measurements were tried with each set. For each "
+    "line of the conclusion that some sets contradict, this is the one that best separates the "
+    "sets where the line holds from the others. \"Right\" is the share of the sets that it would "
+    "put on the right side if it is off by 2 %; a coin has 50 %. \"By chance\" is how often some "
+    "measurement would look as good if the sets agreed at random: above 5 %, use more sets. The "
+    "device must be as full as the profile says.")
+
+
+def _judged(table: Table) -> str:
+    """Which published figures say most about the parameters."""
+    judged = sorted((j for j in table.evidence.judged if j.judged),
+                    key=lambda j: (j.profile, -j.rejected / j.judged))
+    rows = [[j.profile, j.row, str(j.judged), str(j.rejected),
+             f"{100 * j.rejected / j.judged:.0f} %"] for j in judged]
+    return _table("What the published figures are worth", _JUDGES, [
+        ("profile", False), ("figure", False), ("draws", True), ("rejected", True),
+        ("share", True)], rows) if rows else ""
+
+
+_JUDGES = (
+    "Each set was drawn at random and had to meet the published figures. A figure that rejects "
+    "many draws says much about the parameters that were drawn; one that rejects none says "
+    "nothing.")
 
 
 def _inputs(table: Table) -> str:

@@ -13,7 +13,7 @@ from .errors import LabError
 from .lines import Lines, Path
 from .measure import evaluate, parse_profile
 from .run import Run, Source
-from .spec import Experiment, Mistakes
+from .spec import ENSEMBLE, Experiment, Mistakes
 from .tool import Tool
 
 # How many runs an experiment may have unless the user asks for more.
@@ -91,7 +91,26 @@ def _settings(experiment: Experiment, profile: str, settings: list[str], by_name
         if "." in key and owner in ("", profile) and key not in chosen:
             found.append(f"{key}={value}")
     return [*found, *settings,
-            *(f"{f.name}={by_name[f.name]}" for f in experiment.factors if f.is_key)]
+            *(f"{f.name}={by_name[f.name]}" for f in experiment.factors
+              if f.is_key and f.name in by_name)]
+
+
+def profiles(e: Experiment) -> tuple[str, ...]:
+    """The profiles of an experiment; LabError if they depend on other factors."""
+    found = next((f.levels for f in e.factors if f.name == "profile"), None) or (e.profile,)
+    if any("{" in profile for profile in found):
+        raise LabError(f"{e.path}: profile = \"{e.profile}\": an ensemble needs the profile's name")
+    return found
+
+
+def settings_of(e: Experiment, profile: str, level: str) -> tuple[str, ...]:
+    """What a level of the ensemble sets on a device, with what [device] sets on every device; only
+    the latter without a level."""
+    words = e.factor(ENSEMBLE).given(level) if level else {}
+    fixed = [s for s in e.settings if "{" not in s]
+    varied = {f.name for f in e.factors}
+    return tuple(s for s in _settings(e, profile, fixed, {}, words)
+                 if s.split("=", 1)[0] not in varied)
 
 
 def _source(experiment: Experiment, tool: Tool, text: str) -> Source:

@@ -51,6 +51,8 @@ STATEMENTS = {  # what [[conclusion]] can say, and which members that takes
 }
 LAWS = ("uniform-writes",)
 SPECIAL = ("profile", "seed")
+# The factor that --ensemble adds.
+ENSEMBLE = "ensemble"
 FLAGS = ("--timed", "--wrap", "--drop-trim")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
@@ -477,11 +479,13 @@ def _figure(table: _Table, names: tuple[str, ...], measures: tuple[str, ...]) ->
 
 
 def _combination(table: _Table, key: str, factors: tuple[Factor, ...]) -> str:
-    """A level of each factor, as in "fs=ext4, start=63"; factors with one level may be left out."""
+    """A level of each factor, as in "fs=ext4, start=63"; factors with one level and the ensemble
+    may be left out."""
     text = table.text(key)
     given = dict(word.strip().partition("=")[::2] for word in text.split(",")) if text else {}
     for f in factors:
-        level = given.pop(f.name, None if len(f.levels) > 1 else f.levels[0])
+        usual = f.levels[0] if len(f.levels) == 1 or f.name == ENSEMBLE else None
+        level = given.pop(f.name, usual)
         if level is None:
             table.bad(key, f"{key} names no level of {f.name}; allowed: {', '.join(f.levels)}")
         elif level not in f.levels:

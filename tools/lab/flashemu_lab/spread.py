@@ -16,10 +16,10 @@ from typing import Callable, Iterator
 
 from .choose import choose
 from .errors import number, quantity
-from .spec import Experiment, Statement
+from .spec import ENSEMBLE, Experiment, Statement
 from .table import Row, Table
+from .way import way
 
-FACTOR = "ensemble"
 # The least and the largest value by the levels of a row.
 Ranges = dict[tuple[str, ...], tuple[float, float]]
 # A ratio between 1 / 1.005 and 1.005 is no difference, as in `conclude`.
@@ -43,7 +43,7 @@ class Claim:
 def split(table: Table) -> list[Table]:
     """A table without an ensemble for each level of the ensemble; [table] if it has none."""
     e = table.experiment
-    place = next((i for i, f in enumerate(e.factors) if f.name == FACTOR), None)
+    place = next((i for i, f in enumerate(e.factors) if f.name == ENSEMBLE), None)
     if place is None:
         return [table]
     inner = replace(e, factors=e.factors[:place] + e.factors[place + 1:])
@@ -67,21 +67,39 @@ def ranges(tables: list[Table], measure: str) -> Ranges:
     return found
 
 
-def agreement(tables: list[Table], statements: tuple[Statement, ...]) -> list[str]:
-    """A sentence for each claim of the first table: how many of the others agree."""
+@dataclass(frozen=True)
+class Agreement:
+    """Whether a claim of the parameters as shipped holds in the other sets.
+
+    holds   for each of the other sets, in their order
+    values  the least and the largest number that belongs to the claim where it holds; or None
+    """
+
+    claim: str
+    holds: tuple[bool, ...]
+    values: tuple[float, float] | None = None
+
+    def sentence(self) -> str:
+        """Such as "In 3 of the 10 other sets ..., rate is larger with start 63 instead of 1M."."""
+        good = sum(self.holds)
+        all_of = "all" if good == len(self.holds) else f"{good} of the"
+        words = ""
+        if self.values:
+            words = f", {number(self.values[0])} to {number(self.values[1])} times"
+        return (f"In {all_of} {len(self.holds)} other sets of parameters that fit the published "
+                f"figures as well, {self.claim}{words}.")
+
+
+def agreement(tables: list[Table], statements: tuple[Statement, ...]) -> list[Agreement]:
+    """For each claim of the first table, which of the others agree."""
     base, others = tables[0], tables[1:]
     found = []
     for statement in statements:
         for claim in _CLAIMS.get(statement.say, _no_claims)(base, statement.words):
-            good = sum(claim.holds(t) for t in others)
-            all_of = "all" if good == len(others) else f"{good} of the"
-            words = ""
-            if claim.value:
-                values = [claim.value(t) for t in others if claim.holds(t)]
-                if values:
-                    words = f", {number(min(values))} to {number(max(values))} times"
-            found.append(f"In {all_of} {len(others)} other sets of parameters that fit the "
-                         f"published figures as well, {claim.text}{words}.")
+            holds = tuple(claim.holds(t) for t in others)
+            values = [claim.value(t) for t, good in zip(others, holds) if good and claim.value]
+            found.append(Agreement(claim.text, holds,
+                                   (min(values), max(values)) if values else None))
     return found
 
 
@@ -165,7 +183,8 @@ def _limit(table: Table, words: dict[str, str]) -> Iterator[Claim]:
     e = table.experiment
     what = words["what"] or e.factor(words["factor"]).label
     for others, level in _limits(table, words).items():
-        yield Claim(f"the limit of {others} is at {level} {what}",
+        of = f" of {others}" if others else ""
+        yield Claim(f"the limit{of} is at {level} {what}",
                     functools.partial(_ends_at, words, others, level))
 
 
@@ -185,10 +204,26 @@ def _is_best(words: dict[str, str], level: str, table: Table) -> bool:
     return found is not None and level in found.equal
 
 
+def _main_step(table: Table, words: dict[str, str]) -> str:
+    """The factor with the largest part of the way, or ""."""
+    found = way(table, words)
+    return found.steps[0].factor.name if found else ""
+
+
+def _between(table: Table, words: dict[str, str]) -> Iterator[Claim]:
+    e = table.experiment
+    name = _main_step(table, words)
+    if name:
+        yield Claim(f"the {e.factor(name).label} has the largest part in the change of "
+                    f"{e.measure(words['measure']).label}",
+                    lambda t: _main_step(t, words) == name)
+
+
 def _no_claims(table: Table, words: dict[str, str]) -> Iterator[Claim]:
     yield from ()
 
 
 _CLAIMS: dict[str, Callable[[Table, dict[str, str]], Iterator[Claim]]] = {
-    "compare": _compare, "extremes": _extremes, "limit": _limit, "choose": _choose,
+    "between": _between, "compare": _compare, "extremes": _extremes,
+    "limit": _limit, "choose": _choose,
 }

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Callable
 
 from .errors import LabError
+from .evidence import Evidence
 from .measure import evaluate, parse_profile
 from .plan import Point
 from .run import Json
@@ -55,12 +56,13 @@ class Check:
 @dataclass(frozen=True)
 class Table:
     """`program` is the version and the build of the C program; `checks` are points that were run
-    through a kernel as well."""
+    through a kernel as well; `evidence` belongs to an ensemble."""
 
     experiment: Experiment
     program: str
     rows: tuple[Row, ...]
     checks: tuple[Check, ...] = ()
+    evidence: Evidence = Evidence()
 
     def differences(self, measure: str) -> list[tuple[Row, float, float]]:
         """The rows that a kernel has run as well, with the value of the replay and that of the
@@ -112,18 +114,19 @@ def tabulate(experiment: Experiment, program: str, points: list[Point],
     return Table(experiment, program, tuple(rows))
 
 
-def to_json(table: Table, conclusion: list[str]) -> str:
-    """All of a table as JSON, from which `from_json` makes it again."""
+def to_json(table: Table, conclusion: list[str], decisions: list[Json]) -> str:
+    """All of a table as JSON, from which `from_json` makes it again; conclusion and decisions
+    follow from the rest."""
     e = table.experiment
     return json.dumps({
         "format": _FORMAT, "program": table.program, "name": e.name, "title": e.title,
-        "conclusion": conclusion,
+        "conclusion": conclusion, "decisions": decisions,
         "factors": [{"name": f.name, "label": f.label, "levels": f.levels} for f in e.factors],
         "measures": [asdict(m) for m in e.measures],
         "rows": [{**asdict(row), "levels": dict(zip((f.name for f in e.factors), row.levels))}
                  for row in table.rows],
         "full": [{"levels": c.levels, "values": c.values} for c in table.checks],
-        "experiment": e.text,
+        "evidence": table.evidence.to_json(), "experiment": e.text,
     }, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -141,7 +144,8 @@ def from_json(text: str, path: str) -> Table:
         experiment = parse(value["experiment"], path)
         rows = tuple(_row(row) for row in value["rows"])
         checks = tuple(Check(tuple(c["levels"]), c["values"]) for c in value.get("full", []))
-        return Table(experiment, value["program"], rows, checks)
+        evidence = Evidence.from_json(value["evidence"]) if "evidence" in value else Evidence()
+        return Table(experiment, value["program"], rows, checks, evidence)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise LabError(f"{path}: is not a result of flashemu-lab") from None
 
