@@ -179,6 +179,29 @@ def test_the_page_and_the_table():
     assert read("x/results.json") == read("y/results.json")
 
 
+def test_the_page_is_made_again():
+    e = env()
+    write("plays", json.dumps({IDS[1]: "fail", IDS[2]: "lost"}))
+    code, _, _ = lab("crash", "transcend8g", "luxmini32g", *TWO[2:], "-o", "x", env=e)
+    assert code == 1
+    good("report", "x", "-o", "again.html")
+    assert read("again.html") == read("x/index.html") and "luxmini32g" in read("again.html")
+    whole = json.loads(read("x/results.json"))
+
+    def refused(message, **members):
+        os.makedirs("y", exist_ok=True)
+        write("y/results.json", json.dumps({**whole, **members}))
+        bad(message, "report", "y", "-o", "no.html")
+        assert not os.path.exists("no.html")
+    refused("y/results.json: format 9; allowed: 1", format=9)
+    for cuts in (5, [5], [{}], [{**whole["cuts"][0], "result": {"synced": 1}}],
+                 [{**whole["cuts"][0], "id": 5}]):
+        refused("y/results.json: is not a result of flashemu-lab crash", cuts=cuts)
+    refused("y/results.json: is not a result of flashemu-lab", kind="else")
+    refused("expected PROFILE:FILESYSTEM:WORKLOAD:SEED:NUMBER",
+            cuts=[{**whole["cuts"][0], "id": "x"}])
+
+
 def test_wrong_use():
     e = env()
     bad("a crash needs a device: a profile such as transcend8g", "crash", env=e)

@@ -4,7 +4,6 @@
 
 import json
 import os
-from pathlib import Path
 
 from flashemu_lab_bench import FLASHEMU, good, good_json, read, write
 from flashemu_script import ended, run
@@ -12,8 +11,8 @@ from flashemu_script import ended, run
 from flashemu_lab import recordings, trials
 from flashemu_lab.decide import decide, decisive, weighty
 from flashemu_lab.evidence import Evidence, Judged, Trial
-from flashemu_lab.output import read_folder
 from flashemu_lab.spread import Agreement
+from flashemu_lab.table import from_json
 from flashemu_lab.tool import Tool
 
 # A small stick with two numbers that are unsure, and a figure that says nothing about them.
@@ -172,7 +171,7 @@ def test_the_measurement_that_reveals_the_key():
     # The page can be made again from the result.
     good("report", "units", "-o", "again.html")
     assert read("again.html") == page
-    assert read_folder(Path("units")).evidence == Evidence.from_json(out["evidence"])
+    assert from_json(read("units/results.json"), "x").evidence == Evidence.from_json(out["evidence"])
 
     out = good_json("run", "race.toml", "--ensemble", "12", "-o", "race")
     d, = out["decisions"]

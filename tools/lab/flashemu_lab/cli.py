@@ -21,7 +21,7 @@ from .conclude import agreements, result
 from .engine import Engine, LocalEngine, execute
 from .errors import LabError
 from .evidence import Evidence, Judged, Trial
-from .output import make_folder, read_folder, write_folder, write_whole
+from .output import make_folder, read_result, write_folder, write_whole
 from .page import page
 from .plan import MOST_RUNS, plan
 from .progress import Note, Progress
@@ -29,7 +29,7 @@ from .record import record
 from .spec import Experiment, load, parse
 from .store import Store, default_folder
 from .sweep import sweep_text
-from .table import Check, Table, tabulate
+from .table import Check, Table, from_json, tabulate
 from .tool import Outcome, Tool
 
 _ABOUT = """\
@@ -454,7 +454,8 @@ def _crash(arguments: argparse.Namespace) -> int:
         return 130
     finally:
         progress.end()
-    result = crashed.Crashed(tool.program, [(cut, outcomes[key]) for key, cut in cuts.items()])
+    result = crashed.Crashed(tool.program, [
+        crashed.Done.of(cut, outcomes[key]) for key, cut in cuts.items()])
     if arguments.output:
         make_folder(arguments.output)
         write_whole(arguments.output / "results.json", crashed.to_json(result))
@@ -466,8 +467,12 @@ def _crash(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    table: Table = read_folder(arguments.folder)
-    write_whole(arguments.output, page(table))
+    text, path = read_result(arguments.folder)
+    if crashed.is_crash(text):
+        made = crashed.to_page(crashed.from_json(text, path))
+    else:
+        made = page(from_json(text, path))
+    write_whole(arguments.output, made)
     return 0
 
 

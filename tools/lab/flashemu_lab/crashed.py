@@ -14,8 +14,8 @@ from statistics import median
 from typing import Callable
 
 from . import charts
-from .crash import COUNTS, PROMISE, Cut
-from .errors import listed, number
+from .crash import COUNTS, PROMISE, Cut, parse_id
+from .errors import LabError, listed, number
 from .page import document, grid
 from .run import Json
 from .tool import Outcome
@@ -49,25 +49,45 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Done:
+    """A cut with its outcome: what is shown of it."""
+
+    id: str
+    writes: int
+    key: str
+    command: str
+    outcome: Outcome
+
+    @staticmethod
+    def of(cut: Cut, outcome: Outcome) -> Done:
+        """The cut as it is shown."""
+        return Done(cut.id, cut.writes, cut.key(), cut.command(), outcome)
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """Profile, filesystem and workload."""
+        return parse_id(self.id)[:3]
+
+
+@dataclass(frozen=True)
 class Crashed:
     """All cuts with their outcomes, in the order of the plan."""
 
     program: str
-    rows: list[tuple[Cut, Outcome]]
+    rows: list[Done]
 
     def groups(self) -> list[Group]:
         """The groups in the order of the plan, of the cuts that have a result."""
         members: dict[tuple[str, str, str], list[Json]] = {}
-        for cut, outcome in self.rows:
-            if outcome.result is not None:
-                name = (cut.profile, cut.filesystem, cut.workload)
-                members.setdefault(name, []).append(outcome.result)
+        for done in self.rows:
+            if done.outcome.result is not None:
+                members.setdefault(done.name, []).append(done.outcome.result)
         return [_group(name, results) for name, results in members.items()]
 
     @property
-    def failures(self) -> list[tuple[Cut, Outcome]]:
+    def failures(self) -> list[Done]:
         """The cuts without a result."""
-        return [row for row in self.rows if row[1].result is None]
+        return [done for done in self.rows if done.outcome.result is None]
 
 
 def _group(name: tuple[str, str, str], results: list[Json]) -> Group:
@@ -103,9 +123,9 @@ def sentences(crashed: Crashed) -> list[str]:
         found.append(f"The slowest mount took {_ms(max(slow.mounts))} ms of the device's time "
                      f"({_who(slow)}).")
     if crashed.failures:
-        cut, outcome = crashed.failures[0]
+        first = crashed.failures[0]
         found.append(f"{len(crashed.failures)} of {len(crashed.rows)} cuts have no result. The "
-                     f"first message: {cut.id}: {outcome.message}.")
+                     f"first message: {first.id}: {first.outcome.message}.")
     return found
 
 
@@ -155,9 +175,34 @@ def to_json(crashed: Crashed) -> str:
                     "cuts": g.cuts, **g.counts, "fsck_errors": g.errors, "repaired": g.repaired,
                     "unusable": g.unusable, "mount_ns": g.mounts, "recover_ns": g.recovers}
                    for g in crashed.groups()],
-        "cuts": [{"id": cut.id, "writes": cut.writes, "key": cut.key(), "command": cut.command(),
-                  "status": outcome.status, "result": outcome.result, "message": outcome.message}
-                 for cut, outcome in crashed.rows]}, indent=1, ensure_ascii=False) + "\n"
+        "cuts": [{"id": d.id, "writes": d.writes, "key": d.key, "command": d.command,
+                  "status": d.outcome.status, "result": d.outcome.result,
+                  "message": d.outcome.message}
+                 for d in crashed.rows]}, indent=1, ensure_ascii=False) + "\n"
+
+
+def is_crash(text: str) -> bool:
+    """Whether a results.json is one of power cuts."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and value.get("kind") == "crash"
+
+
+def from_json(text: str, path: str) -> Crashed:
+    """What `to_json` has made; LabError if it is something else."""
+    try:
+        value: Json = json.loads(text)
+        if value["format"] != _FORMAT:
+            raise LabError(f"{path}: format {value['format']}; allowed: {_FORMAT}")
+        found = Crashed(value["program"], [
+            Done(c["id"], c["writes"], c["key"], c["command"],
+                 Outcome(c["status"], c["result"], c["message"])) for c in value["cuts"]])
+        found.groups()
+        return found
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise LabError(f"{path}: is not a result of flashemu-lab crash") from None
 
 
 def _bars(groups: list[Group], title: str, y_name: str, values: list[float]) -> str:
@@ -200,10 +245,10 @@ def to_page(crashed: Crashed) -> str:
         parts.append("<h2>By device, filesystem and workload</h2>" + _html_table(
             [head for head, _ in _COLUMNS], [[cell(g) for _, cell in _COLUMNS] for g in groups], 3))
     rows = []
-    for cut, outcome in crashed.rows:
-        result = outcome.result or {}
-        rows.append([cut.id, str(result.get("mounted", outcome.message)),
-                     str(result.get("fsck", "-")), cut.command(), str(cut.writes),
+    for done in crashed.rows:
+        result = done.outcome.result or {}
+        rows.append([done.id, str(result.get("mounted", done.outcome.message)),
+                     str(result.get("fsck", "-")), done.command, str(done.writes),
                      *(str(result.get(c, "-")) for c in COUNTS)])
     parts.append(f"<h2>All {len(rows)} cuts</h2>" + _html_table(
         ["cut", "mounted", "fsck", "the command that does the cut again", "after writes",

@@ -22,7 +22,7 @@ from .conclude import result
 from .errors import LabError
 from .figures import draw
 from .page import page
-from .table import Table, from_json, to_csv
+from .table import Table, to_csv
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -74,13 +74,12 @@ def write_folder(table: Table, folder: Path) -> None:
     write_whole(folder / "index.html", page(table))
 
 
-def read_folder(folder: Path) -> Table:
-    """The table of a folder that `write_folder` has made."""
+def read_result(folder: Path) -> tuple[str, str]:
+    """The text of results.json in a folder that -o has made, and its path for messages."""
     path = folder / "results.json"
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8"), str(path)
     except OSError as e:
         raise LabError(f"{path}: {e.strerror}; allowed: a folder that -o has made") from None
     except UnicodeDecodeError:
         raise LabError(f"{path}: is not a result of flashemu-lab") from None
-    return from_json(text, str(path))
