@@ -4,12 +4,13 @@
 
 import dataclasses
 import json
+import os
 import re
 import shutil
 import struct
 from pathlib import Path
 
-from flashemu_lab_bench import SMALL, bad, good, good_json, read, stored
+from flashemu_lab_bench import SMALL, bad, good, good_json, read, stored, write
 from flashemu_script import ended, run
 
 from flashemu_lab import advise, advise_fs, recordings
@@ -318,6 +319,43 @@ def test_the_lines_for_other_filesystems():
                 stride, = struct.unpack_from("<H", b, 1024 + 0x164)
                 width, = struct.unpack_from("<I", b, 1024 + 0x170)
                 assert stride * 4096 == 65536 and width * 4096 == max(unit, 65536), (stride, width)
+
+
+def with_genimage(text, capacity):
+    """Does what the lines for genimage say, and returns the partition as sfdisk sees it; the image
+    is `out/disk.img`."""
+    for folder in ("in", "root", "out"):
+        os.makedirs(folder, exist_ok=True)
+    write("root/file", "x")
+    write("g.cfg", text.partition("# The same for genimage:\n")[2])
+    code, out, err = ended(["genimage", "--config", "g.cfg", "--rootpath", "root", "--inputpath",
+                            "in", "--outputpath", "out", "--tmppath", "tmp"])
+    shutil.rmtree("tmp")
+    assert code == 0, (text, out, err)
+    assert os.path.getsize("out/disk.img") <= capacity, text
+    return json.loads(ended(["sfdisk", "-J", "out/disk.img"])[1])["partitiontable"]["partitions"]
+
+
+def test_genimage_makes_the_layout():
+    missing = [p for p in ("genimage", "mcopy", "mkdosfs", "sfdisk") if not shutil.which(p)]
+    if missing:
+        print("SKIP: no", ", ".join(missing))
+        return
+    seen = set()
+    for c, text in paste_of("kingston512m", 490 << 20, 4 << 20):
+        if c.layout.filesystem != "FAT32":
+            continue
+        part, = with_genimage(text, 490 << 20)
+        size, = re.findall(r"size=(\d+),", text)
+        assert (part["start"], part["size"], part["type"]) == (c.layout.start, int(size), "c"), part
+        with open("out/disk.img", "rb") as file:
+            file.seek(part["start"] * 512)
+            b = file.read(512)
+        reserved, fats = struct.unpack_from("<HB", b, 14)
+        data = part["start"] + reserved + fats * struct.unpack_from("<I", b, 36)[0]
+        assert b[13] * 512 == c.layout.cluster and data * 512 == c.data, (c, data)
+        seen.add(part["start"])
+    assert {63, 2048, 8192} <= seen, seen
 
 
 def test_the_lines_agree():

@@ -63,6 +63,9 @@ def ext4(h: Hints) -> str:
 def lines(layout: Layout, reserved: bool, h: Hints) -> str:
     """All lines.  The first mkfs line makes `layout`; sdX stands for the device.
 
+    genimage rounds the length of a partition up to `align`, so this is no more than a MiB; and it
+    needs a file to put into the partition.
+
     FAT12 and FAT16 of the SD Association need a partition of an exact length, which wic and
     genimage cannot make.
     """
@@ -89,7 +92,7 @@ image data.vfat {{
     size = {mib}M
 }}
 image disk.img {{
-    hdimage {{ partition-table-type = "mbr" align = {min(start & -start, 4 * _M)} }}
+    hdimage {{ partition-table-type = "mbr" align = {min(start & -start, _M)} }}
     partition data {{ image = "data.vfat" partition-type = 0xC offset = {start} }}
 }}
 """
