@@ -4,6 +4,7 @@
 
 import csv
 import json
+import math
 import os
 import random
 import statistics
@@ -207,6 +208,81 @@ def test_mistakes():
     bad("--against takes a profile and changes of its keys, no --all: ", "verify", "--all",
         "--against", "my.json")
     assert "MB/s" in good("verify", "card.ini", "nand.tPROG=1ms", "--against", "my.json")
+
+
+def nearly(value):
+    """Without the digits in which two ways of printing differ."""
+    return float(f"{value:.9g}")
+
+
+def sets(lines, device="card.ini", code=0, args=()):
+    """The answers to lines of a search, or with another code the message."""
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    write("sets.jsonl", text)
+    got, out, err = call("verify", device, "--against", "my.json", "--sets", "sets.jsonl", *args)
+    assert got == code, (got, out, err)
+    return err if code else [json.loads(line) for line in out.splitlines()]
+
+
+def test_many_sets_are_as_one_after_the_other():
+    small_card()
+    given = [point("seq-write", 4e6, bs=4096 << i, size=1 << 20) for i in range(3)]
+    given.append(point("flashbench-open-au", 3e6, erasesize=1 << 20, open=3, random=True,
+                       chunk=65536))
+    changes = [[], ["nand.tPROG=900us"], ["nand.tPROG=900us", "nand.tR=1ms"], []]
+    alone = [[p["measured"] for p in against(*given, args=c)[0]] for c in changes]
+    assert alone[0] == alone[3] != alone[1]
+    found = sets([{"set": c} for c in changes])
+    assert {f["state"] for f in found} == {"done"}
+    assert [[nearly(m) for m in f["measured"]] for f in found] == \
+        [[nearly(m) for m in a] for a in alone]
+    for f in found:
+        errors = [abs(math.log(m / p["values"][0])) for m, p in zip(f["measured"], given)]
+        assert abs(f["sum"] - sum(errors)) < 1e-9
+    # a subset is what a file with only these points gives
+    part, = sets([{"set": [], "points": [3, 1], "weights": [9, 2, 9, 0]}])
+    few, _ = against(given[1], given[3])
+    assert [m and nearly(m) for m in part["measured"]] == \
+        [None, nearly(few[0]["measured"]), None, nearly(few[1]["measured"])]
+    assert abs(part["sum"] - 2 * abs(math.log(few[0]["measured"] / 4e6))) < 1e-9
+
+
+def test_a_bound_ends_a_set_early():
+    small_card()
+    given = [point("seq-write", 1, bs=4096 << i, size=1 << 20) for i in range(3)]
+    write("my.json", document(*given))
+    whole, early, no_bound = sets([{"set": []}, {"set": [], "bound": 1}, {"set": []}])
+    assert early["state"] == "stopped" and early["measured"][1:] == [None, None]
+    assert early["measured"][0] == whole["measured"][0] and early["sum"] > 1
+    assert no_bound == whole
+    assert sets([{"set": [], "bound": whole["sum"] + 0.001}]) == [whole]
+
+
+def test_a_set_that_makes_no_device_is_an_answer():
+    small_card()
+    write("my.json", document(point("seq-write", 5, bs=4096, size=65536)))
+    found = sets([{"set": ["nand.page_size=3"]}, {"set": ["ftl.unit_size=4M"]}, {"set": []}])
+    assert [f["state"] for f in found] == ["refused", "refused", "done"]
+    assert found[0]["message"].startswith("nand.page_size=3: ") and found[0]["sum"] == 0
+    assert found[0]["measured"] == [None] and found[2]["message"] is None
+
+
+def test_mistakes_in_sets():
+    small_card()
+    write("my.json", document(point("seq-write", 5, bs=4096, size=65536)))
+    for message, line in (
+            ("set 2: is no JSON", "{"), ("set 2: unknown member 'zet'", {"zet": []}),
+            ("set 2: set: expected a list", {}), ("set 2: set[0]: expected a text", {"set": [1]}),
+            ("set 2: points[0]: expected a number below 1", {"set": [], "points": [1]}),
+            ("set 2: points: expected a list", {"set": [], "points": 3}),
+            ("set 2: weights: expected a list of 1", {"set": [], "weights": []}),
+            ("set 2: weights[0]: expected", {"set": [], "weights": [-1]}),
+            ("set 2: bound: expected", {"set": [], "bound": -1})):
+        assert message in sets([{"set": []}, line], code=2), line
+    bad("has no effect without --against", "verify", "card.ini", "--sets", "-")
+    bad("--sets takes a profile", "verify", "card.ini", "--against", "my.json", "--sets", "-",
+        "nand.tR=1us")
+    bad("nope: No such file", "verify", "card.ini", "--against", "my.json", "--sets", "nope")
 
 
 def test_any_change_is_refused_or_run():

@@ -248,6 +248,7 @@ static int take_point(struct against_point *p, const json_t *point, size_t i, st
 
     snprintf(path, sizeof path, "points[%zu]", i);
     snprintf(parameters, sizeof parameters, "points[%zu].parameters", i);
+    p->weight = 1;
     p->procedure = json_string_value(json_object_get(point, "procedure"));
     p->unit = json_string_value(json_object_get(point, "unit"));
     p->parameters = json_object_get(point, "parameters");

@@ -10,6 +10,9 @@
  * Tests run in the order of the file, because each of them leaves units open in the device.  Only
  * sequential reads have a device of their own, because they need one on which the region has been
  * written.
+ *
+ * A search compares many sets of parameters with one measurement.  It may choose the points that it
+ * asks for, and give up a set as soon as its errors exceed a bound.
  */
 #ifndef FLASHEMU_AGAINST_H
 #define FLASHEMU_AGAINST_H
@@ -21,6 +24,7 @@
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum against_state {
     AGAINST_OPEN,     /* not run yet */
@@ -46,6 +50,8 @@ struct against_point {
     uint32_t row;                 /* for -f the unit, for -a the place: 0 pre, 1 on, 2 post */
     uint32_t rows;                /* for -f how many units */
     bool writes;                  /* request */
+    bool unwanted;                /* not asked for: as if it were not in the file */
+    double weight;                /* of its error in against_sum */
     char why[160];
 };
 
@@ -61,10 +67,19 @@ struct against {
 int against_load(struct against *a, const char *path, struct fe_err *err);
 void against_fini(struct against *a);
 
-/* Runs all tests on devices with this profile.  -ECANCELED (what was measured before is kept) or
- * -ENOMEM, with message.  A test that fails is noted in its points. */
-int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
+/* Runs all tests that have a wanted point, on devices with this profile, until against_sum exceeds
+ * `bound`.  -ECANCELED (what was measured before is kept), -ENOMEM, or an error of
+ * fe_device_create, with message.  A test that fails is noted in its points. */
+int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed, double bound,
                 struct fe_err *err);
+
+/* The sum of weight * |ln(measured / published)| over the wanted points that were measured. */
+double against_sum(const struct against *a);
+
+/* Answers each line of `in`, an object in JSON, with a line on standard output, as flashemu(1)
+ * says: one set of changes to the profile `name`, its points and its bound.  Returns an exit
+ * code. */
+int against_sets(struct against *a, const char *name, FILE *in, uint64_t seed);
 
 /* (measured / published - 1) in percent; only for a measured point. */
 double against_error(const struct against_point *p);

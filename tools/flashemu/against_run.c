@@ -16,6 +16,7 @@
 #include "base/num.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ struct bench {
 
 static bool same_test(const struct against_point *a, const struct against_point *b)
 {
-    return b->state == AGAINST_OPEN && strcmp(a->test, b->test) == 0;
+    return b->state == AGAINST_OPEN && !b->unwanted && strcmp(a->test, b->test) == 0;
 }
 
 static void note(void *ctx, const struct fe_trace_rec *rec, uint64_t ns)
@@ -193,7 +194,19 @@ static void fail(struct against *a, const struct against_point *first, const cha
         }
 }
 
-int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
+double against_sum(const struct against *a)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        const struct against_point *p = &a->points[i];
+        if (p->state == AGAINST_MEASURED && !p->unwanted)
+            sum += p->weight * fabs(log(p->measured / p->published));
+    }
+    return sum;
+}
+
+int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed, double bound,
                 struct fe_err *err)
 {
     const struct fe_device_options opt = {.seed = seed, .payload = false};
@@ -203,10 +216,10 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
     if (r < 0)
         return r;
     b.env.capacity = fe_device_capacity(b.dev);
-    for (size_t i = 0; i < a->n && r == 0; i++) {
+    for (size_t i = 0; i < a->n && r == 0 && against_sum(a) <= bound; i++) {
         struct against_point *p = &a->points[i];
         struct fe_err why;
-        if (p->state != AGAINST_OPEN)
+        if (p->state != AGAINST_OPEN || p->unwanted)
             continue;
         fe_err_init(&why);
         r = p->kind <= AGAINST_FIND_FAT ? run_flashbench(a, p, &b, &why)

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ static const char verify_help[] =
     "and the profile says why), skipped (this machine cannot run it), failed.\n\n"
     "  --all                every shipped profile that has published figures\n"
     "  --against FILE       compares with this measurement, flashemu-measurement(5), instead\n"
+    "  --sets FILE          with --against: compares many sets of parameters; each line is an\n"
+    "                       object in JSON and gets one; - is standard input\n"
     "  --quick              leaves out what takes minutes\n"
     "  --json               prints the same as JSON\n"
     "  --dry-run            prints the published figures and measures nothing\n"
@@ -51,7 +54,7 @@ bool verify_stopped(void)
 
 struct command {
     bool json, all, quick, list, verbose, dry;
-    const char *kernel, *dilate, *seed_text, *against;
+    const char *kernel, *dilate, *seed_text, *against, *sets;
     uint64_t seed;
     struct verify_kernel k;
     const char **overrides;
@@ -164,6 +167,28 @@ static int verify_profile(struct command *c, const char *name)
     return code;
 }
 
+/* Many sets of parameters next to a measurement. */
+static int verify_sets(struct command *c, const char *name)
+{
+    bool is_stdin = strcmp(c->sets, "-") == 0;
+    struct against a = {0};
+    struct fe_err err;
+
+    fe_err_init(&err);
+    if (c->all || c->quick || c->dry || c->dilate || c->n_wanted > 0 || c->n_overrides > 0)
+        return tool_error("verify: --sets takes a profile, --against and --seed, and nothing else");
+    int code = against_load(&a, c->against, &err) < 0 ? tool_fail(&err) : TOOL_OK;
+    FILE *in = code != TOOL_OK ? NULL : is_stdin ? stdin : fopen(c->sets, "r");
+    if (in)
+        code = against_sets(&a, name, in, c->seed);
+    else if (code == TOOL_OK)
+        code = tool_error("%s: %s", c->sets, strerror(errno));
+    if (in && !is_stdin)
+        fclose(in);
+    against_fini(&a);
+    return code;
+}
+
 /* The profile next to a measurement, which needs no row and no kernel. */
 static int verify_against(struct command *c, const char *name)
 {
@@ -190,7 +215,7 @@ static int verify_against(struct command *c, const char *name)
     r = against_load(&a, c->against, &err);
     int code = r < 0 ? tool_fail(&err) : TOOL_OK;
     if (r == 0) {
-        r = against_run(&a, &profile, c->seed, &err);
+        r = against_run(&a, &profile, c->seed, INFINITY, &err);
         code = r == -ECANCELED ? VERIFY_INTERRUPTED : r < 0 ? tool_fail(&err) : against_code(&a);
         if (c->json && json_array_append_new(c->profiles, against_json(&a, &profile)) < 0)
             code = tool_error("out of memory");
@@ -249,7 +274,7 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
         {"verbose", 0, &c->verbose, NULL}, {"kernel=auto vm host none", 0, NULL, &c->kernel},
         {"dilate", 0, NULL, &c->dilate},   {"seed", 0, NULL, &c->seed_text},
         {"dry-run", 0, &c->dry, NULL},     {"against=FILE", 0, NULL, &c->against},
-        {0},
+        {"sets=FILE", 0, NULL, &c->sets},  {0},
     };
     const struct tool_args args = {.options = options, .help = verify_help};
 
@@ -261,6 +286,10 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
         return -1;
     if (c->seed_text && !tool_number("--seed", c->seed_text, 0, UINT64_MAX, &c->seed))
         return -1;
+    if (c->sets && !c->against) {
+        tool_error("verify: --sets %s: has no effect without --against", c->sets);
+        return -1;
+    }
     if (c->list && *argc > 1) {
         tool_error("verify: --list takes no argument '%s'", argv[1]);
         return -1;
@@ -309,6 +338,7 @@ int cmd_verify(int argc, char **argv)
             code = tool_error("--kernel %s: allowed are auto vm host none", kernel);
         else
             code = finish(&c, verify_stopped() ? VERIFY_INTERRUPTED
+                              : c.sets         ? verify_sets(&c, argv[1])
                               : c.against      ? verify_against(&c, argv[1])
                               : c.all          ? verify_all(&c)
                                                : verify_profile(&c, argv[1]));
