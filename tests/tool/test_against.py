@@ -255,6 +255,8 @@ def test_a_bound_ends_a_set_early():
     assert early["state"] == "stopped" and early["measured"][1:] == [None, None]
     assert early["measured"][0] == whole["measured"][0] and early["sum"] > 1
     assert no_bound == whole
+    late, enough = sets([{"set": [], "time": 10**7}, {"set": [], "time": 10**12}])
+    assert late == early and enough == whole
     assert sets([{"set": [], "bound": whole["sum"] + 0.001}]) == [whole]
 
 
@@ -277,7 +279,8 @@ def test_mistakes_in_sets():
             ("set 2: points: expected a list", {"set": [], "points": 3}),
             ("set 2: weights: expected a list of 1", {"set": [], "weights": []}),
             ("set 2: weights[0]: expected", {"set": [], "weights": [-1]}),
-            ("set 2: bound: expected", {"set": [], "bound": -1})):
+            ("set 2: bound: expected", {"set": [], "bound": -1}),
+            ("set 2: time: expected", {"set": [], "time": 0.5})):
         assert message in sets([{"set": []}, line], code=2), line
     bad("has no effect without --against", "verify", "card.ini", "--sets", "-")
     bad("--sets takes a profile", "verify", "card.ini", "--against", "my.json", "--sets", "-",

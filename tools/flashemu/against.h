@@ -67,11 +67,17 @@ struct against {
 int against_load(struct against *a, const char *path, struct fe_err *err);
 void against_fini(struct against *a);
 
-/* Runs all tests that have a wanted point, on devices with this profile, until against_sum exceeds
- * `bound`.  -ECANCELED (what was measured before is kept), -ENOMEM, or an error of
+/* When to begin no further test. */
+struct against_limits {
+    double sum;  /* against_sum exceeds this */
+    uint64_t ns; /* the device's clock exceeds this */
+};
+
+/* Runs all tests that have a wanted point, on devices with this profile, until a limit is exceeded;
+ * *ret_exceeded says whether one was, also by the last test.  -ECANCELED (what was measured before is kept), -ENOMEM, or an error of
  * fe_device_create, with message.  A test that fails is noted in its points. */
-int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed, double bound,
-                struct fe_err *err);
+int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
+                const struct against_limits *limits, bool *ret_exceeded, struct fe_err *err);
 
 /* The sum of weight * |ln(measured / published)| over the wanted points that were measured. */
 double against_sum(const struct against *a);

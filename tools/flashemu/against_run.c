@@ -206,8 +206,14 @@ double against_sum(const struct against *a)
     return sum;
 }
 
-int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed, double bound,
-                struct fe_err *err)
+static bool exceeds(const struct against *a, const struct fe_device *dev,
+                    const struct against_limits *limits)
+{
+    return against_sum(a) > limits->sum || fe_device_now(dev) > limits->ns;
+}
+
+int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
+                const struct against_limits *limits, bool *ret_exceeded, struct fe_err *err)
 {
     const struct fe_device_options opt = {.seed = seed, .payload = false};
     struct bench b = {.env = {.sector_size = profile->device.sector_size}};
@@ -216,7 +222,7 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
     if (r < 0)
         return r;
     b.env.capacity = fe_device_capacity(b.dev);
-    for (size_t i = 0; i < a->n && r == 0 && against_sum(a) <= bound; i++) {
+    for (size_t i = 0; i < a->n && r == 0 && !exceeds(a, b.dev, limits); i++) {
         struct against_point *p = &a->points[i];
         struct fe_err why;
         if (p->state != AGAINST_OPEN || p->unwanted)
@@ -231,6 +237,7 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
             r = 0;
         }
     }
+    *ret_exceeded = exceeds(a, b.dev, limits);
     fe_device_destroy(b.dev);
     return r;
 }

@@ -25,7 +25,7 @@
 struct set {
     const char **changes; /* owned by the document */
     uint32_t n;
-    double bound;
+    struct against_limits limits;
 };
 
 /* All points as before any run; those of the array `wanted` are asked for, or all without one. */
@@ -82,18 +82,21 @@ static int take_changes(struct set *s, const json_t *changes, struct fe_err *err
 
 static int take_set(struct against *a, struct set *s, const json_t *line, struct fe_err *err)
 {
-    const json_t *bound = json_object_get(line, "bound");
+    const json_t *bound = json_object_get(line, "bound"), *time = json_object_get(line, "time");
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)line, key, value)
         if (strcmp(key, "set") != 0 && strcmp(key, "points") != 0 &&
-            strcmp(key, "weights") != 0 && strcmp(key, "bound") != 0)
+            strcmp(key, "weights") != 0 && strcmp(key, "bound") != 0 && strcmp(key, "time") != 0)
             return fe_err_set(err, EINVAL, "unknown member '%s'; allowed: set, points, weights, "
-                              "bound", key);
+                              "bound, time", key);
     if (bound && (!json_is_number(bound) || json_number_value(bound) < 0))
         return fe_err_set(err, EINVAL, "bound: expected a number of at least 0");
-    s->bound = bound ? json_number_value(bound) : INFINITY;
+    if (time && (!json_is_integer(time) || json_integer_value(time) < 0))
+        return fe_err_set(err, EINVAL, "time: expected a whole number of at least 0");
+    s->limits.sum = bound ? json_number_value(bound) : INFINITY;
+    s->limits.ns = time ? (uint64_t)json_integer_value(time) : UINT64_MAX;
     int r = choose_points(a, json_object_get(line, "points"), err);
     if (r == 0)
         r = take_weights(a, json_object_get(line, "weights"), err);
@@ -124,18 +127,19 @@ static int run_set(struct against *a, const char *name, const struct set *s, uin
 {
     struct fe_profile profile;
     struct fe_err err;
+    bool exceeded = false;
 
     fe_err_init(&err);
     int r = fe_profile_load(&profile, name, s->changes, s->n, &err);
     if (r == 0) {
-        r = against_run(a, &profile, seed, s->bound, &err);
+        r = against_run(a, &profile, seed, &s->limits, &exceeded, &err);
         fe_profile_fini(&profile);
     }
     if (r == -ECANCELED)
         return VERIFY_INTERRUPTED;
     if (r == -ENOMEM)
         return tool_fail(&err);
-    return answer(a, r < 0 ? "refused" : against_sum(a) > s->bound ? "stopped" : "done", err.text);
+    return answer(a, r < 0 ? "refused" : exceeded ? "stopped" : "done", err.text);
 }
 
 int against_sets(struct against *a, const char *name, FILE *in, uint64_t seed)

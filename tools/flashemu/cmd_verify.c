@@ -215,7 +215,9 @@ static int verify_against(struct command *c, const char *name)
     r = against_load(&a, c->against, &err);
     int code = r < 0 ? tool_fail(&err) : TOOL_OK;
     if (r == 0) {
-        r = against_run(&a, &profile, c->seed, INFINITY, &err);
+        const struct against_limits none = {INFINITY, UINT64_MAX};
+        bool exceeded;
+        r = against_run(&a, &profile, c->seed, &none, &exceeded, &err);
         code = r == -ECANCELED ? VERIFY_INTERRUPTED : r < 0 ? tool_fail(&err) : against_code(&a);
         if (c->json && json_array_append_new(c->profiles, against_json(&a, &profile)) < 0)
             code = tool_error("out of memory");

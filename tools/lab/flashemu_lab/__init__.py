@@ -41,6 +41,8 @@ The modules, each of which uses only those above it:
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, importing        what real devices do, from other programs
     target, probing, probe, datasheet           what real devices do, measured
+    modelled, clues, compare, search, fitting   the device that comes nearest to a measurement
+    fitted      its profile and its page
     measuring   the commands about real devices
     shipped, show, complete, cli        what a shell calls
 """

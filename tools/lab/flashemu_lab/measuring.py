@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Callable, Mapping
 
-from . import importing, measurement, probe, probing
+from . import fitted, fitting, importing, measurement, probe, probing
 from .datasheet import datasheet, sentences
 from .errors import LabError, listed, quantity
 from .output import write_whole
@@ -72,6 +73,50 @@ def add_commands(add: Add) -> None:
                    help="take times from the control socket of an emulated device")
     c.add_argument("--json", action="store_true", help="print JSON")
     _about(c)
+
+
+    _add_fit(add)
+
+
+def _budget_of_fit(text: str) -> int:
+    if not text.isdigit() or not fitting.LEAST_BUDGET <= int(text) <= 1000000:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: {fitting.LEAST_BUDGET} to 1000000")
+    return int(text)
+
+
+def _jobs(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: 1 to 1024")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdigit() or int(text) >= 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: 0 to 4294967295")
+    return int(text)
+
+
+def add_fit_options(command: argparse.ArgumentParser) -> None:
+    """What decides how long a fit takes."""
+    command.add_argument("--quick", action="store_true",
+                         help=f"a budget of {fitting.QUICK} comparisons")
+    command.add_argument("--budget", metavar="N", type=_budget_of_fit, default=0,
+                         help=f"how many sets of parameters to compare ({fitting.BUDGET})")
+
+
+def _add_fit(add: Add) -> None:
+    c = add("fit", "make a profile from a measurement")
+    c.add_argument("measurement", metavar="MY.json", type=Path,
+                   help="a measurement, from import or probe")
+    c.add_argument("-o", "--output", metavar="MY.ini", type=Path, required=True,
+                   help="the profile; the page MY.html says how near it comes")
+    add_fit_options(c)
+    c.add_argument("--seed", metavar="N", type=_seed, default=1, help="of the search (1)")
+    c.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
+                   help="how many comparisons at the same time (one for each processor)")
+    c.add_argument("--anyway", action="store_true",
+                   help="write the profile even if it does not come near")
+    c.add_argument("--json", action="store_true", help="print JSON")
 
 
 def keeps_inputs(output: Path, inputs: list[Path]) -> None:
@@ -170,5 +215,56 @@ def _told(arguments: argparse.Namespace, run: probe.Probe, target: Target,
     print("\n".join([*sentences(found), *notes, "", str(arguments.output), str(path)]))
 
 
+def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
+                    jobs: int) -> tuple[measurement.Measurement, fitting.Fitted]:
+    """A measurement and the device that was fitted to it, with progress on a terminal."""
+    found = measurement.load(path)
+    note = Note()
+    try:
+        return found, fitting.fit(
+            tool, found, budget, seed, jobs, lambda what, error: note.show(
+                f"{path}", f"{what}, mean error {100 * error:.1f} %"))
+    finally:
+        note.end()
+
+
+def budget_of(arguments: argparse.Namespace) -> int:
+    """In comparisons; LabError if two options contradict each other."""
+    if arguments.quick and arguments.budget:
+        raise LabError(f"--budget {arguments.budget}: has no effect with --quick")
+    return arguments.budget or (fitting.QUICK if arguments.quick else fitting.BUDGET)
+
+
+def _fit(arguments: argparse.Namespace) -> int:
+    output: Path = arguments.output
+    keeps_inputs(output, [arguments.measurement])
+    if output.suffix != ".ini":
+        raise LabError(f"-o {output}: expected a name that ends in .ini")
+    tool = Tool()
+    try:
+        m, found = fit_measurement(tool, arguments.measurement, budget_of(arguments),
+                                   arguments.seed, arguments.jobs)
+    except KeyboardInterrupt:
+        print("flashemu-lab: stopped; a fit is written at its end, so there is none",
+              file=sys.stderr)
+        return 130
+    made_by, source = f"flashemu-lab fit {tool.version}", arguments.measurement.name
+    page = output.with_suffix(".html")
+    write_whole(page, fitted.page(found, m, source, made_by))
+    kept = found.good or arguments.anyway
+    if kept:
+        write_whole(output, fitted.profile(found, m, source, made_by))
+    if arguments.json:
+        sys.stdout.write(fitted.to_json(found, m, source, made_by))
+    else:
+        print("\n".join([*fitted.sentences(found, m), "", *([str(output)] if kept else []),
+                         str(page)]))
+    if not found.good:
+        print(f"flashemu-lab: {arguments.measurement}: no profile comes near: "
+              f"{fitted.sentence(found)}" + ("" if kept else f"; {output} is not written "
+                                             "(--anyway writes it)"), file=sys.stderr)
+    return 0 if found.good else 1
+
+
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "import": _import, "probe": _probe}
+    "import": _import, "probe": _probe, "fit": _fit}

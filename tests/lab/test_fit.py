@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab fit: a profile from a measurement.
+
+Most of it works on a small device of the model itself, whose parameters are known.
+"""
+
+import json
+import math
+import os
+
+from flashemu_lab_bench import FLASHEMU, bad, lab, read, write
+from flashemu_script import run, skip
+
+try:
+    import cmaes  # noqa: F401
+    import scipy.optimize  # noqa: F401
+except ImportError:
+    skip("no Python modules cmaes and scipy")
+
+from pathlib import Path  # noqa: E402
+
+from flashemu_lab import clues, compare, fitting, measurement, modelled, search  # noqa: E402
+from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
+from flashemu_lab.modelled import Structure  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+
+MIB = 1 << 20
+TIMES = {"link.command_overhead": 3e5, "link.bandwidth": 2e7, "nand.tPROG": 1.2e6,
+         "nand.bus_rate": 8e7, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 4e5,
+         "ftl.map_read": 1e5, "ftl.unit_read": 2e5}
+SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=4, open_random=3)
+PAGE = Structure("page", 512 * MIB, 8192)
+
+
+def values(s):
+    return [TIMES[t.key] for t in modelled.times_of(s)]
+
+
+def plan(erasesize, units=6):
+    """The points of a small flashbench session, without values."""
+    points = [make_point("seq-write", [1], bs=65536, size=8 * MIB),
+              make_point("seq-read", [1], bs=65536, size=8 * MIB)]
+    points += [make_point("flashbench-align", [1], align=4096 << i, bs=1024, place=place)
+               for i in range(12) for place in ("pre", "on", "post")]
+    points += [make_point("flashbench-open-au", [1], erasesize=erasesize, open=n, random=order,
+                          chunk=erasesize >> i)
+               for order in (False, True) for n in range(1, units + 1)
+               for i in range(10 if n < 3 else 8)]
+    return points
+
+
+def measured(s, times=None, points=None):
+    """What the model's device gives for these points."""
+    m = Measurement(tuple(points or plan(s.unit * s.group)), "x", s.capacity)
+    keys = modelled.changes(modelled.profile_keys(s, times or values(s)))
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        answer = comparer.ask([compare.Question(s.strategy, tuple(keys))])[0]
+    assert answer.state == "done", answer.message
+    return Measurement(tuple(Point(p.procedure, p.parameters, (v,))
+                             for p, v in zip(m.points, answer.measured) if v), "x", s.capacity)
+
+
+def test_sizes_hang_together():
+    """Every neighbour of a structure is a device, or is refused with a message and nothing else."""
+    m = Measurement((make_point("seq-write", [1e6], bs=4096, size=65536),), "x", 64 * MIB)
+    done = 0
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        for s in (Structure("segment", 64 * MIB, 4096, MIB, small_log=2, small_write=4096),
+                  Structure("segment", 96 * MIB, 8192, 3 * MIB // 2, open_random=2),
+                  Structure("segment", 64 * MIB, 2048, MIB // 4, group=4, scattered=6),
+                  Structure("page", 64 * MIB, 8192)):
+            for near in [s, *modelled.neighbours(s)]:
+                keys = modelled.changes(modelled.profile_keys(near, values(near)))
+                answer = comparer.ask([compare.Question(near.strategy, tuple(keys))])[0]
+                assert answer.state == "done" or answer.message, near
+                done += answer.state == "done"
+                assert near == s or near != s
+            assert len(set(modelled.neighbours(s))) == len(modelled.neighbours(s))
+    assert done > 60
+
+
+def test_rules_see_the_structure():
+    m = measured(SEGMENT)
+    c = clues.curves(m.points)
+    assert clues.pages(c, m.points)[0] == SEGMENT.page
+    assert clues.shown_units(c, m.points)[0] == SEGMENT.unit
+    first = clues.candidates(m)[0]
+    assert (first.open_linear, first.open_random) == (4, 3)
+    by_pages = measured(PAGE, points=plan(2 * MIB))
+    assert clues.candidates(by_pages)[0].strategy == "page"
+
+
+def test_a_search_is_cheap_where_a_device_is_slow():
+    slow = [make_point("flashbench-open-au", [1e4], erasesize=4 * MIB, open=n, random=True,
+                       chunk=4 * MIB >> i) for n in (1, 2, 3) for i in range(11)]
+    quick = make_point("seq-read", [1e7], bs=65536, size=MIB)
+    m = Measurement((quick, *slow), "x", 1 << 30)
+    kept = compare.affordable(m, 2000)
+    assert 0 in kept and 1 < len(kept) < 10
+    assert sum(compare.device_ns(m.points[i]) for i in kept) <= 2000e9
+    assert all(dict(m.points[i].parameters).get("chunk", 4 * MIB) >= MIB for i in kept)
+    assert compare.affordable(m, 1e9) == list(range(34))
+
+
+def test_a_device_of_the_model_is_found_again():
+    for s in (SEGMENT, PAGE):
+        m = measured(s, points=plan(2 * MIB))
+        found = fitting.fit(Tool(), m, 200, 1, 2)
+        assert found.good and found.all.median < 0.02, (s, found.all)
+        got = found.structure
+        assert (got.strategy, got.page) == (s.strategy, s.page), got
+        if s.strategy == "segment":
+            assert (got.unit, got.open_linear, got.open_random) == (2 * MIB, 4, 3), got
+
+
+def test_the_same_again_with_more_processes():
+    m = measured(PAGE, points=plan(2 * MIB, 2))
+    one, two = (fitting.fit(Tool(), m, 60, 3, jobs) for jobs in (1, 2))
+    assert one.keys() == two.keys() and one.held == two.held and one.errors == two.errors
+    assert one.comparisons == two.comparisons
+
+
+def test_command():
+    measurement.save(measured(PAGE, points=plan(2 * MIB, 3)), Path("my.json"))
+    code, out, err = lab("fit", "my.json", "-o", "my.ini", "--budget", "80", "--jobs", "1")
+    assert code == 0 and err == "" and out.startswith("The profile comes near: "), (out, err)
+    text = read("my.ini")
+    assert "[provenance]" in text and "[fidelity]" in text
+    show = os.popen(f"{FLASHEMU} check my.ini").read()
+    assert "mistake" not in show
+    assert os.system(f"{FLASHEMU} verify ./my.ini --quick --json > rows.json") in (0, 256)
+    rows = json.loads(read("rows.json"))["rows"]
+    assert {r["id"] for r in rows} == {"seq-write.1", "seq-read.2"}
+    page = read("my.html")
+    assert "All " in page and "within 10 %" in page and "nand.tPROG" in page
+    # what was promised in the profile is what verify finds
+    got = json.loads(os.popen(f"{FLASHEMU} verify ./my.ini --against my.json --json").read())
+    told = text.split("median error ")[1].split(" %")[0]
+    assert abs(got["all"]["median_error_percent"] - float(told)) < 0.2
+
+
+def test_what_cannot_be_good_is_no_profile():
+    """Rates that no device has: each is drawn apart from the others."""
+    points = [make_point(p.procedure, [10 ** (4 + (i * 7919 % 97) / 20)], **dict(p.parameters))
+              for i, p in enumerate(plan(2 * MIB, 2)) if p.procedure == "flashbench-open-au"]
+    measurement.save(Measurement(tuple(points), "x", 512 * MIB), Path("my.json"))
+    code, out, err = lab("fit", "my.json", "-o", "bad.ini", "--budget", "60", "--jobs", "1")
+    assert code == 1 and "no profile comes near" in err and "--anyway" in err, (code, out, err)
+    assert not os.path.exists("bad.ini") and "cannot do what this device did" in read("bad.html")
+
+
+def test_mistakes():
+    measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
+    bad("--budget 500: has no effect with --quick", "fit", "my.json", "-o", "a.ini", "--quick",
+        "--budget", "500")
+    bad("-o my.json: is one of the inputs", "fit", "my.json", "-o", "my.json")
+    bad("-o a.txt: expected a name that ends in .ini", "fit", "my.json", "-o", "a.txt")
+    bad("nope.json: No such file", "fit", "nope.json", "-o", "a.ini")
+    write("none.json", json.dumps({"format": "flashemu-measurement", "version": 1, "points": [
+        {"procedure": "iozone", "parameters": {"test": "write", "file": 1, "bs": 1,
+                                               "direct": True, "fsync": True},
+         "unit": "bytes/s", "values": [1]}]}))
+    bad("no point of the measurement can be compared", "fit", "none.json", "-o", "a.ini")
+    assert lab("fit", "my.json", "-o", "a.ini", "--budget", "3")[0] == 2
+
+
+def test_weights():
+    m = Measurement(tuple(plan(2 * MIB, 1)), "x", 512 * MIB)
+    answer = compare.Answer("done", 0.0, tuple(1.0 for _ in m.points), "")
+    weights = search.weights_of(m, answer, [0])
+    assert weights[0] == 0 and math.isclose(weights[1], 1)
+    align = [w for p, w in zip(m.points, weights) if p.procedure == "flashbench-align"]
+    assert math.isclose(sum(align), math.sqrt(len(align)))
+
+
+run(globals())

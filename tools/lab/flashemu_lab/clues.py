@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a measurement says about a device's structure before anything is fitted: rules.
+
+    strategy   random writes as fast as those in order: a map by pages; else units
+    page       reads across its multiples take longer (-a); shifted commands cost more (probe);
+               writes below it cost as much as a page
+    unit       a second step of -a, writes across (probe), or the unit of -O
+    group      random writes that all cost the same, up to a part of the unit: that part is merged
+    open       the first number of units of -O at which the rate falls
+    small log  random writes that are quicker again below some size
+    zone       neighbouring units of -f with another rate than the rest
+
+Where the data leave it open there is more than one candidate; the comparison decides.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Sequence
+
+from . import probing
+from .measurement import Measurement, Point
+from .modelled import Structure, times_of
+
+_KIB, _MIB = 1 << 10, 1 << 20
+_USUAL_CAPACITY = 4 << 30
+
+
+@dataclass
+class Curves:
+    """The points as tables.
+
+    linear, random   number of open units, then chunk: ns for a write of this size
+    fat              number of the unit, then chunk: the same
+    across           alignment: ns that a read across takes more than those beside, and their mean
+    erasesize        of -O or -f, 0 without any
+    rates            (writes, request, bytes a second) of what runs in order
+    """
+
+    linear: dict[int, dict[int, float]] = field(default_factory=dict)
+    random: dict[int, dict[int, float]] = field(default_factory=dict)
+    fat: dict[int, dict[int, float]] = field(default_factory=dict)
+    across: dict[int, tuple[float, float]] = field(default_factory=dict)
+    erasesize: int = 0
+    rates: list[tuple[bool, int, float]] = field(default_factory=list)
+    reads: list[tuple[int, float]] = field(default_factory=list)
+
+
+def curves(points: Sequence[Point]) -> Curves:
+    """Sorts the points."""
+    c = Curves()
+    places: dict[int, dict[str, float]] = {}
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure in ("flashbench-open-au", "flashbench-find-fat"):
+            c.erasesize = c.erasesize or int(how["erasesize"])
+            chunk = int(how["chunk"])
+            table = c.fat if "unit" in how else c.random if how["random"] else c.linear
+            row = int(how["unit"] if "unit" in how else how["open"])
+            table.setdefault(row, {})[chunk] = chunk * 1e9 / p.value
+        elif p.procedure == "flashbench-align":
+            places.setdefault(int(how["align"]), {})[str(how["place"])] = p.value
+        elif p.procedure in ("seq-read", "seq-write", "hdparm-t", "dd"):
+            writes = p.procedure == "seq-write" or how.get("op") == "write"
+            if how.get("op") != "unknown":
+                c.rates.append((writes, int(how.get("bs", 128 * _KIB)), p.value))
+        elif p.procedure == "request" and how["op"] == "read":
+            c.reads.append((int(how["bs"]), p.value))
+    for align, at in places.items():
+        beside = [at[k] for k in ("pre", "post") if k in at]
+        if beside and "on" in at:
+            c.across[align] = (at["on"] - sum(beside) / len(beside), sum(beside) / len(beside))
+    return c
+
+
+# --- sizes ---
+
+def _steps(c: Curves, least: int, most: int) -> list[int]:
+    """Alignments from which on a read across takes longer than at all smaller ones."""
+    found = []
+    for align in sorted(a for a in c.across if least <= a <= most):
+        below = [c.across[a][0] for a in c.across if a < align]
+        above = [c.across[a][0] for a in c.across if align <= a <= 8 * align]
+        step = median(above) - median(below[-3:] or [0.0])
+        if step > max(0.03 * c.across[align][1], 8e3) and \
+                min(above) > max(below[-3:] or [0.0]):
+            found.append(align)
+    return found
+
+
+def _flat_until(times: dict[int, float], slack: float) -> int:
+    """The largest chunk up to which a write takes as long as the smallest one; 0 without any."""
+    chunks = sorted(times)
+    last = 0
+    for chunk in chunks:
+        if times[chunk] > slack * min(times[c] for c in chunks if c <= chunk):
+            break
+        last = chunk
+    return last
+
+
+def pages(c: Curves, points: Sequence[Point]) -> list[int]:
+    """Candidates for the page, the most likely one first."""
+    found = [probing.page_from(points) or 0, *_steps(c, 4 * _KIB, 64 * _KIB)[:1]]
+    for table in (c.linear.get(1, {}), c.fat.get(max(c.fat, default=0), {})):
+        found.append(_flat_until(table, 1.3))
+    kept = [p for p in dict.fromkeys(found) if 2 * _KIB <= p <= 64 * _KIB and p & (p - 1) == 0]
+    return kept or [16 * _KIB, 8 * _KIB, 4 * _KIB]
+
+
+def shown_units(c: Curves, points: Sequence[Point]) -> list[int]:
+    """Candidates for the unit that the device shows."""
+    found = [probing.unit_from(points) or 0, c.erasesize, *_steps(c, 512 * _KIB, 64 * _MIB)[:1]]
+    return [u for u in dict.fromkeys(found) if u] or [4 * _MIB]
+
+
+def merged_part(c: Curves, unit: int) -> int | None:
+    """Bytes that a random write makes the device copy, if that is less than the unit: the end of
+    the sizes that all take the same time."""
+    times = c.random.get(min(c.random, default=0), {})
+    chunks = sorted(times)
+    flat: list[int] = []
+    for chunk in chunks:
+        if flat and times[chunk] > 1.35 * times[flat[0]]:
+            if len(flat) >= 3:
+                break
+            flat = []
+        if flat and times[chunk] < 0.65 * times[flat[0]]:
+            flat = []
+        flat.append(chunk)
+    return flat[-1] if len(flat) >= 3 and flat[-1] < unit else None
+
+
+def small_write(c: Curves) -> int | None:
+    """Bytes of the largest random write that is much quicker than one of twice the size."""
+    found = None
+    for times in c.random.values():
+        for chunk in sorted(times):
+            after = times.get(2 * chunk)
+            if after and after > 3 * times[chunk] and after > 4e6:
+                found = max(found or 0, chunk) if chunk <= 256 * _KIB else found
+    return found
+
+
+def zone(c: Curves, unit: int) -> tuple[int, int] | None:
+    """First unit and number of units of a zone that bulk is written to at another rate."""
+    if len(c.fat) < 4:
+        return None
+    means = {row: math.exp(median(math.log(t / chunk) for chunk, t in times.items()
+                                  if chunk >= 64 * _KIB))
+             for row, times in c.fat.items() if any(chunk >= 64 * _KIB for chunk in times)}
+    usual = median(means.values()) if means else 0.0
+    odd = [row for row, m in sorted(means.items()) if not 0.75 < m / usual < 1.33]
+    if not odd or len(odd) > len(means) // 2 or odd[-1] - odd[0] >= len(odd) + 1:
+        return None
+    per = max(c.erasesize // unit, 1)
+    return odd[0] * per, (odd[-1] - odd[0] + 1) * per
+
+
+def is_by_pages(c: Curves, points: Sequence[Point]) -> bool | None:
+    """Whether random writes are about as fast as those in order, and no number of units makes them
+    slow; None without a comparison."""
+    if any(probing.limit_from(points, order) is not None for order in (False, True)):
+        return False
+    ratios = [c.random[n][chunk] / t for n, times in c.linear.items() if n in c.random
+              for chunk, t in times.items() if chunk in c.random[n] and chunk >= 16 * _KIB]
+    return median(ratios) < 1.5 and max(ratios) < 6 if ratios else None
+
+
+def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
+    """Bytes, and whether that is only assumed: -a goes up to a seventh of it."""
+    if m.capacity:
+        return m.capacity // 512 * 512, False
+    top = max(c.across, default=0)
+    return (top * 15 // 4 if top >= 16 * _MIB else _USUAL_CAPACITY), True
+
+
+# --- candidates ---
+
+def candidates(m: Measurement) -> list[Structure]:
+    """What the device may be, the most likely structure first; at least one."""
+    c = curves(m.points)
+    size, _ = capacity(m, c)
+    by_pages = is_by_pages(c, m.points)
+    found: list[Structure] = []
+    shown = shown_units(c, m.points)
+    for page in pages(c, m.points)[:2]:
+        found += [_segment(c, m, size, page, unit) for unit in shown[:2] if unit % page == 0]
+        found += [_grouped(s, c) for s in found[-1:] if merged_part(c, s.unit)]
+        other = probing.limit_from(m.points, False)
+        if found and found[0].strategy == "segment" and other not in (None, found[0].open_linear):
+            found.append(replace(found[0], open_linear=other or 1))
+        if by_pages is not False or merged_part(c, shown[0]):
+            found.append(Structure("page", size, page))
+        if by_pages and found[-1].strategy == "page":
+            found.insert(0, found.pop())
+    return list(dict.fromkeys(found))
+
+
+def _slower_from(rows: dict[int, dict[int, float]]) -> int | None:
+    """The number of units of which one more is a little slower, if fewer were not; by large
+    commands, because parts of pages fill a unit early."""
+    for n in sorted(rows):
+        more = [math.log(t / rows[n][chunk]) for chunk, t in rows.get(n + 1, {}).items()
+                if chunk in rows[n] and chunk >= 64 * _KIB]
+        if n > 1 and more and sum(more) / len(more) > 0.07:
+            return n
+    return None
+
+
+def _segment(c: Curves, m: Measurement, size: int, page: int, unit: int) -> Structure:
+    most = max([*c.linear, *c.random, 4])
+    linear = _slower_from(c.linear) or probing.limit_from(m.points, False)
+    in_random = probing.limit_from(m.points, True)
+    tried = bool(c.random)
+    s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
+                  open_random=(in_random if in_random is not None else most + 1 if tried else 0))
+    small, odd = small_write(c), zone(c, unit)
+    if small or odd:
+        s = replace(s, small_log=2, small_write=small or page // 2)
+    if odd:
+        s = replace(s, zone_start=odd[0], zone_units=odd[1], small_log=odd[1] + 1)
+    return s
+
+
+def _grouped(s: Structure, c: Curves) -> Structure:
+    """The same with units of which several make one that shows."""
+    part = max(merged_part(c, s.unit) or s.unit, s.page * 4)
+    group = max(s.unit // part, 1)
+    log = s.small_log and max(s.small_log, 8)
+    return replace(s, unit=part, group=group, open_random=0, scattered=s.open_linear * group + 2,
+                   open_linear=max(8, s.open_linear), small_log=log,
+                   zone_start=s.zone_start * group, zone_units=s.zone_units * group)
+
+
+def first_times(s: Structure, m: Measurement) -> list[float]:
+    """Values from which a fit of this structure begins, one for each of `times_of`."""
+    c = curves(m.points)
+    alone = median([t for _, t in c.across.values()] + [t for bs, t in c.reads if bs <= 4096]
+                   or [6e5])
+    writes = [chunk * 1e9 / t for times in c.linear.values() for chunk, t in times.items()]
+    writes += [rate for is_write, _, rate in c.rates if is_write]
+    fastest = max(writes, default=8e6)
+    reading = max([rate for is_write, _, rate in c.rates if not is_write], default=0.0)
+    link = max(1.15 * max(fastest, reading), 1.6e7)
+    program = s.page * 1e9 / fastest
+    start = {"link.command_overhead": alone / 2, "link.bandwidth": link,
+             "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
+             "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(c),
+             "ftl.map_read": alone / 20, "ftl.unit_read": 2e4}
+    return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
+            for t in times_of(s)]
+
+
+def _jump(c: Curves) -> float:
+    """ns that small writes to two units in turn take longer than to one."""
+    one, two = c.linear.get(1, {}), c.linear.get(2, {})
+    more = [two[chunk] - one[chunk] for chunk in one if chunk in two and chunk <= 64 * _KIB]
+    return max(median(more), 0.0) if more else 0.0

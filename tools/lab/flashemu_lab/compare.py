@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many sets of parameters against one measurement: `flashemu verify --sets`, on several processors.
+
+An answer is a function of the measurement and the set.  So neither the number of processes nor the
+order in which they answer changes a result, and a search with a seed can be repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import queue
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Sequence
+
+from . import measurement
+from .errors import LabError
+from .measurement import Measurement, Point
+from .tool import Tool
+from .worker import guarded
+
+# A profile needs these keys; every set gives its own values.
+_BASE = """[nand]
+cell = mlc
+pages_per_block = 64
+page_size = 4K
+tR = 50us
+tPROG = 1ms
+tBERS = 3ms
+
+[ftl]
+type = {strategy}
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A set, and how it is judged.
+
+    changes   "SECTION.KEY=VALUE" each
+    points    numbers of the points to measure, or None for all
+    weights   of the points in the sum of errors, or None for 1 each
+    bound     of that sum, or None
+    time      of the device's clock in ns, or None
+    """
+
+    strategy: str
+    changes: tuple[str, ...]
+    points: tuple[int, ...] | None = None
+    weights: tuple[float, ...] | None = None
+    bound: float | None = None
+    time: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a set gives.
+
+    state     "done", "stopped" at a limit, or "refused", and then `message` says why
+    total     the sum of weight * |ln(measured / published)|
+    measured  in the unit of each point, or None
+    """
+
+    state: str
+    total: float
+    measured: tuple[float | None, ...]
+    message: str
+
+
+class Comparer:
+    """Processes that answer questions about one measurement.  Use it in a `with` block."""
+
+    def __init__(self, tool: Tool, m: Measurement, jobs: int) -> None:
+        self.asked = 0
+        self._tool = tool
+        self._folder = tempfile.TemporaryDirectory(prefix="flashemu-fit-")
+        self._path = Path(self._folder.name)
+        measurement.save(m, self._path / "m.json")
+        self._free: queue.SimpleQueue[dict[str, subprocess.Popen[str]]] = queue.SimpleQueue()
+        self._all: list[dict[str, subprocess.Popen[str]]] = [{} for _ in range(jobs)]
+        for each in self._all:
+            self._free.put(each)
+        self._threads = ThreadPoolExecutor(jobs)
+
+    def __enter__(self) -> "Comparer":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 where: TracebackType | None) -> None:
+        for process in [p for each in self._all for p in each.values()]:
+            process.kill()
+            process.wait()
+        self._threads.shutdown(cancel_futures=True)
+        self._folder.cleanup()
+
+    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+        """The answers in the order of the questions; LabError if a process ended."""
+        self.asked += len(questions)
+        return list(self._threads.map(self._one, questions))
+
+    def _one(self, question: Question) -> Answer:
+        processes = self._free.get()
+        try:
+            return self._answer(processes, question)
+        finally:
+            self._free.put(processes)
+
+    def _answer(self, processes: dict[str, subprocess.Popen[str]], q: Question) -> Answer:
+        process = processes.get(q.strategy)
+        if process is None:
+            process = processes[q.strategy] = self._start(q.strategy)
+        line: dict[str, object] = {"set": q.changes}
+        for name in ("points", "weights", "bound", "time"):
+            if getattr(q, name) is not None:
+                line[name] = getattr(q, name)
+        assert process.stdin and process.stdout
+        try:
+            process.stdin.write(json.dumps(line) + "\n")
+            process.stdin.flush()
+            text = process.stdout.readline()
+        except BrokenPipeError:
+            text = ""
+        if not text:
+            raise LabError(f"flashemu ended while it compared {' '.join(q.changes)}")
+        o = json.loads(text)
+        return Answer(o["state"], float(o["sum"]), tuple(o["measured"]), o["message"] or "")
+
+    def _start(self, strategy: str) -> subprocess.Popen[str]:
+        base = self._path / f"{strategy}.ini"
+        if not base.exists():
+            base.write_text(_BASE.format(strategy=strategy), encoding="utf-8")
+        return subprocess.Popen(
+            guarded([str(self._tool.path), "verify", str(base), "--against",
+                     str(self._path / "m.json"), "--sets", "-"]),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def log_errors(answer: Answer, m: Measurement) -> list[float | None]:
+    """ln(model / measured) for each point that the model has a value for."""
+    return [math.log(got / p.value) if got and got > 0 and p.value > 0 else None
+            for got, p in zip(answer.measured, m.points)]
+
+
+def device_ns(p: Point) -> float:
+    """How long the device took for a point of -O or -f; 0 for the others, which are quick."""
+    how = dict(p.parameters)
+    if p.procedure == "flashbench-open-au":
+        return int(how["erasesize"]) * int(how["open"]) * 1e9 / p.value
+    return int(how["erasesize"]) * 1e9 / p.value if p.procedure == "flashbench-find-fat" else 0.0
+
+
+def affordable(m: Measurement, seconds: float) -> list[int]:
+    """The points of a search: those of tests that took less time together, from the largest chunks
+    of each test on, since a test comes to small ones only behind the large ones.
+
+    A device that copies a unit for each small write takes hours for them.  Emulating that takes
+    seconds, and after the first such points it says nothing new.  All other points are there.
+    """
+    tests: dict[tuple[object, ...], list[int]] = {}
+    for i, p in enumerate(m.points):
+        if device_ns(p) > 0:
+            how = dict(p.parameters)
+            words = ("erasesize", "open", "random")
+            tests.setdefault((p.procedure, *(how.get(w) for w in words)), []).append(i)
+    kept = [i for i, p in enumerate(m.points) if device_ns(p) == 0]
+    left = seconds * 1e9
+    levels = {key: sorted({int(dict(m.points[i].parameters)["chunk"]) for i in points},
+                          reverse=True) for key, points in tests.items()}
+    for level in range(max((len(each) for each in levels.values()), default=0)):
+        for key, chunks in levels.items():
+            some = [i for i in tests[key] if level < len(chunks)
+                    and dict(m.points[i].parameters)["chunk"] == chunks[level]]
+            cost = sum(device_ns(m.points[i]) for i in some)
+            if cost <= left:
+                kept += some
+                left -= cost
+            else:
+                levels[key] = chunks[:level]
+    return sorted(kept)

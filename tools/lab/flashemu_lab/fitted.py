@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a fit leaves behind: the profile, its page, and the same as JSON.
+
+Every number of the profile says where it comes from: fitted, with an interval; chosen, with the
+other values that are as good; not identifiable from these data; or assumed.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Sequence
+
+from . import clues
+from .charts import Chart, Series, line_chart
+from .datasheet import bytes_text
+from .errors import listed, number
+from .fitting import GOOD_MEDIAN, GOOD_SHARE, Errors, Fitted, summed
+from .measurement import Measurement, Point
+from .modelled import Structure, times_of
+from .page import document, grid
+from .search import kind
+
+# The keys whose value is a member of Structure.
+_MEMBER = {
+    "nand.page_size": "page", "nand.copyback": "copyback", "ftl.type": "strategy",
+    "ftl.unit_size": "unit", "ftl.open_linear": "open_linear", "ftl.open_random": "open_random",
+    "ftl.switch_merge": "switch_merge", "ftl.gap_fill": "gap_fill",
+    "ftl.copy_buffer": "copy_buffer", "ftl.group_units": "group",
+    "ftl.group_switch": "group_switch", "ftl.scattered": "scattered", "ftl.small_log": "small_log",
+    "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
+    "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
+    "link.max_transfer": "limit"}
+_BYTES = ("page", "unit", "small_write", "region", "cache", "limit")
+_ASSUMED = {
+    "device.used": "assumed: written all over before",
+    "nand.cell": "assumed; all pages have one time here, so it does not show",
+    "nand.blocks_per_plane": "derived: the capacity, the open units and the logs",
+    "nand.pages_per_block": "derived: a unit is as few blocks as possible",
+    "ftl.small_join": "assumed",
+    "link.type": "assumed from link.max_transfer; the keys below decide",
+    "link.queue_depth": "assumed: one request was in flight"}
+# An id of [fidelity] for each of these, if it is about the beginning of the device.
+_ROWS = ("seq-read", "seq-write")
+
+
+# --- the profile ---
+
+def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
+    """The profile as an INI file; `source` is how the measurement is called."""
+    keys = f.keys()
+    model = (m.name or f"fitted to {source}").replace("\n", " ")[:60]
+    lines = [f"; {model}, fitted to {source} by {made_by}:",
+             *(f"; {line}" for line in (sentence(f),)), "", "[device]", f"model = {model}"]
+    section = "device"
+    for key, value in keys.items():
+        name, _, word = key.partition(".")
+        if name != section:
+            lines += ["", f"[{name}]"]
+            section = name
+        lines.append(f"{word} = {value}")
+    lines += ["", "[provenance]"]
+    lines += [f"{key} = {provenance(f, m, key, source)}" for key in keys]
+    lines += ["errors = " + sentence(f)]
+    rows = _fidelity(f, m)
+    return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
+
+
+def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
+    """Where a number comes from."""
+    if key == "device.capacity":
+        assumed = clues.capacity(m, clues.curves(m.points))[1]
+        return "assumed: what flashbench -a went up to" if assumed else f"{source}: its capacity"
+    if key in _ASSUMED:
+        return _ASSUMED[key]
+    if key in _MEMBER:
+        member = _MEMBER[key]
+        others = f.as_good.get(member)
+        if member == "strategy":
+            return f"fitted to {source}: better than the other candidates, if there were others"
+        if others is None:
+            return "assumed: no other value was tried"
+        if not others:
+            return f"fitted to {source}: no other value that was tried is as good"
+        told = listed([_shown(member, value) for value in others])
+        return f"not identifiable from these data: {told} would be as good; of those one is taken"
+    factor = f.intervals.get(key)
+    return f"fitted to {source}: within a factor of {factor:.3g} (about 95 %)" if factor else \
+        "not identifiable from these data: a value that does no harm"
+
+
+def _shown(member: str, value: int) -> str:
+    if member in _BYTES:
+        return bytes_text(value)
+    return ("no", "yes")[value] if member in ("copyback", "switch_merge", "group_switch") else \
+        str(value)
+
+
+def _fidelity(f: Fitted, m: Measurement) -> list[str]:
+    rows: list[str] = []
+    for p, error in zip(m.points, f.errors):
+        how = dict(p.parameters)
+        if p.procedure not in _ROWS or how.get("offset", 0) != 0 or error is None:
+            continue
+        name = f"{p.procedure}.{len(rows) + 1}"
+        rows.append(f"{name} = {p.procedure} bs={how['bs']} size={how['size']} | "
+                    f"{p.value / 1e6:.6g} MB/s | 10%"
+                    + (f" | {_percent(error)} off when the profile was fitted: the other figures "
+                       "speak against it" if abs(error) > 0.09 else ""))
+    return rows
+
+
+def _percent(error: float) -> str:
+    return f"{100 * (2.718281828459045 ** error - 1):+.0f} %"
+
+
+# --- in words ---
+
+def _errors_text(e: Errors) -> str:
+    return (f"median error {100 * e.median:.1f} %, {100 * e.near:.0f} % of {e.points} points "
+            "within 10 %")
+
+
+def sentence(f: Fitted) -> str:
+    """How near the profile comes."""
+    return _errors_text(f.all)
+
+
+def structure_text(s: Structure) -> str:
+    """The structure in a sentence."""
+    page = f"pages of {bytes_text(s.page)}"
+    if s.strategy == "page":
+        return f"The device is mapped by pages, {page}."
+    groups = f", {s.group} of which make {bytes_text(s.unit * s.group)}" if s.group > 1 else ""
+    log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} units" \
+        if s.small_log else ""
+    return (f"The device is mapped by units of {bytes_text(s.unit)}{groups}, {page}, with "
+            f"{s.open_linear} units open in order and {s.open_random} in random order{log}.")
+
+
+def sentences(f: Fitted, m: Measurement) -> list[str]:
+    """What came out, the verdict first."""
+    told = [f"The profile comes near: {sentence(f)}." if f.good else
+            f"The model cannot do what this device did: {sentence(f)}, where at most "
+            f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
+            structure_text(f.structure)]
+    told += [f"Left out and predicted: {name}: {_errors_text(e)}." for name, e in f.held]
+    unknown = [t.key for t in times_of(f.structure) if f.intervals.get(t.key) is None]
+    if unknown:
+        told.append(f"Not identifiable from these data: {listed(unknown)}.")
+    told += [f"The model cannot do this: {text}." for text in misses(f, m)]
+    return told
+
+
+def by_kind(f: Fitted, m: Measurement) -> dict[str, Errors]:
+    """The errors of each kind of test."""
+    found = {}
+    for name in dict.fromkeys(kind(p) for p in m.points):
+        errors = summed([e for p, e in zip(m.points, f.errors) if kind(p) == name])
+        if errors:
+            found[name] = errors
+    return found
+
+
+def misses(f: Fitted, m: Measurement) -> list[str]:
+    """The tests with the largest errors, at most three."""
+    tests: dict[str, list[float]] = {}
+    for p, error in zip(m.points, f.errors):
+        if error is not None:
+            tests.setdefault(_test(p), []).append(error)
+    off = []
+    for name, errors in tests.items():
+        middle = sorted(errors)[len(errors) // 2]
+        if abs(middle) > 0.2:
+            off.append((-abs(middle) * len(errors), f"{name} ({_percent(middle)} in the median of "
+                        f"{len(errors)} {'points' if len(errors) > 1 else 'point'})"))
+    return [text for _, text in sorted(off)[:3]]
+
+
+def _test(p: Point) -> str:
+    how = dict(p.parameters)
+    if p.procedure == "flashbench-open-au":
+        return f"{how['open']} open units in {'random order' if how['random'] else 'order'}"
+    return f"unit {how['unit']} of -f" if p.procedure == "flashbench-find-fat" else kind(p)
+
+
+# --- for programs ---
+
+def to_json(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
+    """The whole result."""
+    def errors(e: Errors) -> dict[str, float]:
+        return {"points": e.points, "median_error": e.median, "share_within_10_percent": e.near}
+    return json.dumps({
+        "made_by": made_by, "measurement": source, "good": f.good, "profile": f.keys(),
+        "all": errors(f.all), "tests": {k: errors(e) for k, e in by_kind(f, m).items()},
+        "held_out": {name: errors(e) for name, e in f.held},
+        "intervals": f.intervals, "as_good": f.as_good, "comparisons": f.comparisons,
+        "candidates": [{"structure": structure_text(t.structure), "error": t.error}
+                       for t in f.tried],
+        "points": [{"procedure": p.procedure, "parameters": dict(p.parameters), "unit": p.unit,
+                    "measured": p.value, "model": got, "log_error": e}
+                   for p, got, e in zip(m.points, f.measured, f.errors)]},
+        indent=1, ensure_ascii=False) + "\n"
+
+
+# --- the page ---
+
+def page(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
+    """The page about a fit."""
+    return document("fit", m.name or source,
+                    f"{source}, fitted by {made_by} with {f.comparisons} comparisons",
+                    sentences(f, m),
+                    [grid("Measured, and of the model", _figures(f, m)), _keys(f, m, source),
+                     _candidates(f), _points(f, m)])
+
+
+def _figures(f: Fitted, m: Measurement) -> list[str]:
+    """A picture for each number of open units and order, and for -a and -f."""
+    tables: dict[str, dict[int, tuple[float, float | None]]] = {}
+    for p, got in zip(m.points, f.measured):
+        how = dict(p.parameters)
+        scale = 1e-6 if p.unit == "bytes/s" else 1e-3
+        size = how.get("chunk", how.get("align") if how.get("place") == "on" else None)
+        if size is not None:
+            name = _test(p) + (", MB/s" if p.unit == "bytes/s" else ", us")
+            tables.setdefault(name, {})[int(size)] = (
+                p.value * scale, None if got is None else got * scale)
+    return [_figure(name, rows) for name, rows in tables.items()]
+
+
+def _figure(name: str, rows: dict[int, tuple[float, float | None]]) -> str:
+    title, _, unit = name.rpartition(", ")
+    sizes = sorted(rows)
+    labels = [f"{s >> 20}M" if s >= 1 << 20 else f"{s >> 10}K" for s in sizes]
+    columns: list[tuple[str, list[float | None]]] = [
+        ("measured", [rows[s][0] for s in sizes]), ("model", [rows[s][1] for s in sizes])]
+    values = [v for _, column in columns for v in column if v is not None and v > 0]
+    series = [Series(label, column, [f"{label}, {x}: {number(v) if v is not None else '-'} {unit}"
+                                     for x, v in zip(labels, column)], i)
+              for i, (label, column) in enumerate(columns)]
+    return line_chart(Chart(title, "size", labels, unit, series, True, min(values), max(values)))
+
+
+def _table(heading: str, names: Sequence[str], rows: list[list[str]], numbers: int) -> str:
+    """A table whose last `numbers` columns are numbers; cells are HTML."""
+    first = len(names) - numbers
+    head = "".join(f"<th{' class=n' * (i >= first)}>{escape(n)}</th>" for i, n in enumerate(names))
+    body = "\n".join("<tr>" + "".join(f"<td{' class=n' * (i >= first)}>{c}</td>"
+                                      for i, c in enumerate(row)) + "</tr>" for row in rows)
+    return (f'<h2>{escape(heading)}</h2><div class="scroll rows"><table><thead><tr>{head}</tr>'
+            f"</thead><tbody>\n{body}\n</tbody></table></div>")
+
+
+def _keys(f: Fitted, m: Measurement, source: str) -> str:
+    rows = [[f"<code>{escape(key)}</code>", escape(value),
+             escape(provenance(f, m, key, source))] for key, value in f.keys().items()]
+    return _table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
+
+
+def _candidates(f: Fitted) -> str:
+    rows = [[escape(structure_text(t.structure)), f"{100 * t.error:.1f} %"] for t in f.tried]
+    return _table("Structures that the rules suggested", ["structure", "mean error, first fit"],
+                  rows, 1)
+
+
+def _points(f: Fitted, m: Measurement) -> str:
+    rows = []
+    for p, got, error in zip(m.points, f.measured, f.errors):
+        unit, scale = ("us", 1e3) if p.unit == "ns" else ("MB/s", 1e6)
+        rows.append([f"<code>{escape(p.text())}</code>", f"{number(p.value / scale)} {unit}",
+                     "-" if got is None else f"{number(got / scale)} {unit}",
+                     "-" if error is None else _percent(error)])
+    return _table(f"All {len(rows)} points", ["procedure and parameters", "measured", "model",
+                                              "error"], rows, 3)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a measurement to a fitted device, and what is known about it.
+
+A budget of comparisons is divided: two fifths to the candidates, equally; a third to the structure
+of the two best; then CMA-ES.  What decides is what was compared, and never a clock, so the same
+measurement, budget and seed give the same profile on every machine.
+
+Two things say how far the result can be trusted:
+
+    held out      the times are fitted again without some points, from the start, and are judged
+                  by those points alone; the structure stays, so this says nothing about it
+    intervals     how far a time may move before the errors grow; with the usual linear
+                  approximation and the spread of the errors.  A number that nothing depends on is
+                  not identifiable
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, replace
+from statistics import median
+from typing import Callable, Sequence
+
+import numpy as np
+
+from .clues import candidates, first_times
+from .compare import Comparer, Question, affordable, log_errors
+from .errors import LabError
+from .measurement import Measurement
+from .modelled import Structure, changes, neighbours, profile_keys, times_of
+from .search import Fit, Search, Stopped, kind, start, weights_of
+from .tool import Tool
+
+BUDGET, QUICK = 2000, 300
+LEAST_BUDGET = 60
+# What a search spends on one comparison: tests that took the device so many seconds together, for
+# the candidates and afterwards.  A test that is left out in part leaves another state behind.
+_COARSE_S, _FINE_S = 400.0, 2000.0
+_FOLDS = 4
+# Of the mean error: a structure that is worse by less is as good.
+_AS_GOOD = 1.01
+# A time whose interval is wider than this factor in each direction is not identifiable.
+WIDEST = 2.0
+# A fit is good if its errors are at most this.
+GOOD_MEDIAN, GOOD_SHARE = 0.15, 0.4
+
+Told = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Relative errors of some points: their median, and the share of at most 10 %."""
+
+    points: int
+    median: float
+    near: float
+
+
+def summed(errors: Sequence[float | None]) -> Errors | None:
+    """Of logarithmic errors; None if there is none."""
+    known = [abs(math.expm1(e)) for e in errors if e is not None]
+    if not known:
+        return None
+    return Errors(len(known), median(known), sum(e <= 0.1 for e in known) / len(known))
+
+
+@dataclass
+class Fitted:
+    """The result.
+
+    errors      ln(model / measured) for each point of the measurement, None if not comparable
+    measured    of the model, for each point
+    intervals   for each time the factor by which it may be off, or None if not identifiable
+    as_good     for each number of the structure that was varied the other values that are as good
+    held        what was left out, and the errors of a fit without it there
+    tried       each candidate and its error, the best one first
+    comparisons how many there were
+    """
+
+    structure: Structure
+    values: list[float]
+    errors: list[float | None]
+    measured: list[float | None]
+    intervals: dict[str, float | None]
+    as_good: dict[str, list[int]]
+    held: list[tuple[str, Errors]] = field(default_factory=list)
+    tried: list[Fit] = field(default_factory=list)
+    comparisons: int = 0
+
+    @property
+    def all(self) -> Errors:
+        """Over all points."""
+        found = summed(self.errors)
+        assert found
+        return found
+
+    @property
+    def good(self) -> bool:
+        """Whether the profile does what the device did."""
+        return self.all.median <= GOOD_MEDIAN and self.all.near >= GOOD_SHARE
+
+    def keys(self) -> dict[str, str]:
+        """Of the profile."""
+        return profile_keys(self.structure, self.values)
+
+
+def question(f: Fit) -> Question:
+    """All points, whatever it takes."""
+    return Question(f.structure.strategy,
+                    tuple(changes(profile_keys(f.structure, f.values()))))
+
+
+class Fitting:
+    """One measurement and a budget."""
+
+    def __init__(self, comparer: Comparer, m: Measurement, budget: int, seed: int,
+                 told: Told = lambda what, error: None) -> None:
+        self._comparer = comparer
+        self._m = m
+        self._budget = budget
+        self._seed = seed
+        self._told = told
+        self._best = math.inf
+        self._starts = candidates(m)
+        self._coarse, self._weights = self._comparable()
+
+    def _comparable(self) -> tuple[list[float], list[float]]:
+        """The weights of the points of a search, for the candidates and afterwards.  A device that is fast and mapped by pages can do
+        every test, and shows which points can be compared at all."""
+        s = Structure("page", self._starts[0].capacity, 16 << 10)
+        plain = start(s, [t.least * 2 if t.key.startswith("nand.t") else
+                          0.0 if t.zero else math.sqrt(t.least * t.most) for t in times_of(s)])
+        answer = self._comparer.ask([question(plain)])[0]
+        if answer.state != "done":
+            raise LabError(f"no device of {s.capacity} bytes can be compared with the measurement: "
+                           f"{answer.message}")
+        everything = set(range(len(self._m.points)))
+        coarse, fine = (weights_of(self._m, answer, sorted(everything - set(affordable(
+            self._m, seconds)))) for seconds in (_COARSE_S, _FINE_S))
+        return coarse, fine
+
+    def _search(self, what: str, weights: Sequence[float], comparisons: int) -> Search:
+        search = Search(self._comparer, self._m, weights,
+                        lambda error: self._told(what, min(error, self._best)))
+        search.grant(max(comparisons, 1))
+        return search
+
+    def run(self) -> Fitted:
+        """Searches; LabError if no candidate makes a device."""
+        tried = self._candidates()
+        better = []
+        self._best = math.inf
+        for one in tried[:2]:
+            search = self._search("structure", self._weights, self._budget // 6)
+            better.append(search.structure(search.judge([one])[0]))
+            self._best = min(self._best, better[-1].error)
+        best = min(better, key=lambda f: f.error)
+        search = self._search("the rest", self._weights, self._budget // 6)
+        best = search.rest(best, self._seed)
+        search = self._search("times", self._weights, self._budget // 12)
+        best = min(best, search.times(best, 4), key=lambda f: f.error)
+        self._best = best.error
+        return self._judged(best, tried)
+
+    def _candidates(self) -> list[Fit]:
+        """Each candidate with times of its own, the best one first."""
+        share = self._budget * 2 // 5 // len(self._starts)
+        found = []
+        for s in self._starts:
+            search = self._search("candidates", self._coarse, share)
+            begun = search.judge([start(s, first_times(s, self._m))])[0]
+            found.append(search.times(begun, 6))
+            self._best = min(self._best, found[-1].error)
+        found.sort(key=lambda f: f.error)
+        if math.isinf(found[0].error):
+            raise LabError("no structure that the measurement suggests makes a device that can "
+                           "be compared")
+        return found
+
+    def _judged(self, best: Fit, tried: list[Fit]) -> Fitted:
+        answer = self._comparer.ask([question(best)])[0]
+        result = Fitted(best.structure, best.values(), log_errors(answer, self._m),
+                        list(answer.measured), {}, {}, tried=tried)
+        result.intervals = self._intervals(best)
+        result.as_good = self._as_good(best)
+        result.held = self._held(best)
+        result.comparisons = self._comparer.asked
+        return result
+
+    # --- trust ---
+
+    def _intervals(self, best: Fit) -> dict[str, float | None]:
+        """For each time the factor e^(2 sigma), or None beyond `WIDEST`."""
+        search = self._search("intervals", self._weights, 1 + len(best.x))
+        try:
+            slopes = search.jacobian(best)
+            base = search.residuals([best])[0] if search.left else None
+        except Stopped:
+            return {}
+        if base is None:
+            search.grant(1)
+            base = search.residuals([best])[0]
+        sigma = 1.4826 * float(np.median(np.abs(base)))
+        found: dict[str, float | None] = {}
+        inverse = np.linalg.pinv(slopes.T @ slopes + 1e-9 * np.eye(len(best.x)))
+        for k, (t, x) in enumerate(zip(times_of(best.structure), best.x)):
+            spread = 2 * sigma * math.sqrt(max(float(inverse[k, k]), 0.0))
+            seen = float(np.abs(slopes[:, k]).max()) > 0.01
+            if t.zero and t.from_x(x) > 0:  # from the scale of the search to that of factors
+                spread *= (t.least + t.from_x(x)) / t.from_x(x)
+            found[t.key] = math.exp(spread) if seen and spread <= math.log(WIDEST) else None
+        return found
+
+    def _as_good(self, best: Fit) -> dict[str, list[int]]:
+        """Numbers of the structure that could as well be others."""
+        near = neighbours(best.structure)
+        search = self._search("alternatives", self._weights, len(near))
+        found: dict[str, list[int]] = {}
+        judged = search.judge([Fit(n, best.x, math.inf) for n in near], best.error * _AS_GOOD)
+        for n, f in zip(near, judged):
+            differing = [x.name for x in fields(n)
+                         if getattr(n, x.name) != getattr(best.structure, x.name)]
+            values = found.setdefault(differing[0], [])
+            if f.error <= best.error * _AS_GOOD and len(differing) == 1:
+                values.append(int(getattr(n, differing[0])))
+        return found
+
+    def _held(self, best: Fit) -> list[tuple[str, Errors]]:
+        """Folds, and whole tests."""
+        order = np.random.default_rng(self._seed).permutation(len(self._m.points))
+        folds: list[float | None] = []
+        share = self._budget // 60 + 25
+        for k in range(_FOLDS):
+            folds += self._without([int(i) for i in order[k::_FOLDS]], best, share)
+        found = [("a quarter of the points, four times", summed(folds))]
+        kinds = list(dict.fromkeys(kind(p) for p in self._m.points))
+        for name in kinds if len(kinds) > 1 else []:
+            left = [i for i, p in enumerate(self._m.points) if kind(p) == name]
+            found.append((name, summed(self._without(left, best, share))))
+        return [(name, errors) for name, errors in found if errors]
+
+    def _without(self, left: Sequence[int], best: Fit, share: int) -> list[float | None]:
+        """The errors at some points of a fit of the times without them."""
+        gone = set(left)
+        weights = [0.0 if i in gone else w for i, w in enumerate(self._weights)]
+        rest = replace(self._m, points=tuple(p for i, p in enumerate(self._m.points)
+                                             if i not in gone))
+        if not any(weights) or not rest.points:
+            return []
+        search = self._search("held out", weights, share)
+        begun = start(best.structure, first_times(best.structure, rest))
+        fit = search.times(search.judge([begun])[0], 4)
+        if math.isinf(fit.error):
+            return []
+        errors = log_errors(self._comparer.ask([question(fit)])[0], self._m)
+        return [errors[i] for i in left]
+
+
+def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
+        told: Told = lambda what, error: None) -> Fitted:
+    """The device that comes nearest to a measurement."""
+    with Comparer(tool, m, jobs) as comparer:
+        return Fitting(comparer, m, budget, seed, told).run()

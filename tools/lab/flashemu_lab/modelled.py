@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A device as `fit` thinks of it: a structure, the times in it, and the keys of a profile.
+
+A structure is what can be counted: the strategy, the page, the unit, how many units are open.  Sizes
+that hang together are derived here and nowhere else: the blocks follow from the unit and the page,
+and the chip is as large as the capacity, the open units and the logs need.  So a search changes one
+number, and the profile still fits together.
+
+Not modelled: several dies and channels.  From outside, with one request in flight, they look like
+larger pages.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Mapping, Sequence
+
+_KIB, _MIB = 1 << 10, 1 << 20
+MOST_PAGES = 8192
+# Units that replace failed ones, and one in which a merge writes.
+_MARGIN_UNITS = 4
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Sizes in bytes; the words are those of the keys of [ftl] and [link].
+
+    page      what is programmed as a whole; planes are not told apart
+    group     units that make an allocation unit together
+    limit     bytes of the largest command
+    region    bytes whose map the controller holds
+    cache     bytes of the write cache
+    """
+
+    strategy: str
+    capacity: int
+    page: int
+    unit: int = 4 * _MIB
+    group: int = 1
+    scattered: int = 0
+    group_switch: bool = False
+    open_linear: int = 4
+    open_random: int = 0
+    small_log: int = 0
+    small_write: int = 0
+    zone_start: int = 0
+    zone_units: int = 0
+    switch_merge: bool = True
+    gap_fill: int = 0
+    copyback: bool = False
+    copy_buffer: int = 1
+    limit: int = 512 * _KIB
+    region: int = 4 * _MIB
+    cache: int = 0
+
+    @property
+    def pages_per_block(self) -> int:
+        """A divisor of the pages of a unit; the unit is one block if that is possible."""
+        pages = 256 if self.strategy == "page" else max(self.unit // self.page, 1)
+        blocks = -(-pages // MOST_PAGES)
+        while pages % blocks:
+            blocks += 1
+        return pages // blocks
+
+    @property
+    def blocks(self) -> int:
+        """Of the chip: what the capacity takes, and what the strategy needs besides."""
+        block = self.page * self.pages_per_block
+        if self.strategy == "page":
+            return math.ceil(self.capacity * 1.12 / block) + 16
+        each = max(self.unit // block, 1)
+        units = math.ceil(self.capacity / self.unit)
+        spare = self.open_linear + self.open_random + self.small_log + _MARGIN_UNITS
+        return (units + spare) * each
+
+
+@dataclass(frozen=True)
+class Time:
+    """A number that is fitted: its key, where it may lie (ns, or bytes a second), and whether 0 is
+    allowed, which is then the least value."""
+
+    key: str
+    least: float
+    most: float
+    zero: bool = False
+
+    def to_x(self, value: float) -> float:
+        """On the scale on which a search works: relative changes count alike."""
+        return math.log1p(value / self.least) if self.zero else math.log(value)
+
+    def from_x(self, x: float) -> float:
+        """The value at a place of that scale."""
+        return self.least * math.expm1(x) if self.zero else math.exp(x)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The scale's ends."""
+        return 0.0 if self.zero else self.to_x(self.least), self.to_x(self.most)
+
+
+_TIMES = (
+    Time("link.command_overhead", 1e3, 5e7), Time("link.bandwidth", 5e5, 1e9),
+    Time("nand.tPROG", 1e4, 1e8), Time("nand.bus_rate", 1e6, 4e9), Time("nand.tR", 1e3, 2e7),
+    Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
+    Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
+)
+_SEGMENT_ONLY = ("ftl.unit_read",)
+
+
+def times_of(s: Structure) -> tuple[Time, ...]:
+    """The times of this structure, always in the same order."""
+    return tuple(t for t in _TIMES if s.strategy == "segment" or t.key not in _SEGMENT_ONLY)
+
+
+def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
+    """Every key of a profile that differs from its default, in the order of the option table."""
+    of_time = {t.key: v for t, v in zip(times_of(s), values)}
+
+    def time(key: str) -> str:
+        return f"{round(of_time[key])}ns"
+
+    def rate(key: str) -> str:
+        return f"{max(round(of_time[key] / 1e3), 1)}KB/s"
+
+    keys = {
+        "device.capacity": str(s.capacity), "device.used": str(s.capacity),
+        "nand.cell": "mlc", "nand.blocks_per_plane": str(s.blocks),
+        "nand.pages_per_block": str(s.pages_per_block), "nand.page_size": str(s.page),
+        "nand.copyback": _word(s.copyback), "nand.tR": time("nand.tR"),
+        "nand.tPROG": time("nand.tPROG"), "nand.tBERS": time("nand.tBERS"),
+        "nand.bus_rate": rate("nand.bus_rate"), "ftl.type": s.strategy}
+    if s.strategy == "segment":
+        keys |= {
+            "ftl.unit_size": str(s.unit), "ftl.open_linear": str(s.open_linear),
+            "ftl.open_random": str(s.open_random), "ftl.switch_merge": _word(s.switch_merge),
+            "ftl.gap_fill": str(s.gap_fill), "ftl.copy_buffer": str(s.copy_buffer),
+            "ftl.unit_read": time("ftl.unit_read")}
+        if s.group > 1:
+            keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
+            if s.scattered:
+                keys["ftl.scattered"] = str(s.scattered)
+        if s.small_log:
+            keys |= {"ftl.small_log": str(s.small_log), "ftl.small_write": str(s.small_write),
+                     "ftl.small_join": "yes"}
+            if s.zone_units:
+                keys |= {"ftl.zone_start": str(s.zone_start),
+                         "ftl.zone_units": str(s.zone_units)}
+    keys |= {"ftl.map_region": str(s.region), "ftl.map_switch": time("ftl.map_switch"),
+             "ftl.map_read": time("ftl.map_read")}
+    if s.cache:
+        keys["cache.size"] = str(s.cache)
+    keys |= {"link.type": "usb-hs" if s.limit <= 120 * _KIB else "sd-hs",
+             "link.bandwidth": rate("link.bandwidth"),
+             "link.command_overhead": time("link.command_overhead"),
+             "link.max_transfer": str(s.limit), "link.queue_depth": "1"}
+    return keys
+
+
+def _word(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def changes(keys: Mapping[str, str]) -> list[str]:
+    """As overrides: "SECTION.KEY=VALUE" each."""
+    return [f"{key}={value}" for key, value in keys.items()]
+
+
+def neighbours(s: Structure) -> list[Structure]:
+    """The structures that differ from this one in one thing, without any that makes no sense."""
+    found = _open_units(s) + _units(s) + _logs(s) if s.strategy == "segment" else []
+    found += [replace(s, page=p) for p in (s.page // 2, s.page * 2) if 2 * _KIB <= p <= 64 * _KIB]
+    found += [replace(s, limit=n) for n in (64 * _KIB, 120 * _KIB, 512 * _KIB) if n != s.limit]
+    found += [replace(s, cache=n) for n in (0, s.page, 4 * s.page) if n != s.cache]
+    found += [replace(s, region=n) for n in (s.region // 4, s.region * 4)
+              if 16 * _KIB <= n <= 64 * _MIB]
+    if s.strategy != "segment":
+        return found
+    found += [replace(s, copyback=not s.copyback), replace(s, switch_merge=not s.switch_merge)]
+    found += [replace(s, copy_buffer=n) for n in (1, 2, 4, 16) if n != s.copy_buffer]
+    pages = s.unit // s.page
+    found += [replace(s, gap_fill=n) for n in (0, pages // 4, pages) if n != s.gap_fill]
+    return [n for n in found if n.unit % n.page == 0 and (n.open_random or n.switch_merge)]
+
+
+def _open_units(s: Structure) -> list[Structure]:
+    most = max(s.open_linear, s.open_random) + 1
+    linear = sorted((n for n in range(1, most + 1) if n != s.open_linear),
+                    key=lambda n: abs(n - s.open_linear))
+    in_random = sorted((n for n in range(most + 1) if n != s.open_random),
+                       key=lambda n: abs(n - s.open_random))
+    found = [[replace(s, open_linear=n) for n in linear],
+             [replace(s, open_random=n) for n in in_random]]
+    return [n for pair in zip_longest(*found) for n in pair if n is not None]
+
+
+def _units(s: Structure) -> list[Structure]:
+    shown = s.unit * s.group
+    found = [replace(s, unit=u) for u in (s.unit // 2, s.unit * 2)
+             if 64 * _KIB <= u <= 64 * _MIB]
+    for group in (s.group // 2, s.group * 2, 1):
+        if 1 <= group <= 64 and group != s.group and shown % group == 0 and \
+                shown // group >= 64 * _KIB:
+            found.append(_scaled(replace(s, unit=shown // group, group=group), s.unit))
+    if s.group > 1:
+        found.append(replace(s, group_switch=not s.group_switch))
+        near = {0, s.scattered - 1, s.scattered + 1, s.scattered - s.group,
+                s.scattered + s.group, s.group * 4 + 2}
+        found += [replace(s, scattered=n) for n in sorted(near)
+                  if (n > s.group or n == 0) and n != s.scattered]
+    return found
+
+
+def _scaled(s: Structure, before: int) -> Structure:
+    """Numbers of units for units of another size than `before`."""
+    def scale(n: int) -> int:
+        return max(1, n * before // s.unit) if n else 0
+    return replace(s, small_log=scale(s.small_log), zone_start=s.zone_start * before // s.unit,
+                   zone_units=scale(s.zone_units))
+
+
+def _logs(s: Structure) -> list[Structure]:
+    if not s.small_log:
+        return [replace(s, small_log=n, small_write=w)
+                for n in (2, 8) for w in (4 * _KIB, 16 * _KIB)]
+    log = s.small_log
+    found = [replace(s, small_log=n)
+             for n in sorted({log - 1, log + 1, log * 2, log // 2, log * 4})
+             if 1 <= n <= 512 and n != log]
+    found += [replace(s, small_write=w) for w in (s.small_write // 2, s.small_write * 2)
+              if 512 <= w <= s.unit]
+    found.append(replace(s, small_log=0, small_write=0, zone_units=0, zone_start=0))
+    if s.zone_units:
+        found.append(replace(s, zone_units=0, zone_start=0))
+    return found

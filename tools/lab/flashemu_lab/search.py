@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The search for the structure and the times that come nearest to a measurement.
+
+    candidates   each from its own start: bounded least squares for the times, all with the same
+                 number of comparisons
+    structure    the best ones: one thing is changed at a time, and a change that makes the error
+                 smaller is kept; then the times again
+    the rest     CMA-ES over times and whole numbers together, with margins, so that a whole number
+                 does not get stuck
+
+Errors are logarithmic: twice as fast is as wrong as half as fast.  A search minimises the mean of
+their absolute values; each kind of test counts alike, however many points it has.  Least squares
+sees them through a soft threshold, because a few points that the model cannot meet should not bend
+all others.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from .compare import Answer, Comparer, Question, device_ns, log_errors
+from .errors import LabError
+from .measurement import Measurement, Point
+from .modelled import Structure, changes, neighbours, profile_keys, times_of
+
+# ln of the error of a point that a structure cannot have at all.
+_MISSING = 1.5
+# A set is given up if its device takes so many times as long as the measured one.
+_SLOWER = 6
+_STEP = 0.04
+_SOFT = 0.1
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A set of parameters and its error: the weighted mean of |ln(model / measured)|."""
+
+    structure: Structure
+    x: tuple[float, ...]
+    error: float
+
+    def values(self) -> list[float]:
+        """The times in their units."""
+        return [t.from_x(x) for t, x in zip(times_of(self.structure), self.x)]
+
+
+def start(s: Structure, values: Sequence[float]) -> Fit:
+    """A fit that nobody has compared yet."""
+    x = tuple(float(np.clip(t.to_x(v), *t.bounds)) for t, v in zip(times_of(s), values))
+    return Fit(s, x, math.inf)
+
+
+def kind(p: Point) -> str:
+    """The test that a point belongs to, as pages and weights name it."""
+    how = dict(p.parameters)
+    if p.procedure == "flashbench-open-au":
+        return "open units, random" if how["random"] else "open units, in order"
+    if p.procedure == "flashbench-align":
+        return "reads across (-a)"
+    if p.procedure == "flashbench-find-fat":
+        return "units in order (-f)"
+    return "single requests" if p.procedure == "request" else "in order"
+
+
+def weights_of(m: Measurement, answer: Answer, left: Sequence[int] = ()) -> list[float]:
+    """Of the points that the model can have, those of each kind of test together as much as the
+    square root of their number; 0 for the others and for `left`."""
+    there = [got is not None and i not in set(left) for i, got in enumerate(answer.measured)]
+    counts: dict[str, int] = {}
+    for p, counted in zip(m.points, there):
+        counts[kind(p)] = counts.get(kind(p), 0) + counted
+    return [1 / math.sqrt(counts[kind(p)]) if counted else 0.0
+            for p, counted in zip(m.points, there)]
+
+
+class Stopped(Exception):
+    """The budget is used up."""
+
+
+class Search:
+    """One measurement, the weights of its points, and what is left of a budget of comparisons."""
+
+    def __init__(self, comparer: Comparer, m: Measurement, weights: Sequence[float],
+                 told: Callable[[float], None] = lambda error: None) -> None:
+        self.best = math.inf
+        self._comparer = comparer
+        self._m = m
+        self._weights = np.array(weights)
+        self._points = tuple(i for i, w in enumerate(weights) if w > 0)
+        self._total = float(self._weights.sum())
+        self._time = int(_SLOWER * sum(device_ns(m.points[i]) for i in self._points)) or None
+        self._told = told
+        self._left = 0
+        if not self._points:
+            raise LabError("no point of the measurement can be compared with a model; see "
+                           "flashemu-measurement(5)")
+
+    def grant(self, comparisons: int) -> None:
+        """From now on so many comparisons may be made; then `Stopped` is raised."""
+        self._left = comparisons
+
+    @property
+    def left(self) -> int:
+        """How many comparisons may still be made."""
+        return self._left
+
+    def _ask(self, fits: Sequence[Fit], bound: float | None) -> list[Answer]:
+        if self._left < len(fits):
+            self._left = 0
+            raise Stopped
+        self._left -= len(fits)
+        limit = None if bound is None else bound * self._total
+        return self._comparer.ask([
+            Question(f.structure.strategy, tuple(changes(profile_keys(f.structure, f.values()))),
+                     self._points, tuple(self._weights), limit, self._time) for f in fits])
+
+    def _error(self, answer: Answer) -> float:
+        if answer.state != "done":
+            return math.inf
+        missing = sum(self._weights[i] for i in self._points if answer.measured[i] is None)
+        return float(answer.total + _MISSING * missing) / self._total
+
+    def judge(self, fits: Sequence[Fit], bound: float | None = None) -> list[Fit]:
+        """The fits with their errors; infinity if it exceeds the bound or there is no such
+        device."""
+        answers = self._ask(fits, bound)
+        found = [replace(f, error=self._error(a)) for f, a in zip(fits, answers)]
+        self.best = min([self.best, *(f.error for f in found)])
+        self._told(self.best)
+        return found
+
+    def residuals(self, fits: Sequence[Fit]) -> list[Any]:
+        """For each fit an array: the weighted logarithmic error of each point that counts; a large
+        one where the model has none."""
+        scale = np.sqrt(self._weights[list(self._points)])
+        found = []
+        for answer in self._ask(fits, None):
+            errors = log_errors(answer, self._m) if answer.state == "done" else []
+            if not errors:
+                found.append(scale * _MISSING)
+                continue
+            found.append(scale * np.array([_MISSING if errors[i] is None else errors[i]
+                                           for i in self._points], dtype=float))
+        return found
+
+    def jacobian(self, fit: Fit) -> Any:
+        """The change of each residual with each time; shape (points, times)."""
+        return self._slopes(fit, self.residuals([fit])[0])
+
+    def _slopes(self, fit: Fit, base: Any) -> Any:
+        tried, steps = [], []
+        for k, (x, t) in enumerate(zip(fit.x, times_of(fit.structure))):
+            step = _STEP if x + _STEP <= t.bounds[1] else -_STEP
+            if t.zero and x < _STEP:
+                step = 0.3
+            tried.append(replace(fit, x=(*fit.x[:k], x + step, *fit.x[k + 1:])))
+            steps.append(step)
+        columns = [(r - base) / s for r, s in zip(self.residuals(tried), steps)]
+        return np.array(columns).T
+
+    def times(self, fit: Fit, rounds: int) -> Fit:
+        """The structure with better times: at most `rounds` steps of least squares.  What was
+        reached is kept if the budget ends."""
+        least_squares = importlib.import_module("scipy.optimize").least_squares
+        known = times_of(fit.structure)
+        best = fit
+        kept: dict[tuple[float, ...], Any] = {}
+
+        def at(x: Any) -> Any:
+            nonlocal best
+            here = tuple(float(v) for v in x)
+            if here not in kept:
+                kept[here] = self.residuals([replace(fit, x=here)])[0]
+                error = self._mean(kept[here])
+                if error < best.error:
+                    best = replace(fit, x=here, error=error)
+                    self.best = min(self.best, error)
+                    self._told(self.best)
+            return kept[here]
+
+        low = [t.bounds[0] for t in known]
+        high = [t.bounds[1] for t in known]
+        inside = np.clip(fit.x, np.array(low) + 1e-6, np.array(high) - 1e-6)
+        try:
+            least_squares(at, inside, bounds=(low, high), loss="soft_l1", f_scale=_SOFT * math.sqrt(
+                self._total / len(self._points)), max_nfev=rounds, xtol=1e-3, ftol=1e-3,
+                jac=lambda x: self._slopes(replace(fit, x=tuple(float(v) for v in x)), at(x)))
+        except Stopped:
+            pass
+        return best
+
+    def _mean(self, residuals: Any) -> float:
+        scale = np.sqrt(self._weights[list(self._points)])
+        return float((np.abs(residuals) * scale).sum()) / self._total
+
+    def structure(self, fit: Fit) -> Fit:
+        """A better structure: the best neighbour, as long as there is one that is better.  Where
+        none is, the nearest ones get times of their own, because times can make up for a wrong
+        number."""
+        tried: set[Structure] = {fit.structure}
+        refitted: set[Structure] = {fit.structure}
+        try:
+            while True:
+                near = [n for n in neighbours(fit.structure) if n not in tried]
+                better = self._first_better(fit, near, tried)
+                if better is not None:
+                    fit = self.times(better, 3)
+                    continue
+                rest = [n for n in neighbours(fit.structure) if n not in refitted]
+                if not rest:
+                    return fit
+                refitted.add(rest[0])
+                other = self.times(_moved(fit, rest[0]), 2)
+                fit = other if other.error < 0.998 * fit.error else fit
+        except Stopped:
+            return fit
+
+    def _first_better(self, fit: Fit, near: list[Structure], tried: set[Structure]) -> Fit | None:
+        """The best of the neighbours with these times, if it is better by some permille.  Several
+        at a time; each of them is given up as soon as it is worse."""
+        best: Fit | None = None
+        for i in range(0, len(near), 8):
+            some = near[i:i + 8]
+            tried.update(some)
+            bound = (best or fit).error * 0.998
+            found = self.judge([_moved(fit, n) for n in some], bound)
+            least = min(found, key=lambda f: f.error)
+            if least.error < bound:
+                best = least
+        return best
+
+    def rest(self, fit: Fit, seed: int) -> Fit:
+        """CMA-ES with margins around a fit, until the budget ends."""
+        cmaes = importlib.import_module("cmaes").CMAwM
+        numbers = _numbers(fit.structure)
+        known = times_of(fit.structure)
+        low = np.array([t.bounds[0] for t in known] + [a for _, a, _ in numbers], dtype=float)
+        high = np.array([t.bounds[1] for t in known] + [b for _, _, b in numbers], dtype=float)
+        # a step of a whole number is one, and of a time 0.08 of its logarithm
+        unit = np.array([0.08] * len(known) + [1.0] * len(numbers))
+        mean = np.array([*fit.x, *(getattr(fit.structure, name) for name, _, _ in numbers)])
+        steps = np.array([0.0] * len(known) + [1.0] * len(numbers))
+        optimizer = cmaes(mean=mean / unit, sigma=1.0, steps=steps, seed=seed,
+                          bounds=np.stack([low / unit, high / unit], axis=1))
+        try:
+            while not optimizer.should_stop():
+                asked = [optimizer.ask() for _ in range(optimizer.population_size)]
+                fits = [_at(fit, x * unit, numbers) for x, _ in asked]
+                found = self.judge(fits)
+                fit = min([fit, *found], key=lambda f: f.error)
+                optimizer.tell([(x, min(f.error, 10.0)) for (_, x), f in zip(asked, found)])
+        except Stopped:
+            pass
+        return fit
+
+
+def _moved(fit: Fit, s: Structure) -> Fit:
+    """The same times with another structure; a program of another page takes as long for each
+    byte."""
+    x = list(fit.x)
+    for k, t in enumerate(times_of(s)):
+        if t.key == "nand.tPROG":
+            x[k] = float(np.clip(x[k] + math.log(s.page / fit.structure.page), *t.bounds))
+    return Fit(s, tuple(x), math.inf)
+
+
+def _numbers(s: Structure) -> list[tuple[str, int, int]]:
+    """The whole numbers of a structure that a search may vary, each with its range."""
+    if s.strategy != "segment":
+        return []
+    found = [("open_linear", 1, s.open_linear + 8),
+             ("open_random", 0 if s.switch_merge else 1, s.open_random + 8)]
+    if s.small_log:
+        found.append(("small_log", 1, 2 * s.small_log + 4))
+    if s.group > 1 and s.scattered:
+        found.append(("scattered", s.group + 1, 2 * s.scattered))
+    return found
+
+
+def _at(fit: Fit, x: Any, numbers: list[tuple[str, int, int]]) -> Fit:
+    n = len(fit.x)
+    whole = {name: int(round(v)) for (name, _, _), v in zip(numbers, x[n:])}
+    return Fit(replace(fit.structure, **whole), tuple(float(v) for v in x[:n]), math.inf)
