@@ -227,7 +227,7 @@ def test_lines_for_a_recorded_filesystem():
 
 
 def test_wrong_use():
-    bad("m.json: advice for a measurement is not supported yet", "advise", "m.json")
+    bad("m.json: No such file", "advise", "m.json")
     bad("--workload x: there is no such workload; allowed: large-file, small-files, database",
         "advise", "ideal", "--workload", "log,x")
     bad("--workload log: is given twice", "advise", "ideal", "--workload", "log,log")

@@ -8,8 +8,11 @@ Most of it works on a small device of the model itself, whose parameters are kno
 import json
 import math
 import os
+import signal
+import subprocess
+import sys
 
-from flashemu_lab_bench import FLASHEMU, bad, lab, read, write
+from flashemu_lab_bench import LAB, FLASHEMU, bad, children_of, lab, read, until, write
 from flashemu_script import run, skip
 
 try:
@@ -21,6 +24,7 @@ except ImportError:
 from pathlib import Path  # noqa: E402
 
 from flashemu_lab import clues, compare, fitting, measurement, modelled, search  # noqa: E402
+from flashemu_lab.errors import LabError  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
@@ -163,6 +167,56 @@ def test_mistakes():
          "unit": "bytes/s", "values": [1]}]}))
     bad("no point of the measurement can be compared", "fit", "none.json", "-o", "a.ini")
     assert lab("fit", "my.json", "-o", "a.ini", "--budget", "3")[0] == 2
+
+
+def test_stopped_by_a_signal():
+    measurement.save(measured(SEGMENT, points=plan(2 * MIB, 3)), Path("my.json"))
+    os.mkdir("scratch")
+    scratch = os.path.realpath("scratch")  # in the command lines of the processes
+    program = subprocess.Popen([sys.executable, LAB, "fit", "my.json", "-o", "sig.ini", "--jobs",
+                                "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, TMPDIR=scratch))
+    until(lambda: len(children_of(scratch)) >= 2)
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate()
+    assert program.returncode == 130 and out == "" and "Traceback" not in err, (out, err)
+    assert "there is none" in err and not os.path.exists("sig.ini")
+    until(lambda: not children_of(scratch))
+    assert os.listdir(scratch) == []
+
+
+def test_a_process_that_dies():
+    m = Measurement((make_point("seq-write", [1e6], bs=4096, size=65536),), "x", 64 * MIB)
+    keys = modelled.changes(modelled.profile_keys(PAGE, values(PAGE)))
+    ask = [compare.Question("page", tuple(keys))]
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        assert comparer.ask(ask)[0].state == "done"
+        for process in [p for each in comparer._all for p in each.values()]:
+            process.kill()
+            process.wait()
+        try:
+            comparer.ask(ask)
+        except LabError as e:
+            assert "flashemu ended while it compared" in str(e)
+        else:
+            raise AssertionError("no message")
+
+
+def test_advice_for_a_measurement():
+    s = Structure("page", 512 * MIB, 16384)
+    measurement.save(measured(s, points=plan(2 * MIB, 2)), Path("card.json"))
+    words = ["advise", "card.json", "--budget", "60", "--jobs", "2", "--workload", "log", "--json"]
+    code, out, err = lab(*words)
+    assert code == 0 and "card.ini: fitted, median error" in err, (code, err)
+    first = read("card.ini")
+    again = lab(*words)
+    assert again == (0, out, "") and read("card.ini") == first
+    by_hand = lab("advise", "./card.ini", *words[4:])
+    assert by_hand[0] == 0 and json.loads(by_hand[1])["rows"] == json.loads(out)["rows"]
+    write("card.ini", "; mine\n")
+    bad("card.ini: is there and is no profile that advise has fitted", *words)
+    bad("--quick and --budget are for measurements", "advise", "ssd-page", "--quick")
+    bad("nope.json: No such file", "advise", "nope.json")
 
 
 def test_weights():

@@ -112,9 +112,6 @@ class Candidate:
 
 def look(tool: Tool, profile: str, overrides: tuple[str, ...]) -> Device:
     """Asks the program about a device.  LabError if it refuses, or if the device is too small."""
-    if profile.endswith(".json"):
-        raise LabError(f"{profile}: advice for a measurement is not supported yet; allowed: the "
-                       "name of a profile, or a path to one")
     keys = parse_profile(tool.canonical(profile, overrides))
     found = json.loads(tool.ask("align", profile, *overrides, "--json"))
     if found["capacity"] < _LEAST_CAPACITY:

@@ -171,8 +171,10 @@ def _add_recordings(add: measuring.Add) -> None:
     c.add_argument("--json", action="store_true", help="print JSON")
 
     c = add("advise", "where to start a partition and how to format it, and what else costs")
-    c.add_argument("profile", metavar="PROFILE", help="a profile's name, or a path to one")
+    c.add_argument("profile", metavar="PROFILE|MY.json",
+                   help="a profile's name, or a path to one, or to a measurement")
     c.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="changes keys of the profile")
+    measuring.add_fit_options(c)
     workloads = (*advise.WORKLOADS, *advise.RECORDED)
     c.add_argument("--workload", metavar="NAME,...", default=",".join(workloads),
                    help=f"what the device is for: {', '.join(workloads)} (all of them)")
@@ -372,7 +374,13 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _advise(arguments: argparse.Namespace) -> int:
-    device = advise.look(Tool(), arguments.profile, tuple(arguments.settings))
+    profile = arguments.profile
+    if profile.endswith(".json"):
+        profile = measuring.profile_for_advice(Path(profile), arguments)
+    elif arguments.quick or arguments.budget:
+        raise LabError(f"{profile}: --quick and --budget are for measurements, whose names end in "
+                       ".json")
+    device = advise.look(Tool(), profile, tuple(arguments.settings))
     workloads = arguments.workload.split(",")
     layouts = _table(parse(advise.advise_text(device, workloads), "advise.toml"), arguments)
     if layouts is None:

@@ -144,7 +144,8 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
             f"The model cannot do what this device did: {sentence(f)}, where at most "
             f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
             structure_text(f.structure)]
-    told += [f"Left out and predicted: {name}: {_errors_text(e)}." for name, e in f.held]
+    told += [f"A fit of the times without {name} predicts that with {_errors_text(e)}."
+             for name, e in f.held]
     unknown = [t.key for t in times_of(f.structure) if f.intervals.get(t.key) is None]
     if unknown:
         told.append(f"Not identifiable from these data: {listed(unknown)}.")
@@ -180,7 +181,8 @@ def misses(f: Fitted, m: Measurement) -> list[str]:
 def _test(p: Point) -> str:
     how = dict(p.parameters)
     if p.procedure == "flashbench-open-au":
-        return f"{how['open']} open units in {'random order' if how['random'] else 'order'}"
+        units = "unit" if how["open"] == 1 else "units"
+        return f"{how['open']} open {units} in {'random order' if how['random'] else 'order'}"
     return f"unit {how['unit']} of -f" if p.procedure == "flashbench-find-fat" else kind(p)
 
 

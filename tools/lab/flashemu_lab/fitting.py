@@ -125,8 +125,9 @@ class Fitting:
         self._coarse, self._weights = self._comparable()
 
     def _comparable(self) -> tuple[list[float], list[float]]:
-        """The weights of the points of a search, for the candidates and afterwards.  A device that is fast and mapped by pages can do
-        every test, and shows which points can be compared at all."""
+        """The weights of the points of a search, for the candidates and afterwards.  A device
+        that is fast and mapped by pages can do every test, and shows which points can be compared
+        at all."""
         s = Structure("page", self._starts[0].capacity, 16 << 10)
         plain = start(s, [t.least * 2 if t.key.startswith("nand.t") else
                           0.0 if t.zero else math.sqrt(t.least * t.most) for t in times_of(s)])
@@ -135,9 +136,9 @@ class Fitting:
             raise LabError(f"no device of {s.capacity} bytes can be compared with the measurement: "
                            f"{answer.message}")
         everything = set(range(len(self._m.points)))
-        coarse, fine = (weights_of(self._m, answer, sorted(everything - set(affordable(
-            self._m, seconds)))) for seconds in (_COARSE_S, _FINE_S))
-        return coarse, fine
+        coarse, fine = (sorted(everything - set(affordable(self._m, seconds)))
+                        for seconds in (_COARSE_S, _FINE_S))
+        return weights_of(self._m, answer, coarse), weights_of(self._m, answer, fine)
 
     def _search(self, what: str, weights: Sequence[float], comparisons: int) -> Search:
         search = Search(self._comparer, self._m, weights,

@@ -15,6 +15,7 @@ differ.  Sizes are in bytes, times in ns, and rates in bytes a second.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass, field
@@ -186,6 +187,12 @@ def load(path: Path) -> Measurement:
     except UnicodeDecodeError:
         raise LabError(f"{path}: is no text in UTF-8") from None
     return parse(text, str(path))
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, after it has been read as a measurement; LabError as `load`."""
+    load(path)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def parse(text: str, name: str) -> Measurement:

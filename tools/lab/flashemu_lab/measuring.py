@@ -266,5 +266,30 @@ def _fit(arguments: argparse.Namespace) -> int:
     return 0 if found.good else 1
 
 
+def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
+    """Fits a profile to a measurement and keeps it next to the measurement; its path.  A profile
+    of the same measurement, program and budget that is there already is taken again.  LabError
+    with exit code 1 if no profile comes near."""
+    tool, budget = Tool(), budget_of(arguments)
+    made_by = f"flashemu-lab advise {tool.version}, budget {budget}"
+    output = path.with_suffix(".ini")
+    mark = f"; measurement {measurement.digest(path)}, program {tool.program}, budget {budget}"
+    if output.exists():
+        with output.open(errors="replace") as file:
+            there = file.readline().rstrip("\n")
+        if there == mark:
+            return str(output) if "/" in str(output) else f"./{output}"
+        if not there.startswith("; measurement "):
+            raise LabError(f"{output}: is there and is no profile that advise has fitted; move it, "
+                           "or give it instead of the measurement")
+    m, found = fit_measurement(tool, path, budget, 1, arguments.jobs)
+    if not found.good:
+        raise LabError(f"{path}: no profile comes near, so advice would be about another device: "
+                       f"{fitted.sentence(found)}", 1)
+    write_whole(output, f"{mark}\n" + fitted.profile(found, m, path.name, made_by))
+    print(f"flashemu-lab: {output}: fitted, {fitted.sentence(found)}", file=sys.stderr)
+    return str(output) if "/" in str(output) else f"./{output}"
+
+
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "import": _import, "probe": _probe, "fit": _fit}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A device as `fit` thinks of it: a structure, the times in it, and the keys of a profile.
 
-A structure is what can be counted: the strategy, the page, the unit, how many units are open.  Sizes
-that hang together are derived here and nowhere else: the blocks follow from the unit and the page,
-and the chip is as large as the capacity, the open units and the logs need.  So a search changes one
-number, and the profile still fits together.
+A structure is what can be counted: the strategy, the page, the unit, how many units are open.
+Sizes that hang together are derived here and nowhere else: the blocks follow from the unit and the
+page, and the chip is as large as the capacity, the open units and the logs need.  So a search
+changes one number, and the profile still fits together.
 
 Not modelled: several dies and channels.  From outside, with one request in flight, they look like
 larger pages.

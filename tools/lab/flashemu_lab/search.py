@@ -59,12 +59,12 @@ def kind(p: Point) -> str:
     """The test that a point belongs to, as pages and weights name it."""
     how = dict(p.parameters)
     if p.procedure == "flashbench-open-au":
-        return "open units, random" if how["random"] else "open units, in order"
+        return "open units in random order" if how["random"] else "open units in order"
     if p.procedure == "flashbench-align":
-        return "reads across (-a)"
+        return "reads across multiples (-a)"
     if p.procedure == "flashbench-find-fat":
-        return "units in order (-f)"
-    return "single requests" if p.procedure == "request" else "in order"
+        return "the first units (-f)"
+    return "single requests" if p.procedure == "request" else "rates in order"
 
 
 def weights_of(m: Measurement, answer: Answer, left: Sequence[int] = ()) -> list[float]:

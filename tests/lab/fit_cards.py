@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""fit_cards.py [--budget N] [--random-out] MY.json...: how well `fit` predicts what it has not seen.
+
+Every other point of each test of a measurement is taken away (or, with --random-out, flashbench's
+open units in random order and find-fat), a profile is fitted to the rest, and the points that were
+taken away are compared with it.  Prints a line of JSON for each measurement.  This is no test: it
+takes minutes for each.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
+
+from flashemu_lab import compare, fitting, measurement, modelled, search  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+
+FAT, RANDOM = "the first units (-f)", "open units in random order"
+
+
+def halves(m):
+    """The numbers of the points that are left out: every other one of each test."""
+    seen, left = {}, []
+    for i, p in enumerate(m.points):
+        how = dict(p.parameters)
+        test = (p.procedure, how.get("open"), how.get("random"), how.get("unit"), how.get("place"))
+        seen[test] = seen.get(test, len(seen) % 2) + 1
+        if seen[test] % 2 and p.procedure.startswith("flashbench"):
+            left.append(i)
+    return left
+
+
+def told(errors):
+    return errors and {"points": errors.points, "median": round(errors.median, 4),
+                       "near": round(errors.near, 3)}
+
+
+def card(path, budget, random_out, jobs):
+    m = measurement.load(path)
+    left = [i for i, p in enumerate(m.points) if search.kind(p) in (FAT, RANDOM)] if random_out \
+        else halves(m)
+    kept = replace(m, points=tuple(p for i, p in enumerate(m.points) if i not in set(left)))
+    begin = time.monotonic()
+    found = fitting.fit(Tool(), kept, budget, 1, jobs)
+    seconds = time.monotonic() - begin
+    changes = modelled.changes(found.keys())
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        answer = comparer.ask([compare.Question(found.structure.strategy, tuple(changes))])[0]
+    errors = compare.log_errors(answer, m)
+    result = {"measurement": path.name, "fitted": told(found.all),
+              "left_out": told(fitting.summed([errors[i] for i in left]))}
+    for name in dict.fromkeys(search.kind(m.points[i]) for i in left):
+        result[name] = told(fitting.summed([errors[i] for i in left
+                                            if search.kind(m.points[i]) == name]))
+    return {**result, "seconds": round(seconds), "structure": str(found.structure)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("measurements", nargs="+", type=Path)
+    parser.add_argument("--budget", type=int, default=fitting.QUICK)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--random-out", action="store_true")
+    arguments = parser.parse_args()
+    for path in arguments.measurements:
+        print(json.dumps(card(path, arguments.budget, arguments.random_out, arguments.jobs)),
+              flush=True)
+
+
+main()
