@@ -187,8 +187,10 @@ def candidates(m: Measurement) -> list[Structure]:
     found: list[Structure] = []
     shown = shown_units(c, m.points)
     for page in pages(c, m.points)[:2]:
-        found += [_segment(c, m, size, page, unit) for unit in shown[:2] if unit % page == 0]
-        found += [_grouped(s, c) for s in found[-1:] if merged_part(c, s.unit)]
+        for unit in (u for u in shown[:2] if u % page == 0):
+            found.append(_segment(c, m, size, page, unit))
+            if merged_part(c, unit):
+                found.append(_grouped(found[-1], c))
         other = probing.limit_from(m.points, False)
         if found and found[0].strategy == "segment" and other not in (None, found[0].open_linear):
             found.append(replace(found[0], open_linear=other or 1))

@@ -37,6 +37,7 @@ LEAST_BUDGET = 60
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
 _COARSE_S, _FINE_S = 400.0, 2000.0
 _FOLDS = 4
+_MOST_CANDIDATES = 5
 # Of the mean error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
 # A time whose interval is wider than this factor in each direction is not identifiable.
@@ -165,12 +166,15 @@ class Fitting:
 
     def _candidates(self) -> list[Fit]:
         """Each candidate with times of its own, the best one first."""
-        share = self._budget * 2 // 5 // len(self._starts)
+        search = self._search("candidates", self._coarse, len(self._starts))
+        begun = search.judge([start(s, first_times(s, self._m)) for s in self._starts])
+        # the most likely one, and those that begin best
+        begun = begun[:1] + sorted(begun[1:], key=lambda f: f.error)[:_MOST_CANDIDATES - 1]
+        share = self._budget * 2 // 5 // len(begun)
         found = []
-        for s in self._starts:
+        for one in begun:
             search = self._search("candidates", self._coarse, share)
-            begun = search.judge([start(s, first_times(s, self._m))])[0]
-            found.append(search.times(begun, 6))
+            found.append(search.times(one, 6))
             self._best = min(self._best, found[-1].error)
         found.sort(key=lambda f: f.error)
         if math.isinf(found[0].error):

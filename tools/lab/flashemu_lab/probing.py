@@ -29,6 +29,8 @@ MOST_OPEN = 12
 _READ_RATE, _WRITE_RATE, _REQUEST_S, _MERGE_S = 10e6, 5e6, 1e-3, 0.3
 # An excess counts if it is this share of the time of a request that crosses nothing.
 _STANDS_OUT = 0.2
+# A unit has to explain this share of the squares of all excesses.
+_EXPLAINS = 0.9
 
 
 @dataclass(frozen=True)
@@ -265,7 +267,31 @@ def unit_from(points: Sequence[Point]) -> int | None:
         alone = median(t for _, t in found.values())
         if gap > _STANDS_OUT * alone and (best is None or gap > best[0]):
             best = (gap, unit)
-    return best[1] if best else None
+    return best[1] if best else _unit_by_share(points)
+
+
+def _unit_by_share(points: Sequence[Point]) -> int | None:
+    """The unit that explains the excesses best, if it explains most of them: the excess of a test
+    is proportional to the share of its writes that lie across multiples of the unit.  Odd multiples
+    of 2 MiB, for example, are multiples of 1.5 MiB now and then."""
+    measured = excesses(points)
+    places = {int(dict(p.parameters)["start"]): dict(p.parameters) for p in points
+              if p.procedure == "request" and dict(p.parameters)["op"] == "write"}
+    total = sum(e**2 for e, _ in measured.values())
+    alone = median(t for _, t in measured.values()) if measured else 0.0
+    best, found = _EXPLAINS, None
+    for unit in measured:
+        shares = []
+        for other in measured:
+            how = places[other]
+            at = [other + k * int(how["stride"]) for k in range(int(how["count"]))]
+            shares.append(sum(a % unit == 0 for a in at) / len(at))
+        product = sum(s * e for s, (e, _) in zip(shares, measured.values()))
+        squares = sum(s**2 for s in shares) or 1.0
+        explained = product * abs(product) / squares / (total or 1.0)
+        if explained > best and product / squares > _STANDS_OUT * alone:
+            best, found = explained, unit
+    return found
 
 
 def page_from(points: Sequence[Point]) -> int | None:
