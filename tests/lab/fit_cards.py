@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""fit_cards.py [--budget N] [--random-out] MY.json...: how well `fit` predicts what it has not seen.
+"""fit_cards.py [--budget N] [--random-out] MY.json...: how well `fit` predicts what it has not
+seen.
 
 Every other point of each test of a measurement is taken away (or, with --random-out, flashbench's
 open units in random order and find-fat), a profile is fitted to the rest, and the points that were

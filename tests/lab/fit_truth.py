@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """fit_truth.py [--devices N] [--seed N] [--budget N]: devices of the model, found again by `fit`.
 
-Each device is drawn by the seed: by pages or by units, also units of 1.5, 3 and 6 MiB; pages of 2 to
-32 KiB; up to 8 open units.  It is measured by the tests of `probe`, without a look inside, and a
-profile is fitted.  Prints a line of JSON for each device, and a summary:
+Each device is drawn by the seed: by pages or by units, also units of 1.5, 3 and 6 MiB; pages of 2
+to 32 KiB; up to 8 open units.  It is measured by the tests of `probe`, without a look inside, and
+a profile is fitted.  Prints a line of JSON for each device, and a summary:
 
     structure   strategy, page, unit and open units are exactly right
     rates       four workloads that nobody measured take the right time, within 5 %
@@ -113,6 +113,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", type=int, default=fitting.QUICK)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--demand", type=float, default=0, metavar="PERCENT",
+                        help="exit code 1 if the structure of fewer devices is right")
     arguments = parser.parse_args()
     tool = Tool()
     done, impossible = [], 0
@@ -127,7 +129,10 @@ def main():
     rates = [x for d in done for x in d["rates_off"]]
     print(json.dumps({"devices": len(done), "impossible": impossible,
                       "structure_right": sum(not d["wrong"] for d in done),
-                      "rates": len(rates), "rates_within_5_percent": sum(x <= 0.05 for x in rates)}))
+                      "rates": len(rates),
+                      "rates_within_5_percent": sum(x <= 0.05 for x in rates)}))
+    right = 100 * sum(not d["wrong"] for d in done) / max(len(done), 1)
+    sys.exit(right < arguments.demand)
 
 
 if __name__ == "__main__":

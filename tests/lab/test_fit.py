@@ -23,7 +23,10 @@ except ImportError:
 
 from pathlib import Path  # noqa: E402
 
-from flashemu_lab import clues, compare, fitting, measurement, modelled, search  # noqa: E402
+import fit_truth  # noqa: E402
+
+from flashemu_lab import clues, compare, fitting, measurement, modelled  # noqa: E402
+from flashemu_lab import probing, search  # noqa: E402
 from flashemu_lab.errors import LabError  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure  # noqa: E402
@@ -93,6 +96,15 @@ def test_rules_see_the_structure():
     assert (first.open_linear, first.open_random) == (4, 3)
     by_pages = measured(PAGE, points=plan(2 * MIB))
     assert clues.candidates(by_pages)[0].strategy == "page"
+
+
+def test_the_unit_shows_where_others_do_now_and_then():
+    for number in (4, 5):
+        s, times = fit_truth.draw(number, 1)
+        keys = [key for unit in probing.candidates(s.capacity)
+                for key in probing.crossing(unit, s.capacity).keys]
+        points = fit_truth.run(Tool(), s, times, keys).points
+        assert probing.unit_from(points) == s.unit, number
 
 
 def test_a_search_is_cheap_where_a_device_is_slow():
