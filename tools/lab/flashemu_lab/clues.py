@@ -192,12 +192,15 @@ def candidates(m: Measurement) -> list[Structure]:
             if merged_part(c, unit):
                 found.append(_grouped(found[-1], c))
         other = probing.limit_from(m.points, False)
-        if found and found[0].strategy == "segment" and other not in (None, found[0].open_linear):
-            found.append(replace(found[0], open_linear=other or 1))
+        if found and found[0].strategy == "segment":
+            # parts of pages and units in random order can look like a limit of units in order
+            found += [replace(found[0], open_linear=n) for n in (other, 8)
+                      if n and n != found[0].open_linear]
         if by_pages is not False or merged_part(c, shown[0]):
             found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
+    found += [replace(s, limit=120 * _KIB) for s in found]  # through a USB reader of Linux
     return list(dict.fromkeys(found))
 
 

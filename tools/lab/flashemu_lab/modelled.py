@@ -185,7 +185,7 @@ def neighbours(s: Structure) -> list[Structure]:
 
 
 def _open_units(s: Structure) -> list[Structure]:
-    most = max(s.open_linear, s.open_random) + 1
+    most = max(s.open_linear, s.open_random, 7) + 1
     linear = sorted((n for n in range(1, most + 1) if n != s.open_linear),
                     key=lambda n: abs(n - s.open_linear))
     in_random = sorted((n for n in range(most + 1) if n != s.open_random),
