@@ -214,6 +214,15 @@ def test_a_process_that_dies():
             raise AssertionError("no message")
 
 
+def test_a_search_begins_where_no_error_is_known():
+    m = Measurement((make_point("seq-write", [1e6], bs=4096, size=65536),), "x", 64 * MIB)
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0])
+        one.grant(60)
+        found = one.structure(search.start(PAGE, values(PAGE)))
+        assert math.isfinite(found.error)
+
+
 def test_advice_for_a_measurement():
     s = Structure("page", 512 * MIB, 16384)
     measurement.save(measured(s, points=plan(2 * MIB, 2)), Path("card.json"))

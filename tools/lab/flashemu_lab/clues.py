@@ -196,6 +196,8 @@ def candidates(m: Measurement) -> list[Structure]:
             # parts of pages and units in random order can look like a limit of units in order
             found += [replace(found[0], open_linear=n) for n in (other, 8)
                       if n and n != found[0].open_linear]
+            if found[0].open_random == 0 and c.random:  # slow, but perhaps not for each write
+                found.append(replace(found[0], open_random=max(c.random)))
         if by_pages is not False or merged_part(c, shown[0]):
             found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":

@@ -114,7 +114,7 @@ class Search:
             self._left = 0
             raise Stopped
         self._left -= len(fits)
-        limit = None if bound is None else bound * self._total
+        limit = None if bound is None or math.isinf(bound) else bound * self._total
         return self._comparer.ask([
             Question(f.structure.strategy, tuple(changes(profile_keys(f.structure, f.values()))),
                      self._points, tuple(self._weights), limit, self._time) for f in fits])
