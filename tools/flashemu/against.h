@@ -74,8 +74,9 @@ struct against_limits {
 };
 
 /* Runs all tests that have a wanted point, on devices with this profile, until a limit is exceeded;
- * *ret_exceeded says whether one was, also by the last test.  -ECANCELED (what was measured before is kept), -ENOMEM, or an error of
- * fe_device_create, with message.  A test that fails is noted in its points. */
+ * *ret_exceeded says whether one was, also by the last test.  -ECANCELED (what was measured before
+ * is kept), -ENOMEM, or an error of fe_device_create, with message.  A test that fails is noted in
+ * its points. */
 int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
                 const struct against_limits *limits, bool *ret_exceeded, struct fe_err *err);
 
