@@ -68,10 +68,12 @@ work_second() {
 # work_copy MIB COUNT: copies COUNT files of MIB each.
 work_copy() {
     local i
+    memory 32
     for ((i = 1; i <= $2; i++)); do
         dd if=/dev/zero of="$MNT"/file$i bs=1M count="$1" status=none
     done
     sync
+    memory 256
     phase write $(($1 * $2 << 20))
 }
 
@@ -281,5 +283,6 @@ one() {
 
 trap '' PIPE # a server that is not there yet, or that has just ended, closes the connection
 timers_off
+memory 256
 versions
 for recipe; do one "$recipe"; done

@@ -192,7 +192,7 @@ class _Session:
     def __init__(self, scripts: Path, plugin: str, folder: Path) -> None:
         self._scripts = scripts
         self._folder = folder
-        self._server = machine.Server(plugin, folder)
+        self._server = machine.Server(plugin, folder, 16)
         self._guest: subprocess.Popen[str] | None = None
 
     def run(self, cuts: list[Cut]) -> Ended:

@@ -68,9 +68,14 @@ def end(process: subprocess.Popen[bytes] | subprocess.Popen[str] | None) -> None
 
 class Server:
     """One server after the other, always at the same port of 127.0.0.1, with files in a folder:
-    `ctl` is the control socket, and `trace` is the trace if the parameters ask for one there."""
+    `ctl` is the control socket, and `trace` is the trace if the parameters ask for one there.
 
-    def __init__(self, plugin: str, folder: Path) -> None:
+    threads  requests that the server works on simultaneously; with 1 they stay in the order in
+             which the kernel has sent them
+    """
+
+    def __init__(self, plugin: str, folder: Path, threads: int) -> None:
+        self._threads = threads
         self._plugin = plugin
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -89,9 +94,10 @@ class Server:
         for _ in range(50):  # the port of the last server may need a moment
             with log.open("wb") as out:
                 self._process = subprocess.Popen(
-                    ["nbdkit", "-f", "-i", "127.0.0.1", "-p", str(self.port), "-t", "16", "-P",
-                     f"{self._folder}/pid", self._plugin, f"control={self._folder}/ctl",
-                     *parameters], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+                    ["nbdkit", "-f", "-i", "127.0.0.1", "-p", str(self.port), "-t",
+                     str(self._threads), "-P", f"{self._folder}/pid", self._plugin,
+                     f"control={self._folder}/ctl", *parameters],
+                    stdin=subprocess.DEVNULL, stdout=out, stderr=out)
             while self._process.poll() is None:
                 pid = self._folder / "pid"
                 if pid.is_file() and pid.stat().st_size:

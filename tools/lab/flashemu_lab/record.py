@@ -122,7 +122,7 @@ class _Session:
         self._jobs = jobs
         self._tmp = tmp
         self._tell = tell
-        self._server = machine.Server(place.plugin, tmp)
+        self._server = machine.Server(place.plugin, tmp, 1)
         self._guest: subprocess.Popen[str] | None = None
         self._other: list[str] = []  # what the guest says to people
         self._versions = {"kernel": "", "tools": ""}
