@@ -66,6 +66,7 @@ struct fe_stats {
  * They count from the making of the device; a reset of the statistics does not change them. */
 struct fe_tally {
     uint64_t gc_runs, merges_switch, merges_partial, merges_full;
+    uint64_t bytes_programmed; /* to the chip, without OOB */
     uint64_t failures;    /* failed programs, failed erases and retired blocks; while this does
                            * not change, only fe_device_mark_bad makes a block bad */
     uint64_t cuts;

@@ -489,6 +489,7 @@ void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
         .merges_switch = f->merges_switch,
         .merges_partial = f->merges_partial,
         .merges_full = f->merges_full,
+        .bytes_programmed = n->bytes_programmed,
         .failures = n->program_failures + n->erase_failures + n->retired,
         .cuts = fe_device_cuts(dev),
         .last_cut_ns = dev->power.last_cut_ns,

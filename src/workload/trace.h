@@ -10,7 +10,8 @@
  * struct fe_trace_rec:
  *
  *     # flashemu trace 1
- *     TIME_NS OP OFFSET LEN [fua] [stream=N] [depth=N] [think=NS] [done=NS] [status=WORD]
+ *     TIME_NS OP OFFSET LEN [fua] [stream=N] [depth=N] [think=NS] [done=NS] [programmed=BYTES]
+ *         [collections=N] [merges=N] [status=WORD]
  *
  * Comments "# version: ..." between the first line and the first request say where the trace comes
  * from; struct fe_origin has their keys.
@@ -48,8 +49,10 @@ struct fe_trace_rec {
     uint64_t offset, len; /* bytes, whole sectors; both are 0 for a flush */
     uint64_t think_ns;    /* in a closed loop the host waits this long before it asks */
     uint64_t done_ns;     /* recorded completion; 0 = not recorded */
+    uint64_t programmed;  /* recorded: bytes that the chip programmed meanwhile; 0 = not recorded */
     uint64_t line;        /* line of the file, from 1; in a pattern the record's number */
     uint32_t stream;      /* which of the host's tasks made it; 0 = not recorded */
+    uint32_t collections, merges; /* recorded: how many the request brought about */
     uint16_t depth;       /* requests in flight when it was made; 0 = not recorded */
     uint8_t type;         /* enum fe_req_type */
     uint8_t status;       /* recorded enum fe_status */

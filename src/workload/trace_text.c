@@ -117,6 +117,18 @@ static bool set_attribute(struct fe_trace_rec *rec, struct fe_span key, struct f
         rec->think_ns = n;
         return true;
     }
+    if (fe_span_is(key, "programmed")) {
+        rec->programmed = n;
+        return true;
+    }
+    if (fe_span_is(key, "collections")) {
+        rec->collections = (uint32_t)n;
+        return n <= UINT32_MAX;
+    }
+    if (fe_span_is(key, "merges")) {
+        rec->merges = (uint32_t)n;
+        return n <= UINT32_MAX;
+    }
     if (fe_span_is(key, "done")) {
         rec->done_ns = n;
         return n >= rec->time_ns;
@@ -141,7 +153,8 @@ static int parse_attributes(struct fe_trace_reader *r, struct fe_span rest,
         struct fe_span value = {word.p + key.len + 1, eq ? word.len - key.len - 1 : 0};
         if (!eq || !set_attribute(rec, key, value))
             return fe_trace_bad(r, err, "'%.*s' is not fua (writes and trims), stream=, depth=, "
-                                        "think=, done= or status= with a value in range",
+                                        "think=, done=, programmed=, collections=, merges= "
+                                        "or status= with a value in range",
                                 fe_span_shown(word), word.p);
     }
 }
@@ -226,6 +239,9 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
     p = put_attribute(p, " depth=", rec->depth);
     p = put_attribute(p, " think=", rec->think_ns);
     p = put_attribute(p, " done=", rec->done_ns);
+    p = put_attribute(p, " programmed=", rec->programmed);
+    p = put_attribute(p, " collections=", rec->collections);
+    p = put_attribute(p, " merges=", rec->merges);
     if (rec->status != FE_OK)
         p = fe_put_text(fe_put_text(p, " status="), status_names[rec->status]);
     *p++ = '\n';

@@ -148,6 +148,8 @@ static void check_same(const struct records *a, const struct records *b, bool li
                     x->fua == y->fua, "record %zu: request", i);
         FT_MUST(x->think_ns == y->think_ns && x->stream == y->stream && x->depth == y->depth &&
                     x->status == y->status, "record %zu: what else was recorded", i);
+        FT_MUST(x->programmed == y->programmed && x->collections == y->collections &&
+                    x->merges == y->merges, "record %zu: work", i);
         FT_MUST(!lines || x->line == y->line, "record %zu: line", i);
     }
 }

@@ -198,6 +198,18 @@ def test_a_record_can_be_replayed():
     assert again == replay(PROFILE, "gen:random,op=write,count=20,think=1ms")
 
 
+def test_a_record_has_the_work_of_each_request():
+    o = replay("transcend8g", "gen:random,op=write,bs=4K,count=300", "--record", "r")
+    rows = [dict(f.split("=") for f in line.split()[4:]) for line in trace_lines(read("r"))]
+    def total(key):
+        return sum(int(row.get(key, 0)) for row in rows)
+    assert total("programmed") == o["nand"]["bytes_programmed"] > 0
+    assert total("merges") == sum(o["ftl"]["merges"].values()) > 0
+    o = replay("ssd-page", "gen:random,op=write,count=300K", "--record", "r")
+    rows = [dict(f.split("=") for f in line.split()[4:]) for line in trace_lines(read("r"))]
+    assert total("collections") == o["ftl"]["gc_runs"] > 0
+
+
 def test_changes_of_the_profile():
     assert replay("ideal", "gen:sequential,op=write,count=1", "size=512M")["records"] == 1
     bad("behind the capacity", "replay", "ideal", "gen:random,size=1G", "size=512M")

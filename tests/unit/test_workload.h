@@ -20,6 +20,9 @@ static inline void check_same(const struct fe_trace_rec *a, const struct fe_trac
     assert_int_equal(a->len, b->len);
     assert_int_equal(a->think_ns, b->think_ns);
     assert_int_equal(a->done_ns, b->done_ns);
+    assert_int_equal(a->programmed, b->programmed);
+    assert_int_equal(a->collections, b->collections);
+    assert_int_equal(a->merges, b->merges);
     assert_int_equal(a->line, b->line);
     assert_int_equal(a->stream, b->stream);
     assert_int_equal(a->depth, b->depth);

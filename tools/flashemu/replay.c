@@ -109,6 +109,18 @@ static void note(struct replay *r, struct fe_trace_rec *rec, const struct fe_rep
         r->failed[rec->type]++;
 }
 
+/* What the device has done for a request that is recorded: the growth since `was`. */
+static void note_work(struct replay *r, struct fe_trace_rec *rec, const struct fe_tally *was)
+{
+    struct fe_tally is;
+
+    fe_device_get_tally(r->dev, &is);
+    rec->programmed = is.bytes_programmed - was->bytes_programmed;
+    rec->collections = (uint32_t)(is.gc_runs - was->gc_runs);
+    rec->merges = (uint32_t)(is.merges_switch - was->merges_switch + is.merges_partial -
+                             was->merges_partial + is.merges_full - was->merges_full);
+}
+
 /* One request, inside the capacity. */
 static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
                   struct fe_err *err)
@@ -120,7 +132,10 @@ static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_n
         .len = rec->len,
     };
     struct fe_reply reply;
+    struct fe_tally was;
 
+    if (r->record)
+        fe_device_get_tally(r->dev, &was);
     if (r->payload && rec->len > 0 && req.type != FE_REQ_TRIM) {
         req.buf = payload_begin(r->payload, &req, err);
         if (!req.buf)
@@ -132,7 +147,10 @@ static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_n
         payload_end(r->payload, &req, reply.status);
     replace_earliest(r, reply.complete_ns);
     note(r, rec, &reply);
-    return r->record && !r->warming ? fe_trace_write(r->record, rec, 1, err) : 0;
+    if (!r->record || r->warming)
+        return 0;
+    note_work(r, rec, &was);
+    return fe_trace_write(r->record, rec, 1, err);
 }
 
 /* Submits a record; one that reaches behind the end wraps around if the user wants that. */
