@@ -5,41 +5,63 @@
 import json
 import os
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 
-from flashemu_script import run
+from flashemu_script import ended, run
 from flashemu_tool import bad, good, good_json, read, write
 
 HEAD = "# flashemu trace 1\n"
+CELLS = 84 # steps of a cloud's rows
 
 
 def page(*args):
     """The page as a tree; it must be well-formed and ask for nothing from elsewhere."""
     assert good("report", *args, "-o", "out.html") == ""
     text = read("out.html")
-    assert not re.search(r"https?:|src=|<script|<link|@import|url[(]", text)
+    assert not re.search(r"https?:|src=|<link|@import|url[(]", text)
+    assert text.count("<script") == 1 and not re.search(r">[^<]*[0-9]e[+][0-9]", text)
     os.unlink("out.html")
     return ElementTree.fromstring(text.replace("<!DOCTYPE html>", ""))
 
 
 def table(tree, n=0):
+    """A table of two columns."""
     return {row.find("th").text: row.find("td").text for row in list(tree.iter("table"))[n].iter("tr")}
 
 
+def compared(tree):
+    """What stands in the first table: the files' names, and for each row its cells."""
+    rows = list(next(t for t in tree.iter("table") if t.get("class") == "compared").iter("tr"))
+    head = ["".join(th.itertext()) for th in rows[0].findall("th")[1:]]
+    return head, {row.find("th").text: ["".join(td.itertext()) for td in row.findall("td")]
+                  for row in rows[1:]}
+
+
 def figures(tree):
-    return {svg.find("title").text: svg for svg in tree.iter("svg")}
+    return {svg.get("aria-label"): svg for svg in tree.iter("svg") if svg.get("aria-label")}
 
 
 def points(svg, colour):
-    """The points of a cloud."""
-    path = [p for p in svg.iter("path") if p.get("class") == "cloud " + colour]
-    return [tuple(map(float, m)) for m in re.findall(r"M(\S+) (\S+?)h0", path[0].get("d"))] if path else []
+    """The cells of a cloud, as (column, row from the top), each with its shade."""
+    cells = {}
+    for path in svg.iter("path"):
+        name, *shade = path.get("class").split()[1:] or [""]
+        if "cloud" not in path.get("class") or name != colour:
+            continue
+        x = y = 0
+        for dx, dy, run in re.findall(r"m(-?\d+) (-?\d+)h(\d+)", path.get("d")):
+            x, y = x + int(dx), y + int(dy)
+            for column in range(x, x + int(run) + 1):
+                cells[column, y] = int(shade[0][1:])
+            x += int(run)
+    return cells
 
 
-def bars(svg):
-    """Name and value of each."""
-    texts = [t.text for t in svg.iter("text") if t.get("class") != "label"][1:]
-    return list(zip(texts[::2], map(float, texts[1::2])))
+def sizes(tree):
+    """The rows of the table of sizes, by what they say."""
+    rows = [t for t in tree.iter("table") if t.get("class") == "sizes"][0].iter("tr")
+    return [["".join(c.itertext()) for c in row] for row in rows]
 
 
 def test_a_recorded_trace():
@@ -50,34 +72,35 @@ def test_a_recorded_trace():
                       "5000000 flush 0 0 done=10000000\n"))
     t = table(tree)
     assert t["time"] == "10 ms", t
-    assert t["write requests"] == "3, 12 KiB, 4 KiB on average, 67 % in order", t
-    assert t["read requests"] == "1, 64 KiB, 64 KiB on average, 0 % in order", t
+    assert t["write requests"] == "3, 12.3 KB, 4096 B on average, 67 % in order", t
+    assert t["read requests"] == "1, 65.5 KB, 65.5 KB on average, 0 % in order", t
     assert t["flush requests"] == "1" and "trim requests" not in t, t
     assert t["write rate"] == "1.229 MB/s" and t["read rate"] == "6.554 MB/s", t
     assert t["write latency"] == "half within 1 ms, 99 % within 1 ms, at most 1 ms", t
     assert t["flush latency"].endswith("at most 5 ms"), t
+    assert "write amplification" not in t, t
     f = figures(tree)
-    assert list(f) == ["Rate", "Addresses", "Latency of each request",
-                       "Latency: share of the requests within", "Sizes of requests"], list(f)
+    assert list(f) == ["Rate", "Latency of each request", "Tail of the latencies", "Addresses",
+                       "Map of the device"], list(f)
     assert len(points(f["Addresses"], "write")) == 3 and len(points(f["Addresses"], "read")) == 1
-    assert points(f["Addresses"], "other") == []
-    # on a scale by decades from 1 to 10 ms: 1 ms at the bottom, 2 ms at log 2, from the top
+    assert points(f["Addresses"], "other") == {}
+    # on a scale by decades from 1 to 10 ms: 1 ms at the bottom, 2 ms at log 2
     w, r = points(f["Latency of each request"], "write"), points(f["Latency of each request"], "read")
-    assert len({y for x, y in w}) == 1 and len(r) == 1
-    bottom, share = w[0][1], (w[0][1] - r[0][1]) / 180
-    assert bottom == 26 + 180 and abs(share - 0.301) < 1 / 89, (w, r)
-    assert bars(f["Sizes of requests"]) == [("up to 4 KiB", 3), ("up to 64 KiB", 1)]
+    assert {y for x, y in w} == {CELLS} and len(r) == 1
+    assert [y for x, y in r] == [round(CELLS * (1 - 0.30103))], r
+    assert sizes(tree) == [["", "read", "write"], ["up to 4096 B", "0", "3"],
+                           ["up to 65.5 KB", "1", "0"]], sizes(tree)
 
 
 def test_a_trace_without_completions_or_times():
     tree = page(write("t.tr", HEAD + "5 write 0 4096\n1005 write 8192 512\n"))
     assert table(tree) == {"time": "1 us", "write requests":
-                           "2, 4.5 KiB, 2.25 KiB on average, 0 % in order",
+                           "2, 4608 B, 2304 B on average, 0 % in order",
                            "write rate": "4608 MB/s"}, table(tree)
-    assert list(figures(tree)) == ["Rate", "Addresses", "Sizes of requests"]
+    assert list(figures(tree)) == ["Rate", "Addresses", "Map of the device"]
     tree = page("gen:sequential,op=write,bs=4K,count=100")
-    assert list(figures(tree)) == ["Addresses", "Sizes of requests"]
-    assert "100, 400 KiB, 4 KiB on average, 99 % in order" in table(tree)["write requests"]
+    assert list(figures(tree)) == ["Addresses", "Map of the device"]
+    assert "100, 410 KB, 4096 B on average, 99 % in order" in table(tree)["write requests"]
     tree = page(write("f.tr", HEAD + "0 flush 0 0\n"))
     assert table(tree) == {"flush requests": "1"} and not figures(tree)
 
@@ -88,9 +111,54 @@ def test_no_point_is_left_out():
              for i in range(50000)]
     svg = figures(page(write("t.tr", HEAD + "\n".join(lines) + "\n")))["Latency of each request"]
     by_y = {}
-    for x, y in points(svg, "write"):
-        by_y.setdefault(y, []).append(x)
-    assert sorted(map(len, by_y.values())) == [1, 280], {y: len(x) for y, x in by_y.items()}
+    for (x, y), shade in points(svg, "write").items():
+        by_y.setdefault(y, []).append(shade)
+    assert sorted(map(len, by_y.values())) == [1, 1000], {y: len(x) for y, x in by_y.items()}
+    # many points are density: the one is pale
+    assert min(by_y.values(), key=len) == [1] and 5 in max(by_y.values(), key=len)
+
+
+def test_the_tail_is_on_logarithmic_axes():
+    # 1000 requests, of which ten take 100 times as long
+    lines = ["%d read 0 512 done=%d" % (i * 10 ** 6, i * 10 ** 6 + (10 ** 7 if i % 100 == 0 else 10 ** 5))
+             for i in range(1000)]
+    svg = figures(page(write("t.tr", HEAD + "\n".join(lines) + "\n")))["Tail of the latencies"]
+    assert svg.get("data-y") == "0.001 1 log share" and svg.get("data-x") == "100000 10000000 log ns"
+    texts = [t.text for t in svg.iter("text")]
+    assert {"100 %", "0.1 %", "1 ms"} <= set(texts), texts
+    line = [p.get("d") for p in svg.iter("path") if "line" in p.get("class", "")][0]
+    places = [tuple(map(float, m)) for m in re.findall(r"[ML](\S+?) ([0-9.]+)", line)]
+    slow = [y for x, y in places if x == 324]
+    assert abs(max(y for _, y in places) - 169) < 0.1 # one of a thousand
+    assert abs(min(slow) - (3 + 166 * 2 / 3)) < 0.1, slow # ten of a thousand take at least 10 ms
+
+
+def test_rates_that_differ_by_a_hundred_are_on_a_logarithmic_axis():
+    def axis(slow_ns):
+        lines, now = [], 0
+        for i in range(400):
+            took = 10 ** 6 if i < 200 else slow_ns
+            lines.append("%d write 0 65536 done=%d" % (now, now + took))
+            now += took
+        tree = page(write("t.tr", HEAD + "\n".join(lines) + "\n"))
+        return figures(tree)["Rate"].get("data-y").split()[2]
+    assert axis(10 ** 7) == "linear" and axis(10 ** 9) == "log"
+
+
+def test_collections_and_merges_are_coloured():
+    lines = ["0 write 0 4096 done=1000 programmed=4096",
+             "1000 write 4096 4096 done=9000 programmed=12288 collections=2",
+             "9000 write 8192 4096 done=20000 programmed=8192 merges=1",
+             "20000 read 0 4096 done=21000"]
+    tree = page(write("t.tr", HEAD + "\n".join(lines) + "\n"))
+    assert table(tree)["write amplification"] == "2.000"
+    f = figures(tree)
+    svg = f["Latency of each request"]
+    assert [len(points(svg, kind)) for kind in ("read", "write", "gc", "merge")] == [1, 1, 1, 1]
+    assert points(f["Addresses"], "gc") == {} and len(points(f["Addresses"], "write")) == 3
+    assert "Write amplification" in f
+    hover = [t.text for t in f["Write amplification"].iter("title")]
+    assert [h.split(": ")[1] for h in hover] == ["1.000", "3.000", "2.000"], hover
 
 
 def test_statistics():
@@ -98,7 +166,7 @@ def test_statistics():
     t = table(page(write("s.json", json.dumps(o))))
     assert t["profile"] == "transcend8g"
     rate = o["host"]["write"]["bytes"] * 1e3 / o["busy_ns"]
-    assert t["host: write requests"] == "3000, 11.72 MiB, %.4g MB/s" % rate, (t, rate)
+    assert t["host: write requests"] == "3000, 12.3 MB, %.4g MB/s" % rate, (t, rate)
     assert t["write amplification"] == "%.3f" % o["ftl"]["waf"], t
     assert t["flash: pages programmed"] == str(o["nand"]["page_programs"]), t
     assert "host: read requests" not in t and "power cuts" not in t, t
@@ -119,21 +187,83 @@ def test_files_are_compared():
         stats.append(good_json("replay", "ssd-page", "w.tr", "ftl.op=" + op, "--record", "r%d.tr" % i,
                                "--json"))
         write("s%d.json" % i, json.dumps(stats[i]))
-    tree = page("s0.json", "s1.json", "r0.tr", "--title", "a <b> & \"c\"")
+    tree = page("s1.json", "s0.json", "r0.tr", "--title", "a <b> & \"c\"")
     assert tree.find("head/title").text == 'a <b> & "c"'
-    assert [h.text for h in tree.iter("h2")] == ["s0.json", "s1.json", "r0.tr", "Compared"]
-    rates = bars(figures(tree)["Writes, MB/s"])
-    assert [name for name, _ in rates] == ["s0.json", "s1.json", "r0.tr"]
-    for (_, rate), o in zip(rates, [stats[0], stats[1], stats[0]]):
-        assert abs(rate / (o["host"]["write"]["bytes"] * 1e3 / o["busy_ns"]) - 1) < 1e-3, rates
-    assert [v for _, v in bars(figures(tree)["Write amplification"])] == [
-        float("%.4g" % o["ftl"]["waf"]) for o in stats]
-    assert "Reads, MB/s" not in figures(tree)
+    # the table comes first, and 7 % before 28 %
+    assert [h.text for h in tree.iter("h2")] == ["Compared", "r0.tr", "s0.json", "s1.json"]
+    head, rows = compared(tree)
+    assert head == ["ssd-page ftl.op=7%r0.tr", "ssd-page ftl.op=7%s0.json",
+                    "ssd-page ftl.op=28%s1.json"], head
+    order = [stats[0], stats[0], stats[1]]
+    for cell, o in zip(rows["writes"], order):
+        assert cell == "%.4g MB/s" % (o["host"]["write"]["bytes"] * 1e3 / o["busy_ns"]), rows
+    assert rows["write amplification"] == ["%.3f" % o["ftl"]["waf"] for o in order]
+    assert "reads" not in rows
+    # a file without a figure has a gap; names without a label are sorted as a person sorts
+    for name in "t15.tr", "t7.tr":
+        write(name, HEAD + "0 read 0 512 done=500\n")
+    head, rows = compared(page("t15.tr", "s0.json", "t7.tr"))
+    assert head[:2] == ["t7.tr", "t15.tr"] and rows["writes"][:2] == ["\u2013", "\u2013"], (head, rows)
+    assert rows["reads"] == ["1024 MB/s", "1024 MB/s", "\u2013"], rows
+
+
+def layout(width):
+    """What Chromium makes of lay.html in a frame of this width: the smallest text in pixels, the
+    width of the page, how many texts leave their picture, and what a zoom does."""
+    write("frame.html", """<body style="margin:0"><iframe id="f" src="lay.html"
+style="border:0;height:900px;width:%dpx"></iframe><script>
+document.getElementById("f").onload = function () {
+  var d = this.contentDocument, least = 99, out = "", told;
+  d.querySelectorAll("svg.plot").forEach(function (svg) {
+    var box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
+    svg.querySelectorAll("text").forEach(function (t) {
+      var r = t.getBoundingClientRect();
+      least = Math.min(least, scale * parseFloat(this.getComputedStyle(t).fontSize));
+      if (r.left < box.left - 1 || r.right > box.right + 1 || r.bottom > box.bottom + 1)
+        out += " " + t.textContent;
+    }, d.defaultView);
+  });
+  d.querySelectorAll("p, th, td, small, span, figcaption, h1, h2").forEach(function (e) {
+    least = Math.min(least, parseFloat(d.defaultView.getComputedStyle(e).fontSize));
+  });
+  var field = d.querySelector("svg.zoom .field"), ticks = d.querySelector("svg.zoom .tx");
+  var before = ticks.textContent;
+  d.querySelector(".keys button").click();
+  told = [least.toFixed(1), d.documentElement.scrollWidth, out, field.getAttribute("viewBox"),
+          before !== ticks.textContent];
+  document.body.textContent = "told " + told.join("|") + " end";
+};</script></body>""" % width)
+    code, out, _ = ended(["chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                          "--allow-file-access-from-files", "--virtual-time-budget=4000",
+                          "--user-data-dir=" + os.path.abspath("chromium"),
+                          "--dump-dom", "file://" + os.path.abspath("frame.html")])
+    told = re.search("told (.*) end", out)
+    assert code == 0 and told, (code, out)
+    return told.group(1).split("|")
+
+
+def test_the_layout_of_a_desk_and_of_a_phone():
+    if not shutil.which("chromium"):
+        print("skipped: no chromium")
+        return
+    good("replay", "transcend8g", "gen:random,op=write,bs=64K,count=300", "ftl.open_random=1", "--record",
+         "lay.tr")
+    # latencies and rates over many decades, and many bytes, have the longest ticks
+    write("wide.tr", HEAD + "".join("%d write %d 512 done=%d\n" % (t, t % 997 * 512 * 10 ** 6, t + t // 2 + 1)
+                                    for t in (4 ** i for i in range(22))))
+    write("number.tr", HEAD + "0 read 0 512\n" * 1000001)
+    good("report", "lay.tr", "wide.tr", "number.tr", "-o", "lay.html")
+    assert "<text" in read("lay.html") and ">1000000</text>" in read("lay.html")
+    for width, least in (390, 9), (1280, 9):
+        smallest, page_width, outside, box, ticks_changed = layout(width)
+        assert float(smallest) >= least, (width, smallest)
+        assert int(page_width) <= width and outside == "", (width, page_width, outside)
+        assert box == "81 0 162 172" and ticks_changed == "true", (box, ticks_changed)
 
 
 def test_names_are_escaped():
     tree = page(write("a<b>&.tr", HEAD + "0 read 0 512 done=5\n"))
-    assert tree.find("body/h2").text == "a<b>&.tr"
+    assert tree.find("body/section/h2").text == "a<b>&.tr"
 
 
 def test_the_page_is_utf8():
@@ -143,7 +273,7 @@ def test_the_page_is_utf8():
     assert table(page("s.json"))["profile"] == "\u00e4" * 254 + "..."
     # a name of a file is any bytes
     os.symlink("s.json", b"a\xff\xe4z")
-    assert page("a\udcff\udce4z").find("body/h2").text == "a??z"
+    assert page("a\udcff\udce4z").find("body/section/h2").text == "a??z"
 
 
 def test_mistakes():

@@ -35,10 +35,10 @@ static void print_host(FILE *out, const json_t *stats)
             continue;
         snprintf(path, sizeof path, "host: %s requests", types[i]);
         if (bytes > 0 && busy_ns > 0 && i < 2)
-            report_row(out, path, "%.0f, %s, %s", ops, fe_size_text(bytes, size),
+            report_row(out, path, "%.0f, %s, %s", ops, report_bytes(bytes, size),
                        fe_rate_text(bytes * 1e9 / busy_ns, speed));
         else if (bytes > 0)
-            report_row(out, path, "%.0f, %s", ops, fe_size_text(bytes, size));
+            report_row(out, path, "%.0f, %s", ops, report_bytes(bytes, size));
         else
             report_row(out, path, "%.0f", ops);
     }
@@ -155,6 +155,7 @@ int report_stats(FILE *out, const char *path, const json_t *stats, struct report
     report_table_end(out);
     ret->read_rate = number(stats, "host.read.bytes") * 1e9 / busy_ns;
     ret->write_rate = number(stats, "host.write.bytes") * 1e9 / busy_ns;
+    ret->span_ns = busy_ns;
     ret->waf = number(stats, "ftl.waf");
     ret->read_p99_ns = number(stats, "latency_ns.read.p99");
     ret->write_p99_ns = number(stats, "latency_ns.write.p99");

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- *      title
- *   y  |------------------|      LEFT, TOP: the corner of the field, which is WIDTH x HEIGHT
- *      |      field       |
+ *      title, key
+ *      y label
+ *   y  |------------------|      LEFT, TOP: the corner of the field, which is WIDTH x HEIGHT.  The
+ *      |      field       |      field is a picture in the picture, with its own origin.
  *      |------------------|
- *       x
+ *       x          x label
  *
  * A value is placed in the field by its axis, which is linear or logarithmic.  A value outside of
- * the axis is drawn at the edge of the field.
+ * the axis is drawn at the edge of the field.  MARGIN keeps lines at the upper and the
+ * lower edge whole.
  */
 #include "svg.h"
+
+#include "base/quantity.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LEFT = 62, TOP = 26, WIDTH = 560, HEIGHT = 180, BOTTOM = 40, RIGHT = 14 };
+enum { LEFT = 66, TOP = 18, WIDTH = 324, HEIGHT = 172, BOTTOM = 34, RIGHT = 10, MARGIN = 3 };
+enum { MAX_DECADES = 6 }; /* that have a text */
 
 /* The bytes of the UTF-8 character that begins at s, or 0 if none begins there. */
 static size_t character_len(const char *s)
@@ -56,12 +61,12 @@ static double share_of(const struct svg_axis *a, double value)
 
 static double at_x(const struct svg_plot *p, double value)
 {
-    return LEFT + WIDTH * share_of(&p->x, value);
+    return WIDTH * share_of(&p->x, value);
 }
 
 static double at_y(const struct svg_plot *p, double value)
 {
-    return TOP + HEIGHT * (1 - share_of(&p->y, value));
+    return MARGIN + (HEIGHT - 2 * MARGIN) * (1 - share_of(&p->y, value));
 }
 
 /* The distance of the ticks of a linear axis: 1, 2 or 5 times a power of ten. */
@@ -72,62 +77,104 @@ static double tick_step(const struct svg_axis *a)
     return power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10);
 }
 
-static double next_tick(const struct svg_axis *a, double tick)
+/* The text of a tick.  Numbers are written out: 1000000 and 0.001. */
+static const char *tick_text(const struct svg_axis *a, double tick, char buf[static FE_ROUNDED_MAX])
 {
-    return a->log ? tick * 10 : tick + tick_step(a);
+    double step = a->log ? tick : tick_step(a);
+
+    if (a->unit == SVG_TIME)
+        return fe_time_text(tick, buf);
+    if (a->unit == SVG_SHARE) {
+        tick *= 100;
+        step *= 100;
+    }
+    int decimals = (int)fmax(0, fmin(9, -floor(log10(step) + 1e-9)));
+    snprintf(buf, FE_ROUNDED_MAX, "%.*f%s", decimals, tick, a->unit == SVG_SHARE ? " %" : "");
+    return buf;
 }
 
-static double first_tick(const struct svg_axis *a)
+/* The ticks of an axis: the next one after `i` ticks; false behind the end. */
+static bool tick_at(const struct svg_axis *a, int i, double *ret)
 {
-    if (a->log)
-        return pow(10, ceil(log10(a->min) - 1e-9));
-    double step = tick_step(a);
-    return step * ceil(a->min / step - 1e-9) + 0.0; /* not -0 */
+    double step = a->log ? 0 : tick_step(a);
+    double exponent = a->log ? ceil(log10(a->min) - 1e-9) : 0;
+
+    *ret = a->log ? pow(10, exponent + i) : step * (ceil(a->min / step - 1e-9) + i) + 0.0;
+    return *ret <= a->max + 1e-9 * (a->log ? a->max : a->max - a->min);
 }
 
-static double last_tick(const struct svg_axis *a)
+/* Whether tick i has a text: of many decades only some have. */
+static bool has_text(const struct svg_axis *a, int i)
 {
-    return a->max + (a->log ? 1e-9 * a->max : 1e-9 * (a->max - a->min));
+    int decades = a->log ? (int)ceil(log10(a->max / a->min) - 1e-9) : 1;
+    return i % (1 + (decades - 1) / MAX_DECADES) == 0;
 }
 
-static void print_ticks(struct svg_plot *p)
+static void print_x_ticks(const struct svg_plot *p)
 {
-    for (double t = first_tick(&p->x); t <= last_tick(&p->x); t = next_tick(&p->x, t))
-        fprintf(p->out,
-                "<path class=\"grid\" d=\"M%.1f %dv%d\"/>"
-                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g</text>\n",
-                at_x(p, t), TOP, HEIGHT, at_x(p, t), TOP + HEIGHT + 14, t);
-    for (double t = first_tick(&p->y); t <= last_tick(&p->y); t = next_tick(&p->y, t))
-        fprintf(p->out,
-                "<path class=\"grid\" d=\"M%d %.1fh%d\"/>"
-                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n",
-                LEFT, at_y(p, t), WIDTH, LEFT - 5, at_y(p, t) + 4, t);
+    char buf[FE_ROUNDED_MAX];
+    double t;
+
+    fputs("<g class=\"tx\">", p->out);
+    for (int i = 0; tick_at(&p->x, i, &t); i++) {
+        double x = LEFT + at_x(p, t);
+        fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %dv%d\"/>", x, TOP, HEIGHT);
+        if (has_text(&p->x, i))
+            fprintf(p->out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n",
+                    x > LEFT + WIDTH - 20 ? x + RIGHT - 2 : x, TOP + HEIGHT + 14,
+                    x > LEFT + WIDTH - 20 ? "end" : "middle", tick_text(&p->x, t, buf));
+    }
+    fputs("</g>", p->out);
 }
 
-void svg_begin(struct svg_plot *p, const char *title)
+static void print_y_ticks(const struct svg_plot *p)
 {
-    fprintf(p->out,
-            "<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", LEFT + WIDTH + RIGHT,
-            TOP + HEIGHT + BOTTOM);
+    char buf[FE_ROUNDED_MAX];
+    double t;
+
+    for (int i = 0; tick_at(&p->y, i, &t); i++) {
+        double y = TOP + at_y(p, t);
+        fprintf(p->out, "<path class=\"grid\" d=\"M%d %.1fh%d\"/>", LEFT, y, WIDTH);
+        if (has_text(&p->y, i))
+            fprintf(p->out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 4,
+                    y + 4, tick_text(&p->y, t, buf));
+    }
+}
+
+static void print_axis(FILE *out, char letter, const struct svg_axis *a)
+{
+    fprintf(out, " data-%c=\"%.9g %.9g %s %s\"", letter, a->min, a->max, a->log ? "log" : "linear",
+            a->unit == SVG_TIME ? "ns" : a->unit == SVG_SHARE ? "share" : a->name);
+}
+
+void svg_begin(struct svg_plot *p, const char *title, const struct svg_key *keys, uint32_t n)
+{
+    fputs("<figure><figcaption><b>", p->out);
     svg_text(p->out, title);
-    fprintf(p->out, "</title>\n<text class=\"title\" x=\"%d\" y=\"16\">", LEFT);
+    fputs("</b>", p->out);
+    for (uint32_t i = 0; i < n; i++)
+        fprintf(p->out, " <span class=\"key %s\">%s</span>", keys[i].class, keys[i].text);
+    fprintf(p->out, "</figcaption>\n<svg class=\"plot%s\" viewBox=\"0 0 %d %d\" role=\"img\"",
+            p->zoom ? " zoom" : "", LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM);
+    print_axis(p->out, 'x', &p->x);
+    print_axis(p->out, 'y', &p->y);
+    fputs(" aria-label=\"", p->out);
     svg_text(p->out, title);
-    fputs("</text>\n", p->out);
-    print_ticks(p);
-    fprintf(p->out,
-            "<path class=\"frame\" d=\"M%d %dv%dh%d\"/>\n"
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
-            LEFT, TOP, HEIGHT, WIDTH, LEFT + WIDTH / 2, TOP + HEIGHT + 32);
-    svg_text(p->out, p->x.label);
-    fprintf(p->out, "</text><text transform=\"translate(13 %d) rotate(-90)\" "
-                    "text-anchor=\"middle\">", TOP + HEIGHT / 2);
-    svg_text(p->out, p->y.label);
-    fputs("</text>\n", p->out);
+    fputs("\">\n", p->out);
+    print_x_ticks(p);
+    print_y_ticks(p);
+    fprintf(p->out, "<text x=\"2\" y=\"11\">%s</text><text x=\"%d\" y=\"%d\" "
+                    "text-anchor=\"end\">%s</text>\n", p->y.label, LEFT + WIDTH + RIGHT - 2,
+            TOP + HEIGHT + 30, p->x.label);
+    fprintf(p->out, "<path class=\"frame\" d=\"M%d %dv%dh%d\"/>\n", LEFT, TOP, HEIGHT, WIDTH);
+    fprintf(p->out, "<svg class=\"field\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
+                    "viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">\n", LEFT, TOP, WIDTH,
+            HEIGHT, WIDTH, HEIGHT);
 }
 
 void svg_end(struct svg_plot *p)
 {
-    fputs("</svg>\n", p->out);
+    fputs("</svg></svg></figure>\n", p->out);
 }
 
 void svg_line(struct svg_plot *p, const char *class, const double *x, const double *y, uint32_t n)
@@ -140,61 +187,85 @@ void svg_line(struct svg_plot *p, const char *class, const double *x, const doub
 
 void svg_steps(struct svg_plot *p, const char *class, const double *x, const double *y, uint32_t n)
 {
+    bool drawing = false;
+
     fprintf(p->out, "<path class=\"line %s\" d=\"", class);
-    for (uint32_t i = 0; i < n; i++)
-        fprintf(p->out, "%c%.1f %.1fH%.1f", i ? 'L' : 'M', at_x(p, x[i]), at_y(p, y[i]),
-                at_x(p, x[i + 1]));
+    for (uint32_t i = 0; i < n; i++) {
+        if (isfinite(y[i]))
+            fprintf(p->out, "%c%.1f %.1fH%.1f", drawing ? 'L' : 'M', at_x(p, x[i]), at_y(p, y[i]),
+                    at_x(p, x[i + 1]));
+        drawing = isfinite(y[i]);
+    }
     fputs("\"/>\n", p->out);
+}
+
+void svg_hover(struct svg_plot *p, double x0, double x1, const char *text)
+{
+    fprintf(p->out, "<rect class=\"hit\" x=\"%.1f\" width=\"%.1f\" height=\"%d\"><title>",
+            at_x(p, x0), at_x(p, x1) - at_x(p, x0), HEIGHT);
+    svg_text(p->out, text);
+    fputs("</title></rect>\n", p->out);
 }
 
 void svg_cloud_add(struct svg_cloud *c, const struct svg_plot *p, double x, double y)
 {
     int column = (int)(share_of(&p->x, x) * (SVG_CELLS_X - 1) + 0.5);
-    int row = (int)(share_of(&p->y, y) * (SVG_CELLS_Y - 1) + 0.5);
-    c->hit[row][column] = 1;
+    int row = (int)((1 - share_of(&p->y, y)) * (SVG_CELLS_Y - 1) + 0.5);
+    c->hits[row][column] += c->hits[row][column] < UINT32_MAX;
 }
 
-void svg_cloud_draw(struct svg_plot *p, const char *class, const struct svg_cloud *c)
+static uint32_t fullest(const struct svg_cloud *c)
 {
-    fprintf(p->out, "<path class=\"cloud %s\" d=\"", class);
+    uint32_t most = 1;
     for (int row = 0; row < SVG_CELLS_Y; row++)
         for (int column = 0; column < SVG_CELLS_X; column++)
-            if (c->hit[row][column])
-                fprintf(p->out, "M%g %gh0", LEFT + WIDTH * column / (double)(SVG_CELLS_X - 1),
-                        TOP + HEIGHT * (1 - row / (double)(SVG_CELLS_Y - 1)));
-    fputs("\"/>\n", p->out);
+            most = c->hits[row][column] > most ? c->hits[row][column] : most;
+    return most;
 }
 
-void svg_bars(FILE *out, const char *title, const struct svg_bar *bars, uint32_t n)
+/* The shade of a cell, from 1 to SVG_LEVELS; 0 for an empty one. */
+static uint32_t shade(uint32_t hits, uint32_t most, bool few)
 {
-    enum { NAME = 190, LABEL = 14 };
-    double most = 0;
-    bool labels = false;
-    for (uint32_t i = 0; i < n; i++)
-        most = fmax(most, bars[i].value);
-    for (uint32_t i = 0; i < n; i++)
-        labels |= bars[i].label && *bars[i].label;
-    const unsigned row = 24 + (labels ? LABEL : 0);
-    fprintf(out, "<svg viewBox=\"0 0 %d %u\" role=\"img\"><title>", LEFT + WIDTH + RIGHT,
-            TOP + n * row + 6);
-    svg_text(out, title);
-    fputs("</title>\n<text class=\"title\" x=\"4\" y=\"16\">", out);
-    svg_text(out, title);
-    fputs("</text>\n", out);
-    for (uint32_t i = 0; i < n; i++) {
-        double width = most > 0 ? (WIDTH - NAME) * bars[i].value / most : 0;
-        fprintf(out, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", NAME, TOP + i * row + 15);
-        svg_text(out, bars[i].name);
-        fprintf(out,
-                "</text><rect class=\"bar\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"16\"/>"
-                "<text x=\"%.1f\" y=\"%u\">%.4g</text>\n",
-                NAME + 6, TOP + i * row + 3, width, NAME + 12 + width, TOP + i * row + 15,
-                bars[i].value);
-        if (!bars[i].label || !*bars[i].label)
+    if (hits == 0 || few || most == 1)
+        return hits ? (uint32_t)SVG_LEVELS : 0;
+    return 1 + (uint32_t)((SVG_LEVELS - 1) * log(hits) / log(most) + 0.5);
+}
+
+/* Draws the cells of one shade, by runs of neighbours. */
+static void draw_shade(FILE *out, const struct svg_cloud *c, uint32_t level)
+{
+    int last_row = 0, last = 0; /* the place of the pen */
+
+    for (int row = 0; row < SVG_CELLS_Y; row++)
+        for (int column = 0, end; column < SVG_CELLS_X; column = end) {
+            end = column + 1;
+            if (c->hits[row][column] != level)
+                continue;
+            while (end < SVG_CELLS_X && c->hits[row][end] == level)
+                end++;
+            fprintf(out, "m%d %dh%d", column - last, row - last_row, end - column - 1);
+            last = end - 1;
+            last_row = row;
+        }
+}
+
+void svg_cloud_draw(struct svg_plot *p, const char *class, struct svg_cloud *c, uint64_t n)
+{
+    uint32_t most = fullest(c), used[SVG_LEVELS + 1] = {0};
+
+    for (int row = 0; row < SVG_CELLS_Y; row++)
+        for (int column = 0; column < SVG_CELLS_X; column++) {
+            c->hits[row][column] = shade(c->hits[row][column], most, n <= SVG_FEW);
+            used[c->hits[row][column]]++;
+        }
+    for (uint32_t level = 1; level <= SVG_LEVELS; level++) {
+        if (!used[level])
             continue;
-        fprintf(out, "<text class=\"label\" x=\"%d\" y=\"%u\">", NAME + 6, TOP + i * row + 30);
-        svg_text(out, bars[i].label);
-        fputs("</text>\n", out);
+        fprintf(p->out, "<path class=\"cloud %s d%u\" transform=\"translate(0 %d) "
+                        "scale(%.6f %.6f)\" d=\"M0 0", class, level, MARGIN,
+                WIDTH / (double)(SVG_CELLS_X - 1),
+                (HEIGHT - 2 * MARGIN) / (double)(SVG_CELLS_Y - 1));
+        draw_shade(p->out, c, level);
+        fputs("\"/>\n", p->out);
     }
-    fputs("</svg>\n", out);
 }
