@@ -114,6 +114,18 @@ static int number(struct call *c, const char *name, size_t i, uint64_t min, uint
     return r < 0 ? fe_err_set(&c->err, -r, "%s: %.80s: %s", name, c->arg[i], why.text) : 0;
 }
 
+static int cmd_map(struct call *c)
+{
+    uint64_t cells = 256;
+    int r = c->n_args ? number(c, "map", 0, 1, 4096, &cells) : 0;
+    if (r < 0)
+        return r;
+    json_t *map = fe_server_map(c->server, (uint32_t)cells);
+    r = map ? json_object_update(c->reply, map) : -1;
+    json_decref(map);
+    return r == 0 ? 0 : fe_err_nomem(&c->err, "map", sizeof(json_t *));
+}
+
 static bool is_end_of_life(enum fe_condition c)
 {
     return c == FE_COND_DEAD || c == FE_COND_FULL || c == FE_COND_READ_ONLY || c == FE_COND_WORN;
@@ -228,6 +240,7 @@ static const struct command {
 } table[] = {
     {"stats", "stats", 0, 0, cmd_stats},
     {"metrics", "metrics", 0, 0, cmd_metrics},
+    {"map", "map [CELLS]", 0, 1, cmd_map},
     {"reset", "reset", 0, 0, cmd_reset},
     {"set", "set KEY VALUE", 2, 2, cmd_set},
     {"get", "get KEY", 1, 1, cmd_get},

@@ -93,6 +93,10 @@ void fe_server_observe(struct fe_server *s,
 /* A new reference to the object that `stats` returns; NULL without memory. */
 json_t *fe_server_stats(struct fe_server *s);
 
+/* A new reference to the object that `map` returns, of at most n cells; NULL without memory.  The
+ * lock is held while 12 bytes for each block are copied. */
+json_t *fe_server_map(struct fe_server *s, uint32_t n);
+
 /* The same numbers as OpenMetrics text (obs/metrics.h), to be freed; NULL without memory. */
 char *fe_server_metrics(struct fe_server *s);
 void fe_server_reset_stats(struct fe_server *s);

@@ -110,6 +110,54 @@ json_t *fe_server_stats(struct fe_server *s)
     return NULL;
 }
 
+/* The numbers of the cell that consists of n blocks: in percent, how full the good ones are. */
+static int put_cell(json_t *map, const struct fe_block_wear *block, uint32_t n)
+{
+    uint64_t filled = 0, erases = 0, good = 0;
+    uint32_t cycles = 0, bad = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_bad = block[i].state == FE_BLOCK_FACTORY_BAD ||
+                      block[i].state == FE_BLOCK_GROWN_BAD;
+        bad += is_bad;
+        good += !is_bad;
+        filled += is_bad ? 0 : block[i].filled;
+        erases += block[i].cycles;
+        cycles = block[i].cycles > cycles ? block[i].cycles : cycles;
+    }
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {{"filled", good ? filled * 100 / (good * 255) : 0}, {"erases", erases},
+                   {"cycles", cycles}, {"bad", bad}};
+    int r = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        r |= json_array_append_new(json_object_get(map, numbers[i].key),
+                                   json_integer((json_int_t)numbers[i].value));
+    return r;
+}
+
+json_t *fe_server_map(struct fe_server *s, uint32_t n)
+{
+    uint32_t n_blocks = fe_device_blocks(s->dev), per_cell = (uint32_t)fe_div_up(n_blocks, n);
+    struct fe_block_wear *blocks = calloc(n_blocks ? n_blocks : 1, sizeof *blocks);
+    json_t *map = json_pack("{s:I, s:I, s:[], s:[], s:[], s:[]}", "blocks", (json_int_t)n_blocks,
+                            "blocks_per_cell", (json_int_t)per_cell, "filled", "erases", "cycles",
+                            "bad");
+    int r = blocks && map ? 0 : -1;
+    if (r == 0) {
+        lock(&s->lock);
+        fe_device_get_blocks(s->dev, blocks);
+        unlock(&s->lock);
+    }
+    for (uint32_t i = 0; i < n_blocks && r == 0; i += per_cell)
+        r = put_cell(map, &blocks[i], n_blocks - i < per_cell ? n_blocks - i : per_cell);
+    free(blocks);
+    if (r == 0)
+        return map;
+    json_decref(map);
+    return NULL;
+}
+
 char *fe_server_metrics(struct fe_server *s)
 {
     struct numbers n = take_numbers(s);

@@ -150,6 +150,7 @@ const struct fe_profile *fe_device_profile(const struct fe_device *dev);
 /* What can be seen of a chip block. */
 struct fe_block_wear {
     uint32_t cycles;
+    uint8_t filled; /* the share of its pages that are programmed: 0 = erased, 255 = all */
     enum { FE_BLOCK_USED, FE_BLOCK_SPARE, FE_BLOCK_FACTORY_BAD, FE_BLOCK_GROWN_BAD } state;
 };
 

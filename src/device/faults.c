@@ -32,6 +32,7 @@ void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret
         const struct fe_peb_info *p = fe_medium_block(m, peb);
         ret[fe_medium_chip_block(m, peb)] = (struct fe_block_wear){
             .cycles = p->erase_count,
+            .filled = (uint8_t)((uint32_t)p->next_page * 255 / m->geo.pages_per_block),
             .state = p->marks & FE_MARK_FACTORY_BAD                  ? FE_BLOCK_FACTORY_BAD
                      : p->marks & (FE_MARK_GROWN_BAD | FE_MARK_FAILED) ? FE_BLOCK_GROWN_BAD
                      : peb >= m->geo.n_pebs                            ? FE_BLOCK_SPARE

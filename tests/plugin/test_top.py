@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """flashemu top: screens of a running server, and what stands on them."""
 
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
 import termios
 
@@ -103,7 +105,110 @@ def test_a_terminal_is_cleared():
         screen = os.read(ours, 65536)
         os.close(ours)
         assert p.returncode == 0
-        assert screen.startswith(b"\033[H\033[Jideal"), screen
+        assert screen.startswith(b"\033[H\033[J\033[1mideal"), screen
+
+
+def screens(s, columns, rows, typed=(), **env):
+    """What top shows on a terminal of this size before each of the keys and at its end."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    shown = []
+    with subprocess.Popen([TOOL, "top", "--interval", "20ms", s.control], stdin=theirs,
+                          stdout=theirs, stderr=theirs, env=dict(os.environ, **env)) as p:
+        text = b""
+        for key in list(typed) + [(b"q", b"")]:
+            while not key[1] or key[1] not in text:
+                text += os.read(ours, 65536)
+                if not key[1] and text.count(b"\033[H") > 2:
+                    break
+            shown.append(text.decode())
+            text = b""
+            os.write(ours, key[0])
+        p.wait(timeout=HANG_S)
+        os.close(theirs)
+    os.close(ours)
+    assert p.returncode == 0
+    return shown
+
+
+def rows_shown(text):
+    """The rows of the last whole screen."""
+    return text.split("\033[H\033[J")[-2].split("\r\n")
+
+
+def test_a_screen_fits_its_terminal():
+    with Server("transcend8g", "clock=virtual") as s:
+        h = s.connect()
+        for i in range(40):
+            h.pwrite(bytes(65536), i % 10 << 26)
+        for columns, rows in (80, 24), (40, 12), (200, 60), (25, 7):
+            for lang in "C", "C.UTF-8":
+                last = rows_shown(screens(s, columns, rows, NO_COLOR="1", LC_ALL=lang)[-1])
+                assert len(last) == rows, (columns, rows, last)
+                assert max(len(row.rstrip("\r")) for row in last) <= columns, last
+                assert "\033" not in "".join(last) and last[-1].startswith("q quit"), last
+                assert lang == "C.UTF-8" or "".join(last).isascii(), last
+        last = rows_shown(screens(s, 80, 24, NO_COLOR="1", LC_ALL="C")[-1])
+        assert [row[:5].strip() for row in last[2:7]] == ["host", "read", "write", "trim", "flush"]
+        assert any(row.startswith("map: ") for row in last), last
+        assert "\033[33mwrite" in screens(s, 80, 24)[-1]
+
+
+def test_the_map_is_that_of_the_chip():
+    with Server("transcend8g", "clock=virtual", "device.used=0") as s:
+        fresh = s.ctl("map", "100")
+        assert fresh["filled"] == [0] * len(fresh["filled"]) and len(fresh["filled"]) <= 100
+        assert fresh["blocks_per_cell"] * len(fresh["filled"]) >= fresh["blocks"]
+        h = s.connect()
+        for i in range(64):
+            h.pwrite(bytes(1 << 20), i << 20)
+        assert s.ctl("mark-bad", "0")["ok"]
+        now = s.ctl("map", "100")
+        assert 0 < max(now["filled"]) <= 100 and now["bad"][0] == fresh["bad"][0] + 1
+        assert sum(s.ctl("map", "1")["erases"]) == sum(now["erases"])
+        assert s.ctl("map", "0")["error"] == "map: 0: is out of range; allowed: 1 to 4096"
+
+
+def test_keys_reset_cut_and_restore():
+    with Server("ideal", "clock=virtual") as s:
+        s.connect().pwrite(bytes(4096), 0)
+        shown = screens(s, 80, 24, [(b"r", b"power on"),
+                                    (b"c", b"begin again"), (b"o", b"power was cut"),
+                                    (b"p", b"alive"), (b"p", b"paused")], NO_COLOR="1")
+        assert "no-power" in shown[2], shown
+        stats = s.stats()
+        assert stats["host"]["write"]["ops"] == 0 and stats["power"] == {"on": True, "cuts": 1}
+
+
+def test_it_follows_the_size_of_the_window():
+    with Server("ideal") as s:
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        with subprocess.Popen([TOOL, "top", "--interval", "300ms", s.control], stdin=theirs,
+                              stdout=theirs, env=dict(os.environ, NO_COLOR="1"),
+                              preexec_fn=own_terminal) as p:
+            text = b""
+            while b"q quit" not in text:
+                text += os.read(ours, 65536)
+            os.write(ours, b"p") # no screen comes by itself from now on
+            while b"paused" not in text:
+                text += os.read(ours, 65536)
+            fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
+            text = b""
+            while b"q quit" not in text:
+                text += os.read(ours, 65536)
+            os.write(ours, b"q")
+            p.wait(timeout=HANG_S)
+        os.close(theirs)
+        os.close(ours)
+        last = text.decode().split("\033[H\033[J")[1].split("\r\n")
+        assert len(last) == 12 and max(map(len, last)) <= 41, last
+
+
+def own_terminal():
+    """The child's standard input becomes its terminal, so that it hears of another size."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_mistakes():

@@ -129,6 +129,13 @@ int client_recv(struct client *c)
     return TOOL_OK;
 }
 
+bool client_has_line(const struct client *c)
+{
+    char first;
+    return c->reply_end > c->reply_len + 1 ||
+           recv(c->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
 /* {"cmd":words[0],"args":[words[1],...]} and a newline.  NULL if a word is not UTF-8, and without
  * memory. */
 static char *request_line(char **words, int n)

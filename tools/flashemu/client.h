@@ -10,6 +10,7 @@
 #define FLASHEMU_CLIENT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,9 @@ int client_ask(struct client *c, char **words, int n);
 
 /* Receives the next line in c->reply. */
 int client_recv(struct client *c);
+
+/* Whether client_recv would find at least the beginning of a line without waiting. */
+bool client_has_line(const struct client *c);
 
 /* Parses the reply: a new reference to an object with a boolean "ok"; NULL after a message. */
 json_t *client_reply(const struct client *c);

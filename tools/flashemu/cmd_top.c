@@ -4,11 +4,13 @@
  *
  * A screen shows the difference between two replies to `stats`, over the device time between
  * them.  So a device in dilated or virtual time shows the rates that it has in its own time.  On a
- * terminal each screen replaces the previous one.  Elsewhere the screens follow each other,
+ * terminal each screen replaces the previous one (top_screen.c), and keys are
+ * commands.  Elsewhere the screens follow each other,
  * without control characters.
  */
 #include "client.h"
 #include "tool.h"
+#include "top.h"
 
 #include "base/num.h"
 #include "base/quantity.h"
@@ -16,8 +18,9 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <time.h>
@@ -26,121 +29,15 @@
 static const char top_help[] =
     "usage: flashemu top [--interval TIME] [--count N] SOCKET\n\n"
     "Shows what the device of the server that was started with control=SOCKET does, until\n"
-    "you type q.  Rates are those of the last interval, in the time of the device.  Totals\n"
-    "count from the last reset of the statistics.\n\n"
+    "you type q.  On a terminal it fills the window, from 40x12 on, and follows its size.\n"
+    "Rates are those of the last interval, in the time of the device.  Totals count from the last\n"
+    "reset of the statistics.  Without a terminal the screens follow each other.\n\n"
+    "  q quits; p pauses the screen; r resets the statistics; c cuts the power; o: power on\n\n"
     "  --interval TIME  time between two screens (1s)\n"
     "  --count N        ends after this many screens\n\n"
     "Exit code 2 if there is no answer.\n";
 
 #define HANG_NS UINT64_C(10000000000)
-
-static double number(const json_t *o, const char *path)
-{
-    return tool_json_number(o, path, 0);
-}
-
-static const char *text(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-    return s ? s : "?";
-}
-
-/* By how much a counter has grown in each second of device time; 0 if no time has passed. */
-static double rate(const json_t *was, const json_t *is, const char *path)
-{
-    double ns = number(is, "device_ns") - number(was, "device_ns");
-    double n = number(is, path) - number(was, path);
-    return ns > 0 && n > 0 ? n / ns * 1e9 : 0;
-}
-
-/* A latency as text; "" if there is none. */
-static const char *latency_text(const json_t *o, const char *op, const char *which,
-                                char buf[static FE_ROUNDED_MAX])
-{
-    const json_t *of_op = json_object_get(json_object_get(o, "latency_ns"), op);
-    return number(of_op, "count") > 0 ? fe_time_text(number(of_op, which), buf) : "";
-}
-
-/* Prints one row, cut to the width of the screen so that it does not wrap. */
-__attribute__((format(printf, 2, 3)))
-static void print_row(int width, const char *fmt, ...)
-{
-    char row[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(row, sizeof row, fmt, ap);
-    va_end(ap);
-    printf("%.*s\n", width, row);
-}
-
-static void print_host(int width, const json_t *was, const json_t *is)
-{
-    static const char *const ops[] = {"read", "write", "trim", "flush"};
-    print_row(width, "%-5s %9s %9s %11s %11s %9s %9s %9s", "host", "MB/s", "op/s", "bytes",
-              "requests", "p50", "p99", "max");
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        char bytes[64], count[64], b[4][FE_ROUNDED_MAX];
-        snprintf(bytes, sizeof bytes, "host.%s.bytes", ops[i]);
-        snprintf(count, sizeof count, "host.%s.ops", ops[i]);
-        print_row(width, "%-5s %9.2f %9.0f %11s %11.0f %9s %9s %9s", ops[i],
-                  rate(was, is, bytes) / 1e6, rate(was, is, count),
-                  fe_size_text(number(is, bytes), b[0]), number(is, count),
-                  latency_text(is, ops[i], "p50", b[1]), latency_text(is, ops[i], "p99", b[2]),
-                  latency_text(is, ops[i], "max", b[3]));
-    }
-}
-
-/* The write amplification of an interval or of all time; "-" if nothing was written. */
-static const char *waf_text(double programmed, double written, char buf[static FE_ROUNDED_MAX])
-{
-    snprintf(buf, FE_ROUNDED_MAX, written > 0 ? "%.2f" : "-", programmed / written);
-    return buf;
-}
-
-static void print_flash(int width, const json_t *was, const json_t *is)
-{
-    double written = number(is, "host.write.bytes");
-    double programmed = number(is, "nand.bytes_programmed");
-    double now_written = written - number(was, "host.write.bytes");
-    double now_programmed = programmed - number(was, "nand.bytes_programmed");
-    char b[2][FE_ROUNDED_MAX];
-    print_row(width, "%-9s %9.0f reads/s %9.0f programs/s %7.0f erases/s", "chip",
-              rate(was, is, "nand.page_reads"), rate(was, is, "nand.page_programs"),
-              rate(was, is, "nand.block_erases"));
-    print_row(width, "%-9s WAF %s now, %s in all; %.0f blocks free", "ftl",
-              waf_text(now_programmed, now_written, b[0]), waf_text(programmed, written, b[1]),
-              number(is, "ftl.free_blocks"));
-    print_row(width, "%-9s %.0f collections; merges %.0f switch, %.0f partial, %.0f full", "",
-              number(is, "ftl.gc_runs"), number(is, "ftl.merges.switch"),
-              number(is, "ftl.merges.partial"), number(is, "ftl.merges.full"));
-    print_row(width, "%-9s cycles %.0f to %.0f, mean %.1f; bad blocks %.0f factory, %.0f grown",
-              "wear", number(is, "wear.min"), number(is, "wear.max"), number(is, "wear.mean"),
-              number(is, "bad_blocks.factory"), number(is, "bad_blocks.grown"));
-    print_row(width, "%-9s %.0f codewords corrected, %.0f not", "ecc", number(is, "ecc.corrected"),
-              number(is, "ecc.uncorrectable"));
-}
-
-static void print_screen(int width, const json_t *was, const json_t *is)
-{
-    double ns = number(is, "device_ns") - number(was, "device_ns");
-    double busy = number(is, "busy_ns") - number(was, "busy_ns");
-    const char *reason = json_string_value(json_object_get(is, "reason"));
-    char b[3][FE_ROUNDED_MAX];
-    print_row(width, "%s, clock=%s: %s of device time", text(is, "profile"), text(is, "clock"),
-              fe_time_text(number(is, "device_ns"), b[0]));
-    print_row(width, "state: %s%s%s", text(is, "state"), reason ? ", " : "", reason ? reason : "");
-    print_row(width, "busy %.0f %% of the last %s", ns > 0 ? 100 * busy / ns : 0,
-              fe_time_text(ns, b[1]));
-    printf("\n");
-    print_host(width, was, is);
-    printf("\n");
-    print_flash(width, was, is);
-    if (number(is, "lateness_ns.count") > 0)
-        print_row(width, "%-9s p50 %s, p99 %s, max %s after the completion", "lateness",
-                  fe_time_text(number(is, "lateness_ns.p50"), b[0]),
-                  fe_time_text(number(is, "lateness_ns.p99"), b[1]),
-                  fe_time_text(number(is, "lateness_ns.max"), b[2]));
-}
 
 /* ---- the terminal ---- */
 
@@ -165,61 +62,250 @@ static bool read_keys(void)
     return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-/* Pauses for ns.  Returns true, and earlier, if somebody types `q`. */
-static bool pause_or_quit(bool keys, uint64_t ns)
+static volatile sig_atomic_t resized;
+
+static void note_resize(int sig)
 {
-    uint64_t start_ns = fe_clock_now_ns(), passed_ns = 0;
-    while (passed_ns < ns) {
-        struct pollfd p = {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN};
-        uint64_t left_ns = ns - passed_ns;
+    (void)sig;
+    resized = 1;
+}
+
+enum wake { WAKE_TIME, WAKE_RESIZE, WAKE_KEY };
+
+/* Waits until end_ns, for a key, or for another size of the terminal.  SIGWINCH comes only here. */
+static enum wake wait_until(uint64_t end_ns, bool *keys, char *ret_key)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    for (;;) {
+        uint64_t now_ns = fe_clock_now_ns(), left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+        struct pollfd p = {.fd = *keys ? STDIN_FILENO : -1, .events = POLLIN};
         const struct timespec pause = {.tv_sec = (time_t)(left_ns / FE_NS_PER_S),
                                        .tv_nsec = (long)(left_ns % FE_NS_PER_S)};
-        char key;
-        if (ppoll(&p, 1, &pause, NULL) > 0) {
-            keys = read(STDIN_FILENO, &key, 1) == 1;
-            if (keys && (key == 'q' || key == 'Q'))
-                return true;
+        if (ppoll(&p, 1, &pause, &none) > 0) {
+            *keys = read(STDIN_FILENO, ret_key, 1) == 1;
+            if (*keys)
+                return WAKE_KEY;
         }
-        passed_ns = fe_clock_now_ns() - start_ns;
+        if (resized)
+            return WAKE_RESIZE;
+        if (fe_clock_now_ns() >= end_ns)
+            return WAKE_TIME;
     }
-    return false;
 }
 
-/* The columns of the screen; 80 without a terminal. */
-static int screen_width(void)
+static bool is_utf8(void)
+{
+    const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"}, *value = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && (!value || !*value); i++)
+        value = getenv(names[i]);
+    return value && (strcasestr(value, "utf-8") || strcasestr(value, "utf8"));
+}
+
+/* The size of the screen; 80x24 without a terminal, and at least 20x6. */
+static void measure(struct top_view *v)
 {
     struct winsize size;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row;
+    v->columns = known ? size.ws_col : 80;
+    v->rows = known ? size.ws_row : 24;
+    v->columns = v->columns < 20 ? 20 : v->columns;
+    v->rows = v->rows < 6 ? 6 : v->rows;
 }
 
-/* A new reference to the reply to `stats`; NULL after a message. */
-static json_t *ask_stats(struct client *c)
+/* ---- the server ---- */
+
+struct top {
+    struct client *server;
+    struct client events; /* fd -1: not connected */
+    struct top_view view; /* owns was, is, map_was and map */
+    uint64_t interval_ns;
+    bool terminal, keys;
+    char note[160];
+};
+
+/* A new reference to the reply to a command of one or two words; NULL after a message. */
+static json_t *ask(struct client *c, const char *command, const char *arg)
 {
-    char stats[] = "stats";
-    char *words[] = {stats};
+    char text[2][32], *words[] = {text[0], text[1]};
+    snprintf(text[0], sizeof text[0], "%s", command);
+    snprintf(text[1], sizeof text[1], "%s", arg ? arg : "");
     client_wait(c, HANG_NS);
-    return client_ask(c, words, 1) == TOOL_OK ? client_reply(c) : NULL;
+    return client_ask(c, words, arg ? 2 : 1) == TOOL_OK ? client_reply(c) : NULL;
 }
 
-static int show(struct client *c, uint64_t interval_ns, uint64_t count)
+/* The reply to `map`, for the size of the screen.  A server that does not know it: {"ok":false}. */
+static json_t *ask_map(struct top *t)
 {
-    bool terminal = isatty(STDOUT_FILENO), keys = read_keys();
-    json_t *was = ask_stats(c);
-    int r = was ? TOOL_OK : TOOL_USAGE;
-    for (uint64_t i = 0; i < count && r == TOOL_OK && !pause_or_quit(keys, interval_ns); i++) {
-        json_t *is = ask_stats(c);
-        if (is) {
-            fputs(terminal ? "\033[H\033[J" : i > 0 ? "\n" : "", stdout);
-            print_screen(screen_width(), was, is);
-        }
-        r = is ? tool_finish(TOOL_OK) : TOOL_USAGE;
-        json_decref(was);
-        was = is;
+    char cells[16];
+    measure(&t->view);
+    snprintf(cells, sizeof cells, "%u", top_cells(t->view.columns, t->view.rows));
+    return ask(t->server, "map", cells);
+}
+
+static void take_events(struct top *t)
+{
+    client_wait(&t->events, HANG_NS);
+    while (t->events.fd >= 0 && client_has_line(&t->events) &&
+           client_recv(&t->events) == TOOL_OK) {
+        json_t *event = json_loads(t->events.reply, 0, NULL);
+        memmove(t->view.event[0], t->view.event[1], sizeof t->view.event - TOP_EVENT_MAX);
+        top_event(event, t->view.event[TOP_EVENTS - 1]);
+        json_decref(event);
     }
-    json_decref(was);
-    if (keys)
-        tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+/* Appends the mean latencies of the last interval to the history. */
+static void take_latencies(struct top_view *v)
+{
+    static const char *const ops[] = {"read", "write"};
+    for (int w = 0; w < 2; w++) {
+        char path[2][40];
+        snprintf(path[0], sizeof path[0], "latency_ns.%s.count", ops[w]);
+        snprintf(path[1], sizeof path[1], "latency_ns.%s.mean", ops[w]);
+        double n_was = top_number(v->was, path[0]), n = top_number(v->is, path[0]);
+        double sum = n * top_number(v->is, path[1]) - n_was * top_number(v->was, path[1]);
+        memmove(v->latency[w], v->latency[w] + 1, sizeof v->latency[w] - sizeof v->latency[w][0]);
+        v->latency[w][TOP_HISTORY - 1] = n > n_was && sum > 0 ? sum / (n - n_was) : 0;
+    }
+}
+
+/* Moves *is to *was and a new reply to *is.  False if there is none. */
+static bool next(json_t **was, json_t **is, json_t *reply)
+{
+    json_decref(*was);
+    *was = *is;
+    *is = reply;
+    return reply;
+}
+
+static void draw(struct top *t)
+{
+    measure(&t->view);
+    if (!t->view.was || !t->view.is)
+        return;
+    if (t->terminal)
+        top_screen(&t->view);
+    else
+        top_plain(t->view.columns, t->view.was, t->view.is);
+    fflush(stdout);
+}
+
+/* Asks for everything and draws it. */
+static int refresh(struct top *t, bool first)
+{
+    if (!next(&t->view.was, &t->view.is, ask(t->server, "stats", NULL)))
+        return TOOL_USAGE;
+    if (t->terminal) {
+        if (!next(&t->view.map_was, &t->view.map, ask_map(t)))
+            return TOOL_USAGE;
+        take_events(t);
+        if (!first)
+            take_latencies(&t->view);
+    }
+    if (!first)
+        draw(t);
+    t->note[0] = '\0';
+    return tool_finish(TOOL_OK);
+}
+
+/* Sends what a key means, and notes the answer. */
+static int send_key(struct top *t, const char *command, const char *done)
+{
+    json_t *reply = ask(t->server, command, NULL);
+    if (!reply)
+        return TOOL_USAGE;
+    const char *error = json_string_value(json_object_get(reply, "error"));
+    snprintf(t->note, sizeof t->note, "%s", error ? error : done);
+    json_decref(reply);
+    return TOOL_OK;
+}
+
+static int press(struct top *t, char key, bool *ret_end)
+{
+    int r = TOOL_OK;
+    if (key == 'q' || key == 'Q')
+        *ret_end = true;
+    else if (key == 'p')
+        t->view.paused = !t->view.paused;
+    else if (key == 'r')
+        r = send_key(t, "reset", "The statistics begin again.");
+    else if (key == 'c')
+        r = send_key(t, "power-cut", "The power is cut; o brings it back.");
+    else if (key == 'o')
+        r = send_key(t, "power-on", "The power is back.");
+    if (r == TOOL_OK && !*ret_end && t->terminal)
+        draw(t);
     return r;
+}
+
+static int show(struct top *t, uint64_t count)
+{
+    bool end = false;
+    char key;
+    int r = refresh(t, true);
+    uint64_t next_ns = fe_clock_now_ns() + t->interval_ns;
+
+    for (uint64_t shown = 0; shown < count && r == TOOL_OK && !end;) {
+        uint64_t until_ns = t->view.paused && t->keys ? UINT64_MAX : next_ns;
+        switch (wait_until(until_ns, &t->keys, &key)) {
+        case WAKE_KEY:
+            r = press(t, key, &end);
+            break;
+        case WAKE_RESIZE:
+            resized = 0;
+            draw(t);
+            break;
+        case WAKE_TIME:
+            if (shown > 0 && !t->terminal)
+                printf("\n");
+            r = refresh(t, false);
+            next_ns = fe_clock_now_ns() + t->interval_ns;
+            shown++;
+            break;
+        }
+    }
+    return r;
+}
+
+/* Prepares the terminal and the events; the server is connected. */
+static int run(struct client *server, uint64_t interval_ns, uint64_t count)
+{
+    struct client events = {.command = "top", .path = server->path, .fd = -1};
+    struct top *t = calloc(1, sizeof *t);
+    if (!t)
+        return tool_error("top: out of memory");
+    *t = (struct top){.server = server, .events = events, .interval_ns = interval_ns,
+                      .terminal = isatty(STDOUT_FILENO)};
+    bool restore = t->keys = read_keys();
+    const char *no_colour = getenv("NO_COLOR");
+    t->view.colour = !no_colour || !*no_colour;
+    t->view.utf8 = is_utf8();
+    t->view.has_keys = t->keys;
+    t->view.note = t->note;
+    if (t->terminal) {
+        sigset_t winch;
+        sigemptyset(&winch);
+        sigaddset(&winch, SIGWINCH);
+        sigprocmask(SIG_BLOCK, &winch, NULL);
+        signal(SIGWINCH, note_resize);
+        client_wait(&t->events, HANG_NS);
+        json_t *listens = client_connect(&t->events) == TOOL_OK ? ask(&t->events, "events", NULL)
+                                                                : NULL;
+        json_decref(listens);
+    }
+    int r = show(t, count);
+    if (t->terminal && r == TOOL_OK)
+        printf("\n");
+    for (int i = 0; i < 2; i++) { /* whatever is left becomes old, and is given back */
+        next(&t->view.was, &t->view.is, NULL);
+        next(&t->view.map_was, &t->view.map, NULL);
+    }
+    client_close(&t->events);
+    if (restore)
+        tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    free(t);
+    return r == TOOL_OK ? tool_finish(r) : r;
 }
 
 int cmd_top(int argc, char **argv)
@@ -247,7 +333,7 @@ int cmd_top(int argc, char **argv)
     client_wait(&c, HANG_NS);
     code = client_connect(&c);
     if (code == TOOL_OK)
-        code = show(&c, interval_ns, count);
+        code = run(&c, interval_ns, count);
     client_close(&c);
     return code;
 }
