@@ -55,6 +55,7 @@ static void run_commands(struct fe_server *s)
     static const char *const lines[] = {
         "{\"cmd\":\"stats\"}",
         "{\"cmd\":\"metrics\"}",
+        "{\"cmd\":\"map\"}",
         "{\"cmd\":\"reset\"}",
         "{\"cmd\":\"get\",\"args\":[\"time-scale\"]}",
         "{\"cmd\":\"get\",\"args\":[\"transport-overhead\"]}",

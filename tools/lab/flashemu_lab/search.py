@@ -284,5 +284,5 @@ def _numbers(s: Structure) -> list[tuple[str, int, int]]:
 
 def _at(fit: Fit, x: Any, numbers: list[tuple[str, int, int]]) -> Fit:
     n = len(fit.x)
-    whole = {name: int(round(v)) for (name, _, _), v in zip(numbers, x[n:])}
+    whole: dict[str, Any] = {name: int(round(v)) for (name, _, _), v in zip(numbers, x[n:])}
     return Fit(replace(fit.structure, **whole), tuple(float(v) for v in x[:n]), math.inf)
