@@ -6,8 +6,6 @@ The resident size of a replay of one request, less that of the same on the small
 device, over the pages of the chip; and the time to create an 8 GB stick.
 """
 import os
-import resource
-import subprocess
 import sys
 import time
 

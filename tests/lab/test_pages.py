@@ -13,7 +13,6 @@ import random
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 from flashemu_lab_bench import SMALL, good, good_json, read, write
 from flashemu_script import PROGRAM_HANG_S, ended, need, run, skip

@@ -8,7 +8,6 @@ log must be the pattern's requests in order, each in pieces that cover it, every
 and nothing else but reads that the kernel makes by itself when the device appears.
 """
 
-import json
 import os
 import re
 import subprocess

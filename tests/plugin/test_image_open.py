@@ -19,7 +19,7 @@ from flashemu_tool import call
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "data", "images"))
-from make import move_to_another_host
+from make import move_to_another_host # noqa: E402
 
 SMALL = ("ideal", "size=4M", "clock=virtual", "nand.blocks_per_plane=128",
          "nand.pages_per_block=16", "nand.page_size=4K")

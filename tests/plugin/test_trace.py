@@ -3,7 +3,6 @@
 """trace=FILE: what a server records, and that a replay of it is the same device's life."""
 
 import errno
-import json
 import os
 import tempfile
 import threading

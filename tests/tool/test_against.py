@@ -40,7 +40,7 @@ def card_points(card):
     """The curves of a shipped card in the order in which verify's own experiment runs."""
     curves = {}
     with open(CURVES) as file:
-        for name, test, number, *values in csv.reader(l for l in file if not l.startswith("#")):
+        for name, test, number, *values in csv.reader(x for x in file if not x.startswith("#")):
             if name == card:
                 curves[test, int(number)] = values
     found = []

@@ -31,7 +31,7 @@ def curves():
     """{(card, test): {number: [value or None, ...]}}"""
     found = {}
     with open(os.path.join(TOP, "profiles/curves.csv"), newline="") as file:
-        for card, test, number, *values in csv.reader(l for l in file if not l.startswith("#")):
+        for card, test, number, *values in csv.reader(x for x in file if not x.startswith("#")):
             rows = found.setdefault((card, test), {})
             assert int(number) not in rows, (card, test, number)
             rows[int(number)] = [int(v) if v else None for v in values]

@@ -3,7 +3,6 @@
 """Results say what they are: version, command, profile, overrides, seed and image."""
 
 import json
-import os
 import subprocess
 import xml.etree.ElementTree as ElementTree
 

@@ -50,11 +50,11 @@ def points(svg, colour):
         if "cloud" not in path.get("class") or name != colour:
             continue
         x = y = 0
-        for dx, dy, run in re.findall(r"m(-?\d+) (-?\d+)h(\d+)", path.get("d")):
+        for dx, dy, length in re.findall(r"m(-?\d+) (-?\d+)h(\d+)", path.get("d")):
             x, y = x + int(dx), y + int(dy)
-            for column in range(x, x + int(run) + 1):
+            for column in range(x, x + int(length) + 1):
                 cells[column, y] = int(shade[0][1:])
-            x += int(run)
+            x += int(length)
     return cells
 
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 import weakref
 
-from flashemu_script import ended, from_env, need, run, skip
+from flashemu_script import ended, from_env, need, run, skip # noqa: F401 - run is for the tests
 
 try:
     import nbd
