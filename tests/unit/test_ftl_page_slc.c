@@ -8,6 +8,10 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
+#include "ftl/page_core.h"
+
+#include <errno.h>
+
 enum { SLC_R = 11000, SLC_PROG = 70000 };
 
 /* MLC, 8 pages a block: 4 in SLC mode.  TLC, 9: 3. */
@@ -83,6 +87,24 @@ static void test_slc_static_cache_fills_fast_then_folds(void **state)
     ft_layer_write_each(&l, 5, 2); /* in block 1, which is folded into the rest of 2 */
     expect_text(&l, "RpRpRpRpEPP");
     ft_layer_end(&l);
+}
+
+/* A block that the cache has lost is found, and the message counts what there is. */
+static void test_slc_check_counts_the_blocks_of_the_cache(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_err err = {""};
+    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 12);
+    setup(&l, &nand, FE_SLC_STATIC, 3);
+    ft_layer_write_each(&l, 0, 1); /* one block is open, two are free */
+    ft_layer_check(&l);
+    page_of(l.ftl)->p.page.slc_blocks = 4;
+    assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
+    assert_string_equal(err.text, "2 free blocks of the SLC cache and 1 in use are not 4");
+    page_of(l.ftl)->p.page.slc_blocks = 3;
+    ft_layer_check(&l);
+    ft_layer_fini(&l);
 }
 
 static void test_slc_fold_moves_valid_pages_only(void **state)
@@ -248,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slc_static_cache_fills_fast_then_folds),
+        cmocka_unit_test(test_slc_check_counts_the_blocks_of_the_cache),
         cmocka_unit_test(test_slc_fold_moves_valid_pages_only),
         cmocka_unit_test(test_slc_part_of_a_page_survives_the_fold_of_its_block),
         cmocka_unit_test(test_slc_idle_folds_a_block_a_step),
