@@ -38,35 +38,14 @@
  * Not modelled: any cause.  The delay does not depend on what was written before or where, nor on
  * how full the device is.
  */
-#include "ftl/registry.h"
+#include "ftl/step_core.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct run {
-    uint64_t start, end;     /* bytes [start, end) of the device */
-    uint64_t blocks;         /* blocks that have been charged; 0: this is no run yet */
-    uint64_t next_spike;     /* the next threshold: the run's length in blocks */
-    uint64_t interval;       /* blocks from the previous threshold to the next one */
-    uint64_t owed_ns;        /* time that later blocks still give back */
-    uint64_t last;           /* number of the command that has continued it last */
-};
-
-struct step_ftl {
-    struct fe_ftl base;
-    struct fe_step_params p;
-    uint64_t n_commands;
-    struct run *runs[2];     /* [write]: p.streams each */
-};
-
-static struct step_ftl *step_of(struct fe_ftl *ftl)
-{
-    return (struct step_ftl *)ftl;
-}
-
 /* Goes on to the next threshold; UINT64_MAX if there are no more. */
-static void set_next_spike(struct run *r, const struct fe_step_rule *rule, bool write)
+static void set_next_spike(struct step_run *r, const struct fe_step_rule *rule, bool write)
 {
     if (rule->again == 0) {
         r->next_spike = UINT64_MAX;
@@ -77,9 +56,9 @@ static void set_next_spike(struct run *r, const struct fe_step_rule *rule, bool 
 }
 
 /* Returns what the first block costs. */
-static uint64_t begin_run(struct run *r, const struct fe_step_rule *rule, uint64_t offset)
+static uint64_t begin_run(struct step_run *r, const struct fe_step_rule *rule, uint64_t offset)
 {
-    *r = (struct run){
+    *r = (struct step_run){
         .start = offset,
         .end = offset,
         .blocks = 1,
@@ -91,7 +70,7 @@ static uint64_t begin_run(struct run *r, const struct fe_step_rule *rule, uint64
 }
 
 /* Returns what the blocks cost that have been added to the run since the last call. */
-static uint64_t continue_run(struct run *r, const struct fe_step_rule *rule, bool write,
+static uint64_t continue_run(struct step_run *r, const struct fe_step_rule *rule, bool write,
                              uint64_t block_size)
 {
     uint64_t blocks = fe_div_up(r->end - r->start, block_size);
@@ -108,10 +87,11 @@ static uint64_t continue_run(struct run *r, const struct fe_step_rule *rule, boo
 
 /* The run that ends at the offset; of several the one that was continued last.  If there is none,
  * *ret_found is false, and the result is the run to be given up.  n > 0. */
-static struct run *find_run(struct run *runs, uint32_t n, uint64_t offset, bool *ret_found)
+static struct step_run *find_run(struct step_run *runs, uint32_t n, uint64_t offset,
+                                 bool *ret_found)
 {
-    struct run *found = NULL, *oldest = &runs[0];
-    for (struct run *r = runs; r < runs + n; r++) {
+    struct step_run *found = NULL, *oldest = &runs[0];
+    for (struct step_run *r = runs; r < runs + n; r++) {
         if (r->blocks && r->end == offset && (!found || r->last > found->last))
             found = r;
         if (r->last < oldest->last)
@@ -125,7 +105,7 @@ static void step_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, 
 {
     struct step_ftl *s = step_of(ftl);
     const struct fe_step_rule *rule = write ? &s->p.write : &s->p.read;
-    struct run unrecognised, *r = &unrecognised;
+    struct step_run unrecognised, *r = &unrecognised;
     bool found = false;
     uint64_t ns = 0;
 
@@ -200,7 +180,7 @@ static int step_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
         if (!s->runs[write]) {
             step_destroy(&s->base);
             return fe_err_nomem(err, "runs of the step model",
-                                p->step.streams * sizeof(struct run));
+                                p->step.streams * sizeof(struct step_run));
         }
     }
     *ret = &s->base;
@@ -233,7 +213,7 @@ static uint32_t step_free_blocks(const struct fe_ftl *ftl)
 
 static int check_run(const struct step_ftl *s, bool write, uint32_t i, struct fe_err *err)
 {
-    const struct run *r = &s->runs[write][i];
+    const struct step_run *r = &s->runs[write][i];
     const struct fe_step_rule *rule = write ? &s->p.write : &s->p.read;
     if (r->blocks == 0)
         return 0;

@@ -8,7 +8,7 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "ftl/registry.h"
+#include "ftl/step_core.h"
 
 #include <errno.h>
 
@@ -402,6 +402,21 @@ static void test_step_check_finds_use_of_the_chip(void **state)
     ft_layer_fini(&l);
 }
 
+static void test_step_check_finds_a_damaged_run(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_err err = {""};
+    setup(&l, usual());
+    write_blocks(&l, 10, 3);
+    step_of(l.ftl)->runs[true][0].blocks = 7;
+    assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
+    assert_string_equal(err.text,
+                        "run 0 of writes: bytes [5120, 6656), 7 blocks, next spike at 195");
+    step_of(l.ftl)->runs[true][0].blocks = 3;
+    teardown(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -422,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_step_overwrites_a_discarded_page),
         cmocka_unit_test(test_step_refuses_what_contradicts_itself),
         cmocka_unit_test(test_step_check_finds_use_of_the_chip),
+        cmocka_unit_test(test_step_check_finds_a_damaged_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
