@@ -15,6 +15,7 @@
  */
 #include "lib/fault_io.h"
 #include "lib/ftl_params.h"
+#include "lib/other_host.h"
 #include "lib/rand.h"
 
 #include "flashemu/device.h"
@@ -95,24 +96,6 @@ static bool open_device(struct bench *b)
         r = -EIO;
     }
     return r == 0 ? true : complain("no device (%d): %s", r, err.text);
-}
-
-/* Changes the boot id in the image, so that the next server believes the host has crashed. */
-static void change_boot_id(void)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    for (int i = 0; i < 2; i++) {
-        struct fe_image_status st;
-        if (pread(fd, &st, sizeof st, (off_t)FE_IMAGE_STATUS(i)) != sizeof st)
-            abort();
-        if (st.crc != fe_image_record_crc(0, &st, sizeof st))
-            continue;
-        memset(st.boot_id, 0x5a, sizeof st.boot_id);
-        st.crc = fe_image_record_crc(0, &st, sizeof st);
-        if (pwrite(fd, &st, sizeof st, (off_t)FE_IMAGE_STATUS(i)) != sizeof st)
-            abort();
-    }
-    close(fd);
 }
 
 static bool submit(struct bench *b, struct fe_request *req)
@@ -282,14 +265,14 @@ static bool run_case(struct bench *b, uint64_t seed, uint32_t type)
         if (!ok)
             break;
         ft_io_crash(&b->host, path, ft_rand(&b->rand));
-        change_boot_id();
+        ft_pretend_another_host(path);
         b->host.log = ft_chance(&b->rand, 50); /* mending may be cut short, too */
         ok = open_device(b);
         if (ok && b->host.log) {
             fe_device_destroy(b->dev);
             b->dev = NULL;
             ft_io_crash(&b->host, path, ft_rand(&b->rand));
-            change_boot_id();
+            ft_pretend_another_host(path);
             ok = open_device(b);
         }
         ok = ok && verify(b);

@@ -4,15 +4,14 @@
  * one of them lacks.
  */
 #include "lib/device.h"
+#include "lib/other_host.h"
 #include "lib/unit.h"
 
 #include "ftl/ftl.h"
 #include "store/image.h"
-#include "store/image_format.h"
 #include "store/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -72,22 +71,6 @@ static void make_image(const char *text)
     if (fe_store_image_create(&s, &file, &what, &err) < 0 || fe_store_image_ready(s, &err) < 0)
         fail_msg("%s", err.text);
     fe_store_destroy(s);
-}
-
-/* Changes the boot id in the image, so that the next server believes that the host has crashed. */
-static void pretend_another_host(void)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    for (int i = 0; i < 2; i++) {
-        struct fe_image_status st;
-        assert_int_equal(pread(fd, &st, sizeof st, (off_t)FE_IMAGE_STATUS(i)), sizeof st);
-        if (st.crc != fe_image_record_crc(0, &st, sizeof st))
-            continue;
-        memset(st.boot_id, 0x5a, sizeof st.boot_id);
-        st.crc = fe_image_record_crc(0, &st, sizeof st);
-        assert_int_equal(pwrite(fd, &st, sizeof st, (off_t)FE_IMAGE_STATUS(i)), sizeof st);
-    }
-    close(fd);
 }
 
 static int open_image(const struct fe_profile *p, struct fe_err *err)
@@ -223,7 +206,7 @@ static void test_device_image_of_a_crashed_host_keeps_its_note(void **state)
     (void)state;
     make_image(text); /* it is not closed */
     free(text);
-    pretend_another_host();
+    ft_pretend_another_host(path);
     if (fe_device_create(&dev, &p, &opt, &err) < 0)
         fail_msg("%s", err.text);
     const char *note = fe_device_crash_note(dev);
