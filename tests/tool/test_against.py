@@ -187,6 +187,9 @@ def test_mistakes():
     refuse("my.json: points[1].procedure: expected a text", document(good_one, 3))
     refuse("my.json: points[0].parameters.bs: expected a whole number from 1 to 2^44",
            document(point("seq-write", 1, bs=-1, size=1)))
+    refuse("my.json: points[0].parameters.count: expected at most 1048576, and 2^44 bytes in all",
+           document(point("request", 1, "ns", op="read", bs=1 << 44, start=0, stride=0,
+                          count=1 << 20)))
     refuse("my.json: points[0].parameters.place: expected one of: pre on post diff",
            document(point("flashbench-align", 1, "ns", align=4096, bs=1024, place="o")))
     refuse("my.json: points[0].parameters.random: expected true or false",

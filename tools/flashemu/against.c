@@ -142,8 +142,10 @@ static int take_request(struct against_point *p, const char *path, struct fe_err
         r = get_size(p, path, "stride", 0, &p->stride, err);
     if (r == 0)
         r = get_size(p, path, "count", 1, &count, err);
-    if (r == 0 && count > 1 << 20)
-        r = bad(err, path, "count", "at most 1048576");
+    if (r == 0 && (count > 1 << 20 || count > MAX_BYTES / p->bs))
+        r = bad(err, path, "count", "at most 1048576, and 2^44 bytes in all");
+    if (r < 0)
+        return r;
     p->kind = AGAINST_REQUEST;
     p->writes = op == 1;
     p->size = count * p->bs;
