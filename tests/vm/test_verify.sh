@@ -29,7 +29,8 @@ published = {r["id"]: r["published"] for r in o["rows"]}
 def apart(pair):
     low, high = sorted(published[i] for i in pair)
     return high > 1.1 * low
-wrong = [pair for pair in o["orderings"]["wrong"] if "vs-fat32" not in "".join(pair) and apart(pair)]
+wrong = [pair for pair in o["orderings"]["wrong"]
+         if "vs-fat32" not in "".join(pair) and apart(pair)]
 assert wrong == [], wrong
 PY
 [ $code = 0 ] || fail "a figure is off"
