@@ -12,7 +12,7 @@
  * or with a Linux kernel, by a step of tools/vm/story.sh.
  *
  * Several procedures can be figures of one experiment.  The experiment then runs once for all of
- * them, and once more for each different set of arguments.
+ * them, and once more for each different set of arguments, unless these only choose a figure.
  */
 #ifndef FE_PROFILE_PROCEDURES_H
 #define FE_PROFILE_PROCEDURES_H

@@ -10,7 +10,7 @@ import json
 import math
 
 from flashemu_script import run
-from flashemu_tool import bad, call, good, write
+from flashemu_tool import bad, call, good, read, write
 
 NOR = """[device]
 capacity = %d
@@ -132,7 +132,11 @@ def test_flashbench_rates_have_their_peaks():
         path = write("stick.ini", good("show", "luxmini32g", "ftl.small_log=" + log,
                                        "ftl.small_write=" + write_size, "ftl.open_random=16")
                      .split("[fidelity]")[0] + "[fidelity]\n")
-        rates[log], _ = measured(path, *["flashbench-rate bs=%s | MB/s" % bs for bs in sizes])
+        rows = ["flashbench-rate bs=%s | MB/s" % bs for bs in sizes]
+        rates[log], details = measured(path, *rows)
+        assert list(details) == ["flashbench-rate bs=4M"], "one run has all of them"
+        write("stick.ini", read("stick.ini").split("[fidelity]")[0] + "[fidelity]\n")
+        assert measured(path, rows[3])[0] == rates[log][3:4], "whoever else is there"
     m4, m2, k128, k64, k32 = rates["8"]
     assert k64 > 1.8 * k128 and m4 > 1.8 * m2 and k64 > k32, rates
     assert max(rates["0"]) < 1.05 * min(rates["0"]), rates

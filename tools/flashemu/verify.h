@@ -43,7 +43,7 @@ struct verify_row {
 struct verify_run {
     const struct fe_profile *profile; /* including the override of the procedure */
     const struct fe_procedure *procedure; /* of the first row */
-    const uint64_t *arg;              /* the arguments, which are the same for all rows */
+    const uint64_t *arg;              /* of the first row */
     uint64_t seed;
     struct verify_row **rows;
     size_t n_rows;
@@ -52,6 +52,9 @@ struct verify_run {
 
 struct verify_experiment {
     const char *name;
+    /* Whether arguments only choose among the figures of one run.  Then rows with different
+     * arguments share a run; otherwise all rows of a run have those of the first. */
+    bool chooses;
     /* Measures, and reports every figure that the table lists for the experiment.  Returns 0, or
      * a negative errno with message; -ECANCELED as soon as verify_stopped() is true. */
     int (*run)(struct verify_run *run, struct fe_err *err);
@@ -70,6 +73,9 @@ int verify_seq(struct verify_run *run, struct fe_err *err);
 
 /* Reports a figure in bytes a second, ns, a number, or ppm.  Every row that asks for it gets it. */
 void verify_put(struct verify_run *run, const char *procedure, uint64_t value);
+
+/* Reports the figure of one row. */
+void verify_put_row(struct verify_row *row, uint64_t value);
 
 /* Bytes a second, rounded down; UINT64_MAX if ns is 0. */
 uint64_t verify_rate(uint64_t bytes, uint64_t ns);

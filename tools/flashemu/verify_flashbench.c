@@ -141,20 +141,21 @@ static uint64_t agreement(double median_error)
     return (uint64_t)llround(1e6 * fmax(0, 1 - median_error));
 }
 
-/* The figures for which a profile's row names one unit or one size. */
-static void put_single(struct verify_run *run, const struct bench *b)
+/* The figure of a row that names one unit or one size. */
+static void put_single(struct verify_run *run, struct verify_row *row, const struct bench *b)
 {
+    const char *name = row->published.procedure->name;
+    uint64_t wanted = row->published.arg[0];
     double errors[N_CHUNKS];
-    const char *name = run->procedure->name;
 
     if (strcmp(name, "flashbench-rate") == 0) {
         for (uint32_t i = 0; i < N_CHUNKS; i++)
-            if (UNIT_BYTES >> i == run->arg[0])
-                verify_put(run, name, (uint64_t)rate(&b->cells[LINEAR][0][i]));
+            if (UNIT_BYTES >> i == wanted)
+                verify_put_row(row, (uint64_t)rate(&b->cells[LINEAR][0][i]));
     } else if (strcmp(name, "flashbench-find-fat-unit") == 0) {
-        uint32_t n = row_errors(run, b, FIND_FAT, (uint32_t)run->arg[0], errors);
+        uint32_t n = row_errors(run, b, FIND_FAT, (uint32_t)wanted, errors);
         if (n > 0)
-            verify_put(run, name, agreement(verify_median(errors, n)));
+            verify_put_row(row, agreement(verify_median(errors, n)));
     }
 }
 
@@ -255,7 +256,8 @@ int verify_flashbench(struct verify_run *run, struct fe_err *err)
         put_open_units(run, b, LINEAR);
         put_open_units(run, b, RANDOM);
         put_alignment(run, b);
-        put_single(run, b);
+        for (size_t i = 0; i < run->n_rows; i++)
+            put_single(run, run->rows[i], b);
     }
     fe_device_destroy(b->dev);
     free(b);

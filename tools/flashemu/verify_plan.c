@@ -8,6 +8,7 @@
  *     rows            a-write b=1   a-read b=1   c   a-write b=2
  *     experiments     '------ a ------'          c   '--- a ---'
  *
+ * The arguments of some experiments only choose a figure; then one run is enough for all of them.
  * Each run has devices of its own, so that no figure depends on which other figures are asked for.
  */
 #include "tool.h"
@@ -19,10 +20,10 @@
 #include <string.h>
 
 const struct verify_experiment verify_experiments[] = {
-    {"append", verify_append},
-    {"flashbench", verify_flashbench},
-    {"runs", verify_runs},
-    {"seq", verify_seq},
+    {"append", false, verify_append},
+    {"flashbench", true, verify_flashbench},
+    {"runs", false, verify_runs},
+    {"seq", false, verify_seq},
     {0},
 };
 
@@ -89,13 +90,17 @@ uint64_t verify_rate(uint64_t bytes, uint64_t ns)
     return rate < UINT64_MAX ? (uint64_t)rate : UINT64_MAX;
 }
 
+void verify_put_row(struct verify_row *row, uint64_t value)
+{
+    row->state = VERIFY_MEASURED;
+    row->measured = value;
+}
+
 void verify_put(struct verify_run *run, const char *procedure, uint64_t value)
 {
     for (size_t i = 0; i < run->n_rows; i++)
-        if (strcmp(run->rows[i]->published.procedure->name, procedure) == 0) {
-            run->rows[i]->state = VERIFY_MEASURED;
-            run->rows[i]->measured = value;
-        }
+        if (strcmp(run->rows[i]->published.procedure->name, procedure) == 0)
+            verify_put_row(run->rows[i], value);
 }
 
 void verify_detail(struct verify_run *run, const char *key, double value)
@@ -170,9 +175,11 @@ double verify_median(double *values, size_t n)
 static bool same_run(const struct verify_row *a, const struct verify_row *b)
 {
     const struct fe_procedure *p = a->published.procedure, *q = b->published.procedure;
+    const struct verify_experiment *e = verify_experiment_find(p->experiment);
 
     return strcmp(p->experiment, q->experiment) == 0 && p->place == q->place &&
-           memcmp(a->published.arg, b->published.arg, sizeof a->published.arg) == 0 &&
+           ((e && e->chooses) ||
+            memcmp(a->published.arg, b->published.arg, sizeof a->published.arg) == 0) &&
            (p->override == q->override ||
             (p->override && q->override && strcmp(p->override, q->override) == 0));
 }
