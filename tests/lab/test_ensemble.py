@@ -68,6 +68,24 @@ def test_what_is_drawn():
         assert draw(b, 1, 0) != draw(b, 2, 0)
 
 
+def test_draws_are_devices():
+    """Whatever the numbers of a shipped profile are; only a whole number may leave its range."""
+    tried = 0
+    for profile in TOOL.profiles():
+        try:
+            b = basis(TOOL, profile)
+        except LabError as e:
+            assert "has no published figures" in str(e), e
+            continue
+        for drawn in (draw(b, 1, i) for i in range(8)):
+            try:
+                TOOL.canonical(profile, tuple("%s=%s" % pair for pair in drawn.items()))
+                tried += 1
+            except LabError as e:
+                assert re.match(r"ftl\.\w+=0: is out of range", str(e)), e
+    assert tried > 80
+
+
 def test_what_is_kept():
     b = Basis("x", {}, {}, (), (Check("a", "", .1, ""), Check("b", "", .2, "")))
     assert missed(b, [10, 10], [10.9, 8.1]) == missed(b, [10, 10], [9.1, 11.9]) == []

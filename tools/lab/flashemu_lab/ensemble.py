@@ -30,6 +30,7 @@ import random
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from typing import Iterable
 
 from .engine import LocalEngine, execute
@@ -176,10 +177,15 @@ def draw(b: Basis, seed: int, number: int) -> dict[str, str]:
             drawn = str(int(value) + step) if value.isdigit() else value
         else:
             factor = rng.uniform(1 - _WIDTH, 1 + _WIDTH)
-            drawn = _NUMBER.sub(lambda m: f"{float(m[0]) * factor:.4g}", value)
+            drawn = _NUMBER.sub(lambda m: _rounded(float(m[0]) * factor), value)
         if drawn != value:
             found[key] = drawn
     return found
+
+
+def _rounded(value: float) -> str:
+    """Four digits that count, without an exponent, which no profile may have."""
+    return f"{Decimal(f'{value:.4g}'):f}"
 
 
 def _settings(values: dict[str, str]) -> tuple[str, ...]:
