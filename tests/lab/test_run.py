@@ -171,7 +171,9 @@ def test_runs_on_one_device_share_a_process():
     assert sum(found[:4], []) == runs, "each run once, in their order"
     assert [len(b) for b in batches(mixed, 4)][:3] == [2, 2, 2]
     assert [len(b) for b in batches(runs[:7], 2)] == [1] * 7, "few runs use all processors"
-    assert max(len(b) for b in batches(runs_of(900)[1], 1)) == 16 and batches([], 2) == []
+    assert max(len(b) for b in batches(runs_of(1100)[1], 1)) == 256 and batches([], 2) == []
+    sets = [run for seed in range(9) for run in runs_of(40, seed=seed)[1]]
+    assert [len(b) for b in batches(sets, 2)] == [40] * 9, "many devices are made once each"
     for other in ({"seed": 2}, {"overrides": ("a.b=1",)}, {"depth": 2}, {"flags": ("--wrap",)},
                   {"profile": "x"}, {"canonical": "d"}, {"warmup": runs[0].requests[0]}):
         assert runs_of(1, **other)[1][0].shared() != runs[0].shared(), other

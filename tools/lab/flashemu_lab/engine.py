@@ -35,8 +35,8 @@ class Engine(Protocol):
         is running; nothing that was started survives."""
 
 
-# How many runs on one device a process does at most.
-_MOST = 16
+# How many runs on one device a process does at most, because their requests are its arguments.
+_MOST = 256
 # The end of a result in the program's output.
 _END = b"\n}\n"
 

@@ -12,6 +12,7 @@ its name.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shlex
@@ -121,9 +122,13 @@ class Run:
             "depth": self.depth, "flags": sorted(self.flags),
         }
 
+    @functools.cached_property
+    def _key(self) -> str:
+        return key_of(self.identity())
+
     def key(self) -> str:
         """64 hexadecimal digits."""
-        return key_of(self.identity())
+        return self._key
 
     def shared(self) -> Hashable:
         """Equal for runs that differ in nothing but their requests, of which each has one source;

@@ -77,7 +77,7 @@ class Store:
         LabError if a different one is there, with exit code 1, or if the host cannot write.
         """
         assert outcome.status != "lost"
-        text = json.dumps(self._record(run, outcome), indent=1, sort_keys=True) + "\n"
+        text = canonical_json(self._record(run, outcome)) + "\n"
         path = self._path(run.key())
         with self._host_errors(f"store {run.key()}"):
             path.parent.mkdir(exist_ok=True)
