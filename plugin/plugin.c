@@ -288,7 +288,7 @@ static int flashemu_block_size(void *handle, uint32_t *minimum, uint32_t *prefer
 /* Whether a flush has any effect. */
 static int needs_flush(void)
 {
-    return params.file || (profile.cache.size > 0 && profile.cache.volatile_);
+    return params.file || fe_cache_is_volatile(&profile.cache);
 }
 
 static int flashemu_can_flush(void *handle)

@@ -15,7 +15,15 @@
 enum fe_link_type {
     FE_LINK_PARALLEL, FE_LINK_USB_FS, FE_LINK_USB_HS, FE_LINK_USB_SS, FE_LINK_UAS,
     FE_LINK_SD_DS, FE_LINK_SD_HS, FE_LINK_SD_UHS, FE_LINK_EMMC, FE_LINK_EMMC_CQ, FE_LINK_NONE,
-    FE_N_LINK_TYPES
+    FE_LINK_SD_DDR50, FE_LINK_SD_A2, FE_LINK_EMMC_HS200, FE_LINK_EMMC_HS400, FE_N_LINK_TYPES
+};
+
+/* What becomes of commands that the host sends while others are in the device. */
+enum fe_queue {
+    FE_QUEUE_IN_ORDER,  /* their data cross the link in the order of the commands */
+    FE_QUEUE_ANY_ORDER, /* data that are ready may go before data that wait for the flash */
+    FE_QUEUE_OFF,       /* the host sends one command at a time, whatever queue_depth is */
+    FE_N_QUEUES
 };
 
 #define FE_LINK_MAX_DEPTH 64
@@ -26,13 +34,31 @@ struct fe_link_params {
     uint64_t command_overhead_ns;
     uint64_t max_transfer;     /* bytes a command; > 0 */
     uint32_t queue_depth;      /* commands in the device simultaneously; 1 .. FE_LINK_MAX_DEPTH */
+    uint32_t queue;            /* enum fe_queue */
+    uint64_t task_overhead_ns; /* time on the wire that a queued command takes before its data */
 };
+
+/* The commands that really can be in the device simultaneously. */
+static inline uint32_t fe_link_depth(const struct fe_link_params *p)
+{
+    return p->queue == FE_QUEUE_OFF ? 1 : p->queue_depth;
+}
+
+enum fe_cache_mode { FE_CACHE_ON, FE_CACHE_OFF, FE_N_CACHE_MODES };
 
 /* The device's write cache. */
 struct fe_cache_params {
-    uint64_t size;   /* bytes; 0 = none */
-    bool volatile_;  /* lost at a power cut; flush and FUA write it out */
-    bool idle_flush; /* written out when the host leaves the device alone */
+    uint32_t mode;         /* enum fe_cache_mode: off is as if there were no cache */
+    uint64_t size;         /* bytes; 0 = none */
+    uint64_t write_behind; /* bytes on their way to the flash that have been answered; 0 = none */
+    bool volatile_;        /* lost at a power cut; flush and FUA write it out */
+    bool idle_flush;       /* written out when the host leaves the device alone */
 };
+
+/* Whether a write may be answered before a power cut can no longer take it. */
+static inline bool fe_cache_is_volatile(const struct fe_cache_params *p)
+{
+    return p->mode == FE_CACHE_ON && p->volatile_ && (p->size > 0 || p->write_behind > 0);
+}
 
 #endif

@@ -71,6 +71,10 @@ static int check_units(const struct fe_profile *p, const struct fe_geometry *geo
         return fe_err_set(err, EINVAL,
                           "cache.size=%llu: none, or at least a flash page, %u bytes",
                           (unsigned long long)p->cache.size, geo->page_bytes);
+    if (p->cache.write_behind && p->cache.write_behind < geo->page_bytes)
+        return fe_err_set(err, EINVAL,
+                          "cache.write_behind=%llu: none, or at least a flash page, %u bytes",
+                          (unsigned long long)p->cache.write_behind, geo->page_bytes);
     if (p->device.discard && !fe_ftl_registry[p->ftl.type]->trim)
         return fe_err_set(err, EINVAL, "device.discard=yes: ftl.type=%s has no TRIM; use device.discard=no",
                           fe_ftl_registry[p->ftl.type]->name);
@@ -274,7 +278,9 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
 
     fe_ops_init(&dev->ops, drain, dev);
     fe_link_init(&dev->link, &p->link);
-    r = fe_sched_init(&dev->sched, &p->nand, &geo, err);
+    r = fe_behind_init(&dev->behind, &p->cache, geo.page_bytes, err);
+    if (r == 0)
+        r = fe_sched_init(&dev->sched, &p->nand, &geo, err);
     if (r < 0)
         return r;
     bool is_new = true;
@@ -328,6 +334,7 @@ void fe_device_destroy(struct fe_device *dev)
     fe_medium_destroy(dev->medium);
     fe_store_destroy(dev->store);
     fe_sched_fini(&dev->sched);
+    fe_behind_fini(&dev->behind);
     fe_profile_fini(&dev->profile);
     free(dev);
 }
@@ -344,6 +351,7 @@ static void apply_delays(struct fe_device *dev)
     fe_wear_set(dev->medium, &p->wear);
     dev->link.p.bandwidth = p->link.bandwidth;
     dev->link.p.command_overhead_ns = p->link.command_overhead_ns;
+    dev->link.p.task_overhead_ns = p->link.task_overhead_ns;
 }
 
 int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err)

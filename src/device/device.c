@@ -40,13 +40,12 @@
 
 /* busy_ns counts each instant once, however many requests are in progress.  So only the part after
  * busy_until_ns is added; this is right because requests come in the order of arrival. */
-void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
+void fe_device_works(struct fe_device *dev, uint64_t from, uint64_t to)
 {
     from = fe_max_u64(from, dev->busy_until_ns);
     if (to > from)
         dev->busy_ns += to - from;
     dev->busy_until_ns = fe_max_u64(dev->busy_until_ns, to);
-    dev->now_ns = fe_max_u64(dev->now_ns, to);
 }
 
 /* The image can no longer be written.  From then on the device does only what changes nothing.
@@ -186,9 +185,16 @@ static uint64_t real_place(const struct fe_device *dev, uint64_t at, uint64_t *l
     return at;
 }
 
+/* Whether the host hears of this write when the data are in the device. */
+static bool writes_behind(const struct fe_device *dev, const struct fe_request *req)
+{
+    return dev->behind.n && !req->fua && !dev->medium->eol;
+}
+
 /* Carries out as much of [at, to) as lies in one page, and returns the length of that.  *complete
  * becomes the time at which the page is done for the host: a read when its data have left, a write
- * when its operations have ended.  Data cross the link even if the device drops them. */
+ * when its operations have ended, or when it has arrived if it is written behind.  Data cross the
+ * link even if the device drops them. */
 static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, uint64_t at,
                          uint64_t to, uint64_t start, uint64_t *complete, struct fe_reply *reply)
 {
@@ -205,13 +211,17 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
         else if (buf)
             memset(buf, 0, len);
         fe_device_place(dev);
-        *complete = fe_link_data_out(&dev->link, fe_sched_end(&dev->sched), len);
+        *complete = fe_link_data(&dev->link, fe_sched_end(&dev->sched), len);
     } else {
-        fe_sched_begin(&dev->sched, fe_link_data_in(&dev->link, len));
+        uint64_t in = fe_link_data(&dev->link, fe_behind_room_ns(&dev->behind), len);
+        fe_sched_begin(&dev->sched, in);
         if (real != NOWHERE)
             st = write_page(dev, lpn, off, len, buf, req->fua);
         fe_device_place(dev);
-        *complete = fe_max_u64(*complete, fe_sched_end(&dev->sched));
+        uint64_t end = fe_sched_end(&dev->sched);
+        if (dev->behind.n && end > in)
+            fe_behind_put(&dev->behind, end);
+        *complete = fe_max_u64(*complete, writes_behind(dev, req) ? in : end);
     }
     note_status(reply, st);
     return len;
@@ -235,7 +245,11 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
         fe_sched_begin(&dev->sched, complete);
         note_status(reply, fe_ftl_end_command(dev->ftl));
         fe_device_place(dev);
-        complete = fe_sched_end(&dev->sched);
+        uint64_t end = fe_sched_end(&dev->sched);
+        if (dev->behind.n && end > complete)
+            fe_behind_keep(&dev->behind, end);
+        if (!writes_behind(dev, req))
+            complete = end;
     }
     fe_link_end(&dev->link, complete);
     reply->complete_ns = fe_max_u64(reply->complete_ns, complete);
@@ -246,7 +260,7 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
 static enum fe_status write_all_out(struct fe_device *dev)
 {
     enum fe_status st = FE_OK;
-    while (fe_cache_write_out(dev->cache, &st))
+    while (dev->cache && fe_cache_write_out(dev->cache, &st))
         continue;
     return st == FE_OK ? fe_ftl_end_command(dev->ftl) : st;
 }
@@ -385,6 +399,8 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     if (host_has_failed(dev) && req->type != FE_REQ_READ)
         ret->status = FE_HOST_FAILED; /* whatever the chip said: it may not be kept */
     fe_device_busy(dev, arrival, ret->complete_ns);
+    if (dev->behind.n)
+        fe_device_works(dev, arrival, fe_sched_all_end(&dev->sched));
     if (dev->power.can_fail && req->type == FE_REQ_WRITE)
         fe_power_after_write(dev, ret);
     if (dev->medium->read_hook)
@@ -454,8 +470,8 @@ void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret)
 
     ret->device_ns = fe_device_now(dev);
     ret->busy_ns = dev->busy_ns;
-    if (dev->busy_until_ns > dev->power.cut_ns) /* what comes after the cut will not happen */
-        ret->busy_ns -= fe_min_u64(dev->busy_ns, dev->busy_until_ns - dev->power.cut_ns);
+    if (dev->busy_until_ns > ret->device_ns) /* written behind, or it will not happen: a cut */
+        ret->busy_ns -= fe_min_u64(dev->busy_ns, dev->busy_until_ns - ret->device_ns);
     memcpy(ret->host, dev->host, sizeof ret->host);
     ret->nand.page_reads = n->page_reads - n0->page_reads;
     ret->nand.page_programs = n->page_programs - n0->page_programs;
@@ -500,7 +516,7 @@ void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
 
 void fe_device_reset_stats(struct fe_device *dev)
 {
-    dev->busy_ns = 0;
+    dev->busy_ns = dev->busy_until_ns > dev->now_ns ? dev->busy_until_ns - dev->now_ns : 0;
     memset(dev->host, 0, sizeof dev->host);
     for (int i = 0; i < FE_N_REQ_TYPES; i++)
         fe_hist_reset(&dev->latency[i]);

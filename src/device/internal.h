@@ -21,6 +21,7 @@
 #define FE_DEVICE_INTERNAL_H
 
 #include "flashemu/device.h"
+#include "host/behind.h"
 #include "host/cache.h"
 #include "host/link.h"
 #include "nand/undo.h"
@@ -47,6 +48,7 @@ struct fe_device {
     /* The parts, from the host down to the bytes.  `ftl` is replaced at power-on. */
     struct fe_link link;
     struct fe_cache *cache; /* NULL: none */
+    struct fe_behind behind;
     struct fe_ftl *ftl;     /* NULL: an image of which only the chip was loaded */
     struct fe_medium *medium;
     struct fe_store *store;
@@ -63,7 +65,8 @@ struct fe_device {
      * the cut does not happen. */
     uint64_t last_arrival_ns; /* arrivals never go back */
     uint64_t now_ns;          /* the latest arrival or completion */
-    uint64_t busy_until_ns;   /* everything accepted so far has ended */
+    uint64_t busy_until_ns;   /* everything accepted so far has ended; later than now_ns if pages
+                                 are written behind */
 
     /* Statistics since the last reset.  The medium and the strategy never reset their counters, so
      * the device remembers what the counters were at the reset and subtracts. */
@@ -116,8 +119,8 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how);
  * or immediately after it.  The caller must compare its completion with power.cut_ns afterwards. */
 void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply);
 
-/* There is a cache, and a power cut empties it.  Only then does a flush have work to do.  Without
- * a cache, a write is on the flash when it is answered; other caches survive the cut. */
+/* The device answers writes that a power cut can still take.  Only then does a flush have work to
+ * do.  Otherwise a write is on the flash when it is answered, or in a cache that survives the cut. */
 bool fe_device_is_volatile(const struct fe_device *dev);
 
 /* The logical pages that the strategy must offer; the last one may be used in part. */
@@ -141,8 +144,15 @@ void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret);
 void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
                           struct fe_stats *ret);
 
-/* device.c: notes that the device works in [from, to), and moves the clock to `to`. */
-void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to);
+/* device.c: notes that the device works in [from, to). */
+void fe_device_works(struct fe_device *dev, uint64_t from, uint64_t to);
+
+/* The same, and moves the clock to `to`. */
+static inline void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t to)
+{
+    fe_device_works(dev, from, to);
+    dev->now_ns = fe_max_u64(dev->now_ns, to);
+}
 
 /* faults.c: whether the device is off the bus. */
 bool fe_device_is_gone(const struct fe_device *dev, uint64_t now_ns);

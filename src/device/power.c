@@ -94,7 +94,7 @@ void fe_power_settle(struct fe_device *dev, uint64_t now_ns)
 
 bool fe_device_is_volatile(const struct fe_device *dev)
 {
-    return dev->cache && dev->profile.cache.volatile_;
+    return (dev->cache || dev->behind.n) && dev->profile.cache.volatile_;
 }
 
 /* The capacitor lasts until the controller has finished what it is doing.  How long this takes is
@@ -114,6 +114,7 @@ static void stop(struct fe_device *dev, uint64_t at_ns)
 {
     struct fe_link_params link = dev->link.p;
     fe_link_init(&dev->link, &link);
+    fe_behind_reset(&dev->behind);
     fe_sched_reset(&dev->sched);
     if (dev->busy_until_ns > at_ns) {
         dev->busy_ns -= fe_min_u64(dev->busy_ns, dev->busy_until_ns - at_ns);
@@ -341,7 +342,7 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
     fe_device_place(dev);
     dev->medium->undo->recovering = false;
     uint64_t end = fe_max_u64(at, fe_sched_all_end(&dev->sched));
-    for (uint32_t i = 0; i < dev->link.p.queue_depth; i++)
+    for (uint32_t i = 0; i < fe_link_depth(&dev->link.p); i++)
         dev->link.slot_free_ns[i] = end;
     fe_device_busy(dev, at, end);
     *ret_ready_ns = end;

@@ -46,7 +46,7 @@ struct fe_cache {
 
 uint32_t fe_cache_pages(const struct fe_cache_params *p, uint32_t page_bytes)
 {
-    return (uint32_t)fe_min_u64(p->size / page_bytes, 1u << 24);
+    return p->mode == FE_CACHE_OFF ? 0 : (uint32_t)fe_min_u64(p->size / page_bytes, 1u << 24);
 }
 
 int fe_cache_create(struct fe_cache **ret, const struct fe_cache_params *p, struct fe_ftl *ftl,
@@ -54,7 +54,7 @@ int fe_cache_create(struct fe_cache **ret, const struct fe_cache_params *p, stru
 {
     uint32_t page_bytes = ftl->medium->geo.page_bytes;
     *ret = NULL;
-    if (p->size < page_bytes)
+    if (fe_cache_pages(p, page_bytes) == 0)
         return 0;
     if (page_bytes / sector_size > 64)
         return fe_err_set(err, EINVAL,

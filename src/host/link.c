@@ -2,7 +2,12 @@
  *
  * Queue slots and a wire.  With one queue slot a command waits until the command before it has
  * completed, as on USB mass storage.  With more slots commands overlap, but their data still cross
- * the wire one after another.
+ * the wire one after another.  In which order depends on link.queue: data that wait for the flash
+ * keep the wire waiting (in-order), or leave a gap that a later command fills (any-order):
+ *
+ *     command 1     |overhead|====== flash ======|~~data~~|
+ *     command 2     |overhead|= flash =|~~data~~|              any-order
+ *     command 2     |overhead|= flash =|                  |~~data~~|     in-order
  *
  * The time of data is computed from the start of a run of bytes and from the number of bytes in
  * that run.  It is rounded up once, so that rounding errors do not add up over the pieces of a
@@ -28,33 +33,95 @@ static uint64_t wire_ns(const struct fe_link *l, uint64_t bytes)
     return l->p.bandwidth ? fe_muldiv_up(bytes, FE_NS_PER_S, l->p.bandwidth) : 0;
 }
 
+/* Gaps that have passed are of no use: no command arrives before now_ns any more. */
+static void forget_gaps(struct fe_link *l, uint64_t now_ns)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->n_gaps; i++)
+        if (l->gaps[i].to_ns > now_ns)
+            l->gaps[n++] = l->gaps[i];
+    l->n_gaps = n;
+}
+
 uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
 {
     l->slot = 0;
-    for (uint32_t i = 1; i < l->p.queue_depth; i++)
+    for (uint32_t i = 1; i < fe_link_depth(&l->p); i++)
         if (l->slot_free_ns[i] < l->slot_free_ns[l->slot])
             l->slot = i;
     uint64_t free_ns = fe_max_u64(now_ns, l->slot_free_ns[l->slot]);
     uint64_t start = fe_time_add(free_ns, l->p.command_overhead_ns);
-    l->data_start_ns = fe_max_u64(start, l->wire_free_ns);
+    bool any_order = l->p.queue == FE_QUEUE_ANY_ORDER;
+    if (any_order)
+        forget_gaps(l, now_ns);
+    l->data_start_ns = any_order ? start : fe_max_u64(start, l->wire_free_ns);
     l->data_bytes = 0;
+    l->task_ns = l->p.queue == FE_QUEUE_OFF ? 0 : l->p.task_overhead_ns;
     return start;
 }
 
-uint64_t fe_link_data_in(struct fe_link *l, uint64_t bytes)
+/* Puts [from, to) at place i of the gaps.  If there is no room the earliest gap is forgotten, which
+ * is the one that can be used for the shortest time. */
+static void insert_gap(struct fe_link *l, uint32_t i, uint64_t from, uint64_t to)
 {
-    l->data_bytes += bytes;
-    l->wire_free_ns = fe_time_add(l->data_start_ns, wire_ns(l, l->data_bytes));
-    return l->wire_free_ns;
+    if (from >= to)
+        return;
+    if (l->n_gaps == FE_LINK_MAX_DEPTH) {
+        memmove(l->gaps, l->gaps + 1, --l->n_gaps * sizeof *l->gaps);
+        if (i == 0)
+            return;
+        i--;
+    }
+    memmove(l->gaps + i + 1, l->gaps + i, (l->n_gaps - i) * sizeof *l->gaps);
+    l->gaps[i] = (struct fe_link_gap){from, to};
+    l->n_gaps++;
 }
 
-uint64_t fe_link_data_out(struct fe_link *l, uint64_t ready_ns, uint64_t bytes)
+static void remove_gap(struct fe_link *l, uint32_t i)
 {
+    l->n_gaps--;
+    memmove(l->gaps + i, l->gaps + i + 1, (l->n_gaps - i) * sizeof *l->gaps);
+}
+
+/* The first time from ready_ns on at which the wire is free for so long.  Takes it. */
+static uint64_t take_wire(struct fe_link *l, uint64_t ready_ns, uint64_t ns)
+{
+    for (uint32_t i = 0; i < l->n_gaps; i++) {
+        struct fe_link_gap g = l->gaps[i];
+        uint64_t start = fe_max_u64(ready_ns, g.from_ns);
+        if (fe_time_add(start, ns) > g.to_ns)
+            continue;
+        remove_gap(l, i);
+        insert_gap(l, i, fe_time_add(start, ns), g.to_ns);
+        insert_gap(l, i, g.from_ns, start);
+        return start;
+    }
+    uint64_t start = fe_max_u64(ready_ns, l->wire_free_ns);
+    insert_gap(l, l->n_gaps, l->wire_free_ns, start);
+    l->wire_free_ns = fe_time_add(start, ns);
+    return start;
+}
+
+/* With any-order each piece looks for a place of its own, and is rounded up by itself; otherwise a
+ * command's data follow those of the command before. */
+uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes)
+{
+    uint64_t task_ns = l->task_ns;
+    l->task_ns = 0;
+    if (l->p.queue == FE_QUEUE_ANY_ORDER) {
+        uint64_t ns = fe_time_add(task_ns, wire_ns(l, bytes));
+        uint64_t start = take_wire(l, fe_max_u64(ready_ns, l->data_start_ns), ns);
+        l->data_start_ns = fe_time_add(start, ns);
+        return l->data_start_ns;
+    }
     if (ready_ns > fe_time_add(l->data_start_ns, wire_ns(l, l->data_bytes))) {
         l->data_start_ns = ready_ns; /* the wire waits for the flash: a new run begins */
         l->data_bytes = 0;
     }
-    return fe_link_data_in(l, bytes);
+    l->data_start_ns = fe_time_add(l->data_start_ns, task_ns);
+    l->data_bytes += bytes;
+    l->wire_free_ns = fe_time_add(l->data_start_ns, wire_ns(l, l->data_bytes));
+    return l->wire_free_ns;
 }
 
 void fe_link_end(struct fe_link *l, uint64_t complete_ns)

@@ -8,6 +8,10 @@
  * A command occupies one of queue_depth queue slots from its start to its completion.  The data of
  * all commands cross the link one after another:
  *
+ * With a command queue, the time of a command has two parts.  The overhead passes in the command's
+ * own slot, while other commands transfer data.  The task overhead occupies the wire, directly
+ * before the command's data: these are the commands that ask which task is ready and start it.
+ *
  *   write  |overhead|~~ data in ~~|              a page is programmed as soon as it
  *                     |== flash ==...==|         has arrived
  *   read   |overhead|== flash ==...==|
@@ -20,13 +24,21 @@
 
 #include <stdint.h>
 
+struct fe_link_gap {
+    uint64_t from_ns, to_ns; /* [from, to) */
+};
+
 struct fe_link {
     struct fe_link_params p;
     uint64_t slot_free_ns[FE_LINK_MAX_DEPTH]; /* when each queue slot is free */
-    uint64_t wire_free_ns;                    /* when the wire is free */
-    /* The current command: its queue slot, and the run of bytes that it transfers without a
-     * gap (when the run began, how many bytes so far). */
+    uint64_t wire_free_ns;                    /* when the wire is free for good */
+    struct fe_link_gap gaps[FE_LINK_MAX_DEPTH]; /* free before that, in order: any-order only */
+    uint32_t n_gaps;
+    /* The current command: its queue slot, what it still has to pay before its first data, and the
+     * run of bytes that it transfers without a gap (when the run began, how many bytes so far).
+     * With any-order, data_start_ns is when its next piece may begin. */
     uint32_t slot;
+    uint64_t task_ns;
     uint64_t data_start_ns, data_bytes;
 };
 
@@ -36,12 +48,9 @@ void fe_link_init(struct fe_link *l, const struct fe_link_params *p);
  * device starts to work on it: after waiting for the slot, and after the overhead. */
 uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns);
 
-/* The host sends the next `bytes` of this command.  Returns when they are in the device. */
-uint64_t fe_link_data_in(struct fe_link *l, uint64_t bytes);
-
-/* The device sends the next `bytes` of this command, which are ready at ready_ns.  Returns when
- * they have reached the host. */
-uint64_t fe_link_data_out(struct fe_link *l, uint64_t ready_ns, uint64_t bytes);
+/* The next `bytes` of this command cross the wire, in either direction, but not before ready_ns:
+ * then the flash has delivered them, or the device has room for them.  Returns when they are there. */
+uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes);
 
 /* The command completes at complete_ns, when its queue slot becomes free. */
 void fe_link_end(struct fe_link *l, uint64_t complete_ns);

@@ -110,4 +110,8 @@ void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
     check_times(p, "tPROG", p->nand.tPROG_ns, complain, ctx);
     check_sectors(p, FE_SEC_NAND, "page_size", page, complain, ctx);
     check_sectors(p, FE_SEC_LINK, "max_transfer", p->link.max_transfer, complain, ctx);
+    if (p->cache.write_behind && !p->cache.volatile_)
+        complain(ctx, fe_option_in(FE_SEC_CACHE, "write_behind"),
+                 fe_option_in(FE_SEC_CACHE, "volatile"),
+                 "needs cache.volatile=yes: what is on its way to the flash is lost at a power cut");
 }

@@ -93,8 +93,27 @@ static const char *link_name(uint32_t i)
         [FE_LINK_USB_SS] = "usb-ss",     [FE_LINK_UAS] = "uas",       [FE_LINK_SD_DS] = "sd-ds",
         [FE_LINK_SD_HS] = "sd-hs",       [FE_LINK_SD_UHS] = "sd-uhs", [FE_LINK_EMMC] = "emmc",
         [FE_LINK_EMMC_CQ] = "emmc-cq",   [FE_LINK_NONE] = "none",
+        [FE_LINK_SD_DDR50] = "sd-ddr50", [FE_LINK_SD_A2] = "sd-a2",
+        [FE_LINK_EMMC_HS200] = "emmc-hs200", [FE_LINK_EMMC_HS400] = "emmc-hs400",
     };
     return i < FE_N_LINK_TYPES ? names[i] : NULL;
+}
+
+static const char *queue_name(uint32_t i)
+{
+    static const char *const names[FE_N_QUEUES] = {
+        [FE_QUEUE_IN_ORDER] = "in-order", [FE_QUEUE_ANY_ORDER] = "any-order",
+        [FE_QUEUE_OFF] = "off",
+    };
+    return i < FE_N_QUEUES ? names[i] : NULL;
+}
+
+static const char *cache_mode_name(uint32_t i)
+{
+    static const char *const names[FE_N_CACHE_MODES] = {
+        [FE_CACHE_ON] = "on", [FE_CACHE_OFF] = "off",
+    };
+    return i < FE_N_CACHE_MODES ? names[i] : NULL;
 }
 
 /* The registry is the list of strategies; it is walked, since i may lie behind its end. */
@@ -342,6 +361,13 @@ const struct fe_option fe_options[] = {
     {FE_SEC_CACHE, "size", FE_OPT_SIZE, FIELD(cache.size), .max = MIB(1024), .zero = "none",
      .def = "none",
      .help = "Bytes of the device's write cache."},
+    {FE_SEC_CACHE, "mode", FE_OPT_ENUM, FIELD(cache.mode), .name = cache_mode_name, .def = "on",
+     .help = "Whether the host has turned the cache on; off is as if cache.size and "
+             "cache.write_behind were none."},
+    {FE_SEC_CACHE, "write_behind", FE_OPT_SIZE, FIELD(cache.write_behind), .max = MIB(1024),
+     .zero = "none", .def = "none",
+     .help = "Bytes of pages that may be on their way to the flash when the host has its answer; "
+             "none means that a write is answered when the flash has it."},
     {FE_SEC_CACHE, "volatile", FE_OPT_BOOL, FIELD(cache.volatile_), .def = "yes",
      .help = "Whether a power cut loses what the cache holds; flush and FUA write it to the "
              "flash."},
@@ -363,6 +389,14 @@ const struct fe_option fe_options[] = {
     {FE_SEC_LINK, "queue_depth", FE_OPT_U32, FIELD(link.queue_depth), .min = 1,
      .max = FE_LINK_MAX_DEPTH, .derived = BY_LINK,
      .help = "Number of commands that can be in the device simultaneously."},
+    {FE_SEC_LINK, "queue", FE_OPT_ENUM, FIELD(link.queue), .name = queue_name, .def = "in-order",
+     .help = "How the host uses queue_depth: data cross the link in the order of the commands "
+             "(in-order), data that are ready go first (any-order), or the host sends one command "
+             "at a time (off)."},
+    {FE_SEC_LINK, "task_overhead", FE_OPT_TIME, FIELD(link.task_overhead_ns), .max = SEC(10),
+     .derived = BY_LINK, .live = true,
+     .help = "Time that a command of the queue occupies the link besides its data; none with "
+             "queue=off."},
 
     {FE_SEC_ECC, "correctable_bits", FE_OPT_U32, FIELD(wear.correctable_bits), .min = 1,
      .max = 4096, .zero = "none", .derived = "by nand.cell: slc 1, mlc 8, tlc 24, nor none",

@@ -38,38 +38,52 @@
 struct link_defaults {
     uint64_t bandwidth, command_overhead_ns, max_transfer;
     uint32_t queue_depth;
+    uint64_t task_overhead_ns;
 };
 
 /* A bandwidth of 0 is no limit: the link itself takes no time to transfer data. */
 static const struct link_defaults links[FE_N_LINK_TYPES] = {
     /* A chip on the processor's own bus: only nand.bus_rate and nand.command take time. */
-    [FE_LINK_PARALLEL] = {0, 0, UINT64_C(32) << 20, 1},
+    [FE_LINK_PARALLEL] = {0, 0, UINT64_C(32) << 20, 1, 0},
     /* 19 packets of 64 B in a frame of 1 ms [R].  A command has three phases (CBW, data,
      * CSW), each at least one transaction; a frame for the two besides the data [A].
      * Linux usb-storage: max_sectors 240 [S: scsiglue.c]. */
-    [FE_LINK_USB_FS] = {1216000, FE_NS_PER_MS, 120 << 10, 1},
+    [FE_LINK_USB_FS] = {1216000, FE_NS_PER_MS, 120 << 10, 1, 0},
     /* About 10 packets of 512 B in a microframe of 125 us [D] of 13 possible ones; 30 to
      * 42 MB/s are seen [S: electronics.stackexchange 24700].  2 to 3 microframes a
      * command [D].  max_sectors as above. */
-    [FE_LINK_USB_HS] = {41000000, 300 * FE_NS_PER_US, 120 << 10, 1},
+    [FE_LINK_USB_HS] = {41000000, 300 * FE_NS_PER_US, 120 << 10, 1, 0},
     /* 5 Gbit/s in 8b/10b are 500 MB/s, less protocol [A].  No microframes: 50 us for the
      * two phases [A].  Linux on USB 3: max_sectors 2048 [S: linux-usb msg72999]. */
-    [FE_LINK_USB_SS] = {400000000, 50 * FE_NS_PER_US, 1 << 20, 1},
+    [FE_LINK_USB_SS] = {400000000, 50 * FE_NS_PER_US, 1 << 20, 1, 0},
     /* The same wire; commands travel in streams next to the data [A]. */
-    [FE_LINK_UAS] = {400000000, 20 * FE_NS_PER_US, 1 << 20, 32},
+    [FE_LINK_UAS] = {400000000, 20 * FE_NS_PER_US, 1 << 20, 32, 0},
     /* 25 MHz on 4 bits [R].  Command, response and the host's work: 100 us [A]; 512 KiB
      * is the largest request of common host controllers [A]. */
-    [FE_LINK_SD_DS] = {12500000, 100 * FE_NS_PER_US, 512 << 10, 1},
+    [FE_LINK_SD_DS] = {12500000, 100 * FE_NS_PER_US, 512 << 10, 1, 0},
     /* 50 MHz on 4 bits: 25 MB/s [S: panasonic.net]. */
-    [FE_LINK_SD_HS] = {25000000, 100 * FE_NS_PER_US, 512 << 10, 1},
+    [FE_LINK_SD_HS] = {25000000, 100 * FE_NS_PER_US, 512 << 10, 1, 0},
     /* SDR104: 104 MB/s [S: panasonic.net]. */
-    [FE_LINK_SD_UHS] = {104000000, 100 * FE_NS_PER_US, 512 << 10, 1},
+    [FE_LINK_SD_UHS] = {104000000, 100 * FE_NS_PER_US, 512 << 10, 1, 0},
     /* 52 MHz on 8 bits [R]; soldered on, half the overhead of a card [A]. */
-    [FE_LINK_EMMC] = {52000000, 50 * FE_NS_PER_US, 512 << 10, 1},
+    [FE_LINK_EMMC] = {52000000, 50 * FE_NS_PER_US, 512 << 10, 1, 0},
     /* HS400: 200 MHz on 8 bits, both edges; eMMC 5.1 queues 32 commands [R: JESD84-B51], whose
      * overhead hides behind the data of others [A]. */
-    [FE_LINK_EMMC_CQ] = {400000000, 20 * FE_NS_PER_US, 512 << 10, 32},
-    [FE_LINK_NONE] = {0, 0, UINT64_C(32) << 20, 1},
+    [FE_LINK_EMMC_CQ] = {400000000, 20 * FE_NS_PER_US, 512 << 10, 32, 0},
+    [FE_LINK_NONE] = {0, 0, UINT64_C(32) << 20, 1, 0},
+    /* 50 MHz on 4 bits, both edges: 50 MB/s [S: panasonic.net].  Eight cards read 43.7 to 43.9
+     * MB/s with hdparm -t on a Raspberry Pi 4 [S: modern_cards, pidramble.com]; 2 MiB are four
+     * commands there, so 46 MB/s and the overhead below [D]. */
+    [FE_LINK_SD_DDR50] = {46000000, 100 * FE_NS_PER_US, 512 << 10, 1, 0},
+    /* SDR104 with the command queue of class A2, 32 tasks [R: SD 6.0].  A Raspberry Pi 5 reads 93.1
+     * MB/s of the 104 at most, and reads of 4 KiB take 59 us more than their data with the queue
+     * and 116 without [D: modern_cards, Raspberry Pi 32 GB]. */
+    [FE_LINK_SD_A2] = {94100000, 20 * FE_NS_PER_US, 512 << 10, 32, 59 * FE_NS_PER_US},
+    /* 200 MHz on 8 bits, one edge: 200 MB/s [R: JESD84-B50]; 167 MB/s are read with commands of 512
+     * KiB, and 4 KiB in 167 us [S: modern_cards, SiliconGo]: 172 MB/s and the overhead [D]. */
+    [FE_LINK_EMMC_HS200] = {172000000, 50 * FE_NS_PER_US, 512 << 10, 1, 0},
+    /* As emmc-cq without a queue. */
+    [FE_LINK_EMMC_HS400] = {400000000, 50 * FE_NS_PER_US, 512 << 10, 1, 0},
 };
 
 /* Usual figures of datasheets of 2005 to 2012: SLC 100 000, MLC 10 000 to 3000 with the
@@ -100,6 +114,8 @@ static void derive_link(struct fe_profile *p)
         p->link.max_transfer = d->max_transfer;
     if (!given(p, FE_SEC_LINK, "queue_depth"))
         p->link.queue_depth = d->queue_depth;
+    if (!given(p, FE_SEC_LINK, "task_overhead"))
+        p->link.task_overhead_ns = d->task_overhead_ns;
 }
 
 /* One bit in 512 bytes is what SLC asks for, 8 what MLC of 2010 did, 24 in 1024 what came

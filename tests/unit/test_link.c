@@ -22,11 +22,11 @@ static void test_link_one_slot_runs_commands_one_after_another(void **state)
     (void)state;
     struct fe_link l = make(1000000000, 100, 1);
     assert_int_equal(fe_link_begin(&l, 1000), 1100);
-    assert_int_equal(fe_link_data_in(&l, 512), 1612);
-    assert_int_equal(fe_link_data_in(&l, 512), 2124);
+    assert_int_equal(fe_link_data(&l, 0, 512), 1612);
+    assert_int_equal(fe_link_data(&l, 0, 512), 2124);
     fe_link_end(&l, 50000);
     assert_int_equal(fe_link_begin(&l, 1000), 50100);
-    assert_int_equal(fe_link_data_in(&l, 512), 50612);
+    assert_int_equal(fe_link_data(&l, 0, 512), 50612);
     fe_link_end(&l, 50700);
     assert_int_equal(fe_link_begin(&l, 60000), 60100); /* idle in between */
 }
@@ -36,13 +36,13 @@ static void test_link_time_ends(void **state)
     (void)state;
     struct fe_link l = make(1000000000, 100, 1);
     assert_int_equal(fe_link_begin(&l, FE_TIME_MAX - 99), FE_TIME_MAX);
-    assert_int_equal(fe_link_data_in(&l, 512), FE_TIME_MAX);
+    assert_int_equal(fe_link_data(&l, 0, 512), FE_TIME_MAX);
     fe_link_end(&l, FE_TIME_MAX);
     l = make(1000000000, 100, 1);
     assert_int_equal(fe_link_begin(&l, FE_TIME_MAX - 700), FE_TIME_MAX - 600);
-    assert_int_equal(fe_link_data_in(&l, 512), FE_TIME_MAX - 88);
-    assert_int_equal(fe_link_data_in(&l, 512), FE_TIME_MAX);
-    assert_int_equal(fe_link_data_out(&l, FE_TIME_MAX - 5, 512), FE_TIME_MAX);
+    assert_int_equal(fe_link_data(&l, 0, 512), FE_TIME_MAX - 88);
+    assert_int_equal(fe_link_data(&l, 0, 512), FE_TIME_MAX);
+    assert_int_equal(fe_link_data(&l, FE_TIME_MAX - 5, 512), FE_TIME_MAX);
 }
 
 static void test_link_slots_overlap_but_share_the_wire(void **state)
@@ -50,13 +50,13 @@ static void test_link_slots_overlap_but_share_the_wire(void **state)
     (void)state;
     struct fe_link l = make(1000000000, 100, 2);
     assert_int_equal(fe_link_begin(&l, 0), 100);
-    assert_int_equal(fe_link_data_in(&l, 1000), 1100);
+    assert_int_equal(fe_link_data(&l, 0, 1000), 1100);
     fe_link_end(&l, 9000);
     assert_int_equal(fe_link_begin(&l, 0), 100);         /* the other slot */
-    assert_int_equal(fe_link_data_in(&l, 1000), 2100);   /* after the first one's data */
+    assert_int_equal(fe_link_data(&l, 0, 1000), 2100);   /* after the first one's data */
     fe_link_end(&l, 5000);
     assert_int_equal(fe_link_begin(&l, 0), 5100);        /* the slot that is free first */
-    assert_int_equal(fe_link_data_in(&l, 1000), 6100);
+    assert_int_equal(fe_link_data(&l, 0, 1000), 6100);
     fe_link_end(&l, 7000);
     assert_int_equal(fe_link_begin(&l, 0), 7100);
     fe_link_end(&l, 20000);
@@ -68,10 +68,10 @@ static void test_link_reads_are_sent_as_soon_as_they_are_ready(void **state)
     (void)state;
     struct fe_link l = make(1000000000, 0, 1);
     assert_int_equal(fe_link_begin(&l, 0), 0);
-    assert_int_equal(fe_link_data_out(&l, 5000, 1000), 6000);
-    assert_int_equal(fe_link_data_out(&l, 5500, 1000), 7000);  /* the wire is busy */
-    assert_int_equal(fe_link_data_out(&l, 7000, 1000), 8000);  /* just in time */
-    assert_int_equal(fe_link_data_out(&l, 20000, 1000), 21000); /* the flash is late */
+    assert_int_equal(fe_link_data(&l, 5000, 1000), 6000);
+    assert_int_equal(fe_link_data(&l, 5500, 1000), 7000);  /* the wire is busy */
+    assert_int_equal(fe_link_data(&l, 7000, 1000), 8000);  /* just in time */
+    assert_int_equal(fe_link_data(&l, 20000, 1000), 21000); /* the flash is late */
     fe_link_end(&l, 21000);
 }
 
@@ -83,7 +83,7 @@ static void test_link_rounds_up_once_for_a_run_of_bytes(void **state)
     uint64_t bytes = 0;
     for (int i = 0; i < 1000; i++) {
         bytes += 512;
-        assert_int_equal(fe_link_data_in(&l, 512), (bytes * 10 + 2) / 3);
+        assert_int_equal(fe_link_data(&l, 0, 512), (bytes * 10 + 2) / 3);
     }
     fe_link_end(&l, 0);
     l = make(300000000, 0, 1);
@@ -91,7 +91,7 @@ static void test_link_rounds_up_once_for_a_run_of_bytes(void **state)
     bytes = 0;
     for (int i = 0; i < 1000; i++) {
         bytes += 512;
-        assert_int_equal(fe_link_data_out(&l, 7, 512), 7 + (bytes * 10 + 2) / 3);
+        assert_int_equal(fe_link_data(&l, 7, 512), 7 + (bytes * 10 + 2) / 3);
     }
 }
 
@@ -100,8 +100,8 @@ static void test_link_bandwidth_0_is_infinite(void **state)
     (void)state;
     struct fe_link l = make(0, 250, 1);
     assert_int_equal(fe_link_begin(&l, 0), 250);
-    assert_int_equal(fe_link_data_in(&l, 1 << 20), 250);
-    assert_int_equal(fe_link_data_out(&l, 900, 1 << 20), 900);
+    assert_int_equal(fe_link_data(&l, 0, 1 << 20), 250);
+    assert_int_equal(fe_link_data(&l, 900, 1 << 20), 900);
 }
 
 static void test_link_faster_than_a_byte_a_ns_is_never_free(void **state)
@@ -109,9 +109,9 @@ static void test_link_faster_than_a_byte_a_ns_is_never_free(void **state)
     (void)state;
     struct fe_link l = make(UINT64_C(5000000000), 0, 1);
     fe_link_begin(&l, 0);
-    assert_int_equal(fe_link_data_in(&l, 1), 1);
-    assert_int_equal(fe_link_data_in(&l, 1), 1);
-    assert_int_equal(fe_link_data_in(&l, 510), 103);
+    assert_int_equal(fe_link_data(&l, 0, 1), 1);
+    assert_int_equal(fe_link_data(&l, 0, 1), 1);
+    assert_int_equal(fe_link_data(&l, 0, 510), 103);
 }
 
 static void test_link_deepest_queue_takes_every_slot_once(void **state)
@@ -128,6 +128,104 @@ static void test_link_deepest_queue_takes_every_slot_once(void **state)
     }
 }
 
+/* Four commands of 1000 bytes arrive simultaneously.  Their overheads pass at the same time, the
+ * other half of what a command costs does not. */
+static void test_link_tasks_occupy_the_wire(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 100, 4);
+    l.p.task_overhead_ns = 50;
+    for (uint64_t i = 0; i < 4; i++) {
+        assert_int_equal(fe_link_begin(&l, 0), 100);
+        assert_int_equal(fe_link_data(&l, 0, 600), 100 + i * 1050 + 650);
+        assert_int_equal(fe_link_data(&l, 0, 400), 100 + i * 1050 + 1050); /* once a command */
+        fe_link_end(&l, 100 + i * 1050 + 1050);
+    }
+    l = make(1000000000, 100, 4); /* the task is started when the flash is ready */
+    l.p.task_overhead_ns = 50;
+    assert_int_equal(fe_link_begin(&l, 0), 100);
+    assert_int_equal(fe_link_data(&l, 5000, 1000), 6050);
+}
+
+static void test_link_without_its_queue_has_one_slot(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 100, 32);
+    l.p.task_overhead_ns = 50;
+    l.p.queue = FE_QUEUE_OFF;
+    assert_int_equal(fe_link_depth(&l.p), 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(fe_link_begin(&l, 0), i * 5000 + 100);
+        assert_int_equal(fe_link_data(&l, 0, 1000), i * 5000 + 1100);
+        fe_link_end(&l, (i + 1) * 5000);
+    }
+}
+
+/* Data that the flash has at `ready` and 1000 ns of wire: when they have reached the host. */
+static uint64_t read_ready(struct fe_link *l, uint64_t now, uint64_t ready)
+{
+    fe_link_begin(l, now);
+    uint64_t end = fe_link_data(l, ready, 1000);
+    fe_link_end(l, end);
+    return end;
+}
+
+static void test_link_order_decides_who_waits(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 0, 8);
+    assert_int_equal(read_ready(&l, 0, 9000), 10000);
+    assert_int_equal(read_ready(&l, 0, 500), 11000);  /* in-order: behind the slow one */
+
+    l = make(1000000000, 0, 8);
+    l.p.queue = FE_QUEUE_ANY_ORDER;
+    assert_int_equal(read_ready(&l, 0, 9000), 10000);
+    assert_int_equal(read_ready(&l, 0, 500), 1500);   /* free: [0, 500) and [1500, 9000) */
+    assert_int_equal(read_ready(&l, 0, 0), 2500);     /* the first one is too short */
+    assert_int_equal(read_ready(&l, 0, 8001), 11000); /* 999 ns are left of it */
+    assert_int_equal(read_ready(&l, 0, 8000), 9000);  /* fits exactly */
+    assert_int_equal(read_ready(&l, 0, 3000), 4000);
+    assert_int_equal(read_ready(&l, 0, 20000), 21000);
+    assert_int_equal(read_ready(&l, 0, 0), 5000);
+    assert_int_equal(read_ready(&l, 12000, 12000), 13000); /* [11000, 20000) is still free */
+}
+
+/* The pieces of one command stay in order. */
+static void test_link_any_order_keeps_the_order_of_a_command(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 0, 8);
+    l.p.queue = FE_QUEUE_ANY_ORDER;
+    l.p.task_overhead_ns = 50;
+    fe_link_begin(&l, 0);
+    assert_int_equal(fe_link_data(&l, 5000, 100), 5150);
+    assert_int_equal(fe_link_data(&l, 0, 100), 5250);
+    fe_link_end(&l, 5250);
+    assert_int_equal(fe_link_begin(&l, 5100), 5100);
+    assert_int_equal(fe_link_data(&l, 0, 100), 5400);
+}
+
+/* A wire with more gaps than there is room for forgets some of them, and never transfers two things
+ * at the same time. */
+static void test_link_any_order_never_doubles_the_wire(void **state)
+{
+    enum { N = 400 };
+    static uint64_t ends[N];
+    struct fe_link l = make(1000000000, 0, FE_LINK_MAX_DEPTH);
+    uint64_t x = 1;
+    (void)state;
+    l.p.queue = FE_QUEUE_ANY_ORDER;
+    for (int i = 0; i < N; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        uint64_t ready = (uint64_t)i * 100 + (x >> 40) % 1000000;
+        ends[i] = read_ready(&l, (uint64_t)i * 100, ready);
+        assert_true(ends[i] >= ready + 1000);
+        assert_true(l.n_gaps <= FE_LINK_MAX_DEPTH);
+        for (int k = 0; k < i; k++)
+            assert_true(ends[k] >= ends[i] + 1000 || ends[i] >= ends[k] + 1000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +237,11 @@ int main(void)
         cmocka_unit_test(test_link_bandwidth_0_is_infinite),
         cmocka_unit_test(test_link_faster_than_a_byte_a_ns_is_never_free),
         cmocka_unit_test(test_link_deepest_queue_takes_every_slot_once),
+        cmocka_unit_test(test_link_tasks_occupy_the_wire),
+        cmocka_unit_test(test_link_without_its_queue_has_one_slot),
+        cmocka_unit_test(test_link_order_decides_who_waits),
+        cmocka_unit_test(test_link_any_order_keeps_the_order_of_a_command),
+        cmocka_unit_test(test_link_any_order_never_doubles_the_wire),
     };
     return cmocka_run_group_tests_name("link", tests, NULL, NULL);
 }

@@ -40,7 +40,10 @@ static void test_parse_link_type_sets_defaults(void **state)
         {"sd-ds", "12500KB/s", "100us", "512K", "1"}, {"sd-hs", "25MB/s", "100us", "512K", "1"},
         {"sd-uhs", "104MB/s", "100us", "512K", "1"}, {"emmc", "52MB/s", "50us", "512K", "1"},
         {"parallel", "unlimited", "0", "32M", "1"}, {"none", "unlimited", "0", "32M", "1"},
-        {"emmc-cq", "400MB/s", "20us", "512K", "32"},
+        {"emmc-cq", "400MB/s", "20us", "512K", "32"}, {"sd-ddr50", "46MB/s", "100us", "512K", "1"},
+        {"sd-a2", "94100KB/s", "20us", "512K", "32"},
+        {"emmc-hs200", "172MB/s", "50us", "512K", "1"},
+        {"emmc-hs400", "400MB/s", "50us", "512K", "1"},
     };
     (void)state;
     assert_int_equal(ft_array_len(links), FE_N_LINK_TYPES);
@@ -53,6 +56,8 @@ static void test_parse_link_type_sets_defaults(void **state)
         assert_value(&p, "link.command_overhead", links[i][2]);
         assert_value(&p, "link.max_transfer", links[i][3]);
         assert_value(&p, "link.queue_depth", links[i][4]);
+        assert_value(&p, "link.task_overhead", strcmp(links[i][0], "sd-a2") == 0 ? "59us" : "0");
+        assert_value(&p, "link.queue", "in-order");
         check_fixpoint(&p);
         fe_profile_fini(&p);
     }

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Schedules by hand: n tasks in a queue of q places on k dies, and pages that are written behind.
+ *
+ * Nothing takes time but the cells and, where a test says so, the link: tR is 25 us and tPROG
+ * 200 us, a page is 2048 bytes, and page i lies on die i % k.
+ */
+#include "lib/device.h"
+#include "lib/unit.h"
+
+#include "device/internal.h"
+
+enum { PAGE = 2048, TR = 25000, TPROG = 200000 };
+
+static struct fe_profile make_profile(uint32_t dies, uint32_t depth)
+{
+    struct fe_profile p = ft_device_profile("page");
+    p.nand.channels = dies;
+    p.nand.blocks_per_plane = 24;
+    p.nand.bus_rate = 0;
+    p.link.queue_depth = depth;
+    p.link.max_transfer = 64 * PAGE;
+    p.device.used = p.device.capacity;
+    return p;
+}
+
+static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
+                              uint64_t page, uint64_t pages, bool fua)
+{
+    struct fe_request req = {
+        .type = type, .offset = page * PAGE, .len = pages * PAGE, .fua = fua};
+    struct fe_reply reply;
+    assert_int_equal(fe_device_submit(dev, now, &req, &reply), 0);
+    assert_int_equal(reply.status, FE_OK);
+    return reply;
+}
+
+static uint64_t busy(const struct fe_device *dev)
+{
+    struct fe_stats s;
+    fe_device_get_stats(dev, &s);
+    return s.busy_ns;
+}
+
+/* n reads of pages 0, step, 2 * step ..., all of which the host has from time 0 on.  expect[i] is
+ * the completion of the i-th in tR. */
+static void check_reads(uint32_t dies, uint32_t depth, uint32_t queue, uint32_t step,
+                        const uint32_t *expect, uint32_t n)
+{
+    struct fe_profile p = make_profile(dies, depth);
+    p.link.queue = queue;
+    struct fe_device *dev = ft_device_make(&p, false);
+    for (uint32_t i = 0; i < n; i++) {
+        struct fe_reply r = submit(dev, FE_REQ_READ, 0, i * step, 1, false);
+        if (r.complete_ns != expect[i] * (uint64_t)TR)
+            fail_msg("%u dies, depth %u, queue %u, step %u: read %u ends at %llu, not %u tR", dies,
+                     depth, queue, step, i, (unsigned long long)r.complete_ns, expect[i]);
+    }
+    fe_device_destroy(dev);
+}
+
+static void test_queue_of_n_tasks_on_k_dies(void **state)
+{
+    (void)state;
+    const uint32_t alone[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const uint32_t four[] = {1, 1, 1, 1, 2, 2, 2, 2};
+    const uint32_t two[] = {1, 1, 2, 2, 3, 3, 4, 4};
+    check_reads(4, 1, FE_QUEUE_IN_ORDER, 1, alone, 8);  /* one command at a time */
+    check_reads(4, 32, FE_QUEUE_OFF, 1, alone, 8);      /* one key makes the same of a queue */
+    check_reads(4, 4, FE_QUEUE_IN_ORDER, 1, four, 8);   /* a task for each die */
+    check_reads(4, 32, FE_QUEUE_IN_ORDER, 1, four, 8);  /* more places, no more dies */
+    check_reads(4, 2, FE_QUEUE_IN_ORDER, 1, two, 8);    /* fewer places than dies */
+    check_reads(2, 32, FE_QUEUE_ANY_ORDER, 1, two, 8);
+    check_reads(4, 32, FE_QUEUE_ANY_ORDER, 4, alone, 8); /* all on one die */
+}
+
+/* A host that keeps one request in flight gains nothing from a queue, and pays for its tasks. */
+static void test_queue_costs_a_host_with_one_request(void **state)
+{
+    (void)state;
+    for (uint32_t queue = 0; queue < FE_N_QUEUES; queue++) {
+        struct fe_profile p = make_profile(4, 32);
+        p.link.queue = queue;
+        p.link.command_overhead_ns = 1000;
+        p.link.task_overhead_ns = 700;
+        p.link.bandwidth = 1000000000;
+        struct fe_device *dev = ft_device_make(&p, false);
+        uint64_t now = 0, task = queue == FE_QUEUE_OFF ? 0 : 700;
+        for (uint64_t i = 0; i < 4; i++) {
+            struct fe_reply r = submit(dev, FE_REQ_READ, now, i, 1, false);
+            assert_int_equal(r.complete_ns - now, 1000 + TR + task + PAGE);
+            now = r.complete_ns;
+        }
+        fe_device_destroy(dev);
+    }
+}
+
+/* The first read waits for a die that is programming, the second one does not. */
+static void test_queue_in_order_waits_and_any_order_overtakes(void **state)
+{
+    (void)state;
+    for (uint32_t queue = 0; queue < FE_QUEUE_OFF; queue++) {
+        struct fe_profile p = make_profile(2, 4);
+        p.link.queue = queue;
+        p.link.bandwidth = 1000000000;
+        struct fe_device *dev = ft_device_make(&p, false);
+        uint64_t end = submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns;
+        assert_int_equal(end, PAGE + TPROG); /* on die 0 */
+        assert_int_equal(submit(dev, FE_REQ_READ, PAGE, 2, 1, false).complete_ns, end + TR + PAGE);
+        assert_int_equal(submit(dev, FE_REQ_READ, PAGE, 1, 1, false).complete_ns,
+                         queue == FE_QUEUE_IN_ORDER ? end + TR + 2 * PAGE : PAGE + TR + PAGE);
+        fe_device_destroy(dev);
+    }
+}
+
+static struct fe_profile make_behind(uint32_t pages)
+{
+    struct fe_profile p = make_profile(1, 1);
+    p.device.used = 0;
+    p.link.bandwidth = 1000000000;
+    p.cache = (struct fe_cache_params){.write_behind = pages * PAGE, .volatile_ = true};
+    return p;
+}
+
+/* Two pages come in at the speed of the link, all others at that of the flash; a flush waits for
+ * everything. */
+static void test_behind_takes_m_pages_and_then_waits(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(2);
+    struct fe_device *dev = ft_device_make(&p, false);
+    uint64_t a = PAGE + TPROG; /* the end of the first program */
+    uint64_t now = submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns;
+    assert_int_equal(now, PAGE);
+    now = submit(dev, FE_REQ_WRITE, now, 1, 1, false).complete_ns;
+    assert_int_equal(now, 2 * PAGE);
+    now = submit(dev, FE_REQ_WRITE, now, 2, 1, false).complete_ns;
+    assert_int_equal(now, a + PAGE);
+    now = submit(dev, FE_REQ_WRITE, now, 3, 1, false).complete_ns;
+    assert_int_equal(now, a + TPROG + PAGE);
+    assert_int_equal(busy(dev), now); /* what is still on its way comes later */
+    now = submit(dev, FE_REQ_FLUSH, now, 0, 0, false).complete_ns;
+    assert_int_equal(now, PAGE + 4 * TPROG);
+    assert_int_equal(busy(dev), now);
+    fe_device_destroy(dev);
+}
+
+static void test_behind_one_request_of_many_pages(void **state)
+{
+    (void)state;
+    for (uint32_t m = 1; m <= 8; m++) {
+        struct fe_profile p = make_behind(m);
+        struct fe_device *dev = ft_device_make(&p, false);
+        /* the last page comes in when page 8 - m has been written */
+        uint64_t wait = m == 8 ? 8 * PAGE : PAGE + (8 - m) * TPROG + PAGE;
+        if (m == 1) /* the flash waits for each page as well */
+            wait = 8 * PAGE + 7 * TPROG;
+        assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 8, false).complete_ns, wait);
+        fe_device_destroy(dev);
+    }
+}
+
+static void test_behind_fua_and_off_wait_for_the_flash(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(4);
+    struct fe_device *dev = ft_device_make(&p, false);
+    assert_true(fe_device_is_volatile(dev));
+    assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 1, true).complete_ns, PAGE + TPROG);
+    fe_device_destroy(dev);
+    p.cache.mode = FE_CACHE_OFF;
+    dev = ft_device_make(&p, false);
+    assert_false(fe_device_is_volatile(dev));
+    uint64_t now = submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns;
+    assert_int_equal(now, PAGE + TPROG);
+    assert_int_equal(submit(dev, FE_REQ_FLUSH, now, 0, 0, false).complete_ns, now);
+    fe_device_destroy(dev);
+}
+
+/* Statistics that start anew while a page is on its way count the rest of that way. */
+static void test_behind_busy_time_is_counted_once(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(4);
+    struct fe_device *dev = ft_device_make(&p, false);
+    submit(dev, FE_REQ_WRITE, 0, 0, 1, false);
+    fe_device_reset_stats(dev);
+    assert_int_equal(busy(dev), 0);
+    fe_device_idle(dev, 10 * TPROG);
+    assert_int_equal(busy(dev), TPROG);
+    fe_device_destroy(dev);
+}
+
+/* A power cut takes what was answered and not flushed, and nothing that was flushed. */
+static void test_behind_cut_takes_what_was_not_flushed(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(4);
+    uint8_t old[PAGE], new[PAGE], found[PAGE];
+    memset(old, 1, sizeof old);
+    memset(new, 2, sizeof new);
+    for (int flushed = 0; flushed < 2; flushed++) {
+        struct fe_device *dev = ft_device_make(&p, true);
+        struct fe_request req = {.type = FE_REQ_WRITE, .len = PAGE, .buf = old, .fua = true};
+        struct fe_reply r;
+        uint64_t ready;
+        assert_int_equal(fe_device_submit(dev, 0, &req, &r), 0);
+        req.buf = new;
+        req.fua = false;
+        assert_int_equal(fe_device_submit(dev, r.complete_ns, &req, &r), 0);
+        if (flushed)
+            r = submit(dev, FE_REQ_FLUSH, r.complete_ns, 0, 0, false);
+        assert_int_equal(fe_device_cut_power(dev, r.complete_ns, NULL), 0);
+        assert_int_equal(fe_device_power_on(dev, r.complete_ns, &ready, NULL), 0);
+        req = (struct fe_request){.type = FE_REQ_READ, .len = PAGE, .buf = found};
+        assert_int_equal(fe_device_submit(dev, ready, &req, &r), 0);
+        assert_memory_equal(found, flushed ? new : old, PAGE);
+        fe_device_destroy(dev);
+    }
+}
+
+static void test_behind_cache_gathers_first(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(1);
+    p.cache.size = 2 * PAGE;
+    struct fe_device *dev = ft_device_make(&p, false);
+    uint64_t now = 0;
+    for (uint64_t i = 0; i < 3; i++) /* two stay in the cache, the third one sends the first on */
+        now = submit(dev, FE_REQ_WRITE, now, i, 1, false).complete_ns;
+    assert_int_equal(now, 3 * PAGE);
+    now = submit(dev, FE_REQ_WRITE, now, 3, 1, false).complete_ns; /* and has to wait for it */
+    assert_int_equal(now, 3 * PAGE + TPROG + PAGE);
+    fe_device_destroy(dev);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_queue_of_n_tasks_on_k_dies),
+        cmocka_unit_test(test_queue_costs_a_host_with_one_request),
+        cmocka_unit_test(test_queue_in_order_waits_and_any_order_overtakes),
+        cmocka_unit_test(test_behind_takes_m_pages_and_then_waits),
+        cmocka_unit_test(test_behind_one_request_of_many_pages),
+        cmocka_unit_test(test_behind_fua_and_off_wait_for_the_flash),
+        cmocka_unit_test(test_behind_busy_time_is_counted_once),
+        cmocka_unit_test(test_behind_cut_takes_what_was_not_flushed),
+        cmocka_unit_test(test_behind_cache_gathers_first),
+    };
+    return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
+}
