@@ -50,6 +50,8 @@ def test_profiles_and_keys():
     for command in ["show", "verify", "replay"]:
         assert offered(command, "") == profiles, command
         assert offered(command, "ideal", "nand.tR") == ["nand.tR="], command
+    assert offered("replay", "ideal,gen") == ["ideal,generic32m"]
+    assert offered("replay", "ideal", "x", "--vary", "nand.tR") == ["nand.tR="]
     sections = {key.split(".")[0] for key in keys}
     assert set(offered("help", "")) == set(keys) | sections | set(commands())
     assert offered("verify", "ideal", "flashbench-") == [

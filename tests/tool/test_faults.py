@@ -31,6 +31,7 @@ COMMANDS = [
     ["trace", "t.tr", "--to", "iolog", "-o", "OUT"],
     ["replay", "small.ini", "t.tr", "--json", "ftl.op=20%"],
     ["replay", "small.ini", "t.tr", "--payload", "--record", "OUT"],
+    ["replay", "small.ini", "t.tr", "--json", "--vary", "ftl.op=20%"],
     ["replay", "small.ini", "t.tr", "--wear-svg", "OUT"],
     ["replay", "small.ini", "rec:./r.trace.gz,start=64,measure=work", "--json"],
     ["report", "t.tr", "s.json", "-o", "OUT"],
@@ -107,7 +108,10 @@ def wrong(words, result, want):
         return None  # the same for the bytes of a page
     if result.code != 2:
         return "exit code %d" % result.code
-    if not result.err.startswith("flashemu: ") or result.err.count("\n") != 1:
+    # a run of several is a process of its own, in which the call of the same number fails as well
+    most = 3 if "--vary" in words else 1
+    if (not all(line.startswith("flashemu: ") for line in result.err.splitlines()) or
+            not 1 <= result.err.count("\n") <= most):
         return "not one message"
     # the file is the earlier one, or the new one if only the results could not be printed
     if result.file not in ("earlier\n", None, want.file):
@@ -157,6 +161,8 @@ def test_the_disk_is_full_after_any_number_of_bytes():
     prepare()
     mistakes = []
     for words in COMMANDS:
+        if "--vary" in words:
+            continue  # the limit would count the files in memory through which its runs answer
         if "OUT" in words:
             write("out", "earlier\n")
         want = Result(words)

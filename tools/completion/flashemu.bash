@@ -46,7 +46,11 @@ _flashemu_kind()
 {
     case $1 in
     PROFILE)
-        _flashemu_words "$("$tool" profiles 2>/dev/null)"
+        if [[ ${COMP_WORDS[1]} == replay && $cur == *,* ]]; then # a list of profiles
+            _flashemu_words "$("$tool" profiles 2>/dev/null | sed "s|^|${cur%,*},|")"
+        else
+            _flashemu_words "$("$tool" profiles 2>/dev/null)"
+        fi
         case $cur in
         */* | .* | *.ini) _flashemu_files ;;
         esac

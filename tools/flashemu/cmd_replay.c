@@ -3,24 +3,26 @@
  * replay: runs traces in virtual time, and prints what the device did.
  */
 #include "output.h"
-#include "replay.h"
+#include "pool.h"
+#include "replay_command.h"
+#include "replay_print.h"
 #include "tool.h"
 #include "wear_svg.h"
 
 #include "base/quantity.h"
+#include "obs/origin_json.h"
 #include "obs/stats_json.h"
+#include "profile/options.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char replay_help[] =
-    "usage: flashemu replay PROFILE TRACE... [SECTION.KEY=VALUE...] [size=SIZE] [seed=N]\n\n"
+    "usage: flashemu replay PROFILE[,PROFILE...] TRACE... [SECTION.KEY=VALUE...] [size=SIZE]\n"
+    "                       [seed=N]\n\n"
     "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
     "device did in its own time.  TRACE is a file, which may be compressed by gzip,\n"
     "- (standard input), gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns), or a\n"
@@ -29,7 +31,11 @@ static const char replay_help[] =
     "  --json               prints the object of the server's `stats`, with more members\n"
     "  --warmup TRACE       runs this trace first and does not count it\n"
     "  --each               runs each TRACE by itself, on the device as it was at the beginning,\n"
-    "                       and prints a result for each\n"
+    "                       and prints a result for each, and a table\n"
+    "  --vary KEY=V1,V2,... runs once for each value and prints a table; several are combined.\n"
+    "                       KEY is SECTION.KEY, size or seed\n"
+    "  --jobs N             how many of several runs are made simultaneously (one for each\n"
+    "                       processor)\n"
     "  --depth N            keeps this many requests in flight (1)\n"
     "  --timed              lets requests arrive at the trace's own times\n"
     "  --payload            keeps data, and compares what is read with what was written\n"
@@ -39,23 +45,6 @@ static const char replay_help[] =
     "  --record FILE        writes the requests with their completions\n"
     "  --wear-svg FILE      draws how worn each block is at the end\n"
     "  --format FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
-
-struct command {
-    const char *warmup, *depth_text, *seed_text, *record, *wear_svg, *format, *event;
-    bool json, payload, each;
-    struct replay_options opt;
-    struct fe_device_options device;
-    struct fe_trace_options trace;
-    struct fe_pattern_env env;
-
-    const char *profile_name;
-    const char **traces, **overrides;
-    uint32_t n_traces, n_overrides;
-    char *capacity; /* "device.capacity=..." for size= */
-    const char **inputs; /* every file that is read */
-    uint32_t n_inputs;
-    char *profile_path;
-};
 
 static const char name_characters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -128,12 +117,96 @@ static bool is_file(const char *option, const char *path)
     return false;
 }
 
+/* PROFILE,PROFILE... is a factor, unless it is the path of one profile. */
+static int add_profiles(struct command *c, struct fe_err *err)
+{
+    const char *names[64];
+    uint32_t n = 0;
+    char *rest;
+
+    if (!strchr(c->profile_name, ',') || access(c->profile_name, F_OK) == 0)
+        return 0;
+    c->profile_list = rest = strdup(c->profile_name);
+    if (!rest)
+        return fe_err_nomem(err, "names of profiles", strlen(c->profile_name));
+    while (rest) {
+        if (n == 64)
+            return fe_err_set(err, EINVAL, "replay: more than 64 profiles");
+        names[n++] = strsep(&rest, ",");
+        if (!*names[n - 1])
+            return fe_err_set(err, EINVAL, "replay: '%.100s' has an empty name of a profile",
+                              c->profile_name);
+    }
+    return vary_add(&c->vary, "profile", names, n, err);
+}
+
+static int add_varied_key(struct command *c, const char *word, struct fe_err *err)
+{
+    int code = vary_parse(&c->vary, word, err);
+
+    if (code < 0)
+        return code;
+    const char *key = c->vary.factors[c->vary.n - 1].key;
+    bool is_size = strcmp(key, "size") == 0, is_seed = strcmp(key, "seed") == 0;
+    if (!is_size && !is_seed && !fe_option_find(key))
+        return fe_err_set(err, EINVAL, "--vary %.200s: '%.80s' is neither a key of a profile, size "
+                                       "nor seed", word, key);
+    const struct factor *f = &c->vary.factors[c->vary.n - 1];
+    uint64_t number;
+    for (uint32_t i = 0; is_seed && i < f->n; i++)
+        if (!fe_quantity_parse_span(FE_SIZE, f->levels[i], strlen(f->levels[i]), &number))
+            return fe_err_set(err, EINVAL, "--vary %.200s: '%.80s' is not a number", word,
+                              f->levels[i]);
+    bool given = is_seed && c->seed_text;
+    for (uint32_t i = 0; i < c->n_overrides && !given; i++)
+        given = strncmp(c->overrides[i], key, strlen(key)) == 0 &&
+                c->overrides[i][strlen(key)] == '=';
+    if (given || (is_size && c->capacity))
+        return fe_err_set(err, EINVAL, "--vary %.200s: %.80s is also given by itself", word, key);
+    return 0;
+}
+
+/* Several runs have several results, and cannot all read standard input. */
+static int refuse_shared_files(const struct command *c, uint32_t n_runs, struct fe_err *err)
+{
+    const char *option = c->each ? "each" : c->vary_words[0] ? "vary" : NULL;
+
+    if (c->record || c->wear_svg)
+        return fe_err_set(err, EINVAL, "%s%s: has several results, and --%s is one file",
+                          option ? "--" : "several profiles", option ? option : "",
+                          c->record ? "record" : "wear-svg");
+    bool reads = n_runs > 1 && c->warmup && strcmp(c->warmup, "-") == 0;
+    uint32_t n_reads_of_one = c->each ? n_runs / c->n_traces : n_runs;
+    for (uint32_t i = 0; i < c->n_traces; i++)
+        reads |= n_reads_of_one > 1 && strcmp(c->traces[i], "-") == 0;
+    return reads ? fe_err_set(err, EINVAL, "-: standard input can be read by one run only") : 0;
+}
+
+/* Collects what is varied.  Returns an exit code, after a message if it is not TOOL_OK. */
+static int settle_vary(struct command *c, struct fe_err *err)
+{
+    uint32_t n_runs;
+    int code = add_profiles(c, err);
+
+    for (uint32_t i = 0; i < TOOL_MAX_WORDS && c->vary_words[i] && code == 0; i++)
+        code = add_varied_key(c, c->vary_words[i], err);
+    if (code == 0 && c->each)
+        code = vary_add(&c->vary, "trace", c->traces, c->n_traces, err);
+    if (code == 0)
+        code = vary_count(&c->vary, &n_runs, err);
+    if (code == 0 && c->vary.n > 0)
+        code = refuse_shared_files(c, n_runs, err);
+    return code == 0 ? TOOL_OK : tool_fail(err);
+}
+
 static int parse_command(struct command *c, int argc, char **argv, int *ret_code)
 {
     const struct tool_option options[] = {
         {"json", 0, &c->json, NULL},
         {"warmup=FILE", 0, NULL, &c->warmup},
         {"each", 0, &c->each, NULL},
+        {"vary=KEY=VALUE...", 0, NULL, c->vary_words},
+        {"jobs", 0, NULL, &c->jobs_text},
         {"depth", 0, NULL, &c->depth_text},
         {"timed", 0, &c->opt.timed, NULL},
         {"payload", 0, &c->payload, NULL},
@@ -163,34 +236,21 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         tool_fail(&err);
         return -1;
     }
+    c->n_abreast = pool_processors();
+    if (c->jobs_text && !tool_number("--jobs", c->jobs_text, 1, 4096, &c->n_abreast))
+        return -1;
     if (!is_file("--record", c->record) || !is_file("--wear-svg", c->wear_svg))
         return -1;
-    if (c->each && (c->record || c->wear_svg)) {
-        tool_error("--each: has several results, and --%s is one file",
-                   c->record ? "record" : "wear-svg");
-        return -1;
-    }
     c->opt.depth = (uint32_t)depth;
     c->opt.progress = isatty(STDERR_FILENO) != 0;
     c->device.payload = c->payload;
     *ret_code = sort_operands(c, argc, argv);
+    if (*ret_code == TOOL_OK)
+        *ret_code = settle_vary(c, &err);
     return *ret_code == TOOL_OK ? 0 : -1;
 }
 
-/* --- what came out --- */
-
-static json_t *failures_json(const struct replay *r)
-{
-    return json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)r->failed[FE_REQ_READ], "write",
-                     (json_int_t)r->failed[FE_REQ_WRITE], "trim",
-                     (json_int_t)r->failed[FE_REQ_TRIM], "flush",
-                     (json_int_t)r->failed[FE_REQ_FLUSH]);
-}
-
-static double per_second(const struct replay *r)
-{
-    return r->wall_seconds > 0 ? (double)r->records / r->wall_seconds : 0;
-}
+/* --- running --- */
 
 /* Where the results come from.  Some texts stay with the command and the device. */
 static struct fe_origin origin_of(const struct command *c, const struct fe_device *dev)
@@ -204,123 +264,6 @@ static struct fe_origin origin_of(const struct command *c, const struct fe_devic
     o.has_seed = true;
     return o;
 }
-
-static int print_json(const struct command *c, const struct replay *r)
-{
-    const struct fe_origin origin = origin_of(c, r->dev);
-    struct fe_snapshot *now = fe_snapshot_create(r->dev);
-    json_t *o = NULL;
-    uint64_t first;
-
-    if (now) {
-        fe_snapshot_take(now, r->dev);
-        o = fe_stats_json(now, fe_device_profile(r->dev)->name, "virtual", NULL);
-        fe_snapshot_destroy(now);
-    }
-
-    if (!o)
-        return tool_error("out of memory");
-    json_object_set_new(o, "records", json_integer((json_int_t)r->records));
-    json_object_set_new(o, "dropped_trims", json_integer((json_int_t)r->dropped_trims));
-    json_object_set_new(o, "user_bytes",
-                        r->user_bytes ? json_integer((json_int_t)r->user_bytes) : json_null());
-    json_object_set_new(o, "failed", failures_json(r));
-    json_object_set_new(o, "elapsed_ns",
-                        json_integer((json_int_t)(fe_device_now(r->dev) - r->start_ns)));
-    if (r->payload) {
-        json_object_set_new(o, "verified_sectors",
-                            json_integer((json_int_t)payload_verified(r->payload)));
-        json_object_set_new(o, "wrong_sectors",
-                            json_integer((json_int_t)payload_wrong(r->payload, &first)));
-    }
-    json_object_set_new(o, "wall_seconds", json_real(r->wall_seconds));
-    json_object_set_new(o, "cpu_seconds", json_real(r->cpu_seconds));
-    json_object_set_new(o, "host_ops_per_second", json_real(per_second(r)));
-    return tool_print_result(o, &origin);
-}
-
-static void print_requests(const struct replay *r, const struct fe_stats *s, enum fe_req_type type,
-                           const char *name)
-{
-    const struct fe_hist *h = fe_device_latency(r->dev, type);
-    double seconds = (double)(fe_device_now(r->dev) - r->start_ns) / 1e9;
-    char mean[FE_ROUNDED_MAX], p50[FE_ROUNDED_MAX], p99[FE_ROUNDED_MAX],
-        max[FE_ROUNDED_MAX];
-
-    if (s->host[type].ops == 0)
-        return;
-    printf("%-12s %" PRIu64 " requests, %.4g MB", name, s->host[type].ops,
-           (double)s->host[type].bytes / 1e6);
-    if (seconds > 0)
-        printf(", %.4g MB/s, %.4g IOPS", (double)s->host[type].bytes / 1e6 / seconds,
-               (double)s->host[type].ops / seconds);
-    printf("\n%-12s mean %s, p50 %s, p99 %s, max %s\n", "", fe_time_text(fe_hist_mean(h), mean),
-           fe_time_text((double)fe_hist_quantile(h, 500000), p50),
-           fe_time_text((double)fe_hist_quantile(h, 990000), p99),
-           fe_time_text((double)h->max, max));
-}
-
-static void print_errors(const struct replay *r)
-{
-    static const char *const names[] = {
-        [FE_REQ_READ] = "reads", [FE_REQ_WRITE] = "writes", [FE_REQ_TRIM] = "trims",
-        [FE_REQ_FLUSH] = "flushes",
-    };
-
-    for (int i = 0; i < FE_N_REQ_TYPES; i++)
-        if (r->failed[i])
-            printf("%-12s %" PRIu64 " %s ended with an error\n", "failed", r->failed[i], names[i]);
-    if (r->dropped_trims)
-        printf("%-12s %" PRIu64 " trims left out\n", "dropped", r->dropped_trims);
-    if (r->payload)
-        printf("%-12s %" PRIu64 " sectors read as they were written\n", "verified",
-               payload_verified(r->payload));
-}
-
-static int print_summary(const struct replay *r)
-{
-    char elapsed[FE_ROUNDED_MAX], busy[FE_ROUNDED_MAX];
-    struct fe_stats s;
-
-    fe_device_get_stats(r->dev, &s);
-    printf("%-12s %s\n", "profile", fe_device_profile(r->dev)->name);
-    printf("%-12s %s, busy %s\n", "device time",
-           fe_time_text((double)(s.device_ns - r->start_ns), elapsed),
-           fe_time_text((double)s.busy_ns, busy));
-    print_requests(r, &s, FE_REQ_READ, "read");
-    print_requests(r, &s, FE_REQ_WRITE, "write");
-    print_requests(r, &s, FE_REQ_TRIM, "trim");
-    print_requests(r, &s, FE_REQ_FLUSH, "flush");
-    printf("%-12s %" PRIu64 " page reads, %" PRIu64 " programs, %" PRIu64 " block erases\n", "nand",
-           s.nand.page_reads, s.nand.page_programs, s.nand.block_erases);
-    if (r->user_bytes && s.busy_ns)
-        printf("%-12s %.4g MB, %.4g MB/s\n", "files", (double)r->user_bytes / 1e6,
-               (double)r->user_bytes * 1e3 / (double)s.busy_ns);
-    if (s.host[FE_REQ_WRITE].bytes)
-        printf("%-12s %.4g\n", "WAF",
-               (double)s.nand.bytes_programmed / (double)s.host[FE_REQ_WRITE].bytes);
-    printf("%-12s %" PRIu64 " collections, %" PRIu64 " pages copied; merges %" PRIu64
-           " switch, %" PRIu64 " partial, %" PRIu64 " full\n",
-           "ftl", s.ftl.gc_runs, s.ftl.pages_copied, s.ftl.merges_switch, s.ftl.merges_partial,
-           s.ftl.merges_full);
-    if (s.ftl.slc_folds || s.ftl.wear_moves)
-        printf("%-12s %" PRIu64 " blocks of the SLC cache folded, %" PRIu64
-               " moved by wear levelling\n",
-               "", s.ftl.slc_folds, s.ftl.wear_moves);
-    if (s.ftl.map_hits || s.ftl.map_misses)
-        printf("%-12s %" PRIu64 " hits, %" PRIu64 " misses; %" PRIu64 " pages read, %" PRIu64
-               " written, %" PRIu64 " of them by eviction\n",
-               "map", s.ftl.map_hits, s.ftl.map_misses, s.ftl.map_reads, s.ftl.map_writes,
-               s.ftl.map_evictions);
-    printf("%-12s erases min %" PRIu64 ", mean %.4g, max %" PRIu64 "; bad blocks %" PRIu64
-           " factory, %" PRIu64 " grown\n",
-           "wear", s.wear.min, s.wear.mean, s.wear.max, s.bad_factory, s.bad_grown);
-    print_errors(r);
-    printf("%-12s %.4g million host operations a second\n", "simulated", per_second(r) / 1e6);
-    return tool_finish(TOOL_OK);
-}
-
-/* --- running --- */
 
 static int run_source(const struct command *c, struct replay *r, const char *arg,
                       struct fe_err *err)
@@ -386,11 +329,33 @@ static int run_with_outputs(const struct command *c, struct replay *r, struct fe
     return output_close(&record, code, err);
 }
 
+/* The result as JSON for what combines several runs. */
+static int put_data(const struct command *c, const struct replay *r)
+{
+    const struct fe_origin origin = origin_of(c, r->dev);
+    json_t *o = fe_origin_json(replay_json(r), &origin);
+    int code = o && !tool_json_incomplete() && json_dumpf(o, c->data, FE_STATS_JSON_FLAGS) == 0
+                   ? TOOL_OK : tool_error("out of memory");
+
+    json_decref(o);
+    return code;
+}
+
+static int print_json(const struct command *c, const struct replay *r)
+{
+    const struct fe_origin origin = origin_of(c, r->dev);
+    json_t *o = replay_json(r);
+
+    return o ? tool_print_result(o, &origin) : tool_error("out of memory");
+}
+
 static int report(const struct command *c, const struct replay *r)
 {
     uint64_t first = 0, wrong = r->payload ? payload_wrong(r->payload, &first) : 0;
-    int code = c->json ? print_json(c, r) : print_summary(r);
+    int code = c->data ? put_data(c, r) : TOOL_OK;
 
+    if (code == TOOL_OK && !c->silent)
+        code = c->json ? print_json(c, r) : replay_print(r);
     if (wrong > 0) {
         tool_error("%" PRIu64 " sectors read back wrong, the first at offset %" PRIu64, wrong,
                    first);
@@ -399,7 +364,7 @@ static int report(const struct command *c, const struct replay *r)
     return code;
 }
 
-static int run_on_device(struct command *c, struct fe_device *dev, struct fe_err *err)
+int replay_on_device(struct command *c, struct fe_device *dev, struct fe_err *err)
 {
     const struct fe_profile *profile = fe_device_profile(dev);
     struct replay replay;
@@ -420,70 +385,44 @@ static int run_on_device(struct command *c, struct fe_device *dev, struct fe_err
     return code < 0 ? tool_fail(err) : result;
 }
 
-/* Runs one trace in a process of its own, whose copy of the device this process does not see.  The
- * two share what the trace does not change, so a large device is made only once.  The new process
- * ends with this one. */
-static int run_apart(struct command *c, struct fe_device *dev, const char *trace,
-                     struct fe_err *err)
+int replay_make_device(struct command *c, struct fe_device **ret, struct fe_err *err)
 {
-    pid_t self = getpid(), child = fork();
-    int status;
+    struct fe_profile profile;
+    int code = tool_load_profile(&profile, c->profile_name, c->overrides, c->n_overrides, err);
 
-    if (child < 0)
-        return tool_error("--each: %s", strerror(errno));
-    if (child == 0) {
-        c->traces = &trace;
-        c->n_traces = 1;
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != self)
-            _exit(TOOL_USAGE);
-        status = run_on_device(c, dev, err);
-        _exit(fflush(stdout) == 0 ? status : TOOL_USAGE);
-    }
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return tool_error("--each: %s", strerror(errno));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (code < 0)
+        return code;
+    code = tool_create_device(ret, &profile, &c->device, c->profile_name, c->overrides,
+                              c->n_overrides, err);
+    fe_profile_fini(&profile);
+    return code;
 }
 
-/* Stops at the first trace that fails. */
-static int run_each(struct command *c, struct fe_device *dev, struct fe_err *err)
+static int run_once(struct command *c)
 {
-    int result = TOOL_OK;
+    struct fe_device *dev = NULL;
+    struct fe_err err;
 
-    for (uint32_t i = 0; i < c->n_traces && result == TOOL_OK; i++)
-        result = run_apart(c, dev, c->traces[i], err);
+    fe_err_init(&err);
+    int code = replay_make_device(c, &dev, &err);
+    if (code == 0)
+        code = fe_profile_path(&c->profile_path, c->profile_name, &err);
+    c->inputs[c->n_inputs++] = c->profile_path;
+    c->inputs[c->n_inputs++] = c->warmup;
+    int result = code < 0 ? tool_fail(&err) : replay_on_device(c, dev, &err);
+    fe_device_destroy(dev);
     return result;
 }
 
 int cmd_replay(int argc, char **argv)
 {
     struct command c = {0};
-    struct fe_profile profile;
-    struct fe_device *dev = NULL;
-    struct fe_err err;
     int result;
 
-    fe_err_init(&err);
-    if (parse_command(&c, argc, argv, &result) < 0)
-        goto done;
-    result = TOOL_USAGE;
-    if (tool_load_profile(&profile, c.profile_name, c.overrides, c.n_overrides, &err) < 0) {
-        tool_fail(&err);
-        goto done;
-    }
-    int code = tool_create_device(&dev, &profile, &c.device, c.profile_name, c.overrides,
-                                  c.n_overrides, &err);
-    fe_profile_fini(&profile);
-    if (code == 0)
-        code = fe_profile_path(&c.profile_path, c.profile_name, &err);
-    c.inputs[c.n_inputs++] = c.profile_path;
-    c.inputs[c.n_inputs++] = c.warmup;
-    if (code < 0)
-        result = tool_fail(&err);
-    else
-        result = c.each ? run_each(&c, dev, &err) : run_on_device(&c, dev, &err);
-    fe_device_destroy(dev);
-done:
+    if (parse_command(&c, argc, argv, &result) == 0)
+        result = c.vary.n > 0 ? replay_several(&c) : run_once(&c);
+    vary_fini(&c.vary);
+    free(c.profile_list);
     free(c.profile_path);
     free(c.inputs);
     free(c.traces);

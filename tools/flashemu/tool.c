@@ -142,14 +142,34 @@ static const struct tool_option *find_option(const struct tool_option *options, 
     return NULL;
 }
 
+static bool may_come_again(const struct tool_option *o)
+{
+    size_t len = strlen(o->name);
+    return len > 3 && strcmp(o->name + len - 3, "...") == 0;
+}
+
 static void print_options(const struct tool_option *options)
 {
     for (const struct tool_option *o = options; o && o->name; o++) {
         size_t len = name_length(o);
         const char *kind = o->name[len] ? o->name + len + 1 : "VALUE";
-        printf("--%.*s%s%s\n", (int)len, o->name, o->flag ? "" : " ", o->flag ? "" : kind);
+        int shown = (int)(strlen(kind) - (may_come_again(o) ? 3 : 0));
+        printf("--%.*s%s%.*s\n", (int)len, o->name, o->flag ? "" : " ", o->flag ? 0 : shown, kind);
     }
     puts("--help");
+}
+
+static int keep_value(const char *command, const struct tool_option *o, const char *value)
+{
+    uint32_t i = 0;
+
+    while (may_come_again(o) && i < TOOL_MAX_WORDS && o->value[i])
+        i++;
+    if (i == TOOL_MAX_WORDS)
+        return tool_error("%s: option --%.*s is given more than %d times", command,
+                          (int)name_length(o), o->name, TOOL_MAX_WORDS);
+    o->value[i] = value;
+    return TOOL_OK;
 }
 
 /* Takes the option that starts at argv[*i], and moves *i to its last word. */
@@ -180,10 +200,8 @@ static int take_option(const struct tool_args *args, int argc, char **argv, int 
     if (!inline_value && *i + 1 >= argc)
         return tool_error("%s: option %s needs a value", argv[0], word);
     char *value = inline_value ? name + len + 1 : argv[++*i];
-    if (o) {
-        *o->value = value;
-        return TOOL_OK;
-    }
+    if (o)
+        return keep_value(argv[0], o, value);
     name[len] = '\0';
     return args->other(args->ctx, name, value);
 }

@@ -89,6 +89,8 @@ struct tool_option {
     const char **value; /* otherwise: where its value goes */
 };
 
+enum { TOOL_MAX_WORDS = 16 };
+
 /* `flashemu COMMAND TOOL_COMPLETE` prints the options of the command, one a line: "--name", or
  * "--name KIND".  `flashemu TOOL_COMPLETE` prints the commands with their operands.  Both are
  * for tools/completion and not in any help. */

@@ -161,5 +161,5 @@ def arguments(runs: list[Run]) -> list[str]:
     if one.seed != 1:
         words += ["--seed", str(one.seed)]
     if len(runs) > 1:
-        words.append("--each")
+        words += ["--each", "--jobs", "1"]  # the lab itself keeps the processors busy
     return words + list(one.flags)

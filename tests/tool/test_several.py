@@ -1,0 +1,200 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu replay over profiles, --vary and --each: every combination, in order, as if alone."""
+
+import itertools
+import os
+import pty
+import signal
+import subprocess
+import time
+
+from flashemu_script import ended, run
+from flashemu_tool import TOOL, bad, call, good, good_json, write
+
+HEAD = "# flashemu trace 1\n"
+LATER = ["wall_seconds", "cpu_seconds", "host_ops_per_second", "command"]
+WRITES = "gen:random,op=write,bs=4K,size=8M,count=6000"
+SMALL = ["nand.blocks_per_plane=16"]
+
+
+def result(o):
+    for key in LATER:
+        del o[key]
+    return o
+
+
+def alone(*args):
+    return result(good_json("replay", "--json", *args))
+
+
+def several(*args):
+    o = good_json("replay", "--json", *args)
+    assert o["version"] and o["command"].startswith("flashemu replay")
+    for one in o["runs"]:
+        assert one["error"] is None
+        result(one["result"])
+    return o["runs"]
+
+
+def test_all_combinations_in_order_each_as_if_alone():
+    ops, seeds = ["20%", "60%"], ["1", "7"]
+    profile, other = "ssd-page", write("other.ini", good("show", "ssd-page", "nand.tR=1ms"))
+    reads = "gen:random,size=4M,count=50"
+    for jobs in "1", "3":
+        found = several("%s,%s" % (profile, other), WRITES, reads, *SMALL, "--jobs", jobs,
+                        "--vary", "ftl.op=" + ",".join(ops), "--vary=seed=" + ",".join(seeds))
+        want = list(itertools.product([profile, other], ops, seeds))
+        assert [list(o["vary"].values()) for o in found] == [list(w) for w in want]
+        assert list(found[0]["vary"]) == ["profile", "ftl.op", "seed"]
+        for o, (name, op, seed) in zip(found, want):
+            assert o["result"] == alone(name, WRITES, reads, *SMALL, "ftl.op=" + op,
+                                        "seed=" + seed), o["vary"]
+    assert len({str(o["result"]) for o in found}) == len(found), "each differs from the others"
+
+
+def test_traces_by_themselves_share_the_device_that_is_varied():
+    traces = [WRITES, WRITES + ",seed=3", "gen:sequential,count=30"]
+    found = several("ssd-page", *traces, "--each", *SMALL, "--vary", "ftl.op=20%,60%",
+                    "--warmup", "gen:sequential,op=write,count=100", "device.used=16T")
+    want = list(itertools.product(["20%", "60%"], traces))
+    assert [(o["vary"]["ftl.op"], o["vary"]["trace"]) for o in found] == want
+    for o, (op, trace) in zip(found, want):
+        assert o["result"] == alone("ssd-page", trace, *SMALL, "device.used=16T", "ftl.op=" + op,
+                                    "--warmup", "gen:sequential,op=write,count=100")
+
+
+def test_size_is_the_capacity():
+    found = several("ideal", "gen:sequential,count=3", "--vary", "size=1G,2G")
+    assert [o["vary"]["size"] for o in found] == ["1G", "2G"]
+    assert [o["result"]["overrides"] for o in found] == [
+        alone("ideal", "gen:sequential,count=3", "size=" + size)["overrides"]
+        for size in ("1G", "2G")]
+
+
+def test_the_table_has_the_numbers():
+    text = good("replay", "ssd-page", WRITES, *SMALL, "--vary", "ftl.op=20%,60%")
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0][0] == "ftl.op" and [line[0] for line in lines[1:]] == ["20%", "60%"]
+    for line in lines[1:]:
+        o = alone("ssd-page", WRITES, *SMALL, "ftl.op=" + line[0])
+        rate = o["host"]["write"]["bytes"] * 1e3 / o["elapsed_ns"]
+        assert line[2] == "%.4g" % rate and line[4] == "%.4g" % o["ftl"]["waf"]
+        assert line[3] == "%.4g" % (o["host"]["write"]["ops"] * 1e9 / o["elapsed_ns"])
+        assert line[5] == str(o["nand"]["block_erases"])
+    # summaries of traces come first
+    text = good("replay", "--each", "ssd-page", *SMALL, "ftl.op=60%", WRITES,
+                "gen:sequential,count=3")
+    assert text.count("device time") == 2 and text.split("\n\n")[1].startswith("trace ")
+
+
+def test_a_run_that_fails_has_one_message_and_the_others_go_on():
+    args = ["replay", "ssd-page,nosuch", WRITES, "--vary", "ftl.op=20%,x%", *SMALL]
+    code, out, err = call(*args)
+    assert code == 2 and err.count("\n") == 3, err
+    for line, name in zip(err.splitlines(), ["profile=ssd-page ftl.op=x%", "profile=nosuch "
+                                             "ftl.op=20%", "profile=nosuch ftl.op=x%"]):
+        assert line.startswith("flashemu: %s: " % name), line
+    assert [line.split()[2] == "failed" for line in out.splitlines()[1:]] == [
+        False, True, True, True]
+    # the traces that share a device that cannot be made
+    code, out, err = call("replay", "ssd-page", "--each", WRITES, "gen:random,count=1", "--vary",
+                          "ftl.op=x", "--json")
+    assert code == 2 and err.count("\n") == 2 and err.count("is not a number") == 2
+    assert out.count('"error": "ftl.op=x') == 2 and out.count('"result": null') == 2
+
+
+def test_wrong_data_are_the_answer_no():
+    code, out, err = call("replay", "ssd-page", "--payload", "gen:random,op=write,size=1M,count=9",
+                          "--vary", "seed=1,2")
+    assert code == 0 and err == "" and out.count("\n") == 3
+
+
+def test_mistakes():
+    def refused(message, *args):
+        bad(message, "replay", *args)
+    one = "gen:random,count=1"
+    for word in "ftl.op", "ftl.op=", "=1", "ftl.op=1,,2", "ftl.op=,1", "ftl.op=1,":
+        refused("--vary %s: expected KEY=VALUE,VALUE..." % word, "ideal", one, "--vary", word)
+    refused("'ftl.x' is neither a key of a profile, size nor seed", "ideal", one, "--vary",
+            "ftl.x=1")
+    refused("ftl.op is varied twice", "ideal", one, "--vary", "ftl.op=1%", "--vary", "ftl.op=2%")
+    refused("ftl.op is also given by itself", "ssd-page", one, "--vary", "ftl.op=1%", "ftl.op=2%")
+    refused("seed is also given by itself", "ideal", one, "--vary", "seed=1", "seed=2")
+    refused("size is also given by itself", "ideal", one, "--vary", "size=1G", "size=2G")
+    refused("'x' is not a number", "ideal", one, "--vary", "seed=1,x")
+    refused("more than 100000 combinations", "ideal", one, *("--vary=seed=" + ",".join(["1"] * 400),
+            "--vary=size=" + ",".join(["1G"] * 400)))
+    refused("more than 16 times", "ideal", one, *["--vary=seed=1"] * 17)
+    refused("has an empty name", "ideal,,ssd-page", one)
+    refused("--jobs 0", "ideal", one, "--jobs", "0")
+    for option in "--record", "--wear-svg":
+        refused("--vary: has several results, and %s is one file" % option, "ideal", one, option,
+                "x", "--vary", "seed=1,2")
+        refused("several profiles: has several results", "ideal,ssd-page", one, option, "x")
+    refused("-: standard input can be read by one run only", "ideal", "-", "--vary", "seed=1,2")
+    refused("-: standard input can be read by one run only", "ideal,ssd-page", one, "--warmup",
+            "-")
+
+
+def test_one_run_may_read_standard_input():
+    code, out, err = call("replay", "ideal", "--each", "-", "gen:random,count=2", "--json",
+                          stdin=HEAD + "0 read 0 512\n")
+    assert code == 0 and err == "" and out.count('"records": 1,') == 1, err
+
+
+def test_a_profile_may_have_a_comma_in_its_path():
+    path = write("a,b.ini", good("show", "ideal"))
+    assert alone("./" + path, "gen:random,count=3")["records"] == 3
+
+
+def alive(mark):
+    return ended(["pgrep", "-f", mark])[1].split()
+
+
+def test_nothing_is_left_after_an_interruption():
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+        mark = "gen:random,op=write,count=1000M,seed=%d" % (81000 + os.getpid() % 1000 + number)
+        p = subprocess.Popen([TOOL, "replay", "ideal", mark, "--vary", "seed=1,2,3", "--jobs", "3"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while len(alive(mark)) < 4:
+            assert p.poll() is None
+            time.sleep(0.01)
+        p.send_signal(number)
+        out, err = p.communicate()
+        assert p.returncode == -number and out == b"" and err == b""
+        while alive(mark):
+            time.sleep(0.01)
+
+
+def test_a_run_that_is_killed_is_a_failure_of_that_run():
+    mark = "gen:random,op=write,count=1000M,seed=%d" % (82000 + os.getpid() % 1000)
+    p = subprocess.Popen([TOOL, "replay", "ideal", mark, "--each", "gen:random,count=4",
+                          "--vary", "seed=1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True)
+    while len(alive(mark)) < 2:
+        assert p.poll() is None
+        time.sleep(0.01)
+    for pid in alive(mark):
+        if int(pid) != p.pid:
+            os.kill(int(pid), signal.SIGKILL)
+            break
+    out, err = p.communicate()
+    assert p.returncode == 2 and err.count("signal 9 has ended this run") == 1, err
+    lines = out.splitlines()
+    assert len(lines) == 3 and ("failed" in lines[1]) != ("failed" in lines[2])
+
+
+def test_progress_is_for_terminals():
+    master, slave = pty.openpty()
+    p = subprocess.run([TOOL, "replay", "ideal", "gen:random,count=9", "--vary", "seed=1,2"],
+                       stderr=slave, stdout=subprocess.PIPE, timeout=120)
+    os.close(slave)
+    shown = b""
+    while not shown.endswith(b"\r\033[K") or b"1 of" not in shown:
+        shown += os.read(master, 65536)  # fails at its end
+    os.close(master)
+    assert p.returncode == 0 and b"0 of 2 runs" in shown, shown
+
+
+run(globals())
