@@ -160,7 +160,7 @@ static void end_by_overflow(struct fe_recorder *r)
 }
 
 uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
-                         const struct fe_reply *reply)
+                         const struct fe_reply *reply, const struct fe_work *work)
 {
     uint64_t ticket = LOST;
     pthread_mutex_lock(&r->lock);
@@ -173,6 +173,9 @@ uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
             .done_ns = reply->complete_ns,
             .offset = req->offset,
             .len = req->len,
+            .programmed = work->programmed,
+            .collections = work->collections,
+            .merges = work->merges,
             .type = (uint8_t)req->type,
             .status = (uint8_t)reply->status,
             .fua = req->fua,

@@ -21,6 +21,7 @@
 
 #include "flashemu/err.h"
 #include "flashemu/request.h"
+#include "flashemu/stats.h"
 #include "workload/trace.h"
 
 #include <stdint.h>
@@ -38,10 +39,10 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe
 /* Starts the thread; to be called after the fork.  -EAGAIN with message. */
 int fe_recorder_start(struct fe_recorder *r, struct fe_err *err);
 
-/* Adds a request that the device has taken.  Returns a ticket for fe_recorder_finish, which must
- * follow.  After the end of the trace the request is only counted. */
+/* Adds a request that the device has taken, and what it did meanwhile.  Returns a ticket for
+ * fe_recorder_finish, which must follow.  After the end of the trace the request is only counted. */
 uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
-                         const struct fe_reply *reply);
+                         const struct fe_reply *reply, const struct fe_work *work);
 void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status status);
 
 struct fe_recorder_state {

@@ -144,12 +144,15 @@ int fe_server_start(struct fe_server *s, struct fe_err *err)
     return s->recorder ? fe_recorder_start(s->recorder, err) : 0;
 }
 
-/* The device's part of a request.  *ret_deadline_ns is in real time. */
+/* The device's part of a request.  *ret_deadline_ns is in real time.  *ret_was is what the device
+ * had done before; it is only filled in if requests are recorded. */
 static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_request *req,
-                         struct fe_reply *ret, uint64_t *ret_deadline_ns)
+                         struct fe_reply *ret, uint64_t *ret_deadline_ns, struct fe_tally *ret_was)
 {
     uint64_t arrival_ns =
         s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
+    if (s->recorder)
+        fe_device_get_tally(s->dev, ret_was);
     int r = fe_device_submit(s->dev, arrival_ns, req, ret);
     if (r < 0)
         return r;
@@ -178,15 +181,19 @@ static bool needs_sync(const struct fe_server *s, const struct fe_request *req)
 }
 
 /* What both clocks do between the device's part of a request and its wait, r being the result of
- * submit_locked: enters the request into the trace, unlocks, and brings to the host's disk what
- * has to be there when the request is answered.  Returns whether a record is open, which
- * fe_recorder_finish has to end. */
+ * submit_locked: enters the request into the trace with the device's work since `was`, unlocks,
+ * and brings to the host's disk what has to be there when the request is answered.  Returns
+ * whether a record is open, which fe_recorder_finish has to end. */
 static bool carry_out(struct fe_server *s, const struct fe_request *req, int r,
-                      struct fe_reply *reply, uint64_t *ret_ticket)
+                      const struct fe_tally *was, struct fe_reply *reply, uint64_t *ret_ticket)
 {
     bool recorded = r == 0 && s->recorder;
-    if (recorded)
-        *ret_ticket = fe_recorder_add(s->recorder, req, reply);
+    if (recorded) {
+        struct fe_tally is;
+        fe_device_get_tally(s->dev, &is);
+        struct fe_work work = fe_work_between(was, &is);
+        *ret_ticket = fe_recorder_add(s->recorder, req, reply, &work);
+    }
     unlock_and_tell(s, false);
     if (r == 0 && needs_sync(s, req))
         sync_image(s, reply);
@@ -197,9 +204,10 @@ static bool carry_out(struct fe_server *s, const struct fe_request *req, int r,
 static int submit_virtual(struct fe_server *s, const struct fe_request *req, struct fe_outcome *ret)
 {
     uint64_t deadline_ns, ticket;
+    struct fe_tally was;
     lock(&s->lock);
-    int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns);
-    if (carry_out(s, req, r, &ret->reply, &ticket))
+    int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns, &was);
+    if (carry_out(s, req, r, &was, &ret->reply, &ticket))
         fe_recorder_finish(s->recorder, ticket, ret->reply.status);
     return r;
 }
@@ -211,12 +219,13 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
                        fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret)
 {
     uint64_t now_ns = fe_clock_now_ns(), deadline_ns = 0, ticket;
+    struct fe_tally was;
 
     lock(&s->lock);
     bool queued = fe_hostq_enter(&s->queue, &s->lock, req);
-    int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns);
+    int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns, &was);
     uint64_t n_cuts = fe_device_cuts(s->dev);
-    bool recorded = carry_out(s, req, r, &ret->reply, &ticket);
+    bool recorded = carry_out(s, req, r, &was, &ret->reply, &ticket);
     if (r == 0 && queued && coarse && coarse(ctx, 1) != 0)
         r = -ESHUTDOWN;
     if (r == 0)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes flashemu-profile(5) while flashemu is built: the page is written by hand, but the
- * lists of strategies and of options come from the tables of the program.
+ * Writes flashemu-profile(5) and flashemu-trace(5) while flashemu is built: the pages are written
+ * by hand, but the lists of strategies, of options and of formats come from the tables of the
+ * program.
  *
  *     make_manual PAGE.in >PAGE
  *
- * A line `.\" @STRATEGIES@` or `.\" @OPTIONS@` of the page is replaced by the list.
+ * A line `.\" @STRATEGIES@`, `.\" @OPTIONS@` or `.\" @FORMATS@` of the page is replaced by the
+ * list.
  */
 #include "profile/options.h"
+#include "workload/trace.h"
 
 #include <string.h>
 
@@ -21,6 +24,8 @@ static int copy_page(FILE *in, FILE *out, struct fe_err *err)
             r = fe_strategies_roff(out, err);
         else if (strcmp(line, ".\\\" @OPTIONS@\n") == 0)
             r = fe_options_roff(out, err);
+        else if (strcmp(line, ".\\\" @FORMATS@\n") == 0)
+            fe_trace_formats_roff(out);
         else
             fputs(line, out);
     }

@@ -75,6 +75,26 @@ struct fe_tally {
     enum fe_condition condition;
 };
 
+/* What a device has done between two tallies, as a trace tells it of a request.  A power cut takes
+ * back programs that were not over, also those of earlier requests; what is left is at least 0. */
+struct fe_work {
+    uint64_t programmed; /* bytes */
+    uint32_t collections, merges;
+};
+
+static inline struct fe_work fe_work_between(const struct fe_tally *was, const struct fe_tally *is)
+{
+    uint64_t merges = is->merges_switch - was->merges_switch + is->merges_partial -
+                      was->merges_partial + is->merges_full - was->merges_full;
+    return (struct fe_work){
+        .programmed = is->bytes_programmed > was->bytes_programmed
+                          ? is->bytes_programmed - was->bytes_programmed
+                          : 0,
+        .collections = (uint32_t)(is->gc_runs - was->gc_runs),
+        .merges = (uint32_t)merges,
+    };
+}
+
 /* What fe_device_get_stats returns, in two steps, for an adapter that wants to hold its lock for a
  * short time only.  The snapshot is created before, without the lock; NULL without memory.
  * fe_snapshot_take needs the lock.  It only copies: 8 bytes for each block, and the histograms.

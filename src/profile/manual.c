@@ -15,6 +15,7 @@
  */
 #include "profile/options.h"
 
+#include "base/roff.h"
 #include "ftl/ftl.h"
 
 #include <errno.h>
@@ -104,27 +105,11 @@ int fe_options_help(const char *key, FILE *out, struct fe_err *err)
     return finish(out, err);
 }
 
-/* Text for roff: a backslash, a '-' that is a minus, a '.' or ''' that begins a line.
- * Only the first byte of the text can begin a line, since texts of the table have no newline. */
-static void roff(const char *text, FILE *out)
-{
-    if (*text == '.' || *text == '\'')
-        fputs("\\&", out);
-    for (; *text; text++) {
-        if (*text == '\\')
-            fputs("\\e", out);
-        else if (*text == '-')
-            fputs("\\-", out);
-        else
-            fputc(*text, out);
-    }
-}
-
 int fe_strategies_roff(FILE *out, struct fe_err *err)
 {
     for (uint32_t i = 0; fe_ftl_registry[i]; i++) {
         fprintf(out, ".It Cm %s\n", fe_ftl_registry[i]->name);
-        roff(fe_ftl_registry[i]->summary, out);
+        fe_roff_put(out, fe_ftl_registry[i]->summary);
         fputs(".\n", out);
     }
     return finish(out, err);
@@ -136,12 +121,12 @@ static void roff_one(const struct fe_option *o, FILE *out)
     char text[256];
 
     fprintf(out, ".It Cm %s\n", o->key);
-    roff(o->help, out);
+    fe_roff_put(out, o->help);
     fprintf(out, "\n.br\n%s: ", fe_option_type_name(o));
     fe_option_allowed(o, text, sizeof text);
-    roff(text, out);
+    fe_roff_put(out, text);
     fputs(fe_option_required(o) ? ".\nMust be given" : ".\nDefault: ", out);
-    roff(default_of(o), out);
+    fe_roff_put(out, default_of(o));
     fputs(".\n", out);
     if (fe_option_depends(o)) {
         fe_option_users(o, text, sizeof text);

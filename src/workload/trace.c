@@ -19,6 +19,7 @@
  */
 #include "workload/trace_format.h"
 
+#include "base/roff.h"
 #include "workload/number.h"
 
 #include <errno.h>
@@ -71,6 +72,15 @@ void fe_trace_format_help(FILE *out)
 {
     for (unsigned i = 0; formats[i]; i++)
         fprintf(out, "%-22s %s\n", formats[i]->name, formats[i]->summary);
+}
+
+void fe_trace_formats_roff(FILE *out)
+{
+    for (unsigned i = 0; formats[i]; i++) {
+        fprintf(out, ".It Cm %s\n", formats[i]->name);
+        fe_roff_put(out, formats[i]->summary);
+        fputs(".\n", out);
+    }
 }
 
 int fe_trace_bad(const struct fe_trace_reader *r, struct fe_err *err, const char *fmt, ...)

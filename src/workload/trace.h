@@ -78,6 +78,9 @@ int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
 /* Prints a line "NAME  what it is" for each format. */
 void fe_trace_format_help(FILE *out);
 
+/* Writes the same as items of a list of mdoc, for flashemu-trace(5). */
+void fe_trace_formats_roff(FILE *out);
+
 /* --- reading --- */
 
 struct fe_trace_reader;

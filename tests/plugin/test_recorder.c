@@ -24,7 +24,9 @@ static uint64_t add(struct fe_recorder *r, uint64_t n)
 {
     struct fe_request req = {.type = FE_REQ_WRITE, .offset = 512 * n, .len = 512};
     struct fe_reply reply = {.arrival_ns = n, .complete_ns = n + 5, .status = FE_OK};
-    return fe_recorder_add(r, &req, &reply);
+    struct fe_work work = {.programmed = 4096 * n, .collections = (uint32_t)n % 3,
+                           .merges = (uint32_t)n % 5};
+    return fe_recorder_add(r, &req, &reply, &work);
 }
 
 static struct fe_recorder *open_recorder(void)
@@ -59,6 +61,9 @@ static void expect_records(const char *file, uint64_t n, bool (*failed)(uint64_t
     for (uint64_t i = 0; i < n; i++) {
         assert_int_equal(fe_trace_read(reader, &rec, 1, NULL), 1);
         assert_int_equal(rec.offset, 512 * i);
+        assert_int_equal(rec.programmed, 4096 * i);
+        assert_int_equal(rec.collections, i % 3);
+        assert_int_equal(rec.merges, i % 5);
         assert_int_equal(rec.status, failed && failed(i) ? FE_NO_POWER : FE_OK);
     }
     assert_int_equal(fe_trace_read(reader, &rec, 1, NULL), 0);

@@ -22,6 +22,7 @@ class Record:
         self.fua = "fua" in words
         rest = dict(word.split("=") for word in words[4:] if "=" in word)
         self.done, self.status = int(rest["done"]), rest.get("status", "ok")
+        self.work = [int(rest.get(key, 0)) for key in ("programmed", "collections", "merges")]
 
     def request(self):
         return self.op, self.offset, self.len, self.fua
@@ -100,8 +101,13 @@ def test_a_replay_is_the_same_life():
             h.shutdown()
             want = s.stats()
             assert s.terminate() == 0
-        assert len(records_of(f.trace)) == 3 * pages
-        got = replay(f.trace, *params)
+        records = records_of(f.trace)
+        assert len(records) == 3 * pages
+        work = [sum(column) for column in zip(*(r.work for r in records))]
+        assert work == [want["nand"]["bytes_programmed"], want["ftl"]["gc_runs"], 0], work
+        again = os.path.join(f.folder.name, "again")
+        got = replay(f.trace, *params, "--record", again)
+        assert [r.work for r in records_of(again)] == [r.work for r in records]
         assert want["ftl"]["gc_runs"] > 0
         for key in ("busy_ns", "host", "nand", "ftl", "wear"):
             assert got[key] == want[key], key

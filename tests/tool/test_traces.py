@@ -4,11 +4,12 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 
 from flashemu_script import run
-from flashemu_tool import bad, call, good, read, trace_formats, trace_lines, write
+from flashemu_tool import TOOL, bad, call, good, read, trace_formats, trace_lines, write
 
 HEAD = "# flashemu trace 1\n"
 
@@ -72,6 +73,19 @@ def test_formats_are_listed_with_a_sentence():
     bad("expected one FILE", "trace", "--formats", "t", "u")
     for name in trace_formats():
         assert name in bad("allowed are", "gen", "random", "--format", "csv")
+
+
+def test_the_manual_page_has_every_format():
+    page = read(os.path.join(os.path.dirname(TOOL), "flashemu-trace.5"))
+    for line in good("trace", "--formats").splitlines():
+        name, summary = line.split(None, 1)
+        assert "\n.It Cm %s\n%s.\n" % (name, summary.replace("-", "\\-")) in page, name
+    # every attribute of a request, and every word of a status
+    told = bad("is not fua", "trace", write("t", "# flashemu trace 1\n0 read 0 512 x=1\n"))
+    keys = re.findall(r"(\w+)=", told.split("is not")[1])
+    assert {"programmed", "done"} <= set(keys)
+    for key in keys:
+        assert "Cm %s Ns = Ns Ar" % key in page, key
 
 
 def test_formats_convert_to_each_other():

@@ -115,10 +115,10 @@ static void note_work(struct replay *r, struct fe_trace_rec *rec, const struct f
     struct fe_tally is;
 
     fe_device_get_tally(r->dev, &is);
-    rec->programmed = is.bytes_programmed - was->bytes_programmed;
-    rec->collections = (uint32_t)(is.gc_runs - was->gc_runs);
-    rec->merges = (uint32_t)(is.merges_switch - was->merges_switch + is.merges_partial -
-                             was->merges_partial + is.merges_full - was->merges_full);
+    struct fe_work work = fe_work_between(was, &is);
+    rec->programmed = work.programmed;
+    rec->collections = work.collections;
+    rec->merges = work.merges;
 }
 
 /* One request, inside the capacity. */

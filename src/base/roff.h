@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Text of the program's tables for manual pages.
+ */
+#ifndef FE_BASE_ROFF_H
+#define FE_BASE_ROFF_H
+
+#include <stdio.h>
+
+/* Writes one line of text, which has no newline, so that roff prints it as it is.  The text must
+ * begin a line of the page. */
+void fe_roff_put(FILE *out, const char *text);
+
+#endif
