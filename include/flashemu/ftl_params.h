@@ -55,6 +55,11 @@ struct fe_region_params {
     uint64_t map_read_ns;   /* the same for a read */
 };
 
+/* What a write costs that ends inside a page: page and segment. */
+struct fe_part_params {
+    uint64_t part_write_ns; /* additional time for each page of which a command writes a part */
+};
+
 /* Units of erase blocks, and how a merge fills one: block, segment, bast and fast. */
 struct fe_unit_params {
     uint64_t unit_size;   /* bytes of an allocation unit or mapped block */
@@ -110,6 +115,7 @@ struct fe_ftl_params {
     struct fe_page_params page;
     struct fe_dftl_params dftl;
     struct fe_region_params region;
+    struct fe_part_params part;
     struct fe_unit_params unit;
     struct fe_log_params log;
     struct fe_segment_params segment;

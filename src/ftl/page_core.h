@@ -39,6 +39,7 @@ struct page_ftl {
     struct fe_blocks blocks; /* frontiers: by stream; sets: enum page_set */
     fe_ppn *map;             /* lpn -> ppn */
     struct fe_region region;
+    uint64_t part_write_ns;
     struct fe_page_heat heat; /* two-pool */
 };
 

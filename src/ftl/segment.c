@@ -45,6 +45,7 @@
  * If one command reads on into another unit, this can cost extra time, because the controller has
  * to fetch the next part of the map (unit_read_ns).  This step shows a unit's size from outside.
  */
+#include "ftl/part.h"
 #include "ftl/segment_core.h"
 #include "ftl/unit_recover.h"
 
@@ -202,6 +203,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     uint32_t page = lpn - fe_unit_map_lpn(&s->map, leb, 0);
     struct open_unit *o = fe_seg_find_open(s, leb);
     fe_region_write(&s->region, lpn, ftl->medium->ops);
+    fe_part_write(ftl->medium, s->part_write_ns, len);
     if (s->small.n_max && (s->command_is_small || in_zone(s, leb)) &&
         !joins(s, o, leb, page, off, len))
         return small_write(s, lpn, off, len, data);
@@ -296,6 +298,7 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->zone_start = p->zone_start;
     s->zone_units = p->zone_units;
     s->unit_read_ns = p->unit_read_ns;
+    s->part_write_ns = params->part.part_write_ns;
     fe_region_init(&s->region, r->map_region, r->map_switch_ns, r->map_read_ns,
                    s->map.base.medium->geo.page_bytes);
     s->open = calloc(s->n_open_max, sizeof *s->open);

@@ -290,6 +290,11 @@ const struct fe_option fe_options[] = {
      .help = "Additional time for a read from another map_region, unless it continues the "
              "previous read."},
 
+    /* What a write costs that ends inside a page. */
+    {FE_SEC_FTL, "part_write", FE_OPT_TIME, FIELD(ftl.part.part_write_ns), .max = SEC(10),
+     .def = "0", .used_by = "page segment",
+     .help = "Additional time for each page of which a command writes only a part."},
+
     /* The mapping cache of dftl. */
     {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.dftl.map_cache), .min = 8, .max = MIB(1024),
      .def = "64K", .used_by = "dftl",

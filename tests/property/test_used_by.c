@@ -69,6 +69,7 @@ static const struct change changes[] = {
     {"ftl.map_region=32K", {"ftl.map_switch=1ms"}},
     {"ftl.map_switch=1ms", {0}},
     {"ftl.map_read=1ms", {0}},
+    {"ftl.part_write=1ms", {0}},
     {"ftl.map_cache=64", {0}},
     {"ftl.unit_size=32K", {0}},
     {"ftl.copy_buffer=1", {0}},

@@ -290,6 +290,33 @@ static void test_changes_of_map_region_take_time(void **state)
     check_read_switches("segment");
 }
 
+/* Whole pages, one or several, cost nothing; each part of a page costs once. */
+static void check_parts(const char *strategy)
+{
+    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
+    struct fe_ftl_params p = ft_params(strategy, &nand, 1);
+    struct ft_layer l;
+    p.part.part_write_ns = 1000;
+    ft_layer_init(&l, &nand, &p);
+    ft_layer_write_each(&l, 0, 3);
+    ft_layer_command(&l, 3, 2);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 0);
+    ft_layer_write_part(&l, 5, 0, 256);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 1);
+    ft_layer_write_part(&l, 5, 1, 511);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 2);
+    l.ftl->ops->read(l.ftl, 5, 0, 256, NULL);
+    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 2);
+    ft_layer_end(&l);
+}
+
+static void test_parts_of_pages_take_time(void **state)
+{
+    (void)state;
+    check_parts("page");
+    check_parts("segment");
+}
+
 static void test_segment_reads_on_into_another_group(void **state)
 {
     (void)state;
@@ -319,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_segment_small_write_to_another_page_does_not_join),
         cmocka_unit_test(test_segment_whole_small_pages_in_order_join),
         cmocka_unit_test(test_changes_of_map_region_take_time),
+        cmocka_unit_test(test_parts_of_pages_take_time),
         cmocka_unit_test(test_segment_reads_on_into_another_group),
     };
     return cmocka_run_group_tests_name("segment_groups", tests, NULL, NULL);
