@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 from flashemu_lab_bench import LAB, FLASHEMU, bad, children_of, lab, read, until, write
 from flashemu_script import run, skip
@@ -35,7 +36,7 @@ from flashemu_lab.tool import Tool  # noqa: E402
 MIB = 1 << 20
 TIMES = {"link.command_overhead": 3e5, "link.bandwidth": 2e7, "nand.tPROG": 1.2e6,
          "nand.bus_rate": 8e7, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 4e5,
-         "ftl.map_read": 1e5, "ftl.unit_read": 2e5}
+         "ftl.map_read": 1e5, "ftl.unit_read": 2e5, "ftl.part_write": 0.0}
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=4, open_random=3)
 PAGE = Structure("page", 512 * MIB, 8192)
 
@@ -117,6 +118,36 @@ def test_a_search_is_cheap_where_a_device_is_slow():
     assert sum(compare.device_ns(m.points[i]) for i in kept) <= 2000e9
     assert all(dict(m.points[i].parameters).get("chunk", 4 * MIB) >= MIB for i in kept)
     assert compare.affordable(m, 1e9) == list(range(34))
+
+
+def test_variants_of_a_candidate_fit_together():
+    grouped = replace(SEGMENT, unit=256 * 1024, group=8, scattered=34, small_log=8,
+                      small_write=4096, zone_start=8, zone_units=8)
+    found = clues.variants(grouped)
+    assert grouped not in found and len(set(found)) == len(found) == 11, len(found)
+    assert {s.page for s in found} == {8192, 16384, 32768}
+    assert {(s.unit, s.group, s.scattered, s.small_log, s.zone_start, s.zone_units)
+            for s in found} == {(256 * 1024, 8, 34, 8, 8, 8), (512 * 1024, 4, 17, 4, 4, 4)}
+    assert {s.small_write for s in found} == {4096, 8192}
+    assert {(s.page, s.unit) for s in clues.variants(SEGMENT)} == {
+        (8192, 2 * MIB), (32768, 2 * MIB)}
+    for s in found:
+        assert s.unit * s.group == 2 * MIB and s.unit % s.page == 0
+
+
+def test_blocks_that_a_device_has_besides_are_found():
+    """After some writes each needs an erase; before it does not."""
+    points = [make_point("request", [1], op="write", bs=1 << 20, start=i * 8 * MIB, stride=1 << 20,
+                         count=8) for i in range(30)]
+    m = measured(replace(PAGE, spare=200), points=points)
+    times = [p.value for p in m.points]
+    assert times[-1] > 1.005 * times[0]
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(points))
+        one.grant(4)
+        fits = one.judge([search.start(replace(PAGE, spare=n), values(PAGE))
+                          for n in (50, 120, 200, 400)])
+    assert min(fits, key=lambda f: f.error).structure.spare == 200 and fits[2].error < 1e-6
 
 
 def test_a_device_of_the_model_is_found_again():

@@ -22,7 +22,7 @@ from typing import Sequence
 
 from . import probing
 from .measurement import Measurement, Point
-from .modelled import Structure, times_of
+from .modelled import Structure, scaled, times_of
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
@@ -206,6 +206,28 @@ def candidates(m: Measurement) -> list[Structure]:
     return list(dict.fromkeys(found))
 
 
+def variants(s: Structure) -> list[Structure]:
+    """Structures from which a search can start as well as from this one, because the clues about
+    these numbers are weak: the page, the largest write of the small log, and which part of a unit
+    is merged."""
+    found = []
+    for page in (s.page, 2 * s.page, s.page // 2):
+        for unit in {s.unit, 2 * s.unit} if s.group > 1 else {s.unit}:
+            for small in {s.small_write, 2 * s.small_write}:
+                if 2 * _KIB <= page <= 64 * _KIB and unit % page == 0:
+                    found.append(resized(replace(s, page=page, small_write=small), unit))
+    return [n for n in found if n != s]
+
+
+def resized(s: Structure, unit: int) -> Structure:
+    """The same allocation unit, made of parts of this size."""
+    if unit == s.unit:
+        return s
+    group = s.unit * s.group // unit
+    changed = scaled(replace(s, unit=unit, group=group), s.unit)
+    return replace(changed, scattered=max(s.scattered * s.unit // unit, group + 1))
+
+
 def _slower_from(rows: dict[int, dict[int, float]]) -> int | None:
     """The number of units of which one more is a little slower, if fewer were not; by large
     commands, because parts of pages fill a unit early."""
@@ -256,7 +278,7 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
     start = {"link.command_overhead": alone / 2, "link.bandwidth": link,
              "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(c),
-             "ftl.map_read": alone / 20, "ftl.unit_read": 2e4}
+             "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": 0.0}
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
 

@@ -30,12 +30,11 @@ _MEMBER = {
     "ftl.group_switch": "group_switch", "ftl.scattered": "scattered", "ftl.small_log": "small_log",
     "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
     "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
-    "link.max_transfer": "limit"}
+    "link.max_transfer": "limit", "nand.blocks_per_plane": "spare"}
 _BYTES = ("page", "unit", "small_write", "region", "cache", "limit")
 _ASSUMED = {
     "device.used": "assumed: written all over before",
     "nand.cell": "assumed; all pages have one time here, so it does not show",
-    "nand.blocks_per_plane": "derived: the capacity, the open units and the logs",
     "nand.pages_per_block": "derived: a unit is as few blocks as possible",
     "ftl.small_join": "assumed",
     "link.type": "assumed from link.max_transfer; the keys below decide",
@@ -71,6 +70,8 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     if key == "device.capacity":
         assumed = clues.capacity(m, clues.curves(m.points))[1]
         return "assumed: what flashbench -a went up to" if assumed else f"{source}: its capacity"
+    if key == "nand.blocks_per_plane" and f.structure.strategy != "page":
+        return "derived: the capacity, the open units and the logs"
     if key in _ASSUMED:
         return _ASSUMED[key]
     if key in _MEMBER:
@@ -92,6 +93,8 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
 def _shown(member: str, value: int) -> str:
     if member in _BYTES:
         return bytes_text(value)
+    if member == "spare":
+        return f"{value / 10:g} %"
     return ("no", "yes")[value] if member in ("copyback", "switch_merge", "group_switch") else \
         str(value)
 

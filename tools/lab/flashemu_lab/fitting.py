@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From a measurement to a fitted device, and what is known about it.
 
-A budget of comparisons is divided: two fifths to the candidates, equally; a third to the structure
-of the two best; then CMA-ES.  What decides is what was compared, and never a clock, so the same
-measurement, budget and seed give the same profile on every machine.
+A budget of comparisons is divided: two fifths to the candidates, of which most are given up early;
+a third to the structure of the two best; then CMA-ES.  What decides is what was compared, and never
+a clock, so the same measurement, budget and seed give the same profile on every machine.
 
 Two things say how far the result can be trusted:
 
@@ -23,7 +23,7 @@ from typing import Callable, Sequence
 
 import numpy as np
 
-from .clues import candidates, first_times
+from .clues import candidates, first_times, variants
 from .compare import Comparer, Question, affordable, log_errors
 from .errors import LabError
 from .measurement import Measurement
@@ -37,7 +37,8 @@ LEAST_BUDGET = 60
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
 _COARSE_S, _FINE_S = 400.0, 2000.0
 _FOLDS = 4
-_MOST_CANDIDATES = 5
+# Steps of least squares in each round of candidates.
+_ROUNDS = (2, 3, 4)
 # Of the mean error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
 # A time whose interval is wider than this factor in each direction is not identifiable.
@@ -165,17 +166,21 @@ class Fitting:
         return self._judged(best, tried)
 
     def _candidates(self) -> list[Fit]:
-        """Each candidate with times of its own, the best one first."""
-        search = self._search("candidates", self._coarse, len(self._starts))
-        begun = search.judge([start(s, first_times(s, self._m)) for s in self._starts])
-        # the most likely one, and those that begin best
-        begun = begun[:1] + sorted(begun[1:], key=lambda f: f.error)[:_MOST_CANDIDATES - 1]
-        share = self._budget * 2 // 5 // len(begun)
-        found = []
-        for one in begun:
-            search = self._search("candidates", self._coarse, share)
-            found.append(search.times(one, 6))
-            self._best = min(self._best, found[-1].error)
+        """The best starts with times of their own, the best one first.  Most are given up early:
+        each round has a third of the starts of the round before, and more steps for each."""
+        budget = self._budget * 2 // 5
+        search = self._search("candidates", self._coarse, budget)
+        starts = self._starts + [n for s in self._starts for n in variants(s)]
+        starts = list(dict.fromkeys(starts))[:max(budget // 6, 4)]
+        found = search.judge([start(s, first_times(s, self._m)) for s in starts])
+        first = found[0]  # the most likely one is never given up
+        kept = max(budget // 60, 2)
+        for steps in _ROUNDS:
+            found = [f for f in sorted(found, key=lambda f: f.error) if f is not first]
+            found = [first, *found[:kept - 1]]
+            found = [search.times(f, steps) for f in found]
+            first, kept = found[0], max(kept // 3, 2)
+            self._best = min(self._best, *(f.error for f in found))
         found.sort(key=lambda f: f.error)
         if math.isinf(found[0].error):
             raise LabError("no structure that the measurement suggests makes a device that can "

@@ -32,6 +32,8 @@ class Structure:
     limit     bytes of the largest command
     region    bytes whose map the controller holds
     cache     bytes of the write cache
+    spare     with strategy page, what the chip has beyond the capacity, in 1/1000 of it: so much
+              can be written before a write has to wait for an erase
     """
 
     strategy: str
@@ -54,6 +56,7 @@ class Structure:
     limit: int = 512 * _KIB
     region: int = 4 * _MIB
     cache: int = 0
+    spare: int = 120
 
     @property
     def pages_per_block(self) -> int:
@@ -69,7 +72,7 @@ class Structure:
         """Of the chip: what the capacity takes, and what the strategy needs besides."""
         block = self.page * self.pages_per_block
         if self.strategy == "page":
-            return math.ceil(self.capacity * 1.12 / block) + 16
+            return -(-self.capacity * (1000 + self.spare) // (1000 * block)) + 16
         each = max(self.unit // block, 1)
         units = math.ceil(self.capacity / self.unit)
         spare = self.open_linear + self.open_random + self.small_log + _MARGIN_UNITS
@@ -105,6 +108,7 @@ _TIMES = (
     Time("nand.tPROG", 1e4, 1e8), Time("nand.bus_rate", 1e6, 4e9), Time("nand.tR", 1e3, 2e7),
     Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
     Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
+    Time("ftl.part_write", 2e4, 5e7, True),
 )
 _SEGMENT_ONLY = ("ftl.unit_read",)
 
@@ -148,7 +152,7 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
                 keys |= {"ftl.zone_start": str(s.zone_start),
                          "ftl.zone_units": str(s.zone_units)}
     keys |= {"ftl.map_region": str(s.region), "ftl.map_switch": time("ftl.map_switch"),
-             "ftl.map_read": time("ftl.map_read")}
+             "ftl.map_read": time("ftl.map_read"), "ftl.part_write": time("ftl.part_write")}
     if s.cache:
         keys["cache.size"] = str(s.cache)
     keys |= {"link.type": "usb-hs" if s.limit <= 120 * _KIB else "sd-hs",
@@ -176,7 +180,8 @@ def neighbours(s: Structure) -> list[Structure]:
     found += [replace(s, region=n) for n in (s.region // 4, s.region * 4)
               if 16 * _KIB <= n <= 64 * _MIB]
     if s.strategy != "segment":
-        return found
+        near = (s.spare // 4, s.spare // 2, s.spare * 3 // 4, s.spare * 4 // 3, s.spare * 2)
+        return found + [replace(s, spare=n) for n in near if 4 <= n <= 500]
     found += [replace(s, copyback=not s.copyback), replace(s, switch_merge=not s.switch_merge)]
     found += [replace(s, copy_buffer=n) for n in (1, 2, 4, 16) if n != s.copy_buffer]
     pages = s.unit // s.page
@@ -202,7 +207,7 @@ def _units(s: Structure) -> list[Structure]:
     for group in (s.group // 2, s.group * 2, 1):
         if 1 <= group <= 64 and group != s.group and shown % group == 0 and \
                 shown // group >= 64 * _KIB:
-            found.append(_scaled(replace(s, unit=shown // group, group=group), s.unit))
+            found.append(scaled(replace(s, unit=shown // group, group=group), s.unit))
     if s.group > 1:
         found.append(replace(s, group_switch=not s.group_switch))
         near = {0, s.scattered - 1, s.scattered + 1, s.scattered - s.group,
@@ -212,7 +217,7 @@ def _units(s: Structure) -> list[Structure]:
     return found
 
 
-def _scaled(s: Structure, before: int) -> Structure:
+def scaled(s: Structure, before: int) -> Structure:
     """Numbers of units for units of another size than `before`."""
     def scale(n: int) -> int:
         return max(1, n * before // s.unit) if n else 0
