@@ -29,7 +29,8 @@
 
 static int fail(struct fe_err *err, const char *path, int errnum)
 {
-    return fe_err_set(err, errnum, "control=%.120s: %s", path, strerror(errnum));
+    return fe_err_set(err, errnum, "control=%.120s: %s%s", path, strerror(errnum),
+                      errnum == ENOENT ? "; the folder must exist" : "");
 }
 
 /* Opens the folder of path and locks it if possible.  Returns its descriptor, or -1. */

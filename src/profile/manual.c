@@ -74,6 +74,25 @@ static void print_strategy(uint32_t type, FILE *out)
     }
 }
 
+/* The same for the strategy of a profile, with the profile's values: what somebody can change. */
+int fe_options_help_profile(const struct fe_profile *p, FILE *out, struct fe_err *err)
+{
+    const char *strategy = fe_ftl_registry[p->ftl.type]->name;
+
+    fprintf(out, "%s: %s\nftl.type=%s: %s.\n", p->name, p->device.model, strategy,
+            fe_ftl_registry[p->ftl.type]->summary);
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        const struct fe_option *o = &fe_options[i];
+        char key[160], value[96];
+        if (!fe_option_is_own(o, p->ftl.type) || strcmp(o->key, "type") == 0)
+            continue;
+        snprintf(key, sizeof key, "%s.%s", fe_section_name(o->section), o->key);
+        if (fe_profile_get(p, key, value, sizeof value))
+            fprintf(out, "  %s = %s\n      %s\n", key, value, o->help);
+    }
+    return finish(out, err);
+}
+
 /* A strategy is looked for before a section, and a section before a key.  `step` is both of the
  * former, and its help as a strategy has the keys of the section.  A key has a dot. */
 int fe_options_help(const char *key, FILE *out, struct fe_err *err)

@@ -211,8 +211,9 @@ int fe_pattern_set(const struct fe_pattern_kind *kind, struct fe_pattern_values 
         if (strlen(keys[i].name) == key_len && memcmp(keys[i].name, text, key_len) == 0)
             break;
     if (i == FE_N_PATTERN_KEYS || !(kind->keys >> i & 1))
-        return fe_err_set(err, EINVAL, "pattern %s has no option '%.*s'", kind->name,
-                          key_len > 80 ? 80 : (int)key_len, text);
+        return fe_err_set(err, EINVAL, "pattern %s has no option '%.*s'; flashemu gen %s "
+                          "--options lists them", kind->name, key_len > 80 ? 80 : (int)key_len,
+                          text, kind->name);
     const struct key *k = &keys[i];
     if (!eq || !parse_value(k, eq + 1, len - key_len - 1, &value))
         return fe_err_set(err, EINVAL, "pattern %s: %.*s: expected %s=%s", kind->name, shown,

@@ -75,7 +75,8 @@ def test_other_files_are_refused_and_stay():
             has_all(refused("ideal", "control=" + p), "^control=", "not a socket", "allowed")
         with open(path) as f:
             assert f.read() == "precious"
-        has_all(refused("ideal", "control=" + folder + "/none/ctl"), "No such file")
+        has_all(refused("ideal", "control=" + folder + "/none/ctl"), "No such file",
+                "the folder must exist")
 
 
 def test_too_long_a_path_is_refused():

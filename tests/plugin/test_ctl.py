@@ -65,7 +65,7 @@ def test_wrong_use_is_2():
 
 def test_no_server_is_2():
     with tempfile.TemporaryDirectory(prefix="fe") as folder:
-        has_all(no_answer(folder + "/none", "stats"), "none: No such file")
+        has_all(no_answer(folder + "/none", "stats"), "none: No such file", "control=PATH makes it")
         path = folder + "/stale"
         with socket.socket(socket.AF_UNIX) as stale:
             stale.bind(path)

@@ -114,7 +114,7 @@ def test_picture():
 
 
 def test_bad_input():
-    bad("align: expected PROFILE", "align")
+    bad("align: expected PROFILE; flashemu profiles", "align")
     bad("nothing", "align", "nothing")
     for start in ["", "x", "1M,,2M", "1.3s", "4Ms"]:
         bad("expected a size such as 4M", "align", "ideal", "--start", start)

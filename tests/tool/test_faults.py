@@ -41,6 +41,8 @@ COMMANDS = [
     ["help"],
     ["help", "--json", "ftl.op"],
     ["profiles", "--json"],
+    ["profiles", "--long"],
+    ["help", "small.ini"],
     ["inspect", "--json", "page.img"],
     ["inspect", "page.img", "--page", "5"],
     ["fsck", "--json", "page.img"],

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 from flashemu_script import run
@@ -48,6 +49,42 @@ def test_profiles_lists_names_once():
     assert names == sorted(set(names)) and "ideal" in names
     assert good_json("profiles", "--json") == names
     bad("takes no argument", "profiles", "x")
+
+
+def test_profiles_tells_what_they_are():
+    names = good("profiles").splitlines()
+    lines = good("profiles", "--long").splitlines()
+    assert lines[0].split() == ["NAME", "CAPACITY", "LINK", "STRATEGY", "MEASURED", "BY", "MODEL"]
+    assert [line.split()[0] for line in lines[1:]] == names
+    told = good_json("profiles", "--long", "--json")
+    assert [p["name"] for p in told] == names
+    for p, line in zip(told, lines[1:]):
+        shown = good("show", p["name"])
+        assert "\nmodel = %s\n" % p["model"] in shown and line.endswith(" " + p["model"]), p
+        assert "\ntype = %s\n" % p["strategy"] in shown and " %s " % p["strategy"] in line, p
+        assert "\ntype = %s\n" % p["link"] in shown and " %s " % p["link"] in line, p
+        rows = shown.partition("\n[fidelity]\n")[2].split("\n[")[0].strip().splitlines()
+        assert sum(p["figures"].values()) == len(rows), (p, rows)
+        for word, n in p["figures"].items():
+            assert sum(row.split(" = ")[1].startswith(word) for row in rows) == n, (word, rows)
+            assert "%s %d" % (word, n) in line, line
+    assert {p["name"]: p["capacity"] for p in told}["transcend8g"] == 8019509248
+    assert {p["name"]: p["capacity"] for p in told}["ssd-page"] > 10**9  # follows from the chip
+    # a profile that cannot be read does not end the list
+    os.makedirs("broken", exist_ok=True)
+    write("broken/zz.ini", "[nope]\n")
+    last = good("profiles", "--long", env={"FLASHEMU_PATH": "broken"}).splitlines()[-1]
+    assert last.startswith("zz ") and "zz.ini:1: " in last, last
+    last = good_json("profiles", "-l", "--json", env={"FLASHEMU_PATH": "broken"})[-1]
+    assert last["name"] == "zz" and "zz.ini:1: " in last["mistake"], last
+
+
+def test_profiles_on_a_terminal():
+    here, there = os.openpty()
+    p = subprocess.run([TOOL, "profiles"], stdout=there, timeout=60)
+    os.close(there)
+    assert p.returncode == 0 and os.read(here, 100).startswith(b"NAME ")
+    os.close(here)
 
 
 def test_profiles_looks_into_the_path():
@@ -201,6 +238,24 @@ def test_help_has_the_keys_of_a_strategy():
     assert keys == [line.split()[0] for line in text.splitlines()[1:]]
 
 
+def test_help_has_the_keys_of_a_profile():
+    text = good("help", "transcend8g")
+    assert text.startswith("transcend8g: Transcend 8 GB USB stick\nftl.type=segment: allo"), text
+    shown = good("show", "transcend8g")
+    told = re.findall(r"^  (\w+)\.(\w+) = (.*)\n      (\S.*)$", text, re.M)
+    assert ("ftl", "unit_size", "4M") in [t[:3] for t in told], told
+    for section, key, value, sentence in told:
+        assert "\n%s = %s\n" % (key, value) in shown.split("[%s]" % section)[1], key
+        assert sentence in good("help", section + "." + key), key
+    keys = [o["key"] for o in good_json("help", "--json", "segment")]
+    assert ["%s.%s" % t[:2] for t in told] == [k for k in keys if k != "ftl.type"]
+    assert good("help", write("mine.ini", shown)).split("\n", 1)[1] == text.split("\n", 1)[1]
+    assert good("help", "ftl.type=fast") == good("help", "fast")
+    assert good("help", "generic32m").count("\n  step.") > 3
+    bad("nope.ini: No such file", "help", "./nope.ini")
+    bad("broken.ini:1: ", "help", write("broken.ini", "[nope]\n"))
+
+
 def test_the_manual_page_has_every_key_and_strategy():
     page = read(os.path.join(os.path.dirname(TOOL), "flashemu-profile.5"))
     section = None
@@ -215,6 +270,21 @@ def test_the_manual_page_has_every_key_and_strategy():
     for strategy in table["ftl.type"]["allowed"].split(", "):
         summary = good("help", strategy).splitlines()[0].split(": ", 1)[1].replace("-", "\\-")
         assert "\n.It Cm %s\n%s\n" % (strategy, summary) in page, strategy
+
+
+def test_the_profile_of_the_manual_page_runs():
+    page = read(os.path.join(os.path.dirname(TOOL), "flashemu-profile.5"))
+    text = page.split(".Sh WRITING A PROFILE")[1].split(".Bd -literal -offset indent\n")[1]
+    text = text.split(".Ed\n")[0]
+    assert good("check", write("mine.ini", text)) == ""
+    assert good_json("replay", "./mine.ini", "gen:random,op=write,count=100", "--json")["busy_ns"]
+    good("verify", "./mine.ini")  # its figure is met
+    lines = text.splitlines()  # it is minimal: without any of its lines it says something else
+    for i, line in enumerate(lines):
+        if "=" in line and not line.startswith("["):
+            write("less.ini", "\n".join(lines[:i] + lines[i + 1:]) + "\n")
+            code, out, _ = call("show", "./less.ini")
+            assert code == 2 or out != good("show", "./mine.ini"), line
 
 
 def test_full_disk_is_an_error():

@@ -262,7 +262,9 @@ def test_mistakes():
     bad("expected PROFILE", "replay", "ideal")
     bad("which trace", "replay", "ideal", "size=1M")
     bad("nosuch", "replay", "nosuch", "gen:random")
-    bad("missing: No such file", "replay", "ideal", "missing")
+    bad("missing: No such file or directory; allowed: a file, - for standard input, gen:PATTERN or "
+        "rec:RECORDING", "replay", "ideal", "missing")
+    bad("try transcend8g gen:random,", "replay")
     bad("no pattern 'nope'", "replay", "ideal", "gen:nope")
     bad("--depth 0", "replay", "ideal", "gen:random", "--depth", "0")
     bad("--depth x", "replay", "ideal", "gen:random", "--depth", "x")

@@ -282,7 +282,7 @@ def test_choosing():
     for word, want in [("a", "a"), ("seq-read", "b"), ("seq-read bs=1M size=4M", "b")]:
         o = verify(word)[1]
         assert [r["id"] for r in o["rows"] if r["verdict"] != "left out"] == [want], (word, o)
-    bad("has no figure or procedure nope", "verify", "card.ini", "nope")
+    bad("has no figure or procedure nope; --dry-run", "verify", "card.ini", "nope")
     bad("which profile", "verify")
     bad("published figures", "verify", "ideal", *NO_KERNEL)
     bad("belong to one profile", "verify", "--all", "nand.tR=1us", *NO_KERNEL)

@@ -115,7 +115,7 @@ static void test_mistakes_are_named(void **state)
     static const char *const cases[][2] = {
         {"", "there is no pattern ''"},
         {"nope", "there is no pattern 'nope'; known: sequential random "},
-        {"random,foo=1", "pattern random has no option 'foo'"},
+        {"random,foo=1", "pattern random has no option 'foo'; flashemu gen random --options "},
         {"random,theta=1", "no option 'theta'"},
         {"random,", "no option ''"},
         {"random,bs", "expected bs="},

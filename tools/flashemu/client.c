@@ -54,7 +54,9 @@ int client_connect(struct client *c)
         return client_error(c, strerror(errno));
     while (connect(c->fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
         if (errno == ECONNREFUSED)
-            return client_error(c, "no server listens there");
+            return client_error(c, "no server listens there; nbdkit's control=PATH makes one");
+        if (errno == ENOENT)
+            return client_error(c, "No such file or directory; nbdkit's control=PATH makes it");
         if (errno != EAGAIN && errno != EINTR)
             return client_error(c, strerror(errno));
         if (fe_clock_now_ns() > c->deadline_ns)

@@ -321,7 +321,7 @@ int cmd_align(int argc, char **argv)
         goto done;
     result = TOOL_USAGE;
     if (argc < 2) {
-        tool_error("align: expected PROFILE");
+        tool_error("align: expected PROFILE; flashemu profiles lists them");
     } else if (!c->seed_text || tool_number("--seed", c->seed_text, 0, UINT64_MAX, &c->seed)) {
         c->profile_name = argv[1];
         c->overrides = (const char *const *)argv + 2;

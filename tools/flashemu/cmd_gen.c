@@ -227,7 +227,7 @@ int cmd_trace(int argc, char **argv)
         return tool_finish(TOOL_OK);
     }
     if (argc != 2)
-        return tool_error("trace: expected one FILE");
+        return tool_error("trace: expected one FILE, or - for standard input");
     if (source_choose(&in, format, event, &err) < 0)
         return tool_fail(&err);
     if (sector && !tool_number("--sector", sector, 1, 1 << 20, &bytes))

@@ -4,6 +4,7 @@
  */
 #include "tool.h"
 
+#include "flashemu/device.h"
 #include "flashemu/profile.h"
 #include "ftl/ftl.h"
 #include "obs/json_text.h"
@@ -14,13 +15,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- profiles --- */
 
 static const char profiles_help[] =
-    "usage: flashemu profiles [--json]\n\n"
+    "usage: flashemu profiles [--long] [--json]\n\n"
     "Prints the names of the shipped profiles and of those in the folders of\n"
-    "$FLASHEMU_PATH, one line each.  With --json an array of names.\n";
+    "$FLASHEMU_PATH, one line each.  With --json an array of names.\n\n"
+    "  --long, -l  also what each of them is: capacity, link, strategy, how many published\n"
+    "              figures it was measured by, and the model; the default on a terminal\n";
 
 struct names {
     char **name;
@@ -78,15 +82,100 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int print_names(struct names *names, bool as_json)
+/* The bytes of a device: those of the profile, or what follows from its chip.  0 if that device
+ * cannot be built. */
+static uint64_t capacity_of(const struct fe_profile *profile)
+{
+    const struct fe_device_options opt = {.seed = 1};
+    struct fe_device *dev = NULL;
+    uint64_t capacity = profile->device.capacity;
+
+    if (capacity == 0 && fe_device_create(&dev, profile, &opt, NULL) == 0)
+        capacity = fe_device_capacity(dev);
+    fe_device_destroy(dev);
+    return capacity;
+}
+
+/* Where the published figures of a profile come from: {"hdparm": 2, "file": 6}.  That is the first
+ * word of the name of their procedures. */
+static json_t *sources_of(const struct fe_profile *profile)
+{
+    json_t *sources = json_object();
+
+    for (uint32_t i = 0; i < profile->n_fidelity; i++) {
+        char word[32];
+        const char *procedure = profile->fidelity[i].value;
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(procedure, "- "), procedure);
+        json_int_t n = json_integer_value(json_object_get(sources, word));
+        json_object_set_new(sources, word, json_integer(n + 1));
+    }
+    return sources;
+}
+
+static void print_sources(json_t *sources, char *buf, size_t size)
+{
+    const char *word;
+    json_t *n;
+    size_t len = 0;
+
+    snprintf(buf, size, "-");
+    json_object_foreach(sources, word, n)
+        if (len < size)
+            len += (size_t)snprintf(buf + len, size - len, "%s%s %lld", len ? ", " : "", word,
+                                    (long long)json_integer_value(n));
+}
+
+/* What a profile is, in one line, or as an object in *array.  A profile that cannot be read is
+ * named with its first mistake. */
+static void describe(const char *name, json_t *array)
+{
+    struct fe_profile profile;
+    struct fe_err err;
+    char link[32] = "", strategy[32] = "", sources[64];
+
+    fe_err_init(&err);
+    if (fe_profile_load(&profile, name, NULL, 0, &err) < 0) {
+        if (array)
+            json_array_append_new(array, json_pack("{s:o, s:o}", "name",
+                                                   fe_json_text(name, strlen(name)), "mistake",
+                                                   fe_json_text(err.text, strlen(err.text))));
+        else
+            printf("%-15s %s\n", name, err.text);
+        return;
+    }
+    fe_profile_get(&profile, "link.type", link, sizeof link);
+    fe_profile_get(&profile, "ftl.type", strategy, sizeof strategy);
+    json_t *from = sources_of(&profile);
+    uint64_t capacity = capacity_of(&profile);
+    print_sources(from, sources, sizeof sources);
+    if (array)
+        json_array_append_new(
+            array, json_pack("{s:o, s:o, s:I, s:s, s:s, s:O}", "name",
+                             fe_json_text(name, strlen(name)), "model",
+                             fe_json_text(profile.device.model, strlen(profile.device.model)),
+                             "capacity", (json_int_t)capacity, "link", link, "strategy", strategy,
+                             "figures", from));
+    else
+        printf("%-15s %7.0f MB  %-8s %-8s %-20s %s\n", name, (double)capacity / 1e6, link,
+               strategy, sources, profile.device.model);
+    json_decref(from);
+    fe_profile_fini(&profile);
+}
+
+static int print_names(struct names *names, bool as_json, bool is_long)
 {
     json_t *array = as_json ? json_array() : NULL;
 
+    if (is_long && !as_json)
+        printf("%-15s %10s  %-8s %-8s %-20s %s\n", "NAME", "CAPACITY", "LINK", "STRATEGY",
+               "MEASURED BY", "MODEL");
     qsort(names->name, names->n, sizeof *names->name, compare_names);
     for (size_t i = 0; i < names->n; i++) {
         if (i > 0 && strcmp(names->name[i], names->name[i - 1]) == 0)
             continue;
-        if (as_json)
+        if (is_long)
+            describe(names->name[i], array);
+        else if (as_json)
             json_array_append_new(array, fe_json_text(names->name[i], strlen(names->name[i])));
         else
             puts(names->name[i]);
@@ -96,8 +185,9 @@ static int print_names(struct names *names, bool as_json)
 
 int cmd_profiles(int argc, char **argv)
 {
-    bool as_json = false;
-    const struct tool_option options[] = {{"json", 0, &as_json, NULL}, {0}};
+    bool as_json = false, is_long = false;
+    const struct tool_option options[] = {
+        {"json", 0, &as_json, NULL}, {"long", 'l', &is_long, NULL}, {0}};
     const struct tool_args args = {.options = options, .help = profiles_help};
     struct names names = {0};
     const char *path = getenv("FLASHEMU_PATH");
@@ -110,7 +200,8 @@ int cmd_profiles(int argc, char **argv)
     bool ok = !path || add_path(&names, path);
     for (int i = 0; ok && fe_profile_names[i]; i++)
         ok = add_name(&names, fe_profile_names[i], strlen(fe_profile_names[i]));
-    code = ok ? print_names(&names, as_json) : tool_error("out of memory");
+    is_long = is_long || (!as_json && isatty(STDOUT_FILENO));
+    code = ok ? print_names(&names, as_json, is_long) : tool_error("out of memory");
     for (size_t i = 0; i < names.n; i++)
         free(names.name[i]);
     free(names.name);
@@ -227,10 +318,11 @@ int cmd_check(int argc, char **argv)
 /* --- help --- */
 
 static const char help_help[] =
-    "usage: flashemu help [--json] [SECTION.KEY | SECTION | STRATEGY | COMMAND]\n\n"
+    "usage: flashemu help [--json] [SECTION.KEY | SECTION | STRATEGY | PROFILE | COMMAND]\n\n"
     "Prints the options of a profile, one, those of a section or all of them: type, range,\n"
     "default, meaning, and the strategies that use it.  STRATEGY is a value of ftl.type: prints\n"
-    "what it is, and its options in [ftl] and [step].  COMMAND is a command of this program.\n";
+    "what it is, and its options in [ftl] and [step].  PROFILE prints the same about the strategy\n"
+    "of that profile, with the profile's values.  COMMAND is a command of this program.\n";
 
 static json_t *option_json(const struct fe_option *o)
 {
@@ -270,6 +362,37 @@ static int help_json(const char *key)
     return tool_print_json(list);
 }
 
+/* Prints the help of a profile, if `name` is one.  Returns 1 if it is none, 0, or a negative errno
+ * with message. */
+static int help_profile(const char *name, struct fe_err *err)
+{
+    struct fe_profile profile;
+    struct fe_err why;
+
+    fe_err_init(&why);
+    int r = fe_profile_load(&profile, name, NULL, 0, &why);
+    if (r == -ENOENT && !strchr(name, '/'))
+        return 1;
+    if (r < 0)
+        return fe_err_set(err, -r, "%s", why.text);
+    r = fe_options_help_profile(&profile, stdout, err);
+    fe_profile_fini(&profile);
+    return r;
+}
+
+/* The help of a topic other than a command; NULL is all. */
+static int help_text(const char *topic, struct fe_err *err)
+{
+    int r = 1;
+
+    if (topic && strncmp(topic, "ftl.type=", 9) == 0)
+        topic += 9; /* as it would stand in an override */
+    if (topic && fe_ftl_find(topic) < 0 && !fe_option_find(topic) &&
+        fe_section_find(topic, strlen(topic)) == FE_N_SECTIONS)
+        r = help_profile(topic, err);
+    return r == 1 ? fe_options_help(topic, stdout, err) : r;
+}
+
 int cmd_help(int argc, char **argv)
 {
     bool as_json = false;
@@ -286,7 +409,7 @@ int cmd_help(int argc, char **argv)
     const char *key = argc > 1 ? argv[1] : NULL;
     if (as_json)
         return help_json(key);
-    if (fe_options_help(key, stdout, &err) < 0)
+    if (help_text(key, &err) < 0)
         return tool_fail(&err);
     return tool_finish(TOOL_OK);
 }

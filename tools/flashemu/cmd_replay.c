@@ -94,7 +94,8 @@ static int sort_operands(struct command *c, int argc, char **argv)
     int code = TOOL_OK;
 
     if (argc < 3)
-        return tool_error("replay: expected PROFILE and at least one TRACE");
+        return tool_error("replay: expected PROFILE and at least one TRACE; try transcend8g "
+                          "gen:random,op=write,count=1K");
     c->profile_name = argv[1];
     c->traces = calloc((size_t)argc, sizeof *c->traces);
     c->inputs = calloc((size_t)argc, sizeof *c->inputs);

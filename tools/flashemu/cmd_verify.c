@@ -152,10 +152,12 @@ static int verify_profile(struct command *c, const char *name)
         for (int i = 0; !c->all && i < c->n_wanted && known; i++)
             if (!c->used[i]) {
                 known = false;
-                code = tool_error("verify: %s has no figure or procedure %s", name, c->wanted[i]);
+                code = tool_error("verify: %s has no figure or procedure %s; --dry-run lists "
+                                  "them", name, c->wanted[i]);
             }
         if (known && plan.n_rows == 0)
-            code = tool_error("verify: %s has no published figures, [fidelity] is empty", name);
+            code = tool_error("verify: %s has no published figures, [fidelity] is empty; --against "
+                              "FILE compares it with a measurement", name);
         else if (known) {
             r = c->dry ? 0 : verify_plan_run(&plan, &c->k, c->seed, &err);
             code = show_plan(c, &plan);
