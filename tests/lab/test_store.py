@@ -228,7 +228,8 @@ def test_a_page_on_a_full_disk():
 
 def test_a_folder_that_cannot_be():
     Path("file").write_text("")
-    refused(2, "file/store: cannot open the store: Not a directory", Store, Path("file/store"))
+    refused(2, "file/store: cannot open the store: Not a directory (--store or "
+            "FLASHEMU_LAB_STORE names another)", Store, Path("file/store"))
 
 
 def writer(count):

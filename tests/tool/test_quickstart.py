@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-from flashemu_script import run
+from flashemu_script import ended, run
 from flashemu_tool import TOOL, read, write
 
 TOP = os.path.abspath(sys.argv.pop(1))
@@ -52,6 +52,21 @@ def test_published_figures_are_those_of_the_profile():
     fidelity = read(os.path.join(TOP, "profiles/transcend8g.ini"))
     assert "file-fat32-factory | 3.6 MB/s" in fidelity and "file-ext4-aligned | 6.2 MB/s" in fidelity
     assert rows == {"transcend8g": [["3.6", "6.2"]], "lexar8g": [], "ideal": []}, rows
+
+
+def test_ways_that_need_root_say_so_before_they_build():
+    quickstart("ideal")
+    write("bin/id", "#!/bin/sh\necho 1000\n")
+    os.chmod("bin/id", 0o755)
+    write("bin/meson", "#!/bin/sh\ntouch built\n")
+    for way in ("loop", "nbd"):
+        path = os.getcwd() + "/bin:" + os.environ["PATH"]
+        code, out, err = ended(["tools/quickstart", "--offline", "--way", way],
+                               env=dict(os.environ, PATH=path))
+        assert (code, out) == (2, "") and err.splitlines()[-1] == (
+            "quickstart: --way %s needs root: run it with sudo, or take --way vm, which needs no "
+            "rights" % way), (code, out, err)
+    assert not os.path.exists("built")
 
 
 def test_it_ends_with_a_page():

@@ -48,7 +48,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._tmp = folder / "tmp"
-        with self._host_errors("open the store"):
+        with self._host_errors("open the store", " (--store or FLASHEMU_LAB_STORE names another)"):
             self._tmp.mkdir(parents=True, exist_ok=True)
             self._sweep()
 
@@ -140,11 +140,11 @@ class Store:
                 os.close(fd)
 
     @contextlib.contextmanager
-    def _host_errors(self, what: str) -> Iterator[None]:
+    def _host_errors(self, what: str, cure: str = "") -> Iterator[None]:
         try:
             yield
         except OSError as e:
-            raise LabError(f"{self.folder}: cannot {what}: {e.strerror}") from None
+            raise LabError(f"{self.folder}: cannot {what}: {e.strerror}{cure}") from None
 
 
 def _difference(a: Outcome | None, b: Outcome) -> str:
