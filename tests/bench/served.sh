@@ -20,8 +20,8 @@ for service in 1000 100; do
     echo "requests of $service us:"
     path=0
     for _ in 1 2 3; do
-        run $service 3000 1 spin ${path}ns | tee "$tmp/out"
-        path=$(awk -v path=$path \
+        run "$service" 3000 1 spin "${path}ns" | tee "$tmp/out"
+        path=$(awk -v path="$path" \
             '/late p50/ { p = path + 1000 * $6; printf "%d", (p > 0 ? p : 0) }' "$tmp/out")
         echo "  the path, as far as known: $path ns"
     done

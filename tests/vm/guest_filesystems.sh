@@ -20,8 +20,8 @@ try() {
     if [ "$name" = ntfs-3g ]; then ntfs-3g "$part" /mnt; else mount -t "$name" "$part" /mnt; fi
     mkdir /mnt/dir
     dd if=/dev/urandom of=/mnt/big bs=1M count=12 status=none
-    for i in {1..60}; do head -c $((i * 137)) /dev/urandom >/mnt/dir/$i; done
-    for i in {1..60..3}; do rm /mnt/dir/$i; done
+    for i in {1..60}; do head -c $((i * 137)) /dev/urandom >"/mnt/dir/$i"; done
+    for i in {1..60..3}; do rm "/mnt/dir/$i"; done
     (cd /mnt && find . -type f -exec sha256sum {} +) >/run/sums
     umount /mnt
     drop_caches

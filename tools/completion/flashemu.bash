@@ -72,7 +72,7 @@ _flashemu_kind()
             "$tool" --complete 2>/dev/null | sed -n 's/^\([a-z]\+\) .*/\1/p')"
         ;;
     KEY=VALUE)
-        _flashemu_words "$(_flashemu_keys =)"
+        _flashemu_words "$(_flashemu_keys '=')"
         [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace 2>/dev/null
         ;;
     *[!A-Z]*) _flashemu_words "$1" ;; # the words themselves
@@ -86,12 +86,13 @@ _flashemu_operand()
     local -i n=${#operands[@]} i
     local word
     for ((i = 0; i < ${#usage[@]}; i++)); do
+        # shellcheck disable=SC2180 # the pattern is one bracket of either kind
         word=${usage[i]//[][]/}
         [[ $word == -* ]] && return
         if ((i == n)) || { ((i < n)) && [[ $word == *... ]]; }; then
             _flashemu_kind "${word%...}"
             [[ $word == *... ]] || return
-            n=i+1
+            ((n = i + 1))
         fi
     done
 }
