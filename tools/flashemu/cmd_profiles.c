@@ -83,21 +83,24 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* The bytes of a device: those of the profile, or what follows from its chip.  0 if that device
- * cannot be built. */
-static uint64_t capacity_of(const struct fe_profile *profile)
+ * cannot be built.  -ENOMEM with message. */
+static int capacity_of(const struct fe_profile *profile, uint64_t *ret, struct fe_err *err)
 {
     const struct fe_device_options opt = {.seed = 1};
     struct fe_device *dev = NULL;
-    uint64_t capacity = profile->device.capacity;
+    int r = 0;
 
-    if (capacity == 0 && fe_device_create(&dev, profile, &opt, NULL) == 0)
-        capacity = fe_device_capacity(dev);
+    *ret = profile->device.capacity;
+    if (*ret == 0)
+        r = fe_device_create(&dev, profile, &opt, err);
+    if (r == 0 && dev)
+        *ret = fe_device_capacity(dev);
     fe_device_destroy(dev);
-    return capacity;
+    return r == -ENOMEM ? r : 0;
 }
 
 /* Where the published figures of a profile come from: {"hdparm": 2, "file": 6}.  That is the first
- * word of the name of their procedures. */
+ * word of the name of their procedures.  NULL without memory. */
 static json_t *sources_of(const struct fe_profile *profile)
 {
     json_t *sources = json_object();
@@ -107,7 +110,10 @@ static json_t *sources_of(const struct fe_profile *profile)
         const char *procedure = profile->fidelity[i].value;
         snprintf(word, sizeof word, "%.*s", (int)strcspn(procedure, "- "), procedure);
         json_int_t n = json_integer_value(json_object_get(sources, word));
-        json_object_set_new(sources, word, json_integer(n + 1));
+        if (json_object_set_new(sources, word, json_integer(n + 1)) < 0) {
+            json_decref(sources);
+            return NULL;
+        }
     }
     return sources;
 }
@@ -125,47 +131,70 @@ static void print_sources(json_t *sources, char *buf, size_t size)
                                     (long long)json_integer_value(n));
 }
 
-/* What a profile is, in one line, or as an object in *array.  A profile that cannot be read is
- * named with its first mistake. */
-static void describe(const char *name, json_t *array)
+static void describe_mistake(const char *name, const char *mistake, json_t *array)
 {
-    struct fe_profile profile;
-    struct fe_err err;
-    char link[32] = "", strategy[32] = "", sources[64];
+    if (array)
+        json_array_append_new(array, json_pack("{s:o, s:o}", "name",
+                                               fe_json_text(name, strlen(name)), "mistake",
+                                               fe_json_text(mistake, strlen(mistake))));
+    else
+        printf("%-15s %s\n", name, mistake);
+}
 
-    fe_err_init(&err);
-    if (fe_profile_load(&profile, name, NULL, 0, &err) < 0) {
-        if (array)
-            json_array_append_new(array, json_pack("{s:o, s:o}", "name",
-                                                   fe_json_text(name, strlen(name)), "mistake",
-                                                   fe_json_text(err.text, strlen(err.text))));
-        else
-            printf("%-15s %s\n", name, err.text);
-        return;
-    }
-    fe_profile_get(&profile, "link.type", link, sizeof link);
-    fe_profile_get(&profile, "ftl.type", strategy, sizeof strategy);
-    json_t *from = sources_of(&profile);
-    uint64_t capacity = capacity_of(&profile);
-    print_sources(from, sources, sizeof sources);
+static void describe_profile(const char *name, const struct fe_profile *profile,
+                             uint64_t capacity, json_t *sources, json_t *array)
+{
+    char link[32] = "", strategy[32] = "", text[64];
+    const char *model = profile->device.model;
+
+    fe_profile_get(profile, "link.type", link, sizeof link);
+    fe_profile_get(profile, "ftl.type", strategy, sizeof strategy);
+    print_sources(sources, text, sizeof text);
     if (array)
         json_array_append_new(
             array, json_pack("{s:o, s:o, s:I, s:s, s:s, s:O}", "name",
                              fe_json_text(name, strlen(name)), "model",
-                             fe_json_text(profile.device.model, strlen(profile.device.model)),
-                             "capacity", (json_int_t)capacity, "link", link, "strategy", strategy,
-                             "figures", from));
+                             fe_json_text(model, strlen(model)), "capacity",
+                             (json_int_t)capacity, "link", link, "strategy", strategy, "figures",
+                             sources));
     else
         printf("%-15s %7.0f MB  %-8s %-8s %-20s %s\n", name, (double)capacity / 1e6, link,
-               strategy, sources, profile.device.model);
-    json_decref(from);
+               strategy, text, model);
+}
+
+/* What a profile is, in one line, or as an object in *array.  A profile with mistakes is named with
+ * the first one.  An error of the host, or -ENOMEM, with message. */
+static int describe(const char *name, json_t *array, struct fe_err *err)
+{
+    struct fe_profile profile;
+    uint64_t capacity = 0;
+    int r = fe_profile_load(&profile, name, NULL, 0, err);
+
+    if (r < 0 && r != -EINVAL)
+        return r;
+    if (r < 0) {
+        describe_mistake(name, err->text, array);
+        fe_err_init(err);
+        return 0;
+    }
+    json_t *sources = sources_of(&profile);
+    r = sources ? capacity_of(&profile, &capacity, err)
+                : fe_err_nomem(err, "sources", profile.n_fidelity * sizeof(json_int_t));
+    if (r == 0)
+        describe_profile(name, &profile, capacity, sources, array);
+    json_decref(sources);
     fe_profile_fini(&profile);
+    return r;
 }
 
 static int print_names(struct names *names, bool as_json, bool is_long)
 {
     json_t *array = as_json ? json_array() : NULL;
+    struct fe_err err;
 
+    fe_err_init(&err);
+    if (as_json && !array)
+        return tool_error("out of memory");
     if (is_long && !as_json)
         printf("%-15s %10s  %-8s %-8s %-20s %s\n", "NAME", "CAPACITY", "LINK", "STRATEGY",
                "MEASURED BY", "MODEL");
@@ -173,9 +202,13 @@ static int print_names(struct names *names, bool as_json, bool is_long)
     for (size_t i = 0; i < names->n; i++) {
         if (i > 0 && strcmp(names->name[i], names->name[i - 1]) == 0)
             continue;
+        if (is_long && describe(names->name[i], array, &err) < 0) {
+            json_decref(array);
+            return tool_fail(&err);
+        }
         if (is_long)
-            describe(names->name[i], array);
-        else if (as_json)
+            continue;
+        if (as_json)
             json_array_append_new(array, fe_json_text(names->name[i], strlen(names->name[i])));
         else
             puts(names->name[i]);
