@@ -9,6 +9,8 @@ import random
 import flashemu_lab_bench  # noqa: F401  (the path of the lab)
 from flashemu_script import run
 
+from flashemu_lab import svg
+from flashemu_lab.charts import share_chart
 from flashemu_lab.conclude import conclusion
 from flashemu_lab.effects import analyse, contributions
 from flashemu_lab.measure import parse_profile
@@ -242,6 +244,16 @@ def test_theory_of_a_profile():
          d_choices(alpha, 64, 3))
     assert predict("uniform-writes", parse_profile(text + "cost-benefit")) is None
     assert predict("uniform-writes", {"ftl.type": "segment"}) is None
+
+
+def test_names_beside_bars_are_whole():
+    """As long as there is room for them; then they end in an ellipsis."""
+    for length in range(1, 41):
+        name = "n" * length
+        drawn = share_chart("t", [("x", .5), (name, .5)])
+        whole = svg.text_width(name) <= 196
+        assert (">%s</text>" % name in drawn) == whole, length
+        assert ("\u2026</text>" in drawn) == (not whole) and whole == (length < 30), length
 
 
 run(globals())

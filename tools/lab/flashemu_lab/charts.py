@@ -218,13 +218,14 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
 
 def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the variation") -> str:
     """A bar for each share of 1; `of` tells the pointer what it is a share of."""
-    left = min(max([svg.text_width(name) for name, _ in rows] + [60]) + 14, 210)
+    wide = min(max([svg.text_width(name) for name, _ in rows] + [60]), 196)
+    left = wide + 14
     parts = [svg.text(8, 16, title, "head")]
     room = WIDTH - left - 6 - svg.text_width("100.0 %") - _RIGHT
     for i, (name, share) in enumerate(rows):
         y = 30 + i * 26
-        fitting = int((left - 14) / svg.text_width("x"))
-        shown = name if len(name) <= fitting else name[:fitting - 1] + "\u2026"
+        fitting = int(wide / svg.text_width("x")) - 1
+        shown = name if svg.text_width(name) <= wide else name[:fitting] + "\u2026"
         parts.append(svg.text(left - 8, y + 14, shown, "", "end"))
         parts.append(svg.box(left, y, max(room * share, 1), 19, "f0",
                              f"{name}: {100 * share:.1f} % {of}"))
