@@ -162,7 +162,7 @@ def test_advice_for_everything_has_filesystems():
     everything = [*advise.WORKLOADS, *advise.RECORDED]
     assert set(everything) == set(advise_fs.WORKS)
     for workloads, others in ((everything, {"vfat", "exfat"}), (["database", "log"], {"vfat"}),
-                              (["large-file"], {"vfat-2k", "vfat16", "btrfs", "ntfs"}),
+                              (["large-file"], {"vfat-2k", "btrfs", "ntfs"}),
                               (["packages", "boot"], {"btrfs"})):
         found = advise_fs.known(workloads, 2**24)
         names = [f.name for f in found]
@@ -208,6 +208,18 @@ def test_which_filesystems_are_compared():
              recording_of("btrfs-large", "tree 5"),
              recording_of("jfs-large", "large 5", phase="read")]
     assert known_of(a, b, c, *other) == known_of(a, b, c), "too long, too short, nothing written"
+
+
+def test_fat16_is_for_small_devices():
+    for room, there in ((65525 * 32 - 1, True), (65525 * 32, False)):
+        for command, wanted in (("-F 16 -s 32", there), ("-F 16 -s 64", True), ("-F 16", False),
+                                ("-F 12 -s 32", False), ("-F 32 -s 32", True)):
+            fat = dataclasses.replace(recording_of("fat-large", "large 1"),
+                                      mkfs="mkfs.vfat " + command)
+            found = known_of(fat, recording_of("ext4-large", "large 1"),
+                             recording_of("xfs-large", "large 1"), room=room)
+            assert ("fat", ["large-file"]) in found or not wanted, (room, command)
+            assert ("fat", ["large-file"]) not in found or wanted, (room, command)
 
 
 def test_lines_for_a_recorded_filesystem():

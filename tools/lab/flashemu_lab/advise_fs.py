@@ -31,6 +31,9 @@ WORKS = {"large-file": ("large", "write"), "small-files": ("small", "write"),
          "database": ("database", "write"), "log": ("log", "write"),
          "files-at-once": ("streams", "write"), "video": ("video", "write"),
          "boot": ("boot", "read"), "packages": ("packages", "write")}
+# FAT12 and FAT16: how many clusters they can have, and what makes a cluster of that many sectors.
+_FEW_CLUSTERS = {"-F 12": 4084, "-F 16": 65524}
+_CLUSTER = re.compile(r" -s (\d+)\b")
 # What f2fs aligns itself to on the device, in bytes.
 _SEGMENT = 2 * 2**20
 # What most people use comes first, because of equal ones the first is chosen.
@@ -65,7 +68,8 @@ def known(workloads: list[str], room: int) -> list[Filesystem]:
 
     Not every filesystem has a recording of every work.  The workloads that are left are those that
     give the largest table in which no row lacks one: many filesystems with one workload, or fewer
-    with several.  Empty if no workload has two filesystems.
+    with several.  FAT12 and FAT16 are left out where the partition is too large for them.  Empty
+    if no workload has two filesystems.
     """
     found: dict[str, dict[str, Recording]] = {}
     for name in recordings.names():
@@ -74,7 +78,7 @@ def known(workloads: list[str], room: int) -> list[Filesystem]:
             stem = name.removesuffix("-" + work)
             if stem != name:
                 r = recordings.load(name)
-                if (r.sectors <= room and r.work.split()[0] == work
+                if (r.sectors <= room and _fills(r.mkfs, room) and r.work.split()[0] == work
                         and any(p.name == phase and p.bytes for p in r.phases)):
                     found.setdefault(stem, {})[workload] = r
     lengths = [r.sectors for by in found.values() for r in by.values()]
@@ -91,6 +95,13 @@ def known(workloads: list[str], room: int) -> list[Filesystem]:
         key=lambda t: len(t) * len(t[0].by_workload))
     return sorted(best, key=lambda f: (
         _COMMON.index(f.name) if f.name in _COMMON else len(_COMMON), f.name))
+
+
+def _fills(mkfs: str, sectors: int) -> bool:
+    """Whether mkfs.vfat can make this on a partition of so many sectors; other programs can."""
+    cluster = _CLUSTER.search(mkfs)
+    return all(kind not in mkfs or (cluster is not None and sectors // int(cluster[1]) <= most)
+               for kind, most in _FEW_CLUSTERS.items())
 
 
 def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
