@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts of this folder share.  They source this file.
 
 say() {
@@ -50,4 +51,13 @@ install_packages() {
         say "apt-get update failed; trying with the lists there are"
     DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
         "${missing[@]}" >/dev/null || die "could not install: ${missing[*]}"
+}
+
+# The names of the files of the source tree, each with a NUL behind it; nothing of a build.
+sources() {
+    if git rev-parse --git-dir >/dev/null 2>&1; then
+        git ls-files -z -co --exclude-standard
+    else
+        find . -path ./build -prune -o -type f -print0
+    fi
 }
