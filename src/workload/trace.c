@@ -37,6 +37,11 @@ const struct fe_trace_format *fe_trace_format_at(unsigned i)
     return i < sizeof formats / sizeof *formats ? formats[i] : NULL;
 }
 
+bool fe_trace_format_is_text(const struct fe_trace_format *f)
+{
+    return !f->take;
+}
+
 const char *fe_trace_format_name(const struct fe_trace_format *f)
 {
     return f->name;
@@ -98,6 +103,18 @@ void fe_trace_push(struct fe_trace_reader *r, const struct fe_trace_rec *rec)
 {
     r->pushed = *rec;
     r->has_pushed = true;
+}
+
+void fe_trace_take_origin(struct fe_trace_reader *r, struct fe_span line)
+{
+    for (int key = 0; key < FE_N_ORIGIN_KEYS; key++) {
+        size_t len = strlen(fe_origin_names[key]);
+        if (line.len > len + 4 && memcmp(line.p, "# ", 2) == 0 &&
+            memcmp(line.p + 2, fe_origin_names[key], len) == 0 &&
+            memcmp(line.p + 2 + len, ": ", 2) == 0)
+            snprintf(r->origin[key], sizeof r->origin[key], "%.*s", (int)(line.len - len - 4),
+                     line.p + len + 4);
+    }
 }
 
 /* Moves the rest of the buffer to its front and reads more behind it. */
@@ -253,18 +270,33 @@ static int check_range(const struct fe_trace_reader *r, const struct fe_trace_re
     return 0;
 }
 
+/* The next record of a format without lines; the same contract as read_one. */
+static int take_one(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_err *err)
+{
+    while (r->end - r->start < r->opt.format->take_bytes && !r->eof) {
+        int ret = refill(r, err);
+        if (ret < 0)
+            return ret;
+    }
+    if (r->end == r->start)
+        return 0;
+    *rec = (struct fe_trace_rec){0};
+    int ret = r->opt.format->take(r, rec, err);
+    return ret < 0 || (ret = check_range(r, rec, err)) < 0 ? ret : 1;
+}
+
 /* Reads one record.  Returns 1, 0 at the end, or a negative errno with message. */
 static int read_one(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_err *err)
 {
     struct fe_span line;
-    int ret;
+    int ret = 0;
 
     if (r->has_pushed) {
         *rec = r->pushed;
         r->has_pushed = false;
         return (ret = check_range(r, rec, err)) < 0 ? ret : 1;
     }
-    while ((ret = next_line(r, &line, err)) > 0) {
+    while (!r->has_records && (ret = next_line(r, &line, err)) > 0) {
         *rec = (struct fe_trace_rec){.line = r->line};
         ret = r->opt.format->parse(r, line, rec, err);
         if (ret < 0)
@@ -272,6 +304,8 @@ static int read_one(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct 
         if (ret > 0)
             return (ret = check_range(r, rec, err)) < 0 ? ret : 1;
     }
+    if (ret == 0 && r->has_records)
+        ret = take_one(r, rec, err);
     if (ret == 0 && r->opt.format->end)
         ret = r->opt.format->end(r, err);
     if (ret == 0 && r->opt.device && r->n_read == 0)

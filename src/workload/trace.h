@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Traces: sequences of host requests in text files.
+ * Traces: sequences of host requests in files.
  *
  * There are several formats.  Each of them is one file, trace_NAME.c, and one line of the
  * table in trace_format.h.  Everything else (the tool's options, its help, its shell
  * completion, the tests) walks that table.
  *
- * flashemu's own format is called "text".  It is the only one that keeps every field of
- * struct fe_trace_rec:
+ * flashemu's own format is called "text".  It keeps every field of struct fe_trace_rec, as does
+ * its compact form, "binary" (trace_binary.c):
  *
  *     # flashemu trace 1
  *     TIME_NS OP OFFSET LEN [fua] [stream=N] [depth=N] [think=NS] [done=NS] [programmed=BYTES]
@@ -20,7 +20,7 @@
  * lengths are in bytes, and all numbers are plain decimals.  Empty lines and lines that
  * start with '#' are comments.
  *
- * Reader and writer work line by line, so that the memory they need does not depend on the
+ * Reader and writer work record by record, so that the memory they need does not depend on the
  * length of the trace.  A line that does not belong to the format, a number that
  * overflows, or a range that is not whole sectors is an error "FILE:LINE: message".  A line
  * may also be correct and still not be one of the requests that were asked for: an event of
@@ -69,6 +69,9 @@ struct fe_trace_format; /* trace_format.h says what is inside */
 /* The i-th format of the table; NULL after the last one. */
 const struct fe_trace_format *fe_trace_format_at(unsigned i);
 const char *fe_trace_format_name(const struct fe_trace_format *f);
+
+/* Whether all of a trace is text. */
+bool fe_trace_format_is_text(const struct fe_trace_format *f);
 
 /* Finds a format by its name.  -EINVAL with a message that lists the names of all formats;
  * *ret is then unchanged. */
@@ -134,13 +137,13 @@ struct fe_trace_writer_options {
  *
  * Times are rounded down to the unit of the format: 1 us in iolog (in version 2, where only
  * waits of 100 us and more count, to such waits), 100 ns in msr.  Which other fields of a
- * record survive depends on the format: text keeps them all, msr keeps done_ns, and blkparse
- * keeps stream (as the process). */
+ * record survive depends on the format: text and binary keep them all, msr keeps
+ * done_ns, and blkparse keeps stream (as the process). */
 int fe_trace_writer_open(struct fe_trace_writer **ret, FILE *f, const char *name,
                          const struct fe_trace_writer_options *opt, struct fe_err *err);
 
-/* -EINVAL with message for a record that the format cannot hold: only text has think time,
- * only text and blkparse have FUA, and msr has neither trim nor flush.  Writes are
+/* -EINVAL with message for a record that the format cannot hold: only text and binary have think
+ * time, only these and blkparse have FUA, and msr has neither trim nor flush.  Writes are
  * buffered. */
 int fe_trace_write(struct fe_trace_writer *w, const struct fe_trace_rec *recs, uint32_t n,
                    struct fe_err *err);

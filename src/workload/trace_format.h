@@ -42,6 +42,13 @@ struct fe_trace_format {
     int (*parse)(struct fe_trace_reader *r, struct fe_span line, struct fe_trace_rec *ret,
                  struct fe_err *err);
 
+    /* For records that are not lines, behind first lines that are: when parse has set
+     * r->has_records, this takes each record off the front of the buffer and moves r->start,
+     * r->consumed and r->line.  There are take_bytes bytes, or all that are left, but at least one.
+     * Returns 1, or -EINVAL with message.  NULL = all records are lines. */
+    int (*take)(struct fe_trace_reader *r, struct fe_trace_rec *ret, struct fe_err *err);
+    size_t take_bytes;
+
     /* The file has ended.  May still fail, with message.  NULL = nothing to do. */
     int (*end)(struct fe_trace_reader *r, struct fe_err *err);
     void (*free_state)(void *state); /* frees what r->state points to; NULL = nothing */
@@ -58,6 +65,7 @@ struct fe_trace_format {
  * order. */
 #define FE_TRACE_FORMATS(FORMAT) \
     FORMAT(text)                 \
+    FORMAT(binary)               \
     FORMAT(iolog)                \
     FORMAT(iolog2)               \
     FORMAT(blkparse)             \
@@ -75,7 +83,7 @@ struct fe_trace_reader {
 
     char *buf; /* [start, end) has been read and not yet been parsed */
     size_t start, end, cap;
-    bool eof;
+    bool eof, has_records;
     uint64_t line, consumed, skipped, n_read;
 
     char origin[FE_N_ORIGIN_KEYS][256]; /* empty = the trace does not say */
@@ -105,6 +113,14 @@ int fe_trace_bad(const struct fe_trace_reader *r, struct fe_err *err, const char
 /* The format cannot hold `what` of this record.  Returns 0 if the writer may leave things
  * out; otherwise it fails with "NAME: record N: message", -EINVAL. */
 int fe_trace_cannot(const struct fe_trace_writer *w, struct fe_err *err, const char *what);
+
+/* Keeps what a comment "# KEY: VALUE" in front of the requests says about the trace's origin.  Of
+ * two the last one counts. */
+void fe_trace_take_origin(struct fe_trace_reader *r, struct fe_span line);
+
+/* Writes a first line, and a line "# KEY: VALUE" for each thing that is known about the origin.  0
+ * or a negative errno with message. */
+int fe_trace_put_header(struct fe_trace_writer *w, const char *first, struct fe_err *err);
 
 /* Hands in the record that follows the one that parse returns; rec->line is set. */
 void fe_trace_push(struct fe_trace_reader *r, const struct fe_trace_rec *rec);

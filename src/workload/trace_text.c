@@ -45,19 +45,6 @@ static bool detect(struct fe_span line)
            memcmp(line.p, header_any, sizeof header_any - 1) == 0;
 }
 
-/* A comment "# KEY: VALUE" in front of the requests.  Of two the last one counts. */
-static void take_origin(struct fe_trace_reader *r, struct fe_span line)
-{
-    for (int key = 0; key < FE_N_ORIGIN_KEYS; key++) {
-        size_t len = strlen(fe_origin_names[key]);
-        if (line.len > len + 4 && memcmp(line.p, "# ", 2) == 0 &&
-            memcmp(line.p + 2, fe_origin_names[key], len) == 0 &&
-            memcmp(line.p + 2 + len, ": ", 2) == 0)
-            snprintf(r->origin[key], sizeof r->origin[key], "%.*s", (int)(line.len - len - 4),
-                     line.p + len + 4);
-    }
-}
-
 static int find_word(struct fe_span s, const char *const *names, int n)
 {
     for (int i = 0; i < n; i++)
@@ -170,7 +157,7 @@ static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace
         if (r->line == 1 && detect(line) && !fe_span_is(line, header))
             return fe_trace_bad(r, err, "this flashemu reads version 1 of the format only");
         if (r->n_read == 0)
-            take_origin(r, line);
+            fe_trace_take_origin(r, line);
         return 0;
     }
     if (!take_u64(&p, end, &rec->time_ns))
@@ -190,26 +177,7 @@ static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace
 
 static int begin(struct fe_trace_writer *w, struct fe_err *err)
 {
-    char *p = fe_trace_room(w, err);
-
-    if (!p)
-        return w->broken;
-    p = fe_put_text(p, header);
-    *p++ = '\n';
-    fe_trace_used(w, p);
-    for (int key = 0; w->opt.origin && key < FE_N_ORIGIN_KEYS; key++) {
-        char text[FE_TRACE_ROOM - 32];
-        p = fe_trace_room(w, err);
-        if (!p)
-            return w->broken;
-        if (!fe_origin_text(w->opt.origin, (enum fe_origin_key)key, text, sizeof text))
-            continue;
-        p = fe_put_text(fe_put_text(p, "# "), fe_origin_names[key]);
-        p = fe_put_text(fe_put_text(p, ": "), text);
-        *p++ = '\n';
-        fe_trace_used(w, p);
-    }
-    return 0;
+    return fe_trace_put_header(w, header, err);
 }
 
 static char *put_attribute(char *p, const char *key, uint64_t n)

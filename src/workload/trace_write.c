@@ -38,6 +38,30 @@ char *fe_trace_room(struct fe_trace_writer *w, struct fe_err *err)
     return w->buf + w->used;
 }
 
+int fe_trace_put_header(struct fe_trace_writer *w, const char *first, struct fe_err *err)
+{
+    char *p = fe_trace_room(w, err);
+
+    if (!p)
+        return w->broken;
+    p = fe_put_text(p, first);
+    *p++ = '\n';
+    fe_trace_used(w, p);
+    for (int key = 0; w->opt.origin && key < FE_N_ORIGIN_KEYS; key++) {
+        char text[FE_TRACE_ROOM - 32];
+        p = fe_trace_room(w, err);
+        if (!p)
+            return w->broken;
+        if (!fe_origin_text(w->opt.origin, (enum fe_origin_key)key, text, sizeof text))
+            continue;
+        p = fe_put_text(fe_put_text(p, "# "), fe_origin_names[key]);
+        p = fe_put_text(fe_put_text(p, ": "), text);
+        *p++ = '\n';
+        fe_trace_used(w, p);
+    }
+    return 0;
+}
+
 int fe_trace_writer_open(struct fe_trace_writer **ret, FILE *f, const char *name,
                          const struct fe_trace_writer_options *opt, struct fe_err *err)
 {

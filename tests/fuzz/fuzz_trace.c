@@ -36,6 +36,7 @@ static const struct rule {
     bool data_only;      /* the format has neither trim nor flush */
 } rules[] = {
     {.format = "text", .all = true, .fua = true, .tick_ns = 1},
+    {.format = "binary", .all = true, .fua = true, .tick_ns = 1},
     {.format = "iolog", .device = "/dev/x", .tick_ns = 1000},
     {.format = "iolog2", .device = "/dev/x", .tick_ns = 1000, .waits = true},
     {.format = "blkparse", .device = "8,0", .tick_ns = 1, .fua = true, .stream = true},

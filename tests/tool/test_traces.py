@@ -4,6 +4,7 @@
 
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -67,7 +68,7 @@ def test_a_failed_output_is_removed():
 
 
 def test_formats_are_listed_with_a_sentence():
-    assert set(trace_formats()) >= {"text", "iolog", "iolog2", "blkparse", "msr"}
+    assert set(trace_formats()) >= {"text", "binary", "iolog", "iolog2", "blkparse", "msr"}
     for line in good("trace", "--formats").splitlines():
         assert len(line.split()) > 2, line
     bad("expected one FILE", "trace", "--formats", "t", "u")
@@ -98,6 +99,58 @@ def test_formats_convert_to_each_other():
         assert back == records(text), fmt
         assert [r[:4] for r in records(good("trace", "-", stdin=read("t." + fmt + ".out")))] == back
     assert good("trace", "t.text") == text
+
+
+def test_binary_is_text_in_other_words():
+    good("replay", "ssd-page", "gen:random,op=write,reads=30%,count=300,flush=20,think=1ms",
+         "--record", "t")
+    good("trace", "t", "--to", "binary", "-o", "b")
+    assert read("b").startswith("# flashemu binary trace 1\n# version: ")
+    assert good("trace", "b") == read("t"), "with the origin and all that was recorded"
+    assert 3 * os.path.getsize("b") < os.path.getsize("t")
+    whole = open("b", "rb").read()
+    with open("cut", "wb") as f:
+        f.write(whole[:-1])
+    assert "cut:%d: the trace ends in the middle of a record" % len(trace_lines(read("t"))) in call(
+        "trace", "cut")[2]
+    bad("b:1: this flashemu reads version 1", "trace", write("b", "# flashemu binary trace 2\n"))
+
+
+def test_no_binary_on_a_terminal():
+    master, slave = pty.openpty()
+    for command in (["gen", "random", "--count=1", "--format=binary"],
+                    ["trace", "gen:random,count=1", "--to=binary"]):
+        p = subprocess.run([TOOL, *command], stdout=slave, stderr=subprocess.PIPE, text=True,
+                           timeout=60)
+        assert p.returncode == 2 and "not for a terminal" in p.stderr, p.stderr
+    os.close(slave)
+    os.close(master)
+
+
+def peak_memory(trace, *words):
+    """Largest resident size of flashemu WORDS in KiB, when it has read nearly all of the trace."""
+    p = subprocess.Popen([TOOL, *words], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    p.stdin.write(trace)
+    p.stdin.flush()  # all but what a pipe holds has been read
+    with open("/proc/%d/status" % p.pid) as f:
+        peak = int(f.read().split("VmHWM:")[1].split()[0])
+    p.stdin.close()
+    assert p.wait() == 0
+    return peak
+
+
+def test_memory_does_not_depend_on_the_length_of_a_trace():
+    good("gen", "random", "--op", "write", "--size", "4M", "--count", "1000000", "-o", "text")
+    good("trace", "text", "--to", "binary", "-o", "binary")
+    for name in "text", "binary":
+        with open(name, "rb") as f:
+            whole = f.read()
+        part = good("gen", "random", "--op", "write", "--size", "4M", "--count", "100000",
+                    "--format", name, "-o", "part") or open("part", "rb").read()
+        for words in (["replay", "ideal", "size=64M", "-"], ["trace", "-", "--to", "binary"],
+                      ["replay", "ideal", "size=64M", "-", "--record", "r"]):
+            least, most = peak_memory(part, *words), peak_memory(whole, *words)
+            assert len(whole) > 9 * len(part) and most - least < 400, (name, words, least, most)
 
 
 def fio(*args):

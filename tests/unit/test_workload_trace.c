@@ -282,7 +282,7 @@ static void test_every_format_reads_what_it_writes(void **state)
     }
 }
 
-static void test_text_keeps_every_field(void **state)
+static void test_text_and_binary_keep_every_field(void **state)
 {
     struct fe_trace_rec rec = {
         .time_ns = UINT64_MAX - 1,
@@ -305,11 +305,15 @@ static void test_text_keeps_every_field(void **state)
     char *text;
     size_t len;
     (void)state;
-    assert_int_equal(write_all(NULL, false, &rec, 1, &text, &len, &err), 0);
-    struct loaded l = load_options(text, len, 1, &none);
-    assert_int_equal(l.n, 1);
-    check_same(&l.rec[0], &rec);
-    free(text);
+    for (int binary = 0; binary < 2; binary++) {
+        rec.line = binary ? 1 : 2;
+        assert_int_equal(write_all(binary ? format_of("binary") : NULL, false, &rec, 1, &text,
+                                   &len, &err), 0);
+        struct loaded l = load_options(text, len, 1, &none);
+        assert_int_equal(l.n, 1);
+        check_same(&l.rec[0], &rec);
+        free(text);
+    }
 }
 
 static void test_formats_refuse_what_they_cannot_hold(void **state)
@@ -372,7 +376,7 @@ static void test_format_names_are_found(void **state)
     found = format_of("msr");
     assert_int_equal(fe_trace_format_find(&found, "csv", &err), -EINVAL);
     assert_ptr_equal(found, format_of("msr"));
-    assert_non_null(strstr(err.text, "format 'csv': allowed are text iolog"));
+    assert_non_null(strstr(err.text, "format 'csv': allowed are text binary iolog"));
     for (unsigned i = 0; (format = fe_trace_format_at(i)) != NULL; i++) {
         assert_ptr_equal(format_of(fe_trace_format_name(format)), format);
         assert_non_null(strstr(err.text, fe_trace_format_name(format)));
@@ -395,7 +399,7 @@ int main(void)
         cmocka_unit_test(test_trace_batches_do_not_matter),
         cmocka_unit_test(test_trace_longer_than_the_buffer),
         cmocka_unit_test(test_every_format_reads_what_it_writes),
-        cmocka_unit_test(test_text_keeps_every_field),
+        cmocka_unit_test(test_text_and_binary_keep_every_field),
         cmocka_unit_test(test_formats_refuse_what_they_cannot_hold),
         cmocka_unit_test(test_writer_reports_a_full_disk),
         cmocka_unit_test(test_format_names_are_found),

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BATCH = 1024, MAX_OPTIONS = 64 };
 
@@ -34,6 +35,10 @@ static int target_open(struct target *t, const char *input, const struct fe_orig
     int r = t->format ? fe_trace_format_find(&options.format, t->format, err) : 0;
     if (r == 0)
         r = output_open(&t->output, t->path, &input, 1, err);
+    if (r == 0 && options.format && !fe_trace_format_is_text(options.format) &&
+        isatty(fileno(t->output.file)))
+        r = fe_err_set(err, EINVAL, "the format %s is not for a terminal; -o FILE writes a file",
+                       t->format);
     if (r < 0)
         return r;
     return fe_trace_writer_open(&t->writer, t->output.file, t->output.name, &options, err);

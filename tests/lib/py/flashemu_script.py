@@ -37,9 +37,10 @@ def need(*programs):
 
 
 def ended(argv, stdin=None, **kwargs):
-    """Runs a program to its end: (exit code, standard output, standard error)."""
+    """Runs a program to its end: (exit code, standard output, standard error).  Bytes that are not
+    UTF-8 are surrogates in these texts."""
     p = subprocess.run(argv, input=stdin or "", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       universal_newlines=True, timeout=PROGRAM_HANG_S, **kwargs)
+                       universal_newlines=True, encoding="utf-8", errors="surrogateescape", timeout=PROGRAM_HANG_S, **kwargs)
     return p.returncode, p.stdout, p.stderr
 
 

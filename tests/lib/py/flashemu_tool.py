@@ -77,5 +77,5 @@ def write(path, text):
 
 
 def read(path):
-    with open(path, newline="") as f:
+    with open(path, newline="", encoding="utf-8", errors="surrogateescape") as f:
         return f.read()
