@@ -41,6 +41,7 @@ struct fe_page_params {
     uint32_t hot_cold;   /* enum fe_hot_cold */
     uint32_t slc_mode;   /* enum fe_slc_mode: blocks that take host pages in SLC mode */
     uint32_t slc_blocks; /* static: so many are set aside; dynamic: at most, 0 = no limit */
+    uint64_t slc_run;    /* bytes in order after which the host's pages go past the cache; 0: never */
 };
 
 /* The mapping cache of dftl. */
@@ -50,7 +51,8 @@ struct fe_dftl_params {
 
 /* Which part of the map the controller holds: page and segment. */
 struct fe_region_params {
-    uint64_t map_region;    /* bytes whose map is held */
+    uint64_t map_region;    /* bytes of a region */
+    uint32_t map_held;   /* regions whose map is held: so many for writes, and for reads */
     uint64_t map_switch_ns; /* additional time when a write goes to another region */
     uint64_t map_read_ns;   /* the same for a read */
 };

@@ -36,6 +36,8 @@ struct fe_link_params {
     uint32_t queue_depth;      /* commands in the device simultaneously; 1 .. FE_LINK_MAX_DEPTH */
     uint32_t queue;            /* enum fe_queue */
     uint64_t task_overhead_ns; /* time on the wire that a queued command takes before its data */
+    uint64_t busy_poll_ns;     /* queue off: how soon the host first asks whether a write has
+                                  ended; 0: it is told */
 };
 
 /* The commands that really can be in the device simultaneously. */
@@ -50,7 +52,8 @@ enum fe_cache_mode { FE_CACHE_ON, FE_CACHE_OFF, FE_N_CACHE_MODES };
 struct fe_cache_params {
     uint32_t mode;         /* enum fe_cache_mode: off is as if there were no cache */
     uint64_t size;         /* bytes; 0 = none */
-    uint64_t write_behind; /* bytes on their way to the flash that have been answered; 0 = none */
+    uint64_t write_behind; /* bytes of pages that can be on their way to the flash, and are answered
+                              then if the mode is on; 0 = no such buffer */
     bool volatile_;        /* lost at a power cut; flush and FUA write it out */
     bool idle_flush;       /* written out when the host leaves the device alone */
 };

@@ -352,6 +352,7 @@ static void apply_delays(struct fe_device *dev)
     dev->link.p.bandwidth = p->link.bandwidth;
     dev->link.p.command_overhead_ns = p->link.command_overhead_ns;
     dev->link.p.task_overhead_ns = p->link.task_overhead_ns;
+    dev->link.p.busy_poll_ns = p->link.busy_poll_ns;
 }
 
 int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err)

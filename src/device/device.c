@@ -188,7 +188,8 @@ static uint64_t real_place(const struct fe_device *dev, uint64_t at, uint64_t *l
 /* Whether the host hears of this write when the data are in the device. */
 static bool writes_behind(const struct fe_device *dev, const struct fe_request *req)
 {
-    return dev->behind.n && !req->fua && !dev->medium->eol;
+    return dev->behind.n && dev->profile.cache.mode == FE_CACHE_ON && !req->fua &&
+           !dev->medium->eol;
 }
 
 /* Carries out as much of [at, to) as lies in one page, and returns the length of that.  *complete
@@ -251,6 +252,8 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
         if (!writes_behind(dev, req))
             complete = end;
     }
+    if (is_write)
+        complete = fe_link_asked(&dev->link, dev->link.wire_free_ns, complete);
     fe_link_end(&dev->link, complete);
     reply->complete_ns = fe_max_u64(reply->complete_ns, complete);
 }

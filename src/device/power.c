@@ -94,7 +94,8 @@ void fe_power_settle(struct fe_device *dev, uint64_t now_ns)
 
 bool fe_device_is_volatile(const struct fe_device *dev)
 {
-    return (dev->cache || dev->behind.n) && dev->profile.cache.volatile_;
+    const struct fe_cache_params *p = &dev->profile.cache;
+    return (dev->cache || (dev->behind.n && p->mode == FE_CACHE_ON)) && p->volatile_;
 }
 
 /* The capacitor lasts until the controller has finished what it is doing.  How long this takes is

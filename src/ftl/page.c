@@ -39,6 +39,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     struct page_ftl *f = page_of(ftl);
     fe_region_write(&f->region, lpn, ftl->medium->ops);
     fe_part_write(ftl->medium, f->part_write_ns, len);
+    fe_page_follow_run(f, lpn);
     enum fe_status st = fe_page_make_room(f);
     if (st != FE_OK)
         return st;
@@ -112,8 +113,8 @@ static int init(struct page_ftl *f, struct fe_err *err)
     const struct fe_ftl_params *p = &f->p;
     uint32_t n = f->base.n_lpns;
     f->part_write_ns = p->part.part_write_ns;
-    fe_region_init(&f->region, p->region.map_region, p->region.map_switch_ns, p->region.map_read_ns,
-                   f->base.medium->geo.page_bytes);
+    fe_region_init(&f->region, &p->region, f->base.medium->geo.page_bytes);
+    f->run_last = FE_LPN_NONE;
     f->map = fe_table_alloc(n, sizeof *f->map);
     if (!f->map || (p->page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, n)))
         return fe_err_nomem(err, "page map", n * 4ull);

@@ -60,7 +60,7 @@ enum fe_status fe_page_make_room(struct page_ftl *f)
     enum fe_status st = FE_OK;
     while (f->blocks.pool.n < f->blocks.reserve && st == FE_OK)
         st = reclaim(f);
-    if (st == FE_OK && f->p.page.slc_mode != FE_SLC_OFF && fe_page_cache_must_fold(f))
+    if (st == FE_OK && fe_page_wants_cache(f) && fe_page_cache_must_fold(f))
         st = fold(f);
     return st;
 }

@@ -40,6 +40,8 @@ struct page_ftl {
     fe_ppn *map;             /* lpn -> ppn */
     struct fe_region region;
     uint64_t part_write_ns;
+    fe_lpn run_last;         /* the host's previous page, or FE_LPN_NONE */
+    uint32_t run_pages;      /* pages in order before the present one */
     struct fe_page_heat heat; /* two-pool */
 };
 
@@ -56,6 +58,12 @@ void fe_page_places(const struct fe_ftl_params *p, const struct fe_geometry *geo
 
 /* The stream that a block belongs to, by the first page that can be read. */
 uint32_t fe_page_stream_of_block(const struct fe_ftl *ftl, fe_peb peb);
+
+/* The host writes this page next: notes whether it continues a run. */
+void fe_page_follow_run(struct page_ftl *f, fe_lpn lpn);
+
+/* There is an SLC cache, and the host's next page goes there if it has room. */
+bool fe_page_wants_cache(const struct page_ftl *f);
 
 /* The cache has no block for its next page, and could win one by folding. */
 bool fe_page_cache_must_fold(const struct page_ftl *f);

@@ -73,6 +73,11 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
         return fe_err_set(err, EINVAL,
                           "ftl.slc_blocks=%u: there is no SLC cache with ftl.slc_mode=off; use 0, "
                           "or ftl.slc_mode=static or dynamic", p->page.slc_blocks);
+    if (p->page.slc_mode == FE_SLC_OFF && p->page.slc_run)
+        return fe_err_set(err, EINVAL,
+                          "ftl.slc_run=%llu: there is no SLC cache with ftl.slc_mode=off; use "
+                          "never, or ftl.slc_mode=static or dynamic",
+                          (unsigned long long)p->page.slc_run);
     if (p->page.slc_mode != FE_SLC_OFF && fe_slc_pages(geo) == 0)
         return fe_err_set(
             err, EINVAL,

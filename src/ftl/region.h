@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The part of the map that the controller holds in its memory.
+ * The parts of the map that the controller holds in its memory.
  *
- * A cheap controller has room for the map of one region of the device.  When a write goes to
- * another region, the controller first stores the old part of the map and fetches the new one:
+ * A cheap controller has room for the map of one region of the device, a better one for several.
+ * When a write goes to a region that it does not hold, the controller first stores the part of the
+ * map that was used longest ago, and fetches the new one:
  *
  *     writes at     0   1   2   900   3   901      (regions of 256 pages)
  *     region        0   0   0   3     0   3
- *     extra time    #           #     #   #
+ *     extra time    #           #     #   #        it holds one region
+ *     extra time    #           #                  it holds two
  *
  * Seen from outside, each change of the stream costs a fixed time, whatever the size of the writes.
  * (flashbench: with 2 streams instead of 1, a write takes 0.9 to 2.5 ms longer on cards that have
- * no other limit of open units.)  Reads have a part of the map for themselves and behave alike: a
+ * no other limit of open units.)  Reads have parts of the map for themselves and behave alike: a
  * small read in a new place takes 0.4 to 1 ms on cards whose flash needs 0.05 ms.
+ *
+ * So random requests are quick in a range of as many regions as the controller holds.  In a range
+ * of n times as many, all but one in n of them pay.
  *
  * A stream that runs across the end of a region pays nothing, because the controller fetches the
  * next part meanwhile.
@@ -21,47 +26,78 @@
 #define FE_FTL_REGION_H
 
 #include "base/num.h"
+#include "flashemu/ftl_params.h"
 #include "nand/ops.h"
+
+#include <string.h>
+
+#define FE_REGION_MAX 256
+
+/* The regions held for one kind of request, the latest one first. */
+struct fe_region_set {
+    fe_lpn last; /* the previous page, or FE_LPN_NONE */
+    uint32_t n;
+    uint32_t held[FE_REGION_MAX];
+};
 
 struct fe_region {
     struct fe_fastdiv by_pages;
-    uint64_t write_ns, read_ns;   /* the time of a change; 0: there are no regions */
-    fe_lpn last_write, last_read; /* the previous page, or FE_LPN_NONE */
+    uint32_t n_held;            /* how many there is room for */
+    uint64_t write_ns, read_ns; /* the time of a change; 0: there are no regions */
+    struct fe_region_set writes, reads;
 };
 
-/* Regions of `bytes`, at least one page each. */
-static inline void fe_region_init(struct fe_region *r, uint64_t bytes, uint64_t write_ns,
-                                  uint64_t read_ns, uint32_t page_bytes)
+/* Regions of p->map_region bytes, at least one page each. */
+static inline void fe_region_init(struct fe_region *r, const struct fe_region_params *p,
+                                  uint32_t page_bytes)
 {
-    uint64_t pages = bytes / page_bytes;
+    uint64_t pages = p->map_region / page_bytes;
     r->by_pages = fe_fastdiv_init((uint32_t)fe_min_u64(fe_max_u64(pages, 1), UINT32_MAX));
-    r->write_ns = write_ns;
-    r->read_ns = read_ns;
-    r->last_write = r->last_read = FE_LPN_NONE;
+    r->n_held = p->map_held;
+    r->write_ns = p->map_switch_ns;
+    r->read_ns = p->map_read_ns;
+    r->writes.last = r->reads.last = FE_LPN_NONE;
+    r->writes.n = r->reads.n = 0;
+}
+
+/* Region g becomes the latest one.  Returns whether it was held already. */
+static inline bool fe_region_touch(struct fe_region_set *s, uint32_t n_held, uint32_t g)
+{
+    uint32_t i = 0;
+    while (i < s->n && s->held[i] != g)
+        i++;
+    bool held = i < s->n;
+    if (!held && s->n < n_held)
+        s->n++;
+    else if (!held)
+        i--; /* the oldest one goes */
+    memmove(s->held + 1, s->held, i * sizeof *s->held);
+    s->held[0] = g;
+    return held;
 }
 
 /* For the two functions below. */
-static inline void fe_region_go(struct fe_region *r, fe_lpn *last, uint64_t ns, fe_lpn lpn,
-                                struct fe_oplist *ops)
+static inline void fe_region_go(const struct fe_region *r, struct fe_region_set *s, uint64_t ns,
+                                fe_lpn lpn, struct fe_oplist *ops)
 {
     if (ns == 0)
         return;
-    if (*last == FE_LPN_NONE ||
-        (lpn != *last + 1 && fe_fastdiv(lpn, r->by_pages) != fe_fastdiv(*last, r->by_pages)))
+    bool follows = s->last != FE_LPN_NONE && lpn == s->last + 1;
+    if (!fe_region_touch(s, r->n_held, fe_fastdiv(lpn, r->by_pages)) && !follows)
         fe_ops_busy(ops, ns);
-    *last = lpn;
+    s->last = lpn;
 }
 
 /* Says that the host writes or reads this page.  If that needs another part of the map, the time
  * goes to the op list, as a barrier. */
 static inline void fe_region_write(struct fe_region *r, fe_lpn lpn, struct fe_oplist *ops)
 {
-    fe_region_go(r, &r->last_write, r->write_ns, lpn, ops);
+    fe_region_go(r, &r->writes, r->write_ns, lpn, ops);
 }
 
 static inline void fe_region_read(struct fe_region *r, fe_lpn lpn, struct fe_oplist *ops)
 {
-    fe_region_go(r, &r->last_read, r->read_ns, lpn, ops);
+    fe_region_go(r, &r->reads, r->read_ns, lpn, ops);
 }
 
 #endif

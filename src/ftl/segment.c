@@ -285,7 +285,6 @@ static void seg_destroy(struct fe_ftl *ftl)
 static int init(struct segment *s, const struct fe_ftl_params *params, struct fe_err *err)
 {
     const struct fe_segment_params *p = &params->segment;
-    const struct fe_region_params *r = &params->region;
     s->n_open_max = p->open_linear + p->open_random;
     s->max_linear = p->open_linear;
     s->max_random = p->open_random;
@@ -299,8 +298,7 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->zone_units = p->zone_units;
     s->unit_read_ns = p->unit_read_ns;
     s->part_write_ns = params->part.part_write_ns;
-    fe_region_init(&s->region, r->map_region, r->map_switch_ns, r->map_read_ns,
-                   s->map.base.medium->geo.page_bytes);
+    fe_region_init(&s->region, &params->region, s->map.base.medium->geo.page_bytes);
     s->open = calloc(s->n_open_max, sizeof *s->open);
     if (!s->open)
         return fe_err_nomem(err, "open units", s->n_open_max * sizeof *s->open);

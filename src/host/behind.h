@@ -10,6 +10,9 @@
  *     link        |a|b|     |c| |d|          c waits for the place of a, d for that of b
  *     flash         |==a==|==b==|==c==|==d==|
  *
+ * With cache.mode=off the buffer is still there, but the host has its answer when the flash has
+ * everything.
+ *
  * So n pages arrive at the speed of the link, and all others at that of the flash.
  *
  * This is about time only.  The data are where the strategy has put them; a power cut takes back
@@ -36,7 +39,7 @@ struct fe_behind {
 static inline int fe_behind_init(struct fe_behind *b, const struct fe_cache_params *p,
                                  uint32_t page_bytes, struct fe_err *err)
 {
-    uint64_t n = p->mode == FE_CACHE_OFF ? 0 : p->write_behind / page_bytes;
+    uint64_t n = p->write_behind / page_bytes;
     *b = (struct fe_behind){.n = (uint32_t)fe_min_u64(n, 1u << 24)};
     if (b->n == 0)
         return 0;

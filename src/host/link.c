@@ -124,6 +124,17 @@ uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes)
     return l->wire_free_ns;
 }
 
+/* Asked at in + p, in + 3 p, in + 7 p ... */
+uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns)
+{
+    uint64_t wait = l->p.busy_poll_ns, at = in_ns;
+    if (l->p.queue != FE_QUEUE_OFF || wait == 0)
+        return end_ns;
+    for (; at < end_ns; wait *= 2)
+        at = fe_time_add(at, wait);
+    return at;
+}
+
 void fe_link_end(struct fe_link *l, uint64_t complete_ns)
 {
     l->slot_free_ns[l->slot] = complete_ns;

@@ -276,18 +276,26 @@ const struct fe_option fe_options[] = {
      .help = "Number of blocks in the SLC cache: exactly so many if it is static, at most so many "
              "if it is dynamic, where 0 means no limit."},
 
-    /* Which part of the map the controller holds. */
+    {FE_SEC_FTL, "slc_run", FE_OPT_SIZE, FIELD(ftl.page.slc_run), .min = 512, .max = MIB(1024),
+     .zero = "never", .def = "never", .used_by = "page",
+     .help = "Bytes that the host writes in order before the rest of the run goes past the SLC "
+             "cache to the other blocks."},
+
+    /* Which parts of the map the controller holds. */
     {FE_SEC_FTL, "map_region", FE_OPT_SIZE, FIELD(ftl.region.map_region), .min = 512,
      .max = MIB(1024), .multiple = 512, .def = "4M", .used_by = "page segment",
-     .help = "Bytes whose map the controller holds: the map of one region for writes, and of one "
-             "for reads."},
+     .help = "Bytes of a region, whose map the controller fetches as a whole."},
+    {FE_SEC_FTL, "map_held", FE_OPT_U32, FIELD(ftl.region.map_held), .min = 1, .max = 256,
+     .def = "1", .used_by = "page segment",
+     .help = "Number of regions whose map the controller holds, the latest ones: so many for "
+             "writes, and so many for reads."},
     {FE_SEC_FTL, "map_switch", FE_OPT_TIME, FIELD(ftl.region.map_switch_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Additional time for a write to another map_region, unless it continues the previous "
-             "write."},
+     .help = "Additional time for a write to a region that is not held, unless it continues the "
+             "previous write."},
     {FE_SEC_FTL, "map_read", FE_OPT_TIME, FIELD(ftl.region.map_read_ns), .max = SEC(10), .def = "0",
      .used_by = "page segment",
-     .help = "Additional time for a read from another map_region, unless it continues the "
+     .help = "Additional time for a read from a region that is not held, unless it continues the "
              "previous read."},
 
     /* What a write costs that ends inside a page. */
@@ -367,12 +375,13 @@ const struct fe_option fe_options[] = {
      .def = "none",
      .help = "Bytes of the device's write cache."},
     {FE_SEC_CACHE, "mode", FE_OPT_ENUM, FIELD(cache.mode), .name = cache_mode_name, .def = "on",
-     .help = "Whether the host has turned the cache on; off is as if cache.size and "
-             "cache.write_behind were none."},
+     .help = "Whether the host has turned the cache on; if not, cache.size counts as none, and a "
+             "write is answered when the flash has it."},
     {FE_SEC_CACHE, "write_behind", FE_OPT_SIZE, FIELD(cache.write_behind), .max = MIB(1024),
      .zero = "none", .def = "none",
-     .help = "Bytes of pages that may be on their way to the flash when the host has its answer; "
-             "none means that a write is answered when the flash has it."},
+     .help = "Bytes of pages that may be on their way to the flash; a write is answered when its "
+             "data are in that buffer.  With none a write is answered when the flash has it, and "
+             "its data never wait."},
     {FE_SEC_CACHE, "volatile", FE_OPT_BOOL, FIELD(cache.volatile_), .def = "yes",
      .help = "Whether a power cut loses what the cache holds; flush and FUA write it to the "
              "flash."},
@@ -402,6 +411,11 @@ const struct fe_option fe_options[] = {
      .derived = BY_LINK, .live = true,
      .help = "Time that a command of the queue occupies the link besides its data; none with "
              "queue=off."},
+    {FE_SEC_LINK, "busy_poll", FE_OPT_TIME, FIELD(link.busy_poll_ns), .max = SEC(10), .def = "0",
+     .live = true,
+     .help = "With queue=off: how long after the data of a write the host asks for the first time "
+             "whether it has ended; each later time it waits twice as long.  0 means that the "
+             "device tells the host."},
 
     {FE_SEC_ECC, "correctable_bits", FE_OPT_U32, FIELD(wear.correctable_bits), .min = 1,
      .max = 4096, .zero = "none", .derived = "by nand.cell: slc 1, mlc 8, tlc 24, nor none",

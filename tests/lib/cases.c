@@ -144,6 +144,8 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->segment.unit_read_ns = PICK(r, 0, 0, 200000);
     f->dftl.map_cache = PICK(r, 8, 16, 100, 1024, 1 << 20);
     make_step(&f->step, r);
+    f->region.map_held = PICK(r, 1, 1, 2, 5);
+    f->page.slc_run = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1, 7);
 }
 
 static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max_bytes)
@@ -159,6 +161,7 @@ static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max
     p->cache.size = page * PICK(r, 0, 0, 0, 1, 3, 17);
     p->cache.volatile_ = ft_chance(r, 60);
     p->cache.idle_flush = ft_chance(r, 60);
+    p->cache.write_behind = p->cache.volatile_ ? page * PICK(r, 0, 1, 4) : 0;
 }
 
 bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t type)

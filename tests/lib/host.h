@@ -22,6 +22,7 @@ struct ft_host {
     uint64_t last_arrival;
     uint64_t busy, busy_until;     /* time during which a request was in the device */
     bool idle_work;                /* the device has also worked on its own: `busy` is too small */
+    bool behind;                   /* it answers writes before the flash has them */
     uint64_t ops[FE_N_REQ_TYPES], op_bytes[FE_N_REQ_TYPES];
     struct fe_reply reply;         /* the last one */
     uint64_t hash;                 /* of all replies */

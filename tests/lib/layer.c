@@ -27,6 +27,7 @@ struct fe_ftl_params ft_params(const char *strategy, const struct fe_nand_params
         .unit.copy_buffer = 2,
         .segment.group_units = 1,
         .region.map_region = 1 << 20,
+        .region.map_held = 1,
         .dftl.map_cache = 64,
         .seed = 1,
     };

@@ -90,7 +90,7 @@ static bool stats_agree(struct ft_host *h)
             return false;
         }
     }
-    if (h->idle_work ? s.busy_ns < h->busy : s.busy_ns != h->busy) {
+    if (h->idle_work || h->behind ? s.busy_ns < h->busy : s.busy_ns != h->busy) {
         snprintf(h->wrong, sizeof h->wrong, "busy %" PRIu64 " ns, by the requests %" PRIu64,
                  s.busy_ns, h->busy);
         return false;

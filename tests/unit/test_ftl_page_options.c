@@ -245,6 +245,12 @@ static void test_page_refuses_contradictions(void **state)
     p.page.slc_blocks = 2;
     expect_refusal(&p, &nand,
                    "ftl.slc_blocks=2: there is no SLC cache with ftl.slc_mode=off; use 0, or");
+    p = ok;
+    p.page.slc_run = 65536;
+    expect_refusal(&p, &nand, "ftl.slc_run=65536: there is no SLC cache with ftl.slc_mode=off; use "
+                              "never, or");
+    p = ok;
+    p.page.slc_blocks = 2;
     p.page.slc_mode = FE_SLC_DYNAMIC;
     expect_refusal(&p, &nand, "ftl.slc_mode=dynamic: only blocks of nand.cell=mlc");
     nand.cell = FE_CELL_MLC;

@@ -266,6 +266,57 @@ static void test_slc_mode_ends_with_the_erase(void **state)
     ft_rig_fini(&rig);
 }
 
+/* Two pages of a run go to the cache and the others past it, until the run ends; a page that is
+ * written again in parts does not end it. */
+static void test_slc_long_runs_go_past_the_cache(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 20);
+    struct fe_ftl_params p = ft_params("page", &nand, 1);
+    p.page.slc_mode = FE_SLC_STATIC;
+    p.page.slc_blocks = 4;
+    p.page.slc_run = 2 * 512;
+    ft_layer_init(&l, &nand, &p);
+    ft_layer_write_each(&l, 0, 5);
+    const uint64_t first[] = {SLC_PROG, SLC_PROG, 200000, 200000, 600000};
+    const fe_peb block[] = {0, 0, 4, 4, 4};
+    const uint32_t page[] = {0, 1, 0, 1, 2};
+    for (uint32_t i = 0; i < 5; i++)
+        expect_op(&l, i, FE_OP_PROG, block[i], page[i], first[i]);
+    ft_layer_clear(&l);
+    ft_layer_write_part(&l, 5, 0, 100); /* the run goes on */
+    ft_layer_write_part(&l, 5, 100, 412);
+    ft_layer_write_each(&l, 6, 1);
+    expect_op(&l, 0, FE_OP_PROG, 4, 3, 200000);
+    expect_op(&l, 2, FE_OP_PROG, 4, 4, 600000);
+    expect_op(&l, 3, FE_OP_PROG, 4, 5, 200000);
+    ft_layer_clear(&l);
+    ft_layer_write_each(&l, 20, 3); /* a new one begins */
+    expect_op(&l, 0, FE_OP_PROG, 0, 2, SLC_PROG);
+    expect_op(&l, 1, FE_OP_PROG, 0, 3, SLC_PROG);
+    expect_op(&l, 2, FE_OP_PROG, 4, 6, 600000);
+    ft_layer_end(&l);
+}
+
+/* A full cache is folded for pages that go there, and not for those that go past it. */
+static void test_slc_runs_past_a_full_cache_fold_nothing(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 20);
+    struct fe_ftl_params p = ft_params("page", &nand, 1);
+    p.page.slc_mode = FE_SLC_STATIC;
+    p.page.slc_blocks = 1;
+    p.page.slc_run = 4 * 512;
+    ft_layer_init(&l, &nand, &p);
+    ft_layer_write_each(&l, 0, 20);
+    assert_int_equal(l.ftl->counters.slc_folds, 0);
+    ft_layer_write_each(&l, 30, 1);
+    assert_int_equal(l.ftl->counters.slc_folds, 1);
+    ft_layer_end(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +329,8 @@ int main(void)
         cmocka_unit_test(test_slc_dynamic_cache_keeps_its_limit),
         cmocka_unit_test(test_slc_sustained_writes_collapse),
         cmocka_unit_test(test_slc_mode_ends_with_the_erase),
+        cmocka_unit_test(test_slc_long_runs_go_past_the_cache),
+        cmocka_unit_test(test_slc_runs_past_a_full_cache_fold_nothing),
     };
     return cmocka_run_group_tests_name("page slc", tests, NULL, NULL);
 }

@@ -190,6 +190,25 @@ static void test_link_order_decides_who_waits(void **state)
     assert_int_equal(read_ready(&l, 12000, 12000), 13000); /* [11000, 20000) is still free */
 }
 
+/* A host that must ask does so 1, 3, 7, 15 ... times 32 us after the data. */
+static void test_link_asks_after_twice_as_long(void **state)
+{
+    static const uint64_t ended[] = {0, 1, 32000, 32001, 96000, 96001, 400000, 480001, 992000};
+    static const uint64_t asked[] = {0, 32000, 32000, 96000, 96000, 224000, 480000, 992000, 992000};
+    struct fe_link l = make(0, 0, 8);
+    (void)state;
+    for (size_t i = 0; i < ft_array_len(ended); i++) {
+        l.p.queue = FE_QUEUE_OFF;
+        l.p.busy_poll_ns = 32000;
+        assert_int_equal(fe_link_asked(&l, 5000, 5000 + ended[i]), 5000 + asked[i]);
+        l.p.busy_poll_ns = 0;
+        assert_int_equal(fe_link_asked(&l, 5000, 5000 + ended[i]), 5000 + ended[i]);
+        l.p.busy_poll_ns = 32000;
+        l.p.queue = FE_QUEUE_IN_ORDER; /* a queue tells the host */
+        assert_int_equal(fe_link_asked(&l, 5000, 5000 + ended[i]), 5000 + ended[i]);
+    }
+}
+
 /* The pieces of one command stay in order. */
 static void test_link_any_order_keeps_the_order_of_a_command(void **state)
 {
@@ -239,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_link_deepest_queue_takes_every_slot_once),
         cmocka_unit_test(test_link_tasks_occupy_the_wire),
         cmocka_unit_test(test_link_without_its_queue_has_one_slot),
+        cmocka_unit_test(test_link_asks_after_twice_as_long),
         cmocka_unit_test(test_link_order_decides_who_waits),
         cmocka_unit_test(test_link_any_order_keeps_the_order_of_a_command),
         cmocka_unit_test(test_link_any_order_never_doubles_the_wire),

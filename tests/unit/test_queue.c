@@ -177,6 +177,27 @@ static void test_behind_fua_and_off_wait_for_the_flash(void **state)
     fe_device_destroy(dev);
 }
 
+/* Without a cache the buffer is as large as before: the data of page 3 wait for the end of page 1,
+ * and the host asks after the last data. */
+static void test_behind_off_keeps_the_buffer(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(2);
+    p.cache.mode = FE_CACHE_OFF;
+    p.link.queue = FE_QUEUE_OFF;
+    struct fe_device *dev = ft_device_make(&p, false);
+    uint64_t end = PAGE + 4 * TPROG, in = PAGE + 2 * TPROG + PAGE;
+    assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 4, false).complete_ns, end);
+    assert_int_equal(dev->link.wire_free_ns, in);
+    fe_device_destroy(dev);
+    p.link.busy_poll_ns = 100000;
+    dev = ft_device_make(&p, false);
+    assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 4, false).complete_ns, in + 700000);
+    assert_int_equal(submit(dev, FE_REQ_READ, in + 700000, 0, 1, false).complete_ns,
+                     in + 700000 + TR + PAGE); /* a read needs no asking */
+    fe_device_destroy(dev);
+}
+
 /* Statistics that start anew while a page is on its way count the rest of that way. */
 static void test_behind_busy_time_is_counted_once(void **state)
 {
@@ -243,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_behind_takes_m_pages_and_then_waits),
         cmocka_unit_test(test_behind_one_request_of_many_pages),
         cmocka_unit_test(test_behind_fua_and_off_wait_for_the_flash),
+        cmocka_unit_test(test_behind_off_keeps_the_buffer),
         cmocka_unit_test(test_behind_busy_time_is_counted_once),
         cmocka_unit_test(test_behind_cut_takes_what_was_not_flushed),
         cmocka_unit_test(test_behind_cache_gathers_first),
