@@ -24,9 +24,18 @@
 #define FRESH  "device.used=0"
 #define FILLED "device.used=1T" /* all of it */
 
+/* A host that uses neither the command queue nor the write cache. */
+#define CQ_OFF "link.queue=off cache.mode=off"
+
 /* Quantity and place of most procedures: they measure a rate.  The others write out both. */
 #define ON_KERNEL FE_RATE, FE_PLACE_KERNEL
 #define ON_MODEL  FE_RATE, FE_PLACE_MODEL
+
+#define FIO_ARGS                                                                               \
+    {{"bs", FE_SIZE, 512, 1 << 25}, {"depth", FE_COUNT, 1, 64},                                \
+     {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36}}
+#define IOZONE_ARGS                                                                            \
+    {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36}}
 
 const struct fe_procedure fe_procedures[] = {
     {"hdparm-t", "hdparm-t", ON_KERNEL, false, NULL,
@@ -152,6 +161,64 @@ const struct fe_procedure fe_procedures[] = {
     {"seq-write", "seq", ON_MODEL, false, NULL,
      "a region written in order from the device's start",
      {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 512, UINT64_C(1) << 40}}},
+
+    {"fio-read", "fio", ON_MODEL, false, NULL,
+     "fio, direct, on a file of this size: read in order with so many requests in flight",
+     FIO_ARGS},
+    {"fio-write", "fio", ON_MODEL, false, NULL,
+     "the same file written in order",
+     FIO_ARGS},
+    {"fio-randread", "fio", ON_MODEL, false, NULL,
+     "the same file read, each block once, in random order",
+     FIO_ARGS},
+    {"fio-randwrite", "fio", ON_MODEL, false, NULL,
+     "the same file written in random order",
+     FIO_ARGS},
+
+    {"fio-read-cq-off", "fio", ON_MODEL, false, CQ_OFF,
+     "fio, direct, on such a file read in order; neither queue nor cache",
+     FIO_ARGS},
+    {"fio-write-cq-off", "fio", ON_MODEL, false, CQ_OFF,
+     "the same file written in order; neither queue nor cache",
+     FIO_ARGS},
+    {"fio-randread-cq-off", "fio", ON_MODEL, false, CQ_OFF,
+     "the same file read, each block once, in random order; neither queue nor cache",
+     FIO_ARGS},
+    {"fio-randwrite-cq-off", "fio", ON_MODEL, false, CQ_OFF,
+     "the same file written in random order; neither queue nor cache",
+     FIO_ARGS},
+
+    {"sniff-seq-write", "sniff", ON_MODEL, false, NULL,
+     "the sniff test for application classes: file of 64 MiB written by 512 KiB, depth 4", {{0}}},
+    {"sniff-rand-write", "sniff", FE_COUNT, FE_PLACE_MODEL, false, NULL,
+     "its writes of 4 KiB in random order, in a second; 10 s at most", {{0}}},
+    {"sniff-seq-read", "sniff", ON_MODEL, false, NULL,
+     "its file read by 512 KiB", {{0}}},
+    {"sniff-rand-read", "sniff", FE_COUNT, FE_PLACE_MODEL, false, NULL,
+     "its reads of 4 KiB in random order, in a second", {{0}}},
+
+    {"sniff-seq-write-cq-off", "sniff", ON_MODEL, false, CQ_OFF,
+     "the sniff test for application classes: file of 64 MiB written by 512 KiB, depth 4; "
+     "neither queue nor cache", {{0}}},
+    {"sniff-rand-write-cq-off", "sniff", FE_COUNT, FE_PLACE_MODEL, false, CQ_OFF,
+     "its writes of 4 KiB in random order, in a second; 10 s at most; neither queue nor cache",
+     {{0}}},
+    {"sniff-seq-read-cq-off", "sniff", ON_MODEL, false, CQ_OFF,
+     "its file read by 512 KiB; neither queue nor cache", {{0}}},
+    {"sniff-rand-read-cq-off", "sniff", FE_COUNT, FE_PLACE_MODEL, false, CQ_OFF,
+     "its reads of 4 KiB in random order, in a second; neither queue nor cache", {{0}}},
+
+    {"iozone-seq-write", "iozone", ON_MODEL, false, NULL,
+     "iozone -e -I on a file of this size: written in order, with fsync in the time", IOZONE_ARGS},
+    {"iozone-seq-read", "iozone", ON_MODEL, false, NULL,
+     "the same file read in order", IOZONE_ARGS},
+    {"iozone-rand-read", "iozone", ON_MODEL, false, NULL,
+     "the same file read in random order", IOZONE_ARGS},
+    {"iozone-rand-write", "iozone", ON_MODEL, false, NULL,
+     "the same file written in random order, with fsync in the time", IOZONE_ARGS},
+    {"dd-fsync", "dd", ON_MODEL, false, NULL,
+     "dd bs=8k count=50k conv=fsync: a file of 410 MB, as the kernel gathers it, with the fsync",
+     {{0}}},
 };
 
 const size_t fe_n_procedures = sizeof fe_procedures / sizeof fe_procedures[0];

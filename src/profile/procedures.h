@@ -48,7 +48,8 @@ struct fe_procedure {
     enum fe_place place;
     bool slow;            /* left out by --quick: takes more than a minute */
     const char *override; /* SECTION.KEY=VALUE, if the procedure needs a device with another past
-                             than the profile says; NULL: the profile's past is right */
+                             or another host than the profile says; several have blanks between
+                             them, but only in the model; NULL: as the profile says */
     const char *help;     /* one sentence */
     struct fe_procedure_arg args[FE_MAX_PROCEDURE_ARGS];
 };

@@ -18,6 +18,7 @@
 static const char verify_help[] =
     "usage: flashemu verify PROFILE [SECTION.KEY=VALUE...] [PROCEDURE|ID...]\n"
     "       flashemu verify PROFILE --against FILE.json [SECTION.KEY=VALUE...]\n"
+    "       flashemu verify PROFILE --class [SECTION.KEY=VALUE...]\n"
     "       flashemu verify --all [PROCEDURE|ID...]\n\n"
     "Runs the procedures that the profile's [fidelity] names, or only the given ones.  Prints\n"
     "the published and the measured figure, the error, and a verdict: ok, off, known (off,\n"
@@ -26,6 +27,8 @@ static const char verify_help[] =
     "  --against FILE       compares with this measurement, flashemu-measurement(5), instead\n"
     "  --sets FILE          with --against: compares many sets of parameters; each line is an\n"
     "                       object in JSON and gets one; - is standard input\n"
+    "  --class              says which classes of the SD specification the device would be\n"
+    "                       granted (A1, A2, C2 to C10, U1, U3, V6 to V90), and why not others\n"
     "  --quick              leaves out what takes minutes\n"
     "  --json               prints the same as JSON\n"
     "  --dry-run            prints the published figures and measures nothing\n"
@@ -53,7 +56,7 @@ bool verify_stopped(void)
 }
 
 struct command {
-    bool json, all, quick, list, verbose, dry;
+    bool json, all, quick, list, verbose, dry, class;
     const char *kernel, *dilate, *seed_text, *against, *sets;
     uint64_t seed;
     struct verify_kernel k;
@@ -231,6 +234,28 @@ static int verify_against(struct command *c, const char *name)
     return code;
 }
 
+/* The classes that a profile would be granted. */
+static int verify_class(struct command *c, const char *name)
+{
+    struct fe_profile profile;
+    struct fe_err err;
+
+    fe_err_init(&err);
+    c->k.profile = name;
+    if (c->n_wanted > 0)
+        return tool_error("verify: --class takes no procedure: %s", c->wanted[0]);
+    if (tool_load_profile(&profile, name, c->overrides, c->n_overrides, &err) < 0)
+        return tool_fail(&err);
+    json_t *o = c->json ? json_pack("{s:s, s:s}", "profile", profile.name, "model",
+                                    profile.device.model) : NULL;
+    int r = verify_classes(&profile, c->seed, o, &err);
+    fe_profile_fini(&profile);
+    if (r == 0 && o && json_array_append(c->profiles, o) < 0)
+        r = fe_err_nomem(&err, "verdicts", 0);
+    json_decref(o);
+    return r == 0 ? TOOL_OK : r == -ECANCELED ? VERIFY_INTERRUPTED : tool_fail(&err);
+}
+
 static int verify_all(struct command *c)
 {
     int code = TOOL_OK;
@@ -278,7 +303,8 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
         {"verbose", 0, &c->verbose, NULL}, {"kernel=auto vm host none", 0, NULL, &c->kernel},
         {"dilate", 0, NULL, &c->dilate},   {"seed", 0, NULL, &c->seed_text},
         {"dry-run", 0, &c->dry, NULL},     {"against=FILE", 0, NULL, &c->against},
-        {"sets=FILE", 0, NULL, &c->sets},  {0},
+        {"sets=FILE", 0, NULL, &c->sets},  {"class", 0, &c->class, NULL},
+        {0},
     };
     const struct tool_args args = {.options = options, .help = verify_help};
 
@@ -292,6 +318,10 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
         return -1;
     if (c->sets && !c->against) {
         tool_error("verify: --sets %s: has no effect without --against", c->sets);
+        return -1;
+    }
+    if (c->class && (c->all || c->against || c->list || c->dry || c->quick)) {
+        tool_error("verify: --class goes with a profile and its changes, and with --json and --seed");
         return -1;
     }
     if (c->list && *argc > 1) {
@@ -338,12 +368,13 @@ int cmd_verify(int argc, char **argv)
         c.profiles = json_array();
         if (!c.profiles)
             code = tool_error("out of memory");
-        else if (!verify_kernel_init(&c.k, c.dry || c.against ? "none" : kernel))
+        else if (!verify_kernel_init(&c.k, c.dry || c.against || c.class ? "none" : kernel))
             code = tool_error("--kernel %s: allowed are auto vm host none", kernel);
         else
             code = finish(&c, verify_stopped() ? VERIFY_INTERRUPTED
                               : c.sets         ? verify_sets(&c, argv[1])
                               : c.against      ? verify_against(&c, argv[1])
+                              : c.class        ? verify_class(&c, argv[1])
                               : c.all          ? verify_all(&c)
                                                : verify_profile(&c, argv[1]));
         json_decref(c.profiles);

@@ -67,6 +67,10 @@ extern const struct verify_experiment verify_experiments[];
 const struct verify_experiment *verify_experiment_find(const char *name);
 
 int verify_append(struct verify_run *run, struct fe_err *err);
+int verify_dd(struct verify_run *run, struct fe_err *err);
+int verify_fio(struct verify_run *run, struct fe_err *err);
+int verify_iozone(struct verify_run *run, struct fe_err *err);
+int verify_sniff(struct verify_run *run, struct fe_err *err);
 int verify_flashbench(struct verify_run *run, struct fe_err *err);
 int verify_runs(struct verify_run *run, struct fe_err *err);
 int verify_seq(struct verify_run *run, struct fe_err *err);
@@ -94,6 +98,35 @@ int verify_device(const struct verify_run *run, struct fe_device **ret, struct f
  * verify_stopped(); with message. */
 int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset, uint64_t len,
                    uint64_t *ret_ns, struct fe_err *err);
+
+/* The same of a host that has other requests in flight.  The request arrives at arrival_ns, which
+ * must not be before the arrival of an earlier one.  *ret_ns is when it completes. */
+int verify_request_at(struct fe_device *dev, enum fe_req_type type, uint64_t arrival_ns,
+                      uint64_t offset, uint64_t len, uint64_t *ret_ns, struct fe_err *err);
+
+#define VERIFY_MAX_DEPTH 64
+
+/* All whole blocks of [offset, offset + size) once. */
+struct verify_load {
+    enum fe_req_type type;
+    uint64_t offset, bs, size; /* bytes; at most 2^32 blocks */
+    uint64_t depth;            /* requests in flight: 1 to VERIFY_MAX_DEPTH */
+    bool random;               /* in an order that `seed` draws */
+    bool flush;                /* a flush at the end belongs to the time */
+    uint64_t limit_ns;         /* no request is sent after so long; 0: no limit */
+    uint64_t seed;
+};
+
+struct verify_done {
+    uint64_t requests, ns; /* how many, and from the first arrival to the last completion */
+};
+
+/* Errors are those of verify_request. */
+int verify_load(struct fe_device *dev, const struct verify_load *load, struct verify_done *ret,
+                struct fe_err *err);
+
+/* Bytes a second. */
+uint64_t verify_load_rate(const struct verify_load *load, const struct verify_done *done);
 
 /* Called with a request of a pattern and how long it took. */
 typedef void verify_note(void *ctx, const struct fe_trace_rec *rec, uint64_t ns);
@@ -155,6 +188,12 @@ void verify_plan_choose(struct verify_plan *plan, char **wanted, int n, bool *us
  * experiment is noted in its rows and is not an error here. */
 int verify_plan_run(struct verify_plan *plan, const struct verify_kernel *k, uint64_t seed,
                     struct fe_err *err);
+
+/* --class: judges every class of the SD specification.  Prints the verdicts, or adds them to `ret`
+ * as "classes" if that is not NULL.  Errors are those of verify_request; -EINVAL if the device is
+ * too small. */
+int verify_classes(const struct fe_profile *profile, uint64_t seed, json_t *ret,
+                   struct fe_err *err);
 
 /* --- what came out --- */
 

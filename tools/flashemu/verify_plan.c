@@ -21,9 +21,13 @@
 
 const struct verify_experiment verify_experiments[] = {
     {"append", false, verify_append},
+    {"dd", false, verify_dd},
+    {"fio", false, verify_fio},
     {"flashbench", true, verify_flashbench},
+    {"iozone", false, verify_iozone},
     {"runs", false, verify_runs},
     {"seq", false, verify_seq},
+    {"sniff", false, verify_sniff},
     {0},
 };
 
@@ -115,15 +119,15 @@ int verify_device(const struct verify_run *run, struct fe_device **ret, struct f
     return fe_device_create(ret, run->profile, &opt, err);
 }
 
-int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset, uint64_t len,
-                   uint64_t *ret_ns, struct fe_err *err)
+int verify_request_at(struct fe_device *dev, enum fe_req_type type, uint64_t arrival_ns,
+                      uint64_t offset, uint64_t len, uint64_t *ret_ns, struct fe_err *err)
 {
     const struct fe_request req = {.type = type, .offset = offset, .len = len};
     struct fe_reply reply;
 
     if (verify_stopped())
         return fe_err_set(err, ECANCELED, "interrupted");
-    if (fe_device_submit(dev, fe_device_now(dev), &req, &reply) < 0)
+    if (fe_device_submit(dev, arrival_ns, &req, &reply) < 0)
         return fe_err_set(err, EINVAL,
                           "%llu bytes at offset %llu do not fit the device of %llu bytes",
                           (unsigned long long)len, (unsigned long long)offset,
@@ -131,9 +135,19 @@ int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset
     if (reply.status != FE_OK && reply.status != FE_CORRECTED)
         return fe_err_set(err, EIO, "the medium failed at offset %llu",
                           (unsigned long long)offset);
-    if (ret_ns)
-        *ret_ns = reply.complete_ns - reply.arrival_ns;
+    *ret_ns = reply.complete_ns;
     return 0;
+}
+
+int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset, uint64_t len,
+                   uint64_t *ret_ns, struct fe_err *err)
+{
+    uint64_t arrival = fe_device_now(dev), complete;
+    int r = verify_request_at(dev, type, arrival, offset, len, &complete, err);
+
+    if (r == 0 && ret_ns)
+        *ret_ns = complete - arrival;
+    return r;
 }
 
 int verify_pattern(struct fe_device *dev, const char *spec, const struct fe_pattern_env *env,
@@ -226,20 +240,32 @@ static int run_one(struct verify_run *run, const struct verify_kernel *k, struct
     return 0;
 }
 
-/* The same on a device with the past that the procedure demands. */
+/* Sets each "SECTION.KEY=VALUE" of the list, which has blanks between them. */
+static int set_each(struct fe_profile *p, const char *list, struct fe_err *err)
+{
+    char word[64], *eq;
+    int r = 0;
+
+    for (; *list && r == 0; list += strcspn(list, " "), list += *list == ' ') {
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(list, " "), list);
+        eq = strchr(word, '=');
+        *eq = '\0';
+        r = fe_profile_set(p, word, eq + 1, err);
+    }
+    return r;
+}
+
+/* The same on a device with the changes that the procedure demands. */
 static int run_overridden(struct verify_run *run, const struct verify_kernel *k, struct fe_err *err)
 {
-    const char *override = run->procedure->override;
     struct fe_profile changed;
-    char key[64];
 
-    if (!override)
+    if (!run->procedure->override)
         return run_one(run, k, err);
     int r = fe_profile_copy(&changed, run->profile, err);
     if (r < 0)
         return r;
-    snprintf(key, sizeof key, "%.*s", (int)strcspn(override, "="), override);
-    r = fe_profile_set(&changed, key, strchr(override, '=') + 1, err);
+    r = set_each(&changed, run->procedure->override, err);
     run->profile = &changed;
     if (r == 0)
         r = run_one(run, k, err);
