@@ -100,6 +100,42 @@ def test_replay_repeats():
     assert replay(*args) == replay(*args)
 
 
+TLC = """[device]
+capacity = 1G
+[nand]
+cell = tlc
+channels = 2
+planes_per_die = 2
+multiplane = yes
+pages_per_block = 384
+page_size = 8K
+tR = 60us/90us/120us
+tPROG = 500us/1ms/2ms
+tBERS = 5ms
+[ftl]
+type = segment
+unit_size = 24M
+open_linear = 2
+[link]
+type = none
+"""
+
+
+def test_units_of_24_mib_on_multi_plane_tlc():
+    """Units of four blocks of 3 x 2^7 pages of 2 x 8 KiB: three units are written at the mean time
+    of the three bits, on two dies; a fourth time, the last unit is neither copied nor erased."""
+    write("tlc.ini", TLC)
+    units = "gen:sequential,op=write,bs=512K,size=72M"
+    again = "gen:sequential,op=write,bs=512K,offset=48M,size=24M"
+    for traces, mib in ([units], 72), ([units, again], 96):
+        o = good_json("replay", "tlc.ini", *traces, "--json")
+        o = o.get("stats", o)
+        programs = mib << 20 >> 14
+        assert o["nand"]["page_programs"] == 2 * programs, o["nand"]
+        assert o["busy_ns"] == programs // 2 * 3500000 // 3, o["busy_ns"]
+        assert o["nand"]["block_erases"] == o["ftl"]["pages_copied"] == 0, o
+
+
 def test_several_traces_are_one_after_the_other():
     write("a", HEAD + "0 write 0 4096\n")
     write("b", HEAD + "0 write 65536 4096\n")
