@@ -98,10 +98,11 @@ def test_the_key_has_what_decides_and_nothing_else():
     make("other", COMMENTS + REQUESTS.replace("1179136", "1179648"))
     make("phased", COMMENTS.replace("format 4", "format 3") + REQUESTS)
     make("fua", COMMENTS + REQUESTS.replace(" fua", ""))
+    make("mkfs", COMMENTS.replace("-F 32", "-F 16") + REQUESTS)
     assert of("rec:made") == of("rec:same") == of("rec:made,start=256") == of("rec:made,start=128K")
-    keys = [of("rec:" + x) for x in ("made", "other", "phased", "fua", "made,start=257",
+    keys = [of("rec:" + x) for x in ("made", "other", "phased", "fua", "mkfs", "made,start=257",
                                      "made,measure=write", "made,measure=read")]
-    assert len(set(keys)) == 7
+    assert len(set(keys)) == 8
     source = Source.of("rec:made,start=63", Path("."))
     assert (source.kind, source.text) == ("recording", "rec:made,start=63")
     wrong("'size=1': a recording takes start=SECTOR and measure=PHASE", of, "rec:made,size=1")
@@ -120,6 +121,27 @@ def test_the_partition_moves_and_the_rest_stays():
     assert moved == want
     assert requests("rec:made,start=4M")[2] == ["write", str(4 << 20), "512"]
     assert requests("rec:made,start=4M") == requests("rec:made,start=8192")
+
+
+def test_exfat_stays_aligned():
+    """mkfs.exfat puts the FAT at the next multiple of 1 MiB, or of -b, behind the boot sectors."""
+    mib, size, start = 2048, 204800, 256
+    for command, unit, looks in (("mkfs.exfat", mib, True), ("mkfs.exfat -b x", mib, True),
+                                 ("mkfs.exfat -b 4M -c 32K", 4 * mib, True),
+                                 ("mkfs.vfat -b 4M", mib, False)):
+        fat = -(-(start + 24) // unit) * unit
+        places = [0, start, start + 23, fat - 1, fat, fat + unit, start + size - 2 * unit - 1,
+                  start + size - 2 * unit, start + size - 1, start + size]
+        make("made", COMMENTS.replace("256 2048", "%d %d" % (start, size)).replace(
+            "mkfs.vfat -F 32", command).replace("format 4", "format %d" % len(places)).replace(
+                "write 7", "write %d" % len(places)).replace("read 8", "read %d" % len(places))
+            + "".join("0 write %d 512\n" % (p * 512) for p in places))
+        assert [int(r[1]) // 512 for r in requests("rec:made")] == places
+        for to in (1, 63, 2000, 2024, 2025, 2048, 8191):
+            now = [int(r[1]) // 512 for r in requests("rec:made,start=%d" % to)]
+            moved = [b - a for a, b in zip(places, now, strict=True)]
+            by = -(-(to + 24) // unit) * unit - fat if looks else to - start
+            assert moved == [0, *[to - start] * 3, *[by] * 3, *[to - start] * 2, 0], (command, to)
 
 
 def test_what_is_behind_the_partition_keeps_its_distance_to_the_end():

@@ -4,9 +4,18 @@
  *
  *     recorded   |table|    |=== partition ===|          |scan|
  *     replayed   |table|        |=== partition ===|            |scan|     a larger device
+ *
+ * mkfs.exfat looks at the start: it puts the FAT at a multiple of 1 MiB (its option -b) on the
+ * device, and the clusters behind the FAT at one, too.  So everything from the FAT on moves by such
+ * multiples, and the boot sectors in front of it move with the partition.  So does the end of the
+ * partition, where the kernel looks for other tables; a full exFAT would need more care.
+ *
+ *     recorded   |table|    |boot   |=== FAT, clusters ===|  |
+ *     replayed   |table|        |boot        |=== FAT, clusters ===|  |
  */
 #include "recording.h"
 
+#include "base/num.h"
 #include "base/quantity.h"
 #include "gzfile.h"
 
@@ -18,6 +27,7 @@
 #include <unistd.h>
 
 enum { SECTOR = 512 };
+enum { EXFAT_BOOT = 24 * SECTOR, EXFAT_ALIGN = 1 << 20 };
 
 static const char prefix[] = "rec:";
 
@@ -109,10 +119,22 @@ static int take_phase(struct recording *r, const char *text)
     return 0;
 }
 
+/* Takes the option -b from the command that has made an exFAT. */
+static void take_mkfs(struct recording *r, const char *text)
+{
+    const char *option = strstr(text, " -b ");
+    uint64_t bytes;
+
+    r->align = EXFAT_ALIGN;
+    if (option && fe_quantity_parse_span(FE_SIZE, option + 4, strcspn(option + 4, " \n"), &bytes) &&
+        bytes >= SECTOR && bytes < FE_TRACE_MAX_END && bytes % SECTOR == 0)
+        r->align = bytes;
+}
+
 /* One comment; -EINVAL if it is damaged. */
 static int take_comment(struct recording *r, const char *line)
 {
-    static const char capacity[] = "# capacity: ", partition[] = "# partition: ",
+    static const char mkfs[] = "# mkfs: mkfs.exfat", capacity[] = "# capacity: ", partition[] = "# partition: ",
                       phase[] = "# phase: ";
 
     if (strncmp(line, capacity, sizeof capacity - 1) == 0)
@@ -122,6 +144,8 @@ static int take_comment(struct recording *r, const char *line)
                       &r->sectors) == 2 ? 0 : -EINVAL;
     if (strncmp(line, phase, sizeof phase - 1) == 0)
         return take_phase(r, line + sizeof phase - 1);
+    if (strncmp(line, mkfs, sizeof mkfs - 1) == 0)
+        take_mkfs(r, line + sizeof mkfs - 1);
     return 0;
 }
 
@@ -198,6 +222,12 @@ static int set_option(struct recording *r, const char *word, struct fe_err *err)
                       word);
 }
 
+/* Where the FAT of an exFAT that starts at this sector is on the device, in sectors. */
+static uint64_t fat_of(const struct recording *r, uint64_t start)
+{
+    return fe_div_up(start * SECTOR + EXFAT_BOOT, r->align) * (r->align / SECTOR);
+}
+
 /* Checks that the partition is inside a device of this capacity. */
 static int place(struct recording *r, uint64_t capacity, struct fe_err *err)
 {
@@ -212,6 +242,12 @@ static int place(struct recording *r, uint64_t capacity, struct fe_err *err)
                                        PRIu64, all - r->sectors);
     r->shift = ((int64_t)r->new_start - (int64_t)r->start) * SECTOR;
     r->tail_shift = ((int64_t)all - (int64_t)(r->capacity / SECTOR)) * SECTOR;
+    if (r->align) {
+        uint64_t fat = fat_of(r, r->start), end = 2 * r->align / SECTOR;
+        r->fat = fat - r->start;
+        r->fat_end = r->sectors > r->fat + end ? r->sectors - end : r->fat;
+        r->fat_shift = ((int64_t)fat_of(r, r->new_start) - (int64_t)fat) * SECTOR;
+    }
     return 0;
 }
 
@@ -240,9 +276,12 @@ int recording_find(struct recording *ret, const char *arg, uint64_t capacity, st
 
 void recording_move(const struct recording *r, struct fe_trace_rec *rec)
 {
-    uint64_t sector = rec->offset / SECTOR;
+    uint64_t sector = rec->offset / SECTOR, inside = sector - r->start;
 
     if (rec->type == FE_REQ_FLUSH || sector < r->start)
         return;
-    rec->offset += (uint64_t)(sector - r->start < r->sectors ? r->shift : r->tail_shift);
+    int64_t shift = inside < r->sectors ? r->shift : r->tail_shift;
+    if (inside >= r->fat && inside < r->fat_end)
+        shift = r->fat_shift;
+    rec->offset += (uint64_t)shift;
 }

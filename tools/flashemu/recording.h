@@ -13,7 +13,8 @@
  * An operand rec:NAME[,start=SECTOR|SIZE][,measure=PHASE] replays one.  `start` moves the
  * partition; a plain number is a sector, and one with a unit is bytes.  What is in front of the
  * partition stays where it is, and what is behind it keeps its distance to the device's end:
- * these are the partition table, and where the kernel looks for other tables.  With `measure`, the
+ * these are the partition table, and where the kernel looks for other tables.  What mkfs.exfat
+ * aligns on the device stays as aligned.  With `measure`, the
  * phases before this one are warm-up and those behind it are left out.
  *
  * The device of a replay may have another capacity; the partition must fit.
@@ -46,6 +47,10 @@ struct recording {
     uint64_t first, last; /* the records that count, half-open */
     uint64_t bytes;       /* of the user's files in these records */
     int64_t shift, tail_shift; /* bytes, of the partition and of what is behind it */
+
+    uint64_t align;        /* bytes, of exFAT's FAT and clusters on the device; 0: no exFAT */
+    uint64_t fat, fat_end; /* sectors of the partition that have them, half-open; empty if 0 */
+    int64_t fat_shift;     /* bytes, of these sectors */
 };
 
 /* Whether an operand means a recording. */

@@ -35,7 +35,7 @@ SECTOR = 512
 # Comments that have one text.
 _TEXTS = ("filesystem", "work", "mkfs", "mount", "kernel", "tools", "limit", "command")
 # Comments that decide about a replay.
-_DECIDES = ("capacity", "partition", "phase")
+_DECIDES = ("capacity", "partition", "phase", "mkfs")
 
 
 @dataclass(frozen=True)
