@@ -479,6 +479,19 @@ def test_the_page_of_the_documentation_is_of_these_rows():
     assert page.count(" | ok |") + page.count(" | known |") == len(rows)
 
 
+def test_one_profile_tells_both_columns_of_the_queue():
+    o = good_json("verify", "raspberrypi32g", "--json", *NO_KERNEL)
+    rows = {r["id"]: r["measured"] for r in o["rows"]}
+    assert o["mean_error_percent"] < 5 and o["verdicts"].get("off", 0) == 0, o["verdicts"]
+    assert rows["write-4k"] > 8 * rows["write-4k-off"], rows  # published: 8.8 times
+    for size in "4k", "8k", "64k":  # the queue never costs much with four requests in flight
+        for test in "read", "write", "randread", "randwrite":
+            assert rows["%s-%s" % (test, size)] > 0.95 * rows["%s-%s-off" % (test, size)], test
+    found = {c["class"] for c in good_json("verify", "raspberrypi32g", "--class", "--json")["classes"]
+             if c["granted"]}
+    assert {"A1", "C10", "U3", "V30"} <= found and "V60" not in found, found  # as printed on it
+
+
 def test_mistakes_have_file_and_line():
     line = CARD.count("\n") + 1
     for row, message in [
