@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every command of README.md, of docs/RECIPES.md and of the manual pages' EXAMPLES runs.
+
+    test_documentation.py          FLASHEMU_BUILD is the build's folder, SOURCE_ROOT the sources'
+
+A command is a line of an indented block, or of an example of a manual page, that begins with one of
+PROGRAMS or with "$ ".  The commands of a page run in one folder and one after the other, with the
+programs of the build; a million requests become ten thousand.  What cannot run here matches a line of NOT_RUN, which has the reason; a line
+that no command matches is a mistake as well.  tests/tool/test_tutorial.py is for the tutorial.
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from flashemu_script import from_env, run, skip
+
+BUILD = from_env("FLASHEMU_BUILD")
+ROOT = from_env("SOURCE_ROOT")
+PROGRAMS = ("flashemu", "flashemu-lab", "nbdkit", "nbdsh", "nbdinfo", "nbdcopy", "nbd-client",
+            "nbdfuse", "fdisk", "meson", "apt-get", "tools/", "dd", "sed", "blkparse", "qemu-",
+            "mmdebstrap", "f3", "mke2fs", "virsh", "sudo", "fio", "for", "cp", "head", "flashbench")
+NEEDS_ROOT = "needs root and a block device"
+NOT_RUN = {
+    r"^(nbd-client|fdisk|sudo) ": NEEDS_ROOT,
+    r"^nbdkit flashemu [^ ]+$|^nbdkit flashemu profile=transcend8g$": "serves until it is ended",
+    r"^(tools/|meson|apt-get|mmdebstrap|virsh|qemu-)": "installs, builds or boots",
+    r"/dev/sdb|^blkparse ": "needs a real stick",
+    r"\bmy\.(json|ini)\b": "needs a measurement of a real stick",
+    r"^flashemu verify (transcend8g|--all)": "needs the virtual machine or takes minutes",
+    r"^flashemu-lab (run|crash|sweep|advise|import|record)\b": "takes minutes; tests/lab runs it",
+}
+SMALLER = [(r"count=[12]M", "count=10K"), (r"--count 1000000", "--count 10000")]
+
+
+def tutorial():
+    """tools/tutorial as a module."""
+    loader = importlib.machinery.SourceFileLoader("tutorial", os.path.join(ROOT, "tools/tutorial"))
+    spec = importlib.util.spec_from_loader("tutorial", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def joined(lines):
+    """Lines with their continuations, without comments behind two blanks."""
+    found = []
+    for line in lines:
+        line = re.sub(r"\s{2,}# .*", "", line.strip())
+        if found and found[-1].endswith("\\"):
+            found[-1] = found[-1][:-1].rstrip() + " " + line.lstrip("> ")
+        else:
+            found.append(line)
+    return found
+
+
+def is_command(line):
+    return line.startswith("$ ") or line.startswith(PROGRAMS)
+
+
+def of_markdown(path):
+    with open(path, encoding="utf-8") as f:
+        lines = joined(line for line in f.read().split("\n") if line.startswith("    "))
+    return [line.removeprefix("$ ") for line in lines if is_command(line)]
+
+
+def of_manual(path):
+    """The commands of a page's EXAMPLES."""
+    with open(path, encoding="utf-8") as f:
+        page = f.read().partition(".Sh EXAMPLES\n")[2].partition("\n.Sh ")[0]
+    assert page, path + " has no EXAMPLES"
+    lines, inside = [], False
+    for line in page.split("\n"):
+        if line.startswith((".Bd", ".Ed")):
+            inside = line.startswith(".Bd")
+        elif line.startswith(".Dl "):
+            lines.append(line[4:])
+        elif inside:
+            lines.append(line)
+    text = [line.replace("\\e", "\\").replace("\\-", "-") for line in lines]
+    return [line for line in joined(text) if is_command(line)]
+
+
+def pages():
+    yield "README.md", of_markdown(os.path.join(ROOT, "README.md"))
+    for name in sorted(os.listdir(os.path.join(ROOT, "docs/man"))):
+        yield name, of_manual(os.path.join(ROOT, "docs/man", name))
+    recipes = os.path.join(ROOT, "docs/RECIPES.md")
+    yield "RECIPES.md", of_markdown(recipes)
+
+
+def reason(command):
+    return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, command)), None)
+
+
+def test_every_command_of_the_pages():
+    for need in ("nbdkit", "nbdsh", "nbdinfo", "nbdcopy"):
+        shutil.which(need) or skip("no " + need)
+    used = set()
+    for page, commands in pages():
+        assert commands, page
+        ran = 0
+        with tempfile.TemporaryDirectory(prefix="fe") as folder:
+            env = tutorial().programs(folder, BUILD)
+            work = os.path.join(folder, "work")
+            os.mkdir(work)
+            for command in commands:
+                used |= {pattern for pattern in NOT_RUN if re.search(pattern, command)}
+                if reason(command) is not None:
+                    continue
+                ran += 1
+                for pattern, small in SMALLER:
+                    command = re.sub(pattern, small, command)
+                with open(os.path.join(folder, "out"), "w+", errors="replace") as out:
+                    p = subprocess.run(["/bin/bash", "-o", "pipefail", "-c", command], cwd=work,
+                                       env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                       timeout=120, check=False)
+                    out.seek(0)
+                    text = out.read()
+                # 141: `head` has seen enough
+                assert p.returncode in (0, 141), (page, command, p.returncode, text[-500:])
+        print("%s: %d of %d commands" % (page, ran, len(commands)))
+    assert used == set(NOT_RUN), "no command matches %s" % (set(NOT_RUN) - used)
+
+
+if __name__ == "__main__":
+    run(globals())
