@@ -128,11 +128,39 @@ static int take_find_fat(struct against_point *p, const char *path, struct fe_er
     return r;
 }
 
+/* The same for a key that may be missing, which then leaves *ret as it is. */
+static int may_get_size(const struct against_point *p, const char *path, const char *key,
+                        uint64_t min, uint64_t *ret, struct fe_err *err)
+{
+    return json_object_get(p->parameters, key) ? get_size(p, path, key, min, ret, err) : 0;
+}
+
+/* What request may have besides its series. */
+static int take_manner(struct against_point *p, const char *path, struct fe_err *err)
+{
+    const json_t *flush = json_object_get(p->parameters, "flush");
+    uint64_t depth = 1;
+    int r = may_get_size(p, path, "idle", 0, &p->idle_ns, err);
+
+    if (r == 0)
+        r = may_get_size(p, path, "depth", 1, &depth, err);
+    if (r == 0 && depth > AGAINST_MAX_DEPTH)
+        r = bad(err, path, "depth", "at most 64");
+    if (r == 0 && flush && !json_is_boolean(flush))
+        r = bad(err, path, "flush", "true or false");
+    p->depth = (uint32_t)depth;
+    p->flush = json_is_true(flush);
+    if (r == 0 && p->flush && p->depth > 1)
+        r = bad(err, path, "flush", "false with more than one request in flight");
+    return r;
+}
+
 static int take_request(struct against_point *p, const char *path, struct fe_err *err)
 {
+    static const uint32_t types[] = {FE_REQ_READ, FE_REQ_WRITE, FE_REQ_TRIM};
     uint32_t op = 0;
     uint64_t count = 0;
-    int r = get_word(p, path, "op", "read write", &op, err);
+    int r = get_word(p, path, "op", "read write trim", &op, err);
 
     if (r == 0)
         r = get_size(p, path, "bs", 1, &p->bs, err);
@@ -144,14 +172,37 @@ static int take_request(struct against_point *p, const char *path, struct fe_err
         r = get_size(p, path, "count", 1, &count, err);
     if (r == 0 && (count > 1 << 20 || count > MAX_BYTES / p->bs))
         r = bad(err, path, "count", "at most 1048576, and 2^44 bytes in all");
+    if (r == 0)
+        r = take_manner(p, path, err);
     if (r < 0)
         return r;
     p->kind = AGAINST_REQUEST;
-    p->writes = op == 1;
+    p->op = types[op];
     p->size = count * p->bs;
-    snprintf(p->test, sizeof p->test, "request %u %llu %llu %llu %llu", op,
+    snprintf(p->test, sizeof p->test, "request %u %llu %llu %llu %llu %llu %u %u", op,
              (unsigned long long)p->bs, (unsigned long long)p->start,
-             (unsigned long long)p->stride, (unsigned long long)count);
+             (unsigned long long)p->stride, (unsigned long long)count,
+             (unsigned long long)p->idle_ns, p->depth, p->flush);
+    return r;
+}
+
+static int take_fill(struct against_point *p, const char *path, struct fe_err *err)
+{
+    int r = get_size(p, path, "bs", 1, &p->bs, err);
+
+    if (r == 0)
+        r = get_size(p, path, "start", 0, &p->start, err);
+    if (r == 0)
+        r = get_size(p, path, "idle", 0, &p->idle_ns, err);
+    if (r == 0)
+        r = get_size(p, path, "after", 0, &p->at, err);
+    if (r == 0)
+        r = get_size(p, path, "size", 1, &p->size, err);
+    if (r == 0 && (p->at % p->bs != 0 || p->size % p->bs != 0))
+        r = bad(err, path, "", "multiples of bs in after and size");
+    p->kind = AGAINST_FILL;
+    snprintf(p->test, sizeof p->test, "fill %llu %llu %llu", (unsigned long long)p->bs,
+             (unsigned long long)p->start, (unsigned long long)p->idle_ns);
     return r;
 }
 
@@ -215,6 +266,7 @@ static const struct {
     {"flashbench-find-fat", "bytes/s", take_find_fat}, {"request", "ns", take_request},
     {"seq-read", "bytes/s", take_seq},            {"seq-write", "bytes/s", take_seq},
     {"dd", "bytes/s", take_dd},                   {"hdparm-t", "bytes/s", take_hdparm},
+    {"fill", "bytes/s", take_fill},
 };
 
 /* --- the file --- */

@@ -34,7 +34,9 @@ enum against_state {
 };
 
 enum against_kind { AGAINST_ALIGN, AGAINST_OPEN_AU, AGAINST_FIND_FAT, AGAINST_REQUEST,
-                    AGAINST_SEQ_READ, AGAINST_SEQ_WRITE };
+                    AGAINST_SEQ_READ, AGAINST_SEQ_WRITE, AGAINST_FILL };
+
+#define AGAINST_MAX_DEPTH 64 /* requests in flight */
 
 struct against_point {
     const char *procedure, *unit; /* owned by the document, as are parameters */
@@ -45,11 +47,14 @@ struct against_point {
     enum against_kind kind;
     char test[120];               /* points with the same text are of one test */
     uint64_t bs, start, stride, size; /* request, seq: size is the bytes of the whole test */
+    uint64_t idle_ns;             /* request, fill: rest in front of the first request */
+    uint32_t depth;               /* request: how many are in flight */
+    bool flush;                   /* request: a flush behind each, which counts */
+    uint32_t op;                  /* request: enum fe_req_type */
     uint64_t of;                  /* erasesize, or for -a unused */
-    uint64_t at;                  /* chunk, or for -a the alignment */
+    uint64_t at;                  /* chunk; for -a the alignment; for fill the bytes before */
     uint32_t row;                 /* for -f the unit, for -a the place: 0 pre, 1 on, 2 post */
     uint32_t rows;                /* for -f how many units */
-    bool writes;                  /* request */
     bool unwanted;                /* not asked for: as if it were not in the file */
     double weight;                /* of its error in against_sum */
     char why[160];

@@ -129,58 +129,183 @@ static int run_flashbench(struct against *a, struct against_point *first, struct
     return r;
 }
 
-/* Requests of bs bytes at start + k * stride, modulo the whole requests that fit the device. */
-static int run_requests(struct fe_device *dev, const struct against_point *p, bool writes,
-                        uint64_t stride, uint64_t *ret_ns, struct fe_err *err)
+/* Where request number k of a series begins: start + k * stride, modulo the requests that fit the
+ * device. */
+static uint64_t place_of(const struct against_point *p, uint64_t k, uint64_t len, uint64_t capacity)
 {
-    uint64_t capacity = fe_device_capacity(dev), ns = 0, at = p->start;
+    uint64_t from = p->start % capacity + k * (p->stride % capacity); /* below 2^44 * 2^20 */
 
-    if (p->bs > capacity)
-        return fe_err_set(err, EINVAL, "bs=%llu does not fit the device of %llu bytes",
-                          (unsigned long long)p->bs, (unsigned long long)capacity);
+    return fe_min_u64(from % capacity, capacity - len);
+}
+
+static int check_bs(const struct fe_device *dev, const struct against_point *p, struct fe_err *err)
+{
+    uint64_t capacity = fe_device_capacity(dev);
+
+    return p->bs <= capacity ? 0
+                             : fe_err_set(err, EINVAL, "bs=%llu does not fit the device of %llu "
+                                          "bytes", (unsigned long long)p->bs,
+                                          (unsigned long long)capacity);
+}
+
+/* One request after the other, each with a flush if the point says so.  A host sends none to a
+ * device without a volatile cache. */
+static int run_one_by_one(struct fe_device *dev, const struct against_point *p,
+                          enum fe_req_type type, uint64_t *ret_ns, struct fe_err *err)
+{
+    const struct fe_cache_params *cache = &fe_device_profile(dev)->cache;
+    uint64_t capacity = fe_device_capacity(dev), ns = 0, k = 0;
+    bool flushes = p->flush && cache->size && cache->volatile_;
+
     *ret_ns = 0;
-    for (uint64_t done = 0; done < p->size; done += p->bs, at += stride) {
-        uint64_t offset = at % capacity, len = fe_min_u64(p->bs, p->size - done);
-        if (offset > capacity - len)
-            offset = capacity - len;
-        int r = verify_request(dev, writes ? FE_REQ_WRITE : FE_REQ_READ, offset, len, &ns, err);
+    for (uint64_t done = 0; done < p->size; done += p->bs, k++) {
+        uint64_t len = fe_min_u64(p->bs, p->size - done);
+        int r = verify_request(dev, type, place_of(p, k, len, capacity), len, &ns, err);
+        *ret_ns += ns;
+        if (r == 0 && flushes) {
+            r = verify_request(dev, FE_REQ_FLUSH, 0, 0, &ns, err);
+            *ret_ns += ns;
+        }
         if (r < 0)
             return r;
-        *ret_ns += ns;
     }
     return 0;
+}
+
+/* `depth` requests in flight: the next one arrives when the first of them completes. */
+static int run_in_flight(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
+                         struct fe_err *err)
+{
+    uint64_t done[AGAINST_MAX_DEPTH], count = p->size / p->bs, capacity = fe_device_capacity(dev);
+    uint64_t begin = fe_device_now(dev), end = begin;
+
+    for (uint32_t i = 0; i < p->depth; i++)
+        done[i] = begin;
+    for (uint64_t k = 0; k < count; k++) {
+        uint32_t first = 0;
+        for (uint32_t i = 1; i < p->depth; i++)
+            if (done[i] < done[first])
+                first = i;
+        const struct fe_request req = {.type = p->op, .len = p->bs,
+                                       .offset = place_of(p, k, p->bs, capacity)};
+        struct fe_reply reply;
+        if (verify_stopped())
+            return fe_err_set(err, ECANCELED, "interrupted");
+        if (fe_device_submit(dev, done[first], &req, &reply) < 0)
+            return fe_err_set(err, EINVAL, "%llu bytes at offset %llu are no sectors of the device",
+                              (unsigned long long)p->bs, (unsigned long long)req.offset);
+        if (reply.status != FE_OK && reply.status != FE_CORRECTED)
+            return fe_err_set(err, EIO, "the medium failed at offset %llu",
+                              (unsigned long long)req.offset);
+        done[first] = reply.complete_ns;
+        end = fe_max_u64(end, reply.complete_ns);
+    }
+    *ret_ns = end - begin;
+    return 0;
+}
+
+static int run_series(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
+                      struct fe_err *err)
+{
+    int r = check_bs(dev, p, err);
+
+    if (r == 0 && p->op == FE_REQ_TRIM && !fe_device_profile(dev)->device.discard)
+        r = fe_err_set(err, EINVAL, "op=trim: the device has no TRIM (device.discard=no)");
+    if (r == 0 && p->idle_ns)
+        fe_device_idle(dev, fe_device_now(dev) + p->idle_ns);
+    if (r == 0)
+        r = p->depth > 1 ? run_in_flight(dev, p, ret_ns, err)
+                         : run_one_by_one(dev, p, (enum fe_req_type)p->op, ret_ns, err);
+    return r;
+}
+
+/* Sequential requests.  A read has a device of its own, on which the region has been written. */
+static int run_sequence(struct fe_device *shared, const struct against_point *p,
+                        const struct fe_profile *profile, uint64_t seed, uint64_t *ret_ns,
+                        struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = seed, .payload = false};
+    struct against_point in_order = *p;
+    struct fe_device *dev = shared;
+    bool alone = p->kind == AGAINST_SEQ_READ;
+    int r = alone ? fe_device_create(&dev, profile, &opt, err) : 0;
+
+    if (r < 0)
+        return r;
+    in_order.stride = p->bs;
+    r = check_bs(dev, p, err);
+    if (r == 0)
+        r = run_one_by_one(dev, &in_order, FE_REQ_WRITE, ret_ns, err);
+    if (r == 0 && alone)
+        r = run_one_by_one(dev, &in_order, FE_REQ_READ, ret_ns, err);
+    if (alone)
+        fe_device_destroy(dev);
+    return r;
 }
 
 static int run_requests_of(struct against *a, struct against_point *first, struct bench *b,
                            const struct fe_profile *profile, uint64_t seed, struct fe_err *err)
 {
     const struct against_point p = *first;
-    const struct fe_device_options opt = {.seed = seed, .payload = false};
-    bool alone = p.kind == AGAINST_SEQ_READ, writes = p.kind == AGAINST_SEQ_WRITE;
-    struct fe_device *dev = b->dev;
+    bool series = p.kind == AGAINST_REQUEST;
     uint64_t ns = 0;
-    int r = alone ? fe_device_create(&dev, profile, &opt, err) : 0;
+    int r = series ? run_series(b->dev, &p, &ns, err)
+                   : run_sequence(b->dev, &p, profile, seed, &ns, err);
 
-    if (r < 0)
-        return r;
-    if (p.kind == AGAINST_REQUEST) {
-        r = run_requests(dev, &p, p.writes, p.stride, &ns, err);
-    } else {
-        if (alone)
-            r = run_requests(dev, &p, true, p.bs, &ns, err);
-        if (r == 0)
-            r = run_requests(dev, &p, writes, p.bs, &ns, err);
-    }
-    if (alone)
-        fe_device_destroy(dev);
     for (size_t i = 0; i < a->n && r == 0; i++)
         if (same_test(&p, &a->points[i])) {
             a->points[i].state = AGAINST_MEASURED;
-            a->points[i].measured = p.kind == AGAINST_REQUEST
-                                        ? (double)ns / (double)(p.size / p.bs)
-                                        : (double)p.size * 1e9 / (double)(ns ? ns : 1);
+            a->points[i].measured = series ? (double)ns / (double)(p.size / p.bs)
+                                           : (double)p.size * 1e9 / (double)(ns ? ns : 1);
         }
     return r;
+}
+
+/* A flush, a rest, and then writes in order, as far as the last point of the test goes.  Each point
+ * is the rate of a part of them. */
+static int run_fill(struct against *a, struct against_point *first, struct fe_device *dev,
+                    struct fe_err *err)
+{
+    const struct against_point test = *first;
+    uint64_t end = 0, ns = 0, capacity = fe_device_capacity(dev);
+    struct against_point all = {.start = test.start, .stride = test.bs};
+    int r = check_bs(dev, &test, err);
+
+    for (size_t i = 0; i < a->n; i++)
+        if (same_test(&test, &a->points[i])) {
+            end = fe_max_u64(end, a->points[i].at + a->points[i].size);
+            a->points[i].measured = 0;
+        }
+    if (r == 0)
+        r = verify_request(dev, FE_REQ_FLUSH, 0, 0, &ns, err);
+    if (r == 0 && test.idle_ns)
+        fe_device_idle(dev, fe_device_now(dev) + test.idle_ns);
+    for (uint64_t at = 0; at < end && r == 0; at += test.bs) {
+        r = verify_request(dev, FE_REQ_WRITE, place_of(&all, at / test.bs, test.bs, capacity),
+                           test.bs, &ns, err);
+        for (size_t i = 0; i < a->n && r == 0; i++) {
+            struct against_point *p = &a->points[i];
+            if (same_test(&test, p) && at >= p->at && at - p->at < p->size)
+                p->measured += (double)ns;
+        }
+    }
+    for (size_t i = 0; i < a->n && r == 0; i++)
+        if (same_test(&test, &a->points[i])) {
+            struct against_point *p = &a->points[i];
+            p->measured = p->measured > 0 ? (double)p->size * 1e9 / p->measured : 0;
+            p->state = AGAINST_MEASURED;
+        }
+    return r;
+}
+
+/* One test, which begins with this point. */
+static int run_test(struct against *a, struct against_point *first, struct bench *b,
+                    const struct fe_profile *profile, uint64_t seed, struct fe_err *err)
+{
+    if (first->kind <= AGAINST_FIND_FAT)
+        return run_flashbench(a, first, b, err);
+    return first->kind == AGAINST_FILL ? run_fill(a, first, b->dev, err)
+                                       : run_requests_of(a, first, b, profile, seed, err);
 }
 
 static void fail(struct against *a, const struct against_point *first, const char *why)
@@ -228,8 +353,7 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
         if (p->state != AGAINST_OPEN || p->unwanted)
             continue;
         fe_err_init(&why);
-        r = p->kind <= AGAINST_FIND_FAT ? run_flashbench(a, p, &b, &why)
-                                        : run_requests_of(a, p, &b, profile, seed, &why);
+        r = run_test(a, p, &b, profile, seed, &why);
         if (r == -ECANCELED || r == -ENOMEM) {
             fe_err_set(err, -r, "%s", why.text);
         } else if (r < 0) {

@@ -60,7 +60,6 @@ class Procedure:
 _SIZE, _FROM_0 = Parameter("size"), Parameter("size", least=0)
 _MAYBE_SIZE, _FLAG = Parameter("size", True), Parameter("flag")
 _MAYBE_FLAG = Parameter("flag", True)
-_OP = Parameter("word", words=("read", "write"))
 _FIO = {"op": Parameter("word", words=("read", "write", "trim")),
         "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE,
         "depth": _SIZE, "jobs": _SIZE, "direct": _MAYBE_FLAG, "share": Parameter("size", True),
@@ -80,7 +79,15 @@ PROCEDURES: Mapping[str, Procedure] = {
     "seq-read": Procedure(RATE, _SEQ),
     "seq-write": Procedure(RATE, _SEQ),
     "request": Procedure(TIME, {
-        "op": _OP, "bs": _SIZE, "start": _FROM_0, "stride": _FROM_0, "count": _SIZE}),
+        "op": Parameter("word", words=("read", "write", "trim")), "bs": _SIZE, "start": _FROM_0,
+        "stride": _FROM_0, "count": _SIZE, "idle": Parameter("size", True, least=0),
+        "depth": _MAYBE_SIZE, "flush": _MAYBE_FLAG}),
+    "fill": Procedure(RATE, {
+        "bs": _SIZE, "start": _FROM_0, "idle": _FROM_0, "after": _FROM_0, "size": _SIZE}),
+    "content": Procedure(COUNT, {
+        "after": Parameter("word", words=("write", "trim")),
+        "found": Parameter("word", words=("same", "elsewhere", "zeros", "ones", "other")),
+        "first": _FROM_0, "last": _FROM_0, "distance": _MAYBE_SIZE}),
     "dd": Procedure(RATE, {
         "op": Parameter("word", words=("read", "write", "unknown")), "bytes": _SIZE,
         "bs": _MAYBE_SIZE, "offset": Parameter("size", True, least=0),
