@@ -17,11 +17,11 @@ try:
 except ImportError:
     skip("no Python module nbd")
 
-from flashemu_lab import probe, probing, target
+from flashemu_lab import findings, measurement, probe, probing, target
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.errors import LabError
+from flashemu_lab.findings import Found, Wishes
 from flashemu_lab.measurement import load, make_point
-from flashemu_lab.probing import Found
 from flashemu_lab.tool import Tool
 
 need("nbdkit")
@@ -29,7 +29,7 @@ PLUGIN = from_env("FLASHEMU_PLUGIN")
 URI = "nbd+unix:///?socket=n"
 MIB = 1 << 20
 # A device that is small, so that a probe takes seconds.
-STICK = ["profile=transcend8g", "device.capacity=384M"]
+STICK = ["profile=transcend8g", "device.capacity=192M"]
 
 
 class Server:
@@ -80,10 +80,11 @@ def test_finds_what_the_device_is():
             assert found["written"] == written_bytes(load(Path("my.json")))
         # the same requests on the same model: nothing is different
         again = json.loads(subprocess.run(
-            [FLASHEMU, "verify", "transcend8g", "device.capacity=384M", *settings, "--against",
+            [FLASHEMU, "verify", "transcend8g", "device.capacity=192M", *settings, "--against",
              "my.json", "--json"], stdout=subprocess.PIPE, check=True).stdout)
-        assert again["all"]["compared"] == again["all"]["points"] == found["points"]
-        assert max(abs(p["error_percent"]) for p in again["points"]) < 1e-6
+        # what was read is not compared, because the model's devices keep no data there
+        assert again["all"]["points"] == found["points"] == again["all"]["compared"] + 1
+        assert max(abs(p["error_percent"] or 0) for p in again["points"]) < 1e-6
         assert "The allocation unit is %s" % {1: "1 MiB", 1.5: "1.5 MiB"}[
             unit / MIB] in read("my.html")
 
@@ -95,7 +96,9 @@ def written_bytes(m):
         how = dict(p.parameters)
         if p.procedure == "request" and how["op"] == "write":
             written += how["bs"] * how["count"]
-        elif p.procedure == "seq-write":
+        elif p.procedure == "flashbench-find-fat":
+            written += how["erasesize"]
+        elif p.procedure in ("seq-write", "fill"):
             written += how["size"]
         elif p.procedure == "flashbench-open-au":
             written += how["erasesize"] * how["open"]
@@ -116,9 +119,11 @@ def test_read_only_and_budget():
         stats = json.loads(subprocess.run([FLASHEMU, "ctl", "c", "stats"],
                                           stdout=subprocess.PIPE).stdout)
         assert stats["host"]["write"]["ops"] == 0 and stats["host"]["read"]["ops"] > 100
-        found = probed("--destroy", str(capacity()), "--budget", "5M")
-        assert found["written"] <= 5e6 and "page" in found["left"] and found["unit"] == 4 * MIB
+        Path("my.json").unlink()
+        found = probed("--destroy", str(capacity()), "--budget", "20M")
+        assert found["written"] <= 20 << 20 and "page" in found["left"] and found["unit"] == 4 * MIB
         assert "The budget was too small for " in read("my.html")
+        Path("my.json").unlink()
         found = probed("--destroy", str(capacity()), "--budget", "1ms")
         assert len(found["left"]) > 20 and found["written"] == 0
 
@@ -171,43 +176,170 @@ def test_a_device_that_is_read_only():
         process.wait()
 
 
+class Counting:
+    """A clock that counts how often it was read."""
+    stands_still = in_turn = False
+    ns = 0
+
+    def now(self):
+        self.ns += 1000
+        return self.ns
+
+    def rest(self, ns):
+        self.ns += ns
+
+
 class Broken:
     """A device that fails after some requests."""
-    name, capacity, sector, serial, host = "broken", 384 * MIB, 512, "", "a test"
+    name, capacity, sector, serial, host, can_trim = "broken", 384 * MIB, 512, "", "a test", True
 
     def __init__(self, after, error):
-        self.after, self.error = after, error
+        self.after, self.error, self.requests = after, error, []
 
     def read(self, offset, length):
         self.after -= 1
         if self.after < 0:
             raise self.error
+        self.requests.append((offset, length))
         assert 0 <= offset and offset + length <= self.capacity
         assert offset % 512 == 0 and length % 512 == 0 and 0 < length <= target.LONGEST
 
     write = read
 
+    def trim(self, offset, length):
+        assert 0 <= offset and offset + length <= self.capacity
+        self.requests.append((offset, length))
 
-def broken(after, error):
-    clock = iter(range(0, 1 << 60, 1000))
+    def look(self, offset, length):
+        self.read(offset, length)
+        return offset
+
+    def flush(self):
+        pass
+
+    def burst(self, writes, places, depth):
+        for offset, length in places:
+            self.read(offset, length)
+
+
+def broken(after, error, found=None):
     saved = []
-    one = probe.Probe(Tool(), Broken(after, error), lambda: next(clock), False, False,
-                      probe.Budget(),
-                      lambda found: saved.append(len(found.points)), lambda name: None)
+    one = probe.Probe(Tool(), Broken(after, error), Counting(), Wishes(384 * MIB, trims=True),
+                      probe.Budget(), lambda found: saved.append(len(found.points)),
+                      lambda name: None, found or Found())
     return one, saved
 
 
 def test_keeps_what_was_measured():
-    one, saved = broken(1400, OSError(5, "Input/output error"))
+    one, saved = broken(4000, OSError(5, "Input/output error"))
     one.run()
-    assert one.failure.startswith("broken: Input/output error in the test 'crossing")
+    assert one.failure.startswith("broken: Input/output error in the test 'crossing"), one.failure
     assert saved and saved[-1] == len(one.found.points) > 60
-    one, saved = broken(1400, KeyboardInterrupt())
+    one, saved = broken(4000, KeyboardInterrupt())
     try:
         one.run()
         raise AssertionError
     except KeyboardInterrupt:
         assert saved[-1] == len(one.found.points) > 60
+
+
+def test_continues():
+    """Interrupted again and again: in the end every test has run once, and nothing twice."""
+    whole, _ = broken(1 << 60, None)
+    whole.run()
+    assert whole.failure == "" and whole.kept == 0
+    parts, requests = Found(), 0
+    for after in (3000, 9000, 12000, 1 << 60):
+        one, _ = broken(after, OSError(5, "Input/output error"), parts)
+        one.run()
+        requests += len(one.target.requests)
+    assert one.failure == "" and one.kept > 5
+    assert [p.parameters for p in parts.points] == [p.parameters for p in whole.found.points]
+    # each interruption costs one test, of which a part was done
+    assert 0 < requests - len(whole.target.requests) < 3 * 9000
+    again, _ = broken(0, OSError(5, "Input/output error"), parts)
+    again.run()
+    assert again.failure == "" and again.target.requests == [] and again.written == 0
+
+
+def test_a_second_run():
+    with Server(*STICK):
+        first = good_probe("--read-only")
+        again = good_probe("--read-only")
+        assert again["points"] == first["points"] and again["kept"] > 2 and first["kept"] == 0
+        assert "tests were in my.json already" in read("my.html")
+        m = load(Path("my.json"))
+        for changed, message in (
+                ({"capacity": MIB << 6}, "is the measurement of a device of 67108864 bytes, and "),
+                ({"made_by": "flashemu-lab import"}, "is there and was not made by probe; ")):
+            measurement.save(measurement.Measurement(**{**m.__dict__, **changed}),
+                             Path("other.json"))
+            bad("-o other.json: " + message, "probe", URI, "-o", "other.json", "--read-only")
+
+
+# --- devices that fail while they are probed; all in virtual time ---
+
+def fails(*settings, args=()):
+    """The message of a probe that ends early, and the points that it has kept."""
+    with Server(*STICK, *settings):
+        code, out, err = lab("probe", URI, "-o", "my.json", "--device-time", "c", "--destroy",
+                             str(capacity()), *args)
+        lines = [x for x in err.splitlines() if "tests; " not in x]
+        assert code == 1 and len(lines) == 1 and "points have been measured before" in lines[0], err
+        kept = len(load(Path("my.json")).points)
+        assert "; %d points have been measured before" % kept in lines[0], (kept, lines)
+        assert "The measurement ended early: " in read("my.html")
+        Path("my.json").unlink()
+        return lines[0], kept
+
+
+def test_unplugged():
+    message, kept = fails("faults.disconnect_request=1300")
+    assert "in the test 'burst'" in message and kept > 50, message
+
+
+def test_hangs():
+    message, kept = fails("faults.hang_request=1300", "faults.hang=60s")
+    assert "the device did not answer for 60 s in the test 'burst'" in message, message
+
+
+def test_full_of_errors():
+    message, kept = fails("device.used=0", "faults.program_fail=5%", "faults.spare_blocks=0",
+                          "faults.end_of_life=read-only")
+    assert "in the test '" in message and kept > 50, message
+    message, kept = fails("faults.rber_fresh=400000000000", "ecc.correctable_bits=1")
+    assert "in the test '" in message, message
+
+
+def test_a_silent_server():
+    """A read that is not answered ends, and the connection is left without waiting for it."""
+    process = subprocess.Popen(["nbdkit", "-f", "-U", "n", "--filter=delay", "memory", "64M",
+                                "rdelay=20"])
+    patience, target.SILENCE_S = target.SILENCE_S, 0.2
+    try:
+        until(lambda: os.path.exists("n"))
+        one = target.NbdTarget(URI, False)
+        try:
+            one.read(0, 512)
+            raise AssertionError
+        except OSError as e:
+            assert e.strerror.startswith("the device did not answer for "), e
+        one.close()
+    finally:
+        target.SILENCE_S = patience
+        process.kill()
+        process.wait()
+
+
+def test_forged():
+    real = 100 * MIB + 3 * 512
+    for beyond in ("wrap", "drop"):
+        with Server("profile=transcend8g", "device.capacity=%d" % real, "device.beyond=" + beyond,
+                    "device.claimed_capacity=512M"):
+            found = probed("--destroy", "512M", "--budget", "13M")
+        assert found["real_capacity"] == real and found["wraps"] == (beyond == "wrap"), found
+        assert "It is forged: it holds 100 MiB (%d bytes)" % real in read("my.html")
+        Path("my.json").unlink()
 
 
 def test_ctrl_c():
@@ -285,7 +417,7 @@ def crossings(unit, cost=100.0, log=10.0):
     """Points of a device that merges a unit of this size for each unit that a write touches."""
     points = []
     for size in probing.candidates(1 << 33):
-        test = probing.crossing(size, 1 << 33)
+        test = probing.crossing(size, 1 << 33, False)
         times = []
         for r in test.requests:
             touched = (r.offset + r.length - 1) // unit - r.offset // unit + 1
@@ -314,11 +446,19 @@ def test_limits_by_hand():
     assert probing.limit_from(rates(False, 10, 6, 6), False) is None
     assert probing.limit_from(rates(False, 10, 4), False) == 1
     assert probing.limit_from(rates(True, 10, 9, 2) + rates(False, 10), True) == 2
-    assert probing.limit_from(rates(True, 4, 4) + rates(False, 10), True) == 0
+    # half of the rate once for each unit is a merge of a unit that is full; for each command, none
+    # is open
+    assert probing.limit_from(rates(True, 4, 4) + rates(False, 10), True) is None
+    each = [make_point("flashbench-open-au", [10.0 / (1 << k)], erasesize=MIB, open=1, random=True,
+                       chunk=MIB >> k) for k in range(7)]
+    assert probing.limit_from(each + rates(False, 10), True) == 0
+    # a small step counts if it is the first change and remains
+    assert probing.limit_from(rates(False, 10, 10, 10, 9, 8.5, 8, 2), False) == 3
+    assert probing.limit_from(rates(False, 10, 10, 10, 9, 10, 10, 2), False) == 6
 
 
 def test_link_by_hand():
-    points = [make_point("request", [100e3 + n / 20e6 * 1e9], op="read", bs=n, start=0, stride=n,
+    points = [make_point("request", [100e3 + n / 20e6 * 1e9], op="read", bs=n, start=0, stride=MIB,
                          count=16) for n in (512, 4096, 65536, 1 << 20)]
     overhead, rate = probing.link_from(points)
     assert abs(overhead - 100e3) < 1 and abs(rate - 20e6) < 1
@@ -327,12 +467,16 @@ def test_link_by_hand():
 
 
 def test_the_plan():
-    p = probe.plan(Tool(), 8 << 30, False)
+    p = probe.plan(Tool(), Wishes(8 << 30))
     assert p.tests > 40 and p.written > 1e9 and "destroys" in p.text("x", 8 << 30)
-    p = probe.plan(Tool(), 8 << 30, True)
-    assert p.tests == 2 and p.written == 0 and "writes nothing" in p.text("x", 8 << 30)
-    for test in probing.tests(Tool(), 64 * MIB, False, Found(), lambda: None):
-        assert all(0 <= r.offset and r.offset + r.length <= 64 * MIB for r in test.requests), test
+    p = probe.plan(Tool(), Wishes(8 << 30, read_only=True))
+    assert p.tests == 9 and p.written == 0 and "writes nothing" in p.text("x", 8 << 30)
+    for size in (16 * MIB, 64 * MIB, 1000 * MIB + 512):
+        for test in findings.tests(Tool(), Wishes(size, trims=True), Found(slc=MIB), lambda: None):
+            assert all(0 <= r.offset and r.offset + r.length <= size
+                       for r in test.requests if r.op != "rest"), test.name
+            # and each has a point for every key, whose parameters the table knows
+            assert len(probing.result(test, [1000] * len(test.requests))) == len(test.keys), test
 
 
 run(globals())

@@ -40,7 +40,7 @@ The modules, each of which uses only those above it:
     ensemble    sets of parameters that fit the published figures
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, importing        what real devices do, from other programs
-    target, probing, probe, datasheet           what real devices do, measured
+    target, probing, habits, forged, findings, probe, datasheet     what real devices do, measured
     modelled, clues, compare, search, fitting   the device that comes nearest to a measurement
     fitted      its profile and its page
     measuring   the commands about real devices

@@ -177,6 +177,18 @@ def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
     return (top * 15 // 4 if top >= 16 * _MIB else _USUAL_CAPACITY), True
 
 
+# --- what a fit can use ---
+
+def fittable(m: Measurement) -> Measurement:
+    """Without the points about caches, rests, TRIM, and several requests in flight: no candidate
+    has the numbers that they depend on."""
+    def is_left_out(p: Point) -> bool:
+        how = dict(p.parameters)
+        return p.procedure in ("fill", "content") or (p.procedure == "request" and (
+            how["op"] == "trim" or "idle" in how or "depth" in how or int(how["count"]) > 32))
+    return replace(m, points=tuple(p for p in m.points if not is_left_out(p)))
+
+
 # --- candidates ---
 
 def candidates(m: Measurement) -> list[Structure]:

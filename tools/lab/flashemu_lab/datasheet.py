@@ -6,12 +6,12 @@ from __future__ import annotations
 from html import escape
 from typing import Sequence
 
-from . import probing, svg
+from . import forged, habits, probing, svg
 from .charts import Chart, Series, line_chart
 from .errors import number
+from .findings import Found
 from .measurement import Measurement, Point
 from .page import _STYLE as STYLE
-from .probing import Found
 
 
 def bytes_text(count: int) -> str:
@@ -41,22 +41,153 @@ def sentences(found: Found) -> list[str]:
         told.append(f"A read costs {number(link[0] / 1e3)} us, and then the data come at "
                     f"{number(link[1] / 1e6)} MB/s (the line through reads of 512 bytes to "
                     "64 KiB).")
-    if probing.excesses(found.points):
+    hidden = found.cache is not None
+    if hidden:
+        told.append("Its write cache hides the page and how many units it keeps open" +
+                    ("." if found.unit else ", and the allocation unit."))
+    if probing.excesses(found.points) and (found.unit or not hidden):
         told.append(f"The allocation unit is {bytes_text(found.unit)} (small writes across its "
                     "multiples take longer, others do not)." if found.unit else
                     "No allocation unit shows: small writes take as long wherever they are.")
-    if any(p.procedure == "seq-write" for p in found.points):
+    if any(p.procedure == "seq-write" for p in found.points) and not hidden:
         told.append(f"It programs {bytes_text(found.page)} at a time (commands of this size take "
                     "longest when they are shifted by half of it)." if found.page else
                     "No page shows: shifted commands take as long as aligned ones.")
     for in_random_order, limit, order in ((False, found.open_linear, "in order"),
                                           (True, found.open_random, "in random order")):
-        tried = any(p.procedure == "flashbench-open-au"
-                    and dict(p.parameters)["random"] == in_random_order for p in found.points)
-        text = _open_text(limit, tried, order)
-        if text:
-            told.append(text)
-    return told or ["Nothing follows from these measurements."]
+        tried = not hidden and any(
+            p.procedure == "flashbench-open-au"
+            and dict(p.parameters)["random"] == in_random_order for p in found.points)
+        told.append(_open_text(limit, tried, order))
+    told += [_real_text(found), *_small_texts(found), *_memory_texts(found), *_work_texts(found),
+             *_trim_texts(found)]
+    return [text for text in told if text] or ["Nothing follows from these measurements."]
+
+
+def _real_text(found: Found) -> str:
+    points = found.points
+    between = forged.bounds(points)
+    if found.real is not None:
+        behind = "overwrites something else" if forged.wraps(points) else "is lost"
+        return (f"It is forged: it holds {bytes_text(found.real)} ({found.real} bytes), and what "
+                f"is written behind them {behind}. Everything else is about these bytes.")
+    if between:
+        return (f"It does not hold what it claims: what is written at {bytes_text(between[1])} is "
+                f"lost or was changed, up to {bytes_text(between[0])} everything came back.")
+    return "Its capacity is real: what was written in all parts of it came back." \
+        if forged.tried(points) else ""
+
+
+def _times(factor: float) -> str:
+    return f"{number(factor)} times as fast"
+
+
+def _small_texts(found: Found) -> list[str]:
+    """About small writes, and where they are."""
+    told = []
+    if habits.scattered_times(found.points) and found.cache is None:
+        told.append(f"Its map knows parts of {bytes_text(found.granule)} (scattered writes of this "
+                    "size take longest when they are shifted by half of it)." if found.granule else
+                    "No granule of the map shows: scattered writes take as long when they are "
+                    "shifted.")
+        if found.small_write:
+            told.append(f"Scattered writes of up to {bytes_text(found.small_write)} go to a log; "
+                        "larger ones take at least three times as long.")
+    zone = habits.zone_from(found.points)
+    if zone:
+        told.append(f"Among the first units, {_units(zone)} written at another rate than the "
+                    "rest: a place for the FAT.")
+    gain = habits.fat_gain(found.points)
+    if gain and not 0.67 < gain < 1.5:
+        told.append(f"Small writes in the first unit are {_times(gain)} as in the middle.")
+    return told
+
+
+def _units(zone: list[int]) -> str:
+    return f"unit {zone[0]} is" if len(zone) == 1 else \
+        f"units {', '.join(str(n) for n in zone)} are"
+
+
+def _memory_texts(found: Found) -> list[str]:
+    """About the write cache, flush, and the SLC cache."""
+    told = []
+    cache, slc, flush = (habits.cache_from(found.points), habits.slc_from(found.points),
+                         habits.flush_cost(found.points))
+    if cache:
+        told.append(f"After a rest it takes {bytes_text(cache[0])} at {number(cache[1] / 1e6)} "
+                    f"MB/s and goes on at {number(cache[2] / 1e6)} MB/s: a write cache, or a small "
+                    "SLC cache.")
+    elif any(p.procedure == "fill" for p in found.points):
+        told.append("No write cache shows: a burst is as fast as what follows.")
+    if flush and found.flushes:
+        told.append(f"A flush behind a small write takes {number((flush[1] - flush[0]) / 1e6)} ms: "
+                    "without it, data were acknowledged that were not in the flash yet.")
+    elif flush:
+        told.append("A flush takes no time.")
+    if slc:
+        told.append(f"The first {bytes_text(slc[0])} go in at {number(slc[1] / 1e6)} MB/s, and "
+                    f"then it takes {number(slc[2] / 1e6)} MB/s: an SLC cache, or free blocks that "
+                    "run out.")
+        for ns, rate in habits.recovered_from(found.points):
+            told.append(f"After {number(ns / 1e9)} s of rest it takes {number(rate / 1e6)} MB/s "
+                        "again.")
+    return told
+
+
+def _work_texts(found: Found) -> list[str]:
+    """About requests in flight, and rests."""
+    told = []
+    for op in ("read", "write"):
+        depth = habits.depth_from(found.points, op)
+        if depth:
+            told.append(f"Several {op}s in flight are no faster than one." if depth[0] == 1 else
+                        f"With {depth[0]} {op}s in flight it is {_times(depth[1])} as with one.")
+    gain = habits.rest_gain(found.points)
+    if gain and gain > 1.3:
+        told.append(f"After a rest of 10 s, scattered writes are {_times(gain)}: it uses rests to "
+                    "clean up" + (", or to empty its cache." if found.cache else "."))
+    elif gain:
+        told.append("A rest does not make scattered writes faster.")
+    rates = [p.value for p in found.points if p.procedure == "seq-read"]
+    if rates:
+        told.append(f"It reads in order at up to {number(max(rates) / 1e6)} MB/s.")
+    return told
+
+
+_TRIM_READS = {"zeros": "zeros", "ones": "ones", "same": "the old data", "elsewhere":
+               "data of another place", "other": "something else"}
+
+
+def _trim_texts(found: Found) -> list[str]:
+    reads, gain = habits.trim_reads(found.points), habits.trim_gain(found.points)
+    if reads is None or gain is None:
+        return []
+    speed = f"scattered writes are {_times(gain)} afterwards" if gain > 1.2 else \
+        "writes are no faster afterwards"
+    return [f"After TRIM, reads give {_TRIM_READS[reads]}, and {speed}."]
+
+
+def to_json(found: Found) -> dict[str, object]:
+    """What was found, for programs; sizes in bytes, times in ns, rates in bytes a second."""
+    points = found.points
+    link, flush = probing.link_from(points), habits.flush_cost(points)
+    cache, slc = habits.cache_from(points), habits.slc_from(points)
+    reads, writes = (habits.depth_from(points, op) for op in ("read", "write"))
+    return {
+        "overhead_ns": link and link[0], "bytes_per_s": link and link[1],
+        "real_capacity": found.real, "wraps": forged.wraps(points) if found.real else None,
+        "unit": found.unit, "page": found.page, "open_linear": found.open_linear,
+        "open_random": found.open_random, "granule": found.granule,
+        "small_write": found.small_write, "zone": habits.zone_from(points) or None,
+        "fat_gain": habits.fat_gain(points),
+        "cache": cache and {"bytes": cache[0], "fast": cache[1], "slow": cache[2]},
+        "flush_ns": flush and flush[1] - flush[0],
+        "slc": slc and {"bytes": slc[0], "fast": slc[1], "slow": slc[2],
+                        "after_rest": dict(habits.recovered_from(points))},
+        "reads_in_flight": reads and {"depth": reads[0], "gain": reads[1]},
+        "writes_in_flight": writes and {"depth": writes[0], "gain": writes[1]},
+        "rest_gain": habits.rest_gain(points), "trim_gain": habits.trim_gain(points),
+        "trim_reads": habits.trim_reads(points)}
 
 
 def _chart(title: str, x_name: str, x_labels: list[str], y_name: str,
@@ -70,8 +201,7 @@ def _chart(title: str, x_name: str, x_labels: list[str], y_name: str,
 
 def _figures(points: Sequence[Point]) -> list[str]:
     drawn = []
-    reads = [(int(dict(p.parameters)["bs"]), p.value / 1e3) for p in points
-             if p.procedure == "request" and dict(p.parameters)["op"] == "read"]
+    reads = [(bs, ns / 1e3) for bs, ns in sorted(probing.reads(points).items())]
     if reads:
         drawn.append(_chart("Reads by size", "size", [_short(n) for n, _ in reads], "us",
                             [("read", [t for _, t in reads])]))
@@ -94,6 +224,26 @@ def _figures(points: Sequence[Point]) -> list[str]:
             drawn.append(_chart(f"Open units, written in {order}", "command",
                                 [_short(c) for c in chunks], "MB/s",
                                 [(f"{n} open", [rows[n].get(c) for c in chunks]) for n in shown]))
+    return drawn + _figures_of_habits(points)
+
+
+def _figures_of_habits(points: Sequence[Point]) -> list[str]:
+    drawn = []
+    times = habits.scattered_times(points)
+    if times:
+        drawn.append(_chart("Scattered writes", "size", [_short(bs) for bs in times], "ms",
+                            [("at multiples of their size", [a / 1e6 for a, _ in times.values()]),
+                             ("shifted by half of it",
+                              [b / 1e6 if b else None for _, b in times.values()])]))
+    for title, parts in habits.fills(points):
+        drawn.append(_chart(title, "up to", [_short(after + size) for after, size, _ in parts],
+                            "MB/s", [("rate", [rate / 1e6 for _, _, rate in parts])]))
+    for op, size in (("read", "4 KiB"), ("write", "64 KiB")):
+        depths = sorted(habits.depth_times(points, op).items())
+        if len(depths) > 1:
+            drawn.append(_chart(f"{op.capitalize()}s of {size} in flight", "requests in flight",
+                                [str(n) for n, _ in depths], "requests/s",
+                                [(op, [1e9 / ns for _, ns in depths])]))
     return drawn
 
 
@@ -108,7 +258,7 @@ def _short(count: int) -> str:
 def _rows(points: Sequence[Point]) -> str:
     rows = []
     for p in points:
-        unit, scale = ("us", 1e3) if p.unit == "ns" else ("MB/s", 1e6)
+        unit, scale = {"ns": ("us", 1e3), "1": ("times", 1.0)}.get(p.unit, ("MB/s", 1e6))
         rows.append(f"<tr><td><code>{escape(p.text())}</code></td>"
                     f'<td class="n">{number(p.value / scale)} {unit}</td></tr>')
     return "\n".join(rows)

@@ -10,12 +10,14 @@ import sys
 from pathlib import Path
 from typing import Callable, Mapping
 
-from . import fitted, fitting, importing, measurement, probe, probing
-from .datasheet import datasheet, sentences
+from . import fitted, fitting, importing, measurement, probe
+from .clues import fittable
+from .datasheet import datasheet, sentences, to_json
 from .errors import LabError, listed, quantity
+from .findings import Found, Wishes, judge
 from .output import write_whole
 from .progress import Note
-from .target import Clock, DeviceClock, Target, allow_destroying, open_target, wall_clock
+from .target import Clock, DeviceClock, Target, WallClock, allow_destroying, open_target
 from .tool import Tool
 
 Add = Callable[[str, str], argparse.ArgumentParser]
@@ -149,32 +151,35 @@ def _import(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _start(arguments: argparse.Namespace, tool: Tool) -> tuple[Target, Clock]:
-    """The device, after everything that forbids to measure it has been looked at."""
+def _start(arguments: argparse.Namespace, tool: Tool) -> tuple[Target, Clock, Wishes, Found]:
+    """The device and what is known about it, after everything that forbids to measure it has been
+    looked at."""
     if arguments.read_only and arguments.destroy:
         raise LabError(f"--destroy {arguments.destroy}: has no effect with --read-only")
-    clock: Clock = wall_clock
+    clock: Clock = WallClock()
     if arguments.device_time:
         clock = DeviceClock(arguments.device_time)
     target = open_target(arguments.device, bool(arguments.destroy))
     if target.sector > 512 or target.capacity < 16 << 20:
         raise LabError(f"{target.name}: has {target.capacity} bytes in sectors of {target.sector}; "
                        "allowed: at least 16 MiB, and sectors of 512")
-    planned = probe.plan(tool, target.capacity, arguments.read_only)
+    wishes = Wishes(target.capacity, arguments.read_only, target.can_trim, not clock.in_turn)
+    found = probe.earlier(arguments.output, target)
+    planned = probe.plan(tool, wishes)
     print(planned.text(target.name, target.capacity), file=sys.stderr, flush=True)
     if not arguments.read_only:
         allow_destroying(target, arguments.destroy)
-    return target, clock
+    return target, clock, wishes, found
 
 
 def _probe(arguments: argparse.Namespace) -> int:
     tool = Tool()
-    target, clock = _start(arguments, tool)
-    save = probe.writer(target, f"flashemu-lab probe {tool.version}", arguments.output,
+    target, clock, wishes, found = _start(arguments, tool)
+    save = probe.writer(target, f"{probe.MADE_BY}{tool.version}", arguments.output,
                         arguments.name, arguments.state, arguments.host)
     note = Note()
-    run = probe.Probe(tool, target, clock, bool(arguments.device_time), arguments.read_only,
-                      arguments.budget, save, lambda name: note.show(arguments.device, name))
+    run = probe.Probe(tool, target, clock, wishes, arguments.budget, save,
+                      lambda what: note.show(arguments.device, what), found)
     code = 0
     try:
         run.run()
@@ -182,43 +187,51 @@ def _probe(arguments: argparse.Namespace) -> int:
         run.failure, code = "stopped by a signal", 130
     finally:
         note.end()
-    target.close()
+        target.close()
     if run.failure:
         print(f"flashemu-lab: {run.failure}", file=sys.stderr)
         code = code or 1
     if run.found.points:
-        _told(arguments, run, target, save)
+        _told(arguments, run, save)
     return code
 
 
-def _told(arguments: argparse.Namespace, run: probe.Probe, target: Target,
-          save: Callable[[probing.Found], None]) -> None:
-    """Saves and prints what was found."""
-    probing.judge(run.found)
-    save(run.found)
+def _notes(arguments: argparse.Namespace, run: probe.Probe) -> list[str]:
+    """What a reader of the page has to know."""
     notes = [f"The measurement ended early: {run.failure}."] if run.failure else []
+    if run.kept:
+        notes.append(f"{run.kept} tests were in {arguments.output} already.")
     if run.left:
         notes.append(f"The budget was too small for {listed(run.left)}.")
     if arguments.device_time:
         notes.append("Times are those of an emulated device, from its server.")
+    if not run.wishes.in_flight:
+        notes.append("A virtual clock takes requests one by one, so nothing is known about "
+                     "several in flight.")
+    return notes
+
+
+def _told(arguments: argparse.Namespace, run: probe.Probe, save: Callable[[Found], None]) -> None:
+    """Saves and prints what was found."""
+    judge(run.found)
+    save(run.found)
+    notes = _notes(arguments, run)
     path = arguments.output.with_suffix(".html")
     write_whole(path, datasheet(measurement.load(arguments.output), run.found, notes))
-    found = run.found
-    link = probing.link_from(found.points)
     if arguments.json:
-        print(json.dumps({
-            "points": len(found.points), "written": run.written, "left": run.left,
-            "overhead_ns": link and link[0], "bytes_per_s": link and link[1],
-            "unit": found.unit, "page": found.page, "open_linear": found.open_linear,
-            "open_random": found.open_random, "failure": run.failure or None}, indent=1))
+        print(json.dumps({"points": len(run.found.points), "written": run.written,
+                          "kept": run.kept, "left": run.left, **to_json(run.found),
+                          "failure": run.failure or None}, indent=1))
         return
-    print("\n".join([*sentences(found), *notes, "", str(arguments.output), str(path)]))
+    print("\n".join([*sentences(run.found), *notes, "", str(arguments.output), str(path)]))
 
 
 def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
                     jobs: int) -> tuple[measurement.Measurement, fitting.Fitted]:
     """A measurement and the device that was fitted to it, with progress on a terminal."""
-    found = measurement.load(path)
+    found = fittable(measurement.load(path))
+    if not found.points:
+        raise LabError(f"{path}: has no point that a fit can use")
     note = Note()
     try:
         return found, fitting.fit(

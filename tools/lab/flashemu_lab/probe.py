@@ -2,7 +2,8 @@
 """Runs the tests on a device, within a budget, and keeps what has been measured whatever happens.
 
 After every test the file is written anew.  So Ctrl-C, a device that is pulled out, and the end of
-the budget cost the test that was running and nothing else.
+the budget cost the test that was running and nothing else.  A second run with the same file leaves
+out the tests whose points are there.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-from . import measurement, probing
+from . import findings, measurement, probing
 from .errors import LabError, number
-from .measurement import Measurement
-from .probing import Found, Test
-from .target import Clock, Target
+from .findings import Found, Wishes
+from .measurement import Measurement, Point
+from .probing import Test
+from .target import SILENCE_S, Clock, Target, silent
 from .tool import Tool
+
+MADE_BY = "flashemu-lab probe "
 
 
 @dataclass(frozen=True)
@@ -48,61 +52,79 @@ class Plan:
                 f"{number(self.written / 1e6)} MB, which destroys what is on its {size}; {time}")
 
 
-def plan(tool: Tool, capacity: int, read_only: bool) -> Plan:
+def plan(tool: Tool, wishes: Wishes) -> Plan:
     """The most that can happen on a device whose unit is 4 MiB."""
-    every = list(probing.tests(tool, capacity, read_only, Found(), lambda: None))
+    every = list(findings.tests(tool, wishes, Found(slc=wishes.capacity), lambda: None))
     return Plan(len(every), sum(t.written for t in every), sum(t.seconds() for t in every))
 
 
-def run_test(test: Test, target: Target, clock: Clock,
-             stands_still: bool) -> list[measurement.Point]:
-    """The points of one test; OSError if the device fails.  A clock that stands still between two
-    requests is read once for both."""
+def run_test(test: Test, target: Target, clock: Clock) -> list[Point]:
+    """The points of one test; OSError if the device fails or is silent for too long.  A clock that
+    stands still between two requests is read once for both."""
+    if test.depth > 1:
+        begin = clock.now()
+        target.burst(any(r.op == "write" for r in test.requests),
+                     [(r.offset, r.length) for r in test.requests], test.depth)
+        return probing.result(test, [(clock.now() - begin) // len(test.requests)]
+                              * len(test.requests))
     times: list[int] = []
-    end = clock()
-    for request in test.requests:
-        begin = end if stands_still else clock()
-        if request.writes:
-            target.write(request.offset, request.length)
-        else:
-            target.read(request.offset, request.length)
-        end = clock()
+    seen: dict[int, int | str] = {}
+    end = clock.now()
+    for r in test.requests:
+        if r.op == "rest":
+            clock.rest(r.length)
+        begin = end if clock.stands_still and r.op != "rest" else clock.now()
+        if r.op == "look":
+            seen[r.offset] = target.look(r.offset, r.length)
+        elif r.op == "flush":
+            target.flush()
+        elif r.op != "rest":
+            {"read": target.read, "write": target.write, "trim": target.trim}[r.op](
+                r.offset, r.length)
+        end = clock.now()
+        if r.op in ("read", "look", "write") and end - begin > SILENCE_S * 1e9:
+            raise silent((end - begin) / 1e9)
         times.append(end - begin)
-    return probing.result(test, times)
+    return probing.result(test, times) + probing.contents(test, seen)
 
 
 @dataclass
 class Probe:
-    """A run.  `found` has what was measured, `left` the tests for which the budget was too small,
-    `failure` why the run ended early, or ""."""
+    """A run.  `found` has what was measured, also by an earlier run; `left` the tests for which the
+    budget was too small, `failure` why the run ended early, or "", and `kept` how many tests were
+    there already."""
 
     tool: Tool
     target: Target
     clock: Clock
-    stands_still: bool
-    read_only: bool
+    wishes: Wishes
     budget: Budget
     save: Callable[[Found], None]
     show: Callable[[str], None]
+    found: Found
 
     def __post_init__(self) -> None:
-        self.found = Found()
         self.left: list[str] = []
         self.failure = ""
-        self.written = 0
+        self.written = self.kept = 0
 
     def run(self) -> None:
         """All tests.  KeyboardInterrupt goes through; what was measured is saved then, too."""
-        begin = self.clock()
-        for test in probing.tests(self.tool, self.target.capacity, self.read_only, self.found,
-                                  lambda: probing.judge(self.found)):
-            if self._too_much(test, (self.clock() - begin) / 1e9):
+        begin = self.clock.now()
+        there = {(p.procedure, p.parameters) for p in self.found.points}
+        findings.judge(self.found)
+        for test in findings.tests(self.tool, self.wishes, self.found,
+                                   lambda: findings.judge(self.found)):
+            if self._is_there(test, there):
+                self.kept += 1
+                continue
+            if self._too_much(test, (self.clock.now() - begin) / 1e9):
                 self.left.append(test.name)
                 continue
-            self.show(test.name)
+            self.show(f"{test.name}, {number(self.written / 1e6)} MB written")
             self.written += test.written
             try:
-                points = run_test(test, self.target, self.clock, self.stands_still)
+                points = run_test(test, self.target, self.clock)
             except OSError as e:
                 self.failure = (f"{self.target.name}: {e.strerror} in the test '{test.name}'; "
                                 f"{len(self.found.points)} points have been measured before")
@@ -110,11 +132,33 @@ class Probe:
             self.found.points += points
             self.save(self.found)
 
+    @staticmethod
+    def _is_there(test: Test, there: set[tuple[str, tuple[tuple[str, measurement.Scalar], ...]]]
+                  ) -> bool:
+        """Whether an earlier run has measured all points of the test."""
+        return all((p.procedure, p.parameters) in there for p in (
+            measurement.make_point(procedure, [1.0], **how) for procedure, how in test.keys))
+
     def _too_much(self, test: Test, seconds: float) -> bool:
         if self.budget.seconds and seconds > self.budget.seconds:
             return True
         return bool(self.budget.written and test.written
                     and self.written + test.written > self.budget.written)
+
+
+def earlier(path: Path, target: Target) -> Found:
+    """What a run with this output has measured before; LabError if the file is something else."""
+    found = Found()
+    if not path.exists():
+        return found
+    m = measurement.load(path)
+    if not m.made_by.startswith(MADE_BY):
+        raise LabError(f"-o {path}: is there and was not made by probe; allowed: another file")
+    if m.capacity != target.capacity:
+        raise LabError(f"-o {path}: is the measurement of a device of {m.capacity} bytes, and "
+                       f"{target.name} has {target.capacity}; allowed: another file")
+    found.points = list(m.points)
+    return found
 
 
 def to_measurement(found: Found, target: Target, made_by: str, name: str, state: str,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tests of `probe`: which requests, and what follows from their times.
+"""The tests of `probe` about structure: which requests, and what follows from their times.
 
     link        reads of growing size         overhead of a command, rate of the link
     align       flashbench -a                 reads that cross a boundary
@@ -10,21 +10,24 @@
     open        flashbench -O                 one unit too many, and each of them is merged
 
 Each test is a list of requests that `flashemu verify --against` repeats exactly, because the same
-program makes them there.  Later tests depend on what the earlier ones have found.
+program makes them there.  `habits` has the tests of caches, parallelism and rests, `forged` that of
+the real capacity, and `findings` the order of all of them.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
-from typing import Callable, Iterator, Sequence
+from typing import Mapping, Sequence
 
 from .measurement import Point, Scalar, make_point
 from .tool import Tool
 
 _KIB, _MIB = 1 << 10, 1 << 20
 MOST_OPEN = 12
+LONGEST_WHOLE = 120 * _KIB  # bytes that also a reader with short transfers sends as one command
+_LINK_READS = 16
 # What the statement before the start assumes, where nothing has been measured yet: a slow stick.
 _READ_RATE, _WRITE_RATE, _REQUEST_S, _MERGE_S = 10e6, 5e6, 1e-3, 0.3
 # An excess counts if it is this share of the time of a request that crosses nothing.
@@ -35,9 +38,14 @@ _EXPLAINS = 0.9
 
 @dataclass(frozen=True)
 class Request:
-    """`key` says to which of the test's points it belongs."""
+    """What is done, and to which of the test's points its time belongs.
 
-    writes: bool
+    op      "read", "write", "trim"; "look", a read whose content counts; "flush"; or "rest", for
+            `length` ns
+    key     -1: the time belongs to no point
+    """
+
+    op: str
     offset: int
     length: int
     key: int
@@ -50,6 +58,8 @@ class Test:
     keys      procedure and parameters of each point
     rounds    how often each place is visited; the least time of a place counts
     merges    how many requests probably make the device merge a unit, for the estimate
+    depth     how many requests are in flight; with more than one there is only one point
+    after     what `content` says was done before the looks
     """
 
     name: str
@@ -57,28 +67,24 @@ class Test:
     keys: tuple[tuple[str, dict[str, Scalar]], ...]
     rounds: int = 1
     merges: int = 0
+    depth: int = 1
+    after: str = "write"
 
     @property
     def written(self) -> int:
         """Bytes."""
-        return sum(r.length for r in self.requests if r.writes)
+        return sum(r.length for r in self.requests if r.op == "write")
+
+    @property
+    def trims(self) -> bool:
+        return any(r.op == "trim" for r in self.requests)
 
     def seconds(self) -> float:
         """About how long a slow stick needs."""
-        read = sum(r.length for r in self.requests if not r.writes)
+        read = sum(r.length for r in self.requests if r.op in ("read", "look"))
+        rests = sum(r.length for r in self.requests if r.op == "rest")
         return (len(self.requests) * _REQUEST_S + read / _READ_RATE + self.written / _WRITE_RATE
-                + self.merges * _MERGE_S)
-
-
-@dataclass
-class Found:
-    """What is known so far."""
-
-    points: list[Point] = field(default_factory=list)
-    unit: int | None = None
-    page: int | None = None
-    open_linear: int | None = None
-    open_random: int | None = None
+                + self.merges * _MERGE_S + rests / 1e9)
 
 
 def result(test: Test, times: Sequence[int]) -> list[Point]:
@@ -90,6 +96,8 @@ def result(test: Test, times: Sequence[int]) -> list[Point]:
             # the rest of a read across the end of the device, which is one read of flashbench
             ns, length = ns + measured[-1][0], request.length + measured.pop()[1]
             measured.append((ns, length))
+        elif request.op == "flush" and measured:
+            measured[-1] = measured[-1][0] + ns, measured[-1][1]
         else:
             measured.append((ns, request.length))
     points = []
@@ -108,42 +116,82 @@ def result(test: Test, times: Sequence[int]) -> list[Point]:
     return points
 
 
+def contents(test: Test, seen: Mapping[int, int | str]) -> list[Point]:
+    """The points about what the looks of a test have found: `seen` has for each offset the address
+    for which a sector was written, or a word.  Equal findings are one point."""
+    places: dict[tuple[str, int], list[int]] = {}
+    for offset, what in seen.items():
+        word = what if isinstance(what, str) else "same" if what == offset else "elsewhere"
+        # an address that is lower says that something behind the device has been overwritten
+        distance = what - offset if isinstance(what, int) and what > offset else 0
+        places.setdefault((word, distance), []).append(offset)
+    points = []
+    for (word, distance), offsets in places.items():
+        more: dict[str, Scalar] = {"distance": distance} if distance else {}
+        points.append(make_point("content", [len(offsets)], after=test.after, found=word,
+                                 first=min(offsets), last=max(offsets), **more))
+    return points
+
+
 # --- tests ---
 
-def _series(key: int, writes: bool, bs: int, start: int, stride: int, count: int,
-            capacity: int) -> list[Request]:
+def series(key: int, op: str, bs: int, start: int, stride: int, count: int,
+           capacity: int) -> list[Request]:
     """What the procedure `request` means."""
-    return [Request(writes, min((start + k * stride) % capacity, capacity - bs), bs, key)
+    return [Request(op, min((start + k * stride) % capacity, capacity - bs), bs, key)
             for k in range(count)]
+
+
+class Draft:
+    """A test that is being put together."""
+
+    def __init__(self, capacity: int) -> None:
+        self.requests: list[Request] = []
+        self.keys: list[tuple[str, dict[str, Scalar]]] = []
+        self._capacity = capacity
+
+    def add(self, op: str, bs: int, start: int, stride: int, count: int, idle: int = 0,
+            flush: bool = False, look: bool = False, depth: int = 1) -> None:
+        """A point of the procedure `request`."""
+        if idle:
+            self.requests.append(Request("rest", 0, idle, -1))
+        for r in series(len(self.keys), "look" if look else op, bs, start, stride, count,
+                        self._capacity):
+            self.requests += [r, Request("flush", 0, 0, r.key)] if flush else [r]
+        more = {"idle": idle, "depth": depth if depth > 1 else 0, "flush": flush}
+        self.keys.append(("request", {
+            "op": op, "bs": bs, "start": start, "stride": stride, "count": count,
+            **{name: value for name, value in more.items() if value}}))
+
+    def test(self, name: str, merges: int = 0, depth: int = 1, after: str = "write") -> Test:
+        """What it has become."""
+        return Test(name, tuple(self.requests), tuple(self.keys), merges=merges, depth=depth,
+                    after=after)
 
 
 def link(capacity: int) -> Test:
     """Reads by size; 4 MiB apart, so that no read finds what another one has brought."""
-    sizes = [n for n in (512 << i for i in range(11)) if n * 16 < capacity]
-    stride = max(capacity // 16 // _MIB, 1) * _MIB
-    requests: list[Request] = []
-    keys: list[tuple[str, dict[str, Scalar]]] = []
-    for size in sizes:
-        requests += _series(len(keys), False, size, 0, stride, 16, capacity)
-        keys.append(("request", {"op": "read", "bs": size, "start": 0, "stride": stride,
-                                 "count": 16}))
-    return Test("link", tuple(requests), tuple(keys))
+    draft = Draft(capacity)
+    for size in (512 << i for i in range(11)):
+        if size * 16 < capacity:
+            draft.add("read", size, 0, max(capacity // 16 // _MIB, 1) * _MIB, _LINK_READS)
+    return draft.test("link")
 
 
-def _traced(tool: Tool, spec: str, capacity: int) -> list[Request]:
+def traced(tool: Tool, spec: str, capacity: int) -> list[Request]:
     """The requests of a pattern; the key is the line of the output, from 0."""
     found = []
     for line in tool.ask("gen", spec, "--capacity", str(capacity)).splitlines():
         words = line.split()
         if words and not line.startswith("#"):
-            found.append(Request(words[1] == "write", int(words[2]), int(words[3]),
+            found.append(Request(words[1], int(words[2]), int(words[3]),
                                  int(words[4].removeprefix("stream=")) - 1))
     return found
 
 
 def align(tool: Tool, capacity: int) -> Test:
     """flashbench -a with blocks of 1 KiB."""
-    requests = _traced(tool, "flashbench-align,bs=1K,rounds=3", capacity)
+    requests = traced(tool, "flashbench-align,bs=1K,rounds=3", capacity)
     top = 2 * _KIB
     while top < capacity / 7:
         top *= 2
@@ -160,19 +208,16 @@ def candidates(capacity: int) -> list[int]:
     return sorted(n for n in found if 16 * n <= capacity and n <= 48 * _MIB)
 
 
-def crossing(unit: int, capacity: int, count: int = 8) -> Test:
+def crossing(unit: int, capacity: int, flush: bool, count: int = 16) -> Test:
     """Writes of 8 KiB before, across and behind odd multiples of `unit`, as far apart as they can
-    be, so that each of them goes to a unit that is not open."""
+    be, and more of them than units are open, so that each goes to one that is not.  With `flush`
+    each of them has to be in the flash before the next one."""
     bs = 8 * _KIB
     stride = 2 * unit * max(1, (capacity - unit) // (2 * unit * count))
-    requests: list[Request] = []
-    keys: list[tuple[str, dict[str, Scalar]]] = []
+    draft = Draft(capacity)
     for before in (bs, bs // 2, 0):
-        requests += _series(len(keys), True, bs, unit - before, stride, count, capacity)
-        keys.append(("request", {"op": "write", "bs": bs, "start": unit - before,
-                                 "stride": stride, "count": count}))
-    return Test(f"crossing {unit // _KIB} KiB", tuple(requests), tuple(keys),
-                merges=len(requests) + count)
+        draft.add("write", bs, unit - before, stride, count, flush=flush)
+    return draft.test(f"crossing {unit // _KIB} KiB", merges=4 * count)
 
 
 def page(unit: int, capacity: int) -> Test:
@@ -186,7 +231,7 @@ def page(unit: int, capacity: int) -> Test:
         at = unit
 
     def add(bs: int, start: int, size: int) -> None:
-        requests.extend(_series(len(keys), True, bs, start, bs, size // bs, capacity))
+        requests.extend(series(len(keys), "write", bs, start, bs, size // bs, capacity))
         keys.append(("seq-write", {"bs": bs, "size": size, "offset": start}))
 
     for bs in (2 * _KIB << i for i in range(6)):
@@ -207,7 +252,7 @@ def open_units(tool: Tool, unit: int, units: int, in_random_order: bool, capacit
     chunk = unit >> 6
     spec = (f"flashbench-open-au,erasesize={unit},bs={chunk},open-au-nr={units},"
             f"random={'yes' if in_random_order else 'no'}")
-    requests = _traced(tool, spec, capacity)
+    requests = traced(tool, spec, capacity)
     keys: list[tuple[str, dict[str, Scalar]]] = [
         ("flashbench-open-au", {"erasesize": unit, "open": units, "random": in_random_order,
                                 "chunk": unit >> i}) for i in range(7)]
@@ -217,12 +262,21 @@ def open_units(tool: Tool, unit: int, units: int, in_random_order: bool, capacit
 
 # --- what follows ---
 
+def reads(points: Sequence[Point]) -> dict[int, float]:
+    """ns of a read by its size, from `link`."""
+    found = {}
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure == "request" and how["op"] == "read" and how["start"] == 0 and \
+                how["count"] == _LINK_READS and int(how["stride"]) >= _MIB:
+            found[int(how["bs"])] = p.value
+    return found
+
+
 def link_from(points: Sequence[Point]) -> tuple[float, float] | None:
     """Overhead of a read in ns, and the rate of the link in bytes a second: the line through the
     times of reads up to 64 KiB, in which relative errors count."""
-    pairs = [(float(dict(p.parameters)["bs"]), p.value) for p in points
-             if p.procedure == "request" and dict(p.parameters)["op"] == "read"
-             and int(dict(p.parameters)["bs"]) <= 64 * _KIB]
+    pairs = [(float(bs), ns) for bs, ns in reads(points).items() if bs <= 64 * _KIB]
     if len(pairs) < 3:
         return None
     weights = [1 / t**2 for _, t in pairs]
@@ -261,7 +315,7 @@ def unit_from(points: Sequence[Point]) -> int | None:
     for unit in found:
         high = [e for other, (e, _) in found.items() if other % unit == 0]
         low = [e for other, (e, _) in found.items() if other % unit]
-        if not low or len(high) < 2:
+        if len(low) < 2 or len(high) < 2:
             continue
         gap = min(high) - max(low)
         alone = median(t for _, t in found.values())
@@ -291,7 +345,8 @@ def _unit_by_share(points: Sequence[Point]) -> int | None:
         explained = product * abs(product) / squares / (total or 1.0)
         if explained > best and product / squares > _STANDS_OUT * alone:
             best, found = explained, unit
-    return found
+    # the smallest candidates cannot be told from a page
+    return found if found not in sorted(measured)[:2] else None
 
 
 def page_from(points: Sequence[Point]) -> int | None:
@@ -311,60 +366,71 @@ def page_from(points: Sequence[Point]) -> int | None:
     return -bs if most > 1 + _STANDS_OUT else None
 
 
-def _means(points: Sequence[Point], in_random_order: bool) -> dict[int, float]:
-    """The geometric mean of the rates of -O for each number of open units."""
+def _means(points: Sequence[Point], in_random_order: bool, longest: int) -> dict[int, float]:
+    """The geometric mean of the rates of -O for each number of open units, by commands of up to
+    this many bytes."""
     logs: dict[int, list[float]] = {}
     for p in points:
         how = dict(p.parameters)
-        if p.procedure == "flashbench-open-au" and how["random"] == in_random_order:
+        if p.procedure == "flashbench-open-au" and how["random"] == in_random_order and \
+                int(how["chunk"]) <= longest:
             logs.setdefault(int(how["open"]), []).append(math.log(p.value))
     return {units: math.exp(sum(each) / len(each)) for units, each in logs.items()}
 
 
-def limit_from(points: Sequence[Point], in_random_order: bool) -> int | None:
-    """How many units may be open: the first N for which N + 1 units have less than 4/5 of the
-    mean rate, and for N = 1 less than half of it; `flashemu verify` has the same rule.  It is 0 in
-    random order if one unit has less than half of the rate that it has in order.  None if there is
-    no limit so far."""
-    means, in_order = _means(points, in_random_order), _means(points, False)
-    if in_random_order and 1 in means and 1 in in_order and means[1] < in_order[1] / 2:
-        return 0
+def _fall(means: Mapping[int, float]) -> int | None:
+    """The first N for which N + 1 units have less than 4/5 of the mean rate, and for N = 1 less
+    than half of it; `flashemu verify` has the same rule."""
     for units in sorted(means):
         if units + 1 in means and means[units + 1] < means[units] * (0.5 if units == 1 else 0.8):
             return units
     return None
 
 
-# --- the order ---
-
-def tests(tool: Tool, capacity: int, read_only: bool, found: Found,
-          judge: Callable[[], None]) -> Iterator[Test]:
-    """The tests one by one.  Between two of them the caller adds the points of the last one to
-    `found` and `judge` has been called."""
-    yield link(capacity)
-    judge()
-    yield align(tool, capacity)
-    if read_only:
-        return
-    for unit in candidates(capacity):
-        yield crossing(unit, capacity)
-    judge()
-    unit = found.unit or 4 * _MIB
-    while unit * 16 > capacity:
-        unit //= 2
-    yield page(unit, capacity)
-    judge()
-    for in_random_order in (False, True):
-        for units in range(1, MOST_OPEN + 1):
-            yield open_units(tool, unit, units, in_random_order, capacity)
-            judge()
-            if (found.open_random if in_random_order else found.open_linear) is not None:
-                break
+def _step(means: Mapping[int, float]) -> int | None:
+    """The first N > 1 for which N + 1 and N + 2 units have less than 14/15 of the mean rate, while
+    fewer than N have the same rate: beyond N, a device may keep units open in another, slower
+    way."""
+    for units in sorted(means):
+        later = [means.get(units + 1), means.get(units + 2)]
+        before = [means[n] for n in means if 1 < n < units]
+        if units > 1 and all(m is not None and m < means[units] * 14 / 15 for m in later) and \
+                all(abs(m / means[units] - 1) < 1 / 30 for m in before):
+            return units
+    return None
 
 
-def judge(found: Found) -> None:
-    """Draws the conclusions from all points that there are."""
-    found.unit = unit_from(found.points)
-    found.page = page_from(found.points)
-    found.open_linear = limit_from(found.points, False)
-    found.open_random = limit_from(found.points, True)
+def limits(points: Sequence[Point], in_random_order: bool) -> list[int | None]:
+    """How many units may be open, by all commands, and in order also by those that are sent as one;
+    None where there is no limit so far.  A small step counts if nothing else changes.  The limit is
+    0 in random order if one unit is slow already.
+
+    A host cuts a long command, and most readers transfer up to 120 KiB.  If the parts end inside
+    pages, the device does not see writes in order, and long commands show how many units it keeps
+    open in random order."""
+    means = _means(points, in_random_order, 1 << 62)
+    if in_random_order:
+        return [0 if _is_slow_alone(points) else _fall(means)]
+    return [_step(m) or _fall(m) for m in (means, _means(points, False, LONGEST_WHOLE))]
+
+
+def _is_slow_alone(points: Sequence[Point]) -> bool:
+    """Whether one unit in random order has less than half of the rate in order, and the rate falls
+    with the size of commands: each command costs a merge, not only the unit as a whole."""
+    rows: dict[bool, dict[int, float]] = {False: {}, True: {}}
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure == "flashbench-open-au" and how["open"] == 1:
+            rows[bool(how["random"])][int(how["chunk"])] = p.value
+    both = [chunk for chunk in rows[True] if chunk in rows[False]]
+    if not both:
+        return False
+    ratios = [rows[True][chunk] / rows[False][chunk] for chunk in both]
+    mean = math.exp(sum(math.log(r) for r in ratios) / len(ratios))
+    least = rows[True][min(both)]
+    return mean < 0.5 and (len(both) < 2 or least < max(rows[True].values()) / 4)
+
+
+def limit_from(points: Sequence[Point], in_random_order: bool) -> int | None:
+    """The largest of `limits`; None if there is none so far."""
+    return max((n for n in limits(points, in_random_order) if n is not None), default=None)

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A device that is measured from outside: a block device of this machine, or an NBD server.
 
-Both read and write past the host's cache, with one request in flight.  Before anything is written,
-a block device has to pass `refuse_in_use`: probing destroys what is on it.
+Both read and write past the host's cache.  Before anything is written, a block device has to pass
+`refuse_in_use`: probing destroys what is on it.
+
+Each sector that is written begins with a mark, so a later read tells whether it finds what was
+written there, what was written somewhere else, or neither:
+
+    | number of this run, 8 bytes | address, 8 bytes | noise, 496 bytes |
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import importlib
 import json
@@ -17,13 +23,52 @@ import socket
 import stat
 import struct
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Callable, Protocol
+from typing import Any, Callable, Protocol, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from .errors import LabError, quantity
 
 LONGEST = 32 << 20      # bytes of a request
-_BLKGETSIZE64, _BLKROGET, _BLKSSZGET = 0x80081272, 0x125E, 0x1268
+DEEPEST = 32            # requests in flight
+SILENCE_S = 30.0        # a device that takes longer for a read or write hangs, as for Linux
+_SECTOR = 512
+_BLKGETSIZE64, _BLKROGET, _BLKSSZGET, _BLKDISCARD = 0x80081272, 0x125E, 0x1268, 0x1277
+
+
+class Marks:
+    """What is written: noise, with a mark in each sector."""
+
+    def __init__(self, buffer: memoryview | bytearray) -> None:
+        buffer[:] = os.urandom(1 << 20) * (LONGEST >> 20)
+        self._words: npt.NDArray[np.uint64] = np.frombuffer(buffer, np.uint64).reshape(
+            -1, _SECTOR // 8)
+        self.run = int.from_bytes(os.urandom(8), "little") | 1
+        self._steps = np.arange(LONGEST // _SECTOR, dtype=np.uint64) * np.uint64(_SECTOR)
+
+    def stamp(self, offset: int, length: int) -> None:
+        """Marks the first `length` bytes of the buffer for this address."""
+        sectors = length // _SECTOR
+        self._words[:sectors, 0] = self.run
+        self._words[:sectors, 1] = self._steps[:sectors] + np.uint64(offset)
+
+    def address(self, data: bytes | bytearray | memoryview) -> int | None:
+        """For which address a sector was written by this run; None if it was not."""
+        run, address = struct.unpack_from("<QQ", data)
+        return int(address) if run == self.run else None
+
+
+def _seen(marks: Marks, data: bytes | bytearray | memoryview) -> int | str:
+    """What a sector has: the address for which this run has written it, "zeros", "ones" (all bits)
+    or "other"."""
+    found = marks.address(data)
+    if found is not None:
+        return found
+    sector = bytes(data[:_SECTOR])
+    return "zeros" if not any(sector) else "ones" if sector == b"\xff" * _SECTOR else "other"
 
 
 class Target(Protocol):
@@ -34,6 +79,7 @@ class Target(Protocol):
     sector    bytes; offsets and lengths are multiples of it
     serial    "" if it has none
     host      what is known about the way to it
+    can_trim  whether it offers TRIM
     """
 
     name: str
@@ -41,12 +87,26 @@ class Target(Protocol):
     sector: int
     serial: str
     host: str
+    can_trim: bool
 
     def read(self, offset: int, length: int) -> None:
-        """OSError if the device cannot."""
+        """OSError if the device cannot, or does not answer for `SILENCE_S`."""
+
+    def look(self, offset: int, length: int) -> int | str:
+        """A read, and what its first sector has: an address (what this run has written for it),
+        "zeros", "ones" or "other"."""
 
     def write(self, offset: int, length: int) -> None:
-        """Writes noise; OSError if the device cannot."""
+        """Writes marked noise; OSError as for a read."""
+
+    def flush(self) -> None:
+        """What was written is safe; nothing if the device has no such command."""
+
+    def trim(self, offset: int, length: int) -> None:
+        """TRIM; OSError if the device cannot."""
+
+    def burst(self, writes: bool, places: Sequence[tuple[int, int]], depth: int) -> None:
+        """Reads or writes (offset, length) each, with `depth` of them in flight."""
 
     def close(self) -> None:
         """Ends the connection."""
@@ -70,17 +130,39 @@ class BlockTarget:
             os.close(self._fd)
             raise LabError(f"{path}: is read-only; allowed: --read-only")
         self.serial, self.host = _identity(path)
-        self._buffer = mmap.mmap(-1, LONGEST)       # aligned, as O_DIRECT demands
-        self._buffer[:] = _noise()
-        self._view = memoryview(self._buffer)
+        most = _content(_folder(path, Path("/sys")) / "queue/discard_max_bytes")
+        self.can_trim = writable and most.isdigit() and int(most) > 0
+        self._view = memoryview(mmap.mmap(-1, LONGEST))     # aligned, as O_DIRECT demands
+        self._marks = Marks(self._view)
+        self._read = memoryview(mmap.mmap(-1, LONGEST))
 
     def read(self, offset: int, length: int) -> None:
-        if os.preadv(self._fd, [self._view[:length]], offset) != length:
-            raise OSError(5, "the device ends early")
+        if os.preadv(self._fd, [self._read[:length]], offset) != length:
+            raise OSError(errno.EIO, "the device ends early")
+
+    def look(self, offset: int, length: int) -> int | str:
+        self.read(offset, length)
+        return _seen(self._marks, self._read)
 
     def write(self, offset: int, length: int) -> None:
+        self._marks.stamp(offset, length)
+        self._put(offset, length)
+
+    def _put(self, offset: int, length: int) -> None:
         if os.pwritev(self._fd, [self._view[:length]], offset) != length:
-            raise OSError(5, "the device ends early")
+            raise OSError(errno.EIO, "the device ends early")
+
+    def flush(self) -> None:
+        os.fsync(self._fd)
+
+    def trim(self, offset: int, length: int) -> None:
+        fcntl.ioctl(self._fd, _BLKDISCARD, struct.pack("QQ", offset, length))
+
+    def burst(self, writes: bool, places: Sequence[tuple[int, int]], depth: int) -> None:
+        one = self._put if writes else self.read
+        with ThreadPoolExecutor(depth) as threads:
+            for done in [threads.submit(one, offset, length) for offset, length in places]:
+                done.result()
 
     def close(self) -> None:
         os.close(self._fd)
@@ -97,39 +179,97 @@ class NbdTarget:
             raise LabError(f"{uri}: there is no Python module nbd (Debian: python3-libnbd)"
                            ) from None
         self._error = nbd.Error
+        self._buffer = nbd.Buffer
         self._handle = nbd.NBD()
+        self._silent = False
         try:
             self._handle.connect_uri(uri)
             self.capacity = int(self._handle.get_size())
-            self.sector = max(512, int(self._handle.get_block_size(nbd.SIZE_MINIMUM)))
+            self.sector = max(_SECTOR, int(self._handle.get_block_size(nbd.SIZE_MINIMUM)))
             read_only = bool(self._handle.is_read_only())
+            self.can_trim = writable and bool(self._handle.can_trim())
+            self._can_flush = bool(self._handle.can_flush())
         except nbd.Error as e:
             raise LabError(f"{uri}: {e.string}") from None
         if writable and read_only:
             raise LabError(f"{uri}: is read-only; allowed: --read-only")
-        self._noise = _noise()
+        self._noise = bytearray(LONGEST)
+        self._marks = Marks(self._noise)
 
     def read(self, offset: int, length: int) -> None:
-        self._call(self._handle.pread, length, offset)
+        self._whole(self._handle.aio_pread, self._buffer(length), offset)
+
+    def look(self, offset: int, length: int) -> int | str:
+        data = self._buffer(length)
+        self._whole(self._handle.aio_pread, data, offset)
+        return _seen(self._marks, data.to_bytearray())
 
     def write(self, offset: int, length: int) -> None:
-        self._call(self._handle.pwrite, self._noise[:length], offset)
+        self._marks.stamp(offset, length)
+        self._whole(self._handle.aio_pwrite, self._data(length), offset)
+
+    def flush(self) -> None:
+        if self._can_flush:
+            self._whole(self._handle.aio_flush)
+
+    def trim(self, offset: int, length: int) -> None:
+        self._whole(self._handle.aio_trim, length, offset)
+
+    def burst(self, writes: bool, places: Sequence[tuple[int, int]], depth: int) -> None:
+        flying: list[int] = []
+        data = self._data(max(length for _, length in places)) if writes else None
+        for offset, length in places:
+            while len(flying) >= depth:
+                self._land(flying)
+            flying.append(self._start(self._handle.aio_pwrite, data, offset) if writes else
+                          self._start(self._handle.aio_pread, self._buffer(length), offset))
+        while flying:
+            self._land(flying)
 
     def close(self) -> None:
+        if self._silent:        # it would be waited for
+            return
         try:
             self._handle.shutdown()
         except self._error:
             pass
 
-    def _call(self, function: Callable[..., object], *words: object) -> None:
+    def _data(self, length: int) -> Any:
+        return self._buffer.from_bytearray(self._noise[:length])
+
+    def _whole(self, function: Callable[..., int], *words: object) -> None:
+        """One request from its start to its end."""
+        flying = [self._start(function, *words)]
+        while flying:
+            self._land(flying)
+
+    def _start(self, function: Callable[..., int], *words: object) -> int:
+        """The number of a request that was sent."""
         try:
-            function(*words)
+            return function(*words)
         except self._error as e:
-            raise OSError(e.errnum or 5, e.string) from None
+            raise OSError(e.errnum or errno.EIO, e.string) from None
+
+    def _land(self, flying: list[int]) -> None:
+        """Waits, and takes what is done from the list; OSError if the device is silent."""
+        end = time.monotonic() + SILENCE_S
+        try:
+            while True:
+                done = [n for n in flying if self._handle.aio_command_completed(n)]
+                if done:
+                    break
+                if self._handle.poll(max(int((end - time.monotonic()) * 1000), 0)) == 0 and \
+                        time.monotonic() >= end:
+                    self._silent = True
+                    raise silent(SILENCE_S)
+        except self._error as e:
+            raise OSError(e.errnum or errno.EIO, e.string) from None
+        flying[:] = [n for n in flying if n not in done]
 
 
-def _noise() -> bytes:
-    return os.urandom(1 << 20) * (LONGEST >> 20)
+def silent(seconds: float) -> OSError:
+    """The error of a device that did not answer for so long."""
+    return OSError(errno.ETIMEDOUT, f"the device did not answer for {seconds:.0f} s")
 
 
 def open_target(name: str, writable: bool, sys_folder: Path = Path("/sys")) -> Target:
@@ -217,8 +357,39 @@ def refuse_in_use(path: str, sys_folder: Path, mounts: Path, swaps: Path) -> Non
 
 # --- clocks ---
 
+class Clock(Protocol):
+    """Which time counts.
+
+    stands_still  it does not move between two requests, so it need not be read twice
+    in_turn       requests are answered one after the other, however many are in flight
+    """
+
+    stands_still: bool
+    in_turn: bool
+
+    def now(self) -> int:
+        """ns since some moment."""
+
+    def rest(self, ns: int) -> None:
+        """Leaves the device alone for so long."""
+
+
+class WallClock:
+    """The time of this machine."""
+
+    stands_still = in_turn = False
+
+    def now(self) -> int:
+        return time.monotonic_ns()
+
+    def rest(self, ns: int) -> None:
+        time.sleep(ns / 1e9)
+
+
 class DeviceClock:
     """The time in which the emulated device was busy, from the control socket of its server."""
+
+    stands_still = True
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -228,17 +399,26 @@ class DeviceClock:
         except OSError as e:
             raise LabError(f"--device-time {path}: {e.strerror}") from None
         self._file = self._socket.makefile("r", encoding="utf-8")
+        self.in_turn = self._ask("get", "clock").get("value") == "virtual"
 
-    def __call__(self) -> int:
-        """ns since the server's start."""
+    def now(self) -> int:
+        busy = self._ask("stats").get("busy_ns")
+        if not isinstance(busy, int):
+            raise self._silent()
+        return busy
+
+    def rest(self, ns: int) -> None:
+        self._ask("idle", f"{ns}ns")
+
+    def _ask(self, command: str, *words: str) -> dict[str, object]:
         try:
-            self._socket.sendall(b'{"cmd":"stats"}\n')
+            self._socket.sendall(json.dumps({"cmd": command, "args": words}).encode() + b"\n")
             answer = json.loads(self._file.readline())
-            return int(answer["busy_ns"])
-        except (OSError, ValueError, KeyError, TypeError):
-            raise LabError(f"--device-time {self._path}: the server does not answer with its "
-                           "time", 1) from None
+        except (OSError, ValueError):
+            raise self._silent() from None
+        if not isinstance(answer, dict) or answer.get("ok") is not True:
+            raise self._silent()
+        return answer
 
-
-Clock = Callable[[], int]
-wall_clock: Clock = time.monotonic_ns
+    def _silent(self) -> LabError:
+        return LabError(f"--device-time {self._path}: the server does not answer with its time", 1)

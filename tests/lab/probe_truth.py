@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""probe_truth.py [--devices N] [--seed N] [--demand PERCENT]: devices of the model, told by `probe`.
+
+Each device is drawn by the seed: all strategies that sticks use (segment, block, bast, fast, page);
+units of 2^n and 3 x 2^n; pages of 2 to 16 KiB; open units; a log for small writes; a write cache;
+several dies with a queue; an SLC cache.  It is measured by the tests of `probe` in virtual time,
+without a look inside, and what follows from the points is compared with what was drawn.  Prints a
+line of JSON for each device, and how often each finding was right, did not show (a cache can hide
+the rest, and some strategies have nothing that shows), or was wrong.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
+
+from flashemu_lab import compare, findings, habits  # noqa: E402
+from flashemu_lab.datasheet import to_json  # noqa: E402
+from flashemu_lab.findings import Found, Wishes  # noqa: E402
+from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+
+KIB, MIB = 1 << 10, 1 << 20
+STRATEGIES = ("segment", "segment", "page", "block", "bast", "fast")
+UNITS = (512 * KIB, MIB, 3 * MIB // 2, 2 * MIB, 3 * MIB, 4 * MIB, 6 * MIB, 8 * MIB)
+SMALL_UNITS = (128 * KIB, 192 * KIB, 256 * KIB, 512 * KIB, 768 * KIB, MIB)
+# How many tests are run beyond those that are asked for, so that a device is not run for each.
+AHEAD = 14
+
+
+# --- devices ---
+
+def between(d, low, high):
+    return low * (high / low) ** d.random()
+
+
+def times(d, page):
+    """Keys that every device has."""
+    return {"link.command_overhead": "%dns" % between(d, 5e4, 4e5),
+            "link.bandwidth": "%dKB/s" % between(d, 2e4, 8e4), "link.type": "sd-hs",
+            "link.max_transfer": str(d.choice([64, 120, 512]) * KIB), "link.queue_depth": "1",
+            "nand.cell": "mlc", "nand.page_size": str(page),
+            "nand.tPROG": "%dns" % (page / KIB * between(d, 6e4, 2.5e5)),
+            "nand.bus_rate": "%dKB/s" % between(d, 4e4, 2e5),
+            "nand.tR": "%dns" % between(d, 2.5e4, 3e5), "nand.tBERS": "%dns" % between(d, 1e6, 6e6)}
+
+
+def by_units(d, strategy, page, capacity):
+    """A stick: keys, and what has to be found."""
+    unit = d.choice(UNITS if strategy == "segment" else SMALL_UNITS)
+    capacity = capacity // unit * unit
+    keys = {"ftl.unit_size": str(unit)}
+    truth = {"unit": unit}
+    spare = 8
+    if strategy == "segment":
+        linear, in_random = d.randint(1, 8), d.randint(0, 6)
+        keys |= {"ftl.open_linear": str(linear), "ftl.open_random": str(in_random)}
+        truth |= {"open_linear": linear, "open_random": in_random}
+        spare += linear + in_random
+        if d.random() < 0.25:
+            small = d.choice([4, 8, 16]) * KIB
+            keys |= {"ftl.small_log": "4", "ftl.small_write": str(small)}
+            truth = {"small_write": small}      # which hides the others from small writes
+            spare += 4
+    elif strategy != "block":
+        logs = d.randint(4, 12)
+        keys["ftl.log_blocks"] = str(logs)
+        spare += logs
+    pages = unit // page
+    blocks = max(1, pages // 512)
+    while pages % blocks:
+        blocks += 1
+    keys |= {"nand.pages_per_block": str(pages // blocks), "device.capacity": str(capacity),
+             "device.used": str(capacity),
+             "nand.blocks_per_plane": str((capacity // unit + spare) * blocks)}
+    return keys, {**truth, "page": page}
+
+
+def by_pages(d, page, capacity):
+    """A drive: keys, and what has to be found."""
+    dies = d.choice([1, 1, 2, 4])
+    depth = d.choice([1, 32])
+    pages = 128
+    blocks = -(-capacity * 115 // 100 // (page * pages * dies)) + 16
+    keys = {"nand.channels": str(dies), "nand.pages_per_block": str(pages),
+            "nand.blocks_per_plane": str(blocks), "device.capacity": str(capacity),
+            "link.queue_depth": str(depth), "device.discard": "yes"}
+    truth = {"unit": None}
+    if dies == 1 and depth == 1 or dies > 1 and depth > 1:  # else link and flash may overlap
+        truth["reads_in_flight"] = depth > 1
+    if d.random() < 0.4:
+        slc = max(blocks * dies // 20, 1)
+        keys |= {"ftl.slc_mode": "static", "ftl.slc_blocks": str(slc),
+                 "nand.slc_tPROG": "%dns" % (page / KIB * 2e4)}
+        truth["slc"] = True
+    else:
+        truth["granule"] = page
+    return keys, truth
+
+
+def draw(number, seed):
+    """(strategy, keys of the profile, what has to be found)."""
+    d = random.Random(f"{seed} {number}")
+    strategy = STRATEGIES[number % len(STRATEGIES)]
+    page = d.choice([2, 4, 8, 16]) * KIB
+    capacity = d.choice([480, 768, 960]) * MIB
+    keys, truth = by_pages(d, page, capacity) if strategy == "page" else \
+        by_units(d, strategy, page, capacity)
+    keys = {**times(d, page), **keys, "ftl.type": strategy}
+    truth["cache"] = None
+    if d.random() < 0.3:
+        truth["cache"] = d.choice([512, 1024, 2048, 4096]) * KIB
+        keys |= {"cache.size": str(truth["cache"]),
+                 "cache.volatile": d.choice(["yes", "no"])}
+        truth["flush"] = keys["cache.volatile"] == "yes"
+    return strategy, keys, truth
+
+
+# --- measuring ---
+
+class Device:
+    """A device in virtual time that is measured as `probe` does."""
+
+    def __init__(self, tool, strategy, keys):
+        self.tool, self.strategy = tool, strategy
+        self.changes = tuple(f"{k}={v}" for k, v in keys.items())
+        self.wishes = Wishes(int(keys["device.capacity"]), False,
+                             keys.get("device.discard") == "yes", True)
+        self.known = []     # (keys of a test, its points)
+        self.found = Found()
+
+    def probe(self):
+        """The findings; ValueError if there is no such device."""
+        done = []
+        for test in findings.tests(self.tool, self.wishes, self.found, lambda: self._judge(done)):
+            done.append(test)
+        self._judge(done)
+        return self.found
+
+    def _judge(self, done):
+        if [t.keys for t in done] != [keys for keys, _ in self.known[:len(done)]]:
+            plan = list(findings.tests(self.tool, self.wishes, replace(self.found),
+                                       lambda: None))
+            names = [t.name for t in plan]
+            at = names.index(done[-1].name) + 1 if done[-1].name in names else len(names)
+            self.known = self._run([*done, *plan[at:at + AHEAD]])
+        self.found.points = [p for _, points in self.known[:len(done)] for p in points]
+        findings.judge(self.found)
+
+    def _run(self, tests):
+        """The tests on a new device, one after the other."""
+        points = tuple(make_point(procedure, [1.0], **how)
+                       for t in tests for procedure, how in t.keys)
+        m = Measurement(points, "drawn", self.wishes.capacity)
+        with compare.Comparer(self.tool, m, 1) as comparer:
+            answer = comparer.ask([compare.Question(self.strategy, self.changes)])[0]
+        if answer.state != "done":
+            raise ValueError(answer.message)
+        measured = iter(zip(points, answer.measured))
+        known = []
+        for t in tests:
+            mine = [next(measured) for _ in t.keys]
+            known.append((t.keys, [Point(p.procedure, p.parameters, (v,)) for p, v in mine if v]))
+        return known
+
+
+def judged(found, truth):
+    """Each finding: (what has to be found, what was)."""
+    told = to_json(found)
+    pairs = {name: (truth[name], told[name]) for name in
+             ("unit", "page", "granule", "open_linear", "open_random", "small_write")
+             if name in truth}
+    if "slc" in truth:      # it shows as a cache, too
+        return {**pairs, "slc": (True, bool(told["slc"] or told["cache"]))}
+    cache = habits.cache_from(found.points)
+    right = cache is None if truth["cache"] is None else \
+        cache is not None and abs(cache[0] / truth["cache"] - 1) < 0.1
+    pairs["cache"] = (truth["cache"], truth["cache"] if right else cache and cache[0])
+    if "flush" in truth:
+        pairs["flush"] = (truth["flush"], (told["flush_ns"] or 0) > 2e5)
+    if "reads_in_flight" in truth:
+        pairs["reads_in_flight"] = (truth["reads_in_flight"], told["reads_in_flight"]["depth"] > 1)
+    return pairs
+
+
+def device(number, seed, tool):
+    """One line."""
+    strategy, keys, truth = draw(number, seed)
+    try:
+        found = Device(tool, strategy, keys).probe()
+    except ValueError as e:
+        return {"device": number, "impossible": str(e)}
+    pairs = judged(found, truth)
+    off = {name: f"{got} for {want}" for name, (want, got) in pairs.items() if want != got}
+    hidden = [name for name, (want, got) in pairs.items() if got in (None, False) and want != got]
+    return {"device": number, "strategy": strategy, "asked": sorted(pairs),
+            "hidden": hidden, "wrong": {k: v for k, v in off.items() if k not in hidden},
+            "points": len(found.points)}
+
+
+def summed(lines):
+    """How often each finding was right, did not show, or was wrong."""
+    counts = {word: Counter(name for line in lines for name in line[word])
+              for word in ("asked", "hidden", "wrong")}
+    return {"devices": len(lines),
+            "all_right": sum(not line["wrong"] and not line["hidden"] for line in lines),
+            "nothing_wrong": sum(not line["wrong"] for line in lines),
+            "findings": {name: {"asked": n, "not shown": counts["hidden"][name],
+                                "wrong": counts["wrong"][name]}
+                         for name, n in sorted(counts["asked"].items())}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--devices", type=int, default=100)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--demand", type=float, default=0, metavar="PERCENT",
+                        help="exit code 1 if in fewer devices nothing is wrong")
+    arguments = parser.parse_args()
+    tool = Tool()
+    done = []
+    with ThreadPoolExecutor(arguments.jobs) as threads:
+        for line in threads.map(lambda n: device(n, arguments.seed, tool),
+                                range(arguments.first, arguments.first + arguments.devices)):
+            print(json.dumps(line), flush=True)
+            if "impossible" not in line:
+                done.append(line)
+    total = summed(done)
+    print(json.dumps(total))
+    sys.exit(100 * total["nothing_wrong"] < arguments.demand * len(done))
+
+
+if __name__ == "__main__":
+    main()

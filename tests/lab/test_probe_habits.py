@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab probe: what follows from points, on points made by hand and on drawn devices."""
+
+import flashemu_lab_bench  # noqa: F401
+from flashemu_script import run
+
+import probe_truth
+from flashemu_lab import findings, forged, habits, probing
+from flashemu_lab.datasheet import sentences
+from flashemu_lab.findings import Found
+from flashemu_lab.measurement import make_point
+from flashemu_lab.tool import Tool
+
+MIB = 1 << 20
+# Numbers of devices of probe_truth.py, and which of their findings nothing shows.
+SAMPLE = {4: [], 12: [], 14: [], 48: ["page", "open_linear", "open_random"]}
+
+
+def forged_answer(test, real, wraps, written):
+    """What the looks of a test find on a device of this real capacity; `written` has the writes."""
+    seen = {}
+    for r in test.requests:
+        if r.op == "write" and (wraps or r.offset < real):
+            written.append((r.offset, r.length if wraps else min(r.length, real - r.offset)))
+        elif r.op == "look":
+            place = r.offset % real if wraps else r.offset
+            addresses = [(start + (place - start) % (real if wraps else 1 << 60), start + length)
+                         for start, length in written]
+            seen[r.offset] = next((at for at, end in reversed(addresses) if at < end), "zeros")
+    return seen
+
+
+def test_capacity_by_hand():
+    """Real capacities from a quarter of the claimed one on."""
+    claimed = 1 << 30
+    for real in (*range(claimed // 4 + 512, claimed, claimed // 17 // 512 * 512), claimed - 512):
+        for wraps in (True, False):
+            found, written = Found(), []
+            while found.real is None:
+                between = forged.bounds(found.points)
+                test = forged.narrower(*between, claimed) if between else \
+                    forged.first_test(claimed)
+                found.points += probing.contents(test, forged_answer(test, real, wraps, written))
+                found.real = forged.real_from(found.points)
+                assert forged.bounds(found.points) not in (None, between), (real, between)
+            assert found.real == real and forged.wraps(found.points) == wraps, (real, found.real)
+
+
+def test_a_real_capacity():
+    test = forged.first_test(1 << 30)
+    found = Found(probing.contents(test, {r.offset: r.offset for r in test.requests
+                                          if r.op == "look"}))
+    assert forged.real_from(found.points) is None and forged.bounds(found.points) is None
+    assert any("Its capacity is real" in s for s in sentences(found))
+
+
+def rates_of_fill(bs, start, idle, cache, fast, slow, most):
+    """Points of a device that takes `cache` bytes at another rate."""
+    points, after = [], 0
+    while after < most:
+        size = after or 128 * 1024
+        quick = min(max(cache - after, 0), size)
+        rate = size / (quick / fast + (size - quick) / slow)
+        points.append(make_point("fill", [rate], bs=bs, start=start, idle=idle, after=after,
+                                 size=size))
+        after += size
+    return points
+
+
+def test_caches_by_hand():
+    for cache in (256 * 1024, MIB, 3 * MIB, 9 * MIB):
+        both = [rates_of_fill(32 * 1024, start, 2 * 10**9, cache, 4e7, 1e7, 32 * MIB)
+                for start in (0, MIB)]
+        size, fast, slow = habits.cache_from(sum(both, []))
+        assert abs(size / cache - 1) < 0.01 and abs(fast / 4e7 - 1) < 0.01, (cache, size, fast)
+        assert abs(slow / 1e7 - 1) < 0.01
+        # what ends at another place when the burst begins elsewhere is the rest of a unit
+        other = rates_of_fill(32 * 1024, MIB, 2 * 10**9, 2 * cache, 4e7, 1e7, 32 * MIB)
+        assert habits.cache_from(both[0] + other) is None
+        assert habits.cache_from(both[0]) is None
+    same = [rates_of_fill(32 * 1024, start, 2 * 10**9, MIB, 1e7, 1e7, 32 * MIB) for start in (0, 1)]
+    assert habits.cache_from(sum(same, [])) is None
+    found = Found(rates_of_fill(MIB, 0, 10 * 10**9, 48 * MIB, 4e7, 1e7, 512 * MIB))
+    assert habits.slc_from(found.points)[0] == 48 * MIB and habits.slowed(found.points)
+    assert any(s.startswith("The first 48 MiB go in at 40 MB/s") for s in sentences(found))
+
+
+def write_point(ns, **how):
+    return make_point("request", [ns], **{"op": "write", **how})
+
+
+def test_small_writes_by_hand():
+    def device(bs, shifted):
+        """A map of 4 KiB: what is written in part has to be read, too."""
+        return (200 if shifted and bs == 4096 else 100) + bs / 100
+    points = [write_point(device(bs, start > 0) * 1e3, bs=bs, start=start, stride=8 * MIB, count=16)
+              for bs in (512, 1024, 2048, 4096, 8192, 16384)
+              for start in (0, bs // 2)[:1 if bs == 512 else 2]]
+    assert habits.granule_from(points) == 4096
+    assert habits.granule_from(points[:5]) is None
+    log = [write_point(2e6 if bs <= 8192 else 90e6, bs=bs, start=0, stride=8 * MIB, count=16)
+           for bs in (2048, 4096, 8192, 16384)]
+    assert habits.small_write_from(log) == 8192 and habits.small_write_from(log[:3]) is None
+
+
+def test_flush_depth_rest_and_trim_by_hand():
+    small = dict(bs=4096, stride=4096, count=32)
+    flushes = [write_point(1e5, start=MIB, **small),
+               write_point(3e5, start=MIB + 32 * 4096, flush=True, **small)]
+    assert habits.flush_cost(flushes) == (1e5, 3e5) and habits.flush_matters(flushes)
+    assert habits.flush_cost(flushes[:1]) is None
+    for gains, result in (([1, 2, 4, 4, 4, 4], (4, 4.0)),
+                          ([1, 1.05, 1.1, 1.1, 1.1, 1.1], (1, 1.0))):
+        points = [write_point(1e6 / gain, bs=65536, start=n, stride=65536, count=128,
+                              **({"depth": depth} if depth > 1 else {}))
+                  for n, (depth, gain) in enumerate(zip(habits.DEPTHS, gains))]
+        assert habits.depth_from(points, "write") == result, gains
+        assert habits.depth_from(points, "read") is None
+    rests = habits.rest(1 << 30)
+    points = probing.result(rests, [100 if r.key == 2 else 300 for r in rests.requests])
+    assert habits.rest_gain(points) == 3 and habits.rest_gain(points[:2]) is None
+    trim = habits.trim(1 << 30)
+    seen = {r.offset: "zeros" for r in trim.requests if r.op == "look"}
+    points = probing.result(trim, [400 if r.key == 0 else 200 for r in trim.requests]) + \
+        probing.contents(trim, seen)
+    assert habits.trim_gain(points) == 2 and habits.trim_reads(points) == "zeros"
+    assert forged.bounds(points) is None    # what TRIM did says nothing about the capacity
+    assert any(s.startswith("After TRIM, reads give zeros") for s in sentences(Found(points)))
+
+
+def test_commands_that_are_cut():
+    """Long commands in parts that end inside pages show the units in random order."""
+    points = [make_point("flashbench-open-au", [1e7 if n <= (7 if chunk < MIB else 2) else 1e6],
+                         erasesize=6 * MIB, open=n, random=False, chunk=chunk)
+              for n in range(1, 10) for chunk in (6 * MIB, 3 * MIB, 96 * 1024)]
+    assert probing.limits(points, False) == [2, 7] and probing.limit_from(points, False) == 7
+    assert probing.limits(points[:12], False) == [2, None]  # so the test goes on
+
+
+def test_some_devices_by_number():
+    """A sample of probe_truth.py, which says what it draws."""
+    for number in SAMPLE:
+        line = probe_truth.device(number, 1, Tool())
+        assert "impossible" not in line and line["wrong"] == {}, line
+        assert line["hidden"] == SAMPLE[number], line
+
+
+run(globals())

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tests of `probe` about how a device works: which requests, and what follows from their times.
+
+    scattered   writes of growing size, each        a shift by half of the granule of the map costs
+                somewhere else, also shifted by     more; small ones are quicker where there is a
+                half of their size                  log for them
+    find-fat    flashbench -f, and small writes     another rate, or quicker small writes, where
+                at the start and in the middle      the FAT is
+    reads       reads in order
+    burst       writes in order after a rest, from  they are quicker until a cache is full; what a
+                two places                          unit costs depends on where they begin
+    flush       small writes, with a flush behind   what a flush costs was only acknowledged before
+                each and without
+    depth       1, 2, 4 ... 32 requests in flight   more of them are quicker until all parts work
+    rest        scattered writes, again, and after  they are quicker if the device cleans meanwhile
+                10 s of rest
+    fill        writes in order, up to half of the  slower from some place on: an SLC cache is full
+                device; after rests                 quick again: it has been emptied
+    trim        scattered writes, TRIM of all,      quicker afterwards; what is read
+                scattered writes
+
+The model's translation layers do nothing in a rest except cleaning and writing their cache out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Mapping, Sequence
+
+from .measurement import Point, Scalar
+from .probing import Draft, Request, Test, traced
+from .tool import Tool
+
+_KIB, _MIB = 1 << 10, 1 << 20
+_S = 10**9
+DEPTHS = (1, 2, 4, 8, 16, 32)
+RESTS = (1 * _S, 10 * _S, 60 * _S)
+_REST = 10 * _S         # of the test `rest`
+_BURST_REST = 2 * _S
+_PLACES = 16
+_FILL = 1 * _MIB        # bytes of a command of `fill`, and of `burst` below
+_BURST = 32 * _KIB
+_SHIFT = 43 * _BURST
+_MOST_FILLED = 4 << 30
+_MOST_REFILLED = 64 * _MIB
+_SMALL = 4 * _KIB
+# A difference counts if it is this share.
+_STANDS_OUT = 0.2
+# A stride that is no multiple of anything in the device: pages in a row come to all of its parts.
+_ODD = 1009
+
+
+def _apart(unit: int, capacity: int) -> int:
+    """A stride for `_PLACES` requests: multiples of units and of MiB, as far apart as possible."""
+    step = math.lcm(unit, _MIB)
+    return step * max(1, capacity // ((_PLACES + 1) * step))
+
+
+def scattered(unit: int, capacity: int) -> Test:
+    """Writes of 512 bytes to 256 KiB at multiples of their size, and between them."""
+    draft = Draft(capacity)
+    for bs in (512 << i for i in range(10)):
+        for start in (0, bs // 2)[:1 if bs < _KIB else 2]:
+            draft.add("write", bs, start, _apart(unit, capacity), _PLACES)
+    return draft.test("scattered writes", merges=len(draft.requests))
+
+
+def find_fat(tool: Tool, unit: int, capacity: int) -> Test:
+    """flashbench -f over 6 units, by commands from a unit down to its 64th part; then small writes
+    all over the first unit, and over one in the middle."""
+    units, chunk = 6, unit >> 6
+    traces = traced(tool, f"flashbench-find-fat,erasesize={unit},bs={chunk},fat-nr={units}",
+                    capacity)
+    requests = [replace(r, key=r.key * units + r.offset // unit) for r in traces]
+    keys: list[tuple[str, dict[str, Scalar]]] = [
+        ("flashbench-find-fat", {"erasesize": unit, "units": units, "unit": n, "chunk": unit >> i})
+        for i in range(7) for n in range(units)]
+    middle = capacity // 2 // unit * unit
+    draft = Draft(capacity)
+    for start in (0, middle):
+        # an odd number of small writes further each time, and never behind the end of the unit
+        draft.add("write", _SMALL, start, (unit // _SMALL // 40 | 1) * _SMALL, 32)
+    return Test("units at the start", (*requests, *(replace(r, key=r.key + len(keys))
+                                                    for r in draft.requests)),
+                (*keys, *draft.keys), merges=6 + len(draft.requests))
+
+
+def reads(start: int, most: int) -> Test:
+    """A region in order, by growing commands: 256 of them, but not more than `most` bytes."""
+    sizes = {bs: min(256 * bs, most // bs * bs) for bs in (4 * _KIB << (2 * i) for i in range(5))}
+    return Test("reads in order",
+                tuple(Request("read", at, bs, key) for key, (bs, size) in enumerate(sizes.items())
+                      for at in range(start, start + size, bs)),
+                tuple(("seq-read", {"bs": bs, "size": size, "offset": start})
+                      for bs, size in sizes.items()))
+
+
+def _fill_parts(bs: int, start: int, idle: int, ends: Sequence[int],
+                key: int = 0) -> tuple[list[Request], list[tuple[str, dict[str, Scalar]]]]:
+    """A flush, a rest and writes in order; a point between each two of `ends`, which are bytes
+    from `start` on."""
+    requests = [Request("flush", 0, 0, -1)]
+    if idle:
+        requests.append(Request("rest", 0, idle, -1))
+    keys: list[tuple[str, dict[str, Scalar]]] = []
+    for after, end in zip((0, *ends), ends):
+        requests += [Request("write", start + at, bs, key + len(keys))
+                     for at in range(after, end, bs)]
+        keys.append(("fill", {"bs": bs, "start": start, "idle": idle, "after": after,
+                              "size": end - after}))
+    return requests, keys
+
+
+def burst(capacity: int, shifted: bool) -> Test:
+    """After a rest up to 32 MiB in order, from a multiple of MiB, or from a place that is no
+    multiple of any unit of 64 KiB or more.  4 MiB in front are written first, so that the burst
+    continues what is open."""
+    begin = capacity // 4 // _MIB * _MIB + (_SHIFT if shifted else 0)
+    most = min(32 * _MIB, capacity // 4)
+    ends = [n for n in sorted(base << i for i in range(9) for base in (4 * _BURST, 6 * _BURST))
+            if n <= most]
+    before = min(4 * _MIB, begin // _BURST * _BURST)
+    warm, warm_keys = _fill_parts(_BURST, begin - before, 0, [before])
+    requests, keys = _fill_parts(_BURST, begin, _BURST_REST, ends, len(warm_keys))
+    name = "burst, shifted" if shifted else "burst"
+    return Test(name, (*warm, *requests), (*warm_keys, *keys), merges=2)
+
+
+def flushes(capacity: int) -> Test:
+    """Small writes in order without flush, and others with one behind each."""
+    start = capacity * 3 // 4 // _MIB * _MIB
+    draft = Draft(capacity)
+    draft.add("write", _SMALL, start, _SMALL, 32)
+    draft.add("write", _SMALL, start + 32 * _SMALL, _SMALL, 32, flush=True)
+    return draft.test("flush", merges=1)
+
+
+def depth(op: str, in_flight: int, capacity: int, unit: int) -> Test:
+    """Reads of 4 KiB far apart, or writes of 64 KiB in order; other places for each depth."""
+    draft = Draft(capacity)
+    n = DEPTHS.index(in_flight)
+    if op == "read":
+        draft.add("read", _SMALL, n * 16 * _SMALL, _ODD * _SMALL, 128, depth=in_flight)
+    else:
+        begin = capacity * 5 // 8 // unit * unit
+        draft.add("write", 64 * _KIB, begin + n * 8 * _MIB, 64 * _KIB, 128, depth=in_flight)
+    return draft.test(f"{op}s, {in_flight} in flight", merges=2 * (op == "write"),
+                      depth=in_flight)
+
+
+def rest(capacity: int) -> Test:
+    """Scattered writes of 16 KiB, twice, and once more after a rest."""
+    draft = Draft(capacity)
+    for n, idle in enumerate((0, 0, _REST)):
+        draft.add("write", 16 * _KIB, n * 64 * _KIB, _ODD * 64 * _KIB, 128, idle=idle)
+    return draft.test("rest", merges=len(draft.requests))
+
+
+def fill_ends(capacity: int) -> list[int]:
+    """How far `fill` writes, point by point: 8 MiB and always twice as far, to half of the device,
+    and at most 4 GiB."""
+    most = min(capacity // 2, _MOST_FILLED)
+    return [8 * _MIB << i for i in range(20) if 8 * _MIB << i <= most]
+
+
+def fill(capacity: int, n: int) -> Test:
+    """Part `n` of `fill`; the parts follow each other."""
+    ends = fill_ends(capacity)
+    requests, keys = _fill_parts(_FILL, 0, _REST, ends)
+    kept = [replace(r, key=0) for r in requests if r.key == n]
+    before = [r for r in requests if r.key < 0] if n == 0 else []
+    return Test(f"fill to {ends[n] // _MIB} MiB", (*before, *kept), (keys[n],))
+
+
+def refill(capacity: int, size: int, idle: int) -> Test:
+    """About the first `size` bytes after a rest, when `fill` has left the cache full."""
+    size = min(size, _MOST_REFILLED, capacity // 8) // _FILL * _FILL or _FILL
+    start = capacity // 2 // _FILL * _FILL + RESTS.index(idle) * size
+    requests, keys = _fill_parts(_FILL, start, idle, [size])
+    return Test(f"fill after {idle // _S} s", tuple(requests), tuple(keys))
+
+
+def trim(capacity: int) -> Test:
+    """Scattered writes, TRIM of everything, looks, and scattered writes again."""
+    draft = Draft(capacity)
+    chunk = min(64 * _MIB, capacity // 8 // _MIB * _MIB)
+    draft.add("write", 16 * _KIB, 0, _ODD * 48 * _KIB, 128)
+    draft.add("trim", chunk, 0, chunk, capacity // chunk)
+    draft.add("read", 512, 0, _ODD * 48 * _KIB, 128, look=True)
+    draft.add("write", 16 * _KIB, 16 * _KIB, _ODD * 48 * _KIB, 128)
+    return draft.test("TRIM", merges=256, after="trim")
+
+
+# --- what follows ---
+
+def _series_of(points: Sequence[Point], **wanted: Scalar) -> list[Mapping[str, Scalar]]:
+    """Parameters and `ns` of the points of `request` that have these parameters."""
+    return [{**dict(p.parameters), "ns": p.value} for p in points if p.procedure == "request"
+            and all(dict(p.parameters).get(k) == v for k, v in wanted.items())]
+
+
+def scattered_times(points: Sequence[Point]) -> dict[int, tuple[float, float | None]]:
+    """For each size of `scattered`: ns of a write at a multiple of it, and of one between."""
+    whole: dict[int, float] = {}
+    between: dict[int, float] = {}
+    for how in _series_of(points, op="write", count=_PLACES):
+        bs, start = int(how["bs"]), int(how["start"])
+        if start in (0, bs // 2) and int(how["stride"]) >= _MIB:
+            (between if start else whole)[bs] = float(how["ns"])
+    return {bs: (ns, between.get(bs)) for bs, ns in sorted(whole.items())}
+
+
+def granule_from(points: Sequence[Point]) -> int | None:
+    """The granule of the map: the size for which a shift by half of it costs most more.  None if no
+    shift costs anything, as where each scattered write makes the device merge a unit."""
+    costs = [(b / a, -bs) for bs, (a, b) in scattered_times(points).items() if b is not None]
+    most, bs = max(costs, default=(0.0, 0))
+    return -bs if most > 1 + _STANDS_OUT else None
+
+
+def small_write_from(points: Sequence[Point]) -> int | None:
+    """The largest write that a log for small writes takes: one of twice the size takes three times
+    as long, and at least 4 ms more."""
+    times = {bs: ns for bs, (ns, _) in scattered_times(points).items()}
+    return max((bs for bs, ns in times.items() if 2 * bs in times and times[2 * bs] > 3 * ns
+                and times[2 * bs] - ns > 4e6), default=None)
+
+
+def fat_gain(points: Sequence[Point]) -> float | None:
+    """How many times as quick small writes are in the first unit as in the middle."""
+    found = _series_of(points, op="write", bs=_SMALL, count=32)
+    found = [how for how in found if int(how["stride"]) < _MIB and "flush" not in how]
+    at = next((i for i, how in enumerate(found) if how["start"] == 0), len(found))
+    return float(found[at + 1]["ns"]) / float(found[at]["ns"]) if at + 1 < len(found) else None
+
+
+def zone_from(points: Sequence[Point]) -> list[int]:
+    """The units of find-fat whose rates differ from those of the others by a third."""
+    logs: dict[int, list[float]] = {}
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure == "flashbench-find-fat" and int(how["chunk"]) >= 64 * _KIB:
+            logs.setdefault(int(how["unit"]), []).append(math.log(p.value))
+    means = {unit: sum(each) / len(each) for unit, each in logs.items()}
+    usual = sorted(means.values())[len(means) // 2] if means else 0.0
+    odd = [unit for unit, mean in sorted(means.items()) if abs(mean - usual) > math.log(4 / 3)]
+    return odd if len(odd) <= len(means) // 2 else []
+
+
+def _fills(points: Sequence[Point], bs: int, idle: int) -> dict[int, list[tuple[int, int, float]]]:
+    """For each start of `fill`: (after, size, bytes/s), in order."""
+    found: dict[int, list[tuple[int, int, float]]] = {}
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure == "fill" and how["bs"] == bs and how["idle"] == idle:
+            found.setdefault(int(how["start"]), []).append(
+                (int(how["after"]), int(how["size"]), p.value))
+    return {start: sorted(parts) for start, parts in found.items()}
+
+
+def fills(points: Sequence[Point]) -> list[tuple[str, list[tuple[int, int, float]]]]:
+    """A title and (after, size, bytes/s) of what shows a cache."""
+    bursts = list(_fills(points, _BURST, _BURST_REST).values())
+    named = list(zip(("Burst after a rest", "Burst after a rest, from another place"), bursts))
+    whole = _fills(points, _FILL, _REST).get(0, [])
+    return [(title, parts) for title, parts in [*named, ("Half of the device in order", whole)]
+            if len(parts) > 1]
+
+
+def knee(parts: Sequence[tuple[int, int, float]]) -> tuple[int, float, float] | None:
+    """How many bytes are written at the first rate before a second one, and both rates; None if the
+    rate does not fall by a third.  The part in which it falls is divided so that both rates give
+    its time."""
+    if len(parts) < 3:
+        return None
+    for k in range(1, len(parts) - 1):
+        fast = sum(size for _, size, _ in parts[:k]) / sum(size / r for _, size, r in parts[:k])
+        # the part in which it falls may be partly quick, so the slow rate comes from those behind
+        rest_of = parts[k + 1:]
+        slow = sum(size for _, size, _ in rest_of) / sum(size / r for _, size, r in rest_of)
+        after, size, rate = parts[k]
+        if slow < fast / 1.5 and rate < fast / 1.1 and \
+                all(r < fast / 1.3 for _, _, r in rest_of):
+            share = min(max((1 / slow - 1 / rate) / (1 / slow - 1 / fast), 0.0), 1.0)
+            return after + round(size * share), fast, slow
+    return None
+
+
+def cache_from(points: Sequence[Point]) -> tuple[int, float, float] | None:
+    """Bytes that the device takes quickly after a rest, and the rates before and behind; None if
+    that depends on where the writes begin, because then they are the rest of a unit."""
+    knees = [knee(parts) for parts in _fills(points, _BURST, _BURST_REST).values()]
+    both = [found for found in knees if found]
+    if len(both) < 2 or len(both) < len(knees):
+        return None
+    least, most = min(k[0] for k in both), max(k[0] for k in both)
+    return both[0] if most < 1.3 * least else None
+
+
+def flush_cost(points: Sequence[Point]) -> tuple[float, float] | None:
+    """ns of a small write, and of one with a flush behind."""
+    alone = [how for how in _series_of(points, op="write", bs=_SMALL, stride=_SMALL, count=32)
+             if int(how["start"]) > 0]
+    with_flush = [how for how in alone if how.get("flush")]
+    without = [how for how in alone if "flush" not in how and with_flush
+               and int(how["start"]) + 32 * _SMALL == with_flush[0]["start"]]
+    return (float(without[0]["ns"]), float(with_flush[0]["ns"])) if without else None
+
+
+def flush_matters(points: Sequence[Point]) -> bool:
+    """Whether a flush takes a fifth of the time of a small write, or more."""
+    cost = flush_cost(points)
+    return cost is not None and cost[1] > (1 + _STANDS_OUT) * cost[0]
+
+
+def depth_times(points: Sequence[Point], op: str) -> dict[int, float]:
+    """ns of a request by how many are in flight."""
+    found = _series_of(points, op=op, count=128)
+    bs = _SMALL if op == "read" else 64 * _KIB
+    return {int(how.get("depth", 1)): float(how["ns"]) for how in found if how["bs"] == bs}
+
+
+def depth_from(points: Sequence[Point], op: str) -> tuple[int, float] | None:
+    """How many requests in flight are enough, and how many times as quick they are as one; (1, 1)
+    if more of them gain nothing.  None without such a test."""
+    times = depth_times(points, op)
+    if len(times) < 2 or 1 not in times:
+        return None
+    best = min(times.values())
+    if times[1] < (1 + _STANDS_OUT) * best:
+        return 1, 1.0
+    return min(n for n, ns in times.items() if ns < 1.05 * best), times[1] / best
+
+
+def rest_gain(points: Sequence[Point]) -> float | None:
+    """How many times as quick scattered writes are after a rest as without one."""
+    found = _series_of(points, op="write", bs=16 * _KIB, count=128, stride=_ODD * 64 * _KIB)
+    without = [float(how["ns"]) for how in found if "idle" not in how]
+    rested = [float(how["ns"]) for how in found if "idle" in how]
+    return without[-1] / rested[-1] if without and rested else None
+
+
+def slc_from(points: Sequence[Point]) -> tuple[int, float, float] | None:
+    """Bytes that are written quickly before the device becomes slower, and both rates; None if that
+    is no more than its write cache explains."""
+    found, cache = knee(_fills(points, _FILL, _REST).get(0, [])), cache_from(points)
+    return found if found and (cache is None or found[0] > 2 * cache[0]) else None
+
+
+def slowed(points: Sequence[Point]) -> bool:
+    """Whether `fill` need not go on: two parts in a row had less than two thirds of the rate of
+    the first one."""
+    parts = _fills(points, _FILL, _REST).get(0, [])
+    return len(parts) > 2 and all(rate < parts[0][2] / 1.5 for _, _, rate in parts[-2:])
+
+
+def recovered_from(points: Sequence[Point]) -> list[tuple[int, float]]:
+    """(ns of rest, bytes/s afterwards) of `refill`."""
+    return sorted((int(dict(p.parameters)["idle"]), p.value) for p in points
+                  if p.procedure == "fill" and dict(p.parameters)["bs"] == _FILL
+                  and dict(p.parameters)["start"] != 0)
+
+
+def trim_gain(points: Sequence[Point]) -> float | None:
+    """How many times as quick scattered writes are after TRIM of everything as before."""
+    found = [float(how["ns"]) for how in _series_of(points, op="write", bs=16 * _KIB, count=128,
+                                                    stride=_ODD * 48 * _KIB)]
+    return found[0] / found[-1] if len(found) > 1 else None
+
+
+def trim_reads(points: Sequence[Point]) -> str | None:
+    """What most reads have found after TRIM: "zeros", "ones", "same" (the old data), ..."""
+    found = [(p.value, str(dict(p.parameters)["found"])) for p in points
+             if p.procedure == "content" and dict(p.parameters)["after"] == "trim"]
+    return max(found)[1] if found else None
