@@ -130,6 +130,48 @@ def test_requests_go_where_they_are_told():
     assert out["points"][0]["measured"] > 0
 
 
+def test_caches_rests_and_queues():
+    """What idle, flush, depth and fill mean, on devices on which each of them matters."""
+    small_card()
+    text = (SLC_PROFILE % "64M").replace("[fidelity]", "")
+    cached = write("cached.ini", text + "[cache]\nsize = 1M\n")
+    wide = write("wide.ini", text.replace("cell = slc", "cell = slc\nchannels = 4") +
+                 "[link]\ntype = uas\n")
+
+    def series(device, **more):
+        how = {"op": "write", "bs": 4096, "start": 0, "stride": 4096, "count": 64, **more}
+        return against(point("request", 1, "ns", **how), device=device)[0][0]
+
+    # a cache answers at once, and a flush waits for the flash; without a cache nobody sends one
+    alone, flushed = (series(cached, flush=f)["measured"] for f in (False, True))
+    assert flushed > alone + 300e3
+    assert series("card.ini")["measured"] == series("card.ini", flush=True)["measured"]
+    # a full cache is empty again after a rest
+    full = point("fill", 1, bs=4096, start=0, idle=0, after=0, size=1 << 20)
+    for idle, empty in ((0, False), (10**9, True)):
+        points, _ = against(full, point("request", 1, "ns", op="write", bs=4096, start=1 << 20,
+                                        stride=4096, count=64, idle=idle), device=cached)
+        assert (points[1]["measured"] < 300e3) == empty, (idle, points)
+    # reads from four channels: four are four times as quick, and more are not
+    times = [against(point("seq-write", 1, bs=65536, size=64 << 20),
+                     point("request", 1, "ns", op="read", bs=4096, start=0, stride=4096, count=64,
+                           depth=n), device=wide)[0][1]["measured"] for n in (1, 2, 4, 8)]
+    assert times[0] > 1.5 * times[1] > 2 * times[2] and times[3] > 0.7 * times[2], times
+    # parts of one run: the first MiB goes to the cache
+    parts = [point("fill", 1, bs=4096, start=0, idle=0, after=n << 20, size=1 << 20)
+             for n in range(3)]
+    rates = [p["measured"] for p in against(*parts, device=cached)[0]]
+    assert rates[0] > 3 * rates[1] and abs(rates[1] / rates[2] - 1) < 0.1, rates
+    write("my.json", document(point("request", 1, "ns", op="trim", bs=4096, start=0, stride=4096,
+                                    count=64)))
+    code, out, _ = call("verify", "card.ini", "--against", "my.json")
+    assert code == 1 and "op=trim: the device has no TRIM (device.discard=no)" in out, out
+    assert series(write("trims.ini", text.replace("[nand]", "discard = yes\n[nand]")),
+                  op="trim")["state"] == "measured"
+    points, _ = against(point("content", 3, "1", after="write", found="same", first=0, last=9))
+    assert points[0]["state"] == "left out"
+
+
 def test_the_order_of_the_file_counts():
     """On a device that has few units open, a test in front changes what the next one finds."""
     first = [point("flashbench-open-au", 1, erasesize=UNIT, open=7, random=True, chunk=c)
@@ -187,6 +229,13 @@ def test_mistakes():
     refuse("my.json: points[1].procedure: expected a text", document(good_one, 3))
     refuse("my.json: points[0].parameters.bs: expected a whole number from 1 to 2^44",
            document(point("seq-write", 1, bs=-1, size=1)))
+    many = {"op": "read", "bs": 512, "start": 0, "stride": 0, "count": 1}
+    refuse("my.json: points[0].parameters.depth: expected at most 64",
+           document(point("request", 1, "ns", depth=65, **many)))
+    refuse("my.json: points[0].parameters.flush: expected false with more than one request",
+           document(point("request", 1, "ns", depth=2, flush=True, **many)))
+    refuse("my.json: points[0].parameters: expected multiples of bs in after and size",
+           document(point("fill", 1, bs=4096, start=0, idle=0, after=1, size=4096)))
     refuse("my.json: points[0].parameters.count: expected at most 1048576, and 2^44 bytes in all",
            document(point("request", 1, "ns", op="read", bs=1 << 44, start=0, stride=0,
                           count=1 << 20)))

@@ -292,7 +292,7 @@ static int run_fill(struct against *a, struct against_point *first, struct fe_de
     for (size_t i = 0; i < a->n && r == 0; i++)
         if (same_test(&test, &a->points[i])) {
             struct against_point *p = &a->points[i];
-            p->measured = p->measured > 0 ? (double)p->size * 1e9 / p->measured : 0;
+            p->measured = (double)p->size * 1e9 / (p->measured > 0 ? p->measured : 1);
             p->state = AGAINST_MEASURED;
         }
     return r;
