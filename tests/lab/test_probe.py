@@ -307,7 +307,8 @@ def test_full_of_errors():
     message, kept = fails("device.used=0", "faults.program_fail=5%", "faults.spare_blocks=0",
                           "faults.end_of_life=read-only")
     assert "in the test '" in message and kept > 50, message
-    message, kept = fails("faults.rber_fresh=400000000000", "ecc.correctable_bits=1")
+    message, kept = fails("device.used=0", "faults.rber_fresh=100000000000",
+                          "ecc.correctable_bits=1")
     assert "in the test '" in message, message
 
 
