@@ -492,6 +492,18 @@ def test_one_profile_tells_both_columns_of_the_queue():
     assert {"A1", "C10", "U3", "V30"} <= found and "V60" not in found, found  # as printed on it
 
 
+def test_cards_are_granted_what_is_printed_on_them():
+    # as printed on such cards, recalled
+    for name, printed, not_printed in (
+            ("sandisk-extreme32g", {"A1", "C10", "U3", "V30"}, {"A2", "V60"}),
+            ("sandisk-industrial8g", {"C10", "U1"}, {"A2", "U3"})):
+        classes = good_json("verify", name, "--class", "--json")["classes"]
+        found = {c["class"] for c in classes if c["granted"]}
+        assert printed <= found and not found & not_printed, (name, found)
+        o = good_json("verify", name, "--json", *NO_KERNEL)
+        assert o["verdicts"].get("off", 0) == 0, (name, o["verdicts"])
+
+
 def test_mistakes_have_file_and_line():
     line = CARD.count("\n") + 1
     for row, message in [
