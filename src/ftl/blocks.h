@@ -167,7 +167,7 @@ static inline enum fe_status fe_blocks_append(struct fe_blocks *b, struct fe_fro
     return FE_OK;
 }
 
-/* A valid page becomes invalid.  O(1). */
+/* A valid page becomes invalid, and nobody asks for its bytes again.  O(1). */
 static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
 {
     fe_peb peb = fe_peb_of(&b->geo, ppn);
@@ -175,6 +175,7 @@ static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
     b->valid[peb]--;
     if (b->state[peb] >= FE_BLOCK_FULL)
         fe_victims_invalidated(&b->full[b->state[peb] - FE_BLOCK_FULL], peb);
+    fe_medium_let_go(b->ftl->medium, ppn);
 }
 
 /* Reads a page where a map says that it lies: zeros, and no operation, for FE_PPN_NONE. */

@@ -201,3 +201,9 @@ void fe_medium_use_slc(struct fe_medium *m, fe_peb peb)
     assert(fe_medium_next_page(m, peb) == 0 && fe_slc_pages(&m->geo) > 0);
     fe_chip_mark(&m->chip, peb, FE_MARK_SLC, true);
 }
+
+void fe_medium_let_go(struct fe_medium *m, fe_ppn ppn)
+{
+    if (!m->undo && !m->chip.has_image)
+        fe_store_forget(m->store, ppn, 1);
+}

@@ -82,4 +82,9 @@ enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb);
  * fe_slc_pages() is not 0. */
 void fe_medium_use_slc(struct fe_medium *m, fe_peb peb);
 
+/* Nobody will ask for the bytes of this programmed page again: a newer copy of its logical page has
+ * been programmed, or the host has trimmed it.  Where a cut could bring the page back, and in an
+ * image, the bytes stay until the block is erased. */
+void fe_medium_let_go(struct fe_medium *m, fe_ppn ppn);
+
 #endif

@@ -12,7 +12,8 @@
  * A copy counts one more page, an erase one less for each page of the block.  So merges and
  * cleaning cost the processor nearly nothing, whatever the pages hold.
  *
- * Frames lie one behind the other in a sparse memfd that is mapped once.  The frame that became
+ * Frames lie one behind the other in memory that is mapped once and that takes room where it is
+ * used.  It is private: a process that forks has a copy of the device.  The frame that became
  * free last is used next, because its memory is the warmest: in the processor's cache, and not
  * given back to the host.  There are as many frames as pages, so there is always one.  What the
  * device needs is therefore its largest number of different pages so far, and not what it has
@@ -56,25 +57,13 @@ struct fe_frames {
 
 static int map_memory(struct fe_frames *f, struct fe_err *err)
 {
-    int fd = memfd_create("flashemu-medium", MFD_CLOEXEC);
-    if (fd < 0)
-        return fe_err_set(err, errno, "medium in memory: memfd_create: %s", strerror(errno));
-
-    int r = 0;
-    if (ftruncate(fd, (off_t)f->map_bytes) < 0) {
-        r = fe_err_set(err, errno, "medium in memory: %llu bytes: %s",
-                       (unsigned long long)f->map_bytes, strerror(errno));
-    } else {
-        void *map = mmap(NULL, f->map_bytes, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_NORESERVE, fd, 0);
-        if (map == MAP_FAILED)
-            r = fe_err_set(err, errno, "medium in memory: mapping %llu bytes: %s",
-                           (unsigned long long)f->map_bytes, strerror(errno));
-        else
-            f->map = map;
-    }
-    close(fd); /* the mapping keeps the file */
-    return r;
+    void *map = mmap(NULL, f->map_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return fe_err_set(err, errno, "medium in memory: mapping %llu bytes: %s",
+                          (unsigned long long)f->map_bytes, strerror(errno));
+    f->map = map;
+    return 0;
 }
 
 static uint64_t table_bytes(const struct fe_frames *f)
@@ -167,7 +156,7 @@ static void give_back(struct fe_frames *f, uint32_t group)
     from = fe_div_up(from, host) * host;
     /* A hole is a saving, not a promise: where the host refuses it, the memory stays. */
     if (f->used[group] == 0 && from < end)
-        (void)madvise(f->map + from, end - from, MADV_REMOVE);
+        (void)madvise(f->map + from, end - from, MADV_DONTNEED);
 }
 
 /* Asks for the memory of a fresh group, if the group is not a single large page. */

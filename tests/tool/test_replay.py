@@ -293,6 +293,22 @@ def test_payload_is_verified():
     assert "read as they were written" in good("replay", "ideal", "--payload", *gens)
 
 
+def test_overwritten_data_take_no_memory():
+    """Of a device whose power is never cut: what is mapped needs memory, whatever lies stale."""
+    def peak(*flags):
+        pid = os.fork()
+        if pid == 0:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.execv(TOOL, [TOOL, "replay", *words, *flags])
+        _, status, usage = os.wait4(pid, 0)
+        assert status == 0
+        return usage.ru_maxrss * 1024
+    for kind in "page", "dftl":
+        words = ["ssd-page", "gen:random,op=write,bs=4K,size=32M,count=60000", "ftl.type=" + kind]
+        taken = peak("--payload") - peak()
+        assert 24 << 20 < taken < 36 << 20, (kind, taken)
+
+
 def test_mistakes():
     bad("expected PROFILE", "replay")
     bad("expected PROFILE", "replay", "ideal")

@@ -104,6 +104,14 @@ def test_a_run_that_fails_has_one_message_and_the_others_go_on():
     assert out.count('"error": "ftl.op=x') == 2 and out.count('"result": null') == 2
 
 
+def test_each_trace_has_data_of_its_own():
+    traces = ["gen:random,op=write,reads=50%%,bs=2K,size=8M,count=9000,seed=%d" % seed
+              for seed in (1, 2, 3)]
+    args = ["ssd-page", "--payload", *traces, "--each", *SMALL, "ftl.op=60%"]
+    text = good("replay", "--json", *args)
+    assert text.count('"wrong_sectors": 0') == 3 and text.count('"verified_sectors"') == 3
+
+
 def test_wrong_data_are_the_answer_no():
     code, out, err = call("replay", "ssd-page", "--payload", "gen:random,op=write,size=1M,count=9",
                           "--vary", "seed=1,2")

@@ -293,14 +293,14 @@ static void test_store_warm_ring_keeps_data_of_blocks_in_use(void **state)
     fe_store_destroy(s);
 }
 
-/* KiB of shared memory in this process; -1 where the host does not say. */
-static long shared_kib(void)
+/* KiB of private memory in this process; -1 where the host does not say. */
+static long memory_kib(void)
 {
     FILE *f = fopen("/proc/self/status", "r");
     char line[256];
     long kib = -1;
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "RssShmem: %ld", &kib) == 1)
+        if (sscanf(line, "RssAnon: %ld", &kib) == 1)
             break;
     if (f)
         fclose(f);
@@ -311,7 +311,7 @@ static void test_store_discarded_memory_is_given_back_when_the_ring_is_full(void
 {
     (void)state;
     enum { PAGE = 1 << 20, PPB = 8, BLOCKS = 16 };
-    long before = shared_kib();
+    long before = memory_kib();
     if (before < 0)
         skip();
     struct fe_store *s = make(PPB * BLOCKS, PAGE, PPB, true);
@@ -321,17 +321,17 @@ static void test_store_discarded_memory_is_given_back_when_the_ring_is_full(void
     for (fe_peb peb = 0; peb < BLOCKS; peb++)
         for (fe_ppn p = 0; p < PPB; p++)
             fe_store_write(s, peb * PPB + p, FE_PPN_NONE, 0, PAGE, page);
-    long full = shared_kib() - before;
+    long full = memory_kib() - before;
     for (fe_peb peb = 0; peb < BLOCKS; peb++)
         fe_store_discard(s, peb);
-    long left = shared_kib() - before;
+    long left = memory_kib() - before;
     free(page);
     fe_store_destroy(s);
     if (full < 64 * 1024)
         skip(); /* the host counts it otherwise */
     assert_in_range(full, 128 * 1024, 140 * 1024);
     assert_in_range(left, 0, 36 * 1024); /* FE_STORE_WARM_BYTES and a little */
-    assert_in_range(shared_kib() - before + 4096, 0, 8192);
+    assert_in_range(memory_kib() - before + 4096, 0, 8192);
 }
 
 static void test_store_copies_take_no_memory(void **state)
@@ -342,12 +342,12 @@ static void test_store_copies_take_no_memory(void **state)
     struct fe_store *s = make(PAGES, PAGE, PPB, true);
     uint8_t *page = malloc(PAGE);
     assert_non_null(page);
-    long before = shared_kib();
+    long before = memory_kib();
     for (fe_ppn p = 0; p < PPB; p++) { /* one block of 4 MiB */
         memset(page, (int)p + 1, PAGE);
         fe_store_write(s, p, FE_PPN_NONE, 0, PAGE, page);
     }
-    long after_one = shared_kib() - before;
+    long after_one = memory_kib() - before;
     fe_peb at = 0;
     for (int merge = 0; merge < 20000; merge++) { /* more than a million copies */
         fe_peb to = (at + 1 + (fe_peb)ft_below(&r, BLOCKS - 1)) % BLOCKS;
@@ -356,7 +356,7 @@ static void test_store_copies_take_no_memory(void **state)
         fe_store_discard(s, at);
         at = to;
     }
-    long after_all = shared_kib() - before;
+    long after_all = memory_kib() - before;
     for (fe_ppn p = 0; p < PPB; p++) {
         fe_store_read(s, at * PPB + p, 0, PAGE, page);
         assert_all(page, (uint8_t)(p + 1), PAGE);
@@ -365,7 +365,7 @@ static void test_store_copies_take_no_memory(void **state)
     fe_store_destroy(s);
     if (before < 0 || after_one < 4096)
         skip(); /* the host counts it otherwise */
-    assert_int_equal(after_all, after_one);
+    assert_in_range(after_all, after_one, after_one + 64); /* tables of pages that were not touched */
 }
 
 int main(void)

@@ -58,15 +58,28 @@ void payload_destroy(struct payload *p)
     free(p);
 }
 
+#define STEP UINT64_C(0x9e3779b97f4a7c15)
+
+/* Eight numbers that are stored with as few instructions as the processor has. */
+typedef uint64_t words __attribute__((vector_size(64)));
+
+/* The words of a sector count in steps from one that is drawn.  A sector is a multiple of 512
+ * bytes. */
 static void fill_sector(const struct payload *p, uint64_t offset, uint32_t generation,
                         uint8_t *to)
 {
-    uint64_t word = fe_rng(p->seed, FE_RNG_WORKLOAD, offset, generation);
+    const words steps = {0, STEP, 2 * STEP, 3 * STEP, 4 * STEP, 5 * STEP, 6 * STEP, 7 * STEP};
+    words next = fe_rng(p->seed, FE_RNG_WORKLOAD, offset, generation) + steps;
 
-    for (uint32_t i = 0; i < p->sector_size; i += sizeof word) {
-        memcpy(to + i, &word, sizeof word);
-        word += UINT64_C(0x9e3779b97f4a7c15);
+    for (uint32_t i = 0, size = p->sector_size; i < size; i += sizeof next) {
+        memcpy(to + i, &next, sizeof next);
+        next += 8 * STEP;
     }
+}
+
+void payload_ask(const struct payload *p, uint64_t offset)
+{
+    __builtin_prefetch(&p->generation[offset / p->sector_size], 1);
 }
 
 static uint32_t next_generation(uint32_t generation)
@@ -85,11 +98,9 @@ void *payload_begin(struct payload *p, const struct fe_request *req, struct fe_e
         p->buf = bigger;
         p->buf_size = req->len;
     }
-    for (uint64_t i = 0; req->type == FE_REQ_WRITE && i < req->len; i += p->sector_size) {
-        uint64_t offset = req->offset + i;
-        fill_sector(p, offset, next_generation(p->generation[offset / p->sector_size]),
-                    p->buf + i);
-    }
+    const uint32_t *generation = &p->generation[req->offset / p->sector_size];
+    for (uint64_t i = 0; req->type == FE_REQ_WRITE && i < req->len; i += p->sector_size)
+        fill_sector(p, req->offset + i, next_generation(*generation++), p->buf + i);
     if (req->type == FE_REQ_READ)
         memset(p->buf, 0xa5, req->len); /* shows what the device does not fill */
     return p->buf;
@@ -100,9 +111,8 @@ static bool is_uniform(const uint8_t *data, uint32_t len)
     return memcmp(data, data + 1, len - 1) == 0;
 }
 
-static void compare(struct payload *p, uint64_t offset, const uint8_t *data)
+static void compare(struct payload *p, uint64_t offset, uint32_t generation, const uint8_t *data)
 {
-    uint32_t generation = p->generation[offset / p->sector_size];
     bool right;
 
     if (generation == ANYTHING)
@@ -122,11 +132,10 @@ void payload_end(struct payload *p, const struct fe_request *req, enum fe_status
 {
     bool failed = status != FE_OK && status != FE_CORRECTED;
 
-    for (uint64_t i = 0; i < req->len; i += p->sector_size) {
-        uint64_t offset = req->offset + i;
-        uint32_t *generation = &p->generation[offset / p->sector_size];
+    uint32_t *generation = &p->generation[req->offset / p->sector_size];
+    for (uint64_t i = 0; i < req->len; i += p->sector_size, generation++) {
         if (req->type == FE_REQ_READ && !failed)
-            compare(p, offset, p->buf + i);
+            compare(p, req->offset + i, *generation, p->buf + i);
         else if (req->type == FE_REQ_TRIM || (req->type == FE_REQ_WRITE && failed))
             *generation = ANYTHING;
         else if (req->type == FE_REQ_WRITE)

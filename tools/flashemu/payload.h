@@ -18,6 +18,9 @@ int payload_create(struct payload **ret, uint64_t capacity, uint32_t sector_size
                    struct fe_err *err);
 void payload_destroy(struct payload *p);
 
+/* A request at this offset, inside the capacity, comes soon. */
+void payload_ask(const struct payload *p, uint64_t offset);
+
 /* Returns a buffer for the request, filled with data if the request is a write.  It is valid until
  * the next call.  NULL without memory, with message. */
 void *payload_begin(struct payload *p, const struct fe_request *req, struct fe_err *err);

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 1024 };
+enum { BATCH = 1024, AHEAD = 4 };
 
 static double now_seconds(void)
 {
@@ -191,6 +191,13 @@ static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err 
     return submit_wrapped(r, rec, arrival_ns, err);
 }
 
+/* What a request will need is fetched while those in front of it run. */
+static void ask(const struct replay *r, const struct fe_trace_rec *rec)
+{
+    if (rec->offset < r->capacity && r->payload)
+        payload_ask(r->payload, rec->offset);
+}
+
 static void show_progress(const struct replay *r, const struct source *s, double seconds)
 {
     fprintf(stderr, "\r%.40s ", s->name);
@@ -219,6 +226,8 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
             break;
         }
         for (int i = 0; i < n && code == 0; i++) {
+            if (i + AHEAD < n)
+                ask(r, &recs[i + AHEAD]);
             code = run_record(r, &recs[i], &reason);
             if (code < 0)
                 fe_err_set(err, -code, "%s: %s",
