@@ -6,8 +6,9 @@
 
 A command is a line of an indented block, or of an example of a manual page, that begins with one of
 PROGRAMS or with "$ ".  The commands of a page run in one folder and one after the other, with the
-programs of the build; a million requests become ten thousand.  What cannot run here matches a line of NOT_RUN, which has the reason; a line
-that no command matches is a mistake as well.  tests/tool/test_tutorial.py is for the tutorial.
+programs of the build; a million requests become ten thousand.  What cannot run here matches a line
+of NOT_RUN, which has the reason; a line that no command matches is a mistake as well.
+tests/tool/test_tutorial.py is for the tutorial.
 """
 
 import importlib.machinery
@@ -23,14 +24,15 @@ from flashemu_script import from_env, run, skip
 BUILD = from_env("FLASHEMU_BUILD")
 ROOT = from_env("SOURCE_ROOT")
 PROGRAMS = ("flashemu", "flashemu-lab", "nbdkit", "nbdsh", "nbdinfo", "nbdcopy", "nbd-client",
-            "nbdfuse", "fdisk", "meson", "apt-get", "tools/", "dd", "sed", "blkparse", "qemu-",
-            "mmdebstrap", "f3", "mke2fs", "virsh", "sudo", "fio", "for", "cp", "head", "flashbench")
+            "nbdfuse", "meson", "tools/", "sed", "blkparse", "qemu-",
+            "mmdebstrap", "sudo", "for", "python3", "/usr/bin/python3")
 NEEDS_ROOT = "needs root and a block device"
 NOT_RUN = {
-    r"^(nbd-client|fdisk|sudo) ": NEEDS_ROOT,
+    r"^(nbd-client|sudo) ": NEEDS_ROOT,
     r"^nbdkit flashemu [^ ]+$|^nbdkit flashemu profile=transcend8g$": "serves until it is ended",
-    r"^(tools/|meson|apt-get|mmdebstrap|virsh|qemu-)": "installs, builds or boots",
+    r"^(tools/|meson|mmdebstrap|qemu-)": "installs, builds or boots",
     r"/dev/sdb|^blkparse ": "needs a real stick",
+    r"disk\.img|card\.(nbd|ctl)": "needs the image of the recipe",
     r"\bmy\.(json|ini)\b": "needs a measurement of a real stick",
     r"^flashemu verify (transcend8g|--all)": "needs the virtual machine or takes minutes",
     r"^flashemu-lab (run|crash|sweep|advise|import|record)\b": "takes minutes; tests/lab runs it",

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cuts the power of an emulated stick at many instants, and checks a promise of a program.
+
+    nbdkit -t 1 -U stick.nbd -P stick.pid flashemu transcend8g clock=virtual control=stick.ctl \\
+        cache.size=256K device.used=0
+    python3 power-cut.py stick.nbd stick.ctl 50
+
+The program under test is `commit` below; put yours in its place.  It writes a record, flushes, and
+then says that the record is safe.  After each cut, every record that was called safe must be there.
+Exit code 1 and a line for each record that is lost.
+"""
+
+import subprocess
+import sys
+
+import nbd
+
+RECORD = 4096
+
+
+def ctl(socket, *words):
+    subprocess.run(["flashemu", "ctl", socket, *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def commit(h, place, text):
+    """Returns when the record is safe; nbd.Error if the power fails."""
+    h.pwrite(text.ljust(RECORD, b"."), place * RECORD)
+    h.flush()
+
+
+def main():
+    stick, control, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    lost = 0
+    for cut in range(rounds):
+        h = nbd.NBD()
+        h.connect_unix(stick)
+        ctl(control, "power-cut", "after", str(cut + 1), "writes")
+        safe = {}
+        try:
+            for place in range(rounds + 1):
+                text = b"cut %d record %d" % (cut, place)
+                commit(h, place, text)
+                safe[place] = text
+        except nbd.Error:
+            pass
+        ctl(control, "power-on")
+        for place, text in safe.items():
+            if not bytes(h.pread(RECORD, place * RECORD)).startswith(text):
+                print("cut after %d writes: record %d is lost" % (cut + 1, place))
+                lost += 1
+        h.shutdown()
+    print("%d cuts, %d records lost" % (rounds, lost))
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
