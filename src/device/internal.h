@@ -120,7 +120,8 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how);
 void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply);
 
 /* The device answers writes that a power cut can still take.  Only then does a flush have work to
- * do.  Otherwise a write is on the flash when it is answered, or in a cache that survives the cut. */
+ * do.  Otherwise a write is on the flash when it is answered, or in a cache that survives the
+ * cut. */
 bool fe_device_is_volatile(const struct fe_device *dev);
 
 /* The logical pages that the strategy must offer; the last one may be used in part. */

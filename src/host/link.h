@@ -49,11 +49,13 @@ void fe_link_init(struct fe_link *l, const struct fe_link_params *p);
 uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns);
 
 /* The next `bytes` of this command cross the wire, in either direction, but not before ready_ns:
- * then the flash has delivered them, or the device has room for them.  Returns when they are there. */
+ * then the flash has delivered them, or the device has room for them.  Returns when they are
+ * there. */
 uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes);
 
-/* When the host hears that a write has ended at end_ns, if all of its data were in at in_ns.  A host
- * without a queue may have to ask: first after link.busy_poll, then each time after twice as long. */
+/* When the host hears that a write has ended at end_ns, if all of its data were in at in_ns.  A
+ * host without a queue may have to ask: first after link.busy_poll, then each time after twice as
+ * long. */
 uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns);
 
 /* The command completes at complete_ns, when its queue slot becomes free. */

@@ -24,6 +24,7 @@
 #include "profile/options.h"
 
 #include "ftl/ftl.h"
+#include "profile/option_names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,103 +46,6 @@ static const char *const section_names[FE_N_SECTIONS] = {
     "device", "nand", "ftl", "cache", "link", "ecc", "faults", "step", "provenance", "fidelity",
 };
 
-static const char *cell_name(uint32_t i)
-{
-    static const char *const names[FE_N_CELLS] = {
-        [FE_CELL_SLC] = "slc", [FE_CELL_MLC] = "mlc", [FE_CELL_TLC] = "tlc", [FE_CELL_NOR] = "nor",
-    };
-    return i < FE_N_CELLS ? names[i] : NULL;
-}
-
-static const char *policy_name(uint32_t i)
-{
-    static const char *const names[FE_N_GC_POLICIES] = {
-        [FE_GC_GREEDY] = "greedy", [FE_GC_COST_BENEFIT] = "cost-benefit", [FE_GC_FIFO] = "fifo",
-        [FE_GC_RANDOM] = "random", [FE_GC_D_CHOICES] = "d-choices",
-    };
-    return i < FE_N_GC_POLICIES ? names[i] : NULL;
-}
-
-static const char *hot_cold_name(uint32_t i)
-{
-    static const char *const names[FE_N_HOT_COLDS] = {
-        [FE_HOT_COLD_OFF] = "off", [FE_HOT_COLD_GC] = "gc", [FE_HOT_COLD_TWO_POOL] = "two-pool",
-    };
-    return i < FE_N_HOT_COLDS ? names[i] : NULL;
-}
-
-static const char *wear_name(uint32_t i)
-{
-    static const char *const names[FE_N_WEAR_LEVELLINGS] = {
-        [FE_WEAR_OFF] = "off", [FE_WEAR_DYNAMIC] = "dynamic", [FE_WEAR_STATIC] = "static",
-    };
-    return i < FE_N_WEAR_LEVELLINGS ? names[i] : NULL;
-}
-
-static const char *slc_mode_name(uint32_t i)
-{
-    static const char *const names[FE_N_SLC_MODES] = {
-        [FE_SLC_OFF] = "off", [FE_SLC_STATIC] = "static", [FE_SLC_DYNAMIC] = "dynamic",
-    };
-    return i < FE_N_SLC_MODES ? names[i] : NULL;
-}
-
-static const char *link_name(uint32_t i)
-{
-    static const char *const names[FE_N_LINK_TYPES] = {
-        [FE_LINK_PARALLEL] = "parallel", [FE_LINK_USB_FS] = "usb-fs", [FE_LINK_USB_HS] = "usb-hs",
-        [FE_LINK_USB_SS] = "usb-ss",     [FE_LINK_UAS] = "uas",       [FE_LINK_SD_DS] = "sd-ds",
-        [FE_LINK_SD_HS] = "sd-hs",       [FE_LINK_SD_UHS] = "sd-uhs", [FE_LINK_EMMC] = "emmc",
-        [FE_LINK_EMMC_CQ] = "emmc-cq",   [FE_LINK_NONE] = "none",
-        [FE_LINK_SD_DDR50] = "sd-ddr50", [FE_LINK_SD_A2] = "sd-a2",
-        [FE_LINK_EMMC_HS200] = "emmc-hs200", [FE_LINK_EMMC_HS400] = "emmc-hs400",
-    };
-    return i < FE_N_LINK_TYPES ? names[i] : NULL;
-}
-
-static const char *queue_name(uint32_t i)
-{
-    static const char *const names[FE_N_QUEUES] = {
-        [FE_QUEUE_IN_ORDER] = "in-order", [FE_QUEUE_ANY_ORDER] = "any-order",
-        [FE_QUEUE_OFF] = "off",
-    };
-    return i < FE_N_QUEUES ? names[i] : NULL;
-}
-
-static const char *cache_mode_name(uint32_t i)
-{
-    static const char *const names[FE_N_CACHE_MODES] = {
-        [FE_CACHE_ON] = "on", [FE_CACHE_OFF] = "off",
-    };
-    return i < FE_N_CACHE_MODES ? names[i] : NULL;
-}
-
-/* The registry is the list of strategies; it is walked, since i may lie behind its end. */
-static const char *ftl_name(uint32_t i)
-{
-    for (uint32_t k = 0; fe_ftl_registry[k]; k++)
-        if (k == i)
-            return fe_ftl_registry[k]->name;
-    return NULL;
-}
-
-static const char *beyond_name(uint32_t i)
-{
-    static const char *const names[FE_N_BEYONDS] = {
-        [FE_BEYOND_WRAP] = "wrap", [FE_BEYOND_DROP] = "drop",
-    };
-    return i < FE_N_BEYONDS ? names[i] : NULL;
-}
-
-static const char *end_of_life_name(uint32_t i)
-{
-    static const char *const names[FE_N_EOLS] = {
-        [FE_EOL_READ_ONLY] = "read-only", [FE_EOL_FULL] = "full", [FE_EOL_DEAD] = "dead",
-        [FE_EOL_SLOW] = "slow", [FE_EOL_SILENT] = "silent",
-    };
-    return i < FE_N_EOLS ? names[i] : NULL;
-}
-
 /* A row can be added, and its help can change.  But images hold keys and values as text: if a key
  * is renamed or removed, or a range becomes narrower, the profile of an older image is refused.
  * An image without a new key gets its default, so the default must keep the old behaviour. */
@@ -154,7 +58,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_DEVICE, "claimed_capacity", FE_OPT_SIZE, FIELD(device.claimed_capacity), .min = 512,
      .max = TIB(16), .multiple = 512, .zero = "capacity", .def = "capacity",
      .help = "Capacity that a forged device claims to have, while it really has device.capacity."},
-    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = beyond_name, .def = "wrap",
+    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = fe_name_beyond, .def = "wrap",
      .help = "What a forged device does with sectors beyond its real capacity: it starts again at "
              "the first sector (wrap), or it forgets writes and reads zeros (drop)."},
     {FE_SEC_DEVICE, "sector_size", FE_OPT_SIZE32, FIELD(device.sector_size), .min = 512,
@@ -168,7 +72,7 @@ const struct fe_option fe_options[] = {
      .help = "Bytes, counted from the first sector, that have been written once before the device "
              "starts; more than the capacity means all of it."},
 
-    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .name = cell_name, .on_chip = true,
+    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .name = fe_name_cell, .on_chip = true,
      .help = "The kind of memory cell: one bit (slc), two bits (mlc) or three bits (tlc) in each "
              "cell, or NOR flash (nor)."},
     {FE_SEC_NAND, "channels", FE_OPT_U32, FIELD(nand.channels), .min = 1, .max = 64, .def = "1",
@@ -230,7 +134,7 @@ const struct fe_option fe_options[] = {
      .derived = "by nand.cell: slc 100000, mlc 5000, tlc 1000, nor 100000", .on_chip = true,
      .help = "Program and erase cycles that a block is built for."},
 
-    {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = ftl_name,
+    {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = fe_name_ftl,
      .help = "The strategy of the translation layer; 'flashemu help page' describes page."},
     {FE_SEC_FTL, "op", FE_OPT_SHARE, FIELD(ftl.op_ppm), .max = 10000000, .def = "7%",
      .help = "Over-provisioning, (physical - logical) / logical: gives the capacity if that is "
@@ -241,7 +145,7 @@ const struct fe_option fe_options[] = {
              "each TRIM."},
 
     /* How full blocks are cleaned, and how blocks are levelled. */
-    {FE_SEC_FTL, "gc_policy", FE_OPT_ENUM, FIELD(ftl.clean.gc_policy), .name = policy_name,
+    {FE_SEC_FTL, "gc_policy", FE_OPT_ENUM, FIELD(ftl.clean.gc_policy), .name = fe_name_policy,
      .def = "greedy", .used_by = "page norlog",
      .help = "How the next block to clean is chosen; norlog has neither random nor d-choices."},
     {FE_SEC_FTL, "gc_d", FE_OPT_U32, FIELD(ftl.clean.gc_d), .min = 1, .max = 65536, .def = "10",
@@ -254,7 +158,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "idle_free", FE_OPT_U32, FIELD(ftl.clean.idle_free), .max = UINT64_C(1) << 28,
      .def = "0", .used_by = "page norlog",
      .help = "Number of free blocks up to which the device cleans in idle time."},
-    {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.clean.wear_levelling), .name = wear_name,
+    {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.clean.wear_levelling), .name = fe_name_wear,
      .def = "dynamic", .used_by = "page norlog",
      .help = "Whether data go to the least worn free block (dynamic), and cold data are moved as "
              "well (static)."},
@@ -263,11 +167,11 @@ const struct fe_option fe_options[] = {
      .help = "Difference in erases between blocks that static wear levelling tolerates."},
 
     /* Where the page strategy puts pages. */
-    {FE_SEC_FTL, "hot_cold", FE_OPT_ENUM, FIELD(ftl.page.hot_cold), .name = hot_cold_name,
+    {FE_SEC_FTL, "hot_cold", FE_OPT_ENUM, FIELD(ftl.page.hot_cold), .name = fe_name_hot_cold,
      .def = "off", .used_by = "page",
      .help = "Which pages are kept in blocks of their own: those that cleaning moves (gc), or "
              "those that are written often (two-pool)."},
-    {FE_SEC_FTL, "slc_mode", FE_OPT_ENUM, FIELD(ftl.page.slc_mode), .name = slc_mode_name,
+    {FE_SEC_FTL, "slc_mode", FE_OPT_ENUM, FIELD(ftl.page.slc_mode), .name = fe_name_slc_mode,
      .def = "off", .used_by = "page",
      .help = "Whether host pages first go to blocks in SLC mode: blocks set aside for that "
              "(static), or any free blocks (dynamic)."},
@@ -374,7 +278,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_CACHE, "size", FE_OPT_SIZE, FIELD(cache.size), .max = MIB(1024), .zero = "none",
      .def = "none",
      .help = "Bytes of the device's write cache."},
-    {FE_SEC_CACHE, "mode", FE_OPT_ENUM, FIELD(cache.mode), .name = cache_mode_name, .def = "on",
+    {FE_SEC_CACHE, "mode", FE_OPT_ENUM, FIELD(cache.mode), .name = fe_name_cache_mode, .def = "on",
      .help = "Whether the host has turned the cache on; if not, cache.size counts as none, and a "
              "write is answered when the flash has it."},
     {FE_SEC_CACHE, "write_behind", FE_OPT_SIZE, FIELD(cache.write_behind), .max = MIB(1024),
@@ -388,7 +292,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_CACHE, "idle_flush", FE_OPT_BOOL, FIELD(cache.idle_flush), .def = "yes",
      .help = "Whether the cache is written to the flash while the host leaves the device alone."},
 
-    {FE_SEC_LINK, "type", FE_OPT_ENUM, FIELD(link.type), .name = link_name, .def = "none",
+    {FE_SEC_LINK, "type", FE_OPT_ENUM, FIELD(link.type), .name = fe_name_link, .def = "none",
      .help = "The link to the host; it sets the defaults of the other keys of [link]."},
     {FE_SEC_LINK, "bandwidth", FE_OPT_RATE, FIELD(link.bandwidth), .min = 1000, .max = SEC(1000),
      .zero = "unlimited", .derived = BY_LINK, .live = true,
@@ -403,7 +307,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_LINK, "queue_depth", FE_OPT_U32, FIELD(link.queue_depth), .min = 1,
      .max = FE_LINK_MAX_DEPTH, .derived = BY_LINK,
      .help = "Number of commands that can be in the device simultaneously."},
-    {FE_SEC_LINK, "queue", FE_OPT_ENUM, FIELD(link.queue), .name = queue_name, .def = "in-order",
+    {FE_SEC_LINK, "queue", FE_OPT_ENUM, FIELD(link.queue), .name = fe_name_queue, .def = "in-order",
      .help = "How the host uses queue_depth: data cross the link in the order of the commands "
              "(in-order), data that are ready go first (any-order), or the host sends one command "
              "at a time (off)."},
@@ -439,7 +343,7 @@ const struct fe_option fe_options[] = {
      .def = "0",
      .help = "Number of blocks that can replace failed blocks; together with the bad blocks it is "
              "rounded up to one block on every die."},
-    {FE_SEC_FAULTS, "end_of_life", FE_OPT_ENUM, FIELD(wear.end_of_life), .name = end_of_life_name,
+    {FE_SEC_FAULTS, "end_of_life", FE_OPT_ENUM, FIELD(wear.end_of_life), .name = fe_name_end_of_life,
      .def = "read-only",
      .help = "What happens when a block fails and no spare block is left: no more writes (read- "
              "only: EROFS, full: ENOSPC), no more answers (dead), or failed blocks stay in use "

@@ -10,7 +10,8 @@
  * send one command at a time, and no cache is on.
  *
  * Sources: SD Physical Layer Specification 4.10 for AUs, recording units, the time of a write and
- * of FAT updates; the rates of the classes are what their names say.  Recalled: 1500 and 500, 4000 and 2000 requests a second, in 256 MiB.
+ * of FAT updates; the rates of the classes are what their names say.  Recalled: 1500 and 500, 4000
+ * and 2000 requests a second, in 256 MiB.
  *
  * Not modelled: AUs that hold files already (classes 2 to 6 allow the card to move them), and the
  * share of suspended and resumed recordings of the video classes.
@@ -180,7 +181,8 @@ static int judge_application(struct fe_device *dev, const struct fe_profile *p, 
                              struct fe_err *err)
 {
     const struct class *c = v->class;
-    struct verify_load load = {.type = FE_REQ_WRITE, .bs = KIB(512), .depth = fe_link_depth(&p->link),
+    struct verify_load load = {.type = FE_REQ_WRITE, .bs = KIB(512),
+                               .depth = fe_link_depth(&p->link),
                                .size = fe_min_u64(MIB(256), fe_device_capacity(dev))};
     struct verify_done done;
 
