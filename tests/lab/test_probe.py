@@ -71,6 +71,7 @@ def test_finds_what_the_device_is():
     for unit, units, settings in (
             (3 * MIB // 2, 2, ["ftl.unit_size=1536K", "ftl.open_linear=2", "ftl.open_random=2"]),
             (MIB, 3, ["ftl.unit_size=1M", "ftl.open_linear=3", "ftl.open_random=3"])):
+        Path("my.json").unlink(missing_ok=True)  # of another device
         with Server(*STICK, *settings):
             found = probed("--destroy", str(capacity()))
             print("#", found)
