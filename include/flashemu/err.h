@@ -11,7 +11,7 @@
 #define FLASHEMU_ERR_H
 
 struct fe_err {
-    char text[384]; /* one line, no newline at the end, empty = no error yet */
+    char text[512]; /* one line, no newline at the end, empty = no error yet */
 };
 
 /* Starts with no message. */

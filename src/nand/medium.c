@@ -204,6 +204,6 @@ void fe_medium_use_slc(struct fe_medium *m, fe_peb peb)
 
 void fe_medium_let_go(struct fe_medium *m, fe_ppn ppn)
 {
-    if (!m->undo && !m->chip.has_image)
+    if (!m->undo && !fe_medium_has_image(m))
         fe_store_forget(m->store, ppn, 1);
 }

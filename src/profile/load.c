@@ -139,7 +139,7 @@ static bool is_plain_name(const char *name)
 /* The names in the folders of $FLASHEMU_PATH are not listed: folders are never read. */
 static int unknown_name(const char *name, struct fe_err *err)
 {
-    char list[256] = "";
+    char list[384] = "";
     size_t n = 0;
 
     for (uint32_t i = 0; fe_profile_names[i] && n < sizeof list; i++)

@@ -57,7 +57,7 @@ struct ft_crash {
                                  was allowed to destroy another copy; otherwise UINT64_MAX */
     uint32_t *had;            /* per physical page: the logical page there at the instant of the cut */
     uint64_t *last_zero;      /* per sector: the last version that is zeros */
-    char wrong[512];
+    char wrong[600];
 };
 
 /* Makes the profile of a case; see devices.c.  Returns false if the strategy refuses every set of

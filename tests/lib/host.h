@@ -26,7 +26,7 @@ struct ft_host {
     uint64_t ops[FE_N_REQ_TYPES], op_bytes[FE_N_REQ_TYPES];
     struct fe_reply reply;         /* the last one */
     uint64_t hash;                 /* of all replies */
-    char wrong[512];               /* the first thing that went wrong; empty if none */
+    char wrong[600];               /* the first thing that went wrong; empty if none */
 };
 
 /* Creates the device of the case, with the seed device_seed.  False with h->wrong. */

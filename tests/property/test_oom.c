@@ -39,7 +39,7 @@ static long countdown = -1;   /* requests that will still succeed; -1: all */
 static bool all_after;        /* requests after the failing one fail, too */
 static bool hit;              /* a request has failed */
 static long n_alive;          /* allocations that nobody has freed */
-static int host_call_fails;   /* 1 memfd_create, 2 ftruncate, 3 and 4 the first and second mmap */
+static int host_call_fails;   /* which call of mmap, from 1 on; 0: none */
 static int n_mapped;          /* calls of mmap so far */
 
 void *__real_malloc(size_t size);
@@ -49,9 +49,6 @@ char *__real_strdup(const char *s);
 char *__real_strndup(const char *s, size_t n);
 void __real_free(void *p);
 FILE *__real_open_memstream(char **buf, size_t *len);
-int __real_memfd_create(const char *name, unsigned flags);
-int __real_ftruncate64(int fd, off_t len);
-int __real_ftruncate(int fd, off_t len);
 void *__real_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
@@ -62,9 +59,6 @@ char *__wrap_strdup(const char *s);
 char *__wrap_strndup(const char *s, size_t n);
 void __wrap_free(void *p);
 FILE *__wrap_open_memstream(char **buf, size_t *len);
-int __wrap_memfd_create(const char *name, unsigned flags);
-int __wrap_ftruncate(int fd, off_t len);
-int __wrap_ftruncate64(int fd, off_t len);
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
@@ -137,29 +131,14 @@ static bool host_fails(int which)
     return host_call_fails == which;
 }
 
-int __wrap_memfd_create(const char *name, unsigned flags)
-{
-    return host_fails(1) ? -1 : __real_memfd_create(name, flags);
-}
-
-int __wrap_ftruncate(int fd, off_t len)
-{
-    return host_fails(2) ? -1 : __real_ftruncate(fd, len);
-}
-
-int __wrap_ftruncate64(int fd, off_t len)
-{
-    return host_fails(2) ? -1 : __real_ftruncate64(fd, len);
-}
-
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-    return host_fails(3 + n_mapped++) ? MAP_FAILED : __real_mmap(addr, len, prot, flags, fd, off);
+    return host_fails(++n_mapped) ? MAP_FAILED : __real_mmap(addr, len, prot, flags, fd, off);
 }
 
 void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-    return host_fails(3 + n_mapped++) ? MAP_FAILED : __real_mmap64(addr, len, prot, flags, fd, off);
+    return host_fails(++n_mapped) ? MAP_FAILED : __real_mmap64(addr, len, prot, flags, fd, off);
 }
 
 static struct fe_profile_note notes[] = {
@@ -259,7 +238,7 @@ static int run_host_calls(const struct fe_profile *p)
 {
     struct fe_device_options opt = {.seed = 1, .payload = true};
     int failed = 0;
-    for (int which = 1; which <= 4; which++) {
+    for (int which = 1; which <= 2; which++) {
         struct fe_device *dev = NULL;
         struct fe_err err;
         long before = n_alive;
@@ -271,7 +250,7 @@ static int run_host_calls(const struct fe_profile *p)
         host_call_fails = 0;
         if (r != -ENOMEM || dev || n_alive != before || n_descriptors() != descriptors ||
             strncmp(err.text, "medium in memory: ", 18) != 0) {
-            fprintf(stderr, "host call %d: %d, %ld allocations left: %s\n", which, r,
+            fprintf(stderr, "mmap %d: %d, %ld allocations left: %s\n", which, r,
                     n_alive - before, err.text);
             failed++;
         }

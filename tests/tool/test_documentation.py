@@ -11,6 +11,7 @@ of NOT_RUN, which has the reason; a line that no command matches is a mistake as
 tests/tool/test_tutorial.py is for the tutorial.
 """
 
+import glob
 import importlib.machinery
 import importlib.util
 import os
@@ -18,6 +19,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 from flashemu_script import from_env, run, skip
 
@@ -96,6 +98,25 @@ def pages():
     yield "RECIPES.md", of_markdown(recipes)
 
 
+def is_alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_for_servers(folder):
+    """`quit` is answered while the server still closes its image; whoever types notices nothing."""
+    for name in glob.glob(os.path.join(folder, "*.pid")):
+        with open(name, encoding="utf-8") as f:
+            pid = int(f.read())
+        end = time.monotonic() + 60
+        while is_alive(pid):
+            assert time.monotonic() < end, name
+            time.sleep(0.01)
+
+
 def reason(command):
     return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, command)), None)
 
@@ -126,6 +147,8 @@ def test_every_command_of_the_pages():
                     text = out.read()
                 # 141: `head` has seen enough
                 assert p.returncode in (0, 141), (page, command, p.returncode, text[-500:])
+                if command.endswith(" quit"):
+                    wait_for_servers(work)
         print("%s: %d of %d commands" % (page, ran, len(commands)))
     assert used == set(NOT_RUN), "no command matches %s" % (set(NOT_RUN) - used)
 
