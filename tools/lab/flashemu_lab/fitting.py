@@ -31,14 +31,16 @@ from .modelled import Structure, changes, neighbours, profile_keys, times_of
 from .search import Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
-BUDGET, QUICK = 2000, 300
+BUDGET, QUICK = 2000, 600
 LEAST_BUDGET = 60
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
 _COARSE_S, _FINE_S = 400.0, 2000.0
 _FOLDS = 4
-# Steps of least squares in each round of candidates.
+# Of comparisons for candidates: with so many there are rounds, with these steps of least squares.
+_LARGE = 400
 _ROUNDS = (2, 3, 4)
+_FEW = 5
 # Of the mean error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
 # A time whose interval is wider than this factor in each direction is not identifiable.
@@ -166,19 +168,22 @@ class Fitting:
         return self._judged(best, tried)
 
     def _candidates(self) -> list[Fit]:
-        """The best starts with times of their own, the best one first.  Most are given up early:
-        each round has a third of the starts of the round before, and more steps for each."""
+        """The best starts with times of their own, the best one first.  With a large budget there
+        are many, and most are given up early: each round has a third of the starts of the round
+        before, and more steps for each."""
         budget = self._budget * 2 // 5
-        search = self._search("candidates", self._coarse, budget)
-        starts = self._starts + [n for s in self._starts for n in variants(s)]
-        starts = list(dict.fromkeys(starts))[:max(budget // 6, 4)]
+        starts, kept = self._starts, _FEW
+        rounds: tuple[int, ...] = (6,)
+        if budget >= _LARGE:
+            starts = starts + [n for s in starts for n in variants(s)]
+            kept, rounds = budget // 60, _ROUNDS
+        starts = list(dict.fromkeys(starts))[:max(budget // 6, len(self._starts))]
+        search = self._search("candidates", self._coarse, len(starts))
         found = search.judge([start(s, first_times(s, self._m)) for s in starts])
         first = found[0]  # the most likely one is never given up
-        kept = max(budget // 60, 2)
-        for steps in _ROUNDS:
-            found = [f for f in sorted(found, key=lambda f: f.error) if f is not first]
-            found = [first, *found[:kept - 1]]
-            found = [search.times(f, steps) for f in found]
+        for steps in rounds:
+            others = [f for f in sorted(found, key=lambda f: f.error) if f is not first]
+            found = [self._better(f, steps, budget // kept) for f in [first, *others[:kept - 1]]]
             first, kept = found[0], max(kept // 3, 2)
             self._best = min(self._best, *(f.error for f in found))
         found.sort(key=lambda f: f.error)
@@ -186,6 +191,10 @@ class Fitting:
             raise LabError("no structure that the measurement suggests makes a device that can "
                            "be compared")
         return found
+
+    def _better(self, one: Fit, steps: int, share: int) -> Fit:
+        """A candidate after some steps of least squares, with a share of the comparisons."""
+        return self._search("candidates", self._coarse, share).times(one, steps, False)
 
     def _judged(self, best: Fit, tried: list[Fit]) -> Fitted:
         answer = self._comparer.ask([question(best)])[0]

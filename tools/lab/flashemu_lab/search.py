@@ -152,20 +152,27 @@ class Search:
         """The change of each residual with each time; shape (points, times)."""
         return self._slopes(fit, self.residuals([fit])[0])
 
-    def _slopes(self, fit: Fit, base: Any) -> Any:
-        tried, steps = [], []
+    def _slopes(self, fit: Fit, base: Any, zeros: bool = True) -> Any:
+        """As `jacobian`, with the residuals here; without `zeros` the times that are 0 have no
+        slope, which saves a comparison each."""
+        columns = np.zeros((len(base), len(fit.x)))
+        tried, steps, moved = [], [], []
         for k, (x, t) in enumerate(zip(fit.x, times_of(fit.structure))):
+            if t.zero and x == 0 and not zeros:
+                continue
             step = _STEP if x + _STEP <= t.bounds[1] else -_STEP
             if t.zero and x < _STEP:
                 step = 0.3
             tried.append(replace(fit, x=(*fit.x[:k], x + step, *fit.x[k + 1:])))
             steps.append(step)
-        columns = [(r - base) / s for r, s in zip(self.residuals(tried), steps)]
-        return np.array(columns).T
+            moved.append(k)
+        for k, r, s in zip(moved, self.residuals(tried), steps):
+            columns[:, k] = (r - base) / s
+        return columns
 
-    def times(self, fit: Fit, rounds: int) -> Fit:
+    def times(self, fit: Fit, rounds: int, zeros: bool = True) -> Fit:
         """The structure with better times: at most `rounds` steps of least squares.  What was
-        reached is kept if the budget ends."""
+        reached is kept if the budget ends.  Without `zeros`, times that are 0 stay so."""
         least_squares = importlib.import_module("scipy.optimize").least_squares
         known = times_of(fit.structure)
         best = fit
@@ -185,11 +192,14 @@ class Search:
 
         low = [t.bounds[0] for t in known]
         high = [t.bounds[1] for t in known]
-        inside = np.clip(fit.x, np.array(low) + 1e-6, np.array(high) - 1e-6)
+        asleep = np.array([t.zero and x == 0 and not zeros for t, x in zip(known, fit.x)])
+        inside = np.where(asleep, 0.0, np.clip(fit.x, np.array(low) + 1e-6, np.array(high) - 1e-6))
+        low = [bound - 1 if sleeps else bound for bound, sleeps in zip(low, asleep)]
         try:
             least_squares(at, inside, bounds=(low, high), loss="soft_l1", f_scale=_SOFT * math.sqrt(
                 self._total / len(self._points)), max_nfev=rounds, xtol=1e-3, ftol=1e-3,
-                jac=lambda x: self._slopes(replace(fit, x=tuple(float(v) for v in x)), at(x)))
+                jac=lambda x: self._slopes(replace(fit, x=tuple(float(v) for v in x)), at(x),
+                                           zeros))
         except Stopped:
             pass
         return best
