@@ -246,9 +246,10 @@ static uint64_t now_locked(const struct fe_server *s, uint64_t real_ns)
 int fe_server_cut_power(struct fe_server *s, uint64_t in_ns, uint64_t writes, uint64_t *ret_now_ns,
                         struct fe_err *err)
 {
-    uint64_t real_ns = fe_clock_now_ns();
     lock(&s->lock);
-    uint64_t now_ns = now_locked(s, real_ns);
+    /* The clock is read under the lock.  A request that was answered while this thread waited for
+     * the lock ended before the cut, so the cut must not have a time before its completion. */
+    uint64_t now_ns = now_locked(s, fe_clock_now_ns());
     int r;
     if (writes)
         r = fe_device_plan_cut(s->dev, FE_NEVER, writes, err);

@@ -15,10 +15,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 static _Thread_local pthread_mutex_t *held;
 static unsigned n_locked;
+static long lock_takes_ns; /* how long the next locks take */
 
 int __real_pthread_mutex_lock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
@@ -26,6 +28,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
 {
     if (held)
         fail_msg("a second lock is taken");
+    nanosleep(&(struct timespec){.tv_nsec = lock_takes_ns}, NULL);
     int r = __real_pthread_mutex_lock(m);
     held = m;
     n_locked++;
@@ -149,11 +152,29 @@ static void test_server_locks_clock_real(void **state)
     test_locks_with((const char *const[]){"clock=real", NULL});
 }
 
+/* Requests may be answered while a cut waits for the lock.  They ended before the cut, so its time
+ * is that at which the lock was got. */
+static void test_server_locks_and_the_time_of_a_cut(void **state)
+{
+    struct fe_server *s = ft_server_make((const char *const[]){"clock=real", NULL});
+    struct fe_err err = {""};
+    uint64_t before_ns, ready_ns, cut_ns;
+    (void)state;
+    assert_int_equal(fe_server_cut_power(s, 0, 0, &before_ns, &err), 0);
+    assert_int_equal(fe_server_power_on(s, &ready_ns, &err), 0);
+    lock_takes_ns = 200000000;
+    assert_int_equal(fe_server_cut_power(s, 0, 0, &cut_ns, &err), 0);
+    lock_takes_ns = 0;
+    assert_true(cut_ns >= before_ns + 200000000);
+    fe_server_destroy(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_server_locks_clock_virtual),
         cmocka_unit_test(test_server_locks_clock_real),
+        cmocka_unit_test(test_server_locks_and_the_time_of_a_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
