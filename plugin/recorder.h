@@ -40,7 +40,8 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe
 int fe_recorder_start(struct fe_recorder *r, struct fe_err *err);
 
 /* Adds a request that the device has taken, and what it did meanwhile.  Returns a ticket for
- * fe_recorder_finish, which must follow.  After the end of the trace the request is only counted. */
+ * fe_recorder_finish, which must follow.  After the end of the trace the request is only
+ * counted. */
 uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
                          const struct fe_reply *reply, const struct fe_work *work);
 void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status status);

@@ -52,7 +52,7 @@ struct fe_dftl_params {
 /* Which part of the map the controller holds: page and segment. */
 struct fe_region_params {
     uint64_t map_region;    /* bytes of a region */
-    uint32_t map_held;   /* regions whose map is held: so many for writes, and for reads */
+    uint32_t map_held;      /* regions whose map is held: so many for writes, and for reads */
     uint64_t map_switch_ns; /* additional time when a write goes to another region */
     uint64_t map_read_ns;   /* the same for a read */
 };

@@ -50,7 +50,8 @@ enum fe_cache_mode { FE_CACHE_ON, FE_CACHE_OFF, FE_N_CACHE_MODES };
 
 /* The device's write cache. */
 struct fe_cache_params {
-    uint32_t mode;         /* enum fe_cache_mode: off is as if there were no cache */
+    uint32_t mode;         /* enum fe_cache_mode: off means that `size` counts as 0, and that
+                              writes are answered when the flash has them */
     uint64_t size;         /* bytes; 0 = none */
     uint64_t write_behind; /* bytes of pages that can be on their way to the flash, and are answered
                               then if the mode is on; 0 = no such buffer */

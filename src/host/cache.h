@@ -14,8 +14,8 @@
 
 struct fe_cache;
 
-/* Creates an empty cache.  If it is off, or p->size is below one page, there is none: *ret
- * becomes NULL, and the function returns 0.  -EINVAL if a page has more than 64 sectors, -ENOMEM; with
+/* Creates an empty cache.  If it is off, or p->size is below one page, there is none: *ret becomes
+ * NULL, and the function returns 0.  -EINVAL if a page has more than 64 sectors, -ENOMEM; with
  * message. */
 int fe_cache_create(struct fe_cache **ret, const struct fe_cache_params *p, struct fe_ftl *ftl,
                     uint32_t sector_size, bool payload, struct fe_err *err);

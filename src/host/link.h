@@ -8,14 +8,14 @@
  * A command occupies one of queue_depth queue slots from its start to its completion.  The data of
  * all commands cross the link one after another:
  *
- * With a command queue, the time of a command has two parts.  The overhead passes in the command's
- * own slot, while other commands transfer data.  The task overhead occupies the wire, directly
- * before the command's data: these are the commands that ask which task is ready and start it.
- *
  *   write  |overhead|~~ data in ~~|              a page is programmed as soon as it
  *                     |== flash ==...==|         has arrived
  *   read   |overhead|== flash ==...==|
  *                      |~~ data out ~~|          a page is sent as soon as it has been read
+ *
+ * With a command queue, the time of a command has two parts.  The overhead passes in the command's
+ * own slot, while other commands transfer data.  The task overhead occupies the wire, directly
+ * before the command's data: these are the commands that ask which task is ready and start it.
  */
 #ifndef FE_HOST_LINK_H
 #define FE_HOST_LINK_H
