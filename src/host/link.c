@@ -45,8 +45,9 @@ static void forget_gaps(struct fe_link *l, uint64_t now_ns)
 
 uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
 {
-    l->slot = 0;
-    for (uint32_t i = 1; i < fe_link_depth(&l->p); i++)
+    uint32_t depth = fe_link_depth(&l->p);
+    l->slot = 0; /* any one that is free by now, or else the one that becomes free first */
+    for (uint32_t i = 1; i < depth && l->slot_free_ns[l->slot] > now_ns; i++)
         if (l->slot_free_ns[i] < l->slot_free_ns[l->slot])
             l->slot = i;
     uint64_t free_ns = fe_max_u64(now_ns, l->slot_free_ns[l->slot]);

@@ -43,7 +43,7 @@ struct fe_sched {
     uint64_t *chan_free_ns; /* a channel */
     bool cached;
     uint32_t n_dies, n_channels;
-    struct fe_fastdiv by_channels;
+    uint16_t *chan_of;    /* per die: its channel */
     uint64_t bus_rate, command_ns;
     /* The current batch: its ready time, the end of its last operation, its latest end. */
     uint64_t ready_ns, prev_end_ns, max_end_ns;
