@@ -95,6 +95,11 @@ uint32_t fe_device_page_bytes(const struct fe_device *dev);
 int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
                      struct fe_reply *ret);
 
+/* A hint, which changes nothing: a request at this offset comes soon.  Large tables do not fit the
+ * processor's caches, and what a request needs of them can be fetched while others run.  Ask with
+ * known = false some eight requests before, and with known = true some four before. */
+void fe_device_fetch(const struct fe_device *dev, uint64_t offset, bool known);
+
 /* The host leaves the device alone until now_ns: the device does its idle work. */
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns);
 

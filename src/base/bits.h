@@ -40,18 +40,13 @@ static inline void fe_bit_put(uint64_t *bits, uint64_t i, bool value)
         fe_bit_clear(bits, i);
 }
 
-/* The first bit in [from, end) that is set, or end if none of them is.  O(words). */
-static inline uint64_t fe_bits_next(const uint64_t *bits, uint64_t from, uint64_t end)
+/* Bits [from, from + n) as the low bits of a word; 0 < n <= 64. */
+static inline uint64_t fe_bits_get(const uint64_t *bits, uint64_t from, uint32_t n)
 {
-    while (from < end) {
-        uint64_t word = bits[from / 64] >> (from % 64);
-        if (word) {
-            from += (uint64_t)__builtin_ctzll(word);
-            break;
-        }
-        from += 64 - from % 64;
-    }
-    return from < end ? from : end;
+    uint64_t shift = from % 64, word = bits[from / 64] >> shift;
+    if (shift + n > 64)
+        word |= bits[from / 64 + 1] << (64 - shift);
+    return n < 64 ? word & ((UINT64_C(1) << n) - 1) : word;
 }
 
 #endif

@@ -352,6 +352,12 @@ static bool range_is_valid(const struct fe_device *dev, const struct fe_request 
            (req->type != FE_REQ_TRIM || fe_ftl_registry[dev->profile.ftl.type]->trim);
 }
 
+void fe_device_fetch(const struct fe_device *dev, uint64_t offset, bool known)
+{
+    if (fe_device_has_power(dev) && dev->ftl->ops->fetch && offset < dev->capacity)
+        dev->ftl->ops->fetch(dev->ftl, (fe_lpn)(offset / dev->page_bytes), known);
+}
+
 /* The order of the steps is visible to hosts and in golden traces, so it must not change:
  *
  *     planned cut, idle work                                    (fe_device_idle)

@@ -11,6 +11,10 @@
  *
  * While a block is emptied it counts as open and belongs to no frontier: the page that moves
  * is valid in both places for a moment, and no policy may choose the block meanwhile.
+ *
+ * The entries of a map that such pages have lie anywhere in a table that no cache holds.  Which
+ * ones they are is known before the first page moves, so they are all asked for then: the
+ * processor waits for the memory once instead of once a page.
  */
 #include "ftl/blocks.h"
 
@@ -69,6 +73,7 @@ int fe_blocks_init(struct fe_blocks *b, struct fe_ftl *ftl, const struct fe_bloc
     *b = (struct fe_blocks){.ftl = ftl,
                             .ops = ops,
                             .geo = ftl->medium->geo,
+                            .map = config->map,
                             .reserve = config->reserve,
                             .threshold = config->threshold,
                             .levels = config->levelling == FE_WEAR_STATIC};
@@ -150,18 +155,25 @@ void fe_blocks_close(struct fe_blocks *b, struct fe_frontier *front)
     front->n_open--;
 }
 
-enum fe_status fe_blocks_move(struct fe_blocks *b, fe_peb peb, bool rest)
+enum { MOVED_TOGETHER = 64 };
+
+static void fetch_entries(const struct fe_blocks *b, fe_ppn from, uint32_t n, uint64_t valid)
 {
-    struct fe_medium *m = b->ftl->medium;
-    uint32_t set = b->state[peb] - (uint32_t)FE_BLOCK_FULL;
-    fe_victims_remove(&b->full[set], peb);
-    if (b->levels && set == 0)
-        fe_heap_remove(&b->rested, peb);
-    b->state[peb] = FE_BLOCK_OPEN;
-    fe_medium_begin_emptying(m);
-    for (fe_ppn ppn = peb * b->geo.pages_per_block; b->valid[peb]; ppn++) {
-        ppn = (fe_ppn)fe_bits_next(b->valid_bits, ppn, b->geo.n_ppns);
-        enum fe_status st = b->ops->move(b->ftl, rest, fe_medium_lpn(m, ppn), ppn);
+    const struct fe_medium *m = b->ftl->medium;
+    fe_medium_fetch(m, from, n);
+    for (; b->map && valid; valid &= valid - 1)
+        fe_fetch(&b->map[fe_medium_lpn(m, from + (uint32_t)__builtin_ctzll(valid))]);
+}
+
+/* Moves the valid ones among n pages. */
+static enum fe_status move_pages(struct fe_blocks *b, fe_peb peb, fe_ppn from, uint32_t n, bool rest)
+{
+    uint64_t left = fe_bits_get(b->valid_bits, from, n);
+    fetch_entries(b, from, n, left);
+    for (; left; left &= left - 1) {
+        fe_ppn ppn = from + (uint32_t)__builtin_ctzll(left);
+        assert(fe_bit(b->valid_bits, ppn));
+        enum fe_status st = b->ops->move(b->ftl, rest, fe_medium_lpn(b->ftl->medium, ppn), ppn);
         if (st != FE_OK)
             return st;
         fe_bit_clear(b->valid_bits, ppn);
@@ -169,6 +181,23 @@ enum fe_status fe_blocks_move(struct fe_blocks *b, fe_peb peb, bool rest)
         b->ftl->counters.pages_copied++;
     }
     return FE_OK;
+}
+
+enum fe_status fe_blocks_move(struct fe_blocks *b, fe_peb peb, bool rest)
+{
+    uint32_t set = b->state[peb] - (uint32_t)FE_BLOCK_FULL;
+    fe_victims_remove(&b->full[set], peb);
+    if (b->levels && set == 0)
+        fe_heap_remove(&b->rested, peb);
+    b->state[peb] = FE_BLOCK_OPEN;
+    fe_medium_begin_emptying(b->ftl->medium);
+    uint32_t n_pages = b->geo.pages_per_block, n;
+    enum fe_status st = FE_OK;
+    for (uint32_t page = 0; b->valid[peb] && st == FE_OK; page += n) {
+        n = n_pages - page < MOVED_TOGETHER ? n_pages - page : MOVED_TOGETHER;
+        st = move_pages(b, peb, peb * n_pages + page, n, rest);
+    }
+    return st;
 }
 
 enum fe_status fe_blocks_erase(struct fe_blocks *b, fe_peb peb)

@@ -70,6 +70,7 @@ struct fe_blocks_config {
     uint32_t threshold; /* erases that static levelling lets blocks lie apart */
     uint32_t n_aside;   /* so many good blocks, the first ones, have a pool of their own */
     uint64_t seed;      /* of policies that draw */
+    const fe_ppn *map;  /* per logical page, which moving a page changes: fetched early; or NULL */
     struct fe_set_config sets[FE_BLOCK_SETS];
     struct fe_frontier_config frontiers[FE_BLOCK_FRONTIERS];
 };
@@ -80,6 +81,7 @@ struct fe_blocks {
     struct fe_geometry geo;
     uint32_t reserve, threshold;
     uint32_t n_good;           /* blocks that are not bad */
+    const fe_ppn *map;         /* as in the config; not owned */
     uint64_t *valid_bits;      /* bit per ppn */
     uint16_t *valid;           /* per block: valid pages */
     uint8_t *state;            /* per block: enum fe_block_state */
@@ -176,6 +178,17 @@ static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
     if (b->state[peb] >= FE_BLOCK_FULL)
         fe_victims_invalidated(&b->full[b->state[peb] - FE_BLOCK_FULL], peb);
     fe_medium_let_go(b->ftl->medium, ppn);
+}
+
+/* Fetches early what fe_blocks_invalidate will need; changes nothing. */
+static inline void fe_blocks_fetch(const struct fe_blocks *b, fe_ppn ppn)
+{
+    fe_peb peb = fe_peb_of(&b->geo, ppn);
+    fe_fetch(&b->valid_bits[ppn / 64]);
+    fe_fetch(&b->valid[peb]);
+    fe_fetch(&b->state[peb]);
+    if (b->full[0].links)
+        fe_fetch(&b->full[0].links[peb]);
 }
 
 /* Reads a page where a map says that it lies: zeros, and no operation, for FE_PPN_NONE. */

@@ -194,6 +194,15 @@ static enum fe_status trim_part(struct dftl *f, uint32_t tp, fe_lpn from, fe_lpn
     return st;
 }
 
+static void dftl_fetch(const struct fe_ftl *ftl, fe_lpn lpn, bool known)
+{
+    const struct dftl *f = (const struct dftl *)ftl;
+    if (!known)
+        fe_fetch(&f->cache.refs[lpn]);
+    else if (fe_map_has(&f->cache, lpn) && fe_map_get(&f->cache, lpn) != FE_PPN_NONE)
+        fe_blocks_fetch(&f->blocks, fe_map_get(&f->cache, lpn));
+}
+
 static enum fe_status dftl_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
 {
     struct dftl *f = dftl_of(ftl);
@@ -302,6 +311,7 @@ const struct fe_ftl_ops fe_ftl_dftl = {
     .read = dftl_read,
     .write = dftl_write,
     .trim = dftl_trim,
+    .fetch = dftl_fetch,
     .free_blocks = dftl_free_blocks,
     .check = fe_dftl_check,
 };

@@ -51,14 +51,13 @@ enum fe_status fe_dftl_move(struct fe_ftl *ftl, bool rest, fe_lpn tag, fe_ppn fr
     return FE_OK;
 }
 
-/* The entries of a block's pages lie anywhere in memory: asks for all of them immediately.
- * Always inline: gcc 12 drops a call of a function that only prefetches. */
-__attribute__((always_inline)) static inline void prefetch_entries(const struct dftl *f, fe_peb peb)
+/* The entries of a block's pages lie anywhere in memory: asks for all of them immediately. */
+static void fetch_entries(const struct dftl *f, fe_peb peb)
 {
     uint32_t b = f->blocks.geo.pages_per_block;
     for (fe_ppn ppn = peb * b; ppn < (peb + 1) * b; ppn++)
         if (fe_bit(f->blocks.valid_bits, ppn))
-            __builtin_prefetch(&f->cache.refs[fe_medium_lpn(f->base.medium, ppn)]);
+            fe_fetch(&f->cache.refs[fe_medium_lpn(f->base.medium, ppn)]);
 }
 
 static enum fe_status write_outdated(struct dftl *f)
@@ -84,7 +83,7 @@ static fe_peb choose(struct dftl *f)
     bool take_map = map != FE_PEB_NONE && (data == FE_PEB_NONE || b->pool.n < 2 ||
                                            b->valid[map] <= b->valid[data]);
     if (!take_map && data != FE_PEB_NONE)
-        prefetch_entries(f, data);
+        fetch_entries(f, data);
     return take_map ? map : data;
 }
 

@@ -106,6 +106,11 @@ struct fe_ftl_ops {
     /* Pages [first, first + n) read as zeros from now on.  NULL: there is no TRIM. */
     enum fe_status (*trim)(struct fe_ftl *ftl, fe_lpn first, uint32_t n);
 
+    /* A hint, which changes nothing: the page will be written or read soon.  `known` is false first,
+     * and true some pages later: then what the first hint has fetched says what else is needed.
+     * NULL: there is no large table. */
+    void (*fetch)(const struct fe_ftl *ftl, fe_lpn lpn, bool known);
+
     /* Says that a command of the host begins which reads or writes bytes [offset, offset + len).
      * May be NULL. */
     void (*begin_command)(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len);

@@ -65,6 +65,15 @@ static enum fe_status page_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
     return FE_OK;
 }
 
+static void page_fetch(const struct fe_ftl *ftl, fe_lpn lpn, bool known)
+{
+    const struct page_ftl *f = (const struct page_ftl *)ftl;
+    if (!known)
+        fe_fetch(&f->map[lpn]);
+    else if (f->map[lpn] != FE_PPN_NONE)
+        fe_blocks_fetch(&f->blocks, f->map[lpn]);
+}
+
 static uint32_t page_free_blocks(const struct fe_ftl *ftl)
 {
     const struct page_ftl *f = (const struct page_ftl *)ftl;
@@ -96,6 +105,7 @@ static int init_blocks(struct page_ftl *f, struct fe_err *err)
         .threshold = p->clean.wl_threshold,
         .n_aside = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : 0,
         .seed = p->seed,
+        .map = f->map,
         .sets = {[SET_PLAIN] = {p->clean.gc_policy, p->clean.gc_d, g->pages_per_block},
                  [SET_CACHED] = {FE_GC_FIFO, 1, slc}},
     };
@@ -197,6 +207,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .read = page_read,
     .write = page_write,
     .trim = page_trim,
+    .fetch = page_fetch,
     .idle = fe_page_idle,
     .free_blocks = page_free_blocks,
     .check = page_check,

@@ -284,6 +284,7 @@ void fe_chip_erase(struct fe_chip *c, fe_peb peb, fe_peb spare)
     struct fe_peb_info *b = &c->pebs[peb];
     b->erase_count++;
     b->next_page = 0;
+    fe_chip_fetch(c, peb * c->geo->pages_per_block);
     b->marks &= ~(FE_MARK_SLC | FE_MARK_UNSTABLE | FE_MARK_REFRESH);
     if (c->reads)
         c->reads[peb] = 0;

@@ -28,6 +28,7 @@
 #define FE_NAND_CHIP_H
 
 #include "base/bits.h"
+#include "base/fetch.h"
 #include "nand/geometry.h"
 #include "nand/state.h"
 #include "store/store.h"
@@ -94,12 +95,29 @@ static inline bool fe_chip_is_trimmed(const struct fe_chip *c, fe_lpn lpn)
 void fe_chip_end_trim(struct fe_chip *c, fe_lpn lpn);
 void fe_chip_save_page(struct fe_chip *c, fe_ppn ppn);
 
+/* Fetches early where the OOB of a page that is going to be programmed lies. */
+static inline void fe_chip_fetch(const struct fe_chip *c, fe_ppn ppn)
+{
+    fe_fetch(&c->oob_lpn[ppn]);
+    fe_fetch(&c->oob_seq[ppn]);
+    fe_fetch(&c->oob_tag[ppn]);
+}
+
+/* The pages of a block are programmed in order, but pages of other blocks come in between. */
+static inline void fe_chip_fetch_after(const struct fe_chip *c, fe_ppn ppn)
+{
+    enum { AHEAD = 8 }; /* a cache line of the table with the largest entries */
+    if (ppn < c->geo->n_ppns - AHEAD)
+        fe_chip_fetch(c, ppn + AHEAD);
+}
+
 /* Programs the next page of a block; bytes as for fe_store_write. */
 static inline void fe_chip_program(struct fe_chip *c, fe_ppn ppn, struct fe_chip_oob oob,
                                    fe_ppn base, uint32_t off, uint32_t len, const void *data)
 {
     if (fe_chip_is_trimmed(c, oob.lpn))
         fe_chip_end_trim(c, oob.lpn);
+    fe_chip_fetch_after(c, ppn);
     c->pebs[fe_peb_of(c->geo, ppn)].next_page++;
     c->oob_lpn[ppn] = oob.lpn;
     c->oob_seq[ppn] = ++c->seq;

@@ -90,6 +90,16 @@ static inline uint64_t fe_medium_last_seq(const struct fe_medium *m)
     return m->chip.seq;
 }
 
+/* Fetches early what is in the OOB of pages [first, first + n) that are going to be copied: whose
+ * data they hold, and their roles. */
+static inline void fe_medium_fetch(const struct fe_medium *m, fe_ppn first, uint32_t n)
+{
+    enum { LPNS_A_LINE = 64 / sizeof *m->chip.oob_lpn };
+    for (uint32_t i = 0; i < n; i += LPNS_A_LINE)
+        fe_fetch(&m->chip.oob_lpn[first + i]);
+    fe_fetch(&m->chip.oob_tag[first]);
+}
+
 /* A page's state needs no memory of its own: pages below next_page are PROGRAMMED, or TORN if
  * their tag says so, and the others are ERASED. */
 static inline enum fe_page_state fe_medium_state(const struct fe_medium *m, fe_ppn ppn)

@@ -27,6 +27,7 @@
  */
 #include "store/frames.h"
 
+#include "base/fetch.h"
 #include "base/num.h"
 #include "store/warm.h"
 
@@ -206,7 +207,7 @@ static void drop_frame(struct fe_frames *f, uint32_t frame)
 static void ask_for_count(const struct fe_frames *f, uint64_t ppn)
 {
     if (ppn < f->n_pages && f->frame_of[ppn])
-        __builtin_prefetch(&f->count[f->frame_of[ppn] - 1], 1);
+        fe_fetch(&f->count[f->frame_of[ppn] - 1]);
 }
 
 /* Nothing is done for len 0: a masked store of no bytes to memory that is not there yet is slow on

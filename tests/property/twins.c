@@ -5,7 +5,8 @@
  *
  *   A   the reference
  *   B   made in the same way            equal in everything
- *   C   without payload                 equal in everything except the bytes
+ *   C   without payload, and with       equal in everything except the bytes
+ *       hints of what may come
  *   D   with another seed               equal in bytes and statuses; and in everything if the
  *                                       strategy draws nothing
  */
@@ -55,6 +56,16 @@ static const char *stats_differ(const struct ft_host *a, const struct ft_host *b
     return NULL;
 }
 
+/* Of the page that comes, of another one, and of one that is not there. */
+static void give_hints(const struct fe_device *dev, uint64_t offset)
+{
+    const uint64_t at[] = {offset, offset / 2, fe_device_capacity(dev), UINT64_MAX};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        fe_device_fetch(dev, at[i], false);
+        fe_device_fetch(dev, at[i], true);
+    }
+}
+
 /* Makes one step on all four devices.  Returns what is not equal after it, or NULL. */
 static const char *step_all(struct ft_host h[N], const struct ft_step *s, bool seed_matters)
 {
@@ -63,6 +74,8 @@ static const char *step_all(struct ft_host h[N], const struct ft_step *s, bool s
         uint64_t arrival = h[0].now + (uint64_t)(s->wait > 0 ? s->wait : 0);
         if (k > 0)
             arrival = h[0].reply.arrival_ns;
+        if (k == 2)
+            give_hints(h[k].dev, s->offset);
         if (!ft_host_submit(&h[k], s->type, arrival, s->offset, s->len, s->fua, s->data))
             return h[k].wrong;
     }

@@ -11,6 +11,7 @@
  */
 #include "payload.h"
 
+#include "base/fetch.h"
 #include "base/rng.h"
 
 #include <stdbool.h>
@@ -79,7 +80,7 @@ static void fill_sector(const struct payload *p, uint64_t offset, uint32_t gener
 
 void payload_ask(const struct payload *p, uint64_t offset)
 {
-    __builtin_prefetch(&p->generation[offset / p->sector_size], 1);
+    fe_fetch(&p->generation[offset / p->sector_size]);
 }
 
 static uint32_t next_generation(uint32_t generation)

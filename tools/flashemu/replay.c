@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 1024, AHEAD = 4 };
+enum { BATCH = 1024, SOON = 4, LATER = 8 };
 
 static double now_seconds(void)
 {
@@ -191,11 +191,17 @@ static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err 
     return submit_wrapped(r, rec, arrival_ns, err);
 }
 
-/* What a request will need is fetched while those in front of it run. */
-static void ask(const struct replay *r, const struct fe_trace_rec *rec)
+/* What request i of a batch and those after it will need is fetched while the ones in front of them
+ * run. */
+static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n, int i)
 {
-    if (rec->offset < r->capacity && r->payload)
-        payload_ask(r->payload, rec->offset);
+    if (i + LATER < n)
+        fe_device_fetch(r->dev, recs[i + LATER].offset, false);
+    if (i + SOON >= n)
+        return;
+    fe_device_fetch(r->dev, recs[i + SOON].offset, true);
+    if (recs[i + SOON].offset < r->capacity && r->payload)
+        payload_ask(r->payload, recs[i + SOON].offset);
 }
 
 static void show_progress(const struct replay *r, const struct source *s, double seconds)
@@ -226,8 +232,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
             break;
         }
         for (int i = 0; i < n && code == 0; i++) {
-            if (i + AHEAD < n)
-                ask(r, &recs[i + AHEAD]);
+            fetch(r, recs, n, i);
             code = run_record(r, &recs[i], &reason);
             if (code < 0)
                 fe_err_set(err, -code, "%s: %s",
