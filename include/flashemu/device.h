@@ -95,10 +95,11 @@ uint32_t fe_device_page_bytes(const struct fe_device *dev);
 int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
                      struct fe_reply *ret);
 
-/* A hint, which changes nothing: a request at this offset comes soon.  Large tables do not fit the
- * processor's caches, and what a request needs of them can be fetched while others run.  Ask with
- * known = false some eight requests before, and with known = true some four before. */
-void fe_device_fetch(const struct fe_device *dev, uint64_t offset, bool known);
+/* A hint, which changes nothing: a request at this offset comes soon, so what it needs of large
+ * tables is fetched while others run.  Each step in [0, FE_FETCH_STEPS) needs what the step before
+ * has fetched: some four requests should lie between two steps, and behind the last one. */
+enum { FE_FETCH_STEPS = 3 };
+void fe_device_fetch(const struct fe_device *dev, uint64_t offset, uint32_t step);
 
 /* The host leaves the device alone until now_ns: the device does its idle work. */
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns);
@@ -192,8 +193,7 @@ enum fe_condition fe_device_condition(const struct fe_device *dev);
  * because that may come in the middle of a step. */
 int fe_device_check(const struct fe_device *dev, struct fe_err *err);
 
-/* Calls fn with every batch of operations after the scheduler has given them their times.  For
- * tests and for debugging. */
+/* Calls fn with every batch of operations that the scheduler has placed.  For tests. */
 void fe_device_observe(struct fe_device *dev,
                        void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx);
 

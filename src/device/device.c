@@ -352,10 +352,10 @@ static bool range_is_valid(const struct fe_device *dev, const struct fe_request 
            (req->type != FE_REQ_TRIM || fe_ftl_registry[dev->profile.ftl.type]->trim);
 }
 
-void fe_device_fetch(const struct fe_device *dev, uint64_t offset, bool known)
+void fe_device_fetch(const struct fe_device *dev, uint64_t offset, uint32_t step)
 {
     if (fe_device_has_power(dev) && dev->ftl->ops->fetch && offset < dev->capacity)
-        dev->ftl->ops->fetch(dev->ftl, (fe_lpn)(offset / dev->page_bytes), known);
+        dev->ftl->ops->fetch(dev->ftl, (fe_lpn)(offset / dev->page_bytes), step);
 }
 
 /* The order of the steps is visible to hosts and in golden traces, so it must not change:

@@ -44,11 +44,11 @@ static int alloc_tables(struct fe_blocks *b, const struct fe_blocks_config *conf
     uint32_t n_pebs = b->geo.n_pebs;
     bool ok = true;
     b->valid_bits = fe_table_alloc(fe_bits_words(b->geo.n_ppns), sizeof *b->valid_bits);
-    b->valid = calloc(n_pebs, sizeof *b->valid);
-    b->state = calloc(n_pebs, sizeof *b->state);
+    b->valid = fe_table_alloc(n_pebs, sizeof *b->valid);
+    b->state = fe_table_alloc(n_pebs, sizeof *b->state);
     if (b->levels) {
-        fe_heap_init(&b->rested, calloc(n_pebs, sizeof *b->rested.item),
-                     calloc(n_pebs, sizeof *b->rested.place));
+        fe_heap_init(&b->rested, fe_table_alloc(n_pebs, sizeof *b->rested.item),
+                     fe_table_alloc(n_pebs, sizeof *b->rested.place));
         ok = b->rested.item && b->rested.place;
     }
     if (!ok || !b->valid_bits || !b->valid || !b->state || alloc_frontiers(b, config) < 0)

@@ -180,10 +180,15 @@ static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
     fe_medium_let_go(b->ftl->medium, ppn);
 }
 
-/* Fetches early what fe_blocks_invalidate will need; changes nothing. */
-static inline void fe_blocks_fetch(const struct fe_blocks *b, fe_ppn ppn)
+/* Fetches early what fe_blocks_invalidate will need, in steps 1 and 2 of fe_device_fetch; changes
+ * nothing. */
+static inline void fe_blocks_fetch(const struct fe_blocks *b, fe_ppn ppn, uint32_t step)
 {
     fe_peb peb = fe_peb_of(&b->geo, ppn);
+    if (step > 1) {
+        fe_victims_fetch(&b->full[0], peb);
+        return;
+    }
     fe_fetch(&b->valid_bits[ppn / 64]);
     fe_fetch(&b->valid[peb]);
     fe_fetch(&b->state[peb]);

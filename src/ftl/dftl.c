@@ -194,13 +194,13 @@ static enum fe_status trim_part(struct dftl *f, uint32_t tp, fe_lpn from, fe_lpn
     return st;
 }
 
-static void dftl_fetch(const struct fe_ftl *ftl, fe_lpn lpn, bool known)
+static void dftl_fetch(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step)
 {
     const struct dftl *f = (const struct dftl *)ftl;
-    if (!known)
+    if (step == 0)
         fe_fetch(&f->cache.refs[lpn]);
     else if (fe_map_has(&f->cache, lpn) && fe_map_get(&f->cache, lpn) != FE_PPN_NONE)
-        fe_blocks_fetch(&f->blocks, fe_map_get(&f->cache, lpn));
+        fe_blocks_fetch(&f->blocks, fe_map_get(&f->cache, lpn), step);
 }
 
 static enum fe_status dftl_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)

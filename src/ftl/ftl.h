@@ -106,10 +106,9 @@ struct fe_ftl_ops {
     /* Pages [first, first + n) read as zeros from now on.  NULL: there is no TRIM. */
     enum fe_status (*trim)(struct fe_ftl *ftl, fe_lpn first, uint32_t n);
 
-    /* A hint, which changes nothing: the page will be written or read soon.  `known` is false first,
-     * and true some pages later: then what the first hint has fetched says what else is needed.
+    /* A hint, which changes nothing: the page will be written or read soon; as fe_device_fetch.
      * NULL: there is no large table. */
-    void (*fetch)(const struct fe_ftl *ftl, fe_lpn lpn, bool known);
+    void (*fetch)(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step);
 
     /* Says that a command of the host begins which reads or writes bytes [offset, offset + len).
      * May be NULL. */

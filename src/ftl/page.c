@@ -65,13 +65,13 @@ static enum fe_status page_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
     return FE_OK;
 }
 
-static void page_fetch(const struct fe_ftl *ftl, fe_lpn lpn, bool known)
+static void page_fetch(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step)
 {
     const struct page_ftl *f = (const struct page_ftl *)ftl;
-    if (!known)
+    if (step == 0)
         fe_fetch(&f->map[lpn]);
     else if (f->map[lpn] != FE_PPN_NONE)
-        fe_blocks_fetch(&f->blocks, f->map[lpn]);
+        fe_blocks_fetch(&f->blocks, f->map[lpn], step);
 }
 
 static uint32_t page_free_blocks(const struct fe_ftl *ftl)

@@ -28,6 +28,7 @@
 #include "ftl/victim.h"
 
 #include "base/rng.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,15 +47,15 @@ int fe_victims_init(struct fe_victims *v, uint32_t policy, uint32_t d, uint64_t 
     assert(policy < FE_N_GC_POLICIES && v->d > 0);
     bool ok;
     if (draws(v)) {
-        v->members = calloc(n_pebs, sizeof *v->members);
-        v->place = calloc(n_pebs, sizeof *v->place);
+        v->members = fe_table_alloc(n_pebs, sizeof *v->members);
+        v->place = fe_table_alloc(n_pebs, sizeof *v->place);
         ok = v->members && v->place;
     } else {
         v->n_lists = policy == FE_GC_FIFO ? 1 : pages + 1;
-        v->links = calloc((size_t)n_pebs + v->n_lists, sizeof *v->links);
+        v->links = fe_table_alloc((size_t)n_pebs + v->n_lists, sizeof *v->links);
         ok = v->links;
         if (policy == FE_GC_COST_BENEFIT) {
-            v->stamp = calloc(n_pebs, sizeof *v->stamp);
+            v->stamp = fe_table_alloc(n_pebs, sizeof *v->stamp);
             ok = ok && v->stamp;
         }
     }

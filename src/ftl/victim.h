@@ -18,6 +18,7 @@
 #ifndef FE_FTL_VICTIM_H
 #define FE_FTL_VICTIM_H
 
+#include "base/fetch.h"
 #include "ftl/ftl.h"
 
 struct fe_victim_link {
@@ -67,5 +68,14 @@ fe_peb fe_victims_oldest(const struct fe_victims *v);
 
 /* Counts and lists agree with the valid counts; 0 or -EIO.  O(blocks). */
 int fe_victims_check(const struct fe_victims *v, struct fe_err *err);
+
+/* Fetches early the neighbours of a block, which fe_victims_invalidated will change. */
+static inline void fe_victims_fetch(const struct fe_victims *v, fe_peb peb)
+{
+    if (v->n_lists > 1) {
+        fe_fetch(&v->links[v->links[peb].prev]);
+        fe_fetch(&v->links[v->links[peb].next]);
+    }
+}
 
 #endif

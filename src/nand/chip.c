@@ -28,13 +28,13 @@ int fe_chip_init(struct fe_chip *c, const struct fe_geometry *geo, struct fe_sto
     uint64_t n_blocks = geo->n_chip_blocks;
     bool has_reserve = n_blocks > geo->n_pebs;
     *c = (struct fe_chip){.geo = geo, .store = store, .interrupted = none};
-    c->pebs = calloc(n_blocks, sizeof *c->pebs);
-    c->difference = calloc(n_blocks, sizeof *c->difference);
+    c->pebs = fe_table_alloc(n_blocks, sizeof *c->pebs);
+    c->difference = fe_table_alloc(n_blocks, sizeof *c->difference);
     c->oob_lpn = fe_table_alloc(geo->n_ppns, sizeof *c->oob_lpn);
     c->oob_seq = fe_table_alloc(geo->n_ppns, sizeof *c->oob_seq);
     c->oob_tag = fe_table_alloc(geo->n_ppns, sizeof *c->oob_tag);
     if (has_reserve)
-        c->blocks = calloc(n_blocks, sizeof *c->blocks);
+        c->blocks = fe_table_alloc(n_blocks, sizeof *c->blocks);
     if (!c->pebs || !c->difference || !c->oob_lpn || !c->oob_seq || !c->oob_tag ||
         (has_reserve && !c->blocks))
         return fe_err_nomem(err, "OOB and block table of the medium",

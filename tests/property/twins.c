@@ -60,10 +60,9 @@ static const char *stats_differ(const struct ft_host *a, const struct ft_host *b
 static void give_hints(const struct fe_device *dev, uint64_t offset)
 {
     const uint64_t at[] = {offset, offset / 2, fe_device_capacity(dev), UINT64_MAX};
-    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-        fe_device_fetch(dev, at[i], false);
-        fe_device_fetch(dev, at[i], true);
-    }
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        for (uint32_t step = 0; step < FE_FETCH_STEPS; step++)
+            fe_device_fetch(dev, at[i], step);
 }
 
 /* Makes one step on all four devices.  Returns what is not equal after it, or NULL. */

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 1024, SOON = 4, LATER = 8 };
+enum { BATCH = 1024, STEP = 4 };
 
 static double now_seconds(void)
 {
@@ -191,17 +191,14 @@ static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err 
     return submit_wrapped(r, rec, arrival_ns, err);
 }
 
-/* What request i of a batch and those after it will need is fetched while the ones in front of them
- * run. */
+/* What the requests behind number i of a batch will need is fetched while this one runs. */
 static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n, int i)
 {
-    if (i + LATER < n)
-        fe_device_fetch(r->dev, recs[i + LATER].offset, false);
-    if (i + SOON >= n)
-        return;
-    fe_device_fetch(r->dev, recs[i + SOON].offset, true);
-    if (recs[i + SOON].offset < r->capacity && r->payload)
-        payload_ask(r->payload, recs[i + SOON].offset);
+    for (int step = 0, at = i + FE_FETCH_STEPS * STEP; step < FE_FETCH_STEPS; step++, at -= STEP)
+        if (at < n)
+            fe_device_fetch(r->dev, recs[at].offset, (uint32_t)step);
+    if (r->payload && i + STEP < n && recs[i + STEP].offset < r->capacity)
+        payload_ask(r->payload, recs[i + STEP].offset);
 }
 
 static void show_progress(const struct replay *r, const struct source *s, double seconds)
