@@ -276,6 +276,34 @@ def test_a_failed_experiment_is_a_failed_row():
     assert "do not fit the device of 67108864 bytes" in o["rows"][0]["reason"], o
 
 
+def test_a_profile_that_makes_no_device_is_one_mistake():
+    rows = ["%s = %s bs=4K depth=4 size=1M | 1 MB/s | 5%%" % (p, p) for p in
+            ("fio-read", "fio-write", "fio-read-cq-off")]
+    card(*rows, "a = seq-write bs=1M size=4M | 1 MB/s | 5%", "s = sniff-rand-read | 9 count | 5%",
+         "d = dd-fsync | 1 MB/s | 5%", "i = iozone-seq-read bs=4K size=1M | 1 MB/s | 5%")
+    for args in ([], ["--class"], ["--json"]):
+        code, out, err = call("verify", "card.ini", *NO_KERNEL[:0 if args == ["--class"] else 2],
+                              *args, "faults.spare_blocks=4000000", "ftl.op=0%")
+        assert code == 2 and out == "" and err.count("\n") == 1, (code, out, err)
+        assert "blocks" in err, err
+
+
+def test_the_worst_orderings_are_printed():
+    sizes = [4, 8, 16, 32, 64]
+    card(*("s%d = seq-write bs=%dK size=4M | %d MB/s | 5%%" % (k, k, 400 // k) for k in sizes))
+    o = verify()[1]["orderings"]
+    assert len(o["wrong"]) == o["pairs"] == 10, o  # larger requests are faster, not slower
+    out = call("verify", "card.ini", *NO_KERNEL)[1].split("\n")
+    at = out.index("  the wrong way round, the worst five:")
+    assert out[at - 1] == "  0 of 10 orderings right", out
+    shown = [line.split(":")[0].strip() for line in out[at + 1:] if line]
+    assert shown[0] == "s4 over s64" and len(shown) == 5, out
+    assert "published 100 and 6 MB/s, measured " in out[at + 1], out
+    card("s4 = seq-write bs=4K size=4M | 9 MB/s | 5%", "s8 = seq-write bs=8K size=4M | 8 MB/s | 5%")
+    out = call("verify", "card.ini", *NO_KERNEL)[1]
+    assert "  the wrong way round:\n    s4 over s8: published 9 and 8 MB/s, " in out, out
+
+
 def test_choosing():
     card("a = seq-write bs=1M size=4M | 10 MB/s | 5%", "b = seq-read bs=1M size=4M | 30 MB/s | 5%",
          "c = hdparm-t | 30 MB/s | 5%")

@@ -136,6 +136,31 @@ static int show_plan(struct command *c, const struct verify_plan *plan)
     return verify_code(plan);
 }
 
+/* Whether the profile makes a device at all.  Parameters that do not fit each other are one mistake,
+ * and not one for each row. */
+static int try_device(const struct command *c, const struct fe_profile *profile, const char *name,
+                      struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = c->seed, .payload = false};
+    struct fe_device *dev;
+
+    int r = tool_create_device(&dev, profile, &opt, name, c->overrides, c->n_overrides, err);
+    if (r == 0)
+        fe_device_destroy(dev);
+    return r;
+}
+
+/* Measures, and shows what came out.  Returns the exit code. */
+static int run_plan(struct command *c, struct verify_plan *plan, struct fe_err *err)
+{
+    int r = c->dry ? 0 : verify_plan_run(plan, &c->k, c->seed, err);
+    int code = show_plan(c, plan);
+
+    if (r < 0)
+        code = worse(code, r == -ECANCELED ? VERIFY_INTERRUPTED : tool_fail(err));
+    return code;
+}
+
 static int verify_profile(struct command *c, const char *name)
 {
     struct verify_plan plan;
@@ -161,12 +186,10 @@ static int verify_profile(struct command *c, const char *name)
         if (known && plan.n_rows == 0)
             code = tool_error("verify: %s has no published figures, [fidelity] is empty; --against "
                               "FILE compares it with a measurement", name);
-        else if (known) {
-            r = c->dry ? 0 : verify_plan_run(&plan, &c->k, c->seed, &err);
-            code = show_plan(c, &plan);
-            if (r < 0)
-                code = worse(code, r == -ECANCELED ? VERIFY_INTERRUPTED : tool_fail(&err));
-        }
+        else if (known && !c->dry && try_device(c, &plan.profile, name, &err) < 0)
+            code = tool_fail(&err);
+        else if (known)
+            code = run_plan(c, &plan, &err);
     }
     verify_plan_fini(&plan);
     return code;

@@ -32,6 +32,8 @@ static int run_tests(struct verify_run *run, const struct test *tests, size_t n,
     struct fe_device *dev;
     int r = verify_device(run, &dev, err);
 
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < n && r == 0; i++) {
         struct verify_load load = tests[i].load;
         struct verify_done done;

@@ -6,7 +6,7 @@
  * the errors without their sign.  The other is how many orderings are right.  An ordering is a
  * pair of rows in the same unit whose published values differ by at least 3 %.  It is wrong if the
  * measured values are the other way round.  Two rows of the same procedure with the same arguments
- * count as one figure.
+ * count as one figure.  People see the worst few of the wrong ones; JSON has them all.
  */
 #include "verify.h"
 
@@ -16,6 +16,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct summary {
@@ -92,6 +93,68 @@ static struct summary sum_up(const struct verify_plan *plan)
     return s;
 }
 
+/* How far an ordering is from right: by what factor the two figures are apart as published, times
+ * by what factor they are apart the other way. */
+static double badness(const struct verify_row *more, const struct verify_row *less)
+{
+    return (double)more->published.value / fmax(1, (double)less->published.value) *
+           ((double)less->measured / fmax(1, (double)more->measured));
+}
+
+struct ordering {
+    const struct verify_row *more, *less; /* as published */
+};
+
+/* The worst first. */
+static int compare_orderings(const void *a, const void *b)
+{
+    const struct ordering *p = a, *q = b;
+    double x = badness(p->more, p->less), y = badness(q->more, q->less);
+    return (x < y) - (x > y);
+}
+
+/* The n orderings that are wrong; the caller frees them.  NULL if there is no memory. */
+static struct ordering *wrong_orderings(const struct verify_plan *plan, unsigned n)
+{
+    struct ordering *list = calloc(n, sizeof *list);
+    unsigned k = 0;
+
+    for (size_t i = 0; list && i < plan->n_rows; i++)
+        for (size_t j = 0; j < i; j++) {
+            const struct verify_row *a = &plan->rows[j], *b = &plan->rows[i];
+            bool more = a->published.value > b->published.value;
+            if (is_pair(b, a) && is_wrong(b, a))
+                list[k++] = (struct ordering){more ? a : b, more ? b : a};
+        }
+    if (list)
+        qsort(list, n, sizeof *list, compare_orderings);
+    return list;
+}
+
+enum { SHOWN_ORDERINGS = 5 };
+
+static void print_orderings(const struct verify_plan *plan, const struct summary *s)
+{
+    printf("  %u of %u orderings right\n", s->pairs - s->wrong, s->pairs);
+    if (s->wrong == 0)
+        return;
+    struct ordering *list = wrong_orderings(plan, s->wrong);
+    if (!list) {
+        tool_error("out of memory");
+        return;
+    }
+    unsigned shown = s->wrong < SHOWN_ORDERINGS ? s->wrong : SHOWN_ORDERINGS;
+    printf("  the wrong way round%s:\n", shown < s->wrong ? ", the worst five" : "");
+    for (unsigned i = 0; i < shown; i++) {
+        const struct verify_row *a = list[i].more, *b = list[i].less;
+        const struct fe_fidelity *f = &a->published, *g = &b->published;
+        printf("    %s over %s: published %.4g and %.4g %s, measured %.4g and %.4g\n",
+               a->note->key, b->note->key, in_unit(f, f->value), in_unit(g, g->value), f->unit,
+               in_unit(f, a->measured), in_unit(g, b->measured));
+    }
+    free(list);
+}
+
 int verify_code(const struct verify_plan *plan)
 {
     struct summary s = sum_up(plan);
@@ -134,13 +197,7 @@ void verify_print(const struct verify_plan *plan)
     if (measured)
         printf("  mean error %.1f %%, largest %.1f %%\n", s.mean, s.largest);
     if (s.pairs)
-        printf("  %u of %u orderings right\n", s.pairs - s.wrong, s.pairs);
-    for (size_t i = 0; i < plan->n_rows; i++)
-        for (size_t j = 0; j < i; j++)
-            if (is_pair(&plan->rows[i], &plan->rows[j]) &&
-                is_wrong(&plan->rows[i], &plan->rows[j]))
-                printf("  the wrong way round: %s, %s\n", plan->rows[j].note->key,
-                       plan->rows[i].note->key);
+        print_orderings(plan, &s);
 }
 
 static json_t *row_json(const struct verify_row *row)
