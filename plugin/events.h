@@ -20,6 +20,7 @@
 
 #include "flashemu/device.h"
 #include "flashemu/err.h"
+#include "flashemu/map.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -94,7 +94,9 @@ void fe_server_observe(struct fe_server *s,
 json_t *fe_server_stats(struct fe_server *s);
 
 /* A new reference to the object that `map` returns, of at most n cells; NULL without memory.  The
- * lock is held while 12 bytes for each block are copied. */
+ * lock is held while 12 bytes for each block are copied, and then again and again while the valid
+ * pages of some blocks are counted.  So the valid pages of a device at work are those of nearly one
+ * instant. */
 json_t *fe_server_map(struct fe_server *s, uint32_t n);
 
 /* The same numbers as OpenMetrics text (obs/metrics.h), to be freed; NULL without memory. */

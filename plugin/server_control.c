@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The device's clock cannot be made to jump beyond this.  Completions are later than arrivals, and
  * there must be room for them. */
@@ -110,48 +111,88 @@ json_t *fe_server_stats(struct fe_server *s)
     return NULL;
 }
 
-/* The numbers of the cell that consists of n blocks: in percent, how full the good ones are. */
-static int put_cell(json_t *map, const struct fe_block_wear *block, uint32_t n)
+/* What is seen of all blocks.  The arrays are NULL without memory; free both after use. */
+struct seen {
+    uint32_t n, pages; /* blocks of the chip, pages of each */
+    struct fe_block_wear *blocks;
+    uint16_t *valid;
+    bool knows_valid;
+};
+
+/* Valid pages are counted for so many pages at a time.  Between two parts the lock is free for long
+ * enough that a thread that waits for it wakes up. */
+enum { PAGES_AT_A_TIME = 8192, BETWEEN_NS = 50000 };
+
+static struct seen look_at_blocks(struct fe_server *s)
 {
-    uint64_t filled = 0, erases = 0, good = 0;
+    struct seen seen = {.n = fe_device_blocks(s->dev), .pages = fe_device_block_pages(s->dev)};
+    uint32_t step = seen.pages < PAGES_AT_A_TIME ? PAGES_AT_A_TIME / seen.pages : 1;
+    seen.blocks = calloc(seen.n ? seen.n : 1, sizeof *seen.blocks);
+    seen.valid = calloc(seen.n ? seen.n : 1, sizeof *seen.valid);
+    if (!seen.blocks || !seen.valid)
+        return seen;
+    lock(&s->lock);
+    fe_device_get_blocks(s->dev, seen.blocks);
+    seen.knows_valid = fe_device_knows_valid(s->dev);
+    unlock(&s->lock);
+    for (uint32_t at = 0; at < seen.n && seen.knows_valid; at += step) {
+        if (at > 0)
+            (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = BETWEEN_NS},
+                                  NULL);
+        lock(&s->lock);
+        seen.knows_valid = fe_device_knows_valid(s->dev);
+        if (seen.knows_valid)
+            fe_device_get_valid(s->dev, at, seen.n - at < step ? seen.n - at : step, seen.valid);
+        unlock(&s->lock);
+    }
+    return seen;
+}
+
+/* The numbers of the cell that consists of blocks [from, to): in percent, how full the good ones
+ * are.  What was written to a block after the first look at it does not count as valid. */
+static int put_cell(json_t *map, const struct seen *seen, uint32_t from, uint32_t to)
+{
+    uint64_t filled = 0, valid = 0, erases = 0, good = 0;
     uint32_t cycles = 0, bad = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        bool is_bad = block[i].state == FE_BLOCK_FACTORY_BAD ||
-                      block[i].state == FE_BLOCK_GROWN_BAD;
+    for (uint32_t i = from; i < to; i++) {
+        const struct fe_block_wear *block = &seen->blocks[i];
+        bool is_bad = block->state == FE_BLOCK_FACTORY_BAD || block->state == FE_BLOCK_GROWN_BAD;
         bad += is_bad;
         good += !is_bad;
-        filled += is_bad ? 0 : block[i].filled;
-        erases += block[i].cycles;
-        cycles = block[i].cycles > cycles ? block[i].cycles : cycles;
+        filled += is_bad ? 0 : block->programmed;
+        valid += is_bad ? 0
+                 : seen->valid[i] < block->programmed ? seen->valid[i] : block->programmed;
+        erases += block->cycles;
+        cycles = block->cycles > cycles ? block->cycles : cycles;
     }
+    uint64_t pages = good ? good * seen->pages : 1;
     const struct {
         const char *key;
         uint64_t value;
-    } numbers[] = {{"filled", good ? filled * 100 / (good * 255) : 0}, {"erases", erases},
-                   {"cycles", cycles}, {"bad", bad}};
+    } numbers[] = {{"filled", filled * 100 / pages}, {"erases", erases}, {"cycles", cycles},
+                   {"bad", bad}, {"valid", valid * 100 / pages}};
     int r = 0;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        r |= json_array_append_new(json_object_get(map, numbers[i].key),
-                                   json_integer((json_int_t)numbers[i].value));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        json_t *array = json_object_get(map, numbers[i].key);
+        if (json_is_array(array)) /* null: not known */
+            r |= json_array_append_new(array, json_integer((json_int_t)numbers[i].value));
+    }
     return r;
 }
 
 json_t *fe_server_map(struct fe_server *s, uint32_t n)
 {
-    uint32_t n_blocks = fe_device_blocks(s->dev), per_cell = (uint32_t)fe_div_up(n_blocks, n);
-    struct fe_block_wear *blocks = calloc(n_blocks ? n_blocks : 1, sizeof *blocks);
-    json_t *map = json_pack("{s:I, s:I, s:[], s:[], s:[], s:[]}", "blocks", (json_int_t)n_blocks,
-                            "blocks_per_cell", (json_int_t)per_cell, "filled", "erases", "cycles",
-                            "bad");
-    int r = blocks && map ? 0 : -1;
-    if (r == 0) {
-        lock(&s->lock);
-        fe_device_get_blocks(s->dev, blocks);
-        unlock(&s->lock);
-    }
-    for (uint32_t i = 0; i < n_blocks && r == 0; i += per_cell)
-        r = put_cell(map, &blocks[i], n_blocks - i < per_cell ? n_blocks - i : per_cell);
-    free(blocks);
+    struct seen seen = look_at_blocks(s);
+    uint32_t per_cell = (uint32_t)fe_div_up(seen.n, n);
+    json_t *map = json_pack("{s:I, s:I, s:[], s:[], s:[], s:[], s:o}", "blocks",
+                            (json_int_t)seen.n, "blocks_per_cell", (json_int_t)per_cell, "filled",
+                            "erases", "cycles", "bad", "valid",
+                            seen.knows_valid ? json_array() : json_null());
+    int r = seen.blocks && seen.valid && map ? 0 : -1;
+    for (uint32_t i = 0; i < seen.n && r == 0; i += per_cell)
+        r = put_cell(map, &seen, i, seen.n - i < per_cell ? seen.n : i + per_cell);
+    free(seen.blocks);
+    free(seen.valid);
     if (r == 0)
         return map;
     json_decref(map);

@@ -151,19 +151,7 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
 
 const struct fe_profile *fe_device_profile(const struct fe_device *dev);
 
-/* ---- blocks, and faults on purpose ---- */
-
-/* What can be seen of a chip block. */
-struct fe_block_wear {
-    uint32_t cycles;
-    uint8_t filled; /* the share of its pages that are programmed: 0 = erased, 255 = all */
-    enum { FE_BLOCK_USED, FE_BLOCK_SPARE, FE_BLOCK_FACTORY_BAD, FE_BLOCK_GROWN_BAD } state;
-};
-
-/* The number of chip blocks; and all of them, ret[n] for chip block n.  ret must have room for that
- * number. */
-uint32_t fe_device_blocks(const struct fe_device *dev);
-void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret);
+/* ---- faults on purpose; flashemu/map.h shows the blocks ---- */
 
 /* Makes a chip block bad: its data go to a spare block, which takes device time.  Without a spare
  * block it is the end of the device's life.  -EINVAL with a message if there is no such block or it

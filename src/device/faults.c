@@ -18,6 +18,8 @@
  */
 #include "device/internal.h"
 
+#include "flashemu/map.h"
+
 uint32_t fe_device_blocks(const struct fe_device *dev)
 {
     return dev->medium->geo.n_chip_blocks;
@@ -32,13 +34,33 @@ void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret
         const struct fe_peb_info *p = fe_medium_block(m, peb);
         ret[fe_medium_chip_block(m, peb)] = (struct fe_block_wear){
             .cycles = p->erase_count,
-            .filled = (uint8_t)((uint32_t)p->next_page * 255 / m->geo.pages_per_block),
+            .programmed = p->next_page,
             .state = p->marks & FE_MARK_FACTORY_BAD                  ? FE_BLOCK_FACTORY_BAD
                      : p->marks & (FE_MARK_GROWN_BAD | FE_MARK_FAILED) ? FE_BLOCK_GROWN_BAD
                      : peb >= m->geo.n_pebs                            ? FE_BLOCK_SPARE
                                                                        : FE_BLOCK_USED,
         };
     }
+}
+
+uint32_t fe_device_block_pages(const struct fe_device *dev)
+{
+    return dev->medium->geo.pages_per_block;
+}
+
+bool fe_device_knows_valid(const struct fe_device *dev)
+{
+    return fe_device_has_power(dev) && dev->ftl->ops->valid_pages;
+}
+
+void fe_device_get_valid(const struct fe_device *dev, uint32_t first, uint32_t n, uint16_t *ret)
+{
+    const struct fe_medium *m = dev->medium;
+    assert(fe_device_knows_valid(dev) && first <= m->geo.n_chip_blocks &&
+           n <= m->geo.n_chip_blocks - first);
+    for (fe_peb peb = first; peb < first + n; peb++)
+        ret[fe_medium_chip_block(m, peb)] =
+            peb < m->geo.n_pebs ? (uint16_t)dev->ftl->ops->valid_pages(dev->ftl, peb) : 0;
 }
 
 /* Moving the data of the block is work of the device.  It begins when everything accepted so far

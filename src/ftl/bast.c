@@ -231,5 +231,6 @@ const struct fe_ftl_ops fe_ftl_bast = {
     .read = fe_unit_map_read,
     .write = bast_write,
     .free_blocks = fe_unit_map_free_blocks,
+    .valid_pages = fe_unit_map_valid_pages,
     .check = bast_check,
 };

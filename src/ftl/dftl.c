@@ -216,6 +216,11 @@ static enum fe_status dftl_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
     return st;
 }
 
+static uint32_t dftl_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
+{
+    return ((const struct dftl *)ftl)->blocks.valid[peb];
+}
+
 static uint32_t dftl_free_blocks(const struct fe_ftl *ftl)
 {
     return ((const struct dftl *)ftl)->blocks.pool.n;
@@ -313,5 +318,6 @@ const struct fe_ftl_ops fe_ftl_dftl = {
     .trim = dftl_trim,
     .fetch = dftl_fetch,
     .free_blocks = dftl_free_blocks,
+    .valid_pages = dftl_valid_pages,
     .check = fe_dftl_check,
 };

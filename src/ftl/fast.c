@@ -188,5 +188,6 @@ const struct fe_ftl_ops fe_ftl_fast = {
     .read = fe_unit_map_read,
     .write = fast_write,
     .free_blocks = fe_unit_map_free_blocks,
+    .valid_pages = fe_unit_map_valid_pages,
     .check = fast_check,
 };

@@ -74,6 +74,11 @@ static void page_fetch(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step)
         fe_blocks_fetch(&f->blocks, f->map[lpn], step);
 }
 
+static uint32_t page_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
+{
+    return ((const struct page_ftl *)ftl)->blocks.valid[peb];
+}
+
 static uint32_t page_free_blocks(const struct fe_ftl *ftl)
 {
     const struct page_ftl *f = (const struct page_ftl *)ftl;
@@ -210,5 +215,6 @@ const struct fe_ftl_ops fe_ftl_page = {
     .fetch = page_fetch,
     .idle = fe_page_idle,
     .free_blocks = page_free_blocks,
+    .valid_pages = page_valid_pages,
     .check = page_check,
 };

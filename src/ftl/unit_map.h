@@ -66,6 +66,7 @@ void fe_unit_map_destroy(struct fe_ftl *ftl);
 enum fe_status fe_unit_map_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 void *buf);
 uint32_t fe_unit_map_free_blocks(const struct fe_ftl *ftl);
+uint32_t fe_unit_map_valid_pages(const struct fe_ftl *ftl, fe_peb peb);
 
 static inline fe_leb fe_unit_map_leb(const struct fe_unit_map *map, fe_lpn lpn)
 {

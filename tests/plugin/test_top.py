@@ -166,7 +166,7 @@ def test_a_screen_fits_its_terminal():
                 assert lang == "C.UTF-8" or "".join(last).isascii(), last
         last = rows_shown(screens(s, 80, 24, NO_COLOR="1", LC_ALL="C")[-1])
         assert [row[:5].strip() for row in last[2:7]] == ["host", "read", "write", "trim", "flush"]
-        assert any(row.startswith("map: ") for row in last), last
+        assert any(row.startswith("map ") for row in last), last
         assert "\033[33mwrite" in screens(s, 80, 24)[-1]
 
 
@@ -183,6 +183,58 @@ def test_the_map_is_that_of_the_chip():
         assert 0 < max(now["filled"]) <= 100 and now["bad"][0] == fresh["bad"][0] + 1
         assert sum(s.ctl("map", "1")["erases"]) == sum(now["erases"])
         assert s.ctl("map", "0")["error"] == "map: 0: is out of range; allowed: 1 to 4096"
+
+
+# A chip of one die with 64 blocks of 16 pages, so that the 100 cells of a map are blocks.
+CHIP = ["nand.channels=1", "nand.dies_per_channel=1", "nand.blocks_per_plane=64",
+        "nand.pages_per_block=16", "device.capacity=2M", "device.used=0"]
+
+
+def test_valid_pages_are_those_that_the_host_can_read():
+    with Server("ssd-page", "clock=virtual", "device.discard=yes", *CHIP) as s:
+        fresh = s.ctl("map", "100")
+        assert fresh["blocks_per_cell"] == 1 and set(fresh["valid"]) == {0}, fresh
+        h = s.connect()
+        for i in range(64):
+            h.pwrite(bytes(4096), 4096 * i)
+        first = s.ctl("map", "100")
+        assert first["valid"] == first["filled"] and sum(first["valid"]) == 400, first
+        for i in range(0, 64, 2):
+            h.pwrite(bytes(4096), 4096 * i)
+        half = s.ctl("map", "100")
+        assert sum(half["filled"]) == 600 and sum(half["valid"]) == 400, half
+        h.trim(4096 * 64, 0)
+        trimmed = s.ctl("map", "100")
+        assert trimmed["filled"] == half["filled"] and set(trimmed["valid"]) == {0}, trimmed
+        assert s.ctl("power-cut")["ok"] and s.ctl("map", "100")["valid"] is None
+
+
+def test_a_strategy_without_a_chip_has_no_valid_pages():
+    with Server("ideal", "ftl.type=step", "device.discard=no", "clock=virtual") as s:
+        assert s.ctl("map")["valid"] is None
+        last = rows_shown(screens(s, 80, 24, NO_COLOR="1", LC_ALL="C")[-1])
+        assert any(row.startswith("map 0% written, valid unknown: . to #, e erased, ")
+                   for row in last), last
+
+
+def test_the_map_shows_what_is_valid_and_what_is_stale():
+    """64 blocks: 4 are full of valid pages, 2 hold stale ones only, 1 is half valid."""
+    with Server("ssd-page", "clock=virtual", "device.discard=yes", *CHIP) as s:
+        h = s.connect()
+        for i in range(16 * 7):
+            h.pwrite(bytes(4096), 4096 * i)
+        h.trim(4096 * 16 * 2, 0)
+        h.trim(4096 * 8, 4096 * 16 * 2)
+        cells = s.ctl("map", "100")["valid"]
+        assert sorted(cells)[-5:] == [50, 100, 100, 100, 100] and not any(cells[7:]), cells
+        for columns, rows in (80, 24), (40, 12):
+            last = rows_shown(screens(s, columns, rows, NO_COLOR="1", LC_ALL="C")[-1])
+            at = [i for i, row in enumerate(last) if row.startswith("map 11% written, 7% valid: ")]
+            assert at, last
+            shown = "".join(row.strip() for row in last[at[0] + 1:at[0] + 3])
+            assert shown[:8] == "oo+####." and set(shown[8:]) <= {"."}, last
+        last = rows_shown(screens(s, 80, 24, LC_ALL="C.UTF-8")[-1])
+        assert "\033[2mo\033[0m\033[2mo\033[0m\033[34m\u2592\033[0m" in "".join(last), last
 
 
 def test_keys_reset_cut_and_restore():

@@ -5,6 +5,7 @@
 #include "lib/device.h"
 #include "lib/unit.h"
 
+#include "flashemu/map.h"
 #include "ftl/ftl.h"
 #include "nand/ops.h"
 
@@ -277,6 +278,35 @@ static void test_faults_factory_bad_and_spares_come_off_the_capacity(void **stat
     fe_device_destroy(dev);
 }
 
+/* The mapping is lost with the power.  The bad block is at the place of its spare block then. */
+static void test_faults_valid_pages_need_power(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile();
+    p.wear.spare_blocks = 3;
+    struct fe_device *dev = ft_device_make(&p, true);
+    uint16_t valid[24], sum = 0;
+    uint64_t ready;
+    struct fe_err err;
+    for (uint32_t i = 0; i < 40; i++)
+        assert_int_equal(write_bytes(dev, i % 20 * PAGE, PAGE, 1), FE_OK);
+    assert_int_equal(fe_device_mark_bad(dev, fe_device_now(dev), 0, &err), 0);
+    fe_device_idle(dev, fe_device_now(dev) + FE_NS_PER_S);
+    for (int round = 0; round < 2; round++) {
+        assert_true(fe_device_knows_valid(dev));
+        fe_device_get_valid(dev, 0, 24, valid);
+        sum = 0;
+        for (int i = 0; i < 24; i++)
+            sum = (uint16_t)(sum + valid[i]);
+        assert_int_equal(sum, 20);
+        assert_int_equal(valid[0], 0);
+        assert_int_equal(fe_device_cut_power(dev, fe_device_now(dev), &err), 0);
+        assert_false(fe_device_knows_valid(dev));
+        assert_int_equal(fe_device_power_on(dev, fe_device_now(dev), &ready, &err), 0);
+    }
+    fe_device_destroy(dev);
+}
+
 static void test_faults_forged_capacity_wraps(void **state)
 {
     (void)state;
@@ -401,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_faults_uncorrectable_page_gives_an_error_and_wrong_bytes),
         cmocka_unit_test(test_faults_refresh_comes_after_the_answer),
         cmocka_unit_test(test_faults_factory_bad_and_spares_come_off_the_capacity),
+        cmocka_unit_test(test_faults_valid_pages_need_power),
         cmocka_unit_test(test_faults_forged_capacity_wraps),
         cmocka_unit_test(test_faults_forged_capacity_drops),
         cmocka_unit_test(test_faults_hang_and_disconnect),

@@ -18,7 +18,7 @@ static const char ctl_help[] =
     "reply.  Commands:\n\n"
     "  stats            what the device has done: requests, chip, wear, latencies\n"
     "  metrics          the same numbers as OpenMetrics text, for Prometheus\n"
-    "  map [CELLS]      the chip's blocks in this many cells (256): filled, erased, worn, bad\n"
+    "  map [CELLS]      the chip's blocks in so many cells (256): filled, valid, worn, bad\n"
     "  reset            starts the statistics again from zero\n"
     "  set KEY VALUE    time-scale, transport-overhead, or a live key of the profile\n"
     "  get KEY          one of these keys, clock, or any key of the profile\n"

@@ -193,42 +193,92 @@ static json_int_t cell_number(const json_t *map, const char *key, size_t i)
     return json_integer_value(json_array_get(json_object_get(map, key), i));
 }
 
-/* One cell.  What has changed since the last screen comes first: there the device works. */
-static void put_cell(struct screen *s, size_t i, json_int_t worn)
+/* How the cells are drawn: level 0 is erased, level 4 is full. */
+static const char *level_text(const struct screen *s, size_t level)
 {
     static const char *const fine[] = {"\xc2\xb7", "\xe2\x96\x91", "\xe2\x96\x92",
                                        "\xe2\x96\x93", "\xe2\x96\x88"};
     static const char *const coarse[] = {".", ":", "+", "=", "#"};
+    return (s->v->utf8 ? fine : coarse)[level < 4 ? level : 4];
+}
+
+/* The letter of cells that were erased in the last interval. */
+static const char *erased_text(const struct screen *s)
+{
+    static const char *const merges[] = {"ftl.merges.full", "ftl.merges.partial",
+                                         "ftl.merges.switch"};
+    for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
+        if (top_rate(s->v->was, s->v->is, merges[i]) > 0)
+            return "m";
+    return "e";
+}
+
+/* One cell.  Where the device works comes first: what was erased since the last screen.  Otherwise
+ * a cell shows how full of valid pages it is, or that most of what it holds is stale.  A device
+ * that does not know which pages are valid has cells that show what is written. */
+static void put_cell(struct screen *s, size_t i, json_int_t worn, const char *erased)
+{
     const json_t *map = s->v->map, *was = s->v->map_was;
-    size_t level = (size_t)(cell_number(map, "filled", i) + 24) / 25;
+    json_int_t filled = cell_number(map, "filled", i);
+    bool knows_valid = json_is_array(json_object_get(map, "valid"));
+    json_int_t valid = knows_valid ? cell_number(map, "valid", i) : filled;
 
     if (cell_number(map, "bad", i) > 0)
         put_text(s, BAD, "x");
     else if (was && cell_number(map, "erases", i) != cell_number(was, "erases", i))
-        put_text(s, BUSY, "e");
+        put_text(s, BUSY, erased);
     else if (worn > 1 && cell_number(map, "cycles", i) == worn)
         put_text(s, WRITE, "w");
+    else if (2 * valid < filled)
+        put_text(s, SOFT, "o");
     else
-        put_text(s, level ? READ : SOFT, (s->v->utf8 ? fine : coarse)[level < 4 ? level : 4]);
+        put_text(s, filled ? READ : SOFT, level_text(s, (size_t)(valid + 24) / 25));
+}
+
+/* The mean of the cells, in percent. */
+static double mean_of(const json_t *map, const char *key)
+{
+    size_t n = json_array_size(json_object_get(map, key));
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)cell_number(map, key, i);
+    return n ? sum / (double)n : 0;
+}
+
+/* What comes first on this row must do for a screen of 40 columns. */
+static void put_legend(struct screen *s, const char *erased)
+{
+    const json_t *map = s->v->map;
+    bool knows_valid = json_is_array(json_object_get(map, "valid"));
+
+    put(s, PLAIN, "map %.0f%% written, ", mean_of(map, "filled"));
+    if (knows_valid)
+        put(s, PLAIN, "%.0f%% valid: ", mean_of(map, "valid"));
+    else
+        put(s, PLAIN, "valid unknown: ");
+    put(s, SOFT, "%s to %s, ", level_text(s, 0), level_text(s, 4));
+    put(s, SOFT, "%s%s, w worn, x bad", knows_valid ? "o stale, " : "",
+        *erased == 'm' ? "m merged" : "e erased");
+    if (s->left >= 24)
+        put(s, SOFT, "; blocks in a cell: %.0f", top_number(map, "blocks_per_cell"));
+    end_row(s);
 }
 
 static void put_map(struct screen *s, int rows)
 {
     const json_t *map = s->v->map;
+    const char *erased = erased_text(s);
     size_t n = json_array_size(json_object_get(map, "filled"));
     json_int_t worn = 0;
 
-    put(s, SOFT, "map: %s erased to %s full, e erased now, ", s->v->utf8 ? "\xc2\xb7" : ".",
-        s->v->utf8 ? "\xe2\x96\x88" : "#");
-    put(s, SOFT, "w most worn, x bad; a cell is %.0f blocks", top_number(map, "blocks_per_cell"));
-    end_row(s);
+    put_legend(s, erased);
     for (size_t i = 0; i < n; i++)
         worn = cell_number(map, "cycles", i) > worn ? cell_number(map, "cycles", i) : worn;
     for (int row = 1; row < rows; row++) {
         for (int column = 0; column < s->v->columns; column++) {
             size_t i = (size_t)(row - 1) * (size_t)s->v->columns + (size_t)column;
             if (i < n)
-                put_cell(s, i, worn);
+                put_cell(s, i, worn, erased);
         }
         end_row(s);
     }

@@ -12,6 +12,8 @@
 
 #include "svg.h"
 
+#include "flashemu/map.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
