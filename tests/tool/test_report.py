@@ -5,10 +5,9 @@
 import json
 import os
 import re
-import shutil
 import xml.etree.ElementTree as ElementTree
 
-from flashemu_script import ended, run
+from flashemu_script import run
 from flashemu_tool import bad, good, good_json, read, write
 
 HEAD = "# flashemu trace 1\n"
@@ -205,60 +204,6 @@ def test_files_are_compared():
     head, rows = compared(page("t15.tr", "s0.json", "t7.tr"))
     assert head[:2] == ["t7.tr", "t15.tr"] and rows["writes"][:2] == ["\u2013", "\u2013"], (head, rows)
     assert rows["reads"] == ["1024 MB/s", "1024 MB/s", "\u2013"], rows
-
-
-def layout(width):
-    """What Chromium makes of lay.html in a frame of this width: the smallest text in pixels, the
-    width of the page, how many texts leave their picture, and what a zoom does."""
-    write("frame.html", """<body style="margin:0"><iframe id="f" src="lay.html"
-style="border:0;height:900px;width:%dpx"></iframe><script>
-document.getElementById("f").onload = function () {
-  var d = this.contentDocument, least = 99, out = "", told;
-  d.querySelectorAll("svg.plot").forEach(function (svg) {
-    var box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
-    svg.querySelectorAll("text").forEach(function (t) {
-      var r = t.getBoundingClientRect();
-      least = Math.min(least, scale * parseFloat(this.getComputedStyle(t).fontSize));
-      if (r.left < box.left - 1 || r.right > box.right + 1 || r.bottom > box.bottom + 1)
-        out += " " + t.textContent;
-    }, d.defaultView);
-  });
-  d.querySelectorAll("p, th, td, small, span, figcaption, h1, h2").forEach(function (e) {
-    least = Math.min(least, parseFloat(d.defaultView.getComputedStyle(e).fontSize));
-  });
-  var field = d.querySelector("svg.zoom .field"), ticks = d.querySelector("svg.zoom .tx");
-  var before = ticks.textContent;
-  d.querySelector(".keys button").click();
-  told = [least.toFixed(1), d.documentElement.scrollWidth, out, field.getAttribute("viewBox"),
-          before !== ticks.textContent];
-  document.body.textContent = "told " + told.join("|") + " end";
-};</script></body>""" % width)
-    code, out, _ = ended(["chromium", "--headless", "--no-sandbox", "--disable-gpu",
-                          "--allow-file-access-from-files", "--virtual-time-budget=4000",
-                          "--user-data-dir=" + os.path.abspath("chromium"),
-                          "--dump-dom", "file://" + os.path.abspath("frame.html")])
-    told = re.search("told (.*) end", out)
-    assert code == 0 and told, (code, out)
-    return told.group(1).split("|")
-
-
-def test_the_layout_of_a_desk_and_of_a_phone():
-    if not shutil.which("chromium"):
-        print("skipped: no chromium")
-        return
-    good("replay", "transcend8g", "gen:random,op=write,bs=64K,count=300", "ftl.open_random=1", "--record",
-         "lay.tr")
-    # latencies and rates over many decades, and many bytes, have the longest ticks
-    write("wide.tr", HEAD + "".join("%d write %d 512 done=%d\n" % (t, t % 997 * 512 * 10 ** 6, t + t // 2 + 1)
-                                    for t in (4 ** i for i in range(22))))
-    write("number.tr", HEAD + "0 read 0 512\n" * 1000001)
-    good("report", "lay.tr", "wide.tr", "number.tr", "-o", "lay.html")
-    assert "<text" in read("lay.html") and ">1000000</text>" in read("lay.html")
-    for width, least in (390, 9), (1280, 9):
-        smallest, page_width, outside, box, ticks_changed = layout(width)
-        assert float(smallest) >= least, (width, smallest)
-        assert int(page_width) <= width and outside == "", (width, page_width, outside)
-        assert box == "81 0 162 172" and ticks_changed == "true", (box, ticks_changed)
 
 
 def test_names_are_escaped():

@@ -28,7 +28,9 @@ document.querySelectorAll("section").forEach(function (section) {
     var grid = g.querySelector("path").cloneNode(), label = g.querySelector("text").cloneNode();
     var low = value(a, from), high = value(a, to), power, step, decimals;
     power = Math.pow(10, Math.floor(Math.log10((high - low) / 5)));
-    step = power * [1, 2, 5, 10].find(function (n) { return n * power * 6 >= high - low; });
+    step = power * [1, 2, 5, 10, 20].find(function (n) { // long numbers need room
+      return n * power * (high >= 1e5 ? 3 : 6) >= high - low;
+    });
     decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
     g.textContent = "";
     for (i = Math.ceil(low / step); high >= i * step; i++) {

@@ -361,7 +361,7 @@ static void draw_map(FILE *out, const struct report_trace *t)
     for (int i = 0; i < MAP_COLUMNS * MAP_ROWS; i++)
         most = fmax(most, cells[i]);
     fprintf(out, "<figure><figcaption><b>Map of the device</b> <span>each cell is %s, from the "
-                 "upper left by rows; the darker, the more often written, up to %s times</span>"
+                 "upper left by rows; the stronger, the more often written, up to %s times</span>"
                  "</figcaption>\n<svg class=\"map\" viewBox=\"0 0 400 112\" role=\"img\" "
                  "aria-label=\"Map of the device\">\n", report_bytes(cell, size),
             report_number(most, times));

@@ -69,11 +69,12 @@ static double at_y(const struct svg_plot *p, double value)
     return MARGIN + (HEIGHT - 2 * MARGIN) * (1 - share_of(&p->y, value));
 }
 
-/* The distance of the ticks of a linear axis: 1, 2 or 5 times a power of ten. */
+/* The distance of the ticks of a linear axis: 1, 2 or 5 times a power of ten.  Numbers of six and
+ * more digits need room, so there are fewer of them. */
 static double tick_step(const struct svg_axis *a)
 {
-    double rough = (a->max - a->min) / 5, power = pow(10, floor(log10(rough)));
-    double digit = rough / power;
+    double rough = (a->max - a->min) / (a->max >= 1e5 ? 2.5 : 5);
+    double power = pow(10, floor(log10(rough))), digit = rough / power;
     return power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10);
 }
 

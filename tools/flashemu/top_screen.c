@@ -65,6 +65,13 @@ static void put(struct screen *s, enum colour colour, const char *format, ...)
     put_text(s, colour, text);
 }
 
+/* The same if there is room for the whole text, which is ASCII. */
+static void put_whole(struct screen *s, enum colour colour, const char *text)
+{
+    if (strlen(text) <= (size_t)s->left)
+        put_text(s, colour, text);
+}
+
 /* Ends a row.  The last one is for the keys: on too small a screen, the rest is left out. */
 static void end_row(struct screen *s)
 {
@@ -84,7 +91,7 @@ static void put_state(struct screen *s)
     const char *reason = json_string_value(json_object_get(is, "reason"));
     double ns = top_number(is, "device_ns") - top_number(was, "device_ns");
     double busy = top_number(is, "busy_ns") - top_number(was, "busy_ns");
-    char time[FE_ROUNDED_MAX];
+    char time[FE_ROUNDED_MAX], last[FE_ROUNDED_MAX + 16];
 
     put(s, strcmp(state, "alive") == 0 ? GOOD : BAD, "%s", state);
     if (reason)
@@ -94,14 +101,18 @@ static void put_state(struct screen *s)
     else if (!(busy > 0))
         put(s, PLAIN, ": it has nothing to do");
     else
-        put(s, PLAIN, ": %s, busy %.0f %% of the last %s",
+        put(s, PLAIN, ": %s, %.0f %% busy",
             top_rate(was, is, "ftl.merges.full") + top_rate(was, is, "ftl.merges.partial") > 0
                 ? "it merges units"
             : top_rate(was, is, "ftl.gc_runs") > 0      ? "it collects blocks"
             : top_rate(was, is, "host.write.bytes") > 0 ? "it writes"
             : top_rate(was, is, "host.read.bytes") > 0  ? "it reads"
                                                         : "it works",
-            100 * busy / ns, fe_time_text(ns, time));
+            100 * busy / ns);
+    if (!reason && !s->v->paused && busy > 0) {
+        snprintf(last, sizeof last, " in the last %s", fe_time_text(ns, time));
+        put_whole(s, PLAIN, last);
+    }
     end_row(s);
 }
 
@@ -134,14 +145,15 @@ static void put_flash(struct screen *s, bool small)
     const json_t *was = s->v->was, *is = s->v->is;
     double written = top_number(is, "host.write.bytes"),
            programmed = top_number(is, "nand.bytes_programmed");
-    char b[2][FE_ROUNDED_MAX];
+    char b[2][FE_ROUNDED_MAX], others[64];
 
-    put(s, PLAIN, "WAF %s now, %s in all; %.0f merges full",
+    put(s, PLAIN, "WAF %s, in all %s; merges %.0f full",
         top_waf(programmed - top_number(was, "nand.bytes_programmed"),
                 written - top_number(was, "host.write.bytes"), b[0]),
         top_waf(programmed, written, b[1]), top_number(is, "ftl.merges.full"));
-    put(s, PLAIN, ", %.0f partial, %.0f switch", top_number(is, "ftl.merges.partial"),
-        top_number(is, "ftl.merges.switch"));
+    snprintf(others, sizeof others, ", %.0f partial, %.0f switch",
+             top_number(is, "ftl.merges.partial"), top_number(is, "ftl.merges.switch"));
+    put_whole(s, PLAIN, others);
     end_row(s);
     if (small)
         return;
@@ -250,17 +262,20 @@ static void put_legend(struct screen *s, const char *erased)
 {
     const json_t *map = s->v->map;
     bool knows_valid = json_is_array(json_object_get(map, "valid"));
+    char blocks[48];
 
     put(s, PLAIN, "map %.0f%% written, ", mean_of(map, "filled"));
     if (knows_valid)
         put(s, PLAIN, "%.0f%% valid: ", mean_of(map, "valid"));
     else
         put(s, PLAIN, "valid unknown: ");
-    put(s, SOFT, "%s to %s, ", level_text(s, 0), level_text(s, 4));
-    put(s, SOFT, "%s%s, w worn, x bad", knows_valid ? "o stale, " : "",
-        *erased == 'm' ? "m merged" : "e erased");
-    if (s->left >= 24)
-        put(s, SOFT, "; blocks in a cell: %.0f", top_number(map, "blocks_per_cell"));
+    put(s, SOFT, "%s to %s", level_text(s, 0), level_text(s, 4));
+    if (knows_valid)
+        put_whole(s, SOFT, ", o stale");
+    put_whole(s, SOFT, *erased == 'm' ? ", m merged" : ", e erased");
+    put_whole(s, SOFT, ", w worn, x bad");
+    snprintf(blocks, sizeof blocks, "; blocks in a cell: %.0f", top_number(map, "blocks_per_cell"));
+    put_whole(s, SOFT, blocks);
     end_row(s);
 }
 
@@ -340,8 +355,9 @@ void top_screen(const struct top_view *v)
 
     fputs("\033[H\033[J", stdout);
     put(&s, TITLE, "%s", top_text(v->is, "profile"));
-    put(&s, PLAIN, ", clock=%s: %s of device time", top_text(v->is, "clock"),
+    put(&s, PLAIN, ", clock=%s: %s", top_text(v->is, "clock"),
         fe_time_text(top_number(v->is, "device_ns"), time));
+    put_whole(&s, PLAIN, " of device time");
     end_row(&s);
     put_state(&s);
     put_host(&s, small);
@@ -358,6 +374,7 @@ void top_screen(const struct top_view *v)
     if (v->note[0])
         put(&s, TITLE, "%s", v->note);
     else if (v->has_keys)
-        put(&s, SOFT, "q quit  p pause  r reset  c cut  o power on");
+        put(&s, SOFT, s.left < 43 ? "q quit p pause r reset c cut o power on"
+                                  : "q quit  p pause  r reset  c cut  o power on");
     fputs("\r", stdout); /* a message of the end goes over the keys */
 }
