@@ -123,6 +123,34 @@ def test_the_partition_moves_and_the_rest_stays():
     assert requests("rec:made,start=4M") == requests("rec:made,start=8192")
 
 
+def test_what_wiped_the_device_stays():
+    """Writes in front of the last one of the table stay; reads there move, and so does the rest."""
+    table = [("write", 0, 122880), ("write", 122880, 122880), ("write", 245760, 4096),
+             ("trim", 249856, 118784),
+             ("write", CAPACITY - 16384, 16384), ("read", 266240, 4096), ("read", TAIL, 4096),
+             ("write", 0, 512), ("flush", 0, 0)]
+    behind = [("write", 131072, 512), ("write", 266240, 4096), ("read", 0, 4096)]
+    later = [("write", 0, 512), ("write", 266240, 4096)]  # no table: the phase has ended
+    for partition in ("256 2048", "256 15662848"):  # a short one, and one up to the device's end
+        comments = COMMENTS.replace("format 4", "format 12").replace("write 7", "write 13")
+        make("made", comments.replace("256 2048", partition).replace("read 8", "read 14")
+            + "".join("0 %s %d %d\n" % r for r in table + behind + later))
+        assert len(requests("rec:made")) == 14
+        end = -193 * 512 if "2048" not in partition.split() else 0  # this one has the last sectors
+        by = [0, 0, 0, 0, 0, -193 * 512, end, 0, 0, -193 * 512, -193 * 512, 0, 0, -193 * 512]
+        want = [[kind, str(offset + b), str(length)] for (kind, offset, length), b in
+                zip(table + behind + later, by, strict=True)]
+        assert requests("rec:made,start=63") == want, partition
+    make("made", comments.replace("read 8", "read 14") + "".join("0 %s %d %d\n" % r for r in table + behind + later))
+    larger = 30608 << 20
+    flashemu("replay", "luxmini32g", "rec:made,start=8192", "--drop-trim", "--record",
+             "out.trace")
+    lines = [line.split()[1:4] for line in read("out.trace").splitlines() if line[0] != "#"]
+    assert [int(line[1]) for line in lines if line[0] != "flush"] == [
+        0, 122880, 245760, larger - 16384, 266240 + (8192 - 256) * 512, larger - 4096, 0,
+        8192 * 512, 266240 + (8192 - 256) * 512, 0, 0, 266240 + (8192 - 256) * 512]
+
+
 def test_exfat_stays_aligned():
     """mkfs.exfat puts the FAT at the next multiple of 1 MiB, or of -b, behind the boot sectors."""
     mib, size, start = 2048, 204800, 256

@@ -5,6 +5,15 @@
  *     recorded   |table|    |=== partition ===|          |scan|
  *     replayed   |table|        |=== partition ===|            |scan|     a larger device
  *
+ * A partition exists from its table on.  What wiped the device before knew nothing of the start, so
+ * these writes stay where they are, even if the recorded partition begins in the middle of them:
+ *
+ *     recorded   |== wipe ==|                               |wipe|
+ *     replayed   |== wipe ==|                                  |wipe|     a larger device
+ *
+ * sfdisk also reads, before it writes the table, where the partition will be.  Reads leave nothing
+ * behind on a device, so all of them move as if the table were there.
+ *
  * mkfs.exfat looks at the start: it puts the FAT at a multiple of 1 MiB (its option -b) on the
  * device, and the clusters behind the FAT at one, too.  So everything from the FAT on moves by such
  * multiples, and the boot sectors in front of it move with the partition.  So does the end of the
@@ -157,9 +166,29 @@ static bool is_sane(const struct recording *r)
            r->sectors <= all && r->start <= all - r->sectors;
 }
 
-static int read_comments(struct recording *r, struct fe_err *err)
+/* Whether a line of a trace is a write that begins at sector 0. */
+static bool writes_table(const char *line)
 {
-    char line[1024];
+    uint64_t offset, length;
+
+    return sscanf(line, "%*u write %" SCNu64 " %" SCNu64, &offset, &length) == 2 && offset == 0 &&
+           length > 0;
+}
+
+/* Finds the last write of the table in the first phase.  line has its first request. */
+static void find_table(struct recording *r, FILE *file, char *line, int size)
+{
+    for (uint64_t n = 1; r->start > 0 && n <= r->phases[0].end; n++) {
+        if (writes_table(line))
+            r->table = n;
+        if (!fgets(line, size, file))
+            return; /* whoever reads the requests says that they are too few */
+    }
+}
+
+static int read_beginning(struct recording *r, struct fe_err *err)
+{
+    char line[1024] = "";
     bool compressed;
     FILE *file;
     int code = gzfile_open(&file, &compressed, r->path, err);
@@ -168,6 +197,8 @@ static int read_comments(struct recording *r, struct fe_err *err)
         return code;
     while (code == 0 && fgets(line, sizeof line, file) && *line == '#')
         code = take_comment(r, line);
+    if (code == 0 && is_sane(r))
+        find_table(r, file, line, sizeof line);
     if (ferror(file))
         code = fe_err_set(err, EIO, "%.200s: is damaged", r->path);
     else if (code < 0 || !is_sane(r))
@@ -262,7 +293,7 @@ int recording_find(struct recording *ret, const char *arg, uint64_t capacity, st
         return fe_err_set(err, EINVAL, "rec:%.80s: is too long", arg);
     int code = find_file(ret, strsep(&rest, ","), err);
     if (code == 0)
-        code = read_comments(ret, err);
+        code = read_beginning(ret, err);
     if (code < 0)
         return code;
     ret->new_start = ret->start;
@@ -274,14 +305,19 @@ int recording_find(struct recording *ret, const char *arg, uint64_t capacity, st
     return code == 0 ? place(ret, capacity, err) : code;
 }
 
-void recording_move(const struct recording *r, struct fe_trace_rec *rec)
+void recording_move(const struct recording *r, uint64_t number, struct fe_trace_rec *rec)
 {
     uint64_t sector = rec->offset / SECTOR, inside = sector - r->start;
+    bool wipes = number < r->table && rec->type != FE_REQ_READ;
+    int64_t shift = r->shift;
 
-    if (rec->type == FE_REQ_FLUSH || sector < r->start)
+    if (rec->type == FE_REQ_FLUSH)
         return;
-    int64_t shift = inside < r->sectors ? r->shift : r->tail_shift;
-    if (inside >= r->fat && inside < r->fat_end)
+    if (wipes ? rec->offset < r->capacity / 2 : sector < r->start)
+        shift = 0;
+    else if (wipes || inside >= r->sectors)
+        shift = r->tail_shift;
+    else if (inside >= r->fat && inside < r->fat_end)
         shift = r->fat_shift;
     rec->offset += (uint64_t)shift;
 }

@@ -13,9 +13,10 @@
  * An operand rec:NAME[,start=SECTOR|SIZE][,measure=PHASE] replays one.  `start` moves the
  * partition; a plain number is a sector, and one with a unit is bytes.  What is in front of the
  * partition stays where it is, and what is behind it keeps its distance to the device's end:
- * these are the partition table, and where the kernel looks for other tables.  What mkfs.exfat
- * aligns on the device stays as aligned.  With `measure`, the
- * phases before this one are warm-up and those behind it are left out.
+ * these are the partition table, and where the kernel looks for other tables.  Writes from before
+ * the table, which wipe the device, stay in the same way.  What mkfs.exfat aligns on the device
+ * stays as aligned.  With `measure`, the phases before this one are warm-up and those behind it are
+ * left out.
  *
  * The device of a replay may have another capacity; the partition must fit.
  */
@@ -42,6 +43,7 @@ struct recording {
     uint64_t start, sectors; /* the partition, in sectors */
     struct recording_phase phases[RECORDING_MAX_PHASES];
     uint32_t n_phases;
+    uint64_t table; /* records up to the last one that writes the table; 0: there is none */
 
     uint64_t new_start;   /* sector */
     uint64_t first, last; /* the records that count, half-open */
@@ -62,7 +64,7 @@ bool recording_is(const char *arg);
  * capacity is that of the device, 0 = that of the recording.  Negative errno with message. */
 int recording_find(struct recording *ret, const char *arg, uint64_t capacity, struct fe_err *err);
 
-/* Moves a record to where it is on the device. */
-void recording_move(const struct recording *r, struct fe_trace_rec *rec);
+/* Moves a record to where it is on the device.  number counts the records of the trace from 0. */
+void recording_move(const struct recording *r, uint64_t number, struct fe_trace_rec *rec);
 
 #endif

@@ -102,7 +102,7 @@ static int read_recording(struct source *s, struct fe_trace_rec *recs, uint32_t 
         return fe_err_set(err, EINVAL, "%s: the recording ends after %" PRIu64 " of %" PRIu64
                                        " requests", s->name, s->n_read, r->last);
     for (int i = 0; i < n; i++)
-        recording_move(r, &recs[i]);
+        recording_move(r, s->n_read + (uint64_t)i, &recs[i]);
     return n;
 }
 
