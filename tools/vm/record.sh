@@ -39,7 +39,7 @@ phase() {
 # Replaces the function of story.sh: a recipe says how to mount.
 mount_again() {
     # shellcheck disable=SC2086
-    $mount "$(part)" "$MNT"
+    $mount "$(part)" "$MNT" && timers_late
 }
 
 # --- work ---
@@ -282,7 +282,7 @@ one() {
 }
 
 trap '' PIPE # a server that is not there yet, or that has just ended, closes the connection
-timers_off
+timers_late
 memory 256
 versions
 for recipe; do one "$recipe"; done
