@@ -172,11 +172,21 @@ fio_file() {
         --randrepeat=1 --output="$RUN"/fio "$@" || { cat "$RUN"/fio >&2; fail "fio"; }
 }
 
-# work_database MIB COUNT: overwrites COUNT pages of 4 KiB at random in a file, each with fsync.
+# work_database MIB COUNT: overwrites COUNT pages of 4 KiB at random in a file, each with fsync.  A
+# rest stands in front of each overwrite: a filesystem's threads go on when fsync has returned, and
+# without it the speed of this machine decides whether they are done when the next page comes.
+# (The thinktime of fio stands behind a write, in front of its fsync.)
 work_database() {
+    local page rest
     dd if=/dev/zero of="$MNT"/file bs=1M count="$1" conv=fsync status=none
     phase before $(($1 << 20))
-    fio_file --rw=randwrite --bs=4k --size="$1"m --io_size=$(($2 * 4))k --fsync=1 --overwrite=1
+    exec 8<> <(:) 9<>"$MNT"/file # 9 keeps the file open, as a database does
+    while read -r page; do
+        read -rt 0.02 -u 8 rest || :
+        dd if=/dev/zero of="$MNT"/file bs=4k count=1 seek="$page" conv=notrunc,fsync status=none
+    done < <(awk -v pages=$(($1 * 256)) -v count="$2" 'BEGIN { srand(1)
+        for (; count > 0; count--) print int(rand() * pages) }')
+    exec 8>&- 9>&-
     phase write $(($2 * 4096))
 }
 
