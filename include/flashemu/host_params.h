@@ -23,6 +23,8 @@ enum fe_queue {
     FE_QUEUE_IN_ORDER,  /* their data cross the link in the order of the commands */
     FE_QUEUE_ANY_ORDER, /* data that are ready may go before data that wait for the flash */
     FE_QUEUE_OFF,       /* the host sends one command at a time, whatever queue_depth is */
+    FE_QUEUE_IN_TURN,   /* a command begins when the one before has ended on the flash, too, unless
+                           it continues that one */
     FE_N_QUEUES
 };
 
@@ -36,6 +38,8 @@ struct fe_link_params {
     uint32_t queue_depth;      /* commands in the device simultaneously; 1 .. FE_LINK_MAX_DEPTH */
     uint32_t queue;            /* enum fe_queue */
     uint64_t task_overhead_ns; /* time on the wire that a queued command takes before its data */
+    uint64_t read_buffer;      /* bytes of a read that are gathered before they are sent; 0: each
+                                  page is sent when it has been read */
     uint64_t busy_poll_ns;     /* queue off: how soon the host first asks whether a write has
                                   ended; 0: it is told */
 };

@@ -212,7 +212,8 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
         else if (buf)
             memset(buf, 0, len);
         fe_device_place(dev);
-        *complete = fe_link_data(&dev->link, fe_sched_end(&dev->sched), len);
+        uint64_t sent = fe_link_send(&dev->link, fe_sched_end(&dev->sched), len, at + len < to);
+        *complete = fe_max_u64(*complete, sent);
     } else {
         uint64_t in = fe_link_data(&dev->link, fe_behind_room_ns(&dev->behind), len);
         fe_sched_begin(&dev->sched, in);
@@ -234,9 +235,10 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
 static void run_command(struct fe_device *dev, const struct fe_request *req, uint64_t from,
                         uint64_t to, struct fe_reply *reply)
 {
-    uint64_t start = fe_link_begin(&dev->link, reply->arrival_ns);
-    uint64_t complete = start, n = to - from, real = real_place(dev, from, &n);
     bool is_write = req->type == FE_REQ_WRITE;
+    uint64_t begin = fe_link_begin(&dev->link, reply->arrival_ns);
+    uint64_t start = fe_link_take_turn(&dev->link, begin, is_write, from, to);
+    uint64_t complete = start, n = to - from, real = real_place(dev, from, &n);
 
     if (dev->ftl->ops->begin_command && real != NOWHERE && !(is_write && dev->medium->eol))
         dev->ftl->ops->begin_command(dev->ftl, is_write, real, n);
@@ -255,6 +257,7 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
     if (is_write)
         complete = fe_link_asked(&dev->link, dev->link.wire_free_ns, complete);
     fe_link_end(&dev->link, complete);
+    fe_link_end_turn(&dev->link, fe_max_u64(complete, fe_sched_all_end(&dev->sched)));
     reply->complete_ns = fe_max_u64(reply->complete_ns, complete);
 }
 

@@ -61,6 +61,25 @@ uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
     return start;
 }
 
+uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, uint64_t from,
+                           uint64_t to)
+{
+    if (l->p.queue != FE_QUEUE_IN_TURN)
+        return start_ns;
+    bool continues = from == l->turn_at && writes == l->turn_writes;
+    l->turn_at = to;
+    l->turn_writes = writes;
+    if (continues)
+        return start_ns;
+    l->data_start_ns = fe_max_u64(l->data_start_ns, l->turn_ns);
+    return fe_max_u64(start_ns, l->turn_ns);
+}
+
+void fe_link_end_turn(struct fe_link *l, uint64_t end_ns)
+{
+    l->turn_ns = fe_max_u64(l->turn_ns, end_ns);
+}
+
 /* Puts [from, to) at place i of the gaps.  If there is no room the earliest gap is forgotten, which
  * is the one that can be used for the shortest time. */
 static void insert_gap(struct fe_link *l, uint32_t i, uint64_t from, uint64_t to)
@@ -123,6 +142,17 @@ uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes)
     l->data_bytes += bytes;
     l->wire_free_ns = fe_time_add(l->data_start_ns, wire_ns(l, l->data_bytes));
     return l->wire_free_ns;
+}
+
+uint64_t fe_link_send(struct fe_link *l, uint64_t ready_ns, uint64_t bytes, bool more)
+{
+    l->gathered += bytes;
+    l->gathered_ns = fe_max_u64(l->gathered_ns, ready_ns);
+    if (more && l->gathered < l->p.read_buffer)
+        return 0;
+    uint64_t sent_ns = fe_link_data(l, l->gathered_ns, l->gathered);
+    l->gathered = l->gathered_ns = 0;
+    return sent_ns;
 }
 
 /* Asked at in + p, in + 3 p, in + 7 p ... */

@@ -16,12 +16,20 @@
  * With a command queue, the time of a command has two parts.  The overhead passes in the command's
  * own slot, while other commands transfer data.  The task overhead occupies the wire, directly
  * before the command's data: these are the commands that ask which task is ready and start it.
+ *
+ * A simple controller takes the tasks of its queue in turn: it begins one when it has finished
+ * everything of the one before, except that it goes on with a task that continues that one.  And it
+ * may gather the pages of a read in a buffer, and send them when the buffer is full:
+ *
+ *     pages      |=0=|=1=|=2=|=3=|              read_buffer is two pages
+ *     data out           |~0~1~| |~2~3~|
  */
 #ifndef FE_HOST_LINK_H
 #define FE_HOST_LINK_H
 
 #include "flashemu/host_params.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fe_link_gap {
@@ -40,6 +48,10 @@ struct fe_link {
     uint32_t slot;
     uint64_t task_ns;
     uint64_t data_start_ns, data_bytes;
+    /* in-turn: when all of the command before has ended, where it ended, and whether it wrote */
+    uint64_t turn_ns, turn_at;
+    bool turn_writes;
+    uint64_t gathered, gathered_ns; /* bytes of a read that wait, and when the last of them came */
 };
 
 void fe_link_init(struct fe_link *l, const struct fe_link_params *p);
@@ -48,10 +60,23 @@ void fe_link_init(struct fe_link *l, const struct fe_link_params *p);
  * device starts to work on it: after waiting for the slot, and after the overhead. */
 uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns);
 
+/* To be called after fe_link_begin, which has returned start_ns, for a command with data, which are
+ * those from `from` to `to`.  Returns when the device starts to work on it: later with in-turn, if
+ * the command before has not ended and this one does not continue it. */
+uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, uint64_t from,
+                           uint64_t to);
+
+/* All that the commands so far have brought about on the flash ends at end_ns. */
+void fe_link_end_turn(struct fe_link *l, uint64_t end_ns);
+
 /* The next `bytes` of this command cross the wire, in either direction, but not before ready_ns:
  * then the flash has delivered them, or the device has room for them.  Returns when they are
  * there. */
 uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes);
+
+/* The same for bytes of a read, which may be gathered first; `more` of the command follow.  Returns
+ * 0 as long as they wait. */
+uint64_t fe_link_send(struct fe_link *l, uint64_t ready_ns, uint64_t bytes, bool more);
 
 /* When the host hears that a write has ended at end_ns, if all of its data were in at in_ns.  A
  * host without a queue may have to ask: first after link.busy_poll, then each time after twice as

@@ -67,7 +67,7 @@ const char *fe_name_queue(uint32_t i)
 {
     static const char *const names[FE_N_QUEUES] = {
         [FE_QUEUE_IN_ORDER] = "in-order", [FE_QUEUE_ANY_ORDER] = "any-order",
-        [FE_QUEUE_OFF] = "off",
+        [FE_QUEUE_OFF] = "off", [FE_QUEUE_IN_TURN] = "in-turn",
     };
     return i < FE_N_QUEUES ? names[i] : NULL;
 }

@@ -309,12 +309,17 @@ const struct fe_option fe_options[] = {
      .help = "Number of commands that can be in the device simultaneously."},
     {FE_SEC_LINK, "queue", FE_OPT_ENUM, FIELD(link.queue), .name = fe_name_queue, .def = "in-order",
      .help = "How the host uses queue_depth: data cross the link in the order of the commands "
-             "(in-order), data that are ready go first (any-order), or the host sends one command "
-             "at a time (off)."},
+             "(in-order), data that are ready go first (any-order), a command waits until the one "
+             "before has ended, unless it continues it (in-turn), or the host sends one command at "
+             "a time (off)."},
     {FE_SEC_LINK, "task_overhead", FE_OPT_TIME, FIELD(link.task_overhead_ns), .max = SEC(10),
      .derived = BY_LINK, .live = true,
      .help = "Time that a command of the queue occupies the link besides its data; none with "
              "queue=off."},
+    {FE_SEC_LINK, "read_buffer", FE_OPT_SIZE, FIELD(link.read_buffer), .max = MIB(1024),
+     .zero = "none", .def = "none",
+     .help = "Bytes of a read that the device gathers before it sends the first of them; with none "
+             "each page is sent when it has been read."},
     {FE_SEC_LINK, "busy_poll", FE_OPT_TIME, FIELD(link.busy_poll_ns), .max = SEC(10), .def = "0",
      .live = true,
      .help = "With queue=off: how long after the data of a write the host asks for the first time "

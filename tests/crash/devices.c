@@ -73,7 +73,9 @@ static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t pag
     p->link = (struct fe_link_params){.bandwidth = 40000000, .command_overhead_ns = 1000,
                                       .max_transfer = 8192, .queue_depth = 1};
     p->link.queue_depth = ft_chance(r, 50) ? 1 : 4;
-    p->link.queue = ft_chance(r, 50) ? FE_QUEUE_IN_ORDER : FE_QUEUE_ANY_ORDER;
+    static const uint32_t queues[] = {FE_QUEUE_IN_ORDER, FE_QUEUE_ANY_ORDER, FE_QUEUE_IN_TURN};
+    p->link.queue = queues[ft_below(r, 3)];
+    p->link.read_buffer = page_bytes * ft_below(r, 3);
     if (p->cache.volatile_ && ft_chance(r, 40))
         p->cache.write_behind = page_bytes * ft_between(r, 1, 6);
 }

@@ -74,6 +74,68 @@ static void test_queue_of_n_tasks_on_k_dies(void **state)
     check_reads(4, 32, FE_QUEUE_ANY_ORDER, 4, alone, 8); /* all on one die */
 }
 
+/* Tasks in turn: one after the other however many dies there are, unless each continues the one
+ * before. */
+static void test_queue_in_turn(void **state)
+{
+    (void)state;
+    const uint32_t alone[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const uint32_t four[] = {1, 1, 1, 1, 2, 2, 2, 2};
+    const uint32_t pairs[] = {1, 1, 2, 2, 3, 3, 4, 4};
+    check_reads(4, 4, FE_QUEUE_IN_TURN, 1, four, 8);
+    check_reads(4, 4, FE_QUEUE_IN_TURN, 2, alone, 8);
+    check_reads(4, 4, FE_QUEUE_IN_ORDER, 2, pairs, 8); /* on two of the dies */
+}
+
+/* The data of a write wait for their turn as well, also behind a write that has been answered.  A
+ * read does not continue a write. */
+static void test_queue_in_turn_writes(void **state)
+{
+    (void)state;
+    for (int behind = 0; behind < 2; behind++) {
+        struct fe_profile p = make_profile(4, 4);
+        uint64_t answer = behind ? 0 : TPROG, end = PAGE + TPROG;
+        p.link.queue = FE_QUEUE_IN_TURN;
+        p.link.bandwidth = 1000000000;
+        p.cache.volatile_ = true;
+        p.cache.write_behind = behind ? 8 * PAGE : 0;
+        struct fe_device *dev = ft_device_make(&p, false);
+        assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns, PAGE + answer);
+        assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 1, 1, false).complete_ns, 2 * PAGE + answer);
+        end += PAGE; /* page 1 has continued page 0; page 8 has to wait for both */
+        assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 8, 1, false).complete_ns,
+                         end + PAGE + answer);
+        end += PAGE + TPROG;
+        assert_int_equal(submit(dev, FE_REQ_READ, 0, 9, 1, false).complete_ns, end + TR + PAGE);
+        fe_device_destroy(dev);
+    }
+}
+
+/* A read of n pages on one die whose pages are sent by twos: when it completes. */
+static void test_read_buffer_is_sent_when_it_is_full(void **state)
+{
+    (void)state;
+    const uint64_t by_one[] = {0, TR + PAGE, 2 * TR + PAGE, 3 * TR + PAGE, 4 * TR + PAGE};
+    const uint64_t by_two[] = {0, TR + PAGE, 2 * TR + 2 * PAGE, 3 * TR + PAGE, 4 * TR + 2 * PAGE};
+    const uint64_t by_eight[] = {0, TR + PAGE, 2 * TR + 2 * PAGE, 3 * TR + 3 * PAGE,
+                                 4 * TR + 4 * PAGE};
+    const uint64_t *const expect[] = {by_one, by_two, by_eight};
+    static const uint64_t buffer[] = {0, 2 * PAGE, 8 * PAGE};
+    for (int b = 0; b < 3; b++)
+        for (uint64_t n = 1; n <= 4; n++) {
+            struct fe_profile p = make_profile(1, 1);
+            p.link.bandwidth = 1000000000;
+            p.link.read_buffer = buffer[b];
+            struct fe_device *dev = ft_device_make(&p, false);
+            uint64_t end = submit(dev, FE_REQ_READ, 0, 0, n, false).complete_ns;
+            assert_int_equal(end, expect[b][n]);
+            /* nothing is left in the buffer */
+            assert_int_equal(submit(dev, FE_REQ_READ, end, 9, 1, false).complete_ns - end,
+                             TR + PAGE);
+            fe_device_destroy(dev);
+        }
+}
+
 /* A host that keeps one request in flight gains nothing from a queue, and pays for its tasks. */
 static void test_queue_costs_a_host_with_one_request(void **state)
 {
@@ -259,6 +321,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_queue_of_n_tasks_on_k_dies),
+        cmocka_unit_test(test_queue_in_turn),
+        cmocka_unit_test(test_queue_in_turn_writes),
+        cmocka_unit_test(test_read_buffer_is_sent_when_it_is_full),
         cmocka_unit_test(test_queue_costs_a_host_with_one_request),
         cmocka_unit_test(test_queue_in_order_waits_and_any_order_overtakes),
         cmocka_unit_test(test_behind_takes_m_pages_and_then_waits),
