@@ -520,11 +520,20 @@ def test_one_profile_tells_both_columns_of_the_queue():
     assert {"A1", "C10", "U3", "V30"} <= found and "V60" not in found, found  # as printed on it
 
 
+def test_a_queue_in_turn_helps_in_order_only():
+    o = good_json("verify", "raspberrypi64g", "--json", *NO_KERNEL)
+    rows = {r["id"]: r["measured"] for r in o["rows"]}
+    assert rows["read-4k"] > 1.25 * rows["read-4k-off"], rows  # published: 1.47 times
+    for row in "randread-4k", "randread-8k", "randread-64k", "randwrite-4k", "randwrite-64k":
+        assert 0.9 < rows[row] / rows[row + "-off"] < 1.1, row  # published: 0.95 to 1.06 times
+
+
 def test_cards_are_granted_what_is_printed_on_them():
     # as printed on such cards, recalled
     for name, printed, not_printed in (
             ("sandisk-extreme32g", {"A1", "C10", "U3", "V30"}, {"A2", "V60"}),
-            ("sandisk-industrial8g", {"C10", "U1"}, {"A2", "U3"})):
+            ("sandisk-industrial8g", {"C10", "U1"}, {"A2", "U3"}),
+            ("raspberrypi64g", {"A1", "A2", "C10", "U3", "V30"}, {"V90"})):
         classes = good_json("verify", name, "--class", "--json")["classes"]
         found = {c["class"] for c in classes if c["granted"]}
         assert printed <= found and not found & not_printed, (name, found)
