@@ -5,12 +5,20 @@
 Each test gives bash a line and asks for what may stand at its end.
 """
 
+import fcntl
 import os
+import pty
 import re
+import select
+import struct
+import subprocess
+import termios
+import time
 
 from flashemu_script import ended, need, run
 from flashemu_tool import TOOL, good, good_json, trace_formats, write
 
+HANG_S = 60  # no measurement: how long an answer may take before it counts as none
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "../../tools/completion/flashemu.bash")
 ASK = """
@@ -19,11 +27,24 @@ COMP_WORDS=("$tool" "$@"); COMP_CWORD=$#
 _flashemu "$tool" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
+ASK_NBDKIT = ASK.replace("_flashemu \"$tool\"", "_flashemu_nbdkit nbdkit").replace(
+    "COMP_WORDS=(\"$tool\"", "COMP_WORDS=(nbdkit")
 
 
-def offered(*words):
-    """The words that bash would offer for the last one of a line."""
-    code, out, err = ended(["bash", "-c", ASK, "bash", SCRIPT, TOOL, *words])
+def as_bash_divides(words):
+    """bash takes = and : for words of their own.  Behind one of them it completes an empty word,
+    but says that the word is the = itself."""
+    divided = [part for word in words for part in re.split("([=:])", word) if part or not word]
+    return divided, "" if divided[-1] in "=:" else divided[-1]
+
+
+def offered(*words, ask=ASK):
+    """What bash would offer for the last word of a line."""
+    divided, completed = as_bash_divides(words)
+    ask = ask.replace('"${COMP_WORDS[COMP_CWORD]}"', "'%s'" % completed)
+    path = os.path.dirname(TOOL) + ":" + os.environ["PATH"]
+    code, out, err = ended(["bash", "-c", ask, "bash", SCRIPT, TOOL, *divided],
+                           env=dict(os.environ, PATH=path))
     assert code == 0 and err == "", (words, code, err)
     return out.split()
 
@@ -53,10 +74,107 @@ def test_profiles_and_keys():
     assert offered("replay", "ideal,gen") == ["ideal,generic32m"]
     assert offered("replay", "ideal", "x", "--vary", "nand.tR") == ["nand.tR="]
     sections = {key.split(".")[0] for key in keys}
-    assert set(offered("help", "")) == set(keys) | sections | set(commands())
+    assert set(offered("help", "")) == set(keys) | sections | set(commands()) | set(profiles)
+    assert offered("help", "transcend8") == ["transcend8g"]
     assert offered("verify", "ideal", "flashbench-") == [
         p["name"] for p in good_json("verify", "--list", "--json")
         if p["name"].startswith("flashbench-")]
+
+
+def test_values():
+    strategies = next(o for o in good_json("help", "--json") if o["key"] == "ftl.type")["allowed"]
+    for command in ["show", "verify", "replay", "align"]:
+        assert offered(command, "ideal", "x", "ftl.type=") == strategies.split(", "), command
+    assert offered("replay", "ideal", "x", "ftl.type=pa") == ["page"]
+    assert offered("replay", "ideal", "x", "device.discard=") == ["yes", "no"]
+    assert offered("replay", "ideal", "x", "ftl.op=") == ["7%"]
+    assert offered("replay", "ideal", "x", "nand.endurance=") == ["unlimited"]
+    assert offered("replay", "ideal", "x", "ftl.nothing=") == []
+    assert offered("replay", "ideal", "x", "--vary", "ftl.type=page,d") == ["page,dftl"]
+    assert offered("replay", "ideal", "x", "--vary", "ftl.gc_policy=gr") == ["greedy"]
+
+
+def test_keys_and_values_of_a_server():
+    live = [o["key"] for o in good_json("help", "--json") if o["live"]]
+    server = ["time-scale", "transport-overhead"]
+    assert offered("ctl", "socket", "set", "") == live + server
+    assert set(live) < set(offered("ctl", "socket", "get", "")) > {"clock", "ftl.type"}
+    assert offered("ctl", "socket", "set", "link.bandwidth", "") == ["unlimited"]
+    assert offered("ctl", "socket", "power-cut", "") == ["after"]
+    assert offered("ctl", "socket", "stats", "") == []
+
+
+def test_sources_of_requests():
+    assert offered("replay", "ideal", "gen:seq") == ["sequential"]
+    assert "theta=" in [word.rpartition(",")[2] for word in offered("replay", "ideal", "gen:zipf,")]
+    assert offered("replay", "ideal", "gen:random,op=w") == ["write"]
+    assert offered("replay", "ideal", "gen:random,op=write,fua=") == ["yes", "no"]
+
+
+def test_nbdkit():
+    """What the server takes comes from its own help; here nbdkit only says what a plugin says."""
+    write("nbdkit", """#!/bin/sh
+echo 'nbdkit --help'
+echo 'profile=NAME|PATH           (required) A shipped profile, or an INI file.'
+echo 'clock=real|virtual          Wait for each completion, or never wait (real).'
+echo 'spin=auto|off|TIME          Spin this long before the deadline (auto).'
+echo 'sync=flush|none             With file: whether flushed data survive the host (flush).'
+""")
+    os.chmod("nbdkit", 0o755)
+    ask = "PATH=$PWD:$PATH\n" + ASK_NBDKIT
+    keys = [o["key"] + "=" for o in good_json("help", "--json")]
+
+    def told(*words):
+        return offered(*words, ask=ask)
+
+    assert told("flashemu", "") == ["profile=", "clock=", "spin=", "sync="] + keys
+    assert told("-f", "./build/nbdkit-flashemu-plugin.so", "profile=transcend8") == ["transcend8g"]
+    assert told("flashemu", "profile=ideal", "clock=v") == ["virtual"]
+    assert told("flashemu", "profile=ideal", "spin=") == ["auto", "off"]
+    assert told("flashemu", "profile=ideal", "ftl.type=pa") == ["page"]
+    assert told("flashemu", "profile=ideal", "cl") == ["clock="]
+    assert told("memory", "profile=") == []
+
+
+class Bash:
+    """An interactive shell on a terminal of its own."""
+
+    def __init__(self, path):
+        self.ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+        self.process = subprocess.Popen(
+            ["bash", "--norc", "--noprofile", "-i"], stdin=theirs, stdout=theirs, stderr=theirs,
+            start_new_session=True, env=dict(os.environ, PATH=path, PS1="$ ", TERM="xterm"))
+        os.close(theirs)
+
+    def shows(self, keys, words):
+        """Types the keys, and waits until these words are on the screen."""
+        os.write(self.ours, keys.encode())
+        shown, end = "", time.monotonic() + HANG_S
+        while words not in shown and time.monotonic() < end:
+            if select.select([self.ours], [], [], 0.1)[0]:
+                shown += os.read(self.ours, 65536).decode(errors="replace")
+        assert words in shown, (keys, shown)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.ours)
+
+
+def test_in_a_real_bash():
+    """Which word bash completes behind a = is known for sure only here."""
+    bash = Bash(os.path.dirname(TOOL) + ":" + os.environ["PATH"])
+    try:
+        bash.shows(". %s; echo re''ady\n" % SCRIPT, "ready\r\n")
+        for keys, words in (("flashemu show ideal ftl.type=pa\t#", "ftl.type=page #"),
+                            ("\x15flashemu show ideal device.disc\ty\t#",
+                             "device.discard=yes #"),
+                            ("\x15flashemu replay ideal gen:zip\t#", "gen:zipf #"),
+                            ("\x15flashemu help transcend8\t#", "help transcend8g #")):
+            bash.shows(keys, words)
+    finally:
+        bash.end()
 
 
 def test_traces():

@@ -1,31 +1,133 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Completion of flashemu for bash.
+# Completion of flashemu for bash, and of the parameters of `nbdkit flashemu`.
+#
+# bash reads this file when flashemu is completed for the first time.  To have it for nbdkit from
+# the beginning, read it in ~/.bashrc:
+#
+#   . /usr/share/bash-completion/completions/flashemu
 #
 # The tool is asked for everything, so this file has no list that could be out of date:
 #
 #   flashemu --complete            commands, each with its operands: "replay PROFILE TRACE..."
 #   flashemu COMMAND --complete    options, each with the kind of its value: "--to FORMAT"
 #
+#   flashemu help --json           keys, with what is allowed for each
+#   nbdkit flashemu --help         the parameters of the server
+#
 # What this file knows is how to complete a KIND of word: PROFILE, FORMAT, KEY, FILE ...  A kind
 # that it does not know is left to the user.
+#
+# bash divides a line at "=" and ":", so ftl.type=pa comes as three words.  Here they are one word
+# again: words, cword and cur are the line as its author sees it, and $gone is what bash has of cur
+# in front of the word that it completes, and what therefore must not be in its answer.
+
+# Sets words, cword, cur and gone; $1 is the word that bash completes.
+_flashemu_join()
+{
+    local word=$1 raw
+    local -i i open=0
+    words=()
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        raw=${COMP_WORDS[i]}
+        if ((i > 1)) && { ((open)) || [[ $raw == [=:] ]]; }; then
+            words[-1]+=$raw
+        else
+            words+=("$raw")
+        fi
+        open=0
+        [[ $raw == [=:] ]] && open=1
+    done
+    cword=${#words[@]}-1
+    cur=${words[cword]}
+    [[ $word == [=:] ]] && word=
+    gone=${cur%"$word"}
+}
 
 # Adds those of the words $1 that begin with $cur.
 _flashemu_words()
 {
-    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$1" -- "$cur")
+    local word
+    while read -r word; do
+        COMPREPLY+=("${word#"$gone"}")
+    done < <(compgen -W "$1" -- "$cur")
+}
+
+# The same for words that are only the beginning of one: no blank follows, unless there are others.
+_flashemu_beginnings()
+{
+    local -i others=${#COMPREPLY[@]}
+    _flashemu_words "$1"
+    if ((!others && ${#COMPREPLY[@]})); then
+        compopt -o nospace 2>/dev/null
+    fi
 }
 
 _flashemu_files()
 {
     compopt -o filenames 2>/dev/null
-    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
+    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "${cur#"$gone"}")
 }
 
 # The keys of a profile, each with $1 behind it.
 _flashemu_keys()
 {
     "$tool" help --json 2>/dev/null | sed -n "s/^ *\"key\": \"\\([^\"]*\\)\",*\$/\\1$1/p"
+}
+
+# The keys that a running server lets itself be told.
+_flashemu_live_keys()
+{
+    "$tool" help --json 2>/dev/null | sed -n -e 's/^ *"key": "\([^"]*\)",*$/\1/;T' -e h \
+        -e ':a' -e 'n;/"live": true/{g;p}' -e '/}/!ba'
+}
+
+# The values of the key $1: all of them if they are words.  Of numbers: the default, and the word
+# that stands for none or all.
+_flashemu_values()
+{
+    "$tool" help --json 2>/dev/null | awk -F '"' -v key="$1" '
+        $2 == "key" { found = $4 == key }
+        found && $2 == "type" { type = $4 }
+        found && $2 == "allowed" { allowed = $4 }
+        found && $2 == "default" {
+            if (type == "name" || type == "yes or no")
+                gsub(",", "", allowed)
+            else if (match(allowed, /or [a-z]+$/))
+                allowed = substr(allowed, RSTART + 3) == $4 ? "" : substr(allowed, RSTART + 3)
+            else
+                allowed = ""
+            print type == "name" || type == "yes or no" ? allowed : $4 " " allowed
+            exit
+        }'
+}
+
+# Adds keys with "=", or the values of the key that $cur has; with $1, several of them as V1,V2.
+_flashemu_assignment()
+{
+    local before
+    if [[ $cur == *=* ]]; then
+        before=${cur%%=*}=
+        [[ $1 && $cur == *,* ]] && before=${cur%,*},
+        _flashemu_words "$(_flashemu_values "${cur%%=*}" | tr ' ' '\n' | sed "/./s|^|$before|")"
+    else
+        _flashemu_beginnings "$(_flashemu_keys '=')"
+    fi
+}
+
+# Adds what a source of requests gen:PATTERN[,KEY=VALUE...] can go on with.
+_flashemu_source()
+{
+    local -a operands=("${cur#gen:}")
+    local last=${cur##*,}
+    if [[ $cur != *,* ]]; then
+        _flashemu_words "$("$tool" gen --patterns 2>/dev/null | sed 's/ .*//; s/^/gen:/')"
+    elif [[ $last == *=* ]]; then
+        _flashemu_words "$(_flashemu_pattern_values "${last%%=*}" | tr ' ' '\n' |
+            sed "/./s|^|${cur%=*}=|")"
+    else
+        _flashemu_beginnings "$(_flashemu_pattern | sed -n "s|^\([a-z-]*\)=.*|${cur%,*},\1=|p")"
+    fi
 }
 
 # The options of the pattern on the line, as "KEY=DEFAULT sentence (a|b|c)".
@@ -46,7 +148,7 @@ _flashemu_kind()
 {
     case $1 in
     PROFILE)
-        if [[ ${COMP_WORDS[1]} == replay && $cur == *,* ]]; then # a list of profiles
+        if [[ ${words[1]} == replay && $cur == *,* ]]; then # a list of profiles
             _flashemu_words "$("$tool" profiles 2>/dev/null | sed "s|^|${cur%,*},|")"
         else
             _flashemu_words "$("$tool" profiles 2>/dev/null)"
@@ -55,7 +157,13 @@ _flashemu_kind()
         */* | .* | *.ini) _flashemu_files ;;
         esac
         ;;
-    FILE | FILE.ini | IMAGE | SOCKET | TRACE) _flashemu_files ;;
+    TRACE)
+        case $cur in
+        gen:*) _flashemu_source ;;
+        *) _flashemu_files ;;
+        esac
+        ;;
+    FILE | FILE.ini | IMAGE | SOCKET) _flashemu_files ;;
     FORMAT) _flashemu_words "$("$tool" trace --formats 2>/dev/null | sed 's/ .*//')" ;;
     PATTERN) _flashemu_words "$("$tool" gen --patterns 2>/dev/null | sed 's/ .*//')" ;;
     PROCEDURE)
@@ -67,13 +175,19 @@ _flashemu_kind()
             sed -n '/Commands:/,/--/s/^  \([a-z][a-z-]*\).*/\1/p')"
         ;;
     KEY) _flashemu_words "$(_flashemu_keys)" ;;
-    TOPIC) # a key, a section or a command
+    TOPIC) # a key, a section, a command or a profile
         _flashemu_words "$(_flashemu_keys; _flashemu_keys | sed 's/\..*//' | uniq
-            "$tool" --complete 2>/dev/null | sed -n 's/^\([a-z]\+\) .*/\1/p')"
+            "$tool" --complete 2>/dev/null | sed -n 's/^\([a-z]\+\) .*/\1/p'
+            "$tool" profiles 2>/dev/null)"
         ;;
-    KEY=VALUE)
-        _flashemu_words "$(_flashemu_keys '=')"
-        [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace 2>/dev/null
+    KEY=VALUE) _flashemu_assignment '' ;;
+    ARG) # of a server's command
+        case ${operands[1]}:${#operands[@]} in
+        get:2) _flashemu_words "$(_flashemu_keys) time-scale transport-overhead clock" ;;
+        set:2) _flashemu_words "$(_flashemu_live_keys) time-scale transport-overhead" ;;
+        set:3) _flashemu_words "$(_flashemu_values "${operands[2]}")" ;;
+        power-cut:2) _flashemu_words after ;;
+        esac
         ;;
     *[!A-Z]*) _flashemu_words "$1" ;; # the words themselves
     esac
@@ -99,27 +213,28 @@ _flashemu_operand()
 
 _flashemu()
 {
-    local tool=$1 cur=$2 prev=$3 line name kind
-    local -a usage=() operands=()
+    local tool=$1 cur gone line name kind
+    local -a words usage=() operands=()
     local -A kinds=()
-    local -i i
+    local -i i cword
 
     COMPREPLY=()
-    if ((COMP_CWORD == 1)); then
+    _flashemu_join "$2"
+    if ((cword == 1)); then
         _flashemu_words "$("$tool" --complete 2>/dev/null | sed 's/ .*//')"
         return
     fi
     while read -r name line; do
-        [[ $name == "${COMP_WORDS[1]}" ]] && read -ra usage <<<"$line"
+        [[ $name == "${words[1]}" ]] && read -ra usage <<<"$line"
     done < <("$tool" --complete 2>/dev/null)
     while read -r name kind; do
         kinds[$name]=$kind
-    done < <("$tool" "${COMP_WORDS[1]}" --complete 2>/dev/null)
+    done < <("$tool" "${words[1]}" --complete 2>/dev/null)
     kinds[-o]=FILE
-    for ((i = 2; i < COMP_CWORD; i++)); do
-        case ${COMP_WORDS[i]} in
-        -?*) [[ ${kinds[${COMP_WORDS[i]}]-VALUE} ]] && i+=1 ;;
-        *) operands+=("${COMP_WORDS[i]}") ;;
+    for ((i = 2; i < cword; i++)); do
+        case ${words[i]} in
+        -?*) [[ ${kinds[${words[i]}]-VALUE} ]] && i+=1 ;;
+        *) operands+=("${words[i]}") ;;
         esac
     done
     # A pattern's options are the pattern's.
@@ -129,8 +244,11 @@ _flashemu()
             : "${kinds[--$name]:=VALUE}"
         done < <(_flashemu_pattern)
     fi
-    if [[ $prev == -?* && ${kinds[$prev]-} ]]; then
-        _flashemu_kind "${kinds[$prev]}"
+    line=${words[cword - 1]}
+    if [[ $line == --vary ]]; then
+        _flashemu_assignment several
+    elif [[ $line == -?* && ${kinds[$line]-} ]]; then
+        _flashemu_kind "${kinds[$line]}"
     elif [[ $cur == -* ]]; then
         unset "kinds[-o]"
         _flashemu_words "${!kinds[*]}"
@@ -139,4 +257,54 @@ _flashemu()
     fi
 }
 
+# ---- nbdkit flashemu ----
+
+# The parameters of the server, as "clock=real|virtual".
+_flashemu_parameters()
+{
+    nbdkit "$plugin" --help 2>/dev/null | sed -n 's/^\([a-z-]*=[^ ]*\) .*/\1/p'
+}
+
+_flashemu_nbdkit_parameter()
+{
+    local word
+    case $cur in
+    profile=*)
+        _flashemu_words "$("$tool" profiles 2>/dev/null | sed 's/^/profile=/')"
+        _flashemu_files
+        ;;
+    *.*=*) _flashemu_assignment '' ;;
+    file=* | control=* | trace=*) _flashemu_files ;;
+    *=*)
+        word=${cur%%=*}= # of its values those that stand for themselves, such as auto
+        _flashemu_words "$(_flashemu_parameters | sed -n "s/^$word//p" | tr '|' '\n' |
+            sed -n "s/^[a-z_]\+\$/$word&/p")"
+        ;;
+    *) _flashemu_beginnings "$(_flashemu_parameters | sed 's/=.*/=/'; _flashemu_keys '=')" ;;
+    esac
+}
+
+# With another plugin, and in front of the plugin, nbdkit's own completion does what it does.
+_flashemu_nbdkit()
+{
+    local tool=flashemu plugin='' cur gone word
+    local -a words
+    local -i cword
+
+    COMPREPLY=()
+    _flashemu_join "$2"
+    for word in "${words[@]:1:cword-1}"; do
+        [[ $word == flashemu || $word == *nbdkit-flashemu-plugin.so ]] && plugin=$word
+    done
+    if [[ $plugin && $cur != -* ]]; then
+        _flashemu_nbdkit_parameter
+    elif declare -F _nbdkit _init_completion >/dev/null; then
+        _nbdkit "$@"
+    fi
+}
+
 complete -F _flashemu flashemu
+if ! declare -F _nbdkit >/dev/null && [[ -r /usr/share/bash-completion/completions/nbdkit ]]; then
+    . /usr/share/bash-completion/completions/nbdkit
+fi
+complete -o default -F _flashemu_nbdkit nbdkit
