@@ -33,6 +33,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
+{
+    (void)offset;
+    if (write)
+        page_of(ftl)->command_bytes = len;
+}
+
 static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *data)
 {
@@ -212,6 +219,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .read = page_read,
     .write = page_write,
     .trim = page_trim,
+    .begin_command = page_begin_command,
     .fetch = page_fetch,
     .idle = fe_page_idle,
     .free_blocks = page_free_blocks,

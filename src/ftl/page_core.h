@@ -42,6 +42,7 @@ struct page_ftl {
     uint64_t part_write_ns;
     fe_lpn run_last;         /* the host's previous page, or FE_LPN_NONE */
     uint32_t run_pages;      /* pages in order before the present one */
+    uint64_t command_bytes;  /* of the host's present write */
     struct fe_page_heat heat; /* two-pool */
 };
 

@@ -78,6 +78,11 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
                           "ftl.slc_run=%llu: there is no SLC cache with ftl.slc_mode=off; use "
                           "never, or ftl.slc_mode=static or dynamic",
                           (unsigned long long)p->page.slc_run);
+    if (p->page.slc_mode == FE_SLC_OFF && p->page.slc_write)
+        return fe_err_set(err, EINVAL,
+                          "ftl.slc_write=%llu: there is no SLC cache with ftl.slc_mode=off; use "
+                          "any, or ftl.slc_mode=static or dynamic",
+                          (unsigned long long)p->page.slc_write);
     if (p->page.slc_mode != FE_SLC_OFF && fe_slc_pages(geo) == 0)
         return fe_err_set(
             err, EINVAL,

@@ -8,8 +8,8 @@
  *   REST      [2 .]                      one block at a time, on whichever die it is
  *   CACHE     [5 s] [0 s]   -     -      blocks in SLC mode
  *
- * A long run of the host's pages goes past the cache (ftl.slc_run): such data are not written again
- * soon, and folding them would only cost time.
+ * A long run of the host's pages goes past the cache (ftl.slc_run), and so does a large command
+ * (ftl.slc_write): such data are not written again soon, and folding them would only cost time.
  *
  * When no block is free, a page goes to any open block: of its own stream if possible, of
  * another one otherwise.  Mixing pages costs a little later; running out of space costs
@@ -71,6 +71,8 @@ bool fe_page_wants_cache(const struct page_ftl *f)
 {
     const struct fe_page_params *p = &f->p.page;
     if (p->slc_mode == FE_SLC_OFF)
+        return false;
+    if (p->slc_write && f->command_bytes > p->slc_write)
         return false;
     return p->slc_run == 0 ||
            (uint64_t)f->run_pages * f->base.medium->geo.page_bytes < p->slc_run;
