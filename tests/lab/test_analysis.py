@@ -219,6 +219,17 @@ def test_what_is_between_two_combinations():
     assert between(BETWEEN, [1, 2, 99, 4, 99, 5, 99, 2]) == []
 
 
+def test_what_decides_needs_a_value_everywhere():
+    text = BETWEEN[:BETWEEN.index("[[conclusion]]")] + '[[conclusion]]\nsay = "effects"\n'
+    assert between(text, [3] * 8) == ["Rate is the same in all runs."]
+    unknown = ("Which factor decides about rate is not computed: not every run has a value.")
+    assert between(text, [3, 4, 5, None, 3, 3, 3, 3]) == [unknown]
+    assert between(text.replace('"MB/s"', '"MB/s"\nscale = "log"'), [0, 1, 2, 3, 4, 5, 6, 7]) == [
+        unknown.replace(".", " above 0.")]
+    assert between(text, [1, 2] * 4) == ["What decides about rate, by the share of its variation: "
+                                         "used (100 %)."]
+
+
 def test_theory_of_write_amplification():
     # the columns: over-provisioning of 7, 10 and 28 %
     for law, rows in ((lambda a: fifo(a), (7.817, 5.677, 2.481)),

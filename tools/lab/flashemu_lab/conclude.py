@@ -116,7 +116,10 @@ def _effects(table: Table, words: dict[str, str]) -> Iterator[str]:
         what = "its logarithm's variation" if measure.log else "its variation"
         yield f"What decides about {measure.label}, by the share of {what}: {listed(parts)}."
     elif len(table.rows) > 1 and not table.failures:
-        yield f"{_capital(measure.label)} is the same in all runs."
+        values = {row.values.get(measure.name) for row in table.rows}
+        yield (f"{_capital(measure.label)} is the same in all runs." if len(values) == 1 else
+               f"Which factor decides about {measure.label} is not computed: not every run has a "
+               "value" + (" above 0." if measure.log else "."))
 
 
 def _levels(row: Row, e: Experiment, without: str = "") -> str:
