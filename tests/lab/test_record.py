@@ -14,9 +14,9 @@ import sys
 import time
 
 from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, read, stored, write
-from flashemu_script import PROGRAM_HANG_S, from_env, run, skip
+from flashemu_script import PROGRAM_HANG_S, ended, from_env, run, skip
 
-from flashemu_lab import recipes, recordings
+from flashemu_lab import recipes, recordings, sampled
 from flashemu_lab.errors import LabError
 
 try:
@@ -65,7 +65,8 @@ for number, line in enumerate(lines):
             break
         except nbd.Error:
             time.sleep(0.01)
-    print("begin %s %d 4096" % (name, h.get_size()), flush=True)
+    limit = os.environ.get("LIMIT", "65536")
+    print("begin %s %d %s" % (name, h.get_size(), limit), flush=True)
     with open("jobs", "a") as f:
         f.write(line + "\\n")
     h.pwrite(b"x" * 512, 0)
@@ -87,7 +88,11 @@ for number, line in enumerate(lines):
     print("end " + name, flush=True)
     h.pread(4096, 0)
     h.shutdown()
+    with open(os.path.dirname(control) + "/pid") as f:
+        server = f.read().strip()
     ask(b'{"cmd":"quit"}')
+    while os.path.exists("/proc/" + server):  # it would take the next connection, and end
+        time.sleep(0.01)
 """
 
 
@@ -107,7 +112,7 @@ def test_each_recipe_has_a_device_of_its_own():
     out = good("record", "--recipes", "r.toml", "-o", ".", env=machine())
     assert out == "one.trace.gz: 4 requests\ntwo.trace.gz: 4 requests\n"
     r = recordings.load("./two.trace.gz")
-    assert (r.kernel, r.tools, r.filesystem, r.limit) == ("9.9", "mkfs.x 1", "xfs", 4096)
+    assert (r.kernel, r.tools, r.filesystem, r.limit) == ("9.9", "mkfs.x 1", "xfs", 65536)
     assert r.command == "flashemu-lab record --recipes r.toml two"
     assert (r.capacity, r.start, r.sectors, r.work) == (490 << 20, 256, 2048, "large 2")
     assert recordings.load("./one.trace.gz").capacity == 1 << 30
@@ -176,6 +181,36 @@ def test_runs_go_through_a_kernel_as_well():
         write("x.toml", EXPERIMENT.replace(old, new))
         bad(message, "run", "x.toml", "--mode", "full", store="untouched", env=env)
     assert not os.path.exists("untouched") or not stored("untouched"), "mistakes come first"
+
+
+def test_samples_are_drawn_by_seed():
+    env = machine()
+    good("record", "--recipes", "r.toml", "-o", "mine", env=env)
+    env["FLASHEMU_RECORDINGS"] = os.path.abspath("mine")
+    os.remove("jobs")
+    out = good("sample", "one", "two", "--seed", "1,2,3,4,5,6", "-o", "samples.csv", env=env)
+    found = sampled.parse(read("samples.csv"), "samples.csv")
+    assert [s.seed for s in found] == [1, 2, 3, 4, 5, 6]
+    assert {(s.filesystem, s.phase) for s in found} == {("xfs", "write")}
+    assert {s.recording for s in found} == {"one", "two"}, "the seed draws the recording"
+    assert len({s.start for s in found}) > 2 and len({s.profile for s in found}) > 1
+    jobs = [line.split("|") for line in read("jobs").splitlines()]
+    assert [int(j[2]) for j in jobs] == [s.start for s in found]
+    for s in found:
+        assert s.sha256 == recordings.load("./mine/%s.trace.gz" % s.recording).sha256[:12]
+        assert "%.3f" % (s.kernel_ns / 1e9) in out and s.replay_ns > 0
+        operand = "rec:%s,start=%d,measure=write" % (s.recording, s.start)
+        code, text, _ = ended([FLASHEMU, "replay", "--json", s.profile, operand],
+                              env=dict(os.environ, **env))
+        assert code == 0 and json.loads(text)["busy_ns"] == s.replay_ns
+    again = good_json("sample", "two", "--seed", "6", env=env)
+    assert [a["recording"] for a in again] == ["two"] and "difference" in again[0]
+    assert good("sample", "one", "two", "--seed", "2,2", env=env).count("\n") == 2
+    bad("rec:three: there is no such recording", "sample", "three", env=env)
+    bad("--seed: x: allowed: whole numbers", "sample", "--seed", "x", env=env)
+    good("record", "--recipes", "r.toml", "-o", "mine", "one", env=dict(env, LIMIT="512"))
+    bad("one: no shipped device has 2048 sectors and requests of 512 bytes", "sample", "one",
+        env=env)
 
 
 def test_a_signal_leaves_nothing():

@@ -141,7 +141,8 @@ def test_what_wiped_the_device_stays():
         want = [[kind, str(offset + b), str(length)] for (kind, offset, length), b in
                 zip(table + behind + later, by, strict=True)]
         assert requests("rec:made,start=63") == want, partition
-    make("made", comments.replace("read 8", "read 14") + "".join("0 %s %d %d\n" % r for r in table + behind + later))
+    make("made", comments.replace("read 8", "read 14") + "".join(
+        "0 %s %d %d\n" % r for r in table + behind + later))
     larger = 30608 << 20
     flashemu("replay", "luxmini32g", "rec:made,start=8192", "--drop-trim", "--record",
              "out.trace")

@@ -8,6 +8,7 @@ The modules, each of which uses only those above it:
     layout      where filesystems lie on a device
     run         one run as a value, and its key
     worker      what another machine executes
+    sampled     how far replays are from a kernel
     tool        the C program
     signals     Ctrl-C
     store       results by key
@@ -36,6 +37,7 @@ The modules, each of which uses only those above it:
     paste       lines that make a partition and a filesystem
     advise, advise_fs       the experiments behind advice
     full        runs of an experiment through a real kernel
+    sample      draws replays to compare with a kernel
     trials      measurements that somebody could make on the real device
     ensemble    sets of parameters that fit the published figures
     crash, crashed      power cuts, and what they have left

@@ -9,12 +9,12 @@ import os
 import shlex
 import sys
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NoReturn, Sequence
 
 from . import (advise, advise_fs, crash, crashed, ensemble, full, measuring, recipes, recordings,
-               shipped, show, signals, trials)
+               sample, sampled, shipped, show, signals, trials)
 from .cluster import DaskEngine
 from .complete import complete
 from .conclude import agreements, result
@@ -169,6 +169,21 @@ def _add_recordings(add: measuring.Add) -> None:
     c.add_argument("-o", "--output", metavar="DIR", type=Path, default=None,
                    help="where to write (~/.local/share/flashemu/recordings)")
     c.add_argument("--json", action="store_true", help="print JSON")
+
+    c = add("sample", "draw replays of recordings by seed, and run them through a kernel as well")
+    c.add_argument("recordings", metavar="RECORDING", nargs="*",
+                   help="names of recordings to draw from; all of them without any")
+    c.add_argument("--seed", metavar="N,...", type=_seeds, default="1",
+                   help="of the draw, one of each filesystem for each seed (1)")
+    c.add_argument("-o", "--output", metavar="FILE.csv", type=Path, default=None,
+                   help="write the samples into this file")
+    c.add_argument("--json", action="store_true", help="print JSON")
+    c.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
+                   help="how many replays at the same time (one for each processor)")
+    c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
+                   help="where results of replays are kept")
+    c.set_defaults(mode="full", sample=0, sample_seed=1, ensemble=0, engine="local", scheduler="",
+                   again=False, retry=False, most=MOST_RUNS)
 
     c = add("advise", "where to start a partition and how to format it, and what else costs")
     c.add_argument("profile", metavar="PROFILE|MY.json",
@@ -434,6 +449,22 @@ def _record(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _sample(arguments: argparse.Namespace) -> int:
+    seeds = list(dict.fromkeys(int(word) for word in arguments.seed.split(",")))
+    drawn = sample.draw(Tool(), seeds, arguments.recordings or list(recordings.names()))
+    table = _table(parse(sample.experiment_text(drawn), "sample.toml"), arguments)
+    if table is None:
+        return 130
+    found = sample.samples(drawn, table)
+    if arguments.output:
+        write_whole(arguments.output, sampled.to_csv(found))
+    if arguments.json:
+        print(json.dumps([{**asdict(s), "difference": s.difference} for s in found], indent=1))
+    else:
+        sys.stdout.write(show.describe_samples(found))
+    return 0
+
+
 def _crash(arguments: argparse.Namespace) -> int:
     """Does the cuts that are missing, and prints and writes the result."""
     tool, store = Tool(), _store(arguments)
@@ -498,8 +529,8 @@ def _dispatch(argv: Sequence[str]) -> int:
         return 2
     if arguments.command == "run":
         return _run(load(shipped.locate(arguments.experiment)), arguments)
-    commands = {"list": _list, "show": _show, "sweep": _sweep, "record": _record, "crash": _crash,
-                "advise": _advise, "report": _report, **measuring.COMMANDS}
+    commands = {"list": _list, "show": _show, "sweep": _sweep, "record": _record, "sample": _sample,
+                "crash": _crash, "advise": _advise, "report": _report, **measuring.COMMANDS}
     return commands[arguments.command](arguments)
 
 

@@ -28,6 +28,7 @@ body{margin:0;background:var(--paper);color:var(--ink);
 font:16px/1.5 system-ui,"DejaVu Sans",sans-serif}
 main{max-width:1020px;margin:0 auto;padding:28px 20px 60px}
 .from{color:var(--faint);font-size:14px;margin:0}
+.replay{margin:.8em 20px 0;max-width:58em}
 h1{font-size:28px;line-height:1.2;margin:.2em 0 .3em;text-wrap:balance}
 h2{font-size:19px;margin:2em 0 .6em}
 .question{color:var(--faint);font-size:17px;margin:0 0 1.4em;max-width:46em}
@@ -63,8 +64,8 @@ def page(table: Table) -> str:
     """The whole file."""
     e = table.experiment
     return document(e.name, e.title, e.question, conclusion(table),
-                    [_paste(table), _figures(table), _decisions(table), _judged(table),
-                     _checks(table), _rows(table), _inputs(table)])
+                    [_replay(table), _paste(table), _figures(table), _decisions(table),
+                     _judged(table), _checks(table), _rows(table), _inputs(table)])
 
 
 def document(name: str, title: str, question: str, sentences: list[str], parts: list[str]) -> str:
@@ -86,6 +87,12 @@ def _answer(sentences: list[str]) -> str:
     more = "".join(f"<li>{escape(s)}</li>" for s in sentences[1:])
     return (f'<section class="answer"><p>{escape(sentences[0])}</p>'
             + (f"<ul>{more}</ul>" if more else "") + "</section>")
+
+
+def _replay(table: Table) -> str:
+    """How far replays of these recordings are from a kernel."""
+    said = escape(table.replay["sentence"]) if table.replay else ""
+    return f'<p class="from replay">{said}</p>' if said else ""
 
 
 def _paste(table: Table) -> str:

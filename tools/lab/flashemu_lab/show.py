@@ -12,6 +12,7 @@ from .conclude import conclusion
 from .errors import number
 from .recordings import Recording
 from .run import Json
+from .sampled import Sample, percent
 from .spec import Experiment
 from .spread import Ranges, ranges, split
 from .table import Row, Table
@@ -87,8 +88,20 @@ def summary(table: Table) -> str:
     lines.append("")
     for sentence in conclusion(whole):
         lines += textwrap.wrap(sentence, 78)
+    if whole.replay:
+        lines += textwrap.wrap(whole.replay["sentence"], 78)
     literal = paste(table)
     return "\n".join(lines) + "\n" + (f"\n{literal}" if literal else "")
+
+
+def describe_samples(samples: list[Sample]) -> str:
+    """Samples with the device's times in seconds."""
+    lines = [f"{'recording':<28} {'phase':<10} {'device':<14} {'start':>6} {'kernel s':>9} "
+             f"{'replay s':>9}"]
+    lines += [f"{s.recording:<28} {s.phase:<10} {s.profile:<14} {s.start:>6} "
+              f"{s.kernel_ns / 1e9:>9.3f} {s.replay_ns / 1e9:>9.3f} {percent(s):>8}"
+              for s in samples]
+    return "\n".join(lines) + "\n"
 
 
 def recording(r: Recording) -> Json:

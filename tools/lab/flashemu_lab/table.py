@@ -18,6 +18,7 @@ from .evidence import Evidence
 from .measure import evaluate, parse_profile
 from .plan import Point
 from .run import Json
+from .sampled import agreement
 from .spec import Experiment, parse
 from .theory import predict
 from .tool import Outcome
@@ -56,13 +57,15 @@ class Check:
 @dataclass(frozen=True)
 class Table:
     """`program` is the version and the build of the C program; `checks` are points that were run
-    through a kernel as well; `evidence` belongs to an ensemble."""
+    through a kernel as well; `evidence` belongs to an ensemble; `replay` says how far replays of
+    these recordings are from a kernel (sampled.agreement), None without recordings."""
 
     experiment: Experiment
     program: str
     rows: tuple[Row, ...]
     checks: tuple[Check, ...] = ()
     evidence: Evidence = Evidence()
+    replay: Json | None = None
 
     def differences(self, measure: str) -> list[tuple[Row, float, float]]:
         """The rows that a kernel has run as well, with the value of the replay and that of the
@@ -111,7 +114,8 @@ def tabulate(experiment: Experiment, program: str, points: list[Point],
         expected = predict(experiment.law, profile) if experiment.law else None
         rows.append(Row(point.levels, key, outcome.status, values, expected,
                         point.run.command(), outcome.message))
-    return Table(experiment, program, tuple(rows))
+    return Table(experiment, program, tuple(rows),
+                 replay=agreement(p.run for p in points if p.run))
 
 
 def to_json(table: Table, conclusion: list[str], decisions: list[Json]) -> str:
@@ -120,7 +124,7 @@ def to_json(table: Table, conclusion: list[str], decisions: list[Json]) -> str:
     e = table.experiment
     return json.dumps({
         "format": _FORMAT, "program": table.program, "name": e.name, "title": e.title,
-        "conclusion": conclusion, "decisions": decisions,
+        "conclusion": conclusion, "decisions": decisions, "replay": table.replay,
         "factors": [{"name": f.name, "label": f.label, "levels": f.levels} for f in e.factors],
         "measures": [asdict(m) for m in e.measures],
         "rows": [{**asdict(row), "levels": dict(zip((f.name for f in e.factors), row.levels))}
@@ -145,7 +149,7 @@ def from_json(text: str, path: str) -> Table:
         rows = tuple(_row(row) for row in value["rows"])
         checks = tuple(Check(tuple(c["levels"]), c["values"]) for c in value.get("full", []))
         evidence = Evidence.from_json(value["evidence"]) if "evidence" in value else Evidence()
-        return Table(experiment, value["program"], rows, checks, evidence)
+        return Table(experiment, value["program"], rows, checks, evidence, value.get("replay"))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise LabError(f"{path}: is not a result of flashemu-lab") from None
 

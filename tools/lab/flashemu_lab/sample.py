@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws a sample of replays, and runs each of them through a kernel as well.
+
+From every filesystem with a recording the seed draws one of its recordings, a device with the same
+longest request that has room for the partition, a start, and the phase that is measured.  What is
+drawn is an experiment like any other, so `full` does the work.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from . import recordings
+from .errors import LabError, quantity
+from .measure import parse_profile
+from .recordings import SECTOR, Recording
+from .sweep import text
+from .table import Table
+from .sampled import Sample
+from .tool import Tool
+
+# f2fs looks at where its segments of 2 MiB lie, so it moves by whole ones.
+_SEGMENT = (2 << 20) // SECTOR
+# Half of the samples start at a multiple of 128 KiB, up to 32 MiB.
+_ALIGNED = (128 << 10) // SECTOR
+_LAST = (32 << 20) // SECTOR
+_MEASURE = "busy"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a seed has drawn; `start` is a sector."""
+
+    seed: int
+    recording: Recording
+    profile: str
+    start: int
+    phase: str
+
+    @property
+    def level(self) -> str:
+        """Its name in the experiment."""
+        return f"{self.seed} {_kind(self.recording)}"
+
+
+def draw(tool: Tool, seeds: list[int], names: list[str]) -> list[Drawn]:
+    """For each seed, one of every filesystem that these recordings have.  LabError if there is no
+    such recording, or if one fits no device."""
+    return [one for seed in seeds for one in _draw(tool, seed, names)]
+
+
+def _start(chance: random.Random, r: Recording, room: int) -> int:
+    """Some sector up to `room`."""
+    last = min(room, _LAST)
+    if r.filesystem == "f2fs":
+        return chance.choice(range(r.start % _SEGMENT or _SEGMENT, last + 1, _SEGMENT))
+    aligned = chance.choice(range(_ALIGNED, max(last, _ALIGNED) + 1, _ALIGNED))
+    return min(chance.choice([aligned, chance.randrange(1, _ALIGNED)]), room)
+
+
+def _draw(tool: Tool, seed: int, names: list[str]) -> list[Drawn]:
+    by_kind: dict[str, list[Recording]] = {}
+    for name in names:
+        r = recordings.load(name)
+        by_kind.setdefault(_kind(r), []).append(r)
+    chance = random.Random(seed)
+    found = []
+    for kind in sorted(by_kind):
+        r = chance.choice(by_kind[kind])
+        rooms = _rooms(tool, r)
+        if not rooms:
+            raise LabError(f"{r.name}: no shipped device has {r.sectors} sectors and requests of "
+                           f"{r.limit} bytes")
+        profile = chance.choice(sorted(rooms))
+        start = _start(chance, r, rooms[profile])
+        phase = chance.choice([p.name for p in r.phases if p.bytes])
+        found.append(Drawn(seed, r, profile, start, phase))
+    return found
+
+
+def _kind(r: Recording) -> str:
+    """The filesystem, or vfat12 and vfat16, which lay out their tables otherwise than FAT32."""
+    stem = r.name.split("-")[0]
+    return stem if stem in ("vfat12", "vfat16") else r.filesystem
+
+
+def _rooms(tool: Tool, r: Recording) -> dict[str, int]:
+    """The devices on which the recording can be, with the largest start."""
+    found = {}
+    for profile in tool.profiles():
+        keys = parse_profile(tool.canonical(profile, ()))
+        capacity = quantity(keys["device.capacity"])
+        room = int(capacity or 0) // SECTOR - r.sectors
+        if quantity(keys["link.max_transfer"]) == r.limit and room >= r.start:
+            found[profile] = room
+    return found
+
+
+def experiment_text(drawn: list[Drawn]) -> str:
+    """The experiment in TOML."""
+    lines = ['name = "sample"', 'title = "Replays and a kernel"', "", "[device]",
+             'profile = "{device}"', "", "[workload]", 'requests = "{run}"', "",
+             f"[measure.{_MEASURE}]", 'value = "busy_ns"', "", "[factors.sample.levels]"]
+    for d in drawn:
+        run = f"rec:{d.recording.name},start={d.start},measure={d.phase}"
+        lines.append(f"{text(d.level)} = {{device = {text(d.profile)}, run = {text(run)}}}")
+    return "\n".join(lines) + "\n"
+
+
+def samples(drawn: list[Drawn], table: Table) -> list[Sample]:
+    """What the experiment has found.  LabError if a run has failed."""
+    kernel = {check.levels: check.values[_MEASURE] for check in table.checks}
+    found = []
+    for d, row in zip(drawn, table.rows, strict=True):
+        replayed, full = row.values.get(_MEASURE), kernel[row.levels]
+        if not replayed or not full:
+            raise LabError(f"{d.recording.name}: {row.message or 'the phase took no time'}", 1)
+        r = d.recording
+        found.append(Sample(d.seed, r.filesystem, r.name, r.sha256[:12], d.profile, d.start,
+                            d.phase, int(full), int(replayed)))
+    return found
