@@ -88,7 +88,10 @@ def test_a_recording_says_what_is_in_it():
     assert r.phase("write").last == 7
     assert "made" in recordings.names() and recordings.load("./mine/made.trace.gz").phases == r.phases
     wrong("measure=x: this recording has the phases format, write, read", r.phase, "x")
-    wrong("rec:none: there is no such recording; allowed: ", recordings.load, "none")
+    wrong("rec:none: there is no such recording; flashemu-lab list --recordings shows them",
+          recordings.load, "none")
+    wrong("rec:mode: there is no such recording; near to it: made; flashemu-lab list",
+          recordings.load, "mode")
 
 
 def test_the_key_has_what_decides_and_nothing_else():

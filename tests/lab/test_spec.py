@@ -65,7 +65,7 @@ after = "ftl.op=28%, bs=16K"
 
 def test_mistakes_of_recordings():
     old = "gen:random,op=write,bs={bs},count=2000"
-    mistake(old, "rec:none-{bs}", "rec:none-4K: there is no such recording; allowed: ")
+    mistake(old, "rec:none-{bs}", "rec:none-4K: there is no such recording; ")
     mistake(old, "rec:xfs-large,start={bs},measure=fill",
             "rec:xfs-large: measure=fill: this recording has the phases format, mount, write")
     mistake(old, "rec:xfs-large,start=x{bs}",
@@ -200,6 +200,8 @@ def test_too_many_runs():
 
 def test_files_that_are_none():
     bad("no experiment of the name 'nope'; known: ", "run", "nope")
+    bad("no experiment and no recording of the name 'nope'; flashemu-lab list, and list "
+        "--recordings, show them", "show", "nope")
     bad("./nope: No such file or directory", "run", "./nope")
     with open("x.toml", "wb") as f:
         f.write(b"\xff")

@@ -359,6 +359,9 @@ def _show(arguments: argparse.Namespace) -> int:
     name = arguments.experiment
     if name in recordings.names() and name not in shipped.names():
         return _show_recording(name, arguments.json)
+    if name not in shipped.names() and "/" not in name and not name.endswith(".toml"):
+        raise LabError(f"no experiment and no recording of the name '{name}'; flashemu-lab list, "
+                       "and list --recordings, show them; or a path with '/' or .toml")
     experiment = load(shipped.locate(arguments.experiment))
     if arguments.toml:
         sys.stdout.write(experiment.text)

@@ -18,6 +18,7 @@ and counts one phase.  The phases in front of it are its warm-up, on the same de
 
 from __future__ import annotations
 
+import difflib
 import functools
 import gzip
 import hashlib
@@ -132,8 +133,10 @@ def load(name: str) -> Recording:
         path = folder / (name + SUFFIX)
         if path.is_file():
             return load_file(path)
-    raise LabError(f"{PREFIX}{name}: there is no such recording; allowed: "
-                   f"{', '.join(names()) or 'none is there'}")
+    near = difflib.get_close_matches(name, names())
+    raise LabError(f"{PREFIX}{name}: there is no such recording; "
+                   + (f"near to it: {', '.join(near)}; " if near else "")
+                   + "flashemu-lab list --recordings shows them")
 
 
 @functools.lru_cache(maxsize=None)
