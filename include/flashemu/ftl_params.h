@@ -41,6 +41,7 @@ struct fe_page_params {
     uint32_t hot_cold;   /* enum fe_hot_cold */
     uint32_t slc_mode;   /* enum fe_slc_mode: blocks that take host pages in SLC mode */
     uint32_t slc_blocks; /* static: so many are set aside; dynamic: at most, 0 = no limit */
+    uint32_t slc_dies;   /* dies that the cache fills in turn; 0: all */
     uint64_t slc_write;  /* write commands of more bytes go past the cache; 0: none does */
     uint64_t slc_run;    /* after so many bytes in order pages go past the cache; 0: never */
 };

@@ -27,10 +27,13 @@ void fe_page_places(const struct fe_ftl_params *p, const struct fe_geometry *geo
     n[STREAM_COLD] = p->page.hot_cold == FE_HOT_COLD_OFF ? 0 : geo->n_dies;
     n[STREAM_REST] = p->clean.wear_levelling == FE_WEAR_STATIC;
     n[STREAM_CACHE] = 0;
-    if (p->page.slc_mode != FE_SLC_OFF)
-        n[STREAM_CACHE] = p->page.slc_blocks && p->page.slc_blocks < geo->n_dies
-                              ? p->page.slc_blocks
-                              : geo->n_dies;
+    if (p->page.slc_mode == FE_SLC_OFF)
+        return;
+    n[STREAM_CACHE] = geo->n_dies;
+    if (p->page.slc_blocks && p->page.slc_blocks < n[STREAM_CACHE])
+        n[STREAM_CACHE] = p->page.slc_blocks;
+    if (p->page.slc_dies && p->page.slc_dies < n[STREAM_CACHE])
+        n[STREAM_CACHE] = p->page.slc_dies;
 }
 
 /* By the tag of a page that came first, which may have borrowed its place. */

@@ -184,6 +184,9 @@ const struct fe_option fe_options[] = {
      .zero = "never", .def = "never", .used_by = "page",
      .help = "Bytes that the host writes in order before the rest of the run goes past the SLC "
              "cache to the other blocks."},
+    {FE_SEC_FTL, "slc_dies", FE_OPT_U32, FIELD(ftl.page.slc_dies), .min = 1, .max = 65536,
+     .zero = "all", .def = "all", .used_by = "page",
+     .help = "Number of dies that the SLC cache fills in turn."},
     {FE_SEC_FTL, "slc_write", FE_OPT_SIZE, FIELD(ftl.page.slc_write), .min = 512,
      .max = MIB(1024), .zero = "any", .def = "any", .used_by = "page",
      .help = "Bytes of the largest write command that goes to the SLC cache; larger ones go past "

@@ -146,6 +146,7 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     make_step(&f->step, r);
     f->region.map_held = PICK(r, 1, 1, 2, 5);
     f->page.slc_run = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1, 7);
+    f->page.slc_dies = f->page.slc_mode == FE_SLC_OFF ? 0 : PICK(r, 0, 0, 1, 2);
     f->page.slc_write = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1);
 }
 

@@ -67,6 +67,7 @@ static const struct change changes[] = {
     {"ftl.slc_mode=dynamic", {0}},
     {"ftl.slc_blocks=1", {"ftl.slc_mode=dynamic"}},
     {"ftl.slc_run=4K", {"ftl.slc_mode=dynamic"}},
+    {"ftl.slc_dies=1", {"ftl.slc_mode=dynamic"}},
     {"ftl.slc_write=4K", {"ftl.slc_mode=dynamic"}},
     {"ftl.map_region=32K", {"ftl.map_switch=1ms"}},
     {"ftl.map_held=3", {"ftl.map_switch=1ms", "ftl.map_region=32K"}},

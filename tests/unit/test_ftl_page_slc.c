@@ -299,6 +299,34 @@ static void test_slc_long_runs_go_past_the_cache(void **state)
     ft_layer_end(&l);
 }
 
+/* The die of each of the first six pages; four fill a block in SLC mode. */
+static void test_slc_dies_limit_the_dies_in_turn(void **state)
+{
+    static const uint32_t want[][6] = {{0, 1, 2, 0, 1, 2}, {0, 0, 0, 0, 0, 0}, {0, 1, 0, 1, 0, 1},
+                                       {0, 1, 2, 0, 1, 2}};
+    static const uint32_t slc_dies[] = {0, 1, 2, 9};
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct ft_layer l;
+        struct fe_nand_params nand = chip(FE_CELL_MLC, 3, 20);
+        struct fe_ftl_params p = ft_params("page", &nand, 1);
+        p.page.slc_mode = FE_SLC_STATIC;
+        p.page.slc_blocks = 9;
+        p.page.slc_dies = slc_dies[k];
+        ft_layer_init(&l, &nand, &p);
+        ft_layer_write_each(&l, 0, 6);
+        uint32_t n;
+        const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
+        assert_int_equal(n, 6);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(ops[i].cell_ns, SLC_PROG);
+            assert_int_equal(fe_die_of(&l.rig.geo, ops[i].ppn / l.rig.geo.pages_per_block),
+                             want[k][i]);
+        }
+        ft_layer_end(&l);
+    }
+}
+
 /* One command of n pages; the host reads something else before its first page is written. */
 static void write_command(struct ft_layer *l, fe_lpn at, uint32_t n)
 {
@@ -369,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_slc_sustained_writes_collapse),
         cmocka_unit_test(test_slc_mode_ends_with_the_erase),
         cmocka_unit_test(test_slc_long_runs_go_past_the_cache),
+        cmocka_unit_test(test_slc_dies_limit_the_dies_in_turn),
         cmocka_unit_test(test_slc_large_commands_go_past_the_cache),
         cmocka_unit_test(test_slc_runs_past_a_full_cache_fold_nothing),
     };
