@@ -164,7 +164,7 @@ def test_refuses():
         "--read-only")
     write("file", "x")
     bad("file: is no block device and no NBD URI", "probe", "file", "-o", "x.json", "--read-only")
-    bad("nope: No such file or directory", "probe", "nope", "-o", "x.json", "--destroy", "1")
+    bad("nope: No such file or directory; lsblk lists", "probe", "nope", "-o", "x.json", "--destroy", "1")
 
 
 def test_a_device_that_is_read_only():

@@ -19,7 +19,7 @@ static const struct {
     {"profiles", cmd_profiles, "", "names of the device profiles"},
     {"show", cmd_show, "PROFILE [KEY=VALUE...]", "a profile with every default spelled out"},
     {"check", cmd_check, "FILE.ini", "every mistake in a profile"},
-    {"help", cmd_help, "[TOPIC]", "the options of a profile: a KEY, a SECTION, or a COMMAND"},
+    {"help", cmd_help, "[TOPIC]", "a KEY, a SECTION, a PROFILE or a COMMAND"},
     {"verify", cmd_verify, "PROFILE [PROCEDURE...] [KEY=VALUE...]",
      "published figures, measured again"},
     {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},

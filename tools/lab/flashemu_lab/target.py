@@ -112,6 +112,14 @@ class Target(Protocol):
         """Ends the connection."""
 
 
+# What helps if a device cannot be opened.
+_CURES = {
+    errno.EACCES: "; root may open it (sudo), and so may the group that ls -l shows",
+    errno.ENOENT: "; lsblk lists the devices",
+    errno.EBUSY: "; unmount it first, as findmnt shows it",
+}
+
+
 class BlockTarget:
     """A block device, with O_DIRECT.  With `writable` it is opened for this program alone."""
 
@@ -123,7 +131,7 @@ class BlockTarget:
                 raise LabError(f"{path}: is no block device and no NBD URI")
             self._fd = os.open(path, flags)
         except OSError as e:
-            raise LabError(f"{path}: {e.strerror}") from None
+            raise LabError(f"{path}: {e.strerror}{_CURES.get(e.errno or 0, '')}") from None
         self.capacity = struct.unpack("Q", fcntl.ioctl(self._fd, _BLKGETSIZE64, bytes(8)))[0]
         self.sector = struct.unpack("I", fcntl.ioctl(self._fd, _BLKSSZGET, bytes(4)))[0]
         if writable and struct.unpack("I", fcntl.ioctl(self._fd, _BLKROGET, bytes(4)))[0]:
@@ -300,7 +308,7 @@ def _folder(path: str, sys_folder: Path) -> Path:
     try:
         number = os.stat(path).st_rdev
     except OSError as e:
-        raise LabError(f"{path}: {e.strerror}") from None
+        raise LabError(f"{path}: {e.strerror}{_CURES.get(e.errno or 0, '')}") from None
     return sys_folder / "dev/block" / f"{os.major(number)}:{os.minor(number)}"
 
 
