@@ -4,6 +4,8 @@
 
 import errno
 
+import nbd
+
 from flashemu_server import Server, fails, has_all, run
 
 PAGE = bytes(range(256)) * 16
@@ -61,6 +63,41 @@ def test_volatile_cache_is_lost_and_a_safe_one_is_not():
             h.pwrite(PAGE[::-1], 0)
             assert s.ctl("power-cut")["ok"] and s.ctl("power-on")["ok"]
             assert h.pread(4096, 0) == (PAGE if volatile == "yes" else PAGE[::-1])
+
+
+def lost_records(profile, mode, flushes, cuts):
+    """The records that are not there after a cut that comes after 1, 2 ... `cuts` writes, and all
+    that were answered."""
+    lost = answered = 0
+    with Server(profile, "clock=virtual", "size=64M", "device.used=0", "cache.mode=" + mode) as s:
+        h = s.connect()
+        for cut in range(1, cuts + 1):
+            assert s.ctl("power-cut", "after", str(cut), "writes")["ok"]
+            said = {}
+            try:
+                for place in range(cut + 1):
+                    record = b"cut %d place %d" % (cut, place)
+                    h.pwrite(record.ljust(4096, b"."), 4096 * place)
+                    if flushes:
+                        h.flush()
+                    said[place] = record
+            except nbd.Error:
+                pass
+            assert s.ctl("power-on")["ok"]
+            lost += sum(not bytes(h.pread(4096, 4096 * place)).startswith(record)
+                        for place, record in said.items())
+            answered += len(said)
+    return lost, answered
+
+
+def test_a_card_with_its_cache_on_keeps_what_was_flushed():
+    for profile in ("raspberrypi32g", "raspberrypi64g"):
+        lost, answered = lost_records(profile, "on", True, 12)
+        assert lost == 0 and answered >= 66, (profile, lost, answered)
+        lost, answered = lost_records(profile, "on", False, 12)
+        assert lost > answered / 4, (profile, lost, answered)
+        lost, answered = lost_records(profile, "off", False, 12)
+        assert lost == 0 and answered >= 66, (profile, lost, answered)
 
 
 def test_real_clock():
