@@ -90,6 +90,8 @@ for number, line in enumerate(lines):
     h.shutdown()
     with open(os.path.dirname(control) + "/pid") as f:
         server = f.read().strip()
+    with open("/proc/%s/cmdline" % server) as f, open("servers", "a") as out:
+        out.write(f.read().replace("\\0", " ") + "\\n")
     ask(b'{"cmd":"quit"}')
     while os.path.exists("/proc/" + server):  # it would take the next connection, and end
         time.sleep(0.01)
@@ -152,7 +154,9 @@ value = "ftl.waf"
 def test_runs_go_through_a_kernel_as_well():
     env = machine()
     good("record", "--recipes", "r.toml", "-o", "mine", "two", env=env)
+    assert " time-scale=1.0 " in read("servers"), "as the recipe says"
     os.remove("jobs")
+    os.remove("servers")
     env["FLASHEMU_RECORDINGS"] = os.path.abspath("mine")
     write("x.toml", EXPERIMENT)
     out = json.loads(good("run", "x.toml", "--json", "--mode", "full", "-o", "out", env=env))
@@ -162,6 +166,8 @@ def test_runs_go_through_a_kernel_as_well():
     jobs = [line.split("|") for line in read("jobs").splitlines()]
     assert [j[2] for j in jobs] == ["256", "256", "512", "512", "1024", "1024"]
     assert jobs[0][4:] == ["mkfs.xfs -q", "mount", "large 2", "full"]
+    servers = read("servers").splitlines()
+    assert len(servers) == 6 and all(" time-scale=0.1 " in server for server in servers)
     assert re.search(r"^6 of the runs went through a kernel as well: rate differs there from the "
                      r"replay by [\d.]+ % in the mean and by at most [\d.]+ % \(", "\n".join(
                          out["conclusion"]), re.M), out["conclusion"]
