@@ -112,11 +112,12 @@ class Served:
         self.folder = tempfile.TemporaryDirectory(prefix="fe")
         path = os.path.join(self.folder.name, "nbd")
         self.control = os.path.join(self.folder.name, "ctl")
-        self.server = subprocess.Popen(["nbdkit", "-f", "-U", path, plugin, "profile=generic32m",
-                                        "control=" + self.control, *params])
+        ready = os.path.join(self.folder.name, "pid")  # sockets can be there before it listens
+        self.server = subprocess.Popen(["nbdkit", "-f", "-P", ready, "-U", path, plugin,
+                                        "profile=generic32m", "control=" + self.control, *params])
         self.nbd = nbd.NBD()
         for _ in range(600):
-            if os.path.exists(path) and os.path.exists(self.control):
+            if os.path.exists(ready):
                 break
             if self.server.poll() is not None:
                 sys.exit("figures: nbdkit has ended")

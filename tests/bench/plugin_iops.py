@@ -39,9 +39,10 @@ class Server:
     def __init__(self, folder, name, argv):
         self.name = name
         self.socket = os.path.join(folder, name)
-        self.proc = subprocess.Popen(["nbdkit", "-f", "-U", self.socket, *argv],
+        ready = self.socket + ".pid"  # the socket is there before the server listens
+        self.proc = subprocess.Popen(["nbdkit", "-f", "-P", ready, "-U", self.socket, *argv],
                                      stdin=subprocess.DEVNULL)
-        while not os.path.exists(self.socket):
+        while not os.path.exists(ready):
             if self.proc.poll() is not None:
                 sys.exit("no server: " + name)
             time.sleep(0.01)

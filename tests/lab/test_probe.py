@@ -40,15 +40,15 @@ class Server:
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            ["nbdkit", "-f", "-t", "1", "-U", "n", PLUGIN, *self.parameters, "clock=virtual",
-             "control=c"])
-        until(lambda: os.path.exists("n") and os.path.exists("c"))
+            ["nbdkit", "-f", "-t", "1", "-P", "pid", "-U", "n", PLUGIN, *self.parameters,
+             "clock=virtual", "control=c"])
+        until(lambda: os.path.exists("pid"))  # the sockets exist before they can be connected to
         return self
 
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
-        for name in ("n", "c"):
+        for name in ("n", "c", "pid"):
             Path(name).unlink(missing_ok=True)
 
 
@@ -168,9 +168,9 @@ def test_refuses():
 
 
 def test_a_device_that_is_read_only():
-    process = subprocess.Popen(["nbdkit", "-f", "-r", "-U", "n", "memory", "64M"])
+    process = subprocess.Popen(["nbdkit", "-f", "-r", "-P", "pid", "-U", "n", "memory", "64M"])
     try:
-        until(lambda: os.path.exists("n"))
+        until(lambda: os.path.exists("pid"))
         bad("is read-only; allowed: --read-only", "probe", URI, "-o", "x.json", "--destroy", "64M")
     finally:
         process.terminate()
@@ -315,11 +315,11 @@ def test_full_of_errors():
 
 def test_a_silent_server():
     """A read that is not answered ends, and the connection is left without waiting for it."""
-    process = subprocess.Popen(["nbdkit", "-f", "-U", "n", "--filter=delay", "memory", "64M",
-                                "rdelay=20"])
+    process = subprocess.Popen(["nbdkit", "-f", "-P", "pid", "-U", "n", "--filter=delay", "memory",
+                                "64M", "rdelay=20"])
     patience, target.SILENCE_S = target.SILENCE_S, 0.2
     try:
-        until(lambda: os.path.exists("n"))
+        until(lambda: os.path.exists("pid"))
         one = target.NbdTarget(URI, False)
         try:
             one.read(0, 512)
