@@ -35,7 +35,7 @@
 
 static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
-    (void)offset;
+    fe_part_begin(ftl->medium, &page_of(ftl)->part, write, offset, len);
     if (write)
         page_of(ftl)->command_bytes = len;
 }
@@ -45,7 +45,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
 {
     struct page_ftl *f = page_of(ftl);
     fe_region_write(&f->region, lpn, ftl->medium->ops);
-    fe_part_write(ftl->medium, f->part_write_ns, len);
+    fe_part_write(ftl->medium, &f->part, len);
     fe_page_follow_run(f, lpn);
     enum fe_status st = fe_page_make_room(f);
     if (st != FE_OK)
@@ -134,7 +134,7 @@ static int init(struct page_ftl *f, struct fe_err *err)
 {
     const struct fe_ftl_params *p = &f->p;
     uint32_t n = f->base.n_lpns;
-    f->part_write_ns = p->part.part_write_ns;
+    f->part = p->part;
     fe_region_init(&f->region, &p->region, f->base.medium->geo.page_bytes);
     f->run_last = FE_LPN_NONE;
     f->map = fe_table_alloc(n, sizeof *f->map);

@@ -39,7 +39,7 @@ struct page_ftl {
     struct fe_blocks blocks; /* frontiers: by stream; sets: enum page_set */
     fe_ppn *map;             /* lpn -> ppn */
     struct fe_region region;
-    uint64_t part_write_ns;
+    struct fe_part_params part;
     fe_lpn run_last;         /* the host's previous page, or FE_LPN_NONE */
     uint32_t run_pages;      /* pages in order before the present one */
     uint64_t command_bytes;  /* of the host's present write */

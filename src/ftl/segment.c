@@ -158,7 +158,7 @@ static void seg_set_delays(struct fe_ftl *ftl, const struct fe_ftl_params *p)
 static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
     struct segment *s = seg_of(ftl);
-    (void)offset;
+    fe_part_begin(ftl->medium, &s->part, write, offset, len);
     s->command_is_small = write && len <= s->small_write;
     s->command_group = FE_LEB_NONE;
 }
@@ -203,7 +203,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     uint32_t page = lpn - fe_unit_map_lpn(&s->map, leb, 0);
     struct open_unit *o = fe_seg_find_open(s, leb);
     fe_region_write(&s->region, lpn, ftl->medium->ops);
-    fe_part_write(ftl->medium, s->part_write_ns, len);
+    fe_part_write(ftl->medium, &s->part, len);
     if (s->small.n_max && (s->command_is_small || in_zone(s, leb)) &&
         !joins(s, o, leb, page, off, len))
         return small_write(s, lpn, off, len, data);
@@ -297,7 +297,7 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->zone_start = p->zone_start;
     s->zone_units = p->zone_units;
     s->unit_read_ns = p->unit_read_ns;
-    s->part_write_ns = params->part.part_write_ns;
+    s->part = params->part;
     fe_region_init(&s->region, &params->region, s->map.base.medium->geo.page_bytes);
     s->open = calloc(s->n_open_max, sizeof *s->open);
     if (!s->open)

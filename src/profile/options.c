@@ -213,6 +213,13 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "part_write", FE_OPT_TIME, FIELD(ftl.part.part_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
      .help = "Additional time for each page of which a command writes only a part."},
+    {FE_SEC_FTL, "tail_write", FE_OPT_TIME, FIELD(ftl.part.tail_write_ns), .max = SEC(10),
+     .def = "0", .used_by = "page segment",
+     .help = "Additional time for a command that writes more than a page and does not end at a "
+             "multiple of ftl.tail_align."},
+    {FE_SEC_FTL, "tail_align", FE_OPT_SIZE, FIELD(ftl.part.tail_align), .min = 512,
+     .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
+     .help = "Where long writes may end without ftl.tail_write."},
 
     /* The mapping cache of dftl. */
     {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.dftl.map_cache), .min = 8, .max = MIB(1024),

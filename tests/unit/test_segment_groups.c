@@ -317,6 +317,47 @@ static void test_parts_of_pages_take_time(void **state)
     check_parts("segment");
 }
 
+/* A long write that does not end where it may costs once, as it begins; nothing else does. */
+static void check_tails(const char *strategy)
+{
+    static const struct {
+        bool write;
+        uint64_t offset, len;
+        uint32_t by_page, by_4_pages; /* how many tails */
+    } commands[] = {
+        {true, 0, 1024, 0, 1},      /* whole pages */
+        {true, 256, 512 + 256, 0, 1}, /* begins inside a page, ends with one */
+        {true, 256, 512, 0, 0},     /* as long as a page, but not longer */
+        {true, 256, 513, 1, 1},
+        {true, 0, 513, 1, 1},
+        {true, 512, 1023, 1, 1},
+        {true, 512, 1536, 0, 0},    /* ends with the fourth page */
+        {false, 0, 513, 0, 0},      /* a read */
+    };
+    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
+    struct fe_ftl_params p = ft_params(strategy, &nand, 1);
+    struct ft_layer l;
+    p.part.tail_write_ns = 1000;
+    for (p.part.tail_align = 0; p.part.tail_align <= 2048; p.part.tail_align += 2048) {
+        uint32_t sum = 0;
+        ft_layer_init(&l, &nand, &p);
+        for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+            l.ftl->ops->begin_command(l.ftl, commands[i].write, commands[i].offset,
+                                      commands[i].len);
+            sum += p.part.tail_align ? commands[i].by_4_pages : commands[i].by_page;
+            assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), sum);
+        }
+        ft_layer_end(&l);
+    }
+}
+
+static void test_tails_of_long_writes_take_time(void **state)
+{
+    (void)state;
+    check_tails("page");
+    check_tails("segment");
+}
+
 static void test_segment_reads_on_into_another_group(void **state)
 {
     (void)state;
@@ -347,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_segment_whole_small_pages_in_order_join),
         cmocka_unit_test(test_changes_of_map_region_take_time),
         cmocka_unit_test(test_parts_of_pages_take_time),
+        cmocka_unit_test(test_tails_of_long_writes_take_time),
         cmocka_unit_test(test_segment_reads_on_into_another_group),
     };
     return cmocka_run_group_tests_name("segment_groups", tests, NULL, NULL);
