@@ -48,7 +48,8 @@ def draw(number, seed):
              "nand.tR": between(2.5e4, 3e5), "nand.tBERS": between(1e6, 6e6),
              "ftl.map_switch": d.choice([0.0, between(1e5, 3e6)]),
              "ftl.map_read": d.choice([0.0, between(1e5, 1e6)]), "ftl.unit_read": 0.0,
-             "ftl.part_write": d.choice([0.0, between(1e5, 3e6)])}
+             "ftl.part_write": d.choice([0.0, between(1e5, 3e6)]),
+             "ftl.tail_write": d.choice([0.0, between(1e6, 1e7)])}
     return s, [times[t.key] for t in modelled.times_of(s)]
 
 

@@ -36,7 +36,8 @@ from flashemu_lab.tool import Tool  # noqa: E402
 MIB = 1 << 20
 TIMES = {"link.command_overhead": 3e5, "link.bandwidth": 2e7, "nand.tPROG": 1.2e6,
          "nand.bus_rate": 8e7, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 4e5,
-         "ftl.map_read": 1e5, "ftl.unit_read": 2e5, "ftl.part_write": 0.0}
+         "ftl.map_read": 1e5, "ftl.unit_read": 2e5, "ftl.part_write": 0.0,
+         "ftl.tail_write": 0.0}
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=4, open_random=3)
 PAGE = Structure("page", 512 * MIB, 8192)
 
@@ -97,6 +98,62 @@ def test_rules_see_the_structure():
     assert (first.open_linear, first.open_random) == (4, 3)
     by_pages = measured(PAGE, points=plan(2 * MIB))
     assert clues.candidates(by_pages)[0].strategy == "page"
+
+
+def half(m):
+    """Every other point of each test, beginning with another one in each."""
+    seen, kept = {}, []
+    for p in m.points:
+        how = dict(p.parameters)
+        test = (p.procedure, how.get("open"), how.get("random"), how.get("place"))
+        seen[test] = seen.get(test, len(seen)) + 1
+        if seen[test] % 2:
+            kept.append(p)
+    return replace(m, points=tuple(kept))
+
+
+def test_rules_read_half_of_a_grid():
+    """A page that only shows where several units are written in turn, and what a part of it and
+    the tail of a long command cost.  Behind a reader that cuts after 120 KiB."""
+    s = replace(SEGMENT, limit=120 * 1024, cache=16384, open_linear=7)
+    times = dict(TIMES) | {"ftl.part_write": 1.5e6, "ftl.tail_write": 6e6}
+    m = half(measured(s, [times[t.key] for t in modelled.times_of(s)]))
+    c = clues.curves(m.points)
+    assert clues.pages(c, m.points)[0] == s.page, clues.pages(c, m.points)
+    first = dict(zip([t.key for t in modelled.times_of(s)], clues.first_times(s, m)))
+    assert 1e6 < first["ftl.part_write"] < 2.5e6, first
+    assert 1e6 < first["ftl.tail_write"] < 9e6, first
+    plain = replace(s, limit=512 * 1024)
+    assert clues.first_times(plain, m)[-1] == 0  # its commands end with a page
+    without = half(measured(SEGMENT))
+    assert clues.first_times(replace(SEGMENT, limit=120 * 1024), without)[-1] < 1e6
+
+
+def test_a_neighbour_begins_where_the_clues_put_it():
+    """A time that is 0 for this structure need not be 0 for the next, and one that is not stays."""
+    s = replace(SEGMENT, limit=120 * 1024, open_linear=7, cache=16384)
+    keys = [t.key for t in modelled.times_of(s)]
+    m = measured(s, [(dict(TIMES) | {"ftl.tail_write": 6e6})[key] for key in keys])
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        plain = search.start(replace(s, limit=512 * 1024, page=32768), values(s))
+        moved = dict(zip(keys, one._moved(plain, s).values()))
+        again = dict(zip(keys, one._moved(one._moved(plain, s), plain.structure).values()))
+    assert 1e6 < moved["ftl.tail_write"] < 9e6, moved
+    assert abs(again["ftl.tail_write"] / moved["ftl.tail_write"] - 1) < 1e-9
+    assert abs(moved["nand.tPROG"] / TIMES["nand.tPROG"] - 0.5) < 1e-9, moved
+    assert abs(moved["ftl.map_switch"] / TIMES["ftl.map_switch"] - 1) < 1e-9, moved
+
+
+def test_a_time_beyond_its_bound_by_a_rounding_error():
+    m = measured(PAGE, points=plan(2 * MIB, 1))
+    at = [t.key for t in modelled.times_of(PAGE)].index("ftl.map_switch")
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(40)
+        fit = search.start(PAGE, values(PAGE))
+        fit = replace(fit, x=(*fit.x[:at], -2.4e-18, *fit.x[at + 1:]))
+        assert one.rest(one.judge([fit])[0], 1).error < math.inf
 
 
 def test_the_unit_shows_where_others_do_now_and_then():

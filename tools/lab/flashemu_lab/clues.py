@@ -101,11 +101,26 @@ def _flat_until(times: dict[int, float], slack: float) -> int:
     return last
 
 
+def _pooled(rows: dict[int, dict[int, float]], least: int) -> dict[int, float]:
+    """The median time of each chunk over the rows from number `least` on.  Rows of which every
+    other point is missing have different ones, and together they have all."""
+    found: dict[int, list[float]] = {}
+    for row, times in rows.items():
+        for chunk, t in times.items() if row >= least else ():
+            found.setdefault(chunk, []).append(t)
+    return {chunk: median(times) for chunk, times in sorted(found.items())}
+
+
+def _quick_writes(c: Curves) -> list[dict[int, float]]:
+    """Times by chunk in which a page shows: of several units in turn, so that no write goes on
+    where the last one ended, and of whole units in order."""
+    return [_pooled(c.linear, 2), _pooled(c.linear, 1), _pooled(c.fat, 0)]
+
+
 def pages(c: Curves, points: Sequence[Point]) -> list[int]:
     """Candidates for the page, the most likely one first."""
     found = [probing.page_from(points) or 0, *_steps(c, 4 * _KIB, 64 * _KIB)[:1]]
-    for table in (c.linear.get(1, {}), c.fat.get(max(c.fat, default=0), {})):
-        found.append(_flat_until(table, 1.3))
+    found += [_flat_until(table, 1.3) for table in _quick_writes(c)]
     kept = [p for p in dict.fromkeys(found) if 2 * _KIB <= p <= 64 * _KIB and p & (p - 1) == 0]
     return kept or [16 * _KIB, 8 * _KIB, 4 * _KIB]
 
@@ -290,9 +305,30 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
     start = {"link.command_overhead": alone / 2, "link.bandwidth": link,
              "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(c),
-             "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": 0.0}
+             "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
+             "ftl.tail_write": _tail(c, s)}
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
+
+
+def _part(c: Curves, page: int) -> float:
+    """ns that half a page takes longer than a whole one, when several units are written in turn."""
+    times = _quick_writes(c)[0]
+    more = times.get(page // 2, 0.0) - times.get(page, math.inf)
+    return more if 0 < more < times.get(page, 0.0) else 0.0
+
+
+def _tail(c: Curves, s: Structure) -> float:
+    """ns that each command of the largest size costs beyond the bytes that it writes, if that is no
+    multiple of the page; by writes of whole units in order."""
+    if s.limit % s.page == 0:
+        return 0.0
+    times = _quick_writes(c)[1] | _quick_writes(c)[2]
+    whole = s.limit // s.page * s.page
+    below = [t / chunk for chunk, t in times.items() if s.page <= chunk <= whole]
+    above = [t / chunk for chunk, t in times.items() if chunk > s.limit]
+    more = (median(above) - min(below)) * s.limit if below and above else 0.0
+    return max(more, 0.0)
 
 
 def _jump(c: Curves) -> float:

@@ -30,7 +30,7 @@ _MEMBER = {
     "ftl.group_switch": "group_switch", "ftl.scattered": "scattered", "ftl.small_log": "small_log",
     "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
     "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
-    "link.max_transfer": "limit", "nand.blocks_per_plane": "spare"}
+    "ftl.tail_align": "tail", "link.max_transfer": "limit", "nand.blocks_per_plane": "spare"}
 _BYTES = ("page", "unit", "small_write", "region", "cache", "limit")
 _ASSUMED = {
     "device.used": "assumed: written all over before",

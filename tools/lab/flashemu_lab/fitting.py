@@ -2,8 +2,9 @@
 """From a measurement to a fitted device, and what is known about it.
 
 A budget of comparisons is divided: two fifths to the candidates, of which most are given up early;
-a third to the structure of the two best; then CMA-ES.  What decides is what was compared, and never
-a clock, so the same measurement, budget and seed give the same profile on every machine.
+five twelfths to the structure of the two best; what is left to CMA-ES and the times.  What decides
+is what was compared, and never a clock, so the same measurement, budget and seed give the same
+profile on every machine.
 
 Two things say how far the result can be trusted:
 
@@ -156,11 +157,11 @@ class Fitting:
         better = []
         self._best = math.inf
         for one in tried[:2]:
-            search = self._search("structure", self._weights, self._budget // 6)
+            search = self._search("structure", self._weights, self._budget * 5 // 24)
             better.append(search.structure(search.judge([one])[0]))
             self._best = min(self._best, better[-1].error)
         best = min(better, key=lambda f: f.error)
-        search = self._search("the rest", self._weights, self._budget // 6)
+        search = self._search("the rest", self._weights, self._budget // 12)
         best = search.rest(best, self._seed)
         search = self._search("times", self._weights, self._budget // 12)
         best = min(best, search.times(best, 4), key=lambda f: f.error)

@@ -32,6 +32,7 @@ class Structure:
     limit     bytes of the largest command
     region    bytes whose map the controller holds
     cache     bytes of the write cache
+    tail      pages at a multiple of which a long write may end without loss
     spare     with strategy page, what the chip has beyond the capacity, in 1/1000 of it: so much
               can be written before a write has to wait for an erase
     """
@@ -56,6 +57,7 @@ class Structure:
     limit: int = 512 * _KIB
     region: int = 4 * _MIB
     cache: int = 0
+    tail: int = 1
     spare: int = 120
 
     @property
@@ -108,7 +110,7 @@ _TIMES = (
     Time("nand.tPROG", 1e4, 1e8), Time("nand.bus_rate", 1e6, 4e9), Time("nand.tR", 1e3, 2e7),
     Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
     Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
-    Time("ftl.part_write", 2e4, 5e7, True),
+    Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
 )
 _SEGMENT_ONLY = ("ftl.unit_read",)
 
@@ -152,7 +154,10 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
                 keys |= {"ftl.zone_start": str(s.zone_start),
                          "ftl.zone_units": str(s.zone_units)}
     keys |= {"ftl.map_region": str(s.region), "ftl.map_switch": time("ftl.map_switch"),
-             "ftl.map_read": time("ftl.map_read"), "ftl.part_write": time("ftl.part_write")}
+             "ftl.map_read": time("ftl.map_read"), "ftl.part_write": time("ftl.part_write"),
+             "ftl.tail_write": time("ftl.tail_write")}
+    if s.tail > 1:
+        keys["ftl.tail_align"] = str(s.tail * s.page)
     if s.cache:
         keys["cache.size"] = str(s.cache)
     keys |= {"link.type": "usb-hs" if s.limit <= 120 * _KIB else "sd-hs",
@@ -172,20 +177,25 @@ def changes(keys: Mapping[str, str]) -> list[str]:
 
 
 def neighbours(s: Structure) -> list[Structure]:
-    """The structures that differ from this one in one thing, without any that makes no sense."""
-    found = _open_units(s) + _units(s) + _logs(s) if s.strategy == "segment" else []
+    """The structures that differ from this one in one thing, without any that makes no sense; first
+    the few that change how everything is written, then the many other numbers of units and
+    logs."""
+    found = [replace(s, limit=n) for n in (64 * _KIB, 120 * _KIB, 512 * _KIB) if n != s.limit]
     found += [replace(s, page=p) for p in (s.page // 2, s.page * 2) if 2 * _KIB <= p <= 64 * _KIB]
-    found += [replace(s, limit=n) for n in (64 * _KIB, 120 * _KIB, 512 * _KIB) if n != s.limit]
     found += [replace(s, cache=n) for n in (0, s.page, 4 * s.page) if n != s.cache]
+    found += [replace(s, tail=n) for n in (1, 2, 4) if n != s.tail and s.limit % (2 * s.page)]
+    if s.strategy == "segment":
+        found += [replace(s, copyback=not s.copyback)]
+        found += [replace(s, copy_buffer=n) for n in (1, 2, 4, 16) if n != s.copy_buffer]
+        found += [replace(s, switch_merge=not s.switch_merge)]
+        found += _open_units(s) + _units(s) + _logs(s)
+        pages = s.unit // s.page
+        found += [replace(s, gap_fill=n) for n in (0, pages // 4, pages) if n != s.gap_fill]
     found += [replace(s, region=n) for n in (s.region // 4, s.region * 4)
               if 16 * _KIB <= n <= 64 * _MIB]
     if s.strategy != "segment":
         near = (s.spare // 4, s.spare // 2, s.spare * 3 // 4, s.spare * 4 // 3, s.spare * 2)
         return found + [replace(s, spare=n) for n in near if 4 <= n <= 500]
-    found += [replace(s, copyback=not s.copyback), replace(s, switch_merge=not s.switch_merge)]
-    found += [replace(s, copy_buffer=n) for n in (1, 2, 4, 16) if n != s.copy_buffer]
-    pages = s.unit // s.page
-    found += [replace(s, gap_fill=n) for n in (0, pages // 4, pages) if n != s.gap_fill]
     return [n for n in found if n.unit % n.page == 0 and (n.open_random or n.switch_merge)]
 
 

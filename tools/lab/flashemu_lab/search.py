@@ -3,8 +3,8 @@
 
     candidates   each from its own start: bounded least squares for the times, all with the same
                  number of comparisons
-    structure    the best ones: one thing is changed at a time, and a change that makes the error
-                 smaller is kept; then the times again
+    structure    the best ones: one thing is changed at a time, a change that makes the error
+                 smaller is kept, at once if it does so by much; then the times again
     the rest     CMA-ES over times and whole numbers together, with margins, so that a whole number
                  does not get stuck
 
@@ -23,6 +23,7 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
+from .clues import first_times
 from .compare import Answer, Comparer, Question, device_ns, log_errors
 from .errors import LabError
 from .measurement import Measurement, Point
@@ -34,6 +35,8 @@ _MISSING = 1.5
 _SLOWER = 6
 _STEP = 0.04
 _SOFT = 0.1
+# Of the error: who finds something better than this looks no further at once.
+_MUCH_BETTER = 0.985
 
 
 @dataclass(frozen=True)
@@ -225,24 +228,38 @@ class Search:
                 if not rest:
                     return fit
                 refitted.add(rest[0])
-                other = self.times(_moved(fit, rest[0]), 2)
+                other = self.times(self._moved(fit, rest[0]), 2)
                 fit = other if other.error < 0.998 * fit.error else fit
         except Stopped:
             return fit
 
     def _first_better(self, fit: Fit, near: list[Structure], tried: set[Structure]) -> Fit | None:
-        """The best of the neighbours with these times, if it is better by some permille.  Several
-        at a time; each of them is given up as soon as it is worse."""
+        """The best of the neighbours with these times, if it is better by some permille; but the
+        first ones that are much better are enough.  Several at a time; each of them is given up as
+        soon as it is worse."""
         best: Fit | None = None
         for i in range(0, len(near), 8):
             some = near[i:i + 8]
             tried.update(some)
             bound = (best or fit).error * 0.998
-            found = self.judge([_moved(fit, n) for n in some], bound)
+            found = self.judge([self._moved(fit, n) for n in some], bound)
             least = min(found, key=lambda f: f.error)
             if least.error < bound:
                 best = least
+            if best and best.error < _MUCH_BETTER * fit.error:
+                break
         return best
+
+    def _moved(self, fit: Fit, s: Structure) -> Fit:
+        """The same times with another structure.  A program of another page takes as long for each
+        byte; a time that is 0 begins where the clues put it for this structure."""
+        x = list(fit.x)
+        for k, (t, first) in enumerate(zip(times_of(s), first_times(s, self._m))):
+            if t.key == "nand.tPROG":
+                x[k] = float(np.clip(x[k] + math.log(s.page / fit.structure.page), *t.bounds))
+            elif t.zero and x[k] < t.to_x(t.least):
+                x[k] = t.to_x(first)
+        return Fit(s, tuple(x), math.inf)
 
     def rest(self, fit: Fit, seed: int) -> Fit:
         """CMA-ES with margins around a fit, until the budget ends."""
@@ -253,7 +270,8 @@ class Search:
         high = np.array([t.bounds[1] for t in known] + [b for _, _, b in numbers], dtype=float)
         # a step of a whole number is one, and of a time 0.08 of its logarithm
         unit = np.array([0.08] * len(known) + [1.0] * len(numbers))
-        mean = np.array([*fit.x, *(getattr(fit.structure, name) for name, _, _ in numbers)])
+        mean = np.clip([*fit.x, *(getattr(fit.structure, name) for name, _, _ in numbers)], low,
+                       high)  # a search may leave a time beyond its bound by a rounding error
         steps = np.array([0.0] * len(known) + [1.0] * len(numbers))
         optimizer = cmaes(mean=mean / unit, sigma=1.0, steps=steps, seed=seed,
                           bounds=np.stack([low / unit, high / unit], axis=1))
@@ -267,16 +285,6 @@ class Search:
         except Stopped:
             pass
         return fit
-
-
-def _moved(fit: Fit, s: Structure) -> Fit:
-    """The same times with another structure; a program of another page takes as long for each
-    byte."""
-    x = list(fit.x)
-    for k, t in enumerate(times_of(s)):
-        if t.key == "nand.tPROG":
-            x[k] = float(np.clip(x[k] + math.log(s.page / fit.structure.page), *t.bounds))
-    return Fit(s, tuple(x), math.inf)
 
 
 def _numbers(s: Structure) -> list[tuple[str, int, int]]:
