@@ -8,13 +8,13 @@ The modules, each of which uses only those above it:
     layout      where filesystems lie on a device
     run         one run as a value, and its key
     worker      what another machine executes
-    sampled     how far replays are from a kernel
     tool        the C program
     signals     Ctrl-C
     store       results by key
     engine      executes runs
     cluster     executes runs on many machines
     measure     numbers from a result
+    sampled     how far replays are from a kernel
     lines       which line of a TOML file a key is in
     spec        an experiment file as a value
     plan        the runs of an experiment
