@@ -34,7 +34,7 @@ NOT_RUN = {
     r"^nbdkit flashemu [^ ]+$|^nbdkit flashemu profile=transcend8g$": "serves until it is ended",
     r"^(tools/|meson|mmdebstrap|qemu-)": "installs, builds or boots",
     r"/dev/sdb|^blkparse ": "needs a real stick",
-    r"disk\.img|card\.(nbd|ctl)": "needs the image of the recipe",
+    r"disk\.img|card\.(nbd|ctl)|boot\.trace": "needs the image of the recipe",
     r"\bmy\.(json|ini)\b": "needs a measurement of a real stick",
     r"^flashemu verify (transcend8g|--all)": "needs the virtual machine or takes minutes",
     r"^flashemu-lab (run|crash|sweep|advise|import|record)\b": "takes minutes; tests/lab runs it",
