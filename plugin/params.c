@@ -261,14 +261,8 @@ void fe_params_idle(const struct fe_params *p, char *buf, size_t len)
 
 static int refuse_no_profile(struct fe_err *err)
 {
-    char names[256] = "";
-    size_t n = 0;
-    for (const char *const *name = fe_profile_names; *name; name++) {
-        int len = snprintf(names + n, sizeof names - n, " %s", *name);
-        if (len < 0 || (size_t)len >= sizeof names - n)
-            break;
-        n += (size_t)len;
-    }
+    char names[400];
+    fe_profile_list_names(names, sizeof names);
     return fe_err_set(err, EINVAL, "profile=NAME|PATH is required; shipped profiles:%s", names);
 }
 

@@ -148,4 +148,8 @@ int fe_profile_print(const struct fe_profile *p, FILE *out, struct fe_err *err);
 /* The names of the shipped profiles, sorted, with NULL at the end. */
 extern const char *const fe_profile_names[];
 
+/* For messages: writes these names into buf, each behind a blank.  If there is no room for all of
+ * them, whole names and then " ...".  len >= 5. */
+void fe_profile_list_names(char *buf, size_t len);
+
 #endif

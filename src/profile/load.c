@@ -31,6 +31,7 @@
 #include "profile/notes.h"
 #include "profile/parse.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -136,14 +137,29 @@ static bool is_plain_name(const char *name)
     return n > 0 && n < sizeof(((struct fe_profile *)0)->name);
 }
 
+void fe_profile_list_names(char *buf, size_t len)
+{
+    static const char more[] = " ...";
+    size_t n = 0;
+    assert(len >= sizeof more);
+    buf[0] = '\0';
+    for (uint32_t i = 0; fe_profile_names[i]; i++) {
+        size_t name = 1 + strlen(fe_profile_names[i]);
+        size_t behind = fe_profile_names[i + 1] ? sizeof more : 1;
+        if (n + name + behind > len) {
+            memcpy(buf + n, more, sizeof more);
+            return;
+        }
+        snprintf(buf + n, len - n, " %s", fe_profile_names[i]);
+        n += name;
+    }
+}
+
 /* The names in the folders of $FLASHEMU_PATH are not listed: folders are never read. */
 static int unknown_name(const char *name, struct fe_err *err)
 {
-    char list[384] = "";
-    size_t n = 0;
-
-    for (uint32_t i = 0; fe_profile_names[i] && n < sizeof list; i++)
-        n += (size_t)snprintf(list + n, sizeof list - n, " %s", fe_profile_names[i]);
+    char list[400];
+    fe_profile_list_names(list, sizeof list);
     return fe_err_set(err, ENOENT,
                       "profile=%.64s: no profile of that name; known:%s; or a path with '/' or "
                       ".ini",

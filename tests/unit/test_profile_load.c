@@ -220,6 +220,32 @@ static void test_load_unknown_names_list_the_known(void **state)
     assert_non_null(strstr(err.text, "or a path with '/' or .ini"));
 }
 
+/* Whole names, as many as fit, and dots behind them unless all do; for every length. */
+static void test_a_list_of_names_has_whole_names(void **state)
+{
+    char all[4096] = "", buf[sizeof all];
+    (void)state;
+    for (uint32_t i = 0; fe_profile_names[i]; i++) {
+        strcat(all, " ");
+        strcat(all, fe_profile_names[i]);
+    }
+    for (size_t len = 5; len < strlen(all) + 3; len++) {
+        memset(buf, '#', sizeof buf);
+        fe_profile_list_names(buf, len);
+        assert_true(strlen(buf) < len && buf[len] == '#');
+        if (strlen(all) < len) {
+            assert_string_equal(buf, all);
+            continue;
+        }
+        size_t n = strlen(buf) - 4;
+        assert_string_equal(buf + n, " ...");
+        assert_memory_equal(buf, all, n);
+        assert_true(all[n] == ' ');
+        size_t next = strcspn(all + n + 1, " ") + 1;
+        assert_true(n + next + 4 >= len); /* the next name did not fit */
+    }
+}
+
 static void test_load_strange_names_are_refused(void **state)
 {
     static const char *const names[] = {
@@ -460,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_load_by_path_gives_name_and_lines),
         cmocka_unit_test(test_load_looks_in_the_folders_first),
         cmocka_unit_test(test_load_unknown_names_list_the_known),
+        cmocka_unit_test(test_a_list_of_names_has_whole_names),
         cmocka_unit_test(test_load_strange_names_are_refused),
         cmocka_unit_test(test_load_shipped_profiles_are_fixpoints),
         cmocka_unit_test(test_load_ideal_takes_no_time),
