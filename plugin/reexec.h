@@ -17,8 +17,8 @@
 
 #include <stdbool.h>
 
-/* Whether nbdkit was started with -r.  nbdkit tells this to a plugin only when a client comes, so the
- * command line is read.  An argument of another option that looks like -r counts, too. */
+/* Whether nbdkit was started with -r.  nbdkit tells this to a plugin only when a client comes, so
+ * the command line is read.  An argument of another option that looks like -r counts, too. */
 bool fe_reexec_is_read_only(void);
 
 /* To be called by config_complete, before anything is opened, locked or started.

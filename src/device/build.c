@@ -76,7 +76,8 @@ static int check_units(const struct fe_profile *p, const struct fe_geometry *geo
                           "cache.write_behind=%llu: none, or at least a flash page, %u bytes",
                           (unsigned long long)p->cache.write_behind, geo->page_bytes);
     if (p->device.discard && !fe_ftl_registry[p->ftl.type]->trim)
-        return fe_err_set(err, EINVAL, "device.discard=yes: ftl.type=%s has no TRIM; use device.discard=no",
+        return fe_err_set(err, EINVAL, "device.discard=yes: ftl.type=%s has no TRIM; use "
+                          "device.discard=no",
                           fe_ftl_registry[p->ftl.type]->name);
     return 0;
 }
@@ -87,8 +88,8 @@ static int check_claim(const struct fe_profile *p, uint64_t capacity, struct fe_
     uint64_t claimed = p->device.claimed_capacity;
     if (claimed == 0 || claimed >= capacity)
         return 0;
-    return fe_err_set(err, EINVAL, "device.claimed_capacity=%llu: is less than the capacity of %llu bytes; "
-                      "allowed: capacity, or at least that",
+    return fe_err_set(err, EINVAL, "device.claimed_capacity=%llu: is less than the capacity of "
+                      "%llu bytes; allowed: capacity, or at least that",
                       (unsigned long long)claimed, (unsigned long long)capacity);
 }
 

@@ -166,7 +166,8 @@ static void fetch_entries(const struct fe_blocks *b, fe_ppn from, uint32_t n, ui
 }
 
 /* Moves the valid ones among n pages. */
-static enum fe_status move_pages(struct fe_blocks *b, fe_peb peb, fe_ppn from, uint32_t n, bool rest)
+static enum fe_status move_pages(struct fe_blocks *b, fe_peb peb, fe_ppn from, uint32_t n,
+                                 bool rest)
 {
     uint64_t left = fe_bits_get(b->valid_bits, from, n);
     fetch_entries(b, from, n, left);

@@ -128,8 +128,8 @@ struct fe_ftl_ops {
     /* The number of erase blocks that hold nothing and can be written. */
     uint32_t (*free_blocks)(const struct fe_ftl *ftl);
 
-    /* How many pages of this block hold what a later read, or the strategy itself, needs: the newest
-     * copies of logical pages, and pages of the mapping table.  NULL: the strategy does not use the
+    /* How many pages of this block hold what a later read, or the strategy itself, needs: the
+     * newest copies of logical pages, and pages of the mapping table.  NULL: the strategy does not use the
      * chip.  Up to O(pages of the block). */
     uint32_t (*valid_pages)(const struct fe_ftl *ftl, fe_peb peb);
 

@@ -166,7 +166,8 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
                             &f->map[lpn]);
 }
 
-__attribute__((flatten)) enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from)
+__attribute__((flatten)) enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn,
+                                                     fe_ppn from)
 {
     struct page_ftl *f = page_of(ftl);
     return fe_page_place(f, rest ? STREAM_REST : stream_of_moved(f, lpn), lpn, from, 0, 0, NULL);

@@ -147,8 +147,9 @@ static enum fe_status program(struct fe_medium *m, fe_ppn ppn, struct fe_chip_oo
     return FE_OK;
 }
 
-__attribute__((flatten)) enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
-                              fe_ppn base, uint32_t off, uint32_t len, const void *data)
+__attribute__((flatten)) enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn,
+                                                       uint8_t tag, fe_ppn base, uint32_t off,
+                                                       uint32_t len, const void *data)
 {
     assert(off <= m->geo.page_bytes && len <= m->geo.page_bytes - off);
     bool from_base = base != FE_PPN_NONE && len < m->geo.page_bytes;

@@ -113,5 +113,6 @@ void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
     if (p->cache.write_behind && !p->cache.volatile_)
         complain(ctx, fe_option_in(FE_SEC_CACHE, "write_behind"),
                  fe_option_in(FE_SEC_CACHE, "volatile"),
-                 "needs cache.volatile=yes: what is on its way to the flash is lost at a power cut");
+                 "needs cache.volatile=yes: what is on its way to the flash is lost at a power "
+                 "cut");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The `name` functions of the option table: each returns the name of value i of its enum, or NULL if
- * there is no such value.
+ * The `name` functions of the option table: each returns the name of value i of its enum, or NULL
+ * if there is no such value.
  */
 #ifndef FE_PROFILE_OPTION_NAMES_H
 #define FE_PROFILE_OPTION_NAMES_H

@@ -58,7 +58,8 @@ const struct fe_option fe_options[] = {
     {FE_SEC_DEVICE, "claimed_capacity", FE_OPT_SIZE, FIELD(device.claimed_capacity), .min = 512,
      .max = TIB(16), .multiple = 512, .zero = "capacity", .def = "capacity",
      .help = "Capacity that a forged device claims to have, while it really has device.capacity."},
-    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = fe_name_beyond, .def = "wrap",
+    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = fe_name_beyond,
+     .def = "wrap",
      .help = "What a forged device does with sectors beyond its real capacity: it starts again at "
              "the first sector (wrap), or it forgets writes and reads zeros (drop)."},
     {FE_SEC_DEVICE, "sector_size", FE_OPT_SIZE32, FIELD(device.sector_size), .min = 512,
@@ -158,8 +159,8 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "idle_free", FE_OPT_U32, FIELD(ftl.clean.idle_free), .max = UINT64_C(1) << 28,
      .def = "0", .used_by = "page norlog",
      .help = "Number of free blocks up to which the device cleans in idle time."},
-    {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.clean.wear_levelling), .name = fe_name_wear,
-     .def = "dynamic", .used_by = "page norlog",
+    {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.clean.wear_levelling),
+     .name = fe_name_wear, .def = "dynamic", .used_by = "page norlog",
      .help = "Whether data go to the least worn free block (dynamic), and cold data are moved as "
              "well (static)."},
     {FE_SEC_FTL, "wl_threshold", FE_OPT_U32, FIELD(ftl.clean.wl_threshold), .max = 1000000,
@@ -362,8 +363,8 @@ const struct fe_option fe_options[] = {
      .def = "0",
      .help = "Number of blocks that can replace failed blocks; together with the bad blocks it is "
              "rounded up to one block on every die."},
-    {FE_SEC_FAULTS, "end_of_life", FE_OPT_ENUM, FIELD(wear.end_of_life), .name = fe_name_end_of_life,
-     .def = "read-only",
+    {FE_SEC_FAULTS, "end_of_life", FE_OPT_ENUM, FIELD(wear.end_of_life),
+     .name = fe_name_end_of_life, .def = "read-only",
      .help = "What happens when a block fails and no spare block is left: no more writes (read- "
              "only: EROFS, full: ENOSPC), no more answers (dead), or failed blocks stay in use "
              "and are slow (slow) or silently lose data (silent)."},

@@ -11,7 +11,8 @@ struct fe_store;
 
 /* The host has crashed since the image was served, or is another one.  Afterwards the image has
  * a state that the chip has been in, with everything that was synced; a note for people is in
- * img->note.  An image that is only read is left as it is, or refused (-EROFS).  -EIO or -ENOMEM. */
+ * img->note.  An image that is only read is left as it is, or refused (-EROFS).  -EIO or
+ * -ENOMEM. */
 int fe_image_mend(struct fe_store *s, struct fe_err *err);
 
 #endif

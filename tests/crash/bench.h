@@ -55,7 +55,8 @@ struct ft_crash {
     uint64_t *least;          /* per sector: the first version that is allowed */
     uint64_t *found;          /* per sector: the version of the newest copy on the chip, if a cut
                                  was allowed to destroy another copy; otherwise UINT64_MAX */
-    uint32_t *had;            /* per physical page: the logical page there at the instant of the cut */
+    uint32_t *had;            /* per physical page: the logical page there at the instant of the
+                                 cut */
     uint64_t *last_zero;      /* per sector: the last version that is zeros */
     char wrong[600];
 };
