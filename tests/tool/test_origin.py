@@ -7,7 +7,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 from flashemu_script import run
-from flashemu_tool import TOOL, good, good_json, read, trace_lines, trace_origin, write
+from flashemu_tool import TOOL, call, good, good_json, read, trace_lines, trace_origin, write
 
 HEAD = "# flashemu trace 1\n"
 VERSION = subprocess.check_output([TOOL, "--version"], universal_newlines=True).split()[1]
@@ -55,6 +55,29 @@ def test_an_origin_stays_in_its_line():
     # comments behind the first request are not about the origin
     write("t", HEAD + "# profile: a\n# profile: b\n# version: 9\n0 read 0 512\n# seed: 4\n")
     assert trace_origin(good("trace", "t")) == {"version": "9", "profile": "b"}
+
+
+def test_names_that_are_not_utf8():
+    """JSON is UTF-8, and the name of a file need not be: a result is whole and says so with '?'."""
+    card, trace, gone = ("./caf\udce9" + end for end in (".ini", ".trace", ".gone"))
+    with open(card, "wb") as f:
+        f.write(good("show", "kingston512m", "device.model=\udce9").encode(errors="surrogateescape"))
+    write(trace, HEAD + "0 write 0 4096\n")
+    write("m.json", json.dumps({"format": "flashemu-measurement", "version": 1, "points": [
+        {"procedure": "request", "unit": "ns", "values": [1e6], "parameters": {
+            "op": "write", "bs": 4096, "start": 0, "stride": 4096, "count": 3}}]}))
+    for words in (["align"], ["verify", "--quick", "--kernel", "none"], ["verify", "--class"],
+                  ["verify", "--against", "m.json"], ["replay", trace]):
+        o = good_json(words[0], card, *words[1:], "--json")
+        assert o["profile"] == "caf?", (words, o)
+    runs = good_json("replay", card + ",ideal", trace, "--vary", "seed=1,2", "--json")["runs"]
+    assert [r["vary"] for r in runs] == [{"profile": name, "seed": seed}
+                                         for name in ("./caf?.ini", "ideal") for seed in "12"]
+    code, out, err = call("replay", "ideal", "--each", trace, gone, "--vary", "seed=1,2", "--json")
+    runs = json.loads(out)["runs"]
+    assert code == 2 and "memory" not in err and [r["vary"]["trace"] for r in runs] == [
+        "./caf?.trace", "./caf?.gone"] * 2
+    assert runs[1]["result"] is None and runs[1]["error"].startswith("./caf?.gone: No such file")
 
 
 def test_a_report():

@@ -149,7 +149,7 @@ static json_t *point_json(const struct against_point *p)
 json_t *against_json(const struct against *a, const struct fe_profile *profile)
 {
     json_t *points = json_array(), *procedures = json_object();
-    const char *model = profile->device.model;
+    const char *name = profile->name, *model = profile->device.model;
 
     for (size_t i = 0; i < a->n; i++) {
         json_array_append_new(points, point_json(&a->points[i]));
@@ -157,7 +157,7 @@ json_t *against_json(const struct against *a, const struct fe_profile *profile)
             json_object_set_new(procedures, a->points[i].procedure,
                                 share_json(sum_up(a, a->points[i].procedure)));
     }
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "profile", profile->name, "model",
-                     fe_json_text(model, strlen(model)), "points", points, "procedures",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "profile", fe_json_text(name, strlen(name)),
+                     "model", fe_json_text(model, strlen(model)), "points", points, "procedures",
                      procedures, "all", share_json(sum_up(a, NULL)));
 }

@@ -14,6 +14,7 @@
 
 #include "base/quantity.h"
 #include "flashemu/device.h"
+#include "obs/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -261,12 +262,12 @@ static int print_json(const struct command *c)
     say_advice(out, c, &v);
     if (fclose(out) != 0)
         return tool_error("out of memory");
-    json_t *o = json_pack("{s:s, s:I, s:I, s:o, s:{s:b, s:o, s:I, s:s}}", "profile",
-                          c->profile.name, "capacity", (json_int_t)c->capacity, "region",
-                          (json_int_t)c->result.region, "starts", starts_json(c),
-                          "advice", "matters", v.matters, "multiple",
+    json_t *o = json_pack("{s:o, s:I, s:I, s:o, s:{s:b, s:o, s:I, s:o}}", "profile",
+                          fe_json_text(c->profile.name, strlen(c->profile.name)), "capacity",
+                          (json_int_t)c->capacity, "region", (json_int_t)c->result.region,
+                          "starts", starts_json(c), "advice", "matters", v.matters, "multiple",
                           v.multiple ? json_integer((json_int_t)v.multiple) : json_null(), "best",
-                          (json_int_t)c->result.start[v.best], "text", text);
+                          (json_int_t)c->result.start[v.best], "text", fe_json_text(text, len));
     free(text);
     if (!o)
         return tool_error("out of memory");

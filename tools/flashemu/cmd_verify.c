@@ -6,6 +6,8 @@
 #include "tool.h"
 #include "verify.h"
 
+#include "obs/json_text.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -269,9 +271,12 @@ static int verify_class(struct command *c, const char *name)
         return tool_error("verify: --class takes no procedure: %s", c->wanted[0]);
     if (tool_load_profile(&profile, name, c->overrides, c->n_overrides, &err) < 0)
         return tool_fail(&err);
-    json_t *o = c->json ? json_pack("{s:s, s:s}", "profile", profile.name, "model",
-                                    profile.device.model) : NULL;
-    int r = verify_classes(&profile, c->seed, o, &err);
+    const char *model = profile.device.model;
+    json_t *o = c->json ? json_pack("{s:o, s:o}", "profile",
+                                    fe_json_text(profile.name, strlen(profile.name)), "model",
+                                    fe_json_text(model, strlen(model))) : NULL;
+    int r = c->json && !o ? fe_err_nomem(&err, "verdicts", 0)
+                          : verify_classes(&profile, c->seed, o, &err);
     fe_profile_fini(&profile);
     if (r == 0 && o && json_array_append(c->profiles, o) < 0)
         r = fe_err_nomem(&err, "verdicts", 0);

@@ -11,6 +11,7 @@
 #include "replay_command.h"
 #include "tool.h"
 
+#include "obs/json_text.h"
 #include "obs/stats_json.h"
 
 #include <stdlib.h>
@@ -147,10 +148,13 @@ static int add_row(struct sweep *s, uint32_t run, const char *error)
 {
     json_t *levels = json_object();
 
-    for (uint32_t i = 0; i < s->c->vary.n; i++)
+    for (uint32_t i = 0; i < s->c->vary.n; i++) {
+        const char *level = vary_level(&s->c->vary, i, run);
         json_object_set_new(levels, s->c->vary.factors[i].key,
-                            json_string(vary_level(&s->c->vary, i, run)));
-    json_t *row = json_pack("{s:o, s:s?, s:O?}", "vary", levels, "error", error, "result",
+                            fe_json_text(level, strlen(level)));
+    }
+    json_t *row = json_pack("{s:o, s:o, s:O?}", "vary", levels, "error",
+                            error ? fe_json_text(error, strlen(error)) : json_null(), "result",
                             s->results[run]);
     return row && json_array_append_new(s->rows, row) == 0 ? TOOL_OK : tool_error("out of memory");
 }
