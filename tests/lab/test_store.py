@@ -18,6 +18,7 @@ from pathlib import Path
 from flashemu_lab_bench import LAB, SMALL, TOP, good, stored, write
 from flashemu_script import ended, run
 
+from flashemu_lab.engine import execute
 from flashemu_lab.errors import LabError
 from flashemu_lab.run import Run, Source
 from flashemu_lab.store import Store
@@ -146,6 +147,39 @@ def test_whatever_call_fails_for_want_of_room():
             setattr(os, name, real)
         assert stored() == before and os.listdir("store/tmp") == [], name
     store.put(a_run(1), done(x=1))
+
+
+def test_a_result_is_durable_before_it_has_its_name():
+    store = Store(Path("store"))
+    real, calls = {name: getattr(os, name) for name in ("fsync", "link")}, []
+
+    def noted(name):
+        def call(*args):
+            calls.append(name)
+            return real[name](*args)
+        return call
+
+    for name in real:
+        setattr(os, name, noted(name))
+    try:
+        store.put(a_run(), done(x=1))
+    finally:
+        for name, function in real.items():
+            setattr(os, name, function)
+    assert calls == ["fsync", "link"], calls
+
+
+def test_whoever_sees_a_result_finds_it_in_the_store():
+    class Engine:
+        def perform(self, runs):
+            for run in runs:
+                yield run, done(seed=run.seed)
+
+    store = Store(Path("store"))
+    runs = [a_run(i) for i in range(3)]
+    for run, outcome in execute(runs, store, Engine()):
+        assert Store(Path("store")).get(run) == outcome
+    assert len(stored()) == 3
 
 
 # $1 is the size of the disk, $2 a command, $3 what follows when there is room.

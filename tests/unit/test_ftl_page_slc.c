@@ -384,6 +384,25 @@ static void test_slc_runs_past_a_full_cache_fold_nothing(void **state)
     ft_layer_end(&l);
 }
 
+/* A run can be longer than 4 GiB, and stays a long one. */
+static void test_slc_runs_may_be_very_long(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 12);
+    struct fe_ftl_params p = ft_params("page", &nand, 1);
+    struct ft_layer l;
+    p.page.slc_mode = FE_SLC_DYNAMIC;
+    p.page.slc_run = 4 * 512;
+    ft_layer_init(&l, &nand, &p);
+    for (uint32_t pages = 4; pages >= 4; pages *= 2) { /* up to 2^31 */
+        page_of(l.ftl)->run_pages = pages;
+        assert_false(fe_page_wants_cache(page_of(l.ftl)));
+    }
+    page_of(l.ftl)->run_pages = 3;
+    assert_true(fe_page_wants_cache(page_of(l.ftl)));
+    ft_layer_fini(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_slc_long_runs_go_past_the_cache),
         cmocka_unit_test(test_slc_dies_limit_the_dies_in_turn),
         cmocka_unit_test(test_slc_large_commands_go_past_the_cache),
+        cmocka_unit_test(test_slc_runs_may_be_very_long),
         cmocka_unit_test(test_slc_runs_past_a_full_cache_fold_nothing),
     };
     return cmocka_run_group_tests_name("page slc", tests, NULL, NULL);

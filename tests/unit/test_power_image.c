@@ -309,6 +309,32 @@ static void test_power_image_empties_a_volatile_cache(void **state)
     }
 }
 
+/* Pages that enter the cache after a start are younger than those that an image had: whenever the
+ * image is opened again, the oldest page leaves the cache first. */
+static void test_power_image_cache_keeps_its_order(void **state)
+{
+    (void)state;
+    fe_device_destroy(dev);
+    dev = NULL;
+    unlink(path);
+    profile.cache = (struct fe_cache_params){.size = 3 * PAGE, .volatile_ = true};
+    plug_in();
+    for (int page = 0; page < 9; page++) {
+        struct fe_stats before, after;
+        fe_device_get_stats(dev, &before);
+        assert_int_equal(submit(FE_REQ_WRITE, (uint64_t)page, 1 + page), FE_OK);
+        fe_device_get_stats(dev, &after);
+        assert_int_equal(after.nand.page_programs - before.nand.page_programs, page >= 3);
+        plug_in();
+    }
+    for (int page = 0; page < 9; page++)
+        expect((uint64_t)page, 1 + page);
+    cut();
+    assert_int_equal(power_on(), 0);
+    for (int page = 0; page < 9; page++) /* the three youngest were only in the cache */
+        expect((uint64_t)page, page < 6 ? 1 + page : 0);
+}
+
 enum { BLOCKS = 24 };
 
 /* How often each block was erased, and what the statistics say about that. */
@@ -406,6 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(test_power_image_empties_a_volatile_cache),
+        T(test_power_image_cache_keeps_its_order),
         T(test_power_image_plugging_in_is_power_on),
         T(test_power_image_what_a_cut_does_is_done_once),
         T(test_power_image_the_dead_stay_dead),

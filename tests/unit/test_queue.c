@@ -317,6 +317,55 @@ static void test_behind_cache_gathers_first(void **state)
     fe_device_destroy(dev);
 }
 
+/* A page that stays in the cache takes no place: page 2 sends page 1 on, whose place is free, and
+ * not to that of page 0. */
+static void test_behind_cached_pages_take_no_place(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(2);
+    p.cache.size = PAGE;
+    struct fe_device *dev = ft_device_make(&p, false);
+    static const uint32_t pages[] = {0, 1, 1, 2};
+    for (uint64_t i = 0, now = 0; i < 4; i++) {
+        now = submit(dev, FE_REQ_WRITE, now, pages[i], 1, false).complete_ns;
+        assert_int_equal(now, (i + 1) * PAGE);
+    }
+    fe_device_destroy(dev);
+}
+
+/* What a strategy does at the end of a command belongs to the last page: a block is replaced, and
+ * the next page waits until that has ended. */
+static void test_behind_the_end_of_a_command_keeps_the_place(void **state)
+{
+    (void)state;
+    struct fe_profile p = ft_device_profile("block");
+    p.nand.bus_rate = 0;
+    p.link.bandwidth = 1000000000;
+    p.link.max_transfer = 64 * PAGE;
+    p.device.used = p.device.capacity;
+    p.cache = (struct fe_cache_params){.write_behind = PAGE, .volatile_ = true};
+    struct fe_device *dev = ft_device_make(&p, false);
+    assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns, PAGE);
+    uint64_t end = fe_sched_all_end(&dev->sched);
+    assert_true(end > PAGE + 2 * TPROG); /* it has copied other pages */
+    assert_int_equal(submit(dev, FE_REQ_WRITE, PAGE, 32, 1, false).complete_ns, end + PAGE);
+    fe_device_destroy(dev);
+}
+
+/* Nothing is on its way after a power cut, so the first page does not wait for one of before. */
+static void test_behind_is_empty_after_a_cut(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(1);
+    struct fe_device *dev = ft_device_make(&p, true);
+    uint64_t ready, end = submit(dev, FE_REQ_WRITE, 0, 0, 32, false).complete_ns + TPROG;
+    assert_int_equal(fe_device_cut_power(dev, PAGE, NULL), 0);
+    assert_int_equal(fe_device_power_on(dev, PAGE, &ready, NULL), 0);
+    assert_true(ready + PAGE < end);
+    assert_int_equal(submit(dev, FE_REQ_WRITE, ready, 1, 1, false).complete_ns, ready + PAGE);
+    fe_device_destroy(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +382,9 @@ int main(void)
         cmocka_unit_test(test_behind_busy_time_is_counted_once),
         cmocka_unit_test(test_behind_cut_takes_what_was_not_flushed),
         cmocka_unit_test(test_behind_cache_gathers_first),
+        cmocka_unit_test(test_behind_cached_pages_take_no_place),
+        cmocka_unit_test(test_behind_the_end_of_a_command_keeps_the_place),
+        cmocka_unit_test(test_behind_is_empty_after_a_cut),
     };
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }

@@ -85,11 +85,32 @@ static void test_region_speed_depends_on_the_range(void **state)
     assert_in_range(ten, 20000 * 18 / 25 - 300, 20000 * 18 / 25 + 300);
 }
 
+/* Each of the two kinds has its own regions and its own time: only the first write and the first
+ * read pay. */
+static void test_region_reads_and_writes_are_apart(void **state)
+{
+    static struct fe_oplist ops;
+    static struct fe_region r;
+    struct fe_region_params p = {
+        .map_region = PAGES * PAGE, .map_held = 1, .map_switch_ns = 7, .map_read_ns = 7};
+    (void)state;
+    fe_ops_init(&ops, count, NULL);
+    fe_region_init(&r, &p, PAGE);
+    n_busy = 0;
+    for (uint32_t i = 0; i < 5; i++) {
+        fe_region_write(&r, 9 * i, &ops);
+        fe_region_read(&r, 5 * PAGES + 9 * i, &ops);
+    }
+    fe_ops_drain(&ops);
+    assert_int_equal(n_busy, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_region_is_lru),
         cmocka_unit_test(test_region_speed_depends_on_the_range),
+        cmocka_unit_test(test_region_reads_and_writes_are_apart),
     };
     return cmocka_run_group_tests_name("region", tests, NULL, NULL);
 }
