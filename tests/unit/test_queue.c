@@ -366,6 +366,24 @@ static void test_behind_is_empty_after_a_cut(void **state)
     fe_device_destroy(dev);
 }
 
+/* The write in which the device's life ends is no success, so its answer is not there before the
+ * flash has failed. */
+static void test_behind_end_of_life_is_no_early_answer(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_behind(4);
+    p.wear.fail_program = 2;
+    struct fe_device *dev = ft_device_make(&p, false);
+    uint64_t now = submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns;
+    struct fe_request req = {.type = FE_REQ_WRITE, .offset = PAGE, .len = PAGE};
+    struct fe_reply reply;
+    assert_int_equal(now, PAGE);
+    assert_int_equal(fe_device_submit(dev, now, &req, &reply), 0);
+    assert_int_equal(reply.status, FE_READ_ONLY);
+    assert_true(reply.complete_ns >= PAGE + 2 * TPROG);
+    fe_device_destroy(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_behind_cached_pages_take_no_place),
         cmocka_unit_test(test_behind_the_end_of_a_command_keeps_the_place),
         cmocka_unit_test(test_behind_is_empty_after_a_cut),
+        cmocka_unit_test(test_behind_end_of_life_is_no_early_answer),
     };
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }

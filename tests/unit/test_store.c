@@ -8,6 +8,7 @@
 #include "lib/unit.h"
 
 #include "store/store.h"
+#include "store/warm.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -368,6 +369,25 @@ static void test_store_copies_take_no_memory(void **state)
     assert_in_range(after_all, after_one, after_one + 64); /* tables grow where they are touched */
 }
 
+/* A piece stands in the ring once.  The oldest one leaves a full ring and may come back later. */
+static void test_warm_ring_goes_round(void **state)
+{
+    struct fe_warm w = {0};
+    (void)state;
+    assert_int_equal(fe_warm_init(&w, FE_STORE_WARM_BYTES / 3, 5, NULL), 0);
+    for (uint32_t i = 0; i < 40; i++) {
+        assert_int_equal(fe_warm_add(&w, i % 5), i < 3 ? FE_WARM_NONE : (i - 3) % 5);
+        assert_int_equal(fe_warm_add(&w, i % 5), FE_WARM_NONE);
+    }
+    fe_warm_fini(&w);
+    /* at least one piece, however large it is, and not more than there are */
+    w = (struct fe_warm){0};
+    assert_int_equal(fe_warm_init(&w, FE_STORE_WARM_BYTES * 2ull, 2, NULL), 0);
+    assert_int_equal(fe_warm_add(&w, 1), FE_WARM_NONE);
+    assert_int_equal(fe_warm_add(&w, 0), 1);
+    fe_warm_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_store_warm_ring_keeps_data_of_blocks_in_use),
         cmocka_unit_test(test_store_discarded_memory_is_given_back_when_the_ring_is_full),
         cmocka_unit_test(test_store_copies_take_no_memory),
+        cmocka_unit_test(test_warm_ring_goes_round),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
