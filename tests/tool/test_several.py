@@ -64,6 +64,17 @@ def test_traces_by_themselves_share_the_device_that_is_varied():
                                     "--warmup", "gen:sequential,op=write,count=100")
 
 
+def test_traces_share_a_device_of_their_own_seed():
+    traces, chance = [WRITES, WRITES + ",seed=3"], [*SMALL, "device.used=16T",
+                                                    "ftl.op=20%", "ftl.gc_policy=random"]
+    found = several("ssd-page", *traces, "--each", *chance, "--vary", "seed=1,7")
+    want = list(itertools.product("17", traces))
+    assert [(o["vary"]["seed"], o["vary"]["trace"]) for o in found] == want
+    for o, (seed, trace) in zip(found, want):
+        assert o["result"] == alone("ssd-page", trace, *chance, "seed=" + seed)
+    assert len({o["result"]["ftl"]["pages_copied"] for o in found}) == len(found), "seeds matter"
+
+
 def test_size_is_the_capacity():
     found = several("ideal", "gen:sequential,count=3", "--vary", "size=1G,2G")
     assert [o["vary"]["size"] for o in found] == ["1G", "2G"]
