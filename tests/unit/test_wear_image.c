@@ -386,6 +386,22 @@ static void test_wear_image_refuses_records_that_cannot_be(void **state)
     }
 }
 
+/* The file is the chip after any kill, so a page that nobody asks for has its bytes until its block
+ * is erased. */
+static void test_wear_image_keeps_the_bytes_of_stale_pages(void **state)
+{
+    struct chip c;
+    (void)state;
+    start(&c, &plain, true);
+    assert_int_equal(prog(&c, 0), FE_OK);
+    fe_medium_let_go(c.m, 0);
+    expect_page(&c, 0);
+    stop(&c);
+    start(&c, &plain, false);
+    expect_page(&c, 0);
+    stop(&c);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -397,6 +413,7 @@ int main(void)
         T(test_wear_image_keeps_a_block_whose_erase_was_the_end),
         T(test_wear_image_keeps_no_slc_mode_of_an_erased_block),
         T(test_wear_image_keeps_lost_pages),
+        T(test_wear_image_keeps_the_bytes_of_stale_pages),
         T(test_wear_image_keeps_the_age_of_data),
         T(test_wear_image_refuses_records_that_cannot_be),
         T(test_wear_image_mends_half_a_replacement),
