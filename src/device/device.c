@@ -545,6 +545,8 @@ int fe_device_check(const struct fe_device *dev, struct fe_err *err)
 void fe_device_observe(struct fe_device *dev,
                        void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx)
 {
+    fe_ops_drain(&dev->ops);
+    dev->ops.watched = fn != NULL;
     dev->observe = fn;
     dev->observe_ctx = ctx;
 }

@@ -20,6 +20,7 @@
 #include "ftl/unit_map.h"
 
 #include "base/table.h"
+#include "nand/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +169,29 @@ static enum fe_status append_copy(struct fe_unit_map *map, uint32_t unit, fe_lpn
     return st;
 }
 
+/* As copy_up_to, which explains the parameters, but in runs: the buffer makes no difference. */
+static void copy_in_runs(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uint32_t to,
+                         enum fe_tag tag, bool is_merge)
+{
+    struct fe_medium *m = map->base.medium;
+    enum fe_tag last_tag = is_merge && tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
+    bool is_data = unit == map->data[leb];
+    struct fe_run run = {0};
+    for (uint32_t page = map->units.fill[unit]; page < to; page++) {
+        fe_lpn lpn = fe_unit_map_lpn(map, leb, page);
+        fe_ppn from = fe_unit_map_find(map, leb, page);
+        fe_ppn at = fe_unit_ppn(&map->units, unit, page);
+        bool is_padding = from == FE_PPN_NONE;
+        fe_run_copy(m, &run, from, at, is_padding ? FE_LPN_NONE : lpn,
+                    (uint8_t)(page + 1 == to ? last_tag : tag));
+        map->units.fill[unit]++;
+        map->base.counters.pages_copied += !is_padding;
+        if (!is_merge && !is_padding)
+            fe_unit_map_set_newer(map, lpn, is_data ? FE_PPN_NONE : at);
+    }
+    fe_run_end(m, &run);
+}
+
 /* Copies the newest pages of the leb behind what the unit holds, up to page `to`.  In a merge the
  * last copy of FE_TAG_MERGE gets FE_TAG_MERGE_END.  Otherwise the unit stays what it is, and each
  * copy is the newest one from now on.  No barrier follows the last program.  At an error the unit's
@@ -177,6 +201,10 @@ static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t u
 {
     enum fe_tag last_tag = is_merge && tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
     bool is_data = unit == map->data[leb];
+    if (fe_run_allowed(map->base.medium)) {
+        copy_in_runs(map, leb, unit, to, tag, is_merge);
+        return FE_OK;
+    }
     while (map->units.fill[unit] < to) {
         uint32_t page = map->units.fill[unit], left = to - page;
         uint32_t n = left < map->copy_buffer ? left : map->copy_buffer;

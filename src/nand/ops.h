@@ -10,12 +10,15 @@
  * The order of operations matters in two cases only: an op with FE_OP_AFTER_PREV starts when
  * the op before it has ended (the program half of a copy), and a barrier makes all later
  * ops wait for all earlier ones.  Everything else is limited by dies and channels.
+ *
+ * A merge of a thousand pages, each of which waits for the one before it, is one op (nand/run.h).
  */
 #ifndef FE_NAND_OPS_H
 #define FE_NAND_OPS_H
 
 #include "flashemu/types.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum fe_op_kind {
@@ -24,6 +27,7 @@ enum fe_op_kind {
     FE_OP_ERASE,
     FE_OP_BARRIER, /* no resource: later ops start when all earlier ones have ended */
     FE_OP_BUSY,    /* the controller itself works for cell_ns, and is a barrier */
+    FE_OP_RUN,     /* n reads and programs of one die one after the other, and is a barrier */
 };
 
 #define FE_OP_AFTER_PREV 1u
@@ -34,10 +38,12 @@ enum fe_op_kind {
 
 struct fe_op {
     uint64_t start_ns, end_ns; /* set by the scheduler: [start, end) on its die */
-    uint64_t cell_ns;          /* tR, tPROG, tBERS or the controller's time */
+    uint64_t cell_ns;          /* tR, tPROG, tBERS or the controller's time; of a run, all of them
+                                  together */
     fe_ppn ppn;                /* page; the first page of the block for an erase; FE_PPN_NONE in
                                   the reserve, which strategies do not see (nand/wear.h) */
-    uint32_t bus_bytes;        /* bytes that cross the channel */
+    uint32_t bus_bytes;        /* bytes that cross the channel; in a run for each of its n */
+    uint32_t n;                /* of a run only */
     uint16_t die;
     uint8_t kind, flags;
 };
@@ -47,6 +53,7 @@ struct fe_op {
 struct fe_oplist {
     uint32_t n;
     uint8_t next_flags; /* of the medium's next read or program of a page */
+    bool watched;       /* somebody looks at single operations, so there must be no runs */
     void (*drain)(void *ctx, struct fe_op *ops, uint32_t n); /* must not be NULL */
     void *ctx;
     struct fe_op ops[FE_OPS_MAX];
@@ -57,6 +64,7 @@ static inline void fe_ops_init(struct fe_oplist *l,
 {
     l->n = 0;
     l->next_flags = 0;
+    l->watched = false;
     l->drain = drain;
     l->ctx = ctx;
 }

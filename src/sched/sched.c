@@ -114,9 +114,14 @@ static void place_erase(struct fe_sched *s, struct fe_op *op, uint64_t ready)
 /* Behind everything, and in front of everything that follows. */
 static void place_barrier(struct fe_sched *s, struct fe_op *op)
 {
+    uint64_t ns = op->cell_ns;
+    if (op->kind == FE_OP_RUN) {
+        uint64_t each = s->command_ns + transfer_ns(s, op->bus_bytes), all;
+        ns = fe_mul_ok(each, op->n, &all) ? fe_time_add(ns, all) : FE_TIME_MAX;
+    }
     op->start_ns = fe_max_u64(s->max_end_ns, s->all_end_ns);
     op->end_ns = s->ready_ns = s->prev_end_ns = s->hold_ns = s->max_end_ns = s->all_end_ns =
-        fe_time_add(op->start_ns, op->cell_ns);
+        fe_time_add(op->start_ns, ns);
 }
 
 static void place(struct fe_sched *s, struct fe_op *op)
@@ -135,6 +140,7 @@ static void place(struct fe_sched *s, struct fe_op *op)
         break;
     case FE_OP_BARRIER:
     case FE_OP_BUSY:
+    case FE_OP_RUN:
         place_barrier(s, op);
         return;
     }

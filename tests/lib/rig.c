@@ -72,6 +72,7 @@ void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
     memset(rig, 0, sizeof *rig);
     rig->nand = *p;
     fe_ops_init(&rig->ops, keep, rig);
+    rig->ops.watched = true;
     if (fe_geometry_init(&rig->geo, p, &err) < 0)
         die("geometry", &err);
     if (w && fe_geometry_reserve(&rig->geo, fe_wear_reserve(w, &rig->geo), &err) < 0)

@@ -97,6 +97,7 @@ static void bench_init(struct bench *b, const struct fe_ftl_ops *ops,
     memset(b, 0, sizeof *b);
     ft_rig_init(&b->rig, np);
     fe_ops_init(&b->rig.ops, drain, b);
+    b->rig.ops.watched = true;
     b->held = calloc(b->rig.geo.n_pebs, sizeof *b->held);
     assert_non_null(b->held);
     b->n_lpns = (uint32_t)ops->max_lpns(p, &b->rig.geo, &err);

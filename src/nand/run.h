@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Many pages that are copied one after the other, as one operation of the op list.
+ *
+ * A merge on a single die has no overlap: each page is read when the one before it has been
+ * programmed.  So the time of all of them is a sum, which needs no timelines:
+ *
+ *     read  program  read  program  read  program
+ *     |-----|--------|-----|--------|-----|--------|        one FE_OP_RUN
+ *
+ * The chip changes page by page, as by the functions of nand/medium.h.  Where single operations
+ * matter there are no runs: a power cut may come between two of them, each may fail, and somebody
+ * may look at them.  With several dies or cached operations pages overlap.
+ */
+#ifndef FE_NAND_RUN_H
+#define FE_NAND_RUN_H
+
+#include "nand/issue.h"
+
+/* Begins as all zeros. */
+struct fe_run {
+    uint64_t cell_ns;
+    uint32_t n, bus_bytes; /* reads and programs, and what each of them transfers */
+};
+
+/* Whether copies may be a run at present.  O(1). */
+static inline bool fe_run_allowed(const struct fe_medium *m)
+{
+    return m->one_by_one && !m->ops->watched && !m->undo && !m->read_hook && !m->prog_hook;
+}
+
+/* Hands the run to the op list.  It starts when everything before it has ended, and everything
+ * that follows starts when it has ended. */
+static inline void fe_run_end(struct fe_medium *m, struct fe_run *r)
+{
+    if (r->n > 0)
+        *fe_ops_add(m->ops) = (struct fe_op){.kind = FE_OP_RUN, .ppn = FE_PPN_NONE, .n = r->n,
+                                             .cell_ns = r->cell_ns, .bus_bytes = r->bus_bytes};
+    *r = (struct fe_run){0};
+}
+
+static inline void fe_run_add(struct fe_run *r, uint64_t cell_ns)
+{
+    r->cell_ns = fe_time_add(r->cell_ns, cell_ns);
+    r->n++;
+}
+
+/* Copies a page, or programs padding if `from` is FE_PPN_NONE, to the next page of a block; lpn
+ * and tag as in fe_medium_prog.  Only if runs are allowed. */
+static inline void fe_run_copy(struct fe_medium *m, struct fe_run *r, fe_ppn from, fe_ppn to,
+                               fe_lpn lpn, uint8_t tag)
+{
+    bool is_copy = from != FE_PPN_NONE;
+    uint32_t bus_bytes = is_copy && m->copyback ? 0 : fe_issue_page_bytes(m);
+    fe_peb peb = fe_peb_of(&m->geo, to);
+    uint32_t page = to - peb * m->geo.pages_per_block;
+    assert(page == fe_medium_next_page(m, peb) && !fe_medium_is_unstable(m, peb));
+    assert(!fe_medium_is_bad(m, peb) && !fe_medium_is_slc(m, peb));
+
+    if (bus_bytes != r->bus_bytes || r->n > UINT32_MAX - 2)
+        fe_run_end(m, r);
+    r->bus_bytes = bus_bytes;
+    if (is_copy) {
+        fe_peb source = fe_peb_of(&m->geo, from);
+        assert(from - source * m->geo.pages_per_block < fe_medium_next_page(m, source));
+        fe_run_add(r, m->tR_ns[m->page_bit[from - source * m->geo.pages_per_block]]);
+        m->counters.page_reads += m->geo.planes_ganged;
+    }
+    fe_run_add(r, m->tPROG_ns[m->page_bit[page]]);
+    fe_issue_count_program(m);
+    fe_chip_program(&m->chip, to, (struct fe_chip_oob){.lpn = lpn, .tag = tag}, from, 0, 0, NULL);
+}
+
+#endif
