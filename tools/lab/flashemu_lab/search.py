@@ -35,6 +35,10 @@ _MISSING = 1.5
 _SLOWER = 6
 _STEP = 0.04
 _SOFT = 0.1
+# Comparisons along one descent, besides those for the slopes; and what it must gain if another one
+# is to follow.
+_STEPS = 5
+_SETTLED = 0.995
 # Of the error: who finds something better than this looks no further at once.
 _MUCH_BETTER = 0.985
 
@@ -82,7 +86,11 @@ def weights_of(m: Measurement, answer: Answer, left: Sequence[int] = ()) -> list
 
 
 class Stopped(Exception):
-    """The budget is used up."""
+    """The budget is used up.  `best` is what a descent has reached by then."""
+
+    def __init__(self, best: Fit | None = None) -> None:
+        super().__init__()
+        self.best = best
 
 
 class Search:
@@ -99,6 +107,7 @@ class Search:
         self._time = int(_SLOWER * sum(device_ns(m.points[i]) for i in self._points)) or None
         self._told = told
         self._left = 0
+        self._slopes_here: Any = None
         if not self._points:
             raise LabError("no point of the measurement can be compared with a model; see "
                            "flashemu-measurement(5)")
@@ -174,12 +183,28 @@ class Search:
         return columns
 
     def times(self, fit: Fit, rounds: int, zeros: bool = True) -> Fit:
-        """The structure with better times: at most `rounds` steps of least squares.  What was
-        reached is kept if the budget ends.  Without `zeros`, times that are 0 stay so."""
+        """The structure with better times: at most `rounds` descents, each with slopes of its own.
+        What was reached is kept if the budget ends.  Without `zeros`, times that are 0 stay so."""
+        try:
+            for _ in range(rounds):
+                before = fit.error
+                self._slopes_here = None
+                fit = self._descend(fit, zeros)
+                if fit.error > _SETTLED * before:
+                    break
+        except Stopped as stopped:
+            fit = stopped.best if stopped.best else fit
+        return fit
+
+    def _descend(self, fit: Fit, zeros: bool = True) -> Fit:
+        """A few steps of least squares.  The slopes are those of the last descent, if there was
+        one: they hardly change with the structure or along a few steps, and each of them costs a
+        comparison.  Every step corrects them by what it has shown (Broyden)."""
         least_squares = importlib.import_module("scipy.optimize").least_squares
         known = times_of(fit.structure)
         best = fit
         kept: dict[tuple[float, ...], Any] = {}
+        last: tuple[Any, Any] | None = None
 
         def at(x: Any) -> Any:
             nonlocal best
@@ -193,6 +218,19 @@ class Search:
                     self._told(self.best)
             return kept[here]
 
+        def slopes(x: Any) -> Any:
+            nonlocal last
+            here = at(x)
+            old = self._slopes_here
+            if old is None or old.shape != (len(here), len(x)):
+                old = self._slopes(replace(fit, x=tuple(float(v) for v in x)), here, zeros)
+            elif last is not None and (x != last[0]).any():
+                step = x - last[0]
+                old = old + np.outer(here - last[1] - old @ step, step) / float(step @ step)
+            last = (x.copy(), here)
+            self._slopes_here = old
+            return old
+
         low = [t.bounds[0] for t in known]
         high = [t.bounds[1] for t in known]
         asleep = np.array([t.zero and x == 0 and not zeros for t, x in zip(known, fit.x)])
@@ -200,11 +238,9 @@ class Search:
         low = [bound - 1 if sleeps else bound for bound, sleeps in zip(low, asleep)]
         try:
             least_squares(at, inside, bounds=(low, high), loss="soft_l1", f_scale=_SOFT * math.sqrt(
-                self._total / len(self._points)), max_nfev=rounds, xtol=1e-3, ftol=1e-3,
-                jac=lambda x: self._slopes(replace(fit, x=tuple(float(v) for v in x)), at(x),
-                                           zeros))
+                self._total / len(self._points)), max_nfev=_STEPS, xtol=1e-3, ftol=1e-3, jac=slopes)
         except Stopped:
-            pass
+            raise Stopped(best) from None
         return best
 
     def _mean(self, residuals: Any) -> float:
@@ -213,25 +249,32 @@ class Search:
 
     def structure(self, fit: Fit) -> Fit:
         """A better structure: the best neighbour, as long as there is one that is better.  Where
-        none is, the nearest ones get times of their own, because times can make up for a wrong
-        number."""
+        none is, the times get new slopes, and the nearest ones get times of their own, because
+        times can make up for a wrong number."""
         tried: set[Structure] = {fit.structure}
         refitted: set[Structure] = {fit.structure}
+        settled = False
         try:
             while True:
                 near = [n for n in neighbours(fit.structure) if n not in tried]
                 better = self._first_better(fit, near, tried)
                 if better is not None:
-                    fit = self.times(better, 3)
-                    continue
-                rest = [n for n in neighbours(fit.structure) if n not in refitted]
-                if not rest:
-                    return fit
-                refitted.add(rest[0])
-                other = self.times(self._moved(fit, rest[0]), 2)
-                fit = other if other.error < 0.998 * fit.error else fit
-        except Stopped:
-            return fit
+                    fit, settled = better, False
+                    fit = self._descend(fit)
+                elif not settled:
+                    settled = True
+                    fit = self.times(fit, 1)
+                else:
+                    rest = [n for n in neighbours(fit.structure) if n not in refitted]
+                    if not rest:
+                        return fit
+                    refitted.add(rest[0])
+                    other = self._descend(self._moved(fit, rest[0]))
+                    if other.error < 0.998 * fit.error:
+                        fit, settled = other, False
+        except Stopped as stopped:
+            found = stopped.best
+            return found if found and found.error < fit.error else fit
 
     def _first_better(self, fit: Fit, near: list[Structure], tried: set[Structure]) -> Fit | None:
         """The best of the neighbours with these times, if it is better by some permille; but the
