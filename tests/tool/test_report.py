@@ -206,6 +206,19 @@ def test_files_are_compared():
     assert rows["reads"] == ["1024 MB/s", "1024 MB/s", "\u2013"], rows
 
 
+def test_the_best_is_bold_where_a_reader_can_see_why():
+    # the times of a and b differ by one in 100 000, which no printed figure shows
+    for name, ns in ("a.tr", 1000000), ("b.tr", 1000010), ("c.tr", 2000000):
+        write(name, HEAD + "0 write 0 65536 done=%d\n" % ns)
+
+    def bold(*files):
+        row = next(r for r in page(*files).iter("tr") if r.findtext("th") == "writes")
+        return [cell.find("b") is not None for cell in row.iter("td")]
+    assert bold("a.tr", "b.tr", "c.tr") == [True, True, False]
+    assert bold("a.tr", "b.tr") == [False, False]
+    assert bold("c.tr", "a.tr") == [True, False]
+
+
 def test_names_are_escaped():
     tree = page(write("a<b>&.tr", HEAD + "0 read 0 512 done=5\n"))
     assert tree.find("body/section/h2").text == "a<b>&.tr"

@@ -135,28 +135,25 @@ static double value_of(const struct report_figures *file, const struct figure *f
     return isfinite(value) && value > 0 ? value : NAN;
 }
 
-/* A cell: the value, and a bar for its share of the largest one of the row. */
-static void print_cell(FILE *out, const struct figure *figure, double value, double most, bool best)
+static void cell_text(const struct figure *figure, double value, char text[FE_ROUNDED_MAX])
 {
-    char text[FE_ROUNDED_MAX] = "\xe2\x80\x93";
-
-    if (isfinite(value) && figure->kind == NUMBER)
-        snprintf(text, sizeof text, "%.3f", value);
-    else if (isfinite(value) && figure->kind == TIME)
+    if (!isfinite(value))
+        snprintf(text, FE_ROUNDED_MAX, "\xe2\x80\x93");
+    else if (figure->kind == NUMBER)
+        snprintf(text, FE_ROUNDED_MAX, "%.3f", value);
+    else if (figure->kind == TIME)
         fe_time_text(value, text);
-    else if (isfinite(value))
+    else
         fe_rate_text(value, text);
-    fprintf(out, best ? "<td><b>%s</b>" : "<td>%s", text);
-    if (isfinite(value))
-        fprintf(out, "<i class=\"bar %s\" style=\"width:%.0f%%\"></i>", figure->class,
-                100 * value / most);
-    fputs("</td>", out);
 }
 
-/* A row, if a file has the figure.  The best value of at least two is bold. */
+/* A row, if a file has the figure.  A cell is the value, and a bar for its share of the largest.
+   The best value of at least two that differ as printed is bold: a reader could not see why one
+   of two equal numbers should be the better one. */
 static void compare_row(FILE *out, const struct figure *figure, const struct report_figures *files,
                         int n)
 {
+    char best[FE_ROUNDED_MAX], worst[FE_ROUNDED_MAX], text[FE_ROUNDED_MAX];
     double least = INFINITY, most = 0;
 
     for (int i = 0; i < n; i++) {
@@ -165,11 +162,17 @@ static void compare_row(FILE *out, const struct figure *figure, const struct rep
     }
     if (most == 0)
         return;
+    cell_text(figure, figure->more_is_better ? most : least, best);
+    cell_text(figure, figure->more_is_better ? least : most, worst);
     fprintf(out, "<tr><th>%s</th>", figure->name);
     for (int i = 0; i < n; i++) {
         double value = value_of(&files[i], figure);
-        print_cell(out, figure, value, most,
-                   least < most && value == (figure->more_is_better ? most : least));
+        cell_text(figure, value, text);
+        fprintf(out, strcmp(best, worst) && !strcmp(text, best) ? "<td><b>%s</b>" : "<td>%s", text);
+        if (isfinite(value))
+            fprintf(out, "<i class=\"bar %s\" style=\"width:%.0f%%\"></i>", figure->class,
+                    100 * value / most);
+        fputs("</td>", out);
     }
     fputs("</tr>\n", out);
 }
