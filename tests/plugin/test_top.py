@@ -190,6 +190,34 @@ CHIP = ["nand.channels=1", "nand.dies_per_channel=1", "nand.blocks_per_plane=64"
         "nand.pages_per_block=16", "device.capacity=2M", "device.used=0"]
 
 
+def test_a_cell_sums_up_its_blocks():
+    pages_of = {pages * 100 // 16: pages for pages in range(17)}
+    with Server("ssd-page", "clock=virtual", "faults.spare_blocks=3", *CHIP) as s:
+        h = s.connect()
+        for i in range(900):
+            h.pwrite(bytes(4096), 4096 * (i * i % 500))
+        for block, cycles in (0, 9), (5, 400), (6, 30), (63, 700), (62, 2):
+            answer = s.ctl("wear", str(block), str(cycles))
+            assert answer["ok"], answer
+        assert s.ctl("mark-bad", "2")["ok"] and s.ctl("mark-bad", "62")["ok"]
+        blocks = s.ctl("map", "4096")
+        n = blocks["blocks"]
+        assert n == 64 and blocks["blocks_per_cell"] == 1 and sum(blocks["bad"]) == 2, blocks
+        assert 0 < sum(blocks["valid"]) < sum(blocks["filled"]), blocks
+        for cells in 1, 2, 3, 5, 7, 33, 63, 64:
+            step = -(-n // cells)
+            parts = [range(at, min(n, at + step)) for at in range(0, n, step)]
+            want = {"blocks": n, "blocks_per_cell": step,
+                    "erases": [sum(blocks["erases"][i] for i in part) for part in parts],
+                    "cycles": [max(blocks["cycles"][i] for i in part) for part in parts],
+                    "bad": [sum(blocks["bad"][i] for i in part) for part in parts]}
+            for key in "filled", "valid":
+                want[key] = [sum(pages_of[blocks[key][i]] for i in part) * 100 //
+                             (16 * sum(not blocks["bad"][i] for i in part) or 1) for part in parts]
+            found = s.ctl("map", str(cells))
+            assert {key: found[key] for key in want} == want, (cells, found, want)
+
+
 def test_valid_pages_are_those_that_the_host_can_read():
     with Server("ssd-page", "clock=virtual", "device.discard=yes", *CHIP) as s:
         fresh = s.ctl("map", "100")

@@ -3,6 +3,7 @@
 """flashemu replay over profiles, --vary and --each: every combination, in order, as if alone."""
 
 import itertools
+import json
 import os
 import pty
 import signal
@@ -87,6 +88,14 @@ def test_the_table_has_the_numbers():
     text = good("replay", "ssd-page", WRITES, *SMALL, "--vary", "ftl.op=20%,60%")
     lines = [line.split() for line in text.splitlines()]
     assert lines[0][0] == "ftl.op" and [line[0] for line in lines[1:]] == ["20%", "60%"]
+    # of reads, writes and trims
+    four = "0 write 0 8192\n0 read 0 4096\n0 trim 4096 4096\n0 flush 0 0\n"
+    mixed = write("mixed", HEAD + four * 9)
+    text = good("replay", "ssd-page", mixed, "device.discard=yes", "--vary", "seed=1,2")
+    o = alone("ssd-page", mixed, "device.discard=yes")
+    want = ["%.4g" % (n * 1e3 / o["elapsed_ns"]) for n in (9 * 4096, 9 * 8192, 27 * 1e6)]
+    for line in text.splitlines()[1:]:
+        assert line.split()[1:4] == want, (line, want)
     for line in lines[1:]:
         o = alone("ssd-page", WRITES, *SMALL, "ftl.op=" + line[0])
         rate = o["host"]["write"]["bytes"] * 1e3 / o["elapsed_ns"]
@@ -127,6 +136,20 @@ def test_wrong_data_are_the_answer_no():
     code, out, err = call("replay", "ssd-page", "--payload", "gen:random,op=write,size=1M,count=9",
                           "--vary", "seed=1,2")
     assert code == 0 and err == "" and out.count("\n") == 3
+    # a worn device that silently loses data
+    lost = ["ssd-page", "--payload", *SMALL, "ftl.op=60%", "faults.end_of_life=silent",
+            "gen:random,op=write,reads=30%,bs=4K,size=4M,count=40000"]
+    code, out, err = call("replay", *lost, "nand.endurance=2", "--json")
+    o = json.loads(out)
+    wrong, compared = o["wrong_sectors"], o["verified_sectors"]
+    assert code == 1 and 0 < wrong < compared and err.startswith("flashemu: %d sectors" % wrong)
+    code, out, err = call("replay", *lost, "nand.endurance=2")
+    assert code == 1 and "%d sectors read as they were written" % (compared - wrong) in out
+    code, out, err = call("replay", *lost, "--json", "--vary", "nand.endurance=unlimited,2")
+    runs = json.loads(out)["runs"]
+    assert code == 1 and [run["result"]["wrong_sectors"] for run in runs] == [0, wrong]
+    assert runs[0]["error"] is None and runs[1]["error"].startswith("%d sectors read" % wrong)
+    assert err.count("\n") == 1 and "nand.endurance=2: %d sectors" % wrong in err
 
 
 def test_mistakes():

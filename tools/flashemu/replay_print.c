@@ -80,6 +80,7 @@ static void print_errors(const struct replay *r)
         [FE_REQ_READ] = "reads", [FE_REQ_WRITE] = "writes", [FE_REQ_TRIM] = "trims",
         [FE_REQ_FLUSH] = "flushes",
     };
+    uint64_t first;
 
     for (int i = 0; i < FE_N_REQ_TYPES; i++)
         if (r->failed[i])
@@ -88,7 +89,7 @@ static void print_errors(const struct replay *r)
         printf("%-12s %" PRIu64 " trims left out\n", "dropped", r->dropped_trims);
     if (r->payload)
         printf("%-12s %" PRIu64 " sectors read as they were written\n", "verified",
-               payload_verified(r->payload));
+               payload_verified(r->payload) - payload_wrong(r->payload, &first));
 }
 
 int replay_print(const struct replay *r)
