@@ -131,8 +131,8 @@ def test_what_wiped_the_device_stays():
     table = [("write", 0, 122880), ("write", 122880, 122880), ("write", 245760, 4096),
              ("trim", 249856, 118784),
              ("write", CAPACITY - 16384, 16384), ("read", 266240, 4096), ("read", TAIL, 4096),
-             ("write", 0, 512), ("flush", 0, 0)]
-    behind = [("write", 131072, 512), ("write", 266240, 4096), ("read", 0, 4096)]
+             ("write", 0, 512)]
+    behind = [("write", 131072, 512), ("flush", 0, 0), ("write", 266240, 4096), ("read", 0, 4096)]
     later = [("write", 0, 512), ("write", 266240, 4096)]  # no table: the phase has ended
     for partition in ("256 2048", "256 15662848"):  # a short one, and one up to the device's end
         comments = COMMENTS.replace("format 4", "format 12").replace("write 7", "write 13")
@@ -140,7 +140,7 @@ def test_what_wiped_the_device_stays():
             + "".join("0 %s %d %d\n" % r for r in table + behind + later))
         assert len(requests("rec:made")) == 14
         end = -193 * 512 if "2048" not in partition.split() else 0  # this one has the last sectors
-        by = [0, 0, 0, 0, 0, -193 * 512, end, 0, 0, -193 * 512, -193 * 512, 0, 0, -193 * 512]
+        by = [0, 0, 0, 0, 0, -193 * 512, end, 0, -193 * 512, 0, -193 * 512, 0, 0, -193 * 512]
         want = [[kind, str(offset + b), str(length)] for (kind, offset, length), b in
                 zip(table + behind + later, by, strict=True)]
         assert requests("rec:made,start=63") == want, partition

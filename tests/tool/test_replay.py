@@ -199,6 +199,15 @@ def test_warmup_is_not_counted():
                "gen:random,op=write,count=20,seed=2")
     assert o["host"] == cold["host"] and o["records"] == 20
     assert o["device_ns"] > o["elapsed_ns"] >= cold["elapsed_ns"] // 2
+    # nor are its trims that were left out, its failures, and what is in flight at its end
+    write("w", HEAD + "0 write 0 4096\n0 trim 0 4096\n")
+    o = replay(PROFILE, "--warmup", "w", "gen:sequential,count=3", "--drop-trim",
+               "device.used=0", "faults.spare_blocks=0", "faults.fail_program=1")
+    assert o["dropped_trims"] == 0 and set(o["failed"].values()) == {0} and o["records"] == 3
+    good("replay", PROFILE, "--warmup", "gen:random,op=write,count=9,size=1M",
+         "gen:random,count=9,size=1M", "--depth", "4", "--record", "r")
+    rows = [line.split() for line in trace_lines(read("r"))]
+    assert [row[0] for row in rows[:4]] == ["0"] * 4 and rows[4][0] != "0", rows
 
 
 def test_closed_loop_arrives_when_the_last_is_done():
@@ -273,6 +282,8 @@ def test_requests_behind_the_end():
     assert "--wrap" in error
     o = replay("ideal", "t", "--wrap", "size=1G")
     assert o["records"] == 2 and o["host"]["write"] == {"ops": 3, "bytes": 1536}
+    write("t", HEAD + "0 write 1073741312 512\n0 write 0 1073741824\n")  # up to the end
+    assert replay("ideal", "t", "size=1G")["host"]["write"]["ops"] == 2
     write("t", HEAD + "0 write 0 2147483648\n")
     bad("t:2: ", "replay", "ideal", "t", "--wrap", "size=1G")
 

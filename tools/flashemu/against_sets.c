@@ -122,7 +122,8 @@ static int answer(const struct against *a, const char *state, const char *messag
     return tool_finish(TOOL_OK);
 }
 
-/* One set.  A mistake in the line ends the program; a set that makes no device does not. */
+/* One set.  A mistake in the line and a failure of the host end the program; a set that makes no
+ * device does not. */
 static int run_set(struct against *a, const char *name, const struct set *s, uint64_t seed)
 {
     struct fe_profile profile;
@@ -131,6 +132,8 @@ static int run_set(struct against *a, const char *name, const struct set *s, uin
 
     fe_err_init(&err);
     int r = fe_profile_load(&profile, name, s->changes, s->n, &err);
+    if (r == -EIO || r == -EINTR) /* the host has failed, and the set may be right */
+        return tool_fail(&err);
     if (r == 0) {
         r = against_run(a, &profile, seed, &s->limits, &exceeded, &err);
         fe_profile_fini(&profile);

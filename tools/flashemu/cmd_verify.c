@@ -374,7 +374,7 @@ static int finish(struct command *c, int code)
     if (c->json && json_array_size(c->profiles) > 0)
         written = tool_print_result(c->all ? json_pack("{s:O}", "profiles", c->profiles)
                                            : json_incref(json_array_get(c->profiles, 0)), &origin);
-    else
+    else if (!c->sets) /* whose answers are written one by one */
         written = tool_finish(TOOL_OK);
     if (code == VERIFY_INTERRUPTED)
         tool_error("interrupted");

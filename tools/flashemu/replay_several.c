@@ -11,9 +11,11 @@
 #include "replay_command.h"
 #include "tool.h"
 
+#include "base/quantity.h"
 #include "obs/json_text.h"
 #include "obs/stats_json.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,18 +36,19 @@ static bool has_devices(const struct command *c)
     return c->vary.n > c->each;
 }
 
-/* Makes *one the command that run number `run` is.  Returns an exit code; free_variant in either
- * case. */
-static int make_variant(struct command *one, const struct command *c, uint32_t run)
+/* Makes *one the command that run number `run` is.  0 or a negative errno with message; free_variant
+ * in either case. */
+static int make_variant(struct command *one, const struct command *c, uint32_t run,
+                        struct fe_err *err)
 {
-    int code = TOOL_OK;
+    size_t n = c->n_overrides + c->vary.n + 1;
 
     *one = *c;
-    one->overrides = calloc(c->n_overrides + c->vary.n + 1, sizeof *one->overrides);
+    one->overrides = calloc(n, sizeof *one->overrides);
     if (!one->overrides)
-        return tool_error("out of memory");
+        return fe_err_nomem(err, "changes of the profile", n * sizeof *one->overrides);
     memcpy(one->overrides, c->overrides, c->n_overrides * sizeof *one->overrides);
-    for (uint32_t i = 0; i < c->vary.n && code == TOOL_OK; i++) {
+    for (uint32_t i = 0; i < c->vary.n; i++) {
         const char *key = c->vary.factors[i].key, *level = vary_level(&c->vary, i, run);
         char *word;
         if (strcmp(key, "profile") == 0) {
@@ -54,16 +57,16 @@ static int make_variant(struct command *one, const struct command *c, uint32_t r
             one->traces = &c->vary.factors[i].levels[run % c->n_traces];
             one->n_traces = 1;
         } else if (strcmp(key, "seed") == 0) {
-            code = tool_number("seed", level, 0, UINT64_MAX, &one->device.seed) ? TOOL_OK
-                                                                               : TOOL_USAGE;
+            if (!fe_quantity_parse_span(FE_SIZE, level, strlen(level), &one->device.seed))
+                return fe_err_set(err, EINVAL, "seed=%.80s: is not a number", level);
         } else if (asprintf(&word, "%s=%s", strcmp(key, "size") == 0 ? "device.capacity" : key,
                             level) >= 0) {
             one->overrides[one->n_overrides++] = word;
         } else {
-            code = tool_error("out of memory");
+            return fe_err_nomem(err, "a change of the profile", strlen(key) + strlen(level));
         }
     }
-    return code;
+    return 0;
 }
 
 static void free_variant(struct command *one, const struct command *c)
@@ -86,7 +89,7 @@ static void sweep_prepare(void *ctx, uint32_t run)
     fe_device_destroy(s->dev);
     s->dev = NULL;
     fe_err_init(&err);
-    if (make_variant(&one, s->c, run) == TOOL_OK && replay_make_device(&one, &s->dev, &err) < 0)
+    if (make_variant(&one, s->c, run, &err) < 0 || replay_make_device(&one, &s->dev, &err) < 0)
         s->dev = NULL;
     free_variant(&one, s->c);
 }
@@ -98,13 +101,13 @@ static int sweep_run(void *ctx, uint32_t run, FILE *data)
     struct fe_err err;
 
     fe_err_init(&err);
-    int code = make_variant(&one, s->c, run);
+    int code = make_variant(&one, s->c, run, &err);
     one.opt.progress = false;
     one.data = data;
     one.silent = has_devices(s->c);
-    if (code == TOOL_OK && !s->dev && replay_make_device(&one, &s->dev, &err) < 0)
-        code = tool_fail(&err);
-    return code == TOOL_OK ? replay_on_device(&one, s->dev, &err) : code;
+    if (code == 0 && !s->dev)
+        code = replay_make_device(&one, &s->dev, &err);
+    return code < 0 ? tool_fail(&err) : replay_on_device(&one, s->dev, &err);
 }
 
 static void show_runs(const struct sweep *s)
