@@ -10,6 +10,14 @@ die() {
     exit 2
 }
 
+# writable FOLDER: makes the folder; ends the script if nothing can be written there.
+writable() {
+    if ! mkdir -p "$1" 2>/dev/null || [ ! -w "$1" ]; then
+        die "cannot write to $(realpath -m "$1"): run this in a copy of the sources that you may" \
+            "write to"
+    fi
+}
+
 # Sums numbers joined by '+'; an empty input is 0.
 bc_sum() {
     local line

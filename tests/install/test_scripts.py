@@ -6,6 +6,7 @@ that are sourced.  .shellcheckrc says what is allowed.
 
 import os
 import re
+import shutil
 
 from flashemu_script import ended, need, run
 
@@ -46,6 +47,20 @@ def test_shellcheck():
         wrong += out + err
         assert code < 2, wrong
     assert not wrong, wrong
+
+
+def test_sources_that_cannot_be_written_to():
+    """A file has the name of the folder that the script wants: that stops root as well."""
+    for name in ("lib.sh", "check", "quickstart", "package"):
+        os.makedirs("tools", exist_ok=True)
+        shutil.copy(os.path.join(ROOT, "tools", name), "tools")
+    with open("build", "w", encoding="utf-8"):
+        pass
+    for name, folder in (("check", "build"), ("quickstart", "build"), ("package", "build/packages")):
+        code, out, err = ended(["tools/" + name, "--offline"])
+        assert (code, out, err.splitlines()[-1]) == (2, "", (
+            "%s: cannot write to %s/%s: run this in a copy of the sources that you may write to"
+            % (name, os.getcwd(), folder))), (name, code, out, err)
 
 
 need("shellcheck")

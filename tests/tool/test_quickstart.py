@@ -69,6 +69,21 @@ def test_ways_that_need_root_say_so_before_they_build():
     assert not os.path.exists("built")
 
 
+def test_a_machine_without_network_is_told_before_the_build():
+    quickstart("ideal")
+    os.makedirs("tools/vm", exist_ok=True)
+    write("tools/vm/prepare", "#!/bin/sh\n"
+          "[ $1 = --check ] && echo 'vm: not downloaded yet: linux-image' && exit 1\n")
+    os.chmod("tools/vm/prepare", 0o755)
+    write("bin/meson", "#!/bin/sh\ntouch built\n")
+    path = os.getcwd() + "/bin:" + os.environ["PATH"]
+    code, out, err = ended(["tools/quickstart", "--offline", "--way", "vm"],
+                           env=dict(os.environ, PATH=path))
+    assert (code, out) == (2, "") and err.splitlines()[-1] == (
+        "quickstart: vm: not downloaded yet: linux-image"), (code, out, err)
+    assert not os.path.exists("built")
+
+
 def test_it_ends_with_a_page():
     path = os.path.realpath("build/article/index.html")
     assert quickstart("transcend8g").splitlines()[-1].strip() == path and read(path) == "page\n"
