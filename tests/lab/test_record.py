@@ -79,12 +79,15 @@ for number, line in enumerate(lines):
     if MODE == "fail" and number == 1:
         print("FAIL: %s: mkfs.x: no room" % name, flush=True)
         sys.exit(1)
-    h.pwrite(b"z" * 1024, int(start) * 512 + 4096)
+    flushes = int(h.can_flush())
+    h.pwrite(b"z" * 1024, int(start) * 512 + 4096, nbd.CMD_FLAG_FUA if h.can_fua() else 0)
+    if flushes:
+        h.flush()
     h.pread(512, int(start) * 512)
     if full:
         print("result write 1024 " + ask(b'{"cmd":"stats"}'), flush=True)
     else:
-        print("phase write 4 1024", flush=True)
+        print("phase write %d 1024" % (4 + flushes), flush=True)
     print("end " + name, flush=True)
     h.pread(4096, 0)
     h.shutdown()
@@ -112,17 +115,19 @@ def machine(mode=""):
 
 def test_each_recipe_has_a_device_of_its_own():
     out = good("record", "--recipes", "r.toml", "-o", ".", env=machine())
-    assert out == "one.trace.gz: 4 requests\ntwo.trace.gz: 4 requests\n"
+    assert out == "one.trace.gz: 5 requests\ntwo.trace.gz: 5 requests\n"
     r = recordings.load("./two.trace.gz")
     assert (r.kernel, r.tools, r.filesystem, r.limit) == ("9.9", "mkfs.x 1", "xfs", 65536)
     assert r.command == "flashemu-lab record --recipes r.toml two"
     assert (r.capacity, r.start, r.sectors, r.work) == (490 << 20, 256, 2048, "large 2")
     assert recordings.load("./one.trace.gz").capacity == 1 << 30
     assert [(p.name, p.first, p.last, p.bytes) for p in r.phases] == [
-        ("format", 0, 2, 0), ("write", 2, 4, 1024)]
+        ("format", 0, 2, 0), ("write", 2, 5, 1024)]
     lines = gzip.open("two.trace.gz", "rt").read().splitlines()
     assert [line for line in lines if line[0] != "#"] == [
-        "0 write 0 512", "0 write 131072 4096", "0 write 135168 1024", "0 read 131072 512"]
+        "0 write 0 512", "0 write 131072 4096", "0 write 135168 1024 fua", "0 flush 0 0",
+        "0 read 131072 512"]
+    assert r.offers == "flush fua", "a device without a cache, as this one, would get no flush"
     again = good_json("record", "--recipes", "r.toml", "-o", "again", "two", env=machine())
     assert again[0]["sha256"] == r.sha256 and os.listdir("again") == ["two.trace.gz"]
 
@@ -155,6 +160,7 @@ def test_runs_go_through_a_kernel_as_well():
     env = machine()
     good("record", "--recipes", "r.toml", "-o", "mine", "two", env=env)
     assert " time-scale=1.0 " in read("servers"), "as the recipe says"
+    assert " file=" in read("servers"), "so the server offers flush and FUA"
     os.remove("jobs")
     os.remove("servers")
     env["FLASHEMU_RECORDINGS"] = os.path.abspath("mine")
@@ -168,6 +174,7 @@ def test_runs_go_through_a_kernel_as_well():
     assert jobs[0][4:] == ["mkfs.xfs -q", "mount", "large 2", "full"]
     servers = read("servers").splitlines()
     assert len(servers) == 6 and all(" time-scale=0.1 " in server for server in servers)
+    assert not any(" file=" in server for server in servers), "the device of the run as it is"
     assert re.search(r"^6 of the runs went through a kernel as well: rate differs there from the "
                      r"replay by [\d.]+ % in the mean and by at most [\d.]+ % \(", "\n".join(
                          out["conclusion"]), re.M), out["conclusion"]

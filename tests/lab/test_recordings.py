@@ -16,6 +16,8 @@ from flashemu_lab.run import Source
 
 CAPACITY = 8019509248  # of transcend8g
 TAIL = CAPACITY - 4096
+OFFERS = "# offers: flush fua\n"
+CACHE = "cache.size=64K"  # then the device offers flush and FUA
 COMMENTS = """# flashemu trace 1
 # filesystem: vfat
 # work: large 1
@@ -24,6 +26,7 @@ COMMENTS = """# flashemu trace 1
 # kernel: 6.1.0
 # tools: mkfs.fat 4.2
 # limit: 122880
+# offers: flush fua
 # command: flashemu-lab record made
 # capacity: %d
 # partition: 256 2048
@@ -102,10 +105,11 @@ def test_the_key_has_what_decides_and_nothing_else():
     make("phased", COMMENTS.replace("format 4", "format 3") + REQUESTS)
     make("fua", COMMENTS + REQUESTS.replace(" fua", ""))
     make("mkfs", COMMENTS.replace("-F 32", "-F 16") + REQUESTS)
+    make("old", COMMENTS.replace(OFFERS, "") + REQUESTS)
     assert of("rec:made") == of("rec:same") == of("rec:made,start=256") == of("rec:made,start=128K")
-    keys = [of("rec:" + x) for x in ("made", "other", "phased", "fua", "mkfs", "made,start=257",
-                                     "made,measure=write", "made,measure=read")]
-    assert len(set(keys)) == 8
+    keys = [of("rec:" + x) for x in ("made", "other", "phased", "fua", "mkfs", "old",
+                                     "made,start=257", "made,measure=write", "made,measure=read")]
+    assert len(set(keys)) == 9
     source = Source.of("rec:made,start=63", Path("."))
     assert (source.kind, source.text) == ("recording", "rec:made,start=63")
     wrong("'size=1': a recording takes start=SECTOR and measure=PHASE", of, "rec:made,size=1")
@@ -190,20 +194,54 @@ def test_a_phase_is_measured_behind_its_warm_up():
     lines = REQUESTS.splitlines(True)
     write("warm.trace", "# flashemu trace 1\n" + "".join(lines[:4]))
     write("work.trace", "# flashemu trace 1\n" + "".join(lines[4:7]))
-    one = replay("rec:made,measure=write")
-    two = replay("work.trace", "--warmup", "warm.trace")
+    one = replay("rec:made,measure=write", CACHE)
+    two = replay("work.trace", "--warmup", "warm.trace", CACHE)
     assert one.pop("user_bytes") == 16384 and two.pop("user_bytes") is None
     for o in (one, two):
         for key in ("wall_seconds", "cpu_seconds", "host_ops_per_second", "command"):
             del o[key]
     assert one == two and one["records"] == 3 and one["busy_ns"] > 0
     assert one["host"]["write"]["ops"] == 2 and one["host"]["read"]["ops"] == 0
-    assert replay("rec:made")["user_bytes"] == 24576 and replay("rec:made")["records"] == 8
+    whole = replay("rec:made", CACHE)
+    assert whole["user_bytes"] == 24576 and whole["records"] == 8
     assert replay("rec:made,measure=read")["host"]["read"]["ops"] == 1
-    flashemu("replay", "transcend8g", "rec:made,measure=write", "--record", "out.trace")
+    flashemu("replay", "transcend8g", "rec:made,measure=write", CACHE, "--record", "out.trace")
     kept = [line for line in read("out.trace").splitlines() if not line.startswith("#")]
     assert len(kept) == 3 and kept[0].startswith("0 write 135168 8192")
     assert "files" in flashemu("replay", "transcend8g", "rec:made,measure=write")
+
+
+def sent(*words):
+    """What a device gets of the recording: the requests, without times and places."""
+    flashemu("replay", "transcend8g", *words, "--record", "out.trace")
+    lines = [line.split() for line in read("out.trace").splitlines() if line[0] != "#"]
+    return [line[1] + (" fua" if "fua" in line else "") for line in lines]
+
+
+def test_flushes_go_to_devices_that_offer_them():
+    """The rule by which the plugin announces flush and FUA."""
+    make()
+    work = ["write", "write fua", "flush"]
+    volatile = ([CACHE], ["cache.write_behind=64K"], [CACHE, "cache.write_behind=64K"])
+    safe = ([], [CACHE, "cache.mode=off"], ["cache.write_behind=64K", "cache.mode=off"],
+            [CACHE, "cache.volatile=no"], ["cache.size=none"])
+    for words in volatile:
+        assert sent("rec:made,measure=write", *words) == work, words
+        assert replay("rec:made", *words)["host"]["flush"]["ops"] == 1
+    for words in safe:
+        assert sent("rec:made,measure=write", *words) == ["write", "write"], words
+        o = replay("rec:made", *words)
+        assert o["records"] == 7 and o["host"]["flush"]["ops"] == 0
+    make("bare", COMMENTS.replace("write 7", "write 6").replace("read 8", "read 7")
+         + REQUESTS.replace(" fua", "").replace("0 flush 0 0\n", ""))
+    assert replay("rec:made")["busy_ns"] == replay("rec:bare")["busy_ns"]
+    assert replay("rec:made", CACHE)["busy_ns"] > replay("rec:bare", CACHE)["busy_ns"]
+    assert sent("mine/made.trace.gz")[4:7] == work, "a trace is replayed as it is"
+    make("old", COMMENTS.replace(OFFERS, "") + REQUESTS)
+    for words in safe:
+        assert replay("rec:old", *words)["busy_ns"] == replay("rec:made", *words)["busy_ns"]
+    assert recordings.load("old").offers == "" and recordings.load("made").offers == "flush fua"
+    assert "no flush, no fua" in good("show", "old") and "  flush fua\n" in good("show", "made")
 
 
 def test_a_compressed_trace_is_a_trace():
@@ -318,7 +356,9 @@ def test_the_shipped_ones():
         operands = ["rec:%s,measure=%s" % (name, last.name) for name, last in those]
         parts = flashemu("replay", "--json", "--each", profile, *operands).split("\n}\n")[:-1]
         for (name, last), o in zip(those, [json.loads(part + "}") for part in parts], strict=True):
-            assert o["records"] == last.last - last.first, name
+            lines = gzip.open(recordings.load(name).path, "rt").read().splitlines()
+            lines = [line for line in lines if line[0] != "#"][last.first:last.last]
+            assert o["records"] == sum(" flush " not in line for line in lines), name
             assert o["user_bytes"] in (last.bytes, None), name
     assert [r["name"] for r in good_json("list", "--recordings")] == list(names)
     assert names[0] in good("list", "--recordings")

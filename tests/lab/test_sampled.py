@@ -82,29 +82,6 @@ def test_warm_up_from_a_recording_counts():
     assert ALL + "vfat: " in in_one_line(good("run", "x.toml", env=env))
 
 
-def test_a_device_with_a_write_cache_is_named():
-    """A kernel would send it flushes, and then the samples of others say little about it."""
-    env = there()
-    missing = "Recordings have no flushes, which a kernel sends to a device with a write cache: "
-    experiment("vfat")
-    out = good_json("run", "x.toml", env=env)["replay"]
-    assert missing not in out["sentence"] and out["flushed"] == []
-    for settings, named in (({"cache.size": "64K"}, True), ({"cache.write_behind": "64K"}, True),
-                            ({"cache.size": "64K", "cache.mode": "off"}, False),
-                            ({"cache.size": "64K", "cache.volatile": "no"}, False),
-                            ({"cache.size": "none"}, False)):
-        words = [f"{key}={value}" for key, value in settings.items()]
-        text = in_one_line(good("sweep", "transcend8g", "rec:vfat-log,measure=write", *words,
-                                env=env))
-        assert (missing + "transcend8g." in text) == named, (settings, text)
-    text = in_one_line(good("sweep", "transcend8g,raspberrypi32g,noname-sd4g",
-                            "gen:random,op=write,count=10", env=env))
-    assert missing not in text
-    text = in_one_line(good("sweep", "transcend8g,noname-sd4g", "rec:vfat-log,measure=write",
-                            env=env))
-    assert missing + "noname-sd4g." in text, text
-
-
 def test_a_result_without_recordings_says_nothing():
     env = there()
     write("x.toml", EXPERIMENT % '"gen:random,op=write,count=10"')

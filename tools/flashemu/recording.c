@@ -143,8 +143,8 @@ static void take_mkfs(struct recording *r, const char *text)
 /* One comment; -EINVAL if it is damaged. */
 static int take_comment(struct recording *r, const char *line)
 {
-    static const char mkfs[] = "# mkfs: mkfs.exfat", capacity[] = "# capacity: ", partition[] = "# partition: ",
-                      phase[] = "# phase: ";
+    static const char mkfs[] = "# mkfs: mkfs.exfat", capacity[] = "# capacity: ",
+                      partition[] = "# partition: ", phase[] = "# phase: ";
 
     if (strncmp(line, capacity, sizeof capacity - 1) == 0)
         return sscanf(line + sizeof capacity - 1, "%" SCNu64, &r->capacity) == 1 ? 0 : -EINVAL;

@@ -5,6 +5,7 @@
  * what is in it:
  *
  *     # flashemu trace 1
+ *     # offers: flush fua                    to the host; without it, no flush is recorded
  *     # capacity: 8019509248                 of the device, in bytes
  *     # partition: 256 15000000              first sector, and how many
  *     # phase: format 312 0                  its name, the number of records from the beginning of

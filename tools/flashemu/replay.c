@@ -47,6 +47,7 @@ int replay_init(struct replay *r, struct fe_device *dev, const struct replay_opt
         .opt = *opt,
         .capacity = fe_device_capacity(dev),
         .discard = profile->device.discard,
+        .flush = fe_cache_is_volatile(&profile->cache),
     };
     r->in_flight = calloc(opt->depth, sizeof *r->in_flight);
     if (!r->in_flight)
@@ -191,6 +192,15 @@ static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err 
     return submit_wrapped(r, rec, arrival_ns, err);
 }
 
+/* Whether a kernel would not have sent this record to this device; takes FUA from the others. */
+static bool is_dropped(const struct replay *r, const struct source *s, struct fe_trace_rec *rec)
+{
+    if (!s->recording || r->flush)
+        return false;
+    rec->fua = false;
+    return rec->type == FE_REQ_FLUSH;
+}
+
 /* What the requests behind number i of a batch will need is fetched while this one runs. */
 static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n, int i)
 {
@@ -230,7 +240,8 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
         }
         for (int i = 0; i < n && code == 0; i++) {
             fetch(r, recs, n, i);
-            code = run_record(r, &recs[i], &reason);
+            if (!is_dropped(r, source, &recs[i]))
+                code = run_record(r, &recs[i], &reason);
             if (code < 0)
                 fe_err_set(err, -code, "%s: %s",
                            source_where(source, &recs[i], where, sizeof where), reason.text);

@@ -27,6 +27,7 @@ struct replay {
     struct fe_trace_writer *record;  /* NULL = requests are not recorded */
     uint64_t capacity;
     bool discard;
+    bool flush;                      /* the device offers flush and FUA: its cache is volatile */
 
     uint64_t *in_flight;             /* completions of the last `depth` requests, a heap */
     uint64_t start_ns;               /* the device's time when counting began */
@@ -47,8 +48,9 @@ int replay_init(struct replay *r, struct fe_device *dev, const struct replay_opt
 void replay_fini(struct replay *r);
 
 /* Runs one source to its end.  Of a recording with phases of warm-up, only what follows these
- * phases is counted.  Negative errno with message.  If a request is the reason, the message names
- * the line of the trace. */
+ * phases is counted.  A kernel sends neither flushes nor FUA to a device that does not offer them, so
+ * there they are left out of a recording.  Negative errno with message.  If a request is the reason,
+ * the message names the line of the trace. */
 int replay_run(struct replay *r, struct source *source, struct fe_err *err);
 
 /* Starts counting: everything that was run so far was the warm-up. */

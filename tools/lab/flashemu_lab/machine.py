@@ -68,7 +68,8 @@ def end(process: subprocess.Popen[bytes] | subprocess.Popen[str] | None) -> None
 
 class Server:
     """One server after the other, always at the same port of 127.0.0.1, with files in a folder:
-    `ctl` is the control socket, and `trace` is the trace if the parameters ask for one there.
+    `ctl` is the control socket, and `trace` and `image` are what the parameters ask for there.  Each
+    server has new ones.
 
     threads  requests that the server works on simultaneously; with 1 they stay in the order in
              which the kernel has sent them
@@ -87,7 +88,7 @@ class Server:
         """Starts a server when the last one has ended; returns when it listens.  LabError with
         the server's message if it refuses."""
         self.end()
-        for name in ("pid", "ctl", "trace"):
+        for name in ("pid", "ctl", "trace", "image"):
             (self._folder / name).unlink(missing_ok=True)
         log = self._folder / "log"
         text = ""

@@ -9,6 +9,11 @@ server takes its place at the same port.
        |                                                 |
     server  trace of all requests  ----+                 |
                                        +--> NAME.trace.gz with its phases
+
+A kernel sends flushes, and writes with FUA, only to a device that offers them.  So that every
+recording has them, its device is kept in an image: then the server offers both, whatever the profile
+has for a cache, and the device takes the same time.  A replay leaves them out on a device that does
+not offer them.
 """
 
 from __future__ import annotations
@@ -29,6 +34,9 @@ from .recipes import Recipe
 from .recordings import HEAD, SUFFIX
 from .run import Json
 from .tool import Tool
+
+# What the server of a recording offers, in the words of its comment.
+OFFERS = "flush fua"
 
 # What is told while it works: the recording, and what has become of it.
 Tell = Callable[[str, str], None]
@@ -162,8 +170,9 @@ class _Session:
 
     def _start_server(self, job: Job) -> None:
         """Starts a server for this job; returns when it listens."""
+        kept = () if job.full else (f"file={self._tmp}/image", "sync=none")
         try:
-            self._server.start([*job.server, f"trace={self._tmp}/trace"])
+            self._server.start([*job.server, *kept, f"trace={self._tmp}/trace"])
         except LabError as e:
             raise LabError(f"{job.recipe.name}: {e}") from None
 
@@ -197,7 +206,7 @@ def _text(recipe: Recipe, heard: Heard, versions: dict[str, str], trace: Path,
     lines = [HEAD, f"# filesystem: {recipe.filesystem}", f"# work: {recipe.work}",
              f"# mkfs: {recipe.mkfs}", f"# mount: {recipe.mount}",
              *(f"# {key}: {text}" for key, text in versions.items()),
-             f"# limit: {heard.limit}", f"# scale: {recipe.scale}",
+             f"# limit: {heard.limit}", f"# scale: {recipe.scale}", f"# offers: {OFFERS}",
              f"# command: {command} {recipe.name}", f"# capacity: {heard.capacity}",
              f"# partition: {recipe.start} {recipe.sectors}",
              *(f"# phase: {name} {requests} {size}" for name, requests, size in heard.phases)]

@@ -7,13 +7,15 @@ whose first comments say where it comes from and what is in it.
     # flashemu trace 1
     # filesystem: vfat                      recorded by: kernel, tools, mkfs, mount, work, limit,
     # command: flashemu-lab record NAME     scale, command
+    # offers: flush fua                     to the host; without it, no flush is recorded
     # capacity: 8019509248                  of the device, in bytes
     # partition: 256 15000000               first sector, and how many
     # phase: format 312 0                   name, requests from the beginning of the trace to
     # phase: write 1204 104857600           its end, bytes of files written or read in it
 
 `rec:NAME,start=SECTOR,measure=PHASE` is an operand of `flashemu replay`, which moves the partition
-and counts one phase.  The phases in front of it are its warm-up, on the same device.
+and counts one phase.  The phases in front of it are its warm-up, on the same device.  Flushes and
+FUA are left out on a device that does not offer them, as a kernel would.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ SECTOR = 512
 # Comments that have one text.
 _TEXTS = ("filesystem", "work", "mkfs", "mount", "kernel", "tools", "limit", "command")
 # Comments that decide about a replay.
-_DECIDES = ("capacity", "partition", "phase", "mkfs")
+_DECIDES = ("capacity", "partition", "phase", "mkfs", "offers")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Recording:
     tools           versions of the programs
     limit           bytes of the largest request of the host
     scale           how many seconds the server waited for a second of the device
+    offers          what the device offered to the host: "flush fua", or "" in old recordings
     command         makes it again
     capacity        of the device on which it was recorded, in bytes
     start, sectors  of the partition, in sectors of 512 bytes
@@ -78,6 +81,7 @@ class Recording:
     tools: str
     limit: int
     scale: float
+    offers: str
     command: str
     capacity: int
     start: int
@@ -176,7 +180,7 @@ def parse(text: str, path: Path) -> Recording:
         return Recording(path.name.removesuffix(SUFFIX), path, found["filesystem"], found["work"],
                          found["mkfs"], found["mount"], found["kernel"], found["tools"],
                          int(found["limit"]), float(comments.get("scale", ["1"])[-1]),
-                         found["command"], int(comments["capacity"][-1]),
+                         comments.get("offers", [""])[-1], found["command"], int(comments["capacity"][-1]),
                          start, sectors, tuple(phases), digest.hexdigest())
     except (KeyError, ValueError):
         raise LabError(f"{path}: is not a recording of flashemu-lab") from None

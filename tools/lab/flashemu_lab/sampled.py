@@ -19,7 +19,6 @@ from typing import Iterable
 
 from . import recordings
 from .errors import LabError, listed
-from .measure import parse_profile
 from .run import Json, Run
 
 NAME = "sampled.csv"
@@ -117,20 +116,6 @@ def filesystems(runs: Iterable[Run]) -> list[str]:
     return sorted({recordings.operand(text).recording.filesystem for text in sources})
 
 
-def flushed(runs: Iterable[Run]) -> list[str]:
-    """The profiles of those of the runs to whose device a kernel would send flushes, sorted.  No
-    recording has flushes, because they were made on a device without a write cache."""
-    return sorted({run.profile for run in runs if _has_volatile_cache(run.canonical)})
-
-
-def _has_volatile_cache(canonical: str) -> bool:
-    """As the server decides whether it announces flushes; what is not there has its default."""
-    keys = parse_profile(canonical)
-    sizes = (keys.get("cache.size", "none"), keys.get("cache.write_behind", "none"))
-    return (any(size not in ("none", "0") for size in sizes) and
-            keys.get("cache.mode", "on") == "on" and keys.get("cache.volatile", "yes") == "yes")
-
-
 def agreement(runs: Iterable[Run]) -> Json | None:
     """What the samples say about these runs; None if they replay no recording.
 
@@ -138,17 +123,14 @@ def agreement(runs: Iterable[Run]) -> Json | None:
     samples      how many there are, of all filesystems
     largest      their largest difference from a kernel, as a share; None without samples
     filesystems  the same two numbers for each filesystem of these runs
-    flushed      the profiles to whose device a kernel would send flushes, which no recording has
     """
-    some = list(runs)
-    names, caches = filesystems(some), flushed(some)
+    names = filesystems(runs)
     if not names:
         return None
     samples = load()
     of = {name: [s for s in samples if s.filesystem == name] for name in names}
-    return {"sentence": _sentence(samples, of) + _without_flushes(caches), **_numbers(samples),
-            "filesystems": {name: _numbers(each) for name, each in of.items()},
-            "flushed": caches}
+    return {"sentence": _sentence(samples, of), **_numbers(samples),
+            "filesystems": {name: _numbers(each) for name, each in of.items()}}
 
 
 def _largest(samples: Iterable[Sample]) -> float | None:
@@ -180,10 +162,3 @@ def _sentence(samples: tuple[Sample, ...], of: dict[str, list[Sample]]) -> str:
     parts += [f"no sample of {listed(unknown)}"] if unknown else []
     return (f"Replayed results differ by at most {_share(samples)} from runs through the kernel "
             f"({_count(list(samples))}; here: {'; '.join(parts)}).")
-
-
-def _without_flushes(profiles: list[str]) -> str:
-    if not profiles:
-        return ""
-    return (f" Recordings have no flushes, which a kernel sends to a device with a write cache: "
-            f"{listed(profiles)}.")

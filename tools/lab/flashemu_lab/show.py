@@ -108,7 +108,7 @@ def recording(r: Recording) -> Json:
     """What a recording is, without its requests, as JSON."""
     return {"name": r.name, "filesystem": r.filesystem, "work": r.work, "mkfs": r.mkfs,
             "mount": r.mount, "kernel": r.kernel, "tools": r.tools, "limit": r.limit,
-            "command": r.command, "capacity": r.capacity, "start": r.start, "sectors": r.sectors,
+            "offers": r.offers, "command": r.command, "capacity": r.capacity, "start": r.start, "sectors": r.sectors,
             "phases": [asdict(p) for p in r.phases], "sha256": r.sha256}
 
 
@@ -116,7 +116,8 @@ def describe_recording(r: Recording) -> str:
     """A recording in words."""
     rows = [("filesystem", f"{r.mkfs}; {r.mount}"), ("work", r.work),
             ("partition", f"{r.sectors} sectors at sector {r.start} of {r.capacity // 512}"),
-            ("requests up to", f"{r.limit} bytes"), ("kernel", r.kernel), ("tools", r.tools),
+            ("requests up to", f"{r.limit} bytes"), ("with", r.offers or "no flush, no fua"),
+            ("kernel", r.kernel), ("tools", r.tools),
             ("to make it again", r.command)]
     first = f"rec:{r.name},start=63,measure={r.phases[-1].name}"
     lines = [r.name, "", *(f"{name:<17} {text}" for name, text in rows), "",
