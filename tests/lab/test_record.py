@@ -16,8 +16,9 @@ import time
 from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, read, stored, write
 from flashemu_script import PROGRAM_HANG_S, ended, from_env, run, skip
 
-from flashemu_lab import recipes, recordings, sampled
+from flashemu_lab import recipes, recordings, sample, sampled
 from flashemu_lab.errors import LabError
+from flashemu_lab.tool import Tool
 
 try:
     import nbd  # noqa: F401
@@ -65,8 +66,7 @@ for number, line in enumerate(lines):
             break
         except nbd.Error:
             time.sleep(0.01)
-    limit = os.environ.get("LIMIT", "65536")
-    print("begin %s %d %s" % (name, h.get_size(), limit), flush=True)
+    print("begin %s %d 65536" % (name, h.get_size()), flush=True)
     with open("jobs", "a") as f:
         f.write(line + "\\n")
     h.pwrite(b"x" * 512, 0)
@@ -221,9 +221,19 @@ def test_samples_are_drawn_by_seed():
     assert good("sample", "one", "two", "--seed", "2,2", env=env).count("\n") == 2
     bad("rec:three: there is no such recording", "sample", "three", env=env)
     bad("--seed: x: allowed: whole numbers", "sample", "--seed", "x", env=env)
-    good("record", "--recipes", "r.toml", "-o", "mine", "one", env=dict(env, LIMIT="512"))
-    bad("one: no shipped device has 2048 sectors and requests of 512 bytes", "sample", "one",
+    write("r.toml", RECIPES.replace("[one]", "[one]\nsectors = 1000000000"))
+    good("record", "--recipes", "r.toml", "-o", "mine", "one", env=env)
+    bad("one: no shipped device has room for 1000000000 sectors at sector 256", "sample", "one",
         env=env)
+
+
+def test_a_sample_may_be_on_any_device_that_takes_time():
+    env = machine()
+    good("record", "--recipes", "r.toml", "-o", "mine", "two", env=env)
+    os.environ["FLASHEMU_RECORDINGS"] = os.path.abspath("mine")
+    tool = Tool()
+    drawn = {d.profile for d in sample.draw(tool, list(range(300)), ["two"])}
+    assert set(tool.profiles()) - drawn == {"ideal", "generic32m", "ssd-page"}
 
 
 def test_a_signal_leaves_nothing():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Draws a sample of replays, and runs each of them through a kernel as well.
 
-From every filesystem with a recording the seed draws one of its recordings, a device with the same
-longest request that has room for the partition, a start, and the phase that is measured.  What is
-drawn is an experiment like any other, so `full` does the work.
+From every filesystem with a recording the seed draws one of its recordings, a device that has room
+for the partition, a start, and the phase that is measured.  What is drawn is an experiment like any
+other, so `full` does the work.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def _draw(tool: Tool, seed: int, names: list[str]) -> list[Drawn]:
         r = chance.choice(by_kind[kind])
         rooms = _rooms(tool, r)
         if not rooms:
-            raise LabError(f"{r.name}: no shipped device has {r.sectors} sectors and requests of "
-                           f"{r.limit} bytes")
+            raise LabError(f"{r.name}: no shipped device has room for {r.sectors} sectors at "
+                           f"sector {r.start}")
         profile = chance.choice(sorted(rooms))
         start = _start(chance, r, rooms[profile])
         phase = chance.choice([p.name for p in r.phases if p.bytes])
@@ -86,13 +86,14 @@ def _kind(r: Recording) -> str:
 
 
 def _rooms(tool: Tool, r: Recording) -> dict[str, int]:
-    """The devices on which the recording can be, with the largest start."""
+    """The devices on which the recording can be, with the largest start; none without a link, which
+    take no time."""
     found = {}
     for profile in tool.profiles():
         keys = parse_profile(tool.canonical(profile, ()))
         capacity = quantity(keys["device.capacity"])
         room = int(capacity or 0) // SECTOR - r.sectors
-        if quantity(keys["link.max_transfer"]) == r.limit and room >= r.start:
+        if keys["link.type"] != "none" and room >= r.start:
             found[profile] = room
     return found
 
