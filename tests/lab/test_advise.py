@@ -189,6 +189,22 @@ def known_of(*made, workloads=("large-file", "log"), room=2000):
         recordings.names, recordings.load = names, load
 
 
+def test_workloads_are_listed():
+    names = [*advise.WORKLOADS, *advise.RECORDED]
+    assert list(advise.ABOUT) == names
+    lines = good("list", "--workloads").splitlines()
+    assert [line.split()[0] for line in lines] == names
+    found = good_json("list", "--workloads")
+    assert [w["name"] for w in found] == names and all(w["about"] for w in found)
+    log = good_json("show", "log")
+    assert log == found[names.index("log")] and log["pattern"] == advise.WORKLOADS["log"]
+    assert "ext4-log" in log["recordings"] and "ext4-large" not in log["recordings"]
+    assert good_json("show", "boot")["pattern"] is None
+    text = good("show", "boot")
+    assert "none, only recordings" in text and "ext4-boot" in text
+    bad("not allowed with argument", "list", "--workloads", "--recordings")
+
+
 def test_which_filesystems_are_compared():
     a, b, c = (recording_of(n + "-large", "large 100") for n in ("xfs", "ext4", "exfat"))
     assert known_of(a, b, c) == [(n, ["large-file"]) for n in ("ext4", "exfat", "xfs")]

@@ -305,6 +305,9 @@ def test_a_sweep_is_an_experiment():
         "rate", "waf", "erases"}
     again = good_json("run", "x/experiment.toml")
     assert again["rows"] == out["rows"]
+    mixed = good_json("sweep", "ssd-page", "ftl.op=7%,28%", "--seed", "1,2",
+                      "gen:random,op=write,count=50")  # options between operands
+    assert len(mixed["rows"]) == 4
     one = good_json("sweep", "ideal", "gen:random,op=write,count=5", "--measure",
                     "n=host.write.ops")
     assert one["rows"][0]["values"] == {"n": 5} and len(one["rows"]) == 1
@@ -329,6 +332,14 @@ def test_sweeps_over_trace_files():
 
 def test_wrong_use():
     bad("a sweep needs requests", "sweep", "ideal", "ftl.op=1%,2%")
+    for message, *words in (  # there is no file that the user could open
+            ("profile=idle: no profile of that name", "idle"),
+            ("ftl.op=x: is not a number", "ssd-page", "ftl.op=x"),
+            ("2 x 2 = 4 runs; allowed: 3", "ssd-page", "ftl.op=7%,8%", "--seed", "1,2", "--most",
+             "3"),
+            ("tPROG=1us: is neither a key of a profile with its values, such as ftl.op=7%",
+             "ssd-page", "tPROG=1us")):
+        assert bad(message, "sweep", *words, "gen:random,count=9")[0].startswith(message)
     bad("--measure x: expected NAME=EXPRESSION", "sweep", "ideal", "gen:random", "--measure", "x")
     bad("--jobs: 0: allowed: 1 to 1024", "run", "waf", "--jobs", "0")
     bad("--seed: x: allowed: whole numbers", "sweep", "ideal", "gen:random", "--seed", "x")

@@ -200,8 +200,8 @@ def test_too_many_runs():
 
 def test_files_that_are_none():
     bad("no experiment of the name 'nope'; known: ", "run", "nope")
-    bad("no experiment and no recording of the name 'nope'; flashemu-lab list, and list "
-        "--recordings, show them", "show", "nope")
+    bad("no experiment, recording or workload of the name 'nope'; there are ", "show", "nope")
+    bad("of the name 'waff'; near to it: waf", "show", "waff")
     bad("./nope: No such file or directory", "run", "./nope")
     with open("x.toml", "wb") as f:
         f.write(b"\xff")

@@ -48,9 +48,9 @@ int replay_init(struct replay *r, struct fe_device *dev, const struct replay_opt
 void replay_fini(struct replay *r);
 
 /* Runs one source to its end.  Of a recording with phases of warm-up, only what follows these
- * phases is counted.  A kernel sends neither flushes nor FUA to a device that does not offer them, so
- * there they are left out of a recording.  Negative errno with message.  If a request is the reason,
- * the message names the line of the trace. */
+ * phases is counted.  A kernel sends neither flushes nor FUA to a device that does not offer them,
+ * so there they are left out of a recording.  Negative errno with message.  If a request is the
+ * reason, the message names the line of the trace. */
 int replay_run(struct replay *r, struct source *source, struct fe_err *err);
 
 /* Starts counting: everything that was run so far was the warm-up. */

@@ -55,6 +55,16 @@ WORKLOADS = {
     "files-at-once": _FAT + "bs=64K,sync=4M,files=4,count=%(several)s",
     "video": _FAT + "bs=%(large)s,sync=%(large)s,count=%(videos)s",
 }
+ABOUT = {
+    "large-file": "a file grows in large requests",
+    "small-files": "many small files in new clusters",
+    "database": "pages of 4 KiB at random places of a file, each with a flush",
+    "log": "a file grows by small entries, each synced",
+    "files-at-once": "four files grow in turn by 64 KiB",
+    "video": "a file grows in large requests, each followed by its metadata",
+    "boot": "a tree of files is read in any order",
+    "packages": "dpkg installs Debian packages",
+}
 # Workloads that only recordings can stand for: reads, and what no FAT32 can hold.
 RECORDED = ("boot", "packages")
 

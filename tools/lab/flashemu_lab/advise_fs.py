@@ -97,6 +97,11 @@ def known(workloads: list[str], room: int) -> list[Filesystem]:
         _COMMON.index(f.name) if f.name in _COMMON else len(_COMMON), f.name))
 
 
+def recorded(workload: str) -> list[str]:
+    """The names of the recordings of a workload, sorted."""
+    return [name for name in recordings.names() if name.endswith(f"-{WORKS[workload][0]}")]
+
+
 def _fills(mkfs: str, sectors: int) -> bool:
     """Whether mkfs.vfat can make this on a partition of so many sectors; other programs can."""
     cluster = _CLUSTER.search(mkfs)

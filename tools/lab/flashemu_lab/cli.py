@@ -6,20 +6,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NoReturn, Sequence
+from typing import Iterator, NoReturn, Sequence
 
 from . import (advise, advise_fs, crash, crashed, ensemble, full, measuring, recipes, recordings,
                sample, sampled, shipped, show, signals, trials)
 from .cluster import DaskEngine
-from .complete import complete
+from .complete import commands, complete
 from .conclude import agreements, result
 from .engine import Engine, LocalEngine, execute
-from .errors import LabError
+from .errors import LabError, allowed
 from .evidence import Evidence, Judged, Trial
 from .output import make_folder, read_result, write_folder, write_whole
 from .page import page
@@ -122,11 +123,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_experiments(add: measuring.Add) -> None:
-    c = add("list", "the shipped experiments, or recordings")
-    c.add_argument("--recordings", action="store_true", help="recordings instead")
+    c = add("list", "the shipped experiments, or recordings, or workloads")
+    what = c.add_mutually_exclusive_group()
+    what.add_argument("--recordings", action="store_true", help="recordings instead")
+    what.add_argument("--workloads", action="store_true",
+                      help="what advise, and its recordings, are about instead")
     c.add_argument("--json", action="store_true", help="print JSON")
-    c = add("show", "what an experiment does, or what is in a recording")
-    c.add_argument("experiment", metavar="EXPERIMENT|RECORDING|FILE.toml")
+    c = add("show", "what an experiment does, or what is in a recording, or a workload")
+    c.add_argument("experiment", metavar="EXPERIMENT|RECORDING|WORKLOAD|FILE.toml")
     c.add_argument("--json", action="store_true", help="print JSON, with the command of each run")
     c.add_argument("--toml", action="store_true", help="print the file, to copy and change")
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
@@ -219,6 +223,17 @@ def _add_crash(add: measuring.Add) -> None:
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results are kept")
     c.add_argument("--again", action="store_true", help="do stored cuts again, and replace them")
+
+
+@contextmanager
+def _without_places(name: str) -> Iterator[None]:
+    """Mistakes in an experiment that the command line describes: there is no file of this name that
+    the user could open, so its lines are no help."""
+    try:
+        yield
+    except LabError as e:
+        raise LabError(re.sub(rf"^{re.escape(name)}(:\d+)?: ", "", str(e), flags=re.MULTILINE),
+                       e.code) from None
 
 
 def _store(arguments: argparse.Namespace) -> Store:
@@ -329,6 +344,10 @@ def _checked(kernel: full.Kernel) -> list[Check]:
 def _list(arguments: argparse.Namespace) -> int:
     if arguments.recordings:
         return _list_recordings(arguments.json)
+    if arguments.workloads:
+        print(json.dumps([show.workload(name) for name in advise.ABOUT], indent=1)
+              if arguments.json else show.list_workloads(), end="\n" if arguments.json else "")
+        return 0
     found = [load(shipped.locate(name)) for name in shipped.names()]
     if arguments.json:
         print(json.dumps([{"name": e.name, "title": e.title, "question": e.question,
@@ -359,9 +378,15 @@ def _show(arguments: argparse.Namespace) -> int:
     name = arguments.experiment
     if name in recordings.names() and name not in shipped.names():
         return _show_recording(name, arguments.json)
+    if name in advise.ABOUT:
+        print(json.dumps(show.workload(name), indent=1) if arguments.json else
+              show.describe_workload(name), end="\n" if arguments.json else "")
+        return 0
     if name not in shipped.names() and "/" not in name and not name.endswith(".toml"):
-        raise LabError(f"no experiment and no recording of the name '{name}'; flashemu-lab list, "
-                       "and list --recordings, show them; or a path with '/' or .toml")
+        known = (*shipped.names(), *recordings.names(), *advise.ABOUT)
+        raise LabError(f"no experiment, recording or workload of the name '{name}'; "
+                       f"{allowed(name, known)}; flashemu-lab list, list --recordings and list "
+                       "--workloads show them; or a path with '/' or .toml")
     experiment = load(shipped.locate(arguments.experiment))
     if arguments.toml:
         sys.stdout.write(experiment.text)
@@ -383,12 +408,17 @@ def _show(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _run_shipped(arguments: argparse.Namespace) -> int:
+    return _run(load(shipped.locate(arguments.experiment)), arguments)
+
+
 def _sweep(arguments: argparse.Namespace) -> int:
     flags = [f"--{name}" for name in ("timed", "wrap", "drop-trim")
              if getattr(arguments, name.replace("-", "_"))]
     text = sweep_text(arguments.profile, arguments.operands, arguments.warmup, arguments.depth,
                       arguments.seed, arguments.measure, flags)
-    return _run(parse(text, "sweep.toml"), arguments)
+    with _without_places("sweep.toml"):
+        return _run(parse(text, "sweep.toml"), arguments)
 
 
 def _advise(arguments: argparse.Namespace) -> int:
@@ -400,7 +430,8 @@ def _advise(arguments: argparse.Namespace) -> int:
                        ".json")
     device = advise.look(Tool(), profile, tuple(arguments.settings))
     workloads = arguments.workload.split(",")
-    layouts = _table(parse(advise.advise_text(device, workloads), "advise.toml"), arguments)
+    with _without_places("advise.toml"):
+        layouts = _table(parse(advise.advise_text(device, workloads), "advise.toml"), arguments)
     if layouts is None:
         return 130
     text = advise_fs.filesystems_text(device, workloads, advise.chosen_start(layouts))
@@ -432,7 +463,7 @@ def _record(arguments: argparse.Namespace) -> int:
     known = recipes.load(path)
     for name in arguments.recordings:
         if name not in known:
-            raise LabError(f"{path}: there is no recipe '{name}'; allowed: {', '.join(known)}")
+            raise LabError(f"{path}: there is no recipe '{name}'; {allowed(name, known)}")
     chosen = [known[name] for name in arguments.recordings or known]
     folder = arguments.output or recordings.user_folder()
     made = []
@@ -523,18 +554,21 @@ def _dispatch(argv: Sequence[str]) -> int:
     if "--complete" in argv:
         print("\n".join(complete(parser, argv[0])))
         return 0
-    arguments = parser.parse_args(argv)
-    if arguments.version:
+    known = commands(parser)
+    if argv and argv[0] in known:  # options may stand between operands
+        name, arguments = argv[0], known[argv[0]].parse_intermixed_args(list(argv[1:]))
+    else:
+        name, arguments = "", parser.parse_args(argv)
+    if not name and arguments.version:
         print(f"flashemu-lab {Tool().version}")
         return 0
-    if not arguments.command:
+    if not name:
         parser.print_help()
         return 2
-    if arguments.command == "run":
-        return _run(load(shipped.locate(arguments.experiment)), arguments)
-    commands = {"list": _list, "show": _show, "sweep": _sweep, "record": _record, "sample": _sample,
-                "crash": _crash, "advise": _advise, "report": _report, **measuring.COMMANDS}
-    return commands[arguments.command](arguments)
+    perform = {"list": _list, "show": _show, "run": _run_shipped, "sweep": _sweep,
+               "record": _record, "sample": _sample, "crash": _crash, "advise": _advise,
+               "report": _report, **measuring.COMMANDS}
+    return perform[name](arguments)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

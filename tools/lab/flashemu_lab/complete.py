@@ -11,7 +11,8 @@ import argparse
 from typing import Iterator
 
 
-def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of the commands, by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
@@ -20,14 +21,14 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 
 def complete(parser: argparse.ArgumentParser, word: str) -> Iterator[str]:
     """The lines for the first word of a command line."""
-    commands = _commands(parser)
-    if word not in commands:
-        for name, command in commands.items():
+    known = commands(parser)
+    if word not in known:
+        for name, command in known.items():
             operands = [str(a.metavar) + ("..." if a.nargs == "+" else "")
                         for a in command._actions if not a.option_strings]
             yield " ".join([name, *operands])
         return
-    for action in commands[word]._actions:
+    for action in known[word]._actions:
         for option in action.option_strings:
             takes_value = action.nargs is None
             yield f"{option} {action.metavar}" if takes_value else option

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from typing import Collection
 
 # Powers of 1024 are written K, M, G, T; powers of 1000 are written KB, MB, GB.  Times are in ns,
 # rates in bytes a second, shares are fractions of 1.
@@ -60,3 +62,12 @@ def listed(words: list[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def allowed(word: str, known: Collection[str]) -> str:
+    """What stands behind a name that is unknown: all known ones if they are few, or those near to
+    it, or how many there are."""
+    near = difflib.get_close_matches(word, known, 5)
+    if near and len(known) > 12:
+        return f"near to it: {', '.join(near)}"
+    return f"allowed: {', '.join(known)}" if len(known) <= 12 else f"there are {len(known)} others"

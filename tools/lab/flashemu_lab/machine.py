@@ -68,8 +68,8 @@ def end(process: subprocess.Popen[bytes] | subprocess.Popen[str] | None) -> None
 
 class Server:
     """One server after the other, always at the same port of 127.0.0.1, with files in a folder:
-    `ctl` is the control socket, and `trace` and `image` are what the parameters ask for there.  Each
-    server has new ones.
+    `ctl` is the control socket, and `trace` and `image` are what the parameters ask for there.
+    Each server has new ones.
 
     threads  requests that the server works on simultaneously; with 1 they stay in the order in
              which the kernel has sent them

@@ -11,9 +11,9 @@ server takes its place at the same port.
                                        +--> NAME.trace.gz with its phases
 
 A kernel sends flushes, and writes with FUA, only to a device that offers them.  So that every
-recording has them, its device is kept in an image: then the server offers both, whatever the profile
-has for a cache, and the device takes the same time.  A replay leaves them out on a device that does
-not offer them.
+recording has them, its device is kept in an image: then the server offers both, whatever cache the
+profile has, and the device takes the same time.  A replay leaves them out on a device that does not
+offer them.
 """
 
 from __future__ import annotations

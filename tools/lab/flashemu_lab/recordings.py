@@ -180,8 +180,9 @@ def parse(text: str, path: Path) -> Recording:
         return Recording(path.name.removesuffix(SUFFIX), path, found["filesystem"], found["work"],
                          found["mkfs"], found["mount"], found["kernel"], found["tools"],
                          int(found["limit"]), float(comments.get("scale", ["1"])[-1]),
-                         comments.get("offers", [""])[-1], found["command"], int(comments["capacity"][-1]),
-                         start, sectors, tuple(phases), digest.hexdigest())
+                         comments.get("offers", [""])[-1], found["command"],
+                         int(comments["capacity"][-1]), start, sectors, tuple(phases),
+                         digest.hexdigest())
     except (KeyError, ValueError):
         raise LabError(f"{path}: is not a recording of flashemu-lab") from None
 

@@ -7,6 +7,7 @@ import math
 import textwrap
 from dataclasses import asdict
 
+from . import advise, advise_fs
 from .choose import paste
 from .conclude import conclusion
 from .errors import number
@@ -104,11 +105,36 @@ def describe_samples(samples: list[Sample]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def workload(name: str) -> Json:
+    """What a workload of `advise` is: its pattern, which is None if there is none, and its
+    recordings."""
+    return {"name": name, "about": advise.ABOUT[name], "pattern": advise.WORKLOADS.get(name),
+            "recordings": advise_fs.recorded(name)}
+
+
+def list_workloads() -> str:
+    """A line for each workload of `advise`."""
+    return "".join(f"{name:<14} {len(advise_fs.recorded(name)):>3} recordings  {about}\n"
+                   for name, about in advise.ABOUT.items())
+
+
+def describe_workload(name: str) -> str:
+    """A workload in words."""
+    w = workload(name)
+    rows = [("pattern", [w["pattern"] or "none, only recordings"]),
+            ("recordings", textwrap.wrap(", ".join(w["recordings"]), 64) or ["none"])]
+    lines = [f"{head if i == 0 else '':<12} {line}" for head, text in rows
+             for i, line in enumerate(text)]
+    return "\n".join([f"{name}: {w['about']}", "", *lines, "",
+                      f"flashemu-lab advise PROFILE --workload {name}"]) + "\n"
+
+
 def recording(r: Recording) -> Json:
     """What a recording is, without its requests, as JSON."""
     return {"name": r.name, "filesystem": r.filesystem, "work": r.work, "mkfs": r.mkfs,
             "mount": r.mount, "kernel": r.kernel, "tools": r.tools, "limit": r.limit,
-            "offers": r.offers, "command": r.command, "capacity": r.capacity, "start": r.start, "sectors": r.sectors,
+            "offers": r.offers, "command": r.command, "capacity": r.capacity, "start": r.start,
+            "sectors": r.sectors,
             "phases": [asdict(p) for p in r.phases], "sha256": r.sha256}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from .errors import LabError
 
@@ -48,7 +49,11 @@ def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seed
     if len(names) > 1:
         factors.append(f"profile = {array(names)}")
     for word in operands:
-        match = None if word.startswith(("gen:", "rec:")) else _KEY.fullmatch(word)
+        is_source = word.startswith(("gen:", "rec:"))
+        match = None if is_source else _KEY.fullmatch(word)
+        if not match and not is_source and "=" in word and not Path(word).exists():
+            raise LabError(f"{word}: is neither a key of a profile with its values, such as "
+                           "ftl.op=7%,28% ('flashemu help' lists the keys), nor a trace file")
         if not match:
             sources.append(word)
         elif "," in match[2]:
