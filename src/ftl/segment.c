@@ -302,7 +302,13 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->open = calloc(s->n_open_max, sizeof *s->open);
     if (!s->open)
         return fe_err_nomem(err, "open units", s->n_open_max * sizeof *s->open);
-    return fe_scatter_init(&s->scatter, p->group_units, p->scattered, p->group_switch, err);
+    return fe_scatter_init(&s->scatter,
+                           &(struct fe_scatter){.group_units = p->group_units,
+                                                .switching = p->group_switch,
+                                                .max = p->scattered,
+                                                .stay = p->scattered_stay,
+                                                .more = p->scattered_stay ? s->n_open_max : 0},
+                           err);
 }
 
 static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,

@@ -51,8 +51,8 @@ enum fe_status fe_seg_merge(struct fe_unit_map *map, fe_leb leb)
 
 enum fe_status fe_seg_make_scatter_room(struct segment *s, fe_leb leb)
 {
-    while (!fe_scatter_has_room(&s->scatter, leb)) {
-        fe_leb first = fe_scatter_oldest_group(&s->scatter);
+    fe_leb first;
+    while (!fe_scatter_has_room(&s->scatter, leb, &first)) {
         s->map.base.counters.gc_runs++;
         for (fe_leb l = first; l < s->map.n_lebs && l - first < s->scatter.group_units; l++) {
             enum fe_status st = fe_unit_map_top(&s->map, l) ? fe_seg_merge(&s->map, l) : FE_OK;

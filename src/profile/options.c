@@ -282,6 +282,10 @@ const struct fe_option fe_options[] = {
      .zero = "unlimited", .def = "unlimited", .used_by = "segment",
      .help = "Number of replaced units that may lie apart from their group; one more, and the "
              "group of the oldest one is copied to one place."},
+    {FE_SEC_FTL, "scattered_stay", FE_OPT_U32, FIELD(ftl.segment.scattered_stay), .max = 1024,
+     .def = "0", .used_by = "segment",
+     .help = "A group is not gathered until so many units were replaced after its last one; the "
+             "group that finds no room is gathered itself."},
     {FE_SEC_FTL, "group_switch", FE_OPT_BOOL, FIELD(ftl.segment.group_switch), .def = "no",
      .used_by = "segment",
      .help = "Whether a group needs no copy if its units were replaced one directly after the "

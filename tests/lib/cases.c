@@ -148,6 +148,7 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->page.slc_run = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1, 7);
     f->page.slc_dies = f->page.slc_mode == FE_SLC_OFF ? 0 : PICK(r, 0, 0, 1, 2);
     f->page.slc_write = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1);
+    f->segment.scattered_stay = PICK(r, 0, 0, 2, 6);
 }
 
 static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max_bytes)

@@ -92,6 +92,7 @@ static const struct change changes[] = {
     {"ftl.zone_units=2", {SMALL}},
     {"ftl.group_units=2", {"ftl.scattered=2"}},
     {"ftl.scattered=2", {"ftl.group_units=2"}},
+    {"ftl.scattered_stay=9", {"ftl.scattered=2", "ftl.group_units=2"}},
     {"ftl.group_switch=yes", {"ftl.scattered=3", "ftl.group_units=2"}},
     {"ftl.unit_read=1ms", {0}},
 

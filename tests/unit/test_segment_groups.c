@@ -58,24 +58,37 @@ static void rewrite_units(struct ft_layer *l, uint32_t n)
 
 static void add_in_room(struct fe_scatter *s, fe_leb leb)
 {
-    assert_true(fe_scatter_has_room(s, leb));
+    fe_leb first;
+    assert_true(fe_scatter_has_room(s, leb, &first));
     fe_scatter_add(s, leb);
+}
+
+/* There is no room for this unit before the group that begins with `first` is gathered. */
+static void expect_no_room(const struct fe_scatter *s, fe_leb leb, fe_leb first)
+{
+    fe_leb got = FE_LEB_NONE;
+    assert_false(fe_scatter_has_room(s, leb, &got));
+    assert_int_equal(got, first);
+}
+
+static void scatter_init(struct fe_scatter *s, struct fe_scatter as)
+{
+    assert_int_equal(fe_scatter_init(s, &as, NULL), 0);
 }
 
 static void test_scatter_keeps_the_oldest_group_first(void **state)
 {
     (void)state;
     struct fe_scatter s;
-    assert_int_equal(fe_scatter_init(&s, 4, 3, false, NULL), 0);
+    scatter_init(&s, (struct fe_scatter){.group_units = 4, .max = 3});
     add_in_room(&s, 1);
     add_in_room(&s, 3);
     add_in_room(&s, 7);
-    assert_false(fe_scatter_has_room(&s, 5));
-    assert_int_equal(fe_scatter_oldest_group(&s), 0);
+    expect_no_room(&s, 5, 0);
     add_in_room(&s, 1); /* one that is in the list always has room, and is the newest now */
     add_in_room(&s, 3);
     assert_int_equal(s.n, 3);
-    assert_int_equal(fe_scatter_oldest_group(&s), 4);
+    expect_no_room(&s, 5, 4);
     fe_scatter_gathered(&s, 0);
     assert_int_equal(s.n, 1);
     add_in_room(&s, 4);
@@ -90,7 +103,7 @@ static void test_scatter_forgets_a_group_replaced_in_one_go(void **state)
 {
     (void)state;
     struct fe_scatter s;
-    assert_int_equal(fe_scatter_init(&s, 3, 9, true, NULL), 0);
+    scatter_init(&s, (struct fe_scatter){.group_units = 3, .max = 9, .switching = true});
     add_in_room(&s, 1); /* an older copy of it moves to the end */
     for (fe_leb leb = 0; leb < 3; leb++)
         add_in_room(&s, leb);
@@ -113,11 +126,65 @@ static void test_scatter_without_limit_keeps_no_list(void **state)
 {
     (void)state;
     struct fe_scatter s;
-    assert_int_equal(fe_scatter_init(&s, 4, 0, true, NULL), 0);
+    scatter_init(&s, (struct fe_scatter){.group_units = 4, .switching = true});
     for (fe_leb leb = 0; leb < 100; leb++)
         add_in_room(&s, leb);
     assert_int_equal(s.n, 0);
     fe_scatter_fini(&s);
+}
+
+/* Groups of four, with room for four units.  Group 4 finds none, so it goes on with one unit beyond
+ * the limit and is gathered for its second; when the others have rested, one of them has to go. */
+static void test_scatter_lets_groups_stay_that_were_written_lately(void **state)
+{
+    (void)state;
+    struct fe_scatter s;
+    scatter_init(&s, (struct fe_scatter){.group_units = 4, .max = 4, .stay = 3, .more = 2});
+    add_in_room(&s, 0);
+    add_in_room(&s, 4);
+    add_in_room(&s, 1);
+    add_in_room(&s, 5);
+    add_in_room(&s, 8); /* units of group 0 were replaced two ticks ago: it stays */
+    assert_int_equal(s.n, 5);
+    add_in_room(&s, 0);
+    add_in_room(&s, 4);
+    expect_no_room(&s, 9, 8);
+    fe_scatter_gathered(&s, 8);
+    assert_int_equal(s.n, 4);
+    add_in_room(&s, 9);
+    add_in_room(&s, 12); /* the second one beyond the limit, and the last */
+    assert_int_equal(s.n, 6);
+    expect_no_room(&s, 10, 0); /* its last unit was three ticks ago */
+    fe_scatter_gathered(&s, 0);
+    expect_no_room(&s, 10, 8); /* group 4 was written later, and stays */
+    fe_scatter_gathered(&s, 8);
+    add_in_room(&s, 10);
+    assert_int_equal(s.n, 4);
+    fe_scatter_fini(&s);
+}
+
+/* Three groups of two in turn, with room for two units.  The third stays outside: each of its
+ * units after the first costs a gathering of its own group, and nobody else's. */
+static void test_segment_gathers_the_group_that_finds_no_room(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_ftl_params p = params();
+    p.segment.group_units = 2;
+    p.segment.scattered = 2;
+    p.segment.scattered_stay = 8;
+    setup(&l, &p);
+    for (uint32_t unit = 0; unit < 3; unit++)
+        assert_int_equal(ft_layer_command(&l, 2 * unit * N, N), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3 * N}, "one unit of each group");
+    assert_int_equal(ft_layer_command(&l, 5 * N, N), FE_OK);
+    /* unit 4 is closed by a switch; then both units of its group are copied */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 3 * N, .erases = 3,
+                                         .copied = 2 * N, .switches = 1, .fulls = 2},
+                    "the second of the third group");
+    assert_int_equal(ft_layer_command(&l, 0, N), FE_OK); /* the first group is scattered still */
+    ft_layer_expect(&l, (struct ft_cost){.programs = N, .erases = 1, .switches = 1}, "the first");
+    ft_layer_end(&l);
 }
 
 /* Groups of two; three units may be scattered.  The fourth gathers the first group: two
@@ -379,6 +446,8 @@ int main(void)
         cmocka_unit_test(test_scatter_keeps_the_oldest_group_first),
         cmocka_unit_test(test_scatter_forgets_a_group_replaced_in_one_go),
         cmocka_unit_test(test_scatter_without_limit_keeps_no_list),
+        cmocka_unit_test(test_scatter_lets_groups_stay_that_were_written_lately),
+        cmocka_unit_test(test_segment_gathers_the_group_that_finds_no_room),
         cmocka_unit_test(test_segment_gathers_the_oldest_group),
         cmocka_unit_test(test_segment_gathers_units_that_were_never_replaced),
         cmocka_unit_test(test_segment_group_replaced_in_one_go_costs_nothing),

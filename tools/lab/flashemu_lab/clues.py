@@ -252,7 +252,8 @@ def resized(s: Structure, unit: int) -> Structure:
         return s
     group = s.unit * s.group // unit
     changed = scaled(replace(s, unit=unit, group=group), s.unit)
-    return replace(changed, scattered=max(s.scattered * s.unit // unit, group + 1))
+    return replace(changed, scattered=max(s.scattered * s.unit // unit, group + 1),
+                   stay=s.stay * s.unit // unit)
 
 
 def _slower_from(rows: dict[int, dict[int, float]]) -> int | None:
@@ -282,11 +283,13 @@ def _segment(c: Curves, m: Measurement, size: int, page: int, unit: int) -> Stru
 
 
 def _grouped(s: Structure, c: Curves) -> Structure:
-    """The same with units of which several make one that shows."""
+    """The same with units of which several make one that shows.  As many of these as are open in
+    order may lie scattered, and they stay for the time in which two of them could be replaced."""
     part = max(merged_part(c, s.unit) or s.unit, s.page * 4)
     group = max(s.unit // part, 1)
     log = s.small_log and max(s.small_log, 8)
-    return replace(s, unit=part, group=group, open_random=0, scattered=s.open_linear * group + 2,
+    return replace(s, unit=part, group=group, open_random=0, stay=2 * group,
+                   scattered=max(s.open_linear * group, group + 1),
                    open_linear=max(8, s.open_linear), small_log=log,
                    zone_start=s.zone_start * group, zone_units=s.zone_units * group)
 

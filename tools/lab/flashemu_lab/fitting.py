@@ -38,9 +38,9 @@ LEAST_BUDGET = 60
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
 _COARSE_S, _FINE_S = 400.0, 2000.0
 _FOLDS = 4
-# Of comparisons for candidates: with so many there are rounds, with these steps of least squares.
-_LARGE = 400
-_ROUNDS = (2, 3, 4)
+# Of comparisons for candidates: with so many there are rounds, with these descents.
+_LARGE = 200
+_ROUNDS = (1, 1, 2)
 _FEW = 5
 # Of the mean error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
@@ -154,16 +154,16 @@ class Fitting:
     def run(self) -> Fitted:
         """Searches; LabError if no candidate makes a device."""
         tried = self._candidates()
-        better = []
+        better, left = [], 0
         self._best = math.inf
         for one in tried[:2]:
-            search = self._search("structure", self._weights, self._budget * 5 // 24)
+            search = self._search("structure", self._weights, self._budget * 5 // 24 + left)
             better.append(search.structure(search.judge([one])[0]))
-            self._best = min(self._best, better[-1].error)
+            self._best, left = min(self._best, better[-1].error), search.left
         best = min(better, key=lambda f: f.error)
         search = self._search("the rest", self._weights, self._budget // 12)
         best = search.rest(best, self._seed)
-        search = self._search("times", self._weights, self._budget // 12)
+        search = self._search("times", self._weights, self._budget // 12 + left + search.left)
         best = min(best, search.times(best, 4), key=lambda f: f.error)
         self._best = best.error
         return self._judged(best, tried)
@@ -171,20 +171,20 @@ class Fitting:
     def _candidates(self) -> list[Fit]:
         """The best starts with times of their own, the best one first.  With a large budget there
         are many, and most are given up early: each round has a third of the starts of the round
-        before, and more steps for each."""
+        before, and the last one more descents for each."""
         budget = self._budget * 2 // 5
         starts, kept = self._starts, _FEW
-        rounds: tuple[int, ...] = (6,)
+        rounds: tuple[int, ...] = (3,)
         if budget >= _LARGE:
             starts = starts + [n for s in starts for n in variants(s)]
-            kept, rounds = budget // 60, _ROUNDS
+            kept, rounds = budget // 40, _ROUNDS
         starts = list(dict.fromkeys(starts))[:max(budget // 6, len(self._starts))]
         search = self._search("candidates", self._coarse, len(starts))
         found = search.judge([start(s, first_times(s, self._m)) for s in starts])
         first = found[0]  # the most likely one is never given up
-        for steps in rounds:
+        for descents in rounds:
             others = [f for f in sorted(found, key=lambda f: f.error) if f is not first]
-            found = [self._better(f, steps, budget // kept) for f in [first, *others[:kept - 1]]]
+            found = [self._better(f, descents, budget // kept) for f in [first, *others[:kept - 1]]]
             first, kept = found[0], max(kept // 3, 2)
             self._best = min(self._best, *(f.error for f in found))
         found.sort(key=lambda f: f.error)
@@ -193,9 +193,9 @@ class Fitting:
                            "be compared")
         return found
 
-    def _better(self, one: Fit, steps: int, share: int) -> Fit:
-        """A candidate after some steps of least squares, with a share of the comparisons."""
-        return self._search("candidates", self._coarse, share).times(one, steps, False)
+    def _better(self, one: Fit, descents: int, share: int) -> Fit:
+        """A candidate after some descents, with a share of the comparisons."""
+        return self._search("candidates", self._coarse, share).times(one, descents, False)
 
     def _judged(self, best: Fit, tried: list[Fit]) -> Fitted:
         answer = self._comparer.ask([question(best)])[0]

@@ -29,6 +29,7 @@ class Structure:
 
     page      what is programmed as a whole; planes are not told apart
     group     units that make an allocation unit together
+    stay      units replaced within which a group is not gathered
     limit     bytes of the largest command
     region    bytes whose map the controller holds
     cache     bytes of the write cache
@@ -43,6 +44,7 @@ class Structure:
     unit: int = 4 * _MIB
     group: int = 1
     scattered: int = 0
+    stay: int = 0
     group_switch: bool = False
     open_linear: int = 4
     open_random: int = 0
@@ -147,6 +149,7 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
             keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
             if s.scattered:
                 keys["ftl.scattered"] = str(s.scattered)
+                keys["ftl.scattered_stay"] = str(s.stay)
         if s.small_log:
             keys |= {"ftl.small_log": str(s.small_log), "ftl.small_write": str(s.small_write),
                      "ftl.small_join": "yes"}
@@ -220,6 +223,9 @@ def _units(s: Structure) -> list[Structure]:
             found.append(scaled(replace(s, unit=shown // group, group=group), s.unit))
     if s.group > 1:
         found.append(replace(s, group_switch=not s.group_switch))
+        if s.scattered:
+            found += [replace(s, stay=n) for n in (0, s.group, 2 * s.group, 4 * s.group)
+                      if n != s.stay]
         near = {0, s.scattered - 1, s.scattered + 1, s.scattered - s.group,
                 s.scattered + s.group, s.group * 4 + 2}
         found += [replace(s, scattered=n) for n in sorted(near)

@@ -123,7 +123,6 @@ class Search:
 
     def _ask(self, fits: Sequence[Fit], bound: float | None) -> list[Answer]:
         if self._left < len(fits):
-            self._left = 0
             raise Stopped
         self._left -= len(fits)
         limit = None if bound is None or math.isinf(bound) else bound * self._total
@@ -281,8 +280,10 @@ class Search:
         first ones that are much better are enough.  Several at a time; each of them is given up as
         soon as it is worse."""
         best: Fit | None = None
-        for i in range(0, len(near), 8):
-            some = near[i:i + 8]
+        at = 0
+        while at < len(near):
+            some = near[at:at + min(8, max(self._left, 1))]
+            at += len(some)
             tried.update(some)
             bound = (best or fit).error * 0.998
             found = self.judge([self._moved(fit, n) for n in some], bound)
