@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""fit_cards.py [--budget N] [--random-out] MY.json...: how well `fit` predicts what it has not
-seen.
+"""fit_cards.py [--budget N] [--seeds N] [--random-out] MY.json...: how well `fit` predicts what it
+has not seen.
 
 Every other point of each test of a measurement is taken away (or, with --random-out, flashbench's
 open units in random order and find-fat), a profile is fitted to the rest, and the points that were
-taken away are compared with it.  Prints a line of JSON for each measurement.  This is no test: it
-takes minutes for each.
+taken away are compared with it.  Prints a line of JSON for each measurement and seed, and with
+several seeds the range of their results.  This is no test: it takes minutes for each.
 """
 
 import argparse
@@ -42,19 +42,19 @@ def told(errors):
                        "near": round(errors.near, 3)}
 
 
-def card(path, budget, random_out, jobs):
+def card(path, budget, random_out, jobs, seed):
     m = measurement.load(path)
     left = [i for i, p in enumerate(m.points) if search.kind(p) in (FAT, RANDOM)] if random_out \
         else halves(m)
     kept = replace(m, points=tuple(p for i, p in enumerate(m.points) if i not in set(left)))
     begin = time.monotonic()
-    found = fitting.fit(Tool(), kept, budget, 1, jobs)
+    found = fitting.fit(Tool(), kept, budget, seed, jobs)
     seconds = time.monotonic() - begin
     changes = modelled.changes(found.keys())
     with compare.Comparer(Tool(), m, 1) as comparer:
         answer = comparer.ask([compare.Question(found.structure.strategy, tuple(changes))])[0]
     errors = compare.log_errors(answer, m)
-    result = {"measurement": path.name, "fitted": told(found.all),
+    result = {"measurement": path.name, "seed": seed, "fitted": told(found.all),
               "left_out": told(fitting.summed([errors[i] for i in left]))}
     for name in dict.fromkeys(search.kind(m.points[i]) for i in left):
         result[name] = told(fitting.summed([errors[i] for i in left
@@ -68,10 +68,18 @@ def main():
     parser.add_argument("--budget", type=int, default=fitting.QUICK)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--random-out", action="store_true")
+    parser.add_argument("--seeds", type=int, default=1, help="1 to this number; the default is 1")
     arguments = parser.parse_args()
     for path in arguments.measurements:
-        print(json.dumps(card(path, arguments.budget, arguments.random_out, arguments.jobs)),
-              flush=True)
+        found = []
+        for seed in range(1, arguments.seeds + 1):
+            found.append(card(path, arguments.budget, arguments.random_out, arguments.jobs, seed))
+            print(json.dumps(found[-1]), flush=True)
+        out = [each["left_out"] for each in found if each["left_out"]]
+        if len(out) > 1:
+            print(json.dumps({"measurement": path.name, "seeds": len(out), **{
+                name: [min(o[name] for o in out), max(o[name] for o in out)]
+                for name in ("median", "near")}}), flush=True)
 
 
 main()

@@ -145,6 +145,55 @@ def test_a_neighbour_begins_where_the_clues_put_it():
     assert abs(moved["ftl.map_switch"] / TIMES["ftl.map_switch"] - 1) < 1e-9, moved
 
 
+def test_slopes_are_measured_once():
+    """A descent measures a slope for each time, and the next one, from a neighbour whose times are
+    wrong, only takes its own steps."""
+    m = measured(SEGMENT, points=plan(2 * MIB, 4))
+    wrong = [v * (1.25 if i % 2 else 0.8) for i, v in enumerate(values(SEGMENT))]
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(1 + len(wrong) + search._STEPS)
+        first = one._descend(one.judge([search.start(SEGMENT, wrong)])[0])
+        assert first.error < 0.03, first.error
+        one.grant(search._STEPS + 1)
+        moved = one.judge([search.start(replace(SEGMENT, open_linear=5), wrong)])[0]
+        second = one._descend(moved)
+        assert second.error < 0.5 * moved.error, (moved.error, second.error)
+
+
+def test_what_a_budget_leaves_is_kept():
+    """A question that is larger than the rest of a budget costs nothing of it."""
+    m = measured(PAGE, points=plan(2 * MIB, 1))
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        fit = search.start(PAGE, values(PAGE))
+        one.grant(3)
+        try:
+            one.judge([fit] * 4)
+        except search.Stopped:
+            pass
+        else:
+            raise AssertionError("more than the budget")
+        assert one.left == 3 and one.judge([fit] * 3)[0].error < 1e-6 and one.left == 0
+
+
+def test_groups_that_stay_are_seen():
+    """Of four numbers, the right one explains what happens beyond the limit of open units."""
+    s = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0, scattered=24,
+                stay=16)
+    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=n, random=order,
+                         chunk=2 * MIB >> i)
+              for order in (False, True) for n in (2, 4, 5) for i in range(6)]
+    m = measured(s, points=points)
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(4)
+        fits = one.judge([search.start(replace(s, stay=n), values(s)) for n in (0, 8, 16, 32)])
+    assert fits[2].error < 1e-6 and fits[0].error > 0.1, [f.error for f in fits]
+    assert replace(s, stay=0) in modelled.neighbours(s)
+    assert s in modelled.neighbours(replace(s, stay=0))
+
+
 def test_a_time_beyond_its_bound_by_a_rounding_error():
     m = measured(PAGE, points=plan(2 * MIB, 1))
     at = [t.key for t in modelled.times_of(PAGE)].index("ftl.map_switch")
