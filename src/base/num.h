@@ -40,9 +40,12 @@ static inline uint64_t fe_div_up(uint64_t a, uint64_t b)
 }
 
 /* a * b / c rounded up, computed in 128 bits.  The result must fit 64 bits; otherwise the caller
- * has a bug. */
+ * has a bug.  Most products fit 64 bits, and dividing these costs a third. */
 static inline uint64_t fe_muldiv_up(uint64_t a, uint64_t b, uint64_t c)
 {
+    uint64_t p;
+    if (!__builtin_mul_overflow(a, b, &p) && !__builtin_add_overflow(p, c - 1, &p))
+        return p / c;
     unsigned __int128 q = ((unsigned __int128)a * b + (c - 1)) / c;
     assert(q <= UINT64_MAX);
     return (uint64_t)q;

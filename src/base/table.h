@@ -14,4 +14,10 @@
  * of many megabytes waits as long for the address translation as for the entry itself. */
 void *fe_table_alloc(size_t n, size_t entry_size);
 
+/* Returns `bytes` zeros, page-aligned, or NULL with errno.  They may be more than the host has,
+ * because only what is written takes memory.  Large ones ask for huge pages, and begin at one.  The
+ * caller ends them with fe_table_unmap and the same `bytes`; NULL is allowed there. */
+void *fe_table_map(size_t bytes);
+void fe_table_unmap(void *table, size_t bytes);
+
 #endif

@@ -192,6 +192,7 @@ static inline void fe_blocks_fetch(const struct fe_blocks *b, fe_ppn ppn, uint32
     fe_fetch(&b->valid_bits[ppn / 64]);
     fe_fetch(&b->valid[peb]);
     fe_fetch(&b->state[peb]);
+    fe_store_fetch(b->ftl->medium->store, ppn, 1);
     if (b->full[0].links)
         fe_fetch(&b->full[0].links[peb]);
 }

@@ -91,14 +91,15 @@ static inline uint64_t fe_medium_last_seq(const struct fe_medium *m)
     return m->chip.seq;
 }
 
-/* Fetches early what is in the OOB of pages [first, first + n) that are going to be copied: whose
- * data they hold, and their roles. */
+/* Fetches early what is known of pages [first, first + n) that are going to be copied: whose data
+ * they hold, their roles, and where their bytes are. */
 static inline void fe_medium_fetch(const struct fe_medium *m, fe_ppn first, uint32_t n)
 {
     enum { LPNS_A_LINE = 64 / sizeof *m->chip.oob_lpn };
     for (uint32_t i = 0; i < n; i += LPNS_A_LINE)
         fe_fetch(&m->chip.oob_lpn[first + i]);
     fe_fetch(&m->chip.oob_tag[first]);
+    fe_store_fetch(m->store, first, n);
 }
 
 /* A page's state needs no memory of its own: pages below next_page are PROGRAMMED, or TORN if

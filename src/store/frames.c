@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The store in memory.  A programmed page never changes until its block is erased, so a copy of
- * it needs no bytes of its own: pages of the chip name frames, and a frame counts the pages that
- * name it.
+ * it needs no bytes of its own: pages of the chip name frames, and pages that name the same frame
+ * form a ring.
  *
  *     page of the chip   0   1   2   3   4   5            after a merge copied 1 and 2 to 4 and 5
  *     its frame          -   0   2   -   0   2
- *                            |   |       |   |
- *     frame              [0] 2 pages  [1] free -> [3]  [2] 2 pages  [3] free   |  fresh: 4, 5, ...
+ *     next of its ring       4   5       1   2
  *
- * A copy counts one more page, an erase one less for each page of the block.  So merges and
- * cleaning cost the processor nearly nothing, whatever the pages hold.
+ *     frame              [0] of 1 and 4   [1] free   [2] of 2 and 5   [3] free   |  fresh: 4, ...
+ *     free, newest last  3 1
+ *
+ * A copy joins the ring of its base, an erased page leaves its ring, and the last one frees the
+ * frame.  So merges and cleaning cost the processor nearly nothing, whatever the pages hold.  A
+ * count for each frame would do as well, but frames lie anywhere: it would cost a cache miss for
+ * each copy and one for each erased page.  Pages are copied and erased in the order of the chip, and
+ * a ring has hardly ever more than two pages: the copied one and its copy, until the former is
+ * erased.
  *
  * Frames lie one behind the other in memory that is mapped once and that takes room where it is
  * used.  It is private: a process that forks has a copy of the device.  The frame that became
@@ -19,16 +25,23 @@
  * device needs is therefore its largest number of different pages so far, and not what it has
  * copied.
  *
- * Frames belong to groups of about 256 KiB.  The memory of a fresh group is asked for with one
- * call instead of a page fault for each page; kernels before 5.14 refuse that, and the faults come
- * one by one.  A group without a used frame is given back when it has left the warm ring (warm.h).
+ * Frames belong to groups of about 2 MiB, which is a huge page of most hosts.  A group without a
+ * used frame is given back when it has left the warm ring (warm.h).  The memory of fresh frames is
+ * asked for 256 KiB at a time, with one call instead of a page fault for each page; kernels before
+ * 5.14 refuse that, and the faults come one by one.  Where there are huge pages, the first call
+ * brings all of the group.
+ *
+ * Frames that are more than a cache holds are written past it (base/copy.h): the frame that became
+ * free last is in the cache only if little was written since it was.
  *
  * Not modelled here: OOB, wear, bit errors.  The chip keeps them (nand/chip.h).
  */
 #include "store/frames.h"
 
+#include "base/copy.h"
 #include "base/fetch.h"
 #include "base/num.h"
+#include "base/table.h"
 #include "store/warm.h"
 
 #include <assert.h>
@@ -39,17 +52,26 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define AHEAD 8 /* pages */
-#define GROUP_BYTES (UINT64_C(256) << 10)
+#define GROUP_BYTES (UINT64_C(2) << 20)
+#define POPULATE_BYTES (UINT64_C(256) << 10)
+#define CACHE_BYTES (UINT64_C(8) << 20) /* what the host's processor surely keeps */
+
+struct name {
+    uint32_t frame; /* of the page, plus 1; 0: it has no bytes */
+    fe_ppn next;    /* the next page of the ring; the page itself if it is alone */
+};
+
+enum { NAMES_A_LINE = 64 / sizeof(struct name) }; /* of the host's cache */
 
 struct fe_frames {
     uint32_t page_bytes;
     uint32_t n_pages;    /* as many frames as pages */
     uint32_t n_fresh;    /* frames [n_fresh, n_pages) were never used */
-    uint32_t free;       /* the frame that became free last, plus 1; 0: none */
+    uint32_t n_free;     /* used ones of which no page has the name now */
     uint32_t group_shift; /* frame >> group_shift is its group */
-    uint32_t *frame_of;  /* per page: its frame plus 1, or 0 */
-    uint32_t *count;     /* per frame: pages that name it; if it is free: the next one, plus 1 */
+    uint32_t populate_shift; /* likewise for what is asked for together */
+    struct name *names;  /* per page */
+    uint32_t *free;      /* n_free frames; the last one became free last */
     uint32_t *used;      /* per group: how many of its frames are named */
     uint8_t *map;
     uint64_t map_bytes;
@@ -58,32 +80,35 @@ struct fe_frames {
 
 static int map_memory(struct fe_frames *f, struct fe_err *err)
 {
-    void *map = mmap(NULL, f->map_bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED)
-        return fe_err_set(err, errno, "medium in memory: mapping %llu bytes: %s",
-                          (unsigned long long)f->map_bytes, strerror(errno));
-    f->map = map;
-    return 0;
+    f->map = fe_table_map(f->map_bytes);
+    return f->map ? 0 : fe_err_set(err, errno, "medium in memory: mapping %llu bytes: %s",
+                                   (unsigned long long)f->map_bytes, strerror(errno));
 }
 
 static uint64_t table_bytes(const struct fe_frames *f)
 {
-    return (uint64_t)f->n_pages * (sizeof *f->frame_of + sizeof *f->count);
+    return (uint64_t)f->n_pages * (sizeof *f->names + sizeof *f->free);
 }
 
 /* The two tables of a large device are larger than what a small host has, but hardly used: only
  * what is written takes memory. */
 static int map_tables(struct fe_frames *f, struct fe_err *err)
 {
-    void *tables = mmap(NULL, table_bytes(f), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (tables == MAP_FAILED)
+    f->names = fe_table_map(table_bytes(f));
+    if (!f->names)
         return fe_err_set(err, errno, "medium in memory: tables: mapping %llu bytes: %s",
                           (unsigned long long)table_bytes(f), strerror(errno));
-    f->frame_of = tables;
-    f->count = f->frame_of + f->n_pages;
+    f->free = (uint32_t *)(f->names + f->n_pages);
     return 0;
+}
+
+/* The largest power of two of pages that has at most so many bytes, or a single page. */
+static uint32_t shift_of(uint32_t page_bytes, uint64_t bytes)
+{
+    uint32_t shift = 0;
+    while (((uint64_t)page_bytes << (shift + 1)) <= bytes)
+        shift++;
+    return shift;
 }
 
 int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_bytes,
@@ -96,8 +121,8 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
         return fe_err_nomem(err, "medium in memory", sizeof *f);
     f->page_bytes = page_bytes;
     f->n_pages = (uint32_t)n_pages;
-    while (((uint64_t)page_bytes << (f->group_shift + 1)) <= GROUP_BYTES)
-        f->group_shift++;
+    f->group_shift = shift_of(page_bytes, GROUP_BYTES);
+    f->populate_shift = shift_of(page_bytes, POPULATE_BYTES);
     uint32_t n_groups = (uint32_t)(((n_pages - 1) >> f->group_shift) + 1);
 
     f->map_bytes = n_pages * page_bytes;
@@ -120,10 +145,8 @@ void fe_frames_destroy(struct fe_frames *f)
 {
     if (!f)
         return;
-    if (f->map)
-        munmap(f->map, f->map_bytes);
-    if (f->frame_of)
-        munmap(f->frame_of, table_bytes(f));
+    fe_table_unmap(f->map, f->map_bytes);
+    fe_table_unmap(f->names, table_bytes(f));
     fe_warm_fini(&f->warm);
     free(f->used);
     free(f);
@@ -136,54 +159,47 @@ static uint8_t *bytes_of(const struct fe_frames *f, uint32_t frame)
 
 const uint8_t *fe_frames_at(const struct fe_frames *f, fe_ppn ppn)
 {
-    uint32_t named = f->frame_of[ppn];
-    return named ? bytes_of(f, named - 1) : NULL;
+    uint32_t frame = f->names[ppn].frame;
+    return frame ? bytes_of(f, frame - 1) : NULL;
 }
 
-/* The bytes of a group: [*ret_from, *ret_from + result).  The last one may be shorter. */
-static uint64_t group_range(const struct fe_frames *f, uint32_t group, uint64_t *ret_from)
-{
-    uint64_t bytes = (uint64_t)f->page_bytes << f->group_shift;
-    *ret_from = group * bytes;
-    return fe_min_u64(bytes, f->map_bytes - *ret_from);
-}
-
-/* Groups need not begin at a page of the host: only whole pages of the host are given back. */
+/* Groups need not begin at a page of the host: only whole pages of the host are given back.  The
+ * last group may be shorter. */
 static void give_back(struct fe_frames *f, uint32_t group)
 {
-    uint64_t host = (uint64_t)sysconf(_SC_PAGESIZE), from;
-    uint64_t end = group_range(f, group, &from);
-    end = (from + end) / host * host;
+    uint64_t host = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t bytes = (uint64_t)f->page_bytes << f->group_shift, from = group * bytes;
+    uint64_t end = fe_min_u64(from + bytes, f->map_bytes) / host * host;
     from = fe_div_up(from, host) * host;
     /* A hole is a saving, not a promise: where the host refuses it, the memory stays. */
     if (f->used[group] == 0 && from < end)
         (void)madvise(f->map + from, end - from, MADV_DONTNEED);
 }
 
-/* Asks for the memory of a fresh group, if the group is not a single large page. */
-static void populate(struct fe_frames *f, uint32_t group)
+/* Asks for the memory of the fresh frames that begin here, if they are not a single large page. */
+static void populate(struct fe_frames *f, uint32_t frame)
 {
-    uint64_t from, n = group_range(f, group, &from);
-    uint64_t host = (uint64_t)sysconf(_SC_PAGESIZE), head = from % host;
-    if (n <= GROUP_BYTES)
-        (void)madvise(f->map + from - head, n + head, MADV_POPULATE_WRITE);
+    uint64_t host = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t bytes = (uint64_t)f->page_bytes << f->populate_shift;
+    uint64_t from = (uint64_t)frame * f->page_bytes;
+    uint64_t end = fe_min_u64(from + bytes, f->map_bytes);
+    if (bytes <= POPULATE_BYTES)
+        (void)madvise(f->map + from / host * host, end - from / host * host, MADV_POPULATE_WRITE);
 }
 
 /* A fresh frame holds zeros, any other frame holds anything. */
 static uint32_t take_frame(struct fe_frames *f, bool *ret_is_fresh)
 {
     uint32_t frame;
-    *ret_is_fresh = !f->free;
-    if (f->free) {
-        frame = f->free - 1;
-        f->free = f->count[frame];
+    *ret_is_fresh = f->n_free == 0;
+    if (f->n_free > 0) {
+        frame = f->free[--f->n_free];
     } else {
         assert(f->n_fresh < f->n_pages);
         frame = f->n_fresh++;
-        if (frame == frame >> f->group_shift << f->group_shift)
-            populate(f, frame >> f->group_shift);
+        if (frame == frame >> f->populate_shift << f->populate_shift)
+            populate(f, frame);
     }
-    f->count[frame] = 1;
     f->used[frame >> f->group_shift]++;
     return frame;
 }
@@ -191,10 +207,7 @@ static uint32_t take_frame(struct fe_frames *f, bool *ret_is_fresh)
 static void drop_frame(struct fe_frames *f, uint32_t frame)
 {
     uint32_t group = frame >> f->group_shift;
-    if (--f->count[frame])
-        return;
-    f->count[frame] = f->free;
-    f->free = frame + 1;
+    f->free[f->n_free++] = frame;
     if (--f->used[group])
         return;
     uint32_t oldest = fe_warm_add(&f->warm, group);
@@ -202,34 +215,54 @@ static void drop_frame(struct fe_frames *f, uint32_t frame)
         give_back(f, oldest);
 }
 
-/* Pages are copied and erased in the order of the chip, but their frames lie anywhere: the counts
- * of those that come next are asked for early. */
-static void ask_for_count(const struct fe_frames *f, uint64_t ppn)
+static void join(struct fe_frames *f, fe_ppn ppn, fe_ppn base)
 {
-    if (ppn < f->n_pages && f->frame_of[ppn])
-        fe_fetch(&f->count[f->frame_of[ppn] - 1]);
+    f->names[ppn] = f->names[base];
+    f->names[base].next = ppn;
+}
+
+/* The page has no bytes from now on.  Returns whether the frame has other pages. */
+static bool leave(struct fe_frames *f, fe_ppn ppn)
+{
+    fe_ppn next = f->names[ppn].next, before = next;
+    while (f->names[before].next != ppn)
+        before = f->names[before].next;
+    f->names[before].next = next;
+    f->names[ppn].frame = 0;
+    return next != ppn;
+}
+
+/* Pages are programmed in the order of the chip: the names of those that come next are asked for
+ * early. */
+static void ask_for_names(const struct fe_frames *f, uint64_t ppn)
+{
+    if (ppn + NAMES_A_LINE < f->n_pages)
+        fe_fetch(&f->names[ppn + NAMES_A_LINE]);
 }
 
 /* Nothing is done for len 0: a masked store of no bytes to memory that is not there yet is slow on
  * some processors. */
-static void put(uint8_t *to, const void *data, uint32_t len)
+static void put(const struct fe_frames *f, uint8_t *to, const void *data, uint32_t len)
 {
-    if (len > 0 && data)
-        memcpy(to, data, len);
-    else if (len > 0)
+    if (len == 0)
+        return;
+    if (!data)
         memset(to, 0, len);
+    else if ((uint64_t)f->n_fresh * f->page_bytes > CACHE_BYTES)
+        fe_copy_past_cache(to, data, len);
+    else
+        memcpy(to, data, len);
 }
 
 /* A page of zeros to which nothing was ever put stays without a frame. */
 void fe_frames_write(struct fe_frames *f, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
                      const void *data)
 {
-    assert(!f->frame_of[ppn]);
-    uint32_t old = base != FE_PPN_NONE && len < f->page_bytes ? f->frame_of[base] : 0;
+    assert(!f->names[ppn].frame);
+    ask_for_names(f, ppn);
+    uint32_t old = base != FE_PPN_NONE && len < f->page_bytes ? f->names[base].frame : 0;
     if (old && len == 0) {
-        ask_for_count(f, (uint64_t)base + AHEAD);
-        f->count[old - 1]++;
-        f->frame_of[ppn] = old;
+        join(f, ppn, base);
         return;
     }
     if (!old && (!data || len == 0))
@@ -239,38 +272,44 @@ void fe_frames_write(struct fe_frames *f, fe_ppn ppn, fe_ppn base, uint32_t off,
     uint8_t *to = bytes_of(f, frame);
     const uint8_t *from = old ? bytes_of(f, old - 1) : NULL;
     if (from || !is_fresh) {
-        put(to, from, off);
-        put(to + end, from ? from + end : NULL, f->page_bytes - end);
+        put(f, to, from, off);
+        put(f, to + end, from ? from + end : NULL, f->page_bytes - end);
     }
-    put(to + off, data, len);
-    f->frame_of[ppn] = frame + 1;
+    put(f, to + off, data, len);
+    f->names[ppn] = (struct name){frame + 1, ppn};
 }
 
 void fe_frames_overwrite(struct fe_frames *f, fe_ppn ppn, uint32_t off, uint32_t len,
                          const void *data)
 {
-    uint32_t old = f->frame_of[ppn];
+    uint32_t old = f->names[ppn].frame;
     if (!old) {
         fe_frames_write(f, ppn, FE_PPN_NONE, off, len, data);
         return;
     }
-    if (f->count[old - 1] > 1) { /* the others keep what they have */
+    if (f->names[ppn].next != ppn) { /* the others keep what they have */
         bool is_fresh;
         uint32_t own = take_frame(f, &is_fresh);
         memcpy(bytes_of(f, own), bytes_of(f, old - 1), f->page_bytes);
-        f->count[old - 1]--;
-        f->frame_of[ppn] = old = own + 1;
+        leave(f, ppn);
+        f->names[ppn] = (struct name){own + 1, ppn};
+        old = own + 1;
     }
-    put(bytes_of(f, old - 1) + off, data, len);
+    put(f, bytes_of(f, old - 1) + off, data, len);
 }
 
+void fe_frames_fetch(const struct fe_frames *f, fe_ppn first, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i += NAMES_A_LINE)
+        fe_fetch(&f->names[first + i]);
+}
+
+/* From the end, so that the frames of a block are used again in the order of their bytes. */
 void fe_frames_forget(struct fe_frames *f, fe_ppn first, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t named = f->frame_of[first + i];
-        ask_for_count(f, (uint64_t)first + i + AHEAD);
-        f->frame_of[first + i] = 0;
-        if (named)
-            drop_frame(f, named - 1);
+    for (fe_ppn ppn = first + n; ppn-- > first;) {
+        uint32_t frame = f->names[ppn].frame;
+        if (frame && !leave(f, ppn))
+            drop_frame(f, frame - 1);
     }
 }

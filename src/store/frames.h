@@ -34,6 +34,9 @@ void fe_frames_write(struct fe_frames *f, fe_ppn ppn, fe_ppn base, uint32_t off,
 void fe_frames_overwrite(struct fe_frames *f, fe_ppn ppn, uint32_t off, uint32_t len,
                          const void *data);
 
+/* As fe_store_fetch. */
+void fe_frames_fetch(const struct fe_frames *f, fe_ppn first, uint32_t n);
+
 /* Pages [first, first + n) have no bytes from now on.  O(n). */
 void fe_frames_forget(struct fe_frames *f, fe_ppn first, uint32_t n);
 

@@ -102,6 +102,12 @@ bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn)
     return s->frames ? fe_frames_at(s->frames, ppn) != NULL : s->img && fe_bit(s->written, ppn);
 }
 
+void fe_store_fetch(const struct fe_store *s, fe_ppn first, uint32_t n)
+{
+    if (s->frames)
+        fe_frames_fetch(s->frames, first, n);
+}
+
 void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n)
 {
     if (s->frames)

@@ -55,6 +55,9 @@ void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
 /* Whether a page has bytes of its own; without them it reads as zeros. */
 bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn);
 
+/* Fetches early what copying and forgetting pages [first, first + n) will need; changes nothing. */
+void fe_store_fetch(const struct fe_store *s, fe_ppn first, uint32_t n);
+
 /* Forgets pages [first, first + n). */
 void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n);
 

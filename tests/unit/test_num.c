@@ -73,6 +73,9 @@ static void test_num_muldiv_rounds_once_and_uses_128_bits(void **state)
     assert_int_equal(fe_muldiv(1, 1, UINT64_MAX), 0);
     assert_true(fe_muldiv(UINT64_MAX, UINT64_MAX, UINT64_MAX) == UINT64_MAX);
     assert_true(fe_muldiv_up(UINT64_MAX, UINT64_MAX, UINT64_MAX) == UINT64_MAX);
+    assert_true(fe_muldiv_up(UINT64_MAX, 1, 2) == UINT64_C(1) << 63); /* the product fits, but */
+    assert_true(fe_muldiv_up(UINT64_MAX, 1, 3) == UINT64_MAX / 3);
+    assert_true(fe_muldiv_up(UINT64_MAX - 1, 1, 2) == UINT64_MAX / 2);
     assert_true(fe_muldiv_up(UINT64_MAX - 1, UINT64_MAX, UINT64_MAX) == UINT64_MAX - 1);
     assert_true(fe_muldiv(UINT64_C(1) << 40, UINT64_C(1) << 40, UINT64_C(1) << 20) ==
                 UINT64_C(1) << 60);

@@ -264,6 +264,7 @@ static void test_store_random_operations_equal_plain_bytes(void **state)
     check_against_bytes(3, 528, 7, 40, 20000); /* pages that straddle the host's */
     check_against_bytes(4, 16384, 130, 3, 5000);
     check_against_bytes(5, 1, 3, 9, 5000);
+    check_against_bytes(6, 40001, 65, 8, 5000); /* more than a cache holds */
 }
 
 /* Pages of 1 MiB: the warm ring has room for 32 of them, and four blocks.  Which piece leaves the
@@ -388,6 +389,38 @@ static void test_warm_ring_goes_round(void **state)
     fe_warm_fini(&w);
 }
 
+/* A page that was copied again and again is in many places at a time; in whatever order they are
+ * forgotten, the others keep it, and the last one gives the memory back for the next page. */
+static void test_store_copies_leave_in_any_order(void **state)
+{
+    (void)state;
+    enum { PAGE = 512, PPB = 8, BLOCKS = 4, PAGES = PPB * BLOCKS };
+    struct ft_rand r = {.seed = 3};
+    struct fe_store *s = make(PAGES, PAGE, PPB, true);
+    uint8_t data[PAGE], buf[PAGE];
+    for (int round = 0; round < 300; round++) {
+        fe_ppn order[PAGES];
+        for (fe_ppn p = 0; p < PAGES; p++) {
+            fe_ppn at = (fe_ppn)ft_below(&r, p + 1);
+            order[p] = order[at];
+            order[at] = p;
+        }
+        memset(data, round % 255 + 1, PAGE);
+        fe_store_write(s, order[0], FE_PPN_NONE, 0, PAGE, data);
+        for (fe_ppn p = 1; p < PAGES; p++)
+            fe_store_write(s, order[p], order[ft_below(&r, p)], 0, 0, NULL);
+        for (fe_ppn p = PAGES; p > 0; p--) {
+            fe_ppn at = (fe_ppn)ft_below(&r, p), gone = order[at];
+            fe_store_read(s, gone, 0, PAGE, buf);
+            assert_all(buf, data[0], PAGE);
+            fe_store_forget(s, gone, 1);
+            order[at] = order[p - 1];
+            assert_false(fe_store_is_written(s, gone));
+        }
+    }
+    fe_store_destroy(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_store_discarded_memory_is_given_back_when_the_ring_is_full),
         cmocka_unit_test(test_store_copies_take_no_memory),
         cmocka_unit_test(test_warm_ring_goes_round),
+        cmocka_unit_test(test_store_copies_leave_in_any_order),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

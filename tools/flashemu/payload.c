@@ -13,6 +13,7 @@
 
 #include "base/fetch.h"
 #include "base/rng.h"
+#include "base/table.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ int payload_create(struct payload **ret, uint64_t capacity, uint32_t sector_size
         return fe_err_nomem(err, "payload", sizeof *p);
     p->sector_size = sector_size;
     p->seed = seed;
-    p->generation = calloc(n, sizeof *p->generation);
+    p->generation = fe_table_alloc(n, sizeof *p->generation);
     p->expected = malloc(sector_size);
     if (!p->generation || !p->expected) {
         payload_destroy(p);
@@ -61,20 +62,23 @@ void payload_destroy(struct payload *p)
 
 #define STEP UINT64_C(0x9e3779b97f4a7c15)
 
-/* Eight numbers that are stored with as few instructions as the processor has. */
-typedef uint64_t words __attribute__((vector_size(64)));
+/* Two numbers that are stored with one instruction on most processors, to any address. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+typedef pair unaligned_pair __attribute__((aligned(1), may_alias));
 
 /* The words of a sector count in steps from one that is drawn.  A sector is a multiple of 512
  * bytes. */
 static void fill_sector(const struct payload *p, uint64_t offset, uint32_t generation,
                         uint8_t *to)
 {
-    const words steps = {0, STEP, 2 * STEP, 3 * STEP, 4 * STEP, 5 * STEP, 6 * STEP, 7 * STEP};
-    words next = fe_rng(p->seed, FE_RNG_WORKLOAD, offset, generation) + steps;
+    uint64_t first = fe_rng(p->seed, FE_RNG_WORKLOAD, offset, generation);
+    pair a = {first, first + STEP}, b = a + 2 * STEP;
 
-    for (uint32_t i = 0, size = p->sector_size; i < size; i += sizeof next) {
-        memcpy(to + i, &next, sizeof next);
-        next += 8 * STEP;
+    for (const uint8_t *end = to + p->sector_size; to < end; to += 2 * sizeof a) {
+        ((unaligned_pair *)to)[0] = a;
+        ((unaligned_pair *)to)[1] = b;
+        a += 4 * STEP;
+        b += 4 * STEP;
     }
 }
 
