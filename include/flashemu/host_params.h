@@ -40,6 +40,8 @@ struct fe_link_params {
     uint64_t task_overhead_ns; /* time on the wire that a queued command takes before its data */
     uint64_t read_buffer;      /* bytes of a read that are gathered before they are sent; 0: each
                                   page is sent when it has been read */
+    uint32_t packed;           /* no queue: writes that the host may put into one command; 1: it
+                                  packs nothing */
     uint64_t busy_poll_ns;     /* queue off: how soon the host first asks whether a write has
                                   ended; 0: it is told */
 };
@@ -48,6 +50,14 @@ struct fe_link_params {
 static inline uint32_t fe_link_depth(const struct fe_link_params *p)
 {
     return p->queue == FE_QUEUE_OFF ? 1 : p->queue_depth;
+}
+
+/* The requests that the device may have to know of simultaneously: those of its queue, or those of
+ * which the host makes a packed command. */
+static inline uint32_t fe_link_in_flight(const struct fe_link_params *p)
+{
+    uint32_t depth = fe_link_depth(p);
+    return p->packed > depth ? p->packed : depth;
 }
 
 enum fe_cache_mode { FE_CACHE_ON, FE_CACHE_OFF, FE_N_CACHE_MODES };
@@ -60,6 +70,7 @@ struct fe_cache_params {
     uint64_t write_behind; /* bytes of pages that can be on their way to the flash, and are answered
                               then if the mode is on; 0 = no such buffer */
     bool volatile_;        /* lost at a power cut; flush and FUA write it out */
+    uint64_t reliable_ns;  /* additional time of a write with FUA */
     bool idle_flush;       /* written out when the host leaves the device alone */
 };
 

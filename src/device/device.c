@@ -192,6 +192,14 @@ static bool writes_behind(const struct fe_device *dev, const struct fe_request *
            !dev->medium->eol;
 }
 
+/* Whether the controller has more to do for this write than for others.  That each page of it is
+ * old or new after a power cut holds for every write: a page that is not programmed whole is torn,
+ * and the copy before it is still there. */
+static bool is_reliable(const struct fe_device *dev, const struct fe_request *req)
+{
+    return req->fua && dev->profile.cache.reliable_ns;
+}
+
 /* Carries out as much of [at, to) as lies in one page, and returns the length of that.  *complete
  * becomes the time at which the page is done for the host: a read when its data have left, a write
  * when its operations have ended, or when it has arrived if it is written behind.  Data cross the
@@ -236,7 +244,9 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
                         uint64_t to, struct fe_reply *reply)
 {
     bool is_write = req->type == FE_REQ_WRITE;
-    uint64_t begin = fe_link_begin(&dev->link, reply->arrival_ns);
+    uint64_t arrival = reply->arrival_ns;
+    uint64_t begin = is_write ? fe_link_begin_write(&dev->link, arrival, to - from)
+                              : fe_link_begin(&dev->link, arrival);
     uint64_t start = fe_link_take_turn(&dev->link, begin, is_write, from, to);
     uint64_t complete = start, n = to - from, real = real_place(dev, from, &n);
 
@@ -244,9 +254,12 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
         dev->ftl->ops->begin_command(dev->ftl, is_write, real, n);
     for (uint64_t at = from; at < to;)
         at += run_page(dev, req, at, to, start, &complete, reply);
-    if (is_write && dev->ftl->ops->end_command) {
+    if (is_write && (dev->ftl->ops->end_command || is_reliable(dev, req))) {
         fe_sched_begin(&dev->sched, complete);
-        note_status(reply, fe_ftl_end_command(dev->ftl));
+        if (dev->ftl->ops->end_command)
+            note_status(reply, fe_ftl_end_command(dev->ftl));
+        if (is_reliable(dev, req))
+            fe_ops_busy(&dev->ops, dev->profile.cache.reliable_ns);
         fe_device_place(dev);
         uint64_t end = fe_sched_end(&dev->sched);
         if (dev->behind.n && end > complete)

@@ -43,7 +43,8 @@ static void forget_gaps(struct fe_link *l, uint64_t now_ns)
     l->n_gaps = n;
 }
 
-uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
+/* Begins a command; *ret_free_ns becomes when its slot was free. */
+static uint64_t begin(struct fe_link *l, uint64_t now_ns, uint64_t *ret_free_ns)
 {
     uint32_t depth = fe_link_depth(&l->p);
     l->slot = 0; /* any one that is free by now, or else the one that becomes free first */
@@ -58,7 +59,31 @@ uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
     l->data_start_ns = any_order ? start : fe_max_u64(start, l->wire_free_ns);
     l->data_bytes = 0;
     l->task_ns = l->p.queue == FE_QUEUE_OFF ? 0 : l->p.task_overhead_ns;
+    l->pack_writes = 0;
+    *ret_free_ns = free_ns;
     return start;
+}
+
+uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
+{
+    uint64_t free_ns;
+    return begin(l, now_ns, &free_ns);
+}
+
+uint64_t fe_link_begin_write(struct fe_link *l, uint64_t now_ns, uint64_t bytes)
+{
+    bool joins = l->pack_writes > 0 && l->pack_writes < l->p.packed && now_ns <= l->pack_ns &&
+                 bytes <= l->p.max_transfer - l->pack_bytes;
+    if (!joins) {
+        uint64_t start = begin(l, now_ns, &l->pack_ns);
+        l->pack_writes = bytes <= l->p.max_transfer;
+        l->pack_bytes = bytes;
+        return start;
+    }
+    if (l->pack_writes++ == 1)
+        l->data_bytes += FE_LINK_PACK_HEADER;
+    l->pack_bytes += bytes;
+    return l->wire_free_ns;
 }
 
 uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, uint64_t from,
@@ -168,5 +193,6 @@ uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns)
 
 void fe_link_end(struct fe_link *l, uint64_t complete_ns)
 {
-    l->slot_free_ns[l->slot] = complete_ns;
+    uint64_t *free_ns = &l->slot_free_ns[l->slot];
+    *free_ns = l->pack_writes > 1 ? fe_max_u64(*free_ns, complete_ns) : complete_ns;
 }

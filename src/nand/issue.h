@@ -30,17 +30,20 @@ static inline void fe_issue_read(struct fe_medium *m, fe_peb peb, uint32_t page,
 }
 
 /* Programs the page as blocks like peb are programmed, on a die.  ppn: FE_PPN_NONE for a block
- * of the reserve, which strategies do not see. */
+ * of the reserve, which strategies do not see.  A staged program wants its data once for each pass.
+ * They are sent in a row here: between the passes of a page, a die programs other pages, whose data
+ * take the channel as often. */
 static inline void fe_issue_prog(struct fe_medium *m, fe_peb peb, uint32_t page, fe_ppn ppn,
                                  uint32_t die, uint32_t bus_bytes, uint8_t flags)
 {
+    bool slc = fe_medium_is_slc(m, peb);
     *fe_ops_add(m->ops) = (struct fe_op){
         .kind = FE_OP_PROG,
         .flags = flags,
         .ppn = ppn,
         .die = (uint16_t)die,
-        .cell_ns = fe_medium_is_slc(m, peb) ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
-        .bus_bytes = bus_bytes,
+        .cell_ns = slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
+        .bus_bytes = slc ? bus_bytes : bus_bytes * m->program_passes,
     };
 }
 

@@ -40,7 +40,9 @@ struct fe_medium {
     uint64_t tR_ns[3], tPROG_ns[3], tBERS_ns; /* of a whole page, of a block */
     uint64_t slc_tR_ns, slc_tPROG_ns;
     bool copyback;
-    bool one_by_one;           /* one die, which does nothing at the same time: see nand/run.h */
+    uint32_t program_passes;   /* times that the data of a program cross the channel; at least 1 */
+    bool one_by_one;           /* one die, which does nothing at the same time and takes the data of
+                                  a program once: see nand/run.h */
     bool read_hook, prog_hook; /* reads and programs have to ask `wear` */
     bool eol;                  /* end of life: no program and no erase any more */
     uint8_t *page_bit;         /* per page of a block: index in tR_ns and tPROG_ns */

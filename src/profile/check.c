@@ -110,6 +110,9 @@ void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
     check_times(p, "tPROG", p->nand.tPROG_ns, complain, ctx);
     check_sectors(p, FE_SEC_NAND, "page_size", page, complain, ctx);
     check_sectors(p, FE_SEC_LINK, "max_transfer", p->link.max_transfer, complain, ctx);
+    if (p->link.packed > 1 && fe_link_depth(&p->link) > 1)
+        complain(ctx, fe_option_in(FE_SEC_LINK, "packed"), fe_option_in(FE_SEC_LINK, "queue"),
+                 "needs link.queue=off: with a command queue the host packs nothing");
     if (p->cache.write_behind && !p->cache.volatile_)
         complain(ctx, fe_option_in(FE_SEC_CACHE, "write_behind"),
                  fe_option_in(FE_SEC_CACHE, "volatile"),

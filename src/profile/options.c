@@ -115,6 +115,10 @@ const struct fe_option fe_options[] = {
     {FE_SEC_NAND, "tPROG", FE_OPT_TIMES, FIELD(nand.tPROG_ns), .max = SEC(10), .live = true,
      .on_chip = true,
      .help = "Time to program a page, for each bit of the cell."},
+    {FE_SEC_NAND, "program_passes", FE_OPT_U32, FIELD(nand.program_passes), .min = 1, .max = 4,
+     .def = "1", .on_chip = true,
+     .help = "How often the data of a page are sent to the chip, which programs them a little more "
+             "exactly each time; tPROG is the sum.  Blocks in SLC mode take one pass."},
     {FE_SEC_NAND, "tBERS", FE_OPT_TIME, FIELD(nand.tBERS_ns), .max = SEC(100), .live = true,
      .on_chip = true,
      .help = "Time to erase a block."},
@@ -308,6 +312,11 @@ const struct fe_option fe_options[] = {
     {FE_SEC_CACHE, "volatile", FE_OPT_BOOL, FIELD(cache.volatile_), .def = "yes",
      .help = "Whether a power cut loses what the cache holds; flush and FUA write it to the "
              "flash."},
+    {FE_SEC_CACHE, "reliable_write", FE_OPT_TIME, FIELD(cache.reliable_ns), .max = SEC(10),
+     .def = "0",
+     .help = "Additional time of the controller for a write with FUA, which Linux sends to an eMMC "
+             "as a reliable write: it is answered when the flash has it, and a power cut leaves "
+             "each of its pages old or new."},
     {FE_SEC_CACHE, "idle_flush", FE_OPT_BOOL, FIELD(cache.idle_flush), .def = "yes",
      .help = "Whether the cache is written to the flash while the host leaves the device alone."},
 
@@ -344,6 +353,10 @@ const struct fe_option fe_options[] = {
      .help = "With queue=off: how long after the data of a write the host asks for the first time "
              "whether it has ended; each later time it waits twice as long.  0 means that the "
              "device tells the host."},
+    {FE_SEC_LINK, "packed", FE_OPT_U32, FIELD(link.packed), .min = 1, .max = 64, .def = "1",
+     .help = "Without a queue: number of waiting writes that the host packs into one command of an "
+             "eMMC, which pays the overhead of one.  Linux did so from 3.9 to 4.9; it does not any "
+             "more."},
 
     {FE_SEC_ECC, "correctable_bits", FE_OPT_U32, FIELD(wear.correctable_bits), .min = 1,
      .max = 4096, .zero = "none", .derived = "by nand.cell: slc 1, mlc 8, tlc 24, nor none",

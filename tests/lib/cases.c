@@ -165,6 +165,11 @@ static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max
     p->cache.volatile_ = ft_chance(r, 60);
     p->cache.idle_flush = ft_chance(r, 60);
     p->cache.write_behind = p->cache.volatile_ ? page * PICK(r, 0, 1, 4) : 0;
+    p->cache.reliable_ns = PICK(r, 0, 0, 70000);
+    p->nand.program_passes = PICK(r, 1, 1, 3);
+    p->link.packed = PICK(r, 1, 1, 2, 8);
+    if (p->link.packed > 1)
+        p->link.queue = FE_QUEUE_OFF;
 }
 
 bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t type)

@@ -48,6 +48,7 @@ static const struct change changes[] = {
     {"nand.copyback=yes", {0}},
     {"nand.tR=70us", {0}},
     {"nand.tPROG=1ms", {0}},
+    {"nand.program_passes=2", {0}},
     {"nand.tBERS=1ms", {0}},
     {"nand.bus_rate=20MB/s", {0}},
     {"nand.command=1us", {0}},
