@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from flashemu_script import run
-from flashemu_tool import SLC_PROFILE, TOOL, bad, call, good, good_json, read, write
+from flashemu_tool import SCHEDULE, SLC_PROFILE, TOOL, bad, call, good, good_json, read, write
 
 CARD = SLC_PROFILE % "64M"
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
@@ -339,29 +339,6 @@ def test_changes_of_the_profile_count():
     assert verify()[1]["rows"][0]["measured"] > 5 * slow > 0
 
 
-# A card whose flash takes 1 ms for a page of 4 KiB on each of two dies, 100 us for a read, and whose
-# link takes no time.
-SCHEDULE = """[device]
-capacity = 256M
-[nand]
-cell = slc
-dies_per_channel = 2
-pages_per_block = 64
-page_size = 4K
-tR = 100us
-tPROG = 1ms
-tBERS = 0
-[ftl]
-type = page
-op = 50%%
-[link]
-type = none
-queue_depth = %d
-max_transfer = 512K
-[fidelity]
-"""
-
-
 def scheduled(depth, *procedures):
     """The figures of some procedures on that card, with a queue of that depth."""
     write("card.ini", SCHEDULE % depth + "".join(
@@ -399,56 +376,6 @@ def test_dd_counts_the_fsync():
     assert abs(plain - 8.192) < 1e-6, plain  # two dies
     cached = verify("device.capacity=512M", "cache.write_behind=64M")[1]["rows"][0]["measured"]
     assert abs(cached - 8.192) < 0.001, cached  # what is on its way when the last write is answered
-
-
-def classes(*args):
-    found = good_json("verify", "card.ini", "--class", "--json", *args)["classes"]
-    return {c["class"]: c for c in found}
-
-
-def granted(found):
-    return [c["class"] for c in found.values() if c["granted"]]
-
-
-def test_classes_follow_from_the_schedule():
-    write("card.ini", SCHEDULE % 1)
-    small = ["device.capacity=128M", "device.used=0"]
-    found = classes(*small)  # 8.192 MB/s
-    assert list(found) == ["A1", "A2", "C2", "C4", "C6", "C10", "U1", "U3", "V6", "V10", "V30",
-                           "V60", "V90"]
-    assert granted(found) == ["C2", "C4", "C6", "V6"], granted(found)
-    assert found["C10"]["reason"] == "the slowest unit is written at 8.19 MB/s"
-    assert found["A1"]["reason"] == "writes in order at 8.19 MB/s"
-    assert found["A2"]["reason"] == "there is no command queue"
-    fast = [*small, "nand.tPROG=250us"]  # 32.768 MB/s, 10000 reads and 4000 writes a second
-    assert granted(classes(*fast)) == ["A1", "C2", "C4", "C6", "C10", "U1", "U3", "V6", "V10",
-                                       "V30"]
-    queued = [*fast, "link.queue_depth=32"]
-    assert "A2" in granted(classes(*queued))
-    assert "A2" not in granted(classes(*queued, "link.queue=off"))
-    slow = classes(*queued, "nand.tR=400us")  # two dies in random order: less than 5000
-    assert slow["A1"]["granted"] and not slow["A2"]["granted"], slow
-    assert "random reads a second, 4000 are needed" in slow["A2"]["reason"], slow
-    late = classes(*fast, "link.command_overhead=260ms")
-    assert late["V6"]["reason"].startswith("the slowest unit"), late
-    text = good("verify", "card.ini", "--class", *small)
-    assert "  C6   granted      8.2 MB/s\n" in text and "  C10  not granted  the slow" in text
-
-
-def test_classes_have_limits_of_time():
-    write("card.ini", SCHEDULE % 1)  # an erase that takes 0.3 s for each MiB
-    found = classes("device.capacity=128M", "device.used=1G", "nand.tPROG=10us", "nand.tBERS=300ms",
-                    "nand.pages_per_block=256", "nand.dies_per_channel=1", "ftl.op=1%")
-    assert found["C2"]["reason"].startswith("one write takes 300 ms, 250 are allowed"), found["C2"]
-
-
-def test_classes_of_wrong_commands():
-    write("card.ini", SCHEDULE % 1)
-    bad("goes with a profile", "verify", "card.ini", "--class", "--quick")
-    bad("takes no procedure: x", "verify", "card.ini", "--class", "x")
-    bad("which profile", "verify", "--class")
-    bad("8 allocation units of 524288 bytes in the second half", "verify", "card.ini", "--class",
-        "device.capacity=4M")
 
 
 def test_figures_do_not_depend_on_each_other():

@@ -25,6 +25,28 @@ type = page
 [fidelity]
 """
 
+# A card whose flash takes 1 ms for a page of 4 KiB on each of two dies, 100 us for a read, and whose
+# link takes no time.  %d is the depth of its queue; the rows of [fidelity] follow.
+SCHEDULE = """[device]
+capacity = 256M
+[nand]
+cell = slc
+dies_per_channel = 2
+pages_per_block = 64
+page_size = 4K
+tR = 100us
+tPROG = 1ms
+tBERS = 0
+[ftl]
+type = page
+op = 50%%
+[link]
+type = none
+queue_depth = %d
+max_transfer = 512K
+[fidelity]
+"""
+
 
 def call(*args, stdin=None, env=None):
     """(exit code, standard output, standard error) of flashemu ARGS."""
