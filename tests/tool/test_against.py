@@ -130,6 +130,27 @@ def test_requests_go_where_they_are_told():
     assert out["points"][0]["measured"] > 0
 
 
+def test_places_of_an_alignment():
+    """The last page of a block is read more slowly than the first of the next one."""
+    card = write("mlc.ini", (SLC_PROFILE % "64M").replace("[fidelity]", "").replace(
+        "cell = slc", "cell = mlc").replace("tR = 30us", "tR = 30us/130us"))
+    places = ("pre", "on", "post")
+    points, _ = against(point("seq-write", 1, bs=65536, size=64 << 20),
+                        *[point("flashbench-align", 1, "ns", align=64 * 4096, bs=4096, place=place)
+                          for place in places], device=card)
+    pre, on, post = (p["measured"] for p in points[1:])
+    assert abs(pre - post - 100e3) < 1 and on > pre + 1e3, (pre, on, post)
+
+
+def test_parts_of_a_fill_have_their_requests_and_no_others():
+    small_card()
+    series = point("request", 1, "ns", op="write", bs=4096, start=0, stride=4096, count=4)
+    points, _ = against(series, *[point("fill", 1, bs=4096, start=0, idle=0, after=after, size=size)
+                                  for after, size in ((0, 4096), (4096, 4096), (8192, 8192))])
+    for p in points[1:]:
+        assert abs(p["measured"] * points[0]["measured"] / 4096e9 - 1) < 1e-9, points
+
+
 def test_caches_rests_and_queues():
     """What idle, flush, depth and fill mean, on devices on which each of them matters."""
     small_card()
