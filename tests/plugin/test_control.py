@@ -161,6 +161,9 @@ def test_set_and_get():
             want = {"ok": True, "key": key, "value": canonical}
             assert s.ctl("set", key, value) == want, (key, s.ctl("get", key))
             assert s.ctl("get", key) == want
+        for key, value in (("transport-overhead", "1ms"), ("time-scale", "10")):
+            assert not s.ctl("set", key, "x")["ok"]  # and then it is as before
+            assert s.ctl("get", key)["value"] == value
         assert s.ctl("set", "time-scale", 0.25)["value"] == "0.25" # a number counts as its text
         assert s.ctl("set", "time-scale", 2)["value"] == "2"
         assert s.ctl("get", "clock")["value"] == "real"

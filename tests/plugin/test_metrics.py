@@ -3,6 +3,7 @@
 """The OpenMetrics text of the control socket: what Prometheus reads is what `stats` says."""
 
 import os
+import random
 import tempfile
 
 from flashemu_server import Server, run
@@ -78,6 +79,20 @@ def test_the_numbers_are_those_of_stats():
                    clock="virtual", seed="7") == 1
 
 
+def test_the_mapping_cache():
+    with Server("ssd-page", "ftl.type=dftl", "ftl.map_cache=512", "nand.blocks_per_plane=16",
+                "size=9M", "clock=virtual") as s:
+        h, draw = s.connect(), random.Random(1)
+        for _ in range(5000):  # cleaning writes parts of the table, too
+            h.pwrite(bytes(4096), 4096 * draw.randrange(2300))
+        stats, found = s.stats()["ftl"]["map"], samples(metrics(s))
+        assert stats["writes"] > stats["evictions"] > 0 < stats["reads"], stats
+        for result, key in ("hit", "hits"), ("miss", "misses"):
+            assert get(found, "ftl_map_lookups_total", result=result) == stats[key], key
+        for operation, key in ("read", "reads"), ("write", "writes"), ("evict", "evictions"):
+            assert get(found, "ftl_map_pages_total", operation=operation) == stats[key], key
+
+
 def test_histograms():
     with Server("transcend8g", "cache.size=64K", "cache.volatile=yes", "clock=virtual") as s:
         work(s)
@@ -125,6 +140,7 @@ def test_a_profile_with_an_odd_name():
             info = [dict(k[1]) for k in samples(metrics(s)) if k[0] == "server_info"]
             assert info[0]["profile"] == s.stats()["profile"], info
             assert '"' in info[0]["profile"] and "\\" in info[0]["profile"], info
+            assert 'profile="a\\"b\\\\c"' in metrics(s)
 
 
 def test_another_locale():

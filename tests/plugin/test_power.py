@@ -52,6 +52,27 @@ def test_after_a_time():
         assert h.pread(4096, 0) in (PAGE, bytes(4096))
 
 
+def test_a_time_counts_from_the_present_of_a_virtual_clock():
+    with Server("ssd-page", "clock=virtual") as s:
+        assert s.ctl("idle", "10s")["ok"] and s.ctl("power-cut", "after", "1s")["ok"]
+        assert s.ctl("idle", "900ms")["ok"] and s.stats()["power"]["on"]
+        assert s.ctl("idle", "200ms")["ok"] and not s.stats()["power"]["on"]
+
+
+def test_a_request_after_power_on_does_not_wait_for_it():
+    """With a virtual clock the host sends its request when the device is ready."""
+    with Server("ssd-page", "clock=virtual", "size=64M", "device.used=64M") as s:
+        h = s.connect()
+        now = s.ctl("power-cut")["device_ns"]
+        assert s.ctl("power-on")["ready_ns"] > now
+        assert s.ctl("reset")["ok"]
+        h.pread(4096, 0)
+        first = s.stats()["latency_ns"]["read"]["max"]
+        assert s.ctl("reset")["ok"]
+        h.pread(4096, 0)
+        assert first == s.stats()["latency_ns"]["read"]["max"]
+
+
 def test_volatile_cache_is_lost_and_a_safe_one_is_not():
     for volatile in ("yes", "no"):
         with Server("ssd-page", "clock=virtual", "cache.size=64K", "cache.idle_flush=no",

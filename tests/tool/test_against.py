@@ -313,11 +313,15 @@ def test_many_sets_are_as_one_after_the_other():
         errors = [abs(math.log(m / p["values"][0])) for m, p in zip(f["measured"], given)]
         assert abs(f["sum"] - sum(errors)) < 1e-9
     # a subset is what a file with only these points gives
-    part, = sets([{"set": [], "points": [3, 1], "weights": [9, 2, 9, 0]}])
+    part, later = sets([{"set": [], "points": [3, 1], "weights": [9, 2, 9, 0]},
+                        {"set": [], "points": [3, 1]}])
     few, _ = against(given[1], given[3])
     assert [m and nearly(m) for m in part["measured"]] == \
         [None, nearly(few[0]["measured"]), None, nearly(few[1]["measured"])]
     assert abs(part["sum"] - 2 * abs(math.log(few[0]["measured"] / 4e6))) < 1e-9
+    # without weights a point counts once, whatever it counted in the set before
+    assert abs(later["sum"] - abs(math.log(few[0]["measured"] / 4e6)) -
+               abs(math.log(few[1]["measured"] / 3e6))) < 1e-9
 
 
 def test_a_bound_ends_a_set_early():
