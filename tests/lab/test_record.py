@@ -221,6 +221,13 @@ def test_samples_are_drawn_by_seed():
     assert good("sample", "one", "two", "--seed", "2,2", env=env).count("\n") == 2
     bad("rec:three: there is no such recording", "sample", "three", env=env)
     bad("--seed: x: allowed: whole numbers", "sample", "--seed", "x", env=env)
+    os.remove("jobs")
+    text = gzip.open("mine/one.trace.gz", "rt").read().replace("phase: write 5", "phase: write 9")
+    with open("mine/one.trace.gz", "wb") as f:
+        f.write(gzip.compress(text.encode()))
+    bad("the recording ends after 5 of 9 requests", "sample", "one", "two", "--seed", "1,2,3",
+        code=1, env=env)
+    assert not os.path.exists("jobs"), "the kernel has not begun"
     write("r.toml", RECIPES.replace("[one]", "[one]\nsectors = 1000000000"))
     good("record", "--recipes", "r.toml", "-o", "mine", "one", env=env)
     bad("one: no shipped device has room for 1000000000 sectors at sector 256", "sample", "one",

@@ -186,7 +186,7 @@ def _add_recordings(add: measuring.Add) -> None:
                    help="how many replays at the same time (one for each processor)")
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results of replays are kept")
-    c.set_defaults(mode="full", sample=0, sample_seed=1, ensemble=0, engine="local", scheduler="",
+    c.set_defaults(sample=0, sample_seed=1, ensemble=0, engine="local", scheduler="",
                    again=False, retry=False, most=MOST_RUNS)
 
     c = add("advise", "where to start a partition and how to format it, and what else costs")
@@ -486,7 +486,14 @@ def _record(arguments: argparse.Namespace) -> int:
 def _sample(arguments: argparse.Namespace) -> int:
     seeds = list(dict.fromkeys(int(word) for word in arguments.seed.split(",")))
     drawn = sample.draw(Tool(), seeds, arguments.recordings or list(recordings.names()))
-    table = _table(parse(sample.experiment_text(drawn), "sample.toml"), arguments)
+    experiment = parse(sample.experiment_text(drawn), "sample.toml")
+    arguments.mode = "replay"  # a kernel takes minutes, so what it is compared with comes first
+    table = _table(experiment, arguments)
+    if table is None:
+        return 130
+    sample.check(drawn, table)
+    arguments.mode = "full"
+    table = _table(experiment, arguments)
     if table is None:
         return 130
     found = sample.samples(drawn, table)

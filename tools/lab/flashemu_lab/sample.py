@@ -109,14 +109,22 @@ def experiment_text(drawn: list[Drawn]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def check(drawn: list[Drawn], table: Table) -> None:
+    """LabError if a replay has failed, or if its phase took no time."""
+    for d, row in zip(drawn, table.rows, strict=True):
+        if not row.values.get(_MEASURE):
+            raise LabError(f"{d.recording.name}: {row.message or 'the phase took no time'}", 1)
+
+
 def samples(drawn: list[Drawn], table: Table) -> list[Sample]:
-    """What the experiment has found.  LabError if a run has failed."""
+    """What the experiment has found, after `check`.  LabError if a phase took no time in the
+    kernel."""
     kernel = {check.levels: check.values[_MEASURE] for check in table.checks}
     found = []
     for d, row in zip(drawn, table.rows, strict=True):
-        replayed, full = row.values.get(_MEASURE), kernel[row.levels]
+        replayed, full = row.values[_MEASURE], kernel[row.levels]
         if not replayed or not full:
-            raise LabError(f"{d.recording.name}: {row.message or 'the phase took no time'}", 1)
+            raise LabError(f"{d.recording.name}: the phase took no time in the kernel", 1)
         r = d.recording
         found.append(Sample(d.seed, r.filesystem, r.name, r.sha256[:12], d.profile, d.start,
                             d.phase, int(full), int(replayed)))
