@@ -31,9 +31,8 @@
  * writes it if that has changed it.  A translation page is given up when all its pages are
  * trimmed.
  *
- * `table` has the contents of the translation pages as well, because a device without payload
- * keeps no bytes.  It changes only when the translation page is written.  The cache has the
- * only copy of a dirty entry.
+ * `table` has the newest mapping of all pages.  A translation page on flash says the same, except
+ * for its entries that are dirty in the cache.
  *
  * Not modelled: loading the neighbours of an entry with it, or keeping the last translation
  * page that was read in a buffer (both in later work: TPFTL, S-FTL); memory for the links
@@ -75,7 +74,7 @@ static enum fe_status fetch(struct dftl *f, fe_lpn lpn, bool *ret_waits)
         *ret_waits = true;
     }
     if (st == FE_OK)
-        fe_map_add(&f->cache, lpn, f->table[lpn]);
+        fe_map_add(&f->cache, lpn);
     return st;
 }
 
@@ -89,7 +88,7 @@ static enum fe_status dftl_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
         st = fetch(f, lpn, &waits);
     if (st != FE_OK)
         return st;
-    fe_ppn old = fe_map_get(&f->cache, lpn), ppn;
+    fe_ppn old = f->table[lpn], ppn;
     if (waits)
         fe_ops_wait(ftl->medium->ops);
     st = fe_dftl_place(f, DFTL_DATA, lpn, old, off, len, data, &ppn);
@@ -97,7 +96,8 @@ static enum fe_status dftl_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
         return st;
     if (old != FE_PPN_NONE)
         fe_blocks_invalidate(&f->blocks, old);
-    fe_map_set(&f->cache, lpn, ppn);
+    f->table[lpn] = ppn;
+    fe_map_mark(&f->cache, lpn);
     return FE_OK;
 }
 
@@ -105,12 +105,10 @@ static enum fe_status dftl_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
 static enum fe_status read_uncached(struct dftl *f, fe_lpn lpn, uint32_t off, uint32_t len,
                                     void *buf)
 {
-    bool cached = fe_map_has(&f->cache, lpn);
-    fe_ppn ppn = cached ? fe_map_get(&f->cache, lpn) : f->table[lpn];
     uint32_t tp = fe_map_page(&f->cache, lpn);
-    if (!cached && f->directory[tp] != FE_PPN_NONE)
+    if (!fe_map_has(&f->cache, lpn) && f->directory[tp] != FE_PPN_NONE)
         fe_dftl_read_tp(f, tp);
-    return fe_read_mapped(f->base.medium, ppn, off, len, buf);
+    return fe_read_mapped(f->base.medium, f->table[lpn], off, len, buf);
 }
 
 static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -129,7 +127,7 @@ static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
         st = fetch(f, lpn, &waits);
     if (st != FE_OK)
         return ftl->medium->eol ? read_uncached(f, lpn, off, len, buf) : st;
-    fe_ppn ppn = fe_map_get(&f->cache, lpn);
+    fe_ppn ppn = f->table[lpn];
     if (waits && ppn != FE_PPN_NONE)
         fe_ops_wait(ftl->medium->ops);
     return fe_read_mapped(ftl->medium, ppn, off, len, buf);
@@ -142,9 +140,10 @@ static bool trim_cached(struct dftl *f, fe_lpn from, fe_lpn to)
     for (fe_lpn lpn = from; lpn < to; lpn++) {
         if (!fe_map_has(&f->cache, lpn)) {
             all = false;
-        } else if (fe_map_get(&f->cache, lpn) != FE_PPN_NONE) {
-            fe_blocks_invalidate(&f->blocks, fe_map_get(&f->cache, lpn));
-            fe_map_set(&f->cache, lpn, FE_PPN_NONE);
+        } else if (f->table[lpn] != FE_PPN_NONE) {
+            fe_blocks_invalidate(&f->blocks, f->table[lpn]);
+            f->table[lpn] = FE_PPN_NONE;
+            fe_map_mark(&f->cache, lpn);
         }
     }
     return all;
@@ -167,7 +166,7 @@ static bool trim_others(struct dftl *f, fe_lpn from, fe_lpn to)
 /* No page of a translation page is mapped any more, so the translation page is not needed. */
 static void give_up(struct dftl *f, uint32_t tp)
 {
-    fe_map_write_back(&f->cache, tp, f->table);
+    fe_map_write_back(&f->cache, tp);
     if (f->directory[tp] != FE_PPN_NONE)
         fe_blocks_invalidate(&f->blocks, f->directory[tp]);
     f->directory[tp] = FE_PPN_NONE;
@@ -197,10 +196,15 @@ static enum fe_status trim_part(struct dftl *f, uint32_t tp, fe_lpn from, fe_lpn
 static void dftl_fetch(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step)
 {
     const struct dftl *f = (const struct dftl *)ftl;
-    if (step == 0)
-        fe_fetch(&f->cache.refs[lpn]);
-    else if (fe_map_has(&f->cache, lpn) && fe_map_get(&f->cache, lpn) != FE_PPN_NONE)
-        fe_blocks_fetch(&f->blocks, fe_map_get(&f->cache, lpn), step);
+    if (step == 0) {
+        fe_fetch(&f->table[lpn]);
+        fe_fetch(&f->cache.entry_of[lpn]);
+        return;
+    }
+    if (f->table[lpn] != FE_PPN_NONE)
+        fe_blocks_fetch(&f->blocks, f->table[lpn], step);
+    if (step == 1 && fe_map_has(&f->cache, lpn))
+        fe_fetch(&f->cache.entries[f->cache.entry_of[lpn]]);
 }
 
 static enum fe_status dftl_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)

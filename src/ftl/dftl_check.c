@@ -2,9 +2,9 @@
  *
  * Every invariant of `dftl`, from the outside in:
  *
- *   mappings   the entry of the cache, or otherwise of the table, names a valid page whose OOB
- *              says so; the directory likewise; no other page is valid
- *   table      it agrees with clean entries of the cache and with the bytes on the chip
+ *   mappings   the table names a valid page whose OOB says so; the directory likewise; no other
+ *              page is valid
+ *   table      the bytes on the chip say the same, except for dirty entries of the cache
  *   blocks     a block holds one kind of page; the rest is checked by the common core
  *              (blocks_check.c)
  */
@@ -18,13 +18,23 @@ static int check_mappings(const struct dftl *f, uint64_t *n_mapped, struct fe_er
 {
     int r = 0;
     for (fe_lpn lpn = 0; lpn < f->base.n_lpns && r == 0; lpn++) {
-        fe_ppn ppn = fe_map_has(&f->cache, lpn) ? fe_map_get(&f->cache, lpn) : f->table[lpn];
-        r = fe_blocks_check_entry(&f->blocks, "logical", lpn, ppn, lpn, n_mapped, err);
+        r = fe_blocks_check_entry(&f->blocks, "logical", lpn, f->table[lpn], lpn, n_mapped, err);
     }
     for (uint32_t tp = 0; tp < f->n_tps && r == 0; tp++)
         r = fe_blocks_check_entry(&f->blocks, "translation", tp, f->directory[tp], dftl_tag(f, tp),
                                   n_mapped, err);
     return r;
+}
+
+/* Whether a translation page says what the table says, dirty entries aside. */
+static bool agrees(const struct dftl *f, uint32_t tp, const fe_ppn *on_flash)
+{
+    fe_lpn first = tp * f->per_page;
+    for (uint32_t i = 0; i < f->per_page; i++)
+        if (on_flash[i] != f->table[first + i] &&
+            (first + i >= f->base.n_lpns || !fe_map_is_dirty(&f->cache, first + i)))
+            return false;
+    return true;
 }
 
 /* A translation page that does not exist maps nothing.  If the chip keeps bytes, those of a
@@ -44,7 +54,7 @@ static int check_table(const struct dftl *f, struct fe_err *err)
             fe_store_read(m->store, f->directory[tp], 0, (uint32_t)len, buf);
         else
             continue;
-        if (memcmp(buf, f->table + (size_t)tp * f->per_page, len) != 0)
+        if (!agrees(f, tp, buf))
             r = fe_err_set(err, EIO, "translation page %u does not hold what the table says", tp);
         if (f->is_outdated[tp])
             r = fe_err_set(err, EIO, "translation page %u is outdated", tp);
@@ -72,7 +82,7 @@ int fe_dftl_check(const struct fe_ftl *ftl, struct fe_err *err)
     uint64_t n_mapped = 0;
     int r = check_mappings(f, &n_mapped, err);
     if (r == 0)
-        r = fe_map_cache_check(&f->cache, f->table, err);
+        r = fe_map_cache_check(&f->cache, err);
     if (r == 0)
         r = check_table(f, err);
     if (r == 0)

@@ -23,12 +23,12 @@
 /* A page of data has moved to ppn. */
 static void remap(struct dftl *f, fe_lpn lpn, fe_ppn ppn)
 {
+    f->table[lpn] = ppn;
     if (fe_map_has(&f->cache, lpn)) {
-        fe_map_set(&f->cache, lpn, ppn);
+        fe_map_mark(&f->cache, lpn);
         return;
     }
     uint32_t tp = fe_map_page(&f->cache, lpn);
-    f->table[lpn] = ppn;
     if (!f->is_outdated[tp]) {
         f->is_outdated[tp] = 1;
         f->outdated[f->n_outdated++] = tp;
@@ -55,9 +55,13 @@ enum fe_status fe_dftl_move(struct fe_ftl *ftl, bool rest, fe_lpn tag, fe_ppn fr
 static void fetch_entries(const struct dftl *f, fe_peb peb)
 {
     uint32_t b = f->blocks.geo.pages_per_block;
-    for (fe_ppn ppn = peb * b; ppn < (peb + 1) * b; ppn++)
-        if (fe_bit(f->blocks.valid_bits, ppn))
-            fe_fetch(&f->cache.refs[fe_medium_lpn(f->base.medium, ppn)]);
+    for (fe_ppn ppn = peb * b; ppn < (peb + 1) * b; ppn++) {
+        if (!fe_bit(f->blocks.valid_bits, ppn))
+            continue;
+        fe_lpn lpn = fe_medium_lpn(f->base.medium, ppn);
+        fe_fetch(&f->cache.entry_of[lpn]);
+        fe_fetch(&f->table[lpn]);
+    }
 }
 
 static enum fe_status write_outdated(struct dftl *f)

@@ -34,7 +34,7 @@ struct dftl {
 
     struct fe_map_cache cache;
     fe_ppn *directory;     /* translation page -> where it lies, FE_PPN_NONE if all unmapped */
-    fe_ppn *table;         /* what the translation pages hold, n_tps * per_page entries */
+    fe_ppn *table;         /* the newest mapping, n_tps * per_page entries */
 
     uint32_t *outdated;    /* translation pages that a cleaning has to write, each once */
     uint32_t n_outdated;

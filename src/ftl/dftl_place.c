@@ -58,7 +58,7 @@ enum fe_status fe_dftl_write_tp(struct dftl *f, uint32_t tp)
     enum fe_status st = old == FE_PPN_NONE ? FE_OK : fe_dftl_read_tp(f, tp);
     if (st != FE_OK)
         return st;
-    fe_map_write_back(&f->cache, tp, f->table);
+    fe_map_write_back(&f->cache, tp);
     if (old != FE_PPN_NONE)
         fe_ops_wait(f->base.medium->ops);
     st = fe_dftl_place(f, DFTL_MAP, dftl_tag(f, tp), FE_PPN_NONE, 0,
