@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How late do waits end?  Six ways side by side, at two periods and two depths, and
+ * How late do waits end?  Six ways side by side, at two periods and three depths, and
  * whether lateness accumulates over many waits in a row.
  *
  *     lateness [--json] [--rounds N] [--batch-ms N] [--drift-waits N]
@@ -9,7 +9,9 @@
  * take turns in short batches, which meet the same noise, and what counts is the
  * ratio to the thread that only spins: it shows what the machine allows.  At a depth
  * above the number of processors that baseline is poor itself, since spinners push
- * each other off the processors; there the comparison is with the sleepers.
+ * each other off the processors; there the comparison is with the sleepers.  A host that
+ * takes a processor away from a virtual machine makes every way late; the last line says
+ * how much of the time that was.
  *
  * Each thread waits until (now + period) again and again, as a client does that
  * sends its next request when the last was answered.  Threads start staggered.
@@ -44,7 +46,7 @@ static const char *const way_names[N_WAYS] = {
 };
 
 static const uint64_t periods_ns[] = {FE_NS_PER_MS, 100 * FE_NS_PER_US};
-static const unsigned depths[] = {1, MAX_THREADS};
+static const unsigned depths[] = {1, 4, MAX_THREADS};
 #define N_PERIODS (sizeof periods_ns / sizeof *periods_ns)
 #define N_DEPTHS  (sizeof depths / sizeof *depths)
 
@@ -196,16 +198,19 @@ static void print_cell(const struct options *opt, uint64_t period_ns, unsigned d
     const struct cell *c = &cells[way], *spin = &cells[SPIN];
     double p50 = quantile_us(c, 500000), p99 = quantile_us(c, 990000);
     double cpu = c->wall_ns ? 100.0 * (double)c->cpu_ns / (double)c->wall_ns : 0;
+    double p999 = quantile_us(c, 999000);
     double r50 = ratio(p50, quantile_us(spin, 500000));
     double r99 = ratio(p99, quantile_us(spin, 990000));
+    double r999 = ratio(p999, quantile_us(spin, 999000));
 
     printf(opt->json
                ? "{\"deadline_us\":%g,\"depth\":%u,\"way\":\"%s\",\"count\":%" PRIu64
-                 ",\"p50_us\":%.3f,\"p99_us\":%.3f,\"max_us\":%.3f,\"cpu_percent\":%.1f,"
-                 "\"p50_over_spin\":%.3f,\"p99_over_spin\":%.3f}"
-               : "%8g %5u  %-24s %8" PRIu64 " %10.2f %10.2f %10.1f %6.1f %9.2f %9.2f\n",
-           us(period_ns), depth, way_names[way], c->lateness.count, p50, p99,
-           us(c->lateness.max), cpu, r50, r99);
+                 ",\"p50_us\":%.3f,\"p99_us\":%.3f,\"p999_us\":%.3f,\"max_us\":%.3f,"
+                 "\"cpu_percent\":%.1f,\"p50_over_spin\":%.3f,\"p99_over_spin\":%.3f,"
+                 "\"p999_over_spin\":%.3f}"
+               : "%8g %5u  %-24s %8" PRIu64 " %9.2f %9.2f %9.2f %10.1f %6.1f %8.2f %8.2f %8.2f\n",
+           us(period_ns), depth, way_names[way], c->lateness.count, p50, p99, p999,
+           us(c->lateness.max), cpu, r50, r99, r999);
 }
 
 static void run_table(const struct options *opt, struct fe_delay *const delays[N_WAYS])
@@ -214,8 +219,8 @@ static void run_table(const struct options *opt, struct fe_delay *const delays[N
 
     printf(opt->json
                ? "{\"lateness\":["
-               : "deadline depth  way                         count     p50 us     p99 us"
-                 "     max us   cpu%%  p50/spin  p99/spin\n");
+               : "deadline depth  way                         count    p50 us    p99 us  p99.9 us"
+                 "     max us   cpu%%      /spin: p50    p99    p99.9\n");
     for (unsigned d = 0; d < N_DEPTHS; d++)
         for (unsigned p = 0; p < N_PERIODS; p++) {
             struct cell *cells = xcalloc(N_WAYS, sizeof *cells);
@@ -247,12 +252,42 @@ static void run_drift(const struct options *opt, struct fe_delay *delay)
     uint64_t elapsed = fe_clock_now_ns() - start;
     printf(opt->json
                ? ",\n\"drift\":{\"waits\":%u,\"elapsed_ms\":%.4f,\"modelled_ms\":%.4f,"
-                 "\"ratio\":%.8f}}\n"
+                 "\"ratio\":%.8f}"
                : "drift: %u waits of 1 ms in a row: elapsed %.4f ms, modelled %.4f ms, "
                  "ratio %.8f\n",
            opt->drift_waits, (double)elapsed / FE_NS_PER_MS,
            (double)modelled / FE_NS_PER_MS,
            modelled ? (double)elapsed / (double)modelled : 1.0);
+}
+
+/* Since the machine began, of all its processors: what the host gave to others, and all. */
+struct host_ticks {
+    uint64_t stolen, all;
+};
+
+static struct host_ticks host_ticks(void)
+{
+    struct host_ticks t = {0, 0};
+    uint64_t v[8];
+    FILE *f = fopen("/proc/stat", "r");
+    if (!f)
+        die("/proc/stat", errno);
+    int n = fscanf(f, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
+    fclose(f);
+    for (int i = 0; n == 8 && i < n; i++)
+        t.all += v[i];
+    t.stolen = n == 8 ? v[7] : 0;
+    return t;
+}
+
+static void print_stolen(const struct options *opt, struct host_ticks before)
+{
+    struct host_ticks now = host_ticks();
+    double percent = 100 * ratio((double)(now.stolen - before.stolen),
+                                 (double)(now.all - before.all));
+    printf(opt->json ? ",\n\"stolen_percent\":%.2f}\n"
+                     : "stolen: the host gave %.2f %% of the processors' time to others\n", percent);
 }
 
 static struct fe_delay *make_delay(enum fe_delay_spin spin)
@@ -315,8 +350,10 @@ int main(int argc, char **argv)
         [OURS] = make_delay(FE_DELAY_SPIN_AUTO),
         [OURS_SPIN] = make_delay(FE_DELAY_SPIN_FIXED),
     };
+    struct host_ticks before = host_ticks();
     run_table(&opt, delays);
     run_drift(&opt, delays[OURS]);
+    print_stolen(&opt, before);
     fe_delay_destroy(delays[URING]);
     fe_delay_destroy(delays[OURS]);
     fe_delay_destroy(delays[OURS_SPIN]);

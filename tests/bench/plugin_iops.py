@@ -27,11 +27,12 @@ PROFILES = {
     "ideal": ["ideal", "size=" + SIZE],
     "ssd-page": ["ssd-page", "size=" + SIZE],
 }
-LOADS = [ # operation, pattern, block, goal
-    ("read", "random", 4096, 0.8),
-    ("write", "random", 4096, 0.8),
-    ("read", "sequential", 1 << 20, 0.7),
-    ("write", "sequential", 1 << 20, 0.7),
+GOAL = 0.95 # in every row
+LOADS = [ # operation, pattern, block
+    ("read", "random", 4096),
+    ("write", "random", 4096),
+    ("read", "sequential", 1 << 20),
+    ("write", "sequential", 1 << 20),
 ]
 
 
@@ -66,7 +67,7 @@ class Server:
 def compare(ours, theirs, load, args):
     """Medians over the rounds (ratio, our rate, their rate) and processor time in us for
     an operation (ours, theirs)."""
-    op, pattern, block, _ = load
+    op, pattern, block = load
     pairs = []
     cpu, n_ops = {ours: 0, theirs: 0}, {ours: 0, theirs: 0}
     for i in range(args.rounds):
@@ -106,16 +107,16 @@ def main():
                                                      "clock=virtual"]))
             for s in servers: # every page written once, so that reads read
                 s.load("write", "sequential", 1 << 20, 4, 3)
-            print("%-10s %-6s %-10s %8s  %8s %8s  %5s  %-10s  %8s %8s" % (
+            print("%-10s %-6s %-10s %8s  %8s %8s  %5s  %-11s  %8s %8s" % (
                 "profile", "op", "pattern", "block", "ops/s", "memory", "ratio", "goal",
                 "us cpu", "memory"))
             for ours in servers[1:]:
                 for load in LOADS:
                     ratio, a, b, cpu_a, cpu_b = compare(ours, servers[0], load, args)
-                    missed += ratio < load[3]
-                    print("%-10s %-6s %-10s %8d  %8.0f %8.0f  %5.2f  %.1f %-6s  %8.1f %8.1f" % (
-                        ours.name, *load[:3], a, b, ratio, load[3],
-                        "met" if ratio >= load[3] else "MISSED", cpu_a, cpu_b), flush=True)
+                    missed += ratio < GOAL
+                    print("%-10s %-6s %-10s %8d  %8.0f %8.0f  %5.2f  %.2f %-6s  %8.1f %8.1f" % (
+                        ours.name, *load, a, b, ratio, GOAL,
+                        "met" if ratio >= GOAL else "MISSED", cpu_a, cpu_b), flush=True)
         finally:
             for s in servers:
                 s.close()
