@@ -219,6 +219,33 @@ def test_what_is_between_two_combinations():
     assert between(BETWEEN, [1, 2, 99, 4, 99, 5, 99, 2]) == []
 
 
+PUBLISHED = BETWEEN[:BETWEEN.index("[[conclusion]]")].replace('"MB/s"', '"s"') + """
+[[conclusion]]
+say = "published"
+measure = "rate"
+factor = "fs"
+only = "used=1"
+published = "fat=100, ext=10.5"
+times = "2"
+rest = "people"
+"""
+
+
+def test_published_values_have_a_rest_in_common():
+    # fs, start, used: the mean of both starts counts; fat has 40 and ext 4, twice that is measured
+    rates = [9, 30, 9, 50, 9, 3, 9, 5]
+    assert between(PUBLISHED, rates) == [
+        "used 1: the order is as published: fat and ext. ext leaves 2.5 s of its 10.5 s for "
+        "people. With as much for the others there are fat 82.5 s instead of 100 s (-18 %)."]
+    assert between(PUBLISHED, [9, 3, 9, 5, 9, 30, 9, 50])[0].startswith(
+        "used 1: the order is ext and fat, and published is fat and ext. ext leaves -69.5 s")
+    assert between(PUBLISHED, [9, None, 9, None, 9, 3, 9, 5]) == []
+    plain = PUBLISHED.replace('only = "used=1"\n', "").replace('times = "2"\n', "")
+    assert between(plain, [100] * 4 + [10.5] * 4) == [
+        "the order is as published: fat and ext. ext leaves 0 s of its 10.5 s for people. With as "
+        "much for the others there are fat 100 s instead of 100 s (+0 %)."]
+
+
 def test_what_decides_needs_a_value_everywhere():
     text = BETWEEN[:BETWEEN.index("[[conclusion]]")] + '[[conclusion]]\nsay = "effects"\n'
     assert between(text, [3] * 8) == ["Rate is the same in all runs."]

@@ -105,6 +105,14 @@ def test_mistakes_of_names():
             'to = "5K"\n[measure.waf]', 'to = "5K": allowed: 4K, 8K, 16K', "to =")
     mistake("[measure.waf]", '[[conclusion]]\nsay = "theory"\n[measure.waf]',
             'say = "theory" needs [theory]', "say")
+    published = ('[[conclusion]]\nsay = "published"\nfactor = "bs"\nrest = "people"\n'
+                 'published = "4K=2, %s"\ntimes = "%s"\n[measure.waf]')
+    for word, message in (("5K=3", "published: '5K' is not a level of bs; allowed: 4K, 8K, 16K"),
+                          ("8K=0", "published: 8K=0: allowed: a number above 0"),
+                          ("8K", "published: 8K=: allowed: a number above 0")):
+        mistake("[measure.waf]", published % (word, 2), message, "published = ")
+    mistake("[measure.waf]", published % ("8K=3", 0), 'times = "0": allowed: a number above 0',
+            "times")
 
 
 def test_mistakes_of_factors():

@@ -249,6 +249,42 @@ def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
             yield f"{_capital(level)}, compared with the choice: {parts}."
 
 
+def _published(table: Table, words: dict[str, str]) -> Iterator[str]:
+    """Published values of the levels, each of which has something that the runs do not have.
+
+    It is the same for all levels: what the least published value leaves when `times` the value of
+    its run is taken away.
+    """
+    e = table.experiment
+    measure, factor = e.measure(words["measure"]), e.factor(words["factor"])
+    only = dict([words["only"].split("=", 1)]) if words["only"] else {}
+    pairs = (word.strip().split("=") for word in words["published"].split(","))
+    told = {level: quantity(value) or 0 for level, value in pairs}
+    rows: dict[str, list[float]] = {level: [] for level in told}
+    for row, value in table.select(measure.name, only):
+        rows.setdefault(row.levels[e.factors.index(factor)], []).append(value)
+    if not all(rows[level] for level in told):
+        return
+    times = quantity(words["times"]) or 1
+    found = {level: times * sum(rows[level]) / len(rows[level]) for level in told}
+    least = min(told, key=lambda level: told[level])
+    rest = told[least] - found[least]
+    orders = [sorted(told, key=lambda level: -values[level]) for values in (found, told)]
+    order = (f"the order is as published: {listed(orders[0])}" if orders[0] == orders[1] else
+             f"the order is {listed(orders[0])}, and published is {listed(orders[1])}")
+    parts = []
+    for level in orders[1]:
+        value = found[level] + rest
+        if level != least:
+            parts.append(f"{level} {with_unit(value, measure)} instead of "
+                         f"{with_unit(told[level], measure)} "
+                         f"({100 * (value / told[level] - 1):+.0f} %)")
+    where = "".join(f"{e.factor(name).label} {level}: " for name, level in only.items())
+    yield (f"{where}{order}. {least} leaves {with_unit(rest, measure)} of its "
+           f"{with_unit(told[least], measure)} for {words['rest']}. With as much for the others "
+           f"there are {listed(parts)}.")
+
+
 def _theory(table: Table, words: dict[str, str]) -> Iterator[str]:
     e = table.experiment
     errors = []
@@ -275,5 +311,6 @@ def _capital(text: str) -> str:
 
 _SAYINGS: dict[str, Callable[[Table, dict[str, str]], Iterator[str]]] = {
     "effects": _effects, "extremes": _extremes, "compare": _compare, "limit": _limit,
-    "choose": _choose, "between": _between, "theory": _theory, "text": _text,
+    "choose": _choose, "between": _between, "published": _published, "theory": _theory,
+    "text": _text,
 }

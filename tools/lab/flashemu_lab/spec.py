@@ -46,6 +46,7 @@ STATEMENTS = {  # what [[conclusion]] can say, and which members that takes
     "between": ("measure", "before", "after"),
     "limit": ("measure", "factor", "share", "what"),
     "choose": ("measure", "factor", "threshold", "wear"),
+    "published": ("measure", "factor", "only", "published", "times", "rest"),
     "theory": (),
     "text": ("text",),
 }
@@ -496,6 +497,20 @@ def _combination(table: _Table, key: str, factors: tuple[Factor, ...]) -> str:
     return text
 
 
+def _by_level(table: _Table, key: str, factors: tuple[Factor, ...], name: str) -> str:
+    """A number for levels of a factor, as in "transcend8g=14.2, luxmini32g=20"."""
+    text = table.text(key)
+    levels = next((f.levels for f in factors if f.name == name), ())
+    for word in text.split(","):
+        level, _, value = word.strip().partition("=")
+        if level not in levels:
+            table.bad(key, f"{key}: '{level}' is not a level of {name}; allowed: "
+                           f"{', '.join(levels)}")
+        elif (quantity(value) or 0) <= 0:
+            table.bad(key, f"{key}: {level}={value}: allowed: a number above 0")
+    return text
+
+
 def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, ...],
                law: str) -> Statement:
     say = table.text("say", None, tuple(STATEMENTS))
@@ -512,14 +527,21 @@ def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, 
             f"{f.name}={level}" for f in factors for level in f.levels))),
         "before": lambda: _combination(table, "before", factors),
         "after": lambda: _combination(table, "after", factors),
+        "times": lambda: table.text("times", "1"),
+        "rest": lambda: table.text("rest"),
         "text": lambda: table.text("text"),
     }
     for key in STATEMENTS.get(say, ()):
         if key in ("from", "to"):
             levels = next((f.levels for f in factors if f.name == words.get("factor")), ())
             words[key] = table.text(key, None, levels)
+        elif key == "published":
+            words[key] = _by_level(table, key, factors, words.get("factor", ""))
         else:
             words[key] = readers[key]()
+    times = quantity(words.get("times", "1"))
+    if times is None or times <= 0:
+        table.bad("times", f"times = {_shown(words['times'])}: allowed: a number above 0")
     if "share" in words and quantity(words["share"]) is None:
         table.bad("share", f"share = {_shown(words['share'])}: allowed: a number, or one with %")
     share = quantity(words.get("threshold", "0"))
