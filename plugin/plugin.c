@@ -285,11 +285,10 @@ static int flashemu_block_size(void *handle, uint32_t *minimum, uint32_t *prefer
     return 0;
 }
 
-/* Whether a flush has any effect, or a write with FUA costs more than another one: Linux sends FUA
- * only to a device that also takes a flush. */
+/* Whether a flush has any effect, or a write with FUA costs more than another one. */
 static int needs_flush(void)
 {
-    return params.file || fe_cache_is_volatile(&profile.cache) || profile.cache.reliable_ns;
+    return params.file || fe_cache_offers_flush(&profile.cache);
 }
 
 static int flashemu_can_flush(void *handle)

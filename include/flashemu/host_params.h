@@ -80,4 +80,11 @@ static inline bool fe_cache_is_volatile(const struct fe_cache_params *p)
     return p->mode == FE_CACHE_ON && p->volatile_ && (p->size > 0 || p->write_behind > 0);
 }
 
+/* Whether the device offers flush and FUA.  A device without a volatile cache does so for its
+ * reliable writes: Linux sends FUA only to a device that also takes a flush. */
+static inline bool fe_cache_offers_flush(const struct fe_cache_params *p)
+{
+    return fe_cache_is_volatile(p) || p->reliable_ns > 0;
+}
+
 #endif

@@ -34,6 +34,8 @@ def test_flags_follow_overrides():
     assert f["can_flush"] and f["can_fua"], f
     f = flags("ideal", "cache.size=64K", "cache.volatile=no")
     assert not (f["can_flush"] or f["can_fua"]), f
+    f = flags("ideal", "cache.reliable_write=100us")
+    assert f["can_flush"] and f["can_fua"], f
 
 
 def test_no_extents():
