@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # flashemu-lab crash with a kernel: one boot for all cuts; what fsync has confirmed is there; the
-# second call takes all results from the store.
+# second call takes all results from the store.  Then the same on a card whose cache is on, for each
+# of four filesystems.
 . "$(dirname "$0")/lib.sh"
 need_vm
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "no python3-numpy"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-crash() {
-    TMPDIR=$tmp /usr/bin/python3 "$top/tools/lab/flashemu-lab" crash transcend8g cache.size=1M \
-        cache.volatile=yes --store "$tmp/store" --filesystem ext4,vfat --cuts 1 --within 60 "$@"
+lab_crash() {
+    TMPDIR=$tmp /usr/bin/python3 "$top/tools/lab/flashemu-lab" crash --store "$tmp/store" --cuts 1 \
+        --json "$@"
 }
-crash --json >"$tmp/json" || fail "a cut has no result: $(cat "$tmp/json")"
+crash() {
+    lab_crash transcend8g cache.size=1M cache.volatile=yes --filesystem ext4,vfat --within 60
+}
+crash >"$tmp/json" || fail "a cut has no result: $(cat "$tmp/json")"
 python3 - "$tmp/json" <<'PY'
 import json, sys
 o = json.load(open(sys.argv[1]))
@@ -22,6 +26,17 @@ for group in o["groups"]:
     if group["filesystem"] == "ext4":
         assert group["lost"] == group["wrong"] == 0 and group["fsck_errors"] == 0
 PY
-crash --json | cmp - "$tmp/json" ||
+crash | cmp - "$tmp/json" ||
     fail "the stored results are others"
+lab_crash raspberrypi32g cache.mode=on --filesystem ext4,f2fs,vfat,exfat --within 100 >"$tmp/card" ||
+    fail "a cut on a card has no result: $(cat "$tmp/card")"
+python3 - "$tmp/card" <<'PY'
+import json, sys
+o = json.load(open(sys.argv[1]))
+assert [g["filesystem"] for g in o["groups"]] == ["ext4", "f2fs", "vfat", "exfat"], o["groups"]
+for group in o["groups"]:
+    print(group)
+    assert group["synced"] > 0 and group["lost"] == group["wrong"] == 0, group
+    assert group["unsynced"] > 0, group
+PY
 ! compgen -G "$tmp/flashemu-*" || fail "a folder is left"
