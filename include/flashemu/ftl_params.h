@@ -44,6 +44,7 @@ struct fe_page_params {
     uint32_t slc_dies;   /* dies that the cache fills in turn; 0: all */
     uint64_t slc_write;  /* write commands of more bytes go past the cache; 0: none does */
     uint64_t slc_run;    /* after so many bytes in order pages go past the cache; 0: never */
+    bool slc_pause;      /* a run also ends when the device has nothing left to do */
 };
 
 /* The mapping cache of dftl. */
@@ -57,6 +58,9 @@ struct fe_region_params {
     uint32_t map_held;      /* regions whose map is held: so many for writes, and for reads */
     uint64_t map_switch_ns; /* additional time when a write goes to another region */
     uint64_t map_read_ns;   /* the same for a read */
+    uint64_t stream_read_ns; /* additional time for a read command of more than direct_read bytes,
+                                unless it continues the one before */
+    uint64_t direct_read;    /* bytes; 0: of a page */
 };
 
 /* What a write costs that ends inside a page: page and segment. */

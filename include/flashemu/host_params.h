@@ -38,6 +38,7 @@ struct fe_link_params {
     uint32_t queue_depth;      /* commands in the device simultaneously; 1 .. FE_LINK_MAX_DEPTH */
     uint32_t queue;            /* enum fe_queue */
     uint64_t task_overhead_ns; /* time on the wire that a queued command takes before its data */
+    uint64_t write_overhead_ns; /* more time on the wire for a write, with and without a queue */
     uint64_t read_buffer;      /* bytes of a read that are gathered before they are sent; 0: each
                                   page is sent when it has been read */
     uint32_t packed;           /* no queue: writes that the host may put into one command; 1: it

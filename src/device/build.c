@@ -353,6 +353,7 @@ static void apply_delays(struct fe_device *dev)
     dev->link.p.bandwidth = p->link.bandwidth;
     dev->link.p.command_overhead_ns = p->link.command_overhead_ns;
     dev->link.p.task_overhead_ns = p->link.task_overhead_ns;
+    dev->link.p.write_overhead_ns = p->link.write_overhead_ns;
     dev->link.p.busy_poll_ns = p->link.busy_poll_ns;
 }
 

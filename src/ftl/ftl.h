@@ -114,6 +114,10 @@ struct fe_ftl_ops {
      * May be NULL. */
     void (*begin_command)(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len);
 
+    /* Says that the device has done all that it was asked before the command that begins next.  May
+     * be NULL. */
+    void (*rested)(struct fe_ftl *ftl);
+
     /* Says that the host's write command has ended; the strategy finishes what must not wait any
      * longer.  May be NULL. */
     enum fe_status (*end_command)(struct fe_ftl *ftl);

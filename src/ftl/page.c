@@ -38,6 +38,14 @@ static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, 
     fe_part_begin(ftl->medium, &page_of(ftl)->part, write, offset, len);
     if (write)
         page_of(ftl)->command_bytes = len;
+    else
+        fe_region_begin_read(&page_of(ftl)->region, offset, len, ftl->medium->ops);
+}
+
+static void page_rested(struct fe_ftl *ftl)
+{
+    if (page_of(ftl)->p.page.slc_pause)
+        page_of(ftl)->run_last = FE_LPN_NONE;
 }
 
 static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -220,6 +228,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .write = page_write,
     .trim = page_trim,
     .begin_command = page_begin_command,
+    .rested = page_rested,
     .fetch = page_fetch,
     .idle = fe_page_idle,
     .free_blocks = page_free_blocks,

@@ -45,6 +45,9 @@ struct fe_region {
     uint32_t n_held;            /* how many there is room for */
     uint64_t write_ns, read_ns; /* the time of a change; 0: there are no regions */
     struct fe_region_set writes, reads;
+    uint64_t stream_ns;         /* the time of a stream that begins */
+    uint64_t direct_read;       /* bytes of the largest read that is none */
+    uint64_t read_end;          /* where the host's last read ended */
 };
 
 /* Regions of p->map_region bytes, at least one page each. */
@@ -58,6 +61,19 @@ static inline void fe_region_init(struct fe_region *r, const struct fe_region_pa
     r->read_ns = p->map_read_ns;
     r->writes.last = r->reads.last = FE_LPN_NONE;
     r->writes.n = r->reads.n = 0;
+    r->stream_ns = p->stream_read_ns;
+    r->direct_read = p->direct_read ? p->direct_read : page_bytes;
+    r->read_end = UINT64_MAX;
+}
+
+/* A read command of bytes [offset, offset + len) begins.  If it begins a stream, the time of that
+ * goes to the op list, as a barrier. */
+static inline void fe_region_begin_read(struct fe_region *r, uint64_t offset, uint64_t len,
+                                        struct fe_oplist *ops)
+{
+    if (r->stream_ns && len > r->direct_read && offset != r->read_end)
+        fe_ops_busy(ops, r->stream_ns);
+    r->read_end = offset + len;
 }
 
 /* Region g becomes the latest one.  Returns whether it was held already. */

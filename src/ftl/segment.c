@@ -159,6 +159,8 @@ static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, u
 {
     struct segment *s = seg_of(ftl);
     fe_part_begin(ftl->medium, &s->part, write, offset, len);
+    if (!write)
+        fe_region_begin_read(&s->region, offset, len, ftl->medium->ops);
     s->command_is_small = write && len <= s->small_write;
     s->command_group = FE_LEB_NONE;
 }

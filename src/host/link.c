@@ -43,6 +43,14 @@ static void forget_gaps(struct fe_link *l, uint64_t now_ns)
     l->n_gaps = n;
 }
 
+bool fe_link_rests(const struct fe_link *l, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < fe_link_depth(&l->p); i++)
+        if (l->slot_free_ns[i] > now_ns)
+            return false;
+    return l->wire_free_ns <= now_ns;
+}
+
 /* Begins a command; *ret_free_ns becomes when its slot was free. */
 static uint64_t begin(struct fe_link *l, uint64_t now_ns, uint64_t *ret_free_ns)
 {
@@ -89,6 +97,8 @@ uint64_t fe_link_begin_write(struct fe_link *l, uint64_t now_ns, uint64_t bytes)
 uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, uint64_t from,
                            uint64_t to)
 {
+    if (writes)
+        l->task_ns += l->p.write_overhead_ns;
     if (l->p.queue != FE_QUEUE_IN_TURN)
         return start_ns;
     bool continues = from == l->turn_at && writes == l->turn_writes;

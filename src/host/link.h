@@ -72,6 +72,9 @@ struct fe_link {
 
 void fe_link_init(struct fe_link *l, const struct fe_link_params *p);
 
+/* No command is in the device at now_ns, and the wire is free. */
+bool fe_link_rests(const struct fe_link *l, uint64_t now_ns);
+
 /* A command arrives and takes the queue slot that is free first.  Returns the time at which the
  * device starts to work on it: after waiting for the slot, and after the overhead. */
 uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns);

@@ -189,6 +189,10 @@ const struct fe_option fe_options[] = {
      .zero = "never", .def = "never", .used_by = "page",
      .help = "Bytes that the host writes in order before the rest of the run goes past the SLC "
              "cache to the other blocks."},
+    {FE_SEC_FTL, "slc_pause", FE_OPT_BOOL, FIELD(ftl.page.slc_pause), .def = "no",
+     .used_by = "page",
+     .help = "Whether the run of slc_run also ends when the device has done everything that it was "
+             "asked, so that the next write begins a new one."},
     {FE_SEC_FTL, "slc_dies", FE_OPT_U32, FIELD(ftl.page.slc_dies), .min = 1, .max = 65536,
      .zero = "all", .def = "all", .used_by = "page",
      .help = "Number of dies that the SLC cache fills in turn."},
@@ -213,6 +217,13 @@ const struct fe_option fe_options[] = {
      .used_by = "page segment",
      .help = "Additional time for a read from a region that is not held, unless it continues the "
              "previous read."},
+    {FE_SEC_FTL, "stream_read", FE_OPT_TIME, FIELD(ftl.region.stream_read_ns), .max = SEC(10),
+     .def = "0", .used_by = "page segment",
+     .help = "Additional time for a command that reads more than ftl.direct_read and does not begin "
+             "where the read before has ended."},
+    {FE_SEC_FTL, "direct_read", FE_OPT_SIZE, FIELD(ftl.region.direct_read), .min = 512,
+     .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
+     .help = "Bytes of the largest command that reads without ftl.stream_read."},
 
     /* What a write costs that ends inside a page. */
     {FE_SEC_FTL, "part_write", FE_OPT_TIME, FIELD(ftl.part.part_write_ns), .max = SEC(10),
@@ -344,6 +355,9 @@ const struct fe_option fe_options[] = {
      .derived = BY_LINK, .live = true,
      .help = "Time that a command of the queue occupies the link besides its data; none with "
              "queue=off."},
+    {FE_SEC_LINK, "write_overhead", FE_OPT_TIME, FIELD(link.write_overhead_ns), .max = SEC(10),
+     .def = "0", .live = true,
+     .help = "Time that each write occupies the link besides its data, with and without a queue."},
     {FE_SEC_LINK, "read_buffer", FE_OPT_SIZE, FIELD(link.read_buffer), .max = MIB(1024),
      .zero = "none", .def = "none",
      .help = "Bytes of a read that the device gathers before it sends the first of them; with none "

@@ -27,6 +27,10 @@
 /* A host that uses neither the command queue nor the write cache. */
 #define CQ_OFF "link.queue=off cache.mode=off"
 
+/* The same host with a link of DDR50, as a Raspberry Pi 4: the numbers of samsung-evoplus32g. */
+#define DDR50                                                                                    \
+    CQ_OFF " link.type=sd-ddr50 link.bandwidth=48MB/s link.busy_poll=0"
+
 /* Quantity and place of most procedures: they measure a rate.  The others write out both. */
 #define ON_KERNEL FE_RATE, FE_PLACE_KERNEL
 #define ON_MODEL  FE_RATE, FE_PLACE_MODEL
@@ -219,6 +223,16 @@ const struct fe_procedure fe_procedures[] = {
     {"dd-fsync", "dd", ON_MODEL, false, NULL,
      "dd bs=8k count=50k conv=fsync: a file of 410 MB, as the kernel gathers it, with the fsync",
      {{0}}},
+
+    {"read-ddr50", "dd", ON_MODEL, false, DDR50,
+     "a link of DDR50, neither queue nor cache: 128 MiB of the raw device read in order, as hdparm "
+     "-t does",
+     {{0}}},
+    {"dd-fsync-ddr50", "dd", ON_MODEL, false, DDR50, "then dd-fsync", {{0}}},
+    {"iozone-rand-read-ddr50", "iozone", ON_MODEL, false, DDR50,
+     "iozone-rand-read with a link of DDR50, neither queue nor cache", IOZONE_ARGS},
+    {"iozone-rand-write-ddr50", "iozone", ON_MODEL, false, DDR50,
+     "iozone-rand-write with it", IOZONE_ARGS},
 };
 
 const size_t fe_n_procedures = sizeof fe_procedures / sizeof fe_procedures[0];

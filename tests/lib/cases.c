@@ -149,6 +149,9 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->page.slc_dies = f->page.slc_mode == FE_SLC_OFF ? 0 : PICK(r, 0, 0, 1, 2);
     f->page.slc_write = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1);
     f->segment.scattered_stay = PICK(r, 0, 0, 2, 6);
+    f->page.slc_pause = f->page.slc_run && ft_chance(r, 50);
+    f->region.stream_read_ns = PICK(r, 0, 0, 300000);
+    f->region.direct_read = p->nand.page_size * PICK(r, 0, 1, 3);
 }
 
 static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max_bytes)

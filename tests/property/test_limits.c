@@ -39,7 +39,8 @@ static struct fe_profile slow_profile(const char *strategy, bool cached)
     p.ftl.part.part_write_ns = p.ftl.part.tail_write_ns = p.ftl.segment.unit_read_ns = SECONDS(10);
     p.ftl.step.read = p.ftl.step.write = slow;
     p.link.bandwidth = 1000;
-    p.link.command_overhead_ns = SECONDS(10);
+    p.ftl.region.stream_read_ns = SECONDS(10);
+    p.link.command_overhead_ns = p.link.write_overhead_ns = SECONDS(10);
     p.manners.hang_ns = SECONDS(86400);
     p.manners.hang_request = 30;
     p.cache.size = cached ? 4 * n->page_size : 0;

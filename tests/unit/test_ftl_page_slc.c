@@ -299,6 +299,34 @@ static void test_slc_long_runs_go_past_the_cache(void **state)
     ft_layer_end(&l);
 }
 
+/* With slc_pause a run ends while the device has nothing to do; without it the run goes on. */
+static void test_slc_pause_ends_a_run(void **state)
+{
+    (void)state;
+    for (int pause = 0; pause < 2; pause++) {
+        struct ft_layer l;
+        struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 20);
+        struct fe_ftl_params p = ft_params("page", &nand, 1);
+        p.page.slc_mode = FE_SLC_STATIC;
+        p.page.slc_blocks = 4;
+        p.page.slc_run = 2 * 512;
+        p.page.slc_pause = pause;
+        ft_layer_init(&l, &nand, &p);
+        ft_layer_write_each(&l, 0, 3);
+        l.ftl->ops->rested(l.ftl);
+        ft_layer_write_each(&l, 3, 3);
+        /* a block takes the pages of MLC's two bits in turn: 200 us, 200 us, 600 us */
+        const uint64_t want[2][6] = {{SLC_PROG, SLC_PROG, 200000, 200000, 600000, 200000},
+                                     {SLC_PROG, SLC_PROG, 200000, SLC_PROG, SLC_PROG, 200000}};
+        uint32_t n;
+        const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
+        assert_int_equal(n, 6);
+        for (uint32_t i = 0; i < n; i++)
+            assert_int_equal(ops[i].cell_ns, want[pause][i]);
+        ft_layer_end(&l);
+    }
+}
+
 /* The die of each of the first six pages; four fill a block in SLC mode. */
 static void test_slc_dies_limit_the_dies_in_turn(void **state)
 {
@@ -416,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_slc_sustained_writes_collapse),
         cmocka_unit_test(test_slc_mode_ends_with_the_erase),
         cmocka_unit_test(test_slc_long_runs_go_past_the_cache),
+        cmocka_unit_test(test_slc_pause_ends_a_run),
         cmocka_unit_test(test_slc_dies_limit_the_dies_in_turn),
         cmocka_unit_test(test_slc_large_commands_go_past_the_cache),
         cmocka_unit_test(test_slc_runs_may_be_very_long),

@@ -147,6 +147,49 @@ static void test_link_tasks_occupy_the_wire(void **state)
     assert_int_equal(fe_link_data(&l, 5000, 1000), 6050);
 }
 
+/* A write takes 30 ns more, with the queue and without; it pays them once, like the task. */
+static void test_link_writes_occupy_the_wire_longer(void **state)
+{
+    static const enum fe_queue queues[] = {FE_QUEUE_IN_ORDER, FE_QUEUE_ANY_ORDER, FE_QUEUE_IN_TURN,
+                                           FE_QUEUE_OFF};
+    (void)state;
+    for (size_t i = 0; i < ft_array_len(queues); i++) {
+        struct fe_link l = make(1000000000, 100, 4);
+        uint64_t task = queues[i] == FE_QUEUE_OFF ? 0 : 50, end = 100 + task + 30 + 1000;
+        l.p.queue = queues[i];
+        l.p.task_overhead_ns = 50;
+        l.p.write_overhead_ns = 30;
+        assert_int_equal(fe_link_take_turn(&l, fe_link_begin(&l, 0), true, 0, 1000), 100);
+        assert_int_equal(fe_link_data(&l, 0, 600), end - 400);
+        assert_int_equal(fe_link_data(&l, 0, 400), end);
+        fe_link_end(&l, end);
+        uint64_t start = fe_link_begin(&l, end); /* a read pays for its task only */
+        assert_int_equal(fe_link_take_turn(&l, start, false, 5000, 6000), end + 100);
+        assert_int_equal(fe_link_data(&l, 0, 1000), end + 100 + task + 1000);
+    }
+}
+
+/* It rests when no command is in a slot and nothing is on the wire. */
+static void test_link_rests_when_all_has_ended(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 100, 2);
+    assert_true(fe_link_rests(&l, 0));
+    fe_link_begin(&l, 0);
+    fe_link_data(&l, 0, 1000);
+    fe_link_end(&l, 5000); /* slot 0 */
+    fe_link_begin(&l, 0);
+    fe_link_data(&l, 0, 1000);
+    fe_link_end(&l, 3000); /* slot 1 */
+    assert_false(fe_link_rests(&l, 4999));
+    assert_true(fe_link_rests(&l, 5000));
+    fe_link_begin(&l, 5000); /* answered when half of its data are in */
+    fe_link_data(&l, 0, 1000);
+    fe_link_end(&l, 5600);
+    assert_false(fe_link_rests(&l, 6099));
+    assert_true(fe_link_rests(&l, 6100));
+}
+
 static void test_link_without_its_queue_has_one_slot(void **state)
 {
     (void)state;
@@ -312,6 +355,8 @@ int main(void)
         cmocka_unit_test(test_link_faster_than_a_byte_a_ns_is_never_free),
         cmocka_unit_test(test_link_deepest_queue_takes_every_slot_once),
         cmocka_unit_test(test_link_tasks_occupy_the_wire),
+        cmocka_unit_test(test_link_writes_occupy_the_wire_longer),
+        cmocka_unit_test(test_link_rests_when_all_has_ended),
         cmocka_unit_test(test_link_without_its_queue_has_one_slot),
         cmocka_unit_test(test_link_asks_after_twice_as_long),
         cmocka_unit_test(test_link_order_decides_who_waits),
