@@ -460,6 +460,7 @@ def test_cards_are_granted_what_is_printed_on_them():
     for name, printed, not_printed in (
             ("sandisk-extreme32g", {"A1", "C10", "U3", "V30"}, {"A2", "V60"}),
             ("sandisk-industrial8g", {"C10", "U1"}, {"A2", "U3"}),
+            ("sandisk-extreme64g", {"A1", "A2", "C10", "U3", "V30"}, {"V90"}),
             ("raspberrypi64g", {"A1", "A2", "C10", "U3", "V30"}, {"V90"})):
         classes = good_json("verify", name, "--class", "--json")["classes"]
         found = {c["class"] for c in classes if c["granted"]}

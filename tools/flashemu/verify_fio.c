@@ -53,13 +53,15 @@ static int run_tests(struct verify_run *run, const struct test *tests, size_t n,
 
 #define N_TESTS(tests) (sizeof(tests) / sizeof(tests)[0])
 
-/* Each procedure of an experiment exists twice: as the profile is, and with queue and cache off. */
+/* Most procedures exist twice: as the profile is, and with queue and cache off, or on a host with
+ * another link. */
 static const char *name(const struct verify_run *run, const char *on, const char *off)
 {
     return run->procedure->override ? off : on;
 }
 
 #define NAME(procedure) name(run, procedure, procedure "-cq-off")
+#define NAME_DDR50(procedure) name(run, procedure, procedure "-ddr50")
 
 static struct verify_load blocks(enum fe_req_type type, uint64_t bs, uint64_t size, uint64_t depth,
                                  bool random)
@@ -115,8 +117,8 @@ int verify_iozone(struct verify_run *run, struct fe_err *err)
         {NULL, write, false}, /* it writes the file twice, and reads it twice */
         {"iozone-seq-read", blocks(FE_REQ_READ, bs, size, 1, false), false},
         {NULL, blocks(FE_REQ_READ, bs, size, 1, false), false},
-        {"iozone-rand-read", blocks(FE_REQ_READ, bs, size, 1, true), false},
-        {"iozone-rand-write", random, false},
+        {NAME_DDR50("iozone-rand-read"), blocks(FE_REQ_READ, bs, size, 1, true), false},
+        {NAME_DDR50("iozone-rand-write"), random, false},
     };
 
     return run_tests(run, tests, N_TESTS(tests), err);
@@ -129,7 +131,11 @@ int verify_dd(struct verify_run *run, struct fe_err *err)
     uint64_t bs = fe_min_u64(run->profile->link.max_transfer, 32 * MIB);
     struct verify_load load = blocks(FE_REQ_WRITE, bs, DD_BYTES, 2, false);
     load.flush = true;
-    const struct test tests[] = {{"dd-fsync", load, false}};
+    const struct test tests[] = {
+        {"read-ddr50", blocks(FE_REQ_READ, bs, 128 * MIB, 2, false), false},
+        {NAME_DDR50("dd-fsync"), load, false},
+    };
+    size_t first = run->procedure->override ? 0 : 1; /* the kernel has hdparm itself otherwise */
 
-    return run_tests(run, tests, N_TESTS(tests), err);
+    return run_tests(run, tests + first, N_TESTS(tests) - first, err);
 }
