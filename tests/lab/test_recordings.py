@@ -222,7 +222,8 @@ def test_flushes_go_to_devices_that_offer_them():
     """The rule by which the plugin announces flush and FUA."""
     make()
     work = ["write", "write fua", "flush"]
-    volatile = ([CACHE], ["cache.write_behind=64K"], [CACHE, "cache.write_behind=64K"])
+    volatile = ([CACHE], ["cache.write_behind=64K"], [CACHE, "cache.write_behind=64K"],
+                ["cache.reliable_write=100us"])
     safe = ([], [CACHE, "cache.mode=off"], ["cache.write_behind=64K", "cache.mode=off"],
             [CACHE, "cache.volatile=no"], ["cache.size=none"])
     for words in volatile:

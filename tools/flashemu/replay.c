@@ -47,7 +47,7 @@ int replay_init(struct replay *r, struct fe_device *dev, const struct replay_opt
         .opt = *opt,
         .capacity = fe_device_capacity(dev),
         .discard = profile->device.discard,
-        .flush = fe_cache_is_volatile(&profile->cache),
+        .flush = fe_cache_offers_flush(&profile->cache),
     };
     r->in_flight = calloc(opt->depth, sizeof *r->in_flight);
     if (!r->in_flight)

@@ -27,7 +27,7 @@ struct replay {
     struct fe_trace_writer *record;  /* NULL = requests are not recorded */
     uint64_t capacity;
     bool discard;
-    bool flush;                      /* the device offers flush and FUA: its cache is volatile */
+    bool flush;                      /* the device offers flush and FUA */
 
     uint64_t *in_flight;             /* completions of the last `depth` requests, a heap */
     uint64_t start_ns;               /* the device's time when counting began */

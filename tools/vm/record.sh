@@ -219,8 +219,22 @@ work_video() {
     phase read $(($1 << 20))
 }
 
-# make_packages COUNT SEED: makes Debian packages of 50 files of 1 KiB to 128 KiB, small ones more
-# often, in memory, and prints the number of the files' bytes.
+# small_package SEED: 50 files of 1 KiB to 128 KiB, small ones more often: a name and a size a line.
+small_package() {
+    awk -v seed="$1" 'BEGIN { srand(seed); for (n = 0; n < 50; n++)
+        print n, int(1024 * 2 ^ (7 * rand())) }'
+}
+
+# desktop_package SEED: the files of a package of a desktop.  1200 packages of Debian 12 have 7, 21
+# and 89 files at the quantiles 50, 75 and 90 %, and these files 1.7, 6.8 and 27 KB; these have
+# about as many, as large.
+desktop_package() {
+    awk -v seed="$1" 'BEGIN { srand(seed); for (n = int(6 * 2 ^ (7.4 * rand() ^ 5)); n > 0; n--) {
+        size = 667 * (1 - rand()) ^ -1.35; print n, int(size < 8388608 ? size : 8388608) } }'
+}
+
+# make_packages COUNT SEED KIND: makes Debian packages in memory, each with the files that the
+# function KIND prints, and prints the number of the files' bytes, a line for each package.
 make_packages() {
     local i to
     rm -rf /root/packages
@@ -229,27 +243,63 @@ make_packages() {
         mkdir -p $to/DEBIAN $to/usr/lib/p$i
         printf '%s\n' "Package: p$i" 'Version: 1' 'Architecture: all' 'Maintainer: x <x@x>' \
             'Description: files' >$to/DEBIAN/control
-        awk -v seed=$(($2 + i)) 'BEGIN { srand(seed); for (n = 0; n < 50; n++)
-            print n, int(1024 * 2 ^ (7 * rand())) }' | make_files $to/usr/lib/p$i
+        "$3" $(($2 + i)) | make_files $to/usr/lib/p$i
         dpkg-deb -Zgzip -z1 --root-owner-group -b $to $to.deb >"$RUN"/dpkg 2>&1 ||
             { cat "$RUN"/dpkg >&2; fail "dpkg-deb"; }
         rm -r $to
-    done | awk '{ s += $1 } END { print s }'
+    done
+}
+
+# on_mnt OPTION...: dpkg with these options, on the filesystem.
+# bad-path: there is no ldconfig, and no script of a package that would call it
+on_mnt() {
+    dpkg --root="$MNT" --force-bad-path "$@" >"$RUN"/dpkg 2>&1 ||
+        { cat "$RUN"/dpkg >&2; fail "dpkg"; }
+}
+
+database_of_dpkg() {
+    mkdir -p "$MNT"/var/lib/dpkg/{info,updates}
+    touch "$MNT"/var/lib/dpkg/{status,available}
 }
 
 # work_packages COUNT SEED: dpkg installs these packages, with its own syncs.
 work_packages() {
     local bytes
-    bytes=$(make_packages "$1" "$2")
-    mkdir -p "$MNT"/var/lib/dpkg/{info,updates}
-    touch "$MNT"/var/lib/dpkg/{status,available}
+    bytes=$(make_packages "$1" "$2" small_package | awk '{ s += $1 } END { print s }')
+    database_of_dpkg
     sync
     phase before
-    # bad-path: there is no ldconfig, and no script of a package that would call it
-    dpkg --root="$MNT" --force-bad-path -i /root/packages/*.deb >"$RUN"/dpkg 2>&1 ||
-        { cat "$RUN"/dpkg >&2; fail "dpkg"; }
+    on_mnt -i /root/packages/*.deb
     sync
     phase write "$bytes"
+}
+
+# work_desktop COUNT SOME SEED: dpkg installs COUNT packages, removes SOME of them and installs them
+# again, with its own syncs.  First the archives are stored, without a sync, as apt does.  They have
+# 28 % of the files' bytes, as those of a desktop of Debian 12.
+work_desktop() {
+    local i all=0 some=0 bytes few=()
+    mapfile -t bytes < <(make_packages "$1" "$3" desktop_package)
+    mkdir -p "$MNT"/var/cache/apt/archives
+    database_of_dpkg
+    sync
+    phase before
+    for ((i = 0; i < $1; i++)); do
+        head -c $((bytes[i] * 28 / 100)) /dev/zero >"$MNT"/var/cache/apt/archives/p$i.deb
+        all=$((all + bytes[i]))
+        [ "$i" -ge "$2" ] || { few+=("p$i"); some=$((some + bytes[i])); }
+    done
+    phase store $((all * 28 / 100))
+    on_mnt -i /root/packages/*.deb
+    sync
+    phase install "$all"
+    on_mnt -r "${few[@]}"
+    sync
+    phase remove
+    few=("${few[@]/#//root/packages/}")
+    on_mnt -i "${few[@]/%/.deb}"
+    sync
+    phase again "$some"
 }
 
 versions() {
