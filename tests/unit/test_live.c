@@ -34,6 +34,7 @@ static const struct change changes[] = {
     {"link.bandwidth", "1MB/s", {0}},
     {"link.command_overhead", "3ms", {0}},
     {"link.task_overhead", "2ms", {"link.queue_depth=4"}},
+    {"link.write_overhead", "2ms", {0}},
     {"link.busy_poll", "500us", {"link.queue=off"}},
     {"faults.slow_factor", "20", {SLOW, "faults.program_fail=1%"}},
     {"faults.weak_block", "3", {"faults.weak_cycles=1", SPARES}},
