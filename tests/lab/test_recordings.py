@@ -238,7 +238,12 @@ def test_flushes_go_to_devices_that_offer_them():
     assert replay("rec:made")["busy_ns"] == replay("rec:bare")["busy_ns"]
     assert replay("rec:made", CACHE)["busy_ns"] > replay("rec:bare", CACHE)["busy_ns"]
     assert sent("mine/made.trace.gz")[4:7] == work, "a trace is replayed as it is"
+    # One that was made by an older version goes only where a kernel would send no flush.
     make("old", COMMENTS.replace(OFFERS, "") + REQUESTS)
+    message = ("rec:old: was recorded without flushes, which a kernel would send to this device, "
+               "because its cache is volatile; make it again: flashemu-lab record")
+    for words in volatile:
+        refused(message, "replay", "transcend8g", "rec:old", *words)
     for words in safe:
         assert replay("rec:old", *words)["busy_ns"] == replay("rec:made", *words)["busy_ns"]
     assert recordings.load("old").offers == "" and recordings.load("made").offers == "flush fua"
@@ -352,6 +357,7 @@ def test_the_shipped_ones():
         assert (r.mkfs, r.mount, r.work) == (recipe.mkfs, recipe.mount, recipe.work), name
         assert (r.start, r.sectors) == (recipe.start, recipe.sectors)
         assert r.filesystem == recipe.filesystem and r.kernel and r.tools
+        assert r.offers == "flush fua", name
         by_profile.setdefault(recipe.profile, []).append((name, r.phases[-1]))
     for profile, those in by_profile.items():
         operands = ["rec:%s,measure=%s" % (name, last.name) for name, last in those]

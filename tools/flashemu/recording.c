@@ -144,7 +144,8 @@ static void take_mkfs(struct recording *r, const char *text)
 static int take_comment(struct recording *r, const char *line)
 {
     static const char mkfs[] = "# mkfs: mkfs.exfat", capacity[] = "# capacity: ",
-                      partition[] = "# partition: ", phase[] = "# phase: ";
+                      partition[] = "# partition: ", phase[] = "# phase: ",
+                      offers[] = "# offers: flush fua";
 
     if (strncmp(line, capacity, sizeof capacity - 1) == 0)
         return sscanf(line + sizeof capacity - 1, "%" SCNu64, &r->capacity) == 1 ? 0 : -EINVAL;
@@ -153,6 +154,8 @@ static int take_comment(struct recording *r, const char *line)
                       &r->sectors) == 2 ? 0 : -EINVAL;
     if (strncmp(line, phase, sizeof phase - 1) == 0)
         return take_phase(r, line + sizeof phase - 1);
+    if (strncmp(line, offers, sizeof offers - 1) == 0)
+        r->flushes = true;
     if (strncmp(line, mkfs, sizeof mkfs - 1) == 0)
         take_mkfs(r, line + sizeof mkfs - 1);
     return 0;

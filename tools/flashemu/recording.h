@@ -40,6 +40,7 @@ struct recording_phase {
 
 struct recording {
     char path[512];
+    bool flushes;            /* those of the host are in it, and FUA, because it could send them */
     uint64_t capacity;       /* bytes, of the device on which it was recorded */
     uint64_t start, sectors; /* the partition, in sectors */
     struct recording_phase phases[RECORDING_MAX_PHASES];

@@ -233,6 +233,10 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
     r->base_ns = fe_device_now(r->dev);
     r->warming = source->recording && source->recording->first > 0;
     fe_err_init(&reason);
+    if (source->recording && r->flush && !source->recording->flushes)
+        return fe_err_set(err, EINVAL, "%s: was recorded without flushes, which a kernel would send "
+                                       "to this device, because its cache is volatile; make it "
+                                       "again: flashemu-lab record", source->name);
     while (code == 0 && (n = source_read(source, recs, BATCH, err)) != 0) {
         if (n < 0) {
             code = n;
