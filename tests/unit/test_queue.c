@@ -306,21 +306,27 @@ static void test_behind_cut_takes_what_was_not_flushed(void **state)
 /* One page of a run goes to the SLC cache.  The second write continues the run if it waits for the
  * first one, or if the first one has been answered but is still being programmed; it begins a new
  * run if the device has done everything. */
+enum { SLC = 50000 };
+
+static void with_runs(struct fe_profile *p)
+{
+    p->device.used = 0;
+    p->link.bandwidth = 1000000000;
+    p->nand.cell = FE_CELL_MLC;
+    p->nand.slc_tPROG_ns = SLC;
+    p->ftl.page.slc_mode = FE_SLC_STATIC;
+    p->ftl.page.slc_blocks = 2;
+    p->ftl.page.slc_run = PAGE;
+    p->ftl.page.slc_pause = true;
+}
+
 static void test_pause_ends_a_run_when_nothing_is_left(void **state)
 {
-    enum { SLC = 50000 };
     (void)state;
     for (uint32_t behind = 0; behind < 2; behind++)
         for (uint64_t late = 0; late < 2; late++) {
             struct fe_profile p = behind ? make_behind(1) : make_profile(1, 1);
-            p.device.used = 0;
-            p.link.bandwidth = 1000000000;
-            p.nand.cell = FE_CELL_MLC;
-            p.nand.slc_tPROG_ns = SLC;
-            p.ftl.page.slc_mode = FE_SLC_STATIC;
-            p.ftl.page.slc_blocks = 2;
-            p.ftl.page.slc_run = PAGE;
-            p.ftl.page.slc_pause = true;
+            with_runs(&p);
             struct fe_device *dev = ft_device_make(&p, false);
             submit(dev, FE_REQ_WRITE, 0, 0, 1, false);
             uint64_t end = PAGE + SLC, at = end - 1 + late;
@@ -329,6 +335,22 @@ static void test_pause_ends_a_run_when_nothing_is_left(void **state)
             assert_int_equal(all - in, late ? SLC : TPROG);
             fe_device_destroy(dev);
         }
+}
+
+/* The flash has ended, but the host has not asked yet: the next write has been waiting. */
+static void test_pause_needs_a_host_that_knows(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile(1, 1);
+    with_runs(&p);
+    p.link.queue = FE_QUEUE_OFF;
+    p.link.busy_poll_ns = SLC + 30000;
+    struct fe_device *dev = ft_device_make(&p, false);
+    uint64_t heard = submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns;
+    assert_int_equal(heard, PAGE + SLC + 30000);
+    submit(dev, FE_REQ_WRITE, heard - 10000, 1, 1, false);
+    assert_int_equal(fe_sched_all_end(&dev->sched), heard + PAGE + TPROG);
+    fe_device_destroy(dev);
 }
 
 static void test_behind_cache_gathers_first(void **state)
@@ -550,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_passes_send_the_data_again),
         cmocka_unit_test(test_one_shot_program),
         cmocka_unit_test(test_pause_ends_a_run_when_nothing_is_left),
+        cmocka_unit_test(test_pause_needs_a_host_that_knows),
     };
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }
