@@ -80,8 +80,8 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
                           (unsigned long long)p->page.slc_run);
     if (p->page.slc_pause && p->page.slc_run == 0)
         return fe_err_set(err, EINVAL,
-                          "ftl.slc_pause=yes: there are no runs with ftl.slc_run=never; use no, or a "
-                          "size for ftl.slc_run");
+                          "ftl.slc_pause=yes: there are no runs with ftl.slc_run=never; use no, "
+                          "or a size for ftl.slc_run");
     if (p->page.slc_mode == FE_SLC_OFF && p->page.slc_dies)
         return fe_err_set(err, EINVAL,
                           "ftl.slc_dies=%u: there is no SLC cache with ftl.slc_mode=off; use all, "

@@ -10,6 +10,11 @@
  *
  * A long run of the host's pages goes past the cache (ftl.slc_run), and so does a large command
  * (ftl.slc_write): such data are not written again soon, and folding them would only cost time.
+ * With ftl.slc_pause a run also ends when the device has nothing left to do:
+ *
+ *     slc_run of two pages     0 1 2 3    (nothing to do)    4 5 6 7
+ *     CACHE                    # #                           # #
+ *     MAIN                         # #                           # #
  *
  * When no block is free, a page goes to any open block: of its own stream if possible, of
  * another one otherwise.  Mixing pages costs a little later; running out of space costs

@@ -21,6 +21,9 @@
  *
  * A stream that runs across the end of a region pays nothing, because the controller fetches the
  * next part meanwhile.
+ *
+ * A read command that is longer than direct_read may have to set up a stream besides, unless it
+ * continues the read before (ftl.stream_read).  Such reads wait for each other.
  */
 #ifndef FE_FTL_REGION_H
 #define FE_FTL_REGION_H

@@ -15,7 +15,8 @@
  *
  * With a command queue, the time of a command has two parts.  The overhead passes in the command's
  * own slot, while other commands transfer data.  The task overhead occupies the wire, directly
- * before the command's data: these are the commands that ask which task is ready and start it.
+ * before the command's data: these are the commands that ask which task is ready and start it.  A
+ * write may occupy the wire longer, with and without a queue: the card holds it busy.
  *
  * A simple controller takes the tasks of its queue in turn: it begins one when it has finished
  * everything of the one before, except that it goes on with a task that continues that one.  And it

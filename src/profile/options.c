@@ -219,8 +219,8 @@ const struct fe_option fe_options[] = {
              "previous read."},
     {FE_SEC_FTL, "stream_read", FE_OPT_TIME, FIELD(ftl.region.stream_read_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Additional time for a command that reads more than ftl.direct_read and does not begin "
-             "where the read before has ended."},
+     .help = "Additional time for a command that reads more than ftl.direct_read and does not "
+             "begin where the read before has ended."},
     {FE_SEC_FTL, "direct_read", FE_OPT_SIZE, FIELD(ftl.region.direct_read), .min = 512,
      .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
      .help = "Bytes of the largest command that reads without ftl.stream_read."},

@@ -251,8 +251,8 @@ static void test_page_refuses_contradictions(void **state)
                               "never, or");
     p = ok;
     p.page.slc_pause = true;
-    expect_refusal(&p, &nand, "ftl.slc_pause=yes: there are no runs with ftl.slc_run=never; use no, or "
-                              "a size for ftl.slc_run");
+    expect_refusal(&p, &nand, "ftl.slc_pause=yes: there are no runs with ftl.slc_run=never; use no, "
+                              "or a size for ftl.slc_run");
     p.page.slc_pause = false;
     p.page.slc_dies = 1;
     expect_refusal(&p, &nand, "ftl.slc_dies=1: there is no SLC cache with ftl.slc_mode=off; use "
