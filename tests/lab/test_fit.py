@@ -129,6 +129,34 @@ def test_rules_read_half_of_a_grid():
     assert clues.first_times(replace(SEGMENT, limit=120 * 1024), without)[-1] < 1e6
 
 
+def grid(times):
+    """Random writes of one to three units and writes in order, of half of the sizes each; times in
+    ms by size in KiB, of which each row has every other one."""
+    points = []
+    for random in (False, True):
+        for n in (1, 2, 3):
+            for i, size in enumerate(sorted(times)):
+                ms = times[size] if random else size * 0.06
+                if (i + n) % 2:
+                    points.append(make_point("flashbench-open-au", [size * 1024e3 / ms],
+                                             erasesize=4 * MIB, open=n, random=random,
+                                             chunk=size * 1024))
+    return clues.curves(points)
+
+
+def test_rules_see_the_part_of_a_unit_that_is_merged():
+    """By the times of two cards, from logs of flashbench, with every other point of each row."""
+    one = {4: 4, 8: 6.5, 16: 53, 32: 51, 64: 49.5, 128: 46, 256: 29.4, 512: 31.4, 1024: 59.4}
+    other = {4: 4, 8: 7, 16: 68, 32: 65.5, 64: 61, 128: 65, 256: 59.7, 512: 62.4, 1024: 103}
+    for times in one, other:
+        assert clues.merged_part(grid(times), 4 * MIB) == 512 * 1024
+        assert clues.small_write(grid(times)) == 8192
+    # a page takes as long as parts of it, and a whole unit is no part
+    assert clues.merged_part(grid({4: 17, 8: 17, 16: 17, 32: 33, 64: 57}), 4 * MIB) is None
+    assert clues.merged_part(grid({64: 30, 128: 31, 256: 30, 512: 31}), 512 * 1024) is None
+    assert clues.merged_part(grid({n: n * 0.07 for n in one}), 4 * MIB) is None
+
+
 def test_a_neighbour_begins_where_the_clues_put_it():
     """A time that is 0 for this structure need not be 0 for the next, and one that is not stays."""
     s = replace(SEGMENT, limit=120 * 1024, open_linear=7, cache=16384)

@@ -26,6 +26,8 @@ from .modelled import Structure, scaled, times_of
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
+# Bytes of a merged part; what is shorter is a page.
+_LEAST_PART = 64 << 10
 
 
 @dataclass
@@ -133,25 +135,32 @@ def shown_units(c: Curves, points: Sequence[Point]) -> list[int]:
 
 def merged_part(c: Curves, unit: int) -> int | None:
     """Bytes that a random write makes the device copy, if that is less than the unit: the end of
-    the sizes that all take the same time."""
-    times = c.random.get(min(c.random, default=0), {})
-    chunks = sorted(times)
+    the sizes that all take about the same time, much more than in order.  Large ones of them may
+    take less, because they copy less."""
+    times, in_order = _few_units(c.random), _few_units(c.linear)
     flat: list[int] = []
-    for chunk in chunks:
-        if flat and times[chunk] > 1.35 * times[flat[0]]:
+    for chunk in sorted(times):
+        if flat and times[chunk] > 1.35 * min(times[size] for size in flat):
             if len(flat) >= 3:
                 break
             flat = []
-        if flat and times[chunk] < 0.65 * times[flat[0]]:
+        if 0 < len(flat) < 3 and times[chunk] < 0.65 * times[flat[0]]:
             flat = []
-        flat.append(chunk)
-    return flat[-1] if len(flat) >= 3 and flat[-1] < unit else None
+        if flat or times[chunk] > 3 * in_order.get(chunk, 0.0):
+            flat.append(chunk)
+    return flat[-1] if len(flat) >= 3 and _LEAST_PART <= flat[-1] < unit else None
+
+
+def _few_units(rows: dict[int, dict[int, float]]) -> dict[int, float]:
+    """The median time of each chunk with so few units that there is room for them."""
+    return _pooled({row: times for row, times in rows.items() if row <= 3}, 1)
 
 
 def small_write(c: Curves) -> int | None:
-    """Bytes of the largest random write that is much quicker than one of twice the size."""
+    """Bytes of the largest random write that is much quicker than one of twice the size; also where
+    rows of which every other point is missing have the two together."""
     found = None
-    for times in c.random.values():
+    for times in [*c.random.values(), _few_units(c.random), _pooled(c.random, 4)]:
         for chunk in sorted(times):
             after = times.get(2 * chunk)
             if after and after > 3 * times[chunk] and after > 4e6:
@@ -225,8 +234,7 @@ def candidates(m: Measurement) -> list[Structure]:
                       if n and n != found[0].open_linear]
             if found[0].open_random == 0 and c.random:  # slow, but perhaps not for each write
                 found.append(replace(found[0], open_random=max(c.random)))
-        if by_pages is not False or merged_part(c, shown[0]):
-            found.append(Structure("page", size, page))
+        found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
     found += [replace(s, limit=120 * _KIB) for s in found]  # through a USB reader of Linux
