@@ -70,7 +70,7 @@ def probe(tool, s, values):
     """What `probe` would measure, from outside."""
     keys = list(probing.link(s.capacity).keys) + list(probing.align(tool, s.capacity).keys)
     for unit in probing.candidates(s.capacity):
-        keys += probing.crossing(unit, s.capacity, False).keys
+        keys += probing.crossing(unit, s.capacity).keys
     unit = probing.unit_from(run(tool, s, values, keys).points) or 4 * MIB
     keys += probing.page(unit, s.capacity).keys
     for order in (False, True):

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """probe_truth.py [--devices N] [--seed N] [--demand PERCENT]: devices of the model, told by `probe`.
 
-Each device is drawn by the seed: all strategies that sticks use (segment, block, bast, fast, page);
-units of 2^n and 3 x 2^n; pages of 2 to 16 KiB; open units; a log for small writes; a write cache;
-several dies with a queue; an SLC cache.  It is measured by the tests of `probe` in virtual time,
-without a look inside, and what follows from the points is compared with what was drawn.  Prints a
-line of JSON for each device, and how often each finding was right, did not show (a cache can hide
-the rest, and some strategies have nothing that shows), or was wrong.
+Each device is drawn by the seed: all strategies that sticks use (segment, block, bast, fast,
+page); units of 2^n and 3 x 2^n; pages of 2 to 16 KiB; open units; a log for small writes; a write
+cache; several dies with a queue; an SLC cache.  It is measured by the tests of `probe` in virtual
+time, without a look inside, and what follows from the points is compared with what was drawn.
+Prints a line of JSON for each device, and how often each finding was right, did not show (a cache
+can hide the rest, and some strategies have nothing that shows), or was wrong.
 """
 
 import argparse
@@ -29,10 +29,12 @@ from flashemu_lab.tool import Tool  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 STRATEGIES = ("segment", "segment", "page", "block", "bast", "fast")
-UNITS = (512 * KIB, MIB, 3 * MIB // 2, 2 * MIB, 3 * MIB, 4 * MIB, 6 * MIB, 8 * MIB)
+UNITS = (512 * KIB, MIB, 3 * MIB // 2, 2 * MIB, 3 * MIB, 4 * MIB, 5 * MIB, 6 * MIB, 7 * MIB,
+         8 * MIB, 12 * MIB, 16 * MIB, 24 * MIB)
 SMALL_UNITS = (128 * KIB, 192 * KIB, 256 * KIB, 512 * KIB, 768 * KIB, MIB)
 # How many tests are run beyond those that are asked for, so that a device is not run for each.
 AHEAD = 14
+BURST = 32 * KIB    # bytes of a write of the test that fills a cache
 
 
 # --- devices ---
@@ -52,27 +54,40 @@ def times(d, page):
             "nand.tR": "%dns" % between(d, 2.5e4, 3e5), "nand.tBERS": "%dns" % between(d, 1e6, 6e6)}
 
 
+def few_or_many(d, least):
+    """How many units are open: mostly few, and up to 64."""
+    return d.choice([d.randint(least, 8), d.randint(least, 8), d.randint(9, 64)])
+
+
 def by_units(d, strategy, page, capacity):
     """A stick: keys, and what has to be found."""
     unit = d.choice(UNITS if strategy == "segment" else SMALL_UNITS)
-    capacity = capacity // unit * unit
+    while unit < 4 * page:
+        unit *= 2
     keys = {"ftl.unit_size": str(unit)}
     truth = {"unit": unit}
     spare = 8
     if strategy == "segment":
-        linear, in_random = d.randint(1, 8), d.randint(0, 6)
+        linear, in_random = few_or_many(d, 1), few_or_many(d, 0)
+        # a device is large in comparison with what it keeps open
+        capacity = max(capacity, 8 * max(linear, in_random) * unit, 100 * unit)
         keys |= {"ftl.open_linear": str(linear), "ftl.open_random": str(in_random)}
         truth |= {"open_linear": linear, "open_random": in_random}
         spare += linear + in_random
         if d.random() < 0.25:
             small = d.choice([4, 8, 16]) * KIB
             keys |= {"ftl.small_log": "4", "ftl.small_write": str(small)}
-            truth = {"small_write": small}      # which hides the others from small writes
+            truth["small_write"] = small
             spare += 4
-    elif strategy != "block":
+    elif strategy == "block":
+        truth |= {"open_linear": 0, "open_random": 0}
+    else:
         logs = d.randint(4, 12)
         keys["ftl.log_blocks"] = str(logs)
         spare += logs
+        if strategy == "bast":
+            truth |= {"open_linear": logs, "open_random": logs}
+    capacity = capacity // unit * unit
     pages = unit // page
     blocks = max(1, pages // 512)
     while pages % blocks:
@@ -109,17 +124,22 @@ def draw(number, seed):
     """(strategy, keys of the profile, what has to be found)."""
     d = random.Random(f"{seed} {number}")
     strategy = STRATEGIES[number % len(STRATEGIES)]
-    page = d.choice([2, 4, 8, 16]) * KIB
+    page = d.choice([2, 4, 8, 16, 32]) * KIB
     capacity = d.choice([480, 768, 960]) * MIB
     keys, truth = by_pages(d, page, capacity) if strategy == "page" else \
         by_units(d, strategy, page, capacity)
     keys = {**times(d, page), **keys, "ftl.type": strategy}
+    overhead = int(keys["link.command_overhead"].removesuffix("ns"))
+    rate = int(keys["link.bandwidth"].removesuffix("KB/s")) * 1000
+    if strategy == "page":      # what was never written is not read from the flash
+        truth |= {"overhead_ns": overhead, "bytes_per_s": rate}
     truth["cache"] = None
     if d.random() < 0.3:
         truth["cache"] = d.choice([512, 1024, 2048, 4096]) * KIB
         keys |= {"cache.size": str(truth["cache"]),
                  "cache.volatile": d.choice(["yes", "no"])}
         truth["flush"] = keys["cache.volatile"] == "yes"
+        truth["cache_rate"] = BURST / (overhead / 1e9 + BURST / rate)
     return strategy, keys, truth
 
 
@@ -171,6 +191,11 @@ class Device:
         return known
 
 
+def near(wanted, got):
+    """(wanted, wanted) if the number is within 5 %."""
+    return wanted, wanted if wanted and got and abs(got / wanted - 1) < 0.05 else got
+
+
 def judged(found, truth):
     """Each finding: (what has to be found, what was)."""
     told = to_json(found)
@@ -180,9 +205,12 @@ def judged(found, truth):
     if "slc" in truth:      # it shows as a cache, too
         return {**pairs, "slc": (True, bool(told["slc"] or told["cache"]))}
     cache = habits.cache_from(found.points)
-    right = cache is None if truth["cache"] is None else \
-        cache is not None and abs(cache[0] / truth["cache"] - 1) < 0.1
-    pairs["cache"] = (truth["cache"], truth["cache"] if right else cache and cache[0])
+    pairs["cache"] = near(truth["cache"], cache and cache[0])
+    if truth["cache"]:
+        pairs["cache_rate"] = near(truth["cache_rate"], cache and cache[1])
+    for name in ("overhead_ns", "bytes_per_s"):
+        if name in truth:
+            pairs[name] = near(truth[name], told[name])
     if "flush" in truth:
         pairs["flush"] = (truth["flush"], (told["flush_ns"] or 0) > 2e5)
     if "reads_in_flight" in truth:

@@ -13,7 +13,7 @@ from flashemu_script import run
 
 from flashemu_lab import fio, measurement
 from flashemu_lab.errors import LabError
-from flashemu_lab.importing import read_log
+from flashemu_lab.importing import read_file, read_log
 from flashemu_lab.readers import size
 
 LOG = os.path.join(TOP, "tests/data/measurements/card.txt")
@@ -292,8 +292,8 @@ def test_mutated_logs():
 
 def test_import_refuses():
     write("none.txt", "nothing\nat all\n")
-    bad("none.txt: no line is a result of flashbench, fio (JSON), iozone, hdparm -t or dd; 2 lines "
-        "were skipped", "import", "none.txt", "-o", "x.json")
+    bad("none.txt: no line is a result of flashbench, fio, iozone, hdparm -t or dd, and it is no "
+        "table; 2 lines were skipped", "import", "none.txt", "-o", "x.json")
     bad("nope.txt: No such file or directory", "import", "nope.txt", "-o", "x.json")
     write("a.txt", read(LOG))
     write("b.txt", read(LOG).replace("name:SU04G", "name:OTHER"))
@@ -308,6 +308,162 @@ def test_import_refuses():
     first = read("x.json")
     bad("x.json/y: Not a directory", "import", "a.txt", "-o", "x.json/y")
     assert read("x.json") == first and lab("import")[0] == 2
+
+
+# --- tables ---
+
+TYPED = """# ATTO, my stick
+program,op,block,value,unit
+atto,write,4K,3.12,MB/s
+hdtune,read,,20.5,MB/s
+
+hdtune-access,read,,0.9,ms
+other,write,8K,100,IOPS
+"""
+
+
+def test_typed_figures():
+    write("typed.csv", TYPED)
+    assert "4 points" in good("import", "typed.csv", "-o", "typed.json")
+    found = {p.parameters[-1][1]: p for p in measurement.load(Path("typed.json")).points}
+    assert found["atto"].value == 3.12e6 and dict(found["atto"].parameters) == {
+        "op": "write", "pattern": "sequential", "bs": 4096, "size": 256 << 20, "depth": 4,
+        "program": "atto"}
+    assert found["hdtune"].value == 20.5e6 and dict(found["hdtune"].parameters)["bs"] == 65536
+    assert found["hdtune-access"].procedure == "load-latency"
+    assert found["hdtune-access"].value == 0.9e6 and found["other"].value == 819200
+    # other separators, a comma in front of a fraction, columns in another order
+    write("typed.csv", "unit;value;op;program;block;size\nkB/s;3120,5;read;ATTO;4K;1M\n")
+    good("import", "typed.csv", "-o", "typed.json")
+    (p,) = measurement.load(Path("typed.json")).points
+    assert p.value == 3120.5e3 and dict(p.parameters)["size"] == 1 << 20
+
+
+def test_mistakes_in_typed_figures():
+    def refuse(message, old, new):
+        assert old in TYPED
+        write("typed.csv", TYPED.replace(old, new, 1))
+        try:
+            read_file(Path("typed.csv"))
+            raise AssertionError
+        except LabError as e:
+            assert str(e).startswith("typed.csv:" + message), e
+
+    refuse("3: program: ato; allowed: atto, hdtune, ", "atto,", "ato,")
+    refuse("3: op: rite; allowed: read, write", "write", "rite")
+    refuse("3: block: 4Q; allowed: bytes, such as 4096, 4K or 1M", "4K", "4Q")
+    refuse("3: block: ; allowed: bytes", "4K", "")
+    refuse("3: value: x; allowed: a number greater than 0", "3.12", "x")
+    refuse("3: value: nan; allowed: a number greater than 0", "3.12", "nan")
+    refuse("3: unit: MB; allowed: B/s, ", "MB/s", "MB")
+    refuse("6: unit: MB/s; allowed: ns, us, ms, s", "0.9,ms", "0.9,MB/s")
+    refuse("3: is no line of a table: a quotation mark is missing", "3.12", '"3.12')
+    refuse("3: has 6 cells; allowed: 5", "3.12,MB/s", "3.12,MB/s,x")
+    write("typed.csv", TYPED.replace("block", "blok"))
+    bad("typed.csv:1: unknown column blok; allowed: program, op, value, unit, block", "import",
+        "typed.csv", "-o", "x.json")
+    write("typed.csv", TYPED)
+    bad("typed.csv: --device x: typed figures are about one device", "import", "typed.csv", "-o",
+        "x.json", "--device", "x")
+    write("log.txt", "nothing")
+    bad("--device x: log.txt is no table with several devices", "import", "log.txt", "-o",
+        "x.json", "--device", "x")
+
+
+CURVES = """# cards
+file,test,open_au_nr,chunk_or_align_bytes,au_index,value_bytes_per_s_or_us
+a.txt,open-au-linear,1,4194304,,10300000
+a.txt,open-au-random,2,65536,,300000
+a.txt,find-fat,,4194304,0,5000000
+a.txt,find-fat,,4194304,1,6000000
+a.txt,align-pre-us,,2048,,700
+a.txt,align-diff-us,,2048,,7
+b.txt,open-au-linear,1,4194304,,9900000
+"""
+
+
+def test_collections():
+    write("curves.csv", CURVES)
+    bad("curves.csv: has several devices; allowed with --device: a.txt, b.txt", "import",
+        "curves.csv", "-o", "x.json")
+    bad("curves.csv: --device c: is not in the table; allowed with --device: a.txt, b.txt",
+        "import", "curves.csv", "-o", "x.json", "--device", "c")
+    good("import", "curves.csv", "-o", "a.json", "--device", "a.txt")
+    found = measurement.load(Path("a.json"))
+    assert [p.procedure for p in found.points] == [
+        "flashbench-open-au", "flashbench-open-au", "flashbench-find-fat", "flashbench-find-fat",
+        "flashbench-align"]
+    assert [p.value for p in found.points] == [10.3e6, 3e5, 5e6, 6e6, 7e5]
+    assert dict(found.points[3].parameters) == {"erasesize": 4 << 20, "units": 2, "unit": 1,
+                                                "chunk": 4 << 20}
+    write("cards.csv", "device,config,test,block_bytes,value,unit,note,source\n"
+          "c,cq=on,fio-randread,4096,10,MB/s,,\nc,cq=on,linux-boot-time,,9,s,,\n"
+          "c,cq=off,hdparm-t,,40,MB/s,,\n")
+    good("import", "cards.csv", "-o", "c.json", "--device", "c/cq=on")
+    (p,) = measurement.load(Path("c.json")).points
+    assert p.procedure == "fio-rate" and p.value == 1e7
+    write("told.csv", "id,device,procedure,quantity,value,unit,source\n"
+          'x,stick,"HD Tune read benchmark",sequential read,20.5,MB/s,a\n'
+          "y,stick,by hand,life,3,years,b\n")
+    good("import", "told.csv", "-o", "d.json")
+    assert [p.value for p in measurement.load(Path("d.json")).points] == [20.5e6]
+
+
+FIO_TEXT = """
+w: (g=0): rw=randrw, bs=(R) 4096B-4096B, (W) 8KiB-8KiB, (T) 4096B-4096B, ioengine=libaio, iodepth=4
+fio-3.33
+w: (groupid=0, jobs=1): err= 0: pid=1: Mon Nov  2 10:00:00 2026
+  read: IOPS=30, BW=120KiB/s (123kB/s)(3MiB/30001msec)
+    clat (msec): min=1, max=9, avg= 2.50, stdev= 0.50
+  write: IOPS=10, BW=80KiB/s (82kB/s)(2MiB/30001msec); 0 zone resets
+    slat (usec): min=5, max=300, avg=12.10, stdev= 3.00
+    clat (usec): min=300, max=99000, avg=1590.33, stdev=2033.17
+     issued rwts: total=300,100,0,0 short=0,0,0,0 dropped=0,0,0,0
+"""
+
+
+def test_the_normal_output_of_fio():
+    found = points(FIO_TEXT)
+    assert found[0] == ({"op": "read", "pattern": "random", "bs": 4096, "depth": 4, "jobs": 1,
+                         "share": 75, "job": "w"}, [123e3])
+    assert [v for _, v in found[1:]] == [[2.5e6], [82e3], [1590330.0]]
+    assert found[2][0]["bs"] == 8192 and found[2][0]["share"] == 25
+    assert points(FIO_TEXT.replace("issued", "damaged")) == []
+    assert points(FIO_TEXT.replace("w: (g=0)", "v: (g=0)")) == []
+
+
+IOZONE_THREADS = """
+	O_DIRECT feature enabled
+	Each process writes a 102400 kByte file in 4 kByte records
+
+	Children see throughput for  4 initial writers 	=   20480.00 kB/sec
+	Parent sees throughput for  4 initial writers 	=   20000.00 kB/sec
+	Children see throughput for  1 re-readers 	=   0.50 MB/sec
+"""
+
+
+def test_iozone_with_several_processes():
+    found = points(IOZONE_THREADS)
+    assert found == [({"test": "write", "file": 102400 << 10, "bs": 4096, "direct": True,
+                       "fsync": False, "jobs": 4}, [20480.0 * 1024]),
+                     ({"test": "reread", "file": 102400 << 10, "bs": 4096, "direct": True,
+                       "fsync": False}, [0.5 * (1 << 20)])]
+    assert points(IOZONE_THREADS.replace("4 kByte records", "records")) == []
+
+
+def test_truncated_and_garbage_tables():
+    """Any part of a table is refused in one line, or read."""
+    draw = random.Random(4)
+    for text in (TYPED, CURVES):
+        for _ in range(60):
+            at = draw.randrange(len(text))
+            changed = text[:at] if draw.random() < 0.5 else \
+                text[:at] + draw.choice('",;\t\0x-9') + text[at + 1:]
+            write("part.csv", changed)
+            try:
+                read_file(Path("part.csv"), "")
+            except LabError as e:
+                assert "\n" not in str(e) and "part.csv" in str(e), (changed, e)
 
 
 run(globals())

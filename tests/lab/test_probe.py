@@ -17,7 +17,7 @@ try:
 except ImportError:
     skip("no Python module nbd")
 
-from flashemu_lab import findings, measurement, probe, probing, target
+from flashemu_lab import findings, measurement, opened, probe, probing, target
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.errors import LabError
 from flashemu_lab.findings import Found, Wishes
@@ -419,13 +419,89 @@ def crossings(unit, cost=100.0, log=10.0):
     """Points of a device that merges a unit of this size for each unit that a write touches."""
     points = []
     for size in probing.candidates(1 << 33):
-        test = probing.crossing(size, 1 << 33, False)
+        test = probing.crossing(size, 1 << 33)
         times = []
         for r in test.requests:
             touched = (r.offset + r.length - 1) // unit - r.offset // unit + 1
             times.append(int(log + cost * touched))
         points += probing.result(test, times)
     return points
+
+
+class Units:
+    """A device of allocation units with some of them open, as far as the tests of `opened` see it:
+    each unit that has to be closed costs a merge."""
+
+    def __init__(self, unit, linear, in_random):
+        self.unit, self.linear, self.random = unit, linear, in_random
+        self.open = {}          # unit -> (is it in order, bytes in order), the latest one last
+
+    def _room(self, in_order, most):
+        """Closes the oldest one of its sort if there are so many; how many were closed."""
+        mine = [u for u, (ordered, _) in self.open.items() if ordered == in_order]
+        if len(mine) >= most:
+            del self.open[mine[0]]
+        return len(mine) >= most
+
+    def write(self, offset, length):
+        """ns."""
+        number, at, merges = offset // self.unit, offset % self.unit, 0
+        ordered, end = self.open.pop(number, (None, 0))
+        if ordered and at != end:
+            ordered = None
+            merges += self._room(False, self.random) if self.random else 1
+            ordered = False if self.random else None
+        if ordered is None:
+            end = 0
+            ordered = at == 0 or not self.random
+            merges += self._room(ordered, self.linear if ordered else self.random)
+        self.open[number] = ordered, at + length
+        return 10**5 + merges * 10**7
+
+
+def opened_by(device, capacity, in_random_order, before, points):
+    """What the passes find on a device."""
+    while some := opened.next_rows(points, in_random_order, device.unit, capacity):
+        first = sum(opened.rows(points, in_random_order))
+        for units in some:
+            test = opened.passes(device.unit, units, in_random_order, 16384, before, first,
+                                 probing.Way(), capacity)
+            first += units
+            points += probing.result(test, [device.write(r.offset, r.length)
+                                            for r in test.requests])
+    return opened.limit_from(points, in_random_order)
+
+
+def test_open_units_by_hand():
+    for linear, in_random in ((1, 1), (2, 5), (7, 5), (5, 0), (3, 64), (64, 2), (13, 40)):
+        device, points = Units(MIB, linear, in_random), []
+        for k in range(200):    # what earlier tests have left open
+            device.write((k * 7 % 1000) * MIB + (k % 2) * 65536, 8192)
+        assert opened_by(device, 1000 * MIB, True, 8, points) == in_random, (linear, in_random)
+        found = opened_by(device, 1000 * MIB, False, max(8, in_random + 2), points)
+        assert found == linear, (linear, in_random, found)
+        # no two rows have a point in common, or one of them would be taken for the other
+        assert len({p.parameters for p in points}) == len(points)
+    assert opened.limit_from([], True) is None
+    every = Units(MIB, 1, 1)
+    every.write = lambda offset, length: 10**7      # merges for each write
+    assert opened_by(every, 1000 * MIB, True, 8, []) == 0
+
+
+def page_points(page):
+    """Reads of a device that reads whole pages."""
+    test = probing.page_reads(1 << 30)
+    return probing.result(test, [10**5 + 10**4 * ((r.offset + r.length - 1) // page
+                                                  - r.offset // page) for r in test.requests])
+
+
+def test_page_of_reads_by_hand():
+    for page in (2048, 4096, 8192, 16384, 32768):
+        assert probing.page_read_from(page_points(page)) == page
+        assert any("%d KiB at a time" % (page >> 10) in text
+                   for text in sentences(Found(page_points(page), page=page)))
+    assert probing.page_read_from(page_points(1 << 40)) is None
+    assert probing.page_read_from([]) is None
 
 
 def test_unit_by_hand():
@@ -473,8 +549,14 @@ def test_the_plan():
     assert p.tests > 40 and p.written > 1e9 and "destroys" in p.text("x", 8 << 30)
     p = probe.plan(Tool(), Wishes(8 << 30, read_only=True))
     assert p.tests == 9 and p.written == 0 and "writes nothing" in p.text("x", 8 << 30)
-    for size in (16 * MIB, 64 * MIB, 1000 * MIB + 512):
-        for test in findings.tests(Tool(), Wishes(size, trims=True), Found(slc=MIB), lambda: None):
+    for size in (16 * MIB, 64 * MIB, 1000 * MIB + 512, 8000 * MIB):
+        keys = set()
+        for test in findings.tests(Tool(), Wishes(size, trims=True), Found(unit=MIB, slc=MIB),
+                                   lambda: None):
+            # a point of two tests would be measured once
+            mine = {(name, *sorted(how.items())) for name, how in test.keys}
+            assert size < 8000 * MIB or not mine & keys, (test.name, mine & keys)
+            keys |= mine
             assert all(0 <= r.offset and r.offset + r.length <= size
                        for r in test.requests if r.op != "rest"), test.name
             # and each has a point for every key, whose parameters the table knows

@@ -94,13 +94,14 @@ def test_small_writes_by_hand():
     def device(bs, shifted):
         """A map of 4 KiB: what is written in part has to be read, too."""
         return (200 if shifted and bs == 4096 else 100) + bs / 100
-    points = [write_point(device(bs, start > 0) * 1e3, bs=bs, start=start, stride=8 * MIB, count=16)
-              for bs in (512, 1024, 2048, 4096, 8192, 16384)
+    inside = 352 * 1024     # where in a MiB these writes are
+    points = [write_point(device(bs, start > 0) * 1e3, bs=bs, start=inside + start,
+                          stride=8 * MIB, count=17) for bs in (512, 1024, 2048, 4096, 8192, 16384)
               for start in (0, bs // 2)[:1 if bs == 512 else 2]]
     assert habits.granule_from(points) == 4096
     assert habits.granule_from(points[:5]) is None
-    log = [write_point(2e6 if bs <= 8192 else 90e6, bs=bs, start=0, stride=8 * MIB, count=16)
-           for bs in (2048, 4096, 8192, 16384)]
+    log = [write_point(2e6 if bs <= 8192 else 90e6, bs=bs, start=inside,
+                       stride=8 * MIB, count=17) for bs in (2048, 4096, 8192, 16384)]
     assert habits.small_write_from(log) == 8192 and habits.small_write_from(log[:3]) is None
 
 

@@ -193,6 +193,45 @@ def test_caches_rests_and_queues():
     assert points[0]["state"] == "left out"
 
 
+def test_medians_pushes_and_loads():
+    """What median, push and load mean."""
+    small_card()
+    text = (SLC_PROFILE % "64M").replace("[fidelity]", "")
+    cached = write("cached.ini", text + "[cache]\nsize = 1M\nvolatile = no\n")
+
+    def one(device="card.ini", **more):
+        how = {"op": "write", "bs": 4096, "start": 0, "stride": 4096, "count": 5, **more}
+        return against(point("request", 1, "ns", **how), device=device)[0][0]["measured"]
+
+    # a rest frees some of the cache: the first writes take no time, and most of them do
+    full = point("fill", 1, bs=4096, start=0, idle=0, after=0, size=1 << 20)
+    median, mean = (against(full, point("request", 1, "ns", op="write", bs=4096, start=1 << 20,
+                                        stride=4096, count=64, median=m, idle=3 * 10**6),
+                            device=cached)[0][1]["measured"] for m in (True, False))
+    assert 0 < mean < median, (mean, median)
+    assert median == int(median)
+    # four writes to an empty cache take no time of the flash, unless more is pushed behind them
+    alone, pushed = (one(device=cached, count=4, **more)
+                     for more in ({}, {"push": 4 << 20, "push_start": 8 << 20}))
+    assert pushed > 100 * alone, (alone, pushed)
+    further = one(device=cached, count=4, push=8 << 20, push_start=8 << 20)
+    assert further > 1.8 * pushed, (pushed, further)
+
+    def load(name, unit, **more):
+        how = {"op": "read", "pattern": "sequential", "bs": 65536, "size": 8 << 20, **more}
+        return point(name, 1, unit, **how)
+
+    points, _ = against(load("load", "bytes/s"), load("load-latency", "ns"),
+                        point("seq-read", 1, bs=65536, size=8 << 20),
+                        load("load", "bytes/s", op="write", pattern="random", depth=2))
+    rate, latency, same = (p["measured"] for p in points[:3])
+    assert abs(rate / same - 1) < 1e-6 and abs(65536e9 / latency / rate - 1) < 1e-6
+    assert points[3]["state"] == "measured"
+    write("my.json", document(load("load", "bytes/s", size=1 << 30)))
+    code, out, _ = call("verify", "card.ini", "--against", "my.json")
+    assert code == 1 and "offset=0 size=1073741824: does not fit the device of 67108864" in out, out
+
+
 def test_the_order_of_the_file_counts():
     """On a device that has few units open, a test in front changes what the next one finds."""
     first = [point("flashbench-open-au", 1, erasesize=UNIT, open=7, random=True, chunk=c)
@@ -255,6 +294,17 @@ def test_mistakes():
            document(point("request", 1, "ns", depth=65, **many)))
     refuse("my.json: points[0].parameters.flush: expected false with more than one request",
            document(point("request", 1, "ns", depth=2, flush=True, **many)))
+    refuse("my.json: points[0].parameters.median: expected true or false",
+           document(point("request", 1, "ns", median=1, **many)))
+    refuse("my.json: points[0].parameters.median: expected false with more than one request",
+           document(point("request", 1, "ns", depth=2, median=True, **many)))
+    refuse("my.json: points[0].parameters.push: expected no median, and one request in flight",
+           document(point("request", 1, "ns", push=512, median=True, **many)))
+    load = {"op": "read", "pattern": "random", "bs": 512, "size": 512}
+    refuse("my.json: points[0].parameters.size: expected 1 to 1048576 requests of bs",
+           document(point("load", 1, "bytes/s", **{**load, "size": 511})))
+    refuse("my.json: points[0].parameters.depth: expected at most 64",
+           document(point("load-latency", 1, "ns", depth=65, **load)))
     refuse("my.json: points[0].parameters: expected multiples of bs in after and size",
            document(point("fill", 1, bs=4096, start=0, idle=0, after=1, size=4096)))
     refuse("my.json: points[0].parameters.count: expected at most 1048576, and 2^44 bytes in all",

@@ -139,6 +139,7 @@ static int may_get_size(const struct against_point *p, const char *path, const c
 static int take_manner(struct against_point *p, const char *path, struct fe_err *err)
 {
     const json_t *flush = json_object_get(p->parameters, "flush");
+    const json_t *median = json_object_get(p->parameters, "median");
     uint64_t depth = 1;
     int r = may_get_size(p, path, "idle", 0, &p->idle_ns, err);
 
@@ -148,10 +149,20 @@ static int take_manner(struct against_point *p, const char *path, struct fe_err 
         r = bad(err, path, "depth", "at most 64");
     if (r == 0 && flush && !json_is_boolean(flush))
         r = bad(err, path, "flush", "true or false");
+    if (r == 0 && median && !json_is_boolean(median))
+        r = bad(err, path, "median", "true or false");
     p->depth = (uint32_t)depth;
     p->flush = json_is_true(flush);
-    if (r == 0 && p->flush && p->depth > 1)
-        r = bad(err, path, "flush", "false with more than one request in flight");
+    p->median = json_is_true(median);
+    if (r == 0)
+        r = may_get_size(p, path, "push", 1, &p->push, err);
+    if (r == 0)
+        r = may_get_size(p, path, "push_start", 0, &p->push_start, err);
+    if (r == 0 && p->push && (p->median || depth > 1))
+        r = bad(err, path, "push", "no median, and one request in flight");
+    if (r == 0 && (p->flush || p->median) && p->depth > 1)
+        r = bad(err, path, p->flush ? "flush" : "median",
+                "false with more than one request in flight");
     return r;
 }
 
@@ -179,10 +190,12 @@ static int take_request(struct against_point *p, const char *path, struct fe_err
     p->kind = AGAINST_REQUEST;
     p->op = types[op];
     p->size = count * p->bs;
-    snprintf(p->test, sizeof p->test, "request %u %llu %llu %llu %llu %llu %u %u", op,
+    snprintf(p->test, sizeof p->test, "request %u %llu %llu %llu %llu %llu %u %u%u %llu %llu",
+             op,
              (unsigned long long)p->bs, (unsigned long long)p->start,
              (unsigned long long)p->stride, (unsigned long long)count,
-             (unsigned long long)p->idle_ns, p->depth, p->flush);
+             (unsigned long long)p->idle_ns, p->depth, p->flush, p->median,
+             (unsigned long long)p->push, (unsigned long long)p->push_start);
     return r;
 }
 
@@ -258,6 +271,37 @@ static int take_hdparm(struct against_point *p, const char *path, struct fe_err 
     return 0;
 }
 
+/* A benchmark on a region: requests in order or in random order, some of them in flight. */
+static int take_load(struct against_point *p, const char *path, struct fe_err *err)
+{
+    uint32_t op = 0, random = 0;
+    uint64_t depth = 1;
+    int r = get_word(p, path, "op", "read write", &op, err);
+
+    if (r == 0)
+        r = get_word(p, path, "pattern", "sequential random", &random, err);
+    if (r == 0)
+        r = get_size(p, path, "bs", 1, &p->bs, err);
+    if (r == 0)
+        r = get_size(p, path, "size", 1, &p->size, err);
+    if (r == 0)
+        r = may_get_size(p, path, "offset", 0, &p->start, err);
+    if (r == 0)
+        r = may_get_size(p, path, "depth", 1, &depth, err);
+    if (r == 0 && depth > AGAINST_MAX_DEPTH)
+        r = bad(err, path, "depth", "at most 64");
+    if (r == 0 && (p->size < p->bs || p->size / p->bs > 1 << 20))
+        r = bad(err, path, "size", "1 to 1048576 requests of bs");
+    p->kind = AGAINST_LOAD;
+    p->op = op == 1 ? FE_REQ_WRITE : FE_REQ_READ;
+    p->random = random == 1;
+    p->depth = (uint32_t)depth;
+    snprintf(p->test, sizeof p->test, "load %u %u %llu %llu %llu %u", op, random,
+             (unsigned long long)p->bs, (unsigned long long)p->size,
+             (unsigned long long)p->start, p->depth);
+    return r;
+}
+
 static const struct {
     const char *name, *unit;
     int (*take)(struct against_point *p, const char *path, struct fe_err *err);
@@ -266,7 +310,8 @@ static const struct {
     {"flashbench-find-fat", "bytes/s", take_find_fat}, {"request", "ns", take_request},
     {"seq-read", "bytes/s", take_seq},            {"seq-write", "bytes/s", take_seq},
     {"dd", "bytes/s", take_dd},                   {"hdparm-t", "bytes/s", take_hdparm},
-    {"fill", "bytes/s", take_fill},
+    {"fill", "bytes/s", take_fill},               {"load", "bytes/s", take_load},
+    {"load-latency", "ns", take_load},
 };
 
 /* --- the file --- */

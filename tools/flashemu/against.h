@@ -34,7 +34,7 @@ enum against_state {
 };
 
 enum against_kind { AGAINST_ALIGN, AGAINST_OPEN_AU, AGAINST_FIND_FAT, AGAINST_REQUEST,
-                    AGAINST_SEQ_READ, AGAINST_SEQ_WRITE, AGAINST_FILL };
+                    AGAINST_SEQ_READ, AGAINST_SEQ_WRITE, AGAINST_FILL, AGAINST_LOAD };
 
 #define AGAINST_MAX_DEPTH 64 /* requests in flight */
 
@@ -45,11 +45,14 @@ struct against_point {
     double measured;
     enum against_state state;
     enum against_kind kind;
-    char test[120];               /* points with the same text are of one test */
+    char test[160];               /* points with the same text are of one test */
     uint64_t bs, start, stride, size; /* request, seq: size is the bytes of the whole test */
     uint64_t idle_ns;             /* request, fill: rest in front of the first request */
-    uint32_t depth;               /* request: how many are in flight */
+    uint32_t depth;               /* request, load: how many are in flight */
+    bool random;                  /* load: in random order */
     bool flush;                   /* request: a flush behind each, which counts */
+    uint64_t push, push_start;    /* request: bytes in order behind the last one, and where */
+    bool median;                  /* request: the median of the times, not the mean */
     uint32_t op;                  /* request: enum fe_req_type */
     uint64_t of;                  /* erasesize, or for -a unused */
     uint64_t at;                  /* chunk; for -a the alignment; for fill the bytes before */

@@ -21,7 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_POSITIONS = 7, N_STREAMS = 192 };
+enum { N_POSITIONS = 7, N_STREAMS = 192, PUSH_BYTES = 64 << 10 };
+
+#define LOAD_NS UINT64_C(30000000000) /* after so long a benchmark sends no more requests */
 
 struct sum {
     uint64_t ns, bytes;
@@ -105,7 +107,7 @@ static int run_flashbench(struct against *a, struct against_point *first, struct
                           struct fe_err *err)
 {
     uint64_t least = first->at;
-    char spec[160];
+    char spec[200];
 
     for (size_t i = 0; i < a->n; i++)
         if (same_test(first, &a->points[i]))
@@ -149,9 +151,10 @@ static int check_bs(const struct fe_device *dev, const struct against_point *p, 
 }
 
 /* One request after the other, each with a flush if the point says so.  A host sends none to a
- * device without a volatile cache. */
+ * device without a volatile cache.  `each` gets the time of each request; it may be NULL. */
 static int run_one_by_one(struct fe_device *dev, const struct against_point *p,
-                          enum fe_req_type type, uint64_t *ret_ns, struct fe_err *err)
+                          enum fe_req_type type, uint64_t *each, uint64_t *ret_ns,
+                          struct fe_err *err)
 {
     const struct fe_cache_params *cache = &fe_device_profile(dev)->cache;
     uint64_t capacity = fe_device_capacity(dev), ns = 0, k = 0;
@@ -160,6 +163,7 @@ static int run_one_by_one(struct fe_device *dev, const struct against_point *p,
     *ret_ns = 0;
     for (uint64_t done = 0; done < p->size; done += p->bs, k++) {
         uint64_t len = fe_min_u64(p->bs, p->size - done);
+        uint64_t before = *ret_ns;
         int r = verify_request(dev, type, place_of(p, k, len, capacity), len, &ns, err);
         *ret_ns += ns;
         if (r == 0 && flushes) {
@@ -168,8 +172,33 @@ static int run_one_by_one(struct fe_device *dev, const struct against_point *p,
         }
         if (r < 0)
             return r;
+        if (each)
+            each[k] = *ret_ns - before;
     }
     return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The same; *ret_ns is what the requests would take if each took the median of their times. */
+static int run_for_median(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
+                          struct fe_err *err)
+{
+    size_t n = p->size / p->bs;
+    uint64_t *each = calloc(n, sizeof *each);
+
+    if (!each)
+        return fe_err_nomem(err, "times", n * sizeof *each);
+    int r = run_one_by_one(dev, p, (enum fe_req_type)p->op, each, ret_ns, err);
+    qsort(each, n, sizeof *each, by_size);
+    *ret_ns = each[(n - 1) / 2] * n;
+    free(each);
+    return r;
 }
 
 /* `depth` requests in flight: the next one arrives when the first of them completes. */
@@ -204,6 +233,22 @@ static int run_in_flight(struct fe_device *dev, const struct against_point *p, u
     return 0;
 }
 
+/* Writes in order behind the requests of a point, which push these out of a write cache.  *ret_ns
+ * grows by their time. */
+static int run_push(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
+                    struct fe_err *err)
+{
+    const struct against_point push = {.bs = PUSH_BYTES, .stride = PUSH_BYTES,
+                                       .start = p->push_start, .size = p->push};
+    uint64_t ns = 0;
+    int r = check_bs(dev, &push, err);
+
+    if (r == 0)
+        r = run_one_by_one(dev, &push, FE_REQ_WRITE, NULL, &ns, err);
+    *ret_ns += ns;
+    return r;
+}
+
 static int run_series(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
                       struct fe_err *err)
 {
@@ -215,7 +260,10 @@ static int run_series(struct fe_device *dev, const struct against_point *p, uint
         fe_device_idle(dev, fe_device_now(dev) + p->idle_ns);
     if (r == 0)
         r = p->depth > 1 ? run_in_flight(dev, p, ret_ns, err)
-                         : run_one_by_one(dev, p, (enum fe_req_type)p->op, ret_ns, err);
+            : p->median  ? run_for_median(dev, p, ret_ns, err)
+                         : run_one_by_one(dev, p, (enum fe_req_type)p->op, NULL, ret_ns, err);
+    if (r == 0 && p->push)
+        r = run_push(dev, p, ret_ns, err);
     return r;
 }
 
@@ -235,9 +283,9 @@ static int run_sequence(struct fe_device *shared, const struct against_point *p,
     in_order.stride = p->bs;
     r = check_bs(dev, p, err);
     if (r == 0)
-        r = run_one_by_one(dev, &in_order, FE_REQ_WRITE, ret_ns, err);
+        r = run_one_by_one(dev, &in_order, FE_REQ_WRITE, NULL, ret_ns, err);
     if (r == 0 && alone)
-        r = run_one_by_one(dev, &in_order, FE_REQ_READ, ret_ns, err);
+        r = run_one_by_one(dev, &in_order, FE_REQ_READ, NULL, ret_ns, err);
     if (alone)
         fe_device_destroy(dev);
     return r;
@@ -258,6 +306,51 @@ static int run_requests_of(struct against *a, struct against_point *first, struc
             a->points[i].measured = series ? (double)ns / (double)(p.size / p.bs)
                                            : (double)p.size * 1e9 / (double)(ns ? ns : 1);
         }
+    return r;
+}
+
+/* A benchmark on a region.  Reads have a device of their own, as sequential ones have.  The mean
+ * latency is the time that a request is in flight. */
+static int run_load(struct against *a, struct against_point *first, struct fe_device *shared,
+                    const struct fe_profile *profile, uint64_t seed, struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = seed, .payload = false};
+    const struct against_point p = *first;
+    const struct verify_load load = {.type = (enum fe_req_type)p.op, .offset = p.start,
+                                     .bs = p.bs, .size = p.size, .depth = p.depth,
+                                     .random = p.random, .limit_ns = LOAD_NS, .seed = seed};
+    struct fe_device *dev = shared;
+    struct verify_done done = {0};
+    uint64_t ns = 0;
+    int r = check_bs(shared, &p, err);
+
+    if (r == 0 && p.start + p.size > fe_device_capacity(shared))
+        return fe_err_set(err, EINVAL, "offset=%llu size=%llu: does not fit the device of %llu "
+                          "bytes", (unsigned long long)p.start, (unsigned long long)p.size,
+                          (unsigned long long)fe_device_capacity(shared));
+    if (r < 0)
+        return r;
+    if (p.op == FE_REQ_READ) {
+        struct against_point fill = {.bs = p.bs, .stride = p.bs, .start = p.start,
+                                     .size = p.size};
+        r = fe_device_create(&dev, profile, &opt, err);
+        if (r < 0)
+            return r;
+        r = run_one_by_one(dev, &fill, FE_REQ_WRITE, NULL, &ns, err);
+    }
+    if (r == 0)
+        r = verify_load(dev, &load, &done, err);
+    if (dev != shared)
+        fe_device_destroy(dev);
+    for (size_t i = 0; i < a->n && r == 0; i++) {
+        struct against_point *q = &a->points[i];
+        if (!same_test(&p, q))
+            continue;
+        q->state = AGAINST_MEASURED;
+        q->measured = strcmp(q->unit, "ns") == 0
+                          ? (double)done.ns * p.depth / (double)done.requests
+                          : (double)verify_load_rate(&load, &done);
+    }
     return r;
 }
 
@@ -304,6 +397,8 @@ static int run_test(struct against *a, struct against_point *first, struct bench
 {
     if (first->kind <= AGAINST_FIND_FAT)
         return run_flashbench(a, first, b, err);
+    if (first->kind == AGAINST_LOAD)
+        return run_load(a, first, b->dev, profile, seed, err);
     return first->kind == AGAINST_FILL ? run_fill(a, first, b->dev, err)
                                        : run_requests_of(a, first, b, profile, seed, err);
 }

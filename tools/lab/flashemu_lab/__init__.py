@@ -41,8 +41,8 @@ The modules, each of which uses only those above it:
     trials      measurements that somebody could make on the real device
     ensemble    sets of parameters that fit the published figures
     crash, crashed      power cuts, and what they have left
-    measurement, readers, fio, importing        what real devices do, from other programs
-    target, probing, habits, forged, findings, probe, datasheet     what real devices do, measured
+    measurement, readers, fio, tables, importing    what real devices do, from other programs
+    target, probing, opened, habits, forged, findings, probe, datasheet     the same, measured
     modelled, clues, compare, search, fitting   the device that comes nearest to a measurement
     fitted      its profile and its page
     measuring   the commands about real devices

@@ -43,25 +43,39 @@ def sentences(found: Found) -> list[str]:
                     "64 KiB).")
     hidden = found.cache is not None
     if hidden:
-        told.append("Its write cache hides the page and how many units it keeps open" +
-                    ("." if found.unit else ", and the allocation unit."))
-    if probing.excesses(found.points) and (found.unit or not hidden):
+        told.append("It has a write cache, so small writes are seen " +
+                    ("with a flush behind each." if found.way.flush else
+                     "when more data push them out." if found.way.push else "at no time."))
+    if probing.excesses(found.points):
         told.append(f"The allocation unit is {bytes_text(found.unit)} (small writes across its "
                     "multiples take longer, others do not)." if found.unit else
                     "No allocation unit shows: small writes take as long wherever they are.")
-    if any(p.procedure == "seq-write" for p in found.points) and not hidden:
-        told.append(f"It programs {bytes_text(found.page)} at a time (commands of this size take "
-                    "longest when they are shifted by half of it)." if found.page else
-                    "No page shows: shifted commands take as long as aligned ones.")
+    told += _page_texts(found, hidden)
     for in_random_order, limit, order in ((False, found.open_linear, "in order"),
                                           (True, found.open_random, "in random order")):
-        tried = not hidden and any(
+        tried = limit is not None or not hidden and any(
             p.procedure == "flashbench-open-au"
             and dict(p.parameters)["random"] == in_random_order for p in found.points)
         told.append(_open_text(limit, tried, order))
     told += [_real_text(found), *_small_texts(found), *_memory_texts(found), *_work_texts(found),
              *_trim_texts(found)]
     return [text for text in told if text] or ["Nothing follows from these measurements."]
+
+
+def _page_texts(found: Found, hidden: bool) -> list[str]:
+    """About what is read and programmed as a whole."""
+    told = []
+    read, written = probing.page_read_from(found.points), probing.page_from(found.points)
+    if read:
+        told.append(f"It reads {bytes_text(read)} at a time (a read across a multiple of this size "
+                    "takes longer).")
+    tried = any(p.procedure == "seq-write" for p in found.points) and not hidden
+    if tried and written:
+        told.append(f"It programs {bytes_text(written)} at a time (commands of this size take "
+                    "longest when they are shifted by half of it).")
+    elif tried and not read:
+        told.append("No page shows: shifted commands take as long as aligned ones.")
+    return told
 
 
 def _real_text(found: Found) -> str:
@@ -85,14 +99,14 @@ def _times(factor: float) -> str:
 def _small_texts(found: Found) -> list[str]:
     """About small writes, and where they are."""
     told = []
-    if habits.scattered_times(found.points) and found.cache is None:
+    if habits.scattered_times(found.points):
         told.append(f"Its map knows parts of {bytes_text(found.granule)} (scattered writes of this "
                     "size take longest when they are shifted by half of it)." if found.granule else
                     "No granule of the map shows: scattered writes take as long when they are "
                     "shifted.")
         if found.small_write:
             told.append(f"Scattered writes of up to {bytes_text(found.small_write)} go to a log; "
-                        "larger ones take at least three times as long.")
+                        "larger ones take at least five times as long.")
     zone = habits.zone_from(found.points)
     if zone:
         told.append(f"Among the first units, {_units(zone)} written at another rate than the "

@@ -4,8 +4,9 @@
     reading only        the link, flashbench -a, reads in order, reads in flight
     then                the real capacity, because a forged stick answers the other tests for
                         somewhere else
-    the write cache     because it hides the structure; with flush after flush a unit can be seen
-    structure           the unit, the page, open units
+    the write cache     because it hides the structure; with a flush behind each write, or with
+                        more data that push it out, the structure is seen through it
+    structure           the page, the unit, open units
     habits              from those that change the device least to TRIM of everything
 
 Every conclusion is drawn again from all points after each test.  So a run that was interrupted
@@ -17,13 +18,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Callable, Iterator
 
-from . import forged, habits, probing
+from . import forged, habits, opened, probing
 from .measurement import Point
-from .probing import Test
+from .probing import Test, Way
 from .tool import Tool
 
 _MIB = 1 << 20
 _READS = 16 * _MIB
+_LARGEST_CACHE = 8 * _MIB   # that the tests of the structure push out
+_NOT_SMALL = 64 << 10       # at most
+_SMALL = 8 << 10            # bytes of the writes that cross multiples
 
 
 @dataclass
@@ -41,6 +45,7 @@ class Found:
     flushes: bool = False
     cache: int | None = None
     slc: int | None = None
+    way: Way = Way()
 
 
 @dataclass(frozen=True)
@@ -68,13 +73,31 @@ def judge(found: Found) -> None:
     found.cache = cache[0] if cache else None
     found.slc = slc[0] if slc else None
     found.real = forged.real_from(points)
-    seen = cache is None
-    found.unit = probing.unit_from(points) if seen or found.flushes else None
-    found.page = probing.page_from(points) if seen else None
-    found.open_linear = probing.limit_from(points, False) if seen else None
-    found.open_random = probing.limit_from(points, True) if seen else None
+    found.way = _way(found)
+    seen = cache is None or found.way != Way()
+    found.unit = probing.unit_from(points) if seen else None
+    found.page = probing.page_read_from(points) or (
+        probing.page_from(points) if cache is None else None)
     found.granule = habits.granule_from(points) if seen else None
     found.small_write = habits.small_write_from(points) if seen else None
+    found.open_linear = _limit(points, False, cache is None)
+    found.open_random = _limit(points, True, cache is None)
+
+
+def _way(found: Found) -> Way:
+    """How writes are seen.  A cache is as large as it seemed, or some more."""
+    if found.flushes:
+        return Way(flush=True)
+    if found.cache is None or found.cache > _LARGEST_CACHE:
+        return Way()
+    return Way(push=-(-found.cache * 3 // 2 // probing.PUSH) * probing.PUSH + probing.PUSH)
+
+
+def _limit(points: list[Point], in_random_order: bool, seen: bool) -> int | None:
+    """How many units are open, by the passes, or else by flashbench -O."""
+    found = opened.limit_from(points, in_random_order)
+    return found if found is not None or not seen or opened.rows(points, in_random_order) else \
+        probing.limit_from(points, in_random_order)
 
 
 def tests(tool: Tool, wishes: Wishes, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
@@ -111,18 +134,73 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     yield habits.burst(capacity, True)
     yield habits.flushes(capacity)
     judged()
-    for unit in probing.candidates(capacity):
-        yield probing.crossing(unit, capacity, found.flushes)
+    yield probing.page_reads(capacity)
     judged()
+    yield probing.opening(capacity, found.way)
+    yield habits.scattered(4 * _MIB, capacity, found.way)
+    judged()
+    yield from _units(capacity, found, judged)
     yield probing.page(unit_of(found, capacity), capacity)
     judged()
-    for in_random_order in (False, True):
-        for units in range(1, probing.MOST_OPEN + 1):
-            unit = unit_of(found, capacity)
+    for in_random_order in (True, False):
+        # a push opens and closes units itself, which is as much as one unit too many
+        if found.unit and not found.way.push:
+            yield from _passes(in_random_order, found.unit, capacity, found, judged)
+        yield from _open_units(tool, in_random_order, capacity, found, judged)
+
+
+def _units(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
+    bs = min(max(_SMALL, 2 * (found.small_write or 0)), _NOT_SMALL)
+    had: set[tuple[object, object]] = set()
+    for unit in probing.candidates(capacity):
+        if unit >= 2 * bs:
+            yield _crossing(unit, capacity, found.way, bs, had)
+    judged()
+    if found.unit is None:
+        yield probing.opening(capacity, found.way, odd=True)
+        for unit in probing.odd_candidates(capacity):
+            yield _crossing(unit, capacity, found.way, bs, had)
+        judged()
+
+
+def _crossing(unit: int, capacity: int, way: Way, bs: int,
+              had: set[tuple[object, object]]) -> Test:
+    """A test whose points no other one has had, if that is possible: they would be one point."""
+    for closer in range(8):
+        test = probing.crossing(unit, capacity, way, bs, closer=closer)
+        mine = {(how["start"], how["stride"]) for _, how in test.keys}
+        if not mine & had:
+            break
+    had |= mine
+    return test
+
+
+def _passes(in_random_order: bool, unit: int, capacity: int, found: Found,
+            judged: Callable[[], None]) -> Iterator[Test]:
+    """How many units are open.  In order it has to be known how many are in random order."""
+    tried: set[int] = set()
+    before = 8 if in_random_order else max(8, (found.open_random or 0) + 2)
+    bs = opened.piece(unit, found.page, found.small_write)
+    while some := [n for n in opened.next_rows(found.points, in_random_order, unit, capacity)
+                   if n not in tried]:
+        first = sum(opened.rows(found.points, in_random_order))
+        for units in some:
+            tried.add(units)
+            yield opened.passes(unit, units, in_random_order, bs, before, first, found.way,
+                                capacity)
+            first += units
+        judged()
+
+
+def _open_units(tool: Tool, in_random_order: bool, capacity: int, found: Found,
+                judged: Callable[[], None]) -> Iterator[Test]:
+    """flashbench -O around the limit, which shows what it costs."""
+    limit = found.open_random if in_random_order else found.open_linear
+    unit = unit_of(found, capacity)
+    for units in sorted({1, 2, limit or 4, (limit or 7) + 1}):
+        if units <= probing.MOST_OPEN:
             yield probing.open_units(tool, unit, units, in_random_order, capacity)
             judged()
-            if None not in probing.limits(found.points, in_random_order):
-                break
 
 
 def unit_of(found: Found, capacity: int) -> int:
@@ -144,7 +222,6 @@ def _in_flight(ops: tuple[str, ...], wishes: Wishes, capacity: int, unit: int) -
 def _habits(tool: Tool, capacity: int, wishes: Wishes, found: Found,
             judged: Callable[[], None]) -> Iterator[Test]:
     unit = unit_of(found, capacity)
-    yield habits.scattered(unit, capacity)
     yield habits.find_fat(tool, unit, capacity)
     yield from _in_flight(("read", "write"), wishes, capacity, unit)
     yield habits.rest(capacity)

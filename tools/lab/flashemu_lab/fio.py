@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""fio's JSON, which may stand anywhere in a log.
+"""fio's JSON, which may stand anywhere in a log, and its normal output.
 
 fio writes warnings in front of its JSON, and scripts write more.  So every line that begins with a
 brace is tried as the beginning of an object, and the object counts if it is fio's.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from typing import Iterator
 
@@ -131,3 +132,81 @@ def _side(op: str, side: dict[str, object], options: dict[str, str], in_random_o
     except LabError:
         return []
     return points
+
+
+# --- the normal output ---
+
+_JOB = re.compile(r"(\S.*?): \(g=\d+\): rw=(\w+)\S*, bs=(\S.*?), ioengine=\S+, "
+                  r"iodepth=(\d{1,6})\s*")
+_GROUP = re.compile(r"(\S.*?): \(groupid=\d+, jobs=(\d{1,6})\): err= *\d+: .*")
+_SIDE = re.compile(r"\s+(read|write|trim)\s*: (?:IOPS=\S+, BW=\S+ \((\S+?)(B|kB|MB|GB)/s\)|"
+                   r"io=\S+, bw=(\S+?)(B|KB|MB|GB)/s,).*")
+_CLAT = re.compile(r"\s+clat \((nsec|usec|msec)\): .*avg= *([\d.]+), stdev= *([\d.]+)\s*")
+_ISSUED = re.compile(r"\s+issued (?:rwts?|)\s*: total=(?:r=)?(\d+)(?:/w=|,)(\d+)"
+                     r"(?:/d=|,)(\d+).*")
+_CLAT_NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
+_DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+_OLD = {"B": 1.0, "KB": 2.0**10, "MB": 2.0**20, "GB": 2.0**30}     # of fio 2
+
+
+class TextReader:
+    """What fio prints without --output-format=json.  It does not say whether requests were direct.
+
+    A job begins with the line that has its name, and its figures count when the line comes that
+    says how many requests there were: that gives the share of each direction.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, tuple[str, list[int | None], int]] = {}
+        self._name, self._count, self._op = "", 1, ""
+        self._rates: dict[str, float] = {}
+        self._times: dict[str, tuple[float, float]] = {}
+
+    def take(self, line: str) -> list[Point] | None:
+        """As for readers.Reader."""
+        if match := _JOB.fullmatch(line):
+            sizes = [size(part.strip()) for part in re.findall(
+                r"(?:\([RWT]\) )?(\d+[KMGkmg]?i?B?)-\d+[KMGkmg]?i?B?", match[3])]
+            if match[2] in _PATTERNS and sizes and len(match[1]) < 200:
+                self._jobs[match[1]] = match[2], (sizes * 3)[:3], int(match[4])
+            return []
+        if match := _GROUP.fullmatch(line):
+            self._name, self._count, self._op = match[1], int(match[2]), ""
+            self._rates, self._times = {}, {}
+            return []
+        if match := _SIDE.fullmatch(line):
+            self._op = match[1]
+            try:
+                self._rates[self._op] = float(match[2]) * _DECIMAL[match[3]] if match[2] else \
+                    float(match[4]) * _OLD[match[5]]
+            except ValueError:
+                return None
+            return []
+        if (match := _CLAT.fullmatch(line)) and self._op:
+            scale = _CLAT_NS[match[1]]
+            self._times[self._op] = float(match[2]) * scale, float(match[3]) * scale
+            return []
+        if match := _ISSUED.fullmatch(line):
+            return self._points([int(n) for n in match.groups()])
+        return None
+
+    def _points(self, issued: list[int]) -> list[Point]:
+        job = self._jobs.get(self._name)
+        points: list[Point] = []
+        for i, op in enumerate(_KEPT if job and sum(issued) else ()):
+            assert job
+            rw, sizes, depth = job
+            bs, share = sizes[i], round(100 * issued[i] / sum(issued))
+            if not issued[i] or not bs:
+                continue
+            how: dict[str, Scalar] = {"op": op, "pattern": ("sequential", "random")[_PATTERNS[rw]],
+                                      "bs": bs, "depth": depth or 1, "jobs": self._count or 1,
+                                      "job": self._name}
+            if 0 < share < 100:
+                how["share"] = share
+            if self._rates.get(op):
+                points.append(make_point("fio-rate", [self._rates[op]], **how))
+            mean, spread = self._times.get(op, (0.0, 0.0))
+            if mean:
+                points.append(replace(make_point("fio-latency", [mean], **how), spread=spread))
+        return points

@@ -29,7 +29,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence
 
 from .measurement import Point, Scalar
-from .probing import Draft, Request, Test, traced
+from .probing import Draft, Request, Test, Way, traced
 from .tool import Tool
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -38,7 +38,8 @@ DEPTHS = (1, 2, 4, 8, 16, 32)
 RESTS = (1 * _S, 10 * _S, 60 * _S)
 _REST = 10 * _S         # of the test `rest`
 _BURST_REST = 2 * _S
-_PLACES = 16
+_PLACES = 17
+_INSIDE = 352 * _KIB    # from a multiple of MiB, so that it is no multiple of 192 KiB or more
 _FILL = 1 * _MIB        # bytes of a command of `fill`, and of `burst` below
 _BURST = 32 * _KIB
 _SHIFT = 43 * _BURST
@@ -47,6 +48,7 @@ _MOST_REFILLED = 64 * _MIB
 _SMALL = 4 * _KIB
 # A difference counts if it is this share.
 _STANDS_OUT = 0.2
+_LITTLE = 0.03
 # A stride that is no multiple of anything in the device: pages in a row come to all of its parts.
 _ODD = 1009
 
@@ -57,12 +59,15 @@ def _apart(unit: int, capacity: int) -> int:
     return step * max(1, capacity // ((_PLACES + 1) * step))
 
 
-def scattered(unit: int, capacity: int) -> Test:
-    """Writes of 512 bytes to 256 KiB at multiples of their size, and between them."""
+def scattered(unit: int, capacity: int, way: Way = Way()) -> Test:
+    """Writes of 512 bytes to 64 KiB at multiples of their size, and between them."""
     draft = Draft(capacity)
-    for bs in (512 << i for i in range(10)):
+    stride = _apart(unit, capacity)
+    for bs in (512 << i for i in range(8)):
         for start in (0, bs // 2)[:1 if bs < _KIB else 2]:
-            draft.add("write", bs, start, _apart(unit, capacity), _PLACES)
+            # other units each time, and never the beginning of one
+            turn = len(draft.keys) * max(1, stride // _MIB // 16) * _MIB
+            draft.add("write", bs, turn + _INSIDE + start, stride, _PLACES, way=way, middle=True)
     return draft.test("scattered writes", merges=len(draft.requests))
 
 
@@ -132,7 +137,7 @@ def flushes(capacity: int) -> Test:
     start = capacity * 3 // 4 // _MIB * _MIB
     draft = Draft(capacity)
     draft.add("write", _SMALL, start, _SMALL, 32)
-    draft.add("write", _SMALL, start + 32 * _SMALL, _SMALL, 32, flush=True)
+    draft.add("write", _SMALL, start + 32 * _SMALL, _SMALL, 32, way=Way(flush=True))
     return draft.test("flush", merges=1)
 
 
@@ -205,26 +210,31 @@ def scattered_times(points: Sequence[Point]) -> dict[int, tuple[float, float | N
     whole: dict[int, float] = {}
     between: dict[int, float] = {}
     for how in _series_of(points, op="write", count=_PLACES):
-        bs, start = int(how["bs"]), int(how["start"])
+        bs, start = int(how["bs"]), int(how["start"]) % _MIB - _INSIDE
         if start in (0, bs // 2) and int(how["stride"]) >= _MIB:
             (between if start else whole)[bs] = float(how["ns"])
     return {bs: (ns, between.get(bs)) for bs, ns in sorted(whole.items())}
 
 
 def granule_from(points: Sequence[Point]) -> int | None:
-    """The granule of the map: the size for which a shift by half of it costs most more.  None if no
-    shift costs anything, as where each scattered write makes the device merge a unit."""
-    costs = [(b / a, -bs) for bs, (a, b) in scattered_times(points).items() if b is not None]
-    most, bs = max(costs, default=(0.0, 0))
-    return -bs if most > 1 + _STANDS_OUT else None
+    """The granule of the map: the size for which a shift by half of it costs most more.  A small
+    cost counts if smaller sizes have none: where pages are written at the same time, only what has
+    to be read before shows.  None if no shift costs anything, as where each scattered write makes
+    the device merge a unit."""
+    costs = {bs: b / a - 1 for bs, (a, b) in scattered_times(points).items() if b is not None}
+    most, bs = max(((cost, -bs) for bs, cost in costs.items()), default=(0.0, 0))
+    others = [abs(cost) for other, cost in costs.items() if other < -bs]
+    clear = most > _LITTLE and bool(others) and max(others) < most / 5
+    return -bs if most > _STANDS_OUT or clear else None
 
 
 def small_write_from(points: Sequence[Point]) -> int | None:
-    """The largest write that a log for small writes takes: one of twice the size takes three times
-    as long, and at least 4 ms more."""
+    """The largest write that a log for small writes takes: one of twice the size takes five times
+    as long, and at least 4 ms more.  The largest step counts."""
     times = {bs: ns for bs, (ns, _) in scattered_times(points).items()}
-    return max((bs for bs, ns in times.items() if 2 * bs in times and times[2 * bs] > 3 * ns
-                and times[2 * bs] - ns > 4e6), default=None)
+    steps = {bs: times[2 * bs] / ns for bs, ns in times.items()
+             if 2 * bs in times and times[2 * bs] > 5 * ns and times[2 * bs] - ns > 4e6}
+    return max(steps, key=lambda bs: steps[bs]) if steps else None
 
 
 def fat_gain(points: Sequence[Point]) -> float | None:

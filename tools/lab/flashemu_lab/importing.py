@@ -17,6 +17,7 @@ from . import fio
 from .errors import LabError, listed
 from .measurement import MOST_BYTES, Measurement, Point, Source, gather
 from .readers import all_readers
+from .tables import read_table
 
 # What is printed about skipped lines.
 _CARD = re.compile(r"man:0x\w+ oem:0x\w+ name:(\S+) .*\bcid:(\w+)")
@@ -45,7 +46,7 @@ def read_log(data: bytes, name: str) -> Log:
     text = _decode(data)
     card, disk = _CARD.search(text), _DISK.search(text)
     points, rest, lines = fio.cut_out(text)
-    readers = all_readers(text)
+    readers = [*all_readers(text), fio.TextReader()]
     skipped = []
     for line in rest.split("\n"):
         if not line.strip():
@@ -75,8 +76,9 @@ def _decode(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_file(path: Path) -> Log:
-    """Reads a file; LabError if the host cannot, or if nothing in it is a result."""
+def read_file(path: Path, device: str = "") -> Log:
+    """Reads a file; LabError if the host cannot, or if nothing in it is a result.  `device` is the
+    one to take from a table with several."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -84,10 +86,16 @@ def read_file(path: Path) -> Log:
         raise LabError(f"{path}: {e.strerror}") from None
     if len(data) > MOST_BYTES:
         raise LabError(f"{path}: has more than {MOST_BYTES} bytes; that is no log of a benchmark")
+    table = read_table(_decode(data), str(path), device)
+    if table:
+        points, lines = table
+        return Log(path.name, hashlib.sha256(data).hexdigest(), lines, (), tuple(points), device)
+    if device:
+        raise LabError(f"--device {device}: {path} is no table with several devices")
     log = read_log(data, path.name)
     if not log.points:
-        raise LabError(f"{path}: no line is a result of flashbench, fio (JSON), iozone, hdparm -t "
-                       f"or dd; {len(log.skipped)} lines were skipped")
+        raise LabError(f"{path}: no line is a result of flashbench, fio, iozone, hdparm -t or "
+                       f"dd, and it is no table; {len(log.skipped)} lines were skipped")
     return log
 
 

@@ -65,6 +65,10 @@ _FIO = {"op": Parameter("word", words=("read", "write", "trim")),
         "depth": _SIZE, "jobs": _SIZE, "direct": _MAYBE_FLAG, "share": Parameter("size", True),
         "job": Parameter("word", True)}
 _SEQ = {"bs": _SIZE, "size": _SIZE, "offset": Parameter("size", True, least=0)}
+_LOAD = {"op": Parameter("word", words=("read", "write")),
+         "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE, "size": _SIZE,
+         "offset": Parameter("size", True, least=0), "depth": Parameter("size", True),
+         "program": Parameter("word", True)}
 _IOZONE = ("write", "rewrite", "read", "reread", "random-read", "random-write", "backward-read",
            "record-rewrite", "stride-read", "fwrite", "frewrite", "fread", "freread")
 
@@ -81,7 +85,8 @@ PROCEDURES: Mapping[str, Procedure] = {
     "request": Procedure(TIME, {
         "op": Parameter("word", words=("read", "write", "trim")), "bs": _SIZE, "start": _FROM_0,
         "stride": _FROM_0, "count": _SIZE, "idle": Parameter("size", True, least=0),
-        "depth": _MAYBE_SIZE, "flush": _MAYBE_FLAG}),
+        "depth": _MAYBE_SIZE, "flush": _MAYBE_FLAG, "median": _MAYBE_FLAG,
+        "push": _MAYBE_SIZE, "push_start": Parameter("size", True, least=0)}),
     "fill": Procedure(RATE, {
         "bs": _SIZE, "start": _FROM_0, "idle": _FROM_0, "after": _FROM_0, "size": _SIZE}),
     "content": Procedure(COUNT, {
@@ -93,11 +98,13 @@ PROCEDURES: Mapping[str, Procedure] = {
         "bs": _MAYBE_SIZE, "offset": Parameter("size", True, least=0),
         "on": Parameter("word", True, ("device", "file"))}),
     "hdparm-t": Procedure(RATE, {"direct": _FLAG}),
+    "load": Procedure(RATE, _LOAD),
+    "load-latency": Procedure(TIME, _LOAD),
     "fio-rate": Procedure(RATE, _FIO),
     "fio-latency": Procedure(TIME, _FIO),
     "iozone": Procedure(RATE, {
         "test": Parameter("word", words=_IOZONE), "file": _SIZE, "bs": _SIZE,
-        "direct": _FLAG, "fsync": _FLAG}),
+        "direct": _FLAG, "fsync": _FLAG, "jobs": _MAYBE_SIZE}),
 }
 
 

@@ -53,7 +53,9 @@ def add_commands(add: Add) -> None:
     """Adds the parsers of these commands; `add` makes one from its name and a sentence."""
     c = add("import", "make a measurement from what benchmarks have printed")
     c.add_argument("files", metavar="FILE", nargs="+", type=Path,
-                   help="output of flashbench, fio (JSON), iozone, hdparm -t and dd")
+                   help="output of flashbench, fio, iozone, hdparm -t and dd, or a table")
+    c.add_argument("--device", metavar="NAME", default="",
+                   help="which device of a table that has several")
     c.add_argument("-o", "--output", metavar="OUT.json", type=Path, required=True,
                    help="the measurement")
     c.add_argument("--capacity", metavar="SIZE", type=_bytes, default=0,
@@ -130,7 +132,7 @@ def keeps_inputs(output: Path, inputs: list[Path]) -> None:
 
 def _import(arguments: argparse.Namespace) -> int:
     keeps_inputs(arguments.output, arguments.files)
-    logs = [importing.read_file(path) for path in arguments.files]
+    logs = [importing.read_file(path, arguments.device) for path in arguments.files]
     found = importing.join(logs, f"flashemu-lab import {Tool().version}", arguments.name,
                            arguments.capacity, arguments.state, arguments.host)
     measurement.save(found, arguments.output)

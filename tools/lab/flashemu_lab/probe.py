@@ -54,7 +54,8 @@ class Plan:
 
 def plan(tool: Tool, wishes: Wishes) -> Plan:
     """The most that can happen on a device whose unit is 4 MiB."""
-    every = list(findings.tests(tool, wishes, Found(slc=wishes.capacity), lambda: None))
+    every = list(findings.tests(tool, wishes, Found(unit=4 << 20, slc=wishes.capacity),
+                                lambda: None))
     return Plan(len(every), sum(t.written for t in every), sum(t.seconds() for t in every))
 
 

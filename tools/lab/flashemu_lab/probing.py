@@ -6,19 +6,20 @@
     crossing    writes across, before and     a write that lies in two units makes the device
                 behind multiples of U         merge two of them, so U, 2 U, 3 U ... stand out
     page        writes in order, shifted by   a command that ends inside a page costs more
-                half of their size
+                half of their size; reads     and so does a read that crosses pages
     open        flashbench -O                 one unit too many, and each of them is merged
 
 Each test is a list of requests that `flashemu verify --against` repeats exactly, because the same
-program makes them there.  `habits` has the tests of caches, parallelism and rests, `forged` that of
-the real capacity, and `findings` the order of all of them.
+program makes them there.  `opened` finds how many units are open, with fewer writes; `habits` has
+the tests of caches, parallelism and rests, `forged` that of the real capacity, and `findings` the
+order of all of them.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_low
 from typing import Mapping, Sequence
 
 from .measurement import Point, Scalar, make_point
@@ -27,11 +28,21 @@ from .tool import Tool
 _KIB, _MIB = 1 << 10, 1 << 20
 MOST_OPEN = 12
 LONGEST_WHOLE = 120 * _KIB  # bytes that also a reader with short transfers sends as one command
+PUSH = 64 * _KIB            # bytes of a command of a push
 _LINK_READS = 16
 # What the statement before the start assumes, where nothing has been measured yet: a slow stick.
 _READ_RATE, _WRITE_RATE, _REQUEST_S, _MERGE_S = 10e6, 5e6, 1e-3, 0.3
+_READ_PAGES = tuple(2 * _KIB << i for i in range(6))
+_PAGE_READS = 12
+_CROSSINGS = 16
+_ENOUGH = 12        # tests of `crossing` that show a unit
+_OPENING = 100      # units
+# An excess of a read counts if it is this share of the time of a read that crosses nothing.
+_READS_STAND_OUT = 0.04
 # An excess counts if it is this share of the time of a request that crosses nothing.
 _STANDS_OUT = 0.2
+# It also counts with this share, if nothing else has a quarter of it.
+_LITTLE = 0.04
 # A unit has to explain this share of the squares of all excesses.
 _EXPLAINS = 0.9
 
@@ -105,7 +116,11 @@ def result(test: Test, times: Sequence[int]) -> list[Point]:
         measured = by_key.get(key, [])
         if not measured or sum(ns for ns, _ in measured) <= 0:
             continue
-        if procedure in ("request", "flashbench-align"):
+        if parameters.get("median"):
+            value = float(median_low(ns for ns, _ in measured))
+        elif "push" in parameters:
+            value = sum(ns for ns, _ in measured) / int(parameters["count"])
+        elif procedure in ("request", "flashbench-align"):
             places = len(measured) // test.rounds or 1
             least = [min(ns for ns, _ in measured[i::places]) for i in range(places)]
             value = sum(least) / places
@@ -142,6 +157,19 @@ def series(key: int, op: str, bs: int, start: int, stride: int, count: int,
             for k in range(count)]
 
 
+@dataclass(frozen=True)
+class Way:
+    """How the time of a write is seen behind a write cache.
+
+    flush   a flush follows each write
+    push    a cache that no flush empties is as good as full, and gives its oldest page to the
+            flash for each new one; so many bytes in order behind the writes push these out
+    """
+
+    flush: bool = False
+    push: int = 0
+
+
 class Draft:
     """A test that is being put together."""
 
@@ -151,14 +179,19 @@ class Draft:
         self._capacity = capacity
 
     def add(self, op: str, bs: int, start: int, stride: int, count: int, idle: int = 0,
-            flush: bool = False, look: bool = False, depth: int = 1) -> None:
-        """A point of the procedure `request`."""
+            look: bool = False, depth: int = 1, way: Way = Way(), middle: bool = False) -> None:
+        """A point of the procedure `request`.  With `middle` it is the median of the times, unless
+        the writes are only seen together."""
+        key = len(self.keys)
+        middle = middle and not way.push
         if idle:
             self.requests.append(Request("rest", 0, idle, -1))
-        for r in series(len(self.keys), "look" if look else op, bs, start, stride, count,
-                        self._capacity):
-            self.requests += [r, Request("flush", 0, 0, r.key)] if flush else [r]
-        more = {"idle": idle, "depth": depth if depth > 1 else 0, "flush": flush}
+        for r in series(key, "look" if look else op, bs, start, stride, count, self._capacity):
+            self.requests += [r, Request("flush", 0, 0, key)] if way.flush else [r]
+        pushed = self._capacity * 5 // 16 // _MIB * _MIB
+        self.requests += series(key, "write", PUSH, pushed, PUSH, way.push // PUSH, self._capacity)
+        more = {"idle": idle, "depth": depth if depth > 1 else 0, "flush": way.flush,
+                "median": middle, "push": way.push, "push_start": pushed if way.push else 0}
         self.keys.append(("request", {
             "op": op, "bs": bs, "start": start, "stride": stride, "count": count,
             **{name: value for name, value in more.items() if value}}))
@@ -208,16 +241,50 @@ def candidates(capacity: int) -> list[int]:
     return sorted(n for n in found if 16 * n <= capacity and n <= 48 * _MIB)
 
 
-def crossing(unit: int, capacity: int, flush: bool, count: int = 16) -> Test:
-    """Writes of 8 KiB before, across and behind odd multiples of `unit`, as far apart as they can
-    be, and more of them than units are open, so that each goes to one that is not.  With `flush`
-    each of them has to be in the flash before the next one."""
-    bs = 8 * _KIB
-    stride = 2 * unit * max(1, (capacity - unit) // (2 * unit * count))
+def odd_candidates(capacity: int) -> list[int]:
+    """Other sizes from 512 KiB to 48 MiB that divide the capacity: 5, 7, 9, 11, 13 and 15 x 2^n."""
+    found = [odd * _KIB << i for odd in (5, 7, 9, 11, 13, 15) for i in range(5, 14)]
+    return sorted(n for n in found if 512 * _KIB <= n <= 48 * _MIB and capacity % n == 0
+                  and 16 * n <= capacity)
+
+
+def crossing(unit: int, capacity: int, way: Way = Way(), bs: int = 8 * _KIB,
+             count: int = _CROSSINGS, closer: int = 0) -> Test:
+    """Writes before, across and behind odd multiples of `unit`, as far apart as they can be, and
+    more of them than units are open, so that each goes to one that is not.  The median counts,
+    because a device that collects small writes empties its log now and then.  `closer` places them
+    otherwise."""
+    # other units each time, as far as there are some: what is open already opens nothing
+    apart = max(1, (capacity - unit) // (2 * unit * count))
+    if apart > 4:
+        apart = apart * (72 - unit // (16 * _KIB) % 29) // 72
+    apart = max(1, apart - closer)
+    shift = 2 * unit * (apart // 3)
     draft = Draft(capacity)
-    for before in (bs, bs // 2, 0):
-        draft.add("write", bs, unit - before, stride, count, flush=flush)
+    for n, before in enumerate((bs, bs // 2, 0)):
+        draft.add("write", bs, unit - before + n * shift, 2 * unit * apart, count, way=way,
+                  middle=True)
     return draft.test(f"crossing {unit // _KIB} KiB", merges=4 * count)
+
+
+def opening(capacity: int, way: Way = Way(), odd: bool = False) -> Test:
+    """Writes across odd multiples of large candidates, which are multiples of smaller units, too: a
+    device that may open another unit need not close one, so these open as many as there can be."""
+    bs = 32 * _KIB
+    sizes = odd_candidates(capacity) if odd else \
+        [unit for unit in candidates(capacity) if unit >= _MIB]
+    draft = Draft(capacity)
+    for of_three in (True, False):
+        opened = 0
+        for unit in reversed([n for n in sizes if (n % 3 == 0) == of_three]):
+            stride = 2 * unit * max(1, (capacity - unit) // (2 * unit * 17))
+            # each place once: a second write to a unit would change how it is open
+            count = min(17, (capacity - unit) // stride)
+            if opened < _OPENING:
+                draft.add("write", bs, unit - bs // 2, stride, count, way=way)
+                opened += count
+    return draft.test("opening units" + (", others" if odd else ""),
+                      merges=2 * len(draft.requests))
 
 
 def page(unit: int, capacity: int) -> Test:
@@ -245,6 +312,17 @@ def page(unit: int, capacity: int) -> Test:
         add(bs // 2, at + unit - bs // 2, bs // 2)
         at += unit
     return Test("page", tuple(requests), tuple(keys), merges=len(keys))
+
+
+def page_reads(capacity: int) -> Test:
+    """Reads of 1 KiB before, across and behind odd multiples of 2 KiB to 64 KiB, where `burst` has
+    written, because a device does not look for what was never written."""
+    begin = capacity // 4 // _MIB * _MIB
+    draft = Draft(capacity)
+    for size in _READ_PAGES:
+        for before in (_KIB, _KIB // 2, 0):
+            draft.add("read", _KIB, begin + size - before, 2 * size, _PAGE_READS)
+    return draft.test("page, reads")
 
 
 def open_units(tool: Tool, unit: int, units: int, in_random_order: bool, capacity: int) -> Test:
@@ -289,57 +367,73 @@ def link_from(points: Sequence[Point]) -> tuple[float, float] | None:
     return (overhead, 1e9 / slope) if slope > 0 and overhead > 0 else None
 
 
+def _crossings(points: Sequence[Point]) -> dict[int, tuple[float, float, list[int]]]:
+    """What `excesses` has, and the multiples across which was written.  Tests that had to come back
+    to the same units, because the device has too few of that size, only count if there are few
+    others: such a unit may still have been open."""
+    series = [(int(how["bs"]), int(how["stride"]), int(how["start"]), p.value) for p, how in (
+        (p, dict(p.parameters)) for p in points if p.procedure == "request")
+        if how["op"] == "write" and how["count"] == _CROSSINGS]
+    found: dict[int, tuple[float, float, list[int]]] = {}
+    worse: dict[int, tuple[float, float, list[int]]] = {}
+    for (bs, stride, before, t0), (bs1, stride1, on, t1), (bs2, stride2, behind, t2) in zip(
+            series, series[1:], series[2:]):
+        unit, shift = before + bs, on - before - bs // 2
+        if (bs, stride) == (bs1, stride1) == (bs2, stride2) and behind == unit + 2 * shift and \
+                unit > bs and shift % (2 * unit) == 0 and stride % (2 * unit) == 0:
+            (found if shift else worse)[unit] = (
+                t1 - (t0 + t2) / 2, (t0 + t2) / 2,
+                [unit + shift + k * stride for k in range(_CROSSINGS)])
+    return found if len(found) >= _ENOUGH else {**worse, **found}
+
+
+def _multiples(at: Sequence[int], unit: int) -> int:
+    """How many of the places are multiples of the unit."""
+    return sum(a % unit == 0 for a in at)
+
+
 def excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]]:
     """For each unit of `crossing`: how much longer a write across takes than the mean of the ones
     before and behind, and that mean, in ns."""
-    bs = 8 * _KIB
-    times: dict[tuple[int, int], float] = {}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "request" and how["op"] == "write" and how["bs"] == bs:
-            times[int(how["start"]), int(how["stride"])] = p.value
-    found = {}
-    for unit, stride in ((start, stride) for start, stride in times):
-        on, before = times.get((unit - bs // 2, stride)), times.get((unit - bs, stride))
-        if on is not None and before is not None:
-            alone = (times[unit, stride] + before) / 2
-            found[unit] = (on - alone, alone)
-    return found
+    return {unit: (e, alone) for unit, (e, alone, _) in _crossings(points).items()}
 
 
 def unit_from(points: Sequence[Point]) -> int | None:
     """The allocation unit: the smallest candidate whose multiples all stand out, and next to
-    which nothing else does; None if no unit shows."""
-    found = excesses(points)
+    which nothing else does; None if no unit shows, or if it is a page: two pages take twice as
+    long as one, too."""
+    found = _crossings(points)
+    pushed = any("push" in dict(p.parameters) for p in points)
     best: tuple[float, int] | None = None
     for unit in found:
-        high = [e for other, (e, _) in found.items() if other % unit == 0]
-        low = [e for other, (e, _) in found.items() if other % unit]
-        if len(low) < 2 or len(high) < 2:
+        # odd multiples of one size, a stride apart, may all be multiples of another size
+        high = [e for e, _, at in found.values() if 2 * _multiples(at, unit) > len(at)]
+        low = [e for e, _, at in found.values() if 2 * _multiples(at, unit) <= len(at)]
+        if len(low) < 2 or len(high) < 1 + (pushed or 2 * unit <= max(found)) or \
+                min(high) < max(high) / 2:
             continue
         gap = min(high) - max(low)
-        alone = median(t for _, t in found.values())
-        if gap > _STANDS_OUT * alone and (best is None or gap > best[0]):
+        alone = median(t for _, t, _ in found.values())
+        clear = gap > _LITTLE * alone and gap > 4 * max(abs(e) for e in low)
+        # only one size: it has to cost as much as a merge
+        enough = _STANDS_OUT if len(high) > 1 else 0.5
+        if (gap > enough * alone or (clear and len(high) > 1)) and (best is None or gap > best[0]):
             best = (gap, unit)
-    return best[1] if best else _unit_by_share(points)
+    likely = best[1] if best else _unit_by_share(points)
+    return likely if likely and likely > (page_read_from(points) or 0) else None
 
 
 def _unit_by_share(points: Sequence[Point]) -> int | None:
     """The unit that explains the excesses best, if it explains most of them: the excess of a test
     is proportional to the share of its writes that lie across multiples of the unit.  Odd multiples
     of 2 MiB, for example, are multiples of 1.5 MiB now and then."""
-    measured = excesses(points)
-    places = {int(dict(p.parameters)["start"]): dict(p.parameters) for p in points
-              if p.procedure == "request" and dict(p.parameters)["op"] == "write"}
+    crossings = _crossings(points)
+    measured = {unit: (e, alone) for unit, (e, alone, _) in crossings.items()}
     total = sum(e**2 for e, _ in measured.values())
     alone = median(t for _, t in measured.values()) if measured else 0.0
     best, found = _EXPLAINS, None
     for unit in measured:
-        shares = []
-        for other in measured:
-            how = places[other]
-            at = [other + k * int(how["stride"]) for k in range(int(how["count"]))]
-            shares.append(sum(a % unit == 0 for a in at) / len(at))
+        shares = [_multiples(at, unit) / len(at) for _, _, at in crossings.values()]
         product = sum(s * e for s, (e, _) in zip(shares, measured.values()))
         squares = sum(s**2 for s in shares) or 1.0
         explained = product * abs(product) / squares / (total or 1.0)
@@ -364,6 +458,43 @@ def page_from(points: Sequence[Point]) -> int | None:
              if (bs, False) in rates and (bs, True) in rates]
     most, bs = max(costs, default=(0.0, 0))
     return -bs if most > 1 + _STANDS_OUT else None
+
+
+def page_read_excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]]:
+    """For each size of `page_reads`, and of flashbench -a up to 64 KiB: how much longer a read
+    across its multiples takes, and a read that crosses none, in ns."""
+    times: dict[int, float] = {}
+    aligned: dict[int, dict[str, float]] = {}
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure == "request" and how["op"] == "read" and how["bs"] == _KIB and \
+                how["count"] == _PAGE_READS:
+            times[int(how["start"])] = p.value
+        elif p.procedure == "flashbench-align" and int(how["align"]) in _READ_PAGES:
+            aligned.setdefault(int(how["align"]), {})[str(how["place"])] = p.value
+    begin = max(times, default=0) - max(_READ_PAGES)
+    found = {}
+    for size in _READ_PAGES:
+        row = [times.get(begin + size - before) for before in (_KIB, _KIB // 2, 0)]
+        if None in row:
+            row = [aligned.get(size, {}).get(place) for place in ("pre", "on", "post")]
+        before, on, behind = row
+        if before is not None and on is not None and behind is not None:
+            found[size] = (on - (before + behind) / 2, (before + behind) / 2)
+    return found
+
+
+def page_read_from(points: Sequence[Point]) -> int | None:
+    """The page: the smallest size for which reads across its multiples take longer, and across
+    those of larger sizes as well, while for smaller ones they do not; None if that is not so."""
+    found = page_read_excesses(points)
+    for size in found:
+        low = [abs(e) for other, (e, _) in found.items() if other < size]
+        high = [e for other, (e, _) in found.items() if other >= size]
+        alone = median(t for _, t in found.values())
+        if min(high) > max(_READS_STAND_OUT * alone, 2 * max(low, default=0.0)):
+            return size
+    return None
 
 
 def _means(points: Sequence[Point], in_random_order: bool, longest: int) -> dict[int, float]:

@@ -318,8 +318,53 @@ class IozoneReader:
                 for test, value in zip(_COLUMNS, values)]
 
 
+# Throughput mode (-t): the rate of all children together.
+_CHILDREN = re.compile(rf"\s*Children see throughput for\s+(\d{{1,5}}) ([a-z -]+?)\s*=\s*"
+                       rf"({_NUMBER}) (kB|MB|GB|Bytes)/sec\s*", re.I)
+_CHILDREN_TESTS = {
+    "initial writers": "write", "rewriters": "rewrite", "readers": "read", "re-readers": "reread",
+    "random readers": "random-read", "random writers": "random-write",
+    "reverse readers": "backward-read", "stride readers": "stride-read",
+    "fwriters": "fwrite", "freaders": "fread"}
+_CHILDREN_NAMES = {name.replace("-", ""): test for name, test in _CHILDREN_TESTS.items()}
+
+
+class IozoneThroughputReader:
+    """iozone -t.  The size of a file and of a record are in lines of their own in front."""
+
+    def __init__(self) -> None:
+        self._file = self._record = 0
+        self._direct = self._fsync = False
+
+    def take(self, line: str) -> list[Point] | None:
+        low = line.lower()
+        match = re.search(r"\beach process writes a (\d{1,12}) (k|m|g)bytes? file in (\d{1,9}) "
+                          r"(k|m|g)bytes? records", low)
+        if match:
+            self._file = int(match[1]) * _BINARY[match[2].upper()]
+            self._record = int(match[3]) * _BINARY[match[4].upper()]
+            return []
+        match = re.search(r"\beach process writes a (\d{1,12}) bytes? file in (\d{1,9}) bytes? ",
+                          low)
+        if match:
+            self._file, self._record = int(match[1]), int(match[2])
+            return []
+        self._direct = self._direct or "o_direct feature enabled" in low
+        self._fsync = self._fsync or "include fsync in write timing" in low
+        match = _CHILDREN.fullmatch(line)
+        if not match or not 0 < self._record <= self._file:
+            return None
+        test = _CHILDREN_NAMES.get(match[2].lower().replace("-", "").strip())
+        unit = 1 if match[4].lower() == "bytes" else _BINARY[match[4][0].upper()]
+        value, jobs = number(match[3]), int(match[1])
+        return None if test is None or not value or not jobs else [make_point(
+            "iozone", [value * unit], test=test, file=self._file, bs=self._record,
+            direct=self._direct, fsync=self._fsync, **({"jobs": jobs} if jobs > 1 else {}))]
+
+
 def all_readers(text: str) -> list[Reader]:
     """A reader of each kind, for the lines of this log."""
     aligns = [int(a) for a in re.findall(r"^align (\d{1,18})\s+pre ", text, re.M)]
     least = min((a for a in aligns if a >= 2), default=2)
-    return [FlashbenchReader(least), DdReader(), HdparmReader(), IozoneReader()]
+    return [FlashbenchReader(least), DdReader(), HdparmReader(), IozoneReader(),
+            IozoneThroughputReader()]
