@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""probe_truth.py [--devices N] [--seed N] [--demand PERCENT]: devices of the model, told by `probe`.
+"""probe_truth.py [--devices N] [--seed N] [--demand PERCENT]: drawn devices, told by `probe`.
 
 Each device is drawn by the seed: all strategies that sticks use (segment, block, bast, fast,
-page); units of 2^n and 3 x 2^n; pages of 2 to 16 KiB; open units; a log for small writes; a write
+page); units of 128 KiB to 24 MiB, also 1.5, 3, 5, 6, 7, 12 MiB; pages of 2 to 32 KiB; 0 to 64 open
+units; a log for small writes; a write
 cache; several dies with a queue; an SLC cache.  It is measured by the tests of `probe` in virtual
 time, without a look inside, and what follows from the points is compared with what was drawn.
 Prints a line of JSON for each device, and how often each finding was right, did not show (a cache

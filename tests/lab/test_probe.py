@@ -234,7 +234,7 @@ def broken(after, error, found=None):
 def test_keeps_what_was_measured():
     one, saved = broken(4000, OSError(5, "Input/output error"))
     one.run()
-    assert one.failure.startswith("broken: Input/output error in the test 'crossing"), one.failure
+    assert one.failure.startswith("broken: Input/output error in the test 'opening units'"), one.failure
     assert saved and saved[-1] == len(one.found.points) > 60
     one, saved = broken(4000, KeyboardInterrupt())
     try:
@@ -415,7 +415,7 @@ def test_devices_in_use():
 
 # --- the conclusions ---
 
-def crossings(unit, cost=100.0, log=10.0):
+def crossings(unit, cost=10.0**9, log=10.0**8):
     """Points of a device that merges a unit of this size for each unit that a write touches."""
     points = []
     for size in probing.candidates(1 << 33):
@@ -509,7 +509,8 @@ def test_unit_by_hand():
         if 32 * 1024 < unit <= 24 * MIB:
             assert probing.unit_from(crossings(unit)) == unit, unit
     assert probing.unit_from(crossings(1 << 33)) is None and probing.unit_from([]) is None
-    # a difference of some percent is noise
+    # a difference of some percent is noise, and no unit is copied in 1 ms
+    assert probing.unit_from(crossings(4 * MIB, cost=10**6, log=10)) is None
     assert probing.unit_from(crossings(4 * MIB, cost=1, log=1000)) is None
 
 

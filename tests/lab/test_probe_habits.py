@@ -14,7 +14,8 @@ from flashemu_lab.tool import Tool
 
 MIB = 1 << 20
 # Numbers of devices of probe_truth.py, and which of their findings nothing shows.
-SAMPLE = {4: [], 12: [], 14: [], 48: ["page", "open_linear", "open_random"]}
+SAMPLE = {2: [], 3: [], 4: [], 7: []}
+SEED = 31
 
 
 def forged_answer(test, real, wraps, written):
@@ -142,7 +143,7 @@ def test_commands_that_are_cut():
 def test_some_devices_by_number():
     """A sample of probe_truth.py, which says what it draws."""
     for number in SAMPLE:
-        line = probe_truth.device(number, 1, Tool())
+        line = probe_truth.device(number, SEED, Tool())
         assert "impossible" not in line and line["wrong"] == {}, line
         assert line["hidden"] == SAMPLE[number], line
 

@@ -152,13 +152,15 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
 def _units(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
     bs = min(max(_SMALL, 2 * (found.small_write or 0)), _NOT_SMALL)
     had: set[tuple[object, object]] = set()
-    for unit in probing.candidates(capacity):
+    # the large ones first: small ones write inside of open units, which may end these
+    for unit in reversed(probing.candidates(capacity)):
         if unit >= 2 * bs:
             yield _crossing(unit, capacity, found.way, bs, had)
     judged()
-    if found.unit is None:
+    others = probing.odd_candidates(capacity) if found.unit is None else []
+    if others:
         yield probing.opening(capacity, found.way, odd=True)
-        for unit in probing.odd_candidates(capacity):
+        for unit in others:
             yield _crossing(unit, capacity, found.way, bs, had)
         judged()
 

@@ -43,6 +43,7 @@ _READS_STAND_OUT = 0.04
 _STANDS_OUT = 0.2
 # It also counts with this share, if nothing else has a quarter of it.
 _LITTLE = 0.04
+_COPY_NS = 2.5      # a merge copies a unit, and no device copies a byte in less time
 # A unit has to explain this share of the squares of all excesses.
 _EXPLAINS = 0.9
 
@@ -417,7 +418,8 @@ def unit_from(points: Sequence[Point]) -> int | None:
         clear = gap > _LITTLE * alone and gap > 4 * max(abs(e) for e in low)
         # only one size: it has to cost as much as a merge
         enough = _STANDS_OUT if len(high) > 1 else 0.5
-        if (gap > enough * alone or (clear and len(high) > 1)) and (best is None or gap > best[0]):
+        stands_out = gap > enough * alone or (clear and len(high) > 1)
+        if stands_out and gap > unit * _COPY_NS and (best is None or gap > best[0]):
             best = (gap, unit)
     likely = best[1] if best else _unit_by_share(points)
     return likely if likely and likely > (page_read_from(points) or 0) else None
@@ -437,7 +439,7 @@ def _unit_by_share(points: Sequence[Point]) -> int | None:
         product = sum(s * e for s, (e, _) in zip(shares, measured.values()))
         squares = sum(s**2 for s in shares) or 1.0
         explained = product * abs(product) / squares / (total or 1.0)
-        if explained > best and product / squares > _STANDS_OUT * alone:
+        if explained > best and product / squares > max(_STANDS_OUT * alone, unit * _COPY_NS):
             best, found = explained, unit
     # the smallest candidates cannot be told from a page
     return found if found not in sorted(measured)[:2] else None
