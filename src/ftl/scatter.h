@@ -13,17 +13,17 @@
  *                                       then 6: group 0 is gathered:  7 5 6
  *
  * Hosts write to several groups in turn.  If these have more units than there is room for, the
- * oldest group is always the one that the host comes to next, and each unit costs a gathering.  Some
- * controllers do better: a group that was written lately stays, and the one that finds no room is
- * gathered itself, as soon as it has a second unit that would be scattered.
+ * oldest group is always the one that the host comes to next.  On some controllers a group that was
+ * written lately stays, and the one that finds no room is gathered itself, as soon as it has a
+ * second unit that would be scattered.
  *
  *     room for 4 units; A and B stay       A  B  C  A  B  C  A  B  C
  *     units replaced                       2  2  1        1        1
  *     gathered                                            C        C
  *
- * (flashbench: a card takes 4 units open.  With 5, 6 and 7 of them a part of a unit that is replaced
- * costs 1/5, 2/6 and 3/7 of a unit's copy, in order and at random.)  `stay` says how lately, in
- * units that are replaced.
+ * (flashbench: a card takes 4 units open.  With 5, 6 and 7 of them, a part of a unit that is
+ * replaced costs 1/5, 2/6 and 3/7 of a unit's copy.)  `stay` says how lately, in units that are
+ * replaced.
  *
  * This is only the list, oldest first; copying is the strategy's task.
  *
