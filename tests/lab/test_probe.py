@@ -164,7 +164,8 @@ def test_refuses():
         "--read-only")
     write("file", "x")
     bad("file: is no block device and no NBD URI", "probe", "file", "-o", "x.json", "--read-only")
-    bad("nope: No such file or directory; lsblk lists", "probe", "nope", "-o", "x.json", "--destroy", "1")
+    bad("nope: No such file or directory; lsblk lists", "probe", "nope", "-o", "x.json",
+        "--destroy", "1")
 
 
 def test_a_device_that_is_read_only():
@@ -234,7 +235,8 @@ def broken(after, error, found=None):
 def test_keeps_what_was_measured():
     one, saved = broken(4000, OSError(5, "Input/output error"))
     one.run()
-    assert one.failure.startswith("broken: Input/output error in the test 'opening units'"), one.failure
+    assert one.failure.startswith("broken: Input/output error in the test 'opening units'"), \
+        one.failure
     assert saved and saved[-1] == len(one.found.points) > 60
     one, saved = broken(4000, KeyboardInterrupt())
     try:
