@@ -15,7 +15,7 @@
 #include "files.h"
 
 #include "tool.h"
-#include "verify.h"
+#include "verify/verify.h"
 
 #include "obs/stats_json.h"
 

@@ -2,7 +2,7 @@
  *
  * The conclusion of `flashemu align`, from results that are made by hand.
  */
-#include "align.h"
+#include "align/align.h"
 #include "lib/unit.h"
 
 #include <string.h>

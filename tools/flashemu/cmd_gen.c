@@ -3,7 +3,7 @@
  * The commands that write traces: gen makes a trace from a pattern, and trace from another trace.
  */
 #include "output.h"
-#include "source.h"
+#include "replay/source.h"
 #include "tool.h"
 
 #include <errno.h>

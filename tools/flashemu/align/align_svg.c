@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ *     title
+ *                 sequential 1 MiB    sequential 64 KiB   ...    a panel for each pattern; the
+ *     31.5 KiB    ####### 3.58        ###### 3.43                longest bar of a panel is the
+ *     32 KiB      ####### 3.61        ############ 6.1           best rate of its pattern
+ *     :
+ *
+ * A bar within 5 % of the best rate is green, every other bar is orange.  The number behind a bar
+ * is the rate in MB/s.  The write amplification appears when the mouse rests on the bar.
+ */
+#include "align/align_svg.h"
+
+#include "output.h"
+#include "svg.h"
+
+#include "base/quantity.h"
+
+#include <math.h>
+
+enum { LEFT = 90, TOP = 66, PANEL = 160, BAR = 100, ROW = 20 };
+
+static double best_rate(const struct align_result *a, uint32_t p)
+{
+    double best = 0;
+    for (uint32_t i = 0; i < a->n_starts; i++)
+        best = fmax(best, align_rate(&a->cell[i][p]));
+    return best;
+}
+
+static void draw_panel(FILE *out, const struct align_result *a, uint32_t p)
+{
+    double best = best_rate(a, p);
+    uint32_t x = LEFT + p * PANEL;
+    char text[FE_ROUNDED_MAX];
+
+    fprintf(out, "<text x=\"%u\" y=\"%d\" font-weight=\"bold\">%s %s</text>\n", x, TOP - 12,
+            align_patterns[p].order, fe_size_text(align_patterns[p].bs, text));
+    for (uint32_t i = 0; i < a->n_starts; i++) {
+        double rate = align_rate(&a->cell[i][p]);
+        double share = isinf(rate) || best == 0 ? 1 : rate / best;
+        uint32_t y = TOP + i * ROW;
+        fprintf(out,
+                "<rect x=\"%u\" y=\"%u\" width=\"%.1f\" height=\"%d\" fill=\"%s\"><title>%s, write "
+                "amplification %.3g</title></rect>\n",
+                x, y, fmax(1, share * BAR), ROW - 5, share >= 0.95 ? "#2e8b57" : "#e0752d",
+                isinf(rate) ? "no delay" : fe_rate_text(rate, text), align_waf(&a->cell[i][p]));
+        if (!isinf(rate))
+            fprintf(out, "<text x=\"%.1f\" y=\"%u\">%.3g</text>\n", x + share * BAR + 4, y + 12,
+                    rate / 1e6);
+    }
+}
+
+static void draw(FILE *out, const struct align_result *a, const char *title)
+{
+    uint32_t width = LEFT + ALIGN_N_PATTERNS * PANEL, height = TOP + a->n_starts * ROW + 12;
+    char text[FE_ROUNDED_MAX];
+
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+            "viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"12\">\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
+            "<text x=\"10\" y=\"24\" font-size=\"15\">",
+            width, height, width, height);
+    svg_text(out, title);
+    fputs(": MB/s of writes, by the start of the partition</text>\n", out);
+    for (uint32_t i = 0; i < a->n_starts; i++)
+        fprintf(out, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">%s</text>\n", LEFT - 10,
+                TOP + i * ROW + 12, fe_size_text((double)a->start[i], text));
+    for (uint32_t p = 0; p < ALIGN_N_PATTERNS; p++)
+        draw_panel(out, a, p);
+    fputs("</svg>\n", out);
+}
+
+int align_svg_write(const struct align_result *a, const char *title, const char *path,
+                    const char *profile, struct fe_err *err)
+{
+    struct output output = {0};
+
+    int code = output_open(&output, path, &profile, 1, err);
+    if (code == 0)
+        draw(output.file, a, title);
+    return output_close(&output, code, err);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * replay: runs traces in virtual time, and prints what the device did.  Here the words of the user
+ * become a command; once.c and several.c carry it out.
+ */
+#include "replay/command.h"
+#include "replay/pool.h"
+#include "tool.h"
+
+#include "base/quantity.h"
+#include "profile/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char replay_help[] =
+    "usage: flashemu replay PROFILE[,PROFILE...] TRACE... [SECTION.KEY=VALUE...] [size=SIZE]\n"
+    "                       [seed=N]\n\n"
+    "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
+    "device did in its own time.  TRACE is a file, which may be compressed by gzip,\n"
+    "- (standard input), gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns), or a\n"
+    "recording of a filesystem: rec:NAME[,start=SECTOR][,measure=PHASE] moves its partition, and\n"
+    "counts one phase after those in front of it have run (see flashemu-lab(1)).\n\n"
+    "  --json               prints the object of the server's `stats`, with more members\n"
+    "  --warmup TRACE       runs this trace first and does not count it\n"
+    "  --each               runs each TRACE by itself, on the device as it was at the beginning,\n"
+    "                       and prints a result for each, and a table\n"
+    "  --vary KEY=V1,V2,... runs once for each value and prints a table; several are combined.\n"
+    "                       KEY is SECTION.KEY, size or seed\n"
+    "  --jobs N             how many of several runs are made simultaneously (one for each\n"
+    "                       processor)\n"
+    "  --depth N            keeps this many requests in flight (1)\n"
+    "  --timed              lets requests arrive at the trace's own times\n"
+    "  --payload            keeps data, and compares what is read with what was written\n"
+    "  --seed N             of the device's randomness (1)\n"
+    "  --wrap               takes offsets behind the end modulo the capacity\n"
+    "  --drop-trim          leaves out trims if the device does not offer them\n"
+    "  --record FILE        writes the requests with their completions\n"
+    "  --wear-svg FILE      draws how worn each block is at the end\n"
+    "  --format FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
+
+static const char name_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+/* size=VALUE and seed=VALUE mean the same as the server's parameters. */
+static int take_parameter(struct command *c, const char *word)
+{
+    const char *value = strchr(word, '=') + 1;
+
+    if (strncmp(word, "seed=", 5) == 0) {
+        if (c->seed_text)
+            return tool_error("seed is given twice");
+        c->seed_text = value;
+        return tool_number("seed", value, 0, UINT64_MAX, &c->device.seed) ? TOOL_OK : TOOL_USAGE;
+    }
+    if (c->capacity)
+        return tool_error("size is given twice");
+    if (asprintf(&c->capacity, "device.capacity=%s", value) < 0) {
+        c->capacity = NULL;
+        return tool_error("out of memory");
+    }
+    c->overrides[c->n_overrides++] = c->capacity;
+    return TOOL_OK;
+}
+
+/* A word behind the profile: SECTION.KEY=VALUE, size=VALUE, seed=VALUE, or a trace. */
+static int take_word(struct command *c, const char *word)
+{
+    size_t name = strspn(word, name_characters);
+
+    if (word[name] == '=' && memchr(word, '.', name)) {
+        c->overrides[c->n_overrides++] = word;
+    } else if (strncmp(word, "size=", 5) == 0 || strncmp(word, "seed=", 5) == 0) {
+        return take_parameter(c, word);
+    } else if (name > 0 && word[name] == '=' && access(word, F_OK) < 0) {
+        return tool_error("replay: '%.100s' is neither SECTION.KEY=VALUE, size=SIZE, seed=N nor a "
+                          "trace", word);
+    } else {
+        c->traces[c->n_traces++] = word;
+        c->inputs[c->n_inputs++] = word;
+    }
+    return TOOL_OK;
+}
+
+static int sort_operands(struct command *c, int argc, char **argv)
+{
+    int code = TOOL_OK;
+
+    if (argc < 3)
+        return tool_error("replay: expected PROFILE and at least one TRACE; try transcend8g "
+                          "gen:random,op=write,count=1K");
+    c->profile_name = argv[1];
+    c->traces = calloc((size_t)argc, sizeof *c->traces);
+    c->inputs = calloc((size_t)argc, sizeof *c->inputs);
+    c->overrides = calloc((size_t)argc, sizeof *c->overrides);
+    if (!c->traces || !c->overrides || !c->inputs)
+        return tool_error("out of memory");
+    for (int i = 2; i < argc && code == TOOL_OK; i++)
+        code = take_word(c, argv[i]);
+    if (code != TOOL_OK)
+        return code;
+    return c->n_traces > 0 ? TOOL_OK : tool_error("replay: which trace?");
+}
+
+/* False, after a message, if the option names standard output, which is for the results. */
+static bool is_file(const char *option, const char *path)
+{
+    if (!path || strcmp(path, "-") != 0)
+        return true;
+    tool_error("%s -: must be a file, standard output is for the results", option);
+    return false;
+}
+
+/* PROFILE,PROFILE... is a factor, unless it is the path of one profile. */
+static int add_profiles(struct command *c, struct fe_err *err)
+{
+    const char *names[64];
+    uint32_t n = 0;
+    char *rest;
+
+    if (!strchr(c->profile_name, ',') || access(c->profile_name, F_OK) == 0)
+        return 0;
+    c->profile_list = rest = strdup(c->profile_name);
+    if (!rest)
+        return fe_err_nomem(err, "names of profiles", strlen(c->profile_name));
+    while (rest) {
+        if (n == 64)
+            return fe_err_set(err, EINVAL, "replay: more than 64 profiles");
+        names[n++] = strsep(&rest, ",");
+        if (!*names[n - 1])
+            return fe_err_set(err, EINVAL, "replay: '%.100s' has an empty name of a profile",
+                              c->profile_name);
+    }
+    return vary_add(&c->vary, "profile", names, n, err);
+}
+
+static int add_varied_key(struct command *c, const char *word, struct fe_err *err)
+{
+    int code = vary_parse(&c->vary, word, err);
+
+    if (code < 0)
+        return code;
+    const char *key = c->vary.factors[c->vary.n - 1].key;
+    bool is_size = strcmp(key, "size") == 0, is_seed = strcmp(key, "seed") == 0;
+    if (!is_size && !is_seed && !fe_option_find(key))
+        return fe_err_set(err, EINVAL, "--vary %.200s: '%.80s' is neither a key of a profile, size "
+                                       "nor seed", word, key);
+    const struct factor *f = &c->vary.factors[c->vary.n - 1];
+    uint64_t number;
+    for (uint32_t i = 0; is_seed && i < f->n; i++)
+        if (!fe_quantity_parse_span(FE_SIZE, f->levels[i], strlen(f->levels[i]), &number))
+            return fe_err_set(err, EINVAL, "--vary %.200s: '%.80s' is not a number", word,
+                              f->levels[i]);
+    bool given = is_seed && c->seed_text;
+    for (uint32_t i = 0; i < c->n_overrides && !given; i++)
+        given = strncmp(c->overrides[i], key, strlen(key)) == 0 &&
+                c->overrides[i][strlen(key)] == '=';
+    if (given || (is_size && c->capacity))
+        return fe_err_set(err, EINVAL, "--vary %.200s: %.80s is also given by itself", word, key);
+    return 0;
+}
+
+/* Several runs have several results, and cannot all read standard input. */
+static int refuse_shared_files(const struct command *c, uint32_t n_runs, struct fe_err *err)
+{
+    const char *option = c->each ? "each" : c->vary_words[0] ? "vary" : NULL;
+
+    if (c->record || c->wear_svg)
+        return fe_err_set(err, EINVAL, "%s%s: has several results, and --%s is one file",
+                          option ? "--" : "several profiles", option ? option : "",
+                          c->record ? "record" : "wear-svg");
+    bool reads = n_runs > 1 && c->warmup && strcmp(c->warmup, "-") == 0;
+    uint32_t n_reads_of_one = c->each ? n_runs / c->n_traces : n_runs;
+    for (uint32_t i = 0; i < c->n_traces; i++)
+        reads |= n_reads_of_one > 1 && strcmp(c->traces[i], "-") == 0;
+    return reads ? fe_err_set(err, EINVAL, "-: standard input can be read by one run only") : 0;
+}
+
+/* Collects what is varied.  Returns an exit code, after a message if it is not TOOL_OK. */
+static int settle_vary(struct command *c, struct fe_err *err)
+{
+    uint32_t n_runs;
+    int code = add_profiles(c, err);
+
+    for (uint32_t i = 0; i < TOOL_MAX_WORDS && c->vary_words[i] && code == 0; i++)
+        code = add_varied_key(c, c->vary_words[i], err);
+    if (code == 0 && c->each)
+        code = vary_add(&c->vary, "trace", c->traces, c->n_traces, err);
+    if (code == 0)
+        code = vary_count(&c->vary, &n_runs, err);
+    if (code == 0 && c->vary.n > 0)
+        code = refuse_shared_files(c, n_runs, err);
+    return code == 0 ? TOOL_OK : tool_fail(err);
+}
+
+static int parse_command(struct command *c, int argc, char **argv, int *ret_code)
+{
+    const struct tool_option options[] = {
+        {"json", 0, &c->json, NULL},
+        {"warmup=FILE", 0, NULL, &c->warmup},
+        {"each", 0, &c->each, NULL},
+        {"vary=KEY=VALUE...", 0, NULL, c->vary_words},
+        {"jobs", 0, NULL, &c->jobs_text},
+        {"depth", 0, NULL, &c->depth_text},
+        {"timed", 0, &c->opt.timed, NULL},
+        {"payload", 0, &c->payload, NULL},
+        {"seed", 0, NULL, &c->seed_text},
+        {"wrap", 0, &c->opt.wrap, NULL},
+        {"drop-trim", 0, &c->opt.drop_trim, NULL},
+        {"record=FILE", 0, NULL, &c->record},
+        {"wear-svg=FILE", 0, NULL, &c->wear_svg},
+        {"format=FORMAT", 0, NULL, &c->format},
+        {"from-device", 0, NULL, &c->trace.device},
+        {"event=" SOURCE_EVENTS, 0, NULL, &c->event},
+        {0},
+    };
+    const struct tool_args args = {.options = options, .help = replay_help};
+    struct fe_err err = {""};
+    uint64_t depth = 1;
+
+    if (!tool_parse(&args, &argc, argv, ret_code))
+        return -1;
+    *ret_code = TOOL_USAGE;
+    c->device.seed = 1;
+    if (c->depth_text && !tool_number("--depth", c->depth_text, 1, 65536, &depth))
+        return -1;
+    if (c->seed_text && !tool_number("--seed", c->seed_text, 0, UINT64_MAX, &c->device.seed))
+        return -1;
+    if (source_choose(&c->trace, c->format, c->event, &err) < 0) {
+        tool_fail(&err);
+        return -1;
+    }
+    c->n_abreast = pool_processors();
+    if (c->jobs_text && !tool_number("--jobs", c->jobs_text, 1, 4096, &c->n_abreast))
+        return -1;
+    if (!is_file("--record", c->record) || !is_file("--wear-svg", c->wear_svg))
+        return -1;
+    c->opt.depth = (uint32_t)depth;
+    c->opt.progress = isatty(STDERR_FILENO) != 0;
+    c->device.payload = c->payload;
+    *ret_code = sort_operands(c, argc, argv);
+    if (*ret_code == TOOL_OK)
+        *ret_code = settle_vary(c, &err);
+    return *ret_code == TOOL_OK ? 0 : -1;
+}
+
+static int run_once(struct command *c)
+{
+    struct fe_device *dev = NULL;
+    struct fe_err err;
+
+    fe_err_init(&err);
+    int code = replay_make_device(c, &dev, &err);
+    if (code == 0)
+        code = fe_profile_path(&c->profile_path, c->profile_name, &err);
+    c->inputs[c->n_inputs++] = c->profile_path;
+    c->inputs[c->n_inputs++] = c->warmup;
+    int result = code < 0 ? tool_fail(&err) : replay_on_device(c, dev, &err);
+    fe_device_destroy(dev);
+    return result;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    struct command c = {0};
+    int result;
+
+    if (parse_command(&c, argc, argv, &result) == 0)
+        result = c.vary.n > 0 ? replay_several(&c) : run_once(&c);
+    vary_fini(&c.vary);
+    free(c.profile_list);
+    free(c.profile_path);
+    free(c.inputs);
+    free(c.traces);
+    free(c.overrides);
+    free(c.capacity);
+    return result;
+}

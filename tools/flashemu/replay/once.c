@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One run of what the user has asked of `replay`: the device, the warm-up, the traces, and the
+ * result in the form that is wanted.  One run is all of a plain command; several.c makes many.
+ */
+#include "output.h"
+#include "replay/command.h"
+#include "replay/print.h"
+#include "replay/wear_svg.h"
+#include "tool.h"
+
+#include "obs/origin_json.h"
+#include "obs/stats_json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Where the results come from.  Some texts stay with the command and the device. */
+static struct fe_origin origin_of(const struct command *c, const struct fe_device *dev)
+{
+    struct fe_origin o = tool_origin();
+
+    o.profile = fe_device_profile(dev)->name;
+    o.overrides = c->overrides;
+    o.n_overrides = c->n_overrides;
+    o.seed = c->device.seed;
+    o.has_seed = true;
+    return o;
+}
+
+static int run_source(const struct command *c, struct replay *r, const char *arg,
+                      struct fe_err *err)
+{
+    struct source source;
+
+    int code = source_open(&source, arg, &c->trace, &c->env, err);
+    if (code < 0)
+        return code;
+    code = source.recording && c->opt.timed
+               ? fe_err_set(err, EINVAL, "%.200s: a recording has no times for --timed", arg)
+               : replay_run(r, &source, err);
+    if (code == 0)
+        source_report_skipped(&source);
+    source_close(&source);
+    return code;
+}
+
+/* Runs the traces, and records the requests if the user wants that. */
+static int run_traces(const struct command *c, struct replay *r, const struct output *record,
+                      struct fe_err *err)
+{
+    const struct fe_origin origin = origin_of(c, r->dev);
+    const struct fe_trace_writer_options text = {.origin = &origin};
+    int code = 0;
+
+    if (c->warmup) {
+        code = run_source(c, r, c->warmup, err);
+        replay_reset(r);
+    }
+    if (code == 0 && record->file)
+        code = fe_trace_writer_open(&r->record, record->file, record->name, &text, err);
+    for (uint32_t i = 0; i < c->n_traces && code == 0; i++)
+        code = run_source(c, r, c->traces[i], err);
+    if (r->record) {
+        int closed = fe_trace_writer_close(r->record, code < 0 ? NULL : err);
+        code = code < 0 ? code : closed;
+        r->record = NULL;
+    }
+    return code;
+}
+
+/* Opens an output that the user wants; it must not be one of the files that replay reads. */
+static int open_output(const struct command *c, struct output *o, const char *path,
+                       struct fe_err *err)
+{
+    return path ? output_open(o, path, c->inputs, c->n_inputs, err) : 0;
+}
+
+/* The outputs are opened first, so that a wrong name does not cost a long run. */
+static int run_with_outputs(const struct command *c, struct replay *r, struct fe_err *err)
+{
+    struct output record = {0}, wear = {0};
+
+    int code = open_output(c, &record, c->record, err);
+    if (code == 0)
+        code = open_output(c, &wear, c->wear_svg, err);
+    if (code == 0)
+        code = run_traces(c, r, &record, err);
+    if (code == 0 && c->wear_svg)
+        code = wear_svg_write(r->dev, wear.file, err);
+    code = output_close(&wear, code, err);
+    return output_close(&record, code, err);
+}
+
+/* The result as JSON for what combines several runs. */
+static int put_data(const struct command *c, const struct replay *r)
+{
+    const struct fe_origin origin = origin_of(c, r->dev);
+    json_t *o = fe_origin_json(replay_json(r), &origin);
+    int code = o && !tool_json_incomplete() && json_dumpf(o, c->data, FE_STATS_JSON_FLAGS) == 0
+                   ? TOOL_OK : tool_error("out of memory");
+
+    json_decref(o);
+    return code;
+}
+
+static int print_json(const struct command *c, const struct replay *r)
+{
+    const struct fe_origin origin = origin_of(c, r->dev);
+    json_t *o = replay_json(r);
+
+    return o ? tool_print_result(o, &origin) : tool_error("out of memory");
+}
+
+static int report(const struct command *c, const struct replay *r)
+{
+    uint64_t first = 0, wrong = r->payload ? payload_wrong(r->payload, &first) : 0;
+    int code = c->data ? put_data(c, r) : TOOL_OK;
+
+    if (code == TOOL_OK && !c->silent)
+        code = c->json ? print_json(c, r) : replay_print(r);
+    if (wrong > 0) {
+        tool_error("%" PRIu64 " sectors read back wrong, the first at offset %" PRIu64, wrong,
+                   first);
+        return code == TOOL_OK ? TOOL_NO : code;
+    }
+    return code;
+}
+
+int replay_on_device(struct command *c, struct fe_device *dev, struct fe_err *err)
+{
+    const struct fe_profile *profile = fe_device_profile(dev);
+    struct replay replay;
+    int result = TOOL_USAGE;
+
+    c->trace.sector_size = c->env.sector_size = profile->device.sector_size;
+    c->env.capacity = fe_device_capacity(dev);
+    int code = replay_init(&replay, dev, &c->opt, err);
+    if (code == 0 && c->payload)
+        code = payload_create(&replay.payload, c->env.capacity, c->env.sector_size,
+                              c->device.seed, err);
+    if (code == 0)
+        code = run_with_outputs(c, &replay, err);
+    if (code == 0)
+        result = report(c, &replay);
+    payload_destroy(replay.payload);
+    replay_fini(&replay);
+    return code < 0 ? tool_fail(err) : result;
+}
+
+int replay_make_device(struct command *c, struct fe_device **ret, struct fe_err *err)
+{
+    struct fe_profile profile;
+    int code = tool_load_profile(&profile, c->profile_name, c->overrides, c->n_overrides, err);
+
+    if (code < 0)
+        return code;
+    code = tool_create_device(ret, &profile, &c->device, c->profile_name, c->overrides,
+                              c->n_overrides, err);
+    fe_profile_fini(&profile);
+    return code;
+}

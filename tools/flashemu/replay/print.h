@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What came out of a replay, for people and for programs.
+ */
+#ifndef FLASHEMU_REPLAY_PRINT_H
+#define FLASHEMU_REPLAY_PRINT_H
+
+#include "replay/replay.h"
+
+#include <jansson.h>
+
+/* The object of `replay --json` without its origin.  NULL without memory. */
+json_t *replay_json(const struct replay *r);
+
+/* Prints a summary.  Returns an exit code. */
+int replay_print(const struct replay *r);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Records are read in batches.  Each record becomes one request, or two requests if --wrap cuts
+ * it at the end of the device.
+ *
+ * `in_flight` is a binary heap of `depth` completion times, which all equal the device's time at
+ * the beginning.  The root is the earliest completion: at that time the next request arrives.
+ * The completion of that request replaces the root and sinks to its place.
+ *
+ *              3 ms               next arrival: 3 ms (and the think time)
+ *            /      \             its completion, 7 ms, takes the place of the root and sinks
+ *         5 ms      4 ms
+ *
+ * With depth 1 that is one comparison.
+ */
+#include "replay/replay.h"
+
+#include "rt/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCH = 1024, STEP = 4 };
+
+static double now_seconds(void)
+{
+    return (double)fe_clock_now_ns() * 1e-9;
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+int replay_init(struct replay *r, struct fe_device *dev, const struct replay_options *opt,
+                struct fe_err *err)
+{
+    const struct fe_profile *profile = fe_device_profile(dev);
+
+    *r = (struct replay){
+        .dev = dev,
+        .opt = *opt,
+        .capacity = fe_device_capacity(dev),
+        .discard = profile->device.discard,
+        .flush = fe_cache_offers_flush(&profile->cache),
+    };
+    r->in_flight = calloc(opt->depth, sizeof *r->in_flight);
+    if (!r->in_flight)
+        return fe_err_nomem(err, "requests in flight", opt->depth * sizeof *r->in_flight);
+    replay_reset(r);
+    return 0;
+}
+
+void replay_fini(struct replay *r)
+{
+    free(r->in_flight);
+    r->in_flight = NULL;
+}
+
+void replay_reset(struct replay *r)
+{
+    fe_device_reset_stats(r->dev);
+    r->start_ns = fe_device_now(r->dev);
+    for (uint32_t i = 0; i < r->opt.depth; i++)
+        r->in_flight[i] = r->start_ns;
+    r->records = r->dropped_trims = r->user_bytes = r->corrected = 0;
+    memset(r->failed, 0, sizeof r->failed);
+    r->wall_seconds = r->cpu_seconds = 0;
+}
+
+/* Replaces the earliest completion by a later one. */
+static void replace_earliest(struct replay *r, uint64_t complete_ns)
+{
+    uint64_t *heap = r->in_flight;
+    uint32_t i = 0, n = r->opt.depth;
+
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= n)
+            break;
+        if (child + 1 < n && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= complete_ns)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = complete_ns;
+}
+
+static uint64_t add_sat(uint64_t a, uint64_t b)
+{
+    return a + b < a ? UINT64_MAX : a + b;
+}
+
+static void note(struct replay *r, struct fe_trace_rec *rec, const struct fe_reply *reply)
+{
+    rec->time_ns = reply->arrival_ns - r->start_ns;
+    rec->done_ns = reply->complete_ns - r->start_ns;
+    rec->status = (uint8_t)reply->status;
+    rec->think_ns = 0; /* the recorded times include it */
+    if (reply->status == FE_CORRECTED)
+        r->corrected++;
+    else if (reply->status != FE_OK)
+        r->failed[rec->type]++;
+}
+
+/* What the device has done for a request that is recorded: the growth since `was`. */
+static void note_work(struct replay *r, struct fe_trace_rec *rec, const struct fe_tally *was)
+{
+    struct fe_tally is;
+
+    fe_device_get_tally(r->dev, &is);
+    struct fe_work work = fe_work_between(was, &is);
+    rec->programmed = work.programmed;
+    rec->collections = work.collections;
+    rec->merges = work.merges;
+}
+
+/* One request, inside the capacity. */
+static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
+                  struct fe_err *err)
+{
+    struct fe_request req = {
+        .type = (enum fe_req_type)rec->type,
+        .fua = rec->fua,
+        .offset = rec->offset,
+        .len = rec->len,
+    };
+    struct fe_reply reply;
+    struct fe_tally was;
+
+    if (r->record)
+        fe_device_get_tally(r->dev, &was);
+    if (r->payload && rec->len > 0 && req.type != FE_REQ_TRIM) {
+        req.buf = payload_begin(r->payload, &req, err);
+        if (!req.buf)
+            return -ENOMEM;
+    }
+    if (fe_device_submit(r->dev, arrival_ns, &req, &reply) < 0)
+        return fe_err_set(err, EINVAL, "the device refuses this request");
+    if (r->payload)
+        payload_end(r->payload, &req, reply.status);
+    replace_earliest(r, reply.complete_ns);
+    note(r, rec, &reply);
+    if (!r->record || r->warming)
+        return 0;
+    note_work(r, rec, &was);
+    return fe_trace_write(r->record, rec, 1, err);
+}
+
+/* Submits a record; one that reaches behind the end wraps around if the user wants that. */
+static int submit_wrapped(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
+                          struct fe_err *err)
+{
+    uint64_t len = rec->len;
+    bool fits = rec->len <= r->capacity && rec->offset <= r->capacity - rec->len;
+
+    if (fits)
+        return submit(r, rec, arrival_ns, err);
+    if (!r->opt.wrap || len > r->capacity)
+        return fe_err_set(err, EINVAL, "offset %" PRIu64 " + length %" PRIu64 " is behind the "
+                                       "capacity %" PRIu64 "%s", rec->offset, rec->len,
+                          r->capacity, r->opt.wrap ? "" : "; --wrap takes it modulo that");
+    rec->offset %= r->capacity;
+    rec->len = len < r->capacity - rec->offset ? len : r->capacity - rec->offset;
+    int code = submit(r, rec, arrival_ns, err);
+    if (code < 0 || rec->len == len)
+        return code;
+    rec->offset = 0;
+    rec->len = len - rec->len;
+    return submit(r, rec, arrival_ns, err);
+}
+
+static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err *err)
+{
+    uint64_t arrival_ns = r->opt.timed ? add_sat(r->base_ns, rec->time_ns)
+                                       : add_sat(r->in_flight[0], rec->think_ns);
+    if (rec->type == FE_REQ_TRIM && !r->discard) {
+        if (!r->opt.drop_trim)
+            return fe_err_set(err, EINVAL, "trim, but the device offers none (device.discard); "
+                                           "--drop-trim leaves trims out");
+        r->dropped_trims++;
+        return 0;
+    }
+    r->records++;
+    return submit_wrapped(r, rec, arrival_ns, err);
+}
+
+/* Whether a kernel would not have sent this record to this device; takes FUA from the others. */
+static bool is_dropped(const struct replay *r, const struct source *s, struct fe_trace_rec *rec)
+{
+    if (!s->recording || r->flush)
+        return false;
+    rec->fua = false;
+    return rec->type == FE_REQ_FLUSH;
+}
+
+/* What the requests behind number i of a batch will need is fetched while this one runs. */
+static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n, int i)
+{
+    for (int step = 0, at = i + FE_FETCH_STEPS * STEP; step < FE_FETCH_STEPS; step++, at -= STEP)
+        if (at < n)
+            fe_device_fetch(r->dev, recs[at].offset, (uint32_t)step);
+    if (r->payload && i + STEP < n && recs[i + STEP].offset < r->capacity)
+        payload_ask(r->payload, recs[i + STEP].offset);
+}
+
+static void show_progress(const struct replay *r, const struct source *s, double seconds)
+{
+    fprintf(stderr, "\r%.40s ", s->name);
+    if (s->total > 0)
+        fprintf(stderr, "%3.0f %%, ", 100 * (double)s->done / (double)s->total);
+    fprintf(stderr, "%" PRIu64 " requests, %.2f M/s \033[K", r->records,
+            seconds > 0 ? (double)r->records / seconds / 1e6 : 0);
+    fflush(stderr);
+}
+
+int replay_run(struct replay *r, struct source *source, struct fe_err *err)
+{
+    struct fe_trace_rec recs[BATCH];
+    double started = now_seconds() - r->wall_seconds, shown = started;
+    double cpu_started = cpu_seconds() - r->cpu_seconds;
+    struct fe_err reason;
+    char where[256];
+    int n, code = 0;
+
+    r->base_ns = fe_device_now(r->dev);
+    r->warming = source->recording && source->recording->first > 0;
+    fe_err_init(&reason);
+    if (source->recording && r->flush && !source->recording->flushes)
+        return fe_err_set(err, EINVAL, "%s: was recorded without flushes, which a kernel would send "
+                                       "to this device, because its cache is volatile; make it "
+                                       "again: flashemu-lab record", source->name);
+    while (code == 0 && (n = source_read(source, recs, BATCH, err)) != 0) {
+        if (n < 0) {
+            code = n;
+            break;
+        }
+        for (int i = 0; i < n && code == 0; i++) {
+            fetch(r, recs, n, i);
+            if (!is_dropped(r, source, &recs[i]))
+                code = run_record(r, &recs[i], &reason);
+            if (code < 0)
+                fe_err_set(err, -code, "%s: %s",
+                           source_where(source, &recs[i], where, sizeof where), reason.text);
+        }
+        if (code == 0 && source_counts_now(source)) {
+            replay_reset(r);
+            r->warming = false;
+            started = now_seconds();
+            cpu_started = cpu_seconds();
+        }
+        double now = r->opt.progress ? now_seconds() : shown;
+        if (now - shown > 0.2) {
+            show_progress(r, source, now - started);
+            shown = now;
+        }
+    }
+    r->user_bytes += source->recording ? source->recording->bytes : 0;
+    r->wall_seconds = now_seconds() - started;
+    r->cpu_seconds = cpu_seconds() - cpu_started;
+    if (r->opt.progress)
+        fputs("\r\033[K", stderr);
+    return code;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The loop of `replay`, which sends requests to a device in virtual time.
+ *
+ * In the closed loop, `depth` requests are in flight.  The next request arrives when one of them
+ * has completed, after the think time of the next request.  In a timed replay a request arrives at
+ * its own time, which counts from the device's time at the start of the trace.
+ */
+#ifndef FLASHEMU_REPLAY_H
+#define FLASHEMU_REPLAY_H
+
+#include "replay/payload.h"
+#include "replay/source.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct replay_options {
+    uint32_t depth;
+    bool timed, wrap, drop_trim, progress;
+};
+
+struct replay {
+    struct fe_device *dev;
+    struct replay_options opt;
+    struct payload *payload;         /* NULL = no data */
+    struct fe_trace_writer *record;  /* NULL = requests are not recorded */
+    uint64_t capacity;
+    bool discard;
+    bool flush;                      /* the device offers flush and FUA */
+
+    uint64_t *in_flight;             /* completions of the last `depth` requests, a heap */
+    uint64_t start_ns;               /* the device's time when counting began */
+    uint64_t base_ns;                /* timed: the trace's time 0 */
+    bool warming;                    /* in phases of a recording that do not count */
+
+    /* These count from start_ns on. */
+    uint64_t records, dropped_trims;
+    uint64_t user_bytes;             /* of the files of the recordings' users */
+    uint64_t failed[FE_N_REQ_TYPES]; /* requests that ended with an error */
+    uint64_t corrected;
+    double wall_seconds, cpu_seconds;
+};
+
+/* Returns 0, or -ENOMEM with message.  The caller keeps the device. */
+int replay_init(struct replay *r, struct fe_device *dev, const struct replay_options *opt,
+                struct fe_err *err);
+void replay_fini(struct replay *r);
+
+/* Runs one source to its end.  Of a recording with phases of warm-up, only what follows these
+ * phases is counted.  A kernel sends neither flushes nor FUA to a device that does not offer them,
+ * so there they are left out of a recording.  Negative errno with message.  If a request is the
+ * reason, the message names the line of the trace. */
+int replay_run(struct replay *r, struct source *source, struct fe_err *err);
+
+/* Starts counting: everything that was run so far was the warm-up. */
+void replay_reset(struct replay *r);
+
+#endif

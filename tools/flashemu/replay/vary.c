@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The number of a run has a digit for each factor, in a mixed base: the base of a digit is the
+ * number of levels.
+ */
+#include "replay/vary.h"
+
+#include "tool.h"
+
+#include "base/quantity.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int vary_add(struct vary *v, const char *key, const char *const *levels, uint32_t n,
+             struct fe_err *err)
+{
+    if (v->n == v->room) {
+        struct factor *more = realloc(v->factors, (v->room + 4) * sizeof *more);
+        if (!more)
+            return fe_err_nomem(err, "what is varied", (v->room + 4) * sizeof *more);
+        v->factors = more;
+        v->room += 4;
+    }
+    const char **copy = calloc(n, sizeof *copy);
+    if (!copy)
+        return fe_err_nomem(err, "what is varied", n * sizeof *copy);
+    memcpy(copy, levels, n * sizeof *copy);
+    v->factors[v->n++] = (struct factor){.key = key, .levels = copy, .n = n};
+    return 0;
+}
+
+/* Cuts "KEY=V1,V2" in text into the key and n levels. */
+static void cut(char *text, const char **levels)
+{
+    char *p = strchr(text, '=');
+    for (uint32_t n = 0; p; p = strchr(p, ',')) {
+        *p++ = '\0';
+        levels[n++] = p;
+    }
+}
+
+int vary_parse(struct vary *v, const char *text, struct fe_err *err)
+{
+    const char *equals = strchr(text, '=');
+    uint32_t n = 1;
+    size_t len = strlen(text);
+
+    if (!equals || equals == text || equals[1] == ',' || equals[1] == '\0' ||
+        text[len - 1] == ',' || strstr(equals, ",,"))
+        return fe_err_set(err, EINVAL, "--vary %.200s: expected KEY=VALUE,VALUE...", text);
+    for (const char *p = equals; (p = strchr(p + 1, ',')) != NULL;)
+        n++;
+    for (uint32_t i = 0; i < v->n; i++)
+        if (strlen(v->factors[i].key) == (size_t)(equals - text) &&
+            memcmp(v->factors[i].key, text, (size_t)(equals - text)) == 0)
+            return fe_err_set(err, EINVAL, "--vary %.200s: %s is varied twice", text,
+                              v->factors[i].key);
+    char *copy = strdup(text);
+    const char **levels = calloc(n, sizeof *levels);
+    if (copy && levels)
+        cut(copy, levels);
+    int code = copy && levels ? vary_add(v, copy, levels, n, err)
+                              : fe_err_nomem(err, "what is varied", len + n * sizeof *levels);
+    free(levels);
+    if (code < 0)
+        free(copy);
+    else
+        v->factors[v->n - 1].text = copy;
+    return code;
+}
+
+void vary_fini(struct vary *v)
+{
+    for (uint32_t i = 0; i < v->n; i++) {
+        free(v->factors[i].levels);
+        free(v->factors[i].text);
+    }
+    free(v->factors);
+}
+
+int vary_count(const struct vary *v, uint32_t *ret, struct fe_err *err)
+{
+    uint64_t n = 1;
+
+    for (uint32_t i = 0; i < v->n; i++) {
+        n *= v->factors[i].n;
+        if (n > VARY_MAX_RUNS)
+            return fe_err_set(err, EINVAL, "--vary: more than %d combinations", VARY_MAX_RUNS);
+    }
+    *ret = (uint32_t)n;
+    return 0;
+}
+
+const char *vary_level(const struct vary *v, uint32_t factor, uint32_t run)
+{
+    for (uint32_t i = v->n - 1; i > factor; i--)
+        run /= v->factors[i].n;
+    return v->factors[factor].levels[run % v->factors[factor].n];
+}
+
+const char *vary_name(const struct vary *v, uint32_t run, char *buf, size_t len)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < v->n && used < len; i++)
+        used += (size_t)snprintf(buf + used, len - used, "%s%s=%s", i ? " " : "",
+                                 v->factors[i].key, vary_level(v, i, run));
+    return buf;
+}
+
+/* --- the table --- */
+
+/* Bytes of the host in MB a second of device time. */
+static double rate(const json_t *o, const char *path)
+{
+    double ns = tool_json_number(o, "elapsed_ns", 0);
+    return ns > 0 ? tool_json_number(o, path, 0) * 1e3 / ns : 0;
+}
+
+static void put_rate(const json_t *o, const char *path, char *buf, size_t len)
+{
+    snprintf(buf, len, "%.4g", rate(o, path));
+}
+
+static void put_reads(const json_t *o, char *buf, size_t len)
+{
+    put_rate(o, "host.read.bytes", buf, len);
+}
+
+static void put_writes(const json_t *o, char *buf, size_t len)
+{
+    put_rate(o, "host.write.bytes", buf, len);
+}
+
+static void put_iops(const json_t *o, char *buf, size_t len)
+{
+    snprintf(buf, len, "%.4g", 1e6 * (rate(o, "host.read.ops") + rate(o, "host.write.ops") +
+                                      rate(o, "host.trim.ops")));
+}
+
+static void put_waf(const json_t *o, char *buf, size_t len)
+{
+    double waf = tool_json_number(o, "ftl.waf", -1);
+    snprintf(buf, len, waf < 0 ? "-" : "%.4g", waf);
+}
+
+static void put_erases(const json_t *o, char *buf, size_t len)
+{
+    snprintf(buf, len, "%.0f", tool_json_number(o, "nand.block_erases", 0));
+}
+
+static void put_time(const json_t *o, char *buf, size_t len)
+{
+    char text[FE_ROUNDED_MAX];
+    snprintf(buf, len, "%s", fe_time_text(tool_json_number(o, "elapsed_ns", 0), text));
+}
+
+static const struct column {
+    const char *head;
+    int width;
+    void (*put)(const json_t *result, char *buf, size_t len);
+} columns[] = {
+    {"read MB/s", 10, put_reads}, {"write MB/s", 10, put_writes}, {"IOPS", 10, put_iops},
+    {"WAF", 8, put_waf},          {"erases", 10, put_erases},     {"time", 12, put_time},
+};
+
+enum { N_COLUMNS = sizeof columns / sizeof *columns };
+
+static int level_width(const struct factor *f)
+{
+    size_t width = strlen(f->key);
+
+    for (uint32_t i = 0; i < f->n; i++)
+        width = strlen(f->levels[i]) > width ? strlen(f->levels[i]) : width;
+    return width > 60 ? 60 : (int)width;
+}
+
+void vary_print_table(const struct vary *v, json_t *const *results, uint32_t n_runs, FILE *out)
+{
+    char text[64];
+
+    for (uint32_t i = 0; i < v->n; i++)
+        fprintf(out, "%-*.60s ", level_width(&v->factors[i]), v->factors[i].key);
+    for (int k = 0; k < N_COLUMNS; k++)
+        fprintf(out, " %*s", columns[k].width, columns[k].head);
+    for (uint32_t run = 0; run < n_runs; run++) {
+        fputc('\n', out);
+        for (uint32_t i = 0; i < v->n; i++)
+            fprintf(out, "%-*.60s ", level_width(&v->factors[i]), vary_level(v, i, run));
+        for (int k = 0; k < N_COLUMNS && results[run]; k++) {
+            columns[k].put(results[run], text, sizeof text);
+            fprintf(out, " %*s", columns[k].width, text);
+        }
+        if (!results[run])
+            fprintf(out, " %*s", columns[0].width, "failed");
+    }
+    fputc('\n', out);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Every point of a measurement next to what the profile's device did, and two numbers about each
+ * procedure and about all: the median of the errors without their sign, and the share of points
+ * whose error is at most 10 %.
+ */
+#include "verify/against.h"
+
+#include "tool.h"
+#include "verify/verify.h"
+
+#include "obs/json_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAR 10.0 /* percent */
+
+struct share {
+    size_t points, compared, near;
+    double median; /* of the errors without their sign, in percent */
+};
+
+double against_error(const struct against_point *p)
+{
+    return 100 * (p->measured / p->published - 1);
+}
+
+int against_code(const struct against *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->points[i].state == AGAINST_FAILED)
+            return TOOL_NO;
+    return TOOL_OK;
+}
+
+/* About the points of a procedure, or about all if it is NULL. */
+static struct share sum_up(const struct against *a, const char *procedure)
+{
+    struct share s = {0};
+
+    for (size_t i = 0; i < a->n; i++) {
+        const struct against_point *p = &a->points[i];
+        if (procedure && strcmp(p->procedure, procedure) != 0)
+            continue;
+        s.points++;
+        if (p->state != AGAINST_MEASURED)
+            continue;
+        a->errors[s.compared] = fabs(against_error(p));
+        s.near += a->errors[s.compared++] <= NEAR;
+    }
+    if (s.compared)
+        s.median = verify_median(a->errors, s.compared);
+    return s;
+}
+
+/* Whether point i is the first one of its procedure. */
+static bool is_first(const struct against *a, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(a->points[k].procedure, a->points[i].procedure) == 0)
+            return false;
+    return true;
+}
+
+static void print_text(const struct against_point *p)
+{
+    char text[200];
+    size_t n = (size_t)snprintf(text, sizeof text, "%s", p->procedure);
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)p->parameters, key, value) {
+        char *word = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+        const char *shown = word ? word : json_string_value(value);
+        if (n < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, " %s=%s", key, shown ? shown : "");
+        free(word);
+    }
+    printf("  %-78s", text);
+}
+
+static void print_point(const struct against_point *p)
+{
+    double unit = strcmp(p->unit, "ns") == 0 ? 1e3 : 1e6;
+
+    print_text(p);
+    if (p->state == AGAINST_MEASURED)
+        printf(" %9.4g %9.4g %-4s %+7.1f %%\n", p->published / unit, p->measured / unit,
+               unit < 1e6 ? "us" : "MB/s", against_error(p));
+    else
+        printf(" %9.4g %9s %-4s %s: %s\n", p->published / unit, "-", unit < 1e6 ? "us" : "MB/s",
+               p->state == AGAINST_OPEN ? "not run" : p->state == AGAINST_FAILED ? "failed"
+                                                                                 : "left out",
+               p->state == AGAINST_OPEN ? "interrupted" : p->why);
+}
+
+static void print_share(const char *name, struct share s)
+{
+    if (s.compared)
+        printf("  %-22s %4zu of %4zu points compared, median error %5.1f %%, %3.0f %% within 10 "
+               "%%\n", name, s.compared, s.points, s.median,
+               100.0 * (double)s.near / (double)s.compared);
+    else
+        printf("  %-22s %4zu of %4zu points compared\n", name, s.compared, s.points);
+}
+
+void against_print(const struct against *a, const struct fe_profile *profile)
+{
+    printf("%s: %s\n", profile->name, profile->device.model);
+    printf("  %-78s %9s %9s %-4s %9s\n", "point", "published", "measured", "unit", "error");
+    for (size_t i = 0; i < a->n; i++)
+        print_point(&a->points[i]);
+    putchar('\n');
+    for (size_t i = 0; i < a->n; i++)
+        if (is_first(a, i))
+            print_share(a->points[i].procedure, sum_up(a, a->points[i].procedure));
+    print_share("all", sum_up(a, NULL));
+}
+
+static json_t *share_json(struct share s)
+{
+    json_t *o = json_pack("{s:I, s:I}", "points", (json_int_t)s.points, "compared",
+                          (json_int_t)s.compared);
+
+    json_object_set_new(o, "median_error_percent", s.compared ? json_real(s.median) : json_null());
+    json_object_set_new(o, "share_within_10_percent",
+                        s.compared ? json_real((double)s.near / (double)s.compared) : json_null());
+    return o;
+}
+
+static json_t *point_json(const struct against_point *p)
+{
+    static const char *const states[] = {"not run", "measured", "left out", "failed"};
+    bool done = p->state == AGAINST_MEASURED;
+    json_t *o = json_pack("{s:s, s:O, s:s, s:f, s:s}", "procedure", p->procedure, "parameters",
+                          p->parameters, "unit", p->unit, "published", p->published, "state",
+                          states[p->state]);
+
+    json_object_set_new(o, "measured", done ? json_real(p->measured) : json_null());
+    json_object_set_new(o, "error_percent", done ? json_real(against_error(p)) : json_null());
+    json_object_set_new(o, "reason",
+                        p->why[0] ? fe_json_text(p->why, strlen(p->why)) : json_null());
+    return o;
+}
+
+json_t *against_json(const struct against *a, const struct fe_profile *profile)
+{
+    json_t *points = json_array(), *procedures = json_object();
+    const char *name = profile->name, *model = profile->device.model;
+
+    for (size_t i = 0; i < a->n; i++) {
+        json_array_append_new(points, point_json(&a->points[i]));
+        if (is_first(a, i))
+            json_object_set_new(procedures, a->points[i].procedure,
+                                share_json(sum_up(a, a->points[i].procedure)));
+    }
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "profile", fe_json_text(name, strlen(name)),
+                     "model", fe_json_text(model, strlen(model)), "points", points, "procedures",
+                     procedures, "all", share_json(sum_up(a, NULL)));
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Runs the tests of a measurement on a profile's device, in virtual time.
+ *
+ * flashbench's requests come from its patterns, whose records say by `stream` to which line of the
+ * output they belong.  So each test has a table of sums, and its points look their values up:
+ *
+ *                         stream 1   2   3  ...            (chunk size, or alignment and place)
+ *     row 0 (unit 0 of -f)    ns     ns  ns
+ *     row 1
+ */
+#include "verify/against.h"
+
+#include "verify/verify.h"
+
+#include "base/num.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_POSITIONS = 7, N_STREAMS = 192, PUSH_BYTES = 64 << 10 };
+
+#define LOAD_NS UINT64_C(30000000000) /* after so long a benchmark sends no more requests */
+
+struct sum {
+    uint64_t ns, bytes;
+    uint64_t least[N_POSITIONS]; /* -a: the shortest times at each of its places */
+    uint64_t n;
+};
+
+struct bench {
+    struct fe_device *dev;
+    struct fe_pattern_env env;
+    const struct against_point *test; /* the first point of the test that runs */
+    struct sum *sums; /* the rows, with N_STREAMS each */
+    uint32_t rows;
+    uint64_t part_ns; /* -a: of the part of a read in front of the end of the device */
+};
+
+static bool same_test(const struct against_point *a, const struct against_point *b)
+{
+    return b->state == AGAINST_OPEN && !b->unwanted && strcmp(a->test, b->test) == 0;
+}
+
+static void note(void *ctx, const struct fe_trace_rec *rec, uint64_t ns)
+{
+    struct bench *b = ctx;
+    const struct against_point *p = b->test;
+    uint64_t row = p->kind == AGAINST_FIND_FAT ? rec->offset / p->of : 0;
+
+    if (row >= b->rows || rec->stream == 0 || rec->stream > N_STREAMS)
+        return;
+    struct sum *s = &b->sums[row * N_STREAMS + rec->stream - 1];
+    s->ns += ns;
+    s->bytes += rec->len;
+    if (p->kind != AGAINST_ALIGN)
+        return;
+    if (rec->len < p->bs && rec->offset != 0) {
+        b->part_ns = ns;
+        return;
+    }
+    uint64_t *least = &s->least[s->n++ % N_POSITIONS];
+    ns += b->part_ns;
+    b->part_ns = 0;
+    *least = *least == 0 ? ns : fe_min_u64(*least, ns);
+}
+
+/* The stream of a point's line, 0 if flashbench would not have it on this device. */
+static uint32_t stream_of(const struct bench *b, const struct against_point *p)
+{
+    uint64_t top = p->of, at = p->at;
+    uint32_t step = 0;
+
+    if (p->kind == AGAINST_ALIGN)
+        for (top = 2 * p->bs; top < b->env.capacity / N_POSITIONS;)
+            top *= 2;
+    for (; top > at && step < N_STREAMS / 3 - 1; step++)
+        top /= 2;
+    if (top != at)
+        return 0;
+    return p->kind == AGAINST_ALIGN ? 3 * step + p->row + 1 : step + 1;
+}
+
+static void settle(struct against_point *p, const struct bench *b)
+{
+    uint32_t stream = stream_of(b, p);
+    uint32_t row = p->kind == AGAINST_FIND_FAT ? p->row : 0;
+    const struct sum *s = stream ? &b->sums[(size_t)row * N_STREAMS + stream - 1] : NULL;
+    double least = 0;
+
+    if (!s || s->ns == 0) {
+        p->state = AGAINST_FAILED;
+        snprintf(p->why, sizeof p->why, "the test does not come to this point on this device");
+        return;
+    }
+    for (uint32_t i = 0; i < N_POSITIONS; i++)
+        least += (double)s->least[i] / N_POSITIONS;
+    p->state = AGAINST_MEASURED;
+    p->measured = p->kind == AGAINST_ALIGN ? least : (double)s->bytes * 1e9 / (double)s->ns;
+}
+
+/* flashbench: one run for all points of the test, down to the smallest chunk that one needs. */
+static int run_flashbench(struct against *a, struct against_point *first, struct bench *b,
+                          struct fe_err *err)
+{
+    uint64_t least = first->at;
+    char spec[200];
+
+    for (size_t i = 0; i < a->n; i++)
+        if (same_test(first, &a->points[i]))
+            least = fe_min_u64(least, a->points[i].at);
+    if (first->kind == AGAINST_ALIGN)
+        snprintf(spec, sizeof spec, "%s", first->test);
+    else
+        snprintf(spec, sizeof spec, "%s,bs=%llu", first->test, (unsigned long long)least);
+    b->rows = first->kind == AGAINST_FIND_FAT ? first->rows : 1;
+    b->sums = calloc((size_t)b->rows * N_STREAMS, sizeof *b->sums);
+    if (!b->sums)
+        return fe_err_nomem(err, "sums", (size_t)b->rows * N_STREAMS * sizeof *b->sums);
+    b->test = first;
+    int r = verify_pattern(b->dev, spec, &b->env, note, b, err);
+    const struct against_point test = *first;
+    for (size_t i = 0; i < a->n && r == 0; i++)
+        if (same_test(&test, &a->points[i]))
+            settle(&a->points[i], b);
+    free(b->sums);
+    b->sums = NULL;
+    return r;
+}
+
+/* Where request number k of a series begins: start + k * stride, modulo the requests that fit the
+ * device. */
+static uint64_t place_of(const struct against_point *p, uint64_t k, uint64_t len, uint64_t capacity)
+{
+    uint64_t from = p->start % capacity + k * (p->stride % capacity); /* below 2^44 * 2^20 */
+
+    return fe_min_u64(from % capacity, capacity - len);
+}
+
+static int check_bs(const struct fe_device *dev, const struct against_point *p, struct fe_err *err)
+{
+    uint64_t capacity = fe_device_capacity(dev);
+
+    return p->bs <= capacity ? 0
+                             : fe_err_set(err, EINVAL, "bs=%llu does not fit the device of %llu "
+                                          "bytes", (unsigned long long)p->bs,
+                                          (unsigned long long)capacity);
+}
+
+/* One request after the other, each with a flush if the point says so.  A host sends none to a
+ * device without a volatile cache.  `each` gets the time of each request; it may be NULL. */
+static int run_one_by_one(struct fe_device *dev, const struct against_point *p,
+                          enum fe_req_type type, uint64_t *each, uint64_t *ret_ns,
+                          struct fe_err *err)
+{
+    const struct fe_cache_params *cache = &fe_device_profile(dev)->cache;
+    uint64_t capacity = fe_device_capacity(dev), ns = 0, k = 0;
+    bool flushes = p->flush && cache->size && cache->volatile_;
+
+    *ret_ns = 0;
+    for (uint64_t done = 0; done < p->size; done += p->bs, k++) {
+        uint64_t len = fe_min_u64(p->bs, p->size - done);
+        uint64_t before = *ret_ns;
+        int r = verify_request(dev, type, place_of(p, k, len, capacity), len, &ns, err);
+        *ret_ns += ns;
+        if (r == 0 && flushes) {
+            r = verify_request(dev, FE_REQ_FLUSH, 0, 0, &ns, err);
+            *ret_ns += ns;
+        }
+        if (r < 0)
+            return r;
+        if (each)
+            each[k] = *ret_ns - before;
+    }
+    return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The same; *ret_ns is what the requests would take if each took the median of their times. */
+static int run_for_median(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
+                          struct fe_err *err)
+{
+    size_t n = p->size / p->bs;
+    uint64_t *each = calloc(n, sizeof *each);
+
+    if (!each)
+        return fe_err_nomem(err, "times", n * sizeof *each);
+    int r = run_one_by_one(dev, p, (enum fe_req_type)p->op, each, ret_ns, err);
+    qsort(each, n, sizeof *each, by_size);
+    *ret_ns = each[(n - 1) / 2] * n;
+    free(each);
+    return r;
+}
+
+/* `depth` requests in flight: the next one arrives when the first of them completes. */
+static int run_in_flight(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
+                         struct fe_err *err)
+{
+    uint64_t done[AGAINST_MAX_DEPTH], count = p->size / p->bs, capacity = fe_device_capacity(dev);
+    uint64_t begin = fe_device_now(dev), end = begin;
+
+    for (uint32_t i = 0; i < p->depth; i++)
+        done[i] = begin;
+    for (uint64_t k = 0; k < count; k++) {
+        uint32_t first = 0;
+        for (uint32_t i = 1; i < p->depth; i++)
+            if (done[i] < done[first])
+                first = i;
+        const struct fe_request req = {.type = p->op, .len = p->bs,
+                                       .offset = place_of(p, k, p->bs, capacity)};
+        struct fe_reply reply;
+        if (verify_stopped())
+            return fe_err_set(err, ECANCELED, "interrupted");
+        if (fe_device_submit(dev, done[first], &req, &reply) < 0)
+            return fe_err_set(err, EINVAL, "%llu bytes at offset %llu are no sectors of the device",
+                              (unsigned long long)p->bs, (unsigned long long)req.offset);
+        if (reply.status != FE_OK && reply.status != FE_CORRECTED)
+            return fe_err_set(err, EIO, "the medium failed at offset %llu",
+                              (unsigned long long)req.offset);
+        done[first] = reply.complete_ns;
+        end = fe_max_u64(end, reply.complete_ns);
+    }
+    *ret_ns = end - begin;
+    return 0;
+}
+
+/* Writes in order behind the requests of a point, which push these out of a write cache.  *ret_ns
+ * grows by their time. */
+static int run_push(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
+                    struct fe_err *err)
+{
+    const struct against_point push = {.bs = PUSH_BYTES, .stride = PUSH_BYTES,
+                                       .start = p->push_start, .size = p->push};
+    uint64_t ns = 0;
+    int r = check_bs(dev, &push, err);
+
+    if (r == 0)
+        r = run_one_by_one(dev, &push, FE_REQ_WRITE, NULL, &ns, err);
+    *ret_ns += ns;
+    return r;
+}
+
+static int run_series(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
+                      struct fe_err *err)
+{
+    int r = check_bs(dev, p, err);
+
+    if (r == 0 && p->op == FE_REQ_TRIM && !fe_device_profile(dev)->device.discard)
+        r = fe_err_set(err, EINVAL, "op=trim: the device has no TRIM (device.discard=no)");
+    if (r == 0 && p->idle_ns)
+        fe_device_idle(dev, fe_device_now(dev) + p->idle_ns);
+    if (r == 0)
+        r = p->depth > 1 ? run_in_flight(dev, p, ret_ns, err)
+            : p->median  ? run_for_median(dev, p, ret_ns, err)
+                         : run_one_by_one(dev, p, (enum fe_req_type)p->op, NULL, ret_ns, err);
+    if (r == 0 && p->push)
+        r = run_push(dev, p, ret_ns, err);
+    return r;
+}
+
+/* Sequential requests.  A read has a device of its own, on which the region has been written. */
+static int run_sequence(struct fe_device *shared, const struct against_point *p,
+                        const struct fe_profile *profile, uint64_t seed, uint64_t *ret_ns,
+                        struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = seed, .payload = false};
+    struct against_point in_order = *p;
+    struct fe_device *dev = shared;
+    bool alone = p->kind == AGAINST_SEQ_READ;
+    int r = alone ? fe_device_create(&dev, profile, &opt, err) : 0;
+
+    if (r < 0)
+        return r;
+    in_order.stride = p->bs;
+    r = check_bs(dev, p, err);
+    if (r == 0)
+        r = run_one_by_one(dev, &in_order, FE_REQ_WRITE, NULL, ret_ns, err);
+    if (r == 0 && alone)
+        r = run_one_by_one(dev, &in_order, FE_REQ_READ, NULL, ret_ns, err);
+    if (alone)
+        fe_device_destroy(dev);
+    return r;
+}
+
+static int run_requests_of(struct against *a, struct against_point *first, struct bench *b,
+                           const struct fe_profile *profile, uint64_t seed, struct fe_err *err)
+{
+    const struct against_point p = *first;
+    bool series = p.kind == AGAINST_REQUEST;
+    uint64_t ns = 0;
+    int r = series ? run_series(b->dev, &p, &ns, err)
+                   : run_sequence(b->dev, &p, profile, seed, &ns, err);
+
+    for (size_t i = 0; i < a->n && r == 0; i++)
+        if (same_test(&p, &a->points[i])) {
+            a->points[i].state = AGAINST_MEASURED;
+            a->points[i].measured = series ? (double)ns / (double)(p.size / p.bs)
+                                           : (double)p.size * 1e9 / (double)(ns ? ns : 1);
+        }
+    return r;
+}
+
+/* A benchmark on a region.  Reads have a device of their own, as sequential ones have.  The mean
+ * latency is the time that a request is in flight. */
+static int run_load(struct against *a, struct against_point *first, struct fe_device *shared,
+                    const struct fe_profile *profile, uint64_t seed, struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = seed, .payload = false};
+    const struct against_point p = *first;
+    const struct verify_load load = {.type = (enum fe_req_type)p.op, .offset = p.start,
+                                     .bs = p.bs, .size = p.size, .depth = p.depth,
+                                     .random = p.random, .limit_ns = LOAD_NS, .seed = seed};
+    struct fe_device *dev = shared;
+    struct verify_done done = {0};
+    uint64_t ns = 0;
+    int r = check_bs(shared, &p, err);
+
+    if (r == 0 && p.start + p.size > fe_device_capacity(shared))
+        return fe_err_set(err, EINVAL, "offset=%llu size=%llu: does not fit the device of %llu "
+                          "bytes", (unsigned long long)p.start, (unsigned long long)p.size,
+                          (unsigned long long)fe_device_capacity(shared));
+    if (r < 0)
+        return r;
+    if (p.op == FE_REQ_READ) {
+        struct against_point fill = {.bs = p.bs, .stride = p.bs, .start = p.start,
+                                     .size = p.size};
+        r = fe_device_create(&dev, profile, &opt, err);
+        if (r < 0)
+            return r;
+        r = run_one_by_one(dev, &fill, FE_REQ_WRITE, NULL, &ns, err);
+    }
+    if (r == 0)
+        r = verify_load(dev, &load, &done, err);
+    if (dev != shared)
+        fe_device_destroy(dev);
+    for (size_t i = 0; i < a->n && r == 0; i++) {
+        struct against_point *q = &a->points[i];
+        if (!same_test(&p, q))
+            continue;
+        q->state = AGAINST_MEASURED;
+        q->measured = strcmp(q->unit, "ns") == 0
+                          ? (double)done.ns * p.depth / (double)done.requests
+                          : (double)verify_load_rate(&load, &done);
+    }
+    return r;
+}
+
+/* A flush, a rest, and then writes in order, as far as the last point of the test goes.  Each point
+ * is the rate of a part of them. */
+static int run_fill(struct against *a, struct against_point *first, struct fe_device *dev,
+                    struct fe_err *err)
+{
+    const struct against_point test = *first;
+    uint64_t end = 0, ns = 0, capacity = fe_device_capacity(dev);
+    struct against_point all = {.start = test.start, .stride = test.bs};
+    int r = check_bs(dev, &test, err);
+
+    for (size_t i = 0; i < a->n; i++)
+        if (same_test(&test, &a->points[i])) {
+            end = fe_max_u64(end, a->points[i].at + a->points[i].size);
+            a->points[i].measured = 0;
+        }
+    if (r == 0)
+        r = verify_request(dev, FE_REQ_FLUSH, 0, 0, &ns, err);
+    if (r == 0 && test.idle_ns)
+        fe_device_idle(dev, fe_device_now(dev) + test.idle_ns);
+    for (uint64_t at = 0; at < end && r == 0; at += test.bs) {
+        r = verify_request(dev, FE_REQ_WRITE, place_of(&all, at / test.bs, test.bs, capacity),
+                           test.bs, &ns, err);
+        for (size_t i = 0; i < a->n && r == 0; i++) {
+            struct against_point *p = &a->points[i];
+            if (same_test(&test, p) && at >= p->at && at - p->at < p->size)
+                p->measured += (double)ns;
+        }
+    }
+    for (size_t i = 0; i < a->n && r == 0; i++)
+        if (same_test(&test, &a->points[i])) {
+            struct against_point *p = &a->points[i];
+            p->measured = (double)p->size * 1e9 / (p->measured > 0 ? p->measured : 1);
+            p->state = AGAINST_MEASURED;
+        }
+    return r;
+}
+
+/* One test, which begins with this point. */
+static int run_test(struct against *a, struct against_point *first, struct bench *b,
+                    const struct fe_profile *profile, uint64_t seed, struct fe_err *err)
+{
+    if (first->kind <= AGAINST_FIND_FAT)
+        return run_flashbench(a, first, b, err);
+    if (first->kind == AGAINST_LOAD)
+        return run_load(a, first, b->dev, profile, seed, err);
+    return first->kind == AGAINST_FILL ? run_fill(a, first, b->dev, err)
+                                       : run_requests_of(a, first, b, profile, seed, err);
+}
+
+static void fail(struct against *a, const struct against_point *first, const char *why)
+{
+    const struct against_point test = *first;
+
+    for (size_t i = 0; i < a->n; i++)
+        if (same_test(&test, &a->points[i])) {
+            a->points[i].state = AGAINST_FAILED;
+            snprintf(a->points[i].why, sizeof a->points[i].why, "%s", why);
+        }
+}
+
+double against_sum(const struct against *a)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        const struct against_point *p = &a->points[i];
+        if (p->state == AGAINST_MEASURED && !p->unwanted)
+            sum += p->weight * fabs(log(p->measured / p->published));
+    }
+    return sum;
+}
+
+static bool exceeds(const struct against *a, const struct fe_device *dev,
+                    const struct against_limits *limits)
+{
+    return against_sum(a) > limits->sum || fe_device_now(dev) > limits->ns;
+}
+
+int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
+                const struct against_limits *limits, bool *ret_exceeded, struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = seed, .payload = false};
+    struct bench b = {.env = {.sector_size = profile->device.sector_size}};
+    int r = fe_device_create(&b.dev, profile, &opt, err);
+
+    if (r < 0)
+        return r;
+    b.env.capacity = fe_device_capacity(b.dev);
+    for (size_t i = 0; i < a->n && r == 0 && !exceeds(a, b.dev, limits); i++) {
+        struct against_point *p = &a->points[i];
+        struct fe_err why;
+        if (p->state != AGAINST_OPEN || p->unwanted)
+            continue;
+        fe_err_init(&why);
+        r = run_test(a, p, &b, profile, seed, &why);
+        if (r == -ECANCELED || r == -ENOMEM) {
+            fe_err_set(err, -r, "%s", why.text);
+        } else if (r < 0) {
+            fail(a, p, why.text);
+            r = 0;
+        }
+    }
+    *ret_exceeded = exceeds(a, b.dev, limits);
+    fe_device_destroy(b.dev);
+    return r;
+}

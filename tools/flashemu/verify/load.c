@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The load that benchmarks put on a region: all of its blocks once, in order or in random order,
+ * with a number of requests in flight.  The host sends the next request when one has completed,
+ * and the device says which one that is.
+ *
+ *     depth 2    |====1====|====3====|=2
+ *                |==2==|======4======|..
+ */
+#include "verify/verify.h"
+
+#include "base/num.h"
+#include "base/rng.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The blocks 0 .. n - 1 in an order that the seed draws. */
+static uint32_t *shuffled(uint64_t n, uint64_t seed)
+{
+    uint32_t *order = malloc(n * sizeof *order);
+
+    for (uint64_t i = 0; order && i < n; i++) {
+        uint64_t k = fe_rng_below(fe_rng(seed, FE_RNG_WORKLOAD, n, i), i + 1);
+        order[i] = order[k];
+        order[k] = (uint32_t)i;
+    }
+    return order;
+}
+
+/* The requests in flight. */
+struct flight {
+    uint64_t end_ns[VERIFY_MAX_DEPTH];
+    uint32_t depth;
+};
+
+/* The place whose request completes first; a place that has not been used yet comes before. */
+static uint32_t first_end(const struct flight *f)
+{
+    uint32_t first = 0;
+
+    for (uint32_t i = 1; i < f->depth; i++)
+        if (f->end_ns[i] < f->end_ns[first])
+            first = i;
+    return first;
+}
+
+static int send(struct fe_device *dev, const struct verify_load *load, uint64_t block,
+                struct flight *f, struct fe_err *err)
+{
+    uint32_t place = first_end(f);
+
+    return verify_request_at(dev, load->type, f->end_ns[place],
+                             load->offset + block * load->bs, load->bs, &f->end_ns[place], err);
+}
+
+int verify_load(struct fe_device *dev, const struct verify_load *load, struct verify_done *ret,
+                struct fe_err *err)
+{
+    uint64_t n = load->size / load->bs, start = fe_device_now(dev), end = start;
+    struct flight f = {.depth = (uint32_t)load->depth};
+    uint32_t *order = load->random ? shuffled(n, load->seed) : NULL;
+    int r = 0;
+
+    if (load->random && !order)
+        return fe_err_nomem(err, "an order of blocks", n * sizeof *order);
+    for (uint32_t i = 0; i < f.depth; i++)
+        f.end_ns[i] = start;
+    *ret = (struct verify_done){0};
+    for (uint64_t i = 0; i < n && r == 0; i++) {
+        if (load->limit_ns && f.end_ns[first_end(&f)] - start >= load->limit_ns)
+            break;
+        r = send(dev, load, order ? order[i] : i, &f, err);
+        ret->requests++;
+    }
+    free(order);
+    for (uint32_t i = 0; i < f.depth; i++)
+        end = fe_max_u64(end, f.end_ns[i]);
+    if (r == 0 && load->flush)
+        r = verify_request_at(dev, FE_REQ_FLUSH, end, 0, 0, &end, err);
+    ret->ns = end - start;
+    return r;
+}
+
+uint64_t verify_load_rate(const struct verify_load *load, const struct verify_done *done)
+{
+    return verify_rate(done->requests * load->bs, done->ns);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The parts of `verify`: rows (published figures), experiments that measure them, and the kernel
+ * that some experiments need.
+ *
+ * An experiment that runs in this process needs three things: a line for each of its figures in
+ * the table of src/profile/procedures.c, a file NAME.c with a `run` function, and an entry in
+ * verify_experiments.  It makes devices with verify_device, sends them requests with
+ * verify_request or verify_pattern, and reports figures with verify_put.
+ */
+#ifndef FLASHEMU_VERIFY_H
+#define FLASHEMU_VERIFY_H
+
+#include "flashemu/device.h"
+#include "flashemu/err.h"
+#include "flashemu/profile.h"
+#include "profile/notes.h"
+#include "workload/pattern.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum verify_state {
+    VERIFY_OPEN,     /* not run yet */
+    VERIFY_LEFT_OUT, /* not asked for */
+    VERIFY_MEASURED,
+    VERIFY_SKIPPED,  /* this machine cannot run it */
+    VERIFY_FAILED,   /* it has run, but has given no figure */
+};
+
+/* A published figure and what was measured for it. */
+struct verify_row {
+    const struct fe_profile_note *note; /* owned by the profile; the row's id is note->key */
+    struct fe_fidelity published;
+    enum verify_state state;
+    uint64_t measured; /* in the unit of published.value */
+    char why[200];     /* skipped or failed: the reason */
+};
+
+/* One run of an experiment, for the rows of a profile that are its figures. */
+struct verify_run {
+    const struct fe_profile *profile; /* including the override of the procedure */
+    const struct fe_procedure *procedure; /* of the first row */
+    const uint64_t *arg;              /* of the first row */
+    uint64_t seed;
+    struct verify_row **rows;
+    size_t n_rows;
+    json_t *details;                  /* an object with further results */
+};
+
+struct verify_experiment {
+    const char *name;
+    /* Whether arguments only choose among the figures of one run.  Then rows with different
+     * arguments share a run; otherwise all rows of a run have those of the first. */
+    bool chooses;
+    /* Measures, and reports every figure that the table lists for the experiment.  Returns 0, or
+     * a negative errno with message; -ECANCELED as soon as verify_stopped() is true. */
+    int (*run)(struct verify_run *run, struct fe_err *err);
+};
+
+/* The last entry has no name. */
+extern const struct verify_experiment verify_experiments[];
+
+/* NULL if there is no experiment of that name. */
+const struct verify_experiment *verify_experiment_find(const char *name);
+
+int verify_append(struct verify_run *run, struct fe_err *err);
+int verify_dd(struct verify_run *run, struct fe_err *err);
+int verify_fio(struct verify_run *run, struct fe_err *err);
+int verify_iozone(struct verify_run *run, struct fe_err *err);
+int verify_sniff(struct verify_run *run, struct fe_err *err);
+int verify_flashbench(struct verify_run *run, struct fe_err *err);
+int verify_runs(struct verify_run *run, struct fe_err *err);
+int verify_seq(struct verify_run *run, struct fe_err *err);
+
+/* Reports a figure in bytes a second, ns, a number, or ppm.  Every row that asks for it gets it. */
+void verify_put(struct verify_run *run, const char *procedure, uint64_t value);
+
+/* Reports the figure of one row. */
+void verify_put_row(struct verify_row *row, uint64_t value);
+
+/* Bytes a second, rounded down; UINT64_MAX if ns is 0. */
+uint64_t verify_rate(uint64_t bytes, uint64_t ns);
+
+/* Reports a number for --json that is not a figure (write amplification, a spread ...). */
+void verify_detail(struct verify_run *run, const char *key, double value);
+
+/* Whether the user has asked to stop. */
+bool verify_stopped(void);
+
+/* Makes a device with the profile and the seed of the run, without payload. */
+int verify_device(const struct verify_run *run, struct fe_device **ret, struct fe_err *err);
+
+/* One request of a host that waits for the completion of each request.  *ret_ns is how long it
+ * took; ret_ns may be NULL.  -EINVAL outside the device, -EIO if the medium failed, -ECANCELED if
+ * verify_stopped(); with message. */
+int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset, uint64_t len,
+                   uint64_t *ret_ns, struct fe_err *err);
+
+/* The same of a host that has other requests in flight.  The request arrives at arrival_ns, which
+ * must not be before the arrival of an earlier one.  *ret_ns is when it completes. */
+int verify_request_at(struct fe_device *dev, enum fe_req_type type, uint64_t arrival_ns,
+                      uint64_t offset, uint64_t len, uint64_t *ret_ns, struct fe_err *err);
+
+#define VERIFY_MAX_DEPTH 64
+
+/* All whole blocks of [offset, offset + size) once. */
+struct verify_load {
+    enum fe_req_type type;
+    uint64_t offset, bs, size; /* bytes; at most 2^32 blocks */
+    uint64_t depth;            /* requests in flight: 1 to VERIFY_MAX_DEPTH */
+    bool random;               /* in an order that `seed` draws */
+    bool flush;                /* a flush at the end belongs to the time */
+    uint64_t limit_ns;         /* no request is sent after so long; 0: no limit */
+    uint64_t seed;
+};
+
+struct verify_done {
+    uint64_t requests, ns; /* how many, and from the first arrival to the last completion */
+};
+
+/* Errors are those of verify_request. */
+int verify_load(struct fe_device *dev, const struct verify_load *load, struct verify_done *ret,
+                struct fe_err *err);
+
+/* Bytes a second. */
+uint64_t verify_load_rate(const struct verify_load *load, const struct verify_done *done);
+
+/* Called with a request of a pattern and how long it took. */
+typedef void verify_note(void *ctx, const struct fe_trace_rec *rec, uint64_t ns);
+
+/* Sends the requests of a pattern, as verify_request does, and tells `note` of each.  Errors are
+ * those of fe_pattern_create and verify_request. */
+int verify_pattern(struct fe_device *dev, const char *spec, const struct fe_pattern_env *env,
+                   verify_note *note, void *ctx, struct fe_err *err);
+
+/* The median of n > 0 values, which get sorted. */
+double verify_median(double *values, size_t n);
+
+/* --- with a kernel --- */
+
+enum verify_way { VERIFY_WAY_NONE, VERIFY_WAY_VM, VERIFY_WAY_NBD, VERIFY_WAY_LOOP };
+
+struct verify_kernel {
+    enum verify_way way;
+    char why[200];       /* VERIFY_WAY_NONE: what is missing */
+    char scripts[512];   /* the folder with serve, on-host and story.sh */
+    uint64_t dilate;     /* 0: virtual clock, figures of the device's statistics; otherwise R */
+    const char *profile; /* its name, as the user wrote it */
+    const char *const *overrides;
+    uint32_t n_overrides;
+    bool progress, verbose;
+};
+
+/* Finds the scripts, and finds out what this machine can do.  wish is "auto", "vm", "host" or
+ * "none"; the result is false for any other text. */
+bool verify_kernel_init(struct verify_kernel *k, const char *wish);
+
+/* Runs the experiment as a step of story.sh, which gives the rows their figures.  Returns 0,
+ * -ECANCELED, or another negative errno; with message.  Leaves nothing behind that it started. */
+int verify_kernel_run(const struct verify_kernel *k, struct verify_run *run, struct fe_err *err);
+
+/* Takes the figure and the details from a line of story.sh, "PROCEDURE figure=NUMBER
+ * KEY=NUMBER...", and cuts the line into words.  Returns whether there was a figure. */
+bool verify_take_line(struct verify_run *run, char *line);
+
+/* --- a profile's rows --- */
+
+struct verify_plan {
+    struct fe_profile profile;
+    struct verify_row *rows;
+    size_t n_rows;
+    json_t *details; /* an object for each experiment with its arguments */
+};
+
+/* Loads a profile and its rows.  The caller must call verify_plan_fini, even after an error. */
+int verify_plan_load(struct verify_plan *plan, const char *name, const char *const *overrides,
+                     uint32_t n_overrides, struct fe_err *err);
+void verify_plan_fini(struct verify_plan *plan);
+
+/* Leaves out the rows that are not among the n wanted procedures and ids (if n is 0, all rows are
+ * wanted), and the slow ones if `quick`.  used[i] becomes true if some row matches wanted[i]. */
+void verify_plan_choose(struct verify_plan *plan, char **wanted, int n, bool *used, bool quick);
+
+/* Runs the experiments of all open rows.  -ECANCELED or -ENOMEM, with message.  The failure of an
+ * experiment is noted in its rows and is not an error here. */
+int verify_plan_run(struct verify_plan *plan, const struct verify_kernel *k, uint64_t seed,
+                    struct fe_err *err);
+
+/* --class: judges every class of the SD specification.  Prints the verdicts, or adds them to `ret`
+ * as "classes" if that is not NULL.  Errors are those of verify_request; -EINVAL if the device is
+ * too small. */
+int verify_classes(const struct fe_profile *profile, uint64_t seed, json_t *ret,
+                   struct fe_err *err);
+
+/* --- what came out --- */
+
+/* (measured - published) / published in percent; only for a measured row. */
+double verify_error(const struct verify_row *row);
+
+/* "ok", "off", "known" (off, and the profile says why), "skipped", "failed", "left out", "not run"
+ * (if verify was interrupted before). */
+const char *verify_verdict(const struct verify_row *row);
+
+void verify_print(const struct verify_plan *plan);
+json_t *verify_json(const struct verify_plan *plan);
+
+/* TOOL_OK; TOOL_NO if a row is off or has failed; VERIFY_PART if the only problem is that some rows
+ * could not be run. */
+enum { VERIFY_PART = 3, VERIFY_INTERRUPTED = 130 };
+int verify_code(const struct verify_plan *plan);
+
+#endif
