@@ -54,6 +54,14 @@ static bool cell_time_is_right(const struct ft_chip *c, const struct fe_op *op, 
     return op->cell_ns == c->nand.tBERS_ns;
 }
 
+/* Whether so many bytes are those of a page: once for each pass, and once in SLC mode, which the
+ * operation does not show. */
+static bool is_whole_page(const struct ft_chip *c, uint32_t bytes)
+{
+    uint32_t page = c->geo.page_bytes + c->geo.oob_bytes, passes = c->nand.program_passes;
+    return bytes == page * (passes ? passes : 1) || (c->may_be_slc && bytes == page);
+}
+
 /* Whether this is the second half of a copy within a die, which may do without the bus. */
 static bool is_copyback(const struct ft_chip *c, const struct fe_op *op)
 {
@@ -80,7 +88,7 @@ static bool change_state(struct ft_chip *c, const struct fe_op *op)
         c->programs++;
         if (page != c->filled[peb]++)
             return complain(c, "block %u: page %u programmed out of order", peb, page);
-        if (op->bus_bytes != c->geo.page_bytes + c->geo.oob_bytes && !is_copyback(c, op))
+        if (!is_whole_page(c, op->bus_bytes) && !is_copyback(c, op))
             return complain(c, "program of %u bytes", op->bus_bytes);
         break;
     case FE_OP_ERASE:
@@ -202,6 +210,7 @@ static void *zeros(size_t n, size_t size)
 void ft_chip_init(struct ft_chip *c, struct fe_device *dev)
 {
     *c = (struct ft_chip){.nand = dev->profile.nand, .geo = dev->medium->geo,
+                          .may_be_slc = dev->profile.ftl.page.slc_mode != FE_SLC_OFF,
                           .hash = FT_HASH_START};
     c->filled = zeros(c->geo.n_pebs, sizeof *c->filled);
     c->erases = zeros(c->geo.n_pebs, sizeof *c->erases);
