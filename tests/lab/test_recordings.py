@@ -241,7 +241,7 @@ def test_flushes_go_to_devices_that_offer_them():
     # One that was made by an older version goes only where a kernel would send no flush.
     make("old", COMMENTS.replace(OFFERS, "") + REQUESTS)
     message = ("rec:old: was recorded without flushes, which a kernel would send to this device, "
-               "because its cache is volatile; make it again: flashemu-lab record")
+               "because it offers them; make it again: flashemu-lab record")
     for words in volatile:
         refused(message, "replay", "transcend8g", "rec:old", *words)
     for words in safe:

@@ -235,7 +235,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
     fe_err_init(&reason);
     if (source->recording && r->flush && !source->recording->flushes)
         return fe_err_set(err, EINVAL, "%s: was recorded without flushes, which a kernel would send "
-                                       "to this device, because its cache is volatile; make it "
+                                       "to this device, because it offers them; make it "
                                        "again: flashemu-lab record", source->name);
     while (code == 0 && (n = source_read(source, recs, BATCH, err)) != 0) {
         if (n < 0) {

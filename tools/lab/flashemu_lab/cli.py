@@ -378,7 +378,7 @@ def _show(arguments: argparse.Namespace) -> int:
     name = arguments.experiment
     if name in recordings.names() and name not in shipped.names():
         return _show_recording(name, arguments.json)
-    if name in advise.ABOUT:
+    if name in advise.ABOUT and name not in shipped.names():
         print(json.dumps(show.workload(name), indent=1) if arguments.json else
               show.describe_workload(name), end="\n" if arguments.json else "")
         return 0
