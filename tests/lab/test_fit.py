@@ -237,7 +237,7 @@ def test_the_unit_shows_where_others_do_now_and_then():
     for number in (4, 5):
         s, times = fit_truth.draw(number, 1)
         keys = [key for unit in probing.candidates(s.capacity)
-                for key in probing.crossing(unit, s.capacity, False).keys]
+                for key in probing.crossing(unit, s.capacity).keys]
         points = fit_truth.run(Tool(), s, times, keys).points
         assert probing.unit_from(points) == s.unit, number
 
