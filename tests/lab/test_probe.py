@@ -467,7 +467,7 @@ def opened_by(device, capacity, in_random_order, before, points):
         first = sum(opened.rows(points, in_random_order))
         for units in some:
             test = opened.passes(device.unit, units, in_random_order, 16384, before, first,
-                                 probing.Way(), capacity)
+                                 probing.OUTRIGHT, capacity)
             first += units
             points += probing.result(test, [device.write(r.offset, r.length)
                                             for r in test.requests])

@@ -172,13 +172,13 @@ def test_a_result_is_durable_before_it_has_its_name():
 def test_whoever_sees_a_result_finds_it_in_the_store():
     class Engine:
         def perform(self, runs):
-            for run in runs:
-                yield run, done(seed=run.seed)
+            for one in runs:
+                yield one, done(seed=one.seed)
 
     store = Store(Path("store"))
     runs = [a_run(i) for i in range(3)]
-    for run, outcome in execute(runs, store, Engine()):
-        assert Store(Path("store")).get(run) == outcome
+    for one, outcome in execute(runs, store, Engine()):
+        assert Store(Path("store")).get(one) == outcome
     assert len(stored()) == 3
 
 

@@ -44,8 +44,8 @@ def sentences(found: Found) -> list[str]:
     hidden = found.cache is not None
     if hidden:
         told.append("It has a write cache, so small writes are seen " +
-                    ("with a flush behind each." if found.way.flush else
-                     "when more data push them out." if found.way.push else "at no time."))
+                    ("with a flush behind each." if found.seen.flush else
+                     "when more data push them out." if found.seen.push else "at no time."))
     if probing.excesses(found.points):
         told.append(f"The allocation unit is {bytes_text(found.unit)} (small writes across its "
                     "multiples take longer, others do not)." if found.unit else

@@ -20,7 +20,7 @@ from typing import Callable, Iterator
 
 from . import forged, habits, opened, probing
 from .measurement import Point
-from .probing import Test, Way
+from .probing import OUTRIGHT, Seen, Test
 from .tool import Tool
 
 _MIB = 1 << 20
@@ -45,7 +45,7 @@ class Found:
     flushes: bool = False
     cache: int | None = None
     slc: int | None = None
-    way: Way = Way()
+    seen: Seen = OUTRIGHT
 
 
 @dataclass(frozen=True)
@@ -73,31 +73,32 @@ def judge(found: Found) -> None:
     found.cache = cache[0] if cache else None
     found.slc = slc[0] if slc else None
     found.real = forged.real_from(points)
-    found.way = _way(found)
-    seen = cache is None or found.way != Way()
-    found.unit = probing.unit_from(points) if seen else None
+    found.seen = _seen(found)
+    shows = cache is None or found.seen != OUTRIGHT
+    found.unit = probing.unit_from(points) if shows else None
     found.page = probing.page_read_from(points) or (
         probing.page_from(points) if cache is None else None)
-    found.granule = habits.granule_from(points) if seen else None
-    found.small_write = habits.small_write_from(points) if seen else None
+    found.granule = habits.granule_from(points) if shows else None
+    found.small_write = habits.small_write_from(points) if shows else None
     found.open_linear = _limit(points, False, cache is None)
     found.open_random = _limit(points, True, cache is None)
 
 
-def _way(found: Found) -> Way:
+def _seen(found: Found) -> Seen:
     """How writes are seen.  A cache is as large as it seemed, or some more."""
     if found.flushes:
-        return Way(flush=True)
+        return Seen(flush=True)
     if found.cache is None or found.cache > _LARGEST_CACHE:
-        return Way()
-    return Way(push=-(-found.cache * 3 // 2 // probing.PUSH) * probing.PUSH + probing.PUSH)
+        return OUTRIGHT
+    return Seen(push=-(-found.cache * 3 // 2 // probing.PUSH) * probing.PUSH + probing.PUSH)
 
 
-def _limit(points: list[Point], in_random_order: bool, seen: bool) -> int | None:
+def _limit(points: list[Point], in_random_order: bool, cacheless: bool) -> int | None:
     """How many units are open, by the passes, or else by flashbench -O."""
     found = opened.limit_from(points, in_random_order)
-    return found if found is not None or not seen or opened.rows(points, in_random_order) else \
-        probing.limit_from(points, in_random_order)
+    if found is not None or not cacheless or opened.rows(points, in_random_order):
+        return found
+    return probing.limit_from(points, in_random_order)
 
 
 def tests(tool: Tool, wishes: Wishes, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
@@ -136,15 +137,15 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     judged()
     yield probing.page_reads(capacity)
     judged()
-    yield probing.opening(capacity, found.way)
-    yield habits.scattered(4 * _MIB, capacity, found.way)
+    yield probing.opening(capacity, found.seen)
+    yield habits.scattered(4 * _MIB, capacity, found.seen)
     judged()
     yield from _units(capacity, found, judged)
     yield probing.page(unit_of(found, capacity), capacity)
     judged()
     for in_random_order in (True, False):
         # a push opens and closes units itself, which is as much as one unit too many
-        if found.unit and not found.way.push:
+        if found.unit and not found.seen.push:
             yield from _passes(in_random_order, found.unit, capacity, found, judged)
         yield from _open_units(tool, in_random_order, capacity, found, judged)
 
@@ -155,21 +156,21 @@ def _units(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[
     # the large ones first: small ones write inside of open units, which may end these
     for unit in reversed(probing.candidates(capacity)):
         if unit >= 2 * bs:
-            yield _crossing(unit, capacity, found.way, bs, had)
+            yield _crossing(unit, capacity, found.seen, bs, had)
     judged()
     others = probing.odd_candidates(capacity) if found.unit is None else []
     if others:
-        yield probing.opening(capacity, found.way, odd=True)
+        yield probing.opening(capacity, found.seen, odd=True)
         for unit in others:
-            yield _crossing(unit, capacity, found.way, bs, had)
+            yield _crossing(unit, capacity, found.seen, bs, had)
         judged()
 
 
-def _crossing(unit: int, capacity: int, way: Way, bs: int,
+def _crossing(unit: int, capacity: int, seen: Seen, bs: int,
               had: set[tuple[object, object]]) -> Test:
     """A test whose points no other one has had, if that is possible: they would be one point."""
     for closer in range(8):
-        test = probing.crossing(unit, capacity, way, bs, closer=closer)
+        test = probing.crossing(unit, capacity, seen, bs, closer=closer)
         mine = {(how["start"], how["stride"]) for _, how in test.keys}
         if not mine & had:
             break
@@ -188,7 +189,7 @@ def _passes(in_random_order: bool, unit: int, capacity: int, found: Found,
         first = sum(opened.rows(found.points, in_random_order))
         for units in some:
             tried.add(units)
-            yield opened.passes(unit, units, in_random_order, bs, before, first, found.way,
+            yield opened.passes(unit, units, in_random_order, bs, before, first, found.seen,
                                 capacity)
             first += units
         judged()

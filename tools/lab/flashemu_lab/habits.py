@@ -29,7 +29,7 @@ from dataclasses import replace
 from typing import Mapping, Sequence
 
 from .measurement import Point, Scalar
-from .probing import Draft, Request, Test, Way, traced
+from .probing import OUTRIGHT, Draft, Request, Seen, Test, traced
 from .tool import Tool
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -59,7 +59,7 @@ def _apart(unit: int, capacity: int) -> int:
     return step * max(1, capacity // ((_PLACES + 1) * step))
 
 
-def scattered(unit: int, capacity: int, way: Way = Way()) -> Test:
+def scattered(unit: int, capacity: int, seen: Seen = OUTRIGHT) -> Test:
     """Writes of 512 bytes to 64 KiB at multiples of their size, and between them."""
     draft = Draft(capacity)
     stride = _apart(unit, capacity)
@@ -67,7 +67,7 @@ def scattered(unit: int, capacity: int, way: Way = Way()) -> Test:
         for start in (0, bs // 2)[:1 if bs < _KIB else 2]:
             # other units each time, and never the beginning of one
             turn = len(draft.keys) * max(1, stride // _MIB // 16) * _MIB
-            draft.add("write", bs, turn + _INSIDE + start, stride, _PLACES, way=way, middle=True)
+            draft.add("write", bs, turn + _INSIDE + start, stride, _PLACES, seen=seen, middle=True)
     return draft.test("scattered writes", merges=len(draft.requests))
 
 
@@ -137,7 +137,7 @@ def flushes(capacity: int) -> Test:
     start = capacity * 3 // 4 // _MIB * _MIB
     draft = Draft(capacity)
     draft.add("write", _SMALL, start, _SMALL, 32)
-    draft.add("write", _SMALL, start + 32 * _SMALL, _SMALL, 32, way=Way(flush=True))
+    draft.add("write", _SMALL, start + 32 * _SMALL, _SMALL, 32, seen=Seen(flush=True))
     return draft.test("flush", merges=1)
 
 

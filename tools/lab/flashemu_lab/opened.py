@@ -24,7 +24,7 @@ from statistics import median
 from typing import Sequence
 
 from .measurement import Point
-from .probing import Draft, Test, Way
+from .probing import Draft, Seen, Test
 
 _KIB, _MIB = 1 << 10, 1 << 20
 MOST = 96
@@ -55,7 +55,7 @@ def most(unit: int, capacity: int) -> int:
 
 
 def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, first: int,
-           way: Way, capacity: int) -> Test:
+           seen: Seen, capacity: int) -> Test:
     """One row, which begins at the unit with the number `first`, modulo three quarters of the
     device.  `before` is how many units are opened in random order first."""
     draft = Draft(capacity)
@@ -66,10 +66,10 @@ def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, f
     count = before + turns
     others = capacity * 3 // 4 // unit * unit
     draft.add("write", bs, others + 3 * bs + at % max(1, quarter - count) * unit,
-              max(1, quarter // count // 2) * unit, count, way=way)
+              max(1, quarter // count // 2) * unit, count, seen=seen)
     start = (first + shift) % max(2, capacity * 3 // 4 // unit - units) * unit
     for at in _IN_RANDOM_ORDER if in_random_order else _IN_ORDER:
-        draft.add("write", bs, start + at * bs, unit, units, way=way)
+        draft.add("write", bs, start + at * bs, unit, units, seen=seen)
     order = "random" if in_random_order else "in order"
     return draft.test(f"{units} units at once, {order}", merges=2 * units + count)
 

@@ -159,7 +159,7 @@ def series(key: int, op: str, bs: int, start: int, stride: int, count: int,
 
 
 @dataclass(frozen=True)
-class Way:
+class Seen:
     """How the time of a write is seen behind a write cache.
 
     flush   a flush follows each write
@@ -171,6 +171,9 @@ class Way:
     push: int = 0
 
 
+OUTRIGHT = Seen()  # the write itself takes the time
+
+
 class Draft:
     """A test that is being put together."""
 
@@ -180,19 +183,20 @@ class Draft:
         self._capacity = capacity
 
     def add(self, op: str, bs: int, start: int, stride: int, count: int, idle: int = 0,
-            look: bool = False, depth: int = 1, way: Way = Way(), middle: bool = False) -> None:
+            look: bool = False, depth: int = 1, seen: Seen = OUTRIGHT,
+            middle: bool = False) -> None:
         """A point of the procedure `request`.  With `middle` it is the median of the times, unless
         the writes are only seen together."""
         key = len(self.keys)
-        middle = middle and not way.push
+        middle = middle and not seen.push
         if idle:
             self.requests.append(Request("rest", 0, idle, -1))
         for r in series(key, "look" if look else op, bs, start, stride, count, self._capacity):
-            self.requests += [r, Request("flush", 0, 0, key)] if way.flush else [r]
+            self.requests += [r, Request("flush", 0, 0, key)] if seen.flush else [r]
         pushed = self._capacity * 5 // 16 // _MIB * _MIB
-        self.requests += series(key, "write", PUSH, pushed, PUSH, way.push // PUSH, self._capacity)
-        more = {"idle": idle, "depth": depth if depth > 1 else 0, "flush": way.flush,
-                "median": middle, "push": way.push, "push_start": pushed if way.push else 0}
+        self.requests += series(key, "write", PUSH, pushed, PUSH, seen.push // PUSH, self._capacity)
+        more = {"idle": idle, "depth": depth if depth > 1 else 0, "flush": seen.flush,
+                "median": middle, "push": seen.push, "push_start": pushed if seen.push else 0}
         self.keys.append(("request", {
             "op": op, "bs": bs, "start": start, "stride": stride, "count": count,
             **{name: value for name, value in more.items() if value}}))
@@ -249,7 +253,7 @@ def odd_candidates(capacity: int) -> list[int]:
                   and 16 * n <= capacity)
 
 
-def crossing(unit: int, capacity: int, way: Way = Way(), bs: int = 8 * _KIB,
+def crossing(unit: int, capacity: int, seen: Seen = OUTRIGHT, bs: int = 8 * _KIB,
              count: int = _CROSSINGS, closer: int = 0) -> Test:
     """Writes before, across and behind odd multiples of `unit`, as far apart as they can be, and
     more of them than units are open, so that each goes to one that is not.  The median counts,
@@ -263,12 +267,12 @@ def crossing(unit: int, capacity: int, way: Way = Way(), bs: int = 8 * _KIB,
     shift = 2 * unit * (apart // 3)
     draft = Draft(capacity)
     for n, before in enumerate((bs, bs // 2, 0)):
-        draft.add("write", bs, unit - before + n * shift, 2 * unit * apart, count, way=way,
+        draft.add("write", bs, unit - before + n * shift, 2 * unit * apart, count, seen=seen,
                   middle=True)
     return draft.test(f"crossing {unit // _KIB} KiB", merges=4 * count)
 
 
-def opening(capacity: int, way: Way = Way(), odd: bool = False) -> Test:
+def opening(capacity: int, seen: Seen = OUTRIGHT, odd: bool = False) -> Test:
     """Writes across odd multiples of large candidates, which are multiples of smaller units, too: a
     device that may open another unit need not close one, so these open as many as there can be."""
     bs = 32 * _KIB
@@ -282,7 +286,7 @@ def opening(capacity: int, way: Way = Way(), odd: bool = False) -> Test:
             # each place once: a second write to a unit would change how it is open
             count = min(17, (capacity - unit) // stride)
             if opened < _OPENING:
-                draft.add("write", bs, unit - bs // 2, stride, count, way=way)
+                draft.add("write", bs, unit - bs // 2, stride, count, seen=seen)
                 opened += count
     return draft.test("opening units" + (", others" if odd else ""),
                       merges=2 * len(draft.requests))
