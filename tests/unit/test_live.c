@@ -69,7 +69,7 @@ static struct fe_device *make_device(const struct change *c, bool made)
     const char *overrides[N_WITH + 1];
     char setting[64];
     struct fe_profile p;
-    struct fe_device *dev;
+    struct fe_device *dev = NULL;
     struct fe_err err = {""};
     uint32_t n = 0;
 
