@@ -6,12 +6,12 @@ import fcntl
 import os
 import pty
 import re
-import select
 import struct
 import subprocess
 import termios
 import time
 
+from flashemu_screen import Screen
 from flashemu_server import HANG_S, Server, has_all, run
 from flashemu_tool import TOOL, call
 
@@ -100,51 +100,24 @@ def test_rates_are_in_device_time():
         has_all(out, "\nlateness +p50 ")
 
 
-def drain_until_end(p, ours):
-    """A screen that nobody reads would fill the terminal's buffer, and keep the tool from ending.
-    Returns what was on it."""
-    screen = b""
-    while p.poll() is None:
-        if select.select([ours], [], [], 0.05)[0]:
-            screen += os.read(ours, 65536)
-    return screen
-
-
 def test_a_terminal_is_cleared():
-    with Server("ideal") as s:
-        ours, theirs = pty.openpty()
-        p = subprocess.Popen([TOOL, "top", "--count", "2", "--interval", "1ms", s.control],
-                             stdout=theirs)
-        screen = drain_until_end(p, ours)
-        if select.select([ours], [], [], 0)[0]:
-            screen += os.read(ours, 65536)
-        os.close(theirs)
-        os.close(ours)
-        assert p.returncode == 0
-        assert screen.startswith(b"\033[H\033[J\033[1mideal"), screen
+    with Server("ideal") as s, Screen("--count", "2", "--interval", "1ms", s.control) as screen:
+        text = screen.end()
+        assert text.startswith(b"\033[H\033[J\033[1mideal"), text
 
 
 def screens(s, columns, rows, typed=(), **env):
     """What top shows on a terminal of this size before each of the keys and at its end."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     shown = []
-    with subprocess.Popen([TOOL, "top", "--interval", "20ms", s.control], stdin=theirs,
-                          stdout=theirs, stderr=theirs, env=dict(os.environ, **env)) as p:
-        text = b""
-        for key in list(typed) + [(b"q", b"")]:
-            while not key[1] or key[1] not in text:
-                text += os.read(ours, 65536)
-                if not key[1] and text.count(b"\033[H") > 2:
-                    break
-            shown.append(text.decode())
-            text = b""
-            os.write(ours, key[0])
-        drain_until_end(p, ours)
-        os.close(theirs)
-    os.close(ours)
-    assert p.returncode == 0
-    return shown
+    with Screen("--interval", "20ms", s.control, columns=columns, rows=rows, **env) as screen:
+        for key, awaited in typed:
+            shown.append(screen.until(lambda text, awaited=awaited: awaited in text))
+            screen.type(key)
+        shown.append(screen.until(lambda text: text.count(b"\033[H") > 2))
+        screen.type(b"q")
+        screen.end()
+    # What was read last may end within a character, but only behind the last whole screen.
+    return [text.decode(errors="replace") for text in shown]
 
 
 def rows_shown(text):
@@ -277,34 +250,17 @@ def test_keys_reset_cut_and_restore():
 
 
 def test_it_follows_the_size_of_the_window():
-    with Server("ideal") as s:
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        with subprocess.Popen([TOOL, "top", "--interval", "300ms", s.control], stdin=theirs,
-                              stdout=theirs, env=dict(os.environ, NO_COLOR="1"),
-                              preexec_fn=own_terminal) as p:
-            text = b""
-            while b"q quit" not in text:
-                text += os.read(ours, 65536)
-            os.write(ours, b"p") # no screen comes by itself from now on
-            while b"paused" not in text:
-                text += os.read(ours, 65536)
-            fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
-            text = b"" # it may begin with the end of the screen before
-            while b"q quit" not in text.partition(b"\033[H\033[J")[2]:
-                text += os.read(ours, 65536)
-            os.write(ours, b"q")
-            drain_until_end(p, ours)
-        os.close(theirs)
-        os.close(ours)
+    with Server("ideal") as s, Screen("--interval", "300ms", s.control, NO_COLOR="1") as screen:
+        screen.until(lambda text: b"q quit" in text)
+        screen.type(b"p") # no screen comes by itself from now on
+        screen.until(lambda text: b"paused" in text)
+        fcntl.ioctl(screen.ours, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
+        # It may begin with the end of the screen before.
+        text = screen.until(lambda text: b"q quit" in text.partition(b"\033[H\033[J")[2])
+        screen.type(b"q")
+        screen.end()
         last = text.decode().split("\033[H\033[J")[1].split("\r\n")
         assert len(last) == 12 and max(map(len, last)) <= 41, last
-
-
-def own_terminal():
-    """The child's standard input becomes its terminal, so that it hears of another size."""
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_mistakes():

@@ -11,17 +11,11 @@ A kept file has the colours as ^[[34m, once for what has the same colour.  Blank
 row are left out.
 """
 
-import fcntl
 import os
-import pty
 import re
-import select
-import struct
-import subprocess
-import termios
 
+from flashemu_screen import Screen
 from flashemu_server import Server, run
-from flashemu_tool import TOOL
 
 KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "screens")
 CLEAR = "\033[H\033[J"
@@ -29,41 +23,16 @@ SAME_COLOUR = re.compile(r"(\033\[[0-9]+m)([^\033]*)\033\[0m\1")
 SIZES = ((80, 24), (40, 12))
 
 
-class Terminal:
-    """flashemu top on a terminal of its own."""
+def whole_screen(text, words):
+    """The first whole screen that has these words; None without one."""
+    for screen in text.decode(errors="replace").split(CLEAR)[1:]:
+        if words in screen and "q quit" in screen and screen.endswith("\r"):
+            return screen
+    return None
 
-    def __init__(self, server, columns, rows, **env):
-        self.ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        base = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LANG", "LC_CTYPE")}
-        self.process = subprocess.Popen([TOOL, "top", "--interval", "100ms", server.control],
-                                        stdin=theirs, stdout=theirs, stderr=theirs,
-                                        env=dict(base, **env))
-        os.close(theirs)
-        self.text = b""
 
-    def screen_with(self, words):
-        """Reads until a whole screen has these words."""
-        while True:
-            for screen in self.text.decode(errors="replace").split(CLEAR)[1:]:
-                if words in screen and "q quit" in screen and screen.endswith("\r"):
-                    return screen
-            self.text += os.read(self.ours, 65536)
-
-    def press(self, key):
-        self.text = b""
-        os.write(self.ours, key)
-
-    def end(self):
-        self.press(b"q")
-        while self.process.poll() is None:
-            if select.select([self.ours], [], [], 0.05)[0]:
-                try:
-                    os.read(self.ours, 65536)
-                except OSError:
-                    pass # nobody has the other end any more
-        os.close(self.ours)
-        assert self.process.returncode == 0
+def until(screen, words):
+    return whole_screen(screen.until(lambda text: whole_screen(text, words)), words)
 
 
 def work(server):
@@ -81,15 +50,17 @@ def shown(columns, rows, **env):
     """The screen of the interval in which the device has worked."""
     with Server("transcend8g", "clock=virtual", "device.used=0", "nand.blocks_per_plane=512",
                 "device.capacity=128M", options=["-t", "1"]) as s:
-        t = Terminal(s, columns, rows, **env)
-        t.screen_with("it has nothing to do")
-        t.press(b"p")
-        t.screen_with("paused")
-        work(s)
-        t.press(b"p")
-        screen = t.screen_with("busy")
-        t.end()
-    lines = [line.rstrip("\r ") for line in screen.split("\r\n")]
+        with Screen("--interval", "100ms", s.control, columns=columns, rows=rows,
+                    **env) as screen:
+            until(screen, "it has nothing to do")
+            screen.type(b"p")
+            until(screen, "paused")
+            work(s)
+            screen.type(b"p")
+            worked = until(screen, "busy")
+            screen.type(b"q")
+            screen.end()
+    lines = [line.rstrip("\r ") for line in worked.split("\r\n")]
     text = "\n".join(lines) + "\n"
     while SAME_COLOUR.search(text):
         text = SAME_COLOUR.sub(r"\1\2", text)

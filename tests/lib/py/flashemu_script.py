@@ -3,10 +3,13 @@
 
 A test is a script whose functions test_* run in order, each in an empty folder of its own.
 run() calls them and exits 0 or 1.  A script that needs something the machine lacks exits 77.
+A script that is ended from outside, because it hangs, says where it was.
 """
 
+import faulthandler
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +49,7 @@ def ended(argv, stdin=None, **kwargs):
 
 def run(namespace):
     """Runs the functions test_* of a module, or those that the command line names."""
+    faulthandler.register(signal.SIGTERM, chain=True)
     wanted = sys.argv[1:]
     here = os.getcwd()
     failed = 0
