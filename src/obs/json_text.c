@@ -5,6 +5,10 @@
  */
 #include "obs/json_text.h"
 
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 json_t *fe_json_text(const char *text, size_t len)
@@ -19,4 +23,33 @@ json_t *fe_json_text(const char *text, size_t len)
     ret = ascii ? json_stringn(ascii, len) : NULL;
     free(ascii);
     return ret;
+}
+
+json_t *fe_json_u64(uint64_t n)
+{
+    char digits[24];
+
+    if (n <= INT64_MAX)
+        return json_integer((json_int_t)n);
+    snprintf(digits, sizeof digits, "%" PRIu64, n);
+    return json_string(digits);
+}
+
+bool fe_json_to_u64(const json_t *o, uint64_t *ret)
+{
+    uint64_t n = 0;
+
+    if (json_is_integer(o) && json_integer_value(o) >= 0) {
+        *ret = (uint64_t)json_integer_value(o);
+        return true;
+    }
+    if (!json_is_string(o) || json_string_length(o) == 0)
+        return false;
+    for (const char *c = json_string_value(o); *c; c++)
+        if (*c < '0' || *c > '9' || !fe_mul_ok(n, 10, &n) ||
+            __builtin_add_overflow(n, (uint64_t)(*c - '0'), &n))
+            return false;
+    if (n > INT64_MAX)
+        *ret = n;
+    return n > INT64_MAX;
 }

@@ -14,6 +14,8 @@
  */
 #include "obs/metrics.h"
 
+#include "obs/json_text.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -95,13 +97,14 @@ static void print_info(FILE *out, const json_t *origin, const char *clock)
 {
     const char *version = json_string_value(json_object_get(origin, "version"));
     const char *profile = json_string_value(json_object_get(origin, "profile"));
+    uint64_t seed = 0;
+    fe_json_to_u64(json_object_get(origin, "seed"), &seed);
     family(out, "server", "info", NULL, "What is served.");
     fputs("flashemu_server_info{", out);
     print_label(out, "version", version ? version : "");
     fputc(',', out);
     print_label(out, "profile", profile ? profile : "");
-    fprintf(out, ",clock=\"%s\",seed=\"%" JSON_INTEGER_FORMAT "\"} 1\n", clock,
-            json_integer_value(json_object_get(origin, "seed")));
+    fprintf(out, ",clock=\"%s\",seed=\"%" PRIu64 "\"} 1\n", clock, seed);
 }
 
 /* Each state once; several conditions can have the same state. */

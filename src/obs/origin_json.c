@@ -51,9 +51,8 @@ json_t *fe_origin_json(json_t *obj, const struct fe_origin *o)
         r = put(obj, fe_origin_names[FE_ORIGIN_OVERRIDES], overrides_json(o));
     if (r == 0)
         r = put_text(obj, FE_ORIGIN_IMAGE, o->image);
-    if (r == 0 && o->has_seed) /* JSON integers of jansson are signed */
-        r = put(obj, fe_origin_names[FE_ORIGIN_SEED],
-                json_integer(o->seed > INT64_MAX ? INT64_MAX : (json_int_t)o->seed));
+    if (r == 0 && o->has_seed)
+        r = put(obj, fe_origin_names[FE_ORIGIN_SEED], fe_json_u64(o->seed));
     if (r == 0)
         return obj;
     json_decref(obj);

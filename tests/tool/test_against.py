@@ -156,6 +156,7 @@ def test_caches_rests_and_queues():
     small_card()
     text = (SLC_PROFILE % "64M").replace("[fidelity]", "")
     cached = write("cached.ini", text + "[cache]\nsize = 1M\n")
+    lasting = write("lasting.ini", text + "[cache]\nsize = 1M\nvolatile = no\n[link]\ntype = usb-hs\n")
     wide = write("wide.ini", text.replace("cell = slc", "cell = slc\nchannels = 4") +
                  "[link]\ntype = uas\n")
 
@@ -166,7 +167,8 @@ def test_caches_rests_and_queues():
     # a cache answers at once, and a flush waits for the flash; without a cache nobody sends one
     alone, flushed = (series(cached, flush=f)["measured"] for f in (False, True))
     assert flushed > alone + 300e3
-    assert series("card.ini")["measured"] == series("card.ini", flush=True)["measured"]
+    for device in "card.ini", lasting:
+        assert series(device)["measured"] == series(device, flush=True)["measured"], device
     # a full cache is empty again after a rest
     full = point("fill", 1, bs=4096, start=0, idle=0, after=0, size=1 << 20)
     for idle, empty in ((0, False), (10**9, True)):

@@ -22,6 +22,9 @@ def test_json_of_a_run():
     assert o["command"] == " ".join(["flashemu", *REPLAY, "--json"])
     o = good_json("replay", "ideal", "gen:random,count=1", "--json")
     assert o["overrides"] == [] and o["seed"] == 1 and "image" not in o
+    largest = str(2**64 - 1) # a string, because an integer of JSON has a sign here
+    o = good_json("replay", "ssd-page", "gen:sequential,op=write,count=1", "--json", "--seed", largest)
+    assert o["seed"] == largest
     o = good_json("verify", "--dry-run", "--json", "--seed", "3", "lexar8g", "ftl.op=9%")
     assert o["version"] == VERSION and o["profile"] == "lexar8g" and o["seed"] == 3
     assert o["overrides"] == ["ftl.op=9%"] and o["command"].startswith("flashemu verify --dry-run")

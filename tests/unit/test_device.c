@@ -12,6 +12,7 @@
 #include "device/internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 
 enum { PAGE = 2048 };
@@ -503,6 +504,31 @@ static void test_device_check_finds_a_page_of_somebody_else(void **state)
     }
 }
 
+/* The reserve and all bad blocks are left out of the wear, and counted as bad wherever they are. */
+static void test_device_wear_is_that_of_blocks_in_use(void **state)
+{
+    (void)state;
+    enum { N = 8, IN_USE = 6 };
+    const struct fe_peb_info blocks[N] = {
+        {.erase_count = 5}, {.erase_count = 1, .marks = FE_MARK_FACTORY_BAD},
+        {.erase_count = 9}, {.erase_count = 2, .marks = FE_MARK_GROWN_BAD},
+        {.erase_count = 7, .marks = FE_MARK_SLC}, {.erase_count = 7},
+        {.erase_count = 0, .marks = FE_MARK_FAILED}, {.erase_count = 99, .marks = FE_MARK_FACTORY_BAD},
+    };
+    struct fe_stats s = {0}, none = {0};
+    fe_device_wear_stats(blocks, N, IN_USE, &s);
+    assert_int_equal(s.bad_factory, 2);
+    assert_int_equal(s.bad_grown, 2);
+    assert_int_equal(s.wear.min, 5);
+    assert_int_equal(s.wear.max, 9);
+    assert_float_equal(s.wear.mean, 7, 1e-9);
+    assert_float_equal(s.wear.stddev, sqrt(2), 1e-9);
+    fe_device_wear_stats(blocks + 1, 1, 1, &none);
+    assert_int_equal(none.wear.min, 0);
+    assert_int_equal(none.wear.max, 0);
+    assert_float_equal(none.wear.mean, 0, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_device_large_request_is_cut_into_commands),
         cmocka_unit_test(test_device_arrivals_never_go_back),
         cmocka_unit_test(test_device_statistics_count_and_start_anew),
+        cmocka_unit_test(test_device_wear_is_that_of_blocks_in_use),
         cmocka_unit_test(test_device_without_delays_is_never_busy),
         cmocka_unit_test(test_device_trim_reads_zeros_to_the_sector),
         cmocka_unit_test(test_device_cache_absorbs_and_flush_pays),

@@ -43,7 +43,7 @@ static void put(json_t *o, const char *key, json_t *value)
 
 static void put_u64(json_t *o, const char *key, uint64_t value)
 {
-    put(o, key, json_integer((json_int_t)value));
+    put(o, key, fe_json_u64(value));
 }
 
 /* The newest copy of each logical page, as a slot's page; FE_PPN_NONE where there is none, or where

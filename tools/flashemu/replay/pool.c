@@ -64,8 +64,8 @@ static void run_job(const struct pool *p, uint32_t i, pid_t parent)
     const struct job *job = &p->job[i];
 
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent ||
-        dup2(job->fd[OUTPUT], STDOUT_FILENO) < 0 || dup2(job->fd[ERRORS], STDERR_FILENO) < 0)
-        _exit(TOOL_USAGE);
+        dup2(job->fd[ERRORS], STDERR_FILENO) < 0 || dup2(job->fd[OUTPUT], STDOUT_FILENO) < 0)
+        _exit(tool_error("a process for a run: %s", strerror(errno)));
     FILE *data = fdopen(job->fd[DATA], "w");
     int code = data ? p->jobs->run(p->jobs->ctx, i, data) : tool_error("out of memory");
     if (fflush(stdout) != 0 || (data && fclose(data) != 0))

@@ -9,6 +9,7 @@
 #include "tool.h"
 
 #include "base/quantity.h"
+#include "obs/json_text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -118,7 +119,7 @@ static void print_origin(FILE *out, const json_t *stats, struct report_figures *
 {
     enum { MAX_OVERRIDES = 64 };
     const json_t *list = json_object_get(stats, "overrides"),
-                 *image = json_object_get(stats, "image"), *seed = json_object_get(stats, "seed");
+                 *image = json_object_get(stats, "image");
     const char *overrides[MAX_OVERRIDES];
     struct fe_origin o = {
         .version = json_string_value(json_object_get(stats, "version")),
@@ -126,9 +127,8 @@ static void print_origin(FILE *out, const json_t *stats, struct report_figures *
         .profile = json_string_value(json_object_get(stats, "profile")),
         .image = json_string_value(json_is_object(image) ? json_object_get(image, "path") : image),
         .overrides = overrides,
-        .seed = (uint64_t)json_integer_value(seed),
-        .has_seed = json_is_integer(seed),
     };
+    o.has_seed = fe_json_to_u64(json_object_get(stats, "seed"), &o.seed);
 
     for (size_t i = 0; i < json_array_size(list) && o.n_overrides < MAX_OVERRIDES; i++)
         if (json_is_string(json_array_get(list, i)))
