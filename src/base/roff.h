@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-/* Writes one line of text, which has no newline, so that roff prints it as it is.  The text must
- * begin a line of the page. */
+/* Writes text, which has no newline, so that roff prints it as it is.  The text must begin a line of
+ * the page.  What follows a period and two blanks begins another. */
 void fe_roff_put(FILE *out, const char *text);
 
 #endif

@@ -8,6 +8,7 @@ The environment names the sources (SOURCE_ROOT) and the build (BUILD_ROOT).
 import fnmatch
 import os
 import re
+import shutil
 import subprocess
 
 from flashemu_script import ended, need, run, skip
@@ -72,6 +73,19 @@ def test_rpm():
         packages[name.strip()] = re.findall(r"^usr/.*$", text, re.M)
     assert len(packages) == 3, packages
     check(packages)
+
+
+def test_manual_pages_are_clean():
+    pages = [path for path in installed() if re.search(r"/man/man[1-8]/", path)]
+    assert len(pages) == 6, pages
+    if not shutil.which("mandoc"):
+        return
+    for path in pages:
+        found = [os.path.join(folder, name) for folder, _, names in os.walk("tree")
+                 for name in names if name == os.path.basename(path)]
+        assert len(found) == 1, found
+        code, out, err = ended(["mandoc", "-T", "lint", "-W", "warning", *found])
+        assert code == 0 and out == "" and err == "", out + err
 
 
 def test_versions_are_equal():

@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Run in the guest by test_tools.sh.
 set -euo pipefail
+# The guest's files belong to whoever has made the machine, who need not be root.
+[ -z "$(find /usr -xdev -perm /6000)" ] || fail "a program changes its user"
 dev=$(attach "$NBD_PORT")
 name=${dev##*/}
 [ "$(blockdev --getsize64 "$dev")" = 8019509248 ] || fail "size"
