@@ -66,8 +66,8 @@ def test_q_ends_it():
         before = termios.tcgetattr(theirs)
         with subprocess.Popen([TOOL, "top", "--interval", "30s", s.control], stdin=theirs,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
-            while termios.tcgetattr(theirs)[3] & termios.ICANON:
-                pass # until the tool reads single keys
+            while termios.tcgetattr(theirs)[3] & termios.ICANON: # until it reads single keys
+                assert p.poll() is None, p.returncode
             os.write(ours, b"x")
             while p.poll() is None: # what comes just when the mode changes may get lost
                 os.write(ours, b"q")
