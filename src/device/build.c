@@ -350,11 +350,7 @@ static void apply_delays(struct fe_device *dev)
     if (dev->ftl->ops->set_delays)
         dev->ftl->ops->set_delays(dev->ftl, &p->ftl);
     fe_wear_set(dev->medium, &p->wear);
-    dev->link.p.bandwidth = p->link.bandwidth;
-    dev->link.p.command_overhead_ns = p->link.command_overhead_ns;
-    dev->link.p.task_overhead_ns = p->link.task_overhead_ns;
-    dev->link.p.write_overhead_ns = p->link.write_overhead_ns;
-    dev->link.p.busy_poll_ns = p->link.busy_poll_ns;
+    fe_link_set_delays(&dev->link, &p->link);
 }
 
 int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err)

@@ -245,7 +245,7 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
 {
     bool is_write = req->type == FE_REQ_WRITE;
     uint64_t arrival = reply->arrival_ns;
-    if (dev->ftl->ops->rested && fe_link_rests(&dev->link, arrival) &&
+    if (dev->ftl->hears_rests && fe_link_rests(&dev->link, arrival) &&
         fe_sched_all_end(&dev->sched) <= arrival)
         dev->ftl->ops->rested(dev->ftl);
     uint64_t begin = is_write ? fe_link_begin_write(&dev->link, arrival, to - from)

@@ -343,8 +343,7 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
     fe_device_place(dev);
     dev->medium->undo->recovering = false;
     uint64_t end = fe_max_u64(at, fe_sched_all_end(&dev->sched));
-    for (uint32_t i = 0; i < fe_link_depth(&dev->link.p); i++)
-        dev->link.slot_free_ns[i] = end;
+    fe_link_hold(&dev->link, end);
     fe_device_busy(dev, at, end);
     *ret_ready_ns = end;
     if (r == 0)

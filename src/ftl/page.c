@@ -44,8 +44,7 @@ static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, 
 
 static void page_rested(struct fe_ftl *ftl)
 {
-    if (page_of(ftl)->p.page.slc_pause)
-        page_of(ftl)->run_last = FE_LPN_NONE;
+    page_of(ftl)->run_last = FE_LPN_NONE; /* slc_pause */
 }
 
 static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -173,7 +172,8 @@ static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_me
     struct page_ftl *f = calloc(1, sizeof *f);
     if (!f)
         return fe_err_nomem(err, "page translation layer", sizeof *f);
-    f->base = (struct fe_ftl){.ops = &fe_ftl_page, .medium = m, .n_lpns = n_lpns};
+    f->base = (struct fe_ftl){.ops = &fe_ftl_page, .medium = m, .n_lpns = n_lpns,
+                              .hears_rests = p->page.slc_pause};
     f->p = *p;
     int r = init(f, err);
     if (r == 0)

@@ -28,9 +28,25 @@ void fe_link_init(struct fe_link *l, const struct fe_link_params *p)
     l->p = *p;
 }
 
-static uint64_t wire_ns(const struct fe_link *l, uint64_t bytes)
+void fe_link_set_delays(struct fe_link *l, const struct fe_link_params *p)
 {
-    return l->p.bandwidth ? fe_muldiv_up(bytes, FE_NS_PER_S, l->p.bandwidth) : 0;
+    l->p.bandwidth = p->bandwidth;
+    l->p.command_overhead_ns = p->command_overhead_ns;
+    l->p.task_overhead_ns = p->task_overhead_ns;
+    l->p.write_overhead_ns = p->write_overhead_ns;
+    l->p.busy_poll_ns = p->busy_poll_ns;
+    l->memo_bytes = l->memo_ns = 0;
+}
+
+static uint64_t wire_ns(struct fe_link *l, uint64_t bytes)
+{
+    if (bytes == 0 || l->p.bandwidth == 0)
+        return 0;
+    if (bytes != l->memo_bytes) {
+        l->memo_bytes = bytes;
+        l->memo_ns = fe_muldiv_up(bytes, FE_NS_PER_S, l->p.bandwidth);
+    }
+    return l->memo_ns;
 }
 
 /* Gaps that have passed are of no use: no command arrives before now_ns any more. */
@@ -43,12 +59,11 @@ static void forget_gaps(struct fe_link *l, uint64_t now_ns)
     l->n_gaps = n;
 }
 
-bool fe_link_rests(const struct fe_link *l, uint64_t now_ns)
+void fe_link_hold(struct fe_link *l, uint64_t at_ns)
 {
     for (uint32_t i = 0; i < fe_link_depth(&l->p); i++)
-        if (l->slot_free_ns[i] > now_ns)
-            return false;
-    return l->wire_free_ns <= now_ns;
+        l->slot_free_ns[i] = at_ns;
+    l->slots_free_ns = at_ns;
 }
 
 /* Begins a command; *ret_free_ns becomes when its slot was free. */
@@ -80,6 +95,8 @@ uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
 
 uint64_t fe_link_begin_write(struct fe_link *l, uint64_t now_ns, uint64_t bytes)
 {
+    if (l->p.packed <= 1)
+        return fe_link_begin(l, now_ns);
     bool joins = l->pack_writes > 0 && l->pack_writes < l->p.packed && now_ns <= l->pack_ns &&
                  bytes <= l->p.max_transfer - l->pack_bytes;
     if (!joins) {
@@ -205,4 +222,5 @@ void fe_link_end(struct fe_link *l, uint64_t complete_ns)
 {
     uint64_t *free_ns = &l->slot_free_ns[l->slot];
     *free_ns = l->pack_writes > 1 ? fe_max_u64(*free_ns, complete_ns) : complete_ns;
+    l->slots_free_ns = fe_max_u64(l->slots_free_ns, complete_ns);
 }

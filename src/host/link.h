@@ -52,6 +52,7 @@ struct fe_link_gap {
 struct fe_link {
     struct fe_link_params p;
     uint64_t slot_free_ns[FE_LINK_MAX_DEPTH]; /* when each queue slot is free */
+    uint64_t slots_free_ns;                   /* when all of them are: no slot is free later */
     uint64_t wire_free_ns;                    /* when the wire is free for good */
     struct fe_link_gap gaps[FE_LINK_MAX_DEPTH]; /* free before that, in order: any-order only */
     uint32_t n_gaps;
@@ -69,12 +70,24 @@ struct fe_link {
     uint64_t pack_ns, pack_bytes;
     uint32_t pack_writes;
     uint64_t gathered, gathered_ns; /* bytes of a read that wait, and when the last of them came */
+    /* The last number of bytes and their time, because nearly all commands have the same size. */
+    uint64_t memo_bytes, memo_ns;
 };
 
 void fe_link_init(struct fe_link *l, const struct fe_link_params *p);
 
-/* No command is in the device at now_ns, and the wire is free. */
-bool fe_link_rests(const struct fe_link *l, uint64_t now_ns);
+/* Bandwidth, overheads and busy_poll_ns become those of p from the next command on. */
+void fe_link_set_delays(struct fe_link *l, const struct fe_link_params *p);
+
+/* No command is in the device at now_ns, and the wire is free.  O(1): it is asked before every
+ * command. */
+static inline bool fe_link_rests(const struct fe_link *l, uint64_t now_ns)
+{
+    return l->slots_free_ns <= now_ns && l->wire_free_ns <= now_ns;
+}
+
+/* No command starts before at_ns, whatever the link has done before. */
+void fe_link_hold(struct fe_link *l, uint64_t at_ns);
 
 /* A command arrives and takes the queue slot that is free first.  Returns the time at which the
  * device starts to work on it: after waiting for the slot, and after the overhead. */

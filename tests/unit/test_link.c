@@ -190,6 +190,38 @@ static void test_link_rests_when_all_has_ended(void **state)
     assert_true(fe_link_rests(&l, 6100));
 }
 
+/* After a hold no command starts before its time, and it rests from then on, even if commands that
+ * have been given up would have ended later. */
+static void test_link_holds_until_a_time(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 100, 2);
+    fe_link_begin(&l, 0);
+    fe_link_end(&l, 9000);
+    fe_link_hold(&l, 7000);
+    assert_false(fe_link_rests(&l, 6999));
+    assert_true(fe_link_rests(&l, 7000));
+    assert_int_equal(fe_link_begin(&l, 100), 7100);
+    fe_link_end(&l, 7200);
+    assert_int_equal(fe_link_begin(&l, 100), 7100); /* the other slot */
+}
+
+/* Data of the same length take another time when the bandwidth has changed. */
+static void test_link_takes_new_delays(void **state)
+{
+    (void)state;
+    struct fe_link l = make(1000000000, 100, 1);
+    fe_link_begin(&l, 0);
+    assert_int_equal(fe_link_data(&l, 0, 1000), 1100);
+    fe_link_end(&l, 1100);
+    struct fe_link_params p = l.p;
+    p.bandwidth = 500000000;
+    p.command_overhead_ns = 200;
+    fe_link_set_delays(&l, &p);
+    fe_link_begin(&l, 1100);
+    assert_int_equal(fe_link_data(&l, 0, 1000), 1300 + 2000);
+}
+
 static void test_link_without_its_queue_has_one_slot(void **state)
 {
     (void)state;
@@ -357,6 +389,8 @@ int main(void)
         cmocka_unit_test(test_link_tasks_occupy_the_wire),
         cmocka_unit_test(test_link_writes_occupy_the_wire_longer),
         cmocka_unit_test(test_link_rests_when_all_has_ended),
+        cmocka_unit_test(test_link_holds_until_a_time),
+        cmocka_unit_test(test_link_takes_new_delays),
         cmocka_unit_test(test_link_without_its_queue_has_one_slot),
         cmocka_unit_test(test_link_asks_after_twice_as_long),
         cmocka_unit_test(test_link_order_decides_who_waits),
