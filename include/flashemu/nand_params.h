@@ -32,6 +32,7 @@ struct fe_nand_params {
     uint64_t bus_rate;                /* bytes a second on a channel; 0 = unlimited */
     uint64_t command_ns;              /* command and address cycles of an operation */
     uint64_t endurance;               /* program and erase cycles; 0 = unlimited */
+    uint64_t slc_endurance;           /* of blocks in SLC mode; 0 = as endurance */
 };
 
 /* Rates of raw bit errors: errors in 10^12 bits, at most 5 x 10^11.  src/nand/ber.h has

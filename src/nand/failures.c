@@ -2,7 +2,9 @@
  *
  * A chip block's erase fails for certain once the block has its life behind it: endurance
  * cycles, more or less by life_spread, or weak_cycles.  Besides that, programs and erases
- * fail by chance.
+ * fail by chance.  A block in SLC mode has a longer life (nand.slc_endurance), because its cells
+ * have to tell two states apart instead of four or eight.  Cycles are counted alike in both modes:
+ * the mode in which a block ends a cycle says how many it may have.
  *
  * Bits that flip by themselves are drawn when a page is read; the store always keeps what
  * was written.  The i-th wrong bit of a codeword is at (start + i x stride) mod bits.  The
@@ -34,10 +36,15 @@ bool fe_failures_program(struct fe_medium *m, fe_peb peb, uint32_t page)
     return fails;
 }
 
-static uint64_t life_of(const struct fe_wear *w, fe_chip_block block)
+static uint64_t endurance_of(const struct fe_wear *w, bool slc)
 {
-    uint64_t life = w->endurance ? w->endurance : UINT64_MAX;
-    if (w->endurance && w->p.life_spread_ppm) {
+    return slc ? w->slc_endurance : w->endurance;
+}
+
+static uint64_t life_of(const struct fe_wear *w, fe_chip_block block, bool slc)
+{
+    uint64_t endurance = endurance_of(w, slc), life = endurance ? endurance : UINT64_MAX;
+    if (endurance && w->p.life_spread_ppm) {
         uint64_t half = fe_muldiv(life, w->p.life_spread_ppm, 1000000);
         uint64_t u = fe_rng(w->seed, FE_RNG_FAILURE, block, UINT64_MAX);
         life = life + fe_rng_below(u, 2 * half + 1) - half;
@@ -48,12 +55,12 @@ static uint64_t life_of(const struct fe_wear *w, fe_chip_block block)
 /* Page number of an erase in draws. */
 #define ERASE_PAGE UINT32_MAX
 
-bool fe_failures_erase(struct fe_medium *m, fe_peb peb)
+bool fe_failures_erase(struct fe_medium *m, fe_peb peb, bool slc)
 {
     struct fe_wear *w = m->wear;
     uint32_t cycle = fe_medium_erase_count(m, peb) + 1;
     bool fails = ++w->n_erases == w->p.fail_erase ||
-                 cycle > life_of(w, fe_medium_chip_block(m, peb)) ||
+                 cycle > life_of(w, fe_medium_chip_block(m, peb), slc) ||
                  by_chance(m, w->p.erase_fail_ppm, peb, ERASE_PAGE, cycle);
     m->counters.erase_failures += fails;
     return fails;
@@ -78,8 +85,9 @@ static struct look look_at(struct fe_medium *m, fe_ppn ppn)
     if (fe_medium_has_ages(m)) {
         uint64_t since = fe_medium_since_ns(m, peb);
         uint64_t age = m->now_ns > since ? m->now_ns - since : 0;
-        l.rate = fe_ber_rate(&w->p.ber, fe_medium_erase_count(m, peb) + UINT64_C(1), w->endurance,
-                             age, fe_medium_reads(m, peb));
+        l.rate = fe_ber_rate(&w->p.ber, fe_medium_erase_count(m, peb) + UINT64_C(1),
+                             endurance_of(w, fe_medium_is_slc(m, peb)), age,
+                             fe_medium_reads(m, peb));
         fe_chip_count_read(&m->chip, peb);
     }
     return l;

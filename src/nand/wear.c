@@ -39,14 +39,15 @@ static void set_hooks(struct fe_medium *m)
     m->prog_hook = m->read_hook || w->p.program_fail_ppm || w->p.fail_program || w->n_failed;
 }
 
-int fe_wear_attach(struct fe_medium *m, const struct fe_wear_params *p, uint64_t endurance,
-                   uint64_t seed, struct fe_err *err)
+int fe_wear_attach(struct fe_medium *m, const struct fe_wear_params *p,
+                   const struct fe_nand_params *nand, uint64_t seed, struct fe_err *err)
 {
     bool bits = fe_ber_any(&p->ber);
     struct fe_wear *w = calloc(1, sizeof *w);
     if (!w)
         return fe_err_nomem(err, "wear", sizeof *w);
-    *w = (struct fe_wear){.p = *p, .seed = seed, .endurance = endurance};
+    *w = (struct fe_wear){.p = *p, .seed = seed, .endurance = nand->endurance};
+    w->slc_endurance = nand->slc_endurance ? nand->slc_endurance : nand->endurance;
     m->wear = w;
     fe_bbm_init(m, (uint32_t)factory_bad(p, &m->geo), seed);
     int r = 0;
@@ -156,7 +157,7 @@ enum fe_status fe_wear_programmed(struct fe_medium *m, fe_ppn ppn, uint16_t *fli
 bool fe_wear_erase(struct fe_medium *m, fe_peb peb)
 {
     struct fe_op op = *fe_ops_last(m->ops);
-    bool fails = !has_failed(m, peb) && fe_failures_erase(m, peb);
+    bool fails = !has_failed(m, peb) && fe_failures_erase(m, peb, fe_medium_is_slc(m, peb));
     fe_peb old = fails ? fe_bbm_replace_erased(m, peb) : FE_PEB_NONE;
     if (old != FE_PEB_NONE)
         fe_chip_mark(&m->chip, old, FE_MARK_GROWN_BAD, true);
@@ -205,7 +206,7 @@ bool fe_wear_refresh(struct fe_medium *m)
     }
     fe_issue_erase(m, old, FE_PPN_NONE);
     m->counters.block_erases += m->geo.planes_ganged;
-    bool fails = fe_failures_erase(m, old);
+    bool fails = fe_failures_erase(m, old, fe_medium_is_slc(m, peb));
     fe_chip_erase(&m->chip, old, FE_PEB_NONE);
     if (fails)
         fe_chip_mark(&m->chip, old, FE_MARK_GROWN_BAD, true);

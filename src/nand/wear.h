@@ -32,9 +32,9 @@
 uint64_t fe_wear_reserve(const struct fe_wear_params *p, const struct fe_geometry *geo);
 
 /* Gives a new, erased medium its failures.  Its geometry has the reserve taken off.
- * endurance in cycles, 0 for no limit.  -ENOMEM. */
-int fe_wear_attach(struct fe_medium *m, const struct fe_wear_params *p, uint64_t endurance,
-                   uint64_t seed, struct fe_err *err);
+ * Of nand only endurance and slc_endurance count.  -ENOMEM. */
+int fe_wear_attach(struct fe_medium *m, const struct fe_wear_params *p,
+                   const struct fe_nand_params *nand, uint64_t seed, struct fe_err *err);
 void fe_wear_detach(struct fe_medium *m);
 
 /* The chip has been loaded from an image. */

@@ -138,6 +138,10 @@ const struct fe_option fe_options[] = {
      .max = UINT64_C(1000000000), .zero = "unlimited",
      .derived = "by nand.cell: slc 100000, mlc 5000, tlc 1000, nor 100000", .on_chip = true,
      .help = "Program and erase cycles that a block is built for."},
+    {FE_SEC_NAND, "slc_endurance", FE_OPT_U64, FIELD(nand.slc_endurance), .min = 1,
+     .max = UINT64_C(1000000000), .zero = "auto", .def = "auto", .used_by = "page",
+     .help = "Program and erase cycles that a block in SLC mode is built for; auto is "
+             "nand.endurance."},
 
     {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = fe_name_ftl,
      .help = "The strategy of the translation layer; 'flashemu help page' describes page."},
@@ -404,7 +408,8 @@ const struct fe_option fe_options[] = {
      .help = "How many times end_of_life=slow repeats each program and erase of a failed block."},
     {FE_SEC_FAULTS, "life_spread", FE_OPT_SHARE, FIELD(wear.life_spread_ppm), .max = 1000000,
      .def = "0%", .on_chip = true,
-     .help = "How far the life of a block can differ from nand.endurance, in both directions."},
+     .help = "How far the life of a block can differ from nand.endurance, or in SLC mode from "
+             "nand.slc_endurance, in both directions."},
     {FE_SEC_FAULTS, "weak_block", FE_OPT_U32, FIELD(wear.weak_block), .max = UINT64_C(1) << 28,
      .def = "0", .live = true, .on_chip = true,
      .help = "The block that weak_cycles applies to."},

@@ -83,7 +83,7 @@ void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
         die("store", &err);
     if (fe_medium_create(&rig->medium, p, &rig->geo, rig->store, &rig->ops, &err) < 0)
         die("medium", &err);
-    if (w && fe_wear_attach(rig->medium, w, p->endurance, 1, &err) < 0)
+    if (w && fe_wear_attach(rig->medium, w, p, 1, &err) < 0)
         die("wear", &err);
 }
 

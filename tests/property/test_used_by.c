@@ -55,6 +55,7 @@ static const struct change changes[] = {
     {"nand.endurance=2", {0}},
     {"nand.slc_tR=5us", {"ftl.slc_mode=dynamic"}},
     {"nand.slc_tPROG=1ms", {"ftl.slc_mode=dynamic"}},
+    {"nand.slc_endurance=1", {"ftl.slc_mode=dynamic", SHORT}},
 
     {"ftl.trim_lost=yes", {0}},
     {"ftl.gc_policy=fifo", {0}},
