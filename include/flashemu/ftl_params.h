@@ -45,6 +45,7 @@ struct fe_page_params {
     uint64_t slc_write;  /* write commands of more bytes go past the cache; 0: none does */
     uint64_t slc_run;    /* after so many bytes in order pages go past the cache; 0: never */
     bool slc_pause;      /* a run also ends when the device has nothing left to do */
+    uint64_t enhanced_start, enhanced_size; /* bytes of the enhanced area; size 0: none */
 };
 
 /* The mapping cache of dftl. */

@@ -29,6 +29,7 @@
  */
 #include "device/internal.h"
 
+#include "ftl/area.h"
 #include "profile/options.h"
 #include "store/image.h"
 
@@ -99,6 +100,9 @@ static int check_claim(const struct fe_profile *p, uint64_t capacity, struct fe_
  *     |<------------- pages of the chip without the reserve ------------->|
  *     |<-------- logical pages -------->|<-- op_ppm of the logical ones ->|
  *
+ * Pages of an enhanced area count two or three times as logical ones here, as often as the chip
+ * needs for them.
+ *
  * Either way the strategy has the last word, because it needs blocks for its own work. */
 static uint64_t choose_capacity(const struct fe_profile *p, const struct fe_geometry *geo,
                                 struct fe_err *err)
@@ -108,27 +112,30 @@ static uint64_t choose_capacity(const struct fe_profile *p, const struct fe_geom
         return 0;
     uint64_t max = max_lpns * geo->page_bytes;
     uint64_t raw = (uint64_t)geo->n_ppns * geo->page_bytes;
+    uint64_t extra = fe_area_extra_bytes(&p->ftl, geo->cell, geo->pages_per_block);
     if (p->device.capacity) {
         if (p->device.capacity <= max)
             return p->device.capacity;
         fe_err_set(err, EINVAL,
                    "device.capacity=%llu: the chip has %llu bytes, of which ftl.type=%s can "
-                   "offer at most %llu",
+                   "offer at most %llu%s",
                    (unsigned long long)p->device.capacity, (unsigned long long)raw,
-                   fe_ftl_registry[p->ftl.type]->name, (unsigned long long)max);
+                   fe_ftl_registry[p->ftl.type]->name, (unsigned long long)max,
+                   extra ? " with an enhanced area of this size" : "");
         return 0;
     }
     uint64_t lpns = fe_muldiv(geo->n_ppns, 1000000, 1000000 + p->ftl.op_ppm);
+    lpns -= fe_min_u64(lpns, fe_div_up(extra, geo->page_bytes));
     if (lpns > 0 && lpns <= max_lpns)
         return lpns * geo->page_bytes;
+    uint64_t op_ppm = fe_muldiv_up(raw - fe_min_u64(raw, max + extra), 1000000, max + extra);
     fe_err_set(err, EINVAL,
                "ftl.op=%llu.%04llu%%: of the chip's %llu bytes ftl.type=%s can offer at most "
                "%llu, which is ftl.op=%llu.%04llu%%",
                (unsigned long long)p->ftl.op_ppm / 10000,
                (unsigned long long)p->ftl.op_ppm % 10000, (unsigned long long)raw,
                fe_ftl_registry[p->ftl.type]->name, (unsigned long long)max,
-               (unsigned long long)fe_muldiv_up(raw - max, 1000000, max) / 10000,
-               (unsigned long long)fe_muldiv_up(raw - max, 1000000, max) % 10000);
+               (unsigned long long)op_ppm / 10000, (unsigned long long)op_ppm % 10000);
     return 0;
 }
 

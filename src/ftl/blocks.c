@@ -57,12 +57,16 @@ static int alloc_tables(struct fe_blocks *b, const struct fe_blocks_config *conf
     return 0;
 }
 
-static void find_bad_blocks(struct fe_blocks *b, uint32_t n_aside)
+/* Finds the bad blocks, and where the part and the blocks aside end. */
+static void find_bad_blocks(struct fe_blocks *b, const struct fe_blocks_config *config)
 {
-    for (fe_peb peb = 0; peb < b->geo.n_pebs; peb++) {
+    uint32_t most = config->n_blocks ? config->n_blocks : UINT32_MAX;
+    b->first = b->end = b->aside_end = config->first;
+    for (fe_peb peb = b->first; peb < b->geo.n_pebs && b->n_good < most; peb++) {
+        b->end = peb + 1;
         if (fe_medium_is_bad(b->ftl->medium, peb))
             b->state[peb] = FE_BLOCK_BAD;
-        else if (b->n_good++ < n_aside)
+        else if (b->n_good++ < config->n_aside)
             b->aside_end = peb + 1;
     }
 }
@@ -74,6 +78,7 @@ int fe_blocks_init(struct fe_blocks *b, struct fe_ftl *ftl, const struct fe_bloc
                             .ops = ops,
                             .geo = ftl->medium->geo,
                             .map = config->map,
+                            .slc = config->slc,
                             .reserve = config->reserve,
                             .threshold = config->threshold,
                             .levels = config->levelling == FE_WEAR_STATIC};
@@ -87,7 +92,7 @@ int fe_blocks_init(struct fe_blocks *b, struct fe_ftl *ftl, const struct fe_bloc
     if (r == 0 && config->n_aside)
         r = fe_block_pool_init(&b->aside, ftl->medium, FE_WEAR_OFF, err);
     if (r == 0)
-        find_bad_blocks(b, config->n_aside);
+        find_bad_blocks(b, config);
     return r;
 }
 
@@ -108,7 +113,7 @@ void fe_blocks_fini(struct fe_blocks *b)
 
 int fe_blocks_fill(struct fe_blocks *b, uint64_t need, struct fe_err *err)
 {
-    for (fe_peb peb = 0; peb < b->geo.n_pebs; peb++)
+    for (fe_peb peb = b->first; peb < b->end; peb++)
         if (b->state[peb] != FE_BLOCK_BAD)
             fe_blocks_put_free(b, peb);
     if (b->n_good < need)
@@ -138,6 +143,8 @@ void fe_blocks_open(struct fe_blocks *b, struct fe_frontier *front, fe_peb peb)
     front->open[front->at] = peb;
     front->n_open++;
     b->state[peb] = FE_BLOCK_OPEN;
+    if (b->slc)
+        fe_medium_use_slc(b->ftl->medium, peb);
 }
 
 void fe_blocks_add_full(struct fe_blocks *b, fe_peb peb, uint32_t set)

@@ -17,6 +17,10 @@
  * The strategy decides where a page goes, which block is emptied, and when.  The module asks
  * the strategy two things only: to move one page, and to which frontier a block belongs.
  *
+ * Usually all blocks of the chip are the strategy's in one struct fe_blocks.  A strategy may also
+ * divide the chip, with one struct for each part (page does so for an enhanced area).  Each part
+ * has pools, sets, frontiers and a reserve of its own, and no page goes from one to the other.
+ *
  * blocks.c has the life of a block, blocks_recover.c power-on, blocks_check.c the invariants.
  *
  * Memory: one bit a page, and about 30 bytes a block.  No lock: the owner serialises.
@@ -65,6 +69,9 @@ struct fe_frontier_config {
 };
 
 struct fe_blocks_config {
+    fe_peb first;       /* the part of the chip: the good blocks from this one on */
+    uint32_t n_blocks;  /* so many of them; 0: to the end of the chip */
+    bool slc;           /* all these blocks are in SLC mode when they hold pages */
     uint32_t reserve;   /* free blocks that the strategy wants to keep */
     uint32_t levelling; /* enum fe_wear_levelling */
     uint32_t threshold; /* erases that static levelling lets blocks lie apart */
@@ -79,8 +86,10 @@ struct fe_blocks {
     struct fe_ftl *ftl; /* the owner */
     const struct fe_block_ops *ops;
     struct fe_geometry geo;
+    fe_peb first, end;         /* the part: blocks [first, end), and those of them that are good */
+    bool slc;                  /* as in the config */
     uint32_t reserve, threshold;
-    uint32_t n_good;           /* blocks that are not bad */
+    uint32_t n_good;           /* blocks of the part that are not bad */
     const fe_ppn *map;         /* as in the config; not owned */
     uint64_t *valid_bits;      /* bit per ppn */
     uint16_t *valid;           /* per block: valid pages */
@@ -88,7 +97,7 @@ struct fe_blocks {
     bool closes_early;         /* full blocks may have pages that are still erased */
 
     struct fe_block_pool pool, aside;
-    fe_peb aside_end;          /* blocks [0, aside_end) belong to `aside`, the others to `pool` */
+    fe_peb aside_end;          /* blocks [first, aside_end) belong to `aside`, others to `pool` */
     struct fe_victims full[FE_BLOCK_SETS];
     struct fe_frontier fronts[FE_BLOCK_FRONTIERS];
 
@@ -111,7 +120,8 @@ int fe_blocks_fill(struct fe_blocks *b, uint64_t need, struct fe_err *err);
 /* An erased block becomes free.  O(log blocks). */
 void fe_blocks_put_free(struct fe_blocks *b, fe_peb peb);
 
-/* A block that was taken from a pool becomes the open one of the frontier's place `at`. */
+/* A block that was taken from a pool becomes the open one of the frontier's place `at`, in SLC mode
+ * if all blocks are. */
 void fe_blocks_open(struct fe_blocks *b, struct fe_frontier *front, fe_peb peb);
 
 /* A block in no frontier takes no more pages: it becomes full and joins a set. */

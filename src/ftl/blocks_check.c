@@ -21,7 +21,8 @@ int fe_blocks_check_entry(const struct fe_blocks *b, const char *what, uint32_t 
     if (ppn == FE_PPN_NONE)
         return 0;
     ++*n_mapped;
-    if (ppn < b->geo.n_ppns && fe_bit(b->valid_bits, ppn) &&
+    fe_peb peb = fe_peb_of(&b->geo, ppn);
+    if (peb >= b->first && peb < b->end && fe_bit(b->valid_bits, ppn) &&
         fe_medium_lpn(b->ftl->medium, ppn) == lpn)
         return 0;
     return fe_err_set(err, EIO, "%s page %u is mapped to %u, which holds another or is not valid",
@@ -60,7 +61,7 @@ static bool state_fits(const struct fe_blocks *b, fe_peb peb)
     case FE_BLOCK_BAD:
         return fe_medium_is_bad(m, peb) && b->valid[peb] == 0;
     default:
-        return (end == room || (b->closes_early && end)) &&
+        return (end == room || (b->closes_early && end)) && (!b->slc || fe_medium_is_slc(m, peb)) &&
                b->state[peb] == FE_BLOCK_FULL + set_of(b, peb);
     }
 }
@@ -92,7 +93,7 @@ static int check_frontiers(const struct fe_blocks *b, uint32_t n_open, struct fe
 static int check_states(const struct fe_blocks *b, uint64_t *n_valid, struct fe_err *err)
 {
     uint32_t n[FE_BLOCK_FULL + FE_BLOCK_SETS] = {0};
-    for (fe_peb peb = 0; peb < b->geo.n_pebs; peb++) {
+    for (fe_peb peb = b->first; peb < b->end; peb++) {
         if (check_valid(b, peb, err) < 0)
             return -EIO;
         if (!state_fits(b, peb))
@@ -119,7 +120,7 @@ int fe_blocks_check(const struct fe_blocks *b, uint64_t n_mapped, struct fe_err 
                        (unsigned long long)n_valid);
     if (r == 0)
         r = fe_block_pool_check(&b->pool, err);
-    if (r == 0 && b->aside_end)
+    if (r == 0 && b->aside_end > b->first)
         r = fe_block_pool_check(&b->aside, err);
     for (int i = 0; i < FE_BLOCK_SETS && r == 0; i++)
         r = fe_victims_check(&b->full[i], err);

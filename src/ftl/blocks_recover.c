@@ -61,7 +61,8 @@ static bool can_drop(const struct fe_blocks *b, fe_peb peb, const fe_ppn *map, b
     bool journal = interrupted != FE_PEB_NONE && interrupted != peb;
     if (b->state[peb] == FE_BLOCK_BAD || end == 0)
         return false;
-    if (!thorough && (!journal || fe_medium_is_slc(m, peb) || end == b->geo.pages_per_block))
+    if (!thorough && (!journal || fe_medium_is_slc(m, peb) != b->slc ||
+                      end == fe_recover_room(m, peb)))
         return false;
     fe_ppn first = peb * b->geo.pages_per_block;
     for (fe_ppn ppn = first; ppn < first + end; ppn++) {
@@ -77,9 +78,9 @@ enum fe_status fe_blocks_drop_moved(struct fe_blocks *b, fe_ppn *map, bool thoro
 {
     struct fe_medium *m = b->ftl->medium;
     uint32_t n_free = 0;
-    for (fe_peb peb = 0; peb < b->geo.n_pebs; peb++)
+    for (fe_peb peb = b->first; peb < b->end; peb++)
         n_free += b->state[peb] != FE_BLOCK_BAD && fe_medium_next_page(m, peb) == 0;
-    for (fe_peb peb = 0; peb < b->geo.n_pebs && n_free < b->reserve; peb++) {
+    for (fe_peb peb = b->first; peb < b->end && n_free < b->reserve; peb++) {
         if (!can_drop(b, peb, map, thorough))
             continue;
         enum fe_status st = fe_medium_erase(m, peb);
@@ -129,7 +130,7 @@ static enum fe_status sort(struct fe_blocks *b, bool by_age, struct fe_recover_a
                            uint32_t *ret_n)
 {
     struct fe_medium *m = b->ftl->medium;
-    for (fe_peb peb = 0; peb < b->geo.n_pebs; peb++) {
+    for (fe_peb peb = b->first; peb < b->end; peb++) {
         if (b->state[peb] == FE_BLOCK_BAD)
             continue;
         uint32_t end = fe_medium_next_page(m, peb);
@@ -179,7 +180,7 @@ static uint32_t room(const struct fe_blocks *b)
 static fe_peb least_valid(const struct fe_blocks *b)
 {
     fe_peb least = FE_PEB_NONE;
-    for (fe_peb peb = b->aside_end; peb < b->geo.n_pebs; peb++)
+    for (fe_peb peb = b->aside_end; peb < b->end; peb++)
         if (b->state[peb] >= FE_BLOCK_FULL && b->valid[peb] < b->full[0].pages &&
             (least == FE_PEB_NONE || b->valid[peb] < b->valid[least]))
             least = peb;

@@ -18,9 +18,9 @@
 /* While fewer than `reserve` blocks are erased: erases blocks whose mapped pages all are
  * copies that were made when power failed, and that the block which was being emptied still
  * holds.  map: where each logical page lies; it is found anew after each such block.  Only
- * open blocks outside SLC mode are considered, and only if the controller's journal names the
- * interrupted block.  `thorough` considers all blocks, and those without any mapped page even
- * if there is no journal. */
+ * open blocks outside an SLC cache are considered, and only if the controller's journal names the
+ * interrupted block.  `thorough` considers all blocks, and those without any mapped page even if
+ * there is no journal. */
 enum fe_status fe_blocks_drop_moved(struct fe_blocks *b, fe_ppn *map, bool thorough);
 
 /* Each page that one of the n entries of a map names is valid. */

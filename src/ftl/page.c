@@ -54,13 +54,14 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     fe_region_write(&f->region, lpn, ftl->medium->ops);
     fe_part_write(ftl->medium, &f->part, len);
     fe_page_follow_run(f, lpn);
-    enum fe_status st = fe_page_make_room(f);
+    struct fe_blocks *b = fe_page_blocks_for(f, lpn);
+    enum fe_status st = fe_page_make_room(f, b);
     if (st != FE_OK)
         return st;
     fe_ppn old = f->map[lpn];
     st = fe_page_place(f, fe_page_stream_of_host(f, lpn), lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
-        fe_blocks_invalidate(&f->blocks, old);
+        fe_blocks_invalidate(b, old);
     return st;
 }
 
@@ -72,10 +73,22 @@ static enum fe_status page_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     return fe_read_mapped(ftl->medium, f->map[lpn], off, len, buf);
 }
 
+/* How many of the n pages from `first` on are in the area, or outside it, as the first one is. */
+static uint32_t pages_together(const struct page_ftl *f, fe_lpn first, uint32_t n)
+{
+    uint32_t end = f->area_first + f->area_pages;
+    if (f->area_pages && first < f->area_first)
+        return n < f->area_first - first ? n : f->area_first - first;
+    return fe_page_in_area(f, first) && n > end - first ? end - first : n;
+}
+
 static enum fe_status page_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
 {
     struct page_ftl *f = page_of(ftl);
-    fe_blocks_trim(&f->blocks, f->map, first, n);
+    for (uint32_t done = 0, part; done < n; done += part) {
+        part = pages_together(f, first + done, n - done);
+        fe_blocks_trim(fe_page_blocks_for(f, first + done), f->map, first + done, part);
+    }
     return FE_OK;
 }
 
@@ -85,24 +98,26 @@ static void page_fetch(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step)
     if (step == 0)
         fe_fetch(&f->map[lpn]);
     else if (f->map[lpn] != FE_PPN_NONE)
-        fe_blocks_fetch(&f->blocks, f->map[lpn], step);
+        fe_blocks_fetch(fe_page_in_area(f, lpn) ? &f->area : &f->blocks, f->map[lpn], step);
 }
 
 static uint32_t page_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
 {
-    return ((const struct page_ftl *)ftl)->blocks.valid[peb];
+    const struct page_ftl *f = (const struct page_ftl *)ftl;
+    return peb < f->area.end ? f->area.valid[peb] : f->blocks.valid[peb];
 }
 
 static uint32_t page_free_blocks(const struct fe_ftl *ftl)
 {
     const struct page_ftl *f = (const struct page_ftl *)ftl;
-    return f->blocks.pool.n + f->blocks.aside.n;
+    return f->blocks.pool.n + f->blocks.aside.n + f->area.pool.n;
 }
 
 static void page_destroy(struct fe_ftl *ftl)
 {
     struct page_ftl *f = page_of(ftl);
     fe_blocks_fini(&f->blocks);
+    fe_blocks_fini(&f->area);
     fe_page_heat_fini(&f->heat);
     free(f->map);
     free(f);
@@ -113,34 +128,54 @@ static const struct fe_block_ops block_ops = {
     .frontier_of = fe_page_stream_of_block,
 };
 
-static int init_blocks(struct page_ftl *f, struct fe_err *err)
+/* Of the area, n blocks; or, behind the area, of all others. */
+static int init_blocks(struct page_ftl *f, struct fe_blocks *b, const struct fe_ftl_params *p,
+                       uint32_t n, struct fe_err *err)
 {
-    const struct fe_ftl_params *p = &f->p;
     const struct fe_geometry *g = &f->base.medium->geo;
+    uint32_t pages = b == &f->area ? fe_slc_pages(g) : g->pages_per_block;
     uint32_t places[N_STREAMS], slc = p->page.slc_mode == FE_SLC_OFF ? 0 : fe_slc_pages(g);
     struct fe_blocks_config config = {
+        .first = f->area.end,
+        .n_blocks = n,
+        .slc = b == &f->area,
         .reserve = fe_page_reserve(p, g),
         .levelling = p->clean.wear_levelling,
         .threshold = p->clean.wl_threshold,
         .n_aside = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : 0,
         .seed = p->seed,
         .map = f->map,
-        .sets = {[SET_PLAIN] = {p->clean.gc_policy, p->clean.gc_d, g->pages_per_block},
+        .sets = {[SET_PLAIN] = {p->clean.gc_policy, p->clean.gc_d, pages},
                  [SET_CACHED] = {FE_GC_FIFO, 1, slc}},
     };
     fe_page_places(p, g, places);
     for (enum stream s = STREAM_MAIN; s < STREAM_CACHE; s++)
-        config.frontiers[s] =
-            (struct fe_frontier_config){places[s], g->pages_per_block, SET_PLAIN};
+        config.frontiers[s] = (struct fe_frontier_config){places[s], pages, SET_PLAIN};
     config.frontiers[STREAM_CACHE] =
         (struct fe_frontier_config){places[STREAM_CACHE], slc, SET_CACHED};
-    return fe_blocks_init(&f->blocks, &f->base, &block_ops, &config, err);
+    return fe_blocks_init(b, &f->base, &block_ops, &config, err);
+}
+
+/* The blocks of the area come first, so that the others know where theirs begin. */
+static int init_parts(struct page_ftl *f, struct fe_err *err)
+{
+    const struct fe_geometry *g = &f->base.medium->geo;
+    struct fe_ftl_params area = fe_page_area_params(&f->p);
+    int r = 0;
+    f->area_first = (fe_lpn)(f->p.page.enhanced_start / g->page_bytes);
+    f->area_pages = (uint32_t)(f->p.page.enhanced_size / g->page_bytes);
+    if (f->area_pages)
+        r = init_blocks(f, &f->area, &area, (uint32_t)fe_page_area_blocks(&f->p, g), err);
+    return r == 0 ? init_blocks(f, &f->blocks, &f->p, 0, err) : r;
 }
 
 static int init(struct page_ftl *f, struct fe_err *err)
 {
     const struct fe_ftl_params *p = &f->p;
     uint32_t n = f->base.n_lpns;
+    int r = fe_page_area_fits_range(p, &f->base.medium->geo, n, err);
+    if (r < 0)
+        return r;
     f->part = p->part;
     fe_region_init(&f->region, &p->region, f->base.medium->geo.page_bytes);
     f->run_last = FE_LPN_NONE;
@@ -148,7 +183,13 @@ static int init(struct page_ftl *f, struct fe_err *err)
     if (!f->map || (p->page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, n)))
         return fe_err_nomem(err, "page map", n * 4ull);
     memset(f->map, 0xff, n * sizeof *f->map);
-    return init_blocks(f, err);
+    return init_parts(f, err);
+}
+
+static int put_in_order(struct fe_blocks *b, struct fe_err *err)
+{
+    int r = fe_blocks_sort(b, true, err);
+    return r == 0 ? fe_blocks_restore(b, err) : r;
 }
 
 static int power_on(struct page_ftl *f, struct fe_err *err)
@@ -158,11 +199,27 @@ static int power_on(struct page_ftl *f, struct fe_err *err)
     fe_recover_newest(m, f->map, f->base.n_lpns, NULL);
     if (st == FE_OK)
         st = fe_blocks_drop_moved(&f->blocks, f->map, false);
+    if (st == FE_OK && f->area_pages)
+        st = fe_blocks_drop_moved(&f->area, f->map, false);
     if (st != FE_OK)
         return fe_blocks_power_on_result(st, err);
-    fe_blocks_mark_valid(&f->blocks, f->map, f->base.n_lpns);
-    int r = fe_blocks_sort(&f->blocks, true, err);
-    return r == 0 ? fe_blocks_restore(&f->blocks, err) : r;
+    for (fe_lpn lpn = 0, n; lpn < f->base.n_lpns; lpn += n) {
+        n = pages_together(f, lpn, f->base.n_lpns - lpn);
+        fe_blocks_mark_valid(fe_page_blocks_for(f, lpn), f->map + lpn, n);
+    }
+    int r = put_in_order(&f->blocks, err);
+    return r == 0 && f->area_pages ? put_in_order(&f->area, err) : r;
+}
+
+/* Blocks for all the data and for what the strategy keeps besides. */
+static int fill(struct page_ftl *f, struct fe_err *err)
+{
+    const struct fe_geometry *g = &f->base.medium->geo;
+    uint32_t others = f->base.n_lpns - f->area_pages;
+    int r = fe_blocks_fill(&f->blocks, fe_page_kept(&f->p, g) +
+                           fe_div_up(others, g->pages_per_block), err);
+    return r == 0 && f->area_pages ? fe_blocks_fill(&f->area, fe_page_area_blocks(&f->p, g), err)
+                                   : r;
 }
 
 /* On a used medium, power comes back; on an erased one, all good blocks are free. */
@@ -177,9 +234,7 @@ static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_me
     f->p = *p;
     int r = init(f, err);
     if (r == 0)
-        r = used ? power_on(f, err)
-                 : fe_blocks_fill(&f->blocks, fe_page_kept(p, &m->geo) +
-                                  fe_div_up(n_lpns, m->geo.pages_per_block), err);
+        r = used ? power_on(f, err) : fill(f, err);
     if (r < 0)
         page_destroy(&f->base);
     else
@@ -203,12 +258,17 @@ static int page_check(const struct fe_ftl *ftl, struct fe_err *err)
 {
     const struct page_ftl *f = (const struct page_ftl *)ftl;
     const struct fe_blocks *b = &f->blocks;
-    uint64_t n_mapped = 0;
+    uint64_t n_mapped = 0, n_area = 0;
     int r = 0;
-    for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++)
-        r = fe_blocks_check_entry(b, "logical", lpn, f->map[lpn], lpn, &n_mapped, err);
+    for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++) {
+        bool in_area = fe_page_in_area(f, lpn);
+        r = fe_blocks_check_entry(in_area ? &f->area : b, "logical", lpn, f->map[lpn], lpn,
+                                  in_area ? &n_area : &n_mapped, err);
+    }
     if (r == 0)
         r = fe_blocks_check(b, n_mapped, err);
+    if (r == 0 && f->area_pages)
+        r = fe_blocks_check(&f->area, n_area, err);
     uint32_t n_slc = b->full[SET_CACHED].n + b->fronts[STREAM_CACHE].n_open;
     if (r == 0 && f->p.page.slc_mode == FE_SLC_STATIC &&
         b->aside.n + n_slc != f->p.page.slc_blocks)

@@ -28,56 +28,61 @@ static enum fe_status fold(struct page_ftl *f)
     return fe_blocks_empty(&f->blocks, fe_victims_oldest(&f->blocks.full[SET_CACHED]), false);
 }
 
-static enum fe_status level(struct page_ftl *f)
+static enum fe_status level(struct page_ftl *f, struct fe_blocks *b)
 {
-    fe_peb coldest = fe_blocks_lagging(&f->blocks, f->blocks.most_erases);
+    fe_peb coldest = fe_blocks_lagging(b, b->most_erases);
     if (coldest == FE_PEB_NONE)
         return FE_OK;
     f->base.counters.wear_moves++;
-    return fe_blocks_empty(&f->blocks, coldest, true);
+    return fe_blocks_empty(b, coldest, true);
 }
 
-static enum fe_status clean(struct page_ftl *f)
+static enum fe_status clean(struct page_ftl *f, struct fe_blocks *b)
 {
-    fe_peb victim = fe_victims_choose(&f->blocks.full[SET_PLAIN]);
+    fe_peb victim = fe_victims_choose(&b->full[SET_PLAIN]);
     if (victim == FE_PEB_NONE)
         return FE_NO_SPACE;
     f->base.counters.gc_runs++;
-    enum fe_status st = fe_blocks_empty(&f->blocks, victim, false);
-    return st == FE_OK ? level(f) : st;
+    enum fe_status st = fe_blocks_empty(b, victim, false);
+    return st == FE_OK ? level(f, b) : st;
 }
 
 /* One step towards more free blocks. */
-static enum fe_status reclaim(struct page_ftl *f)
+static enum fe_status reclaim(struct page_ftl *f, struct fe_blocks *b)
 {
-    if (f->p.page.slc_mode == FE_SLC_DYNAMIC && f->blocks.full[SET_CACHED].n)
+    if (f->p.page.slc_mode == FE_SLC_DYNAMIC && b->full[SET_CACHED].n)
         return fold(f);
-    return clean(f);
+    return clean(f, b);
 }
 
-enum fe_status fe_page_make_room(struct page_ftl *f)
+enum fe_status fe_page_make_room(struct page_ftl *f, struct fe_blocks *b)
 {
     enum fe_status st = FE_OK;
-    while (f->blocks.pool.n < f->blocks.reserve && st == FE_OK)
-        st = reclaim(f);
-    if (st == FE_OK && fe_page_wants_cache(f) && fe_page_cache_must_fold(f))
+    while (b->pool.n < b->reserve && st == FE_OK)
+        st = reclaim(f, b);
+    if (st == FE_OK && b == &f->blocks && fe_page_wants_cache(f) && fe_page_cache_must_fold(f))
         st = fold(f);
     return st;
 }
 
-/* The cache is emptied first, so that the next burst finds room there.  Then comes cleaning,
- * as long as it could win a whole block.  Each step wins an invalid page, or brings the
- * policy nearer to one, so this comes to an end. */
-bool fe_page_idle(struct fe_ftl *ftl)
+/* A step of cleaning, if it could win a whole block. */
+static bool clean_in_advance(struct page_ftl *f, struct fe_blocks *b)
 {
-    struct page_ftl *f = page_of(ftl);
-    const struct fe_blocks *b = &f->blocks;
     bool can_fold = b->full[SET_CACHED].n > 0;
-    if (can_fold && b->pool.n >= b->reserve)
-        return fold(f) == FE_OK;
     uint32_t goal = f->p.clean.idle_free;
     if (can_fold && goal < b->reserve)
         goal = b->reserve;
-    bool can_win = can_fold || b->full[SET_PLAIN].n_invalid >= b->geo.pages_per_block;
-    return b->pool.n < goal && can_win && reclaim(f) == FE_OK;
+    bool can_win = can_fold || b->full[SET_PLAIN].n_invalid >= b->full[SET_PLAIN].pages;
+    return b->pool.n < goal && can_win && reclaim(f, b) == FE_OK;
+}
+
+/* The cache is emptied first, so that the next burst finds room there.  Then comes cleaning, in
+ * the enhanced area last.  Each step wins an invalid page, or brings the policy nearer to one, so
+ * this comes to an end. */
+bool fe_page_idle(struct fe_ftl *ftl)
+{
+    struct page_ftl *f = page_of(ftl);
+    if (f->blocks.full[SET_CACHED].n && f->blocks.pool.n >= f->blocks.reserve)
+        return fold(f) == FE_OK;
+    return clean_in_advance(f, &f->blocks) || (f->area_pages && clean_in_advance(f, &f->area));
 }

@@ -6,12 +6,13 @@
  *   page_place.c   streams: where the next page goes
  *   page_clean.c   when and why blocks are emptied: cleaning, folding, levelling, idle time
  *   page_limits.c  how much room all that needs, and which parameters contradict each other
+ *   page_area.c    the enhanced area: its range, its blocks, and when it does not fit
  *   page_heat.h    which pages are hot
  *   blocks.h       the states of blocks and pages, which dftl and norlog share
  *
  * Plain full blocks form victim set 0.  A block that the SLC cache takes holds fewer pages,
  * and joins set 1 when it is full.  A static cache has its blocks aside, in a pool of their
- * own.
+ * own.  An enhanced area has a struct fe_blocks of its own, with all streams but the cache.
  */
 #ifndef FE_FTL_PAGE_CORE_H
 #define FE_FTL_PAGE_CORE_H
@@ -37,6 +38,9 @@ struct page_ftl {
     struct fe_ftl base;
     struct fe_ftl_params p;
     struct fe_blocks blocks; /* frontiers: by stream; sets: enum page_set */
+    struct fe_blocks area;   /* the same for the enhanced area; zeros if there is none */
+    fe_lpn area_first;       /* the area is [area_first, area_first + area_pages) */
+    uint32_t area_pages;
     fe_ppn *map;             /* lpn -> ppn */
     struct fe_region region;
     struct fe_part_params part;
@@ -51,6 +55,17 @@ static inline struct page_ftl *page_of(struct fe_ftl *ftl)
     return (struct page_ftl *)ftl;
 }
 
+static inline bool fe_page_in_area(const struct page_ftl *f, fe_lpn lpn)
+{
+    return lpn - f->area_first < f->area_pages;
+}
+
+/* The blocks that take this page. */
+static inline struct fe_blocks *fe_page_blocks_for(struct page_ftl *f, fe_lpn lpn)
+{
+    return fe_page_in_area(f, lpn) ? &f->area : &f->blocks;
+}
+
 /* page_place.c */
 
 /* How many places the frontier of each stream has with these parameters. */
@@ -63,7 +78,8 @@ uint32_t fe_page_stream_of_block(const struct fe_ftl *ftl, fe_peb peb);
 /* The host writes this page next: notes whether it continues a run. */
 void fe_page_follow_run(struct page_ftl *f, fe_lpn lpn);
 
-/* There is an SLC cache, and the host's next page goes there if it has room. */
+/* There is an SLC cache, and the host's next page goes there if it has room: a page outside the
+ * enhanced area. */
 bool fe_page_wants_cache(const struct page_ftl *f);
 
 /* The cache has no block for its next page, and could win one by folding. */
@@ -83,14 +99,15 @@ enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn fr
 
 /* page_clean.c */
 
-/* What must happen before the host's next page: cleans until `reserve` blocks are free,
- * then folds if the cache has no place.  Any page may have moved afterwards. */
-enum fe_status fe_page_make_room(struct page_ftl *f);
+/* What must happen before the host's next page goes to the area or to the other blocks: cleans
+ * these until `reserve` blocks are free, then folds if the cache has no place.  Any page may have
+ * moved afterwards. */
+enum fe_status fe_page_make_room(struct page_ftl *f, struct fe_blocks *b);
 bool fe_page_idle(struct fe_ftl *ftl);
 
 /* page_limits.c */
 
-/* Free blocks below which a write cleans first. */
+/* Free blocks below which a write cleans first.  Here and below the area is left out. */
 uint32_t fe_page_reserve(const struct fe_ftl_params *p, const struct fe_geometry *geo);
 
 /* Blocks that hold no data when the host has written all logical pages. */
@@ -99,5 +116,24 @@ uint64_t fe_page_kept(const struct fe_ftl_params *p, const struct fe_geometry *g
 /* As in struct fe_ftl_ops. */
 uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                           struct fe_err *err);
+
+/* page_area.c */
+
+/* The parameters by which the blocks of the area work: without a cache. */
+struct fe_ftl_params fe_page_area_params(const struct fe_ftl_params *p);
+
+/* Good blocks that the area takes; 0 if there is none. */
+uint64_t fe_page_area_blocks(const struct fe_ftl_params *p, const struct fe_geometry *geo);
+
+/* Whether the keys of the area make sense on this chip.  0 or -EINVAL. */
+int fe_page_area_check(const struct fe_ftl_params *p, const struct fe_geometry *geo,
+                       struct fe_err *err);
+
+/* Whether an area with good keys fits: on the chip, and into so many logical pages.  0 or
+ * -EINVAL. */
+int fe_page_area_fits_chip(const struct fe_ftl_params *p, const struct fe_geometry *geo,
+                           struct fe_err *err);
+int fe_page_area_fits_range(const struct fe_ftl_params *p, const struct fe_geometry *geo,
+                            uint64_t n_lpns, struct fe_err *err);
 
 #endif

@@ -35,6 +35,9 @@
  * Random policies win something after as many choices as there are blocks (victim.c).  A
  * block that levelling moves wins its invalid pages, too.  The room that is won ends as free
  * blocks, because open blocks cannot hold more than they have pages.
+ *
+ * The blocks of an enhanced area are a second part of the chip for which all this is true again,
+ * with the pages of a block in SLC mode for b, and without a cache (page_area.c).
  */
 #include "ftl/page_core.h"
 
@@ -99,7 +102,7 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
             slc_mode[p->page.slc_mode]);
     if (p->page.slc_mode == FE_SLC_STATIC && p->page.slc_blocks == 0)
         return fe_err_set(err, EINVAL, "ftl.slc_blocks=0: a static SLC cache has at least 1 block");
-    return 0;
+    return fe_page_area_check(p, geo, err);
 }
 
 uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
@@ -127,6 +130,9 @@ uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
                    fe_page_reserve(p, geo), geo->n_pebs, (unsigned long long)kept + 1);
         return 0;
     }
+    if (fe_page_area_fits_chip(p, geo, err) < 0)
+        return 0;
+    kept += fe_page_area_blocks(p, geo);
     if (p->clean.idle_free > geo->n_pebs - kept) {
         fe_err_set(err, EINVAL,
                    "ftl.idle_free=%u: the chip has %u blocks, of which the page strategy keeps "
@@ -135,5 +141,7 @@ uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
                    (unsigned long long)(geo->n_pebs - kept));
         return 0;
     }
-    return (geo->n_pebs - kept) * geo->pages_per_block;
+    uint64_t n_lpns = (geo->n_pebs - kept) * geo->pages_per_block +
+                      p->page.enhanced_size / geo->page_bytes;
+    return fe_page_area_fits_range(p, geo, n_lpns, err) < 0 ? 0 : n_lpns;
 }

@@ -20,6 +20,9 @@
  * another one otherwise.  Mixing pages costs a little later; running out of space costs
  * everything.  Only the cache neither lends nor borrows.  So all erased pages outside the
  * cache count as room, wherever they are, and the proof in page_limits.c needs nothing else.
+ *
+ * The pages of an enhanced area go to the area's own blocks, where the same streams are once more,
+ * except the cache.
  */
 #include "ftl/page_core.h"
 
@@ -44,7 +47,7 @@ void fe_page_places(const struct fe_ftl_params *p, const struct fe_geometry *geo
 /* By the tag of a page that came first, which may have borrowed its place. */
 uint32_t fe_page_stream_of_block(const struct fe_ftl *ftl, fe_peb peb)
 {
-    if (fe_medium_is_slc(ftl->medium, peb))
+    if (fe_medium_is_slc(ftl->medium, peb) && peb >= ((const struct page_ftl *)ftl)->area.end)
         return STREAM_CACHE;
     fe_ppn first = fe_recover_first(ftl->medium, peb);
     uint8_t tag = first == FE_PPN_NONE ? FE_TAG_DATA : fe_medium_tag(ftl->medium, first);
@@ -98,7 +101,7 @@ enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn)
     bool two_pool = f->p.page.hot_cold == FE_HOT_COLD_TWO_POOL;
     if (two_pool)
         fe_page_heat_touch(&f->heat, lpn, f->map[lpn] == FE_PPN_NONE);
-    if (fe_page_wants_cache(f) &&
+    if (!fe_page_in_area(f, lpn) && fe_page_wants_cache(f) &&
         (cache_can_grow(f) || f->blocks.fronts[STREAM_CACHE].n_open))
         return STREAM_CACHE;
     return two_pool && !fe_page_is_hot(&f->heat, lpn) ? STREAM_COLD : STREAM_MAIN;
@@ -118,9 +121,9 @@ static enum stream stream_of_moved(const struct page_ftl *f, fe_lpn lpn)
 }
 
 /* A free block for the place whose turn it is; false if there is none. */
-static bool take_block(struct page_ftl *f, enum stream stream, struct fe_frontier *front)
+static bool take_block(struct page_ftl *f, struct fe_blocks *b, enum stream stream,
+                       struct fe_frontier *front)
 {
-    struct fe_blocks *b = &f->blocks;
     bool is_aside = stream == STREAM_CACHE && f->p.page.slc_mode == FE_SLC_STATIC;
     fe_peb peb = stream == STREAM_REST
                      ? fe_block_pool_take_worn(&b->pool)
@@ -134,10 +137,11 @@ static bool take_block(struct page_ftl *f, enum stream stream, struct fe_frontie
 }
 
 /* The frontier whose place `at` takes the stream's next page; NULL if there is no room. */
-static struct fe_frontier *next_place(struct page_ftl *f, enum stream stream)
+static struct fe_frontier *next_place(struct page_ftl *f, struct fe_blocks *b,
+                                      enum stream stream)
 {
-    struct fe_frontier *fronts = f->blocks.fronts, *front = &fronts[stream];
-    if (fe_frontier_turn(front) != FE_PEB_NONE || take_block(f, stream, front) ||
+    struct fe_frontier *fronts = b->fronts, *front = &fronts[stream];
+    if (fe_frontier_turn(front) != FE_PEB_NONE || take_block(f, b, stream, front) ||
         fe_frontier_seek(front, 0))
         return front;
     for (enum stream s = STREAM_MAIN; stream != STREAM_CACHE && s < STREAM_CACHE; s++)
@@ -164,10 +168,11 @@ static enum fe_tag tag_of(enum stream stream, bool moved)
 enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn, fe_ppn base,
                              uint32_t off, uint32_t len, const void *data)
 {
-    struct fe_frontier *front = next_place(f, stream);
+    struct fe_blocks *b = fe_page_blocks_for(f, lpn);
+    struct fe_frontier *front = next_place(f, b, stream);
     if (!front)
         return FE_NO_SPACE;
-    return fe_blocks_append(&f->blocks, front, lpn, tag_of(stream, len == 0), base, off, len, data,
+    return fe_blocks_append(b, front, lpn, tag_of(stream, len == 0), base, off, len, data,
                             &f->map[lpn]);
 }
 

@@ -64,11 +64,16 @@ static inline uint32_t fe_die_of(const struct fe_geometry *g, fe_peb peb)
     return fe_fastmod(peb, g->by_dies);
 }
 
-/* Pages that a block holds in SLC mode; 0 if the chip's cells have one bit anyway. */
+/* Of n pages of a block, those that it holds in SLC mode; 0 if the cells have one bit anyway. */
+static inline uint32_t fe_cell_slc_pages(uint32_t cell, uint32_t n)
+{
+    uint32_t bits = cell == FE_CELL_MLC ? 2 : cell == FE_CELL_TLC ? 3 : 0;
+    return bits ? n / bits : 0;
+}
+
 static inline uint32_t fe_slc_pages(const struct fe_geometry *g)
 {
-    uint32_t bits = g->cell == FE_CELL_MLC ? 2 : g->cell == FE_CELL_TLC ? 3 : 0;
-    return bits ? g->pages_per_block / bits : 0;
+    return fe_cell_slc_pages(g->cell, g->pages_per_block);
 }
 
 /* The type of a page by its place in the block.  MLC pairs pages as

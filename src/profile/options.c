@@ -204,6 +204,13 @@ const struct fe_option fe_options[] = {
      .max = MIB(1024), .zero = "any", .def = "any", .used_by = "page",
      .help = "Bytes of the largest write command that goes to the SLC cache; larger ones go past "
              "it."},
+    {FE_SEC_FTL, "enhanced_start", FE_OPT_SIZE, FIELD(ftl.page.enhanced_start), .max = TIB(16),
+     .multiple = 512, .def = "0", .used_by = "page",
+     .help = "Where the enhanced area of ftl.enhanced_size begins; a multiple of the flash page."},
+    {FE_SEC_FTL, "enhanced_size", FE_OPT_SIZE, FIELD(ftl.page.enhanced_size), .min = 512,
+     .max = TIB(16), .multiple = 512, .zero = "none", .def = "none", .used_by = "page",
+     .help = "Bytes of an eMMC's enhanced area, whose data lie in SLC mode: two bytes of the chip "
+             "for each of them with mlc, three with tlc.  A multiple of the flash page."},
 
     /* Which parts of the map the controller holds. */
     {FE_SEC_FTL, "map_region", FE_OPT_SIZE, FIELD(ftl.region.map_region), .min = 512,

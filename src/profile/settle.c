@@ -27,6 +27,7 @@
 #include "profile/parse.h"
 
 #include "base/num.h"
+#include "ftl/area.h"
 #include "ftl/ftl.h"
 #include "nand/wear.h"
 
@@ -185,7 +186,9 @@ static int derive_blocks(struct fe_profile *p, struct fe_err *why)
     uint64_t row = (uint64_t)p->nand.page_size * p->nand.pages_per_block * p->nand.planes_per_die *
                    p->nand.dies_per_channel * p->nand.channels;
     uint64_t op_ppm = has_medium(p) ? p->ftl.op_ppm : 0;
-    uint64_t raw = fe_muldiv_up(p->device.capacity, 1000000 + op_ppm, 1000000);
+    uint64_t held = p->device.capacity +
+                    fe_area_extra_bytes(&p->ftl, p->nand.cell, p->nand.pages_per_block);
+    uint64_t raw = fe_muldiv_up(held, 1000000 + op_ppm, 1000000);
 
     if (given(p, FE_SEC_NAND, "blocks_per_plane"))
         return 0;

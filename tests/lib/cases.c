@@ -105,6 +105,18 @@ static void make_step(struct fe_step_params *s, struct ft_rand *r)
     }
 }
 
+/* An enhanced area of some pages or some blocks, not far from the beginning. */
+static void draw_area(struct fe_profile *p, struct ft_rand *r, bool possible)
+{
+    bool is_page = p->ftl.type == (uint32_t)fe_ftl_find("page");
+    struct fe_page_params *page = &p->ftl.page;
+    uint64_t bytes = (uint64_t)p->nand.page_size *
+                     (p->nand.multiplane ? p->nand.planes_per_die : 1);
+    uint32_t pages = PICK(r, 0, 0, 1, 3, p->nand.pages_per_block, 3 * p->nand.pages_per_block);
+    page->enhanced_size = possible && is_page ? bytes * pages : 0;
+    page->enhanced_start = page->enhanced_size ? bytes * ft_below(r, 20) : 0;
+}
+
 void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
 {
     struct fe_ftl_params *f = &p->ftl;
@@ -152,14 +164,18 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->page.slc_pause = f->page.slc_run && ft_chance(r, 50);
     f->region.stream_read_ns = PICK(r, 0, 0, 300000);
     f->region.direct_read = p->nand.page_size * PICK(r, 0, 1, 3);
+    draw_area(p, r, slc && p->nand.pages_per_block > 2);
 }
 
 static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max_bytes)
 {
     struct fe_device_params *d = &p->device;
     d->discard = fe_ftl_registry[p->ftl.type]->trim && ft_chance(r, 70);
+    uint64_t least = p->ftl.page.enhanced_start + p->ftl.page.enhanced_size;
     d->capacity = ft_chance(r, 40) ? max_bytes : ft_between(r, max_bytes / 2, max_bytes);
     d->capacity -= d->capacity % d->sector_size;
+    if (d->capacity < least)
+        d->capacity = least;
     if (d->capacity == 0)
         d->capacity = d->sector_size;
     d->used = ft_chance(r, 50) ? 0 : ft_chance(r, 50) ? d->capacity : ft_below(r, d->capacity);

@@ -210,7 +210,8 @@ static void *zeros(size_t n, size_t size)
 void ft_chip_init(struct ft_chip *c, struct fe_device *dev)
 {
     *c = (struct ft_chip){.nand = dev->profile.nand, .geo = dev->medium->geo,
-                          .may_be_slc = dev->profile.ftl.page.slc_mode != FE_SLC_OFF,
+                          .may_be_slc = dev->profile.ftl.page.slc_mode != FE_SLC_OFF ||
+                                        dev->profile.ftl.page.enhanced_size > 0,
                           .hash = FT_HASH_START};
     c->filled = zeros(c->geo.n_pebs, sizeof *c->filled);
     c->erases = zeros(c->geo.n_pebs, sizeof *c->erases);

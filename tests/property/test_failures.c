@@ -72,6 +72,8 @@ static struct fe_profile make_profile(uint32_t type, uint64_t seed)
     p.ftl.clean.idle_free = 3;
     p.ftl.page.hot_cold = (uint32_t)(seed / 2 % FE_N_HOT_COLDS);
     p.ftl.page.slc_mode = seed % 4 == 3 ? FE_SLC_DYNAMIC : FE_SLC_OFF;
+    p.ftl.page.enhanced_start = seed % 3 == 1 ? 2 * PAGE : 0;
+    p.ftl.page.enhanced_size = seed % 3 == 1 ? 6 * PAGE : 0;
     p.ftl.segment.small_log = seed % 2;
     p.ftl.segment.small_write = SECTOR;
     p.device.discard = fe_ftl_registry[type]->trim != NULL;

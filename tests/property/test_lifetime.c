@@ -8,6 +8,9 @@
  * the host writes only a small part of the device, the stick lives for a much shorter time.  The
  * WAF in the formula is the measured one: the test is about whether every cycle of every block
  * was used.
+ *
+ * Writes that stay in an enhanced area use up the area's blocks, for the endurance and with the pages
+ * of SLC mode; writes that stay outside use up the others.
  */
 #include "lib/rand.h"
 
@@ -45,11 +48,17 @@ static struct fe_profile make_profile(uint32_t levelling)
     return p;
 }
 
-/* Writes a part of the device again and again until a write is refused.  Returns how much was
- * written, as a share of what the blocks are good for. */
-static double live(const char *name, uint32_t levelling, uint64_t percent)
+/* What is written: all pages of [first, first + pages) once, then any of the first `hot` of them. */
+struct work {
+    uint64_t first, pages, hot;
+};
+
+/* Does this work until a write is refused.  Returns how much was written, as a share of what
+ * `cycles` cycles of so many pages are good for. */
+static double wear_out(const char *name, const struct fe_profile *profile, struct work w,
+                       uint64_t cycles, uint64_t chip_pages)
 {
-    struct fe_profile p = make_profile(levelling);
+    struct fe_profile p = *profile;
     struct fe_device_options opt = {.seed = 1};
     struct fe_device *dev = NULL;
     struct fe_err err = {""};
@@ -60,9 +69,9 @@ static double live(const char *name, uint32_t levelling, uint64_t percent)
         fprintf(stderr, "%s\n", err.text);
         exit(1);
     }
-    uint64_t pages = fe_device_capacity(dev) / PAGE, hot = pages * percent / 100, n = 0;
+    uint64_t n = 0;
     while (reply.status == FE_OK) {
-        uint64_t page = n < pages ? n : ft_below(&r, hot);
+        uint64_t page = w.first + (n < w.pages ? n : ft_below(&r, w.hot));
         struct fe_request req = {.type = FE_REQ_WRITE, .offset = page * PAGE, .len = PAGE};
         if (fe_device_submit(dev, reply.complete_ns, &req, &reply) < 0)
             abort();
@@ -70,7 +79,7 @@ static double live(const char *name, uint32_t levelling, uint64_t percent)
     }
     fe_device_get_stats(dev, &s);
     double waf = (double)s.nand.bytes_programmed / (double)(n * PAGE);
-    double blocks = 128.0 * 16 * PAGE, want = 1000 * blocks / waf;
+    double want = (double)cycles * (double)chip_pages * PAGE / waf;
     double share = (double)(n * PAGE) / want;
     printf("%-34s %8.1f MB of the host, WAF %.3f, endurance x bytes / WAF = %8.1f MB: %.4f; "
            "erases %llu to %llu, grown bad %llu\n",
@@ -83,6 +92,33 @@ static double live(const char *name, uint32_t levelling, uint64_t percent)
     }
     fe_device_destroy(dev);
     return share;
+}
+
+/* Writes a part of the device, the first `percent` of it, again and again. */
+static double live(const char *name, uint32_t levelling, uint64_t percent)
+{
+    struct fe_profile p = make_profile(levelling);
+    uint64_t pages = fe_muldiv(130 * 16 - 2 * 16, 1000000, 1000000 + p.ftl.op_ppm);
+    struct work all = {.pages = pages, .hot = pages * percent / 100};
+    return wear_out(name, &p, all, 1000, 128 * 16);
+}
+
+/* An area of 240 pages: 37 blocks of 8 pages, since 30 hold the data, 3 are open, 3 in reserve and 1
+ * is to spare.  91 blocks of 16 pages are left. */
+enum { AREA = 240, AREA_BLOCKS = 37 };
+
+static double live_beside_area(const char *name, bool inside)
+{
+    struct fe_profile p = make_profile(FE_WEAR_STATIC);
+    p.nand.cell = FE_CELL_MLC;
+    p.nand.tR_ns[1] = p.nand.tR_ns[2] = p.nand.tR_ns[0];
+    p.nand.tPROG_ns[1] = p.nand.tPROG_ns[2] = p.nand.tPROG_ns[0];
+    p.nand.endurance = 300;
+    p.nand.slc_endurance = 1500;
+    p.ftl.page.enhanced_size = AREA * PAGE;
+    struct work area = {.pages = AREA, .hot = AREA}, others = {AREA, 1000, 1000};
+    return inside ? wear_out(name, &p, area, 1500, AREA_BLOCKS * 8)
+                  : wear_out(name, &p, others, 300, (128 - AREA_BLOCKS) * 16);
 }
 
 static void expect(const char *name, double got, double least, double most)
@@ -104,5 +140,7 @@ int main(void)
     expect("no levelling, 5 % written", live("no levelling, 5 % written", FE_WEAR_OFF, 5), 0, 0.5);
     expect("dynamic levelling, 5 % written",
            live("dynamic levelling, 5 % written", FE_WEAR_DYNAMIC, 5), 0, 0.5);
+    expect("in the enhanced area", live_beside_area("in the enhanced area", true), 0.97, 1.03);
+    expect("outside of it", live_beside_area("outside of it", false), 0.97, 1.03);
     return n_failed ? 1 : 0;
 }

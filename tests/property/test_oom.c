@@ -170,6 +170,8 @@ static struct fe_profile make_profile(uint32_t type, bool rich)
         p.ftl.clean.wear_levelling = FE_WEAR_STATIC;
         p.ftl.page.slc_mode = FE_SLC_STATIC;
         p.ftl.page.slc_blocks = 4;
+        p.ftl.page.enhanced_start = 8 * SECTOR;
+        p.ftl.page.enhanced_size = 20 * SECTOR;
         p.ftl.segment.small_log = 2;
         p.ftl.segment.small_write = 4096;
         p.ftl.log.fast_sequential = true;

@@ -69,6 +69,21 @@ static void set_dynamic_slc(struct fe_profile *p)
     p->ftl.page.slc_mode = FE_SLC_DYNAMIC;
 }
 
+/* A part of the pages is in the area, so cuts come while either part is cleaned. */
+static void set_area(struct fe_profile *p)
+{
+    set_mlc(p);
+    p->ftl.page.enhanced_start = 8 * PAGE;
+    p->ftl.page.enhanced_size = 16 * PAGE;
+}
+
+static void set_area_beside_cache(struct fe_profile *p)
+{
+    set_static_slc(p);
+    p->ftl.page.enhanced_size = 12 * PAGE;
+    p->ftl.page.hot_cold = FE_HOT_COLD_GC;
+}
+
 static void set_static_levelling(struct fe_profile *p)
 {
     p->ftl.clean.wear_levelling = FE_WEAR_STATIC;
@@ -115,6 +130,8 @@ static const struct config configs[] = {
     {"page, static SLC cache", "page", 1, true, true, set_static_slc},
     {"page, dynamic SLC cache", "page", 1, true, true, set_dynamic_slc},
     {"page, static levelling", "page", 1, true, true, set_static_levelling},
+    {"page, enhanced area", "page", 1, true, true, set_area},
+    {"page, enhanced area beside a cache", "page", 1, true, true, set_area_beside_cache},
     {"dftl", "dftl", 1, false, false, set_nothing},
     {"dftl, 2 dies", "dftl", 2, false, false, set_nothing},
     {"norlog", "norlog", 1, true, true, set_nor},

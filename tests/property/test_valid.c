@@ -6,6 +6,9 @@
  *
  *     test_valid [--long] [--part K/N] [SEED:GEOMETRY:STRATEGY...]
  *
+ * With an enhanced area, the newest copies of its pages are in blocks in SLC mode, and without an SLC
+ * cache those of the others are not.
+ *
  * dftl counts the pages of its table as valid, too.  Their newest copies are found in the same way,
  * but the oracle cannot know which part of the table is in use, so any of them may be valid.
  */
@@ -52,6 +55,16 @@ static void find_newest(struct oracle *o, const struct fe_medium *m)
     }
 }
 
+/* Whether a page lies in a block of the mode that it must be in, by where the area is. */
+static bool mode_is_right(const struct fe_device *dev, fe_lpn lpn, fe_ppn ppn)
+{
+    const struct fe_page_params *p = &dev->profile.ftl.page;
+    uint64_t at = (uint64_t)lpn * dev->page_bytes;
+    bool inside = at >= p->enhanced_start && at < p->enhanced_start + p->enhanced_size;
+    bool slc = fe_medium_is_slc(dev->medium, fe_peb_of(&dev->medium->geo, ppn));
+    return slc == inside || (!inside && p->slc_mode != FE_SLC_OFF);
+}
+
 /* Compares every block. */
 static const char *compare(struct oracle *o, const struct fe_device *dev)
 {
@@ -64,6 +77,8 @@ static const char *compare(struct oracle *o, const struct fe_device *dev)
         if (o->newest[tag] == FE_PPN_NONE)
             continue;
         fe_chip_block b = fe_medium_chip_block(m, fe_peb_of(&m->geo, o->newest[tag]));
+        if (tag < o->n_lpns && o->mapped[tag] && !mode_is_right(dev, tag, o->newest[tag]))
+            snprintf(o->wrong, sizeof o->wrong, "page %u is in the wrong mode", tag);
         least[b] += tag < o->n_lpns && o->mapped[tag];
         most[b] += tag >= o->n_lpns || o->mapped[tag];
     }

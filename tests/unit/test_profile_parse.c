@@ -100,6 +100,15 @@ static void test_parse_chip_follows_capacity(void **state)
     assert_int_equal(p.nand.blocks_per_plane, 280495);
     fe_profile_fini(&p);
 
+    /* An area of 256 MiB takes as much again with two bits a cell, twice as much with three. */
+    parse_good(&p, "[device]\ncapacity=1G\n[nand]\ncell=mlc\npages_per_block=66\npage_size=4K\n"
+                   "tR=0\ntPROG=0\ntBERS=0\n[ftl]\ntype=page\nop=10%\nenhanced_size=256M\n");
+    assert_int_equal(p.nand.blocks_per_plane, 5462); /* 5/4 x 1.1 x 1 GiB / 264 KiB, rounded up */
+    assert_int_equal(fe_profile_set(&p, "nand.cell", "tlc", &err), 0);
+    assert_int_equal(p.nand.blocks_per_plane, 6554);
+    check_fixpoint(&p);
+    fe_profile_fini(&p);
+
     /* So little that the strategy's own blocks count: it is asked. */
     parse_good(&p, NO_BLOCKS("512", "channels=8\ndies_per_channel=4\n"));
     assert_true(p.nand.blocks_per_plane > 1);
