@@ -37,7 +37,6 @@
 #define FIELD(f) .offset = offsetof(struct fe_profile, f)
 #define BY_LINK  "by link.type"
 #define MAX_RBER UINT64_C(100000000000)
-
 /* For used_by: the strategies that map units of erase blocks. */
 #define IN_UNITS "segment block bast fast"
 
@@ -140,8 +139,7 @@ const struct fe_option fe_options[] = {
      .help = "Program and erase cycles that a block is built for."},
     {FE_SEC_NAND, "slc_endurance", FE_OPT_U64, FIELD(nand.slc_endurance), .min = 1,
      .max = UINT64_C(1000000000), .zero = "auto", .def = "auto", .used_by = "page",
-     .help = "Program and erase cycles that a block in SLC mode is built for; auto is "
-             "nand.endurance."},
+     .help = "Cycles that a block in SLC mode is built for; auto is nand.endurance."},
 
     {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = fe_name_ftl,
      .help = "The strategy of the translation layer; 'flashemu help page' describes page."},
@@ -188,7 +186,6 @@ const struct fe_option fe_options[] = {
      .def = "0", .used_by = "page",
      .help = "Number of blocks in the SLC cache: exactly so many if it is static, at most so many "
              "if it is dynamic, where 0 means no limit."},
-
     {FE_SEC_FTL, "slc_run", FE_OPT_SIZE, FIELD(ftl.page.slc_run), .min = 512, .max = MIB(1024),
      .zero = "never", .def = "never", .used_by = "page",
      .help = "Bytes that the host writes in order before the rest of the run goes past the SLC "
@@ -202,15 +199,14 @@ const struct fe_option fe_options[] = {
      .help = "Number of dies that the SLC cache fills in turn."},
     {FE_SEC_FTL, "slc_write", FE_OPT_SIZE, FIELD(ftl.page.slc_write), .min = 512,
      .max = MIB(1024), .zero = "any", .def = "any", .used_by = "page",
-     .help = "Bytes of the largest write command that goes to the SLC cache; larger ones go past "
-             "it."},
+     .help = "Bytes of the largest write command that goes to the SLC cache."},
     {FE_SEC_FTL, "enhanced_start", FE_OPT_SIZE, FIELD(ftl.page.enhanced_start), .max = TIB(16),
      .multiple = 512, .def = "0", .used_by = "page",
      .help = "Where the enhanced area of ftl.enhanced_size begins; a multiple of the flash page."},
     {FE_SEC_FTL, "enhanced_size", FE_OPT_SIZE, FIELD(ftl.page.enhanced_size), .min = 512,
      .max = TIB(16), .multiple = 512, .zero = "none", .def = "none", .used_by = "page",
-     .help = "Bytes of an eMMC's enhanced area, whose data lie in SLC mode: two bytes of the chip "
-             "for each of them with mlc, three with tlc.  A multiple of the flash page."},
+     .help = "Bytes of the enhanced area, a range of an eMMC in SLC mode: two (mlc) or three (tlc) "
+             "bytes of the chip for each.  A multiple of the flash page."},
 
     /* Which parts of the map the controller holds. */
     {FE_SEC_FTL, "map_region", FE_OPT_SIZE, FIELD(ftl.region.map_region), .min = 512,
@@ -415,8 +411,7 @@ const struct fe_option fe_options[] = {
      .help = "How many times end_of_life=slow repeats each program and erase of a failed block."},
     {FE_SEC_FAULTS, "life_spread", FE_OPT_SHARE, FIELD(wear.life_spread_ppm), .max = 1000000,
      .def = "0%", .on_chip = true,
-     .help = "How far the life of a block can differ from nand.endurance, or in SLC mode from "
-             "nand.slc_endurance, in both directions."},
+     .help = "How far the life of a block can differ from its endurance, in both directions."},
     {FE_SEC_FAULTS, "weak_block", FE_OPT_U32, FIELD(wear.weak_block), .max = UINT64_C(1) << 28,
      .def = "0", .live = true, .on_chip = true,
      .help = "The block that weak_cycles applies to."},

@@ -9,8 +9,8 @@
  * WAF in the formula is the measured one: the test is about whether every cycle of every block
  * was used.
  *
- * Writes that stay in an enhanced area use up the area's blocks, for the endurance and with the pages
- * of SLC mode; writes that stay outside use up the others.
+ * Writes that stay in an enhanced area use up the area's blocks, for the endurance and with the
+ * pages of SLC mode; writes that stay outside use up the others.
  */
 #include "lib/rand.h"
 
@@ -48,7 +48,7 @@ static struct fe_profile make_profile(uint32_t levelling)
     return p;
 }
 
-/* What is written: all pages of [first, first + pages) once, then any of the first `hot` of them. */
+/* What is written: all pages of [first, first + pages) once, then any of the first `hot` ones. */
 struct work {
     uint64_t first, pages, hot;
 };
@@ -103,8 +103,8 @@ static double live(const char *name, uint32_t levelling, uint64_t percent)
     return wear_out(name, &p, all, 1000, 128 * 16);
 }
 
-/* An area of 240 pages: 37 blocks of 8 pages, since 30 hold the data, 3 are open, 3 in reserve and 1
- * is to spare.  91 blocks of 16 pages are left. */
+/* An area of 240 pages: 37 blocks of 8 pages, since 30 hold the data, 3 are open, 3 in reserve and
+ * 1 is to spare.  91 blocks of 16 pages are left. */
 enum { AREA = 240, AREA_BLOCKS = 37 };
 
 static double live_beside_area(const char *name, bool inside)

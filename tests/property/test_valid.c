@@ -6,8 +6,8 @@
  *
  *     test_valid [--long] [--part K/N] [SEED:GEOMETRY:STRATEGY...]
  *
- * With an enhanced area, the newest copies of its pages are in blocks in SLC mode, and without an SLC
- * cache those of the others are not.
+ * With an enhanced area, the newest copies of its pages are in blocks in SLC mode, and without an
+ * SLC cache those of the others are not.
  *
  * dftl counts the pages of its table as valid, too.  Their newest copies are found in the same way,
  * but the oracle cannot know which part of the table is in use, so any of them may be valid.
