@@ -9,8 +9,14 @@
 The program under test is `commit` below; put yours in its place.  It writes a record, flushes, and
 then says that the record is safe.  After each cut, every record that was called safe must be there.
 Exit code 1 and a line for each record that is lost.
+
+The power fails after 1, 2, 3 ... writes, when the last of them has ended.  With a time as the fourth
+argument, such as 73us, it fails after 1, 2, 3 ... times that much device time instead, usually in the
+middle of a write.
 """
 
+import itertools
+import re
 import subprocess
 import sys
 
@@ -30,17 +36,28 @@ def commit(h, place, text):
         h.flush()
 
 
+def when(cut, step):
+    """The words of `power-cut after` for this cut."""
+    if not step:
+        return [str(cut + 1), "writes"]
+    number, unit = re.fullmatch("([0-9]+)([a-z]+)", step).groups()
+    return ["%d%s" % ((cut + 1) * int(number), unit)]
+
+
 def main():
     stick, control, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    step = sys.argv[4] if len(sys.argv) > 4 else ""
     lost = 0
     for cut in range(rounds):
         h = nbd.NBD()
         h.connect_unix(stick)
-        ctl(control, "power-cut", "after", str(cut + 1), "writes")
+        ctl(control, "power-cut", "after", *when(cut, step))
         safe = {}
         try:
-            for place in range(rounds + 1):
-                text = b"cut %d record %d" % (cut, place)
+            for n in itertools.count():  # until the power fails
+                place = n % (rounds + 1)
+                text = b"cut %d record %d" % (cut, n)
+                safe.pop(place, None)  # while it is overwritten it may be either
                 commit(h, place, text)
                 safe[place] = text
         except nbd.Error:
@@ -48,7 +65,7 @@ def main():
         ctl(control, "power-on")
         for place, text in safe.items():
             if not bytes(h.pread(RECORD, place * RECORD)).startswith(text):
-                print("cut after %d writes: record %d is lost" % (cut + 1, place))
+                print("cut after %s: record %d is lost" % (" ".join(when(cut, step)), place))
                 lost += 1
         h.shutdown()
     print("%d cuts, %d records lost" % (rounds, lost))

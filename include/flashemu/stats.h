@@ -34,6 +34,12 @@ enum fe_condition {
 const char *fe_condition_state(enum fe_condition c);
 const char *fe_condition_reason(enum fe_condition c);
 
+/* Erases of blocks; all 0 if there are no blocks. */
+struct fe_wear_stats {
+    uint64_t min, max;
+    double mean, stddev;
+};
+
 /* A snapshot.  Each field means the same as the field of that name in the output of
  * `flashemu ctl SOCKET stats`.  WAF (write amplification) is nand.bytes_programmed divided by
  * host[FE_REQ_WRITE].bytes. */
@@ -49,10 +55,9 @@ struct fe_stats {
         uint64_t map_hits, map_misses, map_reads, map_writes, map_evictions; /* dftl */
         uint64_t free_blocks;
     } ftl;
-    struct {
-        uint64_t min, max;
-        double mean, stddev;
-    } wear;                          /* erases of the blocks in use, without spares */
+    struct fe_wear_stats wear;       /* of the blocks in use, without spares */
+    struct fe_wear_stats enhanced;   /* of those among them that hold the enhanced area */
+    uint64_t enhanced_blocks;        /* how many hold it; 0: there is none, and no wear of it */
     struct {
         uint64_t cuts;               /* since the device was made */
         bool is_on;

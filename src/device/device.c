@@ -510,6 +510,9 @@ void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret)
     ret->power.cuts = fe_device_cuts(dev);
     ret->power.is_on = fe_device_has_power(dev);
     ret->condition = fe_device_condition(dev);
+    const struct fe_ftl_params *p = &dev->profile.ftl;
+    if (fe_ftl_registry[p->type]->enhanced_blocks)
+        ret->enhanced_blocks = fe_ftl_registry[p->type]->enhanced_blocks(p, &dev->medium->geo);
     if (dev->ftl) /* there is none of an image that is only looked at */
         ftl_stats(dev, ret);
 }

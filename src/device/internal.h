@@ -141,7 +141,8 @@ static inline void fe_device_place(struct fe_device *dev)
 void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret);
 
 /* stats.c: adds the wear and the bad blocks to *ret, in which they are 0.  blocks has the records
- * of all n_blocks blocks of the chip, by peb; those from n_pebs on are the reserve. */
+ * of all n_blocks blocks of the chip, by peb; those from n_pebs on are the reserve.  The first
+ * ret->enhanced_blocks good ones hold the enhanced area. */
 void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
                           struct fe_stats *ret);
 

@@ -24,34 +24,49 @@ struct fe_snapshot {
     struct fe_peb_info blocks[]; /* of the whole chip, by peb */
 };
 
+/* Sums over blocks. */
+struct sums {
+    uint64_t n, min, max;
+    double sum, sum_sq;
+};
+
+static void add(struct sums *s, uint64_t erases)
+{
+    s->min = s->n ? fe_min_u64(s->min, erases) : erases;
+    s->max = fe_max_u64(s->max, erases);
+    s->sum += (double)erases;
+    s->sum_sq += (double)erases * (double)erases;
+    s->n++;
+}
+
+static struct fe_wear_stats wear_of(const struct sums *s)
+{
+    if (s->n == 0)
+        return (struct fe_wear_stats){0};
+    double mean = s->sum / (double)s->n;
+    return (struct fe_wear_stats){
+        s->min, s->max, mean, sqrt(fmax(0, s->sum_sq / (double)s->n - mean * mean))};
+}
+
 /* Wear counts blocks in use, which are among the first n_pebs.  Bad blocks and spares would hide
  * how evenly the strategy works.  Bad blocks are counted on the whole chip, the reserve included.
  */
 void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
                           struct fe_stats *ret)
 {
-    uint64_t n = 0;
-    double sum = 0, sum_sq = 0;
-    ret->wear.min = UINT64_MAX;
+    struct sums all = {0}, enhanced = {0};
     for (fe_peb peb = 0; peb < n_blocks; peb++) {
         const struct fe_peb_info *b = &blocks[peb];
         ret->bad_factory += !!(b->marks & FE_MARK_FACTORY_BAD);
         ret->bad_grown += !!(b->marks & (FE_MARK_GROWN_BAD | FE_MARK_FAILED));
         if (b->marks & FE_MARKS_BAD || peb >= n_pebs)
             continue;
-        uint64_t e = b->erase_count;
-        n++;
-        sum += (double)e;
-        sum_sq += (double)e * (double)e;
-        ret->wear.min = fe_min_u64(ret->wear.min, e);
-        ret->wear.max = fe_max_u64(ret->wear.max, e);
+        add(&all, b->erase_count);
+        if (enhanced.n < ret->enhanced_blocks)
+            add(&enhanced, b->erase_count);
     }
-    if (n == 0) {
-        ret->wear.min = 0;
-        return;
-    }
-    ret->wear.mean = sum / (double)n;
-    ret->wear.stddev = sqrt(fmax(0, sum_sq / (double)n - ret->wear.mean * ret->wear.mean));
+    ret->wear = wear_of(&all);
+    ret->enhanced = wear_of(&enhanced);
 }
 
 struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev)

@@ -81,6 +81,10 @@ struct fe_ftl_ops {
     uint64_t (*max_lpns)(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                          struct fe_err *err);
 
+    /* How many good pebs, the first ones, belong to an enhanced area; 0 without one.  NULL: there
+     * never is an area.  The parameters are good. */
+    uint64_t (*enhanced_blocks)(const struct fe_ftl_params *p, const struct fe_geometry *geo);
+
     /* Begins on an erased medium, with all pages unmapped.  n_lpns is in [1, max_lpns()].  The
      * medium must outlive the strategy.  -ENOMEM, or -EINVAL with a message; *ret is set on
      * success only. */

@@ -281,6 +281,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .name = "page",
     .summary = "every page mapped by itself, cleaned in the background of writes (eMMC, SSDs)",
     .max_lpns = fe_page_max_lpns,
+    .enhanced_blocks = fe_page_area_blocks,
     .create = page_create,
     .recover = page_recover,
     .destroy = page_destroy,

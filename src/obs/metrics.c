@@ -174,17 +174,28 @@ static void print_ftl(FILE *out, const struct fe_stats *s)
     gauge(out, "ftl_free_blocks", "Erased blocks that are ready for use.", s->ftl.free_blocks);
 }
 
+static void print_cycles(FILE *out, const char *name, const struct fe_wear_stats *w)
+{
+    const struct {
+        const char *statistic;
+        double value;
+    } rows[] = {{"min", (double)w->min}, {"mean", w->mean}, {"max", (double)w->max},
+                {"stddev", w->stddev}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fprintf(out, "flashemu_%s{statistic=\"%s\"} ", name, rows[i].statistic);
+        print_real(out, rows[i].value);
+    }
+}
+
 static void print_wear(FILE *out, const struct fe_stats *s)
 {
     family(out, "wear_cycles", "gauge", "cycles", "Erases of the blocks in use.");
-    fputs("flashemu_wear_cycles{statistic=\"min\"} ", out);
-    print_real(out, (double)s->wear.min);
-    fputs("flashemu_wear_cycles{statistic=\"mean\"} ", out);
-    print_real(out, s->wear.mean);
-    fputs("flashemu_wear_cycles{statistic=\"max\"} ", out);
-    print_real(out, (double)s->wear.max);
-    fputs("flashemu_wear_cycles{statistic=\"stddev\"} ", out);
-    print_real(out, s->wear.stddev);
+    print_cycles(out, "wear_cycles", &s->wear);
+    if (s->enhanced_blocks) {
+        family(out, "enhanced_wear_cycles", "gauge", "cycles",
+               "Erases of the blocks that hold the enhanced area.");
+        print_cycles(out, "enhanced_wear_cycles", &s->enhanced);
+    }
     family(out, "bad_blocks", "gauge", NULL, "Bad blocks of the chips by their origin.");
     fprintf(out, "flashemu_bad_blocks{origin=\"factory\"} %" PRIu64 "\n", s->bad_factory);
     fprintf(out, "flashemu_bad_blocks{origin=\"grown\"} %" PRIu64 "\n", s->bad_grown);

@@ -93,13 +93,25 @@ static json_t *ftl_json(const struct fe_stats *s)
     return o;
 }
 
-static json_t *wear_json(const struct fe_stats *s)
+static json_t *cycles_json(const struct fe_wear_stats *w)
 {
     json_t *o = json_object();
-    put_u64(&o, "min", s->wear.min);
-    put_real(&o, "mean", s->wear.mean);
-    put_u64(&o, "max", s->wear.max);
-    put_real(&o, "stddev", s->wear.stddev);
+    put_u64(&o, "min", w->min);
+    put_real(&o, "mean", w->mean);
+    put_u64(&o, "max", w->max);
+    put_real(&o, "stddev", w->stddev);
+    return o;
+}
+
+/* The enhanced area has a member where there is one. */
+static json_t *wear_json(const struct fe_stats *s)
+{
+    json_t *o = cycles_json(&s->wear);
+    if (s->enhanced_blocks == 0)
+        return o;
+    json_t *area = cycles_json(&s->enhanced);
+    put_u64(&area, "blocks", s->enhanced_blocks);
+    put(&o, "enhanced", area);
     return o;
 }
 

@@ -195,6 +195,33 @@ def test_inspect_shows_what_was_written():
         assert code == 0 and "pages.programmed         3\n" in out, out
 
 
+def test_inspect_tells_the_enhanced_area():
+    with Folder() as f:
+        area = f.params("nand.cell=mlc", "ftl.enhanced_start=64K", "ftl.enhanced_size=64K")
+        with Server(*area) as s:
+            h = s.connect()
+            for i in range(400):
+                h.pwrite(pattern(i), (16 + i % 16) * 4096)
+            h.pwrite(pattern(1), 0)
+            h.shutdown()
+            s.terminate()
+        wear = json.loads(call("inspect", f.image, "--json")[1])["wear"]
+        assert wear["enhanced"]["max"] == wear["max"] > 0 == wear["min"], wear
+        slc, plain = 0, 0
+        for peb in range(128):
+            o = json.loads(call("inspect", f.image, "--json", "--block", str(peb))[1])
+            slc += o["slc"]
+            plain += bool(o["pages"]) and not o["slc"]
+            assert all((16 <= p["lpn"] < 32) == o["slc"] for p in o["pages"]), o
+        assert 2 <= slc <= wear["enhanced"]["blocks"] and plain == 1, (slc, plain, wear)
+        code, out, err = call("fsck", f.image)
+        assert code == 0, (out, err)
+        code, out, err = call("inspect", f.image)
+        assert "wear.enhanced.blocks" in out, out
+        has_all(refused(*f.params("nand.cell=mlc", "ftl.enhanced_start=64K",
+                                  "ftl.enhanced_size=128K")), "ftl.enhanced_size", "64K", "128K")
+
+
 def newest(image):
     """The page of each logical page's newest copy, by inspect."""
     found = {}

@@ -79,6 +79,23 @@ def test_the_numbers_are_those_of_stats():
                    clock="virtual", seed="7") == 1
 
 
+def test_the_enhanced_area():
+    chip = ("ssd-page", "nand.cell=mlc", "nand.tPROG=300us/900us", "nand.blocks_per_plane=16",
+            "ftl.op=60%", "clock=virtual")
+    with Server(*chip, "ftl.enhanced_size=64K") as s:
+        h = s.connect()
+        for i in range(3000):
+            h.pwrite(bytes(4096), 4096 * (i % 16))
+        stats, found = s.stats()["wear"]["enhanced"], samples(metrics(s))
+        assert stats["max"] > 0
+        for name in ("min", "mean", "max", "stddev"):
+            is_ = get(found, "enhanced_wear_cycles", statistic=name)
+            assert abs(is_ - stats[name]) < 1e-6, name
+    with Server(*chip) as s:
+        assert "enhanced" not in s.stats()["wear"]
+        assert "enhanced" not in metrics(s)
+
+
 def test_the_mapping_cache():
     with Server("ssd-page", "ftl.type=dftl", "ftl.map_cache=512", "nand.blocks_per_plane=16",
                 "size=9M", "clock=virtual") as s:

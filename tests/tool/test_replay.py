@@ -64,6 +64,24 @@ def test_summary_is_for_people():
         assert word in text, word
 
 
+def test_the_wear_of_an_enhanced_area_stands_beside_that_of_all_blocks():
+    chip = ["nand.blocks_per_plane=16", "ftl.op=60%", "nand.cell=mlc", "nand.tPROG=300us/900us"]
+    area = [*chip, "ftl.enhanced_start=1M", "ftl.enhanced_size=1M"]
+    inside = "gen:random,op=write,bs=4K,size=1M,offset=1M,count=20000"
+    outside = "gen:random,op=write,bs=4K,size=2M,offset=3M,count=40000"
+    o = replay("ssd-page", inside, *area)
+    wear = o["wear"]
+    found = wear["enhanced"]
+    assert wear["min"] == 0 < found["min"] <= found["mean"] <= found["max"] == wear["max"]
+    assert round(found["mean"] * found["blocks"]) == o["nand"]["block_erases"] > 0
+    text = good("replay", "ssd-page", inside, *area)
+    assert "max %d of the %d blocks with the enhanced area" % (found["max"], found["blocks"]) in text
+    wear = replay("ssd-page", outside, *area)["wear"]
+    assert wear["max"] > 0 == wear["enhanced"]["max"] == wear["enhanced"]["stddev"]
+    assert "enhanced" not in replay("ssd-page", inside, *chip)["wear"]
+    assert "enhanced" not in good("replay", "ssd-page", inside, *chip)
+
+
 def test_counters_of_each_strategy_reach_the_statistics():
     writes = "gen:random,op=write,bs=4K,size=8M,count=20000"
     chip = ["nand.blocks_per_plane=16", "ftl.op=60%"]

@@ -317,6 +317,24 @@ static void test_area_goes_past_the_cache(void **state)
     }
 }
 
+/* A full cache is folded for a page that goes there, and not for a page of the area. */
+static void test_area_folds_no_full_cache(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 40);
+    struct fe_ftl_params p = with_area(&nand, FIRST, AREA);
+    p.page.slc_mode = FE_SLC_STATIC;
+    p.page.slc_blocks = 2;
+    ft_layer_init(&l, &nand, &p);
+    ft_layer_write_each(&l, FIRST + AREA, 8);
+    assert_string_equal(ft_layer_ops_of(&l, FIRST, 1), "P");
+    assert_int_equal(l.ftl->counters.slc_folds, 0);
+    assert_string_equal(ft_layer_ops_of(&l, 0, 1), "RpRpRpRpEP");
+    assert_int_equal(l.ftl->counters.slc_folds, 1);
+    ft_layer_end(&l);
+}
+
 /* ---- power-on ---- */
 
 static void test_area_power_on_finds_the_same(void **state)
@@ -505,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_area_trim_over_both_borders),
         cmocka_unit_test(test_area_is_cleaned_in_idle_time),
         cmocka_unit_test(test_area_goes_past_the_cache),
+        cmocka_unit_test(test_area_folds_no_full_cache),
         cmocka_unit_test(test_area_power_on_finds_the_same),
         cmocka_unit_test(test_area_check_finds_damage),
         cmocka_unit_test(test_area_refuses_contradictions),

@@ -135,13 +135,24 @@ static json_t *mapping_json(struct fe_device *dev, const struct fe_medium *m)
     return o;
 }
 
-static json_t *wear_json(const struct fe_stats *s)
+static json_t *cycles_json(const struct fe_wear_stats *w)
 {
     json_t *o = json_object();
-    put_u64(o, "min", s->wear.min);
-    put(o, "mean", json_real(s->wear.mean));
-    put_u64(o, "max", s->wear.max);
-    put(o, "stddev", json_real(s->wear.stddev));
+    put_u64(o, "min", w->min);
+    put(o, "mean", json_real(w->mean));
+    put_u64(o, "max", w->max);
+    put(o, "stddev", json_real(w->stddev));
+    return o;
+}
+
+static json_t *wear_json(const struct fe_stats *s)
+{
+    json_t *o = cycles_json(&s->wear);
+    if (s->enhanced_blocks == 0)
+        return o;
+    json_t *area = cycles_json(&s->enhanced);
+    put_u64(area, "blocks", s->enhanced_blocks);
+    put(o, "enhanced", area);
     return o;
 }
 

@@ -130,6 +130,10 @@ int replay_print(const struct replay *r)
     printf("%-12s erases min %" PRIu64 ", mean %.4g, max %" PRIu64 "; bad blocks %" PRIu64
            " factory, %" PRIu64 " grown\n",
            "wear", s.wear.min, s.wear.mean, s.wear.max, s.bad_factory, s.bad_grown);
+    if (s.enhanced_blocks)
+        printf("%-12s erases min %" PRIu64 ", mean %.4g, max %" PRIu64 " of the %" PRIu64
+               " blocks with the enhanced area\n",
+               "", s.enhanced.min, s.enhanced.mean, s.enhanced.max, s.enhanced_blocks);
     print_errors(r);
     printf("%-12s %.4g million host operations a second\n", "simulated", per_second(r) / 1e6);
     return tool_finish(TOOL_OK);
