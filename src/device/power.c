@@ -225,7 +225,7 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
     uint32_t n = fe_device_lpns(dev);
     if (fe_medium_cuts(m)->n_stale == fe_medium_cuts(m)->n)
         return 0;
-    fe_ppn *newest = malloc(n * sizeof *newest);
+    struct fe_mapping *newest = malloc(n * sizeof *newest);
     uint8_t *copies = calloc(n, 1);
     if (!newest || !copies) {
         free(newest);
@@ -239,9 +239,9 @@ static int lose_newest(struct fe_device *dev, struct fe_err *err)
             copies[fe_medium_lpn(m, ppn)] < 2)
             copies[fe_medium_lpn(m, ppn)]++;
     for (fe_lpn lpn = 0; lpn < n; lpn++)
-        if (copies[lpn] == 2 && newest[lpn] != FE_PPN_NONE &&
+        if (copies[lpn] == 2 && fe_mapped(newest[lpn]) != FE_PPN_NONE &&
             happens(dev, fe_device_cuts(dev), DRAW_STALE | lpn, dev->profile.power.stale_ppm))
-            fe_chip_lose(&m->chip, newest[lpn]);
+            fe_chip_lose(&m->chip, fe_mapped(newest[lpn]));
     free(newest);
     free(copies);
     return 0;

@@ -8,6 +8,13 @@
  *
  * Each die has free blocks of its own, so that a stream can keep all dies busy.  A die that
  * has none borrows from the die that has most.  O(log n) a block.  No lock.
+ *
+ * Blocks of a new chip are used in the order of their numbers.  That needs no table:
+ *
+ *     die 0    0   3   6 | 9  12  15 |      next_new[0] = 9, n_new[0] = 3
+ *     die 1    1   4 | 7  10   x     |      next_new[1] = 7, n_new[1] = 2      x: bad
+ *     die 2    2   5 | 8  11  14     |
+ *                                    new_end = 16
  */
 #ifndef FE_FTL_BLOCK_POOL_H
 #define FE_FTL_BLOCK_POOL_H
@@ -23,6 +30,10 @@ struct fe_block_pool {
     struct fe_heap *fresh;     /* per die: the block that is used next comes first */
     struct fe_heap worn;       /* static only: all free blocks, the most worn first */
     struct fe_heap_item *items;
+    /* The blocks that have been free since fe_block_pool_fill are in no heap.  They come before
+     * those that are, because they have been there longest and have no erase. */
+    uint32_t *n_new;           /* per die */
+    fe_peb *next_new, new_end; /* per die: good ones from next_new on, below new_end */
     uint32_t *fresh_place, *worn_place;
 };
 
@@ -30,6 +41,11 @@ struct fe_block_pool {
 int fe_block_pool_init(struct fe_block_pool *p, const struct fe_medium *m, uint32_t levelling,
                       struct fe_err *err);
 void fe_block_pool_fini(struct fe_block_pool *p);
+
+/* All good blocks of [first, end) join the pool, which is empty, in this order.  They are erased.
+ * Returns the most erases that any of them has.  O(blocks), but only looks at memory if none has
+ * any. */
+uint32_t fe_block_pool_fill(struct fe_block_pool *p, fe_peb first, fe_peb end);
 
 /* An erased block joins the pool. */
 void fe_block_pool_put(struct fe_block_pool *p, fe_peb peb);

@@ -113,9 +113,10 @@ void fe_blocks_fini(struct fe_blocks *b)
 
 int fe_blocks_fill(struct fe_blocks *b, uint64_t need, struct fe_err *err)
 {
-    for (fe_peb peb = b->first; peb < b->end; peb++)
-        if (b->state[peb] != FE_BLOCK_BAD)
-            fe_blocks_put_free(b, peb);
+    static_assert(FE_BLOCK_FREE == 0, "their states need not be written");
+    if (b->aside_end > b->first)
+        fe_block_pool_fill(&b->aside, b->first, b->aside_end);
+    b->most_erases = fe_block_pool_fill(&b->pool, b->aside_end, b->end);
     if (b->n_good < need)
         return fe_err_set(err, EINVAL,
                           "the chip has %u good blocks, %u logical pages need %llu with what the "
@@ -237,11 +238,13 @@ fe_peb fe_blocks_lagging(const struct fe_blocks *b, uint32_t most)
     return most > least + b->threshold ? peb : FE_PEB_NONE;
 }
 
-void fe_blocks_trim(struct fe_blocks *b, fe_ppn *map, fe_lpn first, uint32_t n)
+void fe_blocks_trim(struct fe_blocks *b, struct fe_mapping *map, fe_lpn first, uint32_t n)
 {
     for (fe_lpn lpn = first; lpn < first + n; lpn++) {
-        if (map[lpn] != FE_PPN_NONE)
-            fe_blocks_invalidate(b, map[lpn]);
-        map[lpn] = FE_PPN_NONE;
+        fe_ppn ppn = fe_mapped(map[lpn]);
+        if (ppn == FE_PPN_NONE)
+            continue;
+        fe_blocks_invalidate(b, ppn);
+        map[lpn] = fe_mapping(FE_PPN_NONE);
     }
 }

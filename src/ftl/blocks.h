@@ -31,6 +31,7 @@
 #include "ftl/block_pool.h"
 #include "ftl/frontier.h"
 #include "ftl/ftl.h"
+#include "ftl/mapping.h"
 #include "ftl/victim.h"
 
 #include <string.h>
@@ -77,7 +78,8 @@ struct fe_blocks_config {
     uint32_t threshold; /* erases that static levelling lets blocks lie apart */
     uint32_t n_aside;   /* so many good blocks, the first ones, have a pool of their own */
     uint64_t seed;      /* of policies that draw */
-    const fe_ppn *map;  /* per logical page, which moving a page changes: fetched early; or NULL */
+    const struct fe_mapping *map; /* per logical page, which moving a page changes: fetched early;
+                                     or NULL */
     struct fe_set_config sets[FE_BLOCK_SETS];
     struct fe_frontier_config frontiers[FE_BLOCK_FRONTIERS];
 };
@@ -90,7 +92,7 @@ struct fe_blocks {
     bool slc;                  /* as in the config */
     uint32_t reserve, threshold;
     uint32_t n_good;           /* blocks of the part that are not bad */
-    const fe_ppn *map;         /* as in the config; not owned */
+    const struct fe_mapping *map; /* as in the config; not owned */
     uint64_t *valid_bits;      /* bit per ppn */
     uint16_t *valid;           /* per block: valid pages */
     uint8_t *state;            /* per block: enum fe_block_state */
@@ -145,7 +147,7 @@ enum fe_status fe_blocks_empty(struct fe_blocks *b, fe_peb peb, bool rest);
 fe_peb fe_blocks_lagging(const struct fe_blocks *b, uint32_t most);
 
 /* Pages [first, first + n) of a map are mapped no more. */
-void fe_blocks_trim(struct fe_blocks *b, fe_ppn *map, fe_lpn first, uint32_t n);
+void fe_blocks_trim(struct fe_blocks *b, struct fe_mapping *map, fe_lpn first, uint32_t n);
 
 /* A mapping names FE_PPN_NONE, or a valid page whose OOB says `lpn`; the latter is counted in
  * *n_mapped.  0 or -EIO, with a message that calls the mapping "`what` page i". */

@@ -53,7 +53,8 @@ static bool is_double(const struct fe_medium *m, fe_ppn ppn)
            holds(m, i.peb, fe_medium_lpn(m, ppn));
 }
 
-static bool can_drop(const struct fe_blocks *b, fe_peb peb, const fe_ppn *map, bool thorough)
+static bool can_drop(const struct fe_blocks *b, fe_peb peb, const struct fe_mapping *map,
+                     bool thorough)
 {
     const struct fe_medium *m = b->ftl->medium;
     uint32_t end = fe_medium_next_page(m, peb);
@@ -67,14 +68,15 @@ static bool can_drop(const struct fe_blocks *b, fe_peb peb, const fe_ppn *map, b
     fe_ppn first = peb * b->geo.pages_per_block;
     for (fe_ppn ppn = first; ppn < first + end; ppn++) {
         fe_lpn lpn = fe_medium_lpn(m, ppn);
-        bool mapped = fe_recover_readable(m, ppn) && lpn < b->ftl->n_lpns && map[lpn] == ppn;
+        bool mapped =
+            fe_recover_readable(m, ppn) && lpn < b->ftl->n_lpns && fe_mapped(map[lpn]) == ppn;
         if (mapped && !(journal && is_double(m, ppn)))
             return false;
     }
     return true;
 }
 
-enum fe_status fe_blocks_drop_moved(struct fe_blocks *b, fe_ppn *map, bool thorough)
+enum fe_status fe_blocks_drop_moved(struct fe_blocks *b, struct fe_mapping *map, bool thorough)
 {
     struct fe_medium *m = b->ftl->medium;
     uint32_t n_free = 0;
@@ -92,13 +94,14 @@ enum fe_status fe_blocks_drop_moved(struct fe_blocks *b, fe_ppn *map, bool thoro
     return FE_OK;
 }
 
-void fe_blocks_mark_valid(struct fe_blocks *b, const fe_ppn *map, uint32_t n)
+void fe_blocks_mark_valid(struct fe_blocks *b, const struct fe_mapping *map, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (map[i] == FE_PPN_NONE)
+        fe_ppn ppn = fe_mapped(map[i]);
+        if (ppn == FE_PPN_NONE)
             continue;
-        fe_bit_set(b->valid_bits, map[i]);
-        b->valid[fe_peb_of(&b->geo, map[i])]++;
+        fe_bit_set(b->valid_bits, ppn);
+        b->valid[fe_peb_of(&b->geo, ppn)]++;
     }
 }
 

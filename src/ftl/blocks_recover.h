@@ -21,10 +21,10 @@
  * open blocks outside an SLC cache are considered, and only if the controller's journal names the
  * interrupted block.  `thorough` considers all blocks, and those without any mapped page even if
  * there is no journal. */
-enum fe_status fe_blocks_drop_moved(struct fe_blocks *b, fe_ppn *map, bool thorough);
+enum fe_status fe_blocks_drop_moved(struct fe_blocks *b, struct fe_mapping *map, bool thorough);
 
 /* Each page that one of the n entries of a map names is valid. */
-void fe_blocks_mark_valid(struct fe_blocks *b, const fe_ppn *map, uint32_t n);
+void fe_blocks_mark_valid(struct fe_blocks *b, const struct fe_mapping *map, uint32_t n);
 
 /* Puts every good block into a pool, a frontier or a victim set, and erases those that hold
  * nothing readable.  Blocks join their sets in the order of their last programs if by_age is

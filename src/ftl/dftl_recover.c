@@ -24,22 +24,23 @@
 static int find_mapping(struct dftl *f, struct fe_err *err)
 {
     uint32_t n = f->base.n_lpns + f->n_tps;
-    fe_ppn *newest = malloc(n * sizeof *newest);
+    struct fe_mapping *newest = malloc(n * sizeof *newest);
     if (!newest)
         return fe_err_nomem(err, "mapping at power-on", n * sizeof *newest);
     fe_recover_newest(f->base.medium, newest, n, NULL);
-    memcpy(f->table, newest, f->base.n_lpns * sizeof *f->table);
-    memcpy(f->directory, newest + f->base.n_lpns, f->n_tps * sizeof *f->directory);
-    free(newest);
+    for (fe_lpn lpn = 0; lpn < f->base.n_lpns; lpn++)
+        f->table[lpn] = fe_mapped(newest[lpn]);
     for (uint32_t tp = 0; tp < f->n_tps; tp++) {
         uint32_t end = (tp + 1) * f->per_page, i = tp * f->per_page;
         while (i < end && f->table[i] == FE_PPN_NONE)
             i++;
+        struct fe_mapping *place = &newest[f->base.n_lpns + tp];
         if (i == end)
-            f->directory[tp] = FE_PPN_NONE;
+            *place = fe_mapping(FE_PPN_NONE);
+        f->directory[tp] = fe_mapped(*place);
     }
-    fe_blocks_mark_valid(&f->blocks, f->table, f->base.n_lpns);
-    fe_blocks_mark_valid(&f->blocks, f->directory, f->n_tps);
+    fe_blocks_mark_valid(&f->blocks, newest, n);
+    free(newest);
     return 0;
 }
 

@@ -82,7 +82,7 @@ struct norlog {
     struct fe_ftl_params p;
     struct fe_blocks blocks;
     uint32_t header_pages, data_pages; /* of a block */
-    fe_ppn *map;                       /* lpn -> ppn */
+    struct fe_mapping *map;            /* by lpn */
     uint32_t next_die;                 /* of the next block of the log */
 };
 
@@ -138,7 +138,11 @@ static enum fe_status append(struct norlog *n, bool rest, fe_lpn lpn, fe_ppn bas
     enum fe_status st = !rest && front->n_open == 0 ? open_next(n) : FE_OK;
     if (st != FE_OK)
         return st;
-    return fe_blocks_append(&n->blocks, front, lpn, tag, base, off, len, data, &n->map[lpn]);
+    fe_ppn ppn;
+    st = fe_blocks_append(&n->blocks, front, lpn, tag, base, off, len, data, &ppn);
+    if (st == FE_OK)
+        n->map[lpn] = fe_mapping(ppn);
+    return st;
 }
 
 static enum fe_status norlog_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from)
@@ -188,7 +192,7 @@ static enum fe_status norlog_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off,
         st = collect(n);
     if (st != FE_OK)
         return st;
-    fe_ppn old = n->map[lpn];
+    fe_ppn old = fe_mapped(n->map[lpn]);
     st = append(n, false, lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
         fe_blocks_invalidate(&n->blocks, old);
@@ -198,7 +202,7 @@ static enum fe_status norlog_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off,
 static enum fe_status norlog_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                   void *buf)
 {
-    return fe_read_mapped(ftl->medium, norlog_of(ftl)->map[lpn], off, len, buf);
+    return fe_read_mapped(ftl->medium, fe_mapped(norlog_of(ftl)->map[lpn]), off, len, buf);
 }
 
 static enum fe_status norlog_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n_pages)
@@ -309,10 +313,9 @@ static int init(struct norlog *n, struct fe_err *err)
         .sets = {{p->gc_policy, p->gc_d, n->data_pages}},
         .frontiers = {[LOG] = {1, g->pages_per_block, 0}, [REST] = {1, g->pages_per_block, 0}},
     };
-    n->map = malloc(n->base.n_lpns * sizeof *n->map);
+    n->map = calloc(n->base.n_lpns, sizeof *n->map);
     if (!n->map)
         return fe_err_nomem(err, "map of norlog", n->base.n_lpns * 4ull);
-    memset(n->map, 0xff, n->base.n_lpns * sizeof *n->map);
     int r = fe_blocks_init(&n->blocks, &n->base, &block_ops, &config, err);
     n->blocks.closes_early = n->blocks.levels;
     return r;
@@ -434,7 +437,7 @@ static int check_sectors(const struct norlog *n, fe_peb peb, struct fe_err *err)
         if (lpn >= n->base.n_lpns)
             return fe_err_set(err, EIO, "block %u page %u is logical page %u of %u", peb, i, lpn,
                               n->base.n_lpns);
-        fe_ppn at = n->map[lpn];
+        fe_ppn at = fe_mapped(n->map[lpn]);
         if (at != FE_PPN_NONE && fe_medium_seq(m, at) < fe_medium_seq(m, first + i))
             return fe_err_set(err, EIO, "logical page %u: page %u is newer than page %u, which is "
                               "mapped", lpn, first + i, at);
@@ -449,7 +452,7 @@ static int norlog_check(const struct fe_ftl *ftl, struct fe_err *err)
     uint64_t n_mapped = 0;
     int r = 0;
     for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++)
-        r = fe_blocks_check_entry(b, "logical", lpn, n->map[lpn], lpn, &n_mapped, err);
+        r = fe_blocks_check_entry(b, "logical", lpn, fe_mapped(n->map[lpn]), lpn, &n_mapped, err);
     for (fe_peb peb = 0; peb < b->geo.n_pebs && r == 0; peb++) {
         if (b->state[peb] != FE_BLOCK_BAD && fe_medium_next_page(ftl->medium, peb))
             r = check_header(n, peb, err);

@@ -58,7 +58,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     enum fe_status st = fe_page_make_room(f, b);
     if (st != FE_OK)
         return st;
-    fe_ppn old = f->map[lpn];
+    fe_ppn old = fe_mapped(f->map[lpn]);
     st = fe_page_place(f, fe_page_stream_of_host(f, lpn), lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
         fe_blocks_invalidate(b, old);
@@ -70,7 +70,7 @@ static enum fe_status page_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
 {
     struct page_ftl *f = page_of(ftl);
     fe_region_read(&f->region, lpn, ftl->medium->ops);
-    return fe_read_mapped(ftl->medium, f->map[lpn], off, len, buf);
+    return fe_read_mapped(ftl->medium, fe_mapped(f->map[lpn]), off, len, buf);
 }
 
 /* How many of the n pages from `first` on are in the area, or outside it, as the first one is. */
@@ -97,8 +97,9 @@ static void page_fetch(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step)
     const struct page_ftl *f = (const struct page_ftl *)ftl;
     if (step == 0)
         fe_fetch(&f->map[lpn]);
-    else if (f->map[lpn] != FE_PPN_NONE)
-        fe_blocks_fetch(fe_page_in_area(f, lpn) ? &f->area : &f->blocks, f->map[lpn], step);
+    else if (fe_mapped(f->map[lpn]) != FE_PPN_NONE)
+        fe_blocks_fetch(fe_page_in_area(f, lpn) ? &f->area : &f->blocks, fe_mapped(f->map[lpn]),
+                        step);
 }
 
 static uint32_t page_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
@@ -182,7 +183,6 @@ static int init(struct page_ftl *f, struct fe_err *err)
     f->map = fe_table_alloc(n, sizeof *f->map);
     if (!f->map || (p->page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, n)))
         return fe_err_nomem(err, "page map", n * 4ull);
-    memset(f->map, 0xff, n * sizeof *f->map);
     return init_parts(f, err);
 }
 
@@ -262,8 +262,8 @@ static int page_check(const struct fe_ftl *ftl, struct fe_err *err)
     int r = 0;
     for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++) {
         bool in_area = fe_page_in_area(f, lpn);
-        r = fe_blocks_check_entry(in_area ? &f->area : b, "logical", lpn, f->map[lpn], lpn,
-                                  in_area ? &n_area : &n_mapped, err);
+        r = fe_blocks_check_entry(in_area ? &f->area : b, "logical", lpn, fe_mapped(f->map[lpn]),
+                                  lpn, in_area ? &n_area : &n_mapped, err);
     }
     if (r == 0)
         r = fe_blocks_check(b, n_mapped, err);

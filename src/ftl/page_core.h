@@ -41,7 +41,7 @@ struct page_ftl {
     struct fe_blocks area;   /* the same for the enhanced area; zeros if there is none */
     fe_lpn area_first;       /* the area is [area_first, area_first + area_pages) */
     uint32_t area_pages;
-    fe_ppn *map;             /* lpn -> ppn */
+    struct fe_mapping *map;  /* by lpn */
     struct fe_region region;
     struct fe_part_params part;
     fe_lpn run_last;         /* the host's previous page, or FE_LPN_NONE */

@@ -100,7 +100,7 @@ enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn)
 {
     bool two_pool = f->p.page.hot_cold == FE_HOT_COLD_TWO_POOL;
     if (two_pool)
-        fe_page_heat_touch(&f->heat, lpn, f->map[lpn] == FE_PPN_NONE);
+        fe_page_heat_touch(&f->heat, lpn, fe_mapped(f->map[lpn]) == FE_PPN_NONE);
     if (!fe_page_in_area(f, lpn) && fe_page_wants_cache(f) &&
         (cache_can_grow(f) || f->blocks.fronts[STREAM_CACHE].n_open))
         return STREAM_CACHE;
@@ -172,8 +172,12 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
     struct fe_frontier *front = next_place(f, b, stream);
     if (!front)
         return FE_NO_SPACE;
-    return fe_blocks_append(b, front, lpn, tag_of(stream, len == 0), base, off, len, data,
-                            &f->map[lpn]);
+    fe_ppn ppn;
+    enum fe_status st = fe_blocks_append(b, front, lpn, tag_of(stream, len == 0), base, off, len,
+                                         data, &ppn);
+    if (st == FE_OK)
+        f->map[lpn] = fe_mapping(ppn);
+    return st;
 }
 
 __attribute__((flatten)) enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn,

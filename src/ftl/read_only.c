@@ -14,7 +14,7 @@
 
 struct reader {
     struct fe_ftl base;
-    fe_ppn *map;
+    struct fe_mapping *map;
 };
 
 static void read_only_destroy(struct fe_ftl *ftl)
@@ -29,7 +29,7 @@ static enum fe_status read_only_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t of
 {
     const struct reader *f = (const struct reader *)ftl;
     assert(lpn < ftl->n_lpns);
-    return fe_read_mapped(ftl->medium, f->map[lpn], off, len, buf);
+    return fe_read_mapped(ftl->medium, fe_mapped(f->map[lpn]), off, len, buf);
 }
 
 static uint32_t read_only_free_blocks(const struct fe_ftl *ftl)
@@ -46,7 +46,7 @@ static uint32_t read_only_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
     uint32_t n = 0;
     for (uint32_t page = 0; page < fe_medium_next_page(m, peb); page++) {
         fe_lpn lpn = fe_medium_lpn(m, first + page);
-        n += lpn < ftl->n_lpns && f->map[lpn] == first + page;
+        n += lpn < ftl->n_lpns && fe_mapped(f->map[lpn]) == first + page;
     }
     return n;
 }
@@ -63,7 +63,7 @@ static const struct fe_ftl_ops read_only = {
 int fe_ftl_read_only(struct fe_ftl **ret, struct fe_medium *m, uint32_t n_lpns, struct fe_err *err)
 {
     struct reader *f = calloc(1, sizeof *f);
-    fe_ppn *map = fe_table_alloc(n_lpns, sizeof *map);
+    struct fe_mapping *map = fe_table_alloc(n_lpns, sizeof *map);
     if (!f || !map) {
         free(f);
         free(map);

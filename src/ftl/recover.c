@@ -44,9 +44,10 @@ enum fe_status fe_recover_scan(struct fe_medium *m)
     return FE_OK;
 }
 
-void fe_recover_newest(const struct fe_medium *m, fe_ppn *newest, uint32_t n, const uint8_t *skip)
+void fe_recover_newest(const struct fe_medium *m, struct fe_mapping *newest, uint32_t n,
+                       const uint8_t *skip)
 {
-    memset(newest, 0xff, n * sizeof *newest);
+    memset(newest, 0, n * sizeof *newest);
     for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
         if (fe_medium_is_bad(m, peb) || (skip && skip[peb]))
             continue;
@@ -55,8 +56,9 @@ void fe_recover_newest(const struct fe_medium *m, fe_ppn *newest, uint32_t n, co
             fe_lpn lpn = fe_medium_lpn(m, ppn);
             if (lpn >= n || fe_medium_tag(m, ppn) == FE_TAG_TORN || fe_medium_is_trimmed(m, lpn))
                 continue;
-            if (newest[lpn] == FE_PPN_NONE || fe_medium_seq(m, newest[lpn]) < fe_medium_seq(m, ppn))
-                newest[lpn] = ppn;
+            fe_ppn before = fe_mapped(newest[lpn]);
+            if (before == FE_PPN_NONE || fe_medium_seq(m, before) < fe_medium_seq(m, ppn))
+                newest[lpn] = fe_mapping(ppn);
         }
     }
 }

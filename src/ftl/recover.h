@@ -15,6 +15,7 @@
 #define FE_FTL_RECOVER_H
 
 #include "ftl/ftl.h"
+#include "ftl/mapping.h"
 
 /* Pays for looking at the chip.  Of a full block one page is read, in which the controller has
  * written down what the other pages are.  Of an unfinished block each page is read.  To find
@@ -22,10 +23,11 @@
  * last erase; at the end of life they stay as they are. */
 enum fe_status fe_recover_scan(struct fe_medium *m);
 
-/* newest[lpn] becomes the place of the newest copy of the page, or FE_PPN_NONE if there is
- * none, for lpn in [0, n).  If skip is not NULL, it has a byte for each block, and blocks
- * whose byte is not 0 are left out.  O(pages). */
-void fe_recover_newest(const struct fe_medium *m, fe_ppn *newest, uint32_t n, const uint8_t *skip);
+/* newest[lpn] becomes the place of the newest copy of the page, or none if there is no copy, for
+ * lpn in [0, n).  If skip is not NULL, it has a byte for each block, and blocks whose byte is not 0
+ * are left out.  O(pages). */
+void fe_recover_newest(const struct fe_medium *m, struct fe_mapping *newest, uint32_t n,
+                       const uint8_t *skip);
 
 /* The page is programmed and not torn. */
 static inline bool fe_recover_readable(const struct fe_medium *m, fe_ppn ppn)

@@ -30,7 +30,7 @@ void fe_unit_map_destroy(struct fe_ftl *ftl)
     struct fe_unit_map *map = (struct fe_unit_map *)ftl;
     fe_units_fini(&map->units);
     free(map->data);
-    free(map->newer_plus_1);
+    free(map->newer);
     free(map->logs);
     free(map->buffer);
     free(map);
@@ -49,10 +49,10 @@ static int init(struct fe_unit_map *map, const struct fe_ftl_params *p, struct f
 
     uint32_t n_newer = map->n_lebs * pages;
     map->data = malloc(map->n_lebs * sizeof *map->data);
-    map->newer_plus_1 = fe_table_alloc(n_newer, sizeof *map->newer_plus_1);
+    map->newer = fe_table_alloc(n_newer, sizeof *map->newer);
     map->logs = malloc((map->n_logs + 1ull) * sizeof *map->logs);
     map->buffer = calloc(map->copy_buffer, sizeof *map->buffer);
-    if (!map->data || !map->newer_plus_1 || !map->logs || !map->buffer)
+    if (!map->data || !map->newer || !map->logs || !map->buffer)
         return fe_err_nomem(err, "map of units", (map->n_lebs + n_newer + map->n_logs) * 4ull);
     memset(map->data, 0xff, map->n_lebs * sizeof *map->data);
     memset(map->logs, 0xff, map->n_logs * sizeof *map->logs);
@@ -244,13 +244,14 @@ static enum fe_status replace_data(struct fe_unit_map *map, fe_leb leb, uint32_t
 enum fe_status fe_unit_map_adopt(struct fe_unit_map *map, fe_leb leb, uint32_t unit,
                                  enum fe_tag tag)
 {
-    fe_ppn *newer = &map->newer_plus_1[fe_unit_map_lpn(map, leb, 0)];
+    struct fe_mapping *newer = &map->newer[fe_unit_map_lpn(map, leb, 0)];
     uint32_t had = map->units.fill[unit];
     fe_units_barrier(&map->units);
     enum fe_status st = copy_up_to(map, leb, unit, fe_unit_map_top(map, leb), tag, true);
     if (st == FE_OK) {
         for (uint32_t page = 0; page < had; page++)
-            newer[page] = fe_unit_has(&map->units, unit, newer[page] - 1) ? 0 : newer[page];
+            if (fe_unit_has(&map->units, unit, fe_mapped(newer[page])))
+                newer[page] = fe_mapping(FE_PPN_NONE);
         memset(&newer[had], 0, (map->units.unit_pages - had) * sizeof *newer);
         st = replace_data(map, leb, unit);
     }

@@ -30,6 +30,7 @@
 #define FE_FTL_UNIT_MAP_H
 
 #include "ftl/ftl.h"
+#include "ftl/mapping.h"
 #include "ftl/unit.h"
 
 /* A page of a merge between its source and its place. */
@@ -45,7 +46,7 @@ struct fe_unit_map {
     struct fe_fastdiv by_pages; /* divides by the pages of a unit */
     uint32_t n_lebs;
     uint32_t *data;             /* leb -> its data unit, or FE_UNIT_NONE */
-    fe_ppn *newer_plus_1;       /* by lpn: see fe_unit_map_newer */
+    struct fe_mapping *newer;   /* by lpn: see fe_unit_map_newer */
     uint32_t *logs;             /* the log units; FE_UNIT_NONE where there is none at present */
     uint32_t n_logs;
     uint32_t reach;             /* pages that a write to a unit in order may skip */
@@ -91,17 +92,17 @@ static inline uint32_t fe_unit_map_log_fill(const struct fe_unit_map *map, uint3
 }
 
 /* The newest copy of a page if a log unit holds it; FE_PPN_NONE if the newest copy is in the data
- * unit, or if there is none.  The table contains 0 for FE_PPN_NONE, and a 0 is not
- * overwritten by a 0, so that the host's memory is used only for pages that were in a log. */
+ * unit, or if there is none.  Nothing is not overwritten by nothing, so that the host's memory is
+ * used only for pages that were in a log. */
 static inline fe_ppn fe_unit_map_newer(const struct fe_unit_map *map, fe_lpn lpn)
 {
-    return map->newer_plus_1[lpn] - 1;
+    return fe_mapped(map->newer[lpn]);
 }
 
 static inline void fe_unit_map_set_newer(struct fe_unit_map *map, fe_lpn lpn, fe_ppn ppn)
 {
-    if (ppn != FE_PPN_NONE || map->newer_plus_1[lpn] != 0)
-        map->newer_plus_1[lpn] = ppn + 1;
+    if (ppn != fe_unit_map_newer(map, lpn))
+        map->newer[lpn] = fe_mapping(ppn);
 }
 
 /* Whether this page can be appended to a unit that has `fill` pages in order: it comes next, or

@@ -145,9 +145,9 @@ static void ignore_torn_targets(struct recovery *r)
 static void find_newest(struct recovery *r)
 {
     uint32_t n_lpns = r->map->n_lebs * r->u->unit_pages;
-    fe_recover_newest(r->m, r->map->newer_plus_1, n_lpns, r->ignored);
+    fe_recover_newest(r->m, r->map->newer, n_lpns, r->ignored);
     for (fe_lpn lpn = 0; lpn < n_lpns; lpn++)
-        if (++r->map->newer_plus_1[lpn] > 0)
+        if (fe_unit_map_newer(r->map, lpn) != FE_PPN_NONE)
             unit_of(r, fe_unit_map_newer(r->map, lpn))->n_needed++;
 }
 
@@ -235,7 +235,7 @@ static enum fe_status settle(struct recovery *r, fe_leb leb)
     uint32_t unit = (uint32_t)(last - r->found);
     if (last->fill >= top && is_in_place(r, leb, unit)) {
         r->map->data[leb] = unit;
-        memset(&r->map->newer_plus_1[first], 0, top * sizeof *r->map->newer_plus_1);
+        memset(&r->map->newer[first], 0, top * sizeof *r->map->newer);
         return FE_OK;
     }
     stop_needing(r, leb, 0);

@@ -21,7 +21,7 @@ struct owner {
     struct fe_ftl base;
     struct fe_blocks b;
     struct ft_rig rig;
-    fe_ppn map[LPNS];
+    struct fe_mapping map[LPNS];
     uint32_t n_moves;    /* calls of the callback */
     uint32_t fails_at;   /* which of them fails, from 1 on; 0: none */
     bool rest;           /* what the last one was told */
@@ -50,8 +50,12 @@ static inline enum fe_status place(struct owner *o, fe_lpn lpn, enum fe_tag tag,
         else if (!fe_frontier_seek(front, front->at))
             return FE_NO_SPACE;
     }
-    return fe_blocks_append(&o->b, front, lpn, tag, base, 0, base == FE_PPN_NONE ? 512 : 0, NULL,
-                            &o->map[lpn]);
+    fe_ppn ppn;
+    enum fe_status st = fe_blocks_append(&o->b, front, lpn, tag, base, 0,
+                                         base == FE_PPN_NONE ? 512 : 0, NULL, &ppn);
+    if (st == FE_OK)
+        o->map[lpn] = fe_mapping(ppn);
+    return st;
 }
 
 static inline enum fe_status move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from)
@@ -79,7 +83,6 @@ static inline void again(struct owner *o, const struct fe_block_ops *ops,
 {
     struct fe_err err;
     fe_err_init(&err);
-    memset(o->map, 0xff, sizeof o->map);
     if (fe_blocks_init(&o->b, &o->base, ops, config, &err) < 0)
         fail_msg("%s", err.text);
 }
@@ -112,7 +115,7 @@ static inline int check(struct owner *o, struct fe_err *err)
     int r = 0;
     fe_err_init(err);
     for (fe_lpn lpn = 0; lpn < LPNS && r == 0; lpn++)
-        r = fe_blocks_check_entry(&o->b, "logical", lpn, o->map[lpn], lpn, &n_mapped, err);
+        r = fe_blocks_check_entry(&o->b, "logical", lpn, fe_mapped(o->map[lpn]), lpn, &n_mapped, err);
     return r == 0 ? fe_blocks_check(&o->b, n_mapped, err) : r;
 }
 
@@ -126,7 +129,7 @@ static inline void assert_right(struct owner *o)
 static inline void write_pages(struct owner *o, fe_lpn first, uint32_t n)
 {
     for (fe_lpn lpn = first; lpn < first + n; lpn++) {
-        fe_ppn old = o->map[lpn];
+        fe_ppn old = fe_mapped(o->map[lpn]);
         assert_int_equal(place(o, lpn, FE_TAG_DATA, FE_PPN_NONE), FE_OK);
         if (old != FE_PPN_NONE)
             fe_blocks_invalidate(&o->b, old);

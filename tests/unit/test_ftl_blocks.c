@@ -27,7 +27,7 @@ static void test_blocks_live_from_free_to_full(void **state)
     assert_int_equal(o.b.full[0].n_invalid, 1);
     assert_int_equal(fe_victims_choose(&o.b.full[0]), 0);
     fe_blocks_trim(&o.b, o.map, 0, 3);
-    assert_int_equal(o.map[1], FE_PPN_NONE);
+    assert_int_equal(fe_mapped(o.map[1]), FE_PPN_NONE);
     assert_int_equal(o.b.valid[0], N - 2); /* pages 1 and the new 0 lay in blocks 1 and 3 */
     assert_right(&o);
     teardown(&o);
@@ -166,9 +166,9 @@ static void test_blocks_check_finds_what_is_wrong(void **state)
     write_pages(&o, SPECIAL, N);   /* block 6 full */
     struct fe_blocks *b = &o.b;
     struct fe_medium *m = o.rig.medium;
-    WRONG(&o, o.map[0], 2 * N + 1, "logical page 0 is mapped to 9");
-    WRONG(&o, o.map[0], BLOCKS * N, "logical page 0 is mapped to 48");
-    WRONG(&o, o.map[0], FE_PPN_NONE, "12 pages mapped, 13 valid");
+    WRONG(&o, o.map[0].ppn_plus_1, 2 * N + 2, "logical page 0 is mapped to 9");
+    WRONG(&o, o.map[0].ppn_plus_1, BLOCKS * N + 1, "logical page 0 is mapped to 48");
+    WRONG(&o, o.map[0].ppn_plus_1, 0, "12 pages mapped, 13 valid");
     WRONG(&o, m->chip.oob_lpn[2 * N], 3, "logical page 0 is mapped to 8");
     WRONG(&o, b->valid_bits[0], b->valid_bits[0] & ~(1ull << 8), "logical page 0");
     WRONG(&o, b->valid_bits[0], b->valid_bits[0] | 1ull << 17,
@@ -193,11 +193,14 @@ static void test_blocks_check_finds_what_is_wrong(void **state)
     WRONG(&o, b->pool.n, 5, "counted are 7, 2 and 1");
     WRONG(&o, b->pool.worn.n, 5, "free blocks");
     WRONG(&o, b->aside.n, 1, "counted are 7, 2 and 1");
-    WRONG(&o, b->aside.fresh[0].item[0].peb, 1, "free block 1 is not");
+    WRONG(&o, b->aside.n_new[0], 2, "1 new blocks on die 0, counted are 2");
+    WRONG(&o, b->pool.next_new[0], 2, "new block 2 is not erased");
     WRONG(&o, b->rested.n, 1, "2 full blocks, 1 in order");
     WRONG(&o, b->rested.item[0].key, UINT64_MAX, "out of order");
+    assert_int_equal(fe_blocks_empty(b, 2, false), FE_OK);
+    WRONG(&o, b->pool.fresh[2 % DIES].item[0].peb, 3, "free block 3 is not");
     b->closes_early = true;
-    WRONG(&o, b->state[4], FE_BLOCK_FULL, "counted are 8, 2 and 1");
+    WRONG(&o, b->state[4], FE_BLOCK_FULL, "counted are 8, 1 and 1");
     teardown(&o);
 }
 

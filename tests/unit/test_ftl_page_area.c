@@ -308,8 +308,8 @@ static void test_area_goes_past_the_cache(void **state)
         for (int i = 0; i < 3000; i++) {
             ft_layer_write_each(&l, (fe_lpn)ft_below(&r, l.ftl->n_lpns), 1);
             for (fe_lpn lpn = 0; lpn < l.ftl->n_lpns; lpn++)
-                if (f->map[lpn] != FE_PPN_NONE)
-                    assert_int_equal(f->map[lpn] < AREA_BLOCKS * 8,
+                if (fe_mapped(f->map[lpn]) != FE_PPN_NONE)
+                    assert_int_equal(fe_mapped(f->map[lpn]) < AREA_BLOCKS * 8,
                                      lpn >= FIRST && lpn < FIRST + AREA);
         }
         assert_true(l.ftl->counters.slc_folds > 0);
@@ -379,7 +379,7 @@ static void test_area_check_finds_damage(void **state)
     f->map[FIRST] = f->map[0]; /* valid, and on the wrong side */
     assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
     fe_err_init(&err);
-    f->map[FIRST] = 0;
+    f->map[FIRST] = fe_mapping(0);
     ft_layer_check(&l);
     fe_chip_mark(&l.rig.medium->chip, 0, FE_MARK_SLC, false); /* a full block of the area */
     assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);

@@ -307,6 +307,61 @@ static void test_pool_orders_by_arrival_or_by_wear(void **state)
     }
 }
 
+/* A pool that was filled gives what one gives that was put each block in order: with bad blocks, on
+ * a new chip and on a worn one, however blocks come and go. */
+static void test_pool_is_filled_as_by_putting(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(3, 8, 4, 512);
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        struct ft_rig rig;
+        struct fe_block_pool filled, put;
+        struct fe_err err;
+        struct ft_rand r = {.seed = seed};
+        uint32_t levelling = (uint32_t)(seed % FE_N_WEAR_LEVELLINGS);
+        bool is_worn = seed % 2;
+        fe_peb first = (fe_peb)ft_below(&r, 7), taken[24];
+        uint32_t n_taken = 0, most = 0;
+        fe_err_init(&err);
+        ft_rig_init(&rig, &nand);
+        assert_int_equal(fe_block_pool_init(&filled, rig.medium, levelling, &err), 0);
+        assert_int_equal(fe_block_pool_init(&put, rig.medium, levelling, &err), 0);
+        for (fe_peb peb = first; peb < 24; peb++) {
+            struct fe_peb_info *info = &rig.medium->chip.pebs[peb];
+            info->erase_count = is_worn ? (uint32_t)ft_below(&r, 3) : 0;
+            info->marks = ft_chance(&r, 15) ? FE_MARK_FACTORY_BAD : 0;
+            if (info->marks)
+                continue;
+            fe_block_pool_put(&put, peb);
+            most = info->erase_count > most ? info->erase_count : most;
+        }
+        assert_int_equal(fe_block_pool_fill(&filled, first, 24), most);
+        for (int i = 0; i < 300; i++) {
+            assert_int_equal(filled.n, put.n);
+            assert_int_equal(fe_block_pool_check(&filled, &err), 0);
+            if (n_taken > 0 && ft_chance(&r, 45)) {
+                uint32_t k = (uint32_t)ft_below(&r, n_taken--);
+                fe_peb peb = taken[k];
+                taken[k] = taken[n_taken];
+                rig.medium->chip.pebs[peb].erase_count++;
+                fe_block_pool_put(&filled, peb);
+                fe_block_pool_put(&put, peb);
+                continue;
+            }
+            bool worn = levelling == FE_WEAR_STATIC && ft_chance(&r, 30);
+            uint32_t die = (uint32_t)ft_below(&r, 3);
+            fe_peb peb = worn ? fe_block_pool_take_worn(&filled) : fe_block_pool_take(&filled, die);
+            assert_int_equal(peb, worn ? fe_block_pool_take_worn(&put)
+                                       : fe_block_pool_take(&put, die));
+            if (peb != FE_PEB_NONE)
+                taken[n_taken++] = peb;
+        }
+        fe_block_pool_fini(&filled);
+        fe_block_pool_fini(&put);
+        ft_rig_fini(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_victims_check_finds_what_is_wrong),
         cmocka_unit_test(test_heap_gives_the_smallest_and_lets_others_go),
         cmocka_unit_test(test_pool_orders_by_arrival_or_by_wear),
+        cmocka_unit_test(test_pool_is_filled_as_by_putting),
     };
     return cmocka_run_group_tests_name("page sets", tests, NULL, NULL);
 }

@@ -181,10 +181,10 @@ static void test_power_on_restores_the_reserve_of_page(void **state)
             to++;
         while (fe_medium_next_page(m, from) != N)
             from++;
-        fe_ppn newest[24 * N];
+        struct fe_mapping newest[24 * N];
         fe_recover_newest(m, newest, l.ftl->n_lpns, NULL);
         for (fe_ppn ppn = from * N; ppn < from * N + N; ppn++)
-            if (newest[fe_medium_lpn(m, ppn)] == ppn && fe_medium_next_page(m, to) < 3)
+            if (fe_mapped(newest[fe_medium_lpn(m, ppn)]) == ppn && fe_medium_next_page(m, to) < 3)
                 assert_int_equal(fe_medium_prog(m, to * N + fe_medium_next_page(m, to),
                                                 fe_medium_lpn(m, ppn), FE_TAG_COPY, ppn, 0, 0,
                                                 NULL), FE_OK);

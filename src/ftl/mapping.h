@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One entry of a table from logical to physical pages.
+ *
+ *     entry       0        1     2     3   ...
+ *     page        none     0     1     2   ...
+ *
+ * A table of zeros maps nothing, so a new device has its map as the host's kernel supplies it, and
+ * takes memory only for what is written.  (A map of 1 TiB in pages of 4 KiB has 1 GiB.)  The table
+ * of `dftl` is no such table: its bytes are what the chip holds.
+ */
+#ifndef FE_FTL_MAPPING_H
+#define FE_FTL_MAPPING_H
+
+#include "flashemu/types.h"
+
+struct fe_mapping {
+    uint32_t ppn_plus_1;
+};
+
+/* The page that the entry names, or FE_PPN_NONE. */
+static inline fe_ppn fe_mapped(struct fe_mapping m)
+{
+    return m.ppn_plus_1 - 1;
+}
+
+/* The entry that names a page, or none for FE_PPN_NONE. */
+static inline struct fe_mapping fe_mapping(fe_ppn ppn)
+{
+    return (struct fe_mapping){ppn + 1};
+}
+
+#endif
