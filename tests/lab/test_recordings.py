@@ -10,9 +10,12 @@ from pathlib import Path
 from flashemu_lab_bench import FLASHEMU, TOP, good, good_json, read, write
 from flashemu_script import ended, run
 
-from flashemu_lab import recipes, recordings
+from flashemu_lab import recipes, record, recordings
 from flashemu_lab.errors import LabError
+from flashemu_lab.plan import plan
 from flashemu_lab.run import Source
+from flashemu_lab.spec import load
+from flashemu_lab.tool import Tool
 
 CAPACITY = 8019509248  # of transcend8g
 TAIL = CAPACITY - 4096
@@ -45,8 +48,11 @@ REQUESTS = """0 read 0 4096
 """ % TAIL
 
 
+THINK = "# think: of the host, emulated\n"
+
+
 def make(name="made", text=COMMENTS + REQUESTS):
-    os.makedirs("mine", exist_ok=True)
+    os.makedirs(os.path.dirname("mine/" + name), exist_ok=True)
     with open("mine/%s.trace.gz" % name, "wb") as f:
         f.write(gzip.compress(text.encode(), mtime=0))
     os.environ["FLASHEMU_RECORDINGS"] = os.path.abspath("mine")
@@ -110,9 +116,10 @@ def test_the_key_has_what_decides_and_nothing_else():
     keys = [of("rec:" + x) for x in ("made", "other", "phased", "fua", "mkfs", "old",
                                      "made,start=257", "made,measure=write", "made,measure=read")]
     assert len(set(keys)) == 9
-    source = Source.of("rec:made,start=63", Path("."))
+    source = Source.of("rec:made,start=63", Path("."), 122880)
     assert (source.kind, source.text) == ("recording", "rec:made,start=63")
-    wrong("'size=1': a recording takes start=SECTOR and measure=PHASE", of, "rec:made,size=1")
+    wrong("'size=1': a recording takes start=SECTOR, measure=PHASE and pace=R", of,
+          "rec:made,size=1")
     for value in ("", "x", "-1", "1.3K", "700", "4M ")[:4]:
         wrong("start=%s: allowed: a sector" % value, of, "rec:made,start=" + value)
 
@@ -250,6 +257,146 @@ def test_flushes_go_to_devices_that_offer_them():
     assert "no flush, no fua" in good("show", "old") and "  flush fua\n" in good("show", "made")
 
 
+def limited(limit):
+    """The text of a recording whose last request says which limit it is of."""
+    return (COMMENTS.replace("122880", str(limit)) + REQUESTS).replace(
+        "0 read 135168 8192", "0 read 135168 %d" % limit)
+
+
+def chosen(*words):
+    """The limit of the file that a device gets."""
+    return replay("rec:made,measure=read", *words, profile="generic32m")["host"]["read"]["bytes"]
+
+
+def test_a_device_gets_the_file_of_its_longest_command():
+    """The nearest one by ratio and the larger one of two as near, in both programs."""
+    lengths = {"4K": 4, "32K": 32, "64K": 64, "87K": 87, "88K": 88, "120K": 120, "247K": 247,
+               "248K": 248, "512K": 512, "1M": 1024, "32M": 32768}
+    cases = (({"": 120, "64K": 64, "512K": 512},
+              [64, 64, 64, 64, 120, 120, 120, 512, 512, 512, 512]),
+             ({"": 512, "64K": 64, "120K": 120},
+              [64, 64, 64, 64, 120, 120, 120, 512, 512, 512, 512]),
+             ({"64K": 64, "512K": 512}, [64] * 6 + [512] * 5),
+             ({"": 120}, [120] * 11),
+             ({"": 1024, "64K": 64}, [64] * 6 + [64, 64, 1024, 1024, 1024]))
+    for files, want in cases:
+        for name in ("", "64K", "120K", "512K"):
+            if name in files:
+                make(os.path.join(name, "made"), limited(files[name] << 10))
+            elif os.path.exists("mine/%s/made.trace.gz" % name):
+                os.remove("mine/%s/made.trace.gz" % name)
+        recordings.load_file.cache_clear()
+        assert "made" in recordings.names()
+        assert recordings.limits(recordings.load("made")) == tuple(
+            sorted(kib << 10 for kib in files.values()))
+        for (text, kib), limit in zip(lengths.items(), want, strict=True):
+            assert chosen("link.max_transfer=" + text) == limit << 10, (files, text)
+            assert recordings.load("made", kib << 10).limit == limit << 10, (files, text)
+    # Without a device: the one that says its limit itself.
+    assert requests("rec:made")[-1][2] == str(1 << 20) and recordings.load("made").limit == 1 << 20
+    # As near, up and down: 256 KiB between 64 KiB and 1 MiB.
+    assert chosen("link.max_transfer=256K") == 1 << 20
+    assert recordings.load("made", 256 << 10).limit == 1 << 20
+    # A path is this file.
+    path = "rec:mine/64K/made.trace.gz,measure=read"
+    assert replay(path, profile="generic32m")["host"]["read"]["bytes"] == 64 << 10
+    one, two = (recordings.identity("rec:made", kib << 10) for kib in (64, 512))
+    assert one != two and one == recordings.identity("rec:mine/64K/made.trace.gz")
+    # The key of a run is that of its device's file.
+    write("x.toml", EXPERIMENT)
+    points = plan(load(Path("x.toml")), Tool(Path(FLASHEMU)))
+    assert [p.run.requests[0].identity for p in points] == [one, two]
+    assert [p.run.warmup.identity for p in points] == [one, two]
+    shown = good_json("show", "made")
+    assert (shown["limit"], shown["limits"]) == (1 << 20, [64 << 10, 1 << 20])
+    os.remove("mine/64K/made.trace.gz")
+
+
+EXPERIMENT = """name = "x"
+title = "X"
+[factors]
+"link.max_transfer" = ["64K", "512K"]
+[device]
+profile = "generic32m"
+[workload]
+requests = "rec:made"
+warmup = "rec:made"
+[measure.busy]
+value = "busy_ns"
+"""
+
+
+def arrivals(*words):
+    """How long the device waits in front of each request, in ns."""
+    flashemu("replay", "generic32m", *words, "--record", "out.trace")
+    lines = [line.split() for line in read("out.trace").splitlines() if line[0] != "#"]
+    done = [0] + [int(w[5:]) for line in lines for w in line if w.startswith("done=")]
+    return [int(line[0]) - at for line, at in zip(lines, done)]
+
+
+def test_the_pace_is_that_of_the_recorded_host_times_a_factor():
+    thoughts = [0, 7000, 0, 20, 1000000, 3, 500, 20000]
+    lines = ["%s think=%d" % (line, t) if t else line
+             for line, t in zip(REQUESTS.splitlines(), thoughts, strict=True)]
+    make("thinks", COMMENTS.replace("# offers", THINK + "# offers") + "\n".join(lines) + "\n")
+    make()
+    assert arrivals("rec:thinks", CACHE) == arrivals("rec:thinks,pace=0", CACHE) == [0] * 8
+    for pace, want in (("1", thoughts), ("10", [10 * t for t in thoughts]),
+                       ("0.25", [t // 4 for t in thoughts]), ("0.000000001", [0] * 8),
+                       ("10000", [10000 * t for t in thoughts])):
+        assert arrivals("rec:thinks,pace=" + pace, CACHE) == want, pace
+    # What the host thinks in front of a flush that is left out, it thinks in front of the next one.
+    assert arrivals("rec:thinks,pace=1") == [0, 7000, 0, 20, 1000000, 3, 20500]
+    assert arrivals("rec:thinks,measure=read,pace=1") == [20500]
+    assert arrivals("rec:thinks,measure=read,pace=1", CACHE) == [20000]
+    # Nothing else changes, and neither does the key of a host that takes no time.
+    assert requests("rec:thinks") == requests("rec:made")
+    assert requests("rec:thinks,pace=1")[1][3:] == ["think=7000"]
+    of = recordings.identity
+    assert of("rec:thinks") == of("rec:thinks,pace=0.0") == of("rec:made")
+    assert of("rec:thinks,pace=1") == of("rec:thinks,pace=1.0")
+    make("other", COMMENTS.replace("# offers", THINK + "# offers")
+         + "\n".join(lines).replace("think=20000", "think=20001") + "\n")
+    assert len({of("rec:" + x) for x in ("thinks", "thinks,pace=1", "thinks,pace=2",
+                                         "other,pace=1")}) == 4
+    r = recordings.load("thinks")
+    assert [recordings.think_ns(r, p) for p in r.phases] == [7020, 1000503, 20000]
+    assert recordings.think_ns(recordings.load("made"), r.phases[0]) == 0
+    make("long", COMMENTS.replace("# offers", THINK + "# offers")
+         + REQUESTS.replace("512\n", "512 think=18446744073709551615\n"))
+    assert arrivals("rec:long,pace=0.000001")[2] == 18446744073709551615 // 10000 // 1000000
+    for value in ("", "x", "-1", "10001", "1e3", "0.0000000001"):
+        refused("pace=%s: allowed: a decimal number from 0 to 10000" % value, "replay",
+                "transcend8g", "rec:thinks,pace=" + value)
+        wrong("pace=%s: allowed: a decimal number from 0 to 10000" % value, of,
+              "rec:thinks,pace=" + value)
+    refused("made.trace.gz was recorded without the host's think times; make it again: "
+            "flashemu-lab record", "replay", "transcend8g", "rec:made,pace=1")
+    wrong("made.trace.gz was recorded without the host's think times; make it again: flashemu-lab "
+          "record", of, "rec:made,pace=1")
+    assert replay("rec:made,pace=0")["busy_ns"] == replay("rec:made")["busy_ns"]
+
+
+def test_think_times_come_from_the_trace_of_the_server():
+    """Between the end of a request and the arrival of the next one, in seconds of the host."""
+    path = Path(write("server.trace", """# flashemu trace 1
+# profile: x
+5000 read 0 4096 done=1005000
+1005000 write 0 4096 fua done=2000000 programmed=4096
+3234567 flush 0 0 done=3234568
+3334567 read 512 512 done=3400000 status=ok
+3399999 read 512 512 done=3500000
+"""))
+    assert record.think_times(path, 5) == [0, 0, 1234567, 99999, 0]
+    assert record.think_times(path, 2) == [0, 0]
+    wrong("the trace has 5 of 6 requests", record.think_times, path, 6)
+    made = record._requests(path, 4, 0.1)  # the server waited a tenth: so did the host
+    assert made == ["0 read 0 4096", "0 write 0 4096 fua", "0 flush 0 0 think=120000",
+                    "0 read 512 512 think=10000"]
+    assert [record._rounded(ns) for ns in (0, 499, 1500, 99400, 123456, 1e10)] == [
+        0, 0, 2000, 99000, 120000, 10**10]
+
+
 def test_a_compressed_trace_is_a_trace():
     make()
     plain = COMMENTS + REQUESTS
@@ -280,7 +427,8 @@ def test_mistakes_of_operands():
             ("rec:made,start=15661057", "start=15661057: the recorded partition has 2048 sectors, "
                                         "and the device has 15663104"),
             ("rec:made,measure=x", "measure=x: this recording has the phases format, write, read"),
-            ("rec:made,size=4K", "'size=4K': a recording takes start=SECTOR and measure=PHASE")):
+            ("rec:made,size=4K", "'size=4K': a recording takes start=SECTOR, measure=PHASE and "
+             "pace=R")):
         refused(message, "replay", "transcend8g", operand)
     refused("a recording has no times for --timed", "replay", "transcend8g", "rec:made", "--timed")
     flashemu("replay", "transcend8g", "rec:made,start=15661056")

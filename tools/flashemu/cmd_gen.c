@@ -188,7 +188,7 @@ static int convert(const char *path, const struct fe_trace_options *options,
     int n;
 
     fe_err_init(&err);
-    if (source_open(&source, path, options, &env, &err) < 0)
+    if (source_open(&source, path, options, &env, 0, &err) < 0)
         return tool_fail(&err);
     n = source_read(&source, recs, BATCH, &err); /* with what the trace says about its origin */
     source_origin(&source, &from);

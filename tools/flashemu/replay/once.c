@@ -34,7 +34,8 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
 {
     struct source source;
 
-    int code = source_open(&source, arg, &c->trace, &c->env, err);
+    int code = source_open(&source, arg, &c->trace, &c->env,
+                           fe_device_profile(r->dev)->link.max_transfer, err);
     if (code < 0)
         return code;
     code = source.recording && c->opt.timed

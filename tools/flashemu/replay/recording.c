@@ -21,6 +21,10 @@
  *
  *     recorded   |table|    |boot   |=== FAT, clusters ===|  |
  *     replayed   |table|        |boot        |=== FAT, clusters ===|  |
+ *
+ * The length of requests is nothing that a replay could change: where a kernel cuts them depends on
+ * how the filesystem handed them over, and how far it reads ahead depends on the limit.  So there
+ * is a file for each limit that hosts have.
  */
 #include "replay/recording.h"
 
@@ -37,8 +41,16 @@
 
 enum { SECTOR = 512 };
 enum { EXFAT_BOOT = 24 * SECTOR, EXFAT_ALIGN = 1 << 20 };
+enum { MAX_PACE = 10000, BILLION = 1000000000 };
 
 static const char prefix[] = "rec:";
+
+/* Windows up to 7, Linux with a USB reader, Linux with a slot for cards.  "" is the file of no
+ * folder, which says its limit itself. */
+static const struct {
+    const char *folder;
+    uint64_t bytes;
+} limits[] = {{"", 0}, {"64K/", 64 << 10}, {"120K/", 120 << 10}, {"512K/", 512 << 10}};
 
 bool recording_is(const char *arg)
 {
@@ -47,26 +59,72 @@ bool recording_is(const char *arg)
 
 /* --- which file --- */
 
-/* Tries FOLDER/NAME.trace.gz. */
-static bool try_folder(struct recording *r, const char *folder, size_t len, const char *name)
+/* The limit in the first comments of a file; 0 if there is none. */
+static uint64_t read_limit(const char *path)
 {
-    int n = snprintf(r->path, sizeof r->path, "%.*s/%s.trace.gz", (int)len, folder, name);
+    static const char limit[] = "# limit: ";
+    char line[1024];
+    uint64_t bytes = 0;
+    bool compressed;
+    FILE *file;
 
-    return len > 0 && n < (int)sizeof r->path && access(r->path, R_OK) == 0;
+    if (gzfile_open(&file, &compressed, path, NULL) < 0)
+        return 0; /* whoever opens it again says why */
+    while (fgets(line, sizeof line, file) && *line == '#')
+        if (strncmp(line, limit, sizeof limit - 1) == 0)
+            bytes = strtoull(line + sizeof limit - 1, NULL, 10);
+    fclose(file);
+    return bytes;
 }
 
-static bool try_list(struct recording *r, const char *list, const char *name)
+/* Whether a limit is nearer to that of the device than another one, by ratio, or as near and
+ * larger.  A limit of 0 is not known. */
+static bool is_nearer(uint64_t limit, uint64_t other, uint64_t device)
+{
+    if (device == 0 || limit == 0 || other == 0)
+        return device > 0 && limit > 0;
+    double a = (double)fe_max_u64(limit, device) / (double)fe_min_u64(limit, device);
+    double b = (double)fe_max_u64(other, device) / (double)fe_min_u64(other, device);
+    return a < b || (a <= b && limit > other);
+}
+
+/* Tries FOLDER/NAME.trace.gz and FOLDER/LIMIT/NAME.trace.gz, and chooses the nearest limit; without
+ * a device, the first of them. */
+static bool try_folder(struct recording *r, const char *folder, size_t len, const char *name,
+                       uint64_t max_transfer)
+{
+    uint64_t chosen = 0;
+    char path[sizeof r->path];
+    bool found = false;
+
+    for (size_t i = 0; len > 0 && i < sizeof limits / sizeof *limits; i++) {
+        int n = snprintf(path, sizeof path, "%.*s/%s%s.trace.gz", (int)len, folder,
+                         limits[i].folder, name);
+        if (n >= (int)sizeof path || access(path, R_OK) != 0)
+            continue;
+        uint64_t bytes = limits[i].bytes ? limits[i].bytes : max_transfer ? read_limit(path) : 0;
+        if (!found || is_nearer(bytes, chosen, max_transfer)) {
+            found = true;
+            chosen = bytes;
+            memcpy(r->path, path, (size_t)n + 1);
+        }
+    }
+    return found;
+}
+
+static bool try_list(struct recording *r, const char *list, const char *name,
+                     uint64_t max_transfer)
 {
     while (list && *list) {
         size_t len = strcspn(list, ":");
-        if (try_folder(r, list, len, name))
+        if (try_folder(r, list, len, name, max_transfer))
             return true;
         list += len + (list[len] == ':');
     }
     return false;
 }
 
-static bool try_user(struct recording *r, const char *name)
+static bool try_user(struct recording *r, const char *name, uint64_t max_transfer)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     char folder[400];
@@ -74,11 +132,12 @@ static bool try_user(struct recording *r, const char *name)
                           : snprintf(folder, sizeof folder, "%s/.local/share/flashemu/recordings",
                                      home ? home : "");
 
-    return n < (int)sizeof folder && try_folder(r, folder, strlen(folder), name);
+    return n < (int)sizeof folder && try_folder(r, folder, strlen(folder), name,
+                                                  max_transfer);
 }
 
 /* In a build tree, the sources are above the program. */
-static bool try_sources(struct recording *r, const char *name)
+static bool try_sources(struct recording *r, const char *name, uint64_t max_transfer)
 {
     char exe[400];
     ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 32);
@@ -87,14 +146,15 @@ static bool try_sources(struct recording *r, const char *name)
     for (int up = 0; up < 5 && strrchr(exe, '/'); up++) {
         char *slash = strrchr(exe, '/');
         strcpy(slash, "/tools/lab/recordings");
-        if (try_folder(r, exe, strlen(exe), name))
+        if (try_folder(r, exe, strlen(exe), name, max_transfer))
             return true;
         *slash = '\0';
     }
     return false;
 }
 
-static int find_file(struct recording *r, const char *name, struct fe_err *err)
+static int find_file(struct recording *r, const char *name, uint64_t max_transfer,
+                     struct fe_err *err)
 {
     if (strchr(name, '/')) {
         if (snprintf(r->path, sizeof r->path, "%s", name) < (int)sizeof r->path)
@@ -105,9 +165,10 @@ static int find_file(struct recording *r, const char *name, struct fe_err *err)
         if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
             return fe_err_set(err, EINVAL, "rec:%.100s: allowed: a path, or a name of letters, "
                                            "digits and - _ .", name);
-    if (*name && (try_list(r, getenv("FLASHEMU_RECORDINGS"), name) || try_user(r, name) ||
-                  try_sources(r, name) ||
-                  try_folder(r, FLASHEMU_RECORDINGS_DIR, strlen(FLASHEMU_RECORDINGS_DIR), name)))
+    if (*name && (try_list(r, getenv("FLASHEMU_RECORDINGS"), name, max_transfer) ||
+                  try_user(r, name, max_transfer) || try_sources(r, name, max_transfer) ||
+                  try_folder(r, FLASHEMU_RECORDINGS_DIR, strlen(FLASHEMU_RECORDINGS_DIR), name,
+                             max_transfer)))
         return 0;
     return fe_err_set(err, ENOENT, "rec:%.100s: there is no such recording; flashemu-lab list "
                                    "--recordings shows them", name);
@@ -145,7 +206,8 @@ static int take_comment(struct recording *r, const char *line)
 {
     static const char mkfs[] = "# mkfs: mkfs.exfat", capacity[] = "# capacity: ",
                       partition[] = "# partition: ", phase[] = "# phase: ",
-                      offers[] = "# offers: flush fua";
+                      offers[] = "# offers: flush fua", limit[] = "# limit: ",
+                      think[] = "# think: ";
 
     if (strncmp(line, capacity, sizeof capacity - 1) == 0)
         return sscanf(line + sizeof capacity - 1, "%" SCNu64, &r->capacity) == 1 ? 0 : -EINVAL;
@@ -154,8 +216,12 @@ static int take_comment(struct recording *r, const char *line)
                       &r->sectors) == 2 ? 0 : -EINVAL;
     if (strncmp(line, phase, sizeof phase - 1) == 0)
         return take_phase(r, line + sizeof phase - 1);
+    if (strncmp(line, limit, sizeof limit - 1) == 0)
+        return sscanf(line + sizeof limit - 1, "%" SCNu64, &r->limit) == 1 ? 0 : -EINVAL;
     if (strncmp(line, offers, sizeof offers - 1) == 0)
         r->flushes = true;
+    if (strncmp(line, think, sizeof think - 1) == 0)
+        r->thinks = true;
     if (strncmp(line, mkfs, sizeof mkfs - 1) == 0)
         take_mkfs(r, line + sizeof mkfs - 1);
     return 0;
@@ -246,14 +312,28 @@ static int set_measure(struct recording *r, const char *value, struct fe_err *er
     return fe_err_set(err, EINVAL, "measure=%.80s: this recording has the phases %s", value, names);
 }
 
+static int set_pace(struct recording *r, const char *value, struct fe_err *err)
+{
+    if (!fe_quantity_parse_span(FE_DECIMAL, value, strlen(value), &r->pace) ||
+        r->pace > (uint64_t)MAX_PACE * BILLION)
+        return fe_err_set(err, EINVAL, "pace=%.80s: allowed: a decimal number from 0 to %d", value,
+                          MAX_PACE);
+    if (r->pace > 0 && !r->thinks)
+        return fe_err_set(err, EINVAL, "pace=%.80s: %.200s was recorded without the host's think "
+                                       "times; make it again: flashemu-lab record", value, r->path);
+    return 0;
+}
+
 static int set_option(struct recording *r, const char *word, struct fe_err *err)
 {
     if (strncmp(word, "start=", 6) == 0)
         return set_start(r, word + 6, err);
     if (strncmp(word, "measure=", 8) == 0)
         return set_measure(r, word + 8, err);
-    return fe_err_set(err, EINVAL, "'%.80s': a recording takes start=SECTOR and measure=PHASE",
-                      word);
+    if (strncmp(word, "pace=", 5) == 0)
+        return set_pace(r, word + 5, err);
+    return fe_err_set(err, EINVAL, "'%.80s': a recording takes start=SECTOR, measure=PHASE and "
+                                   "pace=R", word);
 }
 
 /* Where the FAT of an exFAT that starts at this sector is on the device, in sectors. */
@@ -285,7 +365,8 @@ static int place(struct recording *r, uint64_t capacity, struct fe_err *err)
     return 0;
 }
 
-int recording_find(struct recording *ret, const char *arg, uint64_t capacity, struct fe_err *err)
+int recording_find(struct recording *ret, const char *arg, uint64_t capacity,
+                   uint64_t max_transfer, struct fe_err *err)
 {
     char text[700];
     char *rest = text;
@@ -294,7 +375,7 @@ int recording_find(struct recording *ret, const char *arg, uint64_t capacity, st
     arg += sizeof prefix - 1;
     if (snprintf(text, sizeof text, "%s", arg) >= (int)sizeof text)
         return fe_err_set(err, EINVAL, "rec:%.80s: is too long", arg);
-    int code = find_file(ret, strsep(&rest, ","), err);
+    int code = find_file(ret, strsep(&rest, ","), max_transfer, err);
     if (code == 0)
         code = read_beginning(ret, err);
     if (code < 0)
@@ -314,6 +395,7 @@ void recording_move(const struct recording *r, uint64_t number, struct fe_trace_
     bool wipes = number < r->table && rec->type != FE_REQ_READ;
     int64_t shift = r->shift;
 
+    rec->think_ns = fe_muldiv(fe_min_u64(rec->think_ns, UINT64_MAX / MAX_PACE), r->pace, BILLION);
     if (rec->type == FE_REQ_FLUSH)
         return;
     if (wipes ? rec->offset < r->capacity / 2 : sector < r->start)

@@ -192,12 +192,15 @@ static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err 
     return submit_wrapped(r, rec, arrival_ns, err);
 }
 
-/* Whether a kernel would not have sent this record to this device; takes FUA from the others. */
-static bool is_dropped(const struct replay *r, const struct source *s, struct fe_trace_rec *rec)
+/* Whether a kernel would not have sent this record to this device; takes FUA from the others.  What
+ * the host thinks in front of a record that is left out, it thinks in front of the next one. */
+static bool is_dropped(struct replay *r, const struct source *s, struct fe_trace_rec *rec)
 {
     if (!s->recording || r->flush)
         return false;
     rec->fua = false;
+    rec->think_ns = add_sat(rec->think_ns, r->think_ns);
+    r->think_ns = rec->type == FE_REQ_FLUSH ? rec->think_ns : 0;
     return rec->type == FE_REQ_FLUSH;
 }
 
@@ -231,6 +234,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
     int n, code = 0;
 
     r->base_ns = fe_device_now(r->dev);
+    r->think_ns = 0;
     r->warming = source->recording && source->recording->first > 0;
     fe_err_init(&reason);
     if (source->recording && r->flush && !source->recording->flushes)

@@ -33,6 +33,7 @@ struct replay {
     uint64_t start_ns;               /* the device's time when counting began */
     uint64_t base_ns;                /* timed: the trace's time 0 */
     bool warming;                    /* in phases of a recording that do not count */
+    uint64_t think_ns;               /* of records that were left out in front of the next one */
 
     /* These count from start_ns on. */
     uint64_t records, dropped_trims;

@@ -40,17 +40,18 @@ int source_choose(struct fe_trace_options *ret, const char *format, const char *
     return format ? fe_trace_format_find(&ret->format, format, err) : 0;
 }
 
-static int open_recording(struct source *s, const char *arg, uint64_t capacity, struct fe_err *err)
+static int open_recording(struct source *s, const char *arg, uint64_t capacity,
+                          uint64_t max_transfer, struct fe_err *err)
 {
     s->recording = malloc(sizeof *s->recording);
     if (!s->recording)
         return fe_err_nomem(err, "a recording", sizeof *s->recording);
-    int code = recording_find(s->recording, arg, capacity, err);
+    int code = recording_find(s->recording, arg, capacity, max_transfer, err);
     return code == 0 ? open_file(s, s->recording->path, err) : code;
 }
 
 int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
-                const struct fe_pattern_env *env, struct fe_err *err)
+                const struct fe_pattern_env *env, uint64_t max_transfer, struct fe_err *err)
 {
     int ret;
 
@@ -61,7 +62,8 @@ int source_open(struct source *s, const char *arg, const struct fe_trace_options
             s->total = fe_pattern_count(s->pattern);
         return ret;
     }
-    ret = recording_is(arg) ? open_recording(s, arg, env->capacity, err) : open_file(s, arg, err);
+    ret = recording_is(arg) ? open_recording(s, arg, env->capacity, max_transfer, err)
+                            : open_file(s, arg, err);
     if (ret == 0)
         ret = fe_trace_reader_open(&s->reader, s->file, s->name, options, err);
     if (ret < 0)

@@ -33,9 +33,10 @@ struct source {
 int source_choose(struct fe_trace_options *ret, const char *format, const char *event,
                   struct fe_err *err);
 
-/* Opens a source.  arg and options must outlive it.  Negative errno with message. */
+/* Opens a source.  arg and options must outlive it.  max_transfer is the longest command of the
+ * device that the requests are for, 0 = there is no device.  Negative errno with message. */
 int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
-                const struct fe_pattern_env *env, struct fe_err *err);
+                const struct fe_pattern_env *env, uint64_t max_transfer, struct fe_err *err);
 void source_close(struct source *s);
 
 /* Says on standard error how many events of the trace were not the requests asked for, if any. */

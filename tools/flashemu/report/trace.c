@@ -62,7 +62,7 @@ static int read_all(struct report_trace *t, FILE *out, const char *path, struct 
     struct fe_pattern_env env = {.sector_size = 512};
     struct fe_trace_rec recs[BATCH];
     struct source source;
-    int n, r = source_open(&source, path, &options, &env, err);
+    int n, r = source_open(&source, path, &options, &env, 0, err);
 
     if (r < 0)
         return r;

@@ -172,6 +172,8 @@ def _add_recordings(add: measuring.Add) -> None:
                    help="recipes of your own (those of the shipped recordings)")
     c.add_argument("-o", "--output", metavar="DIR", type=Path, default=None,
                    help="where to write (~/.local/share/flashemu/recordings)")
+    c.add_argument("--limit", choices=recordings.LIMITS, default="",
+                   help="longest request of the host (that of the recipe's device)")
     c.add_argument("--json", action="store_true", help="print JSON")
 
     c = add("sample", "draw replays of recordings by seed, and run them through a kernel as well")
@@ -343,7 +345,8 @@ def _checked(kernel: full.Kernel) -> list[Check]:
 
 def _list(arguments: argparse.Namespace) -> int:
     if arguments.recordings:
-        return _list_recordings(arguments.json)
+        sys.stdout.write(show.list_recordings(arguments.json))
+        return 0
     if arguments.workloads:
         print(json.dumps([show.workload(name) for name in advise.ABOUT], indent=1)
               if arguments.json else show.list_workloads(), end="\n" if arguments.json else "")
@@ -355,15 +358,6 @@ def _list(arguments: argparse.Namespace) -> int:
     else:
         for e in found:
             print(f"{e.name:<16} {show.runs(e):>5} runs  {e.title}")
-    return 0
-
-
-def _list_recordings(as_json: bool) -> int:
-    there = [recordings.load(name) for name in recordings.names()]
-    if as_json:
-        print(json.dumps([show.recording(r) for r in there], indent=1))
-    for r in [] if as_json else there:
-        print(f"{r.name:<24} {r.filesystem:<6} {r.sectors >> 11:>5} MiB  {r.work}")
     return 0
 
 
@@ -469,9 +463,10 @@ def _record(arguments: argparse.Namespace) -> int:
     made = []
     note = Note()
     command = shlex.join(["flashemu-lab", "record", *(
-        ["--recipes", str(path)] if arguments.recipes else [])])
+        ["--recipes", str(path)] if arguments.recipes else []), *(
+        ["--limit", arguments.limit] if arguments.limit else [])])
     try:
-        for file in record(chosen, folder, Tool(), command, note.show):
+        for file in record(chosen, folder, Tool(), command, note.show, arguments.limit):
             note.end()
             made.append(recordings.load_file(file))
             if not arguments.json:

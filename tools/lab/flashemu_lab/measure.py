@@ -38,6 +38,11 @@ def parse_profile(canonical: str) -> dict[str, str]:
     return found
 
 
+def longest_command(canonical: str) -> int:
+    """Bytes of the longest command of the device with this canonical profile."""
+    return int(quantity(parse_profile(canonical)["link.max_transfer"]) or 0)
+
+
 def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .errors import LabError
 from .lines import Lines, Path
-from .measure import evaluate, parse_profile
+from .measure import evaluate, longest_command, parse_profile
 from .run import Run, Source
 from .spec import ENSEMBLE, Experiment, Mistakes
 from .tool import Tool
@@ -69,10 +69,12 @@ def _point(experiment: Experiment, tool: Tool, levels: tuple[str, ...]) -> Point
     place: Path = ("device",)
     try:
         canonical = tool.canonical(profile, tuple(settings))
+        longest = longest_command(canonical)
         place = ("workload", "requests")
-        requests = [_source(experiment, tool, fill(text)) for text in experiment.requests]
+        requests = [_source(experiment, tool, fill(t), longest) for t in experiment.requests]
         place = ("workload", "warmup")
-        warmup = [_source(experiment, tool, fill(t)) for t in (experiment.warmup,) if t]
+        warmup = [_source(experiment, tool, fill(t), longest)
+                  for t in (experiment.warmup,) if t]
     except LabError as e:
         return Point(levels, None, str(e), place)
     seed = int(by_name.get("seed", experiment.seed))
@@ -113,10 +115,10 @@ def settings_of(e: Experiment, profile: str, level: str) -> tuple[str, ...]:
                  if s.split("=", 1)[0] not in varied)
 
 
-def _source(experiment: Experiment, tool: Tool, text: str) -> Source:
+def _source(experiment: Experiment, tool: Tool, text: str, longest: int) -> Source:
     if text.startswith("gen:"):
         tool.check_pattern(text)
-    return Source.of(text, experiment.base)
+    return Source.of(text, experiment.base, longest)
 
 
 def _check(experiment: Experiment, tool: Tool, points: list[Point]) -> None:

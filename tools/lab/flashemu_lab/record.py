@@ -10,6 +10,10 @@ server takes its place at the same port.
     server  trace of all requests  ----+                 |
                                        +--> NAME.trace.gz with its phases
 
+The server takes one request at a time.  So the time from the end of a request to the arrival of the
+next one is what the host needs in between: its think time.  It is kept in seconds of this machine,
+whatever the server's time-scale.
+
 A kernel sends flushes, and writes with FUA, only to a device that offers them.  So that every
 recording has them, its device is kept in an image: then the server offers both, whatever cache the
 profile has, and the device takes the same time.  A replay leaves them out on a device that does not
@@ -37,6 +41,10 @@ from .tool import Tool
 
 # What the server of a recording offers, in the words of its comment.
 OFFERS = "flush fua"
+# The comment of a recording that has think times.
+THINK = "of the host, emulated"
+# Think times keep so many digits: no two runs of a host agree in more, and files stay small.
+_DIGITS = 2
 
 # What is told while it works: the recording, and what has become of it.
 Tell = Callable[[str, str], None]
@@ -84,16 +92,19 @@ def find_machine(tool: Tool) -> Machine:
     return found
 
 
-def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str,
-           tell: Tell) -> Iterator[Path]:
+def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str, tell: Tell,
+           limit: str = "") -> Iterator[Path]:
     """Makes these recordings in one boot, and yields each file as soon as it is written.
 
     command  makes a recording again, with its name behind it
+    limit    the longest request of the host, such as "64K"; "" is that of the recipe's device
 
     LabError if the machine lacks something, or if the guest fails; what was written stays.
     """
     found = find_machine(tool)
-    jobs = [Job(r, (f"profile={r.profile}", f"time-scale={r.scale}")) for r in recipes]
+    longest = (f"link.max_transfer={limit}",) if limit else ()
+    jobs = [Job(r, (f"profile={r.profile}", f"time-scale={r.scale}", *longest)) for r in recipes]
+    folder = folder / limit
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -207,14 +218,17 @@ def _text(recipe: Recipe, heard: Heard, versions: dict[str, str], trace: Path,
              f"# mkfs: {recipe.mkfs}", f"# mount: {recipe.mount}",
              *(f"# {key}: {text}" for key, text in versions.items()),
              f"# limit: {heard.limit}", f"# scale: {recipe.scale}", f"# offers: {OFFERS}",
+             f"# think: {THINK}",
              f"# command: {command} {recipe.name}", f"# capacity: {heard.capacity}",
              f"# partition: {recipe.start} {recipe.sectors}",
              *(f"# phase: {name} {requests} {size}" for name, requests, size in heard.phases)]
-    return "\n".join([*lines, *_requests(trace, heard.phases[-1][1])]) + "\n"
+    return "\n".join([*lines, *_requests(trace, heard.phases[-1][1], recipe.scale)]) + "\n"
 
 
-def _requests(path: Path, count: int) -> list[str]:
-    """The first requests of a trace, without the times and what the device answered."""
+def _requests(path: Path, count: int, scale: float) -> list[str]:
+    """The first requests of a trace, with the host's think times instead of the device's times, and
+    without what the device answered."""
+    thinks = think_times(path, count)
     found: list[str] = []
     with path.open() as file:
         for line in file:
@@ -223,11 +237,37 @@ def _requests(path: Path, count: int) -> list[str]:
             if len(found) == count:
                 break
             _, operation, offset, length, *rest = line.split()
-            found.append(" ".join(["0", operation, offset, length, *(w for w in rest
-                                                                    if w == "fua")]))
+            think = _rounded(thinks[len(found)] * scale)
+            found.append(" ".join(["0", operation, offset, length,
+                                   *(w for w in rest if w == "fua"),
+                                   *([f"think={think}"] if think else [])]))
+    return found
+
+
+def think_times(path: Path, count: int) -> list[int]:
+    """Of the first `count` requests of a server's trace, how long the device had waited for each,
+    in ns of the device's time.  LabError if there are less."""
+    found: list[int] = []
+    done: int | None = None
+    with path.open() as file:
+        for line in file:
+            if line.startswith("#"):
+                continue
+            if len(found) == count:
+                break
+            words = line.split()
+            arrival = int(words[0])
+            found.append(0 if done is None else max(0, arrival - done))
+            done = next((int(w[5:]) for w in words if w.startswith("done=")), arrival)
     if len(found) < count:
         raise LabError(f"the trace has {len(found)} of {count} requests")
     return found
+
+
+def _rounded(ns: float) -> int:
+    """Whole microseconds with so few digits that a file stays small."""
+    us = round(ns / 1000)
+    return 1000 * round(us, min(0, _DIGITS - len(str(us))))
 
 
 def _last_words(recipe: Recipe, code: int, text: str) -> str:

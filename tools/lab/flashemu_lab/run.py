@@ -59,7 +59,7 @@ class Source:
     text      the operand of `flashemu replay`: "gen:NAME,KEY=VALUE...", a path, or
               "rec:NAME,start=SECTOR,measure=PHASE"
     identity  what counts for the key: the pattern's text, the SHA-256 of the file, or the
-              recording's SHA-256 with start and phase
+              recording's SHA-256 with start, phase and pace
     """
 
     kind: str
@@ -67,8 +67,9 @@ class Source:
     identity: str
 
     @staticmethod
-    def of(text: str, base: Path) -> Source:
-        """The source that a user means by `text`; paths are relative to the folder `base`.
+    def of(text: str, base: Path, longest: int) -> Source:
+        """The source that a user means by `text`, for a device whose longest command has so many
+        bytes; paths are relative to the folder `base`.
 
         LabError if a file cannot be read.
         """
@@ -78,7 +79,7 @@ class Source:
             name = text.removeprefix(recordings.PREFIX).split(",")[0]
             if "/" in name:
                 text = text.replace(name, str(base / name), 1)
-            return Source("recording", text, recordings.identity(text))
+            return Source("recording", text, recordings.identity(text, longest))
         path = base / text
         try:
             with path.open("rb") as file:

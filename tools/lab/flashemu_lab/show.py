@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
 from dataclasses import asdict
 
-from . import advise, advise_fs
+from . import advise, advise_fs, recordings
 from .choose import paste
 from .conclude import conclusion
 from .errors import number
@@ -129,11 +130,21 @@ def describe_workload(name: str) -> str:
                       f"flashemu-lab advise PROFILE --workload {name}"]) + "\n"
 
 
+def list_recordings(as_json: bool) -> str:
+    """All recordings as JSON, or a line for each."""
+    there = [recordings.load(name) for name in recordings.names()]
+    if as_json:
+        return json.dumps([recording(r) for r in there], indent=1) + "\n"
+    return "".join(f"{r.name:<24} {r.filesystem:<6} {r.sectors >> 11:>5} MiB  {r.work}\n"
+                   for r in there)
+
+
 def recording(r: Recording) -> Json:
     """What a recording is, without its requests, as JSON."""
     return {"name": r.name, "filesystem": r.filesystem, "work": r.work, "mkfs": r.mkfs,
             "mount": r.mount, "kernel": r.kernel, "tools": r.tools, "limit": r.limit,
-            "offers": r.offers, "command": r.command, "capacity": r.capacity, "start": r.start,
+            "limits": list(recordings.limits(r)), "offers": r.offers, "thinks": bool(r.thinks),
+            "command": r.command, "capacity": r.capacity, "start": r.start,
             "sectors": r.sectors,
             "phases": [asdict(p) for p in r.phases], "sha256": r.sha256}
 
@@ -142,7 +153,10 @@ def describe_recording(r: Recording) -> str:
     """A recording in words."""
     rows = [("filesystem", f"{r.mkfs}; {r.mount}"), ("work", r.work),
             ("partition", f"{r.sectors} sectors at sector {r.start} of {r.capacity // 512}"),
-            ("requests up to", f"{r.limit} bytes"), ("with", r.offers or "no flush, no fua"),
+            ("requests up to", f"{r.limit} bytes"),
+            ("other files up to", ", ".join(str(n) for n in recordings.limits(r) if n != r.limit)
+             or "none"),
+            ("with", (r.offers or "no flush, no fua") + (" think" if r.thinks else "")),
             ("kernel", r.kernel), ("tools", r.tools),
             ("to make it again", r.command)]
     first = f"rec:{r.name},start=63,measure={r.phases[-1].name}"

@@ -18,7 +18,7 @@ from .engine import Engine, execute
 from .errors import LabError, quantity
 from .evidence import Trial
 from .layout import SECTOR
-from .measure import evaluate, parse_profile
+from .measure import evaluate, longest_command, parse_profile
 from .plan import profiles, settings_of
 from .run import Run, Source
 from .spec import ENSEMBLE, Experiment
@@ -156,12 +156,12 @@ def _runs(e: Experiment, tool: Tool, profile: str, c: Candidate) -> list[Run | N
     found: list[Run | None] = []
     if c.requests.startswith("gen:"):
         tool.check_pattern(c.requests)
-    source = Source.of(c.requests, e.base)
     for level in e.factor(ENSEMBLE).levels:
         try:
             settings = settings_of(e, profile, level)
-            found.append(Run(tool.program, profile, settings, tool.canonical(profile, settings), 1,
-                             (source,)))
+            canonical = tool.canonical(profile, settings)
+            source = Source.of(c.requests, e.base, longest_command(canonical))
+            found.append(Run(tool.program, profile, settings, canonical, 1, (source,)))
         except LabError:
             found.append(None)
     return found
