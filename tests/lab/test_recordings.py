@@ -496,12 +496,24 @@ def test_the_shipped_ones():
     names = recordings.names()
     known = recipes.load(recipes.shipped_path())
     assert set(names) == set(known) and len(names) >= 9
-    assert sum(p.stat().st_size for p in folder.iterdir()) < 10_000_000
+    assert sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) < 10_000_000
+    limits = [64 << 10, 120 << 10, 512 << 10]
+    for name in names:
+        for limit in limits:
+            r, first = recordings.load(name, limit), recordings.load(name)
+            assert r.limit == limit, (name, limit)
+            said = "" if r.path == first.path else f"--limit {limit >> 10}K "
+            assert r.command == f"flashemu-lab record {said}{name}" and r.thinks, (name, limit)
+            assert (r.mkfs, r.mount, r.work, r.start, r.sectors, r.capacity, r.offers) == (
+                first.mkfs, first.mount, first.work, first.start, first.sectors, first.capacity,
+                "flush fua"), (name, limit)
+            assert [(p.name, p.bytes) for p in r.phases] == [
+                (p.name, p.bytes) for p in first.phases], (name, limit)
+            assert sum(recordings.think_ns(r, p) for p in r.phases) > 0
     by_profile = {}
     for name in names:
         r = recordings.load(name)
         recipe = known[name]
-        assert r.command == "flashemu-lab record " + name
         assert (r.mkfs, r.mount, r.work) == (recipe.mkfs, recipe.mount, recipe.work), name
         assert (r.start, r.sectors) == (recipe.start, recipe.sectors)
         assert r.filesystem == recipe.filesystem and r.kernel and r.tools
@@ -516,7 +528,9 @@ def test_the_shipped_ones():
             lines = [line for line in lines if line[0] != "#"][last.first:last.last]
             assert o["records"] == sum(" flush " not in line for line in lines), name
             assert o["user_bytes"] in (last.bytes, None), name
-    assert [r["name"] for r in good_json("list", "--recordings")] == list(names)
+    listed = good_json("list", "--recordings")
+    assert [(r["name"], r["limits"], r["thinks"]) for r in listed] == [
+        (name, limits, True) for name in names]
     assert names[0] in good("list", "--recordings")
     shown = good("show", names[0])
     assert recordings.load(names[0]).mkfs in shown and "phase" in shown

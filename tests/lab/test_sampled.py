@@ -14,10 +14,14 @@ from flashemu_script import ended, run
 from flashemu_lab import recordings, sampled
 from flashemu_lab.errors import LabError
 
-HEAD = ("seed,filesystem,recording,sha256,profile,start,phase,kernel_ns,replay_ns,difference\n")
-SAMPLES = HEAD + """1,vfat,vfat-log,0123456789ab,transcend8g,63,write,1014000000,1000000000,+1.40%
-1,ext4,ext4-log,0123456789ab,luxmini32g,256,write,994000000,1000000000,-0.60%
-2,ext4,ext4-log,0123456789ab,luxmini32g,256,write,1001000000,1000000000,+0.10%
+HEAD = ("seed,filesystem,recording,sha256,limit,profile,start,phase,quick_ns,kernel_ns,pace,"
+        "replay_ns,difference\n")
+SAMPLES = HEAD + """\
+1,vfat,vfat-log,0123456789ab,122880,transcend8g,63,write,990000000,1014000000,9.5,1000000000,+1.40%
+1,ext4,ext4-log,0123456789ab,122880,luxmini32g,256,write,1000000000,994000000,9.5,1000000000,-0.60%
+2,ext4,ext4-log,0123456789ab,122880,luxmini32g,256,write,1000000000,1001000000,0,1000000000,+0.10%
+2,ext4,ext4-log,0123456789ab,65536,rundisk1g,256,write,1000000000,1002000000,0,1000000000,+0.20%
+2,ext4,ext4-log,0123456789ab,524288,intenso4g,256,write,1000000000,1050000000,0,1000000000,+5.00%
 """
 EXPERIMENT = """name = "x"
 title = "X"
@@ -31,7 +35,9 @@ requests = "{run}"
 value = "busy_ns"
 """
 LOG = '"rec:%s-log,start=63,measure=write"'
-ALL = "Replayed results differ by at most 1.4 % from runs through the kernel (3 samples; here: "
+ALL = ("Replayed results differ by at most 1.4 % from runs through the kernel at the same pace (3 "
+       "samples with requests up to 120 KiB, as here; ")
+END = "), and by at most 5.0 % in all 5 samples."
 NONE = ("It is not known how far these replayed results are from runs through the kernel: there "
         "are no samples (no sampled.csv next to the recordings).")
 
@@ -53,11 +59,11 @@ def in_one_line(text):
 
 def test_the_sentence_is_beside_every_result():
     env = there()
-    for names, here in ((["vfat"], "vfat: 1.4 % in 1 sample)."),
-                        (["ext4"], "ext4: 0.6 % in 2 samples)."),
-                        (["vfat", "ext4"], "ext4, vfat: 1.4 % in 3 samples)."),
-                        (["ext4", "xfs"], "ext4: 0.6 % in 2 samples; no sample of xfs)."),
-                        (["xfs", "f2fs"], "no sample of f2fs and xfs).")):
+    for names, here in ((["vfat"], "vfat: 1.4 % in 1" + END),
+                        (["ext4"], "ext4: 0.6 % in 2" + END),
+                        (["vfat", "ext4"], "ext4: 0.6 % in 2; vfat: 1.4 % in 1" + END),
+                        (["ext4", "xfs"], "ext4: 0.6 % in 2; none of xfs" + END),
+                        (["xfs", "f2fs"], "none of f2fs and xfs" + END)):
         experiment(*names)
         text = in_one_line(good("run", "x.toml", "-o", "out", env=env))
         assert ALL + here in text, text
@@ -65,14 +71,65 @@ def test_the_sentence_is_beside_every_result():
         assert ALL + here in read("out/index.html")
         out = json.loads(read("out/results.json"))
         assert out["replay"]["sentence"] == ALL + here
-        assert out["replay"]["samples"] == 3 and abs(out["replay"]["largest"] - 0.014) < 1e-12
+        assert out["replay"]["samples"] == 5 and abs(out["replay"]["largest"] - 0.05) < 1e-12
+        like = out["replay"]["like"]
+        assert like["samples"] == 3 and abs(like["largest"] - 0.014) < 1e-12
         assert set(out["replay"]["filesystems"]) == set(names)
         assert good_json("run", "x.toml", env=env)["replay"] == out["replay"]
         good("report", "out", "-o", "again.html")  # from what the result says, wherever it is read
         assert read("again.html") == read("out/index.html")
     assert out["replay"]["filesystems"]["xfs"] == {"samples": 0, "largest": None}
     text = good("sweep", "transcend8g,luxmini32g", "rec:vfat-log,measure=write", env=env)
-    assert ALL + "vfat: 1.4 % in 1 sample)." in in_one_line(text)
+    assert ALL + "vfat: 1.4 % in 1" + END in in_one_line(text)
+
+
+def test_the_samples_of_like_devices_count():
+    """Those whose kernel sends requests as long."""
+    env = there()
+    for profiles, words in (
+            ("rundisk1g", "at most 0.2 % from runs through the kernel at the same pace (1 sample "
+             "with requests up to 64 KiB, as here; ext4: 0.2 % in 1" + END),
+            ("intenso4g", "at most 5.0 % from runs through the kernel at the same pace (1 sample "
+             "with requests up to 512 KiB, as here; ext4: 5.0 % in 1" + END),
+            ("transcend8g,rundisk1g", "at most 1.4 % from runs through the kernel at the same pace "
+             "(4 samples with requests up to 64 KiB and 120 KiB, as here; ext4: 0.6 % in 3" + END)):
+        text = in_one_line(good("sweep", profiles, "rec:ext4-log,measure=write", env=env))
+        assert "Replayed results differ by " + words in text, text
+        assert "there is no recording of that" not in text
+    few = there("".join(line for line in SAMPLES.splitlines(True) if ",524288," not in line))
+    text = in_one_line(good("sweep", "intenso4g", "rec:ext4-log,measure=write", env=few))
+    assert ("Replayed results differ by at most 1.4 % from runs through the kernel at the same "
+            "pace (4 samples, none with requests up to 512 KiB, as here).") in text
+    text = in_one_line(good("sweep", "transcend8g", "rec:ext4-log,measure=write",
+                            "link.max_transfer=1M,120K", env=env))
+    assert ("A kernel would send requests up to 1024 KiB to some of these devices; there is no "
+            "recording of that, so the nearest one was taken.") in text
+
+
+def test_what_the_host_thinks_is_told_where_it_matters():
+    """Of a recording with think times, on a device that writes behind; a few runs tell it."""
+    env = there()
+    words = "The host of these replays takes no time. With one that thinks as long as the recorded"
+    operand = "rec:exfat-small,start=8192,measure=write"
+    o = good_json("sweep", "silicongo-emmc8g", operand, env=env)
+    times = []
+    for pace in ("", ",pace=1"):
+        code, out, err = ended([FLASHEMU, "replay", "--json", "silicongo-emmc8g", operand + pace])
+        assert code == 0, err
+        times.append(json.loads(out)["busy_ns"])
+    share = times[1] / times[0] - 1
+    assert share > 0.1 and o["replay"]["thinking"] == {"runs": 1, "largest": share}
+    assert (f"{words} one, an emulated one, the device takes up to {100 * share:.1f} % longer "
+            "(tried with 1 of the runs).") in o["replay"]["sentence"]
+    # A stick that does nothing while it waits, and runs that have a pace already.
+    o = good_json("sweep", "transcend-usd14", operand, env=env)
+    assert o["replay"]["thinking"] == {"runs": 1, "largest": 0.0}
+    assert words not in o["replay"]["sentence"]
+    o = good_json("sweep", "silicongo-emmc8g", operand + ",pace=1", env=env)
+    assert "thinking" not in o["replay"] and words not in o["replay"]["sentence"]
+    write("x.toml", EXPERIMENT.replace("transcend8g", "silicongo-emmc8g") % ", ".join(
+        f'"{operand.replace("8192", str(8192 + 256 * n))}"' for n in range(20)))
+    assert good_json("run", "x.toml", env=env)["replay"]["thinking"]["runs"] == 5
 
 
 def test_warm_up_from_a_recording_counts():
@@ -93,11 +150,13 @@ def test_a_result_without_recordings_says_nothing():
 def test_advice_says_it():
     env = there()
     words = ("advise", "kingston512m", "--workload", "log")
+    told = ("Replayed results differ by at most 0.2 % from runs through the kernel at the same "
+            "pace (1 sample with requests up to 64 KiB, as here; ")
     out = in_one_line(good(*words, "-o", "out", env=env))
-    assert out.count(ALL) == 1 and "ext4" in out.split(ALL)[1]
-    assert ALL in read("out/filesystems/index.html") and ALL not in read("out/index.html")
+    assert out.count(told) == 1 and "ext4" in out.split(told)[1]
+    assert told in read("out/filesystems/index.html") and told not in read("out/index.html")
     o = good_json(*words, env=env)
-    assert o["replay"] is None and o["filesystems"]["replay"]["sentence"].startswith(ALL)
+    assert o["replay"] is None and o["filesystems"]["replay"]["sentence"].startswith(told)
 
 
 def copied():
@@ -129,7 +188,8 @@ def test_damaged_files():
             ("+1.40%", "+1.30%", "mine/sampled.csv:2: '1,vfat,vfat-log"),
             ("1001000000", "x", "mine/sampled.csv:4: '2,ext4,"),
             (",-0.60%", "", "mine/sampled.csv:3: "),
-            ("994000000,1000000000", "994000000,0", "mine/sampled.csv:3: ")):
+            ("write,990000000", "write,0", "mine/sampled.csv:2: "),
+            ("994000000,9.5,1000000000", "994000000,9.5,0", "mine/sampled.csv:3: ")):
         assert old in SAMPLES
         bad(message, "run", "x.toml", env=there(SAMPLES.replace(old, new)))
     with open("mine/sampled.csv", "wb") as f:
@@ -141,7 +201,7 @@ def test_damaged_files():
 def test_a_file_reads_back():
     samples = sampled.parse(SAMPLES, "x")
     assert sampled.to_csv(samples) == SAMPLES
-    assert [round(s.difference, 9) for s in samples] == [0.014, -0.006, 0.001]
+    assert [round(s.difference, 9) for s in samples] == [0.014, -0.006, 0.001, 0.002, 0.05]
     try:
         sampled.parse("", "x")
     except LabError as e:
@@ -157,13 +217,15 @@ def test_the_shipped_samples_are_of_the_shipped_recordings():
     os.environ["XDG_DATA_HOME"] = os.getcwd()
     shipped = [recordings.load(name) for name in recordings.names()]
     assert {s.filesystem for s in samples} == {r.filesystem for r in shipped}
-    by_name = {r.name: r for r in shipped}
+    assert {s.limit for s in samples} == {64 << 10, 120 << 10, 512 << 10}
     for s in samples:
-        r = by_name[s.recording]
-        assert (r.filesystem, r.sha256[:12]) == (s.filesystem, s.sha256), s.recording
+        r = recordings.load(s.recording, s.limit)
+        assert (r.filesystem, r.sha256[:12], r.limit) == (s.filesystem, s.sha256, s.limit), s
         operand = "rec:%s,start=%d,measure=%s" % (s.recording, s.start, s.phase)
-        code, out, err = ended([FLASHEMU, "replay", "--json", s.profile, operand])
-        assert code == 0 and json.loads(out)["busy_ns"] == s.replay_ns, (s, out, err)
+        for pace, want in ((s.pace, s.replay_ns), ("0", s.quick_ns)):
+            code, out, err = ended([FLASHEMU, "replay", "--json", s.profile,
+                                    operand + ",pace=" + pace])
+            assert code == 0 and json.loads(out)["busy_ns"] == want, (s, out, err)
 
 
 run(globals())

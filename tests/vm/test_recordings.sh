@@ -58,12 +58,24 @@ value = "nand.bytes_programmed"
 EOF
 
 lab record --recipes r.toml -o mine
+lab record --recipes r.toml --limit 512K -o mine test-vfat
 lab show test-vfat | grep -q '^write .* 8\.4$'
+# The kernel's requests are as long as the device of the recipe takes them, or as it is told.
+/usr/bin/python3 - mine/test-vfat.trace.gz 122880 mine/512K/test-vfat.trace.gz 524288 <<'EOF'
+import gzip, sys
+for path, limit in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
+    lines = gzip.open(path, "rt").read().splitlines()
+    assert "# limit: %d" % limit in lines and "# think: of the host, emulated" in lines
+    requests = [line.split() for line in lines if line[0] != "#"]
+    assert max(int(r[3]) for r in requests) == limit, path
+    thinking = sum("think=" in r[-1] for r in requests)
+    assert thinking > len(requests) / 2, (thinking, len(requests))
+EOF
 lab run x.toml --mode full --json >out.json
 /usr/bin/python3 - <<'EOF'
 import json
 out = json.load(open("out.json"))
-assert len(out["full"]) == 4
+assert len(out["full"]) == 4 and all(check["pace"] > 0 for check in out["full"])
 for row, check in zip(out["rows"], out["full"]):
     for name, replayed in row["values"].items():
         ratio = check["values"][name] / replayed
@@ -72,7 +84,44 @@ for row, check in zip(out["rows"], out["full"]):
         assert 0.85 < ratio < 1.15, (row, check)
 EOF
 
-# A sample of these two: the draw, both times, and the file.
+# What a replay takes of a run through the kernel is all that the device saw: with each of the run's
+# own think times, the replay of a card that writes behind takes the kernel's time to the nanosecond.
+PYTHONPATH=$top/tools/lab /usr/bin/python3 - <<'EOF'
+import json, subprocess
+from pathlib import Path
+from flashemu_lab import recipes
+from flashemu_lab.record import Job, find_machine, perform, think_times
+from flashemu_lab.tool import Tool
+
+tool, profile = Tool(), "silicongo-emmc8g"
+recipe = recipes.load(Path("r.toml"))["test-ext4"]
+job = Job(recipe, ("profile=" + profile, "time-scale=0.1"), True)
+for _, heard, _, trace in perform(find_machine(tool), [job], lambda *words: None):
+    counts = {name: sum(one["host"][kind]["ops"] for kind in ("read", "write", "trim", "flush"))
+              for name, one in heard.results.items()}
+    before = sum(counts[name] for name in ("format", "mount", "before"))
+    last = before + counts["write"]
+    lines = [line.split() for line in trace.read_text().splitlines() if line[0] != "#"][:last]
+    thinks = think_times(trace, last)
+    kernel = heard.results["write"]["busy_ns"]
+
+
+def busy(pace):
+    for name, part in (("warm", slice(0, before)), ("work", slice(before, last))):
+        Path(name).write_text("# flashemu trace 1\n" + "".join(
+            " ".join(["0", *words[1:4], *(w for w in words if w == "fua"),
+                      "think=%d" % (pace * think)]) + "\n"
+            for words, think in zip(lines[part], thinks[part])))
+    done = subprocess.run([str(tool.path), "replay", "--json", profile, "work", "--warmup", "warm"],
+                          check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)["busy_ns"]
+
+
+print("kernel", kernel, "replay", busy(1), "by a host that takes no time", busy(0))
+assert busy(1) == kernel
+assert busy(0) < 0.99 * kernel, "on this card the host's think times should matter"
+EOF
+# A sample of these two: the draw, the three times, and the file.
 lab sample --seed 7 -o samples.csv test-vfat test-ext4
 [ "$(cut -d , -f 1-3 samples.csv)" = "seed,filesystem,recording
 7,ext4,test-ext4

@@ -15,6 +15,7 @@ The modules, each of which uses only those above it:
     cluster     executes runs on many machines
     measure     numbers from a result
     sampled     how far replays are from a kernel
+    thinking    how much it matters that the host of a replay takes no time
     lines       which line of a TOML file a key is in
     spec        an experiment file as a value
     plan        the runs of an experiment

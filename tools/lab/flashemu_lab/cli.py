@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Iterator, NoReturn, Sequence
 
 from . import (advise, advise_fs, crash, crashed, ensemble, full, measuring, recipes, recordings,
-               sample, sampled, shipped, show, signals, trials)
+               sample, sampled, shipped, show, signals, thinking, trials)
 from .cluster import DaskEngine
 from .complete import commands, complete
 from .conclude import agreements, result
@@ -313,6 +313,9 @@ def _table(experiment: Experiment, arguments: argparse.Namespace) -> Table | Non
         progress.end()
     table = tabulate(experiment, tool.program, points, outcomes.__getitem__)
     try:
+        if table.replay:
+            table = replace(table, replay=thinking.told(table.replay, runs.values(),
+                                                        outcomes.__getitem__, store, engine))
         table = replace(table, evidence=Evidence(judged, _trials(table, tool, store, engine)))
     except KeyboardInterrupt:
         print("flashemu-lab: stopped while measuring what would decide; the same command continues",
@@ -491,7 +494,12 @@ def _sample(arguments: argparse.Namespace) -> int:
     table = _table(experiment, arguments)
     if table is None:
         return 130
-    found = sample.samples(drawn, table)
+    arguments.mode = "replay"
+    paced = _table(parse(sample.experiment_text(drawn, sample.paces(drawn, table)), "sample.toml"),
+                   arguments)
+    if paced is None:
+        return 130
+    found = sample.samples(drawn, table, paced)
     if arguments.output:
         write_whole(arguments.output, sampled.to_csv(found))
     if arguments.json:

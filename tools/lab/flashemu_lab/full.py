@@ -8,6 +8,13 @@ the device's speed, which a replay leaves out.
 A kernel does not do the same twice: the order of its threads decides when it writes data out.  A
 result of it is therefore not stored, and its difference from the replay has the kernel's own
 variation in it.
+
+The host thinks in such a run, and some devices go on meanwhile.  How long it thought is measured in
+the server's trace of the same run, so that a replay can take the same pace:
+
+    trace        | request |  think  | request | think | request |
+    recording              |  think  |         | think |              pace = sum of the trace's
+                                                                      by sum of the recording's
 """
 
 from __future__ import annotations
@@ -15,13 +22,15 @@ from __future__ import annotations
 import random
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from . import recordings
 from .errors import LabError
-from .measure import evaluate, parse_profile
+from .measure import evaluate, longest_command, parse_profile
 from .plan import Point
 from .recipes import Recipe
-from .record import Job, Tell, find_machine, perform
+from .record import Heard, Job, Tell, find_machine, perform, think_times
+from .recordings import Recording
 from .run import Run
 from .spec import Experiment
 from .table import Check
@@ -29,7 +38,8 @@ from .tool import Tool
 
 
 # The server waits a tenth of the device's time, or less if the recording was made so.  The kernel's
-# timers come after an hour, so the wait decides nothing, and what counts is the device's time.
+# timers come after an hour, so what counts is the device's time.  The host's think times become ten
+# times as long in it, which matters on devices that go on meanwhile.
 _SCALE = 0.1
 
 
@@ -40,6 +50,7 @@ class _Wanted:
     point: Point
     run: Run
     job: Job
+    recording: Recording
     phase: str
 
 
@@ -69,15 +80,25 @@ class Kernel:
         """A value of each measure for each point.  LabError if the guest fails."""
         found = []
         with closing(perform(self._machine, [w.job for w in self._wanted], tell)) as done:
-            for w, (_, heard, _, _) in zip(self._wanted, done):
+            for w, (_, heard, _, trace) in zip(self._wanted, done):
                 result = heard.results.get(w.phase)
                 if result is None:
                     raise LabError(f"{w.job.recipe.name}: the guest has not measured {w.phase}")
                 result["elapsed_ns"] = result["busy_ns"]
                 profile = parse_profile(w.run.canonical)
                 values = {m.name: evaluate(m.value, result, profile) for m in self._measures}
-                found.append(Check(w.point.levels, values))
+                found.append(Check(w.point.levels, values, _pace(w, heard, trace)))
         return found
+
+
+def _pace(w: _Wanted, heard: Heard, trace: Path) -> float:
+    """How long the host thought in the measured phase, in think times of the recording."""
+    counts = [sum(one["host"][kind]["ops"] for kind in ("read", "write", "trim", "flush"))
+              for one in heard.results.values()]
+    at = list(heard.results).index(w.phase)
+    first, last = sum(counts[:at]), sum(counts[:at + 1])
+    recorded = recordings.think_ns(w.recording, w.recording.phase(w.phase))
+    return sum(think_times(trace, last)[first:]) / recorded if recorded else 0.0
 
 
 def _wanted(experiment: Experiment, point: Point, number: int) -> _Wanted:
@@ -86,7 +107,7 @@ def _wanted(experiment: Experiment, point: Point, number: int) -> _Wanted:
     if len(run.requests) != 1 or run.requests[0].kind != "recording" or run.warmup:
         raise LabError(f"{experiment.path}: --mode full: a run must have one recording and no "
                        "warmup")
-    operand = recordings.operand(run.requests[0].text)
+    operand = recordings.operand(run.requests[0].text, longest_command(run.canonical))
     if not operand.measure or run.depth != 1 or run.flags:
         raise LabError(f"{experiment.path}: --mode full: a run must have measure=PHASE, depth 1 "
                        "and no flags")
@@ -95,4 +116,4 @@ def _wanted(experiment: Experiment, point: Point, number: int) -> _Wanted:
     recipe = Recipe(name=f"{number}-{r.name}", profile=run.profile, mkfs=r.mkfs, mount=r.mount,
                     work=r.work, start=operand.start, sectors=r.sectors, scale=scale)
     server = (f"profile={run.profile}", *run.overrides, f"seed={run.seed}", f"time-scale={scale}")
-    return _Wanted(point, run, Job(recipe, server, True), operand.measure)
+    return _Wanted(point, run, Job(recipe, server, True), r, operand.measure)

@@ -4,6 +4,10 @@
 From every filesystem with a recording the seed draws one of its recordings, a device that has room
 for the partition, a start, and the phase that is measured.  What is drawn is an experiment like any
 other, so `full` does the work.
+
+A kernel's host thinks, and that of a replay does not.  So each is replayed twice: with a host that
+takes no time, as everywhere, and at the pace that was measured in the run through the kernel.  What
+the second one differs by is the error of the replay.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from dataclasses import dataclass
 
 from . import recordings
 from .errors import LabError, quantity
-from .measure import parse_profile
+from .measure import longest_command, parse_profile
 from .recordings import SECTOR, Recording
 from .sweep import text
 from .table import Table
@@ -30,7 +34,7 @@ _MEASURE = "busy"
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a seed has drawn; `start` is a sector."""
+    """What a seed has drawn; `recording` is that for the device, and `start` is a sector."""
 
     seed: int
     recording: Recording
@@ -73,6 +77,7 @@ def _draw(tool: Tool, seed: int, names: list[str]) -> list[Drawn]:
             raise LabError(f"{r.name}: no shipped device has room for {r.sectors} sectors at "
                            f"sector {r.start}")
         profile = chance.choice(sorted(rooms))
+        r = recordings.load(r.name, longest_command(tool.canonical(profile, ())))
         start = _start(chance, r, rooms[profile])
         phase = chance.choice([p.name for p in r.phases if p.bytes])
         found.append(Drawn(seed, r, profile, start, phase))
@@ -98,13 +103,14 @@ def _rooms(tool: Tool, r: Recording) -> dict[str, int]:
     return found
 
 
-def experiment_text(drawn: list[Drawn]) -> str:
-    """The experiment in TOML."""
+def experiment_text(drawn: list[Drawn], paces: list[str] | None = None) -> str:
+    """The experiment in TOML; the hosts take no time, or think at these paces."""
     lines = ['name = "sample"', 'title = "Replays and a kernel"', "", "[device]",
              'profile = "{device}"', "", "[workload]", 'requests = "{run}"', "",
              f"[measure.{_MEASURE}]", 'value = "busy_ns"', "", "[factors.sample.levels]"]
-    for d in drawn:
+    for d, pace in zip(drawn, paces or ["0"] * len(drawn), strict=True):
         run = f"rec:{d.recording.name},start={d.start},measure={d.phase}"
+        run += f",pace={pace}" if paces else ""
         lines.append(f"{text(d.level)} = {{device = {text(d.profile)}, run = {text(run)}}}")
     return "\n".join(lines) + "\n"
 
@@ -116,16 +122,26 @@ def check(drawn: list[Drawn], table: Table) -> None:
             raise LabError(f"{d.recording.name}: {row.message or 'the phase took no time'}", 1)
 
 
-def samples(drawn: list[Drawn], table: Table) -> list[Sample]:
+def paces(drawn: list[Drawn], table: Table) -> list[str]:
+    """The pace of each run through the kernel, after `check`, as an operand takes it."""
+    found = {one.levels: one.pace for one in table.checks}
+    return [f"{found[row.levels]:.3f}" for _, row in zip(drawn, table.rows, strict=True)]
+
+
+def samples(drawn: list[Drawn], table: Table, paced: Table) -> list[Sample]:
     """What the experiment has found, after `check`.  LabError if a phase took no time in the
-    kernel."""
+    kernel.
+
+    table  with the runs through the kernel, and replays by a host that takes no time
+    paced  the replays at the paces of the kernel
+    """
     kernel = {check.levels: check.values[_MEASURE] for check in table.checks}
     found = []
-    for d, row in zip(drawn, table.rows, strict=True):
-        replayed, full = row.values[_MEASURE], kernel[row.levels]
-        if not replayed or not full:
+    for d, row, again, pace in zip(drawn, table.rows, paced.rows, paces(drawn, table), strict=True):
+        quick, replayed, full = row.values[_MEASURE], again.values[_MEASURE], kernel[row.levels]
+        if not quick or not replayed or not full:
             raise LabError(f"{d.recording.name}: the phase took no time in the kernel", 1)
         r = d.recording
-        found.append(Sample(d.seed, r.filesystem, r.name, r.sha256[:12], d.profile, d.start,
-                            d.phase, int(full), int(replayed)))
+        found.append(Sample(d.seed, r.filesystem, r.name, r.sha256[:12], r.limit, d.profile,
+                            d.start, d.phase, int(quick), int(full), pace, int(replayed)))
     return found

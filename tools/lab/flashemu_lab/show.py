@@ -98,11 +98,11 @@ def summary(table: Table) -> str:
 
 def describe_samples(samples: list[Sample]) -> str:
     """Samples with the device's times in seconds."""
-    lines = [f"{'recording':<28} {'phase':<10} {'device':<14} {'start':>6} {'kernel s':>9} "
-             f"{'replay s':>9}"]
-    lines += [f"{s.recording:<28} {s.phase:<10} {s.profile:<14} {s.start:>6} "
-              f"{s.kernel_ns / 1e9:>9.3f} {s.replay_ns / 1e9:>9.3f} {percent(s):>8}"
-              for s in samples]
+    lines = [f"{'recording':<28} {'phase':<10} {'device':<20} {'start':>6} {'pace 0 s':>9} "
+             f"{'kernel s':>9} {'its pace':>9} {'replay s':>9}"]
+    lines += [f"{s.recording:<28} {s.phase:<10} {s.profile:<20} {s.start:>6} "
+              f"{s.quick_ns / 1e9:>9.3f} {s.kernel_ns / 1e9:>9.3f} {s.pace:>9} "
+              f"{s.replay_ns / 1e9:>9.3f} {percent(s):>8}" for s in samples]
     return "\n".join(lines) + "\n"
 
 

@@ -48,10 +48,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Check:
-    """A point that was run through a kernel, too: what was measured there."""
+    """A point that was run through a kernel, too: what was measured there.
+
+    pace  how long the kernel's host thought, in think times of the recording; 0 if that has none
+    """
 
     levels: tuple[str, ...]
     values: dict[str, float | None]
+    pace: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ def to_json(table: Table, conclusion: list[str], decisions: list[Json]) -> str:
         "measures": [asdict(m) for m in e.measures],
         "rows": [{**asdict(row), "levels": dict(zip((f.name for f in e.factors), row.levels))}
                  for row in table.rows],
-        "full": [{"levels": c.levels, "values": c.values} for c in table.checks],
+        "full": [asdict(c) for c in table.checks],
         "evidence": table.evidence.to_json(), "experiment": e.text,
     }, indent=1, ensure_ascii=False) + "\n"
 
@@ -147,7 +151,8 @@ def from_json(text: str, path: str) -> Table:
             raise LabError(f"{path}: format {value['format']}; allowed: {_FORMAT}")
         experiment = parse(value["experiment"], path)
         rows = tuple(_row(row) for row in value["rows"])
-        checks = tuple(Check(tuple(c["levels"]), c["values"]) for c in value.get("full", []))
+        checks = tuple(Check(tuple(c["levels"]), c["values"], c.get("pace", 0.0))
+                       for c in value.get("full", []))
         evidence = Evidence.from_json(value["evidence"]) if "evidence" in value else Evidence()
         return Table(experiment, value["program"], rows, checks, evidence, value.get("replay"))
     except (ValueError, KeyError, TypeError, AttributeError):
