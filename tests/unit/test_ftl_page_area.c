@@ -364,6 +364,43 @@ static void test_area_power_on_finds_the_same(void **state)
     }
 }
 
+/* Programs the next page of a block of the area, as if the host had written zeros. */
+static void prog(struct ft_layer *l, fe_peb peb, fe_lpn lpn, enum fe_tag tag)
+{
+    struct fe_medium *m = l->rig.medium;
+    uint32_t page = fe_medium_next_page(m, peb);
+    if (page == 0)
+        fe_medium_use_slc(m, peb);
+    assert_int_equal(fe_medium_prog(m, peb * 8 + page, lpn, (uint8_t)tag, FE_PPN_NONE, 0, PAGE,
+                                    NULL), FE_OK);
+}
+
+/* Power failed while block 1 was emptied: two of its pages are in block 4 already, and only block 5
+ * is free.  The other blocks of the chip are erased, and count for nothing here.  What was moved
+ * goes away again, and that makes the second free block. */
+static void test_area_power_on_drops_what_was_moved(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l, 20);
+    struct fe_chip *chip = &l.rig.medium->chip;
+    static const fe_lpn first[] = {4, 8, 4, 4};
+    for (fe_peb peb = 0; peb < 4; peb++)
+        for (fe_lpn lpn = first[peb]; lpn < first[peb] + 4; lpn++)
+            prog(&l, peb, lpn, FE_TAG_DATA);
+    chip->interrupted.since = chip->seq;
+    prog(&l, 4, 8, FE_TAG_COPY);
+    prog(&l, 4, 9, FE_TAG_COPY);
+    chip->interrupted.until = chip->seq;
+    chip->interrupted.peb = 1;
+    power_cycle(&l);
+    assert_int_equal(fe_medium_next_page(l.rig.medium, 4), 0);
+    assert_int_equal(fe_medium_next_page(l.rig.medium, 0), 4); /* nothing else was erased */
+    assert_int_equal(fe_mapped(page_of(l.ftl)->map[8]), 1 * 8);
+    assert_int_equal(page_of(l.ftl)->area.pool.n, 2);
+    ft_layer_end(&l);
+}
+
 /* ---- what the check finds ---- */
 
 static void test_area_check_finds_damage(void **state)
@@ -525,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_area_goes_past_the_cache),
         cmocka_unit_test(test_area_folds_no_full_cache),
         cmocka_unit_test(test_area_power_on_finds_the_same),
+        cmocka_unit_test(test_area_power_on_drops_what_was_moved),
         cmocka_unit_test(test_area_check_finds_damage),
         cmocka_unit_test(test_area_refuses_contradictions),
         cmocka_unit_test(test_area_refusals_name_what_fits),
