@@ -252,6 +252,11 @@ int fe_server_submit(struct fe_server *s, const struct fe_request *req,
         return r;
     lock(&s->lateness_lock);
     fe_hist_add(&s->lateness, ret->lateness_ns);
+    if (ret->reply.complete_ns > ret->reply.arrival_ns &&
+        fe_late_add(&s->late, ret->lateness_ns) && !s->is_known_late) {
+        s->is_known_late = true;
+        atomic_store_explicit(&s->late_notice_due, true, memory_order_relaxed);
+    }
     unlock(&s->lateness_lock);
     return 0;
 }
@@ -294,6 +299,11 @@ const char *fe_server_delay_name(const struct fe_server *s)
     return s->delay ? fe_delay_kind_name(s->delay) : "none";
 }
 
+static const char late_notice[] =
+    "this machine cannot keep the times of this device: of 1000 requests in a row, more than half "
+    "were answered more than 10 us late (stats: lateness_ns); fewer requests at a time, other "
+    "programs stopped, a larger time-scale or clock=virtual help";
+
 const char *fe_server_take_notice(struct fe_server *s)
 {
     if (s->recorder && !atomic_load_explicit(&s->trace_notice_taken, memory_order_relaxed)) {
@@ -302,6 +312,9 @@ const char *fe_server_take_notice(struct fe_server *s)
         if (trace.ended && !atomic_exchange(&s->trace_notice_taken, true))
             return trace.ended;
     }
+    if (atomic_load_explicit(&s->late_notice_due, memory_order_relaxed) &&
+        atomic_exchange(&s->late_notice_due, false))
+        return late_notice;
     if (!s->delay || atomic_load_explicit(&s->notice_taken, memory_order_relaxed))
         return NULL;
     const char *notice = fe_delay_notice(s->delay);

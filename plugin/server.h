@@ -74,8 +74,8 @@ const struct fe_device *fe_server_device(const struct fe_server *s);
 /* How the server waits: "io_uring" or "nanosleep"; "none" with clock=virtual. */
 const char *fe_server_delay_name(const struct fe_server *s);
 
-/* Returns, each of them once, a line that says what waiting has to do without, and a line that says
- * why the trace has ended; otherwise NULL. */
+/* Returns, each of them once, a line that says what waiting has to do without, one that says that
+ * this machine is late (rt/late.h), and one that says why the trace has ended; otherwise NULL. */
 const char *fe_server_take_notice(struct fe_server *s);
 
 /* Why the image accepts no more writes; NULL as long as it does, and without an image. */

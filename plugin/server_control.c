@@ -58,6 +58,7 @@ static json_t *trace_json(const struct fe_server *s)
 struct numbers {
     struct fe_snapshot *device;
     struct fe_hist *lateness; /* 15 KiB */
+    bool late;
 };
 
 static void free_numbers(struct numbers *n)
@@ -69,13 +70,14 @@ static void free_numbers(struct numbers *n)
 
 static struct numbers take_numbers(struct fe_server *s)
 {
-    struct numbers n = {fe_snapshot_create(s->dev), malloc(sizeof *n.lateness)};
+    struct numbers n = {fe_snapshot_create(s->dev), malloc(sizeof *n.lateness), false};
     if (!n.device || !n.lateness) {
         free_numbers(&n);
         return n;
     }
     lock(&s->lateness_lock);
     *n.lateness = s->lateness;
+    n.late = s->late.is_late;
     unlock(&s->lateness_lock);
 
     /* Let the device do the idle work that it has had time for since the last request, as the
@@ -99,7 +101,8 @@ json_t *fe_server_stats(struct fe_server *s)
     struct numbers n = take_numbers(s);
     if (!n.device)
         return NULL;
-    json_t *o = fe_stats_json(n.device, s->profile, clock_name(s), n.lateness);
+    json_t *o = fe_stats_json(n.device, s->profile, clock_name(s), n.lateness,
+                              n.late);
     free_numbers(&n);
     if (s->image)
         o = add(o, "image", image_json(s));
@@ -202,7 +205,8 @@ json_t *fe_server_map(struct fe_server *s, uint32_t n)
 char *fe_server_metrics(struct fe_server *s)
 {
     struct numbers n = take_numbers(s);
-    char *text = n.device ? fe_metrics_text(n.device, s->origin, clock_name(s), n.lateness) : NULL;
+    char *text = n.device ? fe_metrics_text(n.device, s->origin, clock_name(s), n.lateness, n.late)
+                          : NULL;
     free_numbers(&n);
     return text;
 }
@@ -215,6 +219,7 @@ void fe_server_reset_stats(struct fe_server *s)
 
     lock(&s->lateness_lock);
     fe_hist_reset(&s->lateness);
+    fe_late_reset(&s->late);
     unlock(&s->lateness_lock);
 }
 

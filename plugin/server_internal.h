@@ -18,6 +18,8 @@
 #include "recorder.h"
 #include "server.h"
 
+#include "rt/late.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,7 +35,8 @@ struct fe_server {
     json_t *origin;          /* constant: what `stats` says about where it comes from */
     struct fe_recorder *recorder; /* NULL without trace=; has its own locking */
     char *trace;             /* the path of the trace */
-    atomic_bool notice_taken, trace_notice_taken;
+    atomic_bool notice_taken, trace_notice_taken, late_notice_due;
+    bool is_known_late;      /* guarded by lateness_lock: late_notice_due has been set once */
 
     /* Protects the seven members below.  It is never held while a thread waits, nor during a system
      * call, except for those of the store: page faults, and reading and writing the image.  An
@@ -47,9 +50,10 @@ struct fe_server {
     struct fe_flusher flusher;
     struct fe_events events; /* wake_fd in it is constant */
 
-    /* Protects the histogram.  No other lock is taken while this one is held. */
+    /* Protects the members below.  No other lock is taken while this one is held. */
     pthread_mutex_t lateness_lock;
     struct fe_hist lateness;
+    struct fe_late late;     /* of the requests that take the device time */
 };
 
 /* Locking can only fail by a bug, because the mutexes are plain and live as long as s. */

@@ -225,7 +225,8 @@ static void histogram(FILE *out, const char *name, const char *labels, const str
     fputc('\n', out);
 }
 
-static void print_times(FILE *out, const struct fe_snapshot *now, const struct fe_hist *lateness)
+static void print_times(FILE *out, const struct fe_snapshot *now, const struct fe_hist *lateness,
+                        bool late)
 {
     family(out, "request_duration_seconds", "histogram", "seconds",
            "Device time from the arrival of a request to its completion.");
@@ -238,10 +239,12 @@ static void print_times(FILE *out, const struct fe_snapshot *now, const struct f
     family(out, "lateness_seconds", "histogram", "seconds",
            "How much later than planned the server has answered, in real time.");
     histogram(out, "lateness_seconds", "", lateness);
+    gauge(out, "late", "1 if half of 1000 answers in a row were more than 10 us later than planned.",
+          late);
 }
 
 char *fe_metrics_text(const struct fe_snapshot *now, const json_t *origin, const char *clock,
-                      const struct fe_hist *lateness)
+                      const struct fe_hist *lateness, bool late)
 {
     struct fe_stats s;
     char *text = NULL;
@@ -258,7 +261,7 @@ char *fe_metrics_text(const struct fe_snapshot *now, const json_t *origin, const
     print_nand(out, &s);
     print_ftl(out, &s);
     print_wear(out, &s);
-    print_times(out, now, lateness);
+    print_times(out, now, lateness, late);
     fputs("# EOF\n", out);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

@@ -16,8 +16,9 @@
 
 /* Returns the text, which ends with "# EOF" and a newline; the caller frees it.  NULL without
  * memory.  `origin` has the members version, profile and seed (obs/origin_json.h).  `clock` is
- * "real" or "virtual", and `lateness` is a histogram in ns of real time.  O(blocks). */
+ * "real" or "virtual", and `lateness` is a histogram in ns of real time.  `late` as for
+ * fe_stats_json.  O(blocks). */
 char *fe_metrics_text(const struct fe_snapshot *now, const json_t *origin, const char *clock,
-                      const struct fe_hist *lateness);
+                      const struct fe_hist *lateness, bool late);
 
 #endif

@@ -146,7 +146,7 @@ static json_t *latency_json(const struct fe_snapshot *now)
 }
 
 json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const char *clock,
-                      const struct fe_hist *lateness)
+                      const struct fe_hist *lateness, bool late)
 {
     struct fe_stats s;
     fe_snapshot_stats(now, &s);
@@ -169,6 +169,8 @@ json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const cha
     put(&o, "state", json_string(fe_condition_state(s.condition)));
     put(&o, "reason", reason ? json_string(reason) : json_null());
     put(&o, "latency_ns", latency_json(now));
-    put(&o, "lateness_ns", hist_json(lateness, 0));
+    json_t *lateness_ns = hist_json(lateness, 0);
+    put(&lateness_ns, "late", json_boolean(late));
+    put(&o, "lateness_ns", lateness_ns);
     return o;
 }

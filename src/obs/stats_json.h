@@ -18,9 +18,9 @@
 #define FE_STATS_JSON_FLAGS JSON_REAL_PRECISION(12)
 
 /* Returns a new reference, or NULL without memory.  `name` is the profile's, and `clock` is "real"
- * or "virtual".  `lateness` is a histogram in ns of real time; NULL counts as an empty one.
- * O(blocks). */
+ * or "virtual".  `lateness` is a histogram in ns of real time; NULL counts as an empty one.  `late`
+ * says whether this machine keeps deadlines (rt/late.h).  O(blocks). */
 json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const char *clock,
-                      const struct fe_hist *lateness);
+                      const struct fe_hist *lateness, bool late);
 
 #endif

@@ -139,6 +139,25 @@ def test_lateness_is_what_the_debug_lines_say():
                 assert exact <= st[quantile] <= exact * 33 // 32 + 1, (quantile, late, st)
 
 
+def test_a_machine_that_is_late_says_so_once():
+    """A deadline that lies before the arrival cannot be kept.  Of a device that takes no time, and
+    of one that has a clock of its own, no answer is late."""
+    for params, late in (((*PLAIN, "link.command_overhead=1ns"), True), (PLAIN, False),
+                         ((*PLAIN, "link.command_overhead=1ns", "clock=virtual"), False)):
+        with Server(*params, "transport-overhead=1ms") as s:
+            h = s.connect()
+            def write(n):
+                for _ in range(n):
+                    h.pwrite(bytes(512), 0)
+                return s.stats()["lateness_ns"]["late"]
+            assert write(999) is False
+            assert write(1) is late, (params, s.stats())
+            assert s.ctl("reset") == {"ok": True}
+            assert write(0) is False
+            assert write(1000) is late
+            assert s.text().count("cannot keep the times") == late, s.text()
+
+
 def test_time_scale():
     for scale, least_ns in (("3", 60000000), ("0.5", 10000000)):
         with Server(*PLAIN, "link.command_overhead=20ms", "time-scale=" + scale) as s:

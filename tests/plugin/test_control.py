@@ -127,7 +127,7 @@ def test_stats_has_every_field_in_order():
             assert list(st["ecc"]) == ["corrected", "uncorrectable"]
             for kind in ("read", "write", "flush"):
                 assert list(st["latency_ns"][kind]) == HIST_KEYS
-            assert list(st["lateness_ns"]) == [k for k in HIST_KEYS if k != "mean"]
+            assert list(st["lateness_ns"]) == [k for k in HIST_KEYS if k != "mean"] + ["late"]
             h.pwrite(bytes(8192), 0)
             h.pread(4096, 0)
             st = s.stats()

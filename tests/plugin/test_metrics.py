@@ -126,6 +126,7 @@ def test_histograms():
             total = get(found, "request_duration_seconds_sum", type=kind)
             assert abs(total * 1e9 - stats[kind]["mean"] * stats[kind]["count"]) < 1e4, kind
         assert get(found, "lateness_seconds_count") >= 0
+        assert get(found, "late") == 0 # not 1000 requests yet
 
 
 def test_before_the_first_write():

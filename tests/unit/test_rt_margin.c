@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "base/rng.h"
+#include "rt/late.h"
 #include "rt/margin.h"
 #include "rt/spin.h"
 
@@ -246,6 +247,41 @@ static void test_spin_counts_waiters(void **state)
     assert_int_equal(fe_spin_enter(&r), 2);
 }
 
+/* n waits that end so late; how many of them showed that the machine is late. */
+static uint32_t wait_late(struct fe_late *l, uint32_t n, uint64_t lateness_ns)
+{
+    uint32_t shows = 0;
+    for (uint32_t i = 0; i < n; i++)
+        shows += fe_late_add(l, lateness_ns);
+    return shows;
+}
+
+/* More than half of the waits of a window, more than 10 us: then once, and until the reset. */
+static void test_late_when_half_of_a_window_is(void **state)
+{
+    (void)state;
+    struct fe_late l = {0};
+    assert_int_equal(wait_late(&l, 5000, 10000), 0); /* exactly 10 us is not late */
+    assert_int_equal(wait_late(&l, 500, 10001), 0);
+    assert_int_equal(wait_late(&l, 500, 0), 0); /* half of them is not more than half */
+    assert_false(l.is_late);
+    assert_int_equal(wait_late(&l, 499, 0), 0);
+    assert_int_equal(wait_late(&l, 500, UINT64_MAX), 0);
+    assert_false(l.is_late); /* the window is not over */
+    assert_int_equal(wait_late(&l, 1, 10001), 1);
+    assert_true(l.is_late);
+    assert_int_equal(wait_late(&l, 3000, 20000), 0); /* it is known already */
+    assert_int_equal(wait_late(&l, 3000, 0), 0);
+    assert_true(l.is_late);
+    wait_late(&l, 700, 20000);
+    fe_late_reset(&l);
+    assert_false(l.is_late);
+    assert_int_equal(wait_late(&l, 700, 0), 0); /* and nothing is left of the window before */
+    assert_int_equal(wait_late(&l, 300, 20000), 0);
+    assert_false(l.is_late);
+    assert_int_equal(wait_late(&l, 1000, 20000), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_spin_tickets_leave_one_processor),
         cmocka_unit_test(test_spin_tickets_hold_under_contention),
         cmocka_unit_test(test_spin_counts_waiters),
+        cmocka_unit_test(test_late_when_half_of_a_window_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
