@@ -40,6 +40,17 @@ static inline void fe_bit_put(uint64_t *bits, uint64_t i, bool value)
         fe_bit_clear(bits, i);
 }
 
+/* Sets bits [from, from + n). */
+static inline void fe_bits_set(uint64_t *bits, uint64_t from, uint64_t n)
+{
+    for (; n > 0 && from % 64 != 0; n--)
+        fe_bit_set(bits, from++);
+    for (; n >= 64; n -= 64, from += 64)
+        bits[from / 64] = UINT64_MAX;
+    for (; n > 0; n--)
+        fe_bit_set(bits, from++);
+}
+
 /* Bits [from, from + n) as the low bits of a word; 0 < n <= 64. */
 static inline uint64_t fe_bits_get(const uint64_t *bits, uint64_t from, uint32_t n)
 {

@@ -21,7 +21,8 @@
  *
  * `device.used` stands for the life that a device has had before: so many bytes from
  * sector 0 count as written once, in order.  They go through the translation layer like
- * any write, without data, and then clock and statistics start at zero.  More bytes than the
+ * any write, or many at once with the same result, without data.  Then clock and statistics
+ * start at zero.  More bytes than the
  * device has means all of it, so that a smaller `size` does not need another `used`.  An image
  * has its own life before, so `used` counts only when the image is made.
  *
@@ -146,7 +147,7 @@ static int write_used_part(struct fe_device *dev, struct fe_err *err)
     uint64_t used = fe_min_u64(dev->profile.device.used, dev->capacity);
     fe_lpn n = (fe_lpn)fe_div_up(used, dev->page_bytes);
     enum fe_status st = FE_OK;
-    fe_lpn lpn = 0;
+    fe_lpn lpn = dev->ftl->ops->fill ? dev->ftl->ops->fill(dev->ftl, n) : 0;
     for (; lpn < n && st == FE_OK; lpn++)
         st = fe_ftl_write(dev->ftl, lpn, 0, dev->page_bytes, NULL);
     if (st == FE_OK)

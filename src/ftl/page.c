@@ -287,6 +287,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .destroy = page_destroy,
     .read = page_read,
     .write = page_write,
+    .fill = fe_page_fill,
     .trim = page_trim,
     .begin_command = page_begin_command,
     .rested = page_rested,

@@ -4,6 +4,7 @@
  *
  *   page.c         the map: read, write, trim; power-on; the check
  *   page_place.c   streams: where the next page goes
+ *   page_fill.c    the pages that a new device has been written with before
  *   page_clean.c   when and why blocks are emptied: cleaning, folding, levelling, idle time
  *   page_limits.c  how much room all that needs, and which parameters contradict each other
  *   page_area.c    the enhanced area: its range, its blocks, and when it does not fit
@@ -104,6 +105,9 @@ enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn fr
  * moved afterwards. */
 enum fe_status fe_page_make_room(struct page_ftl *f, struct fe_blocks *b);
 bool fe_page_idle(struct fe_ftl *ftl);
+
+/* page_fill.c: as in struct fe_ftl_ops */
+fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn n);
 
 /* page_limits.c */
 

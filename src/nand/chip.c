@@ -187,6 +187,25 @@ void fe_chip_forget_trims(struct fe_chip *c)
 
 /* ---- pages ---- */
 
+/* Table by table, because the tables lie far from each other. */
+void fe_chip_program_stripe(struct fe_chip *c, const fe_peb *pebs, uint32_t n, fe_lpn first,
+                            uint8_t tag)
+{
+    uint32_t pages = c->geo->pages_per_block;
+    assert(!c->has_image);
+    for (uint32_t i = 0; i < n; i++) {
+        fe_ppn ppn = pebs[i] * pages;
+        assert(c->pebs[pebs[i]].next_page == 0);
+        for (uint32_t page = 0; page < pages; page++)
+            c->oob_lpn[ppn + page] = first + page * n + i;
+        for (uint32_t page = 0; page < pages; page++)
+            c->oob_seq[ppn + page] = c->seq + (uint64_t)page * n + i + 1;
+        memset(&c->oob_tag[ppn], tag, pages);
+        c->pebs[pebs[i]].next_page = (uint16_t)pages;
+    }
+    c->seq += (uint64_t)pages * n;
+}
+
 struct fe_chip_old_page fe_chip_old_page(const struct fe_chip *c, fe_ppn ppn, fe_lpn lpn)
 {
     return (struct fe_chip_old_page){

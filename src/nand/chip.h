@@ -129,6 +129,12 @@ static inline void fe_chip_program(struct fe_chip *c, fe_ppn ppn, struct fe_chip
         fe_chip_save_page(c, ppn);
 }
 
+/* Programs all pages of n erased blocks without bytes: page 0 of each block, then page 1 of each,
+ * and so on, for logical pages `first`, first + 1 and so on, none of which has been trimmed.
+ * Memory only: there must be no image. */
+void fe_chip_program_stripe(struct fe_chip *c, const fe_peb *pebs, uint32_t n, fe_lpn first,
+                            uint8_t tag);
+
 /* What a page had before its program, which is to be of lpn. */
 struct fe_chip_old_page {
     uint64_t seq;

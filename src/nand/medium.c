@@ -169,6 +169,20 @@ __attribute__((flatten)) enum fe_status fe_medium_prog(struct fe_medium *m, fe_p
     return st;
 }
 
+void fe_medium_prog_stripe(struct fe_medium *m, const fe_peb *pebs, uint32_t n, fe_lpn first,
+                           uint8_t tag)
+{
+    assert(fe_medium_is_plain(m) && tag != FE_TAG_TORN);
+    for (uint32_t i = 0; i < n; i++) {
+        (void)page_in(m, pebs[i], pebs[i] * m->geo.pages_per_block);
+        assert(!fe_medium_is_unstable(m, pebs[i]) && !fe_medium_is_slc(m, pebs[i]));
+    }
+    fe_chip_program_stripe(&m->chip, pebs, n, first, tag);
+    uint64_t pages = (uint64_t)n * m->geo.pages_per_block;
+    m->counters.page_programs += pages * m->geo.planes_ganged;
+    m->counters.bytes_programmed += pages * m->geo.page_bytes;
+}
+
 enum fe_status fe_medium_prog_held(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
                                    struct fe_held held)
 {

@@ -57,6 +57,19 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
 enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8_t tag,
                               fe_ppn base, uint32_t off, uint32_t len, const void *data);
 
+/* Whether programs change nothing but the page: they do not fail, and nothing takes them back or
+ * keeps them in a file. */
+static inline bool fe_medium_is_plain(const struct fe_medium *m)
+{
+    return !m->prog_hook && !m->undo && !m->eol && !m->chip.flips && !fe_medium_has_image(m);
+}
+
+/* Programs all pages of n erased blocks, in turn, for logical pages `first`, first + 1 and so on,
+ * as fe_medium_prog does without base and data, but without operations: for the life that a device
+ * has had before.  The medium must be plain, and none of the logical pages trimmed. */
+void fe_medium_prog_stripe(struct fe_medium *m, const fe_peb *pebs, uint32_t n, fe_lpn first,
+                           uint8_t tag);
+
 /* A page in the controller's memory, on its way to another place. */
 struct fe_held {
     fe_ppn ppn;     /* where it comes from */

@@ -239,8 +239,8 @@ static void print_times(FILE *out, const struct fe_snapshot *now, const struct f
     family(out, "lateness_seconds", "histogram", "seconds",
            "How much later than planned the server has answered, in real time.");
     histogram(out, "lateness_seconds", "", lateness);
-    gauge(out, "late", "1 if half of 1000 answers in a row were more than 10 us later than planned.",
-          late);
+    gauge(out, "late",
+          "1 if half of 1000 answers in a row were more than 10 us later than planned.", late);
 }
 
 char *fe_metrics_text(const struct fe_snapshot *now, const json_t *origin, const char *clock,

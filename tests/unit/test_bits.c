@@ -56,6 +56,19 @@ static void test_bits_agree_with_an_array_of_bool(void **state)
     }
 }
 
+/* Sets the bits of a range and no other one. */
+static void test_bits_set_a_range(void **state)
+{
+    (void)state;
+    struct ft_rand r = {.seed = 3};
+    for (int i = 0; i < 2000; i++) {
+        uint64_t bits[4] = {0}, from = ft_between(&r, 0, 255), n = ft_between(&r, 0, 256 - from);
+        fe_bits_set(bits, from, n);
+        for (uint64_t k = 0; k < 256; k++)
+            assert_int_equal(fe_bit(bits, k), k >= from && k < from + n);
+    }
+}
+
 static void test_bits_get_stays_inside(void **state)
 {
     (void)state;
@@ -76,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits_words_round_up),
         cmocka_unit_test(test_bits_agree_with_an_array_of_bool),
+        cmocka_unit_test(test_bits_set_a_range),
         cmocka_unit_test(test_bits_get_stays_inside),
     };
     return cmocka_run_group_tests_name("bits", tests, NULL, NULL);

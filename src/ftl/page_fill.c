@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The life that a device has had before, for millions of pages at once.
+ *
+ * Writing a new device in order fills one block after the other on each die, in turn.  It cleans
+ * nothing, because free blocks run short only when pages have been overwritten (page_limits.c).
+ * So the tables of a stripe of blocks are known without writing its pages one by one:
+ *
+ *   place        0    1    2    3
+ *   block        8    9   10   11         a stripe of four blocks of three pages
+ *   page 0       0    1    2    3
+ *   page 1       4    5    6    7         the logical page that each page holds
+ *   page 2       8    9   10   11
+ *
+ * What is left over, and every page where a write has more to do, goes the usual way: with an SLC
+ * cache or an enhanced area, with an account of how often pages are written, where changing to
+ * another part of the map takes time, and on a chip that can fail or is kept in an image.
+ */
+#include "ftl/page_core.h"
+
+static bool can_fill(const struct page_ftl *f)
+{
+    return fe_medium_is_plain(f->base.medium) && f->p.page.slc_mode == FE_SLC_OFF &&
+           f->area_pages == 0 && f->p.page.hot_cold != FE_HOT_COLD_TWO_POOL &&
+           f->p.region.map_switch_ns == 0;
+}
+
+/* A free block for each place, in turn. */
+static void open_all(struct fe_blocks *b, struct fe_frontier *front)
+{
+    for (uint32_t i = 0; i < front->n; i++) {
+        (void)fe_frontier_turn(front);
+        assert(front->at == i);
+        fe_blocks_open(b, front, fe_block_pool_take(&b->pool, i));
+    }
+}
+
+static void fill_stripe(struct page_ftl *f, struct fe_frontier *front, fe_lpn first)
+{
+    struct fe_blocks *b = &f->blocks;
+    uint32_t pages = front->pages, n = front->n;
+    assert(b->pool.n >= (uint64_t)b->reserve + n);
+    open_all(b, front);
+    fe_medium_prog_stripe(f->base.medium, front->open, n, first, FE_TAG_DATA);
+    struct fe_mapping *map = &f->map[first];
+    for (uint32_t page = 0; page < pages; page++)
+        for (uint32_t i = 0; i < n; i++)
+            *map++ = fe_mapping(front->open[i] * pages + page);
+    for (uint32_t i = 0; i < n; i++) {
+        fe_peb peb = front->open[i];
+        fe_bits_set(b->valid_bits, (uint64_t)peb * pages, pages);
+        b->valid[peb] = (uint16_t)pages;
+        (void)fe_frontier_turn(front);
+        fe_blocks_close(b, front);
+    }
+}
+
+fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn n)
+{
+    struct page_ftl *f = page_of(ftl);
+    struct fe_frontier *front = &f->blocks.fronts[STREAM_MAIN];
+    uint64_t stripe = (uint64_t)front->n * front->pages;
+    fe_lpn done = 0;
+    if (!can_fill(f))
+        return 0;
+    while (n - done >= stripe) {
+        fill_stripe(f, front, done);
+        done += (fe_lpn)stripe;
+    }
+    if (done > 0) {
+        f->run_last = done - 1;
+        f->run_pages = done - 1;
+    }
+    return done;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What fe_page_fill makes at once is what writing page by page makes: every table of the chip and
+ * of the strategy, and all that random writes do afterwards.
+ */
+#include "lib/layer.h"
+#include "lib/rand.h"
+#include "lib/unit.h"
+
+#include "ftl/page_core.h"
+
+#include <string.h>
+
+struct bench {
+    struct ft_rig rig;
+    struct fe_ftl *ftl;
+};
+
+/* A chip of which every block whose bit is set is bad. */
+static void setup(struct bench *b, const struct fe_nand_params *nand,
+                  const struct fe_ftl_params *p, uint64_t bad)
+{
+    struct fe_err err;
+    fe_err_init(&err);
+    ft_rig_init(&b->rig, nand);
+    uint64_t n = fe_ftl_page.max_lpns(p, &b->rig.geo, &err);
+    for (fe_peb peb = 0; peb < 64 && peb < b->rig.geo.n_pebs; peb++)
+        if (bad >> peb & 1) {
+            b->rig.medium->chip.pebs[peb].marks |= FE_MARK_FACTORY_BAD;
+            n -= b->rig.geo.pages_per_block;
+        }
+    if (fe_ftl_page.create(&b->ftl, p, b->rig.medium, (uint32_t)n, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void teardown(struct bench *b)
+{
+    b->ftl->ops->destroy(b->ftl);
+    ft_rig_fini(&b->rig);
+}
+
+static void write_to(struct bench *b, fe_lpn lpn)
+{
+    assert_int_equal(b->ftl->ops->write(b->ftl, lpn, 0, b->rig.geo.page_bytes, NULL), FE_OK);
+}
+
+#define SAME(a, b, n) assert_memory_equal(a, b, (n) * sizeof *(a))
+
+static void assert_same(struct bench *x, struct bench *y)
+{
+    const struct fe_chip *c = &x->rig.medium->chip, *d = &y->rig.medium->chip;
+    const struct page_ftl *f = page_of(x->ftl), *g = page_of(y->ftl);
+    const struct fe_geometry *geo = &x->rig.geo;
+    struct fe_err err;
+    fe_err_init(&err);
+    SAME(c->pebs, d->pebs, geo->n_pebs);
+    SAME(c->oob_lpn, d->oob_lpn, geo->n_ppns);
+    SAME(c->oob_seq, d->oob_seq, geo->n_ppns);
+    SAME(c->oob_tag, d->oob_tag, geo->n_ppns);
+    assert_int_equal(c->seq, d->seq);
+    assert_int_equal(x->rig.medium->counters.page_programs, y->rig.medium->counters.page_programs);
+    assert_int_equal(x->rig.medium->counters.bytes_programmed,
+                     y->rig.medium->counters.bytes_programmed);
+    SAME(f->map, g->map, x->ftl->n_lpns);
+    SAME(f->blocks.valid, g->blocks.valid, geo->n_pebs);
+    SAME(f->blocks.state, g->blocks.state, geo->n_pebs);
+    SAME(f->blocks.valid_bits, g->blocks.valid_bits, fe_bits_words(geo->n_ppns));
+    assert_int_equal(f->run_last, g->run_last);
+    assert_int_equal(f->run_pages, g->run_pages);
+    if (x->ftl->ops->check(x->ftl, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+/* Random writes to both do the same operations. */
+static void assert_same_later(struct bench *x, struct bench *y, uint64_t seed)
+{
+    struct ft_rand r = {.seed = seed};
+    uint32_t n_x, n_y, n_lpns = x->ftl->n_lpns;
+    ft_rig_clear(&x->rig);
+    ft_rig_clear(&y->rig);
+    for (uint32_t i = 0; i < n_lpns / 2; i++) {
+        fe_lpn lpn = (fe_lpn)ft_below(&r, n_lpns);
+        write_to(x, lpn);
+        write_to(y, lpn);
+    }
+    const struct fe_op *a = ft_rig_ops(&x->rig, &n_x), *b = ft_rig_ops(&y->rig, &n_y);
+    assert_int_equal(n_x, n_y);
+    for (uint32_t i = 0; i < n_x; i++)
+        assert_true(a[i].kind == b[i].kind && a[i].ppn == b[i].ppn && a[i].die == b[i].die);
+    assert_same(x, y);
+}
+
+static void test_fill_is_writing_each_page(void **state)
+{
+    (void)state;
+    uint32_t n_filled = 0, n_partly = 0;
+    for (uint64_t seed = 0; seed < 120; seed++) {
+        struct ft_rand r = {.seed = seed};
+        struct bench x, y;
+        uint32_t dies = 1 + (uint32_t)ft_below(&r, 5), pages = 2 + (uint32_t)ft_below(&r, 130);
+        struct fe_nand_params nand =
+            ft_nand(dies, 14 + (uint32_t)ft_below(&r, 20), pages, 512);
+        struct fe_ftl_params p = ft_params("page", &nand, 1);
+        p.op_ppm = 280000;
+        p.clean.gc_policy = (uint32_t)ft_below(&r, FE_N_GC_POLICIES);
+        p.clean.wear_levelling = (uint32_t)ft_below(&r, FE_N_WEAR_LEVELLINGS);
+        p.clean.wl_threshold = 4;
+        p.page.hot_cold = ft_chance(&r, 50) ? FE_HOT_COLD_GC : FE_HOT_COLD_OFF;
+        uint64_t bad = ft_chance(&r, 50) ? UINT64_C(1) << ft_below(&r, 14) : 0;
+        setup(&x, &nand, &p, bad);
+        setup(&y, &nand, &p, bad);
+        fe_lpn n = ft_chance(&r, 50) ? x.ftl->n_lpns : (fe_lpn)ft_below(&r, x.ftl->n_lpns);
+        fe_lpn filled = x.ftl->ops->fill(x.ftl, n);
+        assert_true(filled <= n && filled % (dies * pages) == 0);
+        n_filled += filled > 0;
+        n_partly += filled < n;
+        for (fe_lpn lpn = filled; lpn < n; lpn++)
+            write_to(&x, lpn);
+        for (fe_lpn lpn = 0; lpn < n; lpn++)
+            write_to(&y, lpn);
+        assert_same(&x, &y);
+        assert_same_later(&x, &y, seed);
+        teardown(&x);
+        teardown(&y);
+    }
+    assert_true(n_filled > 60 && n_partly > 60);
+}
+
+/* Where a write does more than to program the next page, nothing is done at once. */
+static void test_fill_leaves_alone_what_is_not_plain(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct fe_nand_params nand = ft_nand(2, 30, 8, 512);
+        struct ft_layer l;
+        nand.cell = FE_CELL_MLC;
+        struct fe_ftl_params p = ft_params("page", &nand, 1);
+        p.page.slc_mode = i == 1 ? FE_SLC_STATIC : FE_SLC_OFF;
+        p.page.slc_blocks = i == 1 ? 4 : 0;
+        p.page.hot_cold = i == 2 ? FE_HOT_COLD_TWO_POOL : FE_HOT_COLD_OFF;
+        p.region.map_switch_ns = i == 3 ? 1000 : 0;
+        p.page.enhanced_size = i == 5 ? 16 * 512 : 0;
+        ft_layer_init(&l, &nand, &p);
+        l.rig.medium->prog_hook = i == 4;
+        assert_int_equal(l.ftl->ops->fill(l.ftl, 40), i == 0 ? 32 : 0);
+        l.rig.medium->prog_hook = false;
+        ft_layer_fini(&l);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fill_is_writing_each_page),
+        cmocka_unit_test(test_fill_leaves_alone_what_is_not_plain),
+    };
+    return cmocka_run_group_tests_name("page fill", tests, NULL, NULL);
+}
