@@ -106,6 +106,61 @@ def test_small_writes_by_hand():
     assert habits.small_write_from(log) == 8192 and habits.small_write_from(log[:3]) is None
 
 
+def test_wide_writes_by_hand():
+    """Two, four parts that work at the same time: a page more costs something where it is one too
+    many for them."""
+    for page in (2048, 4096, 16384, 32768):
+        for parts in (1, 2, 4):
+            test = habits.scattered_wide(1 << 30)
+            touched = [(r.offset + r.length - 1) // page - r.offset // page + 1
+                       for r in test.requests]
+            points = probing.result(test, [-(-n // parts) * 10**6 for n in touched])
+            assert habits.wide_granule_from(points) == page, (page, parts)
+            # only writes of this size and this place say something about it
+            assert habits.granule_from(points) is None
+    same = probing.result(test, [10**6] * len(test.requests))
+    assert habits.wide_granule_from(same) is None and habits.wide_granule_from([]) is None
+
+
+def test_page_of_reads_with_a_small_excess():
+    """What costs one or two percent counts if it is the same for all sizes from one on, and nothing
+    below."""
+    test = probing.page_reads(1 << 30)
+
+    def reads(page, excess, noise=0):
+        return probing.result(test, [10**6 + excess * ((r.offset + r.length - 1) // page
+                                                       - r.offset // page) + noise * (r.key == 4)
+                                     for r in test.requests])
+    assert probing.page_read_from(reads(32768, 27000)) == 32768
+    assert probing.page_read_from(reads(4096, 15000)) == 4096
+    assert probing.page_read_from(reads(32768, 5000)) is None
+    assert probing.page_read_from(reads(32768, 27000, 9000)) is None
+
+
+def test_a_cache_before_merges():
+    """What is slower still behind the cache does not make the cache larger."""
+    points = []
+    for start in (0, MIB):
+        rates = rates_of_fill(32 * 1024, start, 2 * 10**9, MIB, 4e7, 1e7, 32 * MIB)
+        points += [make_point("fill", [p.value / (3 if dict(p.parameters)["after"] >= 8 * MIB else 1)],
+                              **dict(p.parameters)) for p in rates]
+    assert abs(habits.cache_from(points)[0] / MIB - 1) < 0.01, habits.cache_from(points)
+
+
+def test_a_cache_that_gains_little():
+    """A small step counts between two rates that are constant, and only there."""
+    def both(noise):
+        points = []
+        for start in (0, MIB):
+            for n, p in enumerate(rates_of_fill(32 * 1024, start, 2 * 10**9, 3 * MIB, 2e7, 1.7e7,
+                                                32 * MIB)):
+                points.append(make_point("fill", [p.value * (1 + noise * (n % 2))],
+                                         **dict(p.parameters)))
+        return habits.cache_from(points)
+    assert abs(both(0)[0] / (3 * MIB) - 1) < 0.01, both(0)
+    assert both(0.03) is None
+
+
 def test_flush_depth_rest_and_trim_by_hand():
     small = dict(bs=4096, stride=4096, count=32)
     flushes = [write_point(1e5, start=MIB, **small),

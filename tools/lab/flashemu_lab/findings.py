@@ -78,7 +78,8 @@ def judge(found: Found) -> None:
     found.unit = probing.unit_from(points) if shows else None
     found.page = probing.page_read_from(points) or (
         probing.page_from(points) if cache is None else None)
-    found.granule = habits.granule_from(points) if shows else None
+    found.granule = habits.granule_from(points) or habits.wide_granule_from(points) \
+        if shows else None
     found.small_write = habits.small_write_from(points) if shows else None
     found.open_linear = _limit(points, False, cache is None)
     found.open_random = _limit(points, True, cache is None)
@@ -141,6 +142,8 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     yield habits.scattered(4 * _MIB, capacity, found.seen)
     judged()
     yield from _units(capacity, found, judged)
+    if found.unit is None and found.granule is None:
+        yield habits.scattered_wide(capacity, found.seen)
     yield probing.page(unit_of(found, capacity), capacity)
     judged()
     for in_random_order in (True, False):

@@ -46,9 +46,13 @@ _SHIFT = 43 * _BURST
 _MOST_FILLED = 4 << 30
 _MOST_REFILLED = 64 * _MIB
 _SMALL = 4 * _KIB
+_WIDE_PLACES = 13
+_GRANULES = tuple(_KIB << i for i in range(6))
 # A difference counts if it is this share.
 _STANDS_OUT = 0.2
 _LITTLE = 0.03
+# A rate that differs by less than this factor is constant, and such rates may differ by little.
+_CONSTANT, _STEP, _STEP_PARTS = 1.02, 1.1, 3
 # A stride that is no multiple of anything in the device: pages in a row come to all of its parts.
 _ODD = 1009
 
@@ -69,6 +73,19 @@ def scattered(unit: int, capacity: int, seen: Seen = OUTRIGHT) -> Test:
             turn = len(draft.keys) * max(1, stride // _MIB // 16) * _MIB
             draft.add("write", bs, turn + _INSIDE + start, stride, _PLACES, seen=seen, middle=True)
     return draft.test("scattered writes", merges=len(draft.requests))
+
+
+def scattered_wide(capacity: int, seen: Seen = OUTRIGHT) -> Test:
+    """Writes of four times 1 KiB to 32 KiB, at multiples, and shifted by an eighth of their size.
+    Parts that work at the same time write one page more in the same time, but not a fifth one."""
+    draft = Draft(capacity)
+    stride = _apart(_MIB, capacity)
+    for granule in _GRANULES:
+        for start in (0, granule // 2):
+            turn = len(draft.keys) * max(1, stride // _MIB // 16) * _MIB
+            draft.add("write", 4 * granule, turn + start, stride, _WIDE_PLACES, seen=seen,
+                      middle=True)
+    return draft.test("scattered writes of four", merges=len(draft.requests))
 
 
 def find_fat(tool: Tool, unit: int, capacity: int) -> Test:
@@ -228,6 +245,19 @@ def granule_from(points: Sequence[Point]) -> int | None:
     return -bs if most > _STANDS_OUT or clear else None
 
 
+def wide_granule_from(points: Sequence[Point]) -> int | None:
+    """The granule by `scattered_wide`: the largest for which the shift costs something."""
+    times = {(int(how["bs"]) // 4, int(how["start"]) % _MIB): float(how["ns"])
+             for how in _series_of(points, op="write", count=_WIDE_PLACES)
+             if int(how["stride"]) % _MIB == 0}
+    costs = {g: times[g, g // 2] / times[g, 0] - 1 for g in _GRANULES
+             if (g, 0) in times and (g, g // 2) in times}
+    found = max((g for g, cost in costs.items() if cost > _STANDS_OUT), default=None)
+    if found is None or any(abs(cost) > costs[found] / 3 for g, cost in costs.items() if g > found):
+        return None
+    return found
+
+
 def small_write_from(points: Sequence[Point]) -> int | None:
     """The largest write that a log for small writes takes: one of twice the size takes five times
     as long, and at least 4 ms more.  The largest step counts."""
@@ -280,21 +310,33 @@ def fills(points: Sequence[Point]) -> list[tuple[str, list[tuple[int, int, float
 
 def knee(parts: Sequence[tuple[int, int, float]]) -> tuple[int, float, float] | None:
     """How many bytes are written at the first rate before a second one, and both rates; None if the
-    rate does not fall by a third.  The part in which it falls is divided so that both rates give
-    its time."""
-    if len(parts) < 3:
-        return None
+    rate does not fall by a third, or by less from one constant rate to another.  The part in which
+    it falls is divided so that both rates give its time."""
     for k in range(1, len(parts) - 1):
-        fast = sum(size for _, size, _ in parts[:k]) / sum(size / r for _, size, r in parts[:k])
-        # the part in which it falls may be partly quick, so the slow rate comes from those behind
-        rest_of = parts[k + 1:]
-        slow = sum(size for _, size, _ in rest_of) / sum(size / r for _, size, r in rest_of)
+        fast, slow = _mean_rate(parts[:k]), _mean_rate(parts[k + 1:])
         after, size, rate = parts[k]
-        if slow < fast / 1.5 and rate < fast / 1.1 and \
-                all(r < fast / 1.3 for _, _, r in rest_of):
-            share = min(max((1 / slow - 1 / rate) / (1 / slow - 1 / fast), 0.0), 1.0)
+        falls = slow < fast / 1.5 and rate < fast / 1.1 and \
+            all(r < fast / 1.3 for _, _, r in parts[k + 1:])
+        if falls or _is_step(parts, k):
+            # the part in which it falls may be partly quick; what comes next may be slower because
+            # of merges, but not quicker
+            least = max(r for _, _, r in parts[k + 1:k + 4])
+            share = min(max((1 / least - 1 / rate) / (1 / least - 1 / fast), 0.0), 1.0)
             return after + round(size * share), fast, slow
     return None
+
+
+def _mean_rate(parts: Sequence[tuple[int, int, float]]) -> float:
+    """Bytes a second of all parts together."""
+    return sum(size for _, size, _ in parts) / sum(size / rate for _, size, rate in parts)
+
+
+def _is_step(parts: Sequence[tuple[int, int, float]], k: int) -> bool:
+    """Whether the rate is constant before part `k`, and constant and lower behind it."""
+    before, behind = ([rate for _, _, rate in some] for some in (parts[:k], parts[k + 1:]))
+    return min(len(before), len(behind)) >= _STEP_PARTS and \
+        max(before) < _CONSTANT * min(before) and max(behind) < _CONSTANT * min(behind) and \
+        max(behind) * _STEP < min(before) and parts[k][2] < min(before)
 
 
 def cache_from(points: Sequence[Point]) -> tuple[int, float, float] | None:

@@ -39,6 +39,7 @@ _ENOUGH = 12        # tests of `crossing` that show a unit
 _OPENING = 100      # units
 # An excess of a read counts if it is this share of the time of a read that crosses nothing.
 _READS_STAND_OUT = 0.04
+_LITTLE_OF_READS = 0.01
 # An excess counts if it is this share of the time of a request that crosses nothing.
 _STANDS_OUT = 0.2
 # It also counts with this share, if nothing else has a quarter of it.
@@ -414,7 +415,7 @@ def unit_from(points: Sequence[Point]) -> int | None:
         # odd multiples of one size, a stride apart, may all be multiples of another size
         high = [e for e, _, at in found.values() if 2 * _multiples(at, unit) > len(at)]
         low = [e for e, _, at in found.values() if 2 * _multiples(at, unit) <= len(at)]
-        if len(low) < 2 or len(high) < 1 + (pushed or 2 * unit <= max(found)) or \
+        if len(low) < (1 if len(high) >= _ENOUGH else 2) or len(high) < 1 + (pushed or 2 * unit <= max(found)) or \
                 min(high) < max(high) / 2:
             continue
         gap = min(high) - max(low)
@@ -498,7 +499,10 @@ def page_read_from(points: Sequence[Point]) -> int | None:
         low = [abs(e) for other, (e, _) in found.items() if other < size]
         high = [e for other, (e, _) in found.items() if other >= size]
         alone = median(t for _, t in found.values())
-        if min(high) > max(_READS_STAND_OUT * alone, 2 * max(low, default=0.0)):
+        # a small excess counts as well if it is the same everywhere, and smaller sizes have none
+        clear = bool(low) and max(low) < min(high) / 10 and max(high) < 1.1 * min(high) and \
+            min(high) > _LITTLE_OF_READS * alone
+        if clear or min(high) > max(_READS_STAND_OUT * alone, 2 * max(low, default=0.0)):
             return size
     return None
 
