@@ -6,7 +6,7 @@ import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
 import probe_truth
-from flashemu_lab import forged, habits, probing
+from flashemu_lab import forged, habits, opened, pairs, probing
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
@@ -120,6 +120,67 @@ def test_wide_writes_by_hand():
             assert habits.granule_from(points) is None
     same = probing.result(test, [10**6] * len(test.requests))
     assert habits.wide_granule_from(same) is None and habits.wide_granule_from([]) is None
+
+
+def opens(unit, most, room=()):
+    """The times of writes of a device that keeps this many units open in random order, and closes
+    the one that was used longest ago; the units of `room` are open before."""
+    order = list(room)
+
+    def write(offset):
+        number = offset // unit
+        merges = number not in order
+        if not merges:
+            order.remove(number)
+        elif len(order) >= most:
+            del order[0]
+        order.append(number)
+        return 10**8 * merges + 10**6
+    return write
+
+
+def paired(write, capacity, from_ends=8192):
+    """What pairs find, and their points."""
+    points = []
+    while some := pairs.next_sizes(points, capacity, from_ends):
+        for size in some:
+            test = pairs.test(size, capacity, 8192, from_ends, probing.OUTRIGHT)
+            assert all(r.offset + r.length <= capacity for r in test.requests)
+            points += probing.result(test, [write(r.offset) for r in test.requests])
+    return pairs.unit_from(points), points
+
+
+def test_pairs_by_hand():
+    for unit in (96 * 1024, 128 * 1024, MIB, 3 * MIB // 2, 5 * MIB, 7 * MIB, 15 * MIB, 24 * MIB):
+        for most in (1, 5, 64):
+            capacity = max(128, 8 * most) * unit
+            found, points = paired(opens(unit, most, range(0, 128, 2)[:most]), capacity)
+            assert found == unit, (unit, most, found)
+            assert pairs.shown_unit(points) == unit
+            assert len({p.parameters for p in points}) == len(points)
+    # every write merges, or none does, or they do now and then, or more so the further they go
+    times = iter(range(10**6))
+    last = [0]
+
+    def far(offset):
+        cost, last[0] = abs(offset - last[0]) // 2 + 10**6, offset
+        return cost
+    for write in (lambda _: 10**8, lambda _: 10**6, far,
+                  lambda _: 10**8 if next(times) % 9 < 2 else 10**6):
+        assert paired(write, 1 << 30)[0] is None
+    assert pairs.unit_from([]) is None and pairs.shown_unit([]) is None
+
+
+def test_a_merge_for_another_reason():
+    """A row that stays open is certain, and a smaller one with a merge was an accident."""
+    points = []
+    for units in (1, 2, 3, 4, 5, 6):
+        row = opened.passes(MIB, units, True, 16384, 8, 7 * units, probing.OUTRIGHT, 1 << 30)
+        slow = {1: (), 4: (1,), 6: (1, 2)}.get(units, ())
+        times = {0: 10**8, 1: 10**8, 2: 10**6 + (1 in slow) * 10**8, 3: 10**6 + (2 in slow) * 10**8}
+        points += probing.result(row, [times[r.key] for r in row.requests])
+    assert opened.limit_from(points, True) == 5
+    assert opened.next_rows(points, True, MIB, 1 << 30) == []
 
 
 def test_page_of_reads_with_a_small_excess():

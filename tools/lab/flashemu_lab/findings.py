@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Callable, Iterator
 
-from . import forged, habits, opened, probing
+from . import forged, habits, opened, pairs, probing
 from .measurement import Point
 from .probing import OUTRIGHT, Seen, Test
 from .tool import Tool
@@ -75,7 +75,7 @@ def judge(found: Found) -> None:
     found.real = forged.real_from(points)
     found.seen = _seen(found)
     shows = cache is None or found.seen != OUTRIGHT
-    found.unit = probing.unit_from(points) if shows else None
+    found.unit = pairs.shown_unit(points) if shows else None
     found.page = probing.page_read_from(points) or (
         probing.page_from(points) if cache is None else None)
     found.granule = habits.granule_from(points) or habits.wide_granule_from(points) \
@@ -141,6 +141,8 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     yield probing.opening(capacity, found.seen)
     yield habits.scattered(4 * _MIB, capacity, found.seen)
     judged()
+    if found.cache is None or found.seen.flush:
+        yield from _pairs(capacity, found, judged)
     yield from _units(capacity, found, judged)
     if found.unit is None and found.granule is None:
         yield habits.scattered_wide(capacity, found.seen)
@@ -153,12 +155,32 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
         yield from _open_units(tool, in_random_order, capacity, found, judged)
 
 
+def _pairs(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
+    """The unit by pairs of writes, whose times show one by one: not if they have to be pushed out
+    of a cache."""
+    bs = _small(found)
+    from_ends = pairs.edge(bs, found.page)
+    tried: set[int] = set()
+    while some := [n for n in pairs.next_sizes(found.points, capacity, from_ends)
+                   if n not in tried]:
+        tried.update(some)
+        for size in some:
+            yield pairs.test(size, capacity, bs, from_ends, found.seen)
+        judged()
+
+
+def _small(found: Found) -> int:
+    """Bytes of a small write that no log for small writes takes."""
+    return min(max(_SMALL, 2 * (found.small_write or 0)), _NOT_SMALL)
+
+
 def _units(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
-    bs = min(max(_SMALL, 2 * (found.small_write or 0)), _NOT_SMALL)
+    bs = _small(found)
     had: set[tuple[object, object]] = set()
+    known = pairs.unit_from(found.points)
     # the large ones first: small ones write inside of open units, which may end these
     for unit in reversed(probing.candidates(capacity)):
-        if unit >= 2 * bs:
+        if unit >= 2 * bs and (known is None or known <= 2 * unit <= 4 * known):
             yield _crossing(unit, capacity, found.seen, bs, had)
     judged()
     others = probing.odd_candidates(capacity) if found.unit is None else []

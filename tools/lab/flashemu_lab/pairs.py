@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which places of a device lie in one allocation unit: two small writes that tell it.
+
+The first write to a unit opens it, which closes another one and costs a merge.  A second write to
+the same unit finds it open and costs next to nothing; one to another unit costs a merge, too:
+
+    windows of U       |  a        b  |  a        b  |  a        b  |
+    units              |      0      |      1      |      2      |
+    the quicker write   quick         slow           slow
+
+The quicker one of the two counts.  So a pair is slow only if its writes went to two units, neither
+of which was open.  That a pair is quick says less: one of the units may have been open before.
+The unit is the size that puts the slow pairs into two units each, and as few quick ones as
+possible.  Neither how many units there are nor how many are open matters much.
+
+A pair tells nothing where no unit is open in random order, all writes go to one log, or the map
+knows pages.  There the writes across boundaries (`probing`) can tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Iterable, Sequence
+
+from . import probing
+from .measurement import Point
+from .probing import Draft, Seen, Test
+
+_KIB = 1 << 10
+_COUNT = 16         # pairs of a test
+_LEAST = 64 * _KIB
+# The largest page that there may be, if it is not known: a unit's first page opens it otherwise.
+_PAGE = 32 * _KIB
+# A pair is slow if it takes so many times as long as the usual pair of the smallest size.
+_SLOW = 1.5
+_LEVEL = 0.4        # slow pairs that take less than this share of the usual slow one are odd
+_ENOUGH = 4         # slow pairs
+_MOST_OPEN = 3      # quick pairs across units for each slow one
+# A slow pair inside of a unit speaks against the unit as much as so many quick ones across.
+_AGAINST = 5
+_DOUBT = 2          # what speaks this much more against a unit leaves it possible
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair of writes, at `first` and `second`, in a window of `size`; `ns` of the quicker one."""
+
+    size: int
+    first: int
+    second: int
+    ns: float
+
+    def parted(self, unit: int) -> bool:
+        """Whether its writes go to two units of this size."""
+        return self.first // unit != self.second // unit
+
+
+def edge(bs: int, page: int | None) -> int:
+    """How far from both ends of a window its writes are: not in the first page of a unit."""
+    return max(bs, page or _PAGE)
+
+
+def test(size: int, capacity: int, bs: int, from_ends: int, seen: Seen) -> Test:
+    """Pairs in windows of this size, all over the device.  They are a power of two apart, so that
+    they lie in all ways to units of an odd multiple."""
+    apart = 1
+    while 2 * apart * _COUNT * size <= capacity:
+        apart *= 2
+    shift = size.bit_length() * apart // 8 % apart
+    draft = Draft(capacity)
+    for n in range(_COUNT):
+        draft.add("write", bs, (n * apart + shift) * size + from_ends, size - 2 * from_ends, 2,
+                  seen=seen, middle=True)
+    return draft.test(f"pairs in {size // _KIB} KiB", merges=2 * _COUNT)
+
+
+def pairs(points: Sequence[Point]) -> list[Pair]:
+    """The pairs that were measured."""
+    found = []
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure != "request" or how["op"] != "write" or how["count"] != 2 or \
+                not how.get("median"):
+            continue
+        start, stride = int(how["start"]), int(how["stride"])
+        from_ends = start & -start
+        found.append(Pair(stride + 2 * from_ends, start, start + stride, p.value))
+    return found
+
+
+def _sizes(capacity: int) -> list[int]:
+    """What the unit may be."""
+    return [size for size in sorted({*probing.candidates(capacity),
+                                     *probing.odd_candidates(capacity)}) if size >= _LEAST]
+
+
+def _two_units(measured: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """The pairs that must have gone to two units, and the others.  The smallest windows are in one
+    unit."""
+    least = min(p.size for p in measured)
+    alone = median(p.ns for p in measured if p.size == least)
+    slow = [p for p in measured if p.ns > _SLOW * alone]
+    # a merge costs what it costs: where a write costs more the further it goes, none is open
+    merge = median([p.ns for p in slow] or [0.0])
+    if 10 * sum(p.ns < _LEVEL * merge for p in slow) > len(slow):
+        return [], list(measured)
+    return slow, [p for p in measured if p.ns <= _SLOW * alone]
+
+
+def _ranked(points: Sequence[Point], sizes: Iterable[int]) -> list[tuple[int, int]]:
+    """(how much speaks against it, unit) for each unit that may be, the best one first; empty if
+    too few pairs went to two units."""
+    measured = pairs(points)
+    if not measured:
+        return []
+    two, others = _two_units(measured)
+    ranked = []
+    for unit in sizes:
+        good = sum(p.parted(unit) for p in two)
+        bad = len(two) - good
+        open_before = sum(p.parted(unit) for p in others)
+        if good >= max(_ENOUGH, 10 * bad, open_before / _MOST_OPEN):
+            ranked.append((_AGAINST * bad + open_before, unit))
+    return sorted(ranked)
+
+
+def next_sizes(points: Sequence[Point], capacity: int, from_ends: int) -> list[int]:
+    """Windows to try next; empty if nothing more can be found out.  First powers of two, then what
+    explains them best."""
+    tried = {p.size for p in pairs(points)}
+    sizes = [size for size in _sizes(capacity) if size >= 4 * from_ends]
+    if not tried:
+        return [size for size in sizes if size & (size - 1) == 0]
+    ranked = _ranked(points, sizes)
+    return [unit for against, unit in ranked
+            if against <= ranked[0][0] + _DOUBT and unit not in tried]
+
+
+def unit_from(points: Sequence[Point]) -> int | None:
+    """The allocation unit: of the sizes that were tried, the one that explains the pairs best; None
+    if the pairs do not tell it."""
+    ranked = _ranked(points, sorted({p.size for p in pairs(points)}))
+    if not ranked or len(ranked) > 1 and ranked[1][0] == ranked[0][0]:
+        return None
+    return ranked[0][1]
+
+
+def shown_unit(points: Sequence[Point]) -> int | None:
+    """The unit that pairs tell, or else writes across boundaries."""
+    return unit_from(points) or probing.unit_from(points)
