@@ -340,7 +340,7 @@ def test_mistakes():
     bad("nope.json: No such file", "fit", "nope.json", "-o", "a.ini")
     write("none.json", json.dumps({"format": "flashemu-measurement", "version": 1, "points": [
         {"procedure": "iozone", "parameters": {"test": "write", "file": 1, "bs": 1,
-                                               "direct": True, "fsync": True},
+                                               "direct": False, "fsync": True},
          "unit": "bytes/s", "values": [1]}]}))
     bad("no point of the measurement can be compared", "fit", "none.json", "-o", "a.ini")
     assert lab("fit", "my.json", "-o", "a.ini", "--budget", "3")[0] == 2

@@ -243,6 +243,11 @@ def test_fio():
     assert [(p.procedure, dict(p.parameters), p.values, p.spread) for p in log.points] == [
         ("fio-rate", how, (1000000,), None), ("fio-latency", how, (4000000.5,), 5.25)]
     assert log.skipped == ("fio: a warning", "the end")
+    # the size of the file, if it is said in bytes
+    for said, size_of in (("64m", 64 << 20), ("50%", None), ("", None)):
+        one = fio_result()
+        one["jobs"][0]["job options"]["size"] = said
+        assert [dict(p.parameters).get("size") for p in fio.read(one)] == [size_of] * 2, said
     mixed = fio_result()
     mixed["jobs"][0]["job options"]["rw"] = "rw:8"
     mixed["jobs"][0]["read"] = dict(mixed["jobs"][0]["write"], total_ios=3000)

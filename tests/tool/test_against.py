@@ -10,7 +10,7 @@ import random
 import statistics
 
 from flashemu_script import run
-from flashemu_tool import SLC_PROFILE, bad, call, good, good_json, write
+from flashemu_tool import SCHEDULE, SLC_PROFILE, bad, call, good, good_json, write
 
 CURVES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../profiles/curves.csv")
 UNIT = 4 << 20
@@ -88,7 +88,7 @@ def test_summary_is_about_the_points():
     rates = [3e6, 5e6, 8e6, 1e5]
     points, out = against(*[point("seq-write", r, bs=4096 << i, size=1 << 20)
                             for i, r in enumerate(rates)],
-                          point("fio-rate", 5, op="read"),
+                          point("somebody-elses", 5, op="read"),
                           point("flashbench-align", -3, "ns", align=4096, bs=1024, place="diff"))
     assert [p["state"] for p in points] == ["measured"] * 4 + ["left out"] * 2
     errors = [abs(p["measured"] / p["published"] - 1) * 100 for p in points[:4]]
@@ -234,6 +234,72 @@ def test_medians_pushes_and_loads():
     assert code == 1 and "offset=0 size=1073741824: does not fit the device of 67108864" in out, out
 
 
+def test_fio_and_iozone():
+    """They are loads: on a file at the start of the device, past the page cache."""
+    write("card.ini", SCHEDULE.replace("256M", "64M") % 32 + "i = iozone-rand-read bs=4K "
+          "size=4M | 1 MB/s | 1%\nw = iozone-rand-write bs=4K size=4M | 1 MB/s | 1%\n")
+    own = {r["id"]: r["measured"] for r in json.loads(
+        call("verify", "card.ini", "--json", "--kernel", "none")[1])["rows"]}
+    size = 4 << 20
+
+    def load(pattern="random", op="read", depth=1, size=size, bs=4096):
+        return point("load", 1, op=op, pattern=pattern, bs=bs, size=size, depth=depth)
+
+    def fio(procedure="fio-rate", unit="bytes/s", **more):
+        return point(procedure, 1, unit, **{"op": "read", "pattern": "random", "bs": 4096,
+                                            "depth": 2, "jobs": 1, "size": size, **more})
+
+    def iozone(test, **more):
+        return point("iozone", 1, **{"test": test, "file": size, "bs": 4096, "direct": True,
+                                     "fsync": True, **more})
+
+    def measured(*points, args=()):
+        found = against(*points, args=args)[0]
+        assert [p["state"] for p in found] == ["measured"] * len(points), found
+        return [p["measured"] for p in found]
+    one, two, four, whole, whole_size = measured(
+        load(), load(depth=2), load(depth=4, size=4 * size), load(depth=2, size=64 << 20),
+        load(pattern="sequential"))
+    assert one < two != four
+    assert measured(fio()) == [two] and measured(fio(direct=True, job="x")) == [two]
+    assert measured(fio(jobs=4, depth=1)) == [four]
+    assert measured(fio(pattern="sequential", depth=1)) == [whole_size]
+    # a file whose size nobody has said is as large as the device if that is less than 256 MiB
+    without = fio()
+    del without["parameters"]["size"]
+    assert measured(without) == [whole]
+    rate, latency = measured(fio(), fio("fio-latency", "ns"))
+    assert abs(2 * 4096e9 / latency / rate - 1) < 1e-6
+    assert measured(iozone("random-read")) == [one] and abs(one / 1e6 - own["i"]) < 1e-5
+    assert measured(iozone("random-read", jobs=2, file=size // 2)) == [two]
+    assert measured(iozone("read")) == measured(iozone("reread")) == [whole_size]
+    # fsync costs what is still in the cache
+    cached = ["cache.size=1M", "cache.volatile=yes"]
+    for test in ("write", "rewrite", "random-write"):
+        quick, with_flush = (measured(iozone(test, fsync=f), args=cached)[0]
+                             for f in (False, True))
+        assert with_flush < quick, test
+    assert measured(iozone("write", fsync=False)) == measured(load("sequential", "write"))
+    # where the order matters
+    units = [against(p, device="sandisk-su04g")[0][0]["measured"] for p in (
+        load(op="write"), iozone("random-write", fsync=False), fio(op="write", depth=1),
+        iozone("rewrite", fsync=False),
+        load("sequential", "write"))]
+    assert units[0] == units[1] == units[2] < units[3] == units[4], units
+    left = (fio(direct=False), fio(share=30), fio(op="trim"), fio(jobs=65), fio(depth=65),
+            fio(depth=33, jobs=2), fio(jobs=2, pattern="sequential"), fio(bs=4, size=64 << 20),
+            fio(bs=size * 2), fio(size=1 << 44, jobs=1 << 44), iozone("read", direct=False),
+            iozone("stride-read"), iozone("freread"), iozone("write", jobs=2))
+    points, _ = against(*left)
+    assert [p["state"] for p in points] == ["left out"] * len(left), points
+    reasons = [p["reason"] for p in points]
+    assert reasons[:4] == ["went through the page cache", "is one side of a mixed job",
+                           "is about TRIM", "has more than 64 requests in flight"], reasons
+    write("my.json", document(fio(size=128 << 20)))
+    code, out, _ = call("verify", "card.ini", "--against", "my.json")
+    assert code == 1 and "size=134217728: does not fit the device of 67108864" in out, out
+
+
 def test_the_order_of_the_file_counts():
     """On a device that has few units open, a test in front changes what the next one finds."""
     first = [point("flashbench-open-au", 1, erasesize=UNIT, open=7, random=True, chunk=c)
@@ -307,6 +373,16 @@ def test_mistakes():
            document(point("load", 1, "bytes/s", **{**load, "size": 511})))
     refuse("my.json: points[0].parameters.depth: expected at most 64",
            document(point("load-latency", 1, "ns", depth=65, **load)))
+    fio = {"op": "read", "pattern": "random", "bs": 512, "depth": 1, "jobs": 1}
+    refuse("my.json: points[0].parameters.jobs: expected a whole number from 1",
+           document(point("fio-rate", 1, "bytes/s", **{**fio, "jobs": 0})))
+    refuse("my.json: points[0].parameters.direct: expected true or false",
+           document(point("fio-latency", 1, "ns", direct=1, **fio)))
+    refuse("my.json: points[0].parameters.size: expected a whole number from 1",
+           document(point("fio-latency", 1, "ns", size=-1, **fio)))
+    refuse("my.json: points[0].unit: expected ns", document(point("fio-latency", 1, **fio)))
+    refuse("my.json: points[0].parameters.test: expected one of: write rewrite random-write",
+           document(point("iozone", 1, test="rd", file=1, bs=1, direct=True, fsync=True)))
     refuse("my.json: points[0].parameters: expected multiples of bs in after and size",
            document(point("fill", 1, bs=4096, start=0, idle=0, after=1, size=4096)))
     refuse("my.json: points[0].parameters.count: expected at most 1048576, and 2^44 bytes in all",

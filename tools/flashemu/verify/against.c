@@ -7,6 +7,10 @@
  *
  * dd and hdparm -t go through the page cache, whose requests are assumed to be 128 KiB (Linux' read
  * ahead) when it reads and 1 MiB when it writes.  hdparm reads for 3 s.
+ *
+ * fio and iozone work on a file, which is assumed to lie in one piece at the device's start, as for
+ * the procedures of the same names (fio.c).  What they send past the page cache is the same load as
+ * that of any other benchmark.
  */
 #include "verify/against.h"
 
@@ -21,6 +25,8 @@ enum { READ_AHEAD = 128 << 10, WRITE_BACK = 1 << 20, HDPARM_SECONDS = 3 };
 enum { PATH_MAX_TEXT = 64 };
 
 #define MAX_BYTES (UINT64_C(1) << 44)
+#define MAX_BLOCKS (UINT64_C(1) << 20)
+#define FIO_FILE (UINT64_C(256) << 20) /* where nobody says how large it was */
 
 static int bad(struct fe_err *err, const char *path, const char *key, const char *allowed)
 {
@@ -271,6 +277,27 @@ static int take_hdparm(struct against_point *p, const char *path, struct fe_err 
     return 0;
 }
 
+/* The same for true or false; *ret stays as it is if the key is missing. */
+static int may_get_flag(const struct against_point *p, const char *path, const char *key,
+                        bool *ret, struct fe_err *err)
+{
+    const json_t *value = json_object_get(p->parameters, key);
+
+    if (value && !json_is_boolean(value))
+        return bad(err, path, key, "true or false");
+    if (value)
+        *ret = json_is_true(value);
+    return 0;
+}
+
+static void name_load(struct against_point *p)
+{
+    p->kind = AGAINST_LOAD;
+    snprintf(p->test, sizeof p->test, "load %u %u %llu %llu %llu %u %u%u", p->op, p->random,
+             (unsigned long long)p->bs, (unsigned long long)p->size,
+             (unsigned long long)p->start, p->depth, p->flush, p->may_shrink);
+}
+
 /* A benchmark on a region: requests in order or in random order, some of them in flight. */
 static int take_load(struct against_point *p, const char *path, struct fe_err *err)
 {
@@ -290,16 +317,99 @@ static int take_load(struct against_point *p, const char *path, struct fe_err *e
         r = may_get_size(p, path, "depth", 1, &depth, err);
     if (r == 0 && depth > AGAINST_MAX_DEPTH)
         r = bad(err, path, "depth", "at most 64");
-    if (r == 0 && (p->size < p->bs || p->size / p->bs > 1 << 20))
+    if (r == 0 && (p->size < p->bs || p->size / p->bs > MAX_BLOCKS))
         r = bad(err, path, "size", "1 to 1048576 requests of bs");
-    p->kind = AGAINST_LOAD;
     p->op = op == 1 ? FE_REQ_WRITE : FE_REQ_READ;
     p->random = random == 1;
     p->depth = (uint32_t)depth;
-    snprintf(p->test, sizeof p->test, "load %u %u %llu %llu %llu %u", op, random,
-             (unsigned long long)p->bs, (unsigned long long)p->size,
-             (unsigned long long)p->start, p->depth);
+    name_load(p);
     return r;
+}
+
+/* The load of `jobs` processes with a file of `size` bytes and `depth` requests in flight each, or
+ * why that is none. */
+static void take_jobs(struct against_point *p, bool direct, uint64_t jobs, uint64_t depth)
+{
+    uint64_t size = p->size;
+
+    p->size = jobs <= MAX_BYTES / size ? jobs * size : MAX_BYTES;
+    p->depth = AGAINST_MAX_DEPTH;
+    if (!direct)
+        leave(p, "went through the page cache");
+    else if (jobs > 1 && !p->random)
+        leave(p, "is of several files at the same time, each in order");
+    else if (depth > AGAINST_MAX_DEPTH || jobs > AGAINST_MAX_DEPTH / depth)
+        leave(p, "has more than 64 requests in flight");
+    else if (p->size < p->bs || p->size / p->bs > MAX_BLOCKS)
+        leave(p, "has none or more than 1048576 requests");
+    else
+        p->depth = (uint32_t)(jobs * depth);
+    name_load(p);
+}
+
+/* fio.  Whoever says nothing about the page cache is taken to have gone past it. */
+static int take_fio(struct against_point *p, const char *path, struct fe_err *err)
+{
+    uint32_t op = 0, random = 0;
+    uint64_t depth = 1, jobs = 1;
+    bool direct = true;
+    int r = get_word(p, path, "op", "read write trim", &op, err);
+
+    if (r == 0)
+        r = get_word(p, path, "pattern", "sequential random", &random, err);
+    if (r == 0)
+        r = get_size(p, path, "bs", 1, &p->bs, err);
+    if (r == 0)
+        r = get_size(p, path, "depth", 1, &depth, err);
+    if (r == 0)
+        r = get_size(p, path, "jobs", 1, &jobs, err);
+    if (r == 0)
+        r = may_get_flag(p, path, "direct", &direct, err);
+    p->may_shrink = !json_object_get(p->parameters, "size");
+    p->size = FIO_FILE;
+    if (r == 0)
+        r = may_get_size(p, path, "size", 1, &p->size, err);
+    if (r < 0)
+        return r;
+    p->op = op == 1 ? FE_REQ_WRITE : FE_REQ_READ;
+    p->random = random == 1;
+    take_jobs(p, direct, jobs, depth);
+    if (op == 2)
+        leave(p, "is about TRIM");
+    else if (json_object_get(p->parameters, "share"))
+        leave(p, "is one side of a mixed job");
+    return 0;
+}
+
+static int take_iozone(struct against_point *p, const char *path, struct fe_err *err)
+{
+    static const char tests[] = "write rewrite random-write read reread random-read backward-read "
+                                "record-rewrite stride-read fwrite frewrite fread freread";
+    enum { RANDOM_WRITE = 2, READ = 3, RANDOM_READ = 5 }; /* places in tests */
+    uint32_t test = 0;
+    uint64_t jobs = 1;
+    bool direct = false, fsync = false;
+    int r = get_word(p, path, "test", tests, &test, err);
+
+    if (r == 0)
+        r = get_size(p, path, "file", 1, &p->size, err);
+    if (r == 0)
+        r = get_size(p, path, "bs", 1, &p->bs, err);
+    if (r == 0)
+        r = may_get_size(p, path, "jobs", 1, &jobs, err);
+    if (r == 0)
+        r = may_get_flag(p, path, "direct", &direct, err);
+    if (r == 0)
+        r = may_get_flag(p, path, "fsync", &fsync, err);
+    if (r < 0)
+        return r;
+    p->op = test < READ ? FE_REQ_WRITE : FE_REQ_READ;
+    p->random = test == RANDOM_WRITE || test == RANDOM_READ;
+    p->flush = fsync && p->op == FE_REQ_WRITE;
+    take_jobs(p, direct, jobs, 1);
+    if (test > RANDOM_READ)
+        leave(p, "is a test of iozone that nothing here repeats");
+    return 0;
 }
 
 static const struct {
@@ -311,7 +421,8 @@ static const struct {
     {"seq-read", "bytes/s", take_seq},            {"seq-write", "bytes/s", take_seq},
     {"dd", "bytes/s", take_dd},                   {"hdparm-t", "bytes/s", take_hdparm},
     {"fill", "bytes/s", take_fill},               {"load", "bytes/s", take_load},
-    {"load-latency", "ns", take_load},
+    {"load-latency", "ns", take_load},            {"fio-rate", "bytes/s", take_fio},
+    {"fio-latency", "ns", take_fio},              {"iozone", "bytes/s", take_iozone},
 };
 
 /* --- the file --- */

@@ -50,7 +50,8 @@ struct against_point {
     uint64_t idle_ns;             /* request, fill: rest in front of the first request */
     uint32_t depth;               /* request, load: how many are in flight */
     bool random;                  /* load: in random order */
-    bool flush;                   /* request: a flush behind each, which counts */
+    bool may_shrink;              /* load: nobody has said how large, so it may be the device */
+    bool flush;                   /* request: a flush behind each; load: one at the end; it counts */
     uint64_t push, push_start;    /* request: bytes in order behind the last one, and where */
     bool median;                  /* request: the median of the times, not the mean */
     uint32_t op;                  /* request: enum fe_req_type */

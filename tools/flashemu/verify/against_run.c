@@ -316,23 +316,25 @@ static int run_load(struct against *a, struct against_point *first, struct fe_de
 {
     const struct fe_device_options opt = {.seed = seed, .payload = false};
     const struct against_point p = *first;
+    const uint64_t size = p.may_shrink ? fe_min_u64(p.size, fe_device_capacity(shared)) : p.size;
     const struct verify_load load = {.type = (enum fe_req_type)p.op, .offset = p.start,
-                                     .bs = p.bs, .size = p.size, .depth = p.depth,
-                                     .random = p.random, .limit_ns = LOAD_NS, .seed = seed};
+                                     .bs = p.bs, .size = size, .depth = p.depth,
+                                     .random = p.random, .flush = p.flush,
+                                     .limit_ns = LOAD_NS, .seed = seed};
     struct fe_device *dev = shared;
     struct verify_done done = {0};
     uint64_t ns = 0;
     int r = check_bs(shared, &p, err);
 
-    if (r == 0 && p.start + p.size > fe_device_capacity(shared))
+    if (r == 0 && p.start + size > fe_device_capacity(shared))
         return fe_err_set(err, EINVAL, "offset=%llu size=%llu: does not fit the device of %llu "
-                          "bytes", (unsigned long long)p.start, (unsigned long long)p.size,
+                          "bytes", (unsigned long long)p.start, (unsigned long long)size,
                           (unsigned long long)fe_device_capacity(shared));
     if (r < 0)
         return r;
     if (p.op == FE_REQ_READ) {
         struct against_point fill = {.bs = p.bs, .stride = p.bs, .start = p.start,
-                                     .size = p.size};
+                                     .size = size};
         r = fe_device_create(&dev, profile, &opt, err);
         if (r < 0)
             return r;

@@ -114,6 +114,10 @@ def _side(op: str, side: dict[str, object], options: dict[str, str], in_random_o
         "direct": options.get("direct", "0") not in ("0", "false")}
     if 0 < share < 100:
         how["share"] = share
+    # the file of each process; a share of the device says nothing without the device
+    whole = size(options.get("size", options.get("filesize", "")))
+    if whole:
+        how["size"] = whole
     if name:
         how["job"] = name
     rate = _float(side.get("bw_bytes")) or _float(side.get("bw")) * 1024

@@ -62,8 +62,8 @@ _MAYBE_SIZE, _FLAG = Parameter("size", True), Parameter("flag")
 _MAYBE_FLAG = Parameter("flag", True)
 _FIO = {"op": Parameter("word", words=("read", "write", "trim")),
         "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE,
-        "depth": _SIZE, "jobs": _SIZE, "direct": _MAYBE_FLAG, "share": Parameter("size", True),
-        "job": Parameter("word", True)}
+        "depth": _SIZE, "jobs": _SIZE, "direct": _MAYBE_FLAG, "share": _MAYBE_SIZE,
+        "size": _MAYBE_SIZE, "job": Parameter("word", True)}
 _SEQ = {"bs": _SIZE, "size": _SIZE, "offset": Parameter("size", True, least=0)}
 _LOAD = {"op": Parameter("word", words=("read", "write")),
          "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE, "size": _SIZE,
