@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """flashemu-lab probe: what it finds on devices that are known, and what it refuses."""
 
+import errno
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ try:
 except ImportError:
     skip("no Python module nbd")
 
-from flashemu_lab import findings, measurement, opened, probe, probing, target
+from flashemu_lab import findings, habits, measurement, opened, probe, probing, target
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.errors import LabError
 from flashemu_lab.findings import Found, Wishes
@@ -263,6 +264,18 @@ def test_continues():
     again, _ = broken(0, OSError(5, "Input/output error"), parts)
     again.run()
     assert again.failure == "" and again.target.requests == [] and again.written == 0
+
+
+def test_trim_that_is_refused():
+    """A device may offer TRIM and not do it, as a loop device does.  Other errors end the run."""
+    for error, failure in ((errno.EOPNOTSUPP, False), (errno.EIO, True)):
+        def refuse(offset, length, error=error):
+            raise OSError(error, os.strerror(error))
+        one, _ = broken(1 << 60, None)
+        one.target.trim = refuse
+        one.run()
+        assert (one.failure != "") == failure and one.refused == ([] if failure else ["TRIM"])
+        assert habits.trim_gain(one.found.points) is None
 
 
 def test_a_second_run():

@@ -205,6 +205,9 @@ def _notes(arguments: argparse.Namespace, run: probe.Probe) -> list[str]:
         notes.append(f"{run.kept} tests were in {arguments.output} already.")
     if run.left:
         notes.append(f"The budget was too small for {listed(run.left)}.")
+    if run.refused:
+        notes.append(f"The device offers TRIM and does not do it, so {listed(run.refused)} is "
+                     "missing.")
     if arguments.device_time:
         notes.append("Times are those of an emulated device, from its server.")
     if not run.wishes.in_flight:
@@ -222,8 +225,8 @@ def _told(arguments: argparse.Namespace, run: probe.Probe, save: Callable[[Found
     write_whole(path, datasheet(measurement.load(arguments.output), run.found, notes))
     if arguments.json:
         print(json.dumps({"points": len(run.found.points), "written": run.written,
-                          "kept": run.kept, "left": run.left, **to_json(run.found),
-                          "failure": run.failure or None}, indent=1))
+                          "kept": run.kept, "left": run.left, "refused": run.refused,
+                          **to_json(run.found), "failure": run.failure or None}, indent=1))
         return
     print("\n".join([*sentences(run.found), *notes, "", str(arguments.output), str(path)]))
 

@@ -8,6 +8,7 @@ out the tests whose points are there.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -92,8 +93,8 @@ def run_test(test: Test, target: Target, clock: Clock) -> list[Point]:
 @dataclass
 class Probe:
     """A run.  `found` has what was measured, also by an earlier run; `left` the tests for which the
-    budget was too small, `failure` why the run ended early, or "", and `kept` how many tests were
-    there already."""
+    budget was too small, `refused` those with a TRIM that the device offers and does not do,
+    `failure` why the run ended early, or "", and `kept` how many tests were there already."""
 
     tool: Tool
     target: Target
@@ -106,6 +107,7 @@ class Probe:
 
     def __post_init__(self) -> None:
         self.left: list[str] = []
+        self.refused: list[str] = []
         self.failure = ""
         self.written = self.kept = 0
 
@@ -127,6 +129,9 @@ class Probe:
             try:
                 points = run_test(test, self.target, self.clock)
             except OSError as e:
+                if test.trims and e.errno == errno.EOPNOTSUPP:
+                    self.refused.append(test.name)
+                    continue
                 self.failure = (f"{self.target.name}: {e.strerror} in the test '{test.name}'; "
                                 f"{len(self.found.points)} points have been measured before")
                 return
