@@ -176,6 +176,8 @@ def _small(found: Found) -> int:
 
 def _units(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
     bs = _small(found)
+    if found.seen.push:     # pages that are written in part would show as well
+        bs = min(max(bs, 2 * (found.page or 0)), _NOT_SMALL)
     had: set[tuple[object, object]] = set()
     known = pairs.unit_from(found.points)
     # the large ones first: small ones write inside of open units, which may end these
@@ -194,8 +196,10 @@ def _units(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[
 def _crossing(unit: int, capacity: int, seen: Seen, bs: int,
               had: set[tuple[object, object]]) -> Test:
     """A test whose points no other one has had, if that is possible: they would be one point."""
+    many = seen.push and 7 * unit * probing.MANY_CROSSINGS <= capacity
+    count = {"count": probing.MANY_CROSSINGS} if many else {}
     for closer in range(8):
-        test = probing.crossing(unit, capacity, seen, bs, closer=closer)
+        test = probing.crossing(unit, capacity, seen, bs, closer=closer, **count)
         mine = {(how["start"], how["stride"]) for _, how in test.keys}
         if not mine & had:
             break

@@ -35,6 +35,7 @@ _READ_RATE, _WRITE_RATE, _REQUEST_S, _MERGE_S = 10e6, 5e6, 1e-3, 0.3
 _READ_PAGES = tuple(2 * _KIB << i for i in range(6))
 _PAGE_READS = 12
 _CROSSINGS = 16
+MANY_CROSSINGS = 48     # where they are only seen together with what pushes them out
 _ENOUGH = 12        # tests of `crossing` that show a unit
 _OPENING = 100      # units
 # An excess of a read counts if it is this share of the time of a read that crosses nothing.
@@ -47,6 +48,7 @@ _LITTLE = 0.04
 _COPY_NS = 2.5      # a merge copies a unit, and no device copies a byte in less time
 # A unit has to explain this share of the squares of all excesses.
 _EXPLAINS = 0.9
+_EXPLAINS_MANY = 0.85
 
 
 @dataclass(frozen=True)
@@ -377,19 +379,21 @@ def _crossings(points: Sequence[Point]) -> dict[int, tuple[float, float, list[in
     """What `excesses` has, and the multiples across which was written.  Tests that had to come back
     to the same units, because the device has too few of that size, only count if there are few
     others: such a unit may still have been open."""
-    series = [(int(how["bs"]), int(how["stride"]), int(how["start"]), p.value) for p, how in (
+    series = [((int(how["bs"]), int(how["stride"]), int(how["count"])), int(how["start"]), p.value)
+              for p, how in (
         (p, dict(p.parameters)) for p in points if p.procedure == "request")
-        if how["op"] == "write" and how["count"] == _CROSSINGS]
+        if how["op"] == "write" and how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
     found: dict[int, tuple[float, float, list[int]]] = {}
     worse: dict[int, tuple[float, float, list[int]]] = {}
-    for (bs, stride, before, t0), (bs1, stride1, on, t1), (bs2, stride2, behind, t2) in zip(
-            series, series[1:], series[2:]):
+    for (one, before, t0), (two, on, t1), (three, behind, t2) in zip(series, series[1:],
+                                                                     series[2:]):
+        bs, stride, count = one
         unit, shift = before + bs, on - before - bs // 2
-        if (bs, stride) == (bs1, stride1) == (bs2, stride2) and behind == unit + 2 * shift and \
+        if one == two == three and behind == unit + 2 * shift and \
                 unit > bs and shift % (2 * unit) == 0 and stride % (2 * unit) == 0:
             (found if shift else worse)[unit] = (
                 t1 - (t0 + t2) / 2, (t0 + t2) / 2,
-                [unit + shift + k * stride for k in range(_CROSSINGS)])
+                [unit + shift + k * stride for k in range(count)])
     return found if len(found) >= _ENOUGH else {**worse, **found}
 
 
@@ -426,19 +430,20 @@ def unit_from(points: Sequence[Point]) -> int | None:
         stands_out = gap > enough * alone or (clear and len(high) > 1)
         if stands_out and gap > unit * _COPY_NS and (best is None or gap > best[0]):
             best = (gap, unit)
-    likely = best[1] if best else _unit_by_share(points)
+    many = {unit: row for unit, row in found.items() if len(row[2]) == MANY_CROSSINGS}
+    likely = _unit_by_share(many, _EXPLAINS_MANY) or (best[1] if best else _unit_by_share(found))
     return likely if likely and likely > (page_read_from(points) or 0) else None
 
 
-def _unit_by_share(points: Sequence[Point]) -> int | None:
+def _unit_by_share(crossings: Mapping[int, tuple[float, float, list[int]]],
+                   enough: float = _EXPLAINS) -> int | None:
     """The unit that explains the excesses best, if it explains most of them: the excess of a test
     is proportional to the share of its writes that lie across multiples of the unit.  Odd multiples
     of 2 MiB, for example, are multiples of 1.5 MiB now and then."""
-    crossings = _crossings(points)
     measured = {unit: (e, alone) for unit, (e, alone, _) in crossings.items()}
     total = sum(e**2 for e, _ in measured.values())
     alone = median(t for _, t in measured.values()) if measured else 0.0
-    best, found = _EXPLAINS, None
+    best, found = enough, None
     for unit in measured:
         shares = [_multiples(at, unit) / len(at) for _, _, at in crossings.values()]
         product = sum(s * e for s, (e, _) in zip(shares, measured.values()))
