@@ -222,6 +222,15 @@ def test_a_cache_that_gains_little():
     assert both(0.03) is None
 
 
+def test_a_cache_that_is_not_empty():
+    """The first part of a burst may be slower; the rate is that of the others."""
+    points = [make_point("fill", [p.value / (1 + (dict(p.parameters)["after"] == 0))],
+                         **dict(p.parameters)) for start in (0, MIB)
+              for p in rates_of_fill(32 * 1024, start, 2 * 10**9, MIB, 4e7, 1e7, 32 * MIB)]
+    size, fast, _ = habits.cache_from(points)
+    assert abs(size / MIB - 1) < 0.01 and abs(fast / 4e7 - 1) < 0.01, (size, fast)
+
+
 def test_flush_depth_rest_and_trim_by_hand():
     small = dict(bs=4096, stride=4096, count=32)
     flushes = [write_point(1e5, start=MIB, **small),

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from statistics import median
 from typing import Mapping, Sequence
 
 from .measurement import Point, Scalar
@@ -150,11 +151,12 @@ def burst(capacity: int, shifted: bool) -> Test:
 
 
 def flushes(capacity: int) -> Test:
-    """Small writes in order without flush, and others with one behind each."""
+    """Small writes in order with a flush behind each, and then others without, for which there is
+    room in a cache that was flushed."""
     start = capacity * 3 // 4 // _MIB * _MIB
     draft = Draft(capacity)
-    draft.add("write", _SMALL, start, _SMALL, 32)
-    draft.add("write", _SMALL, start + 32 * _SMALL, _SMALL, 32, seen=Seen(flush=True))
+    draft.add("write", _SMALL, start, _SMALL, 32, seen=Seen(flush=True), middle=True)
+    draft.add("write", _SMALL, start + 32 * _SMALL, _SMALL, 32, middle=True)
     return draft.test("flush", merges=1)
 
 
@@ -313,7 +315,8 @@ def knee(parts: Sequence[tuple[int, int, float]]) -> tuple[int, float, float] | 
     rate does not fall by a third, or by less from one constant rate to another.  The part in which
     it falls is divided so that both rates give its time."""
     for k in range(1, len(parts) - 1):
-        fast, slow = _mean_rate(parts[:k]), _mean_rate(parts[k + 1:])
+        # a cache may still hold something when a burst begins, so its first part may be slower
+        fast, slow = median(r for _, _, r in parts[:k]), _mean_rate(parts[k + 1:])
         after, size, rate = parts[k]
         falls = slow < fast / 1.5 and rate < fast / 1.1 and \
             all(r < fast / 1.3 for _, _, r in parts[k + 1:])
@@ -351,13 +354,14 @@ def cache_from(points: Sequence[Point]) -> tuple[int, float, float] | None:
 
 
 def flush_cost(points: Sequence[Point]) -> tuple[float, float] | None:
-    """ns of a small write, and of one with a flush behind."""
-    alone = [how for how in _series_of(points, op="write", bs=_SMALL, stride=_SMALL, count=32)
+    """ns of a small write, and of one with a flush behind; they are next to each other."""
+    small = [how for how in _series_of(points, op="write", bs=_SMALL, stride=_SMALL, count=32)
              if int(how["start"]) > 0]
-    with_flush = [how for how in alone if how.get("flush")]
-    without = [how for how in alone if "flush" not in how and with_flush
-               and int(how["start"]) + 32 * _SMALL == with_flush[0]["start"]]
-    return (float(without[0]["ns"]), float(with_flush[0]["ns"])) if without else None
+    for one in (how for how in small if how.get("flush")):
+        for other in (how for how in small if "flush" not in how):
+            if abs(int(one["start"]) - int(other["start"])) == 32 * _SMALL:
+                return float(other["ns"]), float(one["ns"])
+    return None
 
 
 def flush_matters(points: Sequence[Point]) -> bool:

@@ -32,7 +32,8 @@ PUSH = 64 * _KIB            # bytes of a command of a push
 _LINK_READS = 16
 # What the statement before the start assumes, where nothing has been measured yet: a slow stick.
 _READ_RATE, _WRITE_RATE, _REQUEST_S, _MERGE_S = 10e6, 5e6, 1e-3, 0.3
-_READ_PAGES = tuple(2 * _KIB << i for i in range(6))
+# No page is as small as the first one, which shows what is no excess.
+_READ_PAGES = tuple(_KIB << i for i in range(7))
 _PAGE_READS = 12
 _CROSSINGS = 16
 MANY_CROSSINGS = 48     # where they are only seen together with what pushes them out
@@ -323,7 +324,7 @@ def page(unit: int, capacity: int) -> Test:
 
 
 def page_reads(capacity: int) -> Test:
-    """Reads of 1 KiB before, across and behind odd multiples of 2 KiB to 64 KiB, where `burst` has
+    """Reads of 1 KiB before, across and behind odd multiples of 1 KiB to 64 KiB, where `burst` has
     written, because a device does not look for what was never written."""
     begin = capacity // 4 // _MIB * _MIB
     draft = Draft(capacity)
@@ -500,7 +501,7 @@ def page_read_from(points: Sequence[Point]) -> int | None:
     """The page: the smallest size for which reads across its multiples take longer, and across
     those of larger sizes as well, while for smaller ones they do not; None if that is not so."""
     found = page_read_excesses(points)
-    for size in found:
+    for size in (size for size in found if size > _KIB):
         low = [abs(e) for other, (e, _) in found.items() if other < size]
         high = [e for other, (e, _) in found.items() if other >= size]
         alone = median(t for _, t in found.values())
