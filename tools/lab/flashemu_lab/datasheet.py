@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 from typing import Sequence
 
-from . import forged, habits, probing, svg
+from . import forged, habits, pairs, probing, svg
 from .charts import Chart, Series, line_chart
 from .errors import number
 from .findings import Found
@@ -46,10 +46,15 @@ def sentences(found: Found) -> list[str]:
         told.append("It has a write cache, so small writes are seen " +
                     ("with a flush behind each." if found.seen.flush else
                      "when more data push them out." if found.seen.push else "at no time."))
-    if probing.excesses(found.points):
-        told.append(f"The allocation unit is {bytes_text(found.unit)} (small writes across its "
-                    "multiples take longer, others do not)." if found.unit else
-                    "No allocation unit shows: small writes take as long wherever they are.")
+    if probing.excesses(found.points) or pairs.pairs(found.points):
+        why = "of two small writes the second is quick if both are in one unit, and only then" \
+            if pairs.unit_from(found.points) else \
+            "small writes across its multiples take longer, others do not"
+        told.append(f"The allocation unit is {bytes_text(found.unit)} ({why})." if found.unit else
+                    "No allocation unit shows: where small writes are does not tell how long they "
+                    "take.")
+    if found.seen.push and found.open_linear is None and found.open_random is None:
+        told.append("How many units it keeps open does not show through this cache.")
     told += _page_texts(found, hidden)
     for in_random_order, limit, order in ((False, found.open_linear, "in order"),
                                           (True, found.open_random, "in random order")):

@@ -254,8 +254,8 @@ def wide_granule_from(points: Sequence[Point]) -> int | None:
              if int(how["stride"]) % _MIB == 0}
     costs = {g: times[g, g // 2] / times[g, 0] - 1 for g in _GRANULES
              if (g, 0) in times and (g, g // 2) in times}
-    found = max((g for g, cost in costs.items() if cost > _STANDS_OUT), default=None)
-    if found is None or any(abs(cost) > costs[found] / 3 for g, cost in costs.items() if g > found):
+    found = max((g for g, cost in costs.items() if cost > _LITTLE), default=None)
+    if found is None or any(abs(cost) > costs[found] / 5 for g, cost in costs.items() if g > found):
         return None
     return found
 
@@ -315,11 +315,12 @@ def knee(parts: Sequence[tuple[int, int, float]]) -> tuple[int, float, float] | 
     rate does not fall by a third, or by less from one constant rate to another.  The part in which
     it falls is divided so that both rates give its time."""
     for k in range(1, len(parts) - 1):
-        # a cache may still hold something when a burst begins, so its first part may be slower
-        fast, slow = median(r for _, _, r in parts[:k]), _mean_rate(parts[k + 1:])
+        mean, slow = _mean_rate(parts[:k]), _mean_rate(parts[k + 1:])
         after, size, rate = parts[k]
-        falls = slow < fast / 1.5 and rate < fast / 1.1 and \
-            all(r < fast / 1.3 for _, _, r in parts[k + 1:])
+        falls = slow < mean / 1.5 and rate < mean / 1.1 and \
+            all(r < mean / 1.3 for _, _, r in parts[k + 1:])
+        # a cache may still hold something when a burst begins, so its first part may be slower
+        fast = median(r for _, _, r in parts[:k])
         if falls or _is_step(parts, k):
             # the part in which it falls may be partly quick; what comes next may be slower because
             # of merges, but not quicker

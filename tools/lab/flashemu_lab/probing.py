@@ -432,7 +432,9 @@ def unit_from(points: Sequence[Point]) -> int | None:
         if stands_out and gap > unit * _COPY_NS and (best is None or gap > best[0]):
             best = (gap, unit)
     many = {unit: row for unit, row in found.items() if len(row[2]) == MANY_CROSSINGS}
-    likely = _unit_by_share(many, _EXPLAINS_MANY) or (best[1] if best else _unit_by_share(found))
+    one = best[1] if best else None
+    likely = _unit_by_share(found) or _unit_by_share(many, _EXPLAINS_MANY) or one if many else \
+        one or _unit_by_share(found)
     return likely if likely and likely > (page_read_from(points) or 0) else None
 
 
