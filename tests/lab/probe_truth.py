@@ -7,8 +7,8 @@ page); units of 128 KiB to 24 MiB, also 1.5, 3, 5, 6, 7, 12 MiB; pages of 2 to 3
 units; a log for small writes; a write
 cache; several dies with a queue; an SLC cache.  It is measured by the tests of `probe` in virtual
 time, without a look inside, and what follows from the points is compared with what was drawn.
-Prints a line of JSON for each device, and how often each finding was right, did not show (a cache
-can hide the rest, and some strategies have nothing that shows), or was wrong.
+Prints a line of JSON for each device, and how often each finding was right, did not show or was
+wrong; and of the devices with a miss, how many have something that explains it (`hides`).
 """
 
 import argparse
@@ -219,6 +219,20 @@ def judged(found, truth):
     return pairs
 
 
+def hides(keys):
+    """What makes a device tell less than others, or None.
+
+    A cache that no flush empties gives its data to the flash in an order of its own, when more data
+    push them out, and these open and close units themselves.  Where no unit is open in random
+    order, a write copies all that is in front of it in the unit, so its time depends on more than
+    on how many units it touches."""
+    if keys.get("cache.volatile") == "no":
+        return "a cache that no flush empties"
+    if keys.get("ftl.open_random") == "0":
+        return "no unit is open in random order"
+    return None
+
+
 def device(number, seed, tool):
     """One line."""
     strategy, keys, truth = draw(number, seed)
@@ -231,7 +245,7 @@ def device(number, seed, tool):
     hidden = [name for name, (want, got) in pairs.items() if got in (None, False) and want != got]
     return {"device": number, "strategy": strategy, "asked": sorted(pairs),
             "hidden": hidden, "wrong": {k: v for k, v in off.items() if k not in hidden},
-            "points": len(found.points)}
+            "hides": hides(keys) if off else None, "points": len(found.points)}
 
 
 def summed(lines):
@@ -241,6 +255,8 @@ def summed(lines):
     return {"devices": len(lines),
             "all_right": sum(not line["wrong"] and not line["hidden"] for line in lines),
             "nothing_wrong": sum(not line["wrong"] for line in lines),
+            "missed": Counter(line["hides"] or "nothing explains it" for line in lines
+                              if line["wrong"] or line["hidden"]),
             "findings": {name: {"asked": n, "not shown": counts["hidden"][name],
                                 "wrong": counts["wrong"][name]}
                          for name, n in sorted(counts["asked"].items())}}
