@@ -61,7 +61,8 @@ enum fe_status fe_medium_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, uint8
  * keeps them in a file. */
 static inline bool fe_medium_is_plain(const struct fe_medium *m)
 {
-    return !m->prog_hook && !m->undo && !m->eol && !m->chip.flips && !fe_medium_has_image(m);
+    return !m->prog_hook && !m->undo && !m->eol && !fe_medium_has_flips(m) &&
+           !fe_medium_has_image(m);
 }
 
 /* Programs all pages of n erased blocks, in turn, for logical pages `first`, first + 1 and so on,
