@@ -10,7 +10,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-from flashemu_script import ended, run
+from flashemu_script import alive, run
 from flashemu_tool import TOOL, bad, call, good, good_json, read, trace_formats, trace_lines, write
 
 HEAD = "# flashemu trace 1\n"
@@ -196,18 +196,14 @@ def test_the_first_trace_that_fails_is_the_last():
 
 
 def test_what_runs_by_itself_ends_with_the_tool():
-    mark = "gen:random,op=write,count=1000M,seed=70423"
+    mark = "gen:random,op=write,count=1000M,seed=%d" % (70000 + os.getpid())
     p = subprocess.Popen([TOOL, "replay", "ideal", "--each", mark], stdout=subprocess.PIPE)
-
-    def alive():
-        return ended(["pgrep", "-f", mark])[1].split()
-
-    while len(alive()) < 2:
+    while len(alive(mark)) < 2:
         assert p.poll() is None
         time.sleep(0.01)
     p.kill()
     p.communicate()  # ends when nobody has the pipe any more
-    while alive():
+    while alive(mark):
         time.sleep(0.01)
 
 

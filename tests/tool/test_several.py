@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from flashemu_script import ended, run
+from flashemu_script import alive, run
 from flashemu_tool import TOOL, bad, call, good, good_json, write
 
 HEAD = "# flashemu trace 1\n"
@@ -190,13 +190,9 @@ def test_a_profile_may_have_a_comma_in_its_path():
     assert alone("./" + path, "gen:random,count=3")["records"] == 3
 
 
-def alive(mark):
-    return ended(["pgrep", "-f", mark])[1].split()
-
-
 def test_nothing_is_left_after_an_interruption():
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
-        mark = "gen:random,op=write,count=1000M,seed=%d" % (81000 + os.getpid() % 1000 + number)
+        mark = "gen:random,op=write,count=1000M,seed=%d" % (81000 + 100 * os.getpid() + number)
         p = subprocess.Popen([TOOL, "replay", "ideal", mark, "--vary", "seed=1,2,3", "--jobs", "3"],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while len(alive(mark)) < 4:
@@ -210,7 +206,7 @@ def test_nothing_is_left_after_an_interruption():
 
 
 def test_a_run_that_is_killed_is_a_failure_of_that_run():
-    mark = "gen:random,op=write,count=1000M,seed=%d" % (82000 + os.getpid() % 1000)
+    mark = "gen:random,op=write,count=1000M,seed=%d" % (82000 + 100 * os.getpid())
     p = subprocess.Popen([TOOL, "replay", "ideal", mark, "--each", "gen:random,count=4",
                           "--vary", "seed=1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          text=True)
@@ -218,8 +214,8 @@ def test_a_run_that_is_killed_is_a_failure_of_that_run():
         assert p.poll() is None
         time.sleep(0.01)
     for pid in alive(mark):
-        if int(pid) != p.pid:
-            os.kill(int(pid), signal.SIGKILL)
+        if pid != p.pid:
+            os.kill(pid, signal.SIGKILL)
             break
     out, err = p.communicate()
     assert p.returncode == 2 and err.count("signal 9 has ended this run") == 1, err

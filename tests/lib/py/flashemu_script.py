@@ -47,6 +47,19 @@ def ended(argv, stdin=None, **kwargs):
     return p.returncode, p.stdout, p.stderr
 
 
+def alive(word):
+    """The numbers of the processes that have this word on their command line."""
+    pids = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                if word.encode() in f.read().split(b"\0"):
+                    pids.append(int(pid))
+        except OSError:
+            pass  # it has ended
+    return pids
+
+
 def run(namespace):
     """Runs the functions test_* of a module, or those that the command line names."""
     faulthandler.register(signal.SIGTERM, chain=True)
