@@ -124,7 +124,9 @@ def test_each_recipe_has_a_device_of_its_own():
     assert [(p.name, p.first, p.last, p.bytes) for p in r.phases] == [
         ("format", 0, 2, 0), ("write", 2, 5, 1024)]
     lines = gzip.open("two.trace.gz", "rt").read().splitlines()
-    assert [line for line in lines if line[0] != "#"] == [
+    requests = [line.partition(" think=") for line in lines if line[0] != "#"]
+    assert any(int(think or 0) > 0 for _, _, think in requests), "the host thinks in between"
+    assert [request for request, _, _ in requests] == [
         "0 write 0 512", "0 write 131072 4096", "0 write 135168 1024 fua", "0 flush 0 0",
         "0 read 131072 512"]
     assert r.offers == "flush fua", "a device without a cache, as this one, would get no flush"
@@ -212,10 +214,12 @@ def test_samples_are_drawn_by_seed():
     for s in found:
         assert s.sha256 == recordings.load("./mine/%s.trace.gz" % s.recording).sha256[:12]
         assert "%.3f" % (s.kernel_ns / 1e9) in out and s.replay_ns > 0
-        operand = "rec:%s,start=%d,measure=write" % (s.recording, s.start)
-        code, text, _ = ended([FLASHEMU, "replay", "--json", s.profile, operand],
-                              env=dict(os.environ, **env))
-        assert code == 0 and json.loads(text)["busy_ns"] == s.replay_ns
+        operand = "rec:%s,start=%d,measure=write,pace=" % (s.recording, s.start)
+        for pace, want in (("0", s.quick_ns), (s.pace, s.replay_ns)):
+            code, text, _ = ended([FLASHEMU, "replay", "--json", s.profile, operand + pace],
+                                  env=dict(os.environ, **env))
+            assert code == 0 and json.loads(text)["busy_ns"] == want, s
+    assert all(float(s.pace) > 0 for s in found), "the kernel's host thinks, too"
     again = good_json("sample", "two", "--seed", "6", env=env)
     assert [a["recording"] for a in again] == ["two"] and "difference" in again[0]
     assert good("sample", "one", "two", "--seed", "2,2", env=env).count("\n") == 2
