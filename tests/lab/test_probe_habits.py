@@ -203,8 +203,10 @@ def test_a_cache_before_merges():
     points = []
     for start in (0, MIB):
         rates = rates_of_fill(32 * 1024, start, 2 * 10**9, MIB, 4e7, 1e7, 32 * MIB)
-        points += [make_point("fill", [p.value / (3 if dict(p.parameters)["after"] >= 8 * MIB else 1)],
-                              **dict(p.parameters)) for p in rates]
+        for p in rates:
+            how = dict(p.parameters)
+            points.append(make_point("fill", [p.value / (3 if how["after"] >= 8 * MIB else 1)],
+                                     **how))
     assert abs(habits.cache_from(points)[0] / MIB - 1) < 0.01, habits.cache_from(points)
 
 

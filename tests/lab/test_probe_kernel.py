@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""flashemu-lab probe through the kernel, as on a real stick: a loop device over nbdfuse has the same
-structure as the server that is asked through libnbd.
+"""flashemu-lab probe through the kernel, as on a real stick: a loop device over nbdfuse has the
+same structure as the server that is asked through libnbd.
 
 The kernel sends reads of its own when a device appears, and it decides whether a request is cut and
 when a flush is sent.  Times are those of the emulated device, so what the way costs does not count.

@@ -380,10 +380,10 @@ def _crossings(points: Sequence[Point]) -> dict[int, tuple[float, float, list[in
     """What `excesses` has, and the multiples across which was written.  Tests that had to come back
     to the same units, because the device has too few of that size, only count if there are few
     others: such a unit may still have been open."""
-    series = [((int(how["bs"]), int(how["stride"]), int(how["count"])), int(how["start"]), p.value)
-              for p, how in (
-        (p, dict(p.parameters)) for p in points if p.procedure == "request")
-        if how["op"] == "write" and how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
+    every = [({**dict(p.parameters)}, p.value) for p in points if p.procedure == "request"]
+    series = [((int(how["bs"]), int(how["stride"]), int(how["count"])), int(how["start"]), ns)
+              for how, ns in every
+              if how["op"] == "write" and how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
     found: dict[int, tuple[float, float, list[int]]] = {}
     worse: dict[int, tuple[float, float, list[int]]] = {}
     for (one, before, t0), (two, on, t1), (three, behind, t2) in zip(series, series[1:],
@@ -420,7 +420,8 @@ def unit_from(points: Sequence[Point]) -> int | None:
         # odd multiples of one size, a stride apart, may all be multiples of another size
         high = [e for e, _, at in found.values() if 2 * _multiples(at, unit) > len(at)]
         low = [e for e, _, at in found.values() if 2 * _multiples(at, unit) <= len(at)]
-        if len(low) < (1 if len(high) >= _ENOUGH else 2) or len(high) < 1 + (pushed or 2 * unit <= max(found)) or \
+        few = 1 if len(high) >= _ENOUGH else 2
+        if len(low) < few or len(high) < 1 + (pushed or 2 * unit <= max(found)) or \
                 min(high) < max(high) / 2:
             continue
         gap = min(high) - max(low)
