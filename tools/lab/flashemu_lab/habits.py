@@ -254,8 +254,9 @@ def wide_granule_from(points: Sequence[Point]) -> int | None:
              if int(how["stride"]) % _MIB == 0}
     costs = {g: times[g, g // 2] / times[g, 0] - 1 for g in _GRANULES
              if (g, 0) in times and (g, g // 2) in times}
-    found = max((g for g, cost in costs.items() if cost > _LITTLE), default=None)
-    if found is None or any(abs(cost) > costs[found] / 5 for g, cost in costs.items() if g > found):
+    found = max((g for g, cost in costs.items() if cost > _STANDS_OUT), default=None)
+    if found is None or any(20 * abs(cost) > costs[found] for g, cost in costs.items()
+                            if g > found):
         return None
     return found
 

@@ -111,8 +111,10 @@ def _between(points: Sequence[Point], in_random_order: bool,
     if alone > _ALWAYS * closed:
         return 0, 1
     good = {n for n, row in found.items() if _open(row, alone, closed - alone, n, number)}
-    # that N units stay open is certain; a merge may have other reasons, such as a log that is full
-    low = max(good, default=0)
+    # in random order it is certain that N units stay open, and a merge may have other reasons, such
+    # as a log that is full; in order, a unit too many may go on in another way without a merge
+    high = 0 if in_random_order else min((n for n in found if n not in good), default=0)
+    low = max((n for n in good if not high or n < high), default=0)
     return low, min((n for n in found if n > low), default=0)
 
 
