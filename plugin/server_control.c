@@ -101,8 +101,7 @@ json_t *fe_server_stats(struct fe_server *s)
     struct numbers n = take_numbers(s);
     if (!n.device)
         return NULL;
-    json_t *o = fe_stats_json(n.device, s->profile, clock_name(s), n.lateness,
-                              n.late);
+    json_t *o = fe_stats_json(n.device, s->profile, clock_name(s), n.lateness, n.late);
     free_numbers(&n);
     if (s->image)
         o = add(o, "image", image_json(s));

@@ -20,11 +20,10 @@
  * would work.  What one key alone can get wrong is the business of src/profile.
  *
  * `device.used` stands for the life that a device has had before: so many bytes from
- * sector 0 count as written once, in order.  They go through the translation layer like
- * any write, or many at once with the same result, without data.  Then clock and statistics
- * start at zero.  More bytes than the
- * device has means all of it, so that a smaller `size` does not need another `used`.  An image
- * has its own life before, so `used` counts only when the image is made.
+ * sector 0 count as written once, in order.  They go through the translation layer like any
+ * write, or many at once with the same result, without data.  Then clock and statistics start at
+ * zero.  More bytes than the device has means all of it, so that a smaller `size` does not need
+ * another `used`.  An image has its own life before, so `used` counts only when the image is made.
  *
  * Not modelled: the time that a device needs from plugging in until it answers for the first time.
  */

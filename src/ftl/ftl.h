@@ -64,7 +64,7 @@ struct fe_ftl {
     const struct fe_ftl_ops *ops;
     struct fe_medium *medium; /* not owned */
     uint32_t n_lpns;          /* logical pages [0, n_lpns) */
-    bool hears_rests;         /* ops->rested is called; the strategy sets it when it is made */
+    bool hears_rests;         /* ops->rested is called; set when the strategy is made */
     struct fe_ftl_counters counters;
 };
 
@@ -124,8 +124,9 @@ struct fe_ftl_ops {
      * May be NULL. */
     void (*begin_command)(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len);
 
-    /* Says that the device has done all that it was asked before the command that begins next.  It
-     * is asked of every command, so this is called only if ftl->hears_rests.  May be NULL else. */
+    /* Says that the device has done all that it was asked before the command that begins next.
+     * Finding that out takes time before each command, so only a strategy that has set
+     * ftl->hears_rests is told.  NULL in the others. */
     void (*rested)(struct fe_ftl *ftl);
 
     /* Says that the host's write command has ended; the strategy finishes what must not wait any

@@ -79,8 +79,8 @@ uint32_t fe_page_stream_of_block(const struct fe_ftl *ftl, fe_peb peb);
 /* The host writes this page next: notes whether it continues a run. */
 void fe_page_follow_run(struct page_ftl *f, fe_lpn lpn);
 
-/* There is an SLC cache, and the host's next page goes there if it has room: a page outside the
- * enhanced area. */
+/* There is an SLC cache, and the host's next page goes there if it has room and the page is outside
+ * the enhanced area, which the caller knows. */
 bool fe_page_wants_cache(const struct page_ftl *f);
 
 /* The cache has no block for its next page, and could win one by folding. */
@@ -111,7 +111,7 @@ fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn n);
 
 /* page_limits.c */
 
-/* Free blocks below which a write cleans first.  Here and below the area is left out. */
+/* Free blocks below which a write cleans first.  This and the next number leave the area out. */
 uint32_t fe_page_reserve(const struct fe_ftl_params *p, const struct fe_geometry *geo);
 
 /* Blocks that hold no data when the host has written all logical pages. */

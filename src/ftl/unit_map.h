@@ -92,7 +92,7 @@ static inline uint32_t fe_unit_map_log_fill(const struct fe_unit_map *map, uint3
 }
 
 /* The newest copy of a page if a log unit holds it; FE_PPN_NONE if the newest copy is in the data
- * unit, or if there is none.  Nothing is not overwritten by nothing, so that the host's memory is
+ * unit, or if there is none.  An entry is written only if it changes, so that the host's memory is
  * used only for pages that were in a log. */
 static inline fe_ppn fe_unit_map_newer(const struct fe_unit_map *map, fe_lpn lpn)
 {

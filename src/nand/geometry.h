@@ -64,7 +64,7 @@ static inline uint32_t fe_die_of(const struct fe_geometry *g, fe_peb peb)
     return fe_fastmod(peb, g->by_dies);
 }
 
-/* Of n pages of a block, those that it holds in SLC mode; 0 if the cells have one bit anyway. */
+/* How many of its n pages a block holds in SLC mode; 0 if the cells have one bit anyway. */
 static inline uint32_t fe_cell_slc_pages(uint32_t cell, uint32_t n)
 {
     uint32_t bits = cell == FE_CELL_MLC ? 2 : cell == FE_CELL_TLC ? 3 : 0;

@@ -240,7 +240,7 @@ static void print_times(FILE *out, const struct fe_snapshot *now, const struct f
            "How much later than planned the server has answered, in real time.");
     histogram(out, "lateness_seconds", "", lateness);
     gauge(out, "late",
-          "1 if half of 1000 answers in a row were more than 10 us later than planned.", late);
+          "1 if of 1000 answers in a row more than half were more than 10 us late.", late);
 }
 
 char *fe_metrics_text(const struct fe_snapshot *now, const json_t *origin, const char *clock,

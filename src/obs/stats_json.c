@@ -103,8 +103,7 @@ static json_t *cycles_json(const struct fe_wear_stats *w)
     return o;
 }
 
-/* The enhanced area has a member where there is one. */
-static json_t *wear_json(const struct fe_stats *s)
+json_t *fe_wear_json(const struct fe_stats *s)
 {
     json_t *o = cycles_json(&s->wear);
     if (s->enhanced_blocks == 0)
@@ -159,7 +158,7 @@ json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const cha
     put(&o, "host", host_json(&s));
     put(&o, "nand", nand_json(&s));
     put(&o, "ftl", ftl_json(&s));
-    put(&o, "wear", wear_json(&s));
+    put(&o, "wear", fe_wear_json(&s));
     put(&o, "bad_blocks", pair_json("factory", s.bad_factory, "grown", s.bad_grown));
     put(&o, "ecc",
         pair_json("corrected", s.ecc_corrected, "uncorrectable", s.ecc_uncorrectable));

@@ -23,4 +23,8 @@
 json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const char *clock,
                       const struct fe_hist *lateness, bool late);
 
+/* Its member `wear`: a new reference, or NULL without memory.  `enhanced` in it has the wear of an
+ * enhanced area where there is one. */
+json_t *fe_wear_json(const struct fe_stats *s);
+
 #endif

@@ -2,8 +2,8 @@
  *
  * Whether this machine keeps the deadlines of answers.
  *
- * A single late answer says little: another program had its turn.  When half of many answers in a
- * row are late, then the times that a client measures are those of the machine:
+ * A single late answer says little: another program had its turn.  When more than half of many
+ * answers in a row are late, then the times that a client measures are those of the machine:
  *
  *     waits     |---- FE_LATE_WAITS ----|---- FE_LATE_WAITS ----|--- ...
  *     late               300                      620  -> the machine is late, until fe_late_reset

@@ -22,6 +22,15 @@ struct fe_profile ft_device_profile(const char *strategy)
     return p;
 }
 
+struct fe_profile ft_device_linked(const char *strategy)
+{
+    struct fe_profile p = ft_device_profile(strategy);
+    p.nand.command_ns = 100;
+    p.link.bandwidth = 1000000000;
+    p.link.command_overhead_ns = 10000;
+    return p;
+}
+
 struct fe_device *ft_device_make(const struct fe_profile *p, bool power_cuts)
 {
     struct fe_device_options opt = {.seed = 1, .payload = true, .power_cuts = power_cuts};
@@ -31,4 +40,27 @@ struct fe_device *ft_device_make(const struct fe_profile *p, bool power_cuts)
     if (fe_device_create(&dev, p, &opt, &err) < 0)
         fail_msg("%s", err.text);
     return dev;
+}
+
+void ft_device_refused(const struct fe_profile *p, int errnum, const char *text)
+{
+    struct fe_device_options opt = {.seed = 1};
+    struct fe_device *dev = NULL;
+    struct fe_err err;
+    fe_err_init(&err);
+    int r = fe_device_create(&dev, p, &opt, &err);
+    if (r != -errnum || dev)
+        fail_msg("%s: %d, not %d with '%s'", fe_ftl_registry[p->ftl.type]->name, r, -errnum, text);
+    if (!strstr(err.text, text))
+        fail_msg("'%s' does not say '%s'", err.text, text);
+}
+
+struct fe_reply ft_device_submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
+                                 uint64_t offset, uint64_t len, void *buf, bool fua)
+{
+    struct fe_request req = {.type = type, .offset = offset, .len = len, .buf = buf, .fua = fua};
+    struct fe_reply reply;
+    assert_int_equal(fe_device_submit(dev, now, &req, &reply), 0);
+    assert_int_equal(reply.status, FE_OK);
+    return reply;
 }

@@ -12,7 +12,18 @@
 /* The profile of that device with this strategy. */
 struct fe_profile ft_device_profile(const char *strategy);
 
+/* The same with time for what carries the data: 100 ns for a command on the chip, and 10 us for one
+ * on the link, which transfers 1 byte a ns. */
+struct fe_profile ft_device_linked(const char *strategy);
+
 /* Makes a device with payload and seed 1.  Ends the test if that fails. */
 struct fe_device *ft_device_make(const struct fe_profile *p, bool power_cuts);
+
+/* Fails the test unless such a device is refused with -errnum and a message that has this text. */
+void ft_device_refused(const struct fe_profile *p, int errnum, const char *text);
+
+/* Submits a request that arrives at `now` ns, and fails the test unless it succeeds. */
+struct fe_reply ft_device_submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
+                                 uint64_t offset, uint64_t len, void *buf, bool fua);
 
 #endif

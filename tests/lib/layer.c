@@ -209,3 +209,28 @@ void ft_layer_expect(struct ft_layer *l, struct ft_cost w, const char *what)
                  w.reads, w.programs, w.erases, w.copied, w.switches, w.partials, w.fulls);
     ft_layer_clear(l);
 }
+
+void ft_layer_power_cycle(struct ft_layer *l)
+{
+    const struct fe_ftl_ops *ops = l->ftl->ops;
+    uint32_t n = l->ftl->n_lpns;
+    struct fe_err err;
+    fe_err_init(&err);
+    ops->destroy(l->ftl);
+    l->ftl = NULL;
+    if (ops->recover(&l->ftl, &l->params, l->rig.medium, n, &err) < 0)
+        fail_msg("%s: %s", ops->name, err.text);
+    ft_layer_check(l);
+    ft_layer_clear(l);
+}
+
+void ft_layer_expect_op(struct ft_layer *l, uint32_t i, enum fe_op_kind kind, fe_peb peb,
+                        uint32_t page, uint64_t cell_ns)
+{
+    uint32_t n;
+    const struct fe_op *ops = ft_rig_ops(&l->rig, &n);
+    assert_true(i < n);
+    assert_int_equal(ops[i].kind, kind);
+    assert_int_equal(ops[i].ppn, peb * l->rig.geo.pages_per_block + page);
+    assert_int_equal(ops[i].cell_ns, cell_ns);
+}

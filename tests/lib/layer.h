@@ -68,6 +68,14 @@ void ft_layer_check_finds_damage(struct ft_layer *l);
  * reading is not counted. */
 void ft_layer_verify(struct ft_layer *l);
 
+/* The strategy is destroyed and recovers from the medium.  Checks every invariant, and clears. */
+void ft_layer_power_cycle(struct ft_layer *l);
+
+/* Fails the test unless operation i since the last clear is of this kind, on this page of this
+ * block, with this cell time. */
+void ft_layer_expect_op(struct ft_layer *l, uint32_t i, enum fe_op_kind kind, fe_peb peb,
+                        uint32_t page, uint64_t cell_ns);
+
 /* How a test ends: verifies everything, and frees it. */
 void ft_layer_end(struct ft_layer *l);
 

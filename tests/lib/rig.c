@@ -45,6 +45,16 @@ static void die(const char *what, const struct fe_err *err)
     abort();
 }
 
+struct fe_nand_params ft_nand_slc(uint32_t cell, uint32_t dies, uint32_t blocks_per_die)
+{
+    struct fe_nand_params nand = ft_nand(dies, blocks_per_die, cell == FE_CELL_TLC ? 9 : 8,
+                                         FT_SLC_PAGE);
+    nand.cell = cell;
+    nand.slc_tR_ns = FT_SLC_R;
+    nand.slc_tPROG_ns = FT_SLC_PROG;
+    return nand;
+}
+
 struct fe_nand_params ft_nor(uint32_t blocks, uint32_t sectors_per_block)
 {
     struct fe_nand_params np = ft_nand(1, blocks, sectors_per_block, 512);

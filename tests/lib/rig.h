@@ -26,6 +26,11 @@ struct ft_rig {
 struct fe_nand_params ft_nand(uint32_t dies, uint32_t blocks_per_die, uint32_t pages_per_block,
                               uint32_t page_size);
 
+/* The same of MLC with blocks of 8 pages, 4 in SLC mode, or of TLC with blocks of 9, 3 in SLC mode.
+ * A page has FT_SLC_PAGE bytes; the times of SLC mode are FT_SLC_R and FT_SLC_PROG ns. */
+enum { FT_SLC_PAGE = 512, FT_SLC_R = 11000, FT_SLC_PROG = 70000 };
+struct fe_nand_params ft_nand_slc(uint32_t cell, uint32_t dies, uint32_t blocks_per_die);
+
 /* A chip of NOR with sectors of 512 bytes.  It has the times of usual flash of 32 MiB: a word is
  * read in 150 ns, a buffer of 32 bytes programmed in 218 us, and a block erased in a second. */
 struct fe_nand_params ft_nor(uint32_t blocks, uint32_t sectors_per_block);

@@ -17,25 +17,6 @@
 
 enum { PAGE = 2048 };
 
-static struct fe_profile make_profile(const char *strategy)
-{
-    struct fe_profile p = ft_device_profile(strategy);
-    p.nand.command_ns = 100;
-    p.link.bandwidth = 1000000000;
-    p.link.command_overhead_ns = 10000;
-    return p;
-}
-
-static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
-                              uint64_t offset, uint64_t len, void *buf, bool fua)
-{
-    struct fe_request req = {.type = type, .offset = offset, .len = len, .buf = buf, .fua = fua};
-    struct fe_reply reply;
-    assert_int_equal(fe_device_submit(dev, now, &req, &reply), 0);
-    assert_int_equal(reply.status, FE_OK);
-    return reply;
-}
-
 static struct fe_stats stats(const struct fe_device *dev)
 {
     struct fe_stats s;
@@ -43,55 +24,43 @@ static struct fe_stats stats(const struct fe_device *dev)
     return s;
 }
 
-static void expect_refused(const struct fe_profile *p, int errnum, const char *text)
-{
-    struct fe_device_options opt = {.seed = 1};
-    struct fe_device *dev = NULL;
-    struct fe_err err;
-    fe_err_init(&err);
-    int r = fe_device_create(&dev, p, &opt, &err);
-    if (r != -errnum || dev)
-        fail_msg("%s: %d, not %d with '%s'", fe_ftl_registry[p->ftl.type]->name, r, -errnum, text);
-    if (!strstr(err.text, text))
-        fail_msg("'%s' does not say '%s'", err.text, text);
-}
-
 static void test_device_refuses_what_does_not_fit_together(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     p.device.sector_size = 4096;
-    expect_refused(&p, EINVAL, "device.sector_size=4096: must divide the flash page, 2048 bytes");
-    p = make_profile("page");
+    ft_device_refused(&p, EINVAL,
+                      "device.sector_size=4096: must divide the flash page, 2048 bytes");
+    p = ft_device_linked("page");
     p.device.capacity += 100;
-    expect_refused(&p, EINVAL, "device.capacity=131172: must be a multiple of the sector");
+    ft_device_refused(&p, EINVAL, "device.capacity=131172: must be a multiple of the sector");
     p.device.capacity = 192 * PAGE;
-    expect_refused(&p, EINVAL, "device.capacity=393216: the chip has 393216 bytes, of which "
-                               "ftl.type=page can offer at most");
-    p = make_profile("page");
+    ft_device_refused(&p, EINVAL, "device.capacity=393216: the chip has 393216 bytes, of which "
+                                  "ftl.type=page can offer at most");
+    p = ft_device_linked("page");
     p.link.max_transfer = 1000;
-    expect_refused(&p, EINVAL, "link.max_transfer=1000");
+    ft_device_refused(&p, EINVAL, "link.max_transfer=1000");
     p.link.max_transfer = 0;
-    expect_refused(&p, EINVAL, "link.max_transfer=0");
-    p = make_profile("page");
+    ft_device_refused(&p, EINVAL, "link.max_transfer=0");
+    p = ft_device_linked("page");
     p.cache.size = PAGE - 1;
-    expect_refused(&p, EINVAL, "cache.size=2047: none, or at least a flash page, 2048 bytes");
-    p = make_profile("block");
+    ft_device_refused(&p, EINVAL, "cache.size=2047: none, or at least a flash page, 2048 bytes");
+    p = ft_device_linked("block");
     p.device.discard = true;
-    expect_refused(&p, EINVAL, "ftl.type=block has no TRIM");
-    p = make_profile("page");
+    ft_device_refused(&p, EINVAL, "ftl.type=block has no TRIM");
+    p = ft_device_linked("page");
     p.nand.page_size = 1u << 31;
-    expect_refused(&p, EOVERFLOW, "page_size=2147483648");
-    p = make_profile("page");
+    ft_device_refused(&p, EOVERFLOW, "page_size=2147483648");
+    p = ft_device_linked("page");
     p.nand.page_size = 65 * 512;
     p.cache.size = 1 << 20;
-    expect_refused(&p, EINVAL, "at most 64 sectors");
+    ft_device_refused(&p, EINVAL, "at most 64 sectors");
 }
 
 static void test_device_capacity_follows_from_op(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     p.device.capacity = 0;
     p.ftl.op_ppm = 500000; /* 192 pages / 1.5 */
     struct fe_device *dev = ft_device_make(&p, false);
@@ -106,7 +75,7 @@ static void test_device_suggested_op_works(void **state)
 {
     (void)state;
     for (int type = 0; fe_ftl_registry[type]; type++) {
-        struct fe_profile p = make_profile(fe_ftl_registry[type]->name);
+        struct fe_profile p = ft_device_linked(fe_ftl_registry[type]->name);
         struct fe_device_options opt = {.seed = 1};
         struct fe_device *dev = NULL;
         struct fe_err err;
@@ -128,17 +97,17 @@ static void test_device_suggested_op_works(void **state)
         uint64_t pages = fe_device_capacity(dev) / PAGE;
         fe_device_destroy(dev);
         p.ftl.op_ppm = 192 * 1000000ull / (pages + 2) - 1000000;
-        expect_refused(&p, EINVAL, hint);
+        ft_device_refused(&p, EINVAL, hint);
     }
 }
 
 static void test_device_bad_requests_change_nothing(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("block");
+    struct fe_profile p = ft_device_linked("block");
     struct fe_device *dev = ft_device_make(&p, false);
     uint64_t cap = fe_device_capacity(dev);
-    submit(dev, FE_REQ_WRITE, 5, 0, 512, NULL, false);
+    ft_device_submit(dev, FE_REQ_WRITE, 5, 0, 512, NULL, false);
     const struct fe_request bad[] = {
         {.type = FE_REQ_READ, .offset = 0, .len = 0},
         {.type = FE_REQ_READ, .offset = 100, .len = 512},
@@ -156,35 +125,36 @@ static void test_device_bad_requests_change_nothing(void **state)
     }
     struct fe_stats after = stats(dev);
     assert_memory_equal(&before, &after, sizeof before);
-    submit(dev, FE_REQ_READ, 0, cap - 512, 512, NULL, false); /* the last sector is there */
+    /* the last sector is there */
+    ft_device_submit(dev, FE_REQ_READ, 0, cap - 512, 512, NULL, false);
     fe_device_destroy(dev);
 }
 
 static void test_device_times_of_one_command(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     struct fe_device *dev = ft_device_make(&p, false);
     uint8_t buf[PAGE];
     memset(buf, 7, sizeof buf);
     /* overhead, 2048 in; command, 2112 on the bus, tPROG */
-    struct fe_reply r = submit(dev, FE_REQ_WRITE, 1000, 0, PAGE, buf, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_WRITE, 1000, 0, PAGE, buf, false);
     assert_int_equal(r.arrival_ns, 1000);
     assert_int_equal(r.complete_ns, 1000 + 10000 + 2048 + 100 + 2112 + 200000);
     memset(buf, 0, sizeof buf);
     /* overhead; command, tR, 2048 on the bus; 2048 out */
-    r = submit(dev, FE_REQ_READ, 300000, 0, PAGE, buf, false);
+    r = ft_device_submit(dev, FE_REQ_READ, 300000, 0, PAGE, buf, false);
     assert_int_equal(r.complete_ns, 300000 + 10000 + 100 + 25000 + 2048 + 2048);
     assert_int_equal(buf[PAGE - 1], 7);
-    r = submit(dev, FE_REQ_READ, 400000, 512, 512, buf, false);
+    r = ft_device_submit(dev, FE_REQ_READ, 400000, 512, 512, buf, false);
     assert_int_equal(r.complete_ns, 400000 + 10000 + 100 + 25000 + 512 + 512);
-    r = submit(dev, FE_REQ_READ, 500000, 8 * PAGE, PAGE, buf, false); /* never written */
+    r = ft_device_submit(dev, FE_REQ_READ, 500000, 8 * PAGE, PAGE, buf, false); /* never written */
     assert_int_equal(r.complete_ns, 500000 + 10000 + 2048);
     assert_int_equal(buf[0], 0);
-    r = submit(dev, FE_REQ_FLUSH, 600000, 0, 0, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_FLUSH, 600000, 0, 0, NULL, false);
     assert_int_equal(r.complete_ns, 610000);
     /* part of a page: the old copy is read whole, then the program */
-    r = submit(dev, FE_REQ_WRITE, 700000, 512, 512, buf, false);
+    r = ft_device_submit(dev, FE_REQ_WRITE, 700000, 512, 512, buf, false);
     assert_int_equal(r.complete_ns,
                      700000 + 10000 + 512 + 100 + 25000 + 2112 + 100 + 2112 + 200000);
     assert_int_equal(fe_device_now(dev), r.complete_ns);
@@ -194,15 +164,15 @@ static void test_device_times_of_one_command(void **state)
 static void test_device_large_request_is_cut_into_commands(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     struct fe_device *dev = ft_device_make(&p, false);
     /* 2 commands of 2 pages; the second one begins when the first has completed */
-    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, 4 * PAGE, NULL, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_WRITE, 0, 0, 4 * PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 2 * (10000 + 2048 + 2 * 202212));
     fe_device_destroy(dev);
     p.link.queue_depth = 2; /* with two slots it only waits for wire and die */
     dev = ft_device_make(&p, false);
-    r = submit(dev, FE_REQ_WRITE, 0, 0, 4 * PAGE, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_WRITE, 0, 0, 4 * PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 10000 + 2048 + 4 * 202212);
     fe_device_destroy(dev);
 }
@@ -210,16 +180,16 @@ static void test_device_large_request_is_cut_into_commands(void **state)
 static void test_device_arrivals_never_go_back(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     p.link.queue_depth = 4;
     struct fe_device *dev = ft_device_make(&p, false);
-    submit(dev, FE_REQ_WRITE, 1000000, 0, PAGE, NULL, false);
-    struct fe_reply r = submit(dev, FE_REQ_READ, 999999, 8 * PAGE, PAGE, NULL, false);
+    ft_device_submit(dev, FE_REQ_WRITE, 1000000, 0, PAGE, NULL, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_READ, 999999, 8 * PAGE, PAGE, NULL, false);
     assert_int_equal(r.arrival_ns, 1000000);
-    r = submit(dev, FE_REQ_READ, 1000001, 8 * PAGE, PAGE, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_READ, 1000001, 8 * PAGE, PAGE, NULL, false);
     assert_int_equal(r.arrival_ns, 1000001);
     fe_device_idle(dev, 5000000);
-    r = submit(dev, FE_REQ_READ, 2000000, 8 * PAGE, PAGE, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_READ, 2000000, 8 * PAGE, PAGE, NULL, false);
     assert_int_equal(r.arrival_ns, 5000000);
     fe_device_destroy(dev);
 }
@@ -227,11 +197,11 @@ static void test_device_arrivals_never_go_back(void **state)
 static void test_device_statistics_count_and_start_anew(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     struct fe_device *dev = ft_device_make(&p, false);
-    struct fe_reply w = submit(dev, FE_REQ_WRITE, 1000, 0, 3 * PAGE, NULL, false);
-    struct fe_reply r = submit(dev, FE_REQ_READ, 5000000, 0, 512, NULL, false);
-    submit(dev, FE_REQ_FLUSH, 6000000, 0, 0, NULL, false);
+    struct fe_reply w = ft_device_submit(dev, FE_REQ_WRITE, 1000, 0, 3 * PAGE, NULL, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_READ, 5000000, 0, 512, NULL, false);
+    ft_device_submit(dev, FE_REQ_FLUSH, 6000000, 0, 0, NULL, false);
     struct fe_stats s = stats(dev);
     assert_int_equal(s.host[FE_REQ_WRITE].ops, 1);
     assert_int_equal(s.host[FE_REQ_WRITE].bytes, 3 * PAGE);
@@ -248,7 +218,7 @@ static void test_device_statistics_count_and_start_anew(void **state)
     assert_int_equal(s.busy_ns + s.host[FE_REQ_WRITE].ops + s.nand.page_programs, 0);
     assert_int_equal(fe_device_latency(dev, FE_REQ_WRITE)->count, 0);
     assert_int_equal(s.device_ns, 6010000); /* the clock goes on */
-    r = submit(dev, FE_REQ_READ, 0, 0, 512, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_READ, 0, 0, 512, NULL, false);
     assert_int_equal(r.arrival_ns, 6000000);
     assert_int_equal(stats(dev).busy_ns, r.complete_ns - 6010000); /* what was busy is counted */
     fe_device_destroy(dev);
@@ -259,13 +229,13 @@ static void test_device_statistics_count_and_start_anew(void **state)
 static void test_device_without_delays_is_never_busy(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("block");
+    struct fe_profile p = ft_device_linked("block");
     p.nand.tR_ns[0] = p.nand.tPROG_ns[0] = p.nand.tBERS_ns = p.nand.bus_rate =
         p.nand.command_ns = 0;
     p.link.bandwidth = p.link.command_overhead_ns = 0;
     struct fe_device *dev = ft_device_make(&p, false);
     for (uint64_t i = 1; i <= 5; i++) {
-        struct fe_reply r = submit(dev, FE_REQ_WRITE, i * 1000000, 0, PAGE, NULL, false);
+        struct fe_reply r = ft_device_submit(dev, FE_REQ_WRITE, i * 1000000, 0, PAGE, NULL, false);
         assert_int_equal(r.complete_ns, i * 1000000);
     }
     assert_int_equal(stats(dev).busy_ns, 0);
@@ -276,7 +246,7 @@ static void test_device_without_delays_is_never_busy(void **state)
 static void test_device_trim_reads_zeros_to_the_sector(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     p.device.discard = true;
     p.cache.volatile_ = true;
     for (int cached = 0; cached < 2; cached++) {
@@ -284,14 +254,14 @@ static void test_device_trim_reads_zeros_to_the_sector(void **state)
         p.cache.size = cached ? 4 * PAGE : 0;
         struct fe_device *dev = ft_device_make(&p, false);
         memset(buf, 9, sizeof buf);
-        submit(dev, FE_REQ_WRITE, 0, 0, sizeof buf, buf, false);
-        submit(dev, FE_REQ_FLUSH, 0, 0, 0, NULL, false);
+        ft_device_submit(dev, FE_REQ_WRITE, 0, 0, sizeof buf, buf, false);
+        ft_device_submit(dev, FE_REQ_FLUSH, 0, 0, 0, NULL, false);
         fe_device_reset_stats(dev);
-        submit(dev, FE_REQ_TRIM, 0, PAGE, 2 * PAGE, NULL, false);
+        ft_device_submit(dev, FE_REQ_TRIM, 0, PAGE, 2 * PAGE, NULL, false);
         assert_int_equal(stats(dev).nand.page_programs, 0); /* whole pages are only forgotten */
-        submit(dev, FE_REQ_TRIM, 0, 3 * PAGE + 512, 2 * PAGE, NULL, true);
+        ft_device_submit(dev, FE_REQ_TRIM, 0, 3 * PAGE + 512, 2 * PAGE, NULL, true);
         assert_int_equal(stats(dev).nand.page_programs, 2); /* parts of pages are written */
-        submit(dev, FE_REQ_READ, 0, 0, sizeof buf, buf, false);
+        ft_device_submit(dev, FE_REQ_READ, 0, 0, sizeof buf, buf, false);
         for (size_t i = 0; i < sizeof buf; i++) {
             bool trimmed = (i >= PAGE && i < 3 * PAGE) ||
                            (i >= 3 * PAGE + 512 && i < 5 * PAGE + 512);
@@ -305,23 +275,24 @@ static void test_device_trim_reads_zeros_to_the_sector(void **state)
 static void test_device_cache_absorbs_and_flush_pays(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true};
     struct fe_device *dev = ft_device_make(&p, false);
-    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, PAGE, NULL, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_WRITE, 0, 0, PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 10000 + 2048);
-    r = submit(dev, FE_REQ_WRITE, 100000, PAGE, 512, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_WRITE, 100000, PAGE, 512, NULL, false);
     assert_int_equal(r.complete_ns, 110512);
     assert_int_equal(stats(dev).nand.page_programs, 0);
-    r = submit(dev, FE_REQ_READ, 200000, 0, PAGE, NULL, false); /* from memory */
+    r = ft_device_submit(dev, FE_REQ_READ, 200000, 0, PAGE, NULL, false); /* from memory */
     assert_int_equal(r.complete_ns, 210000 + 2048);
-    r = submit(dev, FE_REQ_FLUSH, 300000, 0, 0, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_FLUSH, 300000, 0, 0, NULL, false);
     assert_int_equal(r.complete_ns, 310000 + 2 * 202212);
-    r = submit(dev, FE_REQ_WRITE, 1000000, 4 * PAGE, PAGE, NULL, true); /* FUA */
+    r = ft_device_submit(dev, FE_REQ_WRITE, 1000000, 4 * PAGE, PAGE, NULL, true); /* FUA */
     assert_int_equal(r.complete_ns, 1010000 + 2048 + 202212);
     assert_int_equal(stats(dev).nand.page_programs, 3);
     for (uint64_t i = 0; i < 5; i++) /* four pages of room: the oldest one has to go */
-        r = submit(dev, FE_REQ_WRITE, 2000000 + i * 100000, (10 + i) * PAGE, PAGE, NULL, false);
+        r = ft_device_submit(dev, FE_REQ_WRITE, 2000000 + i * 100000, (10 + i) * PAGE, PAGE, NULL,
+                             false);
     assert_int_equal(stats(dev).nand.page_programs, 4);
     assert_int_equal(r.complete_ns, 2400000 + 10000 + 2048 + 202212);
     fe_device_destroy(dev);
@@ -330,19 +301,20 @@ static void test_device_cache_absorbs_and_flush_pays(void **state)
 static void test_device_idle_time_writes_the_cache_out(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true, .idle_flush = true};
     struct fe_device *dev = ft_device_make(&p, false);
     for (uint64_t i = 0; i < 3; i++)
-        submit(dev, FE_REQ_WRITE, 0, i * PAGE, PAGE, NULL, false);
+        ft_device_submit(dev, FE_REQ_WRITE, 0, i * PAGE, PAGE, NULL, false);
     uint64_t busy = stats(dev).busy_ns;
     assert_int_equal(busy, 3 * 12048);
     fe_device_idle(dev, 36144 + 202212 + 1); /* the second one begins 1 ns before */
     assert_int_equal(stats(dev).nand.page_programs, 2);
     assert_int_equal(stats(dev).busy_ns, busy + 2 * 202212);
-    struct fe_reply r = submit(dev, FE_REQ_READ, 36144 + 202212 + 2, 8 * PAGE, PAGE, NULL, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_READ, 36144 + 202212 + 2, 8 * PAGE, PAGE, NULL,
+                                         false);
     assert_int_equal(r.arrival_ns, 238358);
-    r = submit(dev, FE_REQ_READ, 300000, 0, PAGE, NULL, false); /* waits for the die */
+    r = ft_device_submit(dev, FE_REQ_READ, 300000, 0, PAGE, NULL, false); /* waits for the die */
     assert_int_equal(r.complete_ns, 36144 + 2 * 202212 + 100 + 25000 + 2048 + 2048);
     fe_device_idle(dev, 100000000);
     assert_int_equal(stats(dev).nand.page_programs, 3);
@@ -355,13 +327,13 @@ static void test_device_idle_time_writes_the_cache_out(void **state)
 static void test_device_idle_steps_follow_each_other_on_two_dies(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     p.nand.channels = 2;
     p.nand.blocks_per_plane /= 2;
     p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true, .idle_flush = true};
     struct fe_device *dev = ft_device_make(&p, false);
     for (uint64_t i = 0; i < 3; i++)
-        submit(dev, FE_REQ_WRITE, 0, i * PAGE, PAGE, NULL, false);
+        ft_device_submit(dev, FE_REQ_WRITE, 0, i * PAGE, PAGE, NULL, false);
     fe_device_idle(dev, 36144 + 202212 + 1);
     assert_int_equal(stats(dev).nand.page_programs, 2);
     assert_int_equal(stats(dev).busy_ns, 36144 + 2 * 202212);
@@ -371,7 +343,7 @@ static void test_device_idle_steps_follow_each_other_on_two_dies(void **state)
 static void test_device_used_part_is_written_before_time_0(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile("segment");
+    struct fe_profile p = ft_device_linked("segment");
     p.ftl.unit.switch_merge = false;
     uint8_t buf[512];
     for (int used = 0; used < 3; used++) {
@@ -380,11 +352,11 @@ static void test_device_used_part_is_written_before_time_0(void **state)
         struct fe_stats s = stats(dev);
         assert_int_equal(s.busy_ns + s.device_ns + s.nand.page_programs, 0);
         memset(buf, 1, sizeof buf);
-        struct fe_reply r = submit(dev, FE_REQ_READ, 0, 0, 512, buf, false);
+        struct fe_reply r = ft_device_submit(dev, FE_REQ_READ, 0, 0, 512, buf, false);
         assert_int_equal(buf[0], 0);
         /* nothing of that life is still under way */
         assert_int_equal(r.complete_ns, used ? 10000 + 100 + 25000 + 512 + 512 : 10000 + 512);
-        submit(dev, FE_REQ_WRITE, 0, 0, 24 * PAGE, NULL, false);
+        ft_device_submit(dev, FE_REQ_WRITE, 0, 0, 24 * PAGE, NULL, false);
         /* a used unit is copied when the next one is opened */
         assert_int_equal(stats(dev).ftl.merges_full, used == 0 ? 0 : used == 1 ? 1 : 2);
         fe_device_destroy(dev);
@@ -414,13 +386,13 @@ static void test_device_delays_change_while_it_runs(void **state)
     struct fe_device *dev = make_from_text();
     struct fe_err err;
     fe_err_init(&err);
-    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, PAGE, NULL, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_WRITE, 0, 0, PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 500000); /* a block in SLC mode: as the first bit */
     assert_int_equal(fe_device_set(dev, "nand.tPROG", "300us/400us/500us", &err), 0);
-    r = submit(dev, FE_REQ_WRITE, 1000000, 0, PAGE, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_WRITE, 1000000, 0, PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 1300000);
     assert_int_equal(fe_device_set(dev, "link.command_overhead", "20us", &err), 0);
-    r = submit(dev, FE_REQ_WRITE, 2000000, 0, PAGE, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_WRITE, 2000000, 0, PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 2320000);
     assert_string_equal(err.text, "");
     fe_device_destroy(dev);
@@ -439,18 +411,18 @@ static void test_device_delays_of_the_step_model_change_while_it_runs(void **sta
         fail_msg("%s", err.text);
     struct fe_device *dev = ft_device_make(&p, false);
     fe_profile_fini(&p);
-    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, 512, NULL, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_WRITE, 0, 0, 512, NULL, false);
     assert_int_equal(r.complete_ns, 10000000);
     assert_int_equal(fe_device_set(dev, "step.write_random", "1ms", &err), 0);
-    r = submit(dev, FE_REQ_WRITE, 20000000, 512, 512, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_WRITE, 20000000, 512, 512, NULL, false);
     assert_int_equal(r.complete_ns, 20000000 + 3000000 - 1000000); /* no more than is random now */
     assert_int_equal(fe_device_set(dev, "step.write_step", "7ms", &err), 0);
-    r = submit(dev, FE_REQ_WRITE, 40000000, 1024, 512, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_WRITE, 40000000, 1024, 512, NULL, false);
     assert_int_equal(r.complete_ns, 47000000);
-    r = submit(dev, FE_REQ_WRITE, 60000000, 65536, 512, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_WRITE, 60000000, 65536, 512, NULL, false);
     assert_int_equal(r.complete_ns, 61000000);
     assert_int_equal(fe_device_set(dev, "step.read_random", "4ms", &err), 0);
-    r = submit(dev, FE_REQ_READ, 80000000, 0, 512, NULL, false);
+    r = ft_device_submit(dev, FE_REQ_READ, 80000000, 0, 512, NULL, false);
     assert_int_equal(r.complete_ns, 84000000);
     assert_int_equal(fe_device_check(dev, &err), 0);
     assert_string_equal(err.text, "");
@@ -475,7 +447,7 @@ static void test_device_what_is_built_in_cannot_change(void **state)
         assert_int_equal(fe_device_set(dev, cases[i].key, cases[i].value, &err), -cases[i].errnum);
         assert_non_null(strstr(err.text, cases[i].key));
     }
-    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 0, PAGE, NULL, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_WRITE, 0, 0, PAGE, NULL, false);
     assert_int_equal(r.complete_ns, 500000);
     fe_device_destroy(dev);
 }
@@ -485,11 +457,11 @@ static void test_device_check_finds_a_page_of_somebody_else(void **state)
 {
     (void)state;
     for (int type = 0; fe_ftl_registry[type]; type++) {
-        struct fe_profile p = make_profile(fe_ftl_registry[type]->name);
+        struct fe_profile p = ft_device_linked(fe_ftl_registry[type]->name);
         struct fe_device *dev = ft_device_make(&p, false);
         struct fe_err err;
         fe_err_init(&err);
-        submit(dev, FE_REQ_WRITE, 0, 0, 20 * PAGE, NULL, false);
+        ft_device_submit(dev, FE_REQ_WRITE, 0, 0, 20 * PAGE, NULL, false);
         if (fe_device_check(dev, &err) < 0)
             fail_msg("%s: %s", fe_ftl_registry[type]->name, err.text);
         fe_ppn ppn = 0;

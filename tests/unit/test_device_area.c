@@ -12,42 +12,10 @@
 
 enum { PAGE = 2048 };
 
-static struct fe_profile make_profile(const char *strategy)
-{
-    struct fe_profile p = ft_device_profile(strategy);
-    p.nand.command_ns = 100;
-    p.link.bandwidth = 1000000000;
-    p.link.command_overhead_ns = 10000;
-    return p;
-}
-
-static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
-                              uint64_t offset, uint64_t len, void *buf, bool fua)
-{
-    struct fe_request req = {.type = type, .offset = offset, .len = len, .buf = buf, .fua = fua};
-    struct fe_reply reply;
-    assert_int_equal(fe_device_submit(dev, now, &req, &reply), 0);
-    assert_int_equal(reply.status, FE_OK);
-    return reply;
-}
-
-static void expect_refused(const struct fe_profile *p, int errnum, const char *text)
-{
-    struct fe_device_options opt = {.seed = 1};
-    struct fe_device *dev = NULL;
-    struct fe_err err;
-    fe_err_init(&err);
-    int r = fe_device_create(&dev, p, &opt, &err);
-    if (r != -errnum || dev)
-        fail_msg("%s: %d, not %d with '%s'", fe_ftl_registry[p->ftl.type]->name, r, -errnum, text);
-    if (!strstr(err.text, text))
-        fail_msg("'%s' does not say '%s'", err.text, text);
-}
-
 /* 24 blocks of 8 pages, or of 4 in SLC mode, with an area of `pages` pages from `first` on. */
 static struct fe_profile profile_with_area(uint32_t first, uint32_t pages)
 {
-    struct fe_profile p = make_profile("page");
+    struct fe_profile p = ft_device_linked("page");
     p.nand.cell = FE_CELL_MLC;
     p.nand.tR_ns[1] = p.nand.tR_ns[2] = 40000;
     p.nand.tPROG_ns[1] = p.nand.tPROG_ns[2] = 600000;
@@ -75,14 +43,14 @@ static void test_device_capacity_with_an_enhanced_area(void **state)
     p.ftl.page.enhanced_start = 96 * PAGE; /* to the end */
     fe_device_destroy(ft_device_make(&p, false));
     p.ftl.page.enhanced_start = 97 * PAGE;
-    expect_refused(&p, EINVAL, "ftl.enhanced_start=198656: the enhanced area would end at 231424, "
-                               "and the device at 229376; at most 196608");
+    ft_device_refused(&p, EINVAL, "ftl.enhanced_start=198656: the enhanced area would end at 231424"
+                                  ", and the device at 229376; at most 196608");
     p = profile_with_area(60, 8);
-    expect_refused(&p, EINVAL, "ftl.enhanced_start=122880: the enhanced area would end at 139264, "
-                               "and the device at 131072; at most 114688");
+    ft_device_refused(&p, EINVAL, "ftl.enhanced_start=122880: the enhanced area would end at 139264"
+                                  ", and the device at 131072; at most 114688");
     p.device.capacity = 7 * PAGE;
-    expect_refused(&p, EINVAL, "ftl.enhanced_size=16384: is larger than the device, which has "
-                               "14336 bytes");
+    ft_device_refused(&p, EINVAL, "ftl.enhanced_size=16384: is larger than the device, which has "
+                                  "14336 bytes");
 }
 
 /* 4 blocks hold the 16 pages of the area, 2 x (2 in reserve, 1 open, 1 to spare) work; 12 x 8 pages
@@ -94,11 +62,11 @@ static void test_device_largest_with_an_enhanced_area(void **state)
     p.device.capacity = 112 * PAGE;
     fe_device_destroy(ft_device_make(&p, false));
     p.device.capacity += PAGE;
-    expect_refused(&p, EINVAL, "of which ftl.type=page can offer at most 229376 with an enhanced "
-                               "area of this size");
+    ft_device_refused(&p, EINVAL, "of which ftl.type=page can offer at most 229376 with an "
+                                  "enhanced area of this size");
     p.device.capacity = 0;
     p.ftl.op_ppm = 0;
-    expect_refused(&p, EINVAL, "at most 229376, which is ftl.op=50.0000%");
+    ft_device_refused(&p, EINVAL, "at most 229376, which is ftl.op=50.0000%");
 }
 
 /* One command of two pages over the border: page 3 as LSB, page 4 in SLC mode. */
@@ -109,10 +77,10 @@ static void test_device_times_over_the_border_of_the_enhanced_area(void **state)
     struct fe_device *dev = ft_device_make(&p, false);
     uint8_t buf[2 * PAGE];
     memset(buf, 5, sizeof buf);
-    struct fe_reply r = submit(dev, FE_REQ_WRITE, 0, 3 * PAGE, 2 * PAGE, buf, false);
+    struct fe_reply r = ft_device_submit(dev, FE_REQ_WRITE, 0, 3 * PAGE, 2 * PAGE, buf, false);
     assert_int_equal(r.complete_ns, 10000 + 2048 + (100 + 2112 + 200000) + (100 + 2112 + 70000));
     memset(buf, 0, sizeof buf);
-    r = submit(dev, FE_REQ_READ, 1000000, 3 * PAGE, 2 * PAGE, buf, false);
+    r = ft_device_submit(dev, FE_REQ_READ, 1000000, 3 * PAGE, 2 * PAGE, buf, false);
     assert_int_equal(r.complete_ns, 1000000 + 10000 + (100 + 25000 + 2048) +
                                         (100 + 11000 + 2048) + 2048);
     assert_true(buf[0] == 5 && buf[2 * PAGE - 1] == 5);

@@ -13,16 +13,7 @@
 
 #include <errno.h>
 
-enum { PAGE = 512, SLC_R = 11000, SLC_PROG = 70000 };
-
-static struct fe_nand_params chip(uint32_t cell, uint32_t dies, uint32_t blocks_per_die)
-{
-    struct fe_nand_params nand = ft_nand(dies, blocks_per_die, cell == FE_CELL_TLC ? 9 : 8, PAGE);
-    nand.cell = cell;
-    nand.slc_tR_ns = SLC_R;
-    nand.slc_tPROG_ns = SLC_PROG;
-    return nand;
-}
+enum { PAGE = FT_SLC_PAGE };
 
 static struct fe_ftl_params with_area(const struct fe_nand_params *nand, uint32_t first,
                                       uint32_t pages)
@@ -39,21 +30,9 @@ enum { FIRST = 4, AREA = 8, AREA_BLOCKS = 6 };
 
 static void setup(struct ft_layer *l, uint32_t blocks)
 {
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, blocks);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, blocks);
     struct fe_ftl_params p = with_area(&nand, FIRST, AREA);
     ft_layer_init(l, &nand, &p);
-}
-
-/* Operation i: in this block, this page, with this cell time. */
-static void expect_op(struct ft_layer *l, uint32_t i, enum fe_op_kind kind, fe_peb peb,
-                      uint32_t page, uint64_t cell_ns)
-{
-    uint32_t n;
-    const struct fe_op *ops = ft_rig_ops(&l->rig, &n);
-    assert_true(i < n);
-    assert_int_equal(ops[i].kind, kind);
-    assert_int_equal(ops[i].ppn, peb * l->rig.geo.pages_per_block + page);
-    assert_int_equal(ops[i].cell_ns, cell_ns);
 }
 
 static void read_page(struct ft_layer *l, fe_lpn lpn)
@@ -61,20 +40,6 @@ static void read_page(struct ft_layer *l, fe_lpn lpn)
     uint8_t got[PAGE];
     assert_int_equal(l->ftl->ops->read(l->ftl, lpn, 0, PAGE, got), FE_OK);
     assert_memory_equal(got, l->want + (size_t)lpn * PAGE, PAGE);
-}
-
-static void power_cycle(struct ft_layer *l)
-{
-    const struct fe_ftl_ops *ops = l->ftl->ops;
-    uint32_t n = l->ftl->n_lpns;
-    struct fe_err err;
-    fe_err_init(&err);
-    ops->destroy(l->ftl);
-    l->ftl = NULL;
-    if (ops->recover(&l->ftl, &l->params, l->rig.medium, n, &err) < 0)
-        fail_msg("%s: %s", ops->name, err.text);
-    ft_layer_check(l);
-    ft_layer_clear(l);
 }
 
 /* ---- where pages go, and what that costs ---- */
@@ -88,19 +53,19 @@ static void test_area_a_write_over_the_border_has_both_times(void **state)
     /* 20 - 6 blocks of the area - 2 in reserve, 1 open, 1 to spare */
     assert_int_equal(l.ftl->n_lpns, 10 * 8 + AREA);
     assert_int_equal(ft_layer_command(&l, 2, 4), FE_OK);
-    expect_op(&l, 0, FE_OP_PROG, 6, 0, 200000); /* LSB, LSB */
-    expect_op(&l, 1, FE_OP_PROG, 6, 1, 200000);
-    expect_op(&l, 2, FE_OP_PROG, 0, 0, SLC_PROG);
-    expect_op(&l, 3, FE_OP_PROG, 0, 1, SLC_PROG);
+    ft_layer_expect_op(&l, 0, FE_OP_PROG, 6, 0, 200000); /* LSB, LSB */
+    ft_layer_expect_op(&l, 1, FE_OP_PROG, 6, 1, 200000);
+    ft_layer_expect_op(&l, 2, FE_OP_PROG, 0, 0, FT_SLC_PROG);
+    ft_layer_expect_op(&l, 3, FE_OP_PROG, 0, 1, FT_SLC_PROG);
     assert_int_equal(ft_layer_command(&l, 10, 4), FE_OK);
-    expect_op(&l, 4, FE_OP_PROG, 0, 2, SLC_PROG);
-    expect_op(&l, 5, FE_OP_PROG, 0, 3, SLC_PROG);
-    expect_op(&l, 6, FE_OP_PROG, 6, 2, 600000); /* MSB, LSB */
-    expect_op(&l, 7, FE_OP_PROG, 6, 3, 200000);
+    ft_layer_expect_op(&l, 4, FE_OP_PROG, 0, 2, FT_SLC_PROG);
+    ft_layer_expect_op(&l, 5, FE_OP_PROG, 0, 3, FT_SLC_PROG);
+    ft_layer_expect_op(&l, 6, FE_OP_PROG, 6, 2, 600000); /* MSB, LSB */
+    ft_layer_expect_op(&l, 7, FE_OP_PROG, 6, 3, 200000);
     assert_string_equal(ft_layer_text(&l), "PPPPPPPP");
     ft_layer_clear(&l);
     static const fe_lpn lpns[] = {3, 4, 5, 11, 12};
-    static const uint64_t tR[] = {25000, SLC_R, SLC_R, SLC_R, 40000};
+    static const uint64_t tR[] = {25000, FT_SLC_R, FT_SLC_R, FT_SLC_R, 40000};
     for (uint32_t i = 0; i < ft_array_len(lpns); i++)
         read_page(&l, lpns[i]);
     for (uint32_t i = 0; i < ft_array_len(lpns); i++) {
@@ -109,8 +74,8 @@ static void test_area_a_write_over_the_border_has_both_times(void **state)
     }
     ft_layer_clear(&l);
     ft_layer_write_part(&l, 4, 100, 50); /* the base is read in SLC mode, too */
-    expect_op(&l, 0, FE_OP_READ, 0, 0, SLC_R);
-    expect_op(&l, 1, FE_OP_PROG, 1, 0, SLC_PROG);
+    ft_layer_expect_op(&l, 0, FE_OP_READ, 0, 0, FT_SLC_R);
+    ft_layer_expect_op(&l, 1, FE_OP_PROG, 1, 0, FT_SLC_PROG);
     ft_layer_end(&l);
 }
 
@@ -118,14 +83,14 @@ static void test_area_of_tlc_has_a_third_of_the_pages(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_TLC, 1, 20);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_TLC, 1, 20);
     struct fe_ftl_params p = with_area(&nand, 0, 6);
     ft_layer_init(&l, &nand, &p);
     assert_int_equal(l.ftl->n_lpns, (20 - (2 + 4) - 4) * 9 + 6);
     ft_layer_write_each(&l, 0, 7);
     for (uint32_t i = 0; i < 6; i++)
-        expect_op(&l, i, FE_OP_PROG, i / 3, i % 3, SLC_PROG);
-    expect_op(&l, 6, FE_OP_PROG, 6, 0, 200000);
+        ft_layer_expect_op(&l, i, FE_OP_PROG, i / 3, i % 3, FT_SLC_PROG);
+    ft_layer_expect_op(&l, 6, FE_OP_PROG, 6, 0, 200000);
     ft_layer_end(&l);
 }
 
@@ -144,8 +109,8 @@ static void test_area_is_cleaned_in_blocks_of_its_own(void **state)
     assert_string_equal(ft_layer_ops_of(&l, FIRST, 1), "P");
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), free - 5);
     assert_string_equal(ft_layer_ops_of(&l, FIRST + 1, 1), "EP");
-    expect_op(&l, 0, FE_OP_ERASE, 0, 0, l.rig.nand.tBERS_ns);
-    expect_op(&l, 1, FE_OP_PROG, 4, 1, SLC_PROG);
+    ft_layer_expect_op(&l, 0, FE_OP_ERASE, 0, 0, l.rig.nand.tBERS_ns);
+    ft_layer_expect_op(&l, 1, FE_OP_PROG, 4, 1, FT_SLC_PROG);
     assert_int_equal(l.ftl->counters.gc_runs, 1);
     assert_int_equal(l.ftl->ops->free_blocks(l.ftl), free - 4);
     ft_layer_end(&l);
@@ -169,8 +134,8 @@ static void test_area_pages_move_in_slc_mode(void **state)
     for (uint32_t i = 0; i + 1 < n; i++) {
         if (ops[i].kind != FE_OP_READ)
             continue;
-        assert_int_equal(ops[i].cell_ns, SLC_R);
-        assert_int_equal(ops[i + 1].cell_ns, SLC_PROG);
+        assert_int_equal(ops[i].cell_ns, FT_SLC_R);
+        assert_int_equal(ops[i + 1].cell_ns, FT_SLC_PROG);
         assert_true(ops[i + 1].ppn < AREA_BLOCKS * 8);
         moved++;
     }
@@ -194,7 +159,7 @@ static void test_area_wears_alone(void **state)
     for (uint32_t k = 0; k < FE_N_GC_POLICIES * FE_N_HOT_COLDS * FE_N_WEAR_LEVELLINGS; k++) {
         struct ft_layer l;
         struct ft_rand r = {.seed = k};
-        struct fe_nand_params nand = chip(FE_CELL_MLC, 2, 25);
+        struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 2, 25);
         struct fe_ftl_params p = with_area(&nand, FIRST, AREA);
         p.clean.gc_policy = k % FE_N_GC_POLICIES;
         p.page.hot_cold = k / FE_N_GC_POLICIES % FE_N_HOT_COLDS;
@@ -223,7 +188,7 @@ static void test_area_is_levelled(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 24);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 24);
     struct fe_ftl_params p = with_area(&nand, FIRST, AREA);
     p.clean.wear_levelling = FE_WEAR_STATIC;
     p.clean.wl_threshold = 3;
@@ -267,7 +232,7 @@ static void test_area_is_cleaned_in_idle_time(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 24);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 24);
     struct fe_ftl_params p = with_area(&nand, FIRST, AREA);
     p.clean.idle_free = 9;
     ft_layer_init(&l, &nand, &p);
@@ -293,7 +258,7 @@ static void test_area_goes_past_the_cache(void **state)
     for (uint32_t mode = FE_SLC_STATIC; mode < FE_N_SLC_MODES; mode++) {
         struct ft_layer l;
         struct ft_rand r = {.seed = mode};
-        struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 40);
+        struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 40);
         struct fe_ftl_params p = with_area(&nand, FIRST, AREA);
         p.page.slc_mode = mode;
         p.page.slc_blocks = mode == FE_SLC_STATIC ? 3 : 0;
@@ -301,8 +266,8 @@ static void test_area_goes_past_the_cache(void **state)
         const struct page_ftl *f = page_of(l.ftl);
         assert_int_equal(fe_page_area_blocks(&p, &l.rig.geo), AREA_BLOCKS);
         ft_layer_write_each(&l, FIRST - 1, 2);
-        expect_op(&l, 0, FE_OP_PROG, 6, 0, SLC_PROG);
-        expect_op(&l, 1, FE_OP_PROG, 0, 0, SLC_PROG);
+        ft_layer_expect_op(&l, 0, FE_OP_PROG, 6, 0, FT_SLC_PROG);
+        ft_layer_expect_op(&l, 1, FE_OP_PROG, 0, 0, FT_SLC_PROG);
         assert_int_equal(fe_medium_tag(l.rig.medium, 6 * 8), FE_TAG_SLC);
         assert_int_equal(fe_medium_tag(l.rig.medium, 0), FE_TAG_DATA);
         for (int i = 0; i < 3000; i++) {
@@ -322,7 +287,7 @@ static void test_area_folds_no_full_cache(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 40);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 40);
     struct fe_ftl_params p = with_area(&nand, FIRST, AREA);
     p.page.slc_mode = FE_SLC_STATIC;
     p.page.slc_blocks = 2;
@@ -351,7 +316,7 @@ static void test_area_power_on_finds_the_same(void **state)
             ft_layer_write_each(&l, lpn, 1);
         }
         uint32_t free = l.ftl->ops->free_blocks(l.ftl), n;
-        power_cycle(&l);
+        ft_layer_power_cycle(&l);
         uint32_t now = l.ftl->ops->free_blocks(l.ftl);
         assert_true(now >= free && now <= free + 2); /* each part has its reserve again */
         assert_true(page_of(l.ftl)->area.pool.n >= 2 && page_of(l.ftl)->blocks.pool.n >= 2);
@@ -359,7 +324,7 @@ static void test_area_power_on_finds_the_same(void **state)
         ft_layer_clear(&l);
         ft_layer_write_each(&l, FIRST, 1);
         const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
-        assert_true(ops[n - 1].kind == FE_OP_PROG && ops[n - 1].cell_ns == SLC_PROG);
+        assert_true(ops[n - 1].kind == FE_OP_PROG && ops[n - 1].cell_ns == FT_SLC_PROG);
         ft_layer_end(&l);
     }
 }
@@ -393,7 +358,7 @@ static void test_area_power_on_drops_what_was_moved(void **state)
     prog(&l, 4, 9, FE_TAG_COPY);
     chip->interrupted.until = chip->seq;
     chip->interrupted.peb = 1;
-    power_cycle(&l);
+    ft_layer_power_cycle(&l);
     assert_int_equal(fe_medium_next_page(l.rig.medium, 4), 0);
     assert_int_equal(fe_medium_next_page(l.rig.medium, 0), 4); /* nothing else was erased */
     assert_int_equal(fe_mapped(page_of(l.ftl)->map[8]), 1 * 8);
@@ -446,7 +411,8 @@ static void expect_refusal(const struct fe_ftl_params *p, const struct fe_nand_p
 static void test_area_refuses_contradictions(void **state)
 {
     (void)state;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 20), slc = chip(FE_CELL_SLC, 1, 20);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
+    struct fe_nand_params slc = ft_nand_slc(FE_CELL_SLC, 1, 20);
     struct fe_ftl_params p = with_area(&nand, 4, 0);
     expect_refusal(&p, &nand, "ftl.enhanced_start=2048: there is no enhanced area with "
                               "ftl.enhanced_size=none; use 0, or a size");
@@ -463,7 +429,7 @@ static void test_area_refuses_contradictions(void **state)
     p.page.enhanced_start = 4096;
     expect_refusal(&p, &nand,
                    "ftl.enhanced_start=4096: must be a multiple of the flash page, 8192 bytes");
-    nand = chip(FE_CELL_MLC, 1, 20);
+    nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
     /* 4 blocks for the other data's work and 1 for data, so 15 remain, 4 of them for its own */
     p = with_area(&nand, 0, 11 * 4 + 1);
     expect_refusal(&p, &nand, "ftl.enhanced_size=23040: takes 16 blocks in SLC mode; of the chip's "
@@ -482,8 +448,8 @@ static void test_area_refusals_name_what_fits(void **state)
     for (uint64_t seed = 0; seed < 300; seed++) {
         struct ft_rand r = {.seed = seed};
         struct fe_nand_params nand =
-            chip(ft_chance(&r, 50) ? FE_CELL_MLC : FE_CELL_TLC, (uint32_t)ft_between(&r, 1, 4),
-                 (uint32_t)ft_between(&r, 20, 60));
+            ft_nand_slc(ft_chance(&r, 50) ? FE_CELL_MLC : FE_CELL_TLC,
+                        (uint32_t)ft_between(&r, 1, 4), (uint32_t)ft_between(&r, 20, 60));
         nand.pages_per_block = (uint32_t)ft_between(&r, 4, 40);
         struct fe_ftl_params p = with_area(&nand, 0, 1);
         p.op_ppm = ft_below(&r, 400000);
@@ -509,7 +475,7 @@ static void test_area_refusals_name_what_fits(void **state)
 static void test_area_has_its_share_of_over_provisioning(void **state)
 {
     (void)state;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 400);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 400);
     struct fe_geometry geo;
     assert_int_equal(fe_geometry_init(&geo, &nand, NULL), 0);
     struct fe_ftl_params p = with_area(&nand, 8, 400);
@@ -531,7 +497,7 @@ static void test_area_as_large_as_possible_never_runs_out(void **state)
         struct ft_layer l;
         struct ft_rand r = {.seed = seed};
         struct fe_nand_params nand =
-            chip(seed % 2 ? FE_CELL_MLC : FE_CELL_TLC, (uint32_t)ft_between(&r, 1, 3), 24);
+            ft_nand_slc(seed % 2 ? FE_CELL_MLC : FE_CELL_TLC, (uint32_t)ft_between(&r, 1, 3), 24);
         struct fe_ftl_params p = with_area(&nand, 0, 1);
         p.op_ppm = 0;
         p.clean.gc_policy = (uint32_t)ft_below(&r, FE_N_GC_POLICIES);

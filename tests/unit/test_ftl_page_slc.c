@@ -12,18 +12,6 @@
 
 #include <errno.h>
 
-enum { SLC_R = 11000, SLC_PROG = 70000 };
-
-/* MLC, 8 pages a block: 4 in SLC mode.  TLC, 9: 3. */
-static struct fe_nand_params chip(uint32_t cell, uint32_t dies, uint32_t blocks_per_die)
-{
-    struct fe_nand_params nand = ft_nand(dies, blocks_per_die, cell == FE_CELL_TLC ? 9 : 8, 512);
-    nand.cell = cell;
-    nand.slc_tR_ns = SLC_R;
-    nand.slc_tPROG_ns = SLC_PROG;
-    return nand;
-}
-
 static void setup(struct ft_layer *l, const struct fe_nand_params *nand, uint32_t mode,
                   uint32_t blocks)
 {
@@ -44,40 +32,28 @@ static void expect_text(struct ft_layer *l, const char *want)
     ft_layer_clear(l);
 }
 
-/* Operation i: in this block, this page, with this cell time. */
-static void expect_op(struct ft_layer *l, uint32_t i, enum fe_op_kind kind, fe_peb peb,
-                      uint32_t page, uint64_t cell_ns)
-{
-    uint32_t n;
-    const struct fe_op *ops = ft_rig_ops(&l->rig, &n);
-    assert_true(i < n);
-    assert_int_equal(ops[i].kind, kind);
-    assert_int_equal(ops[i].ppn, peb * l->rig.geo.pages_per_block + page);
-    assert_int_equal(ops[i].cell_ns, cell_ns);
-}
-
 static void test_slc_static_cache_fills_fast_then_folds(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 12);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 12);
     setup(&l, &nand, FE_SLC_STATIC, 2); /* blocks 0 and 1 */
     /* 2 of the cache, 2 in reserve, 1 open, 1 spare */
     assert_int_equal(l.ftl->n_lpns, (12 - 2 - 2 - 1 - 1) * 8);
 
     ft_layer_write_each(&l, 0, 8);
     for (uint32_t i = 0; i < 8; i++)
-        expect_op(&l, i, FE_OP_PROG, i / 4, i % 4, SLC_PROG);
+        ft_layer_expect_op(&l, i, FE_OP_PROG, i / 4, i % 4, FT_SLC_PROG);
     expect_text(&l, "PPPPPPPP");
 
     ft_layer_write_each(&l, 8, 1); /* block 0 is folded into block 2, pages 0 to 3 */
     const uint64_t tPROG[] = {200000, 200000, 600000, 200000}; /* LSB LSB MSB LSB */
     for (uint32_t i = 0; i < 4; i++) {
-        expect_op(&l, 2 * i, FE_OP_READ, 0, i, SLC_R);
-        expect_op(&l, 2 * i + 1, FE_OP_PROG, 2, i, tPROG[i]);
+        ft_layer_expect_op(&l, 2 * i, FE_OP_READ, 0, i, FT_SLC_R);
+        ft_layer_expect_op(&l, 2 * i + 1, FE_OP_PROG, 2, i, tPROG[i]);
     }
-    expect_op(&l, 8, FE_OP_ERASE, 0, 0, nand.tBERS_ns);
-    expect_op(&l, 9, FE_OP_PROG, 0, 0, SLC_PROG);
+    ft_layer_expect_op(&l, 8, FE_OP_ERASE, 0, 0, nand.tBERS_ns);
+    ft_layer_expect_op(&l, 9, FE_OP_PROG, 0, 0, FT_SLC_PROG);
     expect_text(&l, "RpRpRpRpEP");
     assert_int_equal(l.ftl->counters.slc_folds, 1);
     assert_int_equal(l.ftl->counters.gc_runs, 0);
@@ -95,7 +71,7 @@ static void test_slc_check_counts_the_blocks_of_the_cache(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_err err = {""};
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 12);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 12);
     setup(&l, &nand, FE_SLC_STATIC, 3);
     ft_layer_write_each(&l, 0, 1); /* one block is open, two are free */
     ft_layer_check(&l);
@@ -111,7 +87,7 @@ static void test_slc_fold_moves_valid_pages_only(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 12);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 12);
     setup(&l, &nand, FE_SLC_STATIC, 2);
     ft_layer_write_each(&l, 0, 4);
     ft_layer_write_each(&l, 0, 3); /* block 0 keeps page 3 only */
@@ -133,7 +109,7 @@ static void test_slc_part_of_a_page_survives_the_fold_of_its_block(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 12);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 12);
     setup(&l, &nand, FE_SLC_STATIC, 1);
     ft_layer_write_each(&l, 0, 4);
     ft_layer_clear(&l);
@@ -146,7 +122,7 @@ static void test_slc_idle_folds_a_block_a_step(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 16);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 16);
     setup(&l, &nand, FE_SLC_STATIC, 3);
     assert_false(l.ftl->ops->idle(l.ftl));
     ft_layer_write_each(&l, 0, 10); /* two blocks and a half */
@@ -169,7 +145,7 @@ static void test_slc_dynamic_cache_uses_what_is_free(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_TLC, 1, 21);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_TLC, 1, 21);
     setup(&l, &nand, FE_SLC_DYNAMIC, 0);
     /* 2 in reserve, 1 open and 1 open in SLC mode, 1 spare */
     assert_int_equal(l.ftl->n_lpns, (21 - 2 - 1 - 1 - 1) * 9);
@@ -204,7 +180,7 @@ static void test_slc_dynamic_cache_keeps_its_limit(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 2, 20);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 2, 20);
     setup(&l, &nand, FE_SLC_DYNAMIC, 4);
     ft_layer_write_each(&l, 0, 16);
     expect_text(&l, "PPPPPPPPPPPPPPPP");
@@ -226,7 +202,7 @@ static void test_slc_sustained_writes_collapse(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_TLC, 1, 60);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_TLC, 1, 60);
     setup(&l, &nand, FE_SLC_STATIC, 10);
     uint64_t ns[2] = {0, 0};
     for (int part = 0; part < 2; part++) {
@@ -237,9 +213,9 @@ static void test_slc_sustained_writes_collapse(void **state)
         for (uint32_t i = 0; i < n; i++)
             ns[part] += ops[i].cell_ns;
     }
-    assert_int_equal(ns[0], 30 * SLC_PROG);
+    assert_int_equal(ns[0], 30 * FT_SLC_PROG);
     /* 90 pages in, 90 out of SLC into 10 blocks of 30 LSB, 30 CSB, 30 MSB, 30 erases */
-    assert_int_equal(ns[1], 90 * (SLC_PROG + SLC_R) + 30 * (200000 + 600000 + 900000) +
+    assert_int_equal(ns[1], 90 * (FT_SLC_PROG + FT_SLC_R) + 30 * (200000 + 600000 + 900000) +
                             30 * nand.tBERS_ns);
     ft_layer_end(&l);
 }
@@ -248,7 +224,7 @@ static void test_slc_mode_ends_with_the_erase(void **state)
 {
     (void)state;
     struct ft_rig rig;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 4);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 4);
     nand.slc_tPROG_ns = 0; /* the first bit's */
     ft_rig_init(&rig, &nand);
     assert_int_equal(fe_slc_pages(&rig.geo), 4);
@@ -272,30 +248,30 @@ static void test_slc_long_runs_go_past_the_cache(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 20);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
     struct fe_ftl_params p = ft_params("page", &nand, 1);
     p.page.slc_mode = FE_SLC_STATIC;
     p.page.slc_blocks = 4;
     p.page.slc_run = 2 * 512;
     ft_layer_init(&l, &nand, &p);
     ft_layer_write_each(&l, 0, 5);
-    const uint64_t first[] = {SLC_PROG, SLC_PROG, 200000, 200000, 600000};
+    const uint64_t first[] = {FT_SLC_PROG, FT_SLC_PROG, 200000, 200000, 600000};
     const fe_peb block[] = {0, 0, 4, 4, 4};
     const uint32_t page[] = {0, 1, 0, 1, 2};
     for (uint32_t i = 0; i < 5; i++)
-        expect_op(&l, i, FE_OP_PROG, block[i], page[i], first[i]);
+        ft_layer_expect_op(&l, i, FE_OP_PROG, block[i], page[i], first[i]);
     ft_layer_clear(&l);
     ft_layer_write_part(&l, 5, 0, 100); /* the run goes on */
     ft_layer_write_part(&l, 5, 100, 412);
     ft_layer_write_each(&l, 6, 1);
-    expect_op(&l, 0, FE_OP_PROG, 4, 3, 200000);
-    expect_op(&l, 2, FE_OP_PROG, 4, 4, 600000);
-    expect_op(&l, 3, FE_OP_PROG, 4, 5, 200000);
+    ft_layer_expect_op(&l, 0, FE_OP_PROG, 4, 3, 200000);
+    ft_layer_expect_op(&l, 2, FE_OP_PROG, 4, 4, 600000);
+    ft_layer_expect_op(&l, 3, FE_OP_PROG, 4, 5, 200000);
     ft_layer_clear(&l);
     ft_layer_write_each(&l, 20, 3); /* a new one begins */
-    expect_op(&l, 0, FE_OP_PROG, 0, 2, SLC_PROG);
-    expect_op(&l, 1, FE_OP_PROG, 0, 3, SLC_PROG);
-    expect_op(&l, 2, FE_OP_PROG, 4, 6, 600000);
+    ft_layer_expect_op(&l, 0, FE_OP_PROG, 0, 2, FT_SLC_PROG);
+    ft_layer_expect_op(&l, 1, FE_OP_PROG, 0, 3, FT_SLC_PROG);
+    ft_layer_expect_op(&l, 2, FE_OP_PROG, 4, 6, 600000);
     ft_layer_end(&l);
 }
 
@@ -305,7 +281,7 @@ static void test_slc_pause_ends_a_run(void **state)
     (void)state;
     for (int pause = 0; pause < 2; pause++) {
         struct ft_layer l;
-        struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 20);
+        struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
         struct fe_ftl_params p = ft_params("page", &nand, 1);
         p.page.slc_mode = FE_SLC_STATIC;
         p.page.slc_blocks = 4;
@@ -318,8 +294,9 @@ static void test_slc_pause_ends_a_run(void **state)
             l.ftl->ops->rested(l.ftl);
         ft_layer_write_each(&l, 3, 3);
         /* a block takes the pages of MLC's two bits in turn: 200 us, 200 us, 600 us */
-        const uint64_t want[2][6] = {{SLC_PROG, SLC_PROG, 200000, 200000, 600000, 200000},
-                                     {SLC_PROG, SLC_PROG, 200000, SLC_PROG, SLC_PROG, 200000}};
+        const uint64_t want[2][6] = {{FT_SLC_PROG, FT_SLC_PROG, 200000, 200000, 600000, 200000},
+                                     {FT_SLC_PROG, FT_SLC_PROG, 200000, FT_SLC_PROG, FT_SLC_PROG,
+                                      200000}};
         uint32_t n;
         const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
         assert_int_equal(n, 6);
@@ -338,7 +315,7 @@ static void test_slc_dies_limit_the_dies_in_turn(void **state)
     (void)state;
     for (int k = 0; k < 4; k++) {
         struct ft_layer l;
-        struct fe_nand_params nand = chip(FE_CELL_MLC, 3, 20);
+        struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 3, 20);
         struct fe_ftl_params p = ft_params("page", &nand, 1);
         p.page.slc_mode = FE_SLC_STATIC;
         p.page.slc_blocks = 9;
@@ -349,7 +326,7 @@ static void test_slc_dies_limit_the_dies_in_turn(void **state)
         const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
         assert_int_equal(n, 6);
         for (uint32_t i = 0; i < n; i++) {
-            assert_int_equal(ops[i].cell_ns, SLC_PROG);
+            assert_int_equal(ops[i].cell_ns, FT_SLC_PROG);
             assert_int_equal(fe_die_of(&l.rig.geo, ops[i].ppn / l.rig.geo.pages_per_block),
                              want[k][i]);
         }
@@ -375,7 +352,7 @@ static void test_slc_large_commands_go_past_the_cache(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 20);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
     struct fe_ftl_params p = ft_params("page", &nand, 1);
     p.page.slc_mode = FE_SLC_STATIC;
     p.page.slc_blocks = 4;
@@ -384,15 +361,15 @@ static void test_slc_large_commands_go_past_the_cache(void **state)
     write_command(&l, 0, 2);
     write_command(&l, 2, 2);
     for (uint32_t i = 0; i < 4; i++)
-        expect_op(&l, i, FE_OP_PROG, 0, i, SLC_PROG);
+        ft_layer_expect_op(&l, i, FE_OP_PROG, 0, i, FT_SLC_PROG);
     ft_layer_clear(&l);
     write_command(&l, 10, 3);
-    expect_op(&l, 0, FE_OP_PROG, 4, 0, 200000);
-    expect_op(&l, 1, FE_OP_PROG, 4, 1, 200000);
-    expect_op(&l, 2, FE_OP_PROG, 4, 2, 600000);
+    ft_layer_expect_op(&l, 0, FE_OP_PROG, 4, 0, 200000);
+    ft_layer_expect_op(&l, 1, FE_OP_PROG, 4, 1, 200000);
+    ft_layer_expect_op(&l, 2, FE_OP_PROG, 4, 2, 600000);
     ft_layer_clear(&l);
     write_command(&l, 20, 1);
-    expect_op(&l, 0, FE_OP_PROG, 1, 0, SLC_PROG);
+    ft_layer_expect_op(&l, 0, FE_OP_PROG, 1, 0, FT_SLC_PROG);
     ft_layer_end(&l);
 }
 
@@ -401,7 +378,7 @@ static void test_slc_runs_past_a_full_cache_fold_nothing(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 20);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
     struct fe_ftl_params p = ft_params("page", &nand, 1);
     p.page.slc_mode = FE_SLC_STATIC;
     p.page.slc_blocks = 1;
@@ -418,7 +395,7 @@ static void test_slc_runs_past_a_full_cache_fold_nothing(void **state)
 static void test_slc_runs_may_be_very_long(void **state)
 {
     (void)state;
-    struct fe_nand_params nand = chip(FE_CELL_MLC, 1, 12);
+    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 12);
     struct fe_ftl_params p = ft_params("page", &nand, 1);
     struct ft_layer l;
     p.page.slc_mode = FE_SLC_DYNAMIC;

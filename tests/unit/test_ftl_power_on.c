@@ -11,20 +11,6 @@
 
 enum { N = 8, PAGE = 512 };
 
-static void power_cycle(struct ft_layer *l)
-{
-    const struct fe_ftl_ops *ops = l->ftl->ops;
-    uint32_t n = l->ftl->n_lpns;
-    struct fe_err err;
-    fe_err_init(&err);
-    ops->destroy(l->ftl);
-    l->ftl = NULL;
-    if (ops->recover(&l->ftl, &l->params, l->rig.medium, n, &err) < 0)
-        fail_msg("%s: %s", ops->name, err.text);
-    ft_layer_check(l);
-    ft_layer_clear(l);
-}
-
 /* The block of the first operation of this kind since the last clear; FE_PEB_NONE: none. */
 static fe_peb first_block(struct ft_layer *l, enum fe_op_kind kind)
 {
@@ -77,7 +63,7 @@ static void test_power_on_keeps_the_queue_of_fifo(void **state)
             init(&l, names[i], FE_GC_FIFO);
             ft_layer_write_each(&l, 0, l.ftl->n_lpns);
             write_randomly(&l, 200 + (uint32_t)seed, seed);
-            power_cycle(&l);
+            ft_layer_power_cycle(&l);
             fe_peb want = oldest(&l);
             while (first_block(&l, FE_OP_ERASE) == FE_PEB_NONE)
                 write_randomly(&l, 1, l.n_writes);
@@ -115,7 +101,7 @@ static void test_power_on_takes_the_least_worn_first(void **state)
         l.params.clean.wear_levelling = FE_WEAR_DYNAMIC;
         ft_layer_write_each(&l, 0, 4 * (strcmp(names[i], "norlog") ? N : N - 1)); /* whole blocks */
         fe_peb want = wear_free_blocks(&l);
-        power_cycle(&l);
+        ft_layer_power_cycle(&l);
         ft_layer_write_each(&l, 0, 1);
         assert_int_equal(first_block(&l, FE_OP_PROG), want);
         ft_layer_end(&l);
@@ -152,7 +138,7 @@ static void test_power_on_of_two_unfinished_logs(void **state)
         norlog_block(&l, 3, 0, N - 1);
         norlog_block(&l, older, 20, 2);
         norlog_block(&l, newer, 30, 3);
-        power_cycle(&l);
+        ft_layer_power_cycle(&l);
         ft_layer_write_each(&l, 40, N - 1 - 3);
         assert_int_equal(first_block(&l, FE_OP_PROG), newer);
         assert_int_equal(fe_medium_next_page(l.rig.medium, newer), N);
@@ -189,7 +175,7 @@ static void test_power_on_restores_the_reserve_of_page(void **state)
                                                 fe_medium_lpn(m, ppn), FE_TAG_COPY, ppn, 0, 0,
                                                 NULL), FE_OK);
         assert_true(l.ftl->ops->free_blocks(l.ftl) - 1 < RESERVE);
-        power_cycle(&l);
+        ft_layer_power_cycle(&l);
         assert_true(l.ftl->ops->free_blocks(l.ftl) >= RESERVE);
         ft_layer_end(&l);
     }
@@ -241,7 +227,7 @@ static void test_power_on_keeps_pools_apart(void **state)
             ft_layer_init(&l, &nand, &p);
             ft_layer_write_each(&l, 0, l.ftl->n_lpns);
             write_randomly(&l, 1500 + (uint32_t)seed, seed);
-            power_cycle(&l);
+            ft_layer_power_cycle(&l);
             fe_peb own = unfinished(&l, tags[i]);
             if (own != FE_PEB_NONE) {
                 assert_int_equal(next_with_tag(&l, tags[i], own), own);

@@ -14,6 +14,7 @@
 #include "ftl/ftl.h"
 #include "nand/wear.h"
 #include "obs/json_text.h"
+#include "obs/stats_json.h"
 #include "store/image.h"
 
 #include <inttypes.h>
@@ -135,27 +136,6 @@ static json_t *mapping_json(struct fe_device *dev, const struct fe_medium *m)
     return o;
 }
 
-static json_t *cycles_json(const struct fe_wear_stats *w)
-{
-    json_t *o = json_object();
-    put_u64(o, "min", w->min);
-    put(o, "mean", json_real(w->mean));
-    put_u64(o, "max", w->max);
-    put(o, "stddev", json_real(w->stddev));
-    return o;
-}
-
-static json_t *wear_json(const struct fe_stats *s)
-{
-    json_t *o = cycles_json(&s->wear);
-    if (s->enhanced_blocks == 0)
-        return o;
-    json_t *area = cycles_json(&s->enhanced);
-    put_u64(area, "blocks", s->enhanced_blocks);
-    put(o, "enhanced", area);
-    return o;
-}
-
 static json_t *image_json(struct fe_device *dev)
 {
     const struct fe_medium *m = fe_device_medium(dev);
@@ -179,7 +159,7 @@ static json_t *image_json(struct fe_device *dev)
     put(o, "geometry", geometry_json(m));
     put(o, "pages", pages_json(m));
     put(o, "mapping", mapping_json(dev, m));
-    put(o, "wear", wear_json(&s));
+    put(o, "wear", fe_wear_json(&s));
     put(o, "bad_blocks", json_pack("{s:I, s:I}", "factory", (json_int_t)s.bad_factory, "grown",
                                    (json_int_t)s.bad_grown));
     put_u64(o, "unstable_blocks", unstable);

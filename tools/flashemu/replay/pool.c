@@ -66,8 +66,8 @@ static void run_job(const struct pool *p, uint32_t i, pid_t parent)
     int r = prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(TOOL_USAGE); /* the tool has been killed, and nobody waits for a message */
-    if (r < 0 ||
-        dup2(job->fd[ERRORS], STDERR_FILENO) < 0 || dup2(job->fd[OUTPUT], STDOUT_FILENO) < 0)
+    if (r < 0 || dup2(job->fd[ERRORS], STDERR_FILENO) < 0 ||
+        dup2(job->fd[OUTPUT], STDOUT_FILENO) < 0)
         _exit(tool_error("a process for a run: %s", strerror(errno)));
     FILE *data = fdopen(job->fd[DATA], "w");
     int code = data ? p->jobs->run(p->jobs->ctx, i, data) : tool_error("out of memory");

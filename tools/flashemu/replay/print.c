@@ -29,8 +29,7 @@ json_t *replay_json(const struct replay *r)
 
     if (now) {
         fe_snapshot_take(now, r->dev);
-        o = fe_stats_json(now, fe_device_profile(r->dev)->name, "virtual", NULL,
-                          false);
+        o = fe_stats_json(now, fe_device_profile(r->dev)->name, "virtual", NULL, false);
         fe_snapshot_destroy(now);
     }
     if (!o)

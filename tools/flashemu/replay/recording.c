@@ -43,7 +43,7 @@ enum { SECTOR = 512 };
 enum { EXFAT_BOOT = 24 * SECTOR, EXFAT_ALIGN = 1 << 20 };
 enum { MAX_PACE = 10000, BILLION = 1000000000 };
 
-static const char prefix[] = "rec:";
+static const char prefix[] = "rec:", limit_key[] = "# limit: ";
 
 /* Windows up to 7, Linux with a USB reader, Linux with a slot for cards.  "" is the file of no
  * folder, which says its limit itself. */
@@ -59,10 +59,15 @@ bool recording_is(const char *arg)
 
 /* --- which file --- */
 
+/* What is behind limit_key in a comment; -EINVAL if it is no number. */
+static int take_limit(const char *line, uint64_t *ret)
+{
+    return sscanf(line + sizeof limit_key - 1, "%" SCNu64, ret) == 1 ? 0 : -EINVAL;
+}
+
 /* The limit in the first comments of a file; 0 if there is none. */
 static uint64_t read_limit(const char *path)
 {
-    static const char limit[] = "# limit: ";
     char line[1024];
     uint64_t bytes = 0;
     bool compressed;
@@ -71,8 +76,8 @@ static uint64_t read_limit(const char *path)
     if (gzfile_open(&file, &compressed, path, NULL) < 0)
         return 0; /* whoever opens it again says why */
     while (fgets(line, sizeof line, file) && *line == '#')
-        if (strncmp(line, limit, sizeof limit - 1) == 0)
-            bytes = strtoull(line + sizeof limit - 1, NULL, 10);
+        if (strncmp(line, limit_key, sizeof limit_key - 1) == 0 && take_limit(line, &bytes) < 0)
+            bytes = 0;
     fclose(file);
     return bytes;
 }
@@ -132,8 +137,7 @@ static bool try_user(struct recording *r, const char *name, uint64_t max_transfe
                           : snprintf(folder, sizeof folder, "%s/.local/share/flashemu/recordings",
                                      home ? home : "");
 
-    return n < (int)sizeof folder && try_folder(r, folder, strlen(folder), name,
-                                                  max_transfer);
+    return n < (int)sizeof folder && try_folder(r, folder, strlen(folder), name, max_transfer);
 }
 
 /* In a build tree, the sources are above the program. */
@@ -206,8 +210,8 @@ static int take_comment(struct recording *r, const char *line)
 {
     static const char mkfs[] = "# mkfs: mkfs.exfat", capacity[] = "# capacity: ",
                       partition[] = "# partition: ", phase[] = "# phase: ",
-                      offers[] = "# offers: flush fua", limit[] = "# limit: ",
-                      think[] = "# think: ";
+                      offers[] = "# offers: flush fua", think[] = "# think: ";
+    uint64_t limit;
 
     if (strncmp(line, capacity, sizeof capacity - 1) == 0)
         return sscanf(line + sizeof capacity - 1, "%" SCNu64, &r->capacity) == 1 ? 0 : -EINVAL;
@@ -216,8 +220,8 @@ static int take_comment(struct recording *r, const char *line)
                       &r->sectors) == 2 ? 0 : -EINVAL;
     if (strncmp(line, phase, sizeof phase - 1) == 0)
         return take_phase(r, line + sizeof phase - 1);
-    if (strncmp(line, limit, sizeof limit - 1) == 0)
-        return sscanf(line + sizeof limit - 1, "%" SCNu64, &r->limit) == 1 ? 0 : -EINVAL;
+    if (strncmp(line, limit_key, sizeof limit_key - 1) == 0)
+        return take_limit(line, &limit);
     if (strncmp(line, offers, sizeof offers - 1) == 0)
         r->flushes = true;
     if (strncmp(line, think, sizeof think - 1) == 0)

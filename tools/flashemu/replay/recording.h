@@ -46,7 +46,6 @@ struct recording_phase {
 
 struct recording {
     char path[512];
-    uint64_t limit;          /* bytes of the host's longest request; 0: it does not say */
     bool flushes;            /* those of the host are in it, and FUA, because it could send them */
     bool thinks;             /* the host's think times are in it */
     uint64_t capacity;       /* bytes, of the device on which it was recorded */

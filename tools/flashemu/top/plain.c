@@ -112,10 +112,11 @@ void top_plain(int width, const json_t *was, const json_t *is)
     print_host(width, was, is);
     printf("\n");
     print_flash(width, was, is);
-    if (top_number(is, "lateness_ns.count") > 0)
+    const json_t *lateness = json_object_get(is, "lateness_ns");
+    if (top_number(lateness, "count") > 0)
         print_row(width, "%-9s p50 %s, p99 %s, max %s after the completion%s", "lateness",
-                  fe_time_text(top_number(is, "lateness_ns.p50"), b[0]),
-                  fe_time_text(top_number(is, "lateness_ns.p99"), b[1]),
-                  fe_time_text(top_number(is, "lateness_ns.max"), b[2]),
-                  json_is_true(json_object_get(json_object_get(is, "lateness_ns"), "late")) ? "; this machine is late" : "");
+                  fe_time_text(top_number(lateness, "p50"), b[0]),
+                  fe_time_text(top_number(lateness, "p99"), b[1]),
+                  fe_time_text(top_number(lateness, "max"), b[2]),
+                  json_is_true(json_object_get(lateness, "late")) ? "; this machine is late" : "");
 }

@@ -141,11 +141,22 @@ static int may_get_size(const struct against_point *p, const char *path, const c
     return json_object_get(p->parameters, key) ? get_size(p, path, key, min, ret, err) : 0;
 }
 
+/* The same for true or false; *ret stays as it is if the key is missing. */
+static int may_get_flag(const struct against_point *p, const char *path, const char *key,
+                        bool *ret, struct fe_err *err)
+{
+    const json_t *value = json_object_get(p->parameters, key);
+
+    if (value && !json_is_boolean(value))
+        return bad(err, path, key, "true or false");
+    if (value)
+        *ret = json_is_true(value);
+    return 0;
+}
+
 /* What request may have besides its series. */
 static int take_manner(struct against_point *p, const char *path, struct fe_err *err)
 {
-    const json_t *flush = json_object_get(p->parameters, "flush");
-    const json_t *median = json_object_get(p->parameters, "median");
     uint64_t depth = 1;
     int r = may_get_size(p, path, "idle", 0, &p->idle_ns, err);
 
@@ -153,13 +164,11 @@ static int take_manner(struct against_point *p, const char *path, struct fe_err 
         r = may_get_size(p, path, "depth", 1, &depth, err);
     if (r == 0 && depth > AGAINST_MAX_DEPTH)
         r = bad(err, path, "depth", "at most 64");
-    if (r == 0 && flush && !json_is_boolean(flush))
-        r = bad(err, path, "flush", "true or false");
-    if (r == 0 && median && !json_is_boolean(median))
-        r = bad(err, path, "median", "true or false");
+    if (r == 0)
+        r = may_get_flag(p, path, "flush", &p->flush, err);
+    if (r == 0)
+        r = may_get_flag(p, path, "median", &p->median, err);
     p->depth = (uint32_t)depth;
-    p->flush = json_is_true(flush);
-    p->median = json_is_true(median);
     if (r == 0)
         r = may_get_size(p, path, "push", 1, &p->push, err);
     if (r == 0)
@@ -274,19 +283,6 @@ static int take_hdparm(struct against_point *p, const char *path, struct fe_err 
     name_seq(p, false);
     if (p->size == 0)
         leave(p, "is too slow or too fast a rate to be one");
-    return 0;
-}
-
-/* The same for true or false; *ret stays as it is if the key is missing. */
-static int may_get_flag(const struct against_point *p, const char *path, const char *key,
-                        bool *ret, struct fe_err *err)
-{
-    const json_t *value = json_object_get(p->parameters, key);
-
-    if (value && !json_is_boolean(value))
-        return bad(err, path, key, "true or false");
-    if (value)
-        *ret = json_is_true(value);
     return 0;
 }
 

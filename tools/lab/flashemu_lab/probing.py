@@ -380,7 +380,7 @@ def _crossings(points: Sequence[Point]) -> dict[int, tuple[float, float, list[in
     """What `excesses` has, and the multiples across which was written.  Tests that had to come back
     to the same units, because the device has too few of that size, only count if there are few
     others: such a unit may still have been open."""
-    every = [({**dict(p.parameters)}, p.value) for p in points if p.procedure == "request"]
+    every = [(dict(p.parameters), p.value) for p in points if p.procedure == "request"]
     series = [((int(how["bs"]), int(how["stride"]), int(how["count"])), int(how["start"]), ns)
               for how, ns in every
               if how["op"] == "write" and how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
