@@ -36,9 +36,9 @@ factor = "layout"
 """
 
 
-def table_of(rates, wafs, threshold="2%"):
+def table_of(rates, wafs, threshold="2%", among=""):
     """Three layouts by three request sizes."""
-    e = parse(CHOOSING + 'threshold = "%s"\n' % threshold, "x")
+    e = parse(CHOOSING + 'threshold = "%s"\namong = "%s"\n' % (threshold, among), "x")
     rows = []
     for i, layout in enumerate("123"):
         for j, bs in enumerate(("4K", "8K", "16K")):
@@ -50,8 +50,8 @@ def table_of(rates, wafs, threshold="2%"):
 EQUAL = [[1, 1, 1]] * 3
 
 
-def chosen(rates, wafs=EQUAL, threshold="2%"):
-    table = table_of(rates, wafs, threshold)
+def chosen(rates, wafs=EQUAL, threshold="2%", among=""):
+    table = table_of(rates, wafs, threshold, among)
     return choose(table, table.experiment.statements[0].words)
 
 
@@ -76,6 +76,8 @@ def test_the_choice():
     near = chosen([[1, 1, 1], [1, 1, 1.05], [1, 1, 1]])
     assert near.level == "1" and near.equal == ("1", "2", "3"), "less than the threshold is equal"
     assert chosen([[1, 1, 1], [1, 1, 1.05], [1, 1, 1]], threshold="1%").level == "2"
+    # What is only there for comparison is not chosen, and not called as good.
+    assert chosen(best, among="3").equal == ("3",)
     # Of what is equally fast, the one that wears less.
     assert chosen(EQUAL, [[2, 1, 1], [1, 1, 1], [1, 1, 1]]).equal == ("2", "3")
     assert chosen([[9, 9, 9], [1, 1, 1], [1, 1, 1]], [[2, 1, 1], [1, 1, 1], [1, 1, 1]]).level == "1"
@@ -155,6 +157,7 @@ def test_reads_of_a_boot_count():
         assert ("measure=read" if reads else "measure=write") in r["command"], r
         assert r["values"]["rate"] > 0 and (r["values"]["written"] < 1 if reads else True)
     assert out["filesystems"]["conclusion"][0].startswith("Choose ")
+    assert "sector 63" not in out["filesystems"]["conclusion"][0]
 
 
 def test_advice_for_everything_has_filesystems():

@@ -97,6 +97,9 @@ def test_mistakes_of_names():
                 'threshold = "%s"\n[measure.waf]' % threshold,
                 'threshold = "%s": allowed: 0%% to below' % threshold,
                 "threshold")
+    mistake("[measure.waf]", '[[conclusion]]\nsay = "choose"\nfactor = "bs"\n'
+            'among = "3K"\n[measure.waf]', 'among = "3K": is in no level of bs; they are: 4K',
+            "among")
     mistake("[measure.waf]", '[[figure]]\nkind = "bars"\nx = "bz"\n[measure.waf]',
             'x = "bz": allowed: ftl.op, bs', "x =")
     mistake("[measure.waf]", '[[conclusion]]\nsay = "effects"\nmeasure = "wax"\n[measure.waf]',

@@ -136,7 +136,8 @@ def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
         lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
                   f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
     lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "written"',
-              'factor = "filesystem"', f'threshold = "{THRESHOLD}"']
+              'factor = "filesystem"', f'threshold = "{THRESHOLD}"',
+              f"among = {text(f' at {place(start)}')}"]
     left_out = [w for w in workloads if w not in tried[0].by_workload]
     if left_out:
         lines += ["", "[[conclusion]]", 'say = "text"', f"text = {text(_missing(left_out))}"]

@@ -10,7 +10,8 @@ is better the ratio is the other way round.  A score is between 0 and 1.
 A model is no better than its parameters, so a difference below a threshold says nothing.  The
 levels whose score is within the threshold of the best one are equal; so are those of them whose
 wear is within the threshold of the least.  Of these the first in the file is chosen: a file lists
-the most common choice first.
+the most common choice first.  Levels that are only there for comparison, because nobody asked for
+them, cannot be chosen.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def scores(table: Table, factor: str, measure: Measure) -> dict[str, float]:
 def choose(table: Table, words: dict[str, str]) -> Choice | None:
     """The choice that [[conclusion]] with say = "choose" asks for; None if there is no value.
 
-    words  measure, factor, threshold, and wear (a second measure, or "")
+    words  measure, factor, threshold, wear (a second measure, or ""), and among (what the names of
+           levels that can be chosen have in them)
     """
     e = table.experiment
     threshold = quantity(words["threshold"])
@@ -108,7 +110,7 @@ def choose(table: Table, words: dict[str, str]) -> Choice | None:
     if not speed:
         return None
     wear = scores(table, words["factor"], e.measure(words["wear"])) if words["wear"] else {}
-    equal = _near(speed, list(speed), threshold)
+    equal = _near(speed, [level for level in speed if words["among"] in level], threshold)
     if wear:
         equal = _near(wear, equal, threshold)
     return Choice(equal[0], tuple(equal), speed, wear)

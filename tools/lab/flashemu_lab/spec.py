@@ -45,7 +45,7 @@ STATEMENTS = {  # what [[conclusion]] can say, and which members that takes
     "compare": ("measure", "factor", "from", "to", "only"),
     "between": ("measure", "before", "after"),
     "limit": ("measure", "factor", "share", "what"),
-    "choose": ("measure", "factor", "threshold", "wear"),
+    "choose": ("measure", "factor", "threshold", "wear", "among"),
     "published": ("measure", "factor", "only", "published", "times", "rest"),
     "theory": (),
     "text": ("text",),
@@ -511,6 +511,16 @@ def _by_level(table: _Table, key: str, factors: tuple[Factor, ...], name: str) -
     return text
 
 
+def _among(table: _Table, factors: tuple[Factor, ...], name: str) -> str:
+    """A text that is in the names of some levels of a factor."""
+    text = table.text("among", "")
+    levels = next((f.levels for f in factors if f.name == name), ())
+    if levels and not any(text in level for level in levels):
+        table.bad("among", f"among = {_shown(text)}: is in no level of {name}; they are: "
+                           f"{', '.join(levels)}")
+    return text
+
+
 def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, ...],
                law: str) -> Statement:
     say = table.text("say", None, tuple(STATEMENTS))
@@ -523,6 +533,7 @@ def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, 
         "what": lambda: table.text("what", ""),
         "threshold": lambda: table.text("threshold", "2%"),
         "wear": lambda: table.text("wear", "", ("", *measures)),
+        "among": lambda: _among(table, factors, words.get("factor", "")),
         "only": lambda: table.text("only", "", ("", *(
             f"{f.name}={level}" for f in factors for level in f.levels))),
         "before": lambda: _combination(table, "before", factors),
