@@ -225,7 +225,7 @@ static void restore_trim(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old
 }
 
 void fe_chip_take_back_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old,
-                               const void *bytes)
+                               struct fe_aside *aside)
 {
     fe_peb peb = fe_peb_of(c->geo, ppn);
     struct fe_peb_info *b = &c->pebs[peb];
@@ -241,8 +241,8 @@ void fe_chip_take_back_program(struct fe_chip *c, fe_ppn ppn, const struct fe_ch
     if (c->flips)
         c->flips[ppn] = old->flips;
     fe_store_forget(c->store, ppn, 1);
-    if (bytes)
-        fe_store_write(c->store, ppn, FE_PPN_NONE, 0, c->geo->page_bytes, bytes);
+    if (aside)
+        fe_store_put_back(c->store, ppn, aside);
 }
 
 static void tear(struct fe_chip *c, fe_ppn ppn)

@@ -145,10 +145,10 @@ struct fe_chip_old_page {
 };
 struct fe_chip_old_page fe_chip_old_page(const struct fe_chip *c, fe_ppn ppn, fe_lpn lpn);
 
-/* The last program of a block never happened: the page is as it was.  bytes: what the page
+/* The last program of a block never happened: the page is as it was.  aside: what the page
  * held before an erase that may be taken back as well, or NULL. */
 void fe_chip_take_back_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old,
-                               const void *bytes);
+                               struct fe_aside *aside);
 
 /* The program was interrupted: the page is torn, and a trim that it has ended is back. */
 void fe_chip_tear_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old);

@@ -9,7 +9,7 @@
  * now: bad block management waits until all is done before it exchanges chip blocks.
  *
  * A block's bytes survive its erase until the erase is final.  A program before that puts
- * the page's old bytes aside, unless there are none.
+ * the page's old bytes aside (store/store.h), unless there are none.
  *
  * An image follows step by step, newest first, each step whole or not at all.  So a server
  * that is killed in the middle of a cut leaves what an earlier or later cut would leave.
@@ -51,7 +51,7 @@ void fe_undo_destroy(struct fe_medium *m)
     if (!u)
         return;
     for (uint32_t i = 0; i < u->n; i++)
-        free(op_at(u, i)->bytes);
+        fe_store_drop_aside(m->store, &op_at(u, i)->aside);
     free(u->ring);
     free(u->erases);
     free(u->stopped);
@@ -78,7 +78,7 @@ static void make_oldest_final(struct fe_medium *m)
     struct fe_undo_op *op = op_at(u, 0);
     if (op->kind == FE_OP_ERASE && op->ppn != FE_PPN_NONE)
         forget_erased(m, op->ppn);
-    free(op->bytes);
+    fe_store_drop_aside(m->store, &op->aside);
     u->head = (u->head + 1) & (u->room - 1);
     u->n--;
     if (u->n_timed)
@@ -114,20 +114,14 @@ static struct fe_undo_op *add(struct fe_medium *m)
 void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn)
 {
     fe_peb peb = fe_peb_of(&m->geo, ppn);
-    void *bytes = NULL;
-    if (m->undo->erases[peb] && fe_store_is_written(m->store, ppn)) {
-        bytes = malloc(m->geo.page_bytes);
-        if (bytes && fe_store_read(m->store, ppn, 0, m->geo.page_bytes, bytes) < 0)
-            memset(bytes, 0, m->geo.page_bytes);
-        while (!bytes && m->undo->erases[peb])
-            make_oldest_final(m);
-        fe_store_forget(m->store, ppn, 1);
-    }
+    struct fe_aside aside = {0};
+    while (m->undo->erases[peb] && fe_store_put_aside(m->store, ppn, &aside) < 0)
+        make_oldest_final(m);
     *add(m) = (struct fe_undo_op){
         .kind = FE_OP_PROG,
         .ppn = ppn,
         .old_page = fe_chip_old_page(&m->chip, ppn, lpn),
-        .bytes = bytes,
+        .aside = aside,
         .in_recovery = m->undo->recovering,
     };
 }
@@ -152,10 +146,8 @@ void fe_undo_forget_last(struct fe_medium *m)
     struct fe_undo_op *op = op_at(m->undo, m->undo->n - 1);
     if (op->kind == FE_OP_ERASE)
         m->undo->erases[fe_peb_of(&m->geo, op->ppn)]--;
-    if (op->bytes) /* of before the erase, which may yet be undone */
-        fe_store_write(m->store, op->ppn, FE_PPN_NONE, 0, m->geo.page_bytes, op->bytes);
-    free(op->bytes);
-    op->bytes = NULL;
+    if (op->kind == FE_OP_PROG) /* the erase before may yet be undone */
+        fe_store_put_back(m->store, op->ppn, &op->aside);
     op->ppn = FE_PPN_NONE;
 }
 
@@ -225,11 +217,11 @@ static void tear_prog(struct fe_medium *m, const struct fe_cut *cut, const struc
         fe_chip_lose(&m->chip, op->ppn - page + partner);
 }
 
-static void undo_prog(struct fe_medium *m, const struct fe_undo_op *op)
+static void undo_prog(struct fe_medium *m, struct fe_undo_op *op)
 {
     bool erase_is_final = !m->undo->erases[fe_peb_of(&m->geo, op->ppn)];
     fe_chip_take_back_program(&m->chip, op->ppn, &op->old_page,
-                              erase_is_final ? NULL : op->bytes);
+                              erase_is_final ? NULL : &op->aside);
     m->counters.page_programs -= m->geo.planes_ganged;
     m->counters.bytes_programmed -= m->geo.page_bytes;
 }
@@ -283,7 +275,7 @@ static void take_back(struct fe_medium *m, const struct fe_cut *cut)
         } else if (op->outcome == FE_CUT_TORN) {
             tear_prog(m, cut, op);
         }
-        free(op->bytes);
+        fe_store_drop_aside(m->store, &op->aside);
     }
 }
 

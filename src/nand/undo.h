@@ -20,7 +20,7 @@
  *      settled from here on      times to come
  *
  * Only a device that can lose power pays for this: without fe_undo_create() a program
- * costs one more test of a pointer.  Memory: 88 bytes for each operation that is not over,
+ * costs one more test of a pointer.  Memory: 96 bytes for each operation that is not over,
  * and a page's bytes where a block is programmed whose erase is not over.
  *
  * If the host has no memory for one more record, the oldest operation counts as done.  A cut
@@ -47,7 +47,7 @@ struct fe_undo_op {
     uint16_t first_die;       /* what came before the operation there ended before it; */
     uint16_t last_die;        /* what follows there, follows it; another die if it was repeated */
     struct fe_chip_old_page old_page; /* a program: its page before */
-    void *bytes;              /* a program: what its page held before the erase, or NULL */
+    struct fe_aside aside;    /* a program: what its page held before the erase */
     struct fe_chip_old_block old_block; /* an erase: its block before, */
     uint64_t since, until;    /* and the last program when its emptying began, and now */
 };

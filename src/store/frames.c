@@ -18,10 +18,16 @@
  * a ring has hardly ever more than two pages: the copied one and its copy, until the former is
  * erased.
  *
+ * A block whose erase may have to be taken back can be programmed already.  What a page of it held
+ * before is put aside: a name beyond those of the chip's pages takes its place in the ring.
+ *
+ *     names              0   1   2   3   4   5   |  6   7   8 ...
+ *                        pages of the chip       |  put aside
+ *
  * Frames lie one behind the other in memory that is mapped once and that takes room where it is
  * used.  It is private: a process that forks has a copy of the device.  The frame that became
  * free last is used next, because its memory is the warmest: in the processor's cache, and not
- * given back to the host.  There are as many frames as pages, so there is always one.  What the
+ * given back to the host.  There are as many frames as names, so there is always one.  What the
  * device needs is therefore its largest number of different pages so far, and not what it has
  * copied.
  *
@@ -54,6 +60,9 @@
 
 #define GROUP_BYTES (UINT64_C(2) << 20)
 #define POPULATE_BYTES (UINT64_C(256) << 10)
+/* So many names there are for pages put aside: as many as the chip has pages, within these. */
+#define MIN_ASIDE (UINT64_C(1) << 16)
+#define MAX_ASIDE (UINT64_C(1) << 20)
 #define CACHE_BYTES (UINT64_C(8) << 20) /* what the host's processor surely keeps */
 
 struct name {
@@ -65,12 +74,16 @@ enum { NAMES_A_LINE = 64 / sizeof(struct name) }; /* of the host's cache */
 
 struct fe_frames {
     uint32_t page_bytes;
-    uint32_t n_pages;    /* as many frames as pages */
-    uint32_t n_fresh;    /* frames [n_fresh, n_pages) were never used */
+    uint32_t n_pages;    /* names of pages */
+    uint32_t n_names;    /* and of what was put aside; as many frames */
+    uint32_t n_named;    /* names [n_named, n_names) were never used */
+    uint32_t unnamed;    /* the first of the others that names nothing; the next one of each is its
+                          * `next`; 0: there is none */
+    uint32_t n_fresh;    /* frames [n_fresh, n_names) were never used */
     uint32_t n_free;     /* used ones of which no page has the name now */
     uint32_t group_shift; /* frame >> group_shift is its group */
     uint32_t populate_shift; /* likewise for what is asked for together */
-    struct name *names;  /* per page */
+    struct name *names;
     uint32_t *free;      /* n_free frames; the last one became free last */
     uint32_t *used;      /* per group: how many of its frames are named */
     uint8_t *map;
@@ -87,7 +100,7 @@ static int map_memory(struct fe_frames *f, struct fe_err *err)
 
 static uint64_t table_bytes(const struct fe_frames *f)
 {
-    return (uint64_t)f->n_pages * (sizeof *f->names + sizeof *f->free);
+    return (uint64_t)f->n_names * (sizeof *f->names + sizeof *f->free);
 }
 
 /* The two tables of a large device are larger than what a small host has, but hardly used: only
@@ -98,7 +111,7 @@ static int map_tables(struct fe_frames *f, struct fe_err *err)
     if (!f->names)
         return fe_err_set(err, errno, "medium in memory: tables: mapping %llu bytes: %s",
                           (unsigned long long)table_bytes(f), strerror(errno));
-    f->free = (uint32_t *)(f->names + f->n_pages);
+    f->free = (uint32_t *)(f->names + f->n_names);
     return 0;
 }
 
@@ -111,6 +124,13 @@ static uint32_t shift_of(uint32_t page_bytes, uint64_t bytes)
     return shift;
 }
 
+static uint32_t count_names(uint64_t n_pages, uint32_t page_bytes)
+{
+    uint64_t aside = fe_min_u64(fe_max_u64(n_pages, MIN_ASIDE), MAX_ASIDE);
+    uint64_t most = fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes);
+    return (uint32_t)fe_min_u64(n_pages + aside, most);
+}
+
 int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_bytes,
                      struct fe_err *err)
 {
@@ -120,12 +140,13 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
     if (!f)
         return fe_err_nomem(err, "medium in memory", sizeof *f);
     f->page_bytes = page_bytes;
-    f->n_pages = (uint32_t)n_pages;
+    f->n_pages = f->n_named = (uint32_t)n_pages;
+    f->n_names = count_names(n_pages, page_bytes);
     f->group_shift = shift_of(page_bytes, GROUP_BYTES);
     f->populate_shift = shift_of(page_bytes, POPULATE_BYTES);
-    uint32_t n_groups = (uint32_t)(((n_pages - 1) >> f->group_shift) + 1);
+    uint32_t n_groups = ((f->n_names - 1) >> f->group_shift) + 1;
 
-    f->map_bytes = n_pages * page_bytes;
+    f->map_bytes = (uint64_t)f->n_names * page_bytes;
     f->used = calloc(n_groups, sizeof *f->used);
     int r = f->used ? map_tables(f, err)
                     : fe_err_nomem(err, "tables of the medium's pages", n_groups * 4ull);
@@ -195,7 +216,7 @@ static uint32_t take_frame(struct fe_frames *f, bool *ret_is_fresh)
     if (f->n_free > 0) {
         frame = f->free[--f->n_free];
     } else {
-        assert(f->n_fresh < f->n_pages);
+        assert(f->n_fresh < f->n_names);
         frame = f->n_fresh++;
         if (frame == frame >> f->populate_shift << f->populate_shift)
             populate(f, frame);
@@ -221,15 +242,31 @@ static void join(struct fe_frames *f, fe_ppn ppn, fe_ppn base)
     f->names[base].next = ppn;
 }
 
-/* The page has no bytes from now on.  Returns whether the frame has other pages. */
-static bool leave(struct fe_frames *f, fe_ppn ppn)
+/* The name that stands before this one in its ring. */
+static uint32_t before(const struct fe_frames *f, uint32_t name)
 {
-    fe_ppn next = f->names[ppn].next, before = next;
-    while (f->names[before].next != ppn)
-        before = f->names[before].next;
-    f->names[before].next = next;
-    f->names[ppn].frame = 0;
-    return next != ppn;
+    uint32_t at = name;
+    while (f->names[at].next != name)
+        at = f->names[at].next;
+    return at;
+}
+
+/* The name names no frame from now on.  Returns whether the frame has other names. */
+static bool leave(struct fe_frames *f, uint32_t name)
+{
+    uint32_t next = f->names[name].next;
+    f->names[before(f, name)].next = next;
+    f->names[name].frame = 0;
+    return next != name;
+}
+
+/* `to`, which names no frame, takes the place of `from`. */
+static void rename_to(struct fe_frames *f, uint32_t from, uint32_t to)
+{
+    uint32_t next = f->names[from].next;
+    f->names[before(f, from)].next = to;
+    f->names[to] = (struct name){f->names[from].frame, next == from ? to : next};
+    f->names[from].frame = 0;
 }
 
 /* Pages are programmed in the order of the chip: the names of those that come next are asked for
@@ -312,4 +349,37 @@ void fe_frames_forget(struct fe_frames *f, fe_ppn first, uint32_t n)
         if (frame && !leave(f, ppn))
             drop_frame(f, frame - 1);
     }
+}
+
+int fe_frames_put_aside(struct fe_frames *f, fe_ppn ppn, uint32_t *ret_name)
+{
+    uint32_t name = f->unnamed;
+    if (!name && f->n_named == f->n_names)
+        return -ENOMEM;
+    if (name)
+        f->unnamed = f->names[name].next;
+    else
+        name = f->n_named++;
+    rename_to(f, ppn, name);
+    *ret_name = name;
+    return 0;
+}
+
+static void give_up_name(struct fe_frames *f, uint32_t name)
+{
+    f->names[name].next = f->unnamed;
+    f->unnamed = name;
+}
+
+void fe_frames_put_back(struct fe_frames *f, fe_ppn ppn, uint32_t name)
+{
+    assert(!f->names[ppn].frame && f->names[name].frame);
+    rename_to(f, name, ppn);
+    give_up_name(f, name);
+}
+
+void fe_frames_drop_aside(struct fe_frames *f, uint32_t name)
+{
+    fe_frames_forget(f, name, 1);
+    give_up_name(f, name);
 }

@@ -34,6 +34,12 @@ void fe_frames_write(struct fe_frames *f, fe_ppn ppn, fe_ppn base, uint32_t off,
 void fe_frames_overwrite(struct fe_frames *f, fe_ppn ppn, uint32_t off, uint32_t len,
                          const void *data);
 
+/* As fe_store_put_aside and its two ends, for a page that has bytes; *ret_name is never 0.  O(1).
+ * -ENOMEM: as many pages as there are names for are aside already. */
+int fe_frames_put_aside(struct fe_frames *f, fe_ppn ppn, uint32_t *ret_name);
+void fe_frames_put_back(struct fe_frames *f, fe_ppn ppn, uint32_t name);
+void fe_frames_drop_aside(struct fe_frames *f, uint32_t name);
+
 /* As fe_store_fetch. */
 void fe_frames_fetch(const struct fe_frames *f, fe_ppn first, uint32_t n);
 

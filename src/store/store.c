@@ -97,6 +97,43 @@ void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
         fe_image_overwrite(s, ppn, off, len, data);
 }
 
+static int copy_aside(struct fe_store *s, fe_ppn ppn, struct fe_aside *ret)
+{
+    ret->copy = malloc(s->page_bytes);
+    if (!ret->copy)
+        return -ENOMEM;
+    if (fe_store_read(s, ppn, 0, s->page_bytes, ret->copy) < 0)
+        memset(ret->copy, 0, s->page_bytes);
+    fe_store_forget(s, ppn, 1);
+    return 0;
+}
+
+int fe_store_put_aside(struct fe_store *s, fe_ppn ppn, struct fe_aside *ret)
+{
+    *ret = (struct fe_aside){0};
+    if (!fe_store_is_written(s, ppn))
+        return 0;
+    return s->frames ? fe_frames_put_aside(s->frames, ppn, &ret->name) : copy_aside(s, ppn, ret);
+}
+
+void fe_store_put_back(struct fe_store *s, fe_ppn ppn, struct fe_aside *aside)
+{
+    if (aside->name)
+        fe_frames_put_back(s->frames, ppn, aside->name);
+    else if (aside->copy)
+        fe_store_write(s, ppn, FE_PPN_NONE, 0, s->page_bytes, aside->copy);
+    free(aside->copy);
+    *aside = (struct fe_aside){0};
+}
+
+void fe_store_drop_aside(struct fe_store *s, struct fe_aside *aside)
+{
+    if (aside->name)
+        fe_frames_drop_aside(s->frames, aside->name);
+    free(aside->copy);
+    *aside = (struct fe_aside){0};
+}
+
 bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn)
 {
     return s->frames ? fe_frames_at(s->frames, ppn) != NULL : s->img && fe_bit(s->written, ppn);

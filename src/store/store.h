@@ -55,6 +55,22 @@ void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
 /* Whether a page has bytes of its own; without them it reads as zeros. */
 bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn);
 
+/* Bytes of a page that were put aside, because the page may have to get them back: by their name in
+ * memory, or a copy of them.  All zeros: there are none. */
+struct fe_aside {
+    uint32_t name;
+    void *copy;
+};
+
+/* Puts the bytes of a page aside, which has none from then on.  Whoever puts them aside ends that
+ * with one of the two functions that follow.  O(1) in memory; a copy of what an image has, or of
+ * zeros if it cannot be read.  -ENOMEM: nothing has changed. */
+int fe_store_put_aside(struct fe_store *s, fe_ppn ppn, struct fe_aside *ret);
+/* The page, which has none, gets the bytes back. */
+void fe_store_put_back(struct fe_store *s, fe_ppn ppn, struct fe_aside *aside);
+/* Forgets the bytes. */
+void fe_store_drop_aside(struct fe_store *s, struct fe_aside *aside);
+
 /* Fetches early what copying and forgetting pages [first, first + n) will need; changes nothing. */
 void fe_store_fetch(const struct fe_store *s, fe_ppn first, uint32_t n);
 

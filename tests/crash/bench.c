@@ -338,11 +338,27 @@ static bool check_sector(struct ft_crash *c, uint64_t s, const uint8_t *got)
 
 /* ---- state ---- */
 
+/* What `from` has put aside of a page, which has passed through that page of `to`. */
+static struct fe_aside copy_aside(struct fe_medium *to, const struct fe_medium *from,
+                                  const struct fe_undo_op *op)
+{
+    struct fe_aside aside = {0};
+    if (!op->aside.name)
+        return aside;
+    fe_store_forget(to->store, op->ppn, 1);
+    fe_store_write(to->store, op->ppn, FE_PPN_NONE, 0, to->geo.page_bytes,
+                   fe_frames_at(from->store->frames, op->aside.name));
+    if (fe_store_put_aside(to->store, op->ppn, &aside) < 0)
+        abort();
+    return aside;
+}
+
+/* Leaves any bytes in the pages of `to`. */
 static void copy_undo(struct fe_medium *to, const struct fe_medium *from)
 {
     struct fe_undo *t = to->undo, *f = from->undo;
     for (uint32_t i = 0; i < t->n; i++)
-        free(t->ring[(t->head + i) & (t->room - 1)].bytes);
+        fe_store_drop_aside(to->store, &t->ring[(t->head + i) & (t->room - 1)].aside);
     if (t->room < f->room) {
         free(t->ring);
         t->ring = malloc(f->room * sizeof *t->ring);
@@ -353,14 +369,8 @@ static void copy_undo(struct fe_medium *to, const struct fe_medium *from)
     t->head = 0;
     t->n = t->n_timed = f->n;
     for (uint32_t i = 0; i < f->n; i++) {
-        struct fe_undo_op *op = &t->ring[i];
-        *op = f->ring[(f->head + i) & (f->room - 1)];
-        if (!op->bytes)
-            continue;
-        void *bytes = malloc(to->geo.page_bytes);
-        if (!bytes)
-            abort();
-        op->bytes = memcpy(bytes, op->bytes, to->geo.page_bytes);
+        t->ring[i] = f->ring[(f->head + i) & (f->room - 1)];
+        t->ring[i].aside = copy_aside(to, from, &t->ring[i]);
     }
     memcpy(t->erases, f->erases, to->geo.n_pebs * sizeof *t->erases);
 }

@@ -196,9 +196,42 @@ static void test_store_range_outside_the_page_aborts(void **state)
     fe_store_destroy(s);
 }
 
+/* What was put aside, and what it has to be. */
+struct put_aside {
+    struct fe_aside aside;
+    uint8_t *want;
+    bool used;
+};
+
+/* Puts the page aside, or gives it back what is aside, or forgets that. */
+static void step_aside(struct ft_rand *r, struct fe_store *s, struct put_aside *a, fe_ppn p,
+                       uint8_t *want, uint8_t *used, uint32_t page)
+{
+    if (!a->want) {
+        a->want = malloc(page);
+        assert_non_null(a->want);
+        memcpy(a->want, want, page);
+        a->used = *used;
+        assert_int_equal(fe_store_put_aside(s, p, &a->aside), 0);
+        assert_false(fe_store_is_written(s, p));
+        memset(want, 0, page);
+        *used = 0;
+        return;
+    }
+    if (!*used && ft_chance(r, 70)) {
+        fe_store_put_back(s, p, &a->aside);
+        memcpy(want, a->want, page);
+        *used = a->used;
+    } else {
+        fe_store_drop_aside(s, &a->aside);
+    }
+    free(a->want);
+    a->want = NULL;
+}
+
 /* Every operation at random, in the order in which a medium may use them: a page is
  * written once between two discards of its block.  Copies, and copies of copies, share their bytes
- * in memory; whatever happens to one page, the others keep theirs. */
+ * in memory; whatever happens to one page, the others and what was put aside keep theirs. */
 static void check_against_bytes(uint64_t seed, uint32_t page, uint32_t ppb, uint32_t blocks,
                                 int steps)
 {
@@ -206,6 +239,7 @@ static void check_against_bytes(uint64_t seed, uint32_t page, uint32_t ppb, uint
     struct fe_store *s = make(ppb * blocks, page, ppb, true);
     uint8_t *want = calloc((size_t)ppb * blocks, page), *buf = malloc(page);
     uint8_t *used = calloc(ppb, blocks);
+    struct put_aside aside[5] = {{.want = NULL}};
     assert_true(want && buf && used);
     for (int i = 0; i < steps; i++) {
         fe_ppn p = (fe_ppn)ft_below(&r, ppb * blocks);
@@ -229,6 +263,8 @@ static void check_against_bytes(uint64_t seed, uint32_t page, uint32_t ppb, uint
             fe_store_discard(s, p / ppb);
             memset(want + (size_t)(p / ppb) * ppb * page, 0, (size_t)ppb * page);
             memset(used + (size_t)(p / ppb) * ppb, 0, ppb);
+        } else if (ft_chance(&r, 10)) {
+            step_aside(&r, s, &aside[ft_below(&r, 5)], p, want + (size_t)p * page, &used[p], page);
         } else if (!used[p] && base != p) {
             uint8_t *dst = want + (size_t)p * page;
             const uint8_t *data = ft_chance(&r, 80) ? buf : NULL;
@@ -250,10 +286,44 @@ static void check_against_bytes(uint64_t seed, uint32_t page, uint32_t ppb, uint
         fe_store_read(s, p, 0, page, buf);
         assert_memory_equal(buf, want + (size_t)p * page, page);
     }
+    for (int i = 0; i < 5; i++) {
+        fe_store_drop_aside(s, &aside[i].aside);
+        free(aside[i].want);
+    }
     fe_store_destroy(s);
     free(want);
     free(buf);
     free(used);
+}
+
+/* There are names for 65536 pages put aside, whatever the size of the chip, and dropped ones are
+ * used again. */
+static void test_store_puts_aside_as_much_as_it_has_names_for(void **state)
+{
+    (void)state;
+    enum { MOST = 65536 };
+    struct fe_store *s = make(4, 8, 4, true);
+    struct fe_aside *aside = calloc(MOST, sizeof *aside), more;
+    assert_non_null(aside);
+    for (uint64_t i = 0; i < MOST; i++) {
+        fe_store_write(s, 1, FE_PPN_NONE, 0, 8, &i);
+        assert_int_equal(fe_store_put_aside(s, 1, &aside[i]), 0);
+    }
+    uint64_t last = 77, got;
+    fe_store_write(s, 1, FE_PPN_NONE, 0, 8, &last);
+    assert_int_equal(fe_store_put_aside(s, 1, &more), -ENOMEM);
+    fe_store_read(s, 1, 0, 8, &got);
+    assert_int_equal(got, last);
+    fe_store_drop_aside(s, &aside[1000]);
+    assert_int_equal(fe_store_put_aside(s, 1, &aside[1000]), 0);
+    for (uint64_t i = 0; i < MOST; i++) {
+        fe_store_put_back(s, 2, &aside[i]);
+        fe_store_read(s, 2, 0, 8, &got);
+        assert_int_equal(got, i == 1000 ? last : i);
+        fe_store_forget(s, 2, 1);
+    }
+    free(aside);
+    fe_store_destroy(s);
 }
 
 static void test_store_random_operations_equal_plain_bytes(void **state)
@@ -433,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_store_too_large_is_eoverflow_with_the_numbers),
         cmocka_unit_test(test_store_range_outside_the_page_aborts),
         cmocka_unit_test(test_store_random_operations_equal_plain_bytes),
+        cmocka_unit_test(test_store_puts_aside_as_much_as_it_has_names_for),
         cmocka_unit_test(test_store_warm_ring_keeps_data_of_blocks_in_use),
         cmocka_unit_test(test_store_discarded_memory_is_given_back_when_the_ring_is_full),
         cmocka_unit_test(test_store_copies_take_no_memory),
