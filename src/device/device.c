@@ -119,6 +119,22 @@ static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off
     return st;
 }
 
+_Static_assert((int)FE_FETCH_PAGE == (int)FE_FETCH_STEPS, "the steps have numbers of their own");
+
+/* Pages that follow each other may lie anywhere in the host's memory: what comes next is asked for
+ * while this page is copied. */
+static void fetch_next(const struct fe_device *dev, fe_lpn lpn)
+{
+    enum { AHEAD = 4 };
+    uint64_t n_lpns = dev->capacity / dev->page_bytes;
+    if (!dev->ftl->ops->fetch)
+        return;
+    if (lpn + AHEAD < n_lpns)
+        dev->ftl->ops->fetch(dev->ftl, lpn + AHEAD, FE_FETCH_PAGE);
+    if (lpn + 1 < n_lpns)
+        dev->ftl->ops->fetch(dev->ftl, lpn + 1, FE_FETCH_BYTES);
+}
+
 /* A page of a read.  Reading goes on at the end of life, and so it asks the strategy directly. */
 static enum fe_status read_page(struct fe_device *dev, fe_lpn lpn, uint32_t off, uint32_t len,
                                 void *buf)
@@ -215,6 +231,8 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
     enum fe_status st = FE_OK;
     if (req->type == FE_REQ_READ) {
         fe_sched_begin(&dev->sched, start);
+        if (buf && real != NOWHERE && at + len < to)
+            fetch_next(dev, lpn);
         if (real != NOWHERE)
             st = read_page(dev, lpn, off, len, buf);
         else if (buf)

@@ -68,6 +68,10 @@ struct fe_ftl {
     struct fe_ftl_counters counters;
 };
 
+/* Steps of `fetch` for a page that is read soon, after those of fe_device_fetch: what is known of it,
+ * and then the beginning of its bytes. */
+enum { FE_FETCH_PAGE = 3, FE_FETCH_BYTES };
+
 struct fe_ftl_ops {
     const char *name, *summary;
 

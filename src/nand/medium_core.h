@@ -104,6 +104,18 @@ static inline void fe_medium_fetch(const struct fe_medium *m, fe_ppn first, uint
     fe_store_fetch(m->store, first, n);
 }
 
+/* Fetches early what reading a page will need: what is known of it, or the beginning of its bytes. */
+static inline void fe_medium_fetch_read(const struct fe_medium *m, fe_ppn ppn, bool bytes)
+{
+    if (bytes) {
+        fe_store_fetch_bytes(m->store, ppn);
+        return;
+    }
+    fe_fetch(&m->chip.pebs[fe_peb_of(&m->geo, ppn)]);
+    fe_fetch(&m->chip.oob_tag[ppn]);
+    fe_store_fetch(m->store, ppn, 1);
+}
+
 /* A page's state needs no memory of its own: pages below next_page are PROGRAMMED, or TORN if
  * their tag says so, and the others are ERASED. */
 static inline enum fe_page_state fe_medium_state(const struct fe_medium *m, fe_ppn ppn)

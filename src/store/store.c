@@ -145,6 +145,12 @@ void fe_store_fetch(const struct fe_store *s, fe_ppn first, uint32_t n)
         fe_frames_fetch(s->frames, first, n);
 }
 
+void fe_store_fetch_bytes(const struct fe_store *s, fe_ppn ppn)
+{
+    if (s->frames)
+        fe_frames_fetch_bytes(s->frames, ppn);
+}
+
 void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n)
 {
     if (s->frames)

@@ -74,6 +74,9 @@ void fe_store_drop_aside(struct fe_store *s, struct fe_aside *aside);
 /* Fetches early what copying and forgetting pages [first, first + n) will need; changes nothing. */
 void fe_store_fetch(const struct fe_store *s, fe_ppn first, uint32_t n);
 
+/* Fetches early the beginning of a page's bytes, which will be read next; changes nothing. */
+void fe_store_fetch_bytes(const struct fe_store *s, fe_ppn ppn);
+
 /* Forgets pages [first, first + n). */
 void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n);
 
