@@ -21,6 +21,7 @@ struct fe_nand_params {
     uint32_t channels, dies_per_channel, planes_per_die, blocks_per_plane;
     uint32_t pages_per_block;
     uint32_t page_size, oob_size;     /* bytes */
+    uint32_t page_parts;              /* programs that fill a page, a power of two; 0 as 1 */
     uint32_t program_unit;            /* bytes that one tPROG writes; 0 = a page */
     bool multiplane;                  /* the planes of a die work together, as one */
     bool cached;                      /* cache register: transfers overlap with tR and tPROG */

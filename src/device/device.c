@@ -271,6 +271,7 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
     uint64_t start = fe_link_take_turn(&dev->link, begin, is_write, from, to);
     uint64_t complete = start, n = to - from, real = real_place(dev, from, &n);
 
+    fe_medium_begin_command(dev->medium);
     if (dev->ftl->ops->begin_command && real != NOWHERE && !(is_write && dev->medium->eol))
         dev->ftl->ops->begin_command(dev->ftl, is_write, real, n);
     for (uint64_t at = from; at < to;)

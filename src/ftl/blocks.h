@@ -175,7 +175,9 @@ static inline enum fe_status fe_blocks_append(struct fe_blocks *b, struct fe_fro
         return st;
     b->valid[peb]++;
     fe_bit_set(b->valid_bits, ppn);
-    if (page + 1 == front->pages)
+    if (fe_part_of(&b->geo, page + 1) != 0)
+        front->turn = front->at;
+    else if (page + 1 == front->pages)
         fe_blocks_close(b, front);
     *ret = ppn;
     return FE_OK;

@@ -8,6 +8,8 @@
  *               ^                         comes.
  *               turn
  *
+ * Where pages have parts, the turn stays until the page is full.
+ *
  * `at` is the place that takes the next page.  Usually the turn decides about it; when no
  * free block is left, a page goes to any place that has a block.
  */

@@ -14,7 +14,8 @@
  *
  * What is left over, and every page where a write has more to do, goes the usual way: with an SLC
  * cache or an enhanced area, with an account of how often pages are written, where changing to
- * another part of the map takes time, and on a chip that can fail or is kept in an image.
+ * another part of the map takes time, where pages have parts, and on a chip that can fail or is kept
+ * in an image.
  */
 #include "ftl/page_core.h"
 
@@ -22,7 +23,7 @@ static bool can_fill(const struct page_ftl *f)
 {
     return fe_medium_is_plain(f->base.medium) && f->p.page.slc_mode == FE_SLC_OFF &&
            f->area_pages == 0 && f->p.page.hot_cold != FE_HOT_COLD_TWO_POOL &&
-           f->p.region.map_switch_ns == 0;
+           f->p.region.map_switch_ns == 0 && f->base.medium->geo.parts_log2 == 0;
 }
 
 /* A free block for each place, in turn. */

@@ -49,7 +49,7 @@ int fe_units_init(struct fe_units *u, struct fe_medium *m, uint32_t unit_pages,
     u->blocks_per_unit = unit_pages / m->geo.pages_per_block;
     u->n_units = fe_units_count(&m->geo, unit_pages);
     u->stripe = stripe_of(u->blocks_per_unit, m->geo.n_dies);
-    u->by_stripe = fe_fastdiv_init(u->stripe);
+    u->by_stripe = fe_fastdiv_init(u->stripe << m->geo.parts_log2);
     u->by_row = fe_fastdiv_init(u->stripe * m->geo.pages_per_block);
     u->fill = calloc(u->n_units, sizeof *u->fill);
     u->queue = calloc(u->n_units, sizeof *u->queue);

@@ -9,6 +9,8 @@
  *   erase block         0   1   0   1   0   1
  *   page of that block  0   0   1   1   2   2
  *
+ * Where pages have parts (nand.page_parts), all parts of a page stay on its block.
+ *
  * A unit is always filled in this order; fill[unit] is the number of pages that are
  * programmed.  Unit n consists of the erase blocks [n * blocks_per_unit,
  * (n + 1) * blocks_per_unit).
@@ -30,7 +32,7 @@ struct fe_units {
     struct fe_medium *medium; /* not owned */
     uint32_t n_units, unit_pages, blocks_per_unit;
     uint32_t stripe;             /* blocks across which neighbouring pages are spread */
-    struct fe_fastdiv by_stripe; /* divides by the stripe */
+    struct fe_fastdiv by_stripe; /* divides by the pages of a stripe, with their parts */
     struct fe_fastdiv by_row;    /* divides by the pages of a row of `stripe` blocks */
     uint32_t *fill;              /* per unit: how many of its pages are programmed */
     uint32_t *queue;             /* ring of the free units, the oldest at `head` */
@@ -61,10 +63,11 @@ static inline fe_ppn fe_unit_ppn(const struct fe_units *u, uint32_t unit, uint32
 {
     uint32_t row = fe_fastdiv(i, u->by_row);
     uint32_t in_row = i - row * u->by_row.d;
-    uint32_t page = fe_fastdiv(in_row, u->by_stripe);
-    uint32_t column = in_row - page * u->stripe;
+    uint32_t page = fe_fastdiv(in_row, u->by_stripe), parts_log2 = u->medium->geo.parts_log2;
+    uint32_t column = (in_row - page * u->by_stripe.d) >> parts_log2;
     fe_peb peb = fe_unit_peb(u, unit, row * u->stripe + column);
-    return peb * u->medium->geo.pages_per_block + page;
+    return peb * u->medium->geo.pages_per_block + (page << parts_log2) +
+           fe_part_of(&u->medium->geo, in_row);
 }
 
 /* Whether a physical page belongs to this unit. */

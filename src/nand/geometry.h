@@ -10,6 +10,13 @@
  * so do `n_pebs`, `n_ppns` and `page_bytes`.  Without `multiplane`, planes only add blocks to
  * their die.
  *
+ * With `page_parts`, a page can be programmed in so many parts, one after the other.  Everything
+ * above this layer counts parts as pages: so do `n_ppns`, `pages_per_block`, `page_bytes` and
+ * `oob_bytes`.  Only what the cells do belongs to a whole page: its times, its type, its partner.
+ *
+ *   pages, of two parts     |   0   |   1   |   2   |
+ *   what is counted         | 0 | 1 | 2 | 3 | 4 | 5 |
+ *
  * Numbering goes across dies first, so that neighbouring blocks can work simultaneously:
  *
  *   peb = row * n_dies + die      channel of a die = die % channels
@@ -32,6 +39,7 @@ enum fe_page_type { FE_PAGE_LSB, FE_PAGE_CSB, FE_PAGE_MSB, FE_N_PAGE_TYPES };
 struct fe_geometry {
     uint32_t n_dies, n_channels, blocks_per_die;
     uint32_t n_pebs, n_ppns, pages_per_block;
+    uint32_t parts_log2;     /* a page of the cells has 2^parts_log2 of these pages */
     uint32_t n_chip_blocks;  /* n_pebs and the blocks set aside by fe_geometry_reserve */
     uint32_t page_bytes;     /* data bytes of a (multi-plane) page */
     uint32_t oob_bytes;      /* OOB bytes that travel with it */
@@ -42,7 +50,8 @@ struct fe_geometry {
 
 /* Fills *geo.  -EOVERFLOW with the fields' values if a product does not fit or the
  * chip has 2^32 - 1 pages or more, more than 2^31 blocks, more than 65535 dies or blocks of more
- * than 65535 pages, -EINVAL if it has no page at all. */
+ * than 65535 pages, -EINVAL if it has no page at all, or a page that cannot be divided into its
+ * parts. */
 int fe_geometry_init(struct fe_geometry *geo, const struct fe_nand_params *p, struct fe_err *err);
 
 /* Takes the last n blocks, whole rows of dies, off n_pebs, n_ppns and blocks_per_die: bad
@@ -64,6 +73,12 @@ static inline uint32_t fe_die_of(const struct fe_geometry *g, fe_peb peb)
     return fe_fastmod(peb, g->by_dies);
 }
 
+/* The place of a page among the parts of its page of the cells. */
+static inline uint32_t fe_part_of(const struct fe_geometry *g, uint32_t page)
+{
+    return page & ((UINT32_C(1) << g->parts_log2) - 1);
+}
+
 /* How many of its n pages a block holds in SLC mode; 0 if the cells have one bit anyway. */
 static inline uint32_t fe_cell_slc_pages(uint32_t cell, uint32_t n)
 {
@@ -73,7 +88,7 @@ static inline uint32_t fe_cell_slc_pages(uint32_t cell, uint32_t n)
 
 static inline uint32_t fe_slc_pages(const struct fe_geometry *g)
 {
-    return fe_cell_slc_pages(g->cell, g->pages_per_block);
+    return fe_cell_slc_pages(g->cell, g->pages_per_block >> g->parts_log2) << g->parts_log2;
 }
 
 /* The type of a page by its place in the block.  MLC pairs pages as
@@ -84,8 +99,8 @@ enum fe_page_type fe_page_type(const struct fe_geometry *g, uint32_t page);
 /* The index in tR_ns and tPROG_ns: how many bits of the cell are below this one. */
 uint32_t fe_page_bit(const struct fe_geometry *g, uint32_t page);
 
-/* The LSB page that an interrupted program of this MSB page may take with it (MLC);
- * the page itself where there is none. */
+/* The LSB page that an interrupted program of this MSB page may take with it (MLC), by its first
+ * part; the page itself where there is none. */
 uint32_t fe_page_partner(const struct fe_geometry *g, uint32_t page);
 
 #endif

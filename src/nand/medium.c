@@ -10,7 +10,14 @@
  *     wear         whether it fails, and what the controller does then (wear.h)
  *     chip         the change itself, in memory and in an image (chip.h)
  *
- * Not modelled: partial page programming (NOP > 1 of old SLC), suspended operations.
+ * Parts of a page (nand.page_parts) are pages here, with OOB of their own.  Parts that follow each
+ * other at once, in one command or one copy, are one program or one read of the cells:
+ *
+ *     parts       0  1  2  3 | 0 |  1 | 2  3           three commands fill the second page
+ *     programs    [=======]    [=]  [=]  [====]
+ *
+ * Not modelled: suspended operations; an interrupted program of a part that damages those in front
+ * of it.
  */
 #include "nand/medium.h"
 
@@ -30,6 +37,7 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
     m->geo = *geo;
     m->store = store;
     m->ops = ops;
+    m->in_register = FE_PPN_NONE;
     fe_medium_set_times(m, p);
     int r = fe_chip_init(&m->chip, &m->geo, store, err);
     m->page_bit = calloc(geo->pages_per_block, 1);
@@ -54,7 +62,8 @@ void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p)
     m->tBERS_ns = p->tBERS_ns;
     m->copyback = p->copyback;
     m->program_passes = p->program_passes ? p->program_passes : 1;
-    m->one_by_one = m->geo.n_dies == 1 && !p->cached && m->program_passes == 1;
+    m->one_by_one = m->geo.n_dies == 1 && !p->cached && m->program_passes == 1 &&
+                    m->geo.parts_log2 == 0;
     for (int i = 0; i < 3; i++) {
         m->tR_ns[i] = p->tR_ns[i];
         m->tPROG_ns[i] = p->tPROG_ns[i] * n;
@@ -210,6 +219,11 @@ enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb)
     if (!m->undo) /* else the bytes are kept until the erase is final */
         fe_store_discard(m->store, peb);
     return FE_OK;
+}
+
+void fe_medium_begin_command(struct fe_medium *m)
+{
+    m->in_register = FE_PPN_NONE;
 }
 
 void fe_medium_use_slc(struct fe_medium *m, fe_peb peb)

@@ -92,6 +92,10 @@ enum fe_status fe_medium_prog_held(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn, 
  * FE_ERASE_FAILED, and the pages still there, at the end of life, as for a program. */
 enum fe_status fe_medium_erase(struct fe_medium *m, fe_peb peb);
 
+/* What follows belongs to another command of the host: it joins no program before it, and no read
+ * finds its page in the register. */
+void fe_medium_begin_command(struct fe_medium *m);
+
 /* The block, which is erased, is in SLC mode until its next erase.  Only on a chip where
  * fe_slc_pages() is not 0. */
 void fe_medium_use_slc(struct fe_medium *m, fe_peb peb);

@@ -46,6 +46,9 @@ struct fe_medium {
     bool read_hook, prog_hook; /* reads and programs have to ask `wear` */
     bool eol;                  /* end of life: no program and no erase any more */
     uint8_t *page_bit;         /* per page of a block: index in tR_ns and tPROG_ns */
+    fe_ppn in_register;        /* with parts: the page that was programmed or read last, or
+                                  FE_PPN_NONE if the next operation begins a page anyway */
+    bool register_read;        /* it was read */
     struct fe_oplist *ops;     /* not owned */
     struct fe_store *store;    /* not owned */
     struct fe_chip chip;       /* changed by the functions of nand/chip.h only */

@@ -36,6 +36,10 @@ enum fe_op_kind {
  * (nand/undo.h) the two are one operation. */
 #define FE_OP_AGAIN 2u
 
+/* A program of the part of a page that follows the one of the program before: its data join those in
+ * the register, and the page is programmed once, when they are there, too. */
+#define FE_OP_JOINS 4u
+
 struct fe_op {
     uint64_t start_ns, end_ns; /* set by the scheduler: [start, end) on its die */
     uint64_t cell_ns;          /* tR, tPROG, tBERS or the controller's time; of a run, all of them

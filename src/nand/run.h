@@ -10,8 +10,8 @@
  *
  * The chip changes page by page, as by the functions of nand/medium.h.  Where single operations
  * matter there are no runs: a power cut may come between two of them, each may fail, and somebody
- * may look at them.  With several dies or cached operations pages overlap, and a staged program
- * transfers more than a read.
+ * may look at them.  With several dies or cached operations pages overlap, a staged program
+ * transfers more than a read, and parts of a page join each other.
  */
 #ifndef FE_NAND_RUN_H
 #define FE_NAND_RUN_H

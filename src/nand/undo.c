@@ -213,8 +213,10 @@ static void tear_prog(struct fe_medium *m, const struct fe_cut *cut, const struc
     if (partner == page || fe_medium_is_slc(m, peb))
         return;
     uint64_t bits = fe_rng(cut->seed, FE_RNG_POWER_CUT, cut->number, op->ppn | UINT64_C(1) << 33);
-    if (fe_rng_below(bits, 1000000) < cut->partner_ppm)
-        fe_chip_lose(&m->chip, op->ppn - page + partner);
+    if (fe_rng_below(bits, 1000000) >= cut->partner_ppm)
+        return;
+    for (uint32_t part = 0; part < UINT32_C(1) << m->geo.parts_log2; part++)
+        fe_chip_lose(&m->chip, op->ppn - page + partner + part);
 }
 
 static void undo_prog(struct fe_medium *m, struct fe_undo_op *op)

@@ -98,12 +98,33 @@ static void check_sectors(const struct fe_profile *p, enum fe_section s, const c
     complain(ctx, fe_option_in(s, key), fe_option_in(FE_SEC_DEVICE, "sector_size"), why);
 }
 
-/* The unit in which the chip is written is a page of all planes if they work together.  That unit
- * must consist of whole sectors; the page of a single plane need not. */
+/* A page can be divided into its parts, and each of them is one program. */
+static void check_parts(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
+{
+    const struct fe_option *parts = fe_option_in(FE_SEC_NAND, "page_parts");
+    uint32_t n = p->nand.page_parts;
+
+    if (n <= 1)
+        return;
+    if (p->nand.page_size % n)
+        complain(ctx, parts, fe_option_in(FE_SEC_NAND, "page_size"), "does not divide the page");
+    else if (p->nand.oob_size % n)
+        complain(ctx, parts, fe_option_in(FE_SEC_NAND, "oob_size"),
+                 "does not divide the bytes next to a page");
+    if (p->nand.program_unit)
+        complain(ctx, parts, fe_option_in(FE_SEC_NAND, "program_unit"),
+                 "a chip that is programmed by units has no parts of pages");
+}
+
+/* The unit in which the chip is written is a page of all planes if they work together, or a part of
+ * it.  That unit must consist of whole sectors; the page of a single plane need not. */
 void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
 {
     uint64_t page = (uint64_t)p->nand.page_size * (p->nand.multiplane ? p->nand.planes_per_die : 1);
 
+    if (p->nand.page_parts)
+        page /= p->nand.page_parts;
+    check_parts(p, complain, ctx);
     check_sectors(p, FE_SEC_DEVICE, "capacity", p->device.capacity, complain, ctx);
     check_sectors(p, FE_SEC_DEVICE, "claimed_capacity", p->device.claimed_capacity, complain, ctx);
     check_times(p, "tR", p->nand.tR_ns, complain, ctx);

@@ -93,6 +93,11 @@ const struct fe_option fe_options[] = {
     {FE_SEC_NAND, "page_size", FE_OPT_SIZE32, FIELD(nand.page_size), .min = 512, .max = KIB(64),
      .multiple = 512,
      .help = "Data bytes in a page; a page is read or programmed as a whole."},
+    {FE_SEC_NAND, "page_parts", FE_OPT_U32, FIELD(nand.page_parts), .min = 1, .max = 64,
+     .pow2 = true, .def = "1",
+     .help = "Programs that may fill a page, one part after the other, as data sheets allow it by "
+             "NOP.  A strategy then works with parts as if they were pages, so that one page can "
+             "hold several small writes; parts that one command writes are one program."},
     {FE_SEC_NAND, "oob_size", FE_OPT_SIZE32, FIELD(nand.oob_size), .max = KIB(8),
      .derived = "page_size / 32, none with nor", .on_chip = true,
      .help = "Out-of-band bytes next to the data of a page; they cross the bus together with the "

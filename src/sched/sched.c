@@ -46,7 +46,7 @@ void fe_sched_reset(struct fe_sched *s)
     memset(s->die_free_ns, 0, s->n_dies * sizeof *s->die_free_ns);
     memset(s->chan_free_ns, 0, s->n_channels * sizeof *s->chan_free_ns);
     memset(s->reg_free_ns, 0, s->n_dies * sizeof *s->reg_free_ns);
-    s->hold_ns = s->all_end_ns = s->prog_end_ns = 0;
+    s->hold_ns = s->all_end_ns = s->prog_end_ns = s->loaded_ns = s->array_ns = 0;
     fe_sched_begin(s, 0);
 }
 
@@ -82,24 +82,28 @@ static void place_read(struct fe_sched *s, struct fe_op *op, uint64_t ready)
     op->end_ns = end;
 }
 
-/* The data come over the channel into the register, and go from there into the array. */
+/* The data come over the channel into the register, and go from there into the array.  If they join
+ * those of the program before, register and array are those that it has, and its end is put off. */
 static void place_prog(struct fe_sched *s, struct fe_op *op, uint64_t ready)
 {
+    bool joins = op->flags & FE_OP_JOINS;
     uint64_t *chan = &s->chan_free_ns[s->chan_of[op->die]];
     uint64_t bus_ns = transfer_ns(s, op->bus_bytes);
-    uint64_t start = fe_max_u64(ready, s->reg_free_ns[op->die]);
+    uint64_t start = fe_max_u64(ready, joins ? s->loaded_ns : s->reg_free_ns[op->die]);
     if (op->bus_bytes)
         start = fe_max_u64(start, *chan);
-    uint64_t in_register = fe_time_add(start, s->command_ns + bus_ns);
-    uint64_t cell = fe_max_u64(in_register, s->die_free_ns[op->die]);
+    s->loaded_ns = fe_time_add(start, s->command_ns + bus_ns);
+    if (!joins)
+        s->array_ns = s->die_free_ns[op->die];
+    uint64_t cell = fe_max_u64(s->loaded_ns, s->array_ns);
     uint64_t end = fe_time_add(cell, op->cell_ns);
     if (op->bus_bytes)
-        *chan = in_register;
+        *chan = s->loaded_ns;
+    op->start_ns = joins ? fe_max_u64(ready, s->die_free_ns[op->die]) : start;
+    op->end_ns = end;
     s->reg_free_ns[op->die] = s->cached ? cell : end;
     s->die_free_ns[op->die] = end;
     s->prog_end_ns = fe_max_u64(s->prog_end_ns, end);
-    op->start_ns = start;
-    op->end_ns = end;
 }
 
 /* One after the other, behind all programs and all that the die does. */

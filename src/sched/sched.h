@@ -25,6 +25,12 @@
  *
  * No time is behind FE_TIME_MAX: what would be later happens then.
  *
+ * A program that joins the one before (FE_OP_JOINS) brings more data of the same page: the page is
+ * programmed when they are there, too, so the program before only ends later.
+ *
+ *     parts of a page   |~0~|=== tPROG ===|
+ *     and the next          |~1~|=== tPROG ===|    placed as [the end of 0, its own end)
+ *
  * All times are exact: the length of a transfer is bytes * 10^9 / rate, in 128 bits where needed,
  * rounded up once.  No lock, no clock.  O(1) for each operation.
  *
@@ -50,6 +56,9 @@ struct fe_sched {
     uint64_t hold_ns;     /* the end of the last barrier: no batch is ready before it */
     uint64_t all_end_ns;  /* the end of everything placed so far, for which a barrier waits */
     uint64_t prog_end_ns; /* the end of all programs placed so far, for which an erase waits */
+    /* The last program, for one that joins it: when its data were in the register, and when the
+     * array was free. */
+    uint64_t loaded_ns, array_ns;
     /* The last transfer and its time, because nearly all transfers have the same size. */
     uint32_t memo_bytes;
     uint64_t memo_ns;

@@ -270,11 +270,11 @@ static uint32_t first_in_cells(uint32_t i, uint32_t n)
  * the same cells. */
 static bool may_be_lost(const struct fe_medium *m, fe_ppn ppn)
 {
-    uint32_t n = m->geo.pages_per_block, page = ppn % n;
+    uint32_t n = m->geo.pages_per_block, page = ppn % n, parts = 1u << m->geo.parts_log2;
     if (m->geo.cell != FE_CELL_MLC || fe_medium_is_slc(m, ppn / n))
         return false;
     for (uint32_t i = page + 1; i < fe_medium_next_page(m, ppn / n); i++)
-        if (first_in_cells(i, n) == page && fe_medium_state(m, ppn - page + i) == FE_PAGE_TORN)
+        if (first_in_cells(i / parts, n / parts) == page / parts && fe_medium_state(m, ppn - page + i) == FE_PAGE_TORN)
             return true;
     return false;
 }
@@ -413,6 +413,8 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
     t->wear->n_failed = f->wear->n_failed;
     t->prog_hook = f->prog_hook;
     t->eol = f->eol;
+    t->in_register = f->in_register;
+    t->register_read = f->register_read;
     t->emptying_since = f->emptying_since;
     t->counters = f->counters;
     copy_undo(t, f);

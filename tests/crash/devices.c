@@ -45,6 +45,9 @@ static void make_chip(struct fe_nand_params *n, struct ft_rand *r, const struct 
     n->cached = ft_chance(r, 40);
     n->copyback = ft_chance(r, 40);
     n->endurance = 1000000;
+    struct ft_rand own = {.seed = r->seed + 1};
+    n->page_parts = n->cell == FE_CELL_NOR ? 1 : 1u << ft_below(&own, 2);
+    n->page_size *= n->page_parts;
 }
 
 /* Programs and erases fail so often that the few spare blocks are soon used up. */

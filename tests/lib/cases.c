@@ -43,6 +43,9 @@ static void make_shape(struct fe_profile *p, uint32_t geometry)
     uint32_t planes = n->multiplane ? 1 : n->planes_per_die;
     n->blocks_per_plane = (uint32_t)((blocks + dies * planes - 1) / (dies * planes));
     n->oob_size = n->page_size / 32;
+    n->page_parts = n->cell == FE_CELL_NOR ? 1 : PICK(&r, 1, 1, 1, 2, 4, 8);
+    while (n->page_size / n->page_parts < 512)
+        n->page_parts /= 2;
     p->ftl.unit.unit_size = (uint64_t)unit_blocks * n->pages_per_block * n->page_size * gang;
 }
 
@@ -75,7 +78,8 @@ static void make_times(struct fe_profile *p, struct ft_rand *r)
             .cell = n->cell, .channels = n->channels, .dies_per_channel = n->dies_per_channel,
             .planes_per_die = n->planes_per_die, .blocks_per_plane = n->blocks_per_plane,
             .pages_per_block = n->pages_per_block, .page_size = n->page_size,
-            .oob_size = n->oob_size, .multiplane = n->multiplane, .endurance = n->endurance};
+            .oob_size = n->oob_size, .page_parts = n->page_parts, .multiplane = n->multiplane,
+            .endurance = n->endurance};
         p->link.bandwidth = p->link.command_overhead_ns = 0;
     }
 }
@@ -200,7 +204,8 @@ bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t 
     snprintf(c->id, sizeof c->id, "%" PRIu64 ":%u:%s", seed, geometry, fe_ftl_registry[type]->name);
     snprintf(p->name, sizeof p->name, "case");
     make_shape(p, geometry);
-    uint32_t page = p->nand.page_size * (p->nand.multiplane ? p->nand.planes_per_die : 1);
+    uint32_t page = p->nand.page_size / p->nand.page_parts *
+                    (p->nand.multiplane ? p->nand.planes_per_die : 1);
     p->device.sector_size = page % 4096 == 0 && ft_chance(&r, 25) ? 4096 : 512;
     p->ftl.type = type;
     make_times(p, &r);
@@ -221,12 +226,12 @@ const char *ft_case_text(const struct ft_case *c, char *buf, size_t len)
 {
     const struct fe_profile *p = &c->profile;
     snprintf(buf, len,
-             "%u channels x %u dies x %u planes%s x %u blocks x %u pages x %u bytes, "
+             "%u channels x %u dies x %u planes%s x %u blocks x %u pages x %u bytes in %u parts, "
              "unit %" PRIu64 ", sector %u, capacity %" PRIu64 ", used %" PRIu64
              ", cache %" PRIu64 ", max_transfer %" PRIu64 ", depth %u",
              p->nand.channels, p->nand.dies_per_channel, p->nand.planes_per_die,
              p->nand.multiplane ? " ganged" : "", p->nand.blocks_per_plane,
-             p->nand.pages_per_block, p->nand.page_size, p->ftl.unit.unit_size,
+             p->nand.pages_per_block, p->nand.page_size, p->nand.page_parts, p->ftl.unit.unit_size,
              p->device.sector_size, p->device.capacity, p->device.used, p->cache.size,
              p->link.max_transfer, p->link.queue_depth);
     return buf;

@@ -39,12 +39,28 @@ static uint64_t programs_of_page(const struct fe_nand_params *n)
     return unit ? (n->page_size + unit - 1) / unit + (n->oob_size + unit - 1) / unit : 1;
 }
 
+/* Whether the operation before has read another part of the same page. */
+static bool is_sensed(const struct ft_chip *c, const struct fe_op *op)
+{
+    return c->nand.page_parts > 1 && c->prev_kind == FE_OP_READ &&
+           op->ppn / c->nand.page_parts == c->prev_ppn / c->nand.page_parts;
+}
+
+/* Whether the operation before has programmed the part in front of this one. */
+static bool may_join(const struct ft_chip *c, const struct fe_op *op)
+{
+    return c->nand.page_parts > 1 && op->ppn % c->nand.page_parts && op->kind == FE_OP_PROG &&
+           c->prev_kind == FE_OP_PROG && op->ppn == c->prev_ppn + 1;
+}
+
 /* Whether the cell time of the operation is one that this page can have. */
 static bool cell_time_is_right(const struct ft_chip *c, const struct fe_op *op, uint32_t page)
 {
     const struct fe_nand_params *n = &c->nand;
     uint32_t bit = fe_page_bit(&c->geo, page);
     uint64_t units = programs_of_page(n);
+    if (op->kind == FE_OP_READ && op->cell_ns == 0 && n->tR_ns[bit])
+        return is_sensed(c, op);
     if (op->kind == FE_OP_READ)
         return op->cell_ns == n->tR_ns[bit] || op->cell_ns == n->slc_tR_ns ||
                op->cell_ns == n->tR_ns[0];
@@ -132,12 +148,37 @@ static bool check_die(struct ft_chip *c, const struct fe_op *op, uint64_t bus)
     return true;
 }
 
+/* Checks a program that joins the one before: its data come behind those of the other one, and the
+ * cells take their whole time for all of them. */
+static bool check_joined(struct ft_chip *c, const struct fe_op *op)
+{
+    uint64_t *die = &c->die_free[op->die], *chan = &c->chan_free[op->die % c->geo.n_channels];
+    uint64_t loaded = c->loaded + c->nand.command_ns + transfer_ns(c, op->bus_bytes);
+    uint64_t cell = op->end_ns - op->cell_ns;
+    if (!may_join(c, op))
+        return complain(c, "program of page %u joins that of page %u", op->ppn, c->prev_ppn);
+    if (op->start_ns < *die || op->end_ns < op->start_ns || cell < loaded || cell < c->held ||
+        op->start_ns < c->held)
+        return complain(c, "joined program at %" PRIu64 " to %" PRIu64 ", its die is free at %"
+                        PRIu64 ", its data are there at %" PRIu64, op->start_ns, op->end_ns, *die,
+                        loaded);
+    *die = op->end_ns;
+    c->reg_free[op->die] = c->nand.cached ? cell : op->end_ns;
+    c->loaded = loaded;
+    if (op->bus_bytes && transfer_ns(c, op->bus_bytes) && loaded > *chan)
+        *chan = loaded;
+    return true;
+}
+
 /* Checks how long the operation takes, the die, barriers, and the transfer on the channel. */
 static bool check_time(struct ft_chip *c, const struct fe_op *op)
 {
     uint64_t *chan = &c->chan_free[op->die % c->geo.n_channels];
     uint64_t bus = transfer_ns(c, op->bus_bytes), command = c->nand.command_ns;
     uint64_t least = command + op->cell_ns + bus, bus_start = op->start_ns, bus_end = 0;
+    if (op->flags & FE_OP_JOINS)
+        return check_joined(c, op);
+    c->loaded = op->start_ns + command + bus;
     if (op->end_ns < op->start_ns || op->end_ns - op->start_ns < least ||
         (op->kind != FE_OP_READ && !c->nand.cached && op->end_ns - op->start_ns != least))
         return complain(c, "op %u takes %" PRIu64 " ns, at least %" PRIu64, op->kind,
@@ -191,6 +232,10 @@ static void observe(void *ctx, const struct fe_op *ops, uint32_t n)
             c->prog_end = op->end_ns;
         c->prev_end = op->end_ns;
         c->prev_die = op->die;
+        if (op->kind != FE_OP_BARRIER && op->kind != FE_OP_BUSY) {
+            c->prev_kind = op->kind;
+            c->prev_ppn = op->ppn;
+        }
         c->all_end = op->end_ns > c->all_end ? op->end_ns : c->all_end;
         c->max_end = op->end_ns > c->max_end ? op->end_ns : c->max_end;
         c->hash = ft_hash_u64(c->hash, op->start_ns);

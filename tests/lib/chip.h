@@ -25,6 +25,9 @@ struct ft_chip {
     uint64_t *reg_free;             /* the same of the cache registers, with nand.cached */
     uint64_t held, all_end, prev_end, prog_end;
     uint32_t prev_die;
+    uint64_t loaded; /* the data of the last program were in the register by then */
+    fe_ppn prev_ppn; /* of the last operation on the chip, and its kind */
+    uint8_t prev_kind;
     uint64_t max_end;             /* latest end of an operation since this was last set to 0 */
     uint64_t hash;                /* of all operations and their times */
     char wrong[256];              /* the first broken rule; empty if none */

@@ -44,6 +44,7 @@ static const struct change changes[] = {
     {"nand.cell=tlc", {"nand.tPROG=300us/600us/900us"}},
     {"nand.oob_size=0", {0}},
     {"nand.program_unit=512", {0}},
+    {"nand.page_parts=4", {0}},
     {"nand.cached=yes", {0}},
     {"nand.copyback=yes", {0}},
     {"nand.tR=70us", {0}},

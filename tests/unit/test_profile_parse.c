@@ -247,6 +247,16 @@ static void test_parse_checks_keys_against_each_other(void **state)
     parse_bad("[nand]\ntR=1us\ncell=slc\nblocks_per_plane=1\npages_per_block=1\npage_size=512\n"
               "tPROG=1us\ntBERS=1us\n[ftl]\ntype=page\n[device]\nsector_size=1K\n",
               "x.ini:6: nand.page_size = 512: is not a multiple of device.sector_size, 1024 bytes");
+    parse_bad("[nand]\npage_parts=8\ntR=1us\ncell=slc\nblocks_per_plane=1\npages_per_block=1\n"
+              "page_size=2K\ntPROG=1us\ntBERS=1us\n[ftl]\ntype=page\n",
+              "x.ini:7: nand.page_size = 2K: is not a multiple of device.sector_size, 512 bytes");
+    parse_bad("[nand]\npage_parts=4\ntR=1us\ncell=slc\nblocks_per_plane=1\npages_per_block=1\n"
+              "page_size=2K\noob_size=18\ntPROG=1us\ntBERS=1us\n[ftl]\ntype=page\n",
+              "x.ini:2: nand.page_parts = 4: does not divide the bytes next to a page");
+    parse_bad("[nand]\npage_parts=4\ntR=1us\ncell=nor\nblocks_per_plane=1\npages_per_block=1\n"
+              "page_size=2K\nprogram_unit=32\ntPROG=1us\ntBERS=1us\n[ftl]\ntype=page\n",
+              "x.ini:2: nand.page_parts = 4: a chip that is programmed by units has no parts of "
+              "pages");
 }
 
 static void test_parse_packs_without_a_queue(void **state)

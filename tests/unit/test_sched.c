@@ -326,6 +326,43 @@ static void test_sched_cached_read_waits_for_the_program_before(void **state)
     fe_sched_fini(&b.s);
 }
 
+/* A program that joins the one before brings more data of the same page, which is programmed when
+ * they are there: the first part is in the register at 1156. */
+static void test_sched_joined_programs_are_one(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b, 1, 2, 1000000000);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 1056, 0), 0, 1156 + 200000);
+    fe_sched_begin(&b.s, 5000);
+    expect(place(&b, FE_OP_PROG, 0, 1056, FE_OP_JOINS), 201156, 5000 + 1156 + 200000);
+    assert_int_equal(fe_sched_end(&b.s), 206156);
+    fe_sched_begin(&b.s, 0); /* the channel is free from 6156 on, and then for the other die */
+    expect(place(&b, FE_OP_PROG, 0, 1056, FE_OP_JOINS), 206156, 6156 + 1156 + 200000);
+    expect(place(&b, FE_OP_PROG, 1, 1056, 0), 7312, 7312 + 1156 + 200000);
+    expect(place(&b, FE_OP_READ, 0, 0, 0), 207312, 207312 + 25100);
+    expect(place(&b, FE_OP_BARRIER, 0, 0, 0), 232412, 232412);
+    /* behind a barrier it waits for that, too */
+    expect(place(&b, FE_OP_PROG, 1, 1056, FE_OP_JOINS), 232412, 232412 + 1156 + 200000);
+    fe_sched_fini(&b.s);
+}
+
+/* With a cache register the second page waits for the array, and so does a part that joins it. */
+static void test_sched_joined_programs_wait_for_the_array(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup_as(&b, 1, 1, 1000000000, true);
+    fe_sched_begin(&b.s, 0);
+    expect(place(&b, FE_OP_PROG, 0, 1056, 0), 0, 201156);
+    expect(place(&b, FE_OP_PROG, 0, 1056, 0), 1156, 401156);
+    expect(place(&b, FE_OP_PROG, 0, 1056, FE_OP_JOINS), 401156, 401156);
+    fe_sched_begin(&b.s, 300000);
+    expect(place(&b, FE_OP_PROG, 0, 1056, FE_OP_JOINS), 401156, 300000 + 1156 + 200000);
+    fe_sched_fini(&b.s);
+}
+
 static void test_sched_reset_forgets_reservations(void **state)
 {
     (void)state;
@@ -361,6 +398,8 @@ int main(void)
         cmocka_unit_test(test_sched_cached_programs_hide_their_transfers),
         cmocka_unit_test(test_sched_cached_reads_overlap_with_the_bus),
         cmocka_unit_test(test_sched_cached_read_waits_for_the_program_before),
+        cmocka_unit_test(test_sched_joined_programs_are_one),
+        cmocka_unit_test(test_sched_joined_programs_wait_for_the_array),
         cmocka_unit_test(test_sched_reset_forgets_reservations),
     };
     return cmocka_run_group_tests_name("sched", tests, NULL, NULL);
