@@ -18,6 +18,7 @@
 #include "host/link.h"
 
 #include "base/num.h"
+#include "base/rng.h"
 
 #include <string.h>
 
@@ -35,6 +36,7 @@ void fe_link_set_delays(struct fe_link *l, const struct fe_link_params *p)
     l->p.task_overhead_ns = p->task_overhead_ns;
     l->p.write_overhead_ns = p->write_overhead_ns;
     l->p.busy_poll_ns = p->busy_poll_ns;
+    l->p.busy_late_ppm = p->busy_late_ppm;
     l->memo_bytes = l->memo_ns = 0;
 }
 
@@ -116,12 +118,11 @@ uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, ui
 {
     if (writes)
         l->task_ns += l->p.write_overhead_ns;
-    if (l->p.queue != FE_QUEUE_IN_TURN)
-        return start_ns;
+    bool is_long = !writes && l->p.turn_read && to - from > l->p.turn_read;
     bool continues = from == l->turn_at && writes == l->turn_writes;
     l->turn_at = to;
     l->turn_writes = writes;
-    if (continues)
+    if (!is_long && (continues || l->p.queue != FE_QUEUE_IN_TURN))
         return start_ns;
     l->data_start_ns = fe_max_u64(l->data_start_ns, l->turn_ns);
     return fe_max_u64(start_ns, l->turn_ns);
@@ -207,14 +208,18 @@ uint64_t fe_link_send(struct fe_link *l, uint64_t ready_ns, uint64_t bytes, bool
     return sent_ns;
 }
 
-/* Asked at in + p, in + 3 p, in + 7 p ... */
+/* Asked at in + p, in + 3 p, in + 7 p ..., and a little later. */
 uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns)
 {
     uint64_t wait = l->p.busy_poll_ns, at = in_ns;
     if (l->p.queue != FE_QUEUE_OFF || wait == 0)
         return end_ns;
-    for (; at < end_ns; wait *= 2)
-        at = fe_time_add(at, wait);
+    for (uint64_t n = 0; at < end_ns; wait *= 2, n++) {
+        uint64_t late = fe_muldiv(wait, l->p.busy_late_ppm, 1000000);
+        if (late)
+            late = fe_rng_below(fe_rng(0, FE_RNG_HOST_ASKS, in_ns, n), late + 1);
+        at = fe_time_add(at, wait + late);
+    }
     return at;
 }
 

@@ -379,6 +379,14 @@ const struct fe_option fe_options[] = {
      .help = "With queue=off: how long after the data of a write the host asks for the first time "
              "whether it has ended; each later time it waits twice as long.  0 means that the "
              "device tells the host."},
+    {FE_SEC_LINK, "busy_late", FE_OPT_SHARE, FIELD(link.busy_late_ppm), .max = 1000000, .def = "0%",
+     .live = true,
+     .help = "How much longer than it should the host may sleep before it asks, as a share of "
+             "busy_poll and what follows it; drawn for each sleep.  Linux allows itself 100%."},
+    {FE_SEC_LINK, "turn_read", FE_OPT_SIZE, FIELD(link.turn_read), .max = MIB(1024),
+     .zero = "none", .def = "none",
+     .help = "A read command of more bytes begins when the command before has ended, even if it "
+             "continues that one; with none, link.queue decides alone."},
     {FE_SEC_LINK, "packed", FE_OPT_U32, FIELD(link.packed), .min = 1, .max = 64, .def = "1",
      .help = "Without a queue: number of waiting writes that the host packs into one command of an "
              "eMMC, which pays the overhead of one.  Linux did so from 3.9 to 4.9; it does not any "

@@ -79,6 +79,7 @@ static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t pag
     static const uint32_t queues[] = {FE_QUEUE_IN_ORDER, FE_QUEUE_ANY_ORDER, FE_QUEUE_IN_TURN};
     p->link.queue = queues[ft_below(r, 3)];
     p->link.read_buffer = page_bytes * ft_below(r, 3);
+    p->link.turn_read = page_bytes * ((p->link.read_buffer / page_bytes + 1) % 3);
     if (p->cache.volatile_ && ft_chance(r, 40))
         p->cache.write_behind = page_bytes * ft_between(r, 1, 6);
     p->cache.reliable_ns = ft_chance(r, 25) ? 300000 : 0;

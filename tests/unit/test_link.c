@@ -284,6 +284,32 @@ static void test_link_asks_after_twice_as_long(void **state)
     }
 }
 
+/* A host that sleeps too long asks later: each wait is longer by a share of 0 to 100 %, all shares
+ * are drawn, and the answer depends on the two times alone. */
+static void test_link_asks_a_little_later(void **state)
+{
+    (void)state;
+    struct fe_link l = make(0, 0, 8);
+    uint64_t lowest[2] = {UINT64_MAX, UINT64_MAX}, highest[2] = {0, 0};
+    l.p.queue = FE_QUEUE_OFF;
+    l.p.busy_poll_ns = 32000;
+    l.p.busy_late_ppm = 1000000;
+    for (uint64_t in = 0; in < 2000; in++) {
+        for (uint64_t i = 0; i < 2; i++) { /* ended after the first question at most, or behind it */
+            uint64_t asked = fe_link_asked(&l, in, in + 1 + i * 64000) - in;
+            assert_int_equal(fe_link_asked(&l, in, in + 1 + i * 64000) - in, asked);
+            lowest[i] = fe_min_u64(lowest[i], asked);
+            highest[i] = fe_max_u64(highest[i], asked);
+        }
+    }
+    assert_in_range(lowest[0], 32000, 32500);
+    assert_in_range(highest[0], 63500, 64000);
+    assert_in_range(lowest[1], 96000, 100000);
+    assert_in_range(highest[1], 188000, 192000);
+    l.p.busy_late_ppm = 0;
+    assert_int_equal(fe_link_asked(&l, 7, 8), 32007);
+}
+
 /* A pack of up to three writes of at most 4000 bytes, an overhead of 100 and a ns for each byte. */
 static struct fe_link make_packing(uint32_t packed)
 {
@@ -393,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_link_takes_new_delays),
         cmocka_unit_test(test_link_without_its_queue_has_one_slot),
         cmocka_unit_test(test_link_asks_after_twice_as_long),
+        cmocka_unit_test(test_link_asks_a_little_later),
         cmocka_unit_test(test_link_order_decides_who_waits),
         cmocka_unit_test(test_link_any_order_keeps_the_order_of_a_command),
         cmocka_unit_test(test_link_any_order_never_doubles_the_wire),
