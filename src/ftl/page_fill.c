@@ -14,8 +14,8 @@
  *
  * What is left over, and every page where a write has more to do, goes the usual way: with an SLC
  * cache or an enhanced area, with an account of how often pages are written, where changing to
- * another part of the map takes time, where pages have parts, and on a chip that can fail or is kept
- * in an image.
+ * another part of the map takes time, where pages have parts, and on a chip that can fail or is
+ * kept in an image.
  */
 #include "ftl/page_core.h"
 

@@ -18,15 +18,15 @@
  * before the command's data: these are the commands that ask which task is ready and start it.  A
  * write may occupy the wire longer, with and without a queue: the card holds it busy.
  *
- * A host without a queue asks whether a write has ended, each time after a wait of twice as long.  It
- * sleeps, and a sleep may take longer than it should (Linux: usleep_range(u, 2 * u)).  How much
+ * A host without a queue asks whether a write has ended, each time after a wait of twice as long.
+ * It sleeps, and a sleep may take longer than it should (Linux: usleep_range(u, 2 * u)).  How much
  * longer is drawn for each wait, by the time at which the data were in.
  *
  *     data in  |~~ 4K ~~|     ?       ?               ?
  *     flash             |======= program =======|
  *
- * A controller may have to set up a stream for each long read (link.turn_read), and cannot do so while
- * it still sends the one before.  So small reads overlap, and long ones do not.
+ * A controller may have to set up a stream for each long read (link.turn_read), and cannot do so
+ * while it still sends the one before.  So small reads overlap, and long ones do not.
  *
  * A simple controller takes the tasks of its queue in turn: it begins one when it has finished
  * everything of the one before, except that it goes on with a task that continues that one.  And it
@@ -72,7 +72,8 @@ struct fe_link {
     uint32_t slot;
     uint64_t task_ns;
     uint64_t data_start_ns, data_bytes;
-    /* in-turn, turn_read: when all of the command before has ended, where it ended, and whether it wrote */
+    /* in-turn, turn_read: when all of the command before has ended, where it ended, and whether it
+     * wrote */
     uint64_t turn_ns, turn_at;
     bool turn_writes;
     /* A command of writes without a queue: when it began, how many writes and bytes it has so far.
@@ -108,8 +109,9 @@ uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns);
 uint64_t fe_link_begin_write(struct fe_link *l, uint64_t now_ns, uint64_t bytes);
 
 /* To be called after fe_link_begin, which has returned start_ns, for a command with data, which are
- * those from `from` to `to`.  Returns when the device starts to work on it: later if the command before
- * has not ended, and this one is a long read (turn_read) or, with in-turn, does not continue it. */
+ * those from `from` to `to`.  Returns when the device starts to work on it: later if the command
+ * before has not ended, and this one is a long read (turn_read) or, with in-turn, does not continue
+ * it. */
 uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, uint64_t from,
                            uint64_t to);
 

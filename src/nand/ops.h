@@ -36,8 +36,8 @@ enum fe_op_kind {
  * (nand/undo.h) the two are one operation. */
 #define FE_OP_AGAIN 2u
 
-/* A program of the part of a page that follows the one of the program before: its data join those in
- * the register, and the page is programmed once, when they are there, too. */
+/* A program of the part of a page that follows the one of the program before: its data join those
+ * in the register, and the page is programmed once, when they are there, too. */
 #define FE_OP_JOINS 4u
 
 struct fe_op {

@@ -26,7 +26,6 @@
 #include "ftl/ftl.h"
 #include "profile/option_names.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define KIB(x) (UINT64_C(x) << 10)
@@ -95,9 +94,8 @@ const struct fe_option fe_options[] = {
      .help = "Data bytes in a page; a page is read or programmed as a whole."},
     {FE_SEC_NAND, "page_parts", FE_OPT_U32, FIELD(nand.page_parts), .min = 1, .max = 64,
      .pow2 = true, .def = "1",
-     .help = "Programs that may fill a page, one part after the other, as data sheets allow it by "
-             "NOP.  A strategy then works with parts as if they were pages, so that one page can "
-             "hold several small writes; parts that one command writes are one program."},
+     .help = "Programs that may fill a page, part by part (NOP in data sheets).  Strategies work "
+             "with parts as if they were pages, so that a page can hold several small writes."},
     {FE_SEC_NAND, "oob_size", FE_OPT_SIZE32, FIELD(nand.oob_size), .max = KIB(8),
      .derived = "page_size / 32, none with nor", .on_chip = true,
      .help = "Out-of-band bytes next to the data of a page; they cross the bus together with the "
@@ -381,12 +379,10 @@ const struct fe_option fe_options[] = {
              "device tells the host."},
     {FE_SEC_LINK, "busy_late", FE_OPT_SHARE, FIELD(link.busy_late_ppm), .max = 1000000, .def = "0%",
      .live = true,
-     .help = "How much longer than it should the host may sleep before it asks, as a share of "
-             "busy_poll and what follows it; drawn for each sleep.  Linux allows itself 100%."},
+     .help = "Share by which each sleep of busy_poll may be longer; drawn.  Linux allows 100%."},
     {FE_SEC_LINK, "turn_read", FE_OPT_SIZE, FIELD(link.turn_read), .max = MIB(1024),
      .zero = "none", .def = "none",
-     .help = "A read command of more bytes begins when the command before has ended, even if it "
-             "continues that one; with none, link.queue decides alone."},
+     .help = "A longer read begins when the command before has ended, even if it continues it."},
     {FE_SEC_LINK, "packed", FE_OPT_U32, FIELD(link.packed), .min = 1, .max = 64, .def = "1",
      .help = "Without a queue: number of waiting writes that the host packs into one command of an "
              "eMMC, which pays the overhead of one.  Linux did so from 3.9 to 4.9; it does not any "
@@ -401,8 +397,7 @@ const struct fe_option fe_options[] = {
      .max = KIB(64), .pow2 = true, .derived = "1K with tlc, else 512", .on_chip = true,
      .help = "Data bytes of a codeword."},
     {FE_SEC_ECC, "refresh_bits", FE_OPT_U32, FIELD(wear.refresh_bits), .min = 1, .max = 4096,
-     .zero = "never", .derived = "three quarters of correctable_bits, rounded up",
-     .on_chip = true,
+     .zero = "never", .derived = "three quarters of correctable_bits, rounded up", .on_chip = true,
      .help = "Number of corrected bits in a codeword from which on its block is copied to a spare "
              "block."},
 
@@ -570,37 +565,6 @@ const struct fe_option *fe_option_in(enum fe_section s, const char *key)
         if (fe_options[i].section == s && strcmp(fe_options[i].key, key) == 0)
             return &fe_options[i];
     return NULL;
-}
-
-/* Compares whole words of used_by: a strategy's name may be a part of another one's.  used_by takes
- * precedence over on_chip. */
-bool fe_option_is_used(const struct fe_option *o, uint32_t ftl_type)
-{
-    const char *name = fe_ftl_registry[ftl_type]->name, *at = o->used_by;
-    size_t len = strlen(name);
-    if (!at)
-        return !o->on_chip || !fe_ftl_registry[ftl_type]->no_medium;
-    for (; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (strcspn(at, " ") == len && memcmp(at, name, len) == 0)
-            return true;
-    return false;
-}
-
-void fe_option_users(const struct fe_option *o, char *buf, size_t len)
-{
-    size_t n = 0;
-    for (uint32_t i = 0; fe_ftl_registry[i] && n < len; i++)
-        if (fe_option_is_used(o, i))
-            n += (size_t)snprintf(buf + n, len - n, "%s%s", n ? " " : "",
-                                  fe_ftl_registry[i]->name);
-}
-
-void fe_option_why_unused(const struct fe_option *o, uint32_t ftl_type, char *buf, size_t len)
-{
-    char users[128];
-    fe_option_users(o, users, sizeof users);
-    snprintf(buf, len, "has no effect with ftl.type=%s; used by: %s",
-             fe_ftl_registry[ftl_type]->name, users);
 }
 
 const struct fe_option *fe_option_find(const char *full_key)

@@ -295,7 +295,7 @@ static void test_link_asks_a_little_later(void **state)
     l.p.busy_poll_ns = 32000;
     l.p.busy_late_ppm = 1000000;
     for (uint64_t in = 0; in < 2000; in++) {
-        for (uint64_t i = 0; i < 2; i++) { /* ended after the first question at most, or behind it */
+        for (uint64_t i = 0; i < 2; i++) { /* ended before the first question, or behind it */
             uint64_t asked = fe_link_asked(&l, in, in + 1 + i * 64000) - in;
             assert_int_equal(fe_link_asked(&l, in, in + 1 + i * 64000) - in, asked);
             lowest[i] = fe_min_u64(lowest[i], asked);
