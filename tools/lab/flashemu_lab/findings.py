@@ -149,8 +149,7 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     yield probing.page(unit_of(found, capacity), capacity)
     judged()
     for in_random_order in (True, False):
-        # a push opens and closes units itself, which is as much as one unit too many
-        if found.unit and not found.seen.push:
+        if found.unit:
             yield from _passes(in_random_order, found.unit, capacity, found, judged)
         yield from _open_units(tool, in_random_order, capacity, found, judged)
 
@@ -215,12 +214,13 @@ def _passes(in_random_order: bool, unit: int, capacity: int, found: Found,
     bs = opened.piece(unit, found.page, found.small_write)
     while some := [n for n in opened.next_rows(found.points, in_random_order, unit, capacity)
                    if n not in tried]:
-        first = sum(opened.rows(found.points, in_random_order))
+        first = sum(opened.width(n, found.seen)
+                    for n in opened.rows(found.points, in_random_order))
         for units in some:
             tried.add(units)
             yield opened.passes(unit, units, in_random_order, bs, before, first, found.seen,
                                 capacity)
-            first += units
+            first += opened.width(units, found.seen)
         judged()
 
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 from statistics import median
 from typing import Sequence
 
-from .measurement import Point
-from .probing import Draft, Seen, Test
+from .measurement import Point, Scalar
+from .probing import OUTRIGHT, Draft, Seen, Test
 
 _KIB, _MIB = 1 << 10, 1 << 20
 MOST = 96
@@ -33,9 +33,15 @@ _STEPS = ((1, 2, 3, 4, 5, 6, 7, 8), (12, 16, 24), (32, 48), (64, MOST))
 # A pass over units that are not open costs this share of a merge at least, and one merge at least.
 _CLOSED = 0.4
 # A write to a unit that is open takes at most this share of one to a unit that is not.
-_ALWAYS = 0.75
+_ALWAYS = 0.5
 # Pieces of a unit that a pass writes: the first pass, the second, the third.
 _IN_ORDER, _IN_RANDOM_ORDER = (0, 1, 2), (3, 1, 2)
+_FEW = 2    # writes to units that are not open, to compare with more of them
+# Behind a cache, the passes that are pushed out of it together, in order and in random order, each
+# time over other units.  In order, a visit must find what a visit by one pass has left.
+_PUSHED = ((1, 1, 2), (1, 2, 3))
+_THRASHES = 0.5     # in random order each write to too many units merges; this share of them counts
+_GROWS = 0.5        # in order each unit too many merges; this share of them counts
 
 
 def piece(unit: int, page: int | None, small_write: int | None) -> int:
@@ -60,43 +66,107 @@ def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, f
     device.  `before` is how many units are opened in random order first."""
     draft = Draft(capacity)
     shift = 1 if in_random_order else 0
+    order = "random" if in_random_order else "in order"
+    name = f"{units} units at once, {order}"
+    seen = seen.by_units(unit, capacity)
     # other units, in the last quarter; no two rows may have the same requests
-    quarter = max(1, capacity // 4 // unit)
+    quarter = max(1, (capacity // 4 - seen.push) // unit)
     turns, at = divmod(2 * units + shift, quarter)
     count = before + turns
-    others = capacity * 3 // 4 // unit * unit
-    draft.add("write", bs, others + 3 * bs + at % max(1, quarter - count) * unit,
-              max(1, quarter // count // 2) * unit, count, seen=seen)
-    start = (first + shift) % max(2, capacity * 3 // 4 // unit - units) * unit
-    for at in _IN_RANDOM_ORDER if in_random_order else _IN_ORDER:
-        draft.add("write", bs, start + at * bs, unit, units, seen=seen)
-    order = "random" if in_random_order else "in order"
-    return draft.test(f"{units} units at once, {order}", merges=2 * units + count)
+    few = _FEW if seen.push else 0
+    stride = max(1, quarter // (few + count) // 2) * unit
+    others = capacity * 3 // 4 // unit * unit + 3 * bs + at % max(1, quarter - count) * unit
+    if few and in_random_order:
+        draft.add("write", bs, others, stride, few, seen=seen)
+    if in_random_order or units == 1 or not few:
+        draft.add("write", bs, others + few * stride, stride, count, seen=seen)
+    if few:
+        for n in _PUSHED[in_random_order]:
+            _visit(draft, unit, units, in_random_order, bs, first + shift, n, seen, capacity)
+            first += units
+        return draft.test(name, merges=6 * units + few + count)
+    _visit(draft, unit, units, in_random_order, bs, first + shift, 3, seen, capacity)
+    return draft.test(name, merges=2 * units + count)
+
+
+def _visit(draft: Draft, unit: int, units: int, in_random_order: bool, bs: int, first: int,
+           number: int, seen: Seen, capacity: int) -> None:
+    """So many passes over the same units.  Only all of them together are pushed, because a push
+    takes the place of a unit."""
+    start = first % max(2, capacity * 3 // 4 // unit - units) * unit
+    order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
+    for k, at in enumerate(order[:number]):
+        draft.add("write", bs, start + at * bs, unit, units,
+                  seen=seen if k == number - 1 or not seen.push else OUTRIGHT)
+
+
+def width(units: int, seen: Seen) -> int:
+    """How many units a row goes over."""
+    return units * (len(_PUSHED[0]) if seen.push else 1)
+
+
+_Series = Sequence[tuple[dict[str, Scalar], float]]
 
 
 def rows(points: Sequence[Point], in_random_order: bool) -> dict[int, tuple[float, list[float]]]:
     """For each number of units: ns of a write to a unit that is not open, and the ns of a write in
     each pass."""
-    found: dict[int, tuple[float, list[float]]] = {}
+    order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
     series = [({**dict(p.parameters)}, p.value) for p in points if p.procedure == "request"
               and dict(p.parameters)["op"] == "write"]
+    found = {}
     for i in range(len(series) - 3):
         four = series[i:i + 4]
-        units, bs = int(four[1][0]["count"]), int(four[1][0]["bs"])
-        starts = [int(how["start"]) for how, _ in four[1:]]
-        order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
-        if all(how["count"] == units and how["bs"] == bs for how, _ in four[1:]) and \
-                four[0][0]["bs"] == bs and \
-                [start - starts[0] for start in starts] == [(at - order[0]) * bs for at in order] \
-                and len({how["stride"] for how, _ in four[1:]}) == 1:
-            found[units] = four[0][1], [ns for _, ns in four[1:]]
-    return found
+        if _are_passes(four[1:], order) and four[0][0]["bs"] == four[1][0]["bs"] and \
+                not any("push" in how for how, _ in four):
+            found[int(four[1][0]["count"])] = four[0][1], [ns for _, ns in four[1:]]
+    return found or _pushed_rows(series, in_random_order)
 
 
-def _open(row: tuple[float, list[float]], alone: float, merge: float, units: int,
-          number: int) -> bool:
-    """Whether pass `number` (1 or 2) has merged nothing."""
-    return (row[1][number] - alone) * units < _CLOSED * merge
+def _are_passes(some: _Series, order: Sequence[int]) -> bool:
+    """Whether these series are the first passes of a row."""
+    starts = [int(how["start"]) for how, _ in some]
+    same = [[how[name] for name in ("count", "bs", "stride")] for how, _ in some]
+    return all(row == same[0] for row in same) and \
+        [start - starts[0] for start in starts] == [
+            (at - order[0]) * int(some[0][0]["bs"]) for at in order[:len(some)]]
+
+
+def _pushed_rows(series: _Series, in_random_order: bool) -> dict[int, tuple[float, list[float]]]:
+    """Rows whose writes were pushed out of a cache.  Only sums tell something then, so a write to a
+    unit that is not open takes what more of them take, and a pass what more passes take."""
+    order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
+    visits = _PUSHED[in_random_order]
+    front = 2 if in_random_order else 0
+    found: dict[int, list[float]] = {}
+    closed = []
+    length = front + sum(visits)
+    for i in range(len(series) - length + 1):
+        some = series[i:i + length]
+        sums, at = [], front
+        for n in visits:
+            visit, at = some[at:at + n], at + n
+            if not _are_passes(visit, order) or \
+                    ["push" in how for how, _ in visit] != [False] * (n - 1) + [True]:
+                break
+            sums.append(sum(ns for _, ns in visit))
+        if len(sums) < len(visits) or len({how["count"] for how, _ in some[front:]}) > 1:
+            continue
+        if front:
+            few, more = (ns * int(how["count"]) for how, ns in some[:2])
+            closed.append((more - few) / (int(some[1][0]["count"]) - _FEW))
+        # one pass, as often as it was visited, is the same each time
+        sums = sums[visits.count(1) - 1:]
+        units = int(some[-1][0]["count"])
+        found[units] = [sums[0], *(b - a for a, b in zip(sums, sums[1:]))]
+    if not in_random_order:
+        closed = [before for before, _ in _pushed_rows(series, True).values()]
+    merge = median(closed) if closed else 0.0
+    return {units: (merge, times) for units, times in found.items()}
+
+
+def _is_pushed(points: Sequence[Point]) -> bool:
+    return any("push" in dict(p.parameters) for p in points)
 
 
 def _between(points: Sequence[Point], in_random_order: bool,
@@ -104,16 +174,24 @@ def _between(points: Sequence[Point], in_random_order: bool,
     """The largest number of units that are open together, and the smallest that is too many, 0 if
     none was; None without a row for one unit.  (0, 1) if each write merges."""
     found = rows(points, in_random_order)
-    if 1 not in found:
+    if 1 not in found or 1 not in rows(points, in_random_order or _is_pushed(points)):
         return None
     closed = median(before for before, _ in found.values())
-    alone = min(found[1][1][1:])
+    pushed = _is_pushed(points)
+    # of sums, those in random order come first, so they hold no merge of what was there before
+    alone = min((rows(points, True) if pushed else found)[1][1][1:])
     if alone > _ALWAYS * closed:
         return 0, 1
-    good = {n for n, row in found.items() if _open(row, alone, closed - alone, n, number)}
+    merges = {n: (row[1][number] - alone) * n / (closed - alone) for n, row in found.items()}
+    good = {n for n, some in merges.items()
+            if some < (_THRASHES * n if pushed and in_random_order else _CLOSED)}
+    if pushed and not in_random_order:
+        # each unit too many merges, and what else merges is not more when there are more units
+        good |= {n for n in merges
+                 if any(merges[more] < _GROWS * (more - n + 1) for more in merges if more > n)}
     # in random order it is certain that N units stay open, and a merge may have other reasons, such
     # as a log that is full; in order, a unit too many may go on in another way without a merge
-    high = 0 if in_random_order else min((n for n in found if n not in good), default=0)
+    high = 0 if in_random_order or pushed else min((n for n in found if n not in good), default=0)
     low = max((n for n in good if not high or n < high), default=0)
     return low, min((n for n in found if n > low), default=0)
 
@@ -131,8 +209,12 @@ def next_rows(points: Sequence[Point], in_random_order: bool, unit: int,
     the units of all rows before it, because what is open already opens nothing."""
     low, high = _between(points, in_random_order, 1) or (0, 0)
     top = most(unit, capacity)
+    if high > low + 1:
+        return [(low + high) // 2]
     if high:
-        return [(low + high) // 2] if high > low + 1 else []
+        measured = rows(points, in_random_order)
+        surer = [high + 4] if _is_pushed(points) and not in_random_order and high + 4 <= top else []
+        return surer if max(measured, default=0) < high + 4 else []
     for step in _STEPS:
         if step[-1] > low:
             return [n for n in step if low < n <= top]

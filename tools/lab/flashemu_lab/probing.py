@@ -169,10 +169,21 @@ class Seen:
     flush   a flush follows each write
     push    a cache that no flush empties is as good as full, and gives its oldest page to the
             flash for each new one; so many bytes in order behind the writes push these out
+    at      where the bytes of the push begin; -1: about 5/16 of the device
     """
 
     flush: bool = False
     push: int = 0
+    at: int = -1
+
+    def by_units(self, unit: int, capacity: int) -> Seen:
+        """The same with a push of whole units at the end of the device.  A unit that is written
+        from its start to its end merges nothing, neither when it is opened nor when it is
+        closed."""
+        if not self.push:
+            return self
+        size = -(-self.push // unit) * unit
+        return Seen(self.flush, size, capacity // unit * unit - size)
 
 
 OUTRIGHT = Seen()  # the write itself takes the time
@@ -197,7 +208,7 @@ class Draft:
             self.requests.append(Request("rest", 0, idle, -1))
         for r in series(key, "look" if look else op, bs, start, stride, count, self._capacity):
             self.requests += [r, Request("flush", 0, 0, key)] if seen.flush else [r]
-        pushed = self._capacity * 5 // 16 // _MIB * _MIB
+        pushed = self._capacity * 5 // 16 // _MIB * _MIB if seen.at < 0 else seen.at
         self.requests += series(key, "write", PUSH, pushed, PUSH, seen.push // PUSH, self._capacity)
         more = {"idle": idle, "depth": depth if depth > 1 else 0, "flush": seen.flush,
                 "median": middle, "push": seen.push, "push_start": pushed if seen.push else 0}
