@@ -214,13 +214,12 @@ def _passes(in_random_order: bool, unit: int, capacity: int, found: Found,
     bs = opened.piece(unit, found.page, found.small_write)
     while some := [n for n in opened.next_rows(found.points, in_random_order, unit, capacity)
                    if n not in tried]:
-        first = sum(opened.width(n, found.seen)
-                    for n in opened.rows(found.points, in_random_order))
+        first = opened.behind(found.points, in_random_order, unit)
         for units in some:
             tried.add(units)
             yield opened.passes(unit, units, in_random_order, bs, before, first, found.seen,
                                 capacity)
-            first += opened.width(units, found.seen)
+            first = opened.next_place(first, units, unit, capacity, found.seen)
         judged()
 
 

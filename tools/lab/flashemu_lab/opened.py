@@ -62,8 +62,9 @@ def most(unit: int, capacity: int) -> int:
 
 def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, first: int,
            seen: Seen, capacity: int) -> Test:
-    """One row, which begins at the unit with the number `first`, modulo three quarters of the
-    device.  `before` is how many units are opened in random order first."""
+    """One row, which begins at the unit with the number `first` if it fits into the first three
+    quarters of the device, or else at their start.  `before` is how many units are opened in random
+    order first."""
     draft = Draft(capacity)
     shift = 1 if in_random_order else 0
     order = "random" if in_random_order else "in order"
@@ -82,38 +83,64 @@ def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, f
         draft.add("write", bs, others + few * stride, stride, count, seen=seen)
     if few:
         for n in _PUSHED[in_random_order]:
-            _visit(draft, unit, units, in_random_order, bs, first + shift, n, seen, capacity)
+            first = place(first, units, unit, capacity)
+            _visit(draft, unit, units, in_random_order, bs, first, n, seen)
             first += units
         return draft.test(name, merges=6 * units + few + count)
-    _visit(draft, unit, units, in_random_order, bs, first + shift, 3, seen, capacity)
+    first = place(first, units, unit, capacity)
+    _visit(draft, unit, units, in_random_order, bs, first, 3, seen)
     return draft.test(name, merges=2 * units + count)
 
 
 def _visit(draft: Draft, unit: int, units: int, in_random_order: bool, bs: int, first: int,
-           number: int, seen: Seen, capacity: int) -> None:
+           number: int, seen: Seen) -> None:
     """So many passes over the same units.  Only all of them together are pushed, because a push
     takes the place of a unit."""
-    start = first % max(2, capacity * 3 // 4 // unit - units) * unit
     order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
     for k, at in enumerate(order[:number]):
-        draft.add("write", bs, start + at * bs, unit, units,
+        draft.add("write", bs, first * unit + at * bs, unit, units,
                   seen=seen if k == number - 1 or not seen.push else OUTRIGHT)
 
 
-def width(units: int, seen: Seen) -> int:
-    """How many units a row goes over."""
-    return units * (len(_PUSHED[0]) if seen.push else 1)
+def place(first: int, units: int, unit: int, capacity: int) -> int:
+    """Where the next row begins: it goes on behind the last one, because what is open already opens
+    nothing, and when it has come to the end, with the units that were used longest ago."""
+    return first if (first + units) * unit <= capacity * 3 // 4 else 0
+
+
+def behind(points: Sequence[Point], in_random_order: bool, unit: int) -> int:
+    """The number of the unit behind the last row.  Rows in random order begin with another unit,
+    because no two rows may have the same requests."""
+    order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
+    number = _PUSHED[in_random_order][-1] if _is_pushed(points) else len(order)
+    series = _series(points)
+    for i in range(len(series) - number, -1, -1):
+        how = series[i][0]
+        if how["stride"] == unit and _are_passes(series[i:i + number], order):
+            return int(how["start"]) // unit + int(how["count"])
+    return int(in_random_order)
+
+
+def next_place(first: int, units: int, unit: int, capacity: int, seen: Seen) -> int:
+    """The same after a row that begins there."""
+    for _ in range(len(_PUSHED[0]) if seen.push else 1):
+        first = place(first, units, unit, capacity) + units
+    return first
 
 
 _Series = Sequence[tuple[dict[str, Scalar], float]]
+
+
+def _series(points: Sequence[Point]) -> _Series:
+    return [({**dict(p.parameters)}, p.value) for p in points if p.procedure == "request"
+            and dict(p.parameters)["op"] == "write"]
 
 
 def rows(points: Sequence[Point], in_random_order: bool) -> dict[int, tuple[float, list[float]]]:
     """For each number of units: ns of a write to a unit that is not open, and the ns of a write in
     each pass."""
     order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
-    series = [({**dict(p.parameters)}, p.value) for p in points if p.procedure == "request"
-              and dict(p.parameters)["op"] == "write"]
+    series = _series(points)
     found = {}
     for i in range(len(series) - 3):
         four = series[i:i + 4]
