@@ -15,6 +15,7 @@ continues where it was: it has the points of its file, and leaves out the tests 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Callable, Iterator
 
@@ -80,7 +81,8 @@ def judge(found: Found) -> None:
         probing.page_from(points) if cache is None else None)
     found.granule = habits.granule_from(points) or habits.wide_granule_from(points) \
         if shows else None
-    found.small_write = habits.small_write_from(points) if shows else None
+    found.small_write = habits.small_write_from(points) or habits.small_write_behind(
+        points, opened.merge_from(points) or math.inf) if shows else None
     found.open_linear = _limit(points, False, cache is None)
     found.open_random = _limit(points, True, cache is None)
 
@@ -152,6 +154,9 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
         if found.unit:
             yield from _passes(in_random_order, found.unit, capacity, found, judged)
         yield from _open_units(tool, in_random_order, capacity, found, judged)
+    if found.unit and found.seen.push and found.cache:
+        yield habits.scattered_behind(found.unit, found.cache, capacity)
+        judged()
 
 
 def _pairs(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:

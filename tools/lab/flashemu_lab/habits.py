@@ -48,6 +48,7 @@ _MOST_FILLED = 4 << 30
 _MOST_REFILLED = 64 * _MIB
 _SMALL = 4 * _KIB
 _WIDE_PLACES = 13
+_PUSHED_PLACES = 19
 _GRANULES = tuple(_KIB << i for i in range(6))
 # A difference counts if it is this share.
 _STANDS_OUT = 0.2
@@ -87,6 +88,20 @@ def scattered_wide(capacity: int, seen: Seen = OUTRIGHT) -> Test:
             draft.add("write", 4 * granule, turn + start, stride, _WIDE_PLACES, seen=seen,
                       middle=True)
     return draft.test("scattered writes of four", merges=len(draft.requests))
+
+
+def scattered_behind(unit: int, cache: int, capacity: int) -> Test:
+    """Writes of 32 KiB down to 2 KiB, each somewhere else, and as many of the same size in order as
+    push them out of a cache that no flush empties: the device may take for small what it is asked
+    for meanwhile, not what it was asked for then.  The large ones first: a log that is full merges
+    what came long before."""
+    draft = Draft(capacity)
+    stride = _apart(unit, capacity)
+    for bs in (32 * _KIB >> i for i in range(5)):
+        turn = (len(draft.keys) + 1) * max(1, stride // _MIB // 16) * _MIB
+        draft.add("write", bs, turn + _INSIDE, stride, _PUSHED_PLACES)
+        draft.add("write", bs, capacity * 5 // 16 // unit * unit, bs, cache * 9 // 8 // bs + 1)
+    return draft.test("scattered writes behind a cache", merges=3 * _PUSHED_PLACES)
 
 
 def find_fat(tool: Tool, unit: int, capacity: int) -> Test:
@@ -268,6 +283,17 @@ def small_write_from(points: Sequence[Point]) -> int | None:
     steps = {bs: times[2 * bs] / ns for bs, ns in times.items()
              if 2 * bs in times and times[2 * bs] > 5 * ns and times[2 * bs] - ns > 4e6}
     return max(steps, key=lambda bs: steps[bs]) if steps else None
+
+
+def small_write_behind(points: Sequence[Point], merge: float) -> int | None:
+    """The same by `scattered_behind`: for twice the size most writes cost a merge of `merge` ns."""
+    every = [{**dict(p.parameters), "ns": p.value} for p in points if p.procedure == "request"]
+    sums = {int(one["bs"]): sum(float(how["ns"]) * int(how["count"]) for how in (one, push))
+            for one, push in zip(every, every[1:])
+            if one["op"] == "write" and one["count"] == _PUSHED_PLACES
+            and push["bs"] == one["bs"] == push["stride"]}
+    return max((bs for bs in sums if 2 * bs in sums
+                and sums[2 * bs] - sums[bs] > _PUSHED_PLACES / 2 * merge), default=None)
 
 
 def fat_gain(points: Sequence[Point]) -> float | None:

@@ -192,6 +192,12 @@ def _pushed_rows(series: _Series, in_random_order: bool) -> dict[int, tuple[floa
     return {units: (merge, times) for units, times in found.items()}
 
 
+def merge_from(points: Sequence[Point]) -> float | None:
+    """ns of a write to a unit that is not open; None if that was not measured."""
+    found = rows(points, True)
+    return median(before for before, _ in found.values()) if found else None
+
+
 def _is_pushed(points: Sequence[Point]) -> bool:
     return any("push" in dict(p.parameters) for p in points)
 

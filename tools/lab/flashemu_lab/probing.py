@@ -453,17 +453,20 @@ def unit_from(points: Sequence[Point]) -> int | None:
 def _unit_by_share(crossings: Mapping[int, tuple[float, float, list[int]]],
                    enough: float = _EXPLAINS) -> int | None:
     """The unit that explains the excesses best, if it explains most of them: the excess of a test
-    is proportional to the share of its writes that lie across multiples of the unit.  Odd multiples
+    is proportional to the share of its writes that lie across multiples of the unit.  Of many tests
+    one need not fit: a log may have been full just then.  Odd multiples
     of 2 MiB, for example, are multiples of 1.5 MiB now and then."""
     measured = {unit: (e, alone) for unit, (e, alone, _) in crossings.items()}
-    total = sum(e**2 for e, _ in measured.values())
     alone = median(t for _, t in measured.values()) if measured else 0.0
     best, found = enough, None
     for unit in measured:
         shares = [_multiples(at, unit) / len(at) for _, _, at in crossings.values()]
         product = sum(s * e for s, (e, _) in zip(shares, measured.values()))
         squares = sum(s**2 for s in shares) or 1.0
-        explained = product * abs(product) / squares / (total or 1.0)
+        errors = sorted((s * product / squares - e)**2
+                        for s, (e, _) in zip(shares, measured.values()))
+        odd = errors.pop() if len(errors) >= _ENOUGH else 0.0
+        explained = 1 - sum(errors) / ((sum(e**2 for e, _ in measured.values()) - odd) or 1.0)
         if explained > best and product / squares > max(_STANDS_OUT * alone, unit * _COPY_NS):
             best, found = explained, unit
     # the smallest candidates cannot be told from a page
