@@ -287,7 +287,7 @@ def small_write_from(points: Sequence[Point]) -> int | None:
 
 def small_write_behind(points: Sequence[Point], merge: float) -> int | None:
     """The same by `scattered_behind`: for twice the size most writes cost a merge of `merge` ns."""
-    every = [{**dict(p.parameters), "ns": p.value} for p in points if p.procedure == "request"]
+    every = _series_of(points)
     sums = {int(one["bs"]): sum(float(how["ns"]) * int(how["count"]) for how in (one, push))
             for one, push in zip(every, every[1:])
             if one["op"] == "write" and one["count"] == _PUSHED_PLACES

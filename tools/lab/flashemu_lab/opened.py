@@ -21,7 +21,7 @@ flashbench -O measures the same by filling all units, by commands of any size: w
 from __future__ import annotations
 
 from statistics import median
-from typing import Sequence
+from typing import Mapping, Sequence
 
 from .measurement import Point, Scalar
 from .probing import OUTRIGHT, Draft, Seen, Test
@@ -41,7 +41,7 @@ _FEW = 2    # writes to units that are not open, to compare with more of them
 # time over other units.  In order, a visit must find what a visit by one pass has left.
 _PUSHED = ((1, 1, 2), (1, 2, 3))
 _THRASHES = 0.5     # in random order each write to too many units merges; this share of them counts
-_GROWS = 0.5        # in order each unit too many merges; this share of them counts
+_SURER = 4  # so many units more than are open have to merge as well
 
 
 def piece(unit: int, page: int | None, small_write: int | None) -> int:
@@ -79,8 +79,7 @@ def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, f
     others = capacity * 3 // 4 // unit * unit + 3 * bs + at % max(1, quarter - count) * unit
     if few and in_random_order:
         draft.add("write", bs, others, stride, few, seen=seen)
-    if in_random_order or units == 1 or not few:
-        draft.add("write", bs, others + few * stride, stride, count, seen=seen)
+    draft.add("write", bs, others + few * stride, stride, count, seen=seen)
     if few:
         for n in _PUSHED[in_random_order]:
             first = place(first, units, unit, capacity)
@@ -202,6 +201,19 @@ def _is_pushed(points: Sequence[Point]) -> bool:
     return any("push" in dict(p.parameters) for p in points)
 
 
+def _best_limit(merges: Mapping[int, float]) -> int:
+    """The limit that explains most rows in order behind a cache: a row has no merges, one for each
+    unit too many, or one for each unit.  Single rows may have others, because units that are opened
+    also close what was written before the row."""
+    def explained(limit: int) -> int:
+        return sum(abs(some - max(0, n - limit)) < _CLOSED or n > limit and some > _THRASHES * n
+                   for n, some in merges.items())
+    every = {limit: explained(limit) for limit in range(1, max(merges) + 1)}
+    best = [limit for limit, rows_ in every.items() if rows_ == max(every.values())]
+    # what comes behind the largest number that was measured is not known
+    return max(best) if max(merges) in best else best[len(best) // 2]
+
+
 def _between(points: Sequence[Point], in_random_order: bool,
              number: int) -> tuple[int, int] | None:
     """The largest number of units that are open together, and the smallest that is too many, 0 if
@@ -216,15 +228,13 @@ def _between(points: Sequence[Point], in_random_order: bool,
     if alone > _ALWAYS * closed:
         return 0, 1
     merges = {n: (row[1][number] - alone) * n / (closed - alone) for n, row in found.items()}
-    good = {n for n, some in merges.items()
-            if some < (_THRASHES * n if pushed and in_random_order else _CLOSED)}
     if pushed and not in_random_order:
-        # each unit too many merges, and what else merges is not more when there are more units
-        good |= {n for n in merges
-                 if any(merges[more] < _GROWS * (more - n + 1) for more in merges if more > n)}
+        limit = _best_limit(merges)
+        return limit, limit + 1 if {limit, limit + 1} <= set(merges) else 0
+    good = {n for n, some in merges.items() if some < (_THRASHES * n if pushed else _CLOSED)}
     # in random order it is certain that N units stay open, and a merge may have other reasons, such
     # as a log that is full; in order, a unit too many may go on in another way without a merge
-    high = 0 if in_random_order or pushed else min((n for n in found if n not in good), default=0)
+    high = 0 if in_random_order else min((n for n in found if n not in good), default=0)
     low = max((n for n in good if not high or n < high), default=0)
     return low, min((n for n in found if n > low), default=0)
 
@@ -242,12 +252,13 @@ def next_rows(points: Sequence[Point], in_random_order: bool, unit: int,
     the units of all rows before it, because what is open already opens nothing."""
     low, high = _between(points, in_random_order, 1) or (0, 0)
     top = most(unit, capacity)
+    measured = rows(points, in_random_order)
+    if _is_pushed(points) and not in_random_order and 0 < low < max(measured):
+        return [n for n in (low, low + 1, low + _SURER) if n not in measured and n <= top]
     if high > low + 1:
         return [(low + high) // 2]
     if high:
-        measured = rows(points, in_random_order)
-        surer = [high + 4] if _is_pushed(points) and not in_random_order and high + 4 <= top else []
-        return surer if max(measured, default=0) < high + 4 else []
+        return []
     for step in _STEPS:
         if step[-1] > low:
             return [n for n in step if low < n <= top]
