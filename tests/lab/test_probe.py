@@ -474,17 +474,73 @@ class Units:
         return 10**5 + merges * 10**7
 
 
-def opened_by(device, capacity, in_random_order, before, points):
+class Behind:
+    """A cache in front of a device that gives it each write when so many bytes came after it."""
+
+    def __init__(self, device, size):
+        self.device, self.unit, self.size = device, device.unit, size
+        self.held, self.queue = 0, []
+
+    def write(self, offset, length):
+        """ns."""
+        ns = 10**4
+        self.queue.append((offset, length))
+        self.held += length
+        while self.held > self.size:
+            self.held -= self.queue[0][1]
+            ns += self.device.write(*self.queue.pop(0))
+        return ns
+
+
+def opened_by(device, capacity, in_random_order, before, points, seen=probing.OUTRIGHT):
     """What the passes find on a device."""
     while some := opened.next_rows(points, in_random_order, device.unit, capacity):
-        first = sum(opened.rows(points, in_random_order))
+        first = opened.behind(points, in_random_order, device.unit)
         for units in some:
-            test = opened.passes(device.unit, units, in_random_order, 16384, before, first,
-                                 probing.OUTRIGHT, capacity)
-            first += units
+            test = opened.passes(device.unit, units, in_random_order, 16384, before, first, seen,
+                                 capacity)
+            first = opened.next_place(first, units, device.unit, capacity, seen)
             points += probing.result(test, [device.write(r.offset, r.length)
                                             for r in test.requests])
     return opened.limit_from(points, in_random_order)
+
+
+def test_open_units_behind_a_cache():
+    """Only sums show what a pass costs, and pushes open units as well."""
+    seen = probing.Seen(push=3 * MIB)
+    for linear, in_random in ((1, 1), (2, 5), (7, 5), (3, 20), (40, 2), (13, 40)):
+        device, points = Behind(Units(MIB, linear, in_random), 2 * MIB), []
+        for k in range(300):
+            device.write((k * 7 % 1000) * MIB + (k % 2) * 65536, 65536)
+        assert opened_by(device, 1000 * MIB, True, 8, points, seen) == in_random, (linear, in_random)
+        found = opened_by(device, 1000 * MIB, False, max(8, in_random + 2), points, seen)
+        assert found == linear, (linear, in_random, found)
+        assert len({p.parameters for p in points}) == len(points)
+    # every write merges
+    every = Units(MIB, 1, 1)
+    every.write = lambda offset, length: 10**7 * length // 16384
+    points = []
+    assert opened_by(Behind(every, 2 * MIB), 1000 * MIB, True, 8, points, seen) == 0
+    assert opened_by(Behind(every, 2 * MIB), 1000 * MIB, False, 8, points, seen) == 0
+
+
+def test_a_push_of_whole_units():
+    assert probing.OUTRIGHT.by_units(MIB, 1 << 30) == probing.OUTRIGHT
+    assert probing.Seen(push=5 * MIB // 2).by_units(MIB, (1 << 30) + 5) == \
+        probing.Seen(push=3 * MIB, at=(1 << 30) - 3 * MIB)
+
+
+def test_rows_do_not_come_upon_units_that_are_open():
+    """Until three quarters of the device have been used, no unit is used twice, and then those that
+    were used first are."""
+    for seen, width in ((probing.OUTRIGHT, 1), (probing.Seen(push=MIB), 3)):
+        first, used = 0, []
+        for units in (1, 2, 9, 24, 48, 30, 60, 48, 7):
+            test = opened.passes(MIB, units, False, 16384, 8, first, seen, 400 * MIB)
+            mine = {r.offset // MIB for r in test.requests if r.offset < 300 * MIB}
+            assert len(mine) == width * units and not mine & set(used[-100:]), (units, first)
+            used += sorted(mine, key=lambda unit: (unit < first, unit))
+            first = opened.next_place(first, units, MIB, 400 * MIB, seen)
 
 
 def test_open_units_by_hand():

@@ -171,6 +171,24 @@ def test_pairs_by_hand():
     assert pairs.unit_from([]) is None and pairs.shown_unit([]) is None
 
 
+def test_most_pairs_across_units_are_slow():
+    """Some units may have been open before, but not most of them: then the slow pairs have another
+    reason, such as a log that is full now and then, and no unit follows."""
+    def found(slow, of):
+        across = iter(range(10**6))
+        points = []
+        for size in pairs.next_sizes([], 1 << 30, 8192):
+            test = pairs.test(size, 1 << 30, 8192, 8192, probing.OUTRIGHT)
+            times = []
+            for one, two in zip(test.requests[::2], test.requests[1::2]):
+                parted = one.offset // MIB != two.offset // MIB
+                times += [10**8 if parted and next(across) % of < slow else 10**6] * 2
+            points += probing.result(test, times)
+        return pairs.unit_from(points)
+    assert found(1, 1) == MIB and found(2, 5) == MIB    # 1.5 quick ones for each slow one
+    assert found(2, 7) is None and found(1, 5) is None  # 2.5, and 4
+
+
 def test_a_merge_for_another_reason():
     """A row that stays open is certain, and a smaller one with a merge was an accident."""
     points = []

@@ -38,7 +38,7 @@ _LEVEL = 0.4        # slow pairs that take less than this share of the usual slo
 _ENOUGH = 4         # slow pairs
 # Quick pairs across units for each slow one.  A log that all units share is full now and then, which
 # makes a pair slow wherever it is: then most pairs across units are quick.
-_MOST_OPEN = 1
+_MOST_OPEN = 2
 # A slow pair inside of a unit speaks against the unit as much as so many quick ones across.
 _AGAINST = 5
 _DOUBT = 2          # what speaks this much more against a unit leaves it possible
