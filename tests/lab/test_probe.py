@@ -452,16 +452,17 @@ class Units:
         self.open = {}          # unit -> (is it in order, bytes in order), the latest one last
 
     def _room(self, in_order, most):
-        """Closes the oldest one of its sort if there are so many; how many were closed."""
+        """Closes the oldest one of its sort if there are so many; how many merges that costs.  A
+        unit that is in order and full needs none."""
         mine = [u for u, (ordered, _) in self.open.items() if ordered == in_order]
-        if len(mine) >= most:
-            del self.open[mine[0]]
-        return len(mine) >= most
+        return len(mine) >= most and self.open.pop(mine[0]) != (True, self.unit)
 
     def write(self, offset, length):
         """ns."""
         number, at, merges = offset // self.unit, offset % self.unit, 0
         ordered, end = self.open.pop(number, (None, 0))
+        if end == self.unit and ordered:
+            ordered = None
         if ordered and at != end:
             ordered = None
             merges += self._room(False, self.random) if self.random else 1

@@ -71,12 +71,12 @@ def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, f
     name = f"{units} units at once, {order}"
     seen = seen.by_units(unit, capacity)
     # other units, in the last quarter; no two rows may have the same requests
-    quarter = max(1, (capacity // 4 - seen.push) // unit)
-    turns, at = divmod(2 * units + shift, quarter)
+    eighth = max(1, (capacity // 4 - seen.push) // unit // 2)
+    turns, at = divmod(2 * units + shift, eighth)
     count = before + turns
     few = _FEW if seen.push else 0
-    stride = max(1, quarter // (few + count) // 2) * unit
-    others = capacity * 3 // 4 // unit * unit + 3 * bs + at % max(1, quarter - count) * unit
+    stride = max(1, eighth // (few + count)) * unit
+    others = (capacity * 3 // 4 // unit + at) * unit + 3 * bs
     if few and in_random_order:
         draft.add("write", bs, others, stride, few, seen=seen)
     draft.add("write", bs, others + few * stride, stride, count, seen=seen)
