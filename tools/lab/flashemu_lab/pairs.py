@@ -36,8 +36,8 @@ _PAGE = 32 * _KIB
 _SLOW = 1.5
 _LEVEL = 0.4        # slow pairs that take less than this share of the usual slow one are odd
 _ENOUGH = 4         # slow pairs
-# Quick pairs across units for each slow one.  A log that all units share is full now and then, which
-# makes a pair slow wherever it is: then most pairs across units are quick.
+# Quick pairs across units for each slow one.  A log that all units share is full now and then,
+# which makes a pair slow wherever it is: then most pairs across units are quick.
 _MOST_OPEN = 2
 # A slow pair inside of a unit speaks against the unit as much as so many quick ones across.
 _AGAINST = 5
