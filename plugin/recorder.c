@@ -7,11 +7,15 @@
  *                to be written finished
  *
  * A ring of records between the requests and the file.  The requests move `ready` and `next`, and
- * the writer thread moves `first`.  The recorder's lock is held only while records are copied,
- * never while the file is written.
+ * the writer thread moves `first`.  The recorder's lock is held only while a record is copied into
+ * the ring, never while the file is written: the records from `first` to `ready` are constant, and
+ * the writer reads them where they are.
  *
- * The writer waits until a batch of records is ready, so that it does not wake up for every
- * request.  It hands each batch to the host as a whole.  If the host fails, the file is cut back to
+ * A wake-up costs the request that causes it more than the record does.  So a request wakes the
+ * writer only when the ring was empty or when a batch is full.  In between the writer sleeps for at
+ * most PAUSE_NS, and then writes what there is.
+ *
+ * The writer hands each batch to the host as a whole.  If the host fails, the file is cut back to
  * the end of the last good batch, so that no half line remains.
  */
 #include "recorder.h"
@@ -26,17 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { BATCH = 64 }; /* records that are written in one step */
-
+#define PAUSE_NS 100000000L /* as long as a finished record may wait for a batch to become full */
 #define LOST UINT64_MAX
 #define FIRST_LINE "# flashemu trace "
-
-struct entry {
-    struct fe_trace_rec rec;
-    bool is_finished;
-};
 
 struct fe_recorder {
     char *name; /* "trace=PATH", for messages */
@@ -44,9 +43,11 @@ struct fe_recorder {
     bool is_running;
 
     pthread_mutex_t lock; /* protects what follows; no other lock is taken while it is held */
-    pthread_cond_t due;   /* a batch is ready, or the recorder is closing */
-    struct entry *ring;
+    pthread_cond_t due;   /* the writer waits for it, until `awaited`; its clock is monotonic */
+    struct fe_trace_rec *ring;
+    bool *is_finished;    /* of each place in the ring */
     uint64_t first, ready, next;
+    uint64_t awaited;     /* the value of `ready` at which the writer wants to be woken */
     uint64_t written;     /* records in the file */
     uint64_t refused;     /* requests that came after the end */
     bool has_failed;      /* the host has refused a batch: nothing more is written */
@@ -60,9 +61,9 @@ struct fe_recorder {
     off_t good;           /* the length of the file up to the end of the last good batch */
 };
 
-static struct entry *at(struct fe_recorder *r, uint64_t ticket)
+static uint32_t place(uint64_t ticket)
 {
-    return &r->ring[ticket % FE_RECORDER_KEPT];
+    return (uint32_t)(ticket % FE_RECORDER_KEPT);
 }
 
 /* ---- the file ---- */
@@ -114,6 +115,16 @@ static int open_file(struct fe_recorder *r, const char *path, struct fe_err *err
     return code;
 }
 
+static void init_locks(struct fe_recorder *r)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->due, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&r->lock, NULL);
+}
+
 int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe_origin *origin,
                      struct fe_err *err)
 {
@@ -121,13 +132,14 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe
     struct fe_recorder *r = calloc(1, sizeof *r);
     if (!r)
         return fe_err_nomem(err, "recorder", sizeof *r);
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->due, NULL);
+    init_locks(r);
     if (asprintf(&r->name, "trace=%s", path) < 0)
         r->name = NULL;
-    r->ring = r->name ? calloc(FE_RECORDER_KEPT, sizeof *r->ring) : NULL;
-    int code = r->ring ? open_file(r, path, err)
-                       : fe_err_nomem(err, "recorder", FE_RECORDER_KEPT * sizeof *r->ring);
+    r->ring = calloc(FE_RECORDER_KEPT, sizeof *r->ring);
+    r->is_finished = calloc(FE_RECORDER_KEPT, sizeof *r->is_finished);
+    int code = r->name && r->ring && r->is_finished
+                   ? open_file(r, path, err)
+                   : fe_err_nomem(err, "recorder", FE_RECORDER_KEPT * sizeof *r->ring);
     if (code == 0)
         code = fe_trace_writer_open(&r->writer, r->file, r->name, &text, err);
     if (code == 0) /* otherwise a server that forks into the background writes it twice */
@@ -168,7 +180,8 @@ uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
         end_by_overflow(r);
     if (r->errnum == 0) {
         ticket = r->next++;
-        *at(r, ticket) = (struct entry){.rec = {
+        r->is_finished[place(ticket)] = false;
+        r->ring[place(ticket)] = (struct fe_trace_rec){
             .time_ns = reply->arrival_ns,
             .done_ns = reply->complete_ns,
             .offset = req->offset,
@@ -179,7 +192,7 @@ uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
             .type = (uint8_t)req->type,
             .status = (uint8_t)reply->status,
             .fua = req->fua,
-        }};
+        };
     } else {
         r->refused++;
     }
@@ -193,11 +206,13 @@ void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status s
         return;
     pthread_mutex_lock(&r->lock);
     assert(ticket >= r->ready && ticket < r->next);
-    at(r, ticket)->rec.status = (uint8_t)status;
-    at(r, ticket)->is_finished = true;
-    while (r->ready < r->next && at(r, r->ready)->is_finished)
+    r->ring[place(ticket)].status = (uint8_t)status;
+    r->is_finished[place(ticket)] = true;
+    while (r->ready < r->next && r->is_finished[place(r->ready)])
         r->ready++;
-    bool is_due = r->ready - r->first >= BATCH;
+    bool is_due = r->ready >= r->awaited;
+    if (is_due)
+        r->awaited = UINT64_MAX; /* one wake-up is enough */
     pthread_mutex_unlock(&r->lock);
     if (is_due)
         pthread_cond_signal(&r->due);
@@ -217,50 +232,72 @@ void fe_recorder_get_state(struct fe_recorder *r, struct fe_recorder_state *ret)
 
 /* ---- the writer ---- */
 
-/* Writes n records.  The first failure ends the trace; the records that are not in the file yet do
- * not get there. */
-static void put(struct fe_recorder *r, const struct fe_trace_rec *recs, uint32_t n)
+/* Writes the n oldest records, and gives their places back.  The first failure ends the trace; the
+ * records that are not in the file yet do not get there. */
+static void put(struct fe_recorder *r, uint32_t n)
 {
     struct fe_err why = {""};
-    if (r->has_failed) /* only this thread changes it */
-        return;
-    int code = fe_trace_write(r->writer, recs, n, &why);
-    if (code == 0)
-        code = fe_trace_flush(r->writer, &why);
-    if (code == 0)
-        r->good = ftello(r->file);
-    else if (r->good >= 0)
-        (void)!ftruncate(fileno(r->file), r->good);
-
+    int code = 0;
+    if (!r->has_failed) { /* only this thread changes it, and `first` */
+        code = fe_trace_write(r->writer, &r->ring[place(r->first)], n, &why);
+        if (code == 0)
+            code = fe_trace_flush(r->writer, &why);
+        if (code == 0)
+            r->good = ftello(r->file);
+        else if (r->good >= 0)
+            (void)!ftruncate(fileno(r->file), r->good);
+    }
     pthread_mutex_lock(&r->lock);
-    if (code == 0) {
-        r->written += n;
-    } else {
+    r->first += n;
+    if (code < 0) {
         end(r, -code, why.text);
         r->has_failed = true;
+    } else if (!r->has_failed) {
+        r->written += n;
     }
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Waits until a batch is ready.  Returns less than a batch only when the recorder is closing. */
-static uint32_t take(struct fe_recorder *r, struct fe_trace_rec recs[static BATCH])
+static struct timespec after_pause(void)
 {
-    uint32_t n = 0;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += PAUSE_NS;
+    if (t.tv_nsec >= 1000000000L) {
+        t.tv_nsec -= 1000000000L;
+        t.tv_sec++;
+    }
+    return t;
+}
+
+/* Waits until a batch is ready, or until the oldest finished record has waited for PAUSE_NS.
+ * Returns how many records to write; 0: the recorder is closing, and there are no more. */
+static uint32_t await_records(struct fe_recorder *r)
+{
     pthread_mutex_lock(&r->lock);
-    while (!r->is_closing && r->ready - r->first < BATCH)
+    while (!r->is_closing && r->ready == r->first) {
+        r->awaited = r->first + 1;
         pthread_cond_wait(&r->due, &r->lock);
-    while (n < BATCH && r->first < r->ready)
-        recs[n++] = at(r, r->first++)->rec;
+    }
+    struct timespec until = after_pause();
+    int code = 0;
+    while (!r->is_closing && r->ready - r->first < FE_RECORDER_BATCH && code == 0) {
+        r->awaited = r->first + FE_RECORDER_BATCH;
+        code = pthread_cond_timedwait(&r->due, &r->lock, &until);
+    }
+    r->awaited = UINT64_MAX;
+    uint64_t n = r->ready - r->first;
     pthread_mutex_unlock(&r->lock);
-    return n;
+    uint32_t to_wrap = FE_RECORDER_KEPT - place(r->first);
+    uint32_t most = to_wrap < FE_RECORDER_BATCH ? to_wrap : FE_RECORDER_BATCH;
+    return n < most ? (uint32_t)n : most;
 }
 
 static void *write_all(void *arg)
 {
     struct fe_recorder *r = arg;
-    struct fe_trace_rec recs[BATCH];
-    for (uint32_t n; (n = take(r, recs)) > 0;)
-        put(r, recs, n);
+    for (uint32_t n; (n = await_records(r)) > 0;)
+        put(r, n);
     return NULL;
 }
 
@@ -298,6 +335,7 @@ int fe_recorder_close(struct fe_recorder *r, struct fe_err *err)
     int code = r->errnum ? fe_err_set(err, r->errnum, "%s", r->why.text) : 0;
     pthread_cond_destroy(&r->due);
     pthread_mutex_destroy(&r->lock);
+    free(r->is_finished);
     free(r->ring);
     free(r->name);
     free(r);
