@@ -36,7 +36,7 @@ from .process import Outcome, Runner
 
 # What does not change the outcome of a test.
 NOT_BUILT = ("docs/", "tools/mutate", "tools/mutation/", "tests/planted/", ".ci/")
-SUITES = ("unit", "golden", "property", "plugin", "crash")  # from cheap to expensive
+SUITES = ("unit", "golden", "tool", "property", "plugin", "crash")  # from cheap to expensive
 NEVER = ("vm",)
 SKIPPED = 77
 LEAST_WALL_S, LEAST_CPU_S = 60.0, 20  # a busy machine is slow to start a program
