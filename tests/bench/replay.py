@@ -16,6 +16,7 @@ import sys
 
 FLASHEMU = os.environ.get("FLASHEMU", "build/tools/flashemu")
 GIB = 1 << 30
+PAIRS = 7
 
 
 def run(name, warm, count, options, flags=(), pattern="random"):
@@ -35,9 +36,9 @@ def run(name, warm, count, options, flags=(), pattern="random"):
 
 
 def compare_payload(name, warm, count, options, pattern="random"):
-    """Three runs without and with payload in turn; the median of the ratios is printed."""
+    """Runs without and with payload in turn; the median of the ratios of PAIRS pairs is printed."""
     ratios = []
-    for _ in range(3):
+    for _ in range(PAIRS):
         bare = run(name, warm, count, options, pattern=pattern)
         full = run(name + ", with payload", warm, count, options, ["--payload"], pattern)
         ratios.append(bare / full)

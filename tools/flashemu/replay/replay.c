@@ -23,7 +23,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 1024, STEP = 4 };
+enum {
+    BATCH = 1024, /* records that are read at a time */
+    GROUP = 8,    /* that are fetched for at a time; divides BATCH */
+    ASK = 4       /* requests between the question for a payload and its use */
+};
 
 static double now_seconds(void)
 {
@@ -204,14 +208,18 @@ static bool is_dropped(struct replay *r, const struct source *s, struct fe_trace
     return rec->type == FE_REQ_FLUSH;
 }
 
-/* What the requests behind number i of a batch will need is fetched while this one runs. */
+/* What the requests behind number i of a batch will need is fetched while this one runs: of several
+ * requests at a time, because a processor that has to look up addresses for a fetch in its page
+ * tables can do several at a time, and waits for each if they come one by one. */
 static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n, int i)
 {
-    for (int step = 0, at = i + FE_FETCH_STEPS * STEP; step < FE_FETCH_STEPS; step++, at -= STEP)
-        if (at < n)
-            fe_device_fetch(r->dev, recs[at].offset, (uint32_t)step);
-    if (r->payload && i + STEP < n && recs[i + STEP].offset < r->capacity)
-        payload_ask(r->payload, recs[i + STEP].offset);
+    for (int step = 0; i % GROUP == 0 && step < FE_FETCH_STEPS; step++) {
+        int first = i + (FE_FETCH_STEPS - step) * GROUP;
+        for (int k = first; k < first + GROUP && k < n; k++)
+            fe_device_fetch(r->dev, recs[k].offset, (uint32_t)step);
+    }
+    if (r->payload && i + ASK < n && recs[i + ASK].offset < r->capacity)
+        payload_ask(r->payload, recs[i + ASK].offset);
 }
 
 static void show_progress(const struct replay *r, const struct source *s, double seconds)
