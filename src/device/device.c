@@ -122,17 +122,19 @@ static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off
 _Static_assert((int)FE_FETCH_PAGE == (int)FE_FETCH_STEPS, "the steps have numbers of their own");
 
 /* Pages that follow each other may lie anywhere in the host's memory: what comes next is asked for
- * while this page is copied. */
+ * while this page is copied.  It is asked for four pages at a time, because a processor that has to
+ * look up addresses in its page tables can do several at a time, and waits for each if they come one
+ * by one. */
 static void fetch_next(const struct fe_device *dev, fe_lpn lpn)
 {
-    enum { AHEAD = 4 };
-    uint64_t n_lpns = dev->capacity / dev->page_bytes;
-    if (!dev->ftl->ops->fetch)
+    enum { GROUP = 4 };
+    uint64_t n_lpns = dev->capacity / dev->page_bytes, next = (uint64_t)lpn + GROUP;
+    if (!dev->ftl->ops->fetch || lpn % GROUP)
         return;
-    if (lpn + AHEAD < n_lpns)
-        dev->ftl->ops->fetch(dev->ftl, lpn + AHEAD, FE_FETCH_PAGE);
-    if (lpn + 1 < n_lpns)
-        dev->ftl->ops->fetch(dev->ftl, lpn + 1, FE_FETCH_BYTES);
+    for (uint64_t at = next + GROUP; at < next + 2 * GROUP && at < n_lpns; at++)
+        dev->ftl->ops->fetch(dev->ftl, (fe_lpn)at, FE_FETCH_PAGE);
+    for (uint64_t at = next; at < next + GROUP && at < n_lpns; at++)
+        dev->ftl->ops->fetch(dev->ftl, (fe_lpn)at, FE_FETCH_BYTES);
 }
 
 /* A page of a read.  Reading goes on at the end of life, and so it asks the strategy directly. */
