@@ -14,10 +14,11 @@
  * The ration.  While one thread spins, other spinning threads take the processors from the client,
  * from the kernel and from each other, and a spinner that was preempted is later than a sleeper
  * that was woken up.  So there are only max(1, processors - 1) tickets for spinning, and margins
- * shrink when more threads wait than there are processors.  A thread that wakes up and gets no
- * ticket sleeps on.  This second sleep is the nap: it is armed early by only a low quantile of the
- * lateness.  Three of four naps end after the deadline.  The fourth ends a few microseconds before
- * it, and the thread may spin over those without a ticket.
+ * shrink when more threads wait than there are processors, at first to how late a wake-up usually
+ * is.  A thread that wakes up and gets no ticket sleeps on, unless the deadline is so near that a
+ * sleep would usually end behind it: then it spins without a ticket.  The second sleep is the nap:
+ * it is armed early by only a low quantile of the lateness.  Three of four naps end after the
+ * deadline.
  *
  * What the margin must not learn.  On a busy machine a wake-up may be late by milliseconds because
  * another program has its turn.  No margin heals that.  The scheduler shares the processor out: a
@@ -57,13 +58,18 @@
 #define COARSE_SLICE_NS (250 * FE_NS_PER_MS)
 #define PROBE_NS        (50 * FE_NS_PER_US)
 #define START_MARGIN_NS (100 * FE_NS_PER_US) /* of the first thread; the others inherit */
-#define START_NAP_NS    (5 * FE_NS_PER_US)
+#define START_NAP_NS    (5 * FE_NS_PER_US) /* and of what is usual */
 #define CONTENTION_NS   (500 * FE_NS_PER_US)
 
 static const struct fe_margin_rule margin_rule = {
     .quantile_ppm = 995000,
     .min_ns = 5 * FE_NS_PER_US,
     .max_ns = 250 * FE_NS_PER_US,
+};
+static const struct fe_margin_rule usual_rule = {
+    .quantile_ppm = 850000,
+    .min_ns = 1 * FE_NS_PER_US,
+    .max_ns = 100 * FE_NS_PER_US,
 };
 static const struct fe_margin_rule nap_rule = {
     .quantile_ppm = 250000,
@@ -76,7 +82,7 @@ struct waiter {
     struct fe_delay *owner;
     const struct fe_delay_way *way;
     void *way_state;
-    struct fe_margin margin, nap;
+    struct fe_margin margin, usual, nap; /* quantiles of how late it woke up */
     struct waiter *prev, *next; /* guarded by owner->lock */
 };
 
@@ -159,6 +165,7 @@ static void sleep_until(struct waiter *w, uint64_t at_ns)
     if (late > CONTENTION_NS) /* another program had its turn: no margin heals that */
         return;
     fe_margin_learn(&w->margin, &margin_rule, late);
+    fe_margin_learn(&w->usual, &usual_rule, late);
     fe_margin_learn(&w->nap, &nap_rule, late);
 }
 
@@ -173,7 +180,8 @@ static void finish_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
         fe_spin_give(ration);
         return;
     }
-    while (now < deadline_ns && deadline_ns - now > w->nap.ns) {
+    uint64_t near_ns = fe_max_u64(w->usual.ns, w->nap.ns);
+    while (now < deadline_ns && deadline_ns - now > near_ns) {
         sleep_until(w, deadline_ns - w->nap.ns);
         now = fe_clock_now_ns();
     }
@@ -184,8 +192,9 @@ static void wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
 {
     struct fe_delay *d = w->owner;
     unsigned n_waiting = fe_spin_enter(&d->ration);
-    uint64_t early_ns = fe_spin_allowance(w->margin.ns, w->nap.ns, deadline_ns - now,
-                                          n_waiting, d->ration.n_processors);
+    struct fe_spin_lateness late = {w->margin.ns, w->usual.ns, w->nap.ns};
+    uint64_t early_ns = fe_spin_allowance(late, deadline_ns - now, n_waiting,
+                                          d->ration.n_processors);
 
     if (deadline_ns - now > early_ns)
         sleep_until(w, deadline_ns - early_ns);
@@ -209,13 +218,18 @@ static void wait_fixed(struct waiter *w, uint64_t now, uint64_t deadline_ns,
     (void)fe_spin_until(deadline_ns); /* without a margin this only looks at the clock */
 }
 
+static void start_to_learn(struct waiter *w, uint64_t margin_ns, uint64_t n_learnt)
+{
+    fe_margin_init(&w->margin, &margin_rule, margin_ns, n_learnt);
+    fe_margin_init(&w->usual, &usual_rule, START_NAP_NS, 0);
+    fe_margin_init(&w->nap, &nap_rule, START_NAP_NS, 0);
+}
+
 static void waiter_open(struct waiter *w, struct fe_delay *d)
 {
     w->owner = d;
-    fe_margin_init(&w->margin, &margin_rule,
-                   atomic_load_explicit(&d->hint_ns, memory_order_relaxed),
+    start_to_learn(w, atomic_load_explicit(&d->hint_ns, memory_order_relaxed),
                    atomic_load_explicit(&d->hint_n_learnt, memory_order_relaxed));
-    fe_margin_init(&w->nap, &nap_rule, START_NAP_NS, 0);
     (void)fe_slice_shorten(); /* only a wish */
     w->way = d->way;
     int r = w->way->open(&w->way_state);
@@ -274,8 +288,7 @@ static void wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
 
     if (!w) { /* only for this wait: nothing is learnt, and nothing has to be freed */
         w = &without_memory;
-        fe_margin_init(&w->margin, &margin_rule, START_MARGIN_NS, 0);
-        fe_margin_init(&w->nap, &nap_rule, START_NAP_NS, 0);
+        start_to_learn(w, START_MARGIN_NS, 0);
         (void)w->way->open(&w->way_state);
     }
 

@@ -10,7 +10,8 @@
  * Spinning is rationed, so that a server with many requests in flight does not take the machine
  * from its own client.  At most max(1, processors - 1) threads spin simultaneously.  Margins
  * shrink when more threads wait than there are processors.  A thread that may not spin sleeps on
- * and wakes up a few microseconds early.
+ * and wakes up a few microseconds early.  It spins all the same if the deadline is nearer than a
+ * wake-up is usually late.
  *
  * No wait ends early: fe_delay_until() returns 0 at or after the deadline, by fe_clock_now_ns().
  *

@@ -42,17 +42,29 @@ static inline void fe_spin_leave(struct fe_spin_ration *r)
     atomic_fetch_sub_explicit(&r->waiting, 1, memory_order_relaxed);
 }
 
-/* How long before its deadline a thread may be woken up to spin.  That is the whole margin as long
- * as no more threads wait than there are processors.  With more threads it is a share of the
- * margin.  If this share is more than a quarter of the wait, it is only the nap.  Pure. */
-static inline uint64_t fe_spin_allowance(uint64_t margin_ns, uint64_t nap_ns,
-                                         uint64_t left_ns, unsigned n_waiting,
-                                         unsigned n_processors)
+/* How late a thread's wake-ups have been: a high quantile, a usual one and a low one. */
+struct fe_spin_lateness {
+    uint64_t high_ns, usual_ns, low_ns;
+};
+
+/* How long before its deadline, which is left_ns away, a thread may be woken up to spin.  Pure.
+ *
+ * That is the high quantile as long as no more threads wait than there are processors.  More
+ * threads get a share of it, or nothing if the share is more than a quarter of the wait.  But less
+ * than the usual lateness would make most waits late, whoever spins.  So it is the usual lateness
+ * at least, if the processors can afford that: in most waits a thread then spins at most for the
+ * usual lateness without the low one, and all of the waiting threads together may spin on half of
+ * the processors.  The low quantile it is in any case. */
+static inline uint64_t fe_spin_allowance(struct fe_spin_lateness late, uint64_t left_ns,
+                                         unsigned n_waiting, unsigned n_processors)
 {
     if (n_waiting <= n_processors)
-        return margin_ns;
-    uint64_t share = fe_muldiv(margin_ns, n_processors, n_waiting);
-    return share > left_ns / 4 ? nap_ns : fe_max_u64(share, nap_ns);
+        return late.high_ns;
+    uint64_t share = fe_muldiv(late.high_ns, n_processors, n_waiting);
+    uint64_t spin = late.usual_ns - fe_min_u64(late.low_ns, late.usual_ns);
+    bool is_cheap = spin <= fe_muldiv(left_ns, n_processors, 2 * (uint64_t)n_waiting);
+    uint64_t least = fe_max_u64(late.low_ns, is_cheap ? late.usual_ns : 0);
+    return share > left_ns / 4 ? least : fe_max_u64(share, least);
 }
 
 /* Returns true with a ticket, which has to be given back; false immediately if all are taken. */

@@ -153,12 +153,15 @@ static void test_margin_cut_takes_a_quarter(void **state)
     assert_int_equal(m.ns, p995.min_ns);
 }
 
+/* Wake-ups that are 3 us late at least, usually up to 33 us, and hardly ever more than 60 us. */
+static const struct fe_spin_lateness late = {60 * US, 33 * US, 3 * US};
+
 static void test_spin_allowance_is_whole_up_to_the_processors(void **state)
 {
     (void)state;
 
     for (unsigned n = 1; n <= 8; n++)
-        assert_int_equal(fe_spin_allowance(60 * US, 3 * US, 10 * US, n, 8), 60 * US);
+        assert_int_equal(fe_spin_allowance(late, 10 * US, n, 8), 60 * US);
 }
 
 static void test_spin_allowance_falls_with_waiters(void **state)
@@ -167,14 +170,31 @@ static void test_spin_allowance_falls_with_waiters(void **state)
     uint64_t last = 60 * US;
 
     for (unsigned n = 3; n <= 1000; n++) {
-        uint64_t a = fe_spin_allowance(60 * US, 3 * US, 1000 * US, n, 2);
+        uint64_t a = fe_spin_allowance(late, 1000 * US, n, 2);
         assert_in_range(a, 3 * US, last);
         last = a;
     }
-    assert_int_equal(fe_spin_allowance(60 * US, 3 * US, 1000 * US, 4, 2), 30 * US);
     assert_int_equal(last, 3 * US);
-    /* a share of 30 us is too much of a wait of 100 us */
-    assert_int_equal(fe_spin_allowance(60 * US, 3 * US, 100 * US, 4, 2), 3 * US);
+    /* two thirds of the margin, which is too much of a wait of 100 us; what is usual is not */
+    assert_int_equal(fe_spin_allowance(late, 1000 * US, 3, 2), 40 * US);
+    assert_int_equal(fe_spin_allowance(late, 100 * US, 3, 2), 33 * US);
+}
+
+/* Each thread spins for 30 us in a wait of 1 ms.  33 of them do that for 990 us, which one of the
+ * two processors may do.  34 get a share of the margin, which is 3.5 us. */
+static void test_spin_allowance_is_what_is_usual_while_half_of_the_processors_do(void **state)
+{
+    (void)state;
+
+    for (unsigned n = 4; n <= 33; n++)
+        assert_int_equal(fe_spin_allowance(late, 1000 * US, n, 2), 33 * US);
+    assert_in_range(fe_spin_allowance(late, 1000 * US, 34, 2), 35 * US / 10, 36 * US / 10);
+    /* and of more processors more */
+    assert_int_equal(fe_spin_allowance(late, 1000 * US, 66, 4), 33 * US);
+    assert_in_range(fe_spin_allowance(late, 1000 * US, 67, 4), 35 * US / 10, 36 * US / 10);
+    /* a thread whose usual lateness is not more than its lowest one spins for nothing */
+    const struct fe_spin_lateness even = {60 * US, 3 * US, 3 * US};
+    assert_int_equal(fe_spin_allowance(even, 10 * US, 1000, 2), 3 * US);
 }
 
 static void test_spin_tickets_leave_one_processor(void **state)
@@ -294,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_margin_cut_takes_a_quarter),
         cmocka_unit_test(test_spin_allowance_is_whole_up_to_the_processors),
         cmocka_unit_test(test_spin_allowance_falls_with_waiters),
+        cmocka_unit_test(test_spin_allowance_is_what_is_usual_while_half_of_the_processors_do),
         cmocka_unit_test(test_spin_tickets_leave_one_processor),
         cmocka_unit_test(test_spin_tickets_hold_under_contention),
         cmocka_unit_test(test_spin_counts_waiters),
