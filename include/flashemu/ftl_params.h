@@ -77,6 +77,7 @@ struct fe_unit_params {
     uint32_t copy_buffer; /* pages that a merge holds in memory at a time */
     uint32_t gap_fill;    /* pages that a write in order may skip, by copying them */
     bool switch_merge;    /* a log that is in order may become the data unit */
+    uint64_t copy_page_ns; /* additional time for each page that is copied */
 };
 
 /* The log blocks of bast and fast. */

@@ -53,6 +53,7 @@ struct fe_unit_map {
     bool switch_merge;          /* a log unit may become a data unit */
     struct fe_in_copy *buffer;  /* the controller's memory for merges */
     uint32_t copy_buffer;       /* pages that it holds */
+    uint64_t copy_page_ns;      /* additional time for each page that is copied */
 };
 
 /* Begins a strategy whose struct has `size` bytes: all zeros except the map, which is empty and

@@ -259,6 +259,9 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "copy_buffer", FE_OPT_U32, FIELD(ftl.unit.copy_buffer), .min = 1, .max = 65536,
      .def = "16", .used_by = IN_UNITS,
      .help = "Number of pages that a merge holds in the controller's memory at a time."},
+    {FE_SEC_FTL, "copy_page", FE_OPT_TIME, FIELD(ftl.unit.copy_page_ns), .max = SEC(10),
+     .def = "0", .used_by = IN_UNITS,
+     .help = "Additional time for each page that a merge copies: the controller's own work."},
     {FE_SEC_FTL, "gap_fill", FE_OPT_U32, FIELD(ftl.unit.gap_fill), .max = 65536, .def = "0",
      .used_by = "segment bast fast",
      .help = "Number of pages that a write may skip in a unit that is written in order; skipped "

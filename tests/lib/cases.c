@@ -127,6 +127,7 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     struct ft_rand own = {.seed = r->seed + 1};
     make_plain_ftl(f);
     ft_ftl_draw_own(f, &own); /* a new option is drawn before it has a line here */
+    f->unit.copy_page_ns = PICK(&own, 0, 0, 250000);
     f->clean.gc_policy = (uint32_t)ft_below(r, FE_N_GC_POLICIES);
     f->clean.gc_d = (uint32_t)ft_between(r, 1, 12);
     f->clean.gc_reserve = (uint32_t)ft_between(r, 1, 4);

@@ -9,6 +9,7 @@
  *   block          A = b, exactly.
  *   any            Aligned blocks rewritten in order: A = 1 and one erase a block, exactly.
  *   segment        Without switch merges A = 2, exactly; and the cliff of open units.
+ *   copies         Where nothing else takes time, all that passes is copy_page for each copy.
  *
  * Here alpha = (B - R) b / U for B blocks and U logical pages; R blocks are free or open whenever
  * a victim is chosen (on one die, gc_reserve).  Other cleaning policies, and the log-block
@@ -282,6 +283,31 @@ static void check_cliff(void)
     expect("segment: streams one more, WA > pages / 2", streams_wa(&p, 6, N) > N / 2, 1, 0);
 }
 
+/* Random writes of one page, some of which skip pages that were never written, with a merge now
+ * and then: each copy takes the controller's time, and padding takes none. */
+static void check_copy_time(const char *strategy, uint32_t copy_buffer)
+{
+    enum { N = 64, WRITES = 3000, COPY_NS = 1234 };
+    char name[64];
+    snprintf(name, sizeof name, "copies: %s, copy_buffer=%u", strategy, copy_buffer);
+    if (!chosen(name))
+        return;
+    struct fe_profile p = make_profile(strategy, 40, N);
+    struct ft_rand rand = {.seed = 7};
+    struct fe_stats s;
+    p.device.capacity = 24 * N * 512;
+    p.ftl.unit.copy_buffer = copy_buffer;
+    p.ftl.unit.gap_fill = 3;
+    p.ftl.unit.copy_page_ns = COPY_NS;
+    struct fe_device *dev = make_device(&p);
+    for (int i = 0; i < WRITES; i++)
+        write_pages(dev, ft_below(&rand, 24 * N), 1);
+    fe_device_get_stats(dev, &s);
+    expect(name, (double)fe_device_now(dev), (double)s.ftl.pages_copied * COPY_NS, 0);
+    expect("  pages that were copied", s.ftl.pages_copied > WRITES, 1, 0);
+    fe_device_destroy(dev);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const layers[] = {"page", "segment", "block", "bast", "fast"};
@@ -296,6 +322,10 @@ int main(int argc, char **argv)
         check_sequential(layers[i]);
     check_segment_copies();
     check_cliff();
+    for (size_t i = 1; i < sizeof layers / sizeof *layers; i++) {
+        check_copy_time(layers[i], 1);
+        check_copy_time(layers[i], 16);
+    }
     for (int i = 0; i < 3; i++) {
         check_greedy(1024, 64, ops[i]);
         check_greedy(1024, 128, ops[i]);

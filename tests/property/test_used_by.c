@@ -87,6 +87,7 @@ static const struct change changes[] = {
     {"ftl.map_cache=64", {0}},
     {"ftl.unit_size=32K", {0}},
     {"ftl.copy_buffer=1", {0}},
+    {"ftl.copy_page=1ms", {0}},
     {"ftl.gap_fill=4", {0}},
     {"ftl.switch_merge=no", {0}},
     {"ftl.log_blocks=2", {0}},

@@ -63,6 +63,28 @@ static void test_bast_copies_in_the_rhythm_of_the_buffer(void **state)
     ft_layer_end(&l);
 }
 
+/* The controller's time comes between the reads and the programs of each buffer, for each page. */
+static void test_bast_copies_take_the_controllers_time(void **state)
+{
+    (void)state;
+    static const uint64_t busy_ns[] = {3000, 3000, 2000};
+    struct ft_layer l;
+    struct fe_ftl_params p = usual(BAST);
+    uint32_t n, found = 0;
+    p.unit.copy_buffer = 3;
+    p.unit.copy_page_ns = 1000;
+    setup_full(&l, BAST, p);
+    ft_layer_fill(&l, 5, 1);
+    ft_layer_fill(&l, N, 1);
+    assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "BRRRYPPPBRRRYPPPBRRYPPBEBEBP");
+    const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (ops[i].kind == FE_OP_BUSY)
+            assert_int_equal(ops[i].cell_ns, busy_ns[found++]);
+    assert_int_equal(found, 3);
+    ft_layer_end(&l);
+}
+
 static void test_bast_full_log_is_merged_by_the_next_write(void **state)
 {
     (void)state;
@@ -243,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_bast_partial_merge_copies_the_rest),
         cmocka_unit_test(test_bast_full_merge_copies_all),
         cmocka_unit_test(test_bast_copies_in_the_rhythm_of_the_buffer),
+        cmocka_unit_test(test_bast_copies_take_the_controllers_time),
         cmocka_unit_test(test_bast_full_log_is_merged_by_the_next_write),
         cmocka_unit_test(test_bast_log_out_of_order_is_no_switch),
         cmocka_unit_test(test_bast_replaces_the_log_used_longest_ago),
