@@ -49,7 +49,8 @@ def draw(number, seed):
              "ftl.map_switch": d.choice([0.0, between(1e5, 3e6)]),
              "ftl.map_read": d.choice([0.0, between(1e5, 1e6)]), "ftl.unit_read": 0.0,
              "ftl.part_write": d.choice([0.0, between(1e5, 3e6)]),
-             "ftl.tail_write": d.choice([0.0, between(1e6, 1e7)])}
+             "ftl.tail_write": d.choice([0.0, between(1e6, 1e7)]),
+             "ftl.copy_page": d.choice([0.0, between(5e4, 1e6)])}
     return s, [times[t.key] for t in modelled.times_of(s)]
 
 

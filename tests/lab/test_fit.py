@@ -37,7 +37,7 @@ MIB = 1 << 20
 TIMES = {"link.command_overhead": 3e5, "link.bandwidth": 2e7, "nand.tPROG": 1.2e6,
          "nand.bus_rate": 8e7, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 4e5,
          "ftl.map_read": 1e5, "ftl.unit_read": 2e5, "ftl.part_write": 0.0,
-         "ftl.tail_write": 0.0}
+         "ftl.tail_write": 0.0, "ftl.copy_page": 0.0}
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=4, open_random=3)
 PAGE = Structure("page", 512 * MIB, 8192)
 
@@ -100,6 +100,11 @@ def test_rules_see_the_structure():
     assert clues.candidates(by_pages)[0].strategy == "page"
 
 
+def first_of(s, m):
+    """The first values of the times by their keys."""
+    return dict(zip([t.key for t in modelled.times_of(s)], clues.first_times(s, m)))
+
+
 def half(m):
     """Every other point of each test, beginning with another one in each."""
     seen, kept = {}, []
@@ -120,13 +125,34 @@ def test_rules_read_half_of_a_grid():
     m = half(measured(s, [times[t.key] for t in modelled.times_of(s)]))
     c = clues.curves(m.points)
     assert clues.pages(c, m.points)[0] == s.page, clues.pages(c, m.points)
-    first = dict(zip([t.key for t in modelled.times_of(s)], clues.first_times(s, m)))
+    first = first_of(s, m)
     assert 1e6 < first["ftl.part_write"] < 2.5e6, first
     assert 1e6 < first["ftl.tail_write"] < 9e6, first
     plain = replace(s, limit=512 * 1024)
-    assert clues.first_times(plain, m)[-1] == 0  # its commands end with a page
+    assert first_of(plain, m)["ftl.tail_write"] == 0  # its commands end with a page
     without = half(measured(SEGMENT))
-    assert clues.first_times(replace(SEGMENT, limit=120 * 1024), without)[-1] < 1e6
+    assert first_of(replace(SEGMENT, limit=120 * 1024), without)["ftl.tail_write"] < 1e6
+
+
+def test_copies_have_a_time_of_their_own():
+    """Where each small write copies a unit, rules say about what a copied page takes beyond a
+    program, and the fit of the times finds it."""
+    s = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0)
+    m = measured(s, [(dict(TIMES) | {"ftl.copy_page": 8e5})[t.key] for t in modelled.times_of(s)],
+                 plan(2 * MIB, 3))
+    assert 4e5 < first_of(s, m)["ftl.copy_page"] < 1.2e6, first_of(s, m)
+    assert first_of(replace(s, open_random=3), m)["ftl.copy_page"] == 0
+    plain = measured(s, points=plan(2 * MIB, 3))
+    assert first_of(s, plain)["ftl.copy_page"] < 2e5, first_of(s, plain)
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(80)
+        found = one.times(one.judge([search.start(s, clues.first_times(s, m))])[0], 3)
+    got = dict(zip([t.key for t in modelled.times_of(s)], found.values()))
+    transfer = s.page * 1e9 / got["nand.bus_rate"]  # the data tell the sum of a copy's parts alone
+    copy = got["nand.tR"] + got["nand.tPROG"] + 2 * transfer + got["ftl.copy_page"]
+    assert found.error < 0.02 and abs(copy / 2.51e6 - 1) < 0.05, (found.error, copy, got)
+    assert got["ftl.copy_page"] > 5e5, got
 
 
 def grid(times):

@@ -317,7 +317,7 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(c),
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
-             "ftl.tail_write": _tail(c, s)}
+             "ftl.tail_write": _tail(c, s), "ftl.copy_page": _copy(c, s, program)}
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
 
@@ -327,6 +327,18 @@ def _part(c: Curves, page: int) -> float:
     times = _quick_writes(c)[0]
     more = times.get(page // 2, 0.0) - times.get(page, math.inf)
     return more if 0 < more < times.get(page, 0.0) else 0.0
+
+
+def _copy(c: Curves, s: Structure, program: float) -> float:
+    """ns that a merge takes for each page that it copies beyond 5/4 of a program.  It shows where
+    the units of a group are written in random order: each write leaves its unit and copies it."""
+    if s.group == 1 or s.open_random:
+        return 0.0
+    times = _few_units(c.random)
+    each = [(t - chunk / s.page * program) / ((s.unit - chunk) / s.page)
+            for chunk, t in times.items()
+            if max(s.page, s.small_write + 1) <= chunk <= s.unit // 4]
+    return max(median(each) - 1.25 * program, 0.0) if each else 0.0
 
 
 def _tail(c: Curves, s: Structure) -> float:

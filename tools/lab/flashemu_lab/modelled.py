@@ -113,8 +113,9 @@ _TIMES = (
     Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
     Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
+    Time("ftl.copy_page", 2e4, 2e7, True),
 )
-_SEGMENT_ONLY = ("ftl.unit_read",)
+_SEGMENT_ONLY = ("ftl.unit_read", "ftl.copy_page")
 
 
 def times_of(s: Structure) -> tuple[Time, ...]:
@@ -144,7 +145,7 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
             "ftl.unit_size": str(s.unit), "ftl.open_linear": str(s.open_linear),
             "ftl.open_random": str(s.open_random), "ftl.switch_merge": _word(s.switch_merge),
             "ftl.gap_fill": str(s.gap_fill), "ftl.copy_buffer": str(s.copy_buffer),
-            "ftl.unit_read": time("ftl.unit_read")}
+            "ftl.copy_page": time("ftl.copy_page"), "ftl.unit_read": time("ftl.unit_read")}
         if s.group > 1:
             keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
             if s.scattered:

@@ -37,7 +37,7 @@ _STEP = 0.04
 _SOFT = 0.1
 # Comparisons along one descent, besides those for the slopes; and what it must gain if another one
 # is to follow.
-_STEPS = 5
+_STEPS = 8
 _SETTLED = 0.995
 # Of the error: who finds something better than this looks no further at once.
 _MUCH_BETTER = 0.985
