@@ -134,6 +134,61 @@ def test_rules_read_half_of_a_grid():
     assert first_of(replace(SEGMENT, limit=120 * 1024), without)["ftl.tail_write"] < 1e6
 
 
+def table(points, order=False):
+    """The rates of open units in this order: by their number, then by chunk."""
+    rows = {}
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure == "flashbench-open-au" and how["random"] == order:
+            rows.setdefault(how["open"], {})[how["chunk"]] = p.value
+    return rows
+
+
+def test_rows_that_have_no_chunk_in_common_are_compared():
+    """Half of a grid says as much about the number of open units as all of it."""
+    m = measured(SEGMENT)
+    for known in (m, half(m)):
+        first = clues.candidates(known)[0]
+        assert (first.open_linear, first.open_random) == (4, 3), first
+    rates = {(n, 2 * MIB >> i): 1e6 * n * (i + 1) for n in (1, 2, 3) for i in range(8)}
+    all_of = [make_point("flashbench-open-au", [rate], erasesize=2 * MIB, open=n, random=False,
+                         chunk=chunk) for (n, chunk), rate in rates.items()]
+    other = make_point("seq-read", [1e6], bs=65536, size=MIB)
+    assert sorted(clues.comparable([other, *all_of]), key=str) == sorted([other, *all_of], key=str)
+    some = clues.comparable([p for i, p in enumerate(all_of) if (i + i // 8) % 2 == 0])
+    inside = [2 * MIB >> i for i in range(1, 7)]  # without the first and the last one
+    assert {n: sorted(row, reverse=True) for n, row in table(some).items()} == \
+        {n: inside for n in (1, 2, 3)}
+    assert math.isclose(table(some)[1][MIB], 1e6 * math.sqrt(3)), table(some)
+    assert table(some)[2][MIB] == 4e6
+    few = [p for p in all_of if dict(p.parameters)["chunk"] >= MIB]
+    assert clues.comparable(few) == few
+
+
+def test_one_row_that_is_slow_is_no_limit():
+    def limit(*times):
+        return clues._slower_from({n: {65536: t} for n, t in enumerate(times, 1)})
+    assert limit(1e6, 1e6, 1e6, 1.2e6, 1.2e6) == 3
+    assert limit(1e6, 1e6, 1e6, 1.2e6) == 3
+    assert limit(1e6, 1e6, 1.2e6, 1e6, 1e6) is None
+    assert limit(1e6, 1e6, 1.2e6, 1e6, 1.2e6, 1.2e6) == 4
+    assert limit(1e6, 1.2e6, 1.2e6, 1.2e6) is None  # two units in turn, whatever the limit
+
+
+def test_units_open_in_random_order_although_they_are_slow():
+    """Where one unit in random order is slow already, one candidate opens as many as cost the
+    same."""
+    points = []
+    for p in measured(SEGMENT).points:
+        how = dict(p.parameters)
+        slow = how.get("random") and p.value * min(how["chunk"] / MIB, 0.4) / (
+            40 if how["open"] > 2 else 1)
+        points.append(Point(p.procedure, p.parameters, (slow or p.value,)))
+    found = clues.candidates(Measurement(tuple(points), "x", SEGMENT.capacity))
+    assert found[0].open_random == 0, found[0]
+    assert replace(found[0], open_random=2) in found, found
+
+
 def test_copies_have_a_time_of_their_own():
     """Where each small write copies a unit, rules say about what a copied page takes beyond a
     program, and the fit of the times finds it."""

@@ -21,13 +21,15 @@ from statistics import median
 from typing import Sequence
 
 from . import pairs, probing
-from .measurement import Measurement, Point
+from .measurement import Measurement, Point, make_point
 from .modelled import Structure, scaled, times_of
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
 # Bytes of a merged part; what is shorter is a page.
 _LEAST_PART = 64 << 10
+# Chunks that rows of -O must have in common.
+_LEAST_COMMON = 3
 
 
 @dataclass
@@ -75,6 +77,40 @@ def curves(points: Sequence[Point]) -> Curves:
         if beside and "on" in at:
             c.across[align] = (at["on"] - sum(beside) / len(beside), sum(beside) / len(beside))
     return c
+
+
+def comparable(points: Sequence[Point]) -> list[Point]:
+    """The points with rows of -O that can be compared with each other.  Rows of which every other
+    point is missing have no chunk in common, and their means differ only because of that.  So a
+    point between two others gets the mean of their logarithms, and chunks that a row of the same
+    order still has not are left out, unless hardly any would be left."""
+    rows: dict[bool, dict[int, dict[int, Point]]] = {}
+    kept = []
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure == "flashbench-open-au":
+            row = rows.setdefault(bool(how["random"]), {}).setdefault(int(how["open"]), {})
+            row[int(how["chunk"])] = p
+        else:
+            kept.append(p)
+    for same in rows.values():
+        chunks = {chunk for row in same.values() for chunk in row}
+        for row in same.values():
+            _fill(row, chunks)
+        common = {chunk for chunk in chunks if all(chunk in row for row in same.values())}
+        if len(common) < _LEAST_COMMON:
+            common = chunks
+        kept += [p for row in same.values() for chunk, p in row.items() if chunk in common]
+    return kept
+
+
+def _fill(row: dict[int, Point], chunks: set[int]) -> None:
+    """Adds points for those of the chunks that are between two others of the row."""
+    for chunk in sorted(chunks - row.keys()):
+        below, above = row.get(chunk // 2), row.get(2 * chunk)
+        if below and above:
+            row[chunk] = make_point("flashbench-open-au", [math.sqrt(below.value * above.value)],
+                                    **dict(below.parameters) | {"chunk": chunk})
 
 
 # --- sizes ---
@@ -219,21 +255,23 @@ def candidates(m: Measurement) -> list[Structure]:
     """What the device may be, the most likely structure first; at least one."""
     c = curves(m.points)
     size, _ = capacity(m, c)
-    by_pages = is_by_pages(c, m.points)
+    whole = comparable(m.points)
+    by_pages = is_by_pages(curves(whole), whole)
     found: list[Structure] = []
     shown = shown_units(c, m.points)
     for page in pages(c, m.points)[:2]:
         for unit in (u for u in shown[:2] if u % page == 0):
-            found.append(_segment(c, m, size, page, unit))
+            found.append(_segment(c, whole, size, page, unit))
             if merged_part(c, unit):
                 found.append(_grouped(found[-1], c))
-        other = probing.limit_from(m.points, False)
+        other = probing.limit_from(whole, False)
         if found and found[0].strategy == "segment":
             # parts of pages and units in random order can look like a limit of units in order
             found += [replace(found[0], open_linear=n) for n in (other, 8)
                       if n and n != found[0].open_linear]
             if found[0].open_random == 0 and c.random:  # slow, but perhaps not for each write
-                found.append(replace(found[0], open_random=max(c.random)))
+                most = _slower_from(curves(whole).random) or max(c.random)
+                found.append(replace(found[0], open_random=most))
         found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
@@ -265,20 +303,27 @@ def resized(s: Structure, unit: int) -> Structure:
 
 
 def _slower_from(rows: dict[int, dict[int, float]]) -> int | None:
-    """The number of units of which one more is a little slower, if fewer were not; by large
-    commands, because parts of pages fill a unit early."""
+    """The number of units of which one more is a little slower, and two more are as well, if fewer
+    were not; by large commands, because parts of pages fill a unit early."""
     for n in sorted(rows):
-        more = [math.log(t / rows[n][chunk]) for chunk, t in rows.get(n + 1, {}).items()
-                if chunk in rows[n] and chunk >= 64 * _KIB]
-        if n > 1 and more and sum(more) / len(more) > 0.07:
+        more = [_slower(rows[n], rows[m]) for m in (n + 1, n + 2) if m in rows]
+        if n > 1 and n + 1 in rows and min(more) > 0.07:
             return n
     return None
 
 
-def _segment(c: Curves, m: Measurement, size: int, page: int, unit: int) -> Structure:
+def _slower(few: dict[int, float], many: dict[int, float]) -> float:
+    """The mean logarithm of how much longer large commands of a row take than those of another."""
+    more = [math.log(many[chunk] / few[chunk]) for chunk in few
+            if chunk in many and chunk >= 64 * _KIB]
+    return sum(more) / len(more) if more else 0.0
+
+
+def _segment(c: Curves, whole: Sequence[Point], size: int, page: int, unit: int) -> Structure:
+    """The most likely structure with units; by points of which rows can be compared with rows."""
     most = max([*c.linear, *c.random, 4])
-    linear = _slower_from(c.linear) or probing.limit_from(m.points, False)
-    in_random = probing.limit_from(m.points, True)
+    linear = _slower_from(curves(whole).linear) or probing.limit_from(whole, False)
+    in_random = probing.limit_from(whole, True)
     tried = bool(c.random)
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
                   open_random=(in_random if in_random is not None else most + 1 if tried else 0))
@@ -304,7 +349,7 @@ def _grouped(s: Structure, c: Curves) -> Structure:
 
 def first_times(s: Structure, m: Measurement) -> list[float]:
     """Values from which a fit of this structure begins, one for each of `times_of`."""
-    c = curves(m.points)
+    c, whole = curves(m.points), curves(comparable(m.points))
     alone = median([t for _, t in c.across.values()] + [t for bs, t in c.reads if bs <= 4096]
                    or [6e5])
     writes = [chunk * 1e9 / t for times in c.linear.values() for chunk, t in times.items()]
@@ -315,7 +360,7 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
     program = s.page * 1e9 / fastest
     start = {"link.command_overhead": alone / 2, "link.bandwidth": link,
              "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
-             "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(c),
+             "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(whole),
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": _copy(c, s, program)}
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
