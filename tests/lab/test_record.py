@@ -4,6 +4,7 @@
 a script that plays the guest.  tests/vm makes a recording with a real kernel."""
 
 import gzip
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 
 from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, read, stored, write
@@ -26,6 +28,7 @@ except ImportError:
     skip("no Python module nbd")
 
 PLUGIN = from_env("FLASHEMU_PLUGIN")
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools/vm/record.sh")
 RECIPES = """[defaults]
 profile = "ideal"
 start = 256
@@ -313,6 +316,47 @@ def test_mistakes_of_recipes():
     found = recipes.load(recipes.Path("r.toml"))
     assert list(found) == ["one", "two"] and found["two"].profile == "kingston512m"
     assert read("r.toml") == RECIPES and FLASHEMU
+
+
+def members(path):
+    """The members of an archive of ar, by name."""
+    found = {}
+    with open(path, "rb") as f:
+        assert f.read(8) == b"!<arch>\n"
+        while head := f.read(60):
+            assert head[58:] == b"`\n"
+            found[head[:16].decode().rstrip()] = f.read(int(head[48:58]))
+    return found
+
+
+def test_archives_are_debian_packages():
+    script = read(SCRIPT)
+    function = re.search(r"^archives\(\) \{\n.*?^\}\n", script, re.M | re.S)[0]
+    files = {"p0": {"a": 0, "b": 1, "c": 512}, "p3": {"x": 513, "y": 1000000}}
+    lines = "".join(f"{p[1:]} {name} {size}\n" for p in files for name, size in files[p].items())
+    for awk in filter(shutil.which, ("mawk", "gawk")):
+        os.makedirs("of-" + awk)
+        done = ended(["bash", "-ec", f'awk() {{ {awk} "$@"; }}\n{function}archives "$1"', "-",
+                      "of-" + awk], lines, env=dict(os.environ, LC_ALL="C"))
+        assert done == (0, "513\n1000513\n", ""), (awk, done)
+        for p in files:
+            path = f"of-{awk}/{p}.deb"
+            parts = members(path)
+            assert list(parts) == ["debian-binary", "control.tar", "data.tar"]
+            assert parts["debian-binary"] == b"2.0\n"
+            control = tarfile.open(fileobj=io.BytesIO(parts["control.tar"]))
+            assert control.getnames() == ["./control"]
+            assert f"Package: {p}\n" in control.extractfile("./control").read().decode()
+            data = tarfile.open(fileobj=io.BytesIO(parts["data.tar"]))
+            assert {m.name: m.size for m in data if m.isfile()} == {
+                f"./usr/lib/{p}/{name}": size for name, size in files[p].items()}
+            assert [m.name for m in data if m.isdir()] == [
+                ".", "./usr", "./usr/lib", f"./usr/lib/{p}"]
+            assert {(m.mode, m.uid) for m in data if m.isfile()} == {(0o644, 0)}
+            if shutil.which("dpkg-deb"):
+                code, out, err = ended(["dpkg-deb", "-c", path])
+                assert code == 0 and len(out.splitlines()) == len(data.getmembers()), err
+        assert members(f"of-{awk}/p3.deb")["data.tar"].count(b"0123456789abcdef") > 62500
 
 
 run(globals())

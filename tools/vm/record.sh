@@ -21,6 +21,9 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=story.sh
 . "$(dirname "$0")"/story.sh
 
+# Every awk draws other numbers from the same seed, and a host has one or the other by this name.
+awk() { mawk "$@"; }
+
 # Makes the kernel's requests as long as the device takes them, up to those of the longest limit that
 # hosts of cards have. story.sh stops at nbd's own limit instead, for the fidelity of its figures.
 limit_requests() {
@@ -232,36 +235,89 @@ work_video() {
     phase read $(($1 << 20))
 }
 
-# small_package SEED: 50 files of 1 KiB to 128 KiB, small ones more often: a name and a size a line.
-small_package() {
-    awk -v seed="$1" 'BEGIN { srand(seed); for (n = 0; n < 50; n++)
-        print n, int(1024 * 2 ^ (7 * rand())) }'
+# small_packages COUNT SEED: for each package 50 files of 1 KiB to 128 KiB, small ones more often: a
+# line for each file, with the number of the package, its own, and its size.
+small_packages() {
+    awk -v count="$1" -v seed="$2" 'BEGIN { for (p = 0; p < count; p++) { srand(seed + p)
+        for (n = 0; n < 50; n++) print p, n, int(1024 * 2 ^ (7 * rand())) } }'
 }
 
-# desktop_package SEED: the files of a package of a desktop.  1200 packages of Debian 12 have 7, 21
-# and 89 files at the quantiles 50, 75 and 90 %, and these files 1.7, 6.8 and 27 KB; these have
-# about as many, as large.
-desktop_package() {
-    awk -v seed="$1" 'BEGIN { srand(seed); for (n = int(6 * 2 ^ (7.4 * rand() ^ 5)); n > 0; n--) {
-        size = 667 * (1 - rand()) ^ -1.35; print n, int(size < 8388608 ? size : 8388608) } }'
+# desktop_packages COUNT SEED: the files of packages of a desktop.  1200 packages of Debian 12 have 7,
+# 21 and 89 files at the quantiles 50, 75 and 90 %, and these files 1.7, 6.8 and 27 KB; these have
+# about as many, and of sizes 1.7, 4.2 and 15 KB.
+desktop_packages() {
+    awk -v count="$1" -v seed="$2" 'BEGIN { for (p = 0; p < count; p++) { srand(seed + p)
+        for (n = int(6 * 2 ^ (7.4 * rand() ^ 5)); n > 0; n--) {
+            size = 667 * (1 - rand()) ^ -1.35
+            print p, n, int(size < 8388608 ? size : 8388608) } } }'
 }
 
-# make_packages COUNT SEED KIND: makes Debian packages in memory, each with the files that the
-# function KIND prints, and prints the number of the files' bytes, a line for each package.
+# archives FOLDER: makes Debian packages of the files of standard input, as the functions above
+# print them, and prints the number of the files' bytes, a line for each package.  One process makes
+# all of them, and does not compress them: with dpkg-deb and the programs that it starts, an emulated
+# processor takes about a second for each package.
+archives() {
+    awk -v to="$1" '
+        function field(text, size) { return text substr(zeros, 1, size - length(text)) }
+        function octal(number, size) { return sprintf("%0" size - 1 "o", number) }
+        function tar(name, mode, size, kind,   text, sum, i) { # the header of ustar
+            size = octal(size, 12)
+            text = name mode id id size date kind "ustar00"
+            sum = 8 * 32 # as if the sum itself were blanks
+            for (i = length(text); i > 0; i--) sum += code[substr(text, i, 1)]
+            return field(name, 100) field(mode, 8) field(id, 8) field(id, 8) field(size, 12) \
+                field(date, 12) field(octal(sum, 7), 7) " " kind field("", 100) \
+                field(field("ustar", 6) "00", 255)
+        }
+        function file(name, size) { return tar(name, "0000644", size, 0) }
+        function whole(size) { return int((size + 511) / 512) * 512 }
+        function ar(name, size) {
+            return sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n", name, 0, 0, 0, 100644, size)
+        }
+        function archive(   path, control, dirs, i, size) {
+            path = to "/p" last ".deb"
+            control = "Package: p" last "\nVersion: 1\nArchitecture: all\n" \
+                "Maintainer: x <x@x>\nDescription: files\n"
+            dirs = "./usr/lib/p" last "/"
+            printf "!<arch>\n%s2.0\n%s%s%s%s", ar("debian-binary", 4), ar("control.tar", 2048),
+                file("./control", length(control)), field(control, 512), field("", 1024) >path
+            for (i = 0; i < files; i++) size += 512 + whole(sizes[i])
+            printf "%s", ar("data.tar", size + 4 * 512 + 1024) >path
+            for (i = 2; i <= length(dirs); i++)
+                if (substr(dirs, i, 1) == "/")
+                    printf "%s", tar(substr(dirs, 1, i), "0000755", 0, 5) >path
+            for (i = 0; i < files; i++)
+                printf "%s%s", file(dirs names[i], sizes[i]), content(whole(sizes[i])) >path
+            printf "%s", field("", 1024) >path
+            close(path)
+            print bytes
+            files = bytes = 0
+        }
+        function content(size) {
+            while (length(text) < size) text = text text
+            return substr(text, 1, size)
+        }
+        BEGIN {
+            for (i = 32; i < 127; i++) code[sprintf("%c", i)] = i
+            for (zeros = sprintf("%c", 0); length(zeros) < 1024;) zeros = zeros zeros
+            id = "0000000"; date = octal(1700000000, 12); files = 0
+            text = "0123456789abcdef"
+        }
+        $1 != last && files { archive() }
+        { last = $1; names[files] = $2; sizes[files++] = $3; bytes += $3 }
+        END { archive() }'
+}
+
+# make_packages COUNT SEED KIND: makes Debian packages in memory, with the files that the function
+# KIND prints, and prints the number of the files' bytes, a line for each package.
 make_packages() {
-    local i to
     rm -rf /root/packages
-    for ((i = 0; i < $1; i++)); do
-        to=/root/packages/p$i
-        mkdir -p $to/DEBIAN $to/usr/lib/p$i
-        printf '%s\n' "Package: p$i" 'Version: 1' 'Architecture: all' 'Maintainer: x <x@x>' \
-            'Description: files' >$to/DEBIAN/control
-        "$3" $(($2 + i)) | make_files $to/usr/lib/p$i
-        dpkg-deb -Zgzip -z1 --root-owner-group -b $to $to.deb >"$RUN"/dpkg 2>&1 ||
-            { cat "$RUN"/dpkg >&2; fail "dpkg-deb"; }
-        rm -r $to
-    done
+    mkdir /root/packages
+    "$3" "$1" "$2" | archives /root/packages
 }
+
+# sum: of the numbers of standard input.
+sum() { awk '{ all += $1 } END { print all }'; }
 
 # on_mnt OPTION...: dpkg with these options, on the filesystem.
 # bad-path: there is no ldconfig, and no script of a package that would call it
@@ -278,7 +334,7 @@ database_of_dpkg() {
 # work_packages COUNT SEED: dpkg installs these packages, with its own syncs.
 work_packages() {
     local bytes
-    bytes=$(make_packages "$1" "$2" small_package | awk '{ s += $1 } END { print s }')
+    bytes=$(make_packages "$1" "$2" small_packages | sum)
     database_of_dpkg
     sync
     phase before
@@ -291,21 +347,20 @@ work_packages() {
 # again, with its own syncs.  First the archives are stored, without a sync, as apt does.  They have
 # 28 % of the files' bytes, as those of a desktop of Debian 12.
 work_desktop() {
-    local i all=0 some=0 bytes few=()
-    mapfile -t bytes < <(make_packages "$1" "$3" desktop_package)
+    local all some few=()
+    make_packages "$1" "$3" desktop_packages >"$RUN"/bytes
+    all=$(sum <"$RUN"/bytes)
+    some=$(head -n "$2" "$RUN"/bytes | sum)
     mkdir -p "$MNT"/var/cache/apt/archives
     database_of_dpkg
     sync
     phase before
-    for ((i = 0; i < $1; i++)); do
-        head -c $((bytes[i] * 28 / 100)) /dev/zero >"$MNT"/var/cache/apt/archives/p$i.deb
-        all=$((all + bytes[i]))
-        [ "$i" -ge "$2" ] || { few+=("p$i"); some=$((some + bytes[i])); }
-    done
-    phase store $((all * 28 / 100))
+    phase store "$(awk '{ print "p" NR - 1 ".deb", int($1 * 28 / 100) }' "$RUN"/bytes |
+        make_files "$MNT"/var/cache/apt/archives)"
     on_mnt -i /root/packages/*.deb
     sync
     phase install "$all"
+    mapfile -t few < <(seq -f p%g 0 $(($2 - 1)))
     on_mnt -r "${few[@]}"
     sync
     phase remove
