@@ -49,6 +49,8 @@ GUEST = """#!/usr/bin/python3
 import json, os, socket, sys, time
 import nbd
 words = sys.argv[1:]
+with open("machines", "a") as f:
+    f.write(" ".join(words[:4]) + "\\n")
 env = dict(words[i + 1].split("=", 1) for i, w in enumerate(words) if w == "--env")
 control = next(words[i + 1] for i, w in enumerate(words) if w == "--forward-unix").rsplit(":", 1)[0]
 lines = words[next(i for i, w in enumerate(words) if w.endswith("record.sh")) + 1:]
@@ -137,6 +139,23 @@ def test_each_recipe_has_a_device_of_its_own():
     assert again[0]["sha256"] == r.sha256 and os.listdir("again") == ["two.trace.gz"]
 
 
+def test_a_machine_may_take_what_its_recipes_say():
+    env = machine()
+    good("record", "--recipes", "r.toml", "-o", ".", env=env)
+    assert read("machines") == "--timeout 2100 --mem 1024\n", "300 s, and 900 s for each recipe"
+    assert "\n# machine: 900 1024\n" in gzip.open("one.trace.gz", "rt").read()
+    write("r.toml", RECIPES + "seconds = 5000\nmemory = 2048\n")
+    os.remove("machines")
+    good("record", "--recipes", "r.toml", "-o", ".", env=env)
+    assert read("machines") == "--timeout 6200 --mem 2048\n", "the sum of times, the most memory"
+    texts = [gzip.open(f"{name}.trace.gz", "rt").read() for name in ("one", "two")]
+    one, two = (recordings.parse(text, recipes.Path("x.trace.gz")) for text in texts)
+    assert (one.seconds, one.memory, two.seconds, two.memory) == (900, 1024, 5000, 2048)
+    old = recordings.parse(texts[1].replace("# machine: 5000 2048\n", ""), two.path)
+    assert (old.seconds, old.memory) == (900, 1024), "older recordings do not say it"
+    assert old.sha256 == two.sha256, "it has no part in a replay"
+
+
 def test_a_guest_that_fails_leaves_what_is_whole():
     env = machine("fail")
     bad("two: FAIL: two: mkfs.x: no room", "record", "--recipes", "r.toml", "-o", "out", env=env)
@@ -163,6 +182,7 @@ value = "ftl.waf"
 
 def test_runs_go_through_a_kernel_as_well():
     env = machine()
+    write("r.toml", RECIPES + "seconds = 5000\nmemory = 2048\n")
     good("record", "--recipes", "r.toml", "-o", "mine", "two", env=env)
     assert " time-scale=1.0 " in read("servers"), "as the recipe says"
     assert " file=" in read("servers"), "so the server offers flush and FUA"
@@ -177,6 +197,7 @@ def test_runs_go_through_a_kernel_as_well():
     jobs = [line.split("|") for line in read("jobs").splitlines()]
     assert [j[2] for j in jobs] == ["256", "256", "512", "512", "1024", "1024"]
     assert jobs[0][4:] == ["mkfs.xfs -q", "mount", "large 2", "full"]
+    assert read("machines").splitlines()[1] == "--timeout 30300 --mem 2048", "as when recorded"
     servers = read("servers").splitlines()
     assert len(servers) == 6 and all(" time-scale=0.1 " in server for server in servers)
     assert not any(" file=" in server for server in servers), "the device of the run as it is"
@@ -310,6 +331,8 @@ def test_mistakes_of_recipes():
     mistake('"mount"', "83", "mount = 83: expected a text without '|'")
     mistake('"large 1"', '"large|1"', "work = 'large|1': expected a text without '|'")
     mistake("2048", "0", "sectors = 0: expected a number of sectors, at least 1")
+    mistake("scale = 1.0", "seconds = 0", "seconds = 0: expected a number of seconds, at least 1")
+    mistake("scale = 1.0", 'memory = "1G"', "memory = '1G': expected a number of MiB, at least 1")
     mistake("scale = 1.0", "scale = 100", "scale = 100: expected a number from 0.001 to 10")
     mistake("[two]", "[two", "r.toml: ")
     write("r.toml", RECIPES)

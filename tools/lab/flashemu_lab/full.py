@@ -114,6 +114,7 @@ def _wanted(experiment: Experiment, point: Point, number: int) -> _Wanted:
     r = operand.recording
     scale = min(r.scale, _SCALE)
     recipe = Recipe(name=f"{number}-{r.name}", profile=run.profile, mkfs=r.mkfs, mount=r.mount,
-                    work=r.work, start=operand.start, sectors=r.sectors, scale=scale)
+                    work=r.work, start=operand.start, sectors=r.sectors, scale=scale,
+                    seconds=r.seconds, memory=r.memory)
     server = (f"profile={run.profile}", *run.overrides, f"seed={run.seed}", f"time-scale={scale}")
     return _Wanted(point, run, Job(recipe, server, True), r, operand.measure)

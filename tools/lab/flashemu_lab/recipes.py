@@ -10,13 +10,17 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from . import recordings
 from .errors import LabError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _TEXTS = ("profile", "mkfs", "mount", "work")
-_NUMBERS = ("start", "sectors")
+_SECTORS = ("start", "sectors")
+_GUEST = ("seconds", "memory")
+# What a table has if neither it nor [defaults] says otherwise.
+_USUAL = dict(zip(_GUEST, map(int, recordings.MACHINE.split())))
 
 
 def partition_type(filesystem: str, mkfs: str) -> str:
@@ -30,7 +34,9 @@ def partition_type(filesystem: str, mkfs: str) -> str:
 class Recipe:
     """One recording to be made; start and sectors are in sectors of 512 bytes.
 
-    scale  how many seconds the server waits for a second of the device
+    scale    how many seconds the server waits for a second of the device
+    seconds  of the clock, after which the machine is ended if the work is not done
+    memory   of the machine, in MiB
     """
 
     name: str
@@ -41,6 +47,8 @@ class Recipe:
     start: int
     sectors: int
     scale: float
+    seconds: int
+    memory: int
 
     @property
     def filesystem(self) -> str:
@@ -77,29 +85,30 @@ def load(path: Path) -> dict[str, Recipe]:
             wrong.append(f"{path}: [{name}]: allowed: a table with a name of small letters, digits "
                          "and - _ .")
             continue
-        members = {**defaults, **table}
+        members: dict[str, Any] = {**_USUAL, **defaults, **table}
         bad = _mistakes(members)
         wrong += [f"{path}: [{name}]: {message}" for message in bad]
         if not bad:
             found[name] = Recipe(name=name, scale=float(members["scale"]),
-                                 **{key: members[key] for key in _TEXTS + _NUMBERS})
+                                 **{key: members[key] for key in _TEXTS + _SECTORS + _GUEST})
     if wrong:
         raise LabError("\n".join(wrong))
     return found
 
 
 def _mistakes(members: dict[str, object]) -> list[str]:
-    known = (*_TEXTS, *_NUMBERS, "scale")
+    known = (*_TEXTS, *_SECTORS, *_GUEST, "scale")
     wrong = [f"unknown key '{key}'; allowed: {', '.join(known)}" for key in members
              if key not in known]
     for key in _TEXTS:
         value = members.get(key)
         if not isinstance(value, str) or not value.strip() or set(value) & set("|\n"):
             wrong.append(f"{key} = {value!r}: expected a text without '|'")
-    for key in _NUMBERS:
+    for key in _SECTORS + _GUEST:
         value = members.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            wrong.append(f"{key} = {value!r}: expected a number of sectors, at least 1")
+            unit = {"seconds": "seconds", "memory": "MiB"}.get(key, "sectors")
+            wrong.append(f"{key} = {value!r}: expected a number of {unit}, at least 1")
     scale = members.get("scale")
     if not isinstance(scale, (int, float)) or isinstance(scale, bool) or not 0.001 <= scale <= 10:
         wrong.append(f"scale = {scale!r}: expected a number from 0.001 to 10")

@@ -170,8 +170,10 @@ class _Session:
 
     def _start_guest(self, errors: IO[bytes]) -> subprocess.Popen[str]:
         scripts = self._scripts
+        recipes = [job.recipe for job in self._jobs]
         self._guest = subprocess.Popen(
-            [str(scripts / "run"), "--timeout", str(300 + 900 * len(self._jobs)),
+            [str(scripts / "run"), "--timeout", str(300 + sum(r.seconds for r in recipes)),
+             "--mem", str(max(r.memory for r in recipes)),
              "--file", f"{scripts}/story.sh:/vm/script/story.sh",
              "--forward-unix", f"{self._tmp}/ctl:7000",
              "--env", f"NBD_PORT={self._server.port}", "--env", "CTL_PORT=7000",
@@ -218,6 +220,7 @@ def _text(recipe: Recipe, heard: Heard, versions: dict[str, str], trace: Path,
              f"# mkfs: {recipe.mkfs}", f"# mount: {recipe.mount}",
              *(f"# {key}: {text}" for key, text in versions.items()),
              f"# limit: {heard.limit}", f"# scale: {recipe.scale}", f"# offers: {OFFERS}",
+             f"# machine: {recipe.seconds} {recipe.memory}",
              f"# think: {THINK}",
              f"# command: {command} {recipe.name}", f"# capacity: {heard.capacity}",
              f"# partition: {recipe.start} {recipe.sectors}",

@@ -7,6 +7,7 @@ with the host's think times, whose first comments say where it comes from and wh
     # flashemu trace 1
     # filesystem: vfat                      recorded by: kernel, tools, mkfs, mount, work, limit,
     # command: flashemu-lab record NAME     scale, command
+    # machine: 900 1024                     seconds and MiB that the machine may take
     # offers: flush fua                     to the host; without it, no flush is recorded
     # think: of the host, emulated          the requests have think=; without it, none has
     # capacity: 8019509248                  of the device, in bytes
@@ -52,6 +53,8 @@ SECTOR = 512
 _TEXTS = ("filesystem", "work", "mkfs", "mount", "kernel", "tools", "limit", "command")
 # Comments that decide about a replay.
 _DECIDES = ("capacity", "partition", "phase", "mkfs", "offers")
+# The seconds and MiB of a machine, unless a recipe says otherwise.
+MACHINE = "900 1024"
 # The largest pace.
 MAX_PACE = 10000
 
@@ -81,6 +84,8 @@ class Recording:
     scale           how many seconds the server waited for a second of the device
     offers          what the device offered to the host: "flush fua", or "" in old recordings
     command         makes it again
+    seconds         of the clock, after which the machine is ended if the work is not done
+    memory          of the machine, in MiB
     capacity        of the device on which it was recorded, in bytes
     start, sectors  of the partition, in sectors of 512 bytes
     sha256          of the requests and all that decides about a replay by a host that takes no time
@@ -99,6 +104,8 @@ class Recording:
     scale: float
     offers: str
     command: str
+    seconds: int
+    memory: int
     capacity: int
     start: int
     sectors: int
@@ -230,6 +237,7 @@ def parse(text: str, path: Path) -> Recording:
     try:
         found = {key: comments[key][-1] for key in _TEXTS}
         start, sectors = (int(word) for word in comments["partition"][-1].split())
+        seconds, memory = (int(word) for word in comments.get("machine", [MACHINE])[-1].split())
         phases = []
         first = 0
         for value in comments["phase"]:
@@ -239,7 +247,7 @@ def parse(text: str, path: Path) -> Recording:
         return Recording(path.name.removesuffix(SUFFIX), path, found["filesystem"], found["work"],
                          found["mkfs"], found["mount"], found["kernel"], found["tools"],
                          int(found["limit"]), float(comments.get("scale", ["1"])[-1]),
-                         comments.get("offers", [""])[-1], found["command"],
+                         comments.get("offers", [""])[-1], found["command"], seconds, memory,
                          int(comments["capacity"][-1]), start, sectors, tuple(phases),
                          digest.hexdigest(), paced.hexdigest() if "think" in comments else "")
     except (KeyError, ValueError):
