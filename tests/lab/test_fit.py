@@ -165,6 +165,27 @@ def test_rows_that_have_no_chunk_in_common_are_compared():
     assert clues.comparable(few) == few
 
 
+def test_units_that_are_merged_hide_no_page():
+    """The page is that of writes, although each one to a fourth unit merges, and although reads
+    take longer across the parts of a page."""
+    chunks = [4096 << i for i in range(6)]
+    quick = {4096: 2.1e7, 8192: 3e6, 16384: 2.7e6, 32768: 4.4e6, 65536: 7.5e6, 131072: 1.4e7}
+    c = clues.Curves({n: dict(quick) if n < 4 else dict.fromkeys(chunks, 4.8e8)
+                      for n in range(1, 8)})
+    c.across = {align: (2e5 if align >= 4096 else 0.0, 1e6) for align in (1024, 2048, *chunks)}
+    assert clues.pages(c, []) == [16384, 4096], clues.pages(c, [])
+
+
+def test_each_page_has_its_candidates():
+    points = [p for p in measured(SEGMENT).points  # nothing that shows a page
+              if dict(p.parameters).get("chunk", 0) >= 128 * 1024]
+    m = Measurement(tuple(points), "x", SEGMENT.capacity)
+    found = [s for s in clues.candidates(m) if s.strategy == "segment" and s.limit > 120 * 1024]
+    pages = list(dict.fromkeys(s.page for s in found))
+    numbers = [{(s.open_linear, s.open_random) for s in found if s.page == page} for page in pages]
+    assert len(pages) == 2 and numbers[0] == numbers[1] and len(numbers[0]) > 1, (pages, numbers)
+
+
 def test_one_row_that_is_slow_is_no_limit():
     def limit(*times):
         return clues._slower_from({n: {65536: t} for n, t in enumerate(times, 1)})

@@ -151,14 +151,18 @@ def _pooled(rows: dict[int, dict[int, float]], least: int) -> dict[int, float]:
 
 def _quick_writes(c: Curves) -> list[dict[int, float]]:
     """Times by chunk in which a page shows: of several units in turn, so that no write goes on
-    where the last one ended, and of whole units in order."""
-    return [_pooled(c.linear, 2), _pooled(c.linear, 1), _pooled(c.fat, 0)]
+    where the last one ended, and of whole units in order.  Of so few units that none of them is
+    merged for every write."""
+    few = {row: times for row, times in c.linear.items() if row <= 3}
+    return [_pooled(few, 2), _pooled(few, 1), _pooled(c.fat, 0)]
 
 
 def pages(c: Curves, points: Sequence[Point]) -> list[int]:
-    """Candidates for the page, the most likely one first."""
-    found = [probing.page_from(points) or 0, *_steps(c, 4 * _KIB, 64 * _KIB)[:1]]
+    """Candidates for the page, the most likely one first.  Reads take longer across what is
+    corrected as a whole as well, which can be a part of a page."""
+    found = [probing.page_from(points) or 0]
     found += [_flat_until(table, 1.3) for table in _quick_writes(c)]
+    found += _steps(c, 4 * _KIB, 64 * _KIB)[:1]
     kept = [p for p in dict.fromkeys(found) if 2 * _KIB <= p <= 64 * _KIB and p & (p - 1) == 0]
     return kept or [16 * _KIB, 8 * _KIB, 4 * _KIB]
 
@@ -260,18 +264,18 @@ def candidates(m: Measurement) -> list[Structure]:
     found: list[Structure] = []
     shown = shown_units(c, m.points)
     for page in pages(c, m.points)[:2]:
+        first = len(found)
         for unit in (u for u in shown[:2] if u % page == 0):
             found.append(_segment(c, whole, size, page, unit))
             if merged_part(c, unit):
                 found.append(_grouped(found[-1], c))
         other = probing.limit_from(whole, False)
-        if found and found[0].strategy == "segment":
+        for s in found[first:first + 1]:
             # parts of pages and units in random order can look like a limit of units in order
-            found += [replace(found[0], open_linear=n) for n in (other, 8)
-                      if n and n != found[0].open_linear]
-            if found[0].open_random == 0 and c.random:  # slow, but perhaps not for each write
+            found += [replace(s, open_linear=n) for n in (other, 8) if n and n != s.open_linear]
+            if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
                 most = _slower_from(curves(whole).random) or max(c.random)
-                found.append(replace(found[0], open_random=most))
+                found.append(replace(s, open_random=most))
         found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
