@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""probe_truth.py [--devices N] [--seed N] [--demand PERCENT]: drawn devices, told by `probe`.
+"""probe_truth.py [--devices N] [--only N,N] [--seed N] [--keep FOLDER]: devices told by `probe`.
 
 Each device is drawn by the seed: all strategies that sticks use (segment, block, bast, fast,
 page); units of 128 KiB to 24 MiB, also 1.5, 3, 5, 6, 7, 12 MiB; pages of 2 to 32 KiB; 0 to 64 open
@@ -9,6 +9,11 @@ cache; several dies with a queue; an SLC cache.  It is measured by the tests of 
 time, without a look inside, and what follows from the points is compared with what was drawn.
 Prints a line of JSON for each device, and how often each finding was right, did not show or was
 wrong; and of the devices with a miss, how many have something that explains it (`hides`).
+
+With --keep, the points of each device are a file of the folder.  A device that has one is not
+measured, but judged again from these points: so a run that was ended goes on, and a rule that draws
+another conclusion from the same points is tried in a second.  A rule that asks for other tests needs
+another folder.
 """
 
 import argparse
@@ -19,13 +24,14 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
 from flashemu_lab import compare, findings, habits  # noqa: E402
 from flashemu_lab.datasheet import to_json  # noqa: E402
 from flashemu_lab.findings import Found, Wishes  # noqa: E402
-from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
+from flashemu_lab.measurement import Measurement, Point, load, make_point, save  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -233,11 +239,26 @@ def hides(keys):
     return None
 
 
-def device(number, seed, tool):
+def told(number, seed, tool, folder):
+    """The findings about a device, from its file in the folder if that is there; ValueError if there
+    is no such device."""
+    strategy, keys, _ = draw(number, seed)
+    path = folder and folder / f"{seed}-{number}.json"
+    if path and path.exists():
+        found = Found(list(load(path).points))
+        findings.judge(found)
+        return found
+    found = Device(tool, strategy, keys).probe()
+    if path:
+        save(Measurement(tuple(found.points), path.stem, int(keys["device.capacity"])), path)
+    return found
+
+
+def device(number, seed, tool, folder=None):
     """One line."""
     strategy, keys, truth = draw(number, seed)
     try:
-        found = Device(tool, strategy, keys).probe()
+        found = told(number, seed, tool, folder)
     except ValueError as e:
         return {"device": number, "impossible": str(e)}
     pairs = judged(found, truth)
@@ -266,16 +287,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--devices", type=int, default=100)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--only", type=lambda text: [int(n) for n in text.split(",")],
+                        metavar="N,N", help="these devices instead")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="of the points")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--demand", type=float, default=0, metavar="PERCENT",
                         help="exit code 1 if in fewer devices nothing is wrong")
     arguments = parser.parse_args()
     tool = Tool()
     done = []
+    numbers = arguments.only or range(arguments.first, arguments.first + arguments.devices)
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(arguments.jobs) as threads:
-        for line in threads.map(lambda n: device(n, arguments.seed, tool),
-                                range(arguments.first, arguments.first + arguments.devices)):
+        for line in threads.map(
+                lambda n: device(n, arguments.seed, tool, arguments.keep), numbers):
             print(json.dumps(line), flush=True)
             if "impossible" not in line:
                 done.append(line)

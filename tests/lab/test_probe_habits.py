@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """flashemu-lab probe: what follows from points, on points made by hand and on drawn devices."""
 
+import tempfile
+from pathlib import Path
+
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
@@ -286,11 +289,14 @@ def test_commands_that_are_cut():
 
 
 def test_some_devices_by_number():
-    """A sample of probe_truth.py, which says what it draws."""
-    for number in SAMPLE:
-        line = probe_truth.device(number, SEED, Tool())
-        assert "impossible" not in line and line["wrong"] == {}, line
-        assert line["hidden"] == SAMPLE[number], line
+    """A sample of probe_truth.py, which says what it draws.  Judged again from the points that were
+    kept, a device is the same, and it is not measured: there is no program."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number in SAMPLE:
+            line = probe_truth.device(number, SEED, Tool(), Path(folder))
+            assert "impossible" not in line and line["wrong"] == {}, line
+            assert line["hidden"] == SAMPLE[number], line
+            assert probe_truth.device(number, SEED, None, Path(folder)) == line
 
 
 run(globals())
