@@ -19,7 +19,7 @@ from dataclasses import replace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
-from flashemu_lab import compare, fitting, modelled, probing  # noqa: E402
+from flashemu_lab import compare, fitting, flashbench_o, modelled, probing  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
@@ -75,9 +75,9 @@ def probe(tool, s, values):
     unit = probing.unit_from(run(tool, s, values, keys).points) or 4 * MIB
     keys += probing.page(unit, s.capacity).keys
     for order in (False, True):
-        for n in range(1, probing.MOST_OPEN + 1):
-            keys += probing.open_units(tool, unit, n, order, s.capacity).keys
-            if probing.limit_from(run(tool, s, values, keys).points, order) is not None:
+        for n in range(1, flashbench_o.MOST_OPEN + 1):
+            keys += flashbench_o.open_units(tool, unit, n, order, s.capacity).keys
+            if flashbench_o.limit_from(run(tool, s, values, keys).points, order) is not None:
                 break
     return run(tool, s, values, keys)
 

@@ -18,7 +18,8 @@ try:
 except ImportError:
     skip("no Python module nbd")
 
-from flashemu_lab import findings, habits, measurement, opened, probe, probing, target
+from flashemu_lab import (findings, flashbench_o, habits, measurement, opened, probe, probing,
+                          target)
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.errors import LabError
 from flashemu_lab.findings import Found, Wishes
@@ -593,19 +594,19 @@ def rates(in_random_order, *means):
 
 
 def test_limits_by_hand():
-    assert probing.limit_from(rates(False, 10, 9, 9, 7, 7), False) == 3
-    assert probing.limit_from(rates(False, 10, 6, 6), False) is None
-    assert probing.limit_from(rates(False, 10, 4), False) == 1
-    assert probing.limit_from(rates(True, 10, 9, 2) + rates(False, 10), True) == 2
+    assert flashbench_o.limit_from(rates(False, 10, 9, 9, 7, 7), False) == 3
+    assert flashbench_o.limit_from(rates(False, 10, 6, 6), False) is None
+    assert flashbench_o.limit_from(rates(False, 10, 4), False) == 1
+    assert flashbench_o.limit_from(rates(True, 10, 9, 2) + rates(False, 10), True) == 2
     # half of the rate once for each unit is a merge of a unit that is full; for each command, none
     # is open
-    assert probing.limit_from(rates(True, 4, 4) + rates(False, 10), True) is None
+    assert flashbench_o.limit_from(rates(True, 4, 4) + rates(False, 10), True) is None
     each = [make_point("flashbench-open-au", [10.0 / (1 << k)], erasesize=MIB, open=1, random=True,
                        chunk=MIB >> k) for k in range(7)]
-    assert probing.limit_from(each + rates(False, 10), True) == 0
+    assert flashbench_o.limit_from(each + rates(False, 10), True) == 0
     # a small step counts if it is the first change and remains
-    assert probing.limit_from(rates(False, 10, 10, 10, 9, 8.5, 8, 2), False) == 3
-    assert probing.limit_from(rates(False, 10, 10, 10, 9, 10, 10, 2), False) == 6
+    assert flashbench_o.limit_from(rates(False, 10, 10, 10, 9, 8.5, 8, 2), False) == 3
+    assert flashbench_o.limit_from(rates(False, 10, 10, 10, 9, 10, 10, 2), False) == 6
 
 
 def test_link_by_hand():

@@ -9,7 +9,7 @@ import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
 import probe_truth
-from flashemu_lab import forged, habits, opened, pairs, probing
+from flashemu_lab import flashbench_o, forged, habits, opened, pairs, probing
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
@@ -284,8 +284,8 @@ def test_commands_that_are_cut():
     points = [make_point("flashbench-open-au", [1e7 if n <= (7 if chunk < MIB else 2) else 1e6],
                          erasesize=6 * MIB, open=n, random=False, chunk=chunk)
               for n in range(1, 10) for chunk in (6 * MIB, 3 * MIB, 96 * 1024)]
-    assert probing.limits(points, False) == [2, 7] and probing.limit_from(points, False) == 7
-    assert probing.limits(points[:12], False) == [2, None]  # so the test goes on
+    assert flashbench_o.limits(points, False) == [2, 7] and flashbench_o.limit_from(points, False) == 7
+    assert flashbench_o.limits(points[:12], False) == [2, None]  # so the test goes on
 
 
 def test_some_devices_by_number():

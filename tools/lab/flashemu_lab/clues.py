@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Sequence
 
-from . import pairs, probing
+from . import flashbench_o, pairs, probing
 from .measurement import Measurement, Point, make_point
 from .modelled import Structure, scaled, times_of
 
@@ -226,7 +226,7 @@ def zone(c: Curves, unit: int) -> tuple[int, int] | None:
 def is_by_pages(c: Curves, points: Sequence[Point]) -> bool | None:
     """Whether random writes are about as fast as those in order, and no number of units makes them
     slow; None without a comparison."""
-    if any(probing.limit_from(points, order) is not None for order in (False, True)):
+    if any(flashbench_o.limit_from(points, order) is not None for order in (False, True)):
         return False
     ratios = [c.random[n][chunk] / t for n, times in c.linear.items() if n in c.random
               for chunk, t in times.items() if chunk in c.random[n] and chunk >= 16 * _KIB]
@@ -269,7 +269,7 @@ def candidates(m: Measurement) -> list[Structure]:
             found.append(_segment(c, whole, size, page, unit))
             if merged_part(c, unit):
                 found.append(_grouped(found[-1], c))
-        other = probing.limit_from(whole, False)
+        other = flashbench_o.limit_from(whole, False)
         for s in found[first:first + 1]:
             # parts of pages and units in random order can look like a limit of units in order
             found += [replace(s, open_linear=n) for n in (other, 8) if n and n != s.open_linear]
@@ -326,8 +326,8 @@ def _slower(few: dict[int, float], many: dict[int, float]) -> float:
 def _segment(c: Curves, whole: Sequence[Point], size: int, page: int, unit: int) -> Structure:
     """The most likely structure with units; by points of which rows can be compared with rows."""
     most = max([*c.linear, *c.random, 4])
-    linear = _slower_from(curves(whole).linear) or probing.limit_from(whole, False)
-    in_random = probing.limit_from(whole, True)
+    linear = _slower_from(curves(whole).linear) or flashbench_o.limit_from(whole, False)
+    in_random = flashbench_o.limit_from(whole, True)
     tried = bool(c.random)
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
                   open_random=(in_random if in_random is not None else most + 1 if tried else 0))

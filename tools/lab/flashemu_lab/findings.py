@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Callable, Iterator
 
-from . import forged, habits, opened, pairs, probing
+from . import flashbench_o, forged, habits, opened, pairs, probing
 from .measurement import Point
 from .probing import OUTRIGHT, Seen, Test
 from .tool import Tool
@@ -101,7 +101,7 @@ def _limit(points: list[Point], in_random_order: bool, cacheless: bool) -> int |
     found = opened.limit_from(points, in_random_order)
     if found is not None or not cacheless or opened.rows(points, in_random_order):
         return found
-    return probing.limit_from(points, in_random_order)
+    return flashbench_o.limit_from(points, in_random_order)
 
 
 def tests(tool: Tool, wishes: Wishes, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
@@ -234,8 +234,8 @@ def _open_units(tool: Tool, in_random_order: bool, capacity: int, found: Found,
     limit = found.open_random if in_random_order else found.open_linear
     unit = unit_of(found, capacity)
     for units in sorted({1, 2, limit or 4, (limit or 7) + 1}):
-        if units <= probing.MOST_OPEN:
-            yield probing.open_units(tool, unit, units, in_random_order, capacity)
+        if units <= flashbench_o.MOST_OPEN:
+            yield flashbench_o.open_units(tool, unit, units, in_random_order, capacity)
             judged()
 
 

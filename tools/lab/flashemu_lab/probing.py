@@ -7,17 +7,15 @@
                 behind multiples of U         merge two of them, so U, 2 U, 3 U ... stand out
     page        writes in order, shifted by   a command that ends inside a page costs more
                 half of their size; reads     and so does a read that crosses pages
-    open        flashbench -O                 one unit too many, and each of them is merged
 
 Each test is a list of requests that `flashemu verify --against` repeats exactly, because the same
-program makes them there.  `opened` finds how many units are open, with fewer writes; `habits` has
+program makes them there.  `opened` and `flashbench_o` find how many units are open; `habits` has
 the tests of caches, parallelism and rests, `forged` that of the real capacity, and `findings` the
 order of all of them.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from statistics import median, median_low
 from typing import Mapping, Sequence
@@ -26,8 +24,6 @@ from .measurement import Point, Scalar, make_point
 from .tool import Tool
 
 _KIB, _MIB = 1 << 10, 1 << 20
-MOST_OPEN = 12
-LONGEST_WHOLE = 120 * _KIB  # bytes that also a reader with short transfers sends as one command
 PUSH = 64 * _KIB            # bytes of a command of a push
 _LINK_READS = 16
 # What the statement before the start assumes, where nothing has been measured yet: a slow stick.
@@ -345,19 +341,6 @@ def page_reads(capacity: int) -> Test:
     return draft.test("page, reads")
 
 
-def open_units(tool: Tool, unit: int, units: int, in_random_order: bool, capacity: int) -> Test:
-    """flashbench -O with this many units, by commands from a unit down to its 64th part."""
-    chunk = unit >> 6
-    spec = (f"flashbench-open-au,erasesize={unit},bs={chunk},open-au-nr={units},"
-            f"random={'yes' if in_random_order else 'no'}")
-    requests = traced(tool, spec, capacity)
-    keys: list[tuple[str, dict[str, Scalar]]] = [
-        ("flashbench-open-au", {"erasesize": unit, "open": units, "random": in_random_order,
-                                "chunk": unit >> i}) for i in range(7)]
-    order = "random" if in_random_order else "in order"
-    return Test(f"{units} open units, {order}", tuple(requests), tuple(keys))
-
-
 # --- what follows ---
 
 def reads(points: Sequence[Point]) -> dict[int, float]:
@@ -528,73 +511,3 @@ def page_read_from(points: Sequence[Point]) -> int | None:
         if clear or min(high) > max(_READS_STAND_OUT * alone, 2 * max(low, default=0.0)):
             return size
     return None
-
-
-def _means(points: Sequence[Point], in_random_order: bool, longest: int) -> dict[int, float]:
-    """The geometric mean of the rates of -O for each number of open units, by commands of up to
-    this many bytes."""
-    logs: dict[int, list[float]] = {}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-open-au" and how["random"] == in_random_order and \
-                int(how["chunk"]) <= longest:
-            logs.setdefault(int(how["open"]), []).append(math.log(p.value))
-    return {units: math.exp(sum(each) / len(each)) for units, each in logs.items()}
-
-
-def _fall(means: Mapping[int, float]) -> int | None:
-    """The first N for which N + 1 units have less than 4/5 of the mean rate, and for N = 1 less
-    than half of it; `flashemu verify` has the same rule."""
-    for units in sorted(means):
-        if units + 1 in means and means[units + 1] < means[units] * (0.5 if units == 1 else 0.8):
-            return units
-    return None
-
-
-def _step(means: Mapping[int, float]) -> int | None:
-    """The first N > 1 for which N + 1 and N + 2 units have less than 14/15 of the mean rate, while
-    fewer than N have the same rate: beyond N, a device may keep units open in another, slower
-    way."""
-    for units in sorted(means):
-        later = [means.get(units + 1), means.get(units + 2)]
-        before = [means[n] for n in means if 1 < n < units]
-        if units > 1 and all(m is not None and m < means[units] * 14 / 15 for m in later) and \
-                all(abs(m / means[units] - 1) < 1 / 30 for m in before):
-            return units
-    return None
-
-
-def limits(points: Sequence[Point], in_random_order: bool) -> list[int | None]:
-    """How many units may be open, by all commands, and in order also by those that are sent as one;
-    None where there is no limit so far.  A small step counts if nothing else changes.  The limit is
-    0 in random order if one unit is slow already.
-
-    A host cuts a long command, and most readers transfer up to 120 KiB.  If the parts end inside
-    pages, the device does not see writes in order, and long commands show how many units it keeps
-    open in random order."""
-    means = _means(points, in_random_order, 1 << 62)
-    if in_random_order:
-        return [0 if _is_slow_alone(points) else _fall(means)]
-    return [_step(m) or _fall(m) for m in (means, _means(points, False, LONGEST_WHOLE))]
-
-
-def _is_slow_alone(points: Sequence[Point]) -> bool:
-    """Whether one unit in random order has less than half of the rate in order, and the rate falls
-    with the size of commands: each command costs a merge, not only the unit as a whole."""
-    rows: dict[bool, dict[int, float]] = {False: {}, True: {}}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-open-au" and how["open"] == 1:
-            rows[bool(how["random"])][int(how["chunk"])] = p.value
-    both = [chunk for chunk in rows[True] if chunk in rows[False]]
-    if not both:
-        return False
-    ratios = [rows[True][chunk] / rows[False][chunk] for chunk in both]
-    mean = math.exp(sum(math.log(r) for r in ratios) / len(ratios))
-    least = rows[True][min(both)]
-    return mean < 0.5 and (len(both) < 2 or least < max(rows[True].values()) / 4)
-
-
-def limit_from(points: Sequence[Point], in_random_order: bool) -> int | None:
-    """The largest of `limits`; None if there is none so far."""
-    return max((n for n in limits(points, in_random_order) if n is not None), default=None)
