@@ -98,7 +98,7 @@ def test_small_writes_by_hand():
     def device(bs, shifted):
         """A map of 4 KiB: what is written in part has to be read, too."""
         return (200 if shifted and bs == 4096 else 100) + bs / 100
-    inside = 352 * 1024     # where in a MiB these writes are
+    inside = 288 * 1024     # where in a MiB these writes are
     points = [write_point(device(bs, start > 0) * 1e3, bs=bs, start=inside + start,
                           stride=8 * MIB, count=17) for bs in (512, 1024, 2048, 4096, 8192, 16384)
               for start in (0, bs // 2)[:1 if bs == 512 else 2]]
@@ -107,6 +107,9 @@ def test_small_writes_by_hand():
     log = [write_point(2e6 if bs <= 8192 else 90e6, bs=bs, start=inside,
                        stride=8 * MIB, count=17) for bs in (2048, 4096, 8192, 16384)]
     assert habits.small_write_from(log) == 8192 and habits.small_write_from(log[:3]) is None
+    # only somewhere: a log for all writes was full there
+    quick = write_point(3e6, bs=16384, start=inside + 8192, stride=8 * MIB, count=17)
+    assert habits.small_write_from([*log, quick]) is None
 
 
 def test_wide_writes_by_hand():
@@ -115,12 +118,16 @@ def test_wide_writes_by_hand():
     for page in (2048, 4096, 16384, 32768):
         for parts in (1, 2, 4):
             test = habits.scattered_wide(1 << 30)
+            assert all(1 << 28 <= r.offset < (1 << 28) + 32 * MIB for r in test.requests)
             touched = [(r.offset + r.length - 1) // page - r.offset // page + 1
                        for r in test.requests]
             points = probing.result(test, [-(-n // parts) * 10**6 for n in touched])
             assert habits.wide_granule_from(points) == page, (page, parts)
             # only writes of this size and this place say something about it
             assert habits.granule_from(points) is None
+    # a slow link hides most of it, and what is read before shows
+    little = probing.result(test, [10**7 + 10**5 * 4 * (n > 4) for n in touched])
+    assert habits.wide_granule_from(little) == 32768
     same = probing.result(test, [10**6] * len(test.requests))
     assert habits.wide_granule_from(same) is None and habits.wide_granule_from([]) is None
 
@@ -229,6 +236,21 @@ def test_a_cache_before_merges():
             points.append(make_point("fill", [p.value / (3 if how["after"] >= 8 * MIB else 1)],
                                      **how))
     assert abs(habits.cache_from(points)[0] / MIB - 1) < 0.01, habits.cache_from(points)
+
+
+def test_a_cache_before_merges_in_one_of_the_bursts():
+    """What comes behind the cache is slower than the device is without merges, in one burst or the
+    other, and so is the part in which the cache ends."""
+    for slower in ({8: 1.7, 16: 2.6}, {4: 1.2}, {4: 1.2, 8: 2.5, 16: 2}):
+        for which in (0, 1):
+            points = []
+            for n, start in enumerate((0, MIB)):
+                for p in rates_of_fill(32 * 1024, start, 10**10, 5 * MIB, 4e7, 1e7, 32 * MIB):
+                    how = dict(p.parameters)
+                    by = slower.get(how["after"] // MIB, 1) if n == which else 1
+                    points.append(make_point("fill", [p.value / by], **how))
+            size = habits.cache_from(points)[0]
+            assert abs(size / (5 * MIB) - 1) < 0.01, (slower, which, size)
 
 
 def test_a_cache_that_gains_little():

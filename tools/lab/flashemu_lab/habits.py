@@ -38,9 +38,11 @@ _S = 10**9
 DEPTHS = (1, 2, 4, 8, 16, 32)
 RESTS = (1 * _S, 10 * _S, 60 * _S)
 _REST = 10 * _S         # of the test `rest`
-_BURST_REST = 2 * _S
+_BURST_REST = 10 * _S   # writing a cache out may merge large units
 _PLACES = 17
-_INSIDE = 352 * _KIB    # from a multiple of MiB, so that it is no multiple of 192 KiB or more
+# From a multiple of MiB, so that no write of 64 KiB from there, or half of it further on, goes across
+# multiples of 128, 192, 256 KiB ...
+_INSIDE = 288 * _KIB
 _FILL = 1 * _MIB        # bytes of a command of `fill`, and of `burst` below
 _BURST = 32 * _KIB
 _SHIFT = 43 * _BURST
@@ -48,6 +50,7 @@ _MOST_FILLED = 4 << 30
 _MOST_REFILLED = 64 * _MIB
 _SMALL = 4 * _KIB
 _WIDE_PLACES = 13
+_WIDE_STEP = 128 * _KIB     # the longest of these writes
 _PUSHED_PLACES = 19
 _GRANULES = tuple(_KIB << i for i in range(6))
 # A difference counts if it is this share.
@@ -60,9 +63,13 @@ _ODD = 1009
 
 
 def _apart(unit: int, capacity: int) -> int:
-    """A stride for `_PLACES` requests: multiples of units and of MiB, as far apart as possible."""
+    """A stride for `_PLACES` requests: multiples of units and of MiB, as far apart as possible, but
+    not so that all of them lie in the same way to units of 3, 5 or 7 x 2^n."""
     step = math.lcm(unit, _MIB)
-    return step * max(1, capacity // ((_PLACES + 1) * step))
+    apart = max(1, capacity // ((_PLACES + 1) * step))
+    while math.gcd(apart, 105) > 1:
+        apart -= 1
+    return step * apart
 
 
 def scattered(unit: int, capacity: int, seen: Seen = OUTRIGHT) -> Test:
@@ -79,13 +86,16 @@ def scattered(unit: int, capacity: int, seen: Seen = OUTRIGHT) -> Test:
 
 def scattered_wide(capacity: int, seen: Seen = OUTRIGHT) -> Test:
     """Writes of four times 1 KiB to 32 KiB, at multiples, and shifted by an eighth of their size.
-    Parts that work at the same time write one page more in the same time, but not a fifth one."""
+    Parts that work at the same time write one page more in the same time, but not a fifth one.
+    They go where `burst` has written, because of a page that was never written a device reads
+    nothing when a part of it is written."""
     draft = Draft(capacity)
-    stride = _apart(_MIB, capacity)
+    begin = capacity // 4 // _MIB * _MIB
+    stride = max(1, min(32 * _MIB, capacity // 4) // _WIDE_STEP // 16) * _WIDE_STEP
     for granule in _GRANULES:
         for start in (0, granule // 2):
-            turn = len(draft.keys) * max(1, stride // _MIB // 16) * _MIB
-            draft.add("write", 4 * granule, turn + start, stride, _WIDE_PLACES, seen=seen,
+            turn = len(draft.keys) * (stride // 16 // _WIDE_STEP) * _WIDE_STEP
+            draft.add("write", 4 * granule, begin + turn + start, stride, _WIDE_PLACES, seen=seen,
                       middle=True)
     return draft.test("scattered writes of four", merges=len(draft.requests))
 
@@ -264,12 +274,12 @@ def granule_from(points: Sequence[Point]) -> int | None:
 
 def wide_granule_from(points: Sequence[Point]) -> int | None:
     """The granule by `scattered_wide`: the largest for which the shift costs something."""
-    times = {(int(how["bs"]) // 4, int(how["start"]) % _MIB): float(how["ns"])
+    times = {(int(how["bs"]) // 4, int(how["start"]) % int(how["bs"])): float(how["ns"])
              for how in _series_of(points, op="write", count=_WIDE_PLACES)
-             if int(how["stride"]) % _MIB == 0}
+             if int(how["stride"]) % _WIDE_STEP == 0}
     costs = {g: times[g, g // 2] / times[g, 0] - 1 for g in _GRANULES
              if (g, 0) in times and (g, g // 2) in times}
-    found = max((g for g, cost in costs.items() if cost > _STANDS_OUT), default=None)
+    found = max((g for g, cost in costs.items() if cost > _LITTLE), default=None)
     if found is None or any(20 * abs(cost) > costs[found] for g, cost in costs.items()
                             if g > found):
         return None
@@ -278,10 +288,12 @@ def wide_granule_from(points: Sequence[Point]) -> int | None:
 
 def small_write_from(points: Sequence[Point]) -> int | None:
     """The largest write that a log for small writes takes: one of twice the size takes five times
-    as long, and at least 4 ms more.  The largest step counts."""
-    times = {bs: ns for bs, (ns, _) in scattered_times(points).items()}
-    steps = {bs: times[2 * bs] / ns for bs, ns in times.items()
-             if 2 * bs in times and times[2 * bs] > 5 * ns and times[2 * bs] - ns > 4e6}
+    as long, and at least 4 ms more, wherever it is, since a log that is full is slow as well.  The
+    largest step counts."""
+    times = {bs: (min(ns, between or ns), max(ns, between or ns))
+             for bs, (ns, between) in scattered_times(points).items()}
+    steps = {bs: times[2 * bs][0] / ns for bs, (_, ns) in times.items()
+             if 2 * bs in times and times[2 * bs][0] > max(5 * ns, ns + 4e6)}
     return max(steps, key=lambda bs: steps[bs]) if steps else None
 
 
@@ -317,12 +329,12 @@ def zone_from(points: Sequence[Point]) -> list[int]:
     return odd if len(odd) <= len(means) // 2 else []
 
 
-def _fills(points: Sequence[Point], bs: int, idle: int) -> dict[int, list[tuple[int, int, float]]]:
-    """For each start of `fill`: (after, size, bytes/s), in order."""
+def _fills(points: Sequence[Point], bs: int) -> dict[int, list[tuple[int, int, float]]]:
+    """For each start of `fill` after a rest: (after, size, bytes/s), in order."""
     found: dict[int, list[tuple[int, int, float]]] = {}
     for p in points:
         how = dict(p.parameters)
-        if p.procedure == "fill" and how["bs"] == bs and how["idle"] == idle:
+        if p.procedure == "fill" and how["bs"] == bs and how["idle"]:
             found.setdefault(int(how["start"]), []).append(
                 (int(how["after"]), int(how["size"]), p.value))
     return {start: sorted(parts) for start, parts in found.items()}
@@ -330,17 +342,21 @@ def _fills(points: Sequence[Point], bs: int, idle: int) -> dict[int, list[tuple[
 
 def fills(points: Sequence[Point]) -> list[tuple[str, list[tuple[int, int, float]]]]:
     """A title and (after, size, bytes/s) of what shows a cache."""
-    bursts = list(_fills(points, _BURST, _BURST_REST).values())
+    bursts = list(_fills(points, _BURST).values())
     named = list(zip(("Burst after a rest", "Burst after a rest, from another place"), bursts))
-    whole = _fills(points, _FILL, _REST).get(0, [])
+    whole = _fills(points, _FILL).get(0, [])
     return [(title, parts) for title, parts in [*named, ("Half of the device in order", whole)]
             if len(parts) > 1]
 
 
-def knee(parts: Sequence[tuple[int, int, float]]) -> tuple[int, float, float] | None:
+_Parts = Sequence[tuple[int, int, float]]
+
+
+def knee(parts: _Parts, others: _Parts = ()) -> tuple[int, float, float] | None:
     """How many bytes are written at the first rate before a second one, and both rates; None if the
     rate does not fall by a third, or by less from one constant rate to another.  The part in which
-    it falls is divided so that both rates give its time."""
+    it falls is divided so that both rates give its time.  `others` are the parts of the same burst
+    from another place, which may merge less behind the knee."""
     for k in range(1, len(parts) - 1):
         mean, slow = _mean_rate(parts[:k]), _mean_rate(parts[k + 1:])
         after, size, rate = parts[k]
@@ -351,7 +367,8 @@ def knee(parts: Sequence[tuple[int, int, float]]) -> tuple[int, float, float] | 
         if falls or _is_step(parts, k):
             # the part in which it falls may be partly quick; what comes next may be slower because
             # of merges, but not quicker
-            least = max(r for _, _, r in parts[k + 1:k + 4])
+            least = max(r for some in (parts, others) for _, _, r in some[k + 1:k + 4]
+                        if some is parts or r * _STEP < fast)
             share = min(max((1 / least - 1 / rate) / (1 / least - 1 / fast), 0.0), 1.0)
             return after + round(size * share), fast, slow
     return None
@@ -373,12 +390,14 @@ def _is_step(parts: Sequence[tuple[int, int, float]], k: int) -> bool:
 def cache_from(points: Sequence[Point]) -> tuple[int, float, float] | None:
     """Bytes that the device takes quickly after a rest, and the rates before and behind; None if
     that depends on where the writes begin, because then they are the rest of a unit."""
-    knees = [knee(parts) for parts in _fills(points, _BURST, _BURST_REST).values()]
+    bursts = list(_fills(points, _BURST).values())
+    knees = [knee(parts, others) for parts, others in zip(bursts, reversed(bursts))]
     both = [found for found in knees if found]
     if len(both) < 2 or len(both) < len(knees):
         return None
     least, most = min(k[0] for k in both), max(k[0] for k in both)
-    return both[0] if most < 1.3 * least else None
+    # a merge in the part in which the rate falls makes it less
+    return max(both) if most < 1.3 * least else None
 
 
 def flush_cost(points: Sequence[Point]) -> tuple[float, float] | None:
@@ -428,14 +447,14 @@ def rest_gain(points: Sequence[Point]) -> float | None:
 def slc_from(points: Sequence[Point]) -> tuple[int, float, float] | None:
     """Bytes that are written quickly before the device becomes slower, and both rates; None if that
     is no more than its write cache explains."""
-    found, cache = knee(_fills(points, _FILL, _REST).get(0, [])), cache_from(points)
+    found, cache = knee(_fills(points, _FILL).get(0, [])), cache_from(points)
     return found if found and (cache is None or found[0] > 2 * cache[0]) else None
 
 
 def slowed(points: Sequence[Point]) -> bool:
     """Whether `fill` need not go on: two parts in a row had less than two thirds of the rate of
     the first one."""
-    parts = _fills(points, _FILL, _REST).get(0, [])
+    parts = _fills(points, _FILL).get(0, [])
     return len(parts) > 2 and all(rate < parts[0][2] / 1.5 for _, _, rate in parts[-2:])
 
 
