@@ -501,7 +501,8 @@ def opened_by(device, capacity, in_random_order, before, points, seen=probing.OU
         for units in some:
             test = opened.passes(device.unit, units, in_random_order, 16384, before, first, seen,
                                  capacity)
-            first = opened.next_place(first, units, device.unit, capacity, seen)
+            first = opened.next_place(first, units, device.unit, capacity, seen,
+                                      in_random_order)
             points += probing.result(test, [device.write(r.offset, r.length)
                                             for r in test.requests])
     return opened.limit_from(points, in_random_order)
@@ -542,7 +543,7 @@ def test_rows_do_not_come_upon_units_that_are_open():
             mine = {r.offset // MIB for r in test.requests if r.offset < 300 * MIB}
             assert len(mine) == width * units and not mine & set(used[-100:]), (units, first)
             used += sorted(mine, key=lambda unit: (unit < first, unit))
-            first = opened.next_place(first, units, MIB, 400 * MIB, seen)
+            first = opened.next_place(first, units, MIB, 400 * MIB, seen, False)
 
 
 def test_open_units_by_hand():

@@ -162,7 +162,7 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
 def _pairs(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
     """The unit by pairs of writes, whose times show one by one: not if they have to be pushed out
     of a cache."""
-    bs = _small(found)
+    bs = small(found)
     from_ends = pairs.edge(bs, found.page)
     tried: set[int] = set()
     while some := [n for n in pairs.next_sizes(found.points, capacity, from_ends)
@@ -173,13 +173,15 @@ def _pairs(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[
         judged()
 
 
-def _small(found: Found) -> int:
-    """Bytes of a small write that no log for small writes takes."""
-    return min(max(_SMALL, 2 * (found.small_write or 0)), _NOT_SMALL)
+def small(found: Found) -> int:
+    """Bytes of a small write that no log for small writes takes.  Behind a cache that log is not
+    known yet, and it would also take what a small write pushes out."""
+    known = found.small_write or (_NOT_SMALL // 4 if found.seen.push else 0)
+    return min(max(_SMALL, 2 * known), _NOT_SMALL)
 
 
 def _units(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
-    bs = _small(found)
+    bs = small(found)
     if found.seen.push:     # pages that are written in part would show as well
         bs = min(max(bs, 2 * (found.page or 0)), _NOT_SMALL)
     had: set[tuple[object, object]] = set()
@@ -216,7 +218,7 @@ def _passes(in_random_order: bool, unit: int, capacity: int, found: Found,
     """How many units are open.  In order it has to be known how many are in random order."""
     tried: set[int] = set()
     before = 8 if in_random_order else max(8, (found.open_random or 0) + 2)
-    bs = opened.piece(unit, found.page, found.small_write)
+    bs = opened.piece(unit, found.page, small(found) // 2)
     while some := [n for n in opened.next_rows(found.points, in_random_order, unit, capacity)
                    if n not in tried]:
         first = opened.behind(found.points, in_random_order, unit)
@@ -224,7 +226,7 @@ def _passes(in_random_order: bool, unit: int, capacity: int, found: Found,
             tried.add(units)
             yield opened.passes(unit, units, in_random_order, bs, before, first, found.seen,
                                 capacity)
-            first = opened.next_place(first, units, unit, capacity, found.seen)
+            first = opened.next_place(first, units, unit, capacity, found.seen, in_random_order)
         judged()
 
 

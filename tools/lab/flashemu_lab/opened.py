@@ -20,7 +20,7 @@ flashbench -O measures the same by filling all units, by commands of any size: w
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import median, median_low
 from typing import Mapping, Sequence
 
 from .measurement import Point, Scalar
@@ -82,11 +82,11 @@ def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, f
     draft.add("write", bs, others + few * stride, stride, count, seen=seen)
     if few:
         for n in _PUSHED[in_random_order]:
-            first = place(first, units, unit, capacity)
+            first = place(first, units, unit, capacity, in_random_order)
             _visit(draft, unit, units, in_random_order, bs, first, n, seen)
             first += units
         return draft.test(name, merges=6 * units + few + count)
-    first = place(first, units, unit, capacity)
+    first = place(first, units, unit, capacity, in_random_order)
     _visit(draft, unit, units, in_random_order, bs, first, 3, seen)
     return draft.test(name, merges=2 * units + count)
 
@@ -101,15 +101,17 @@ def _visit(draft: Draft, unit: int, units: int, in_random_order: bool, bs: int, 
                   seen=seen if k == number - 1 or not seen.push else OUTRIGHT)
 
 
-def place(first: int, units: int, unit: int, capacity: int) -> int:
+def place(first: int, units: int, unit: int, capacity: int, in_random_order: bool) -> int:
     """Where the next row begins: it goes on behind the last one, because what is open already opens
-    nothing, and when it has come to the end, with the units that were used longest ago."""
-    return first if (first + units) * unit <= capacity * 3 // 4 else 0
+    nothing, and when it has come to the end, with the units that were used longest ago.  Rows in
+    random order begin with an odd unit and the others with an even one, because no two rows may
+    have the same requests."""
+    first += (first + in_random_order) % 2
+    return first if (first + units) * unit <= capacity * 3 // 4 else int(in_random_order)
 
 
 def behind(points: Sequence[Point], in_random_order: bool, unit: int) -> int:
-    """The number of the unit behind the last row.  Rows in random order begin with another unit,
-    because no two rows may have the same requests."""
+    """The number of the unit behind the last row."""
     order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
     number = _PUSHED[in_random_order][-1] if _is_pushed(points) else len(order)
     series = _series(points)
@@ -120,10 +122,11 @@ def behind(points: Sequence[Point], in_random_order: bool, unit: int) -> int:
     return int(in_random_order)
 
 
-def next_place(first: int, units: int, unit: int, capacity: int, seen: Seen) -> int:
+def next_place(first: int, units: int, unit: int, capacity: int, seen: Seen,
+               in_random_order: bool) -> int:
     """The same after a row that begins there."""
     for _ in range(len(_PUSHED[0]) if seen.push else 1):
-        first = place(first, units, unit, capacity) + units
+        first = place(first, units, unit, capacity, in_random_order) + units
     return first
 
 
@@ -197,6 +200,12 @@ def merge_from(points: Sequence[Point]) -> float | None:
     return median(before for before, _ in found.values()) if found else None
 
 
+def _alone(found: Mapping[int, tuple[float, list[float]]]) -> float:
+    """ns of a write to a unit that is open, from rows in random order behind a cache.  A difference
+    of sums may have a merge more or less, because of what was open before, so the median counts."""
+    return median_low(ns for n in (1, 2) if n in found for ns in found[n][1][1:])
+
+
 def _is_pushed(points: Sequence[Point]) -> bool:
     return any("push" in dict(p.parameters) for p in points)
 
@@ -223,8 +232,7 @@ def _between(points: Sequence[Point], in_random_order: bool,
         return None
     closed = median(before for before, _ in found.values())
     pushed = _is_pushed(points)
-    # of sums, those in random order come first, so they hold no merge of what was there before
-    alone = min((rows(points, True) if pushed else found)[1][1][1:])
+    alone = _alone(rows(points, True)) if pushed else min(found[1][1][1:])
     if alone > _ALWAYS * closed:
         return 0, 1
     merges = {n: (row[1][number] - alone) * n / (closed - alone) for n, row in found.items()}
