@@ -6,11 +6,26 @@ meant, and what follows where something in common cannot be avoided."""
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import findings, habits, opened, probing
+from flashemu_lab import findings, habits, opened, pairs, probing, pushed_pairs
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
 
 KIB, MIB = 1 << 10, 1 << 20
+
+
+def test_places_across_are_multiples_of_one_unit():
+    """Not all of them are multiples of 3, 5 or 7 units as well, as far as there is a choice: these
+    would stand out in the same way."""
+    for capacity in (480 * MIB, 768 * MIB, 960 * MIB, 1160 * MIB, 1 << 32, 24 * 105 * MIB):
+        for unit in probing.candidates(capacity):
+            for count in (16, probing.MANY_CROSSINGS):
+                test = probing.crossing(unit, capacity, count=count)
+                at = [r.offset + r.length // 2 for r in test.requests if r.key == 1]
+                if len(set(at)) < count or 7 * unit * count > capacity:
+                    continue
+                assert all(a % unit == 0 and a % (2 * unit) for a in at), (capacity, unit)
+                for odd in (3, 5, 7):
+                    assert any(a % (odd * unit) for a in at), (capacity, unit, count, odd)
 
 
 def test_scattered_writes_stay_inside():
@@ -39,6 +54,13 @@ def test_rows_of_both_orders_have_nothing_in_common():
                                       in_random_order)
     assert len(starts[True]) == len(starts[False]) == 30
     assert not starts[True] & starts[False]
+    # also if other rows lie before them
+    ends = [opened.next_place(opened.behind([], order, MIB), 2 - order, MIB, 400 * MIB,
+                              probing.OUTRIGHT, order) for order in (False, True)]
+    rows = [opened.passes(MIB, 9, order, 16 * KIB, 8, first, probing.OUTRIGHT, 400 * MIB)
+            for order, first in zip((False, True), ends)]
+    in_order, in_random_order = ({how["start"] for _, how in row.keys[1:]} for row in rows)
+    assert not in_order & in_random_order
 
 
 def pushed_rows(merge, extra):
@@ -59,8 +81,19 @@ def pushed_rows(merge, extra):
 def test_a_merge_more_in_the_first_row():
     """Behind a cache a visit may pay for what was open before; a write to an open unit is no
     quicker for that."""
-    for extra in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)):
+    for extra in ((0, 0, 0), (1.5, 0, 0), (0, 1.5, 0), (0, 0, 1.5)):
         assert opened.limit_from(pushed_rows(2 * 10**8, extra), True) == 4, extra
+
+
+def test_what_stands_out_is_measured_again():
+    def excess(unit, ns):
+        test = probing.crossing(unit, 1 << 30)
+        return [make_point(procedure, [10**9 + ns * (n == 1)], **how)
+                for n, (procedure, how) in enumerate(test.keys)]
+    points = [p for unit, ns in ((MIB, 0), (2 * MIB, 8e8), (3 * MIB, -7e8), (4 * MIB, 1e8),
+                                 (6 * MIB, 5e8)) for p in excess(unit, ns)]
+    assert probing.doubtful(points) == [6 * MIB, 3 * MIB, 2 * MIB]
+    assert probing.doubtful(excess(MIB, 10**6)) == [] and probing.doubtful([]) == []
 
 
 def test_writes_behind_a_cache_are_not_small():
@@ -68,6 +101,78 @@ def test_writes_behind_a_cache_are_not_small():
     unknown = Found(seen=probing.Seen(push=MIB))
     assert findings.small(unknown) == 32 * KIB and findings.small(Found()) == 8 * KIB
     assert findings.small(Found(small_write=16 * KIB)) == 32 * KIB
+
+
+class Merges:
+    """A device that keeps so many units open and closes the one that was used longest ago, behind
+    a cache: a push costs what was merged since the last one."""
+
+    def __init__(self, unit, most):
+        self.unit, self.most, self.open, self.merges = unit, most, list(range(most)), 0
+
+    def measure(self, test):
+        """The points of a test."""
+        values = [0.0] * len(test.keys)
+        for r in test.requests:
+            pushes = test.keys[r.key][1].get("push", 0)
+            if r.length == probing.PUSH:
+                values[r.key], self.merges = values[r.key] + self.merges * 5e8, 0
+            else:
+                values[r.key] += 10**6 + 10**7 * bool(pushes)
+                if (unit := r.offset // self.unit) not in self.open:
+                    self.merges += 1
+                    del self.open[0]
+                else:
+                    self.open.remove(unit)
+                self.open.append(unit)
+        return [make_point(procedure, [ns / int(how["count"])], **how)
+                for ns, (procedure, how) in zip(values, test.keys)]
+
+
+def by_sums(capacity, measure):
+    """What pairs behind a cache find, and their points."""
+    points = []
+    while some := pushed_pairs.next_sizes(points, capacity, 8 * KIB):
+        for size in some:
+            test = pushed_pairs.test(size, capacity, 8 * KIB, 8 * KIB, probing.Seen(push=2 * MIB))
+            assert all(r.offset + r.length <= capacity for r in test.requests)
+            points += measure(test)
+    return pushed_pairs.unit_from(points), points
+
+
+def test_pairs_behind_a_cache():
+    for unit in (512 * KIB, MIB, 3 * MIB // 2, 5 * MIB, 7 * MIB, 12 * MIB, 24 * MIB):
+        for most in (1, 4, 40):
+            capacity = max(128, 8 * most) * unit
+            found, points = by_sums(capacity, Merges(unit, most).measure)
+            assert found == unit and pushed_pairs.shown_unit(points) == unit, (unit, most, found)
+            assert len({p.parameters for p in points}) == len(points)
+            assert pairs.pairs(points) == [], "these have no times of their own"
+
+
+def test_pairs_behind_a_cache_that_tell_nothing():
+    """Every write merges, or none does, or a log is full now and then, or only a pair in two units
+    merges."""
+    times = iter(range(10**6))
+
+    def always(ns):
+        return lambda test: [make_point(procedure, [ns(how)], **how)
+                             for procedure, how in test.keys]
+    for ns in (lambda how: 1e9, lambda how: 1e6,
+               lambda how: 1e6 + 1e10 * ("push" in how and next(times) % 4 == 0)):
+        assert by_sums(1 << 30, always(ns))[0] is None
+
+    def parted(test):
+        both = [(one.offset // MIB, two.offset // MIB) for one, two in zip(
+            test.requests[::2], test.requests[1::2]) if one.key == two.key]
+        some = sum(one != two for one, two in both[:len(test.keys)])
+        return [make_point(procedure, [1e5 + 3e8 * some * ("push" in how)], **how)
+                for procedure, how in test.keys]
+    assert by_sums(1 << 30, parted)[0] is None
+    assert pushed_pairs.sums([]) == [] and pushed_pairs.unit_from([]) is None
+    # rows for two units are no pairs
+    rows = [opened.passes(MIB, 2, True, 16 * KIB, 8, 0, probing.Seen(push=MIB), 1 << 30)]
+    assert pushed_pairs.sums([p for row in rows for p in always(lambda how: 1e6)(row)]) == []
 
 
 run(globals())

@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 from typing import Sequence
 
-from . import forged, habits, pairs, probing, svg
+from . import forged, habits, pairs, probing, pushed_pairs, svg
 from .charts import Chart, Series, line_chart
 from .errors import number
 from .findings import Found
@@ -49,10 +49,13 @@ def sentences(found: Found) -> list[str]:
     if probing.excesses(found.points) or pairs.pairs(found.points):
         why = "of two small writes the second is quick if both are in one unit, and only then" \
             if pairs.unit_from(found.points) else \
+            "two small writes in two units cost a merge more than in one" \
+            if pushed_pairs.unit_from(found.points) else \
             "small writes across its multiples take longer, others do not"
         told.append(f"The allocation unit is {bytes_text(found.unit)} ({why})." if found.unit else
                     "No allocation unit shows: where small writes are does not tell how long they "
-                    "take.")
+                    "take." + (" Behind this cache, a log that takes all writes hides it."
+                               if found.seen.push else ""))
     if found.seen.push and found.open_linear is None and found.open_random is None:
         told.append("How many units it keeps open does not show through this cache.")
     told += _page_texts(found, hidden)

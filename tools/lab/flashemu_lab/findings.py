@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Callable, Iterator
 
-from . import flashbench_o, forged, habits, opened, pairs, probing
+from . import flashbench_o, forged, habits, opened, pairs, probing, pushed_pairs
 from .measurement import Point
 from .probing import OUTRIGHT, Seen, Test
 from .tool import Tool
@@ -76,7 +76,7 @@ def judge(found: Found) -> None:
     found.real = forged.real_from(points)
     found.seen = _seen(found)
     shows = cache is None or found.seen != OUTRIGHT
-    found.unit = pairs.shown_unit(points) if shows else None
+    found.unit = pushed_pairs.shown_unit(points) if shows else None
     found.page = probing.page_read_from(points) or (
         probing.page_from(points) if cache is None else None)
     found.granule = habits.granule_from(points) or habits.wide_granule_from(points) \
@@ -143,9 +143,11 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     yield probing.opening(capacity, found.seen)
     yield habits.scattered(4 * _MIB, capacity, found.seen)
     judged()
-    if found.cache is None or found.seen.flush:
+    if found.cache is None or found.seen != OUTRIGHT:
         yield from _pairs(capacity, found, judged)
-    yield from _units(capacity, found, judged)
+    for n, bs in enumerate(_across(found)):
+        if n == 0 or found.unit is None:
+            yield from _units(bs, n == 0, capacity, found, judged)
     if found.unit is None and found.granule is None:
         yield habits.scattered_wide(capacity, found.seen)
     yield probing.page(unit_of(found, capacity), capacity)
@@ -160,16 +162,16 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
 
 
 def _pairs(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
-    """The unit by pairs of writes, whose times show one by one: not if they have to be pushed out
-    of a cache."""
+    """The unit by pairs of writes."""
     bs = small(found)
     from_ends = pairs.edge(bs, found.page)
+    how = pushed_pairs if found.seen.push else pairs
     tried: set[int] = set()
-    while some := [n for n in pairs.next_sizes(found.points, capacity, from_ends)
+    while some := [n for n in how.next_sizes(found.points, capacity, from_ends)
                    if n not in tried]:
         tried.update(some)
         for size in some:
-            yield pairs.test(size, capacity, bs, from_ends, found.seen)
+            yield how.test(size, capacity, bs, from_ends, found.seen)
         judged()
 
 
@@ -180,23 +182,36 @@ def small(found: Found) -> int:
     return min(max(_SMALL, 2 * known), _NOT_SMALL)
 
 
-def _units(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[Test]:
-    bs = small(found)
+def _across(found: Found) -> list[int]:
+    """Bytes of writes across boundaries, to be tried until the unit shows.  What seemed to be a log
+    for small writes may be one for all writes; and behind a cache, the merges of such a log are less
+    by accident if more of them come together."""
     if found.seen.push:     # pages that are written in part would show as well
-        bs = min(max(bs, 2 * (found.page or 0)), _NOT_SMALL)
+        return sorted({min(max(small(found), 2 * (found.page or 0)), _NOT_SMALL), _NOT_SMALL})
+    return sorted({small(found), _SMALL}, reverse=True)
+
+
+def _units(bs: int, opens: bool, capacity: int, found: Found,
+           judged: Callable[[], None]) -> Iterator[Test]:
+    """The unit by writes of `bs` bytes across boundaries.  With `opens`, units are opened before odd
+    sizes are tried."""
     had: set[tuple[object, object]] = set()
-    known = pairs.unit_from(found.points)
+    known = pairs.unit_from(found.points) or pushed_pairs.unit_from(found.points)
     # the large ones first: small ones write inside of open units, which may end these
     for unit in reversed(probing.candidates(capacity)):
         if unit >= 2 * bs and (known is None or known <= 2 * unit <= 4 * known):
             yield _crossing(unit, capacity, found.seen, bs, had)
     judged()
     others = probing.odd_candidates(capacity) if found.unit is None else []
-    if others:
+    if others and opens:
         yield probing.opening(capacity, found.seen, odd=True)
-        for unit in others:
-            yield _crossing(unit, capacity, found.seen, bs, had)
-        judged()
+    for unit in reversed(others):
+        yield _crossing(unit, capacity, found.seen, bs, had)
+    judged()
+    again = probing.doubtful(found.points) if found.unit is None and found.seen.push else []
+    for unit in again:
+        yield _crossing(unit, capacity, found.seen, bs, had)
+    judged()
 
 
 def _crossing(unit: int, capacity: int, seen: Seen, bs: int,

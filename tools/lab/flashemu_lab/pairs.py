@@ -91,7 +91,7 @@ def pairs(points: Sequence[Point]) -> list[Pair]:
     return found
 
 
-def _sizes(capacity: int) -> list[int]:
+def unit_sizes(capacity: int) -> list[int]:
     """What the unit may be."""
     return [size for size in sorted({*probing.candidates(capacity),
                                      *probing.odd_candidates(capacity)}) if size >= _LEAST]
@@ -131,7 +131,7 @@ def next_sizes(points: Sequence[Point], capacity: int, from_ends: int) -> list[i
     """Windows to try next; empty if nothing more can be found out.  First powers of two, then what
     explains them best."""
     tried = {p.size for p in pairs(points)}
-    sizes = [size for size in _sizes(capacity) if size >= 4 * from_ends]
+    sizes = [size for size in unit_sizes(capacity) if size >= 4 * from_ends]
     if not tried:
         return [size for size in sizes if size & (size - 1) == 0]
     ranked = _ranked(points, sizes)
@@ -146,8 +146,3 @@ def unit_from(points: Sequence[Point]) -> int | None:
     if not ranked or len(ranked) > 1 and ranked[1][0] == ranked[0][0]:
         return None
     return ranked[0][1]
-
-
-def shown_unit(points: Sequence[Point]) -> int | None:
-    """The unit that pairs tell, or else writes across boundaries."""
-    return unit_from(points) or probing.unit_from(points)

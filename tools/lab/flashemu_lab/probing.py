@@ -16,6 +16,7 @@ order of all of them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import median, median_low
 from typing import Mapping, Sequence
@@ -35,6 +36,7 @@ _CROSSINGS = 16
 MANY_CROSSINGS = 48     # where they are only seen together with what pushes them out
 _ENOUGH = 12        # tests of `crossing` that show a unit
 _OPENING = 100      # units
+_AGAIN = 6          # tests of `crossing` that are repeated at other places
 # An excess of a read counts if it is this share of the time of a read that crosses nothing.
 _READS_STAND_OUT = 0.04
 _LITTLE_OF_READS = 0.01
@@ -42,7 +44,7 @@ _LITTLE_OF_READS = 0.01
 _STANDS_OUT = 0.2
 # It also counts with this share, if nothing else has a quarter of it.
 _LITTLE = 0.04
-_COPY_NS = 2.5      # a merge copies a unit, and no device copies a byte in less time
+COPY_NS = 2.5      # a merge copies a unit, and no device copies a byte in less time
 # A unit has to explain this share of the squares of all excesses.
 _EXPLAINS = 0.9
 _EXPLAINS_MANY = 0.85
@@ -275,7 +277,11 @@ def crossing(unit: int, capacity: int, seen: Seen = OUTRIGHT, bs: int = 8 * _KIB
     if apart > 4:
         apart = apart * (72 - unit // (16 * _KIB) % 29) // 72
     apart = max(1, apart - closer)
-    shift = 2 * unit * (apart // 3)
+    turn = apart // 3
+    # or all places across were multiples of 3, 5 or 7 units as well, which then looked the same
+    while turn and math.gcd(apart, 2 * turn + 1, 105) > 1:
+        turn += 1
+    shift = 2 * unit * turn
     draft = Draft(capacity)
     for n, before in enumerate((bs, bs // 2, 0)):
         draft.add("write", bs, unit - before + n * shift, 2 * unit * apart, count, seen=seen,
@@ -373,19 +379,23 @@ def link_from(points: Sequence[Point]) -> tuple[float, float] | None:
 def _crossings(points: Sequence[Point]) -> dict[int, tuple[float, float, list[int]]]:
     """What `excesses` has, and the multiples across which was written.  Tests that had to come back
     to the same units, because the device has too few of that size, only count if there are few
-    others: such a unit may still have been open."""
+    others: such a unit may still have been open.  If it was tried with writes of several sizes, the
+    last one counts."""
     every = [(dict(p.parameters), p.value) for p in points if p.procedure == "request"]
     series = [((int(how["bs"]), int(how["stride"]), int(how["count"])), int(how["start"]), ns)
               for how, ns in every
               if how["op"] == "write" and how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
     found: dict[int, tuple[float, float, list[int]]] = {}
     worse: dict[int, tuple[float, float, list[int]]] = {}
+    latest = 0
     for (one, before, t0), (two, on, t1), (three, behind, t2) in zip(series, series[1:],
                                                                      series[2:]):
         bs, stride, count = one
         unit, shift = before + bs, on - before - bs // 2
         if one == two == three and behind == unit + 2 * shift and \
                 unit > bs and shift % (2 * unit) == 0 and stride % (2 * unit) == 0:
+            if bs != latest:
+                latest, found, worse = bs, {}, {}
             (found if shift else worse)[unit] = (
                 t1 - (t0 + t2) / 2, (t0 + t2) / 2,
                 [unit + shift + k * stride for k in range(count)])
@@ -401,6 +411,15 @@ def excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]]:
     """For each unit of `crossing`: how much longer a write across takes than the mean of the ones
     before and behind, and that mean, in ns."""
     return {unit: (e, alone) for unit, (e, alone, _) in _crossings(points).items()}
+
+
+def doubtful(points: Sequence[Point]) -> list[int]:
+    """The units of `crossing` that stand out most, the largest first: what was open when they were
+    measured may have hidden some merges."""
+    found = excesses(points)
+    most = max((abs(e) for e, _ in found.values()), default=0.0)
+    return sorted((unit for unit, (e, alone) in found.items()
+                   if abs(e) > max(_STANDS_OUT * most, _STANDS_OUT * alone)), reverse=True)[:_AGAIN]
 
 
 def unit_from(points: Sequence[Point]) -> int | None:
@@ -424,7 +443,7 @@ def unit_from(points: Sequence[Point]) -> int | None:
         # only one size: it has to cost as much as a merge
         enough = _STANDS_OUT if len(high) > 1 else 0.5
         stands_out = gap > enough * alone or (clear and len(high) > 1)
-        if stands_out and gap > unit * _COPY_NS and (best is None or gap > best[0]):
+        if stands_out and gap > unit * COPY_NS and (best is None or gap > best[0]):
             best = (gap, unit)
     many = {unit: row for unit, row in found.items() if len(row[2]) == MANY_CROSSINGS}
     one = best[1] if best else None
@@ -436,9 +455,9 @@ def unit_from(points: Sequence[Point]) -> int | None:
 def _unit_by_share(crossings: Mapping[int, tuple[float, float, list[int]]],
                    enough: float = _EXPLAINS) -> int | None:
     """The unit that explains the excesses best, if it explains most of them: the excess of a test
-    is proportional to the share of its writes that lie across multiples of the unit.  Of many tests
-    one need not fit: a log may have been full just then.  Odd multiples
-    of 2 MiB, for example, are multiples of 1.5 MiB now and then."""
+    is proportional to the share of its writes that lie across multiples of the unit: odd multiples
+    of 2 MiB, for example, are multiples of 1.5 MiB now and then.  Of many tests one need not fit: a
+    log may have been full just then."""
     measured = {unit: (e, alone) for unit, (e, alone, _) in crossings.items()}
     alone = median(t for _, t in measured.values()) if measured else 0.0
     best, found = enough, None
@@ -450,7 +469,7 @@ def _unit_by_share(crossings: Mapping[int, tuple[float, float, list[int]]],
                         for s, (e, _) in zip(shares, measured.values()))
         odd = errors.pop() if len(errors) >= _ENOUGH else 0.0
         explained = 1 - sum(errors) / ((sum(e**2 for e, _ in measured.values()) - odd) or 1.0)
-        if explained > best and product / squares > max(_STANDS_OUT * alone, unit * _COPY_NS):
+        if explained > best and product / squares > max(_STANDS_OUT * alone, unit * COPY_NS):
             best, found = explained, unit
     # the smallest candidates cannot be told from a page
     return found if found not in sorted(measured)[:2] else None
