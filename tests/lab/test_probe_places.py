@@ -96,6 +96,19 @@ def test_what_stands_out_is_measured_again():
     assert probing.doubtful(excess(MIB, 10**6)) == [] and probing.doubtful([]) == []
 
 
+def test_sums_that_scatter():
+    """Behind a cache two sizes that stand out are no unit if those that do not differ as much."""
+    def found(scatter):
+        seen, points = probing.Seen(push=MIB), []
+        for n, unit in enumerate(probing.candidates(1 << 33)):
+            test = probing.crossing(unit, 1 << 33, seen)
+            excess = 2e8 if unit in (24 * MIB, 48 * MIB) else scatter * (-1, 1, 1, -1, 0)[n % 5]
+            points += [make_point(procedure, [10**8 + excess * (i == 1)], **how)
+                       for i, (procedure, how) in enumerate(test.keys)]
+        return probing.unit_from(points)
+    assert found(1e6) == 24 * MIB and found(8e7) is None
+
+
 def test_writes_behind_a_cache_are_not_small():
     """A small write pushes out what others have written, and a log for small writes takes that."""
     unknown = Found(seen=probing.Seen(push=MIB))
@@ -169,6 +182,13 @@ def test_pairs_behind_a_cache_that_tell_nothing():
         return [make_point(procedure, [1e5 + 3e8 * some * ("push" in how)], **how)
                 for procedure, how in test.keys]
     assert by_sums(1 << 30, parted)[0] is None
+    # each write costs much more than what pairs in two units cost more
+    device = Merges(512 * KIB, 1)
+
+    def much(test):
+        return [make_point(p.procedure, [p.value / 10 + 4e9 * (dict(p.parameters).get("push", 0) > 0)],
+                           **dict(p.parameters)) for p in device.measure(test)]
+    assert by_sums(1 << 30, much)[0] is None
     assert pushed_pairs.sums([]) == [] and pushed_pairs.unit_from([]) is None
     # rows for two units are no pairs
     rows = [opened.passes(MIB, 2, True, 16 * KIB, 8, 0, probing.Seen(push=MIB), 1 << 30)]

@@ -443,6 +443,8 @@ def unit_from(points: Sequence[Point]) -> int | None:
         # only one size: it has to cost as much as a merge
         enough = _STANDS_OUT if len(high) > 1 else 0.5
         stands_out = gap > enough * alone or (clear and len(high) > 1)
+        if pushed and gap < max(low) - min(low):    # sums hold merges of a log now and then
+            continue
         if stands_out and gap > unit * COPY_NS and (best is None or gap > best[0]):
             best = (gap, unit)
     many = {unit: row for unit, row in found.items() if len(row[2]) == MANY_CROSSINGS}

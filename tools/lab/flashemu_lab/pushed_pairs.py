@@ -33,6 +33,7 @@ _LEAST_COUNT = 8
 _EXPLAINS = 0.9     # the share of the squares that a unit has to explain
 # A pair in one unit costs a merge as well; this share of them counts, because units may be open.
 _OF_MERGES = 0.8
+_OF_PUSH = 4.0      # and a push may cost so many times what is expected, behind a slow link
 # Merges for each pair of a test that shows the units, and of one that is inside of them.
 _MANY, _FEW = 1.25, 1.1
 _MOST = (1, 2, 4, 6, 8, 12, 16, 24, 32, 40, 48, 56, 64)     # units that may be open
@@ -41,11 +42,13 @@ _DOUBT = 6.0        # a unit is possible if it explains the sums by so many squa
 
 @dataclass(frozen=True)
 class Sum:
-    """The pairs of a test in windows of `size`, and what they took together with the push."""
+    """The pairs of a test in windows of `size`, and what they took together with a push of so many
+    bytes."""
 
     size: int
     pairs: tuple[Pair, ...]
     ns: float
+    push: int
 
 
 def test(size: int, capacity: int, bs: int, from_ends: int, seen: Seen) -> Test:
@@ -77,7 +80,8 @@ def sums(points: Sequence[Point]) -> list[Sum]:
         some = [*(some if some and some[-1].size == pair.size else []), pair]
         if "push" in how:
             if len(some) >= _LEAST_COUNT:
-                found.append(Sum(pair.size, tuple(some), sum(one.ns for one in some)))
+                found.append(Sum(pair.size, tuple(some), sum(one.ns for one in some),
+                                 int(how["push"])))
             some = []
     return found
 
@@ -112,8 +116,11 @@ def _against(measured: Sequence[Sum], unit: int, most: int) -> float | None:
     errors = every - merge**2 * squares
     many = sum(n >= _MANY * len(s.pairs) for n, s in zip(opens, measured))
     few = sum(n <= _FEW * len(s.pairs) for n, s in zip(opens, measured))
+    # what is left is the push, which costs about what a merge of as many bytes does
+    left, push = mean_ns - merge * mean, merge * max(s.push for s in measured) / unit
     if min(many, few) < 2 or errors > (1 - _EXPLAINS) * every or \
-            merge < unit * probing.COPY_NS or mean_ns < _OF_MERGES * merge * mean:
+            merge < unit * probing.COPY_NS or mean_ns < _OF_MERGES * merge * mean or \
+            left > max(merge * mean, _OF_PUSH * push):
         return None
     return errors / merge**2
 
