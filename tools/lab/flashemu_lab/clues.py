@@ -169,7 +169,8 @@ def pages(c: Curves, points: Sequence[Point]) -> list[int]:
 
 def shown_units(c: Curves, points: Sequence[Point]) -> list[int]:
     """Candidates for the unit that the device shows."""
-    found = [pushed_pairs.shown_unit(points) or 0, c.erasesize, *_steps(c, 512 * _KIB, 64 * _MIB)[:1]]
+    found = [pushed_pairs.shown_unit(points) or 0, c.erasesize,
+             *_steps(c, 512 * _KIB, 64 * _MIB)[:1]]
     return [u for u in dict.fromkeys(found) if u] or [4 * _MIB]
 
 

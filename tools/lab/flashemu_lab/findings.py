@@ -183,9 +183,9 @@ def small(found: Found) -> int:
 
 
 def _across(found: Found) -> list[int]:
-    """Bytes of writes across boundaries, to be tried until the unit shows.  What seemed to be a log
-    for small writes may be one for all writes; and behind a cache, the merges of such a log are less
-    by accident if more of them come together."""
+    """Bytes of writes across boundaries, to be tried until the unit shows.  What seemed to be a
+    log for small writes may be one for all writes; and behind a cache, the merges of such a log are
+    less by accident if more of them come together."""
     if found.seen.push:     # pages that are written in part would show as well
         return sorted({min(max(small(found), 2 * (found.page or 0)), _NOT_SMALL), _NOT_SMALL})
     return sorted({small(found), _SMALL}, reverse=True)
@@ -193,8 +193,8 @@ def _across(found: Found) -> list[int]:
 
 def _units(bs: int, opens: bool, capacity: int, found: Found,
            judged: Callable[[], None]) -> Iterator[Test]:
-    """The unit by writes of `bs` bytes across boundaries.  With `opens`, units are opened before odd
-    sizes are tried."""
+    """The unit by writes of `bs` bytes across boundaries.  With `opens`, units are opened before
+    odd sizes are tried."""
     had: set[tuple[object, object]] = set()
     known = pairs.unit_from(found.points) or pushed_pairs.unit_from(found.points)
     # the large ones first: small ones write inside of open units, which may end these

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""flashbench -O: how many units a device keeps open.  One unit too many, and each of them is merged.
+"""flashbench -O: how many units a device keeps open.
 
-`opened` finds the same with fewer writes, and this test shows what the limit costs.
+One unit too many, and each of them is merged.  `opened` finds the same with fewer writes, and this
+test shows what the limit costs.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ RESTS = (1 * _S, 10 * _S, 60 * _S)
 _REST = 10 * _S         # of the test `rest`
 _BURST_REST = 10 * _S   # writing a cache out may merge large units
 _PLACES = 17
-# From a multiple of MiB, so that no write of 64 KiB from there, or half of it further on, goes across
-# multiples of 128, 192, 256 KiB ...
+# From a multiple of MiB, so that no write of 64 KiB from there, or half of it further on, goes
+# across multiples of 128, 192, 256 KiB ...
 _INSIDE = 288 * _KIB
 _FILL = 1 * _MIB        # bytes of a command of `fill`, and of `burst` below
 _BURST = 32 * _KIB

@@ -110,7 +110,7 @@ class Server:
             if "Address already in use" not in text:
                 break
             time.sleep(0.1)
-        raise LabError((text.splitlines() or [f"nbdkit has ended ({self._process.returncode})"])[-1]
+        raise LabError((text.splitlines() or ["nbdkit has ended"])[-1]
                        .removeprefix("nbdkit: ").removeprefix("error: "))
 
     def wait(self) -> None:
