@@ -149,19 +149,19 @@ def _pooled(rows: dict[int, dict[int, float]], least: int) -> dict[int, float]:
     return {chunk: median(times) for chunk, times in sorted(found.items())}
 
 
-def _quick_writes(c: Curves) -> list[dict[int, float]]:
+def _quick_writes(c: Curves, most: float = math.inf) -> list[dict[int, float]]:
     """Times by chunk in which a page shows: of several units in turn, so that no write goes on
-    where the last one ended, and of whole units in order.  Of so few units that none of them is
-    merged for every write."""
-    few = {row: times for row, times in c.linear.items() if row <= 3}
+    where the last one ended, and of whole units in order.  Only of up to so many units."""
+    few = {row: times for row, times in c.linear.items() if row <= most}
     return [_pooled(few, 2), _pooled(few, 1), _pooled(c.fat, 0)]
 
 
 def pages(c: Curves, points: Sequence[Point]) -> list[int]:
-    """Candidates for the page, the most likely one first.  Reads take longer across what is
-    corrected as a whole as well, which can be a part of a page."""
+    """Candidates for the page, the most likely one first: by writes of so few units that none of
+    them is merged for every write, and by reads.  Those take longer across what is corrected as a
+    whole as well, which can be a part of a page."""
     found = [probing.page_from(points) or 0]
-    found += [_flat_until(table, 1.3) for table in _quick_writes(c)]
+    found += [_flat_until(table, 1.3) for table in _quick_writes(c, 3)]
     found += _steps(c, 4 * _KIB, 64 * _KIB)[:1]
     kept = [p for p in dict.fromkeys(found) if 2 * _KIB <= p <= 64 * _KIB and p & (p - 1) == 0]
     return kept or [16 * _KIB, 8 * _KIB, 4 * _KIB]
