@@ -20,6 +20,9 @@
  */
 #include "recorder.h"
 
+#include "base/num.h"
+#include "rt/clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAUSE_NS 100000000L /* as long as a finished record may wait for a batch to become full */
+#define PAUSE_NS (100 * FE_NS_PER_MS) /* as long as a record may wait for a full batch */
 #define LOST UINT64_MAX
 #define FIRST_LINE "# flashemu trace "
 
@@ -43,11 +46,12 @@ struct fe_recorder {
     bool is_running;
 
     pthread_mutex_t lock; /* protects what follows; no other lock is taken while it is held */
-    pthread_cond_t due;   /* the writer waits for it, until `awaited`; its clock is monotonic */
+    pthread_cond_t due;   /* `ready` has come to `awaited`, or the recorder is closing; its clock is
+                             monotonic, as fe_clock_now_ns */
     struct fe_trace_rec *ring;
     bool *is_finished;    /* of each place in the ring */
     uint64_t first, ready, next;
-    uint64_t awaited;     /* the value of `ready` at which the writer wants to be woken */
+    uint64_t awaited;     /* the `ready` at which the writer is woken; UINT64_MAX: at none */
     uint64_t written;     /* records in the file */
     uint64_t refused;     /* requests that came after the end */
     bool has_failed;      /* the host has refused a batch: nothing more is written */
@@ -260,14 +264,11 @@ static void put(struct fe_recorder *r, uint32_t n)
 
 static struct timespec after_pause(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += PAUSE_NS;
-    if (t.tv_nsec >= 1000000000L) {
-        t.tv_nsec -= 1000000000L;
-        t.tv_sec++;
-    }
-    return t;
+    uint64_t at_ns = fe_clock_now_ns() + PAUSE_NS;
+    return (struct timespec){
+        .tv_sec = (time_t)(at_ns / FE_NS_PER_S),
+        .tv_nsec = (long)(at_ns % FE_NS_PER_S),
+    };
 }
 
 /* Waits until a batch is ready, or until the oldest finished record has waited for PAUSE_NS.

@@ -8,8 +8,8 @@
  * added when the device takes the request, and finished when the request is answered.  Finished
  * records go to the file in order, the oldest first.
  *
- * A thread of the recorder writes the file.  So a slow disk delays no request.  It writes a batch of
- * records when the batch is full, and what there is every 100 ms.  If the disk falls
+ * A thread of the recorder writes the file.  So a slow disk delays no request.  The thread writes
+ * when a batch of records is full, or 100 ms after the first record of a batch.  If the disk falls
  * behind by FE_RECORDER_KEPT requests, or if one request keeps that many younger ones back, the
  * trace ends: the file keeps all requests up to there, and none of the later ones.
  *
@@ -27,9 +27,9 @@
 
 #include <stdint.h>
 
-#define FE_RECORDER_KEPT 65536 /* requests; a power of two */
-#define FE_RECORDER_BATCH 1024 /* records that are handed to the host in one step; if the step fails,
-                                  none of them is in the file.  A power of two */
+#define FE_RECORDER_KEPT  65536 /* requests; a power of two */
+#define FE_RECORDER_BATCH 1024  /* records that the host gets in one step; if it fails, none of them
+                                   is in the file.  A power of two */
 
 struct fe_recorder;
 

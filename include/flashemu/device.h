@@ -97,7 +97,7 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
 
 /* A hint, which changes nothing: a request at this offset comes soon, so what it needs of large
  * tables is fetched while others run.  Each step in [0, FE_FETCH_STEPS) needs what the step before
- * has fetched: some eight requests should lie between two steps, and behind the last one.  The hints
+ * has fetched: some eight requests should lie between two steps, and behind the last one.  Hints
  * for several requests cost less when they come together. */
 enum { FE_FETCH_STEPS = 3 };
 void fe_device_fetch(const struct fe_device *dev, uint64_t offset, uint32_t step);

@@ -122,18 +122,18 @@ static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off
 _Static_assert((int)FE_FETCH_PAGE == (int)FE_FETCH_STEPS, "the steps have numbers of their own");
 
 /* Pages that follow each other may lie anywhere in the host's memory: what comes next is asked for
- * while this page is copied.  It is asked for four pages at a time, because a processor that has to
- * look up addresses in its page tables can do several at a time, and waits for each if they come one
- * by one. */
-static void fetch_next(const struct fe_device *dev, fe_lpn lpn)
+ * while this page is copied, up to the page in front of end.  It is asked for four pages at a time:
+ * a processor can look up several addresses in its page tables together, and waits for each one if
+ * the hints come one by one. */
+static void fetch_next(const struct fe_device *dev, fe_lpn lpn, uint64_t end)
 {
     enum { GROUP = 4 };
-    uint64_t n_lpns = dev->capacity / dev->page_bytes, next = (uint64_t)lpn + GROUP;
+    uint64_t next = (uint64_t)lpn + GROUP;
     if (!dev->ftl->ops->fetch || lpn % GROUP)
         return;
-    for (uint64_t at = next + GROUP; at < next + 2 * GROUP && at < n_lpns; at++)
+    for (uint64_t at = next + GROUP; at < fe_min_u64(next + 2 * GROUP, end); at++)
         dev->ftl->ops->fetch(dev->ftl, (fe_lpn)at, FE_FETCH_PAGE);
-    for (uint64_t at = next; at < next + GROUP && at < n_lpns; at++)
+    for (uint64_t at = next; at < fe_min_u64(next + GROUP, end); at++)
         dev->ftl->ops->fetch(dev->ftl, (fe_lpn)at, FE_FETCH_BYTES);
 }
 
@@ -233,8 +233,8 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
     enum fe_status st = FE_OK;
     if (req->type == FE_REQ_READ) {
         fe_sched_begin(&dev->sched, start);
-        if (buf && real != NOWHERE && at + len < to)
-            fetch_next(dev, lpn);
+        if (buf && real != NOWHERE)
+            fetch_next(dev, lpn, fe_div_up(real + n, dev->page_bytes));
         if (real != NOWHERE)
             st = read_page(dev, lpn, off, len, buf);
         else if (buf)

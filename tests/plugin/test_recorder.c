@@ -154,9 +154,9 @@ static uint64_t lines_of_file(void)
     return n;
 }
 
-/* What is finished gets to the file while the recorder is open: a record alone, and the records that
- * are left over when batches are full.  Nothing but time makes them get there.  After a record alone
- * batches do not end where the ring does. */
+/* What is finished gets to the file while the recorder is open: a record that is alone, and those
+ * that are left over when batches are full.  Nothing but time makes them get there.  A record that
+ * was alone shifts the later batches, so that one of them reaches past the end of the ring. */
 static void test_recorder_is_not_far_behind(void **state)
 {
     static const uint64_t ends[] = {1, 2, 3 * FE_RECORDER_BATCH, 3 * FE_RECORDER_BATCH + 1,

@@ -243,8 +243,8 @@ small_packages() {
 }
 
 # desktop_packages COUNT SEED: the files of packages of a desktop.  1200 packages of Debian 12 have 7,
-# 21 and 89 files at the quantiles 50, 75 and 90 %, and these files 1.7, 6.8 and 27 KB; these have
-# about as many, and of sizes 1.7, 4.2 and 15 KB.
+# 21 and 89 files at the quantiles 50, 75 and 90 %, and the packages here have about as many.  The
+# files of Debian have 1.7, 6.8 and 27 KB at these quantiles, and those here 1.7, 4.2 and 15 KB.
 desktop_packages() {
     awk -v count="$1" -v seed="$2" 'BEGIN { for (p = 0; p < count; p++) { srand(seed + p)
         for (n = int(6 * 2 ^ (7.4 * rand() ^ 5)); n > 0; n--) {

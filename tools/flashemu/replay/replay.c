@@ -25,8 +25,8 @@
 
 enum {
     BATCH = 1024, /* records that are read at a time */
-    GROUP = 8,    /* that are fetched for at a time; divides BATCH */
-    ASK = 4       /* requests between the question for a payload and its use */
+    GROUP = 8,    /* records that are announced to the device at a time; divides BATCH */
+    ASK = 4       /* requests between asking for a payload's place and its use */
 };
 
 static double now_seconds(void)
@@ -208,16 +208,22 @@ static bool is_dropped(struct replay *r, const struct source *s, struct fe_trace
     return rec->type == FE_REQ_FLUSH;
 }
 
-/* What the requests behind number i of a batch will need is fetched while this one runs: of several
- * requests at a time, because a processor that has to look up addresses for a fetch in its page
- * tables can do several at a time, and waits for each if they come one by one. */
+/* One step for each of GROUP requests, from number `first` of a batch on. */
+static void fetch_group(const struct replay *r, const struct fe_trace_rec *recs, int n, int first,
+                        uint32_t step)
+{
+    for (int k = first; k < first + GROUP && k < n; k++)
+        fe_device_fetch(r->dev, recs[k].offset, step);
+}
+
+/* What the requests behind number i of a batch will need is fetched while this one runs.  Several
+ * requests are announced together: a processor can look up several addresses in its page tables
+ * together, and waits for each one if the hints come one by one. */
 static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n, int i)
 {
-    for (int step = 0; i % GROUP == 0 && step < FE_FETCH_STEPS; step++) {
-        int first = i + (FE_FETCH_STEPS - step) * GROUP;
-        for (int k = first; k < first + GROUP && k < n; k++)
-            fe_device_fetch(r->dev, recs[k].offset, (uint32_t)step);
-    }
+    if (i % GROUP == 0)
+        for (int step = 0; step < FE_FETCH_STEPS; step++)
+            fetch_group(r, recs, n, i + (FE_FETCH_STEPS - step) * GROUP, (uint32_t)step);
     if (r->payload && i + ASK < n && recs[i + ASK].offset < r->capacity)
         payload_ask(r->payload, recs[i + ASK].offset);
 }

@@ -28,6 +28,8 @@ _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
 # Bytes of a merged part; what is shorter is a page.
 _LEAST_PART = 64 << 10
+# Units for which there is room in most devices, so that none of them is merged for every write.
+_FEW = 3
 # Chunks that rows of -O must have in common.
 _LEAST_COMMON = 3
 
@@ -139,12 +141,13 @@ def _flat_until(times: dict[int, float], slack: float) -> int:
     return last
 
 
-def _pooled(rows: dict[int, dict[int, float]], least: int) -> dict[int, float]:
-    """The median time of each chunk over the rows from number `least` on.  Rows of which every
+def _pooled(rows: dict[int, dict[int, float]], least: int,
+            most: float = math.inf) -> dict[int, float]:
+    """The median time of each chunk over the rows of `least` to `most` units.  Rows of which every
     other point is missing have different ones, and together they have all."""
     found: dict[int, list[float]] = {}
     for row, times in rows.items():
-        for chunk, t in times.items() if row >= least else ():
+        for chunk, t in times.items() if least <= row <= most else ():
             found.setdefault(chunk, []).append(t)
     return {chunk: median(times) for chunk, times in sorted(found.items())}
 
@@ -152,8 +155,7 @@ def _pooled(rows: dict[int, dict[int, float]], least: int) -> dict[int, float]:
 def _quick_writes(c: Curves, most: float = math.inf) -> list[dict[int, float]]:
     """Times by chunk in which a page shows: of several units in turn, so that no write goes on
     where the last one ended, and of whole units in order.  Only of up to so many units."""
-    few = {row: times for row, times in c.linear.items() if row <= most}
-    return [_pooled(few, 2), _pooled(few, 1), _pooled(c.fat, 0)]
+    return [_pooled(c.linear, 2, most), _pooled(c.linear, 1, most), _pooled(c.fat, 0)]
 
 
 def pages(c: Curves, points: Sequence[Point]) -> list[int]:
@@ -161,7 +163,7 @@ def pages(c: Curves, points: Sequence[Point]) -> list[int]:
     them is merged for every write, and by reads.  Those take longer across what is corrected as a
     whole as well, which can be a part of a page."""
     found = [probing.page_from(points) or 0]
-    found += [_flat_until(table, 1.3) for table in _quick_writes(c, 3)]
+    found += [_flat_until(table, 1.3) for table in _quick_writes(c, _FEW)]
     found += _steps(c, 4 * _KIB, 64 * _KIB)[:1]
     kept = [p for p in dict.fromkeys(found) if 2 * _KIB <= p <= 64 * _KIB and p & (p - 1) == 0]
     return kept or [16 * _KIB, 8 * _KIB, 4 * _KIB]
@@ -194,7 +196,7 @@ def merged_part(c: Curves, unit: int) -> int | None:
 
 def _few_units(rows: dict[int, dict[int, float]]) -> dict[int, float]:
     """The median time of each chunk with so few units that there is room for them."""
-    return _pooled({row: times for row, times in rows.items() if row <= 3}, 1)
+    return _pooled(rows, 1, _FEW)
 
 
 def small_write(c: Curves) -> int | None:
@@ -261,21 +263,23 @@ def candidates(m: Measurement) -> list[Structure]:
     c = curves(m.points)
     size, _ = capacity(m, c)
     whole = comparable(m.points)
-    by_pages = is_by_pages(curves(whole), whole)
+    rows = curves(whole)
+    by_pages = is_by_pages(rows, whole)
+    other = flashbench_o.limit_from(whole, False)
     found: list[Structure] = []
     shown = shown_units(c, m.points)
     for page in pages(c, m.points)[:2]:
         first = len(found)
         for unit in (u for u in shown[:2] if u % page == 0):
-            found.append(_segment(c, whole, size, page, unit))
+            found.append(_segment(c, rows, whole, size, page, unit))
             if merged_part(c, unit):
                 found.append(_grouped(found[-1], c))
-        other = flashbench_o.limit_from(whole, False)
-        for s in found[first:first + 1]:
+        if len(found) > first:
+            s = found[first]
             # parts of pages and units in random order can look like a limit of units in order
             found += [replace(s, open_linear=n) for n in (other, 8) if n and n != s.open_linear]
             if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
-                most = _slower_from(curves(whole).random) or max(c.random)
+                most = _slower_from(rows.random) or max(c.random)
                 found.append(replace(s, open_random=most))
         found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
@@ -324,10 +328,12 @@ def _slower(few: dict[int, float], many: dict[int, float]) -> float:
     return sum(more) / len(more) if more else 0.0
 
 
-def _segment(c: Curves, whole: Sequence[Point], size: int, page: int, unit: int) -> Structure:
-    """The most likely structure with units; by points of which rows can be compared with rows."""
+def _segment(c: Curves, rows: Curves, whole: Sequence[Point], size: int, page: int,
+             unit: int) -> Structure:
+    """The most likely structure with units; `rows` are the curves of `whole`, the points of which
+    rows can be compared with each other."""
     most = max([*c.linear, *c.random, 4])
-    linear = _slower_from(curves(whole).linear) or flashbench_o.limit_from(whole, False)
+    linear = _slower_from(rows.linear) or flashbench_o.limit_from(whole, False)
     in_random = flashbench_o.limit_from(whole, True)
     tried = bool(c.random)
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,

@@ -46,7 +46,8 @@ _DOUBT = 2          # what speaks this much more against a unit leaves it possib
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair of writes, at `first` and `second`, in a window of `size`; `ns` of the quicker one."""
+    """A pair of writes, at `first` and `second`, in a window of `size`.  `ns` is the time of the
+    quicker one, or behind a cache (`pushed_pairs`) of both."""
 
     size: int
     first: int
@@ -63,32 +64,37 @@ def edge(bs: int, page: int | None) -> int:
     return max(bs, page or _PAGE)
 
 
-def test(size: int, capacity: int, bs: int, from_ends: int, seen: Seen) -> Test:
-    """Pairs in windows of this size, all over the device.  They are a power of two apart, so that
-    they lie in all ways to units of an odd multiple."""
+def windows(size: int, capacity: int, count: int) -> list[int]:
+    """Where so many windows of this size begin, all over the device.  They are a power of two
+    apart, so that they lie in all ways to units of an odd multiple."""
     apart = 1
-    while 2 * apart * _COUNT * size <= capacity:
+    while 2 * apart * count * size <= capacity:
         apart *= 2
     shift = size.bit_length() * apart // 8 % apart
+    return [(n * apart + shift) * size for n in range(count)]
+
+
+def test(size: int, capacity: int, bs: int, from_ends: int, seen: Seen) -> Test:
+    """Pairs in windows of this size, all over the device."""
     draft = Draft(capacity)
-    for n in range(_COUNT):
-        draft.add("write", bs, (n * apart + shift) * size + from_ends, size - 2 * from_ends, 2,
-                  seen=seen, middle=True)
+    for start in windows(size, capacity, _COUNT):
+        draft.add("write", bs, start + from_ends, size - 2 * from_ends, 2, seen=seen, middle=True)
     return draft.test(f"pairs in {size // _KIB} KiB", merges=2 * _COUNT)
+
+
+def pair_from(p: Point, ns: float) -> Pair | None:
+    """The pair of which this is the point, with this time; None if it is of something else."""
+    how = dict(p.parameters)
+    if p.procedure != "request" or how["op"] != "write" or how["count"] != 2:
+        return None
+    start, stride = int(how["start"]), int(how["stride"])
+    return Pair(stride + 2 * (start & -start), start, start + stride, ns)
 
 
 def pairs(points: Sequence[Point]) -> list[Pair]:
     """The pairs that were measured."""
-    found = []
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure != "request" or how["op"] != "write" or how["count"] != 2 or \
-                not how.get("median"):
-            continue
-        start, stride = int(how["start"]), int(how["stride"])
-        from_ends = start & -start
-        found.append(Pair(stride + 2 * from_ends, start, start + stride, p.value))
-    return found
+    found = [pair_from(p, p.value) for p in points if dict(p.parameters).get("median")]
+    return [pair for pair in found if pair]
 
 
 def unit_sizes(capacity: int) -> list[int]:

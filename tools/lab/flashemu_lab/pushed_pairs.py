@@ -54,14 +54,11 @@ class Sum:
 def test(size: int, capacity: int, bs: int, from_ends: int, seen: Seen) -> Test:
     """Pairs in windows of this size, all over the device, and a push."""
     count = min(_COUNT, capacity // size)
-    apart = 1
-    while 2 * apart * count * size <= capacity:
-        apart *= 2
-    shift = size.bit_length() * apart // 8 % apart
     draft = Draft(capacity)
-    for n in range(count):
-        draft.add("write", bs, (n * apart + shift) * size + from_ends, size - 2 * from_ends, 2,
-                  seen=seen if n == count - 1 else OUTRIGHT)
+    starts = pairs.windows(size, capacity, count)
+    for start in starts:
+        draft.add("write", bs, start + from_ends, size - 2 * from_ends, 2,
+                  seen=seen if start == starts[-1] else OUTRIGHT)
     return draft.test(f"pairs in {size // _KIB} KiB", merges=2 * count)
 
 
@@ -71,12 +68,10 @@ def sums(points: Sequence[Point]) -> list[Sum]:
     some: list[Pair] = []
     for p in points:
         how = dict(p.parameters)
-        if p.procedure != "request" or how["op"] != "write" or how["count"] != 2 or \
-                "median" in how or "flush" in how:
+        pair = pairs.pair_from(p, 2 * p.value)
+        if not pair or "median" in how or "flush" in how:
             some = []
             continue
-        start, stride = int(how["start"]), int(how["stride"])
-        pair = Pair(stride + 2 * (start & -start), start, start + stride, 2 * p.value)
         some = [*(some if some and some[-1].size == pair.size else []), pair]
         if "push" in how:
             if len(some) >= _LEAST_COUNT:

@@ -18,9 +18,9 @@ from .errors import LabError
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _TEXTS = ("profile", "mkfs", "mount", "work")
 _SECTORS = ("start", "sectors")
-_GUEST = ("seconds", "memory")
 # What a table has if neither it nor [defaults] says otherwise.
-_USUAL = dict(zip(_GUEST, map(int, recordings.MACHINE.split())))
+_USUAL = {"seconds": recordings.SECONDS, "memory": recordings.MEMORY}
+_GUEST = tuple(_USUAL)
 
 
 def partition_type(filesystem: str, mkfs: str) -> str:

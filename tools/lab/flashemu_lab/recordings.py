@@ -53,8 +53,8 @@ SECTOR = 512
 _TEXTS = ("filesystem", "work", "mkfs", "mount", "kernel", "tools", "limit", "command")
 # Comments that decide about a replay.
 _DECIDES = ("capacity", "partition", "phase", "mkfs", "offers")
-# The seconds and MiB of a machine, unless a recipe says otherwise.
-MACHINE = "900 1024"
+# What a machine may take, unless a recipe says otherwise; the memory in MiB.
+SECONDS, MEMORY = 900, 1024
 # The largest pace.
 MAX_PACE = 10000
 
@@ -237,7 +237,8 @@ def parse(text: str, path: Path) -> Recording:
     try:
         found = {key: comments[key][-1] for key in _TEXTS}
         start, sectors = (int(word) for word in comments["partition"][-1].split())
-        seconds, memory = (int(word) for word in comments.get("machine", [MACHINE])[-1].split())
+        machine = comments.get("machine", [f"{SECONDS} {MEMORY}"])[-1]
+        seconds, memory = (int(word) for word in machine.split())
         phases = []
         first = 0
         for value in comments["phase"]:
