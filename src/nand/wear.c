@@ -230,7 +230,7 @@ static int find_peb(const struct fe_medium *m, fe_chip_block block, fe_peb *ret,
 
 int fe_wear_mark_bad(struct fe_medium *m, fe_chip_block block, struct fe_err *err)
 {
-    fe_peb peb;
+    fe_peb peb = FE_PEB_NONE;
     int r = find_peb(m, block, &peb, err);
     if (r < 0)
         return r;
@@ -248,7 +248,7 @@ int fe_wear_mark_bad(struct fe_medium *m, fe_chip_block block, struct fe_err *er
 int fe_wear_flip(struct fe_medium *m, fe_ppn ppn, uint32_t bits, struct fe_err *err)
 {
     uint32_t b = m->geo.pages_per_block, page = ppn % b;
-    fe_peb peb;
+    fe_peb peb = FE_PEB_NONE;
     int r = find_peb(m, ppn / b, &peb, err);
     if (r < 0)
         return r;
@@ -269,7 +269,7 @@ int fe_wear_flip(struct fe_medium *m, fe_ppn ppn, uint32_t bits, struct fe_err *
 int fe_wear_set_cycles(struct fe_medium *m, fe_chip_block block, uint32_t cycles,
                        struct fe_err *err)
 {
-    fe_peb peb = 0;
+    fe_peb peb = FE_PEB_NONE;
     int r = find_peb(m, block, &peb, err);
     if (r == 0)
         fe_chip_set_cycles(&m->chip, peb, cycles);
