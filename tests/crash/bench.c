@@ -243,7 +243,8 @@ void ft_crash_before_cut(struct ft_crash *c, const struct fe_device *dev, uint64
     memcpy(c->had, m->chip.oob_lpn, m->geo.n_ppns * sizeof *c->had);
     for (uint32_t i = u->n; i-- > 0;) {
         const struct fe_undo_op *op = &u->ring[(u->head + i) & (u->room - 1)];
-        if (op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE && op->start_ns >= at_ns)
+        if (op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE && op->start_ns >= at_ns &&
+            op->end_ns > at_ns)
             c->had[op->ppn] = op->old_page.lpn;
     }
 }

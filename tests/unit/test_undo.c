@@ -96,6 +96,32 @@ static void test_undo_at_the_very_end_an_operation_is_done(void **state)
     ft_rig_fini(&rig);
 }
 
+/* A part of a page may join a program for which the die has no time yet.  Both end together then, and
+ * the operation of the later part takes no time.  The host may have been told at that very time. */
+static void test_undo_at_its_end_a_part_that_took_no_time_is_done(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    for (fe_ppn ppn = 0; ppn < 3; ppn++)
+        prog(&rig, ppn, 10 + ppn, 1);
+    uint32_t n;
+    struct fe_op *ops = (struct fe_op *)ft_rig_ops(&rig, &n);
+    assert_int_equal(n, 3);
+    for (uint32_t i = 0; i < n; i++) {
+        ops[i].start_ns = i == 0 ? 0 : 100;
+        ops[i].end_ns = i == 2 ? 200 : 100;
+    }
+    fe_undo_placed(rig.medium, ops, n);
+    ft_rig_clear(&rig);
+    struct fe_cut_count count = cut(&rig, 100, FE_CUT_TORN);
+    assert_int_equal(count.done, 2);
+    assert_int_equal(count.undone, 1);
+    assert_int_equal(fe_medium_state(rig.medium, 1), FE_PAGE_PROGRAMMED);
+    assert_int_equal(fe_medium_state(rig.medium, 2), FE_PAGE_ERASED);
+    ft_rig_fini(&rig);
+}
+
 static void fill_and_rewrite(struct ft_rig *rig)
 {
     for (fe_ppn ppn = 0; ppn < PER_BLOCK; ppn++)
@@ -405,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_undo_ended_stay_started_are_torn_later_never_were),
         cmocka_unit_test(test_undo_at_the_very_end_an_operation_is_done),
+        cmocka_unit_test(test_undo_at_its_end_a_part_that_took_no_time_is_done),
         cmocka_unit_test(test_undo_an_erase_that_never_was_gives_everything_back),
         cmocka_unit_test(test_undo_a_failed_program_gives_the_bytes_back),
         cmocka_unit_test(test_undo_a_replaced_block_keeps_its_cycles),
