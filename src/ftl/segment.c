@@ -17,7 +17,12 @@
  *                   linear: takes 3 next          random: takes any page
  *
  * When a write needs one more open unit than the device has, the unit that was used longest ago is
- * closed.  That is the cliff which flashbench's open-AU test finds.
+ * closed.  That is the cliff which flashbench's open-AU test finds.  Some controllers have so many
+ * logs in all, whatever is in them (open_units).  A unit that had to be closed before it was full
+ * is a random one when the host comes back to it, so without such a limit it finds room there.
+ *
+ * A log for any order may be smaller than the AU (random_log).  Then it is merged several times
+ * while the host writes the AU once.
  *
  * On some controllers the logs are a fixed area (switch_merge off), and a log can never become
  * data.  Then an overwritten unit always costs a copy of itself, and a fresh unit costs nothing.
@@ -67,28 +72,42 @@ static bool is_linear(enum open_kind kind)
     return kind == OPEN_APPEND || kind == OPEN_LINEAR;
 }
 
+/* What make_room counts. */
+enum sort { SORT_LINEAR, SORT_RANDOM, SORT_ANY };
+
+static bool is_of_sort(const struct open_unit *o, enum sort sort)
+{
+    return o->kind != OPEN_NOT &&
+           (sort == SORT_ANY || is_linear(o->kind) == (sort == SORT_LINEAR));
+}
+
 /* Makes room for one more open unit of this sort: if there are as many as allowed, closes the one
  * that was used longest ago. */
-static enum fe_status make_room(struct segment *s, bool linear)
+static enum fe_status make_room(struct segment *s, enum sort sort)
 {
+    uint32_t max = sort == SORT_LINEAR ? s->max_linear
+        : sort == SORT_RANDOM          ? s->max_random
+                                       : s->max_open;
     uint32_t n = 0;
     struct open_unit *oldest = NULL;
     for (uint32_t i = 0; i < s->n_open_max; i++) {
         struct open_unit *o = &s->open[i];
-        if (o->kind == OPEN_NOT || is_linear(o->kind) != linear)
+        if (!is_of_sort(o, sort))
             continue;
         n++;
         if (!oldest || o->used < oldest->used)
             oldest = o;
     }
-    return n < (linear ? s->max_linear : s->max_random) ? FE_OK : fe_seg_close(s, oldest);
+    return n < max ? FE_OK : fe_seg_close(s, oldest);
 }
 
 /* Opens a unit of this leb, which has none. */
 static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind,
                               struct open_unit **ret)
 {
-    enum fe_status st = make_room(s, is_linear(kind));
+    enum fe_status st = make_room(s, is_linear(kind) ? SORT_LINEAR : SORT_RANDOM);
+    if (st == FE_OK)
+        st = make_room(s, SORT_ANY); /* not one more, if that made room already */
     if (st != FE_OK)
         return st;
     struct open_unit *o = s->open;
@@ -117,28 +136,30 @@ static enum open_kind choose_kind(const struct segment *s, fe_leb leb, uint32_t 
 
 static bool is_full(const struct segment *s, const struct open_unit *o)
 {
-    return fe_unit_is_full(&s->map.units, o->unit);
+    return fe_seg_fill(s, o) >=
+           (o->kind == OPEN_RANDOM ? s->random_pages : s->map.units.unit_pages);
 }
 
 /* Whether the open unit can take this page without being closed first. */
 static bool accepts(const struct segment *s, const struct open_unit *o, uint32_t page)
 {
     uint32_t fill = fe_seg_fill(s, o);
-    return fill < s->map.units.unit_pages &&
+    return !is_full(s, o) &&
            (o->kind == OPEN_RANDOM || fe_unit_map_reaches(&s->map, fill, page));
 }
 
-/* The open unit does not accept the page that comes next.  If it is linear, not full, and random
- * units are allowed, it goes on as a random one with what it holds.  In all other cases it is
- * closed, and *o is NULL. */
+/* The open unit does not accept the page that comes next.  If it is linear, holds less than a
+ * random one takes, and random units are allowed, it goes on as a random one with what it holds.
+ * In all other cases it is closed, and *o is NULL. */
 static enum fe_status leave_linear(struct segment *s, struct open_unit **o)
 {
-    if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 || is_full(s, *o)) {
+    if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 ||
+        fe_seg_fill(s, *o) >= s->random_pages) {
         enum fe_status st = fe_seg_close(s, *o);
         *o = NULL;
         return st;
     }
-    enum fe_status st = make_room(s, false);
+    enum fe_status st = make_room(s, SORT_RANDOM);
     (*o)->kind = OPEN_RANDOM;
     return st;
 }
@@ -290,6 +311,11 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->n_open_max = p->open_linear + p->open_random;
     s->max_linear = p->open_linear;
     s->max_random = p->open_random;
+    s->max_open = p->open_units ? p->open_units : UINT32_MAX;
+    s->random_pages = s->map.units.unit_pages;
+    if (p->random_log)
+        s->random_pages = (uint32_t)fe_min_u64(
+            fe_max_u64(p->random_log / s->map.base.medium->geo.page_bytes, 1), s->random_pages);
     if (s->max_random == 0) /* a linear unit has to take every page that is still ahead of it */
         s->map.reach = s->map.units.unit_pages;
     s->small_write = p->small_write;

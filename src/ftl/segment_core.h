@@ -39,7 +39,8 @@ struct segment {
     struct open_unit *open;
     uint32_t n_open_max;
     uint64_t tick; /* counts writes to open units */
-    uint32_t max_linear, max_random;
+    uint32_t max_linear, max_random, max_open; /* max_open: of both sorts together */
+    uint32_t random_pages; /* that a random unit takes */
     bool small_join;
     struct fe_shared_log small;
     struct fe_scatter scatter;

@@ -285,6 +285,14 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "open_random", FE_OPT_U32, FIELD(ftl.segment.open_random), .max = 1024, .def = "0",
      .used_by = "segment",
      .help = "Number of allocation units that can be open for writes in any order."},
+    {FE_SEC_FTL, "open_units", FE_OPT_U32, FIELD(ftl.segment.open_units), .max = 1024,
+     .zero = "unlimited", .def = "unlimited", .used_by = "segment",
+     .help = "Number of allocation units that can be open at the same time, in order and in any "
+             "order together."},
+    {FE_SEC_FTL, "random_log", FE_OPT_SIZE, FIELD(ftl.segment.random_log), .max = MIB(1024),
+     .zero = "unit_size", .def = "unit_size", .used_by = "segment",
+     .help = "Bytes that an allocation unit open for writing in any order takes before it is "
+             "merged."},
     {FE_SEC_FTL, "small_log", FE_OPT_U32, FIELD(ftl.segment.small_log), .max = 1024, .def = "0",
      .used_by = "segment",
      .help = "Number of allocation units that log small writes page by page; 0 means no such log."},

@@ -337,6 +337,83 @@ static void test_segment_check_finds_damage(void **state)
     ft_layer_end(&l);
 }
 
+/* Two units of each sort, but two in all: a third one closes the oldest, whatever it is, and to
+ * come back to a unit that was closed takes a place as well. */
+static void test_segment_counts_open_units_of_both_sorts(void **state)
+{
+    static const struct ft_cost closes = {.reads = N - 1, .programs = N, .erases = 1,
+                                          .copied = N - 1, .partials = 1};
+    (void)state;
+    struct fe_nand_params nand = ft_nand(1, 16, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    struct ft_layer l;
+    p.segment.open_random = 2;
+    for (p.segment.open_units = 0; p.segment.open_units <= 2; p.segment.open_units += 2) {
+        ft_layer_init(&l, &nand, &p);
+        fill(&l, 4);
+        ft_layer_write_each(&l, 0, 1);
+        ft_layer_write_each(&l, N, 1);
+        ft_layer_expect(&l, (struct ft_cost){.programs = 2}, "two in order");
+        ft_layer_write_each(&l, 2 * N, 1);
+        ft_layer_expect(&l, closes, "a third in order");
+        ft_layer_write_each(&l, 3, 1);
+        ft_layer_expect(&l, p.segment.open_units ? closes : (struct ft_cost){.programs = 1},
+                        "the first again, at another place");
+        ft_layer_write_each(&l, 3 * N, 1); /* closes unit 1 or, of two that are open, unit 2 */
+        ft_layer_expect(&l, closes, "a fourth in order");
+        ft_layer_end(&l);
+    }
+}
+
+/* A log for any order takes three pages, while one in order takes all eight. */
+static void test_segment_random_log_is_smaller_than_its_unit(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    struct ft_layer l;
+    p.segment.open_random = 1;
+    p.segment.random_log = 3 * 512 + 511;
+    ft_layer_init(&l, &nand, &p);
+    fill(&l, 2);
+    ft_layer_write_each(&l, 0, N);
+    ft_layer_expect(&l, (struct ft_cost){.programs = N}, "in order");
+    for (uint32_t page = 3; page < 6; page++)
+        ft_layer_write_each(&l, N + page, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3}, "three pages");
+    ft_layer_write_each(&l, N + 6, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
+                                         .fulls = 1}, "the fourth");
+    ft_layer_end(&l);
+}
+
+/* What is in order and holds three pages has no room as a log for any order: it ends there. */
+static void test_segment_linear_unit_may_be_too_full_for_a_random_one(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    struct ft_layer l;
+    p.segment.open_random = 1;
+    p.segment.random_log = 3 * 512;
+    ft_layer_init(&l, &nand, &p);
+    fill(&l, 1);
+    ft_layer_write_each(&l, 0, 2);
+    ft_layer_write_each(&l, 6, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 3}, "two in order, and another");
+    ft_layer_write_each(&l, 5, 1); /* merges the three */
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
+                                         .fulls = 1}, "the fourth");
+    ft_layer_end(&l);
+    ft_layer_init(&l, &nand, &p);
+    fill(&l, 1);
+    ft_layer_write_each(&l, 0, 3);
+    ft_layer_write_each(&l, 6, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N - 3, .programs = N + 1, .erases = 1,
+                                         .copied = N - 3, .partials = 1}, "three in order");
+    ft_layer_end(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +434,9 @@ int main(void)
         cmocka_unit_test(test_segment_sorts_have_their_own_limits),
         cmocka_unit_test(test_segment_part_of_a_page_costs_a_read),
         cmocka_unit_test(test_segment_check_finds_damage),
+        cmocka_unit_test(test_segment_counts_open_units_of_both_sorts),
+        cmocka_unit_test(test_segment_random_log_is_smaller_than_its_unit),
+        cmocka_unit_test(test_segment_linear_unit_may_be_too_full_for_a_random_one),
     };
     return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
 }
