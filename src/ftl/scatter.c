@@ -5,6 +5,8 @@
  */
 #include "ftl/scatter.h"
 
+#include "base/num.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -16,13 +18,18 @@ int fe_scatter_init(struct fe_scatter *s, const struct fe_scatter *as, struct fe
         return 0;
     uint32_t n = s->max + s->more;
     s->units = calloc(n, sizeof *s->units);
-    return s->units ? 0 : fe_err_nomem(err, "list of scattered units", n * sizeof *s->units);
+    if (s->hot)
+        s->writes = calloc(fe_div_up(s->n_lebs, s->group_units), sizeof *s->writes);
+    return s->units && (s->writes || !s->hot)
+        ? 0 : fe_err_nomem(err, "list of scattered units", n * sizeof *s->units);
 }
 
 void fe_scatter_fini(struct fe_scatter *s)
 {
     free(s->units);
+    free(s->writes);
     s->units = NULL;
+    s->writes = NULL;
 }
 
 /* *ret = where the unit is in the list, or n and false if it is not there. */
@@ -53,17 +60,54 @@ static uint64_t last_of_group(const struct fe_scatter *s, fe_leb first)
     return 0;
 }
 
+static uint32_t writes_of(const struct fe_scatter *s, fe_leb leb)
+{
+    return s->writes ? s->writes[leb / s->group_units] : 0;
+}
+
+void fe_scatter_written(struct fe_scatter *s, fe_leb leb)
+{
+    if (s->writes && writes_of(s, leb) < s->hot)
+        s->writes[leb / s->group_units]++;
+}
+
+/* The first unit of the group besides `own` to which the fewest commands were written, and of those
+ * the oldest; FE_LEB_NONE if there is none that can be gathered. */
+static fe_leb coldest_besides(const struct fe_scatter *s, fe_leb own)
+{
+    fe_leb best = FE_LEB_NONE;
+    for (uint32_t i = 0; i < s->n; i++) {
+        fe_leb leb = s->units[i].leb;
+        if (!is_of_group(s, i, own) && !s->is_busy(s->ctx, leb) &&
+            (best == FE_LEB_NONE || writes_of(s, leb) < writes_of(s, best)))
+            best = leb;
+    }
+    return best == FE_LEB_NONE ? best : first_of_group(s, best);
+}
+
+/* The group whose place this one takes because more commands were written to it; FE_LEB_NONE if it
+ * takes none. */
+static fe_leb find_colder(const struct fe_scatter *s, fe_leb own)
+{
+    fe_leb other = s->writes ? coldest_besides(s, own) : FE_LEB_NONE;
+    if (other == FE_LEB_NONE)
+        return other;
+    return writes_of(s, own) >= s->hot || writes_of(s, other) < writes_of(s, own) ? other
+                                                                                   : FE_LEB_NONE;
+}
+
 bool fe_scatter_has_room(const struct fe_scatter *s, fe_leb leb, fe_leb *ret_first)
 {
     uint32_t at;
     if (s->n < s->max || s->max == 0 || find(s, leb, &at))
         return true;
-    fe_leb own = first_of_group(s, leb);
+    fe_leb own = first_of_group(s, leb), colder;
     *ret_first = first_of_group(s, s->units[0].leb);
     if (s->tick - last_of_group(s, *ret_first) >= s->stay)
         return false;
-    if (last_of_group(s, own) > 0) {
-        *ret_first = own;
+    colder = find_colder(s, own);
+    if (colder != FE_LEB_NONE || last_of_group(s, own) > 0) {
+        *ret_first = colder != FE_LEB_NONE ? colder : own;
         return false;
     }
     return s->n < s->max + s->more;
@@ -99,6 +143,8 @@ void fe_scatter_add(struct fe_scatter *s, fe_leb leb)
 void fe_scatter_gathered(struct fe_scatter *s, fe_leb first)
 {
     uint32_t n = 0;
+    if (s->writes)
+        s->writes[first / s->group_units] = 0;
     for (uint32_t i = 0; i < s->n; i++)
         if (!is_of_group(s, i, first))
             s->units[n++] = s->units[i];

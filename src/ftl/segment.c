@@ -218,6 +218,15 @@ static enum fe_status open_unit_for(struct segment *s, fe_leb leb, uint32_t page
     return st != FE_OK ? st : open_as(s, leb, choose_kind(s, leb, page), ret);
 }
 
+/* Counts the command once for each group that it writes to. */
+static void note_group(struct segment *s, fe_leb leb)
+{
+    fe_leb group = leb / s->scatter.group_units;
+    if (group != s->command_group)
+        fe_scatter_written(&s->scatter, leb);
+    s->command_group = group;
+}
+
 static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 const void *data)
 {
@@ -227,6 +236,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     struct open_unit *o = fe_seg_find_open(s, leb);
     fe_region_write(&s->region, lpn, ftl->medium->ops);
     fe_part_write(ftl->medium, &s->part, len);
+    note_group(s, leb);
     if (s->small.n_max && (s->command_is_small || in_zone(s, leb)) &&
         !joins(s, o, leb, page, off, len))
         return small_write(s, lpn, off, len, data);
@@ -305,6 +315,25 @@ static void seg_destroy(struct fe_ftl *ftl)
     fe_unit_map_destroy(ftl);
 }
 
+/* As fe_scatter.is_busy. */
+static bool is_busy(const void *ctx, fe_leb leb)
+{
+    const struct segment *s = ctx;
+    const struct open_unit *o = fe_seg_find_open(s, leb);
+    return o && !is_full(s, o);
+}
+
+static int init_scatter(struct segment *s, const struct fe_segment_params *p, struct fe_err *err)
+{
+    struct fe_scatter as = {.group_units = p->group_units, .switching = p->group_switch,
+                            .max = p->scattered, .stay = p->scattered_stay,
+                            .more = p->scattered_stay ? s->n_open_max : 0,
+                            .hot = p->scattered_hot,
+                            .n_lebs = s->map.n_lebs,
+                            .is_busy = is_busy, .ctx = s};
+    return fe_scatter_init(&s->scatter, &as, err);
+}
+
 static int init(struct segment *s, const struct fe_ftl_params *params, struct fe_err *err)
 {
     const struct fe_segment_params *p = &params->segment;
@@ -330,13 +359,7 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->open = calloc(s->n_open_max, sizeof *s->open);
     if (!s->open)
         return fe_err_nomem(err, "open units", s->n_open_max * sizeof *s->open);
-    return fe_scatter_init(&s->scatter,
-                           &(struct fe_scatter){.group_units = p->group_units,
-                                                .switching = p->group_switch,
-                                                .max = p->scattered,
-                                                .stay = p->scattered_stay,
-                                                .more = p->scattered_stay ? s->n_open_max : 0},
-                           err);
+    return init_scatter(s, p, err);
 }
 
 static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,

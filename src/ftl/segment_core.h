@@ -50,7 +50,7 @@ struct segment {
     uint32_t zone_start, zone_units;
     /* the host's command */
     bool command_is_small;
-    fe_leb command_group; /* the group that it read last, or FE_LEB_NONE */
+    fe_leb command_group; /* the group that it read or wrote last, or FE_LEB_NONE */
 };
 
 static inline struct segment *seg_of(struct fe_ftl *ftl)

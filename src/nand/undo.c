@@ -192,12 +192,14 @@ static enum fe_cut_outcome draw(const struct fe_cut *cut, const struct fe_undo_o
     return x == 0 ? FE_CUT_NOT_BEGUN : x == 1 ? FE_CUT_DONE : FE_CUT_TORN;
 }
 
+/* What has ended at the cut is done, as the host may have been told by then.  That includes what took
+ * no time: a part that joined a program while the die was still at another one. */
 static enum fe_cut_outcome decide(struct fe_medium *m, const struct fe_cut *cut,
                                   const struct fe_undo_op *op)
 {
     uint8_t *stopped = m->undo->stopped;
     enum fe_cut_outcome o = FE_CUT_DONE;
-    if (stopped[op->first_die] || op->start_ns >= cut->at_ns)
+    if (stopped[op->first_die] || (op->start_ns >= cut->at_ns && op->end_ns > cut->at_ns))
         o = FE_CUT_NOT_BEGUN;
     else if (op->end_ns > cut->at_ns)
         o = cut->choose ? cut->choose(cut->ctx, op) : draw(cut, op);

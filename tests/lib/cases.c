@@ -170,6 +170,7 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->region.stream_read_ns = PICK(r, 0, 0, 300000);
     f->region.direct_read = p->nand.page_size * PICK(r, 0, 1, 3);
     draw_area(p, r, slc && p->nand.pages_per_block > 2);
+    f->segment.scattered_hot = PICK(r, 0, 0, 1, 4);
     f->segment.open_units = PICK(r, 0, 0, 1, 2);
     f->segment.random_log = p->nand.page_size * PICK(r, 0, 0, 1, 5);
 }

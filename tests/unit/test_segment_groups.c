@@ -163,6 +163,59 @@ static void test_scatter_lets_groups_stay_that_were_written_lately(void **state)
     fe_scatter_fini(&s);
 }
 
+static bool is_in_group_1(const void *ctx, fe_leb leb)
+{
+    (void)ctx;
+    return leb >= 4 && leb < 8;
+}
+
+static bool is_never(const void *ctx, fe_leb leb)
+{
+    (void)ctx;
+    (void)leb;
+    return false;
+}
+
+static void written(struct fe_scatter *s, fe_leb leb, uint32_t times)
+{
+    while (times-- > 0)
+        fe_scatter_written(s, leb);
+}
+
+/* Groups of four, with room for four units; up to three commands count.  Group 2 takes the place of
+ * the group that had fewer of them, or of the older one when it has had three itself. */
+static void test_scatter_lets_the_group_with_the_fewest_commands_go(void **state)
+{
+    (void)state;
+    struct fe_scatter s;
+    scatter_init(&s, (struct fe_scatter){.group_units = 4, .max = 4, .stay = 9, .more = 2,
+                                         .hot = 3, .n_lebs = 32, .is_busy = is_never});
+    written(&s, 0, 2);
+    written(&s, 6, 2); /* any unit of it */
+    for (fe_leb leb = 0; leb < 2; leb++) {
+        add_in_room(&s, leb);
+        add_in_room(&s, 4 + leb);
+    }
+    written(&s, 8, 1);
+    add_in_room(&s, 8); /* one beyond the limit */
+    expect_no_room(&s, 9, 8); /* one command: fewer than the others have */
+    written(&s, 8, 1);
+    expect_no_room(&s, 9, 8); /* as many */
+    written(&s, 8, 1);
+    expect_no_room(&s, 9, 0); /* more: that of the oldest */
+    written(&s, 0, 9);
+    expect_no_room(&s, 9, 4); /* group 1 has the fewest now */
+    s.is_busy = is_in_group_1;
+    expect_no_room(&s, 9, 0); /* not while it is half written; as many, but that is enough */
+    s.is_busy = is_never;
+    fe_scatter_gathered(&s, 4);
+    add_in_room(&s, 9);
+    written(&s, 4, 1);
+    add_in_room(&s, 5);
+    expect_no_room(&s, 6, 4); /* gathered, so it begins with one command */
+    fe_scatter_fini(&s);
+}
+
 /* Three groups of two in turn, with room for two units.  The third stays outside: each of its
  * units after the first costs a gathering of its own group, and nobody else's. */
 static void test_segment_gathers_the_group_that_finds_no_room(void **state)
@@ -185,6 +238,36 @@ static void test_segment_gathers_the_group_that_finds_no_room(void **state)
     assert_int_equal(ft_layer_command(&l, 0, N), FE_OK); /* the first group is scattered still */
     ft_layer_expect(&l, (struct ft_cost){.programs = N, .erases = 1, .switches = 1}, "the first");
     ft_layer_end(&l);
+}
+
+/* The same where commands count, and each group had more than enough of them: the third takes the
+ * place of the oldest, or of the next one as long as the oldest is half written. */
+static void test_segment_gathers_a_group_that_is_not_half_written(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_ftl_params p = params();
+    p.segment.group_units = 2;
+    p.segment.scattered = 2;
+    p.segment.scattered_stay = 8;
+    p.segment.scattered_hot = 2;
+    for (uint32_t first = N; first > 0; first -= N / 2) { /* pages of unit 0 */
+        setup(&l, &p);
+        assert_int_equal(ft_layer_command(&l, 0, first), FE_OK);
+        assert_int_equal(ft_layer_command(&l, 2 * N, N), FE_OK);
+        ft_layer_clear(&l);
+        assert_int_equal(ft_layer_command(&l, 4 * N, N), FE_OK);
+        ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 3 * N, .erases = 3,
+                                             .copied = 2 * N, .fulls = 2}, "two units copied");
+        if (first < N) {
+            assert_int_equal(ft_layer_command(&l, first, N - first), FE_OK);
+            ft_layer_expect(&l, (struct ft_cost){.programs = N - first}, "unit 0 goes on");
+        } else { /* its group was gathered, and one command is not enough, whatever its length */
+            assert_int_equal(ft_layer_command(&l, N, N), FE_OK);
+            ft_layer_expect(&l, (struct ft_cost){.programs = N}, "unit 1 goes beyond the limit");
+        }
+        ft_layer_end(&l);
+    }
 }
 
 /* Groups of two; three units may be scattered.  The fourth gathers the first group: two
@@ -447,7 +530,9 @@ int main(void)
         cmocka_unit_test(test_scatter_forgets_a_group_replaced_in_one_go),
         cmocka_unit_test(test_scatter_without_limit_keeps_no_list),
         cmocka_unit_test(test_scatter_lets_groups_stay_that_were_written_lately),
+        cmocka_unit_test(test_scatter_lets_the_group_with_the_fewest_commands_go),
         cmocka_unit_test(test_segment_gathers_the_group_that_finds_no_room),
+        cmocka_unit_test(test_segment_gathers_a_group_that_is_not_half_written),
         cmocka_unit_test(test_segment_gathers_the_oldest_group),
         cmocka_unit_test(test_segment_gathers_units_that_were_never_replaced),
         cmocka_unit_test(test_segment_group_replaced_in_one_go_costs_nothing),
