@@ -210,6 +210,58 @@ def test_units_open_in_random_order_although_they_are_slow():
     assert replace(found[0], open_random=2) in found, found
 
 
+def test_a_log_for_random_order_shows_in_merges():
+    """Four merges of 400 ms while 4 MiB are written once, by three sizes."""
+    chunks = [16384 << i for i in range(3)]
+    in_order = {chunk: chunk * 100.0 for chunk in chunks}
+    c = clues.Curves({n: in_order for n in (1, 2, 3)})
+    c.random = {n: {chunk: in_order[chunk] + 4e8 * (4 * chunk / (4 * MIB) if n < 4 else 1)
+                    for chunk in chunks} for n in range(1, 6)}
+    assert clues._random_log(c, 3, 4 * MIB, 16384) == MIB
+    assert clues._random_log(c, 3, 4 * MIB + 16384 * 2, 16384) == MIB  # whole pages
+    del c.random[4], c.random[5]
+    assert clues._random_log(c, 3, 4 * MIB, 16384) == 0  # nothing says what a merge takes
+    c.random = {n: {chunk: in_order[chunk] + 4e8 * (n > 3) for chunk in chunks} for n in range(6)}
+    assert clues._random_log(c, 3, 4 * MIB, 16384) == 0
+
+
+def test_open_units_of_both_orders_together():
+    """A device with so many logs in all, each smaller than a unit, has a candidate, and limits for
+    each order alone do not explain it."""
+    s = replace(SEGMENT, open_linear=3, open_units=3, random_log=MIB)
+    m = measured(s)
+    assert any((n.open_units, n.random_log) == (3, MIB) for n in clues.candidates(m)), \
+        clues.candidates(m)
+    near = [replace(s, open_units=0), replace(s, random_log=0),
+            replace(s, open_units=4, open_linear=4, open_random=4)]
+    for n in near[:2]:
+        assert s in modelled.neighbours(n) and n in modelled.neighbours(s), n
+    assert near[2] in modelled.neighbours(s)
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(4)
+        fits = one.judge([search.start(n, values(s)) for n in [s, *near]])
+    assert fits[0].error < 1e-6 and min(f.error for f in fits[1:]) > 0.05, fits
+
+
+def test_parts_of_pages():
+    """A copied page takes as long in parts, and nothing smaller than 1 KiB is a part."""
+    assert {n.parts for n in modelled.neighbours(replace(SEGMENT, page=2048))} == {1, 2}
+    s = replace(SEGMENT, parts=4, copy_buffer=2)
+    times = [(dict(TIMES) | {"ftl.copy_page": 8e5})[t.key] for t in modelled.times_of(s)]
+    keys = modelled.profile_keys(s, times)
+    assert (keys["nand.page_parts"], keys["ftl.copy_buffer"], keys["ftl.copy_page"]) == (
+        "4", "8", "200000ns")
+    assert {n.parts for n in modelled.neighbours(s)} == {1, 2, 4}
+    assert {n.parts for n in modelled.neighbours(PAGE)} == {1}
+    # halves of pages in order are programs of parts: the log does not overflow
+    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=1, random=False,
+                         chunk=8192)]
+    whole, parts = (measured(replace(SEGMENT, parts=n), points=points).points[0].value
+                    for n in (1, 2))
+    assert parts > 1.5 * whole, (whole, parts)
+
+
 def test_copies_have_a_time_of_their_own():
     """Where each small write copies a unit, rules say about what a copied page takes beyond a
     program, and the fit of the times finds it."""
@@ -322,6 +374,23 @@ def test_groups_that_stay_are_seen():
     assert fits[2].error < 1e-6 and fits[0].error > 0.1, [f.error for f in fits]
     assert replace(s, stay=0) in modelled.neighbours(s)
     assert s in modelled.neighbours(replace(s, stay=0))
+
+
+def test_commands_that_make_groups_stay_are_seen():
+    """The same for the number of commands that count, where small ones make the difference."""
+    s = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0, scattered=24,
+                stay=16, hot=8)
+    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=n, random=False,
+                         chunk=2 * MIB >> i) for n in (2, 4, 5) for i in range(8)]
+    m = measured(s, points=points)
+    others = [n for n in modelled.neighbours(s) if n == replace(s, hot=n.hot)]
+    assert [n.hot for n in others] == [0, 4, 16], others
+    assert all(n.hot == 8 for n in modelled.neighbours(replace(s, stay=0)))
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(2)
+        fits = one.judge([search.start(n, values(s)) for n in (s, others[0])])
+    assert fits[0].error < 1e-6 and fits[1].error > 0.05, fits
 
 
 def test_a_time_beyond_its_bound_by_a_rounding_error():

@@ -22,7 +22,7 @@ from typing import Sequence
 
 from . import flashbench_o, probing, pushed_pairs
 from .measurement import Measurement, Point, make_point
-from .modelled import Structure, scaled, times_of
+from .modelled import MOST_PARTS, Structure, scaled, times_of
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
@@ -281,6 +281,7 @@ def candidates(m: Measurement) -> list[Structure]:
             if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
                 most = _slower_from(rows.random) or max(c.random)
                 found.append(replace(s, open_random=most))
+            found += [n for one in found[first:] for n in _logs_in_all(one, rows)]
         found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
@@ -346,13 +347,37 @@ def _segment(c: Curves, rows: Curves, whole: Sequence[Point], size: int, page: i
     return s
 
 
+def _logs_in_all(s: Structure, rows: Curves) -> list[Structure]:
+    """Where both orders have the same limit, units of both may be counted together.  Then writes of
+    parts of pages, which no small log takes, would fill such a log early, unless they are parts."""
+    if s.open_linear != s.open_random or s.open_linear >= max(rows.random, default=0):
+        return []
+    both = replace(s, open_units=s.open_linear,
+                   random_log=_random_log(rows, s.open_linear, s.unit, s.page))
+    parts = s.page // (2 * s.small_write or _KIB)
+    return [both, replace(both, parts=min(parts, MOST_PARTS))] if parts > 1 else [both]
+
+
+def _random_log(rows: Curves, limit: int, unit: int, page: int) -> int:
+    """Bytes that a unit takes in random order before it is merged, 0 for all of it.  A write with
+    more units than there is room for is a merge; how many of them the other rows have says what a
+    unit takes between two."""
+    many, in_order = _pooled(rows.random, limit + 1), _pooled(rows.linear, 1, limit)
+    merges = [(t - in_order[chunk]) * unit / chunk / (many[chunk] - in_order[chunk])
+              for chunk, t in _pooled(rows.random, 1, limit).items()
+              if page <= chunk <= unit // 8 and chunk in in_order and chunk in many]
+    each = round(median(merges)) if merges else 0
+    return unit // each // page * page if each > 1 else 0
+
+
 def _grouped(s: Structure, c: Curves) -> Structure:
     """The same with units of which several make one that shows.  As many of these as are open in
     order may lie scattered, and they stay for the time in which two of them could be replaced."""
     part = max(merged_part(c, s.unit) or s.unit, s.page * 4)
     group = max(s.unit // part, 1)
     log = s.small_log and max(s.small_log, 8)
-    return replace(s, unit=part, group=group, open_random=0, stay=2 * group,
+    return replace(s, unit=part, group=group, open_random=0, open_units=0, random_log=0,
+                   stay=3 * group, hot=8,
                    scattered=max(s.open_linear * group, group + 1),
                    open_linear=max(8, s.open_linear), small_log=log,
                    zone_start=s.zone_start * group, zone_units=s.zone_units * group)

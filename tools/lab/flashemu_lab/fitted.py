@@ -23,17 +23,21 @@ from .search import kind
 
 # The keys whose value is a member of Structure.
 _MEMBER = {
-    "nand.page_size": "page", "nand.copyback": "copyback", "ftl.type": "strategy",
+    "nand.page_size": "page", "nand.page_parts": "parts", "nand.copyback": "copyback",
+    "ftl.type": "strategy",
     "ftl.unit_size": "unit", "ftl.open_linear": "open_linear", "ftl.open_random": "open_random",
     "ftl.switch_merge": "switch_merge", "ftl.gap_fill": "gap_fill",
     "ftl.copy_buffer": "copy_buffer", "ftl.group_units": "group",
-    "ftl.group_switch": "group_switch", "ftl.scattered": "scattered", "ftl.small_log": "small_log",
+    "ftl.group_switch": "group_switch", "ftl.scattered": "scattered",
+    "ftl.scattered_stay": "stay", "ftl.scattered_hot": "hot", "ftl.open_units": "open_units",
+    "ftl.random_log": "random_log", "ftl.small_log": "small_log",
     "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
     "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
     "ftl.tail_align": "tail", "link.max_transfer": "limit", "nand.blocks_per_plane": "spare"}
-_BYTES = ("page", "unit", "small_write", "region", "cache", "limit")
+_BYTES = ("page", "unit", "random_log", "small_write", "region", "cache", "limit")
 _ASSUMED = {
     "device.used": "assumed: written all over before",
+    "nand.endurance": "assumed: no test wears a block out",
     "nand.cell": "assumed; all pages have one time here, so it does not show",
     "nand.pages_per_block": "derived: a unit is as few blocks as possible",
     "ftl.small_join": "assumed",
@@ -137,8 +141,9 @@ def structure_text(s: Structure) -> str:
     groups = f", {s.group} of which make {bytes_text(s.unit * s.group)}" if s.group > 1 else ""
     log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} units" \
         if s.small_log else ""
+    both = f", {s.open_units} together" if s.open_units else ""
     return (f"The device is mapped by units of {bytes_text(s.unit)}{groups}, {page}, with "
-            f"{s.open_linear} units open in order and {s.open_random} in random order{log}.")
+            f"{s.open_linear} units open in order and {s.open_random} in random order{both}{log}.")
 
 
 def sentences(f: Fitted, m: Measurement) -> list[str]:

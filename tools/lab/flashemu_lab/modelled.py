@@ -19,6 +19,8 @@ from typing import Mapping, Sequence
 
 _KIB, _MIB = 1 << 10, 1 << 20
 MOST_PAGES = 8192
+# Of a page: a merge takes the program as many times as long.
+MOST_PARTS = 4
 # Units that replace failed ones, and one in which a merge writes.
 _MARGIN_UNITS = 4
 
@@ -28,8 +30,12 @@ class Structure:
     """Sizes in bytes; the words are those of the keys of [ftl] and [link].
 
     page      what is programmed as a whole; planes are not told apart
+    parts     programs that may fill a page, part by part
     group     units that make an allocation unit together
+    open_units   units open in order and in any order together, 0 without such a limit
+    random_log   bytes that a unit open in any order takes, 0 for as many as it has
     stay      units replaced within which a group is not gathered
+    hot       commands to a group that count when one has to be gathered
     limit     bytes of the largest command
     region    bytes whose map the controller holds
     cache     bytes of the write cache
@@ -42,12 +48,16 @@ class Structure:
     capacity: int
     page: int
     unit: int = 4 * _MIB
+    parts: int = 1
     group: int = 1
     scattered: int = 0
     stay: int = 0
+    hot: int = 0
     group_switch: bool = False
     open_linear: int = 4
     open_random: int = 0
+    open_units: int = 0
+    random_log: int = 0
     small_log: int = 0
     small_write: int = 0
     zone_start: int = 0
@@ -137,20 +147,28 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
         "device.capacity": str(s.capacity), "device.used": str(s.capacity),
         "nand.cell": "mlc", "nand.blocks_per_plane": str(s.blocks),
         "nand.pages_per_block": str(s.pages_per_block), "nand.page_size": str(s.page),
+        "nand.page_parts": str(s.parts), "nand.endurance": "unlimited",
         "nand.copyback": _word(s.copyback), "nand.tR": time("nand.tR"),
         "nand.tPROG": time("nand.tPROG"), "nand.tBERS": time("nand.tBERS"),
         "nand.bus_rate": rate("nand.bus_rate"), "ftl.type": s.strategy}
     if s.strategy == "segment":
         keys |= {
             "ftl.unit_size": str(s.unit), "ftl.open_linear": str(s.open_linear),
-            "ftl.open_random": str(s.open_random), "ftl.switch_merge": _word(s.switch_merge),
-            "ftl.gap_fill": str(s.gap_fill), "ftl.copy_buffer": str(s.copy_buffer),
-            "ftl.copy_page": time("ftl.copy_page"), "ftl.unit_read": time("ftl.unit_read")}
+            "ftl.open_random": str(s.open_random)}
+        if s.open_units:
+            keys["ftl.open_units"] = str(s.open_units)
+        if s.random_log:
+            keys["ftl.random_log"] = str(s.random_log)
+        keys |= {  # pages and times of copies, which the program counts by parts
+            "ftl.copy_buffer": str(s.copy_buffer * s.parts),
+            "ftl.copy_page": f"{round(of_time['ftl.copy_page'] / s.parts)}ns",
+            "ftl.gap_fill": str(s.gap_fill * s.parts), "ftl.switch_merge": _word(s.switch_merge),
+            "ftl.unit_read": time("ftl.unit_read")}
         if s.group > 1:
             keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
             if s.scattered:
                 keys["ftl.scattered"] = str(s.scattered)
-                keys["ftl.scattered_stay"] = str(s.stay)
+                keys |= {"ftl.scattered_stay": str(s.stay), "ftl.scattered_hot": str(s.hot)}
         if s.small_log:
             keys |= {"ftl.small_log": str(s.small_log), "ftl.small_write": str(s.small_write),
                      "ftl.small_join": "yes"}
@@ -191,6 +209,8 @@ def neighbours(s: Structure) -> list[Structure]:
     if s.strategy == "segment":
         found += [replace(s, copyback=not s.copyback)]
         found += [replace(s, copy_buffer=n) for n in (1, 2, 4, 16) if n != s.copy_buffer]
+        found += [replace(s, parts=n) for n in (1, 2, MOST_PARTS)
+                  if n != s.parts and s.page // n >= _KIB]
         found += [replace(s, switch_merge=not s.switch_merge)]
         found += _open_units(s) + _units(s) + _logs(s)
         pages = s.unit // s.page
@@ -211,7 +231,23 @@ def _open_units(s: Structure) -> list[Structure]:
                        key=lambda n: abs(n - s.open_random))
     found = [[replace(s, open_linear=n) for n in linear],
              [replace(s, open_random=n) for n in in_random]]
-    return [n for pair in zip_longest(*found) for n in pair if n is not None]
+    return _counted(s) + [n for pair in zip_longest(*found) for n in pair if n is not None]
+
+
+def _counted(s: Structure) -> list[Structure]:
+    """Other common limits of open units, and other sizes of what a unit in any order takes."""
+    if not s.open_random:
+        return []
+    most = max(s.open_linear, s.open_random)
+    found = [replace(s, open_units=0 if s.open_units else most)]
+    if s.open_units:
+        found += [replace(s, open_units=n, open_linear=n, open_random=n)
+                  for n in (s.open_units - 1, s.open_units + 1) if n]
+    logs = (0, s.random_log // 2, s.random_log * 3 // 4, s.random_log * 4 // 3,
+            s.random_log * 2, s.unit // 2, s.unit // 4)
+    found += [replace(s, random_log=n // s.page * s.page) for n in dict.fromkeys(logs)
+              if n != s.random_log and n < s.unit and (n == 0 or n >= 8 * s.page)]
+    return found
 
 
 def _units(s: Structure) -> list[Structure]:
@@ -225,8 +261,9 @@ def _units(s: Structure) -> list[Structure]:
     if s.group > 1:
         found.append(replace(s, group_switch=not s.group_switch))
         if s.scattered:
-            found += [replace(s, stay=n) for n in (0, s.group, 2 * s.group, 4 * s.group)
-                      if n != s.stay]
+            found += [replace(s, stay=n) for n in (0, s.group, 2 * s.group, 3 * s.group,
+                                                   4 * s.group) if n != s.stay]
+            found += [replace(s, hot=n) for n in (0, 4, 8, 16) if n != s.hot and s.stay]
         near = {0, s.scattered - 1, s.scattered + 1, s.scattered - s.group,
                 s.scattered + s.group, s.group * 4 + 2}
         found += [replace(s, scattered=n) for n in sorted(near)
