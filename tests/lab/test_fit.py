@@ -186,6 +186,19 @@ def test_each_page_has_its_candidates():
     assert len(pages) == 2 and numbers[0] == numbers[1] and len(numbers[0]) > 1, (pages, numbers)
 
 
+def test_a_reader_that_cuts_shows():
+    """A command takes 1.5 ms besides its data, and so does each piece of 120 KiB."""
+    def seen(piece, besides=1.5e6):
+        times = {n << 10: 2e5 * n + besides * math.ceil(n / piece) for n in (64, 128, 256, 512)}
+        return clues._writes_half_a_mib(clues.Curves({n: times for n in (1, 2, 3)}))
+    assert seen(512) and not seen(120) and not seen(64)
+    assert not seen(512, 2e5)  # too little to say
+    assert not clues._writes_half_a_mib(clues.Curves())
+    for limit in (120, 512):
+        m = measured(replace(SEGMENT, limit=limit * 1024))
+        assert (120 * 1024 in {s.limit for s in clues.candidates(m)}) == (limit == 120), limit
+
+
 def test_one_row_that_is_slow_is_no_limit():
     def limit(*times):
         return clues._slower_from({n: {65536: t} for n, t in enumerate(times, 1)})
@@ -255,10 +268,8 @@ def test_parts_of_pages():
     assert {n.parts for n in modelled.neighbours(s)} == {1, 2, 4}
     assert {n.parts for n in modelled.neighbours(PAGE)} == {1}
     # halves of pages in order are programs of parts: the log does not overflow
-    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=1, random=False,
-                         chunk=8192)]
-    whole, parts = (measured(replace(SEGMENT, parts=n), points=points).points[0].value
-                    for n in (1, 2))
+    p = make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=1, random=False, chunk=8192)
+    whole, parts = (measured(replace(SEGMENT, parts=n), points=[p]).points[0].value for n in (1, 2))
     assert parts > 1.5 * whole, (whole, parts)
 
 

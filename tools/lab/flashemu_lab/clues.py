@@ -7,6 +7,7 @@
     unit       a second step of -a, writes across (probe), or the unit of -O
     group      random writes that all cost the same, up to a part of the unit: that part is merged
     open       the first number of units of -O at which the rate falls
+    commands   the time for each byte goes down from 64 to 128 KiB, unless a reader cuts before
     small log  random writes that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
 
@@ -285,8 +286,21 @@ def candidates(m: Measurement) -> list[Structure]:
         found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
-    found += [replace(s, limit=120 * _KIB) for s in found]  # through a USB reader of Linux
+    if not _writes_half_a_mib(c):
+        found += [replace(s, limit=120 * _KIB) for s in found]  # through a USB reader of Linux
     return list(dict.fromkeys(found))
+
+
+def _writes_half_a_mib(c: Curves) -> bool:
+    """Whether the host writes 512 KiB in one command.  What a command takes besides its data
+    becomes less for each byte up to the largest command.  From 64 to 128 KiB more than half of that
+    goes which goes from 64 to 512 KiB, and nothing if the host cuts after 120."""
+    for times in (_pooled(c.fat, 0), _pooled(c.linear, 1, _FEW)):
+        if all(n * _KIB in times for n in (64, 128, 512)):
+            some, twice, most = (times[n * _KIB] / n for n in (64, 128, 512))
+            if some - most > 0.03 * some and some - twice > 0.3 * (some - most):
+                return True
+    return False
 
 
 def variants(s: Structure) -> list[Structure]:
