@@ -223,21 +223,6 @@ def test_units_open_in_random_order_although_they_are_slow():
     assert replace(found[0], open_random=2) in found, found
 
 
-def test_a_log_for_random_order_shows_in_merges():
-    """Four merges of 400 ms while 4 MiB are written once, by three sizes."""
-    chunks = [16384 << i for i in range(3)]
-    in_order = {chunk: chunk * 100.0 for chunk in chunks}
-    c = clues.Curves({n: in_order for n in (1, 2, 3)})
-    c.random = {n: {chunk: in_order[chunk] + 4e8 * (4 * chunk / (4 * MIB) if n < 4 else 1)
-                    for chunk in chunks} for n in range(1, 6)}
-    assert clues._random_log(c, 3, 4 * MIB, 16384) == MIB
-    assert clues._random_log(c, 3, 4 * MIB + 16384 * 2, 16384) == MIB  # whole pages
-    del c.random[4], c.random[5]
-    assert clues._random_log(c, 3, 4 * MIB, 16384) == 0  # nothing says what a merge takes
-    c.random = {n: {chunk: in_order[chunk] + 4e8 * (n > 3) for chunk in chunks} for n in range(6)}
-    assert clues._random_log(c, 3, 4 * MIB, 16384) == 0
-
-
 def test_open_units_of_both_orders_together():
     """A device with so many logs in all, each smaller than a unit, has a candidate, and limits for
     each order alone do not explain it."""
@@ -585,6 +570,22 @@ def test_advice_for_a_measurement():
     bad("card.ini: is there and is no profile that advise has fitted", *words)
     bad("--quick and --budget are for measurements", "advise", "ssd-page", "--quick")
     bad("nope.json: No such file", "advise", "nope.json")
+
+
+def test_points_that_no_times_meet_do_not_bend_the_others():
+    """Every third point takes half as long again; the others stay within 10 %."""
+    right = measured(PAGE, points=plan(2 * MIB, 2))
+    m = replace(right, points=tuple(
+        Point(p.procedure, p.parameters, (p.value * 1.5 ** (i % 3 == 0),))
+        for i, p in enumerate(right.points)))
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(200)
+        bent = one.times(one.judge([search.start(PAGE, values(PAGE))])[0], 3)
+        sharp = one.sharpened(bent)
+        near = [sum(abs(e) < 0.1 for e in one.residuals([f])[0]) for f in (bent, sharp)]
+        assert one._missed(one.residuals([sharp])[0]) < one._missed(one.residuals([bent])[0])
+    assert near[1] >= near[0] > 0.6 * len(m.points), near
 
 
 def test_weights():

@@ -2,7 +2,8 @@
 """From a measurement to a fitted device, and what is known about it.
 
 A budget of comparisons is divided: two fifths to the candidates, of which most are given up early;
-five twelfths to the structure of the two best; what is left to CMA-ES and the times.  What decides
+five twelfths to the structure of the two best; what is left to CMA-ES and the times.  At last the
+times are sharpened: points that no times can meet should not keep them from others.  What decides
 is what was compared, and never a clock, so the same measurement, budget and seed give the same
 profile on every machine.
 
@@ -115,6 +116,16 @@ def question(f: Fit) -> Question:
                     tuple(changes(profile_keys(f.structure, f.values()))))
 
 
+def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
+    """The same fits, the best of each sort of structure in front.  Before any times are fitted, the
+    error says little about a structure that explains other things than the rest do."""
+    best: dict[tuple[object, ...], Fit] = {}
+    for f in fits:
+        s = f.structure
+        best.setdefault((s.strategy, s.group > 1, s.open_units > 0, s.parts > 1), f)
+    return [*best.values(), *(f for f in fits if f not in best.values())]
+
+
 class Fitting:
     """One measurement and a budget."""
 
@@ -161,12 +172,13 @@ class Fitting:
             better.append(search.structure(search.judge([one])[0]))
             self._best, left = min(self._best, better[-1].error), search.left
         best = min(better, key=lambda f: f.error)
-        search = self._search("the rest", self._weights, self._budget // 12)
+        search = self._search("the rest", self._weights, self._budget // 20)
         best = search.rest(best, self._seed)
         search = self._search("times", self._weights, self._budget // 12 + left + search.left)
         best = min(best, search.times(best, 4), key=lambda f: f.error)
         self._best = best.error
-        return self._judged(best, tried)
+        search = self._search("times", self._weights, self._budget // 20 + search.left)
+        return self._judged(search.sharpened(best), tried)
 
     def _candidates(self) -> list[Fit]:
         """The best starts with times of their own, the best one first.  With a large budget there
@@ -177,13 +189,15 @@ class Fitting:
         rounds: tuple[int, ...] = (3,)
         if budget >= _LARGE:
             starts = starts + [n for s in starts for n in variants(s)]
-            kept, rounds = budget // 40, _ROUNDS
+            kept, rounds = budget // 25, _ROUNDS
         starts = list(dict.fromkeys(starts))[:max(budget // 6, len(self._starts))]
         search = self._search("candidates", self._coarse, len(starts))
         found = search.judge([start(s, first_times(s, self._m)) for s in starts])
         first = found[0]  # the most likely one is never given up
         for descents in rounds:
             others = [f for f in sorted(found, key=lambda f: f.error) if f is not first]
+            if len(found) == len(starts):  # nothing was fitted yet
+                others = _each_sort_first(others)
             found = [self._better(f, descents, budget // kept) for f in [first, *others[:kept - 1]]]
             first, kept = found[0], max(kept // 3, 2)
             self._best = min(self._best, *(f.error for f in found))
