@@ -9,7 +9,7 @@ import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
 import probe_truth
-from flashemu_lab import flashbench_o, forged, habits, opened, pairs, probing, pushed_pairs
+from flashemu_lab import flashbench_o, forged, habits, opened, pairs, probing, units
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
@@ -168,7 +168,7 @@ def test_pairs_by_hand():
             capacity = max(128, 8 * most) * unit
             found, points = paired(opens(unit, most, range(0, 128, 2)[:most]), capacity)
             assert found == unit, (unit, most, found)
-            assert pushed_pairs.shown_unit(points) == unit
+            assert units.shown_unit(points) == unit
             assert len({p.parameters for p in points}) == len(points)
     # every write merges, or none does, or they do now and then, or more so the further they go
     times = iter(range(10**6))
@@ -180,7 +180,7 @@ def test_pairs_by_hand():
     for write in (lambda _: 10**8, lambda _: 10**6, far,
                   lambda _: 10**8 if next(times) % 9 < 2 else 10**6):
         assert paired(write, 1 << 30)[0] is None
-    assert pairs.unit_from([]) is None and pushed_pairs.shown_unit([]) is None
+    assert pairs.unit_from([]) is None and units.shown_unit([]) is None
 
 
 def test_most_pairs_across_units_are_slow():

@@ -6,7 +6,7 @@ meant, and what follows where something in common cannot be avoided."""
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import findings, habits, opened, pairs, probing, pushed_pairs
+from flashemu_lab import findings, habits, opened, pairs, probing, pushed_pairs, units
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
 
@@ -85,6 +85,25 @@ def test_a_merge_more_in_the_first_row():
         assert opened.limit_from(pushed_rows(2 * 10**8, extra), True) == 4, extra
 
 
+def test_a_write_to_an_open_unit_by_all_rows():
+    """The rows for one and two units may have merges in both ways; no time is below 0, and what is
+    multiplied by the number of units is the time of all rows."""
+    def row(units, times):
+        return {units: (3.3e9, [0.0, *times])}
+    found = {**row(1, (4.2e7, -3.4e9)), **row(2, (-1.7e9, 1.7e9)), **row(3, (1.1e9, 5e6)),
+             **row(4, (5e6, 5e6)), **row(5, (5e6, 5e6)), **row(6, (3.3e9, 3.3e9))}
+    assert opened._alone(found, 3.3e9) == 5e6
+    # none is open: the time of a merge
+    assert opened._alone({**row(1, (3.3e9, 3.2e9)), **row(3, (1e6, 1e6))}, 3.3e9) == 3.2e9
+
+
+def test_windows_larger_than_a_unit():
+    """Two sizes have to show a unit of 16 MiB."""
+    sizes = pushed_pairs.next_sizes([], 1 << 32, 8 * KIB)
+    assert [size // MIB for size in sizes if size > 16 * MIB] == [32, 64, 128]
+    assert max(pushed_pairs.next_sizes([], 512 * MIB, 8 * KIB)) == 64 * MIB
+
+
 def test_what_stands_out_is_measured_again():
     def excess(unit, ns):
         test = probing.crossing(unit, 1 << 30)
@@ -158,7 +177,7 @@ def test_pairs_behind_a_cache():
         for most in (1, 4, 40):
             capacity = max(128, 8 * most) * unit
             found, points = by_sums(capacity, Merges(unit, most).measure)
-            assert found == unit and pushed_pairs.shown_unit(points) == unit, (unit, most, found)
+            assert found == unit and units.shown_unit(points) == unit, (unit, most, found)
             assert len({p.parameters for p in points}) == len(points)
             assert pairs.pairs(points) == [], "these have no times of their own"
 

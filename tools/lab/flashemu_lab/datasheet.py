@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 from typing import Sequence
 
-from . import forged, habits, pairs, probing, pushed_pairs, svg
+from . import firsts, forged, gaps, habits, pairs, probing, pushed_pairs, svg
 from .charts import Chart, Series, line_chart
 from .errors import number
 from .findings import Found
@@ -20,6 +20,19 @@ def bytes_text(count: int) -> str:
         if count >= size:
             return f"{number(count / size)} {name}"
     return f"{count} bytes"
+
+
+def _unit_reason(points: Sequence[Point]) -> str:
+    """What shows the unit."""
+    if gaps.unit_from(points):
+        return "small writes take longer the further on in it they are"
+    if pairs.unit_from(points):
+        return "of two small writes the second is quick if both are in one unit, and only then"
+    if pushed_pairs.unit_from(points):
+        return "two small writes in two units cost a merge more than in one"
+    if firsts.unit_from(points):
+        return "small writes at its multiples always take the same time, and others do not"
+    return "small writes across its multiples take longer, others do not"
 
 
 def _open_text(limit: int | None, tried: bool, order: str) -> str:
@@ -47,14 +60,10 @@ def sentences(found: Found) -> list[str]:
                     ("with a flush behind each." if found.seen.flush else
                      "when more data push them out." if found.seen.push else "at no time."))
     if probing.excesses(found.points) or pairs.pairs(found.points):
-        why = "of two small writes the second is quick if both are in one unit, and only then" \
-            if pairs.unit_from(found.points) else \
-            "two small writes in two units cost a merge more than in one" \
-            if pushed_pairs.unit_from(found.points) else \
-            "small writes across its multiples take longer, others do not"
-        told.append(f"The allocation unit is {bytes_text(found.unit)} ({why})." if found.unit else
+        told.append(f"The allocation unit is {bytes_text(found.unit)} "
+                    f"({_unit_reason(found.points)})." if found.unit else
                     "No allocation unit shows: where small writes are does not tell how long they "
-                    "take." + (" Behind this cache, a log that takes all writes hides it."
+                    "take." + (" Behind this cache, a log that takes all writes may hide it."
                                if found.seen.push else ""))
     if found.seen.push and found.open_linear is None and found.open_random is None:
         told.append("How many units it keeps open does not show through this cache.")

@@ -200,10 +200,17 @@ def merge_from(points: Sequence[Point]) -> float | None:
     return median(before for before, _ in found.values()) if found else None
 
 
-def _alone(found: Mapping[int, tuple[float, list[float]]]) -> float:
+def _alone(found: Mapping[int, tuple[float, list[float]]], closed: float) -> float:
     """ns of a write to a unit that is open, from rows in random order behind a cache.  A difference
-    of sums may have a merge more or less, because of what was open before, so the median counts."""
-    return median_low(ns for n in (1, 2) if n in found for ns in found[n][1][1:])
+    of sums may have a merge more or less, because of what was open before, so the median counts,
+    of those that can be times.  Rows for one and two units say whether any unit is open; if so, all
+    rows say how long such a write takes, which is multiplied by many of them."""
+    few = [ns for n in (1, 2) if n in found for ns in found[n][1][1:]]
+    alone = median_low([ns for ns in few if ns > 0] or few)
+    if alone > _ALWAYS * closed:
+        return alone
+    return median_low([ns for _, times in found.values() for ns in times[1:]
+                       if 0 < ns < _ALWAYS * closed] or [alone])
 
 
 def _is_pushed(points: Sequence[Point]) -> bool:
@@ -232,7 +239,7 @@ def _between(points: Sequence[Point], in_random_order: bool,
         return None
     closed = median(before for before, _ in found.values())
     pushed = _is_pushed(points)
-    alone = _alone(rows(points, True)) if pushed else min(found[1][1][1:])
+    alone = _alone(rows(points, True), closed) if pushed else min(found[1][1][1:])
     if alone > _ALWAYS * closed:
         return 0, 1
     merges = {n: (row[1][number] - alone) * n / (closed - alone) for n, row in found.items()}

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import median, median_low
-from typing import Mapping, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from .measurement import Point, Scalar, make_point
 from .tool import Tool
@@ -33,9 +33,11 @@ _READ_RATE, _WRITE_RATE, _REQUEST_S, _MERGE_S = 10e6, 5e6, 1e-3, 0.3
 _READ_PAGES = tuple(_KIB << i for i in range(7))
 _PAGE_READS = 12
 _CROSSINGS = 16
-MANY_CROSSINGS = 48     # where they are only seen together with what pushes them out
+# Where they are only seen together with what pushes them out.  No log is full after so many.
+MANY_CROSSINGS = 47
 _ENOUGH = 12        # tests of `crossing` that show a unit
 _OPENING = 100      # units
+_BEGINS = 48 * _MIB
 _AGAIN = 6          # tests of `crossing` that are repeated at other places
 # An excess of a read counts if it is this share of the time of a read that crosses nothing.
 _READS_STAND_OUT = 0.04
@@ -48,6 +50,7 @@ COPY_NS = 2.5      # a merge copies a unit, and no device copies a byte in less 
 # A unit has to explain this share of the squares of all excesses.
 _EXPLAINS = 0.9
 _EXPLAINS_MANY = 0.85
+_ODD_COUNTS = 0.01  # of the squares of the test that need not fit
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,16 @@ class Seen:
         size = -(-self.push // unit) * unit
         return Seen(self.flush, size, capacity // unit * unit - size)
 
+    def behind(self, capacity: int) -> tuple[Seen, int]:
+        """The same with a push near the end of the device, and where it begins: other writes stay
+        in front of that, because what they push out would be in the cache already.  It is a
+        multiple of most units, so that the push begins one."""
+        if not self.push:
+            return self, capacity
+        at = capacity - self.push
+        step = _BEGINS if at >= 2 * _BEGINS else _MIB
+        return Seen(self.flush, self.push, at // step * step), at // step * step
+
 
 OUTRIGHT = Seen()  # the write itself takes the time
 
@@ -272,8 +285,9 @@ def crossing(unit: int, capacity: int, seen: Seen = OUTRIGHT, bs: int = 8 * _KIB
     more of them than units are open, so that each goes to one that is not.  The median counts,
     because a device that collects small writes empties its log now and then.  `closer` places them
     otherwise."""
+    seen, end = seen.behind(capacity)
     # other units each time, as far as there are some: what is open already opens nothing
-    apart = max(1, (capacity - unit) // (2 * unit * count))
+    apart = max(1, (end - unit) // (2 * unit * count))
     if apart > 4:
         apart = apart * (72 - unit // (16 * _KIB) % 29) // 72
     apart = max(1, apart - closer)
@@ -376,29 +390,52 @@ def link_from(points: Sequence[Point]) -> tuple[float, float] | None:
     return (overhead, 1e9 / slope) if slope > 0 and overhead > 0 else None
 
 
+@dataclass(frozen=True)
+class Across:
+    """What a test of `crossing` has measured: `times` has ns of a write before, across and behind
+    the multiples of `unit`."""
+
+    unit: int
+    bs: int
+    shift: int
+    stride: int
+    count: int
+    pushed: bool
+    times: tuple[float, float, float]
+
+    def places(self, which: int) -> tuple[int, ...]:
+        """The multiples around which it has written: 0 before, 1 across, 2 behind."""
+        return tuple(self.unit + which * self.shift + k * self.stride for k in range(self.count))
+
+
+def across(points: Sequence[Point]) -> Iterator[Across]:
+    """The tests of `crossing`, in their order."""
+    every = [(dict(p.parameters), p.value) for p in points if p.procedure == "request"]
+    series = [((int(how["bs"]), int(how["stride"]), int(how["count"])), int(how["start"]), ns,
+               "push" in how) for how, ns in every
+              if how["op"] == "write" and how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
+    for (one, before, t0, pushed), (two, on, t1, _), (three, behind, t2, _) in zip(
+            series, series[1:], series[2:]):
+        bs, stride, count = one
+        unit, shift = before + bs, on - before - bs // 2
+        if one == two == three and behind == unit + 2 * shift and \
+                unit > bs and shift % (2 * unit) == 0 and stride % (2 * unit) == 0:
+            yield Across(unit, bs, shift, stride, count, pushed, (t0, t1, t2))
+
+
 def _crossings(points: Sequence[Point]) -> dict[int, tuple[float, float, list[int]]]:
     """What `excesses` has, and the multiples across which was written.  Tests that had to come back
     to the same units, because the device has too few of that size, only count if there are few
     others: such a unit may still have been open.  If it was tried with writes of several sizes, the
     last one counts."""
-    every = [(dict(p.parameters), p.value) for p in points if p.procedure == "request"]
-    series = [((int(how["bs"]), int(how["stride"]), int(how["count"])), int(how["start"]), ns)
-              for how, ns in every
-              if how["op"] == "write" and how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
     found: dict[int, tuple[float, float, list[int]]] = {}
     worse: dict[int, tuple[float, float, list[int]]] = {}
     latest = 0
-    for (one, before, t0), (two, on, t1), (three, behind, t2) in zip(series, series[1:],
-                                                                     series[2:]):
-        bs, stride, count = one
-        unit, shift = before + bs, on - before - bs // 2
-        if one == two == three and behind == unit + 2 * shift and \
-                unit > bs and shift % (2 * unit) == 0 and stride % (2 * unit) == 0:
-            if bs != latest:
-                latest, found, worse = bs, {}, {}
-            (found if shift else worse)[unit] = (
-                t1 - (t0 + t2) / 2, (t0 + t2) / 2,
-                [unit + shift + k * stride for k in range(count)])
+    for c in across(points):
+        if c.bs != latest:
+            latest, found, worse = c.bs, {}, {}
+        alone = (c.times[0] + c.times[2]) / 2
+        (found if c.shift else worse)[c.unit] = c.times[1] - alone, alone, list(c.places(1))
     return found if len(found) >= _ENOUGH else {**worse, **found}
 
 
@@ -459,10 +496,12 @@ def _unit_by_share(crossings: Mapping[int, tuple[float, float, list[int]]],
     """The unit that explains the excesses best, if it explains most of them: the excess of a test
     is proportional to the share of its writes that lie across multiples of the unit: odd multiples
     of 2 MiB, for example, are multiples of 1.5 MiB now and then.  Of many tests one need not fit: a
-    log may have been full just then."""
+    log may have been full just then.  What does not fit still speaks a little against a unit, or
+    twice the unit would be as good, for which only one test does not fit."""
     measured = {unit: (e, alone) for unit, (e, alone, _) in crossings.items()}
     alone = median(t for _, t in measured.values()) if measured else 0.0
-    best, found = enough, None
+    every = sum(e**2 for e, _ in measured.values()) or 1.0
+    best, found = 0.0, None
     for unit in measured:
         shares = [_multiples(at, unit) / len(at) for _, _, at in crossings.values()]
         product = sum(s * e for s, (e, _) in zip(shares, measured.values()))
@@ -470,9 +509,11 @@ def _unit_by_share(crossings: Mapping[int, tuple[float, float, list[int]]],
         errors = sorted((s * product / squares - e)**2
                         for s, (e, _) in zip(shares, measured.values()))
         odd = errors.pop() if len(errors) >= _ENOUGH else 0.0
-        explained = 1 - sum(errors) / ((sum(e**2 for e, _ in measured.values()) - odd) or 1.0)
-        if explained > best and product / squares > max(_STANDS_OUT * alone, unit * COPY_NS):
-            best, found = explained, unit
+        explained = 1 - sum(errors) / ((every - odd) or 1.0)
+        value = explained - _ODD_COUNTS * odd / every
+        if explained > enough and value > best and \
+                product / squares > max(_STANDS_OUT * alone, unit * COPY_NS):
+            best, found = value, unit
     # the smallest candidates cannot be told from a page
     return found if found not in sorted(measured)[:2] else None
 

@@ -30,6 +30,7 @@ from .probing import OUTRIGHT, Draft, Seen, Test
 _KIB = 1 << 10
 _COUNT = 32         # pairs of a test, at most
 _LEAST_COUNT = 8
+_LARGER = (64 << 20, 128 << 20)     # windows
 _EXPLAINS = 0.9     # the share of the squares that a unit has to explain
 # A pair in one unit costs a merge as well; this share of them counts, because units may be open.
 _OF_MERGES = 0.8
@@ -133,14 +134,16 @@ def _ranked(measured: tuple[Sum, ...], sizes: tuple[int, ...]) -> list[tuple[flo
 
 
 def next_sizes(points: Sequence[Point], capacity: int, from_ends: int) -> list[int]:
-    """Windows to try next; empty if nothing more can be found out.  First powers of two, then what
-    explains the sums best."""
+    """Windows to try next; empty if nothing more can be found out.  First powers of two, and larger
+    ones than a unit is, because two of them have to show it; then what explains the sums best."""
     measured = tuple(sums(points))
     tried = {s.size for s in measured}
     sizes = [size for size in pairs.unit_sizes(capacity) if size >= 4 * from_ends
              and size * _LEAST_COUNT <= capacity]
     if not tried:
-        return [size for size in sizes if size & (size - 1) == 0]
+        return [size for size in [*sizes, *(size for size in _LARGER
+                                            if size * _LEAST_COUNT <= capacity)]
+                if size & (size - 1) == 0]
     ranked = _ranked(measured, tuple(sizes))
     return [unit for against, unit in ranked
             if against <= ranked[0][0] + _DOUBT and unit not in tried]
@@ -154,8 +157,3 @@ def unit_from(points: Sequence[Point]) -> int | None:
     if not ranked or len(ranked) > 1 and ranked[1][0] <= ranked[0][0]:
         return None
     return ranked[0][1]
-
-
-def shown_unit(points: Sequence[Point]) -> int | None:
-    """The unit that pairs tell, or else writes across boundaries."""
-    return pairs.unit_from(points) or unit_from(points) or probing.unit_from(points)

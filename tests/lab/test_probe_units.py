@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab probe: the unit where no unit is open in random order (`gaps`), and where one log
+takes all writes behind a cache (`firsts`), on devices made by hand."""
+
+import flashemu_lab_bench  # noqa: F401
+from flashemu_script import run
+
+from flashemu_lab import firsts, gaps, habits, pairs, probing, units
+from flashemu_lab.datasheet import sentences
+from flashemu_lab.findings import Found
+from flashemu_lab.measurement import make_point
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+# --- a saw-tooth over the place in the unit ---
+
+class Ahead:
+    """A device whose open units take what is ahead in them, and copy what lies between.  ns are
+    1 ms for a write, 30 for a byte that is copied, and 5 ms for a unit that is closed."""
+
+    def __init__(self, unit, most):
+        self.unit, self.most, self.open = unit, most, {}    # unit -> where it is written to
+
+    def close(self, number):
+        return (self.unit - self.open.pop(number)) * 30 + 5 * 10**6
+
+    def write(self, at, length):
+        ns, end = 10**6, at + length
+        while at < end:
+            number, first = divmod(at, self.unit)
+            if first < self.open.get(number, 0):
+                ns += self.close(number)
+            elif number not in self.open and len(self.open) >= self.most:
+                ns += self.close(next(iter(self.open)))
+            ns += (first - self.open.pop(number, 0)) * 30
+            self.open[number] = min(self.unit, first + end - at)
+            at = (number + 1) * self.unit
+        return ns
+
+
+def written(write, capacity):
+    """The points of the writes all over a device, in the order of `probe`."""
+    points = []
+    tests = [probing.opening(capacity), habits.scattered(4 * MIB, capacity)]
+    for test in tests:
+        points += probing.result(test, [write(r.offset, r.length) for r in test.requests])
+    for size in pairs.next_sizes(points, capacity, 32 * KIB):
+        test = pairs.test(size, capacity, 8 * KIB, 32 * KIB, probing.OUTRIGHT)
+        points += probing.result(test, [write(r.offset, r.length) for r in test.requests])
+    return points
+
+
+def test_the_place_in_the_unit():
+    for unit, most in ((512 * KIB, 28), (3 * MIB // 2, 1), (4 * MIB, 5), (7 * MIB, 13),
+                       (8 * MIB, 64)):
+        capacity = max(480 * MIB, 8 * most * unit, 100 * unit) // unit * unit
+        points = written(Ahead(unit, most).write, capacity)
+        assert gaps.ranked(gaps.writes_from(points))[0][1:] == (unit, most), (unit, most)
+        assert gaps.unit_from(points) == units.shown_unit(points) == unit
+        # pairs alone would say nothing, or something wrong
+        assert pairs.unit_from(points) != unit
+    assert any("take longer the further on in it they are" in s
+               for s in sentences(Found(points, unit=unit)))
+
+
+def test_times_that_scatter():
+    """Two percent of noise change nothing."""
+    noise = iter(range(10**6))
+    device = Ahead(4 * MIB, 5)
+    points = written(lambda at, length: device.write(at, length)
+                     * (98 + next(noise) * 7919 % 5) // 100, 480 * MIB)
+    assert gaps.unit_from(points) == 4 * MIB
+
+
+def test_no_saw_tooth():
+    """Each write merges, none does, a merge has another reason, or all units stay open."""
+    times = iter(range(10**6))
+    order = []
+
+    def opens(at, _):
+        number = at // MIB
+        merges = number not in order
+        if not merges:
+            order.remove(number)
+        order.append(number)
+        del order[:-5]
+        return 10**8 * merges + 10**6
+    for write in (lambda at, length: 10**8, lambda at, length: 10**6, opens,
+                  lambda at, length: 10**8 if next(times) % 9 < 2 else 10**6):
+        assert gaps.unit_from(written(write, 480 * MIB)) is None
+    assert gaps.unit_from([]) is None and gaps.writes_from([]) == ()
+    # time that grows with the distance between the writes of a pair, without a unit
+    last = [0]
+
+    def far(at, _):
+        cost, last[0] = min(abs(at - last[0]), 4 * MIB) * 30 + 10**6, at
+        return cost
+    points = written(far, 480 * MIB)
+    assert gaps._grows(points) and gaps.unit_from(points) is None
+
+
+# --- first pages of units behind a cache ---
+
+class Shared:
+    """So many logs for all writes, as long as a unit, in pages of 16 KiB, and another one for what
+    begins with the first page of a unit.  The latter is completed by the pages that it lacks."""
+
+    def __init__(self, unit, logs):
+        self.unit, self.most, self.log, self.begun = unit, unit // 16384 * logs, [], None
+        self.merge = unit * 30
+
+    def write(self, at, length):
+        ns, page, end = 0, at // 16384, -(-(at + length) // 16384)
+        for n in range(page, end):
+            number, first = divmod(n, self.unit // 16384)
+            ns += 10**6
+            if first == 0 or self.begun == (number, first):
+                if first == 0 and self.begun:
+                    ns += (self.unit - self.begun[1] * 16384) * 30
+                self.begun = (number, first + 1) if (first + 1) * 16384 < self.unit else None
+                continue
+            if len(self.log) == self.most:      # the oldest part is given up
+                some = set(self.log[:self.unit // 16384])
+                self.log = [one for one in self.log if one not in some]
+                ns += len(some) * self.merge
+            self.log.append(number)
+        return ns
+
+
+def crossed(write, capacity):
+    """The points of writes across boundaries behind a cache."""
+    points, seen, bs = [], probing.Seen(push=2 * MIB), 32 * KIB
+    for unit in (n for n in reversed(probing.candidates(capacity)) if n >= 2 * bs):
+        many = 7 * unit * probing.MANY_CROSSINGS <= capacity
+        test = probing.crossing(unit, capacity, seen, bs,
+                                **({"count": probing.MANY_CROSSINGS} if many else {}))
+        points += probing.result(test, [write(r.offset, r.length) for r in test.requests])
+    return points
+
+
+def test_first_pages_take_the_same_time():
+    for unit in (128 * KIB, 256 * KIB, 512 * KIB, MIB):
+        for logs in (3, 8, 11):
+            points = crossed(Shared(unit, logs).write, 960 * MIB)
+            assert firsts.unit_from(points) == unit, (unit, logs, firsts.unit_from(points))
+            assert units.shown_unit(points) == unit
+    assert any("at its multiples always take the same time" in s
+               for s in sentences(Found(points, unit=unit)))
+
+
+def test_first_pages_that_tell_nothing():
+    times = iter(range(10**9))
+    for write in (lambda at, length: 10**8, lambda at, length: 10**6,
+                  lambda at, length: 10**6 + 10**9 * (next(times) % 97 == 0)):
+        assert firsts.unit_from(crossed(write, 960 * MIB)) is None
+    assert firsts.unit_from([]) is None and firsts.sums([]) == {}
+
+
+def test_no_size_twice_as_large():
+    """Where all sums are exact, the unit and twice the unit differ in a single test."""
+    for unit in (256 * KIB, 512 * KIB, 768 * KIB, 2 * MIB):
+        def merges(at, length, unit=unit):
+            return 10**7 + 10**8 * ((at + length - 1) // unit - at // unit) * (length < 65536)
+        points = crossed(merges, 4096 * MIB)
+        assert firsts.unit_from(points) is None     # all behind boundaries take the same time
+        assert probing.unit_from(points) == units.shown_unit(points) == unit, unit
+
+
+def test_crossings_go_around_the_push():
+    """What a cache holds already would not be pushed out in its turn."""
+    capacity, seen = 960 * MIB, probing.Seen(push=6 * MIB)
+    for unit in probing.candidates(capacity):
+        test = probing.crossing(unit, capacity, seen, 16 * KIB)
+        pushed = [r.offset for r in test.requests if r.length == probing.PUSH]
+        assert min(pushed) % (48 * MIB) == 0 and max(pushed) + probing.PUSH <= capacity
+        if 32 * unit <= min(pushed):    # or it has to come back
+            assert all(r.offset + r.length <= min(pushed) for r in test.requests
+                       if r.length != probing.PUSH), unit
+    small = probing.crossing(MIB, 64 * MIB, seen)
+    assert all(r.offset + r.length <= 64 * MIB for r in small.requests)
+
+
+def write_point(ns, **how):
+    return make_point("request", [ns], **{"op": "write", **how})
+
+
+def test_sums_are_of_writes_that_are_pushed_out():
+    """Writes with a time of their own are no sums, and of several lengths the last one counts."""
+    many = probing.MANY_CROSSINGS
+
+    def three(bs, **how):
+        return [write_point(10**6, bs=bs, start=MIB - before + n * 2 * MIB, stride=8 * MIB,
+                            count=many, **how) for n, before in enumerate((bs, bs // 2, 0))]
+    assert firsts.sums(three(8192)) == {}
+    found = firsts.sums(three(8192, push=MIB) + three(16384, push=MIB))
+    assert list(found) == [many] and len(found[many]) == 2
+    before, behind = found[many]
+    assert behind.begins(MIB) and not behind.begins(2 * MIB) and not before.begins(32 * KIB)
+
+
+run(globals())
