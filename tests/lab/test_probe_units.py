@@ -14,6 +14,24 @@ from flashemu_lab.measurement import make_point
 KIB, MIB = 1 << 10, 1 << 20
 
 
+def test_overhead_of_reads_within_a_page():
+    """A second page is read while the first one is sent, so longer reads are on another line."""
+    for page in (2 * KIB, 8 * KIB, 32 * KIB):
+        times = [make_point("request", [300e3 + n / 20e6 * 1e9 + 10e3 * (n // page)], op="read",
+                            bs=n, start=0, stride=MIB, count=16)
+                 for n in (512 << i for i in range(10)) if n != page]
+        test = probing.page_reads(1 << 30)
+        across = probing.result(test, [
+            10**6 + 10**5 * ((r.offset + r.length - 1) // page - r.offset // page)
+            for r in test.requests])
+        overhead, rate = probing.link_from(times + across)
+        assert probing.link_from(times) == (probing.link_from(times)[0], rate)
+        if page > 2 * KIB:      # or there are not enough of them
+            assert abs(overhead - 300e3) < 1, (page, overhead)
+        else:
+            assert probing.link_from(times)[0] == overhead
+
+
 # --- a saw-tooth over the place in the unit ---
 
 class Ahead:
@@ -180,6 +198,25 @@ def test_crossings_go_around_the_push():
                        if r.length != probing.PUSH), unit
     small = probing.crossing(MIB, 64 * MIB, seen)
     assert all(r.offset + r.length <= 64 * MIB for r in small.requests)
+
+
+def test_granules_that_cost_little():
+    """What a shift costs counts if it is five times what equal writes differ by."""
+    def found(page, share, noise, tests=3):
+        draft = habits.scattered_wide(1 << 30)
+        times = []
+        for r in draft.requests:
+            parts = (r.offset + r.length - 1) // page - r.offset // page + 1
+            more = parts > max(4, -(-r.length // page))
+            times.append(round(10**7 * (1 + share * more + noise * (r.key % 3 == 2))))
+        points = probing.result(draft, times)
+        return habits.wide_granule_from([p for n, p in enumerate(points) if n % 3 < tests])
+    for page in (2 * KIB, 4 * KIB, 16 * KIB, 32 * KIB):
+        assert found(page, 0.019, 0.0) == found(page, 0.019, 0.003) == page, page
+        assert found(page, 0.019, 0.006) is None and found(page, 0.05, 0.006) == page
+        assert found(page, 0.002, 0.0) is None
+        # without equal writes, as in older measurements, it has to be more
+        assert found(page, 0.019, 0.0, 2) is None and found(page, 0.05, 0.0, 2) == page
 
 
 def write_point(ns, **how):

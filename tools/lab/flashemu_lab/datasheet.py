@@ -52,8 +52,7 @@ def sentences(found: Found) -> list[str]:
     link = probing.link_from(found.points)
     if link:
         told.append(f"A read costs {number(link[0] / 1e3)} us, and then the data come at "
-                    f"{number(link[1] / 1e6)} MB/s (the line through reads of 512 bytes to "
-                    "64 KiB).")
+                    f"{number(link[1] / 1e6)} MB/s (the line through reads of up to 64 KiB).")
     hidden = found.cache is not None
     if hidden:
         told.append("It has a write cache, so small writes are seen " +

@@ -56,6 +56,8 @@ _GRANULES = tuple(_KIB << i for i in range(6))
 # A difference counts if it is this share.
 _STANDS_OUT = 0.2
 _LITTLE = 0.03
+# It also counts with this share if it is so many times as much as equal writes differ by.
+_LEAST_COST, _SPREADS = 0.003, 5
 # A rate that differs by less than this factor is constant, and such rates may differ by little.
 _CONSTANT, _STEP, _STEP_PARTS = 1.02, 1.1, 3
 # A stride that is no multiple of anything in the device: pages in a row come to all of its parts.
@@ -85,15 +87,16 @@ def scattered(unit: int, capacity: int, seen: Seen = OUTRIGHT) -> Test:
 
 
 def scattered_wide(capacity: int, seen: Seen = OUTRIGHT) -> Test:
-    """Writes of four times 1 KiB to 32 KiB, at multiples, and shifted by an eighth of their size.
-    Parts that work at the same time write one page more in the same time, but not a fifth one.
+    """Writes of four times 1 KiB to 32 KiB, at multiples, shifted by an eighth of their size, and
+    at multiples again, which shows by how much equal writes differ.  Parts that work at the same
+    time write one page more in the same time, but not a fifth one.
     They go where `burst` has written, because of a page that was never written a device reads
     nothing when a part of it is written."""
     draft = Draft(capacity)
     begin = capacity // 4 // _MIB * _MIB
     stride = max(1, min(32 * _MIB, capacity // 4) // _WIDE_STEP // 16) * _WIDE_STEP
     for granule in _GRANULES:
-        for start in (0, granule // 2):
+        for start in (0, granule // 2, 0):
             turn = len(draft.keys) * (stride // 16 // _WIDE_STEP) * _WIDE_STEP
             draft.add("write", 4 * granule, begin + turn + start, stride, _WIDE_PLACES, seen=seen,
                       middle=True)
@@ -273,17 +276,23 @@ def granule_from(points: Sequence[Point]) -> int | None:
 
 
 def wide_granule_from(points: Sequence[Point]) -> int | None:
-    """The granule by `scattered_wide`: the largest for which the shift costs something."""
-    times = {(int(how["bs"]) // 4, int(how["start"]) % int(how["bs"])): float(how["ns"])
-             for how in _series_of(points, op="write", count=_WIDE_PLACES)
-             if int(how["stride"]) % _WIDE_STEP == 0}
-    costs = {g: times[g, g // 2] / times[g, 0] - 1 for g in _GRANULES
-             if (g, 0) in times and (g, g // 2) in times}
-    found = max((g for g, cost in costs.items() if cost > _LITTLE), default=None)
-    if found is None or any(20 * abs(cost) > costs[found] for g, cost in costs.items()
-                            if g > found):
-        return None
-    return found
+    """The granule by `scattered_wide`: the largest for which the shift costs something.  That is
+    more than equal writes differ by, and than the shift seems to cost for larger ones."""
+    times: dict[tuple[int, bool], list[float]] = {}
+    for how in _series_of(points, op="write", count=_WIDE_PLACES):
+        if int(how["stride"]) % _WIDE_STEP == 0:
+            shifted = int(how["start"]) % int(how["bs"]) > 0
+            times.setdefault((int(how["bs"]) // 4, shifted), []).append(float(how["ns"]))
+    known = [g for g in _GRANULES if (g, False) in times and (g, True) in times]
+    # one alone does not say how much equal writes differ by
+    spread = max((max(times[g, False]) / min(times[g, False]) - 1 if len(times[g, False]) > 1
+                  else _LITTLE / _SPREADS for g in known), default=0.0)
+    for g in reversed(known):
+        cost = median(times[g, True]) / median(times[g, False]) - 1
+        if cost > max(_SPREADS * spread, _LEAST_COST):
+            return g
+        spread = max(spread, abs(cost))
+    return None
 
 
 def small_write_from(points: Sequence[Point]) -> int | None:

@@ -374,10 +374,10 @@ def reads(points: Sequence[Point]) -> dict[int, float]:
     return found
 
 
-def link_from(points: Sequence[Point]) -> tuple[float, float] | None:
-    """Overhead of a read in ns, and the rate of the link in bytes a second: the line through the
-    times of reads up to 64 KiB, in which relative errors count."""
-    pairs = [(float(bs), ns) for bs, ns in reads(points).items() if bs <= 64 * _KIB]
+def _line(times: Mapping[int, float], most: int) -> tuple[float, float] | None:
+    """The line through the times of reads up to this size, in which relative errors count: ns at 0,
+    and ns for a byte.  None with less than three of them, or if it does not rise from above 0."""
+    pairs = [(float(bs), ns) for bs, ns in times.items() if bs <= most]
     if len(pairs) < 3:
         return None
     weights = [1 / t**2 for _, t in pairs]
@@ -386,8 +386,20 @@ def link_from(points: Sequence[Point]) -> tuple[float, float] | None:
     y = sum(w * t for w, (_, t) in zip(weights, pairs)) / total
     slope = sum(w * (n - x) * (t - y) for w, (n, t) in zip(weights, pairs)) / \
         sum(w * (n - x)**2 for w, (n, _) in zip(weights, pairs))
-    overhead = y - slope * x
-    return (overhead, 1e9 / slope) if slope > 0 and overhead > 0 else None
+    return (y - slope * x, slope) if slope > 0 and y - slope * x > 0 else None
+
+
+def link_from(points: Sequence[Point]) -> tuple[float, float] | None:
+    """Overhead of a read in ns, and the rate of the link in bytes a second: the line through the
+    times of reads up to 64 KiB.  The overhead is that of reads within a page if it is known how
+    much is read at a time, because the first page of a longer read can take another time than the
+    next ones."""
+    times = reads(points)
+    line = _line(times, 64 * _KIB)
+    if line is None:
+        return None
+    within = _line(times, page_read_from(points) or 0)
+    return (within or line)[0], 1e9 / line[1]
 
 
 @dataclass(frozen=True)
