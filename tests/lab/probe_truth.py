@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""probe_truth.py [--devices N] [--only N,N] [--seed N] [--keep FOLDER]: devices told by `probe`.
+"""probe_truth.py [--devices N] [--only N,N] [--seed N] [--keep FOLDER] [--nbd]: devices told by
+`probe`.
 
 Each device is drawn by the seed: all strategies that sticks use (segment, block, bast, fast,
 page); units of 128 KiB to 24 MiB, also 1.5, 3, 5, 6, 7, 12 MiB; pages of 2 to 32 KiB; 0 to 64 open
@@ -14,13 +15,20 @@ With --keep, the points of each device are a file of the folder.  A device that 
 measured, but judged again from these points: so a run that was ended goes on, and a rule that draws
 another conclusion from the same points is tried in a second.  A rule that asks for other tests needs
 another folder.
+
+With --nbd, each device is the disk of an nbdkit server with the plugin $FLASHEMU_PLUGIN, and
+`probe` measures it through libnbd, with times of the device's virtual clock.  Requests are answered
+one by one then, so nothing is asked about several in flight.
 """
 
 import argparse
 import json
 import os
 import random
+import subprocess
 import sys
+import tempfile
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -28,10 +36,11 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
-from flashemu_lab import compare, findings, habits  # noqa: E402
+from flashemu_lab import compare, findings, habits, probe  # noqa: E402
 from flashemu_lab.datasheet import to_json  # noqa: E402
 from flashemu_lab.findings import Found, Wishes  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, load, make_point, save  # noqa: E402
+from flashemu_lab.target import DeviceClock, NbdTarget  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -140,6 +149,8 @@ def draw(number, seed):
     rate = int(keys["link.bandwidth"].removesuffix("KB/s")) * 1000
     if strategy == "page":      # what was never written is not read from the flash
         truth |= {"overhead_ns": overhead, "bytes_per_s": rate}
+    else:
+        truth["overhead_ns"] = overhead + int(keys["nand.tR"].removesuffix("ns"))
     truth["cache"] = None
     if d.random() < 0.3:
         truth["cache"] = d.choice([512, 1024, 2048, 4096]) * KIB
@@ -198,6 +209,35 @@ class Device:
         return known
 
 
+def served(tool, strategy, keys, folder):
+    """The same through a server, whose sockets are in this folder."""
+    profile, control, disk = (str(Path(folder) / name) for name in ("device.ini", "c", "n"))
+    Path(profile).write_text(compare.BASE.format(strategy=strategy))
+    words = [f"{k}={v}" for k, v in keys.items() if k != "ftl.type"]
+    process = subprocess.Popen(
+        ["nbdkit", "-f", "-t", "1", "-P", profile + ".pid", "-U", disk,
+         os.environ["FLASHEMU_PLUGIN"], f"profile={profile}", *words, "clock=virtual",
+         f"control={control}"], stderr=subprocess.PIPE, text=True)
+    try:
+        while not os.path.exists(profile + ".pid"):
+            if process.poll() is not None:
+                raise ValueError(process.stderr.read().strip())
+            time.sleep(0.02)
+        target = NbdTarget(f"nbd+unix:///?socket={disk}", True)
+        run = probe.Probe(tool, target, DeviceClock(control),
+                          Wishes(target.capacity, False, target.can_trim, False), probe.Budget(),
+                          lambda found: None, lambda what: None, Found())
+        run.run()
+        target.close()
+    finally:
+        process.terminate()
+        process.communicate()
+    if run.failure:
+        raise RuntimeError(run.failure)
+    findings.judge(run.found)
+    return run.found
+
+
 def near(wanted, got):
     """(wanted, wanted) if the number is within 5 %."""
     return wanted, wanted if wanted and got and abs(got / wanted - 1) < 0.05 else got
@@ -220,7 +260,7 @@ def judged(found, truth):
             pairs[name] = near(truth[name], told[name])
     if "flush" in truth:
         pairs["flush"] = (truth["flush"], (told["flush_ns"] or 0) > 2e5)
-    if "reads_in_flight" in truth:
+    if "reads_in_flight" in truth and told["reads_in_flight"]:
         pairs["reads_in_flight"] = (truth["reads_in_flight"], told["reads_in_flight"]["depth"] > 1)
     return pairs
 
@@ -239,26 +279,30 @@ def hides(keys):
     return None
 
 
-def told(number, seed, tool, folder):
+def told(number, seed, tool, folder, by_nbd):
     """The findings about a device, from its file in the folder if that is there; ValueError if there
     is no such device."""
     strategy, keys, _ = draw(number, seed)
-    path = folder and folder / f"{seed}-{number}.json"
+    path = folder and folder / f"{seed}-{number}{'-nbd' if by_nbd else ''}.json"
     if path and path.exists():
         found = Found(list(load(path).points))
         findings.judge(found)
         return found
-    found = Device(tool, strategy, keys).probe()
+    if by_nbd:
+        with tempfile.TemporaryDirectory() as sockets:
+            found = served(tool, strategy, keys, sockets)
+    else:
+        found = Device(tool, strategy, keys).probe()
     if path:
         save(Measurement(tuple(found.points), path.stem, int(keys["device.capacity"])), path)
     return found
 
 
-def device(number, seed, tool, folder=None):
+def device(number, seed, tool, folder=None, by_nbd=False):
     """One line."""
     strategy, keys, truth = draw(number, seed)
     try:
-        found = told(number, seed, tool, folder)
+        found = told(number, seed, tool, folder, by_nbd)
     except ValueError as e:
         return {"device": number, "impossible": str(e)}
     pairs = judged(found, truth)
@@ -291,6 +335,7 @@ def main():
                         metavar="N,N", help="these devices instead")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="of the points")
+    parser.add_argument("--nbd", action="store_true", help="through nbdkit and libnbd")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--demand", type=float, default=0, metavar="PERCENT",
                         help="exit code 1 if in fewer devices nothing is wrong")
@@ -302,7 +347,8 @@ def main():
         arguments.keep.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(arguments.jobs) as threads:
         for line in threads.map(
-                lambda n: device(n, arguments.seed, tool, arguments.keep), numbers):
+                lambda n: device(n, arguments.seed, tool, arguments.keep, arguments.nbd),
+                numbers):
             print(json.dumps(line), flush=True)
             if "impossible" not in line:
                 done.append(line)

@@ -25,7 +25,7 @@ from .tool import Tool
 from .worker import guarded
 
 # A profile needs these keys; every set gives its own values.
-_BASE = """[nand]
+BASE = """[nand]
 cell = mlc
 pages_per_block = 64
 page_size = 4K
@@ -133,7 +133,7 @@ class Comparer:
     def _start(self, strategy: str) -> subprocess.Popen[str]:
         base = self._path / f"{strategy}.ini"
         if not base.exists():
-            base.write_text(_BASE.format(strategy=strategy), encoding="utf-8")
+            base.write_text(BASE.format(strategy=strategy), encoding="utf-8")
         return subprocess.Popen(
             guarded([str(self._tool.path), "verify", str(base), "--against",
                      str(self._path / "m.json"), "--sets", "-"]),
