@@ -6,7 +6,7 @@ meant, and what follows where something in common cannot be avoided."""
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import findings, habits, opened, pairs, probing, pushed_pairs, units
+from flashemu_lab import findings, habits, opened, pairs, probing, pushed_pairs, unit_size
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
 
@@ -177,7 +177,7 @@ def test_pairs_behind_a_cache():
         for most in (1, 4, 40):
             capacity = max(128, 8 * most) * unit
             found, points = by_sums(capacity, Merges(unit, most).measure)
-            assert found == unit and units.shown_unit(points) == unit, (unit, most, found)
+            assert found == unit and unit_size.shown(points) == unit, (unit, most, found)
             assert len({p.parameters for p in points}) == len(points)
             assert pairs.pairs(points) == [], "these have no times of their own"
 

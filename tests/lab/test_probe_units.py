@@ -6,7 +6,7 @@ takes all writes behind a cache (`firsts`), on devices made by hand."""
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import firsts, gaps, habits, pairs, probing, units
+from flashemu_lab import firsts, gaps, habits, pairs, probing, unit_size
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
@@ -76,7 +76,7 @@ def test_the_place_in_the_unit():
         capacity = max(480 * MIB, 8 * most * unit, 100 * unit) // unit * unit
         points = written(Ahead(unit, most).write, capacity)
         assert gaps.ranked(gaps.writes_from(points))[0][1:] == (unit, most), (unit, most)
-        assert gaps.unit_from(points) == units.shown_unit(points) == unit
+        assert gaps.unit_from(points) == unit_size.shown(points) == unit
         # pairs alone would say nothing, or something wrong
         assert pairs.unit_from(points) != unit
     assert any("take longer the further on in it they are" in s
@@ -163,7 +163,7 @@ def test_first_pages_take_the_same_time():
         for logs in (3, 8, 11):
             points = crossed(Shared(unit, logs).write, 960 * MIB)
             assert firsts.unit_from(points) == unit, (unit, logs, firsts.unit_from(points))
-            assert units.shown_unit(points) == unit
+            assert unit_size.shown(points) == unit
     assert any("at its multiples always take the same time" in s
                for s in sentences(Found(points, unit=unit)))
 
@@ -183,7 +183,7 @@ def test_no_size_twice_as_large():
             return 10**7 + 10**8 * ((at + length - 1) // unit - at // unit) * (length < 65536)
         points = crossed(merges, 4096 * MIB)
         assert firsts.unit_from(points) is None     # all behind boundaries take the same time
-        assert probing.unit_from(points) == units.shown_unit(points) == unit, unit
+        assert probing.unit_from(points) == unit_size.shown(points) == unit, unit
 
 
 def test_crossings_go_around_the_push():
@@ -217,6 +217,18 @@ def test_granules_that_cost_little():
         assert found(page, 0.002, 0.0) is None
         # without equal writes, as in older measurements, it has to be more
         assert found(page, 0.019, 0.0, 2) is None and found(page, 0.05, 0.0, 2) == page
+
+
+def test_long_writes_that_alternate():
+    """A command that is cut inside a page shifts the parts that work at the same time, so the next
+    long write takes another time.  What a shift costs for shorter ones is no doubt."""
+    page = 16 * KIB
+    test = habits.scattered_wide(1 << 30)
+    times = []
+    for r in test.requests:
+        parts = -(-((r.offset + r.length - 1) // page - r.offset // page + 1) // 2)
+        times.append(10**6 * parts + (10**6 if r.length == 128 * KIB and r.key % 3 == 2 else 0))
+    assert habits.wide_granule_from(probing.result(test, times)) == page
 
 
 def write_point(ns, **how):

@@ -44,7 +44,7 @@ The modules, each of which uses only those above it:
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, tables, importing    what real devices do, from other programs
     target, probing, pairs, pushed_pairs, gaps, firsts      the same, measured: the unit
-    units, opened, flashbench_o     what shows it, and how many are open
+    unit_size, opened, flashbench_o     what shows it, and how many are open
     habits, forged, findings, probe, datasheet      the rest of it
     modelled, clues, compare, search, fitting   the device that comes nearest to a measurement
     fitted      its profile and its page

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Sequence
 
-from . import flashbench_o, probing, units
+from . import flashbench_o, probing, unit_size
 from .measurement import Measurement, Point, make_point
 from .modelled import MOST_PARTS, Structure, scaled, times_of
 
@@ -172,7 +172,7 @@ def pages(c: Curves, points: Sequence[Point]) -> list[int]:
 
 def shown_units(c: Curves, points: Sequence[Point]) -> list[int]:
     """Candidates for the unit that the device shows."""
-    found = [units.shown_unit(points) or 0, c.erasesize,
+    found = [unit_size.shown(points) or 0, c.erasesize,
              *_steps(c, 512 * _KIB, 64 * _MIB)[:1]]
     return [u for u in dict.fromkeys(found) if u] or [4 * _MIB]
 

@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Callable, Iterator
 
-from . import flashbench_o, forged, habits, opened, pairs, probing, pushed_pairs, units
+from . import flashbench_o, forged, habits, opened, pairs, probing, pushed_pairs, unit_size
 from .measurement import Point
 from .probing import OUTRIGHT, Seen, Test
 from .tool import Tool
@@ -76,7 +76,7 @@ def judge(found: Found) -> None:
     found.real = forged.real_from(points)
     found.seen = _seen(found)
     shows = cache is None or found.seen != OUTRIGHT
-    found.unit = units.shown_unit(points) if shows else None
+    found.unit = unit_size.shown(points) if shows else None
     found.page = probing.page_read_from(points) or (
         probing.page_from(points) if cache is None else None)
     found.granule = habits.granule_from(points) or habits.wide_granule_from(points) \
@@ -196,7 +196,7 @@ def _units(bs: int, opens: bool, capacity: int, found: Found,
     """The unit by writes of `bs` bytes across boundaries.  With `opens`, units are opened before
     odd sizes are tried."""
     had: set[tuple[object, object]] = set()
-    known = units.by_places(found.points)
+    known = unit_size.by_places(found.points)
     # the large ones first: small ones write inside of open units, which may end these
     for unit in reversed(probing.candidates(capacity)):
         if unit >= 2 * bs and (known is None or known <= 2 * unit <= 4 * known):

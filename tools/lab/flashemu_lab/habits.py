@@ -278,18 +278,25 @@ def granule_from(points: Sequence[Point]) -> int | None:
 def wide_granule_from(points: Sequence[Point]) -> int | None:
     """The granule by `scattered_wide`: the largest for which the shift costs something.  That is
     more than equal writes differ by, and than the shift seems to cost for larger ones."""
-    times: dict[tuple[int, bool], list[float]] = {}
+    equal: dict[int, list[float]] = {}
+    shifted: dict[int, float] = {}
     for how in _series_of(points, op="write", count=_WIDE_PLACES):
-        if int(how["stride"]) % _WIDE_STEP == 0:
-            shifted = int(how["start"]) % int(how["bs"]) > 0
-            times.setdefault((int(how["bs"]) // 4, shifted), []).append(float(how["ns"]))
-    known = [g for g in _GRANULES if (g, False) in times and (g, True) in times]
+        granule, ns = int(how["bs"]) // 4, float(how["ns"])
+        if int(how["stride"]) % _WIDE_STEP == 0 and int(how["start"]) % (4 * granule):
+            shifted[granule] = ns
+        elif int(how["stride"]) % _WIDE_STEP == 0:
+            equal.setdefault(granule, []).append(ns)
+    known = [g for g in _GRANULES if g in equal and g in shifted]
+    if not known:
+        return None
     # one alone does not say how much equal writes differ by
-    spread = max((max(times[g, False]) / min(times[g, False]) - 1 if len(times[g, False]) > 1
-                  else _LITTLE / _SPREADS for g in known), default=0.0)
+    spreads = {g: max(equal[g]) / min(equal[g]) - 1 if len(equal[g]) > 1 else _LITTLE / _SPREADS
+               for g in known}
+    spread = median(spreads.values())
     for g in reversed(known):
-        cost = median(times[g, True]) / median(times[g, False]) - 1
-        if cost > max(_SPREADS * spread, _LEAST_COST):
+        # from the nearest of the equal ones
+        cost = shifted[g] / min(max(shifted[g], min(equal[g])), max(equal[g])) - 1
+        if cost > max(_SPREADS * spread, _LEAST_COST, spreads[g]):
             return g
         spread = max(spread, abs(cost))
     return None

@@ -14,6 +14,6 @@ def by_places(points: Sequence[Point]) -> int | None:
     return gaps.unit_from(points) or pairs.unit_from(points) or pushed_pairs.unit_from(points)
 
 
-def shown_unit(points: Sequence[Point]) -> int | None:
+def shown(points: Sequence[Point]) -> int | None:
     """The unit that these tell, or else writes across boundaries."""
     return by_places(points) or firsts.unit_from(points) or probing.unit_from(points)
