@@ -307,7 +307,7 @@ def device(number, seed, tool, folder=None, by_nbd=False):
         return {"device": number, "impossible": str(e)}
     pairs = judged(found, truth)
     off = {name: f"{got} for {want}" for name, (want, got) in pairs.items() if want != got}
-    hidden = [name for name, (want, got) in pairs.items() if got in (None, False) and want != got]
+    hidden = [name for name, (want, got) in pairs.items() if (got is None or got is False) and want != got]
     return {"device": number, "strategy": strategy, "asked": sorted(pairs),
             "hidden": hidden, "wrong": {k: v for k, v in off.items() if k not in hidden},
             "hides": hides(keys) if off else None, "points": len(found.points)}

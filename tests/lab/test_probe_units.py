@@ -219,6 +219,20 @@ def test_granules_that_cost_little():
         assert found(page, 0.019, 0.0, 2) is None and found(page, 0.05, 0.0, 2) == page
 
 
+def test_small_writes_behind_a_cache():
+    """The first size that merges is the largest step, although a larger one merges twice."""
+    def found(merges):
+        test = habits.scattered_behind(3 * MIB, MIB, 480 * MIB)
+        points = []
+        for n, (procedure, how) in enumerate(test.keys):
+            total = 10**7 if n % 2 == 0 else 10**8 + 8 * 10**8 * merges[how["bs"] // KIB]
+            points.append(make_point(procedure, [total / how["count"]], **how))
+        return habits.small_write_behind(points, 8e8)
+    assert found({2: 0, 4: 0, 8: 19, 16: 19, 32: 38}) == 4 * KIB
+    assert found({2: 0, 4: 0, 8: 0, 16: 19, 32: 19}) == 8 * KIB
+    assert found({2: 0, 4: 0, 8: 0, 16: 5, 32: 9}) is None
+
+
 def test_long_writes_that_alternate():
     """A command that is cut inside a page shifts the parts that work at the same time, so the next
     long write takes another time.  What a shift costs for shorter ones is no doubt."""

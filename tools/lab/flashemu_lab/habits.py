@@ -314,14 +314,16 @@ def small_write_from(points: Sequence[Point]) -> int | None:
 
 
 def small_write_behind(points: Sequence[Point], merge: float) -> int | None:
-    """The same by `scattered_behind`: for twice the size most writes cost a merge of `merge` ns."""
+    """The same by `scattered_behind`: for twice the size most writes cost a merge of `merge` ns.
+    The largest step counts, because larger writes may cost more merges."""
     every = _series_of(points)
     sums = {int(one["bs"]): sum(float(how["ns"]) * int(how["count"]) for how in (one, push))
             for one, push in zip(every, every[1:])
             if one["op"] == "write" and one["count"] == _PUSHED_PLACES
             and push["bs"] == one["bs"] == push["stride"]}
     return max((bs for bs in sums if 2 * bs in sums
-                and sums[2 * bs] - sums[bs] > _PUSHED_PLACES / 2 * merge), default=None)
+                and sums[2 * bs] - sums[bs] > _PUSHED_PLACES / 2 * merge),
+               key=lambda bs: sums[2 * bs] / sums[bs], default=None)
 
 
 def fat_gain(points: Sequence[Point]) -> float | None:
