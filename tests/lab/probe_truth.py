@@ -232,8 +232,8 @@ def served(tool, strategy, keys, folder):
     finally:
         process.terminate()
         process.communicate()
-    if run.failure:
-        raise RuntimeError(run.failure)
+    if run.failure:     # such as a device that hangs for longer than Linux waits
+        print(f"device: {run.failure}", file=sys.stderr)
     findings.judge(run.found)
     return run.found
 

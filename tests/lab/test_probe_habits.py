@@ -184,6 +184,16 @@ def test_pairs_by_hand():
     assert pairs.unit_from([]) is None and unit_size.shown([]) is None
 
 
+def test_windows_begin_at_other_places():
+    """Neighbours in size have no beginning in common, as long as there is a choice."""
+    for capacity in (n * MIB for n in (480, 600, 768, 960, 1100, 1984, 2100, 3300, 4096, 6912)):
+        sizes = [64 * 1024 << n for n in range(10) if 32 * (64 * 1024 << n) <= capacity]
+        for one, two in zip(sizes, sizes[1:]):
+            starts = [set(pairs.windows(size, capacity, 16)) for size in (one, two)]
+            assert not starts[0] & starts[1], (capacity, one)
+            assert all(at + two <= capacity for at in starts[1])
+
+
 def test_most_pairs_across_units_are_slow():
     """Some units may have been open before, but not most of them: then the slow pairs have another
     reason, such as a log that is full now and then, and no unit follows."""

@@ -101,7 +101,7 @@ def test_windows_larger_than_a_unit():
     """Two sizes have to show a unit of 16 MiB."""
     sizes = pushed_pairs.next_sizes([], 1 << 32, 8 * KIB)
     assert [size // MIB for size in sizes if size > 16 * MIB] == [32, 64, 128]
-    assert max(pushed_pairs.next_sizes([], 512 * MIB, 8 * KIB)) == 64 * MIB
+    assert max(pushed_pairs.next_sizes([], 2047 * MIB, 8 * KIB)) == 32 * MIB
 
 
 def test_what_stands_out_is_measured_again():

@@ -77,7 +77,7 @@ def _fits(measured: Mapping[int, Sequence[Sum]], unit: int) -> bool:
     for some in measured.values():
         inside = [s.ns for s in some if s.begins(unit)]
         usual = _usual(inside)
-        if not usual and len(inside) < _LEAST:
+        if len(inside) < 2:
             continue
         if not usual or usual[0] < unit * probing.COPY_NS or \
                 any(s.size == unit and s.begins(unit) and s.ns not in usual for s in some):

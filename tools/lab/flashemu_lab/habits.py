@@ -321,9 +321,9 @@ def small_write_behind(points: Sequence[Point], merge: float) -> int | None:
             for one, push in zip(every, every[1:])
             if one["op"] == "write" and one["count"] == _PUSHED_PLACES
             and push["bs"] == one["bs"] == push["stride"]}
-    return max((bs for bs in sums if 2 * bs in sums
-                and sums[2 * bs] - sums[bs] > _PUSHED_PLACES / 2 * merge),
-               key=lambda bs: sums[2 * bs] / sums[bs], default=None)
+    steps = {bs: sums[2 * bs] / ns for bs, ns in sums.items()
+             if 2 * bs in sums and sums[2 * bs] - ns > _PUSHED_PLACES / 2 * merge}
+    return max(steps, key=lambda bs: steps[bs]) if steps else None
 
 
 def fat_gain(points: Sequence[Point]) -> float | None:

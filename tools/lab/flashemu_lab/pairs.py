@@ -66,11 +66,12 @@ def edge(bs: int, page: int | None) -> int:
 
 def windows(size: int, capacity: int, count: int) -> list[int]:
     """Where so many windows of this size begin, all over the device.  They are a power of two
-    apart, so that they lie in all ways to units of an odd multiple."""
+    apart, so that they lie in all ways to units of an odd multiple, and shifted by some eighths of
+    that, so that they do not begin where the next smaller ones do, whose units may be open."""
     apart = 1
     while 2 * apart * count * size <= capacity:
         apart *= 2
-    shift = size.bit_length() * apart // 8 % apart
+    shift = (size.bit_length() * apart // 8 + (apart < 8)) % apart
     return [(n * apart + shift) * size for n in range(count)]
 
 

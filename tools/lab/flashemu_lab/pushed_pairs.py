@@ -142,7 +142,7 @@ def next_sizes(points: Sequence[Point], capacity: int, from_ends: int) -> list[i
              and size * _LEAST_COUNT <= capacity]
     if not tried:
         return [size for size in [*sizes, *(size for size in _LARGER
-                                            if size * _LEAST_COUNT <= capacity)]
+                                            if size * _COUNT <= capacity)]
                 if size & (size - 1) == 0]
     ranked = _ranked(measured, tuple(sizes))
     return [unit for against, unit in ranked
