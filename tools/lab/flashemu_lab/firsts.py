@@ -25,7 +25,7 @@ from .measurement import Point
 
 # Sums are the same if they differ by less than this share.
 _SAME = 0.005
-_MOST = 0.6         # of the sums at multiples are the same
+_MOST = 0.6         # of the sums of large sizes at multiples are the same
 _MOSTLY = 0.8       # of the others differ from these
 _LEAST = 3          # sums of each kind
 
@@ -58,12 +58,11 @@ def sums(points: Sequence[Point]) -> dict[int, list[Sum]]:
     return found
 
 
-def _usual(values: Sequence[float]) -> list[float]:
-    """Those that are the same, if these are most of them: some writes may have found in the cache
-    what was pushed before."""
+def _usual(values: Sequence[float], share: float) -> list[float]:
+    """Those that are the same, if these are at least this share of them."""
     found: list[float] = max(([v for v in values if one <= v <= one * (1 + _SAME)]
                               for one in values), key=len, default=[])
-    return found if len(found) >= max(_MOST * len(values), 2) else []
+    return found if len(found) >= max(share * len(values), 2) else []
 
 
 def _fits(measured: Mapping[int, Sequence[Sum]], unit: int) -> bool:
@@ -74,9 +73,10 @@ def _fits(measured: Mapping[int, Sequence[Sum]], unit: int) -> bool:
     same = 0
     before: list[bool] = []
     behind: list[bool] = []
-    for some in measured.values():
+    for count, some in measured.items():
         inside = [s.ns for s in some if s.begins(unit)]
-        usual = _usual(inside)
+        # few writes are of large sizes, which come back to the same places and to what is pushed
+        usual = _usual(inside, 1.0 if count == probing.MANY_CROSSINGS else _MOST)
         if len(inside) < 2:
             continue
         if not usual or usual[0] < unit * probing.COPY_NS or \
@@ -93,8 +93,9 @@ def _fits(measured: Mapping[int, Sequence[Sum]], unit: int) -> bool:
 
 def unit_from(points: Sequence[Point]) -> int | None:
     """The allocation unit; None if these sums do not tell it, or if they fit several sizes that are
-    no multiples of the smallest one."""
+    no multiples of the smallest one.  Sums of few writes alone do not tell it: some are the same by
+    accident."""
     measured = sums(points)
-    sizes = sorted({s.size for some in measured.values() for s in some})
+    sizes = sorted({s.size for s in measured.get(probing.MANY_CROSSINGS, [])})
     found = [size for size in sizes if _fits(measured, size)]
     return found[0] if found and all(size % found[0] == 0 for size in found) else None

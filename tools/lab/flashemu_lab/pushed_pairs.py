@@ -111,7 +111,8 @@ def _against(measured: Sequence[Sum], unit: int, most: int) -> float | None:
     merge = sum((n - mean) * (s.ns - mean_ns) for n, s in zip(opens, measured)) / squares
     errors = every - merge**2 * squares
     many = sum(n >= _MANY * len(s.pairs) for n, s in zip(opens, measured))
-    few = sum(n <= _FEW * len(s.pairs) for n, s in zip(opens, measured))
+    few = sum(n <= _FEW * len(s.pairs) for n, s in zip(opens, measured)
+              if not any(pair.parted(unit) for pair in s.pairs))
     # what is left is the push, which costs about what a merge of as many bytes does
     left, push = mean_ns - merge * mean, merge * max(s.push for s in measured) / unit
     if min(many, few) < 2 or errors > (1 - _EXPLAINS) * every or \
