@@ -225,7 +225,7 @@ def test_a_merge_for_another_reason():
 
 
 def test_page_of_reads_with_a_small_excess():
-    """What costs one or two percent counts if it is the same for all sizes from one on, and nothing
+    """What costs about one percent counts if it is the same for all sizes from one on, and nothing
     below."""
     test = probing.page_reads(1 << 30)
 
@@ -235,6 +235,7 @@ def test_page_of_reads_with_a_small_excess():
                                      for r in test.requests])
     assert probing.page_read_from(reads(32768, 27000)) == 32768
     assert probing.page_read_from(reads(4096, 15000)) == 4096
+    assert probing.page_read_from(reads(16384, 7000)) == 16384
     assert probing.page_read_from(reads(32768, 5000)) is None
     assert probing.page_read_from(reads(32768, 27000, 9000)) is None
 

@@ -41,7 +41,7 @@ _BEGINS = 48 * _MIB
 _AGAIN = 6          # tests of `crossing` that are repeated at other places
 # An excess of a read counts if it is this share of the time of a read that crosses nothing.
 _READS_STAND_OUT = 0.04
-_LITTLE_OF_READS = 0.01
+_LITTLE_OF_READS = 0.005
 # An excess counts if it is this share of the time of a request that crosses nothing.
 _STANDS_OUT = 0.2
 # It also counts with this share, if nothing else has a quarter of it.
