@@ -298,6 +298,8 @@ def wide_granule_from(points: Sequence[Point]) -> int | None:
         cost = shifted[g] / min(max(shifted[g], min(equal[g])), max(equal[g])) - 1
         if cost > max(_SPREADS * spread, _LEAST_COST, spreads[g]):
             return g
+        if cost < -max(_SPREADS * spread, _LEAST_COST):
+            return None     # commands are cut, which hides what a shift costs
         spread = max(spread, abs(cost))
     return None
 
