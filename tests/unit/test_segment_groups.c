@@ -270,6 +270,33 @@ static void test_segment_gathers_a_group_that_is_not_half_written(void **state)
     }
 }
 
+/* A command of many pages counts once.  Group 0 has two commands, group 1 a long one, and group 2
+ * four of them before its second unit: group 1 is gathered, and group 0 stays, although it is older. */
+static void test_segment_counts_a_long_command_once(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_ftl_params p = params();
+    p.segment.group_units = 2;
+    p.segment.scattered = 2;
+    p.segment.scattered_stay = 8;
+    p.segment.scattered_hot = 4;
+    setup(&l, &p);
+    for (uint32_t page = 0; page < N; page += N / 2)
+        assert_int_equal(ft_layer_command(&l, page, N / 2), FE_OK);
+    assert_int_equal(ft_layer_command(&l, 2 * N, N), FE_OK);
+    for (uint32_t page = 0; page < N; page += N / 4)
+        assert_int_equal(ft_layer_command(&l, 4 * N + page, N / 4), FE_OK);
+    assert_int_equal(ft_layer_command(&l, 5 * N, N), FE_OK);
+    ft_layer_clear(&l);
+    rewrite_units(&l, 2);
+    /* one erase fewer than if group 0 had been gathered before */
+    ft_layer_expect(&l, (struct ft_cost){.reads = 2 * N, .programs = 4 * N, .erases = 3,
+                                         .copied = 2 * N, .switches = 1, .fulls = 2},
+                    "group 0 again");
+    ft_layer_end(&l);
+}
+
 /* Groups of two; three units may be scattered.  The fourth gathers the first group: two
  * units copied, each with its erase. */
 static void test_segment_gathers_the_oldest_group(void **state)
@@ -533,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_scatter_lets_the_group_with_the_fewest_commands_go),
         cmocka_unit_test(test_segment_gathers_the_group_that_finds_no_room),
         cmocka_unit_test(test_segment_gathers_a_group_that_is_not_half_written),
+        cmocka_unit_test(test_segment_counts_a_long_command_once),
         cmocka_unit_test(test_segment_gathers_the_oldest_group),
         cmocka_unit_test(test_segment_gathers_units_that_were_never_replaced),
         cmocka_unit_test(test_segment_group_replaced_in_one_go_costs_nothing),
