@@ -18,10 +18,13 @@ int fe_scatter_init(struct fe_scatter *s, const struct fe_scatter *as, struct fe
         return 0;
     uint32_t n = s->max + s->more;
     s->units = calloc(n, sizeof *s->units);
+    if (!s->units)
+        return fe_err_nomem(err, "list of scattered units", n * sizeof *s->units);
+    uint64_t groups = fe_div_up(s->n_lebs, s->group_units);
     if (s->hot)
-        s->writes = calloc(fe_div_up(s->n_lebs, s->group_units), sizeof *s->writes);
-    return s->units && (s->writes || !s->hot)
-        ? 0 : fe_err_nomem(err, "list of scattered units", n * sizeof *s->units);
+        s->writes = calloc(groups, sizeof *s->writes);
+    return s->writes || !s->hot
+        ? 0 : fe_err_nomem(err, "commands to groups", groups * sizeof *s->writes);
 }
 
 void fe_scatter_fini(struct fe_scatter *s)
@@ -91,9 +94,9 @@ static fe_leb find_colder(const struct fe_scatter *s, fe_leb own)
 {
     fe_leb other = s->writes ? coldest_besides(s, own) : FE_LEB_NONE;
     if (other == FE_LEB_NONE)
-        return other;
-    return writes_of(s, own) >= s->hot || writes_of(s, other) < writes_of(s, own) ? other
-                                                                                   : FE_LEB_NONE;
+        return FE_LEB_NONE;
+    bool takes = writes_of(s, own) >= s->hot || writes_of(s, other) < writes_of(s, own);
+    return takes ? other : FE_LEB_NONE;
 }
 
 bool fe_scatter_has_room(const struct fe_scatter *s, fe_leb leb, fe_leb *ret_first)
@@ -101,11 +104,11 @@ bool fe_scatter_has_room(const struct fe_scatter *s, fe_leb leb, fe_leb *ret_fir
     uint32_t at;
     if (s->n < s->max || s->max == 0 || find(s, leb, &at))
         return true;
-    fe_leb own = first_of_group(s, leb), colder;
+    fe_leb own = first_of_group(s, leb);
     *ret_first = first_of_group(s, s->units[0].leb);
     if (s->tick - last_of_group(s, *ret_first) >= s->stay)
         return false;
-    colder = find_colder(s, own);
+    fe_leb colder = find_colder(s, own);
     if (colder != FE_LEB_NONE || last_of_group(s, own) > 0) {
         *ret_first = colder != FE_LEB_NONE ? colder : own;
         return false;

@@ -27,8 +27,8 @@
  *
  * What makes such a group stay is that it is written more often than it is gathered.  With `hot`,
  * commands count: the group that finds no room takes that of the group to which the fewest were
- * written since it was gathered, if these are fewer than its own.  So it does when it has had `hot`
- * of them, which is as many as count; of groups that are even, the oldest is gathered.
+ * written since it was gathered, if these are fewer than its own.  No more than `hot` commands count,
+ * and a group that has had so many takes the place of an equal one, too: the oldest of these.
  *
  *     large writes, a unit each    C is gathered for each unit, and never has more than a command
  *     small ones, many for a unit  C soon counts as much as A and B, and the oldest is gathered,

@@ -85,9 +85,8 @@ static bool is_of_sort(const struct open_unit *o, enum sort sort)
  * that was used longest ago. */
 static enum fe_status make_room(struct segment *s, enum sort sort)
 {
-    uint32_t max = sort == SORT_LINEAR ? s->max_linear
-        : sort == SORT_RANDOM          ? s->max_random
-                                       : s->max_open;
+    const uint32_t max[] = {[SORT_LINEAR] = s->max_linear, [SORT_RANDOM] = s->max_random,
+                            [SORT_ANY] = s->max_open};
     uint32_t n = 0;
     struct open_unit *oldest = NULL;
     for (uint32_t i = 0; i < s->n_open_max; i++) {
@@ -98,7 +97,7 @@ static enum fe_status make_room(struct segment *s, enum sort sort)
         if (!oldest || o->used < oldest->used)
             oldest = o;
     }
-    return n < max ? FE_OK : fe_seg_close(s, oldest);
+    return n < max[sort] ? FE_OK : fe_seg_close(s, oldest);
 }
 
 /* Opens a unit of this leb, which has none. */
@@ -107,7 +106,7 @@ static enum fe_status open_as(struct segment *s, fe_leb leb, enum open_kind kind
 {
     enum fe_status st = make_room(s, is_linear(kind) ? SORT_LINEAR : SORT_RANDOM);
     if (st == FE_OK)
-        st = make_room(s, SORT_ANY); /* not one more, if that made room already */
+        st = make_room(s, SORT_ANY); /* closes nothing if the unit closed just now was enough */
     if (st != FE_OK)
         return st;
     struct open_unit *o = s->open;
@@ -218,9 +217,11 @@ static enum fe_status open_unit_for(struct segment *s, fe_leb leb, uint32_t page
     return st != FE_OK ? st : open_as(s, leb, choose_kind(s, leb, page), ret);
 }
 
-/* Counts the command once for each group that it writes to. */
+/* Counts the command once for each group that it writes to, where commands count. */
 static void note_group(struct segment *s, fe_leb leb)
 {
+    if (!s->scatter.hot)
+        return;
     fe_leb group = leb / s->scatter.group_units;
     if (group != s->command_group)
         fe_scatter_written(&s->scatter, leb);

@@ -192,8 +192,8 @@ static enum fe_cut_outcome draw(const struct fe_cut *cut, const struct fe_undo_o
     return x == 0 ? FE_CUT_NOT_BEGUN : x == 1 ? FE_CUT_DONE : FE_CUT_TORN;
 }
 
-/* What has ended at the cut is done, as the host may have been told by then.  That includes what took
- * no time: a part that joined a program while the die was still at another one. */
+/* What has ended at the cut is done, as the host may have been told by then.  That includes what
+ * took no time: a part that joined a program while the die was still at another one. */
 static enum fe_cut_outcome decide(struct fe_medium *m, const struct fe_cut *cut,
                                   const struct fe_undo_op *op)
 {

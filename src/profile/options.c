@@ -324,8 +324,8 @@ const struct fe_option fe_options[] = {
              "group that finds no room is gathered itself."},
     {FE_SEC_FTL, "scattered_hot", FE_OPT_U32, FIELD(ftl.segment.scattered_hot), .max = 1024,
      .def = "0", .used_by = "segment",
-     .help = "With scattered_stay, the group that the fewest commands wrote to is gathered for one "
-             "that had more of them, or this many; 0 means that commands do not count."},
+     .help = "With scattered_stay, a group of more commands takes the place of the group to which "
+             "the fewest were written; so many of them count, and 0 means that none do."},
     {FE_SEC_FTL, "group_switch", FE_OPT_BOOL, FIELD(ftl.segment.group_switch), .def = "no",
      .used_by = "segment",
      .help = "Whether a group needs no copy if its units were replaced one directly after the "

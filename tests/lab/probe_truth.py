@@ -25,16 +25,15 @@ import argparse
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../../tools/lab"), os.path.join(HERE, "../lib/py")]
 
 from flashemu_lab import compare, findings, habits, probe  # noqa: E402
 from flashemu_lab.datasheet import to_json  # noqa: E402
@@ -209,29 +208,20 @@ class Device:
         return known
 
 
-def served(tool, strategy, keys, folder):
-    """The same through a server, whose sockets are in this folder."""
-    profile, control, disk = (str(Path(folder) / name) for name in ("device.ini", "c", "n"))
-    Path(profile).write_text(compare.BASE.format(strategy=strategy))
-    words = [f"{k}={v}" for k, v in keys.items() if k != "ftl.type"]
-    process = subprocess.Popen(
-        ["nbdkit", "-f", "-t", "1", "-P", profile + ".pid", "-U", disk,
-         os.environ["FLASHEMU_PLUGIN"], f"profile={profile}", *words, "clock=virtual",
-         f"control={control}"], stderr=subprocess.PIPE, text=True)
-    try:
-        while not os.path.exists(profile + ".pid"):
-            if process.poll() is not None:
-                raise ValueError(process.stderr.read().strip())
-            time.sleep(0.02)
-        target = NbdTarget(f"nbd+unix:///?socket={disk}", True)
-        run = probe.Probe(tool, target, DeviceClock(control),
-                          Wishes(target.capacity, False, target.can_trim, False), probe.Budget(),
-                          lambda found: None, lambda what: None, Found())
-        run.run()
-        target.close()
-    finally:
-        process.terminate()
-        process.communicate()
+def served(tool, strategy, keys):
+    """The same through a server."""
+    from flashemu_server import Server  # wants a plugin, which the rest does not
+    with tempfile.TemporaryDirectory() as folder:
+        profile = Path(folder) / "device.ini"
+        profile.write_text(compare.BASE.format(strategy=strategy))
+        words = [f"{k}={v}" for k, v in keys.items() if k != "ftl.type"]
+        with Server(f"profile={profile}", *words, "clock=virtual", options=("-t", "1")) as server:
+            target = NbdTarget(server.uri, True)
+            run = probe.Probe(tool, target, DeviceClock(server.control),
+                              Wishes(target.capacity, False, target.can_trim, False),
+                              probe.Budget(), lambda found: None, lambda what: None, Found())
+            run.run()
+            target.close()
     if run.failure:     # such as a device that hangs for longer than Linux waits
         print(f"device: {run.failure}", file=sys.stderr)
     findings.judge(run.found)
@@ -288,11 +278,7 @@ def told(number, seed, tool, folder, by_nbd):
         found = Found(list(load(path).points))
         findings.judge(found)
         return found
-    if by_nbd:
-        with tempfile.TemporaryDirectory() as sockets:
-            found = served(tool, strategy, keys, sockets)
-    else:
-        found = Device(tool, strategy, keys).probe()
+    found = served(tool, strategy, keys) if by_nbd else Device(tool, strategy, keys).probe()
     if path:
         save(Measurement(tuple(found.points), path.stem, int(keys["device.capacity"])), path)
     return found
@@ -307,7 +293,8 @@ def device(number, seed, tool, folder=None, by_nbd=False):
         return {"device": number, "impossible": str(e)}
     pairs = judged(found, truth)
     off = {name: f"{got} for {want}" for name, (want, got) in pairs.items() if want != got}
-    hidden = [name for name, (want, got) in pairs.items() if (got is None or got is False) and want != got]
+    hidden = [name for name, (want, got) in pairs.items()
+              if (got is None or got is False) and want != got]
     return {"device": number, "strategy": strategy, "asked": sorted(pairs),
             "hidden": hidden, "wrong": {k: v for k, v in off.items() if k not in hidden},
             "hides": hides(keys) if off else None, "points": len(found.points)}

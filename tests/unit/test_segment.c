@@ -365,17 +365,23 @@ static void test_segment_counts_open_units_of_both_sorts(void **state)
     }
 }
 
+/* One unit open in any order, which takes so many bytes; units [0, n) hold data. */
+static void setup_random_log(struct ft_layer *l, uint64_t bytes, uint32_t n)
+{
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    p.segment.open_random = 1;
+    p.segment.random_log = bytes;
+    ft_layer_init(l, &nand, &p);
+    fill(l, n);
+}
+
 /* A log for any order takes three pages, while one in order takes all eight. */
 static void test_segment_random_log_is_smaller_than_its_unit(void **state)
 {
     (void)state;
-    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
-    struct fe_ftl_params p = ft_params("segment", &nand, 1);
     struct ft_layer l;
-    p.segment.open_random = 1;
-    p.segment.random_log = 3 * 512 + 511;
-    ft_layer_init(&l, &nand, &p);
-    fill(&l, 2);
+    setup_random_log(&l, 3 * 512 + 511, 2);
     ft_layer_write_each(&l, 0, N);
     ft_layer_expect(&l, (struct ft_cost){.programs = N}, "in order");
     for (uint32_t page = 3; page < 6; page++)
@@ -391,13 +397,8 @@ static void test_segment_random_log_is_smaller_than_its_unit(void **state)
 static void test_segment_linear_unit_may_be_too_full_for_a_random_one(void **state)
 {
     (void)state;
-    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
-    struct fe_ftl_params p = ft_params("segment", &nand, 1);
     struct ft_layer l;
-    p.segment.open_random = 1;
-    p.segment.random_log = 3 * 512;
-    ft_layer_init(&l, &nand, &p);
-    fill(&l, 1);
+    setup_random_log(&l, 3 * 512, 1);
     ft_layer_write_each(&l, 0, 2);
     ft_layer_write_each(&l, 6, 1);
     ft_layer_expect(&l, (struct ft_cost){.programs = 3}, "two in order, and another");
@@ -405,8 +406,7 @@ static void test_segment_linear_unit_may_be_too_full_for_a_random_one(void **sta
     ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = N + 1, .erases = 2, .copied = N,
                                          .fulls = 1}, "the fourth");
     ft_layer_end(&l);
-    ft_layer_init(&l, &nand, &p);
-    fill(&l, 1);
+    setup_random_log(&l, 3 * 512, 1);
     ft_layer_write_each(&l, 0, 3);
     ft_layer_write_each(&l, 6, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = N - 3, .programs = N + 1, .erases = 1,

@@ -39,6 +39,18 @@ static void setup_groups(struct ft_layer *l, uint32_t units, uint32_t scattered,
     setup(l, &p);
 }
 
+/* Groups of two, of which two units may be scattered; they stay for eight units, and up to `hot`
+ * commands count. */
+static void setup_staying(struct ft_layer *l, uint32_t hot)
+{
+    struct fe_ftl_params p = params();
+    p.segment.group_units = 2;
+    p.segment.scattered = 2;
+    p.segment.scattered_stay = 8;
+    p.segment.scattered_hot = hot;
+    setup(l, &p);
+}
+
 /* Commands of up to small_write bytes go to a small log, and join their unit. */
 static void setup_joining(struct ft_layer *l, uint64_t small_write)
 {
@@ -222,11 +234,7 @@ static void test_segment_gathers_the_group_that_finds_no_room(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = params();
-    p.segment.group_units = 2;
-    p.segment.scattered = 2;
-    p.segment.scattered_stay = 8;
-    setup(&l, &p);
+    setup_staying(&l, 0);
     for (uint32_t unit = 0; unit < 3; unit++)
         assert_int_equal(ft_layer_command(&l, 2 * unit * N, N), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.programs = 3 * N}, "one unit of each group");
@@ -246,13 +254,8 @@ static void test_segment_gathers_a_group_that_is_not_half_written(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = params();
-    p.segment.group_units = 2;
-    p.segment.scattered = 2;
-    p.segment.scattered_stay = 8;
-    p.segment.scattered_hot = 2;
     for (uint32_t first = N; first > 0; first -= N / 2) { /* pages of unit 0 */
-        setup(&l, &p);
+        setup_staying(&l, 2);
         assert_int_equal(ft_layer_command(&l, 0, first), FE_OK);
         assert_int_equal(ft_layer_command(&l, 2 * N, N), FE_OK);
         ft_layer_clear(&l);
@@ -271,17 +274,13 @@ static void test_segment_gathers_a_group_that_is_not_half_written(void **state)
 }
 
 /* A command of many pages counts once.  Group 0 has two commands, group 1 a long one, and group 2
- * four of them before its second unit: group 1 is gathered, and group 0 stays, although it is older. */
+ * four of them before its second unit: group 1 is gathered, and group 0 stays, although it is
+ * older. */
 static void test_segment_counts_a_long_command_once(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = params();
-    p.segment.group_units = 2;
-    p.segment.scattered = 2;
-    p.segment.scattered_stay = 8;
-    p.segment.scattered_hot = 4;
-    setup(&l, &p);
+    setup_staying(&l, 4);
     for (uint32_t page = 0; page < N; page += N / 2)
         assert_int_equal(ft_layer_command(&l, page, N / 2), FE_OK);
     assert_int_equal(ft_layer_command(&l, 2 * N, N), FE_OK);

@@ -96,8 +96,9 @@ static void test_undo_at_the_very_end_an_operation_is_done(void **state)
     ft_rig_fini(&rig);
 }
 
-/* A part of a page may join a program for which the die has no time yet.  Both end together then, and
- * the operation of the later part takes no time.  The host may have been told at that very time. */
+/* A part of a page may join a program for which the die has no time yet.  Both end together then,
+ * and the operation of the later part takes no time.  The host may have been told at that very
+ * time. */
 static void test_undo_at_its_end_a_part_that_took_no_time_is_done(void **state)
 {
     (void)state;

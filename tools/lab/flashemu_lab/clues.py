@@ -292,9 +292,10 @@ def candidates(m: Measurement) -> list[Structure]:
 
 
 def _writes_half_a_mib(c: Curves) -> bool:
-    """Whether the host writes 512 KiB in one command.  What a command takes besides its data
-    becomes less for each byte up to the largest command.  From 64 to 128 KiB more than half of that
-    goes which goes from 64 to 512 KiB, and nothing if the host cuts after 120."""
+    """Whether the host writes 512 KiB in one command.  What a command takes besides its data is
+    shared by all of its bytes, so the time for a byte falls with the length of a write.  Of what it
+    falls by from 64 to 512 KiB, more than half comes by 128 KiB; nothing does if the host cuts
+    commands after 120."""
     for times in (_pooled(c.fat, 0), _pooled(c.linear, 1, _FEW)):
         if all(n * _KIB in times for n in (64, 128, 512)):
             some, twice, most = (times[n * _KIB] / n for n in (64, 128, 512))

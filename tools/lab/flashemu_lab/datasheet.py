@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 from typing import Sequence
 
-from . import firsts, forged, gaps, habits, pairs, probing, pushed_pairs, svg
+from . import forged, habits, pairs, probing, svg, unit_size
 from .charts import Chart, Series, line_chart
 from .errors import number
 from .findings import Found
@@ -20,19 +20,6 @@ def bytes_text(count: int) -> str:
         if count >= size:
             return f"{number(count / size)} {name}"
     return f"{count} bytes"
-
-
-def _unit_reason(points: Sequence[Point]) -> str:
-    """What shows the unit."""
-    if gaps.unit_from(points):
-        return "small writes take longer the further on in it they are"
-    if pairs.unit_from(points):
-        return "of two small writes the second is quick if both are in one unit, and only then"
-    if pushed_pairs.unit_from(points):
-        return "two small writes in two units cost a merge more than in one"
-    if firsts.unit_from(points):
-        return "small writes at its multiples always take the same time, and others do not"
-    return "small writes across its multiples take longer, others do not"
 
 
 def _open_text(limit: int | None, tried: bool, order: str) -> str:
@@ -60,7 +47,7 @@ def sentences(found: Found) -> list[str]:
                      "when more data push them out." if found.seen.push else "at no time."))
     if probing.excesses(found.points) or pairs.pairs(found.points):
         told.append(f"The allocation unit is {bytes_text(found.unit)} "
-                    f"({_unit_reason(found.points)})." if found.unit else
+                    f"({unit_size.reason(found.points)})." if found.unit else
                     "No allocation unit shows: where small writes are does not tell how long they "
                     "take." + (" Behind this cache, a log that takes all writes may hide it."
                                if found.seen.push else ""))

@@ -2,10 +2,10 @@
 """From a measurement to a fitted device, and what is known about it.
 
 A budget of comparisons is divided: two fifths to the candidates, of which most are given up early;
-five twelfths to the structure of the two best; what is left to CMA-ES and the times.  At last the
-times are sharpened: points that no times can meet should not keep them from others.  What decides
-is what was compared, and never a clock, so the same measurement, budget and seed give the same
-profile on every machine.
+five twelfths to the structure of the two best; what is left to CMA-ES and the times. In the end the
+times are sharpened: points that no times can meet should not keep them from others. What decides is
+what was compared, and never a clock, so the same measurement, budget and seed give the same profile
+on every machine.
 
 Two things say how far the result can be trusted:
 
@@ -194,9 +194,9 @@ class Fitting:
         search = self._search("candidates", self._coarse, len(starts))
         found = search.judge([start(s, first_times(s, self._m)) for s in starts])
         first = found[0]  # the most likely one is never given up
-        for descents in rounds:
+        for number, descents in enumerate(rounds):
             others = [f for f in sorted(found, key=lambda f: f.error) if f is not first]
-            if len(found) == len(starts):  # nothing was fitted yet
+            if number == 0:  # no times are fitted yet
                 others = _each_sort_first(others)
             found = [self._better(f, descents, budget // kept) for f in [first, *others[:kept - 1]]]
             first, kept = found[0], max(kept // 3, 2)

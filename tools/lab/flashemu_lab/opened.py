@@ -203,8 +203,9 @@ def merge_from(points: Sequence[Point]) -> float | None:
 def _alone(found: Mapping[int, tuple[float, list[float]]], closed: float) -> float:
     """ns of a write to a unit that is open, from rows in random order behind a cache.  A difference
     of sums may have a merge more or less, because of what was open before, so the median counts,
-    of those that can be times.  Rows for one and two units say whether any unit is open; if so, all
-    rows say how long such a write takes, which is multiplied by many of them."""
+    of those that can be times.  Rows for one and two units say whether any unit is open.  If one
+    is, the median is that of all rows: it is taken off each write of a row, so its error grows with
+    the number of units."""
     few = [ns for n in (1, 2) if n in found for ns in found[n][1][1:]]
     alone = median_low([ns for ns in few if ns > 0] or few)
     if alone > _ALWAYS * closed:

@@ -33,7 +33,8 @@ _READ_RATE, _WRITE_RATE, _REQUEST_S, _MERGE_S = 10e6, 5e6, 1e-3, 0.3
 _READ_PAGES = tuple(_KIB << i for i in range(7))
 _PAGE_READS = 12
 _CROSSINGS = 16
-# Where they are only seen together with what pushes them out.  No log is full after so many.
+# Where they are only seen together with what pushes them out.  It is a prime, so that they never
+# fill a log to its last page.
 MANY_CROSSINGS = 47
 _ENOUGH = 12        # tests of `crossing` that show a unit
 _OPENING = 100      # units
