@@ -24,6 +24,7 @@ except Exception as e:  # the binding or the library
     sys.exit(77)
 
 from flashemu_script import run  # noqa: E402
+from mutation import process  # noqa: E402
 from mutation.changes import OPERATORS, Parser  # noqa: E402
 from mutation.process import MARK, Runner  # noqa: E402
 
@@ -266,6 +267,21 @@ def test_limits():
     assert (done.code, done.hang) == (3, False)
     while goes_on(read("pid").strip()):  # it was killed, which takes a moment
         time.sleep(0.01)
+
+
+def test_memory():
+    """A program may map as much as it likes, and is ended when it has touched too much."""
+    usual, process.MEMORY_BYTES = process.MEMORY_BYTES, 256 << 20
+    maps = "import mmap, time; m = mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | 0x4000); "
+    try:
+        code = maps + "m[0] = 1; time.sleep(1); print(m[0])"
+        done = Runner().run([sys.executable, "-c", code], Path("."), cpu_s=100)
+        assert (done.code, done.hang) == (0, False), done
+        code = maps + "m[:1 << 30] = bytes(1 << 30); time.sleep(1000)"
+        done = Runner().run([sys.executable, "-c", code], Path("."), cpu_s=100, wall_s=500)
+        assert done.code != 0 and not done.hang and done.seconds < 500, done
+    finally:
+        process.MEMORY_BYTES = usual
 
 
 def test_interrupt():

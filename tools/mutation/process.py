@@ -5,8 +5,12 @@ A mutant may loop forever, take all memory, or leave a server running. So every 
 a session of its own, with a limit on processor time, memory and elapsed time. Every program
 also gets an environment variable of its own, which its children inherit: whoever still has the
 variable when the program has ended is killed.
+
+Memory is what the session has touched. The kernel has limits only for what a process maps, and
+devices in memory map much more than they touch.
 """
 
+import math
 import os
 import signal
 import subprocess
@@ -18,8 +22,9 @@ from pathlib import Path
 from typing import Mapping, Sequence
 
 MARK = "MUTATE_RUN"
-MEMORY_KIB = 4 << 20  # of one process, without shared memory
-LIMITED = 'ulimit -c 0; ulimit -St "$0"; ulimit -d "$1"; shift; exec "$@"'
+MEMORY_BYTES = 4 << 30  # of a session
+LOOK_S = 0.2  # how often it is asked how much it has
+LIMITED = 'ulimit -c 0; ulimit -St "$0"; exec "$@"'
 
 
 class Stopped(Exception):
@@ -47,7 +52,7 @@ class Runner:
         """Runs a program to its end, or to the end of its time. The output goes to `log`."""
         mark = uuid.uuid4().hex
         if cpu_s is not None:
-            command = ["sh", "-c", LIMITED, str(cpu_s), str(MEMORY_KIB), *command]
+            command = ["sh", "-c", LIMITED, str(cpu_s), *command]
         begin = time.monotonic()
         with open(log or os.devnull, "wb") as out:
             with self.lock:
@@ -60,9 +65,8 @@ class Runner:
                 self.live.add(mark)
                 keep_nice(child.pid)
             try:
-                code, late = child.wait(wall_s), False
-            except subprocess.TimeoutExpired:
-                code, late = -signal.SIGKILL, True
+                code, late = _wait(child, begin + wall_s if wall_s is not None else math.inf,
+                                   MEMORY_BYTES if cpu_s is not None else math.inf)
             finally:
                 with self.lock:
                     self.live.remove(mark)
@@ -76,6 +80,35 @@ class Runner:
         with self.lock:
             self.stopped = True
             kill_marked(set(self.live))
+
+
+def _wait(child: "subprocess.Popen[bytes]", end: float, most: float) -> tuple[int, bool]:
+    """The exit code, and whether that time came first. What has more than `most` bytes in memory
+    counts as killed; the caller kills what is left in any case."""
+    while True:
+        try:
+            return child.wait(max(min(LOOK_S, end - time.monotonic()), 0)), False
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= end:
+                return -signal.SIGKILL, True
+            if most < math.inf and _touched(child.pid) > most:
+                return -signal.SIGKILL, False
+
+
+def _touched(session: int) -> int:
+    """Bytes that the processes of a session have in memory."""
+    pages = 0
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            text = Path(f"/proc/{entry}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # it has just ended
+        fields = text.rpartition(")")[2].split()  # a name may have blanks
+        if int(fields[3]) == session:
+            pages += int(fields[21])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def keep_nice(pid: int) -> None:
