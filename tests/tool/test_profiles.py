@@ -143,6 +143,17 @@ def test_check_lists_every_mistake():
     assert o == {"ok": False, "mistakes": lines}, o
 
 
+def test_check_tells_each_mistake_of_a_line_once():
+    text = good("show", "transcend8g")
+    for line, why in (("[nand", "'[' without ']'"),
+                      ("[nand] x", "something stands behind the ']' of a section"),
+                      ("foo", '"foo" is neither [SECTION] nor KEY = VALUE')):
+        write("bad.ini", text + line + "\n")
+        code, out, err = call("check", "bad.ini")
+        want = "bad.ini:%d: %s\n" % (len(text.splitlines()) + 1, why)
+        assert (code, out, err) == (1, want, ""), (out, want, err)
+
+
 def test_check_of_what_cannot_be_read():
     bad("missing.ini", "check", "missing.ini")
     bad("", "check", ".")
