@@ -131,7 +131,7 @@ static int parse_attributes(struct fe_trace_reader *r, struct fe_span rest,
         if (word.len == 0)
             return 1;
         const char *eq = memchr(word.p, '=', word.len);
-        if (!eq && fe_span_is(word, "fua") && !rec->fua &&
+        if (fe_span_is(word, "fua") && !rec->fua &&
             (rec->type == FE_REQ_WRITE || rec->type == FE_REQ_TRIM)) {
             rec->fua = true;
             continue;
