@@ -459,6 +459,20 @@ def test_many_sets_are_as_one_after_the_other():
                abs(math.log(few[1]["measured"] / 3e6))) < 1e-9
 
 
+def test_beyond_a_knee_errors_count_less():
+    small_card()
+    write("my.json", document(*(point("seq-write", value, bs=4096, size=1 << 20)
+                                for value in (1, 4e6))))
+    plain, bent, plain_again = sets([{"set": []}, {"set": [], "knee": 0.25, "weights": [1, 3]},
+                                     {"set": []}])
+    assert plain == plain_again and bent["measured"] == plain["measured"]
+    first, second = (abs(math.log(m / v)) for m, v in zip(bent["measured"], (1, 4e6)))
+    wanted = 0.25 * math.log(1 + first / 0.25) + 3 * 0.25 * math.log(1 + second / 0.25)
+    assert first > 1 and abs(bent["sum"] - wanted) < 1e-9
+    # the bound is one of that sum
+    assert sets([{"set": [], "knee": 0.25, "bound": bent["sum"]}])[0]["state"] == "done"
+
+
 def test_a_bound_ends_a_set_early():
     small_card()
     given = [point("seq-write", 1, bs=4096 << i, size=1 << 20) for i in range(3)]
@@ -491,6 +505,8 @@ def test_mistakes_in_sets():
             ("set 2: points: expected a list", {"set": [], "points": 3}),
             ("set 2: weights: expected a list of 1", {"set": [], "weights": []}),
             ("set 2: weights[0]: expected", {"set": [], "weights": [-1]}),
+            ("set 2: knee: expected", {"set": [], "knee": 0}),
+            ("set 2: knee: expected", {"set": [], "knee": "1"}),
             ("set 2: bound: expected", {"set": [], "bound": -1}),
             ("set 2: time: expected", {"set": [], "time": 0.5})):
         assert message in sets([{"set": []}, line], code=2), line

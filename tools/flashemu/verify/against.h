@@ -69,6 +69,7 @@ struct against {
     struct against_point *points;
     double *errors; /* room for an error of each point, for the median */
     size_t n;
+    double knee;    /* of against_sum; 0 for none */
 };
 
 /* Reads the file.  -EINVAL with a message that names the member, -EIO etc.  The caller must call
@@ -89,7 +90,8 @@ struct against_limits {
 int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
                 const struct against_limits *limits, bool *ret_exceeded, struct fe_err *err);
 
-/* The sum of weight * |ln(measured / published)| over the wanted points that were measured. */
+/* The sum of weight * error over the wanted points that were measured, where the error is
+ * |ln(measured / published)|, or with a knee K only K ln(1 + error / K). */
 double against_sum(const struct against *a);
 
 /* Answers each line of `in`, an object in JSON, with a line on standard output, as flashemu(1)

@@ -422,8 +422,10 @@ double against_sum(const struct against *a)
 
     for (size_t i = 0; i < a->n; i++) {
         const struct against_point *p = &a->points[i];
-        if (p->state == AGAINST_MEASURED && !p->unwanted)
-            sum += p->weight * fabs(log(p->measured / p->published));
+        if (p->state != AGAINST_MEASURED || p->unwanted)
+            continue;
+        double error = fabs(log(p->measured / p->published));
+        sum += p->weight * (a->knee > 0 ? a->knee * log1p(error / a->knee) : error);
     }
     return sum;
 }

@@ -83,18 +83,23 @@ static int take_changes(struct set *s, const json_t *changes, struct fe_err *err
 static int take_set(struct against *a, struct set *s, const json_t *line, struct fe_err *err)
 {
     const json_t *bound = json_object_get(line, "bound"), *time = json_object_get(line, "time");
+    const json_t *knee = json_object_get(line, "knee");
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)line, key, value)
         if (strcmp(key, "set") != 0 && strcmp(key, "points") != 0 &&
-            strcmp(key, "weights") != 0 && strcmp(key, "bound") != 0 && strcmp(key, "time") != 0)
+            strcmp(key, "weights") != 0 && strcmp(key, "knee") != 0 &&
+            strcmp(key, "bound") != 0 && strcmp(key, "time") != 0)
             return fe_err_set(err, EINVAL, "unknown member '%s'; allowed: set, points, weights, "
-                              "bound, time", key);
+                              "knee, bound, time", key);
+    if (knee && !(json_number_value(knee) > 0))
+        return fe_err_set(err, EINVAL, "knee: expected a number above 0");
     if (bound && (!json_is_number(bound) || json_number_value(bound) < 0))
         return fe_err_set(err, EINVAL, "bound: expected a number of at least 0");
     if (time && (!json_is_integer(time) || json_integer_value(time) < 0))
         return fe_err_set(err, EINVAL, "time: expected a whole number of at least 0");
+    a->knee = knee ? json_number_value(knee) : 0;
     s->limits.sum = bound ? json_number_value(bound) : INFINITY;
     s->limits.ns = time ? (uint64_t)json_integer_value(time) : UINT64_MAX;
     int r = choose_points(a, json_object_get(line, "points"), err);
