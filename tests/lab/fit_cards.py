@@ -59,7 +59,7 @@ def card(path, budget, random_out, jobs, seed):
     for name in dict.fromkeys(search.kind(m.points[i]) for i in left):
         result[name] = told(fitting.summed([errors[i] for i in left
                                             if search.kind(m.points[i]) == name]))
-    return {**result, "seconds": round(seconds), "structure": str(found.structure)}
+    return {**result, "seconds": round(seconds), "structure": str(found.structure), "keys": found.keys()}
 
 
 def main():

@@ -45,6 +45,7 @@ class Question:
     changes   "SECTION.KEY=VALUE" each
     points    numbers of the points to measure, or None for all
     weights   of the points in the sum of errors, or None for 1 each
+    knee      beyond which an error counts less and less, or None: K ln(1 + error / K)
     bound     of that sum, or None
     time      of the device's clock in ns, or None
     """
@@ -55,6 +56,7 @@ class Question:
     weights: tuple[float, ...] | None = None
     bound: float | None = None
     time: int | None = None
+    knee: float | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Comparer:
         if process is None:
             process = processes[q.strategy] = self._start(q.strategy)
         line: dict[str, object] = {"set": q.changes}
-        for name in ("points", "weights", "bound", "time"):
+        for name in ("points", "weights", "knee", "bound", "time"):
             if getattr(q, name) is not None:
                 line[name] = getattr(q, name)
         assert process.stdin and process.stdout

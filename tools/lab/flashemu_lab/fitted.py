@@ -269,7 +269,7 @@ def _keys(f: Fitted, m: Measurement, source: str) -> str:
 
 def _candidates(f: Fitted) -> str:
     rows = [[escape(structure_text(t.structure)), f"{100 * t.error:.1f} %"] for t in f.tried]
-    return _table("Structures that the rules suggested", ["structure", "mean error, first fit"],
+    return _table("Structures that the rules suggested", ["structure", "typical error, first fit"],
                   rows, 1)
 
 

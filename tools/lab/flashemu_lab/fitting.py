@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From a measurement to a fitted device, and what is known about it.
 
-A budget of comparisons is divided: two fifths to the candidates, of which most are given up early;
-five twelfths to the structure of the two best; what is left to CMA-ES and the times. In the end the
-times are sharpened: points that no times can meet should not keep them from others. What decides is
-what was compared, and never a clock, so the same measurement, budget and seed give the same profile
-on every machine.
+A budget of comparisons is divided: a quarter to the candidates, of which most are given up early;
+thirteen twenty-fourths to the structure of the best ones, at first the best of each sort; what is
+left to CMA-ES and the times.  In the end the times are sharpened: points that no times can meet
+should not keep them from others.  What decides is what was compared, and never a clock, so the same
+measurement, budget and seed give the same profile on every machine.
 
 Two things say how far the result can be trusted:
 
@@ -30,7 +30,7 @@ from .compare import Comparer, Question, affordable, log_errors
 from .errors import LabError
 from .measurement import Measurement
 from .modelled import Structure, changes, neighbours, profile_keys, times_of
-from .search import Fit, Search, Stopped, kind, start, weights_of
+from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
 BUDGET, QUICK = 2000, 600
@@ -39,11 +39,15 @@ LEAST_BUDGET = 60
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
 _COARSE_S, _FINE_S = 400.0, 2000.0
 _FOLDS = 4
-# Of comparisons for candidates: with so many there are rounds, with these descents.
+# Of comparisons for candidates: with so many there are rounds, with so many descents for each.
 _LARGE = 200
-_ROUNDS = (1, 1, 2)
+_ROUNDS = (1, 1)
 _FEW = 5
-# Of the mean error: a structure that is worse by less is as good.
+# At most so many structures are made better, and with a small budget one for each 200 comparisons;
+# and the parts of the budget that the rounds have, each with half as many structures.
+_MOST_CLIMBS, _EACH = 6, 200
+_ROUND_PARTS = (4, 6, 8)
+# Of the typical error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
 # A time whose interval is wider than this factor in each direction is not identifiable.
 WIDEST = 2.0
@@ -126,6 +130,15 @@ def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
     return [*best.values(), *(f for f in fits if f not in best.values())]
 
 
+def _nearest(climbs: Sequence[Climb]) -> list[Climb]:
+    """The climbs in the order of their errors; of those that have come to the same structure only
+    the best."""
+    found: dict[Structure, Climb] = {}
+    for climb in sorted(climbs, key=lambda c: c.fit.error):
+        found.setdefault(climb.fit.structure, climb)
+    return list(found.values())
+
+
 class Fitting:
     """One measurement and a budget."""
 
@@ -165,13 +178,8 @@ class Fitting:
     def run(self) -> Fitted:
         """Searches; LabError if no candidate makes a device."""
         tried = self._candidates()
-        better, left = [], 0
         self._best = math.inf
-        for one in tried[:2]:
-            search = self._search("structure", self._weights, self._budget * 5 // 24 + left)
-            better.append(search.structure(search.judge([one])[0]))
-            self._best, left = min(self._best, better[-1].error), search.left
-        best = min(better, key=lambda f: f.error)
+        best, left = self._climbed(tried)
         search = self._search("the rest", self._weights, self._budget // 20)
         best = search.rest(best, self._seed)
         search = self._search("times", self._weights, self._budget // 12 + left + search.left)
@@ -180,11 +188,29 @@ class Fitting:
         search = self._search("times", self._weights, self._budget // 20 + search.left)
         return self._judged(search.sharpened(best), tried)
 
+    def _climbed(self, tried: Sequence[Fit]) -> tuple[Fit, int]:
+        """The best structure, from the best candidate of each sort and others, and what is left of
+        the budget.  In each round those that have come nearest go on."""
+        number = max(min(self._budget // _EACH, _MOST_CLIMBS), 2)
+        begun = _each_sort_first(tried)[:number]
+        search = self._search("structure", self._weights, len(begun))
+        climbs = [Climb(f) for f in search.judge(begun)]
+        left = 0
+        for part in _ROUND_PARTS:
+            climbs = _nearest(climbs)[:number]
+            share = self._budget // part // len(climbs)
+            for climb in climbs:
+                search = self._search("structure", self._weights, share + left)
+                search.structure(climb)
+                self._best, left = min(self._best, climb.fit.error), search.left
+            number = (number + 1) // 2
+        return _nearest(climbs)[0].fit, left
+
     def _candidates(self) -> list[Fit]:
         """The best starts with times of their own, the best one first.  With a large budget there
-        are many, and most are given up early: each round has a third of the starts of the round
-        before, and the last one more descents for each."""
-        budget = self._budget * 2 // 5
+        are many, and most are given up early: the second round has a third of the starts of the
+        first."""
+        budget = self._budget // 4
         starts, kept = self._starts, _FEW
         rounds: tuple[int, ...] = (3,)
         if budget >= _LARGE:

@@ -241,7 +241,7 @@ def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
     try:
         return found, fitting.fit(
             tool, found, budget, seed, jobs, lambda what, error: note.show(
-                f"{path}", f"{what}, mean error {100 * error:.1f} %"))
+                f"{path}", f"{what}, typical error {100 * error:.1f} %"))
     finally:
         note.end()
 

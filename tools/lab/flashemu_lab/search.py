@@ -3,15 +3,26 @@
 
     candidates   each from its own start: bounded least squares for the times, all with the same
                  number of comparisons
-    structure    the best ones: one thing is changed at a time, a change that makes the error
-                 smaller is kept, at once if it does so by much; then the times again
+    structure    some of them climb: one thing is changed at a time, a change that makes the error
+                 smaller is kept, at once if it does so by much; then the times again.  A climb
+                 can be left and gone on with, so that all of them get a little, and the best more
     the rest     CMA-ES over times and whole numbers together, with margins, so that a whole number
                  does not get stuck
 
-Errors are logarithmic: twice as fast is as wrong as half as fast.  A search minimises the mean of
-their absolute values; each kind of test counts alike, however many points it has.  Least squares
-sees them through a soft threshold, because a few points that the model cannot meet should not bend
-all others.
+Errors are logarithmic: twice as fast is as wrong as half as fast.  A model cannot have some points
+of a real device, whatever its numbers.  So an error counts less and less beyond a knee, and a
+search finds what is right for most points, instead of what is less wrong for the others:
+
+    counts   |            . --- `
+             |       . `              K ln(1 + error / K)
+             |   . `
+             | .`
+             +------|------------------  error
+                    K
+
+The typical error is the one that counts as much as the mean of all; each kind of test has the
+weight of the square root of its points.  Least squares sees errors through a soft threshold for the
+same reason.
 """
 
 from __future__ import annotations
@@ -35,6 +46,8 @@ _MISSING = 1.5
 _SLOWER = 6
 _STEP = 0.04
 _SOFT = 0.1
+# Beyond this an error hardly counts for more.
+KNEE = 0.05
 # Comparisons along one descent, besides those for the slopes; and what it must gain if another one
 # is to follow.
 _STEPS = 8
@@ -45,7 +58,8 @@ _MUCH_BETTER = 0.985
 
 @dataclass(frozen=True)
 class Fit:
-    """A set of parameters and its error: the weighted mean of |ln(model / measured)|."""
+    """A set of parameters and its error: a weighted mean of |ln(model / measured)|, in which each
+    counts as `counted` says."""
 
     structure: Structure
     x: tuple[float, ...]
@@ -54,6 +68,16 @@ class Fit:
     def values(self) -> list[float]:
         """The times in their units."""
         return [t.from_x(x) for t, x in zip(times_of(self.structure), self.x)]
+
+
+def counted(errors: Any) -> Any:
+    """What logarithmic errors count, elementwise; as the program adds them up with a knee."""
+    return KNEE * np.log1p(np.abs(errors) / KNEE)
+
+
+def typical(mean: float) -> float:
+    """The error that counts so much."""
+    return KNEE * math.expm1(mean / KNEE)
 
 
 def start(s: Structure, values: Sequence[float]) -> Fit:
@@ -83,6 +107,20 @@ def weights_of(m: Measurement, answer: Answer, left: Sequence[int] = ()) -> list
         counts[kind(p)] = counts.get(kind(p), 0) + counted
     return [1 / math.sqrt(counts[kind(p)]) if counted else 0.0
             for p, counted in zip(m.points, there)]
+
+
+class Climb:
+    """Where a search for a better structure is, and what it need not try again."""
+
+    def __init__(self, fit: Fit) -> None:
+        self.fit = fit
+        self.tried = {fit.structure}
+        self.refitted = {fit.structure}
+        self.settled = False
+
+    def move(self, fit: Fit) -> None:
+        """To a better structure."""
+        self.fit, self.settled = fit, False
 
 
 class Stopped(Exception):
@@ -125,16 +163,17 @@ class Search:
         if self._left < len(fits):
             raise Stopped
         self._left -= len(fits)
-        limit = None if bound is None or math.isinf(bound) else bound * self._total
+        limit = None if bound is None or math.isinf(bound) else \
+            float(counted(bound)) * self._total
         return self._comparer.ask([
             Question(f.structure.strategy, tuple(changes(profile_keys(f.structure, f.values()))),
-                     self._points, tuple(self._weights), limit, self._time) for f in fits])
+                     self._points, tuple(self._weights), limit, self._time, KNEE) for f in fits])
 
     def _error(self, answer: Answer) -> float:
         if answer.state != "done":
             return math.inf
         missing = sum(self._weights[i] for i in self._points if answer.measured[i] is None)
-        return float(answer.total + _MISSING * missing) / self._total
+        return typical(float(answer.total + counted(_MISSING) * missing) / self._total)
 
     def judge(self, fits: Sequence[Fit], bound: float | None = None) -> list[Fit]:
         """The fits with their errors; infinity if it exceeds the bound or there is no such
@@ -256,42 +295,49 @@ class Search:
         return best
 
     def _mean(self, residuals: Any) -> float:
-        scale = np.sqrt(self._weights[list(self._points)])
-        return float((np.abs(residuals) * scale).sum()) / self._total
+        weights = self._weights[list(self._points)]
+        errors = residuals / np.sqrt(weights)
+        return typical(float((counted(errors) * weights).sum()) / self._total)
 
     def _missed(self, residuals: Any) -> float:
         """What `sharpened` makes less: beyond some percent an error hardly counts for more."""
         weights = self._weights[list(self._points)]
         return float((weights * np.log1p((residuals / np.sqrt(weights) / _SOFT) ** 2)).sum())
 
-    def structure(self, fit: Fit) -> Fit:
-        """A better structure: the best neighbour, as long as there is one that is better.  Where
-        none is, the times get new slopes, and the nearest ones get times of their own, because
-        times can make up for a wrong number."""
-        tried: set[Structure] = {fit.structure}
-        refitted: set[Structure] = {fit.structure}
-        settled = False
+    def structure(self, climb: Climb) -> Fit:
+        """Goes on with a climb until the budget ends or there is nothing better near, and returns
+        where it is."""
         try:
-            while True:
-                near = [n for n in neighbours(fit.structure) if n not in tried]
-                better = self._first_better(fit, near, tried)
-                if better is not None:
-                    fit, settled = better, False
-                    fit = self._descend(fit)
-                elif not settled:
-                    settled = True
-                    fit = self.times(fit, 1)
-                else:
-                    rest = [n for n in neighbours(fit.structure) if n not in refitted]
-                    if not rest:
-                        return fit
-                    refitted.add(rest[0])
-                    other = self._descend(self._moved(fit, rest[0]))
-                    if other.error < 0.998 * fit.error:
-                        fit, settled = other, False
+            while self._step(climb):
+                pass
         except Stopped as stopped:
-            found = stopped.best
-            return found if found and found.error < fit.error else fit
+            if stopped.best and stopped.best.error < climb.fit.error:
+                climb.fit = stopped.best
+        return climb.fit
+
+    def _step(self, climb: Climb) -> bool:
+        """The best neighbour that is better; where none is, the times get new slopes, and the
+        nearest neighbours get times of their own, because times can make up for a wrong number.
+        Returns whether there is more to try."""
+        fit = climb.fit
+        near = [n for n in neighbours(fit.structure) if n not in climb.tried]
+        better = self._first_better(fit, near, climb.tried)
+        if better is not None:
+            climb.move(better)
+            climb.fit = self._descend(better)
+        elif not climb.settled:
+            self._slopes_here = None
+            climb.fit = self._descend(fit)
+            climb.settled = True
+        else:
+            rest = [n for n in neighbours(fit.structure) if n not in climb.refitted]
+            if not rest:
+                return False
+            other = self._descend(self._moved(fit, rest[0]))
+            climb.refitted.add(rest[0])
+            if other.error < 0.998 * fit.error:
+                climb.move(other)
+        return True
 
     def _first_better(self, fit: Fit, near: list[Structure], tried: set[Structure]) -> Fit | None:
         """The best of the neighbours with these times, if it is better by some permille; but the
@@ -302,9 +348,12 @@ class Search:
         while at < len(near):
             some = near[at:at + min(8, max(self._left, 1))]
             at += len(some)
-            tried.update(some)
             bound = (best or fit).error * 0.998
-            found = self.judge([self._moved(fit, n) for n in some], bound)
+            try:
+                found = self.judge([self._moved(fit, n) for n in some], bound)
+            except Stopped:
+                raise Stopped(best) from None
+            tried.update(some)
             least = min(found, key=lambda f: f.error)
             if least.error < bound:
                 best = least

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab fit: the search, with answers that follow from a formula instead of a device."""
+
+import math
+from dataclasses import replace
+
+from flashemu_lab_bench import LAB  # noqa: F401  (finds the modules)
+from flashemu_script import run, skip
+
+try:
+    import scipy.optimize  # noqa: F401
+except ImportError:
+    skip("no Python module scipy")
+
+from flashemu_lab import fitting, search  # noqa: E402
+from flashemu_lab.compare import Answer  # noqa: E402
+from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
+from flashemu_lab.modelled import Structure, neighbours, times_of  # noqa: E402
+
+MIB = 1 << 20
+SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=3, open_random=2)
+POINTS = [make_point("seq-write", [1e6 * (i + 1)], bs=4096 << i, size=65536) for i in range(4)]
+MEASURED = Measurement(tuple(POINTS), "x", 512 * MIB)
+
+
+class Formula:
+    """Answers as a Comparer does: the error of point i is errors(keys)[i].  Remembers what it was
+    asked."""
+
+    def __init__(self, errors):
+        self.errors = errors
+        self.asked = []
+
+    def ask(self, questions):
+        self.asked += questions
+        return [self.answer(q) for q in questions]
+
+    def answer(self, q):
+        errors = self.errors(dict(change.split("=", 1) for change in q.changes))
+        weights = q.weights or [1] * len(errors)
+        total = sum(w * q.knee * math.log1p(abs(e) / q.knee) for w, e in zip(weights, errors))
+        measured = [p.value * math.exp(e) for p, e in zip(POINTS, errors)]
+        stopped = q.bound is not None and total > q.bound
+        return Answer("stopped" if stopped else "done", total, tuple(measured), "")
+
+
+def first_values(s):
+    return [math.sqrt(max(t.least, 1) * t.most) for t in times_of(s)]
+
+
+def begun(s, error=math.inf):
+    return replace(search.start(s, first_values(s)), error=error)
+
+
+def test_errors_count_less_beyond_the_knee():
+    knee = search.KNEE
+    assert search.counted(0) == 0
+    assert math.isclose(search.counted(knee * (math.e - 1)), knee)
+    assert math.isclose(search.counted(-knee * (math.e ** 2 - 1)), 2 * knee)
+    for error in (0.0, 0.01, 0.3, 2.0):
+        assert math.isclose(search.typical(float(search.counted(error))), error, abs_tol=1e-12)
+
+
+def test_the_error_of_a_fit_is_a_mean_with_a_knee():
+    """One point far off and three near: the typical error is nearer to that of the three."""
+    comparer = Formula(lambda keys: [1.0, 0.01, -0.01, 0.01])
+    one = search.Search(comparer, MEASURED, [1, 1, 2, 0])
+    one.grant(3)
+    wanted = search.typical(sum(w * float(search.counted(e)) for w, e in
+                                ((1, 1.0), (1, 0.01), (2, 0.01))) / 4)
+    fit = one.judge([begun(SEGMENT)])[0]
+    assert math.isclose(fit.error, wanted) and wanted < (1 + 3 * 0.01) / 4
+    assert math.isclose(one._mean(one.residuals([fit])[0]), wanted)
+    # a bound is an error, and the program's bound is a sum
+    assert math.isclose(one.judge([begun(SEGMENT)], wanted * 1.001)[0].error, wanted)
+    one.grant(1)
+    assert math.isinf(one.judge([begun(SEGMENT)], wanted * 0.999)[0].error)
+
+
+def far(keys):
+    """A valley with its lowest place at 6 units in order and 5 in random order."""
+    off = abs(int(keys["ftl.open_linear"]) - 6) + abs(int(keys["ftl.open_random"]) - 5)
+    other = int(keys["nand.page_size"]) != 16384 or keys["nand.copyback"] != "no"
+    return [0.02 + 0.1 * off + 0.3 * other] * 4
+
+
+def test_a_climb_goes_on_where_it_was():
+    """With many small budgets a climb comes to the same place as with one, and nothing is tried
+    twice with the same times."""
+    found = []
+    for grants in ([4000], [37] * 110):
+        comparer = Formula(far)
+        climb = search.Climb(begun(SEGMENT))
+        for grant in grants:
+            one = search.Search(comparer, MEASURED, [1.0] * 4)
+            one.grant(grant)
+            assert one.structure(climb) is climb.fit
+        found.append(climb.fit)
+        assert climb.fit.structure in climb.tried and SEGMENT in climb.tried
+    assert [(f.structure.open_linear, f.structure.open_random) for f in found] == [(6, 5)] * 2
+    assert all(math.isclose(f.error, 0.02) for f in found)
+
+
+def test_a_climb_tries_no_neighbour_twice():
+    comparer = Formula(lambda keys: [0.1] * 4)   # nothing is better than anything else
+    climb = search.Climb(begun(SEGMENT, 0.1))
+    near = len(set(neighbours(SEGMENT)))
+    for grant in (0, 5, 0, near - 5):   # what the budget does not reach is not tried
+        one = search.Search(comparer, MEASURED, [1.0] * 4)
+        one.grant(grant)
+        one.structure(climb)
+        assert len(climb.tried) == 1 + len(comparer.asked)
+    asked = {q.changes for q in comparer.asked}
+    assert climb.tried == {SEGMENT, *neighbours(SEGMENT)} and len(asked) == near
+    comparer.asked.clear()
+    one.grant(1)   # too few for slopes, so the next part of the budget is for them, too
+    one.structure(climb)
+    assert len(comparer.asked) == 1 and not climb.settled
+    assert not asked & {q.changes for q in comparer.asked}
+
+
+def test_what_a_climb_has_found_is_kept():
+    """The budget ends while the neighbours are still looked through."""
+    comparer = Formula(lambda keys: [0.1 - 0.001 * (keys["nand.page_size"] == "8192")] * 4)
+    climb = search.Climb(begun(SEGMENT, 0.1))
+    one = search.Search(comparer, MEASURED, [1.0] * 4)
+    one.grant(20)
+    assert one.structure(climb).structure.page == 8192 and climb.fit.error < 0.0991
+    assert len(comparer.asked) <= 20
+
+
+def test_climbs_to_the_same_place_are_one():
+    other = replace(SEGMENT, open_linear=7)
+    climbs = [search.Climb(begun(s, error)) for s, error in
+              ((SEGMENT, 0.3), (other, 0.2), (SEGMENT, 0.1))]
+    assert fitting._nearest(climbs) == [climbs[2], climbs[1]]
+
+
+run(globals())
