@@ -20,9 +20,9 @@ search finds what is right for most points, instead of what is less wrong for th
              +------|------------------  error
                     K
 
-The typical error is the one that counts as much as the mean of all; each kind of test has the
-weight of the square root of its points.  Least squares sees errors through a soft threshold for the
-same reason.
+The typical error is the one that counts as much as the mean of all points.  Each kind of test has
+the weight of the square root of its number of points.  Least squares see errors through a soft
+threshold for the same reason.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MISSING = 1.5
 _SLOWER = 6
 _STEP = 0.04
 _SOFT = 0.1
-# Beyond this an error hardly counts for more.
+# Beyond this an error counts less and less.
 KNEE = 0.05
 # Comparisons along one descent, besides those for the slopes; and what it must gain if another one
 # is to follow.
@@ -58,8 +58,8 @@ _MUCH_BETTER = 0.985
 
 @dataclass(frozen=True)
 class Fit:
-    """A set of parameters and its error: a weighted mean of |ln(model / measured)|, in which each
-    counts as `counted` says."""
+    """A set of parameters and its typical error: the |ln(model / measured)| that counts as much as
+    the weighted mean of all points does."""
 
     structure: Structure
     x: tuple[float, ...]
@@ -76,7 +76,7 @@ def counted(errors: Any) -> Any:
 
 
 def typical(mean: float) -> float:
-    """The error that counts so much."""
+    """The error that counts so much; the inverse of `counted`."""
     return KNEE * math.expm1(mean / KNEE)
 
 
@@ -103,10 +103,10 @@ def weights_of(m: Measurement, answer: Answer, left: Sequence[int] = ()) -> list
     square root of their number; 0 for the others and for `left`."""
     there = [got is not None and i not in set(left) for i, got in enumerate(answer.measured)]
     counts: dict[str, int] = {}
-    for p, counted in zip(m.points, there):
-        counts[kind(p)] = counts.get(kind(p), 0) + counted
-    return [1 / math.sqrt(counts[kind(p)]) if counted else 0.0
-            for p, counted in zip(m.points, there)]
+    for p, is_there in zip(m.points, there):
+        counts[kind(p)] = counts.get(kind(p), 0) + is_there
+    return [1 / math.sqrt(counts[kind(p)]) if is_there else 0.0
+            for p, is_there in zip(m.points, there)]
 
 
 class Climb:
