@@ -189,7 +189,20 @@ static enum fe_status append_copy(struct fe_unit_map *map, uint32_t unit, fe_lpn
     return st;
 }
 
-/* As copy_up_to, which explains the parameters, but in runs: the buffer makes no difference. */
+/* As fill_buffer, but in a run. */
+static void fill_buffer_in_run(struct fe_unit_map *map, struct fe_run *run, fe_leb leb,
+                               uint32_t page, uint32_t n)
+{
+    struct fe_medium *m = map->base.medium;
+    fe_run_barrier(m);
+    for (uint32_t i = 0; i < n; i++) {
+        map->buffer[i].from = fe_unit_map_find(map, leb, page + i);
+        if (map->buffer[i].from != FE_PPN_NONE && !m->copyback)
+            fe_run_read(m, run, map->buffer[i].from);
+    }
+}
+
+/* As copy_up_to, which explains the parameters, but in runs. */
 static void copy_in_runs(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uint32_t to,
                          enum fe_tag tag, bool is_merge)
 {
@@ -197,12 +210,18 @@ static void copy_in_runs(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uin
     enum fe_tag last_tag = is_merge && tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
     bool is_data = unit == map->data[leb];
     struct fe_run run = {0};
-    for (uint32_t page = map->units.fill[unit]; page < to; page++) {
+    for (uint32_t page = map->units.fill[unit], i = 0, n = 0; page < to; page++, i++) {
+        if (i == n) {
+            i = 0;
+            n = to - page < map->copy_buffer ? to - page : map->copy_buffer;
+            fill_buffer_in_run(map, &run, leb, page, n);
+        }
         fe_lpn lpn = fe_unit_map_lpn(map, leb, page);
-        fe_ppn from = fe_unit_map_find(map, leb, page);
-        fe_ppn at = fe_unit_ppn(&map->units, unit, page);
+        fe_ppn from = map->buffer[i].from, at = fe_unit_ppn(&map->units, unit, page);
         bool is_padding = from == FE_PPN_NONE;
-        fe_run_copy(m, &run, from, at, is_padding ? FE_LPN_NONE : lpn,
+        if (!is_padding && m->copyback)
+            fe_run_read(m, &run, from);
+        fe_run_prog(m, &run, from, at, is_padding ? FE_LPN_NONE : lpn,
                     (uint8_t)(page + 1 == to ? last_tag : tag));
         if (!is_padding)
             run.cell_ns = fe_time_add(run.cell_ns, map->copy_page_ns);

@@ -3,15 +3,19 @@
  * Many pages that are copied one after the other, as one operation of the op list.
  *
  * A merge on a single die has no overlap: each page is read when the one before it has been
- * programmed.  So the time of all of them is a sum, which needs no timelines:
+ * programmed, or a few pages are read, and programmed when the last of them has been read.  So the
+ * time of all of them is a sum, which needs no timelines:
  *
  *     read  program  read  program  read  program
  *     |-----|--------|-----|--------|-----|--------|        one FE_OP_RUN
  *
+ * Parts of one page share what the cells take: a read of another part that is in the register adds
+ * its transfer alone, and so does a program that joins the part before it (nand/issue.h).
+ *
  * The chip changes page by page, as by the functions of nand/medium.h.  Where single operations
  * matter there are no runs: a power cut may come between two of them, each may fail, and somebody
- * may look at them.  With several dies or cached operations pages overlap, a staged program
- * transfers more than a read, and parts of a page join each other.
+ * may look at them.  With several dies or cached operations pages overlap, and a staged program
+ * transfers more than a read.
  */
 #ifndef FE_NAND_RUN_H
 #define FE_NAND_RUN_H
@@ -40,34 +44,48 @@ static inline void fe_run_end(struct fe_medium *m, struct fe_run *r)
     *r = (struct fe_run){0};
 }
 
-static inline void fe_run_add(struct fe_run *r, uint64_t cell_ns)
+static inline void fe_run_add(struct fe_medium *m, struct fe_run *r, uint32_t bus_bytes,
+                              uint64_t cell_ns)
 {
+    if (bus_bytes != r->bus_bytes || r->n == UINT32_MAX)
+        fe_run_end(m, r);
+    r->bus_bytes = bus_bytes;
     r->cell_ns = fe_time_add(r->cell_ns, cell_ns);
     r->n++;
 }
 
-/* Copies a page, or programs padding if `from` is FE_PPN_NONE, to the next page of a block; lpn
- * and tag as in fe_medium_prog.  Only if runs are allowed. */
-static inline void fe_run_copy(struct fe_medium *m, struct fe_run *r, fe_ppn from, fe_ppn to,
+/* What follows starts when everything before it has ended.  A program cannot join one in front of
+ * that any more. */
+static inline void fe_run_barrier(struct fe_medium *m)
+{
+    if (!m->register_read)
+        fe_issue_note(m, FE_PPN_NONE, false);
+}
+
+/* Reads a page that is going to be copied.  Only if runs are allowed. */
+static inline void fe_run_read(struct fe_medium *m, struct fe_run *r, fe_ppn from)
+{
+    fe_peb peb = fe_peb_of(&m->geo, from);
+    uint32_t page = from - peb * m->geo.pages_per_block;
+    assert(page < fe_medium_next_page(m, peb) && !fe_medium_is_slc(m, peb));
+    fe_run_add(m, r, m->copyback ? 0 : fe_issue_page_bytes(m),
+               fe_issue_is_sensed(m, from, page) ? 0 : m->tR_ns[m->page_bit[page]]);
+    fe_issue_note(m, from, true);
+    m->counters.page_reads += m->geo.planes_ganged;
+}
+
+/* Programs what was read from a page, or padding if `from` is FE_PPN_NONE, to the next page of a
+ * block; lpn and tag as in fe_medium_prog.  Only if runs are allowed. */
+static inline void fe_run_prog(struct fe_medium *m, struct fe_run *r, fe_ppn from, fe_ppn to,
                                fe_lpn lpn, uint8_t tag)
 {
-    bool is_copy = from != FE_PPN_NONE;
-    uint32_t bus_bytes = is_copy && m->copyback ? 0 : fe_issue_page_bytes(m);
     fe_peb peb = fe_peb_of(&m->geo, to);
     uint32_t page = to - peb * m->geo.pages_per_block;
     assert(page == fe_medium_next_page(m, peb) && !fe_medium_is_unstable(m, peb));
     assert(!fe_medium_is_bad(m, peb) && !fe_medium_is_slc(m, peb));
-
-    if (bus_bytes != r->bus_bytes || r->n > UINT32_MAX - 2)
-        fe_run_end(m, r);
-    r->bus_bytes = bus_bytes;
-    if (is_copy) {
-        fe_peb source = fe_peb_of(&m->geo, from);
-        assert(from - source * m->geo.pages_per_block < fe_medium_next_page(m, source));
-        fe_run_add(r, m->tR_ns[m->page_bit[from - source * m->geo.pages_per_block]]);
-        m->counters.page_reads += m->geo.planes_ganged;
-    }
-    fe_run_add(r, m->tPROG_ns[m->page_bit[page]]);
+    fe_run_add(m, r, from != FE_PPN_NONE && m->copyback ? 0 : fe_issue_page_bytes(m),
+               fe_issue_joins(m, to, page) ? 0 : m->tPROG_ns[m->page_bit[page]]);
+    fe_issue_note(m, to, false);
     fe_issue_count_program(m);
     fe_chip_program(&m->chip, to, (struct fe_chip_oob){.lpn = lpn, .tag = tag}, from, 0, 0, NULL);
 }
