@@ -168,6 +168,17 @@ def test_the_zero_filter_keeps_the_name_of_the_process():
         assert words[:3] == [NBDKIT, "--filter=nozero", "-f"], words
 
 
+def test_the_restart_takes_no_half_of_a_socket_activation():
+    """Of a service's parent, one variable may be left without the other."""
+    for name in ("LISTEN_FDS", "LISTEN_PID"):
+        os.environ[name] = "1"
+        try:
+            with Server("transcend8g", control=False) as s:
+                assert s.connect().get_size() == 8019509248
+        finally:
+            del os.environ[name]
+
+
 def test_the_zero_filter_of_the_user_counts():
     f = flags("transcend8g", options=["--filter=nozero"])
     assert not f["can_zero"]

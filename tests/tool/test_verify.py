@@ -56,6 +56,8 @@ def test_list_has_what_profiles_may_name():
     for p in table.values():
         if p["where"] == "kernel":
             assert "\nstep_%s()" % p["experiment"] in story, p
+        else:
+            assert not p["slow"], p  # --quick leaves out nothing that needs no kernel
     text = good("verify", "--list")
     for name, p in table.items():
         assert name in text and p["help"] in text, name

@@ -7,6 +7,8 @@
 #include "base/num.h"
 #include "host/link.h"
 
+#include <string.h>
+
 static struct fe_link make(uint64_t bandwidth, uint64_t overhead, uint32_t depth)
 {
     struct fe_link l;
@@ -401,6 +403,22 @@ static void test_link_any_order_never_doubles_the_wire(void **state)
     }
 }
 
+/* The first gap is forgotten when there is no room, and the others stay as they are. */
+static void test_link_any_order_forgets_the_first_gap(void **state)
+{
+    enum { N = FE_LINK_MAX_DEPTH + 1 };
+    struct fe_link l = make(1000000000, 0, FE_LINK_MAX_DEPTH);
+    (void)state;
+    l.p.queue = FE_QUEUE_ANY_ORDER;
+    for (uint64_t i = 0; i < N; i++) /* free: [0, 1000), [2000, 3000) ... */
+        assert_int_equal(read_ready(&l, 0, i * 2000 + 1000), (i + 1) * 2000);
+    memset(l.slot_free_ns, 0, sizeof l.slot_free_ns); /* no slot is waited for */
+    for (uint64_t i = 1; i < N; i++)
+        assert_int_equal(read_ready(&l, 0, 0), i * 2000 + 1000);
+    memset(l.slot_free_ns, 0, sizeof l.slot_free_ns);
+    assert_int_equal(read_ready(&l, 0, 0), N * 2000 + 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_link_order_decides_who_waits),
         cmocka_unit_test(test_link_any_order_keeps_the_order_of_a_command),
         cmocka_unit_test(test_link_any_order_never_doubles_the_wire),
+        cmocka_unit_test(test_link_any_order_forgets_the_first_gap),
         cmocka_unit_test(test_link_packed_writes_share_an_overhead),
         cmocka_unit_test(test_link_packs_nothing_else),
     };

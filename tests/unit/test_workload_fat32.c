@@ -150,6 +150,14 @@ static void test_fat_append_one_file(void **state)
     check_write(&r[6], DATA + 2 * 32768, 16384);
 }
 
+static void test_fat_append_without_a_partition_table(void **state)
+{
+    struct fe_trace_rec r[2];
+    (void)state;
+    assert_int_equal(records("fat-append,bs=16K,start=0,count=2", CAPACITY, r, 2), 2);
+    check_write(&r[0], (4 << 20) + 32768, 16384); /* the data area still starts at 4M */
+}
+
 static void test_fat_append_crosses_sectors_of_the_fat(void **state)
 {
     static struct fe_trace_rec r[1000];
@@ -235,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_fat32_fat_is_the_smallest_that_does),
         cmocka_unit_test(test_fat32_refuses_what_has_no_room),
         cmocka_unit_test(test_fat_append_one_file),
+        cmocka_unit_test(test_fat_append_without_a_partition_table),
         cmocka_unit_test(test_fat_append_crosses_sectors_of_the_fat),
         cmocka_unit_test(test_fat_append_rare_sync_and_large_requests),
         cmocka_unit_test(test_fat_append_of_many_clusters),

@@ -185,6 +185,16 @@ static void test_blkparse_names_the_bad_line(void **state)
     assert_int_equal(load_options(two, sizeof two - 1, 1, &other).n, 1);
 }
 
+/* A device's numbers have 31 characters at most. */
+static void test_blkparse_takes_devices_that_are_kept(void **state)
+{
+    const char longest[] = "8,00000000000000000000000000000 0 3 0.000000000 697 D W 8 + 8 [x]\n";
+    const char too_long[] = "8,000000000000000000000000000000 0 3 0.000000000 697 D W 8 + 8 [x]\n";
+    (void)state;
+    assert_int_equal(load(longest).n, 1);
+    check_bad(too_long, "t:1: ", "");
+}
+
 /* A NUL is not an action, an operation or a flag, although it ends every string of them. */
 static void test_blkparse_refuses_a_nul(void **state)
 {
@@ -323,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_blkparse_summary_ends_the_events),
         cmocka_unit_test(test_blkparse_other_kinds_of_event),
         cmocka_unit_test(test_blkparse_names_the_bad_line),
+        cmocka_unit_test(test_blkparse_takes_devices_that_are_kept),
         cmocka_unit_test(test_blkparse_refuses_a_nul),
         cmocka_unit_test(test_msr_times_start_at_the_first_request),
         cmocka_unit_test(test_msr_names_the_bad_line),
