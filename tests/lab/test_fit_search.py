@@ -130,6 +130,21 @@ def test_what_a_climb_has_found_is_kept():
     assert len(comparer.asked) <= 20
 
 
+def test_the_place_where_a_budget_ends_is_not_settled():
+    """A neighbour that became better while its times were fitted: its own times come next."""
+    other = replace(SEGMENT, open_linear=7)
+    for error, wanted in ((0.05, other), (0.2, SEGMENT)):
+        climb = search.Climb(begun(SEGMENT, 0.1))
+        climb.settled = True
+        one = search.Search(Formula(far), MEASURED, [1.0] * 4)
+
+        def ends(_climb):
+            raise search.Stopped(begun(other, error))
+        one._step = ends
+        assert one.structure(climb).structure == wanted
+        assert climb.settled == (wanted == SEGMENT)
+
+
 def test_climbs_to_the_same_place_are_one():
     other = replace(SEGMENT, open_linear=7)
     climbs = [search.Climb(begun(s, error)) for s, error in

@@ -312,7 +312,7 @@ class Search:
                 pass
         except Stopped as stopped:
             if stopped.best and stopped.best.error < climb.fit.error:
-                climb.fit = stopped.best
+                climb.move(stopped.best)
         return climb.fit
 
     def _step(self, climb: Climb) -> bool:
