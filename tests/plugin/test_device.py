@@ -4,6 +4,8 @@
 
 import errno
 import os
+import resource
+import subprocess
 
 from flashemu_server import NBDKIT, PLUGIN, Server, fails, nbd, need, run, run_nbdkit
 
@@ -177,6 +179,29 @@ def test_the_restart_takes_no_half_of_a_socket_activation():
                 assert s.connect().get_size() == 8019509248
         finally:
             del os.environ[name]
+
+
+def test_a_restart_that_fails_is_told():
+    """Where command and environment are just as long as the system allows, one word more is not:
+    the server serves all the same, and says what it lacks."""
+    def small_stack():
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 19, 1 << 19))
+
+    command = [NBDKIT, "-U", "-", PLUGIN, "transcend8g", "clock=virtual", "--run", ":"]
+    fits, too_long, err = 0, 1 << 18, ""
+    while too_long - fits > 1:
+        n = (fits + too_long) // 2
+        pads = {"PAD%d" % i: "x" * min(n - at, 65536) for i, at in enumerate(range(0, n, 65536))}
+        try:
+            done = subprocess.run(command, env={**os.environ, **pads}, capture_output=True,
+                                  text=True, timeout=60, preexec_fn=small_stack)
+        except OSError as e:
+            assert e.errno == errno.E2BIG, e
+            too_long = n
+        else:
+            fits, err = n, done.stderr
+    assert fits > 0 and "WRITE ZEROES will be offered, which this device has not: cannot start " \
+        "again with --filter=nozero (it can be given): Argument list too long" in err, err
 
 
 def test_the_zero_filter_of_the_user_counts():
