@@ -202,10 +202,8 @@ void fe_store_put_back_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store
     before_program(s, ppn);
     struct fe_image_oob r = {0};
     if (oob->state == FE_STORE_ERASED) {
-        if (g->gathered)
-            g->gathered[ppn] = r;
-        else
-            fe_image_put(g, &r, sizeof r, oob_at(s, ppn), "writing an OOB record");
+        assert(!g->gathered); /* no program is taken back while an image is made */
+        fe_image_put(g, &r, sizeof r, oob_at(s, ppn), "writing an OOB record");
         return;
     }
     r.seq = oob->seq;
