@@ -266,4 +266,17 @@ def test_debug_layers():
                 "control: request", "control: reply")
 
 
+def test_debug_lines_tell_times():
+    """In virtual time a request arrives when the one before it has ended."""
+    with Server("ideal", "clock=virtual", "link.command_overhead=3us",
+                options=["-v", "-D", "flashemu.request=1"]) as s:
+        h = s.connect()
+        for _ in range(3):
+            h.pwrite(bytes(4096), 0)
+        text = s.text()
+    found = re.findall("write offset 0 len 4096 arrival (\\d+) complete (\\d+) status 0 late 0 ns",
+                       text)
+    assert found == [("0", "3000"), ("3000", "6000"), ("6000", "9000")], text
+
+
 run(globals())
