@@ -262,8 +262,12 @@ static int run_host_calls(const struct fe_profile *p)
 
 /* ---- power ---- */
 
-/* What memory fails for: nothing, a power-on, or the record of what is under way. */
-enum trial { TRIAL_NONE, TRIAL_POWER_ON, TRIAL_UNDO };
+static char image_path[64];
+static const struct fe_store_file image_file = {.path = image_path};
+
+/* What memory fails for: nothing, a power-on, or the record of what is under way, in memory or in
+ * an image. */
+enum trial { TRIAL_NONE, TRIAL_POWER_ON, TRIAL_UNDO, TRIAL_UNDO_IMAGE };
 
 static enum fe_status submit(struct fe_device *dev, enum fe_req_type type, uint64_t at,
                              uint64_t page, uint8_t *buf, uint64_t *ret_end)
@@ -292,7 +296,7 @@ static bool work_and_cut(struct fe_device *dev, enum trial trial, struct fe_err 
         good = submit(dev, FE_REQ_WRITE, now, page, buf, &now) == FE_OK;
     }
     good = good && submit(dev, FE_REQ_FLUSH, now, 0, NULL, &now) == FE_OK;
-    if (trial == TRIAL_UNDO)
+    if (trial == TRIAL_UNDO || trial == TRIAL_UNDO_IMAGE)
         countdown = 0;
     for (uint64_t i = 0; i < N_PAGES && good; i++) {
         uint64_t page = i * 11 % (N_PAGES / 2);
@@ -328,7 +332,8 @@ static bool read_pages(struct fe_device *dev, uint8_t *ret, bool any, struct fe_
 static const char *try_power(const struct fe_profile *p, enum trial trial, long n, uint8_t *ret,
                              struct fe_err *err)
 {
-    struct fe_device_options opt = {.seed = 1, .payload = true, .power_cuts = true};
+    struct fe_device_options opt = {.seed = 1, .payload = true, .power_cuts = true,
+                                    .file = trial == TRIAL_UNDO_IMAGE ? &image_file : NULL};
     struct fe_device *dev = NULL;
     uint8_t buf[SECTOR];
     uint64_t ready;
@@ -376,6 +381,10 @@ static int run_power(const struct fe_profile *p, long *ret_n)
         wrong = try_power(p, TRIAL_UNDO, 0, got, &err);
     if (!wrong && all_after && !hit && !fe_ftl_registry[p->ftl.type]->no_medium)
         wrong = "nothing under way has asked for memory";
+    unlink(image_path);
+    if (!wrong)
+        wrong = try_power(p, TRIAL_UNDO_IMAGE, 0, got, &err);
+    unlink(image_path);
     if (!wrong && n_alive != before)
         wrong = "leak";
     return wrong ? complain(name, *ret_n, wrong, &err) : 0;
@@ -409,9 +418,6 @@ static int run_powers(uint32_t type, int rich, int faults)
 /* ---- images ---- */
 
 enum image { IMAGE_NEW, IMAGE_ON, IMAGE_OFF, IMAGE_AT_END, N_IMAGES };
-
-static char image_path[64];
-static const struct fe_store_file image_file = {.path = image_path};
 
 static struct fe_device_options image_options(void)
 {
