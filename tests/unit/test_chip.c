@@ -164,6 +164,20 @@ static void trim_all_of(struct both *b, fe_peb peb)
             fe_chip_note_trim(&b->chip, b->chip.oob_lpn[ppn], 1);
 }
 
+/* As the undo of a power cut takes back programs behind an erase, the last one first. */
+static void program_and_take_back(struct both *b, fe_peb peb, uint32_t n, fe_lpn lpn)
+{
+    struct fe_chip_old_page old[B];
+    struct fe_aside aside[B];
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(fe_store_put_aside(b->store, peb * B + i, &aside[i]), 0);
+        old[i] = fe_chip_old_page(&b->chip, peb * B + i, lpn + i);
+        program(b, peb * B + i, lpn + i, 0);
+    }
+    while (n-- > 0)
+        fe_chip_take_back_program(&b->chip, peb * B + n, &old[n], &aside[n]);
+}
+
 static void change_block(struct both *b, fe_peb peb, int kind, uint64_t r)
 {
     struct fe_chip *c = &b->chip;
@@ -176,6 +190,7 @@ static void change_block(struct both *b, fe_peb peb, int kind, uint64_t r)
     case 5: fe_chip_erase(c, peb, FE_PEB_NONE); break;
     case 6:
         fe_chip_erase(c, peb, spare_is_good ? spare : FE_PEB_NONE);
+        program_and_take_back(b, peb, (uint32_t)(r >> 3) % (B + 1), (fe_lpn)(r >> 6) % 4);
         fe_chip_take_back_erase(c, peb, &old);
         break;
     case 7:
