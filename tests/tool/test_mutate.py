@@ -6,6 +6,7 @@ Exits 77 where libclang's Python binding is missing.
 """
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -24,7 +25,9 @@ except Exception as e:  # the binding or the library
     sys.exit(77)
 
 from flashemu_script import run  # noqa: E402
-from mutation import process  # noqa: E402
+from mutation import plan, process  # noqa: E402
+from mutation.bench import Verdict  # noqa: E402
+from mutation.campaign import Campaign, Choice  # noqa: E402
 from mutation.changes import OPERATORS, Parser  # noqa: E402
 from mutation.process import MARK, Runner  # noqa: E402
 
@@ -228,6 +231,25 @@ def test_patches():
     write("stale.patch", patch % "-    if (n < lowest)\n+    if (n <= lowest)\n")
     assert "invalid: src/nand/core.c:10 (patch)" in mutate("--patch", "stale.patch", code=2)[0]
     assert "not a patch" in mutate("--patch", "meson.build", code=2)[1]
+
+
+def test_no_mutant_is_in_two_trees():
+    """Not in a run that goes on, either, which measures nothing before it begins."""
+    project()
+    mutate("--count", "1", code=(0, 1))
+    campaign = Campaign(Path("."), Path("build-state").resolve(), 2, Choice(False, math.inf, False))
+    campaign.open()
+    campaign.benches[0].prepare(False)
+    asked = []
+
+    def judge(_mutant, _order):
+        asked.append([read(b.tree / "src/nand/core.c") == CORE for b in campaign.benches])
+        return Verdict("noticed", "unit:core", 1)
+    for bench in campaign.benches:
+        bench.judge = judge
+    parser = Parser(str(campaign.benches[0].tree), str(campaign.benches[0].build))
+    campaign.run(plan.draw(parser, ["src/nand/core.c"], 4, 2), True)
+    assert asked == [[True, True]] * len(asked) and len(asked) > 1, asked
 
 
 def test_longest():

@@ -134,8 +134,6 @@ class Campaign:
                 while True:
                     item = todo.get_nowait()
                     if not bench.ready:
-                        if bench is not self.benches[0]:
-                            bench.configure(self.files)
                         bench.prepare(self.choice.golden)
                     done.put((item, work(bench, item)))
             except queue.Empty:
@@ -193,6 +191,8 @@ class Campaign:
 
     def run(self, mutants: Sequence[Mutant], afresh: bool) -> list[dict[str, Any]]:
         """The results of all the mutants, in their order."""
+        for bench in self.benches[1:]:
+            bench.configure(self.files)  # as long as the first tree, their source, has no mutant
         self.measure()
         for name in self.baseline.failed:
             self.progress.line(f"left out, because it fails without a change: {name}")
