@@ -146,6 +146,26 @@ static void test_store_without_payload_keeps_nothing(void **state)
     fe_store_destroy(s);
 }
 
+/* Pages of 1 GiB, of which only the first bytes are used: the frames lie on both sides of 4 GiB. */
+static void test_store_frames_beyond_4_gib(void **state)
+{
+    enum { PAGES = 10, BYTES = 100 };
+    (void)state;
+    struct fe_store *s = make(PAGES, UINT32_C(1) << 30, 5, true);
+    uint8_t data[BYTES], buf[BYTES];
+    for (fe_ppn ppn = 0; ppn < PAGES; ppn++) {
+        memset(data, 1 + (int)ppn, sizeof data);
+        fe_store_write(s, ppn, FE_PPN_NONE, 0, BYTES, data);
+    }
+    for (fe_ppn ppn = 0; ppn < PAGES; ppn++) {
+        fe_store_read(s, ppn, 0, BYTES, buf);
+        assert_all(buf, 1 + (int)ppn, BYTES);
+        assert_int_equal(fe_store_read(s, ppn, (UINT32_C(1) << 30) - BYTES, BYTES, buf), 0);
+        assert_all(buf, 0, BYTES);
+    }
+    fe_store_destroy(s);
+}
+
 static void test_store_too_large_is_eoverflow_with_the_numbers(void **state)
 {
     (void)state;
@@ -500,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_store_null_data_stands_for_zeros),
         cmocka_unit_test(test_store_discard_forgets_one_block),
         cmocka_unit_test(test_store_without_payload_keeps_nothing),
+        cmocka_unit_test(test_store_frames_beyond_4_gib),
         cmocka_unit_test(test_store_too_large_is_eoverflow_with_the_numbers),
         cmocka_unit_test(test_store_range_outside_the_page_aborts),
         cmocka_unit_test(test_store_random_operations_equal_plain_bytes),
