@@ -171,7 +171,7 @@ def test_the_zero_filter_keeps_the_name_of_the_process():
 
 
 def test_the_restart_takes_no_half_of_a_socket_activation():
-    """Of a service's parent, one variable may be left without the other."""
+    """A service may have inherited one of the two variables without the other."""
     for name in ("LISTEN_FDS", "LISTEN_PID"):
         os.environ[name] = "1"
         try:

@@ -141,6 +141,9 @@ class Campaign:
             except BaseException as e:  # pylint: disable=broad-except
                 done.put(e)
 
+        for bench in self.benches[1:len(items)]:
+            if not bench.ready:
+                bench.configure(self.files)  # as long as the first tree, its source, has no mutant
         threads = [threading.Thread(target=worker, args=(b,)) for b in self.benches[:len(items)]]
         for t in threads:
             t.start()
@@ -191,8 +194,6 @@ class Campaign:
 
     def run(self, mutants: Sequence[Mutant], afresh: bool) -> list[dict[str, Any]]:
         """The results of all the mutants, in their order."""
-        for bench in self.benches[1:]:
-            bench.configure(self.files)  # as long as the first tree, their source, has no mutant
         self.measure()
         for name in self.baseline.failed:
             self.progress.line(f"left out, because it fails without a change: {name}")
