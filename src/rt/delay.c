@@ -158,7 +158,7 @@ static void sleep_until(struct waiter *w, uint64_t at_ns)
         r = w->way->sleep_until(w->way_state, at_ns);
     }
     if (r < 0) /* clock_nanosleep fails, too: only spinning is left */
-        (void)fe_spin_until(at_ns);
+        (void)fe_spin_until(at_ns, NULL);
 
     uint64_t now = fe_clock_now_ns();
     uint64_t late = now > at_ns ? now - at_ns : 0;
@@ -169,26 +169,29 @@ static void sleep_until(struct waiter *w, uint64_t at_ns)
     fe_margin_learn(&w->nap, &nap_rule, late);
 }
 
-/* Gets from a wake-up shortly before the deadline to the deadline, as the ration allows. */
-static void finish_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
+/* Gets from a wake-up shortly before the deadline to the deadline, as the ration allows.  This and
+ * the other ways to wait return what the clock said at the end. */
+static uint64_t finish_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
 {
     struct fe_spin_ration *ration = &w->owner->ration;
 
     if (fe_spin_take(ration)) {
-        if (fe_spin_until(deadline_ns))
+        bool interrupted;
+        now = fe_spin_until(deadline_ns, &interrupted);
+        if (interrupted)
             fe_margin_cut(&w->margin, &margin_rule);
         fe_spin_give(ration);
-        return;
+        return now;
     }
     uint64_t near_ns = fe_max_u64(w->usual.ns, w->nap.ns);
     while (now < deadline_ns && deadline_ns - now > near_ns) {
         sleep_until(w, deadline_ns - w->nap.ns);
         now = fe_clock_now_ns();
     }
-    (void)fe_spin_until(deadline_ns);
+    return fe_spin_until(deadline_ns, NULL);
 }
 
-static void wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
+static uint64_t wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
 {
     struct fe_delay *d = w->owner;
     unsigned n_waiting = fe_spin_enter(&d->ration);
@@ -203,19 +206,20 @@ static void wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
 
     now = fe_clock_now_ns();
     if (now < deadline_ns)
-        finish_auto(w, now, deadline_ns);
+        now = finish_auto(w, now, deadline_ns);
     fe_spin_leave(&d->ration);
 
     atomic_store_explicit(&d->hint_ns, w->margin.ns, memory_order_relaxed);
     atomic_store_explicit(&d->hint_n_learnt, w->margin.n_learnt, memory_order_relaxed);
+    return now;
 }
 
-static void wait_fixed(struct waiter *w, uint64_t now, uint64_t deadline_ns,
-                       uint64_t margin_ns)
+static uint64_t wait_fixed(struct waiter *w, uint64_t now, uint64_t deadline_ns,
+                           uint64_t margin_ns)
 {
     if (deadline_ns - now > margin_ns)
         sleep_until(w, deadline_ns - margin_ns);
-    (void)fe_spin_until(deadline_ns); /* without a margin this only looks at the clock */
+    return fe_spin_until(deadline_ns, NULL); /* without a margin this only looks at the clock */
 }
 
 static void start_to_learn(struct waiter *w, uint64_t margin_ns, uint64_t n_learnt)
@@ -281,7 +285,7 @@ static struct waiter *waiter_of_thread(struct fe_delay *d)
     return w;
 }
 
-static void wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
+static uint64_t wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
 {
     struct waiter *w = waiter_of_thread(d);
     struct waiter without_memory = {.owner = d, .way = &fe_delay_way_nanosleep};
@@ -294,18 +298,11 @@ static void wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
 
     uint64_t now = fe_clock_now_ns(); /* making a ring has taken time */
     if (now >= deadline_ns)
-        return;
-    switch (d->params.spin) {
-    case FE_DELAY_SPIN_AUTO:
-        wait_auto(w, now, deadline_ns);
-        break;
-    case FE_DELAY_SPIN_OFF:
-        wait_fixed(w, now, deadline_ns, 0);
-        break;
-    case FE_DELAY_SPIN_FIXED:
-        wait_fixed(w, now, deadline_ns, d->params.spin_ns);
-        break;
-    }
+        return now;
+    if (d->params.spin == FE_DELAY_SPIN_AUTO)
+        return wait_auto(w, now, deadline_ns);
+    bool spins = d->params.spin == FE_DELAY_SPIN_FIXED;
+    return wait_fixed(w, now, deadline_ns, spins ? d->params.spin_ns : 0);
 }
 
 int fe_delay_until(struct fe_delay *d, uint64_t deadline_ns, fe_delay_coarse_fn coarse,
@@ -322,8 +319,7 @@ int fe_delay_until(struct fe_delay *d, uint64_t deadline_ns, fe_delay_coarse_fn 
     }
 
     if (now < deadline_ns) {
-        wait_precisely(d, deadline_ns);
-        now = fe_clock_now_ns();
+        now = wait_precisely(d, deadline_ns);
         assert(now >= deadline_ns);
     }
     if (ret_lateness_ns)

@@ -101,20 +101,26 @@ static inline void fe_spin_pause(void)
  * in between. */
 #define FE_SPIN_GAP_NS (500 * FE_NS_PER_US)
 
-/* Returns at or after at_ns; immediately if that has passed.  Returns true if the thread was taken
- * off its processor meanwhile. */
-static inline bool fe_spin_until(uint64_t at_ns)
+/* A pause takes up to 50 ns, by which a spin would end late.  So there is none so near the end. */
+#define FE_SPIN_NEAR_NS (2 * FE_NS_PER_US)
+
+/* Returns at or after at_ns, immediately if that has passed, what the clock said last.  Says in
+ * *ret_interrupted, which may be NULL, whether the thread was taken off its processor meanwhile. */
+static inline uint64_t fe_spin_until(uint64_t at_ns, bool *ret_interrupted)
 {
     uint64_t last = fe_clock_now_ns();
     bool interrupted = false;
 
     while (last < at_ns) {
-        fe_spin_pause();
+        if (at_ns - last > FE_SPIN_NEAR_NS)
+            fe_spin_pause();
         uint64_t now = fe_clock_now_ns();
         interrupted |= now - last > FE_SPIN_GAP_NS;
         last = now;
     }
-    return interrupted;
+    if (ret_interrupted)
+        *ret_interrupted = interrupted;
+    return last;
 }
 
 #endif
