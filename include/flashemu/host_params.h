@@ -45,6 +45,7 @@ struct fe_link_params {
                                   packs nothing */
     uint64_t busy_poll_ns;     /* queue off: how soon the host first asks whether a write has
                                   ended; 0: it is told */
+    uint64_t busy_ask_ns;      /* how long each question takes that it asks then */
     uint64_t busy_late_ppm;    /* share of each wait by which the host may come later, at most */
     uint64_t turn_read;        /* a read command of more bytes begins when the one before has ended,
                                   even if it continues that one; 0: none does */

@@ -36,6 +36,7 @@ void fe_link_set_delays(struct fe_link *l, const struct fe_link_params *p)
     l->p.task_overhead_ns = p->task_overhead_ns;
     l->p.write_overhead_ns = p->write_overhead_ns;
     l->p.busy_poll_ns = p->busy_poll_ns;
+    l->p.busy_ask_ns = p->busy_ask_ns;
     l->p.busy_late_ppm = p->busy_late_ppm;
     l->memo_bytes = l->memo_ns = 0;
 }
@@ -208,7 +209,8 @@ uint64_t fe_link_send(struct fe_link *l, uint64_t ready_ns, uint64_t bytes, bool
     return sent_ns;
 }
 
-/* Asked at in + p, in + 3 p, in + 7 p ..., and a little later. */
+/* With questions of the time q: asked at in, in + q + p, in + 2 q + 3 p, in + 3 q + 7 p ..., and a
+ * little later; each answer comes q later and says what was true when it was asked for. */
 uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns)
 {
     uint64_t wait = l->p.busy_poll_ns, at = in_ns;
@@ -218,9 +220,9 @@ uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns)
         uint64_t late = fe_muldiv(wait, l->p.busy_late_ppm, 1000000);
         if (late)
             late = fe_rng_below(fe_rng(0, FE_RNG_HOST_ASKS, in_ns, n), late + 1);
-        at = fe_time_add(at, wait + late);
+        at = fe_time_add(at, fe_time_add(l->p.busy_ask_ns, wait + late));
     }
-    return at;
+    return fe_time_add(at, l->p.busy_ask_ns);
 }
 
 void fe_link_end(struct fe_link *l, uint64_t complete_ns)

@@ -87,7 +87,7 @@ struct fe_link {
 
 void fe_link_init(struct fe_link *l, const struct fe_link_params *p);
 
-/* Bandwidth, overheads and busy_poll_ns become those of p from the next command on. */
+/* Bandwidth, overheads and what busy_ begins become those of p from the next command on. */
 void fe_link_set_delays(struct fe_link *l, const struct fe_link_params *p);
 
 /* No command is in the device at now_ns, and the wire is free.  O(1): it is asked before every
@@ -128,8 +128,9 @@ uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes);
 uint64_t fe_link_send(struct fe_link *l, uint64_t ready_ns, uint64_t bytes, bool more);
 
 /* When the host hears that a write has ended at end_ns, if all of its data were in at in_ns.  A
- * host without a queue may have to ask: first after link.busy_poll, then each time after twice as
- * long, and each time later by up to link.busy_late.  The same times have the same answer. */
+ * host without a queue may have to ask: at once, again after link.busy_poll, then each time after
+ * twice as long, and each time later by up to link.busy_late.  Each question takes link.busy_ask.
+ * The same times have the same answer. */
 uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns);
 
 /* The command completes at complete_ns, when its queue slot becomes free. */

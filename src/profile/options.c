@@ -389,9 +389,11 @@ const struct fe_option fe_options[] = {
              "each page is sent when it has been read."},
     {FE_SEC_LINK, "busy_poll", FE_OPT_TIME, FIELD(link.busy_poll_ns), .max = SEC(10), .def = "0",
      .live = true,
-     .help = "With queue=off: how long after the data of a write the host asks for the first time "
-             "whether it has ended; each later time it waits twice as long.  0 means that the "
-             "device tells the host."},
+     .help = "With queue=off: the host asks behind the data of a write whether it has ended, and if "
+             "not sleeps so long before it asks again; each later time it sleeps twice as long.  0 "
+             "means that the device tells the host."},
+    {FE_SEC_LINK, "busy_ask", FE_OPT_TIME, FIELD(link.busy_ask_ns), .max = SEC(10), .def = "0",
+     .live = true, .help = "With busy_poll: time that each of the host's questions takes."},
     {FE_SEC_LINK, "busy_late", FE_OPT_SHARE, FIELD(link.busy_late_ppm), .max = 1000000, .def = "0%",
      .live = true,
      .help = "Share by which each sleep of busy_poll may be longer; drawn.  Linux allows 100%."},

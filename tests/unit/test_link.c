@@ -286,6 +286,27 @@ static void test_link_asks_after_twice_as_long(void **state)
     }
 }
 
+/* Each question takes its time, the first one behind the data as well, and tells what was true when
+ * it was asked. */
+static void test_link_asks_as_long_as_it_takes(void **state)
+{
+    static const uint64_t ended[] = {0, 1, 40000, 40001, 112000, 112001, 248000, 248001};
+    static const uint64_t heard[] = {8000, 48000, 48000, 120000, 120000, 256000, 256000, 520000};
+    struct fe_link l = make(0, 0, 8);
+    (void)state;
+    l.p.busy_ask_ns = 8000;
+    for (size_t i = 0; i < ft_array_len(ended); i++) {
+        l.p.queue = FE_QUEUE_OFF;
+        l.p.busy_poll_ns = 32000;
+        assert_int_equal(fe_link_asked(&l, 5000, 5000 + ended[i]), 5000 + heard[i]);
+        l.p.busy_poll_ns = 0; /* a device that tells is asked nothing, and so is one with a queue */
+        assert_int_equal(fe_link_asked(&l, 5000, 5000 + ended[i]), 5000 + ended[i]);
+        l.p.busy_poll_ns = 32000;
+        l.p.queue = FE_QUEUE_IN_ORDER;
+        assert_int_equal(fe_link_asked(&l, 5000, 5000 + ended[i]), 5000 + ended[i]);
+    }
+}
+
 /* A host that sleeps too long asks later: each wait is longer by a share of 0 to 100 %, all shares
  * are drawn, and the answer depends on the two times alone. */
 static void test_link_asks_a_little_later(void **state)
@@ -437,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_link_takes_new_delays),
         cmocka_unit_test(test_link_without_its_queue_has_one_slot),
         cmocka_unit_test(test_link_asks_after_twice_as_long),
+        cmocka_unit_test(test_link_asks_as_long_as_it_takes),
         cmocka_unit_test(test_link_asks_a_little_later),
         cmocka_unit_test(test_link_order_decides_who_waits),
         cmocka_unit_test(test_link_any_order_keeps_the_order_of_a_command),

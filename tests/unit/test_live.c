@@ -36,6 +36,7 @@ static const struct change changes[] = {
     {"link.task_overhead", "2ms", {"link.queue_depth=4"}},
     {"link.write_overhead", "2ms", {0}},
     {"link.busy_poll", "500us", {"link.queue=off"}},
+    {"link.busy_ask", "2ms", {"link.queue=off", "link.busy_poll=500us"}},
     {"link.busy_late", "90%", {"link.queue=off", "link.busy_poll=500us"}},
     {"faults.slow_factor", "20", {SLOW, "faults.program_fail=1%"}},
     {"faults.weak_block", "3", {"faults.weak_cycles=1", SPARES}},
