@@ -355,6 +355,7 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->zone_start = p->zone_start;
     s->zone_units = p->zone_units;
     s->unit_read_ns = p->unit_read_ns;
+    s->gather_page_ns = p->gather_page_ns;
     s->part = params->part;
     fe_region_init(&s->region, &params->region, s->map.base.medium->geo.page_bytes);
     s->open = calloc(s->n_open_max, sizeof *s->open);

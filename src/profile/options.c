@@ -326,6 +326,9 @@ const struct fe_option fe_options[] = {
      .def = "0", .used_by = "segment",
      .help = "With scattered_stay, a group of more commands takes the place of the group to which "
              "the fewest were written; so many of them count, and 0 means that none do."},
+    {FE_SEC_FTL, "gather_page", FE_OPT_TIME, FIELD(ftl.segment.gather_page_ns), .max = SEC(10),
+     .def = "0", .used_by = "segment",
+     .help = "Additional time for each page of a group that is gathered, besides ftl.copy_page."},
     {FE_SEC_FTL, "group_switch", FE_OPT_BOOL, FIELD(ftl.segment.group_switch), .def = "no",
      .used_by = "segment",
      .help = "Whether a group needs no copy if its units were replaced one directly after the "

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""fit_cards.py [--budget N] [--seeds N] [--random-out] MY.json...: how well `fit` predicts what it
-has not seen.
+"""fit_cards.py [--budget N] [--seeds N] [--random-out | --whole] MY.json...: how well `fit` predicts
+what it has not seen.
 
 Every other point of each test of a measurement is taken away (or, with --random-out, flashbench's
 open units in random order and find-fat), a profile is fitted to the rest, and the points that were
-taken away are compared with it.  Prints a line of JSON for each measurement and seed, and with
+taken away are compared with it.  With --whole nothing is taken away, and the points of each sort
+are compared that the profile was fitted to.  Prints a line of JSON for each measurement and seed, and with
 several seeds the range of their results.  This is no test: it takes minutes for each.
 """
 
@@ -42,10 +43,16 @@ def told(errors):
                        "near": round(errors.near, 3)}
 
 
-def card(path, budget, random_out, jobs, seed):
+def left_out(m, which):
+    """The numbers of the points that are left out."""
+    if which == "random":
+        return [i for i, p in enumerate(m.points) if search.kind(p) in (FAT, RANDOM)]
+    return halves(m) if which == "halves" else []
+
+
+def card(path, budget, which, jobs, seed):
     m = measurement.load(path)
-    left = [i for i, p in enumerate(m.points) if search.kind(p) in (FAT, RANDOM)] if random_out \
-        else halves(m)
+    left = left_out(m, which)
     kept = replace(m, points=tuple(p for i, p in enumerate(m.points) if i not in set(left)))
     begin = time.monotonic()
     found = fitting.fit(Tool(), kept, budget, seed, jobs)
@@ -56,8 +63,9 @@ def card(path, budget, random_out, jobs, seed):
     errors = compare.log_errors(answer, m)
     result = {"measurement": path.name, "seed": seed, "fitted": told(found.all),
               "left_out": told(fitting.summed([errors[i] for i in left]))}
-    for name in dict.fromkeys(search.kind(m.points[i]) for i in left):
-        result[name] = told(fitting.summed([errors[i] for i in left
+    judged = left or range(len(m.points))
+    for name in dict.fromkeys(search.kind(m.points[i]) for i in judged):
+        result[name] = told(fitting.summed([errors[i] for i in judged
                                             if search.kind(m.points[i]) == name]))
     return {**result, "seconds": round(seconds), "structure": str(found.structure), "keys": found.keys()}
 
@@ -67,13 +75,16 @@ def main():
     parser.add_argument("measurements", nargs="+", type=Path)
     parser.add_argument("--budget", type=int, default=fitting.QUICK)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--random-out", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--random-out", dest="which", action="store_const", const="random",
+                       default="halves")
+    which.add_argument("--whole", dest="which", action="store_const", const="whole")
     parser.add_argument("--seeds", type=int, default=1, help="1 to this number; the default is 1")
     arguments = parser.parse_args()
     for path in arguments.measurements:
         found = []
         for seed in range(1, arguments.seeds + 1):
-            found.append(card(path, arguments.budget, arguments.random_out, arguments.jobs, seed))
+            found.append(card(path, arguments.budget, arguments.which, arguments.jobs, seed))
             print(json.dumps(found[-1]), flush=True)
         out = [each["left_out"] for each in found if each["left_out"]]
         if len(out) > 1:

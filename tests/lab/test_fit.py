@@ -13,6 +13,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+from flashemu_fit_bench import MIB, PAGE, SEGMENT, TIMES, first_of, measured, plan, values
 from flashemu_lab_bench import LAB, FLASHEMU, bad, children_of, lab, read, until, write
 from flashemu_script import run, skip
 
@@ -32,42 +33,6 @@ from flashemu_lab.errors import LabError  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
-
-MIB = 1 << 20
-TIMES = {"link.command_overhead": 3e5, "link.bandwidth": 2e7, "nand.tPROG": 1.2e6,
-         "nand.bus_rate": 8e7, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 4e5,
-         "ftl.map_read": 1e5, "ftl.unit_read": 2e5, "ftl.part_write": 0.0,
-         "ftl.tail_write": 0.0, "ftl.copy_page": 0.0}
-SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=4, open_random=3)
-PAGE = Structure("page", 512 * MIB, 8192)
-
-
-def values(s):
-    return [TIMES[t.key] for t in modelled.times_of(s)]
-
-
-def plan(erasesize, units=6):
-    """The points of a small flashbench session, without values."""
-    points = [make_point("seq-write", [1], bs=65536, size=8 * MIB),
-              make_point("seq-read", [1], bs=65536, size=8 * MIB)]
-    points += [make_point("flashbench-align", [1], align=4096 << i, bs=1024, place=place)
-               for i in range(12) for place in ("pre", "on", "post")]
-    points += [make_point("flashbench-open-au", [1], erasesize=erasesize, open=n, random=order,
-                          chunk=erasesize >> i)
-               for order in (False, True) for n in range(1, units + 1)
-               for i in range(10 if n < 3 else 8)]
-    return points
-
-
-def measured(s, times=None, points=None):
-    """What the model's device gives for these points."""
-    m = Measurement(tuple(points or plan(s.unit * s.group)), "x", s.capacity)
-    keys = modelled.changes(modelled.profile_keys(s, times or values(s)))
-    with compare.Comparer(Tool(), m, 1) as comparer:
-        answer = comparer.ask([compare.Question(s.strategy, tuple(keys))])[0]
-    assert answer.state == "done", answer.message
-    return Measurement(tuple(Point(p.procedure, p.parameters, (v,))
-                             for p, v in zip(m.points, answer.measured) if v), "x", s.capacity)
 
 
 def test_sizes_hang_together():
@@ -98,11 +63,6 @@ def test_rules_see_the_structure():
     assert (first.open_linear, first.open_random) == (4, 3)
     by_pages = measured(PAGE, points=plan(2 * MIB))
     assert clues.candidates(by_pages)[0].strategy == "page"
-
-
-def first_of(s, m):
-    """The first values of the times by their keys."""
-    return dict(zip([t.key for t in modelled.times_of(s)], clues.first_times(s, m)))
 
 
 def half(m):
@@ -315,8 +275,8 @@ def test_a_neighbour_begins_where_the_clues_put_it():
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
         plain = search.start(replace(s, limit=512 * 1024, page=32768), values(s))
-        moved = dict(zip(keys, one._moved(plain, s).values()))
-        again = dict(zip(keys, one._moved(one._moved(plain, s), plain.structure).values()))
+        moved = dict(zip(keys, one.moved(plain, s).values()))
+        again = dict(zip(keys, one.moved(one.moved(plain, s), plain.structure).values()))
     assert 1e6 < moved["ftl.tail_write"] < 9e6, moved
     assert abs(again["ftl.tail_write"] / moved["ftl.tail_write"] - 1) < 1e-9
     assert abs(moved["nand.tPROG"] / TIMES["nand.tPROG"] - 0.5) < 1e-9, moved
@@ -353,40 +313,6 @@ def test_what_a_budget_leaves_is_kept():
         else:
             raise AssertionError("more than the budget")
         assert one.left == 3 and one.judge([fit] * 3)[0].error < 1e-6 and one.left == 0
-
-
-def test_groups_that_stay_are_seen():
-    """Of four numbers, the right one explains what happens beyond the limit of open units."""
-    s = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0, scattered=24,
-                stay=16)
-    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=n, random=order,
-                         chunk=2 * MIB >> i)
-              for order in (False, True) for n in (2, 4, 5) for i in range(6)]
-    m = measured(s, points=points)
-    with compare.Comparer(Tool(), m, 2) as comparer:
-        one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(4)
-        fits = one.judge([search.start(replace(s, stay=n), values(s)) for n in (0, 8, 16, 32)])
-    assert fits[2].error < 1e-6 and fits[0].error > 0.1, [f.error for f in fits]
-    assert replace(s, stay=0) in modelled.neighbours(s)
-    assert s in modelled.neighbours(replace(s, stay=0))
-
-
-def test_commands_that_make_groups_stay_are_seen():
-    """The same for the number of commands that count, where small ones make the difference."""
-    s = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0, scattered=24,
-                stay=16, hot=8)
-    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=n, random=False,
-                         chunk=2 * MIB >> i) for n in (2, 4, 5) for i in range(8)]
-    m = measured(s, points=points)
-    others = [n for n in modelled.neighbours(s) if n == replace(s, hot=n.hot)]
-    assert [n.hot for n in others] == [0, 4, 16], others
-    assert all(n.hot == 8 for n in modelled.neighbours(replace(s, stay=0)))
-    with compare.Comparer(Tool(), m, 2) as comparer:
-        one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(2)
-        fits = one.judge([search.start(n, values(s)) for n in (s, others[0])])
-    assert fits[0].error < 1e-6 and fits[1].error > 0.05, fits
 
 
 def test_a_time_beyond_its_bound_by_a_rounding_error():

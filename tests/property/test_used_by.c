@@ -105,6 +105,7 @@ static const struct change changes[] = {
     {"ftl.scattered=2", {"ftl.group_units=2"}},
     {"ftl.scattered_stay=9", {"ftl.scattered=2", "ftl.group_units=2"}},
     {"ftl.scattered_hot=1", {"ftl.scattered_stay=9", "ftl.scattered=2", "ftl.group_units=2"}},
+    {"ftl.gather_page=1ms", {"ftl.scattered=2", "ftl.group_units=2"}},
     {"ftl.group_switch=yes", {"ftl.scattered=3", "ftl.group_units=2"}},
     {"ftl.unit_read=1ms", {0}},
 

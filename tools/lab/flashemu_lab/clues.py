@@ -413,7 +413,8 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(whole),
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
-             "ftl.tail_write": _tail(c, s), "ftl.copy_page": _copy(c, s, program)}
+             "ftl.tail_write": _tail(c, s), "ftl.copy_page": _copy(c, s, program),
+             "ftl.gather_page": _gather(c, s, program)}
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
 
@@ -435,6 +436,17 @@ def _copy(c: Curves, s: Structure, program: float) -> float:
             for chunk, t in times.items()
             if max(s.page, s.small_write + 1) <= chunk <= s.unit // 4]
     return max(median(each) - 1.25 * program, 0.0) if each else 0.0
+
+
+def _gather(c: Curves, s: Structure, program: float) -> float:
+    """ns that each page of a group that is gathered takes beyond one that a merge copies.  Where
+    more units are written in turn than can be scattered (-f), each costs one of these groups."""
+    if s.group == 1 or not s.scattered:
+        return 0.0
+    each = [t * s.page / chunk for chunk, t in _pooled(c.fat, 0).items()
+            if max(64 * _KIB, s.page) <= chunk <= s.unit * s.group]
+    copied = 1.25 * program + _copy(c, s, program)
+    return max(median(each) - program - copied, 0.0) if each else 0.0
 
 
 def _tail(c: Curves, s: Structure) -> float:

@@ -276,7 +276,7 @@ class Fitting:
         near = neighbours(best.structure)
         search = self._search("alternatives", self._weights, len(near))
         found: dict[str, list[int]] = {}
-        judged = search.judge([Fit(n, best.x, math.inf) for n in near], best.error * _AS_GOOD)
+        judged = search.judge([search.moved(best, n) for n in near], best.error * _AS_GOOD)
         for n, f in zip(near, judged):
             differing = [x.name for x in fields(n)
                          if getattr(n, x.name) != getattr(best.structure, x.name)]

@@ -123,14 +123,17 @@ _TIMES = (
     Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
     Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
-    Time("ftl.copy_page", 2e4, 2e7, True),
+    Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.gather_page", 2e4, 2e7, True),
 )
-_SEGMENT_ONLY = ("ftl.unit_read", "ftl.copy_page")
+_SEGMENT_ONLY = ("ftl.unit_read", "ftl.copy_page", "ftl.gather_page")
 
 
 def times_of(s: Structure) -> tuple[Time, ...]:
-    """The times of this structure, always in the same order."""
-    return tuple(t for t in _TIMES if s.strategy == "segment" or t.key not in _SEGMENT_ONLY)
+    """The times of this structure, always in the same order.  What only some structures of a
+    strategy have comes last."""
+    gathers = s.group > 1 and s.scattered > 0
+    return tuple(t for t in _TIMES if s.strategy == "segment" or t.key not in _SEGMENT_ONLY)[
+        :None if gathers or s.strategy != "segment" else -1]
 
 
 def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
@@ -168,6 +171,7 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
             keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
             if s.scattered:
                 keys["ftl.scattered"] = str(s.scattered)
+                keys["ftl.gather_page"] = f"{round(of_time['ftl.gather_page'] / s.parts)}ns"
                 keys |= {"ftl.scattered_stay": str(s.stay), "ftl.scattered_hot": str(s.hot)}
         if s.small_log:
             keys |= {"ftl.small_log": str(s.small_log), "ftl.small_write": str(s.small_write),

@@ -333,7 +333,7 @@ class Search:
             rest = [n for n in neighbours(fit.structure) if n not in climb.refitted]
             if not rest:
                 return False
-            other = self._descend(self._moved(fit, rest[0]))
+            other = self._descend(self.moved(fit, rest[0]))
             climb.refitted.add(rest[0])
             if other.error < 0.998 * fit.error:
                 climb.move(other)
@@ -350,7 +350,7 @@ class Search:
             at += len(some)
             bound = (best or fit).error * 0.998
             try:
-                found = self.judge([self._moved(fit, n) for n in some], bound)
+                found = self.judge([self.moved(fit, n) for n in some], bound)
             except Stopped:
                 raise Stopped(best) from None
             tried.update(some)
@@ -361,10 +361,10 @@ class Search:
                 break
         return best
 
-    def _moved(self, fit: Fit, s: Structure) -> Fit:
+    def moved(self, fit: Fit, s: Structure) -> Fit:
         """The same times with another structure.  A program of another page takes as long for each
-        byte; a time that is 0 begins where the clues put it for this structure."""
-        x = list(fit.x)
+        byte; a time that is 0, or that the other structure lacks, begins where the clues put it."""
+        x = [*fit.x, 0.0][:len(times_of(s))]
         for k, (t, first) in enumerate(zip(times_of(s), first_times(s, self._m))):
             if t.key == "nand.tPROG":
                 x[k] = float(np.clip(x[k] + math.log(s.page / fit.structure.page), *t.bounds))

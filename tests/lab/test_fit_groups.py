@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab fit: units that are smaller than the one that shows, and their groups."""
+
+from dataclasses import replace
+
+from flashemu_fit_bench import MIB, SEGMENT, TIMES, first_of, measured, plan, values
+from flashemu_script import run, skip
+
+try:
+    import scipy.optimize  # noqa: F401
+except ImportError:
+    skip("no Python module scipy")
+
+from flashemu_lab import clues, compare, modelled, search  # noqa: E402
+from flashemu_lab.measurement import make_point  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+
+GROUPS = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0, scattered=24)
+FIND_FAT = [make_point("flashbench-find-fat", [1], erasesize=2 * MIB, units=6, unit=unit,
+                       chunk=2 * MIB >> i) for i in range(6) for unit in range(6)]
+
+
+def test_groups_that_stay_are_seen():
+    """Of four numbers, the right one explains what happens beyond the limit of open units."""
+    s = replace(GROUPS, stay=16)
+    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=n, random=order,
+                         chunk=2 * MIB >> i)
+              for order in (False, True) for n in (2, 4, 5) for i in range(6)]
+    m = measured(s, points=points)
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(4)
+        fits = one.judge([search.start(replace(s, stay=n), values(s)) for n in (0, 8, 16, 32)])
+    assert fits[2].error < 1e-6 and fits[0].error > 0.1, [f.error for f in fits]
+    assert replace(s, stay=0) in modelled.neighbours(s)
+    assert s in modelled.neighbours(replace(s, stay=0))
+
+
+def test_commands_that_make_groups_stay_are_seen():
+    """The same for the number of commands that count, where small ones make the difference."""
+    s = replace(GROUPS, stay=16, hot=8)
+    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=n, random=False,
+                         chunk=2 * MIB >> i) for n in (2, 4, 5) for i in range(8)]
+    m = measured(s, points=points)
+    others = [n for n in modelled.neighbours(s) if n == replace(s, hot=n.hot)]
+    assert [n.hot for n in others] == [0, 4, 16], others
+    assert all(n.hot == 8 for n in modelled.neighbours(replace(s, stay=0)))
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(2)
+        fits = one.judge([search.start(n, values(s)) for n in (s, others[0])])
+    assert fits[0].error < 1e-6 and fits[1].error > 0.05, fits
+
+
+def test_gathering_has_a_time_of_its_own():
+    """Where each unit that is written costs a group that is gathered, rules say about what a page of
+    it takes beyond a copied one, and the fit of the times finds both."""
+    points = FIND_FAT + plan(2 * MIB, 3)
+    for copy, gather in ((8e5, 1.5e6), (0.0, 1.5e6), (8e5, 0.0)):
+        times = dict(TIMES) | {"ftl.copy_page": copy, "ftl.gather_page": gather}
+        m = measured(GROUPS, [times[t.key] for t in modelled.times_of(GROUPS)], points)
+        first = first_of(GROUPS, m)["ftl.gather_page"]
+        assert abs(first - gather) < 5e5, (copy, gather, first)
+        with compare.Comparer(Tool(), m, 2) as comparer:
+            one = search.Search(comparer, m, [1.0] * len(m.points))
+            one.grant(100)
+            found = one.times(one.judge([search.start(GROUPS, clues.first_times(GROUPS, m))])[0], 4)
+        got = dict(zip([t.key for t in modelled.times_of(GROUPS)], found.values()))
+        assert found.error < 0.02 and abs(got["ftl.gather_page"] - gather) < 2e5, (
+            copy, gather, found.error, got)
+
+
+def test_without_groups_there_is_no_time_of_gathering():
+    """A structure that gathers nothing has a time less, and its neighbour begins with a new one."""
+    m = measured(GROUPS, [(dict(TIMES) | {"ftl.gather_page": 1.5e6})[t.key]
+                          for t in modelled.times_of(GROUPS)], FIND_FAT)
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        begun = search.start(GROUPS, clues.first_times(GROUPS, m))
+        for s in (replace(GROUPS, scattered=0), replace(GROUPS, group=1), SEGMENT):
+            moved = one.moved(begun, s)
+            assert len(moved.x) == len(begun.x) - 1 == len(modelled.times_of(s)), s
+            assert "ftl.gather_page" not in modelled.profile_keys(s, moved.values())
+            assert one.moved(moved, GROUPS).values() == begun.values(), s
+
+
+run(globals())
