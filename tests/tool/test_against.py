@@ -79,8 +79,8 @@ def test_agrees_with_the_curves_that_are_compiled_in():
                       if kind(p) == test and p["parameters"]["chunk"] >= 4096]
             assert abs(100 - statistics.median(errors) - want[test]) < 0.001, (card, test)
         align = [abs(p["error_percent"]) for p in points if kind(p) == "align"]
-        assert out["procedures"]["flashbench-align"]["median_error_percent"] == \
-            statistics.median(align)
+        told = out["procedures"]["flashbench-align"]["median_error_percent"]
+        assert abs(told - statistics.median(align)) < 1e-6, (card, told)
 
 
 def test_summary_is_about_the_points():
