@@ -33,7 +33,7 @@ from .modelled import Structure, changes, neighbours, profile_keys, times_of
 from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
-BUDGET, QUICK = 2000, 600
+BUDGET, QUICK = 4000, 600
 LEAST_BUDGET = 60
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
@@ -43,9 +43,10 @@ _FOLDS = 4
 _LARGE = 200
 _ROUNDS = (1, 1)
 _FEW = 5
-# At most so many structures are made better, and with a small budget one for each 200 comparisons;
-# and the parts of the budget that the rounds have, each with half as many structures.
-_MOST_CLIMBS, _EACH = 6, 200
+# How many structures are made better: one for each 200 comparisons up to six, and with a large
+# budget one for each 333; and the parts of the budget that the rounds have, each with half as many
+# structures.
+_FIRST_CLIMBS, _EACH, _EACH_MORE = 6, 200, 333
 _ROUND_PARTS = (4, 6, 8)
 # Of the typical error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
@@ -191,7 +192,7 @@ class Fitting:
     def _climbed(self, tried: Sequence[Fit]) -> tuple[Fit, int]:
         """The best structure, from the best candidate of each sort and others, and what is left of
         the budget.  In each round those that have come nearest go on."""
-        number = max(min(self._budget // _EACH, _MOST_CLIMBS), 2)
+        number = max(min(self._budget // _EACH, _FIRST_CLIMBS), self._budget // _EACH_MORE, 2)
         begun = _each_sort_first(tried)[:number]
         search = self._search("structure", self._weights, len(begun))
         climbs = [Climb(f) for f in search.judge(begun)]
