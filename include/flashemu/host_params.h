@@ -43,10 +43,10 @@ struct fe_link_params {
                                   page is sent when it has been read */
     uint32_t packed;           /* no queue: writes that the host may put into one command; 1: it
                                   packs nothing */
-    uint64_t busy_poll_ns;     /* queue off: how soon the host first asks whether a write has
-                                  ended; 0: it is told */
-    uint64_t busy_ask_ns;      /* how long each question takes that it asks then */
-    uint64_t busy_late_ppm;    /* share of each wait by which the host may come later, at most */
+    uint64_t busy_poll_ns;     /* queue off: how long the host sleeps after it has asked for the
+                                  first time whether a write has ended; 0: it is told */
+    uint64_t busy_ask_ns;      /* with busy_poll_ns: how long each question takes */
+    uint64_t busy_late_ppm;    /* share of each sleep by which it may be longer, at most */
     uint64_t turn_read;        /* a read command of more bytes begins when the one before has ended,
                                   even if it continues that one; 0: none does */
 };

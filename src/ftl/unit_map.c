@@ -19,7 +19,7 @@
  *     program  . . . . 0 . 1 . . . . . 2 . 3 .
  *
  * (flashbench: a card that copies 512 KiB for a small random write needs 50 ms for that, where the
- * host writes as much in 30 ms, and 690 ms for 4 MiB that are gathered.)
+ * host writes as much in 30 ms.)
  *
  * The table of newer copies is a plain array over all logical pages, four bytes each.  A controller
  * keeps a small table for its logs and searches it.  The result is the same, and here it costs one

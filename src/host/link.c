@@ -209,8 +209,9 @@ uint64_t fe_link_send(struct fe_link *l, uint64_t ready_ns, uint64_t bytes, bool
     return sent_ns;
 }
 
-/* With questions of the time q: asked at in, in + q + p, in + 2 q + 3 p, in + 3 q + 7 p ..., and a
- * little later; each answer comes q later and says what was true when it was asked for. */
+/* If each question takes q, the host asks at in, in + q + p, in + 2 q + 3 p, in + 3 q + 7 p ..., or
+ * a little later.  An answer comes q after its question and says what was true when that was
+ * asked. */
 uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns)
 {
     uint64_t wait = l->p.busy_poll_ns, at = in_ns;

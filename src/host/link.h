@@ -87,7 +87,7 @@ struct fe_link {
 
 void fe_link_init(struct fe_link *l, const struct fe_link_params *p);
 
-/* Bandwidth, overheads and what busy_ begins become those of p from the next command on. */
+/* Bandwidth, overheads, and how the host asks, become those of p from the next command on. */
 void fe_link_set_delays(struct fe_link *l, const struct fe_link_params *p);
 
 /* No command is in the device at now_ns, and the wire is free.  O(1): it is asked before every

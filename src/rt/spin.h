@@ -101,7 +101,8 @@ static inline void fe_spin_pause(void)
  * in between. */
 #define FE_SPIN_GAP_NS (500 * FE_NS_PER_US)
 
-/* A pause takes up to 50 ns, by which a spin would end late.  So there is none so near the end. */
+/* A pause takes up to 50 ns, and a spin that pauses ends late by as much.  So a spin does not pause
+ * when it is so near its end. */
 #define FE_SPIN_NEAR_NS (2 * FE_NS_PER_US)
 
 /* Returns at or after at_ns, immediately if that has passed, what the clock said last.  Says in

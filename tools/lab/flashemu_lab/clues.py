@@ -409,12 +409,13 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
     reading = max([rate for is_write, _, rate in c.rates if not is_write], default=0.0)
     link = max(1.15 * max(fastest, reading), 1.6e7)
     program = s.page * 1e9 / fastest
+    copy = _copy(c, s, program)
     start = {"link.command_overhead": alone / 2, "link.bandwidth": link,
              "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(whole),
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
-             "ftl.tail_write": _tail(c, s), "ftl.copy_page": _copy(c, s, program),
-             "ftl.gather_page": _gather(c, s, program)}
+             "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
+             "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
 
@@ -438,14 +439,14 @@ def _copy(c: Curves, s: Structure, program: float) -> float:
     return max(median(each) - 1.25 * program, 0.0) if each else 0.0
 
 
-def _gather(c: Curves, s: Structure, program: float) -> float:
-    """ns that each page of a group that is gathered takes beyond one that a merge copies.  Where
-    more units are written in turn than can be scattered (-f), each costs one of these groups."""
-    if s.group == 1 or not s.scattered:
+def _gather(c: Curves, s: Structure, program: float, copied: float) -> float:
+    """ns that each page of a group that is gathered takes beyond `copied`, the time of one that a
+    merge copies.  Where more units are written in turn than can be scattered (-f), each of them
+    costs one of these groups."""
+    if not s.gathers:
         return 0.0
     each = [t * s.page / chunk for chunk, t in _pooled(c.fat, 0).items()
             if max(64 * _KIB, s.page) <= chunk <= s.unit * s.group]
-    copied = 1.25 * program + _copy(c, s, program)
     return max(median(each) - program - copied, 0.0) if each else 0.0
 
 

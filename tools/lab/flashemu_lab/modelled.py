@@ -73,6 +73,11 @@ class Structure:
     spare: int = 120
 
     @property
+    def gathers(self) -> bool:
+        """Whether groups are ever gathered."""
+        return self.group > 1 and self.scattered > 0
+
+    @property
     def pages_per_block(self) -> int:
         """A divisor of the pages of a unit; the unit is one block if that is possible."""
         pages = 256 if self.strategy == "page" else max(self.unit // self.page, 1)
@@ -125,15 +130,15 @@ _TIMES = (
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
     Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.gather_page", 2e4, 2e7, True),
 )
-_SEGMENT_ONLY = ("ftl.unit_read", "ftl.copy_page", "ftl.gather_page")
+_GATHERING_ONLY = ("ftl.gather_page",)
+_SEGMENT_ONLY = ("ftl.unit_read", "ftl.copy_page", *_GATHERING_ONLY)
 
 
 def times_of(s: Structure) -> tuple[Time, ...]:
     """The times of this structure, always in the same order.  What only some structures of a
     strategy have comes last."""
-    gathers = s.group > 1 and s.scattered > 0
-    return tuple(t for t in _TIMES if s.strategy == "segment" or t.key not in _SEGMENT_ONLY)[
-        :None if gathers or s.strategy != "segment" else -1]
+    absent = _SEGMENT_ONLY if s.strategy != "segment" else () if s.gathers else _GATHERING_ONLY
+    return tuple(t for t in _TIMES if t.key not in absent)
 
 
 def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:

@@ -363,8 +363,9 @@ class Search:
 
     def moved(self, fit: Fit, s: Structure) -> Fit:
         """The same times with another structure.  A program of another page takes as long for each
-        byte; a time that is 0, or that the other structure lacks, begins where the clues put it."""
-        x = [*fit.x, 0.0][:len(times_of(s))]
+        byte; a time that is 0, or that the fit's own structure lacks, begins where the clues put
+        it."""
+        x = [*fit.x, 0.0][:len(times_of(s))]  # at most the last one is missing, or is too many
         for k, (t, first) in enumerate(zip(times_of(s), first_times(s, self._m))):
             if t.key == "nand.tPROG":
                 x[k] = float(np.clip(x[k] + math.log(s.page / fit.structure.page), *t.bounds))
@@ -406,7 +407,7 @@ def _numbers(s: Structure) -> list[tuple[str, int, int]]:
              ("open_random", 0 if s.switch_merge else 1, s.open_random + 8)]
     if s.small_log:
         found.append(("small_log", 1, 2 * s.small_log + 4))
-    if s.group > 1 and s.scattered:
+    if s.gathers:
         found.append(("scattered", s.group + 1, 2 * s.scattered))
     return found
 
