@@ -201,20 +201,20 @@ class NbdTarget:
             raise LabError(f"{uri}: {e.string}") from None
         if writable and read_only:
             raise LabError(f"{uri}: is read-only; allowed: --read-only")
-        self._noise = bytearray(LONGEST)
+        self._noise, self._read = bytearray(LONGEST), bytearray(LONGEST)
         self._marks = Marks(self._noise)
+        self._parts: dict[tuple[bool, int], Any] = {}
 
     def read(self, offset: int, length: int) -> None:
-        self._whole(self._handle.aio_pread, self._buffer(length), offset)
+        self._whole(self._handle.aio_pread, self._part(False, length), offset)
 
     def look(self, offset: int, length: int) -> int | str:
-        data = self._buffer(length)
-        self._whole(self._handle.aio_pread, data, offset)
-        return _seen(self._marks, data.to_bytearray())
+        self.read(offset, length)
+        return _seen(self._marks, self._read)
 
     def write(self, offset: int, length: int) -> None:
         self._marks.stamp(offset, length)
-        self._whole(self._handle.aio_pwrite, self._data(length), offset)
+        self._whole(self._handle.aio_pwrite, self._part(True, length), offset)
 
     def flush(self) -> None:
         if self._can_flush:
@@ -225,12 +225,11 @@ class NbdTarget:
 
     def burst(self, writes: bool, places: Sequence[tuple[int, int]], depth: int) -> None:
         flying: list[int] = []
-        data = self._data(max(length for _, length in places)) if writes else None
+        one = self._handle.aio_pwrite if writes else self._handle.aio_pread
         for offset, length in places:
             while len(flying) >= depth:
                 self._land(flying)
-            flying.append(self._start(self._handle.aio_pwrite, data, offset) if writes else
-                          self._start(self._handle.aio_pread, self._buffer(length), offset))
+            flying.append(self._start(one, self._part(writes, length), offset))
         while flying:
             self._land(flying)
 
@@ -242,8 +241,14 @@ class NbdTarget:
         except self._error:
             pass
 
-    def _data(self, length: int) -> Any:
-        return self._buffer.from_bytearray(self._noise[:length])
+    def _part(self, writes: bool, length: int) -> Any:
+        """The first bytes of what is written, or of what is read, as libnbd wants them.  libnbd
+        1.14 keeps a reference to the buffer of each request for ever, so all requests of a length
+        share one."""
+        if (writes, length) not in self._parts:
+            whole = memoryview(self._noise if writes else self._read)
+            self._parts[writes, length] = self._buffer.from_buffer(whole[:length])
+        return self._parts[writes, length]
 
     def _whole(self, function: Callable[..., int], *words: object) -> None:
         """One request from its start to its end."""

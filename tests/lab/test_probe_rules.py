@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab probe: conclusions from points of devices made by hand."""
+
+import flashemu_lab_bench  # noqa: F401  (finds the modules)
+from flashemu_script import run
+
+from flashemu_lab import flashbench_o, opened, probing
+from flashemu_lab.datasheet import sentences
+from flashemu_lab.findings import Found
+from flashemu_lab.measurement import make_point
+
+MIB = 1 << 20
+
+
+def crossings(unit, cost=10.0**9, log=10.0**8):
+    """Points of a device that merges a unit of this size for each unit that a write touches."""
+    points = []
+    for size in probing.candidates(1 << 33):
+        test = probing.crossing(size, 1 << 33)
+        times = []
+        for r in test.requests:
+            touched = (r.offset + r.length - 1) // unit - r.offset // unit + 1
+            times.append(int(log + cost * touched))
+        points += probing.result(test, times)
+    return points
+
+
+class Units:
+    """A device of allocation units with some of them open, as far as the tests of `opened` see it:
+    each unit that has to be closed costs a merge."""
+
+    def __init__(self, unit, linear, in_random):
+        self.unit, self.linear, self.random = unit, linear, in_random
+        self.open = {}          # unit -> (is it in order, bytes in order), the latest one last
+
+    def _room(self, in_order, most):
+        """Closes the oldest one of its sort if there are so many; how many merges that costs.  A
+        unit that is in order and full needs none."""
+        mine = [u for u, (ordered, _) in self.open.items() if ordered == in_order]
+        return len(mine) >= most and self.open.pop(mine[0]) != (True, self.unit)
+
+    def write(self, offset, length):
+        """ns."""
+        number, at, merges = offset // self.unit, offset % self.unit, 0
+        ordered, end = self.open.pop(number, (None, 0))
+        if end == self.unit and ordered:
+            ordered = None
+        if ordered and at != end:
+            ordered = None
+            merges += self._room(False, self.random) if self.random else 1
+            ordered = False if self.random else None
+        if ordered is None:
+            end = 0
+            ordered = at == 0 or not self.random
+            merges += self._room(ordered, self.linear if ordered else self.random)
+        self.open[number] = ordered, at + length
+        return 10**5 + merges * 10**7
+
+
+class Behind:
+    """A cache in front of a device that gives it each write when so many bytes came after it."""
+
+    def __init__(self, device, size):
+        self.device, self.unit, self.size = device, device.unit, size
+        self.held, self.queue = 0, []
+
+    def write(self, offset, length):
+        """ns."""
+        ns = 10**4
+        self.queue.append((offset, length))
+        self.held += length
+        while self.held > self.size:
+            self.held -= self.queue[0][1]
+            ns += self.device.write(*self.queue.pop(0))
+        return ns
+
+
+def opened_by(device, capacity, in_random_order, before, points, seen=probing.OUTRIGHT):
+    """What the passes find on a device."""
+    while some := opened.next_rows(points, in_random_order, device.unit, capacity):
+        first = opened.behind(points, in_random_order, device.unit)
+        for units in some:
+            test = opened.passes(device.unit, units, in_random_order, 16384, before, first, seen,
+                                 capacity)
+            first = opened.next_place(first, units, device.unit, capacity, seen,
+                                      in_random_order)
+            points += probing.result(test, [device.write(r.offset, r.length)
+                                            for r in test.requests])
+    return opened.limit_from(points, in_random_order)
+
+
+def test_open_units_behind_a_cache():
+    """Only sums show what a pass costs, and pushes open units as well."""
+    seen = probing.Seen(push=3 * MIB)
+    for linear, in_random in ((1, 1), (2, 5), (7, 5), (3, 20), (40, 2), (13, 40)):
+        device, points = Behind(Units(MIB, linear, in_random), 2 * MIB), []
+        for k in range(300):
+            device.write((k * 7 % 1000) * MIB + (k % 2) * 65536, 65536)
+        assert opened_by(device, 1000 * MIB, True, 8, points, seen) == in_random, (linear, in_random)
+        found = opened_by(device, 1000 * MIB, False, max(8, in_random + 2), points, seen)
+        assert found == linear, (linear, in_random, found)
+        assert len({p.parameters for p in points}) == len(points)
+    # every write merges
+    every = Units(MIB, 1, 1)
+    every.write = lambda offset, length: 10**7 * length // 16384
+    points = []
+    assert opened_by(Behind(every, 2 * MIB), 1000 * MIB, True, 8, points, seen) == 0
+    assert opened_by(Behind(every, 2 * MIB), 1000 * MIB, False, 8, points, seen) == 0
+
+
+def test_a_push_of_whole_units():
+    assert probing.OUTRIGHT.by_units(MIB, 1 << 30) == probing.OUTRIGHT
+    assert probing.Seen(push=5 * MIB // 2).by_units(MIB, (1 << 30) + 5) == \
+        probing.Seen(push=3 * MIB, at=(1 << 30) - 3 * MIB)
+
+
+def test_rows_do_not_come_upon_units_that_are_open():
+    """Until three quarters of the device have been used, no unit is used twice, and then those that
+    were used first are."""
+    for seen, width in ((probing.OUTRIGHT, 1), (probing.Seen(push=MIB), 3)):
+        first, used = 0, []
+        for units in (1, 2, 9, 24, 48, 30, 60, 48, 7):
+            test = opened.passes(MIB, units, False, 16384, 8, first, seen, 400 * MIB)
+            mine = {r.offset // MIB for r in test.requests if r.offset < 300 * MIB}
+            assert len(mine) == width * units and not mine & set(used[-100:]), (units, first)
+            used += sorted(mine, key=lambda unit: (unit < first, unit))
+            first = opened.next_place(first, units, MIB, 400 * MIB, seen, False)
+
+
+def test_open_units_by_hand():
+    for linear, in_random in ((1, 1), (2, 5), (7, 5), (5, 0), (3, 64), (64, 2), (13, 40)):
+        device, points = Units(MIB, linear, in_random), []
+        for k in range(200):    # what earlier tests have left open
+            device.write((k * 7 % 1000) * MIB + (k % 2) * 65536, 8192)
+        assert opened_by(device, 1000 * MIB, True, 8, points) == in_random, (linear, in_random)
+        found = opened_by(device, 1000 * MIB, False, max(8, in_random + 2), points)
+        assert found == linear, (linear, in_random, found)
+        # no two rows have a point in common, or one of them would be taken for the other
+        assert len({p.parameters for p in points}) == len(points)
+    assert opened.limit_from([], True) is None
+    every = Units(MIB, 1, 1)
+    every.write = lambda offset, length: 10**7      # merges for each write
+    assert opened_by(every, 1000 * MIB, True, 8, []) == 0
+
+
+def page_points(page):
+    """Reads of a device that reads whole pages."""
+    test = probing.page_reads(1 << 30)
+    return probing.result(test, [10**5 + 10**4 * ((r.offset + r.length - 1) // page
+                                                  - r.offset // page) for r in test.requests])
+
+
+def test_page_of_reads_by_hand():
+    for page in (2048, 4096, 8192, 16384, 32768):
+        assert probing.page_read_from(page_points(page)) == page
+        assert any("%d KiB at a time" % (page >> 10) in text
+                   for text in sentences(Found(page_points(page), page=page)))
+    assert probing.page_read_from(page_points(1 << 40)) is None
+    assert probing.page_read_from([]) is None
+
+
+def test_unit_by_hand():
+    for unit in probing.candidates(1 << 33):
+        if 32 * 1024 < unit <= 24 * MIB:
+            assert probing.unit_from(crossings(unit)) == unit, unit
+    assert probing.unit_from(crossings(1 << 33)) is None and probing.unit_from([]) is None
+    # a difference of some percent is noise, and no unit is copied in 1 ms
+    assert probing.unit_from(crossings(4 * MIB, cost=10**6, log=10)) is None
+    assert probing.unit_from(crossings(4 * MIB, cost=1, log=1000)) is None
+
+
+def rates(in_random_order, *means):
+    return [make_point("flashbench-open-au", [mean], erasesize=MIB, open=i + 1,
+                       random=in_random_order, chunk=MIB >> k)
+            for i, mean in enumerate(means) for k in range(7)]
+
+
+def test_limits_by_hand():
+    assert flashbench_o.limit_from(rates(False, 10, 9, 9, 7, 7), False) == 3
+    assert flashbench_o.limit_from(rates(False, 10, 6, 6), False) is None
+    assert flashbench_o.limit_from(rates(False, 10, 4), False) == 1
+    assert flashbench_o.limit_from(rates(True, 10, 9, 2) + rates(False, 10), True) == 2
+    # half of the rate once for each unit is a merge of a unit that is full; for each command, none
+    # is open
+    assert flashbench_o.limit_from(rates(True, 4, 4) + rates(False, 10), True) is None
+    each = [make_point("flashbench-open-au", [10.0 / (1 << k)], erasesize=MIB, open=1, random=True,
+                       chunk=MIB >> k) for k in range(7)]
+    assert flashbench_o.limit_from(each + rates(False, 10), True) == 0
+    # a small step counts if it is the first change and remains
+    assert flashbench_o.limit_from(rates(False, 10, 10, 10, 9, 8.5, 8, 2), False) == 3
+    assert flashbench_o.limit_from(rates(False, 10, 10, 10, 9, 10, 10, 2), False) == 6
+
+
+def test_link_by_hand():
+    points = [make_point("request", [100e3 + n / 20e6 * 1e9], op="read", bs=n, start=0, stride=MIB,
+                         count=16) for n in (512, 4096, 65536, 1 << 20)]
+    overhead, rate = probing.link_from(points)
+    assert abs(overhead - 100e3) < 1 and abs(rate - 20e6) < 1
+    assert probing.link_from(points[:2]) is None
+    assert "A read costs 100 us, and then the data come at 20 MB/s" in sentences(Found(points))[0]
+
+
+run(globals())
