@@ -91,6 +91,8 @@ struct fe_segment_params {
     uint32_t open_random;  /* allocation units open in any order */
     uint32_t open_units;   /* of both sorts together; 0: no such limit */
     uint64_t random_log;   /* bytes that a unit open in any order takes; 0: as many as it has */
+    uint64_t random_record; /* bytes to a multiple of which a command there is padded, behind a
+                               page for its head; 0: neither */
     uint32_t small_log;    /* allocation units that log small writes page by page */
     uint64_t small_write;  /* bytes of the largest command that goes there */
     bool small_join;       /* a page that the small log has whole goes on to its open unit */

@@ -22,7 +22,13 @@
  * is a random one when the host comes back to it, so without such a limit it finds room there.
  *
  * A log for any order may be smaller than the AU (random_log).  Then it is merged several times
- * while the host writes the AU once.
+ * while the host writes the AU once.  Some controllers keep a record of each command there, with a
+ * head that says what it wrote, and begin each record in a row of its own (random_record):
+ *
+ *     commands of 1, 3 and 4 pages      | h 5 - - | h 8 9 10 | h 0 1 2 | 3 - - - |
+ *                                         h: the head    -: padding
+ *
+ * So short commands fill the log as fast as longer ones do, and a command of just a row takes two.
  *
  * On some controllers the logs are a fixed area (switch_merge off), and a log can never become
  * data.  Then an overwritten unit always costs a copy of itself, and a fresh unit costs nothing.
@@ -65,6 +71,43 @@ static enum fe_status append(struct segment *s, struct open_unit *o, uint32_t pa
     o->in_order = o->in_order && fe_seg_fill(s, o) == page;
     return fe_unit_map_append(&s->map, o->unit, tag,
                               fe_unit_map_lpn(&s->map, o->leb, page), off, len, data);
+}
+
+/* The number of pages from the end of what the unit holds to the next multiple of a record. */
+static uint32_t to_next_record(const struct segment *s, const struct open_unit *o)
+{
+    uint32_t beyond = fe_seg_fill(s, o) % s->record_pages;
+    return beyond ? s->record_pages - beyond : 0;
+}
+
+/* The number of pages that the unit, open in any order, takes in front of the next one that the
+ * command writes to it. */
+static uint32_t record_head(const struct segment *s, const struct open_unit *o)
+{
+    return s->record_pages && o->record != s->command ? to_next_record(s, o) + 1 : 0;
+}
+
+/* Appends n pages that nobody reads to an open unit, as far as it has room for them. */
+static enum fe_status pad(struct segment *s, struct open_unit *o, uint32_t n)
+{
+    enum fe_status st = FE_OK;
+    o->in_order = o->in_order && n == 0;
+    for (; n > 0 && st == FE_OK && !fe_unit_is_full(&s->map.units, o->unit); n--)
+        st = fe_unit_append(&s->map.units, o->unit, FE_LPN_NONE, FE_TAG_LOG, FE_PPN_NONE, 0, 0,
+                            NULL);
+    return st;
+}
+
+/* As append, to a unit that is open in any order: with what belongs to the command's record. */
+static enum fe_status append_random(struct segment *s, struct open_unit *o, uint32_t page,
+                                    uint32_t off, uint32_t len, const void *data)
+{
+    enum fe_status st = pad(s, o, record_head(s, o));
+    o->record = s->command;
+    if (st == FE_OK)
+        st = append(s, o, page, off, len, data);
+    bool ends = s->record_pages && fe_unit_map_lpn(&s->map, o->leb, page) == s->command_last;
+    return st == FE_OK && ends ? pad(s, o, to_next_record(s, o)) : st;
 }
 
 static bool is_linear(enum open_kind kind)
@@ -133,10 +176,16 @@ static enum open_kind choose_kind(const struct segment *s, fe_leb leb, uint32_t 
                                                                         : OPEN_RANDOM;
 }
 
+/* Whether a unit that is open in any order, or is going to be, has no room for one more page. */
+static bool is_full_in_any_order(const struct segment *s, const struct open_unit *o)
+{
+    return fe_seg_fill(s, o) + record_head(s, o) >= s->random_pages;
+}
+
 static bool is_full(const struct segment *s, const struct open_unit *o)
 {
-    return fe_seg_fill(s, o) >=
-           (o->kind == OPEN_RANDOM ? s->random_pages : s->map.units.unit_pages);
+    return o->kind == OPEN_RANDOM ? is_full_in_any_order(s, o)
+                                  : fe_unit_is_full(&s->map.units, o->unit);
 }
 
 /* Whether the open unit can take this page without being closed first. */
@@ -152,8 +201,7 @@ static bool accepts(const struct segment *s, const struct open_unit *o, uint32_t
  * In all other cases it is closed, and *o is NULL. */
 static enum fe_status leave_linear(struct segment *s, struct open_unit **o)
 {
-    if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 ||
-        fe_seg_fill(s, *o) >= s->random_pages) {
+    if ((*o)->kind != OPEN_LINEAR || s->max_random == 0 || is_full_in_any_order(s, *o)) {
         enum fe_status st = fe_seg_close(s, *o);
         *o = NULL;
         return st;
@@ -181,6 +229,8 @@ static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, u
     fe_part_begin(ftl->medium, &s->part, write, offset, len);
     if (!write)
         fe_region_begin_read(&s->region, offset, len, ftl->medium->ops);
+    s->command++;
+    s->command_last = (fe_lpn)((offset + len - 1) / ftl->medium->geo.page_bytes);
     s->command_is_small = write && len <= s->small_write;
     s->command_group = FE_LEB_NONE;
 }
@@ -251,8 +301,9 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
         return st;
 
     o->used = ++s->tick;
-    if (o->kind != OPEN_RANDOM)
-        st = fe_unit_map_fill_gap(&s->map, leb, o->unit, page, FE_TAG_COPY);
+    if (o->kind == OPEN_RANDOM)
+        return append_random(s, o, page, off, len, data);
+    st = fe_unit_map_fill_gap(&s->map, leb, o->unit, page, FE_TAG_COPY);
     return st != FE_OK ? st : append(s, o, page, off, len, data);
 }
 
@@ -274,11 +325,35 @@ static uint32_t spare_units(const struct fe_ftl_params *p)
     return p->segment.open_linear + p->segment.open_random + p->segment.small_log + 1;
 }
 
+/* Bytes in pages: at least one, and at most `most`; `zero` if there are none. */
+static uint32_t some_pages(uint64_t bytes, const struct fe_geometry *geo, uint32_t most,
+                           uint32_t zero)
+{
+    return bytes == 0 ? zero
+                      : (uint32_t)fe_min_u64(fe_max_u64(bytes / geo->page_bytes, 1), most);
+}
+
+/* Whether the keys of units open in any order go together; with a message if not. */
+static bool can_be_random(const struct fe_segment_params *p, const struct fe_geometry *geo,
+                          uint32_t unit_pages, struct fe_err *err)
+{
+    uint32_t pages = some_pages(p->random_log, geo, unit_pages, unit_pages);
+    uint32_t record = some_pages(p->random_record, geo, UINT32_MAX, 0);
+    if (record == 0 || (pages >= 2 && pages >= record))
+        return true;
+    fe_err_set(err, EINVAL,
+               "ftl.random_record=%llu: a unit open in any order takes %u pages of %u bytes, but "
+               "has to take one record, and at least 2 pages; a smaller random_record, or a larger "
+               "random_log or unit_size",
+               (unsigned long long)p->random_record, pages, geo->page_bytes);
+    return false;
+}
+
 static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                              struct fe_err *err)
 {
     uint32_t pages = fe_units_pages(geo, p->unit.unit_size, err);
-    if (pages == 0)
+    if (pages == 0 || !can_be_random(&p->segment, geo, pages, err))
         return 0;
     if (p->segment.open_linear == 0 || (p->segment.open_random == 0 && !p->unit.switch_merge)) {
         fe_err_set(
@@ -342,10 +417,10 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->max_linear = p->open_linear;
     s->max_random = p->open_random;
     s->max_open = p->open_units ? p->open_units : UINT32_MAX;
-    s->random_pages = s->map.units.unit_pages;
-    if (p->random_log)
-        s->random_pages = (uint32_t)fe_min_u64(
-            fe_max_u64(p->random_log / s->map.base.medium->geo.page_bytes, 1), s->random_pages);
+    const struct fe_geometry *geo = &s->map.base.medium->geo;
+    s->random_pages =
+        some_pages(p->random_log, geo, s->map.units.unit_pages, s->map.units.unit_pages);
+    s->record_pages = some_pages(p->random_record, geo, UINT32_MAX, 0);
     if (s->max_random == 0) /* a linear unit has to take every page that is still ahead of it */
         s->map.reach = s->map.units.unit_pages;
     s->small_write = p->small_write;

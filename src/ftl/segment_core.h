@@ -31,6 +31,7 @@ struct open_unit {
     fe_leb leb;
     uint32_t unit; /* that it appends to: the unit of the log, or the data unit */
     uint64_t used; /* `tick` of the last write to it */
+    uint64_t record; /* the command whose record it took last; 0: none */
 };
 
 /* Logs [0, n_open_max) are those of open units, the others the small log's. */
@@ -41,6 +42,7 @@ struct segment {
     uint64_t tick; /* counts writes to open units */
     uint32_t max_linear, max_random, max_open; /* max_open: of both sorts together */
     uint32_t random_pages; /* that a random unit takes */
+    uint32_t record_pages; /* a command's record there ends at a multiple of these; 0: no records */
     bool small_join;
     struct fe_shared_log small;
     struct fe_scatter scatter;
@@ -50,6 +52,8 @@ struct segment {
     uint32_t zone_start, zone_units;
     /* the host's command */
     bool command_is_small;
+    uint64_t command;     /* its number, from 1 on */
+    fe_lpn command_last;  /* the last page that it writes */
     fe_leb command_group; /* the group that it read or wrote last, or FE_LEB_NONE */
 };
 

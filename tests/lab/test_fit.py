@@ -202,6 +202,23 @@ def test_open_units_of_both_orders_together():
     assert fits[0].error < 1e-6 and min(f.error for f in fits[1:]) > 0.03, fits
 
 
+def test_records_of_commands():
+    """A device that keeps a record of each command in a unit open in any order has a candidate, and
+    nothing explains it as well without records."""
+    s = replace(SEGMENT, open_linear=3, open_units=3, open_random=3, parts=4, record=65536)
+    m = measured(s)
+    assert any((n.parts, n.record) == (4, 65536) for n in clues.candidates(m)), \
+        clues.candidates(m)
+    near = [replace(s, record=n) for n in (0, 32768, 131072)]
+    assert set(near) <= set(modelled.neighbours(s)), modelled.neighbours(s)
+    assert s in modelled.neighbours(near[1]) and near[1] in modelled.neighbours(near[0])
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        one.grant(4)
+        fits = one.judge([search.start(n, values(s)) for n in [s, *near]])
+    assert fits[0].error < 1e-6 and min(f.error for f in fits[1:]) > 0.015, fits
+
+
 def test_parts_of_pages():
     """A copied page takes as long in parts, and nothing smaller than 1 KiB is a part."""
     assert {n.parts for n in modelled.neighbours(replace(SEGMENT, page=2048))} == {1, 2}

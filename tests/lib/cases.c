@@ -173,6 +173,8 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->segment.scattered_hot = PICK(r, 0, 0, 1, 4);
     f->segment.open_units = PICK(r, 0, 0, 1, 2);
     f->segment.random_log = p->nand.page_size * PICK(r, 0, 0, 1, 5);
+    if (f->segment.random_log != p->nand.page_size)
+        f->segment.random_record = p->nand.page_size * PICK(&own, 0, 0, 1, 3);
 }
 
 static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max_bytes)

@@ -96,6 +96,7 @@ static const struct change changes[] = {
     {"ftl.open_random=3", {0}},
     {"ftl.open_units=1", {0}},
     {"ftl.random_log=4K", {0}},
+    {"ftl.random_record=4K", {0}},
     {"ftl.small_log=1", {"ftl.small_log=2", "ftl.small_write=8K", "ftl.unit_size=32K"}},
     {"ftl.small_write=4K", {SMALL}},
     {"ftl.small_join=yes", {SMALL}},

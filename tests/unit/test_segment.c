@@ -414,6 +414,129 @@ static void test_segment_linear_unit_may_be_too_full_for_a_random_one(void **sta
     ft_layer_end(&l);
 }
 
+/* Two units with data, and one open in any order, whose records end at multiples of four pages. */
+static void setup_record(struct ft_layer *l, uint64_t log_pages)
+{
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    p.segment.open_random = 1;
+    p.segment.random_log = log_pages * 512;
+    p.segment.random_record = 4 * 512;
+    ft_layer_init(l, &nand, &p);
+    fill(l, 2);
+}
+
+/* A merge of a full unit, and the first record behind it. */
+static const struct ft_cost MERGE_AND_RECORD = {
+    .reads = N, .programs = N + 4, .erases = 2, .copied = N, .fulls = 1};
+
+/* A command of one page takes as much of the log as one of three: | h 5 - - | h 2 3 4 |. */
+static void test_segment_record_of_a_short_command_is_padded(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup_record(&l, 0);
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "one page");
+    assert_int_equal(ft_layer_command(&l, 2, 3), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "three pages");
+    ft_layer_check(&l);
+    ft_layer_write_each(&l, 6, 1);
+    ft_layer_expect(&l, MERGE_AND_RECORD, "the third record");
+    ft_layer_power_cycle(&l);
+    ft_layer_end(&l);
+}
+
+/* The head is a page of its own, so four pages take two records: | h 1 2 3 | 4 - - - |. */
+static void test_segment_record_has_a_head(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup_record(&l, 0);
+    assert_int_equal(ft_layer_command(&l, 1, 4), FE_OK);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 8}, "four pages");
+    ft_layer_write_each(&l, 6, 1);
+    ft_layer_expect(&l, MERGE_AND_RECORD, "the log was full");
+    ft_layer_end(&l);
+}
+
+/* A record that the log has no more room for goes on in the next log, with a head there. */
+static void test_segment_record_goes_on_behind_a_merge(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup_record(&l, 6);
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "one page");
+    assert_int_equal(ft_layer_command(&l, 2, 3), FE_OK); /* h 2 | merge | h 3 4 - */
+    ft_layer_expect(&l, (struct ft_cost){.reads = N, .programs = 2 + N + 4, .erases = 2,
+                                         .copied = N, .fulls = 1}, "a record in two logs");
+    ft_layer_end(&l);
+}
+
+/* A command that ends in another unit leaves its first record open; the next one is aligned. */
+static void test_segment_record_in_each_unit(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    p.segment.open_random = 2;
+    p.segment.random_record = 4 * 512;
+    p.unit.gap_fill = 0;
+    ft_layer_init(&l, &nand, &p);
+    fill(&l, 2);
+    ft_layer_write_each(&l, N + 5, 1); /* opens a unit in any order for the second one */
+    ft_layer_clear(&l);
+    assert_int_equal(ft_layer_command(&l, N - 1, 2), FE_OK); /* h 7 | h 8 - - */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 6}, "across the border");
+    ft_layer_write_each(&l, 2, 1); /* - - h 2 - - */
+    ft_layer_expect(&l, (struct ft_cost){.programs = 6}, "behind the record that is open");
+    ft_layer_end(&l);
+}
+
+/* What is in order stays without records until it is not any more: | 0 1 - - | h 5 - - |. */
+static void test_segment_records_are_of_units_in_any_order(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup_record(&l, 0);
+    ft_layer_write_each(&l, 0, 2);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 2}, "in order");
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = 6}, "not in order");
+    ft_layer_write_each(&l, 6, 1);
+    ft_layer_expect(&l, MERGE_AND_RECORD, "full");
+    ft_layer_end(&l);
+    setup_record(&l, 5); /* what is in order has no room for another record */
+    ft_layer_write_each(&l, 0, 1);
+    ft_layer_write_each(&l, 5, 1);
+    ft_layer_expect(&l, (struct ft_cost){.reads = N - 1, .programs = 1 + N - 1 + 4, .erases = 1,
+                                         .copied = N - 1, .partials = 1}, "a record too long");
+    ft_layer_end(&l);
+}
+
+static void test_segment_record_has_to_fit(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
+    struct fe_ftl_params p = ft_params("segment", &nand, 1);
+    struct fe_geometry geo;
+    struct fe_err err;
+    fe_err_init(&err);
+    assert_int_equal(fe_geometry_init(&geo, &nand, &err), 0);
+    p.segment.open_random = 1;
+    const struct { uint32_t record, log, fits; } cases[] = {
+        {4, 4, 1}, {5, 4, 0}, {N, 0, 1}, {N + 1, 0, 0}, {1, 1, 0}, {1, 2, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        p.segment.random_record = cases[i].record * 512;
+        p.segment.random_log = cases[i].log * 512;
+        assert_int_equal(fe_ftl_registry[p.type]->max_lpns(&p, &geo, &err) > 0, cases[i].fits);
+        if (!cases[i].fits)
+            assert_non_null(strstr(err.text, "ftl.random_record="));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +560,12 @@ int main(void)
         cmocka_unit_test(test_segment_counts_open_units_of_both_sorts),
         cmocka_unit_test(test_segment_random_log_is_smaller_than_its_unit),
         cmocka_unit_test(test_segment_linear_unit_may_be_too_full_for_a_random_one),
+        cmocka_unit_test(test_segment_record_of_a_short_command_is_padded),
+        cmocka_unit_test(test_segment_record_has_a_head),
+        cmocka_unit_test(test_segment_record_goes_on_behind_a_merge),
+        cmocka_unit_test(test_segment_record_in_each_unit),
+        cmocka_unit_test(test_segment_records_are_of_units_in_any_order),
+        cmocka_unit_test(test_segment_record_has_to_fit),
     };
     return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
 }

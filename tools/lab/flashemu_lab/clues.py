@@ -369,8 +369,28 @@ def _logs_in_all(s: Structure, rows: Curves) -> list[Structure]:
         return []
     both = replace(s, open_units=s.open_linear,
                    random_log=_random_log(rows, s.open_linear, s.unit, s.page))
-    parts = s.page // (2 * s.small_write or _KIB)
-    return [both, replace(both, parts=min(parts, MOST_PARTS))] if parts > 1 else [both]
+    parts = min(s.page // (2 * s.small_write or _KIB), MOST_PARTS)
+    found = [both, replace(both, parts=parts)] if parts > 1 else [both]
+    record = _record(rows, s.open_linear)
+    if record:
+        found += [replace(found[-1], record=record, random_log=n)
+                  for n in dict.fromkeys((0, both.random_log))]
+    return found
+
+
+def _record(rows: Curves, limit: int) -> int:
+    """Bytes of a record for each command in a unit open in any order, 0 if none shows.  Commands of
+    several sizes bring the next merge equally near, and one of twice the largest of them brings it
+    twice as near: beside its head it no longer fits into one record.  One of four times its size
+    fills three."""
+    in_order = _pooled(rows.linear, 1, limit)
+    more = {chunk: t - in_order[chunk] for chunk, t in _pooled(rows.random, 1, limit).items()
+            if chunk in in_order and t > 2 * in_order[chunk]}
+    last = _flat_until(more, 1.3)
+    if sum(chunk <= last for chunk in more) < 2:
+        return 0
+    twice, four = (more.get(n * last, 0.0) / more[last] for n in (2, 4))
+    return 2 * last if 1.6 < twice < 2.4 and 2.4 < four < 3.6 else 0
 
 
 def _random_log(rows: Curves, limit: int, unit: int, page: int) -> int:

@@ -30,11 +30,12 @@ _MEMBER = {
     "ftl.copy_buffer": "copy_buffer", "ftl.group_units": "group",
     "ftl.group_switch": "group_switch", "ftl.scattered": "scattered",
     "ftl.scattered_stay": "stay", "ftl.scattered_hot": "hot", "ftl.open_units": "open_units",
-    "ftl.random_log": "random_log", "ftl.small_log": "small_log",
+    "ftl.random_log": "random_log", "ftl.random_record": "record",
+    "ftl.small_log": "small_log",
     "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
     "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
     "ftl.tail_align": "tail", "link.max_transfer": "limit", "nand.blocks_per_plane": "spare"}
-_BYTES = ("page", "unit", "random_log", "small_write", "region", "cache", "limit")
+_BYTES = ("page", "unit", "random_log", "record", "small_write", "region", "cache", "limit")
 _ASSUMED = {
     "device.used": "assumed: written all over before",
     "nand.endurance": "assumed: no test wears a block out",

@@ -127,7 +127,8 @@ def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
     best: dict[tuple[object, ...], Fit] = {}
     for f in fits:
         s = f.structure
-        best.setdefault((s.strategy, s.group > 1, s.open_units > 0, s.parts > 1), f)
+        best.setdefault(
+            (s.strategy, s.group > 1, s.open_units > 0, s.parts > 1, s.record > 0), f)
     return [*best.values(), *(f for f in fits if f not in best.values())]
 
 

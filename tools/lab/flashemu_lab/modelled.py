@@ -34,6 +34,7 @@ class Structure:
     group     units that make an allocation unit together
     open_units   units open in order and in any order together, 0 without such a limit
     random_log   bytes that a unit open in any order takes, 0 for as many as it has
+    record    bytes of which a command's record there takes a multiple, 0 without records
     stay      units replaced within which a group is not gathered
     hot       commands to a group that count when one has to be gathered
     limit     bytes of the largest command
@@ -58,6 +59,7 @@ class Structure:
     open_random: int = 0
     open_units: int = 0
     random_log: int = 0
+    record: int = 0
     small_log: int = 0
     small_write: int = 0
     zone_start: int = 0
@@ -167,6 +169,8 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
             keys["ftl.open_units"] = str(s.open_units)
         if s.random_log:
             keys["ftl.random_log"] = str(s.random_log)
+        if s.record:
+            keys["ftl.random_record"] = str(s.record)
         keys |= {  # pages and times of copies, which the program counts by parts
             "ftl.copy_buffer": str(s.copy_buffer * s.parts),
             "ftl.copy_page": f"{round(of_time['ftl.copy_page'] / s.parts)}ns",
@@ -252,6 +256,8 @@ def _counted(s: Structure) -> list[Structure]:
     if s.open_units:
         found += [replace(s, open_units=n, open_linear=n, open_random=n)
                   for n in (s.open_units - 1, s.open_units + 1) if n]
+    records = (0, s.record // 2, s.record * 2) if s.record else (s.page, 2 * s.page)
+    found += [replace(s, record=n) for n in records if n == 0 or n >= s.page // s.parts]
     logs = (0, s.random_log // 2, s.random_log * 3 // 4, s.random_log * 4 // 3,
             s.random_log * 2, s.unit // 2, s.unit // 4)
     found += [replace(s, random_log=n // s.page * s.page) for n in dict.fromkeys(logs)
