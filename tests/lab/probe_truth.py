@@ -222,10 +222,8 @@ def served(tool, strategy, keys):
                               probe.Budget(), lambda found: None, lambda what: None, Found())
             run.run()
             target.close()
-    if run.failure:     # such as a device that hangs for longer than Linux waits
-        print(f"device: {run.failure}", file=sys.stderr)
     findings.judge(run.found)
-    return run.found
+    return run.found, run.failure
 
 
 def near(wanted, got):
@@ -255,13 +253,15 @@ def judged(found, truth):
     return pairs
 
 
-def hides(keys):
+def hides(keys, failure):
     """What makes a device tell less than others, or None.
 
     A cache that no flush empties gives its data to the flash in an order of its own, when more data
     push them out, and these open and close units themselves.  Where no unit is open in random
     order, a write copies all that is in front of it in the unit, so its time depends on more than
     on how many units it touches."""
+    if failure:     # such as a request that takes longer than Linux waits
+        return "it ended early"
     if keys.get("cache.volatile") == "no":
         return "a cache that no flush empties"
     if keys.get("ftl.open_random") == "0":
@@ -270,25 +270,26 @@ def hides(keys):
 
 
 def told(number, seed, tool, folder, by_nbd):
-    """The findings about a device, from its file in the folder if that is there; ValueError if there
-    is no such device."""
+    """The findings about a device, from its file in the folder if that is there, and why they ended
+    early, or ""; ValueError if there is no such device."""
     strategy, keys, _ = draw(number, seed)
     path = folder and folder / f"{seed}-{number}{'-nbd' if by_nbd else ''}.json"
     if path and path.exists():
         found = Found(list(load(path).points))
         findings.judge(found)
-        return found
-    found = served(tool, strategy, keys) if by_nbd else Device(tool, strategy, keys).probe()
-    if path:
+        return found, ""
+    found, failure = served(tool, strategy, keys) if by_nbd else (
+        Device(tool, strategy, keys).probe(), "")
+    if path and not failure:
         save(Measurement(tuple(found.points), path.stem, int(keys["device.capacity"])), path)
-    return found
+    return found, failure
 
 
 def device(number, seed, tool, folder=None, by_nbd=False):
     """One line."""
     strategy, keys, truth = draw(number, seed)
     try:
-        found = told(number, seed, tool, folder, by_nbd)
+        found, failure = told(number, seed, tool, folder, by_nbd)
     except ValueError as e:
         return {"device": number, "impossible": str(e)}
     pairs = judged(found, truth)
@@ -297,7 +298,8 @@ def device(number, seed, tool, folder=None, by_nbd=False):
               if (got is None or got is False) and want != got]
     return {"device": number, "strategy": strategy, "asked": sorted(pairs),
             "hidden": hidden, "wrong": {k: v for k, v in off.items() if k not in hidden},
-            "hides": hides(keys) if off else None, "points": len(found.points)}
+            "hides": hides(keys, failure) if off else None, "ended": failure or None,
+            "points": len(found.points)}
 
 
 def summed(lines):
