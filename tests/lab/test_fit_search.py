@@ -16,7 +16,7 @@ except ImportError:
 from flashemu_lab import fitting, search  # noqa: E402
 from flashemu_lab.compare import Answer  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
-from flashemu_lab.modelled import Structure, neighbours, times_of  # noqa: E402
+from flashemu_lab.modelled import Structure, exchanged, joined, neighbours, times_of  # noqa: E402
 
 MIB = 1 << 20
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=3, open_random=2)
@@ -150,6 +150,77 @@ def test_climbs_to_the_same_place_are_one():
     climbs = [search.Climb(begun(s, error)) for s, error in
               ((SEGMENT, 0.3), (other, 0.2), (SEGMENT, 0.1))]
     assert fitting._nearest(climbs) == [climbs[2], climbs[1]]
+
+
+def test_changes_for_the_better_are_made_together():
+    """Two changes of eight neighbours that are looked at make the error smaller, and one step makes
+    both; but not if they are in each other's way."""
+    def errors(keys):
+        has = keys["link.max_transfer"] == "65536", keys.get("cache.size") == "16384"
+        return [0.1 - 0.02 * sum(has) + spoilt * all(has)] * 4
+    for spoilt, cache in ((0, 16384), (0.03, 0)):
+        one = search.Search(Formula(errors), MEASURED, [1.0] * 4)
+        one.grant(9)
+        tried = set()
+        found = one._first_better(begun(SEGMENT, 0.1), neighbours(SEGMENT), tried)
+        both = replace(SEGMENT, limit=64 << 10, cache=16384)
+        assert found.structure == replace(both, cache=cache) and both in tried, found
+        assert one.left == 0
+
+
+def test_changes_of_the_same_thing_are_not_joined():
+    few, many = replace(SEGMENT, cache=4096), replace(SEGMENT, cache=8192)
+    paged = replace(SEGMENT, page=8192)
+    assert joined(SEGMENT, few, many) is None
+    assert joined(SEGMENT, few, paged) == replace(paged, cache=4096)
+    assert joined(SEGMENT, few, SEGMENT) == few
+    assert joined(SEGMENT, replace(SEGMENT, open_random=0),
+                  replace(SEGMENT, switch_merge=False)) is None
+
+
+def test_a_climb_takes_from_others_what_helps_only_together():
+    """Commands of 120 KiB, a cache, and pages that are programmed in pairs: with one or two of the
+    three the errors are larger than with none."""
+    other = replace(SEGMENT, limit=120 << 10, cache=16384, tail=2, open_linear=7)
+
+    def errors(keys):
+        has = (keys["link.max_transfer"] == "122880", keys.get("cache.size") == "16384",
+               keys.get("ftl.tail_align") == "32768")
+        return [(0.1, 0.2, 0.15, 0.05)[sum(has)] + 0.01 * (keys["ftl.open_linear"] != "3")] * 4
+    for others, wanted in (([], SEGMENT), ([other], replace(other, open_linear=3))):
+        climb = search.Climb(begun(SEGMENT, 0.1))
+        climb.others = others
+        one = search.Search(Formula(errors), MEASURED, [1.0] * 4)
+        one.grant(200)
+        assert one.structure(climb).structure == wanted, (climb.fit, wanted)
+
+
+def test_what_a_structure_takes_from_another_one():
+    other = replace(SEGMENT, unit=4 * MIB, group=2, open_linear=7, small_log=3, small_write=8192,
+                    cache=32768, region=MIB)
+    whole = replace(other, cache=SEGMENT.cache, region=SEGMENT.region)
+    assert exchanged(SEGMENT, other) == [replace(SEGMENT, cache=32768),
+                                         replace(SEGMENT, region=MIB), whole]
+    # with units of the same size each of their numbers can be taken for itself
+    other = replace(other, unit=SEGMENT.unit, group=1)
+    assert exchanged(SEGMENT, other)[2:] == [
+        replace(SEGMENT, open_linear=7), replace(SEGMENT, small_log=3, small_write=8192)]
+    assert exchanged(SEGMENT, SEGMENT) == []
+    # the host, the cache and the page are the same things in all strategies
+    assert exchanged(SEGMENT, Structure("page", MIB, 4096, spare=60, open_linear=9)) == [
+        replace(SEGMENT, page=4096)]
+    # no page that does not divide a unit, and no device that could not be written to
+    assert exchanged(replace(SEGMENT, unit=96 << 10), replace(SEGMENT, page=65536)) == [SEGMENT]
+    assert exchanged(replace(SEGMENT, open_random=0),
+                     replace(SEGMENT, open_random=0, switch_merge=False)) == []
+
+
+def test_starts_that_nothing_tells_apart_are_one():
+    first, again = begun(SEGMENT, 0.1), begun(replace(SEGMENT, small_write=8192), 0.1)
+    other, unknown = begun(replace(SEGMENT, page=8192), 0.2), begun(SEGMENT)
+    worse = begun(replace(SEGMENT, open_linear=9))
+    assert fitting._told_apart([first, other, again, unknown, worse]) == [
+        first, other, unknown, worse]
 
 
 run(globals())

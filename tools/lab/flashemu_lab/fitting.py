@@ -48,6 +48,8 @@ _FEW = 5
 # structures.
 _FIRST_CLIMBS, _EACH, _EACH_MORE = 6, 200, 333
 _ROUND_PARTS = (4, 6, 8)
+# Of how many of the best other climbs a climb may take something.
+_OTHERS = 2
 # Of the typical error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
 # A time whose interval is wider than this factor in each direction is not identifiable.
@@ -128,8 +130,19 @@ def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
     for f in fits:
         s = f.structure
         best.setdefault(
-            (s.strategy, s.group > 1, s.open_units > 0, s.parts > 1, s.record > 0), f)
+            (s.strategy, s.group > 1, s.open_units > 0, s.parts > 1, s.record > 0,
+             s.limit > 120 << 10), f)
     return [*best.values(), *(f for f in fits if f not in best.values())]
+
+
+def _told_apart(fits: Sequence[Fit]) -> list[Fit]:
+    """Without those that no comparison tells from another one in front of them, such as two limits
+    of small writes between which nothing was measured."""
+    found: dict[tuple[object, ...], Fit] = {}
+    for f in fits:
+        found.setdefault((f.structure.strategy, f.x, f.error) if math.isfinite(f.error) else
+                         (f.structure,), f)
+    return list(found.values())
 
 
 def _nearest(climbs: Sequence[Climb]) -> list[Climb]:
@@ -200,6 +213,9 @@ class Fitting:
         left = 0
         for part in _ROUND_PARTS:
             climbs = _nearest(climbs)[:number]
+            if part != _ROUND_PARTS[0]:
+                for climb in climbs:
+                    climb.others = [c.fit.structure for c in climbs if c is not climb][:_OTHERS]
             share = self._budget // part // len(climbs)
             for climb in climbs:
                 search = self._search("structure", self._weights, share + left)
@@ -220,14 +236,14 @@ class Fitting:
             kept, rounds = budget // 25, _ROUNDS
         starts = list(dict.fromkeys(starts))[:max(budget // 6, len(self._starts))]
         search = self._search("candidates", self._coarse, len(starts))
-        found = search.judge([start(s, first_times(s, self._m)) for s in starts])
+        found = _told_apart(search.judge([start(s, first_times(s, self._m)) for s in starts]))
         first = found[0]  # the most likely one is never given up
         for number, descents in enumerate(rounds):
             others = [f for f in sorted(found, key=lambda f: f.error) if f is not first]
             if number == 0:  # no times are fitted yet
                 others = _each_sort_first(others)
             found = [self._better(f, descents, budget // kept) for f in [first, *others[:kept - 1]]]
-            first, kept = found[0], max(kept // 3, 2)
+            first, kept = found[0], max(kept // 2, 2)
             self._best = min(self._best, *(f.error for f in found))
         found.sort(key=lambda f: f.error)
         if math.isinf(found[0].error):

@@ -13,9 +13,9 @@ larger pages.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 _KIB, _MIB = 1 << 10, 1 << 20
 MOST_PAGES = 8192
@@ -233,7 +233,50 @@ def neighbours(s: Structure) -> list[Structure]:
     if s.strategy != "segment":
         near = (s.spare // 4, s.spare // 2, s.spare * 3 // 4, s.spare * 4 // 3, s.spare * 2)
         return found + [replace(s, spare=n) for n in near if 4 <= n <= 500]
-    return [n for n in found if n.unit % n.page == 0 and (n.open_random or n.switch_merge)]
+    return [n for n in found if _makes_sense(n)]
+
+
+# What a structure can take from any other one, from one of its strategy, and from one of its units;
+# numbers that say little without each other together.
+_OF_ALL = (("limit", "cache", "tail"), ("page",), ("limit",), ("cache",), ("tail",), ("region",))
+_OF_STRATEGY = (("page", "parts"), ("parts",), ("copyback",), ("copy_buffer",), ("switch_merge",),
+                ("spare",))
+_OF_UNITS = ("unit", "group", "scattered", "stay", "hot", "group_switch", "open_linear",
+             "open_random", "open_units", "random_log", "record", "small_log", "small_write",
+             "zone_start", "zone_units", "gap_fill")
+_OF_EQUAL_UNITS = (("open_linear", "open_random", "open_units"), ("random_log", "record"),
+                   ("scattered", "stay", "hot"), ("small_log", "small_write"),
+                   ("zone_start", "zone_units"), ("gap_fill",))
+
+
+def exchanged(s: Structure, other: Structure) -> list[Structure]:
+    """The structures that take one thing from another one, without those that make no sense."""
+    names = [*_OF_ALL]
+    if s.strategy == other.strategy:
+        names += _OF_STRATEGY
+    if s.strategy == other.strategy == "segment":
+        same = (s.unit, s.group) == (other.unit, other.group)
+        names += _OF_EQUAL_UNITS if same else [_OF_UNITS]
+    taken: list[dict[str, Any]] = [{n: getattr(other, n) for n in some} for some in names]
+    found = dict.fromkeys(replace(s, **some) for some in taken)
+    return [n for n in found if n != s and _makes_sense(n)]
+
+
+def joined(s: Structure, one: Structure, other: Structure) -> Structure | None:
+    """What both of them have changed of a structure; None if it is the same thing, or if it makes
+    no sense together."""
+    first, second = ({f.name: getattr(n, f.name) for f in fields(n)
+                      if getattr(n, f.name) != getattr(s, f.name)} for n in (one, other))
+    if first.keys() & second.keys():
+        return None
+    both = replace(s, **first, **second)
+    return both if _makes_sense(both) else None
+
+
+def _makes_sense(s: Structure) -> bool:
+    """Whether there may be such a device that can be written to."""
+    return s.page // s.parts >= _KIB and (s.strategy != "segment" or s.unit % s.page == 0 and (
+        s.open_random > 0 or s.switch_merge))
 
 
 def _open_units(s: Structure) -> list[Structure]:

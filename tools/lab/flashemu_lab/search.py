@@ -38,7 +38,8 @@ from .clues import first_times
 from .compare import Answer, Comparer, Question, device_ns, log_errors
 from .errors import LabError
 from .measurement import Measurement, Point
-from .modelled import Structure, changes, neighbours, profile_keys, times_of
+from .modelled import (Structure, changes, exchanged, joined, neighbours, profile_keys,
+                       times_of)
 
 # ln of the error of a point that a structure cannot have at all.
 _MISSING = 1.5
@@ -52,6 +53,8 @@ KNEE = 0.05
 # is to follow.
 _STEPS = 8
 _SETTLED = 0.995
+# Of how many better structures the changes are tried together.
+_TOGETHER = 4
 # Of the error: who finds something better than this looks no further at once.
 _MUCH_BETTER = 0.985
 
@@ -114,6 +117,7 @@ class Climb:
 
     def __init__(self, fit: Fit) -> None:
         self.fit = fit
+        self.others: list[Structure] = []   # from which it may take something
         self.tried = {fit.structure}
         self.refitted = {fit.structure}
         self.settled = False
@@ -320,7 +324,9 @@ class Search:
         nearest neighbours get times of their own, because times can make up for a wrong number.
         Returns whether there is more to try."""
         fit = climb.fit
-        near = [n for n in neighbours(fit.structure) if n not in climb.tried]
+        taken = [n for other in climb.others for n in exchanged(fit.structure, other)]
+        near = [n for n in dict.fromkeys([*taken, *neighbours(fit.structure)])
+                if n not in climb.tried]
         better = self._first_better(fit, near, climb.tried)
         if better is not None:
             climb.move(better)
@@ -342,23 +348,38 @@ class Search:
     def _first_better(self, fit: Fit, near: list[Structure], tried: set[Structure]) -> Fit | None:
         """The best of the neighbours with these times, if it is better by some permille; but the
         first ones that are much better are enough.  Several at a time; each of them is given up as
-        soon as it is worse."""
-        best: Fit | None = None
+        soon as it is worse.  What several of them have changed for the better is tried together."""
+        better: list[Fit] = []  # the best one first
         at = 0
         while at < len(near):
             some = near[at:at + min(8, max(self._left, 1))]
             at += len(some)
-            bound = (best or fit).error * 0.998
+            bound = (better[0] if better else fit).error * 0.998
             try:
                 found = self.judge([self.moved(fit, n) for n in some], bound)
             except Stopped:
-                raise Stopped(best) from None
+                raise Stopped(better[0] if better else None) from None
             tried.update(some)
-            least = min(found, key=lambda f: f.error)
-            if least.error < bound:
-                best = least
-            if best and best.error < _MUCH_BETTER * fit.error:
+            better = sorted([*better, *(f for f in found if f.error < bound)],
+                            key=lambda f: f.error)
+            if better and better[0].error < _MUCH_BETTER * fit.error:
                 break
+        return self._together(fit, better, tried) if better else None
+
+    def _together(self, fit: Fit, better: Sequence[Fit], tried: set[Structure]) -> Fit:
+        """The first of these, or what it becomes with the changes of the next ones as well."""
+        best = better[0]
+        for other in better[1:_TOGETHER]:
+            both = joined(fit.structure, best.structure, other.structure)
+            if both is None or both in tried:
+                continue
+            try:
+                found = self.judge([self.moved(fit, both)], best.error)[0]
+            except Stopped:
+                raise Stopped(best) from None
+            tried.add(both)
+            if found.error < best.error:
+                best = found
         return best
 
     def moved(self, fit: Fit, s: Structure) -> Fit:
