@@ -73,7 +73,7 @@ def card(path, budget, which, jobs, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("measurements", nargs="+", type=Path)
-    parser.add_argument("--budget", type=int, default=fitting.QUICK)
+    parser.add_argument("--budget", type=int, default=fitting.BUDGET)
     parser.add_argument("--jobs", type=int, default=1)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--random-out", dest="which", action="store_const", const="random",

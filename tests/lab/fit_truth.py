@@ -114,7 +114,7 @@ def main():
     parser.add_argument("--devices", type=int, default=100)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--budget", type=int, default=fitting.QUICK)
+    parser.add_argument("--budget", type=int, default=600)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--demand", type=float, default=0, metavar="PERCENT",
                         help="exit code 1 if the structure of fewer devices is right")

@@ -33,7 +33,7 @@ from .modelled import Structure, changes, neighbours, profile_keys, times_of
 from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
-BUDGET, QUICK = 4000, 600
+BUDGET, QUICK = 4000, 360
 LEAST_BUDGET = 60
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
@@ -307,7 +307,7 @@ class Fitting:
         """Folds, and whole tests."""
         order = np.random.default_rng(self._seed).permutation(len(self._m.points))
         folds: list[float | None] = []
-        share = self._budget // 60 + 25
+        share = self._budget // 50 + 12
         for k in range(_FOLDS):
             folds += self._without([int(i) for i in order[k::_FOLDS]], best, share)
         found = [("a quarter of the points, four times", summed(folds))]
