@@ -294,10 +294,8 @@ const struct fe_option fe_options[] = {
      .help = "Bytes that an allocation unit open for writing in any order takes before it is "
              "merged."},
     {FE_SEC_FTL, "random_record", FE_OPT_SIZE, FIELD(ftl.segment.random_record), .max = MIB(16),
-     .def = "0", .used_by = "segment",
-     .help = "A unit open for writing in any order takes each command as a record: a page for its "
-             "head, the command's pages, and padding to a multiple of so many bytes; 0 means no "
-             "records."},
+     .def = "0", .used_by = "segment", .help = "Bytes to a multiple of which a command in a unit "
+     "open in any order is padded, behind a page for its head; 0 means neither."},
     {FE_SEC_FTL, "small_log", FE_OPT_U32, FIELD(ftl.segment.small_log), .max = 1024, .def = "0",
      .used_by = "segment",
      .help = "Number of allocation units that log small writes page by page; 0 means no such log."},

@@ -414,12 +414,13 @@ static void test_segment_linear_unit_may_be_too_full_for_a_random_one(void **sta
     ft_layer_end(&l);
 }
 
-/* Two units with data, and one open in any order, whose records end at multiples of four pages. */
-static void setup_record(struct ft_layer *l, uint64_t log_pages)
+/* Two units with data, and so many open in any order, whose records end at multiples of four
+ * pages. */
+static void setup_record(struct ft_layer *l, uint32_t open_random, uint64_t log_pages)
 {
     struct fe_nand_params nand = ft_nand(1, 14, N, 512);
     struct fe_ftl_params p = ft_params("segment", &nand, 1);
-    p.segment.open_random = 1;
+    p.segment.open_random = open_random;
     p.segment.random_log = log_pages * 512;
     p.segment.random_record = 4 * 512;
     ft_layer_init(l, &nand, &p);
@@ -435,7 +436,7 @@ static void test_segment_record_of_a_short_command_is_padded(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup_record(&l, 0);
+    setup_record(&l, 1, 0);
     ft_layer_write_each(&l, 5, 1);
     ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "one page");
     assert_int_equal(ft_layer_command(&l, 2, 3), FE_OK);
@@ -452,7 +453,7 @@ static void test_segment_record_has_a_head(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup_record(&l, 0);
+    setup_record(&l, 1, 0);
     assert_int_equal(ft_layer_command(&l, 1, 4), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.programs = 8}, "four pages");
     ft_layer_write_each(&l, 6, 1);
@@ -465,7 +466,7 @@ static void test_segment_record_goes_on_behind_a_merge(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup_record(&l, 6);
+    setup_record(&l, 1, 6);
     ft_layer_write_each(&l, 5, 1);
     ft_layer_expect(&l, (struct ft_cost){.programs = 4}, "one page");
     assert_int_equal(ft_layer_command(&l, 2, 3), FE_OK); /* h 2 | merge | h 3 4 - */
@@ -479,13 +480,7 @@ static void test_segment_record_in_each_unit(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_nand_params nand = ft_nand(1, 14, N, 512);
-    struct fe_ftl_params p = ft_params("segment", &nand, 1);
-    p.segment.open_random = 2;
-    p.segment.random_record = 4 * 512;
-    p.unit.gap_fill = 0;
-    ft_layer_init(&l, &nand, &p);
-    fill(&l, 2);
+    setup_record(&l, 2, 0);
     ft_layer_write_each(&l, N + 5, 1); /* opens a unit in any order for the second one */
     ft_layer_clear(&l);
     assert_int_equal(ft_layer_command(&l, N - 1, 2), FE_OK); /* h 7 | h 8 - - */
@@ -500,7 +495,7 @@ static void test_segment_records_are_of_units_in_any_order(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup_record(&l, 0);
+    setup_record(&l, 1, 0);
     ft_layer_write_each(&l, 0, 2);
     ft_layer_expect(&l, (struct ft_cost){.programs = 2}, "in order");
     ft_layer_write_each(&l, 5, 1);
@@ -508,7 +503,7 @@ static void test_segment_records_are_of_units_in_any_order(void **state)
     ft_layer_write_each(&l, 6, 1);
     ft_layer_expect(&l, MERGE_AND_RECORD, "full");
     ft_layer_end(&l);
-    setup_record(&l, 5); /* what is in order has no room for another record */
+    setup_record(&l, 1, 5); /* what is in order has no room for another record */
     ft_layer_write_each(&l, 0, 1);
     ft_layer_write_each(&l, 5, 1);
     ft_layer_expect(&l, (struct ft_cost){.reads = N - 1, .programs = 1 + N - 1 + 4, .erases = 1,

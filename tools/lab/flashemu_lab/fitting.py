@@ -124,8 +124,9 @@ def question(f: Fit) -> Question:
 
 
 def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
-    """The same fits, the best of each sort of structure in front.  Before any times are fitted, the
-    error says little about a structure that explains other things than the rest do."""
+    """The same fits, the best of each sort of structure and host in front.  Before any
+    times are fitted, the error says little about a structure that explains other things than the
+    rest do."""
     best: dict[tuple[object, ...], Fit] = {}
     for f in fits:
         s = f.structure
@@ -226,7 +227,7 @@ class Fitting:
 
     def _candidates(self) -> list[Fit]:
         """The best starts with times of their own, the best one first.  With a large budget there
-        are many, and most are given up early: the second round has a third of the starts of the
+        are many, and most are given up early: the second round has half of the starts of the
         first."""
         budget = self._budget // 4
         starts, kept = self._starts, _FEW

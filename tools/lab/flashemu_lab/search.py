@@ -3,9 +3,10 @@
 
     candidates   each from its own start: bounded least squares for the times, all with the same
                  number of comparisons
-    structure    some of them climb: one thing is changed at a time, a change that makes the error
-                 smaller is kept, at once if it does so by much; then the times again.  A climb
-                 can be left and gone on with, so that all of them get a little, and the best more
+    structure    some of them climb: one thing is changed at a time, or what another climb has is
+                 taken over, and what makes the error smaller is kept, at once if it does so by
+                 much; then the times again.  A climb can be left and gone on with, so that all of
+                 them get a little, and the best more
     the rest     CMA-ES over times and whole numbers together, with margins, so that a whole number
                  does not get stuck
 
