@@ -33,6 +33,13 @@ static inline uint64_t fe_time_add(uint64_t at_ns, uint64_t ns)
     return __builtin_add_overflow(at_ns, ns, &sum) || sum > FE_TIME_MAX ? FE_TIME_MAX : sum;
 }
 
+/* n times so many ns, or FE_TIME_MAX. */
+static inline uint64_t fe_time_mul(uint64_t ns, uint64_t n)
+{
+    uint64_t product;
+    return fe_mul_ok(ns, n, &product) && product < FE_TIME_MAX ? product : FE_TIME_MAX;
+}
+
 /* a / b rounded up; b > 0. */
 static inline uint64_t fe_div_up(uint64_t a, uint64_t b)
 {

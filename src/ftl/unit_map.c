@@ -189,48 +189,115 @@ static enum fe_status append_copy(struct fe_unit_map *map, uint32_t unit, fe_lpn
     return st;
 }
 
-/* As fill_buffer, but in a run. */
-static void fill_buffer_in_run(struct fe_unit_map *map, struct fe_run *run, fe_leb leb,
-                               uint32_t page, uint32_t n)
+/* How many pages of the leb from `page` on, below `to`, are a row (nand/run.h): the data unit alone
+ * has them, they lie in one block, and none of them is padding.  A unit on one die has its pages
+ * one behind the other. */
+static uint32_t row_at(const struct fe_unit_map *map, fe_leb leb, uint32_t page, uint32_t to)
 {
+    const struct fe_medium *m = map->base.medium;
+    uint32_t fill = fe_unit_map_fill(map, leb), in_block = m->geo.pages_per_block;
+    if (page >= fill || !fe_chip_is_bare(&m->chip))
+        return 0;
+    uint64_t most = fe_min_u64(in_block - page % in_block, fe_min_u64(to, fill) - page);
+    const struct fe_mapping *newer = &map->newer[fe_unit_map_lpn(map, leb, page)];
+    fe_ppn from = fe_unit_ppn(&map->units, map->data[leb], page);
+    uint32_t n = 0;
+    while (n < most && fe_mapped(newer[n]) == FE_PPN_NONE &&
+           fe_medium_lpn(m, from + n) != FE_LPN_NONE)
+        n++;
+    return n;
+}
+
+/* What copy_up_to copies, in runs. */
+struct in_runs {
+    struct fe_unit_map *map;
+    fe_leb leb;
+    uint32_t unit, to;
+    enum fe_tag tag, last_tag;
+    bool is_merge;
+    struct fe_run run;
+};
+
+static void note_copies(const struct in_runs *c, uint32_t page, uint32_t n)
+{
+    struct fe_unit_map *map = c->map;
+    fe_lpn lpn = fe_unit_map_lpn(map, c->leb, page);
+    bool is_data = c->unit == map->data[c->leb];
+    map->base.counters.pages_copied += n;
+    for (uint32_t i = 0; !c->is_merge && i < n; i++)
+        fe_unit_map_set_newer(map, lpn + i,
+                              is_data ? FE_PPN_NONE : fe_unit_ppn(&map->units, c->unit, page + i));
+}
+
+/* The n pages that the unit gets next, which are a row. */
+static void copy_row(struct in_runs *c, uint32_t n)
+{
+    struct fe_unit_map *map = c->map;
+    uint32_t page = map->units.fill[c->unit];
+    const struct fe_run_row row = {
+        .from = fe_unit_ppn(&map->units, map->data[c->leb], page),
+        .to = fe_unit_ppn(&map->units, c->unit, page),
+        .n = n,
+        .buffer = map->copy_buffer,
+        .lpn = fe_unit_map_lpn(map, c->leb, page),
+        .tag = (uint8_t)c->tag,
+        .last_tag = (uint8_t)(page + n == c->to ? c->last_tag : c->tag),
+    };
+    fe_run_copy(map->base.medium, &c->run, &row);
+    c->run.cell_ns = fe_time_add(c->run.cell_ns, fe_time_mul(map->copy_page_ns, n));
+    map->units.fill[c->unit] += n;
+    note_copies(c, page, n);
+}
+
+static void copy_page(struct in_runs *c, fe_ppn from)
+{
+    struct fe_unit_map *map = c->map;
     struct fe_medium *m = map->base.medium;
-    fe_run_barrier(m);
-    for (uint32_t i = 0; i < n; i++) {
-        map->buffer[i].from = fe_unit_map_find(map, leb, page + i);
-        if (map->buffer[i].from != FE_PPN_NONE && !m->copyback)
-            fe_run_read(m, run, map->buffer[i].from);
+    uint32_t page = map->units.fill[c->unit];
+    bool is_padding = from == FE_PPN_NONE;
+    if (!is_padding && m->copyback)
+        fe_run_read(m, &c->run, from);
+    fe_run_prog(m, &c->run, from, fe_unit_ppn(&map->units, c->unit, page),
+                is_padding ? FE_LPN_NONE : fe_unit_map_lpn(map, c->leb, page),
+                (uint8_t)(page + 1 == c->to ? c->last_tag : c->tag));
+    map->units.fill[c->unit]++;
+    if (!is_padding) {
+        c->run.cell_ns = fe_time_add(c->run.cell_ns, map->copy_page_ns);
+        note_copies(c, page, 1);
     }
 }
 
-/* As copy_up_to, which explains the parameters, but in runs. */
-static void copy_in_runs(struct fe_unit_map *map, fe_leb leb, uint32_t unit, uint32_t to,
-                         enum fe_tag tag, bool is_merge)
+/* The n pages that the unit gets next, through the buffer, which they fit into. */
+static void copy_buffer(struct in_runs *c, uint32_t n)
 {
+    struct fe_unit_map *map = c->map;
     struct fe_medium *m = map->base.medium;
-    enum fe_tag last_tag = is_merge && tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
-    bool is_data = unit == map->data[leb];
-    struct fe_run run = {0};
-    for (uint32_t page = map->units.fill[unit], i = 0, n = 0; page < to; page++, i++) {
-        if (i == n) {
-            i = 0;
-            n = to - page < map->copy_buffer ? to - page : map->copy_buffer;
-            fill_buffer_in_run(map, &run, leb, page, n);
-        }
-        fe_lpn lpn = fe_unit_map_lpn(map, leb, page);
-        fe_ppn from = map->buffer[i].from, at = fe_unit_ppn(&map->units, unit, page);
-        bool is_padding = from == FE_PPN_NONE;
-        if (!is_padding && m->copyback)
-            fe_run_read(m, &run, from);
-        fe_run_prog(m, &run, from, at, is_padding ? FE_LPN_NONE : lpn,
-                    (uint8_t)(page + 1 == to ? last_tag : tag));
-        if (!is_padding)
-            run.cell_ns = fe_time_add(run.cell_ns, map->copy_page_ns);
-        map->units.fill[unit]++;
-        map->base.counters.pages_copied += !is_padding;
-        if (!is_merge && !is_padding)
-            fe_unit_map_set_newer(map, lpn, is_data ? FE_PPN_NONE : at);
+    uint32_t page = map->units.fill[c->unit];
+    fe_run_barrier(m);
+    for (uint32_t i = 0; i < n; i++) {
+        map->buffer[i].from = fe_unit_map_find(map, c->leb, page + i);
+        if (map->buffer[i].from != FE_PPN_NONE && !m->copyback)
+            fe_run_read(m, &c->run, map->buffer[i].from);
     }
-    fe_run_end(m, &run);
+    for (uint32_t i = 0; i < n; i++)
+        copy_page(c, map->buffer[i].from);
+}
+
+/* Buffer by buffer, or many buffers as a row. */
+static void copy_in_runs(struct in_runs *c)
+{
+    struct fe_unit_map *map = c->map;
+    uint32_t page, n;
+    while ((page = map->units.fill[c->unit]) < c->to) {
+        n = row_at(map, c->leb, page, c->to);
+        if (page + n < c->to)
+            n -= n % map->copy_buffer;
+        if (n > 0)
+            copy_row(c, n);
+        else
+            copy_buffer(c, (uint32_t)fe_min_u64(c->to - page, map->copy_buffer));
+    }
+    fe_run_end(map->base.medium, &c->run);
 }
 
 /* Copies the newest pages of the leb behind what the unit holds, up to page `to`.  In a merge the
@@ -243,7 +310,7 @@ static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t u
     enum fe_tag last_tag = is_merge && tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
     bool is_data = unit == map->data[leb];
     if (fe_run_allowed(map->base.medium)) {
-        copy_in_runs(map, leb, unit, to, tag, is_merge);
+        copy_in_runs(&(struct in_runs){map, leb, unit, to, tag, last_tag, is_merge, {0}});
         return FE_OK;
     }
     while (map->units.fill[unit] < to) {

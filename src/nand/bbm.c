@@ -64,7 +64,7 @@ static void issue_copy(struct fe_medium *m, fe_peb peb, fe_peb spare, uint32_t p
     uint32_t bytes = fe_issue_page_bytes(m);
     fe_issue_read(m, peb, page, bytes);
     fe_issue_prog(m, peb, page, FE_PPN_NONE, fe_medium_die(m, spare), bytes, FE_OP_AFTER_PREV);
-    fe_issue_count_program(m);
+    fe_issue_count_programs(m, 1);
 }
 
 /* Pages [0, n) of peb into the spare; false if one of the programs fails. */

@@ -188,6 +188,18 @@ void fe_chip_forget_trims(struct fe_chip *c)
 /* ---- pages ---- */
 
 /* Table by table, because the tables lie far from each other. */
+void fe_chip_program_row(struct fe_chip *c, fe_ppn ppn, uint32_t n, fe_lpn lpn, uint8_t tag)
+{
+    assert(fe_chip_is_bare(c));
+    for (uint32_t i = 0; i < n; i++)
+        c->oob_lpn[ppn + i] = lpn + i;
+    for (uint32_t i = 0; i < n; i++)
+        c->oob_seq[ppn + i] = c->seq + i + 1;
+    memset(&c->oob_tag[ppn], tag, n);
+    c->pebs[fe_peb_of(c->geo, ppn)].next_page += (uint16_t)n;
+    c->seq += n;
+}
+
 void fe_chip_program_stripe(struct fe_chip *c, const fe_peb *pebs, uint32_t n, fe_lpn first,
                             uint8_t tag)
 {

@@ -129,6 +129,17 @@ static inline void fe_chip_program(struct fe_chip *c, fe_ppn ppn, struct fe_chip
         fe_chip_save_page(c, ppn);
 }
 
+/* Whether nothing is kept of a page besides its OOB: there are no bytes, no flipped bits, no log of
+ * trims and no image. */
+static inline bool fe_chip_is_bare(const struct fe_chip *c)
+{
+    return !c->flips && !c->trims && !c->has_image && !fe_store_has_payload(c->store);
+}
+
+/* Programs the next n pages of a block for the logical pages from lpn on; n may be 0.  Only if the
+ * chip is bare. */
+void fe_chip_program_row(struct fe_chip *c, fe_ppn ppn, uint32_t n, fe_lpn lpn, uint8_t tag);
+
 /* Programs all pages of n erased blocks without bytes: page 0 of each block, then page 1 of each,
  * and so on, for logical pages `first`, first + 1 and so on, none of which has been trimmed.
  * Memory only: there must be no image. */

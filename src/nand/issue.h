@@ -85,11 +85,11 @@ static inline void fe_issue_erase(struct fe_medium *m, fe_peb peb, fe_ppn ppn)
     };
 }
 
-/* A page was programmed: with success, in vain, or once more. */
-static inline void fe_issue_count_program(struct fe_medium *m)
+/* Pages were programmed: with success, in vain, or once more. */
+static inline void fe_issue_count_programs(struct fe_medium *m, uint32_t n)
 {
-    m->counters.page_programs += m->geo.planes_ganged;
-    m->counters.bytes_programmed += m->geo.page_bytes;
+    m->counters.page_programs += (uint64_t)n * m->geo.planes_ganged;
+    m->counters.bytes_programmed += (uint64_t)n * m->geo.page_bytes;
 }
 
 #endif

@@ -153,7 +153,7 @@ static enum fe_status program(struct fe_medium *m, fe_ppn ppn, struct fe_chip_oo
             return st;
         }
     }
-    fe_issue_count_program(m);
+    fe_issue_count_programs(m, 1);
     return FE_OK;
 }
 

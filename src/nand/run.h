@@ -12,7 +12,8 @@
  * Parts of one page share what the cells take: a read of another part that is in the register adds
  * its transfer alone, and so does a program that joins the part before it (nand/issue.h).
  *
- * The chip changes page by page, as by the functions of nand/medium.h.  Where single operations
+ * The chip changes page by page, as by the functions of nand/medium.h; a row of pages that lie
+ * together in one block and go together to another one changes it at once.  Where single operations
  * matter there are no runs: a power cut may come between two of them, each may fail, and somebody
  * may look at them.  With several dies or cached operations pages overlap, and a staged program
  * transfers more than a read.
@@ -44,14 +45,15 @@ static inline void fe_run_end(struct fe_medium *m, struct fe_run *r)
     *r = (struct fe_run){0};
 }
 
-static inline void fe_run_add(struct fe_medium *m, struct fe_run *r, uint32_t bus_bytes,
-                              uint64_t cell_ns)
+/* n reads or programs, which take the cells cell_ns together. */
+static inline void fe_run_add(struct fe_medium *m, struct fe_run *r, uint32_t n,
+                              uint32_t bus_bytes, uint64_t cell_ns)
 {
-    if (bus_bytes != r->bus_bytes || r->n == UINT32_MAX)
+    if (bus_bytes != r->bus_bytes || n > UINT32_MAX - r->n)
         fe_run_end(m, r);
     r->bus_bytes = bus_bytes;
     r->cell_ns = fe_time_add(r->cell_ns, cell_ns);
-    r->n++;
+    r->n += n;
 }
 
 /* What follows starts when everything before it has ended.  A program cannot join one in front of
@@ -62,15 +64,35 @@ static inline void fe_run_barrier(struct fe_medium *m)
         fe_issue_note(m, FE_PPN_NONE, false);
 }
 
+/* What the cells take for a read or a program of a page of a block; then the page is in the
+ * register. */
+static inline uint64_t fe_run_read_ns(struct fe_medium *m, fe_ppn ppn, uint32_t page)
+{
+    uint64_t ns = fe_issue_is_sensed(m, ppn, page) ? 0 : m->tR_ns[m->page_bit[page]];
+    fe_issue_note(m, ppn, true);
+    return ns;
+}
+
+static inline uint64_t fe_run_prog_ns(struct fe_medium *m, fe_ppn ppn, uint32_t page)
+{
+    uint64_t ns = fe_issue_joins(m, ppn, page) ? 0 : m->tPROG_ns[m->page_bit[page]];
+    fe_issue_note(m, ppn, false);
+    return ns;
+}
+
+/* The bytes that a page crosses the channel with when it is read to be copied, or programmed. */
+static inline uint32_t fe_run_bytes(const struct fe_medium *m, bool is_copy)
+{
+    return is_copy && m->copyback ? 0 : fe_issue_page_bytes(m);
+}
+
 /* Reads a page that is going to be copied.  Only if runs are allowed. */
 static inline void fe_run_read(struct fe_medium *m, struct fe_run *r, fe_ppn from)
 {
     fe_peb peb = fe_peb_of(&m->geo, from);
     uint32_t page = from - peb * m->geo.pages_per_block;
     assert(page < fe_medium_next_page(m, peb) && !fe_medium_is_slc(m, peb));
-    fe_run_add(m, r, m->copyback ? 0 : fe_issue_page_bytes(m),
-               fe_issue_is_sensed(m, from, page) ? 0 : m->tR_ns[m->page_bit[page]]);
-    fe_issue_note(m, from, true);
+    fe_run_add(m, r, 1, fe_run_bytes(m, true), fe_run_read_ns(m, from, page));
     m->counters.page_reads += m->geo.planes_ganged;
 }
 
@@ -83,11 +105,24 @@ static inline void fe_run_prog(struct fe_medium *m, struct fe_run *r, fe_ppn fro
     uint32_t page = to - peb * m->geo.pages_per_block;
     assert(page == fe_medium_next_page(m, peb) && !fe_medium_is_unstable(m, peb));
     assert(!fe_medium_is_bad(m, peb) && !fe_medium_is_slc(m, peb));
-    fe_run_add(m, r, from != FE_PPN_NONE && m->copyback ? 0 : fe_issue_page_bytes(m),
-               fe_issue_joins(m, to, page) ? 0 : m->tPROG_ns[m->page_bit[page]]);
-    fe_issue_note(m, to, false);
-    fe_issue_count_program(m);
+    fe_run_add(m, r, 1, fe_run_bytes(m, from != FE_PPN_NONE), fe_run_prog_ns(m, to, page));
+    fe_issue_count_programs(m, 1);
     fe_chip_program(&m->chip, to, (struct fe_chip_oob){.lpn = lpn, .tag = tag}, from, 0, 0, NULL);
 }
+
+/* Pages [from, from + n) of one block, which are copied to [to, to + n), the next ones of another
+ * block: `buffer` pages are read and then programmed, and so on.  They have the data of the logical
+ * pages from lpn on.  The last copy gets last_tag, and the others get tag.  `from` and `to` are the
+ * same part of their pages. */
+struct fe_run_row {
+    fe_ppn from, to;
+    uint32_t n, buffer;
+    fe_lpn lpn;
+    uint8_t tag, last_tag;
+};
+
+/* Does for a row what fe_run_barrier, fe_run_read and fe_run_prog do page by page.  Only if runs
+ * are allowed and the chip is bare (fe_chip_is_bare).  O(n). */
+void fe_run_copy(struct fe_medium *m, struct fe_run *r, const struct fe_run_row *row);
 
 #endif

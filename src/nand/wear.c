@@ -114,7 +114,7 @@ void fe_wear_loaded(struct fe_medium *m)
 static bool find_block(struct fe_medium *m, fe_peb peb, uint32_t page, struct fe_op *op)
 {
     while (!has_failed(m, peb) && fe_failures_program(m, peb, page)) {
-        fe_issue_count_program(m);
+        fe_issue_count_programs(m, 1);
         fe_peb old = fe_bbm_replace(m, peb, page);
         if (old == FE_PEB_NONE)
             return live_on(m, peb);
@@ -146,7 +146,7 @@ enum fe_status fe_wear_programmed(struct fe_medium *m, fe_ppn ppn, uint16_t *fli
     if (!find_block(m, peb, page, &op))
         return FE_PROG_FAILED;
     for (uint32_t n = repeat(m, peb, op); n > 0; n--)
-        fe_issue_count_program(m);
+        fe_issue_count_programs(m, 1);
     if (has_failed(m, peb) && m->wear->p.end_of_life == FE_EOL_SILENT)
         *flips = FE_FLIPS_SILENT;
     if (page == 0)

@@ -7,9 +7,10 @@
  *   A   is observed, so every copy is a read and a program of its own
  *   B   is not, so its merges are runs
  *
- * Each reply must have the same times and status, and at the end all statistics, all bytes and
- * the invariants of the translation layer must be the same.
+ * Each reply must have the same times and status, and at the end all statistics and all pages of the
+ * chips must be the same, and the invariants of the translation layer must hold.
  */
+#include "device/internal.h"
 #include "ftl/registry.h"
 #include "lib/host.h"
 
@@ -37,6 +38,18 @@ static const char *say(const char *what, uint32_t step)
     return message;
 }
 
+static bool pages_are_equal(const struct fe_medium *a, const struct fe_medium *b)
+{
+    for (fe_ppn ppn = 0; ppn < a->geo.n_ppns; ppn++)
+        if (fe_medium_state(a, ppn) != fe_medium_state(b, ppn) ||
+            (fe_medium_state(a, ppn) != FE_PAGE_ERASED &&
+             (fe_medium_lpn(a, ppn) != fe_medium_lpn(b, ppn) ||
+              fe_medium_tag(a, ppn) != fe_medium_tag(b, ppn) ||
+              fe_medium_seq(a, ppn) != fe_medium_seq(b, ppn))))
+            return false;
+    return true;
+}
+
 static const char *compare(struct ft_host *a, struct fe_device *b, uint64_t seed)
 {
     struct ft_workload w;
@@ -60,6 +73,8 @@ static const char *compare(struct ft_host *a, struct fe_device *b, uint64_t seed
     fe_device_get_stats(b, &sb);
     if (memcmp(&sa, &sb, sizeof sa) != 0)
         return say("the statistics differ", STEPS);
+    if (!pages_are_equal(a->dev->medium, b->medium))
+        return say("the pages of the chips differ", STEPS);
     return fe_device_check(b, &err) < 0 ? say(err.text, STEPS) : NULL;
 }
 

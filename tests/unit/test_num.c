@@ -162,6 +162,11 @@ static void test_num_time_ends(void **state)
     assert_int_equal(fe_time_add(FE_TIME_MAX - 7, 8), FE_TIME_MAX);
     assert_int_equal(fe_time_add(FE_TIME_MAX - 7, 9), FE_TIME_MAX);
     assert_int_equal(fe_time_add(UINT64_MAX, UINT64_MAX), FE_TIME_MAX);
+    assert_int_equal(fe_time_mul(5, 7), 35);
+    assert_int_equal(fe_time_mul(FE_TIME_MAX / 2, 2), FE_TIME_MAX);
+    assert_int_equal(fe_time_mul(FE_TIME_MAX / 2, 3), FE_TIME_MAX);
+    assert_int_equal(fe_time_mul(UINT64_MAX, 1), FE_TIME_MAX);
+    assert_int_equal(fe_time_mul(UINT64_MAX, 0), 0);
 }
 
 int main(void)
