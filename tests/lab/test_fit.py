@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 from flashemu_fit_bench import MIB, PAGE, SEGMENT, TIMES, first_of, measured, plan, values
@@ -410,6 +411,51 @@ def test_the_same_again_with_more_processes():
     one, two = (fitting.fit(Tool(), m, 60, 3, jobs) for jobs in (1, 2))
     assert one.keys() == two.keys() and one.held == two.held and one.errors == two.errors
     assert one.comparisons == two.comparisons
+
+
+def test_searches_run_side_by_side():
+    """Two searches wait for each other, so they must run at the same time; the results have the
+    order of the items, and an error is the caller's."""
+    m = measured(PAGE, points=plan(2 * MIB, 1))
+    both = threading.Barrier(2, timeout=60)
+
+    def search_for(item):
+        both.wait()
+        answer = comparer.ask([fitting.question(search.start(PAGE, values(PAGE)))])[0]
+        if item == "wrong":
+            raise LabError("nothing is found")
+        return item, answer.state
+
+    with compare.Comparer(Tool(), m, 2) as comparer:
+        assert comparer.side_by_side(search_for, ["a", "b"]) == [("a", "done"), ("b", "done")]
+        assert comparer.asked == 2
+        try:
+            comparer.side_by_side(search_for, ["wrong", "c"])
+        except LabError as e:
+            assert str(e) == "nothing is found"
+        else:
+            raise AssertionError("no error")
+
+
+def test_a_search_ends_with_its_comparer():
+    """It hears an error instead of waiting for ever."""
+    m = measured(PAGE, points=plan(2 * MIB, 1))
+    ready, heard = threading.Event(), []
+
+    def ask_for_ever():
+        try:
+            while True:
+                comparer.ask([fitting.question(search.start(PAGE, values(PAGE)))])
+                ready.set()
+        except (LabError, RuntimeError) as e:
+            heard.append(e)
+
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        thread = threading.Thread(target=ask_for_ever)
+        thread.start()
+        assert ready.wait(60)
+    thread.join(60)
+    assert not thread.is_alive() and len(heard) == 1, heard
 
 
 def test_command():

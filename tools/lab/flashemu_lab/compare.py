@@ -3,6 +3,9 @@
 
 An answer is a function of the measurement and the set.  So neither the number of processes nor the
 order in which they answer changes a result, and a search with a seed can be repeated.
+
+A search mostly asks one question after the other, and one processor answers it.  So searches that
+do not depend on each other run side by side, each in a thread, and share the processes.
 """
 
 from __future__ import annotations
@@ -12,17 +15,21 @@ import math
 import queue
 import subprocess
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Sequence
+from typing import Callable, Sequence, TypeVar
 
 from . import measurement
 from .errors import LabError
 from .measurement import Measurement, Point
 from .tool import Tool
 from .worker import guarded
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 # A profile needs these keys; every set gives its own values.
 BASE = """[nand]
@@ -75,7 +82,8 @@ class Answer:
 
 
 class Comparer:
-    """Processes that answer questions about one measurement.  Use it in a `with` block."""
+    """Processes that answer questions about one measurement.  Use it in a `with` block.  Several
+    threads may ask."""
 
     def __init__(self, tool: Tool, m: Measurement, jobs: int) -> None:
         self.asked = 0
@@ -88,21 +96,36 @@ class Comparer:
         for each in self._all:
             self._free.put(each)
         self._threads = ThreadPoolExecutor(jobs)
+        self._searches = ThreadPoolExecutor(jobs)
+        self._lock = threading.Lock()  # of `asked`, and of what runs
+        self._ended = False
 
     def __enter__(self) -> "Comparer":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  where: TracebackType | None) -> None:
-        for process in [p for each in self._all for p in each.values()]:
+        with self._lock:
+            self._ended = True
+            running = [p for each in self._all for p in each.values()]
+        for process in running:
             process.kill()
             process.wait()
+        # A search that still asks hears that its process has ended.
+        self._searches.shutdown(cancel_futures=True)
         self._threads.shutdown(cancel_futures=True)
         self._folder.cleanup()
 
+    def side_by_side(self, search: Callable[[_Item], _Result],
+                     items: Sequence[_Item]) -> list[_Result]:
+        """A search for each item, as many at a time as there are processes; the results in the
+        order of the items.  The first error of any of them; a search must not call this itself."""
+        return list(self._searches.map(search, items))
+
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
         """The answers in the order of the questions; LabError if a process ended."""
-        self.asked += len(questions)
+        with self._lock:
+            self.asked += len(questions)
         return list(self._threads.map(self._one, questions))
 
     def _one(self, question: Question) -> Answer:
@@ -113,9 +136,10 @@ class Comparer:
             self._free.put(processes)
 
     def _answer(self, processes: dict[str, subprocess.Popen[str]], q: Question) -> Answer:
-        process = processes.get(q.strategy)
-        if process is None:
-            process = processes[q.strategy] = self._start(q.strategy)
+        with self._lock:
+            process = processes.get(q.strategy)
+            if process is None:
+                process = processes[q.strategy] = self._start(q.strategy)
         line: dict[str, object] = {"set": q.changes}
         for name in ("points", "weights", "knee", "bound", "time"):
             if getattr(q, name) is not None:
@@ -133,6 +157,8 @@ class Comparer:
         return Answer(o["state"], float(o["sum"]), tuple(o["measured"]), o["message"] or "")
 
     def _start(self, strategy: str) -> subprocess.Popen[str]:
+        if self._ended:
+            raise LabError("the comparison has been stopped")
         base = self._path / f"{strategy}.ini"
         if not base.exists():
             base.write_text(BASE.format(strategy=strategy), encoding="utf-8")

@@ -4,8 +4,9 @@
 A budget of comparisons is divided: a quarter to the candidates, of which most are given up early;
 thirteen twenty-fourths to the structure of the best ones, at first the best of each sort; what is
 left to CMA-ES and the times.  In the end the times are sharpened: points that no times can meet
-should not keep them from others.  What decides is what was compared, and never a clock, so the same
-measurement, budget and seed give the same profile on every machine.
+should not keep them from others.  Candidates, climbs of a round and what is held out do not depend
+on each other and run side by side.  What decides is what was compared, and never a clock, so the
+same measurement, budget and seed give the same profile on every machine.
 
 Two things say how far the result can be trusted:
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from statistics import median
 from typing import Callable, Sequence
 
@@ -217,13 +219,17 @@ class Fitting:
             if part != _ROUND_PARTS[0]:
                 for climb in climbs:
                     climb.others = [c.fit.structure for c in climbs if c is not climb][:_OTHERS]
-            share = self._budget // part // len(climbs)
-            for climb in climbs:
-                search = self._search("structure", self._weights, share + left)
-                search.structure(climb)
-                self._best, left = min(self._best, climb.fit.error), search.left
+            share = (self._budget // part + left) // len(climbs)
+            left = sum(self._comparer.side_by_side(partial(self._climb, share), climbs))
+            self._best = min(self._best, *(c.fit.error for c in climbs))
             number = (number + 1) // 2
         return _nearest(climbs)[0].fit, left
+
+    def _climb(self, share: int, climb: Climb) -> int:
+        """Goes on with a climb; what it leaves of its share."""
+        search = self._search("structure", self._weights, share)
+        search.structure(climb)
+        return search.left
 
     def _candidates(self) -> list[Fit]:
         """The best starts with times of their own, the best one first.  With a large budget there
@@ -243,7 +249,8 @@ class Fitting:
             others = [f for f in sorted(found, key=lambda f: f.error) if f is not first]
             if number == 0:  # no times are fitted yet
                 others = _each_sort_first(others)
-            found = [self._better(f, descents, budget // kept) for f in [first, *others[:kept - 1]]]
+            better = partial(self._better, descents, budget // kept)
+            found = self._comparer.side_by_side(better, [first, *others[:kept - 1]])
             first, kept = found[0], max(kept // 2, 2)
             self._best = min(self._best, *(f.error for f in found))
         found.sort(key=lambda f: f.error)
@@ -252,7 +259,7 @@ class Fitting:
                            "be compared")
         return found
 
-    def _better(self, one: Fit, descents: int, share: int) -> Fit:
+    def _better(self, descents: int, share: int, one: Fit) -> Fit:
         """A candidate after some descents, with a share of the comparisons."""
         return self._search("candidates", self._coarse, share).times(one, descents, False)
 
@@ -307,18 +314,18 @@ class Fitting:
     def _held(self, best: Fit) -> list[tuple[str, Errors]]:
         """Folds, and whole tests."""
         order = np.random.default_rng(self._seed).permutation(len(self._m.points))
-        folds: list[float | None] = []
         share = self._budget // 50 + 12
-        for k in range(_FOLDS):
-            folds += self._without([int(i) for i in order[k::_FOLDS]], best, share)
-        found = [("a quarter of the points, four times", summed(folds))]
         kinds = list(dict.fromkeys(kind(p) for p in self._m.points))
-        for name in kinds if len(kinds) > 1 else []:
-            left = [i for i, p in enumerate(self._m.points) if kind(p) == name]
-            found.append((name, summed(self._without(left, best, share))))
-        return [(name, errors) for name, errors in found if errors]
+        left = [[int(i) for i in order[k::_FOLDS]] for k in range(_FOLDS)]
+        left += [[i for i, p in enumerate(self._m.points) if kind(p) == name]
+                 for name in kinds if len(kinds) > 1]
+        errors = self._comparer.side_by_side(partial(self._without, best, share), left)
+        folds = [e for some in errors[:_FOLDS] for e in some]
+        found = [("a quarter of the points, four times", summed(folds)),
+                 *zip(kinds, map(summed, errors[_FOLDS:]))]
+        return [(name, summary) for name, summary in found if summary]
 
-    def _without(self, left: Sequence[int], best: Fit, share: int) -> list[float | None]:
+    def _without(self, best: Fit, share: int, left: Sequence[int]) -> list[float | None]:
         """The errors at some points of a fit of the times without them."""
         gone = set(left)
         weights = [0.0 if i in gone else w for i, w in enumerate(self._weights)]
