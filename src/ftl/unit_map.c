@@ -268,7 +268,7 @@ static void copy_page(struct in_runs *c, fe_ppn from)
 }
 
 /* The n pages that the unit gets next, through the buffer, which they fit into. */
-static void copy_buffer(struct in_runs *c, uint32_t n)
+static void copy_through_buffer(struct in_runs *c, uint32_t n)
 {
     struct fe_unit_map *map = c->map;
     struct fe_medium *m = map->base.medium;
@@ -295,7 +295,7 @@ static void copy_in_runs(struct in_runs *c)
         if (n > 0)
             copy_row(c, n);
         else
-            copy_buffer(c, (uint32_t)fe_min_u64(c->to - page, map->copy_buffer));
+            copy_through_buffer(c, (uint32_t)fe_min_u64(c->to - page, map->copy_buffer));
     }
     fe_run_end(map->base.medium, &c->run);
 }
