@@ -11,7 +11,7 @@
  */
 #include "workload/lfsr.h"
 
-static const uint16_t taps[FE_LFSR_MAX_BITS + 1] = {
+const uint16_t fe_lfsr_taps[FE_LFSR_MAX_BITS + 1] = {
     [8] = 0x001d,  /* x^8 + x^6 + x^5 + x^4 + 1 */
     [9] = 0x0011,  /* x^9 + x^5 + 1 */
     [10] = 0x0009, /* x^10 + x^7 + 1 */
@@ -22,24 +22,6 @@ static const uint16_t taps[FE_LFSR_MAX_BITS + 1] = {
     [15] = 0x0003, /* x^15 + x^14 + 1 */
     [16] = 0x002d, /* x^16 + x^14 + x^13 + x^11 + 1 */
 };
-
-uint32_t fe_lfsr_start(unsigned bits)
-{
-    return 0xace1u & ((1u << bits) - 1);
-}
-
-uint32_t fe_lfsr_step(uint32_t v, unsigned bits)
-{
-    uint32_t in = (uint32_t)__builtin_parity(v & taps[bits]);
-    return v >> 1 | in << (bits - 1);
-}
-
-uint32_t fe_lfsr_next(uint32_t v, unsigned bits)
-{
-    if (v == fe_lfsr_start(bits))
-        return 0;
-    return fe_lfsr_step(v ? v : fe_lfsr_start(bits), bits);
-}
 
 unsigned fe_lfsr_bits(uint64_t n)
 {
