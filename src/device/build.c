@@ -146,9 +146,13 @@ static int write_used_part(struct fe_device *dev, struct fe_err *err)
     uint64_t used = fe_min_u64(dev->profile.device.used, dev->capacity);
     fe_lpn n = (fe_lpn)fe_div_up(used, dev->page_bytes);
     enum fe_status st = FE_OK;
-    fe_lpn lpn = dev->ftl->ops->fill ? dev->ftl->ops->fill(dev->ftl, n) : 0;
-    for (; lpn < n && st == FE_OK; lpn++)
-        st = fe_ftl_write(dev->ftl, lpn, 0, dev->page_bytes, NULL);
+    fe_lpn lpn = 0;
+    while (lpn < n && st == FE_OK) {
+        fe_lpn filled = dev->ftl->ops->fill ? dev->ftl->ops->fill(dev->ftl, lpn, n) : 0;
+        lpn += filled;
+        if (filled == 0)
+            st = fe_ftl_write(dev->ftl, lpn++, 0, dev->page_bytes, NULL);
+    }
     if (st == FE_OK)
         st = fe_ftl_end_command(dev->ftl);
     if (st != FE_OK)

@@ -112,10 +112,11 @@ struct fe_ftl_ops {
     enum fe_status (*write)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                             const void *data);
 
-    /* On a strategy that has just been created: does what `write` does with pages 0, 1 and so on of
-     * [0, n), whole and without data, for as many of them as can be done at once; operations are
-     * left out.  Returns how many; the caller writes the others.  May be NULL. */
-    fe_lpn (*fill)(struct fe_ftl *ftl, fe_lpn n);
+    /* On a new strategy of which exactly the pages [0, first) have been written, in order: does
+     * what `write` does with pages first, first + 1 and so on of [first, end), whole and without
+     * data, for as many of them as can be done at once; operations are left out.  Returns how many,
+     * 0 if the next one has to be written by the caller.  May be NULL. */
+    fe_lpn (*fill)(struct fe_ftl *ftl, fe_lpn first, fe_lpn end);
 
     /* Pages [first, first + n) read as zeros from now on.  NULL: there is no TRIM. */
     enum fe_status (*trim)(struct fe_ftl *ftl, fe_lpn first, uint32_t n);

@@ -107,7 +107,7 @@ enum fe_status fe_page_make_room(struct page_ftl *f, struct fe_blocks *b);
 bool fe_page_idle(struct fe_ftl *ftl);
 
 /* page_fill.c: as in struct fe_ftl_ops */
-fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn n);
+fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn first, fe_lpn end);
 
 /* page_limits.c */
 

@@ -13,9 +13,8 @@
  *   page 2       8    9   10   11
  *
  * What is left over, and every page where a write has more to do, goes the usual way: with an SLC
- * cache or an enhanced area, with an account of how often pages are written, where changing to
- * another part of the map takes time, where pages have parts, and on a chip that can fail or is
- * kept in an image.
+ * cache or an enhanced area, with an account of how often pages are written, where pages have
+ * parts, and on a chip that can fail or is kept in an image.
  */
 #include "ftl/page_core.h"
 
@@ -23,7 +22,7 @@ static bool can_fill(const struct page_ftl *f)
 {
     return fe_medium_is_plain(f->base.medium) && f->p.page.slc_mode == FE_SLC_OFF &&
            f->area_pages == 0 && f->p.page.hot_cold != FE_HOT_COLD_TWO_POOL &&
-           f->p.region.map_switch_ns == 0 && f->base.medium->geo.parts_log2 == 0;
+           f->base.medium->geo.parts_log2 == 0;
 }
 
 /* A free block for each place, in turn. */
@@ -56,18 +55,19 @@ static void fill_stripe(struct page_ftl *f, struct fe_frontier *front, fe_lpn fi
     }
 }
 
-fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn n)
+fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn first, fe_lpn end)
 {
     struct page_ftl *f = page_of(ftl);
     struct fe_frontier *front = &f->blocks.fronts[STREAM_MAIN];
     uint64_t stripe = (uint64_t)front->n * front->pages;
     fe_lpn done = 0;
-    if (!can_fill(f))
+    if (first > 0 || !can_fill(f))
         return 0;
-    while (n - done >= stripe) {
+    while (end - done >= stripe) {
         fill_stripe(f, front, done);
         done += (fe_lpn)stripe;
     }
+    fe_region_fill(&f->region, 0, done);
     if (done > 0) {
         f->run_last = done - 1;
         f->run_pages = done - 1;

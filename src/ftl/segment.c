@@ -235,18 +235,13 @@ static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, u
     s->command_group = FE_LEB_NONE;
 }
 
-static bool in_zone(const struct segment *s, fe_leb leb)
-{
-    return leb >= s->zone_start && leb - s->zone_start < s->zone_units;
-}
-
 /* Whether a small write goes to the linear unit of the leb (small_join).  Either it completes a
  * page whose beginning is in the small log and which the unit accepts, or it is all of the page
  * that the unit gets next. */
 static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb, uint32_t page,
                   uint32_t off, uint32_t len)
 {
-    if (!s->small_join || off + len != s->map.base.medium->geo.page_bytes || in_zone(s, leb))
+    if (!s->small_join || off + len != s->map.base.medium->geo.page_bytes || fe_seg_in_zone(s, leb))
         return false;
     if (o && is_full(s, o))
         o = NULL; /* a full unit is closed by any write */
@@ -257,8 +252,7 @@ static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb
     return o ? accepts(s, o, page) : choose_kind(s, leb, page) != OPEN_RANDOM;
 }
 
-/* Opens a unit for a write that begins at this page, and makes the room that this takes. */
-static enum fe_status open_unit_for(struct segment *s, fe_leb leb, uint32_t page,
+enum fe_status fe_seg_open_unit_for(struct segment *s, fe_leb leb, uint32_t page,
                                     struct open_unit **ret)
 {
     enum fe_status st = fe_seg_close_neighbours(s, leb);
@@ -267,8 +261,7 @@ static enum fe_status open_unit_for(struct segment *s, fe_leb leb, uint32_t page
     return st != FE_OK ? st : open_as(s, leb, choose_kind(s, leb, page), ret);
 }
 
-/* Counts the command once for each group that it writes to, where commands count. */
-static void note_group(struct segment *s, fe_leb leb)
+void fe_seg_note_group(struct segment *s, fe_leb leb)
 {
     if (!s->scatter.hot)
         return;
@@ -287,8 +280,8 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     struct open_unit *o = fe_seg_find_open(s, leb);
     fe_region_write(&s->region, lpn, ftl->medium->ops);
     fe_part_write(ftl->medium, &s->part, len);
-    note_group(s, leb);
-    if (s->small.n_max && (s->command_is_small || in_zone(s, leb)) &&
+    fe_seg_note_group(s, leb);
+    if (s->small.n_max && (s->command_is_small || fe_seg_in_zone(s, leb)) &&
         !joins(s, o, leb, page, off, len))
         return small_write(s, lpn, off, len, data);
 
@@ -296,7 +289,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     if (o && !accepts(s, o, page))
         st = leave_linear(s, &o);
     if (st == FE_OK && !o)
-        st = open_unit_for(s, leb, page, &o);
+        st = fe_seg_open_unit_for(s, leb, page, &o);
     if (st != FE_OK)
         return st;
 
@@ -470,6 +463,7 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .destroy = seg_destroy,
     .read = seg_read,
     .write = seg_write,
+    .fill = fe_seg_fill_units,
     .begin_command = seg_begin_command,
     .set_delays = seg_set_delays,
     .free_blocks = fe_unit_map_free_blocks,

@@ -186,6 +186,7 @@ void fe_medium_prog_stripe(struct fe_medium *m, const fe_peb *pebs, uint32_t n, 
         assert(!fe_medium_is_unstable(m, pebs[i]) && !fe_medium_is_slc(m, pebs[i]));
     }
     fe_chip_program_stripe(&m->chip, pebs, n, first, tag);
+    fe_issue_note(m, pebs[n - 1] * m->geo.pages_per_block + m->geo.pages_per_block - 1, false);
     uint64_t pages = (uint64_t)n * m->geo.pages_per_block;
     m->counters.page_programs += pages * m->geo.planes_ganged;
     m->counters.bytes_programmed += pages * m->geo.page_bytes;

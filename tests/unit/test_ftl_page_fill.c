@@ -65,6 +65,9 @@ static void assert_same(struct bench *x, struct bench *y)
     SAME(f->blocks.valid, g->blocks.valid, geo->n_pebs);
     SAME(f->blocks.state, g->blocks.state, geo->n_pebs);
     SAME(f->blocks.valid_bits, g->blocks.valid_bits, fe_bits_words(geo->n_ppns));
+    assert_int_equal(f->region.writes.last, g->region.writes.last);
+    assert_int_equal(f->region.writes.n, g->region.writes.n);
+    SAME(f->region.writes.held, g->region.writes.held, f->region.writes.n);
     assert_int_equal(f->run_last, g->run_last);
     assert_int_equal(f->run_pages, g->run_pages);
     if (x->ftl->ops->check(x->ftl, &err) < 0)
@@ -106,11 +109,16 @@ static void test_fill_is_writing_each_page(void **state)
         p.clean.wear_levelling = (uint32_t)ft_below(&r, FE_N_WEAR_LEVELLINGS);
         p.clean.wl_threshold = 4;
         p.page.hot_cold = ft_chance(&r, 50) ? FE_HOT_COLD_GC : FE_HOT_COLD_OFF;
+        p.region = (struct fe_region_params){
+            .map_region = UINT64_C(512) << ft_below(&r, 8),
+            .map_held = 1 + (uint32_t)ft_below(&r, 4),
+            .map_switch_ns = ft_chance(&r, 50) ? 1000 : 0,
+        };
         uint64_t bad = ft_chance(&r, 50) ? UINT64_C(1) << ft_below(&r, 14) : 0;
         setup(&x, &nand, &p, bad);
         setup(&y, &nand, &p, bad);
         fe_lpn n = ft_chance(&r, 50) ? x.ftl->n_lpns : (fe_lpn)ft_below(&r, x.ftl->n_lpns);
-        fe_lpn filled = x.ftl->ops->fill(x.ftl, n);
+        fe_lpn filled = x.ftl->ops->fill(x.ftl, 0, n);
         assert_true(filled <= n && filled % (dies * pages) == 0);
         n_filled += filled > 0;
         n_partly += filled < n;
@@ -134,15 +142,16 @@ static void test_fill_leaves_alone_what_is_not_plain(void **state)
         struct fe_nand_params nand = ft_nand(2, 30, 8, 512);
         struct ft_layer l;
         nand.cell = FE_CELL_MLC;
+        nand.page_parts = i == 3 ? 2 : 1;
         struct fe_ftl_params p = ft_params("page", &nand, 1);
         p.page.slc_mode = i == 1 ? FE_SLC_STATIC : FE_SLC_OFF;
         p.page.slc_blocks = i == 1 ? 4 : 0;
         p.page.hot_cold = i == 2 ? FE_HOT_COLD_TWO_POOL : FE_HOT_COLD_OFF;
-        p.region.map_switch_ns = i == 3 ? 1000 : 0;
         p.page.enhanced_size = i == 5 ? 16 * 512 : 0;
         ft_layer_init(&l, &nand, &p);
         l.rig.medium->prog_hook = i == 4;
-        assert_int_equal(l.ftl->ops->fill(l.ftl, 40), i == 0 ? 32 : 0);
+        assert_int_equal(l.ftl->ops->fill(l.ftl, 0, 40), i == 0 ? 32 : 0);
+        assert_int_equal(l.ftl->ops->fill(l.ftl, 1, 40), 0);
         l.rig.medium->prog_hook = false;
         ft_layer_fini(&l);
     }
