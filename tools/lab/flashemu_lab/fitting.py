@@ -35,7 +35,7 @@ from .modelled import Structure, changes, neighbours, profile_keys, times_of
 from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
-BUDGET, QUICK = 4000, 720
+BUDGET, QUICK = 8000, 720
 LEAST_BUDGET = 60
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
