@@ -114,8 +114,8 @@ struct fe_ftl_ops {
 
     /* On a new strategy of which exactly the pages [0, first) have been written, in order: does
      * what `write` does with pages first, first + 1 and so on of [first, end), whole and without
-     * data, for as many of them as can be done at once; operations are left out.  Returns how many,
-     * 0 if the next one has to be written by the caller.  May be NULL. */
+     * data, for as many of them as can be done at once; operations are left out.  Returns how many.
+     * If it returns 0, the caller writes page `first`, and may ask again.  May be NULL. */
     fe_lpn (*fill)(struct fe_ftl *ftl, fe_lpn first, fe_lpn end);
 
     /* Pages [first, first + n) read as zeros from now on.  NULL: there is no TRIM. */

@@ -114,7 +114,12 @@ static inline void fe_region_write(struct fe_region *r, fe_lpn lpn, struct fe_op
     fe_region_go(r, &r->writes, r->write_ns, lpn, ops);
 }
 
-/* Says it of n pages in order, whose time does not count.  O(regions). */
+static inline void fe_region_read(struct fe_region *r, fe_lpn lpn, struct fe_oplist *ops)
+{
+    fe_region_go(r, &r->reads, r->read_ns, lpn, ops);
+}
+
+/* Does what fe_region_write does for n pages in order, but leaves out their time.  O(regions). */
 static inline void fe_region_fill(struct fe_region *r, fe_lpn first, fe_lpn n)
 {
     if (r->write_ns == 0 || n == 0)
@@ -123,11 +128,6 @@ static inline void fe_region_fill(struct fe_region *r, fe_lpn first, fe_lpn n)
     for (uint32_t g = fe_fastdiv(first, r->by_pages); g <= last; g++)
         (void)fe_region_touch(&r->writes, r->n_held, g);
     r->writes.last = first + n - 1;
-}
-
-static inline void fe_region_read(struct fe_region *r, fe_lpn lpn, struct fe_oplist *ops)
-{
-    fe_region_go(r, &r->reads, r->read_ns, lpn, ops);
 }
 
 #endif

@@ -187,16 +187,24 @@ void fe_chip_forget_trims(struct fe_chip *c)
 
 /* ---- pages ---- */
 
-/* Table by table, because the tables lie far from each other. */
+/* Programs the next n pages of a block without bytes.  Each has the data of a logical page that is
+ * `step` behind that of the page before it, and was programmed as many numbers later.  Table by
+ * table, because the tables lie far from each other. */
+static inline void program_pages(struct fe_chip *c, fe_ppn ppn, uint32_t n, fe_lpn lpn,
+                                 uint64_t seq, uint32_t step, uint8_t tag)
+{
+    for (uint32_t i = 0; i < n; i++)
+        c->oob_lpn[ppn + i] = lpn + i * step;
+    for (uint32_t i = 0; i < n; i++)
+        c->oob_seq[ppn + i] = seq + (uint64_t)i * step;
+    memset(&c->oob_tag[ppn], tag, n);
+    c->pebs[fe_peb_of(c->geo, ppn)].next_page += (uint16_t)n;
+}
+
 void fe_chip_program_row(struct fe_chip *c, fe_ppn ppn, uint32_t n, fe_lpn lpn, uint8_t tag)
 {
     assert(fe_chip_is_bare(c));
-    for (uint32_t i = 0; i < n; i++)
-        c->oob_lpn[ppn + i] = lpn + i;
-    for (uint32_t i = 0; i < n; i++)
-        c->oob_seq[ppn + i] = c->seq + i + 1;
-    memset(&c->oob_tag[ppn], tag, n);
-    c->pebs[fe_peb_of(c->geo, ppn)].next_page += (uint16_t)n;
+    program_pages(c, ppn, n, lpn, c->seq + 1, 1, tag);
     c->seq += n;
 }
 
@@ -206,14 +214,8 @@ void fe_chip_program_stripe(struct fe_chip *c, const fe_peb *pebs, uint32_t n, f
     uint32_t pages = c->geo->pages_per_block;
     assert(!c->has_image);
     for (uint32_t i = 0; i < n; i++) {
-        fe_ppn ppn = pebs[i] * pages;
         assert(c->pebs[pebs[i]].next_page == 0);
-        for (uint32_t page = 0; page < pages; page++)
-            c->oob_lpn[ppn + page] = first + page * n + i;
-        for (uint32_t page = 0; page < pages; page++)
-            c->oob_seq[ppn + page] = c->seq + (uint64_t)page * n + i + 1;
-        memset(&c->oob_tag[ppn], tag, pages);
-        c->pebs[pebs[i]].next_page = (uint16_t)pages;
+        program_pages(c, pebs[i] * pages, pages, first + i, c->seq + 1 + i, n, tag);
     }
     c->seq += (uint64_t)pages * n;
 }

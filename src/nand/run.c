@@ -46,7 +46,7 @@ void fe_run_copy(struct fe_medium *m, struct fe_run *r, const struct fe_run_row 
         n = left < row->buffer ? left : row->buffer;
         ns = fe_time_add(ns, buffer_ns(m, row, i, n));
     }
-    fe_run_add(m, r, row->n, fe_run_bytes(m, true), 0);
+    fe_run_add(m, r, row->n, fe_run_bytes(m, true), 0); /* the reads, with the programs' time */
     fe_run_add(m, r, row->n, fe_run_bytes(m, true), ns);
     m->counters.page_reads += (uint64_t)row->n * m->geo.planes_ganged;
     fe_issue_count_programs(m, row->n);

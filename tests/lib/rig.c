@@ -69,13 +69,8 @@ struct fe_nand_params ft_nor(uint32_t blocks, uint32_t sectors_per_block)
     return np;
 }
 
-void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p)
-{
-    ft_rig_init_worn(rig, p, NULL);
-}
-
-void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
-                      const struct fe_wear_params *w)
+static void init(struct ft_rig *rig, const struct fe_nand_params *p,
+                 const struct fe_wear_params *w, bool payload)
 {
     struct fe_err err;
     fe_err_init(&err);
@@ -89,12 +84,28 @@ void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
         die("reserve", &err);
     if (fe_store_create(&rig->store, (uint64_t)rig->geo.n_chip_blocks * rig->geo.pages_per_block,
                         rig->geo.page_bytes,
-                        rig->geo.pages_per_block, true, &err) < 0)
+                        rig->geo.pages_per_block, payload, &err) < 0)
         die("store", &err);
     if (fe_medium_create(&rig->medium, p, &rig->geo, rig->store, &rig->ops, &err) < 0)
         die("medium", &err);
     if (w && fe_wear_attach(rig->medium, w, p, 1, &err) < 0)
         die("wear", &err);
+}
+
+void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p)
+{
+    init(rig, p, NULL, true);
+}
+
+void ft_rig_init_bare(struct ft_rig *rig, const struct fe_nand_params *p)
+{
+    init(rig, p, NULL, false);
+}
+
+void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
+                      const struct fe_wear_params *w)
+{
+    init(rig, p, w, true);
 }
 
 void ft_rig_fini(struct ft_rig *rig)

@@ -37,6 +37,9 @@ struct fe_nand_params ft_nor(uint32_t blocks, uint32_t sectors_per_block);
 
 void ft_rig_init(struct ft_rig *rig, const struct fe_nand_params *p);
 
+/* The same without the bytes of pages. */
+void ft_rig_init_bare(struct ft_rig *rig, const struct fe_nand_params *p);
+
 /* The same with a chip that fails as *w says; NULL: never.  Strategies do not see its reserve. */
 void ft_rig_init_worn(struct ft_rig *rig, const struct fe_nand_params *p,
                       const struct fe_wear_params *w);

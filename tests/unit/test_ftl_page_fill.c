@@ -5,6 +5,7 @@
  */
 #include "lib/layer.h"
 #include "lib/rand.h"
+#include "lib/same_chip.h"
 #include "lib/unit.h"
 
 #include "ftl/page_core.h"
@@ -44,30 +45,20 @@ static void write_to(struct bench *b, fe_lpn lpn)
     assert_int_equal(b->ftl->ops->write(b->ftl, lpn, 0, b->rig.geo.page_bytes, NULL), FE_OK);
 }
 
-#define SAME(a, b, n) assert_memory_equal(a, b, (n) * sizeof *(a))
-
 static void assert_same(struct bench *x, struct bench *y)
 {
-    const struct fe_chip *c = &x->rig.medium->chip, *d = &y->rig.medium->chip;
     const struct page_ftl *f = page_of(x->ftl), *g = page_of(y->ftl);
     const struct fe_geometry *geo = &x->rig.geo;
     struct fe_err err;
     fe_err_init(&err);
-    SAME(c->pebs, d->pebs, geo->n_pebs);
-    SAME(c->oob_lpn, d->oob_lpn, geo->n_ppns);
-    SAME(c->oob_seq, d->oob_seq, geo->n_ppns);
-    SAME(c->oob_tag, d->oob_tag, geo->n_ppns);
-    assert_int_equal(c->seq, d->seq);
-    assert_int_equal(x->rig.medium->counters.page_programs, y->rig.medium->counters.page_programs);
-    assert_int_equal(x->rig.medium->counters.bytes_programmed,
-                     y->rig.medium->counters.bytes_programmed);
-    SAME(f->map, g->map, x->ftl->n_lpns);
-    SAME(f->blocks.valid, g->blocks.valid, geo->n_pebs);
-    SAME(f->blocks.state, g->blocks.state, geo->n_pebs);
-    SAME(f->blocks.valid_bits, g->blocks.valid_bits, fe_bits_words(geo->n_ppns));
+    ft_assert_same_chip(&x->rig, &y->rig);
+    FT_ASSERT_SAME(f->map, g->map, x->ftl->n_lpns);
+    FT_ASSERT_SAME(f->blocks.valid, g->blocks.valid, geo->n_pebs);
+    FT_ASSERT_SAME(f->blocks.state, g->blocks.state, geo->n_pebs);
+    FT_ASSERT_SAME(f->blocks.valid_bits, g->blocks.valid_bits, fe_bits_words(geo->n_ppns));
     assert_int_equal(f->region.writes.last, g->region.writes.last);
     assert_int_equal(f->region.writes.n, g->region.writes.n);
-    SAME(f->region.writes.held, g->region.writes.held, f->region.writes.n);
+    FT_ASSERT_SAME(f->region.writes.held, g->region.writes.held, f->region.writes.n);
     assert_int_equal(f->run_last, g->run_last);
     assert_int_equal(f->run_pages, g->run_pages);
     if (x->ftl->ops->check(x->ftl, &err) < 0)

@@ -7,6 +7,7 @@
  */
 #include "lib/rand.h"
 #include "lib/rig.h"
+#include "lib/same_chip.h"
 #include "lib/unit.h"
 
 #include "nand/run.h"
@@ -18,15 +19,10 @@ enum { PAGES = 16, PARTS = 4, BUS = 2112, TR = 25000, TR_MSB = 40000, TPROG = 20
 static void start(struct ft_rig *rig, uint32_t cell, uint32_t parts, bool copyback)
 {
     struct fe_nand_params p = ft_nand(1, 3, PAGES, 2048);
-    struct fe_err err = {""};
     p.cell = cell;
     p.page_parts = parts;
     p.copyback = copyback;
-    ft_rig_init(rig, &p);
-    fe_store_destroy(rig->store);
-    assert_int_equal(fe_store_create(&rig->store, rig->geo.n_ppns, rig->geo.page_bytes,
-                                     rig->geo.pages_per_block, false, &err), 0);
-    rig->medium->store = rig->medium->chip.store = rig->store;
+    ft_rig_init_bare(rig, &p);
     rig->ops.watched = false;
 }
 
@@ -157,15 +153,7 @@ static void expect_equal(struct ft_rig *a, struct ft_rig *b)
         assert_int_equal(op[i].cell_ns, op_b[i].cell_ns);
         assert_int_equal(op[i].bus_bytes, op_b[i].bus_bytes);
     }
-    assert_memory_equal(&a->medium->counters, &b->medium->counters, sizeof a->medium->counters);
-    assert_int_equal(a->medium->in_register, b->medium->in_register);
-    assert_int_equal(a->medium->register_read, b->medium->register_read);
-    for (fe_ppn ppn = 0; ppn < a->geo.n_ppns; ppn++) {
-        assert_int_equal(fe_medium_state(a->medium, ppn), fe_medium_state(b->medium, ppn));
-        assert_int_equal(fe_medium_lpn(a->medium, ppn), fe_medium_lpn(b->medium, ppn));
-        assert_int_equal(fe_medium_tag(a->medium, ppn), fe_medium_tag(b->medium, ppn));
-        assert_int_equal(fe_medium_seq(a->medium, ppn), fe_medium_seq(b->medium, ppn));
-    }
+    ft_assert_same_chip(a, b);
 }
 
 /* Any row is what its pages are one by one. */

@@ -5,6 +5,7 @@
  */
 #include "lib/layer.h"
 #include "lib/rand.h"
+#include "lib/same_chip.h"
 #include "lib/unit.h"
 
 #include "ftl/segment_core.h"
@@ -51,31 +52,13 @@ static fe_lpn fill(struct bench *b, fe_lpn n)
     return at_once;
 }
 
-#define SAME(a, b, n) assert_memory_equal(a, b, (n) * sizeof *(a))
-
-static void assert_same_chip(const struct bench *x, const struct bench *y)
-{
-    const struct fe_chip *c = &x->rig.medium->chip, *d = &y->rig.medium->chip;
-    const struct fe_geometry *geo = &x->rig.geo;
-    SAME(c->pebs, d->pebs, geo->n_pebs);
-    SAME(c->oob_lpn, d->oob_lpn, geo->n_ppns);
-    SAME(c->oob_seq, d->oob_seq, geo->n_ppns);
-    SAME(c->oob_tag, d->oob_tag, geo->n_ppns);
-    assert_int_equal(c->seq, d->seq);
-    assert_int_equal(x->rig.medium->in_register, y->rig.medium->in_register);
-    assert_int_equal(x->rig.medium->register_read, y->rig.medium->register_read);
-    assert_int_equal(x->rig.medium->counters.page_programs, y->rig.medium->counters.page_programs);
-    assert_int_equal(x->rig.medium->counters.bytes_programmed,
-                     y->rig.medium->counters.bytes_programmed);
-}
-
 static void assert_same_map(const struct fe_unit_map *f, const struct fe_unit_map *g)
 {
-    SAME(f->data, g->data, f->n_lebs);
-    SAME(f->newer, g->newer, f->n_lebs * f->units.unit_pages);
-    SAME(f->logs, g->logs, f->n_logs);
-    SAME(f->units.fill, g->units.fill, f->units.n_units);
-    SAME(f->units.queue, g->units.queue, f->units.n_units);
+    FT_ASSERT_SAME(f->data, g->data, f->n_lebs);
+    FT_ASSERT_SAME(f->newer, g->newer, f->n_lebs * f->units.unit_pages);
+    FT_ASSERT_SAME(f->logs, g->logs, f->n_logs);
+    FT_ASSERT_SAME(f->units.fill, g->units.fill, f->units.n_units);
+    FT_ASSERT_SAME(f->units.queue, g->units.queue, f->units.n_units);
     assert_int_equal(f->units.head, g->units.head);
     assert_int_equal(f->units.n_free, g->units.n_free);
 }
@@ -98,15 +81,16 @@ static void assert_same(const struct bench *x, const struct bench *y)
     const struct segment *s = seg_of(x->ftl), *t = seg_of(y->ftl);
     struct fe_err err;
     fe_err_init(&err);
-    assert_same_chip(x, y);
+    ft_assert_same_chip(&x->rig, &y->rig);
     assert_same_map(&s->map, &t->map);
     assert_same_open(s, t);
     assert_int_equal(s->region.writes.last, t->region.writes.last);
     assert_int_equal(s->region.writes.n, t->region.writes.n);
-    SAME(s->region.writes.held, t->region.writes.held, s->region.writes.n);
+    FT_ASSERT_SAME(s->region.writes.held, t->region.writes.held, s->region.writes.n);
     assert_int_equal(s->scatter.n, t->scatter.n);
     if (s->scatter.hot)
-        SAME(s->scatter.writes, t->scatter.writes, s->map.n_lebs / s->scatter.group_units);
+        FT_ASSERT_SAME(s->scatter.writes, t->scatter.writes,
+                       s->map.n_lebs / s->scatter.group_units);
     assert_int_equal(s->small.head, t->small.head);
     assert_int_equal(s->small.n, t->small.n);
     if (x->ftl->ops->check(x->ftl, &err) < 0)

@@ -126,9 +126,8 @@ def question(f: Fit) -> Question:
 
 
 def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
-    """The same fits, the best of each sort of structure and host in front.  Before any
-    times are fitted, the error says little about a structure that explains other things than the
-    rest do."""
+    """The same fits, the best of each sort of structure and host in front.  Before any times are
+    fitted, the error says little about a structure that explains other things than the rest do."""
     best: dict[tuple[object, ...], Fit] = {}
     for f in fits:
         s = f.structure
