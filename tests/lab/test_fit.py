@@ -168,6 +168,8 @@ def test_one_row_that_is_slow_is_no_limit():
     assert limit(1e6, 1e6, 1.2e6, 1e6, 1e6) is None
     assert limit(1e6, 1e6, 1.2e6, 1e6, 1.2e6, 1.2e6) == 4
     assert limit(1e6, 1.2e6, 1.2e6, 1.2e6) is None  # two units in turn, whatever the limit
+    some = {1: 1e6, 2: 1e6, 4: 1e6, 8: 1.2e6, 16: 1.2e6}  # a row that is missing hides no limit
+    assert clues._slower_from({n: {65536: t} for n, t in some.items()}) == 4
 
 
 def test_units_open_in_random_order_although_they_are_slow():

@@ -20,7 +20,9 @@ from flashemu_lab.modelled import Structure, exchanged, joined, neighbours, time
 
 MIB = 1 << 20
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=3, open_random=2)
-POINTS = [make_point("seq-write", [1e6 * (i + 1)], bs=4096 << i, size=65536) for i in range(4)]
+POINTS = [make_point("seq-write", [1e6 * (i + 1)], bs=4096 << i, size=65536) for i in range(3)]
+POINTS.append(make_point("flashbench-open-au", [4e6], erasesize=2 * MIB, open=1, random=True,
+                         chunk=32768))
 MEASURED = Measurement(tuple(POINTS), "x", 512 * MIB)
 
 

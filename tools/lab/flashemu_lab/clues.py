@@ -23,14 +23,20 @@ from typing import Sequence
 
 from . import flashbench_o, probing, unit_size
 from .measurement import Measurement, Point, make_point
-from .modelled import MOST_PARTS, Structure, scaled, times_of
+from .modelled import MOST_PARTS, Structure, as_in_order, scaled, times_of
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
 # Bytes of a merged part; what is shorter is a page.
 _LEAST_PART = 64 << 10
+# Of a unit, where only writes in order were measured: what cards with such parts have.
+_PARTS = 8
 # Units for which there is room in most devices, so that none of them is merged for every write.
 _FEW = 3
+# If so many units in turn are as fast as one, there may be no units at all.
+_MANY = 5
+# The logarithm of how much longer a slower row takes.
+_SLOWER = 0.07
 # Chunks that rows of -O must have in common.
 _LEAST_COMMON = 3
 
@@ -195,6 +201,24 @@ def merged_part(c: Curves, unit: int) -> int | None:
     return flat[-1] if len(flat) >= 3 and _LEAST_PART <= flat[-1] < unit else None
 
 
+def _is_gradual(c: Curves, rows: Curves) -> bool:
+    """Whether there is a limit of units in order beyond which small writes take some times as long,
+    but not as long as the merge of a unit, where nothing says what random order does."""
+    limit = None if c.random else _slower_from(rows.linear)
+    if limit is None:
+        return False
+    few, more = rows.linear[limit], rows.linear[min(n for n in rows.linear if n > limit)]
+    times = [more[chunk] / t for chunk, t in few.items() if chunk in more and chunk <= 64 * _KIB]
+    return bool(times) and max(times) < 5
+
+
+def _no_limit(rows: Curves) -> bool:
+    """Whether no number of units in order is slower than fewer, of at least `_MANY`."""
+    several = sorted(n for n in rows.linear if n > 1)
+    return bool(several) and several[-1] >= _MANY and _slower_from(rows.linear) is None and \
+        _slower(rows.linear[several[0]], rows.linear[several[-1]]) <= _SLOWER
+
+
 def _few_units(rows: dict[int, dict[int, float]]) -> dict[int, float]:
     """The median time of each chunk with so few units that there is room for them."""
     return _pooled(rows, 1, _FEW)
@@ -237,6 +261,16 @@ def is_by_pages(c: Curves, points: Sequence[Point]) -> bool | None:
     return median(ratios) < 1.5 and max(ratios) < 6 if ratios else None
 
 
+def in_any_order(points: Sequence[Point]) -> bool:
+    """Whether something was written in random order, or by single requests wherever these were."""
+    def is_one(p: Point) -> bool:
+        how = dict(p.parameters)
+        writes = how.get("op") == "write" or how.get("test") == "random-write"
+        return p.procedure == "flashbench-open-au" and bool(how["random"]) or writes and (
+            p.procedure in ("request", "iozone") or how.get("pattern") == "random")
+    return any(is_one(p) for p in points)
+
+
 def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
     """Bytes, and whether that is only assumed: -a goes up to a seventh of it."""
     if m.capacity:
@@ -273,7 +307,7 @@ def candidates(m: Measurement) -> list[Structure]:
         first = len(found)
         for unit in (u for u in shown[:2] if u % page == 0):
             found.append(_segment(c, rows, whole, size, page, unit))
-            if merged_part(c, unit):
+            if merged_part(c, unit) or _is_gradual(c, rows):
                 found.append(_grouped(found[-1], c))
         if len(found) > first:
             s = found[first]
@@ -288,6 +322,11 @@ def candidates(m: Measurement) -> list[Structure]:
             found.insert(0, found.pop())
     if not _writes_half_a_mib(c):
         found += [replace(s, limit=120 * _KIB) for s in found]  # through a USB reader of Linux
+    if not in_any_order(m.points):
+        if other is None and _no_limit(rows):
+            found = [s for s in found if s.strategy == "page"]
+        found = [as_in_order(replace(s, open_units=n)) for s in found
+                 for n in ((0, 1) if s.strategy == "segment" else (0,))]
     return list(dict.fromkeys(found))
 
 
@@ -328,11 +367,13 @@ def resized(s: Structure, unit: int) -> Structure:
 
 
 def _slower_from(rows: dict[int, dict[int, float]]) -> int | None:
-    """The number of units of which one more is a little slower, and two more are as well, if fewer
-    were not; by large commands, because parts of pages fill a unit early."""
-    for n in sorted(rows):
-        more = [_slower(rows[n], rows[m]) for m in (n + 1, n + 2) if m in rows]
-        if n > 1 and n + 1 in rows and min(more) > 0.07:
+    """The number of units of which the next larger one that was measured is a little slower, and
+    the one behind that as well, if fewer were not; by large commands, because parts of pages fill a
+    unit early."""
+    known = sorted(rows)
+    for i, n in enumerate(known[:-1]):
+        more = [_slower(rows[n], rows[m]) for m in known[i + 1:i + 3]]
+        if n > 1 and min(more) > _SLOWER:
             return n
     return None
 
@@ -408,7 +449,7 @@ def _random_log(rows: Curves, limit: int, unit: int, page: int) -> int:
 def _grouped(s: Structure, c: Curves) -> Structure:
     """The same with units of which several make one that shows.  As many of these as are open in
     order may lie scattered, and they stay for the time in which two of them could be replaced."""
-    part = max(merged_part(c, s.unit) or s.unit, s.page * 4)
+    part = max(merged_part(c, s.unit) or (s.unit if c.random else s.unit // _PARTS), s.page * 4)
     group = max(s.unit // part, 1)
     log = s.small_log and max(s.small_log, 8)
     return replace(s, unit=part, group=group, open_random=0, open_units=0, random_log=0,

@@ -82,6 +82,8 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     if key in _MEMBER:
         member = _MEMBER[key]
         others = f.as_good.get(member)
+        if member == "open_random" and not clues.in_any_order(m.points):
+            return "assumed: nothing was written in random order; see flashemu-lab(1)"
         if member == "strategy":
             return f"fitted to {source}: better than the other candidates, if there were others"
         if others is None:
@@ -159,6 +161,18 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
     if unknown:
         told.append(f"Not identifiable from these data: {listed(unknown)}.")
     told += [f"The model cannot do this: {text}." for text in misses(f, m)]
+    return told + missing(m)
+
+
+def missing(m: Measurement) -> list[str]:
+    """What was not measured although nothing else can replace it."""
+    told = []
+    if not clues.in_any_order(m.points):
+        told.append("Nothing was written in random order, so what the profile does then is assumed;"
+                    " flashbench -O --random measures it.")
+    if not any(p.procedure in ("flashbench-find-fat", "request") for p in m.points):
+        told.append("Nothing says whether the first units differ from the others; flashbench -f "
+                    "measures it.")
     return told
 
 

@@ -27,11 +27,11 @@ from typing import Callable, Sequence
 
 import numpy as np
 
-from .clues import candidates, first_times, variants
+from .clues import candidates, first_times, in_any_order, variants
 from .compare import Comparer, Question, affordable, log_errors
 from .errors import LabError
 from .measurement import Measurement
-from .modelled import Structure, changes, neighbours, profile_keys, times_of
+from .modelled import Structure, changes, profile_keys, times_of
 from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
@@ -52,6 +52,8 @@ _FIRST_CLIMBS, _EACH, _EACH_MORE = 6, 200, 333
 _ROUND_PARTS = (4, 6, 8)
 # Of how many of the best other climbs a climb may take something.
 _OTHERS = 2
+# Of the typical error: what a map by pages may have if nothing was written in random order.
+_EXPLAIN = 1.25
 # Of the typical error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
 # A time whose interval is wider than this factor in each direction is not identifiable.
@@ -167,6 +169,7 @@ class Fitting:
         self._seed = seed
         self._told = told
         self._best = math.inf
+        self._in_any_order = in_any_order(m.points)
         self._starts = candidates(m)
         self._coarse, self._weights = self._comparable()
 
@@ -214,7 +217,7 @@ class Fitting:
         climbs = [Climb(f) for f in search.judge(begun)]
         left = 0
         for part in _ROUND_PARTS:
-            climbs = _nearest(climbs)[:number]
+            climbs = self._going_on(climbs, number)
             if part != _ROUND_PARTS[0]:
                 for climb in climbs:
                     climb.others = [c.fit.structure for c in climbs if c is not climb][:_OTHERS]
@@ -222,7 +225,24 @@ class Fitting:
             left = sum(self._comparer.side_by_side(partial(self._climb, share), climbs))
             self._best = min(self._best, *(c.fit.error for c in climbs))
             number = (number + 1) // 2
-        return _nearest(climbs)[0].fit, left
+        return self._simplest(climbs), left
+
+    def _going_on(self, climbs: Sequence[Climb], number: int) -> list[Climb]:
+        """So many that have come nearest; and the best map by pages, if it may be the simplest."""
+        nearest = _nearest(climbs)
+        pages = [c for c in nearest[number:] if c.fit.structure.strategy == "page"]
+        known = any(c.fit.structure.strategy == "page" for c in nearest[:number])
+        return nearest[:number] + ([] if self._in_any_order or known else pages[:1])
+
+    def _simplest(self, climbs: Sequence[Climb]) -> Fit:
+        """The nearest one; but units that show in one order only have to explain much more than a
+        map by pages does."""
+        nearest = _nearest(climbs)
+        pages = [c.fit for c in nearest if c.fit.structure.strategy == "page"]
+        best = nearest[0].fit
+        if pages and not self._in_any_order and pages[0].error < _EXPLAIN * best.error:
+            return pages[0]
+        return best
 
     def _climb(self, share: int, climb: Climb) -> int:
         """Goes on with a climb; what it leaves of its share."""
@@ -298,13 +318,16 @@ class Fitting:
 
     def _as_good(self, best: Fit) -> dict[str, list[int]]:
         """Numbers of the structure that could as well be others."""
-        near = neighbours(best.structure)
-        search = self._search("alternatives", self._weights, len(near))
+        search = self._search("alternatives", self._weights, 0)
+        near = search.near(best.structure)
+        search.grant(len(near))
         found: dict[str, list[int]] = {}
         judged = search.judge([search.moved(best, n) for n in near], best.error * _AS_GOOD)
         for n, f in zip(near, judged):
             differing = [x.name for x in fields(n)
                          if getattr(n, x.name) != getattr(best.structure, x.name)]
+            if search.assumes and "open_linear" in differing:  # the others go with it
+                differing = ["open_linear"]
             values = found.setdefault(differing[0], [])
             if f.error <= best.error * _AS_GOOD and len(differing) == 1:
                 values.append(int(getattr(n, differing[0])))

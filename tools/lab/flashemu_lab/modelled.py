@@ -273,6 +273,17 @@ def joined(s: Structure, one: Structure, other: Structure) -> Structure | None:
     return both if _makes_sense(both) else None
 
 
+def as_in_order(s: Structure) -> Structure:
+    """What is assumed of random order where nothing was written so: as many units open as in
+    order, counted together with these or not, or none where groups are gathered, and neither logs
+    nor records of its own; docs/DESIGN.md says why."""
+    if s.strategy != "segment":
+        return s
+    most = 0 if s.gathers else s.open_linear
+    return replace(s, open_random=most, open_units=most if s.open_units else 0, random_log=0,
+                   record=0)
+
+
 def _makes_sense(s: Structure) -> bool:
     """Whether there may be such a device that can be written to."""
     return s.page // s.parts >= _KIB and (s.strategy != "segment" or s.unit % s.page == 0 and (

@@ -35,12 +35,12 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from .clues import first_times
+from .clues import first_times, in_any_order
 from .compare import Answer, Comparer, Question, device_ns, log_errors
 from .errors import LabError
 from .measurement import Measurement, Point
-from .modelled import (Structure, changes, exchanged, joined, neighbours, profile_keys,
-                       times_of)
+from .modelled import (Structure, as_in_order, changes, exchanged, joined, neighbours,
+                       profile_keys, times_of)
 
 # ln of the error of a point that a structure cannot have at all.
 _MISSING = 1.5
@@ -149,6 +149,7 @@ class Search:
         self._total = float(self._weights.sum())
         self._time = int(_SLOWER * sum(device_ns(m.points[i]) for i in self._points)) or None
         self._told = told
+        self.assumes = not in_any_order(m.points)
         self._left = 0
         self._slopes_here: Any = None
         if not self._points:
@@ -163,6 +164,16 @@ class Search:
     def left(self) -> int:
         """How many comparisons may still be made."""
         return self._left
+
+    def near(self, s: Structure) -> list[Structure]:
+        """The neighbours of a structure about which the measurement says something."""
+        return self._told_by_points(s, neighbours(s))
+
+    def _told_by_points(self, s: Structure, some: Sequence[Structure]) -> list[Structure]:
+        """These structures without `s`, each once, with what is assumed where nothing was
+        measured."""
+        found = dict.fromkeys(as_in_order(n) if self.assumes else n for n in some)
+        return [n for n in found if n != s]
 
     def _ask(self, fits: Sequence[Fit], bound: float | None) -> list[Answer]:
         if self._left < len(fits):
@@ -326,7 +337,8 @@ class Search:
         Returns whether there is more to try."""
         fit = climb.fit
         taken = [n for other in climb.others for n in exchanged(fit.structure, other)]
-        near = [n for n in dict.fromkeys([*taken, *neighbours(fit.structure)])
+        near = [n for n in self._told_by_points(fit.structure,
+                                                [*taken, *neighbours(fit.structure)])
                 if n not in climb.tried]
         better = self._first_better(fit, near, climb.tried)
         if better is not None:
@@ -337,7 +349,7 @@ class Search:
             climb.fit = self._descend(fit)
             climb.settled = True
         else:
-            rest = [n for n in neighbours(fit.structure) if n not in climb.refitted]
+            rest = [n for n in self.near(fit.structure) if n not in climb.refitted]
             if not rest:
                 return False
             other = self._descend(self.moved(fit, rest[0]))
@@ -398,7 +410,8 @@ class Search:
     def rest(self, fit: Fit, seed: int) -> Fit:
         """CMA-ES with margins around a fit, until the budget ends."""
         cmaes = importlib.import_module("cmaes").CMAwM
-        numbers = _numbers(fit.structure)
+        numbers = [n for n in _numbers(fit.structure)
+                   if not (self.assumes and n[0] == "open_random")]
         known = times_of(fit.structure)
         low = np.array([t.bounds[0] for t in known] + [a for _, a, _ in numbers], dtype=float)
         high = np.array([t.bounds[1] for t in known] + [b for _, _, b in numbers], dtype=float)
@@ -413,6 +426,8 @@ class Search:
             while not optimizer.should_stop():
                 asked = [optimizer.ask() for _ in range(optimizer.population_size)]
                 fits = [_at(fit, x * unit, numbers) for x, _ in asked]
+                if self.assumes:
+                    fits = [replace(f, structure=as_in_order(f.structure)) for f in fits]
                 found = self.judge(fits)
                 fit = min([fit, *found], key=lambda f: f.error)
                 optimizer.tell([(x, min(f.error, 10.0)) for (_, x), f in zip(asked, found)])

@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab fit: measurements in which nothing was written in random order."""
+
+from dataclasses import replace
+
+from flashemu_fit_bench import MIB, PAGE, SEGMENT, measured, plan, values
+from flashemu_script import run, skip
+
+try:
+    import cmaes  # noqa: F401
+    import scipy.optimize  # noqa: F401
+except ImportError:
+    skip("no Python modules cmaes and scipy")
+
+from flashemu_lab import clues, compare, fitted, fitting, search  # noqa: E402
+from flashemu_lab.compare import Answer  # noqa: E402
+from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
+from flashemu_lab.modelled import as_in_order  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+
+GROUPS = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0, scattered=24)
+
+
+def in_order(m):
+    """Without flashbench -O --random."""
+    return replace(m, points=tuple(p for p in m.points if not dict(p.parameters).get("random")))
+
+
+def test_what_says_something_about_random_order():
+    def says(procedure, **how):
+        return clues.in_any_order([make_point(procedure, [1e6], **how)])
+    assert says("flashbench-open-au", erasesize=MIB, open=1, random=True, chunk=4096)
+    assert not says("flashbench-open-au", erasesize=MIB, open=1, random=False, chunk=4096)
+    assert not says("flashbench-find-fat", erasesize=MIB, units=2, unit=0, chunk=4096)
+    for op in ("read", "write"):
+        assert says("request", op=op, bs=4096, start=0, stride=4096, count=8) == (op == "write")
+        for pattern in ("sequential", "random"):
+            for procedure in ("load", "fio-rate"):
+                size = {"size": MIB} if procedure == "load" else {}
+                jobs = {"jobs": 1} if procedure == "fio-rate" else {}
+                assert says(procedure, op=op, pattern=pattern, bs=4096, depth=1, **jobs,
+                            **size) == (op == "write" and pattern == "random")
+    for test in ("random-write", "random-read", "write"):
+        assert says("iozone", test=test, file=MIB, bs=4096, direct=True,
+                    fsync=False) == (test == "random-write")
+    assert not says("seq-write", bs=4096, size=MIB) and not clues.in_any_order([])
+
+
+def test_candidates_have_one_number_of_open_units():
+    """And those of a measurement that has both orders keep the two that it shows."""
+    m = measured(SEGMENT)
+    some = [s for s in clues.candidates(in_order(m)) if s.strategy == "segment"]
+    assert some and some[0].open_linear == 4, some
+    for s in some:
+        most = 0 if s.gathers else s.open_linear
+        assert s.open_random == most and s.open_units in (0, most), s
+        assert s == replace(s, random_log=0, record=0), s
+    assert {(s.open_linear, s.open_units) for s in some} >= {(4, 0), (4, 4)}, some
+    pages = [s for s in clues.candidates(in_order(m)) if s.strategy == "page"]
+    assert pages and all(s == as_in_order(replace(s, open_units=0)) for s in pages), pages
+    assert clues.candidates(m)[0].open_random == 3
+    assert as_in_order(PAGE) == PAGE
+    assert as_in_order(GROUPS) == GROUPS
+    assert as_in_order(replace(GROUPS, scattered=0)).open_random == 8
+    assert as_in_order(replace(SEGMENT, open_units=3, random_log=MIB, record=65536)) == replace(
+        SEGMENT, open_random=4, open_units=4)
+    assert as_in_order(SEGMENT) == replace(SEGMENT, open_random=4)
+
+
+def test_a_search_assumes_what_nothing_shows():
+    """Neither a climb nor CMA-ES tries another number of units in random order, but both do where
+    one write in random order was measured."""
+    whole = measured(SEGMENT)
+    one_more = next(p for p in whole.points if dict(p.parameters).get("random"))
+    other = replace(SEGMENT, open_linear=2, open_random=2)
+    for m, assumes in ((in_order(whole), True), (replace(in_order(whole), points=(
+            *in_order(whole).points, one_more)), False)):
+        with compare.Comparer(Tool(), m, 2) as comparer:
+            one = search.Search(comparer, m, [1.0] * len(m.points))
+            asked = []
+            judge = one.judge
+            one.judge = lambda fits, bound=None: asked.extend(fits) or judge(fits, bound)
+            one.grant(120)
+            climb = search.Climb(search.start(other, values(other)))
+            climb.others = [replace(other, random_log=MIB, open_random=1)]
+            one.structure(climb)
+            first = len(asked)
+            one.grant(40)
+            one.rest(climb.fit, 1)
+        for some in (asked[:first], asked[first:]):
+            tied = [f.structure == as_in_order(f.structure) for f in some]
+            assert len(tied) > 20 and all(tied) == assumes, (assumes, some)
+        assert len({f.structure.open_random for f in asked[first:]}) > 1, asked[first:]
+
+
+def test_a_soft_limit_in_order_suggests_groups():
+    """Beyond the limit a write takes longer, but not as long as a merge of what shows as a unit.
+    Where random order was measured, that decides instead."""
+    m = measured(GROUPS)
+    for known, wanted in ((in_order(m), True),
+                          (in_order(measured(replace(SEGMENT, open_random=0))), False)):
+        found = [s for s in clues.candidates(known) if s.group > 1]
+        assert bool(found) == wanted, found
+    assert {(s.unit, s.group) for s in clues.candidates(in_order(m)) if s.group > 1} == \
+        {(256 * 1024, 8)}
+    rows = {n: {16384 << i: 1e6 * (2 ** i) * (3 if n > 2 else 1) for i in range(6)}
+            for n in range(1, 6)}
+    c = clues.Curves(rows)
+    assert clues._is_gradual(c, c)
+    assert not clues._is_gradual(clues.Curves(rows, {1: {16384: 1e6}}), c)
+    merged = clues.Curves(rows | {n: dict.fromkeys(rows[n], 5e8) for n in (3, 4, 5)})
+    assert not clues._is_gradual(merged, merged)
+
+
+def test_many_units_that_are_as_fast_as_one_suggest_pages():
+    """Where nothing else was measured; four units are too few to say so."""
+    m = measured(replace(SEGMENT, open_linear=8, open_random=8))
+    for known, wanted in ((in_order(m), {"page"}), (m, {"page", "segment"})):
+        assert {s.strategy for s in clues.candidates(known)} == wanted, clues.candidates(known)
+    few = replace(m, points=tuple(p for p in in_order(m).points
+                                  if dict(p.parameters).get("open", 0) <= 4))
+    assert {s.strategy for s in clues.candidates(few)} == {"page", "segment"}
+    assert "segment" in {s.strategy for s in clues.candidates(in_order(measured(SEGMENT)))}
+    for more, wanted in ((0.0, True), (0.03, False)):   # slower from row to row
+        rows = {n: {1 << 20: 1e8 * (1 + more * n)} for n in range(1, 7)}
+        assert clues._no_limit(clues.Curves(rows)) == wanted, more
+
+
+def test_units_have_to_explain_more_than_pages():
+    """A map by pages stays among the climbs, and is the result if its error is not much larger than
+    that of the best; only where random order was not measured."""
+    def climbs(*errors):
+        sorts = {"page": PAGE, "units": SEGMENT, "others": replace(SEGMENT, page=4096)}
+        return [search.Climb(replace(search.start(sorts[n], values(sorts[n])), error=error))
+                for n, error in errors]
+    near = climbs(("units", 0.04), ("others", 0.045), ("page", 0.049))
+    far = climbs(("units", 0.04), ("others", 0.045), ("page", 0.051))
+    first = climbs(("page", 0.03), ("units", 0.04))
+    m = measured(SEGMENT)
+    for known, chosen, going in ((in_order(m), "page", ["segment", "page"]),
+                                 (m, "segment", ["segment"])):
+        with compare.Comparer(Tool(), known, 1) as comparer:
+            one = fitting.Fitting(comparer, known, 60, 1)
+        assert one._simplest(near).structure.strategy == chosen
+        assert one._simplest(far).structure == SEGMENT
+        assert one._simplest(first).structure == PAGE
+        assert one._simplest(climbs(("units", 0.04))).structure == SEGMENT
+        for some in (near, far):
+            kept = [c.fit.structure.strategy for c in one._going_on(some, 1)]
+            assert kept == going, kept
+        assert [c.fit.structure for c in one._going_on(first, 1)] == [PAGE]
+
+
+def test_random_order_follows_from_order():
+    """A fit to what was written in order alone predicts the rest of a device that is as the
+    assumption says, and says what it assumes and which measurement is missing."""
+    s = replace(SEGMENT, open_random=4)
+    m = measured(s, points=plan(2 * MIB))
+    known = in_order(m)
+    found = fitting.fit(Tool(), known, 300, 1, 2)
+    assert found.structure.open_random == found.structure.open_linear == 4, found.structure
+    keys = [f"{k}={v}" for k, v in found.keys().items()]
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        answer = comparer.ask([compare.Question("segment", tuple(keys))])[0]
+    errors = fitting.summed([e for p, e in zip(m.points, compare.log_errors(answer, m))
+                             if dict(p.parameters).get("random")])
+    assert errors.median < 0.05, errors
+    assert "open_random" not in found.as_good and found.as_good["open_linear"] == [], found.as_good
+    told = fitted.provenance(found, known, "ftl.open_random", "x.json")
+    assert told.startswith("assumed") and "random order" in told, told
+    assert fitted.provenance(found, m, "ftl.open_random", "x.json") != told
+
+
+class Alike:
+    """Answers as a Comparer does; every device is as good as every other one."""
+
+    @staticmethod
+    def ask(questions):
+        return [Answer("done", 0.1, tuple([None]), "") for _ in questions]
+
+
+def test_limits_that_are_as_good_are_named():
+    """The numbers that go with that of the units in order do not hide others that would do."""
+    m = in_order(measured(SEGMENT))
+    s = as_in_order(replace(SEGMENT, open_units=4))
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = fitting.Fitting(comparer, m, 60, 1)
+    one._comparer, one._weights = Alike(), [1.0]
+    found = one._as_good(replace(search.start(s, values(s)), error=one._search(
+        "", [1.0], 1).judge([search.start(s, values(s))])[0].error))
+    assert {3, 5} <= set(found["open_linear"]) and 4 not in found["open_linear"], found
+    assert found["open_units"] == [0] and "open_random" not in found, found
+
+
+def test_what_is_missing_is_said():
+    """Only what is missing: both tests, one of them, or none."""
+    def told(*points):
+        return [("random order" in line, "first units" in line)
+                for line in fitted.missing(Measurement(points, "x", MIB))]
+    fat = make_point("flashbench-find-fat", [1e6], erasesize=MIB, units=2, unit=0, chunk=4096)
+    order, in_random = (make_point("flashbench-open-au", [1e6], erasesize=MIB, open=1, random=r,
+                                   chunk=4096) for r in (False, True))
+    assert told(order) == [(True, False), (False, True)]
+    assert told(order, fat) == [(True, False)]
+    assert told(order, in_random) == [(False, True)]
+    assert told(in_random, fat) == []
+
+
+run(globals())
