@@ -11,6 +11,10 @@
     small log  random writes that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
 
+What random order does is assumed where nothing was written so (`as_in_order`), and then units have
+to show: where five in turn are as fast as one, there may be none.  A limit in order that is soft
+suggests groups.
+
 Where the data leave it open there is more than one candidate; the comparison decides.
 """
 
@@ -35,6 +39,8 @@ _PARTS = 8
 _FEW = 3
 # If so many units in turn are as fast as one, there may be no units at all.
 _MANY = 5
+# So many times as long as others take small writes of which each merges a unit.
+_MERGES = 5
 # The logarithm of how much longer a slower row takes.
 _SLOWER = 0.07
 # Chunks that rows of -O must have in common.
@@ -209,7 +215,7 @@ def _is_gradual(c: Curves, rows: Curves) -> bool:
         return False
     few, more = rows.linear[limit], rows.linear[min(n for n in rows.linear if n > limit)]
     times = [more[chunk] / t for chunk, t in few.items() if chunk in more and chunk <= 64 * _KIB]
-    return bool(times) and max(times) < 5
+    return bool(times) and max(times) < _MERGES
 
 
 def _no_limit(rows: Curves) -> bool:

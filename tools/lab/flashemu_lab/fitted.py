@@ -83,7 +83,9 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
         member = _MEMBER[key]
         others = f.as_good.get(member)
         if member == "open_random" and not clues.in_any_order(m.points):
-            return "assumed: nothing was written in random order; see flashemu-lab(1)"
+            return "assumed: nothing was written in random order, and " + (
+                "cards with such groups have none open" if f.structure.gathers else
+                "most cards have as many open as in order")
         if member == "strategy":
             return f"fitted to {source}: better than the other candidates, if there were others"
         if others is None:
