@@ -106,20 +106,47 @@ def test_a_climb_goes_on_where_it_was():
 
 def test_a_climb_tries_no_neighbour_twice():
     comparer = Formula(lambda keys: [0.1] * 4)   # nothing is better than anything else
-    climb = search.Climb(begun(SEGMENT, 0.1))
-    near = len(set(neighbours(SEGMENT)))
+    small = replace(SEGMENT, page=4096)          # all its neighbours count once
+    climb = search.Climb(begun(small, 0.1))
+    near = len(set(neighbours(small)))
     for grant in (0, 5, 0, near - 5):   # what the budget does not reach is not tried
         one = search.Search(comparer, MEASURED, [1.0] * 4)
         one.grant(grant)
         one.structure(climb)
         assert len(climb.tried) == 1 + len(comparer.asked)
     asked = {q.changes for q in comparer.asked}
-    assert climb.tried == {SEGMENT, *neighbours(SEGMENT)} and len(asked) == near
+    assert climb.tried == {small, *neighbours(small)} and len(asked) == near
     comparer.asked.clear()
     one.grant(1)   # too few for slopes, so the next part of the budget is for them, too
     one.structure(climb)
     assert len(comparer.asked) == 1 and not climb.settled
     assert not asked & {q.changes for q in comparer.asked}
+
+
+def test_many_parts_of_pages_count_more():
+    """A comparison of a device that takes longer uses up more of a budget, and there is none for
+    which the budget does not suffice."""
+    comparer = Formula(lambda keys: [0.1] * 4)
+    one = search.Search(comparer, MEASURED, [1.0] * 4)
+    some = [replace(SEGMENT, parts=n) for n in (1, 2, 4, 8, 16)]
+    for s, price in zip(some, (1, 1, 1, 2, 3)):
+        one.grant(10)
+        one.judge([begun(s)])
+        assert one.left == 10 - price, s
+    one.grant_for(some)
+    assert one.left == 8
+    one.judge([begun(s) for s in some])
+    assert one.left == 0
+    one.grant(2)
+    asked = len(comparer.asked)
+    try:
+        one.judge([begun(some[-1])])
+    except search.Stopped:
+        pass
+    else:
+        raise AssertionError("three comparisons with a budget of two")
+    assert len(comparer.asked) == asked and one.left == 2
+    one.judge([begun(some[-2])])
 
 
 def test_what_a_climb_has_found_is_kept():

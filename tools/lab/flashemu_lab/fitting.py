@@ -189,10 +189,15 @@ class Fitting:
                         for seconds in (_COARSE_S, _FINE_S))
         return weights_of(self._m, answer, coarse), weights_of(self._m, answer, fine)
 
-    def _search(self, what: str, weights: Sequence[float], comparisons: int) -> Search:
+    def _search(self, what: str, weights: Sequence[float],
+                granted: int | Sequence[Structure]) -> Search:
+        """With so many comparisons, or one of each of these."""
         search = Search(self._comparer, self._m, weights,
                         lambda error: self._told(what, min(error, self._best)))
-        search.grant(max(comparisons, 1))
+        if isinstance(granted, int):
+            search.grant(max(granted, 1))
+        else:
+            search.grant_for(granted)
         return search
 
     def run(self) -> Fitted:
@@ -213,7 +218,7 @@ class Fitting:
         the budget.  In each round those that have come nearest go on."""
         number = max(min(self._budget // _EACH, _FIRST_CLIMBS), self._budget // _EACH_MORE, 2)
         begun = _each_sort_first(tried)[:number]
-        search = self._search("structure", self._weights, len(begun))
+        search = self._search("structure", self._weights, [f.structure for f in begun])
         climbs = [Climb(f) for f in search.judge(begun)]
         left = 0
         for part in _ROUND_PARTS:
@@ -261,7 +266,7 @@ class Fitting:
             starts = starts + [n for s in starts for n in variants(s)]
             kept, rounds = budget // 25, _ROUNDS
         starts = list(dict.fromkeys(starts))[:max(budget // 6, len(self._starts))]
-        search = self._search("candidates", self._coarse, len(starts))
+        search = self._search("candidates", self._coarse, starts)
         found = _told_apart(search.judge([start(s, first_times(s, self._m)) for s in starts]))
         first = found[0]  # the most likely one is never given up
         for number, descents in enumerate(rounds):
@@ -296,14 +301,14 @@ class Fitting:
 
     def _intervals(self, best: Fit) -> dict[str, float | None]:
         """For each time the factor e^(2 sigma), or None beyond `WIDEST`."""
-        search = self._search("intervals", self._weights, 1 + len(best.x))
+        search = self._search("intervals", self._weights, [best.structure] * (1 + len(best.x)))
         try:
             slopes = search.jacobian(best)
             base = search.residuals([best])[0] if search.left else None
         except Stopped:
             return {}
         if base is None:
-            search.grant(1)
+            search.grant_for([best.structure])
             base = search.residuals([best])[0]
         sigma = 1.4826 * float(np.median(np.abs(base)))
         found: dict[str, float | None] = {}
@@ -320,7 +325,7 @@ class Fitting:
         """Numbers of the structure that could as well be others."""
         search = self._search("alternatives", self._weights, 0)
         near = search.near(best.structure)
-        search.grant(len(near))
+        search.grant_for(near)
         found: dict[str, list[int]] = {}
         judged = search.judge([search.moved(best, n) for n in near], best.error * _AS_GOOD)
         for n, f in zip(near, judged):

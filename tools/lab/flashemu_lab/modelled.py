@@ -19,8 +19,8 @@ from typing import Any, Mapping, Sequence
 
 _KIB, _MIB = 1 << 10, 1 << 20
 MOST_PAGES = 8192
-# Of a page: a merge takes the program as many times as long.
-MOST_PARTS = 4
+# Of a page.
+MOST_PARTS = 16
 # Units that replace failed ones, and one in which a merge writes.
 _MARGIN_UNITS = 4
 
@@ -222,7 +222,7 @@ def neighbours(s: Structure) -> list[Structure]:
     if s.strategy == "segment":
         found += [replace(s, copyback=not s.copyback)]
         found += [replace(s, copy_buffer=n) for n in (1, 2, 4, 16) if n != s.copy_buffer]
-        found += [replace(s, parts=n) for n in (1, 2, MOST_PARTS)
+        found += [replace(s, parts=n) for n in (1, 2, 4, 8, MOST_PARTS)
                   if n != s.parts and s.page // n >= _KIB]
         found += [replace(s, switch_merge=not s.switch_merge)]
         found += _open_units(s) + _units(s) + _logs(s)
@@ -271,6 +271,11 @@ def joined(s: Structure, one: Structure, other: Structure) -> Structure | None:
         return None
     both = replace(s, **first, **second)
     return both if _makes_sense(both) else None
+
+
+def cost(s: Structure) -> int:
+    """As how many comparisons one of this device counts: many parts of pages take longer."""
+    return 1 + s.parts // 8
 
 
 def as_in_order(s: Structure) -> Structure:

@@ -39,7 +39,7 @@ from .clues import first_times, in_any_order
 from .compare import Answer, Comparer, Question, device_ns, log_errors
 from .errors import LabError
 from .measurement import Measurement, Point
-from .modelled import (Structure, as_in_order, changes, exchanged, joined, neighbours,
+from .modelled import (Structure, as_in_order, changes, cost, exchanged, joined, neighbours,
                        profile_keys, times_of)
 
 # ln of the error of a point that a structure cannot have at all.
@@ -160,6 +160,10 @@ class Search:
         """From now on so many comparisons may be made; then `Stopped` is raised."""
         self._left = comparisons
 
+    def grant_for(self, some: Sequence[Structure]) -> None:
+        """From now on each of these may be compared once."""
+        self._left = sum(map(cost, some))
+
     @property
     def left(self) -> int:
         """How many comparisons may still be made."""
@@ -176,9 +180,10 @@ class Search:
         return [n for n in found if n != s]
 
     def _ask(self, fits: Sequence[Fit], bound: float | None) -> list[Answer]:
-        if self._left < len(fits):
+        price = sum(cost(f.structure) for f in fits)
+        if self._left < price:
             raise Stopped
-        self._left -= len(fits)
+        self._left -= price
         limit = None if bound is None or math.isinf(bound) else \
             float(counted(bound)) * self._total
         return self._comparer.ask([
