@@ -29,7 +29,7 @@ def in_order(m):
 
 def test_what_says_something_about_random_order():
     def says(procedure, **how):
-        return clues.in_any_order([make_point(procedure, [1e6], **how)])
+        return clues.shows_random_order([make_point(procedure, [1e6], **how)])
     assert says("flashbench-open-au", erasesize=MIB, open=1, random=True, chunk=4096)
     assert not says("flashbench-open-au", erasesize=MIB, open=1, random=False, chunk=4096)
     assert not says("flashbench-find-fat", erasesize=MIB, units=2, unit=0, chunk=4096)
@@ -44,7 +44,7 @@ def test_what_says_something_about_random_order():
     for test in ("random-write", "random-read", "write"):
         assert says("iozone", test=test, file=MIB, bs=4096, direct=True,
                     fsync=False) == (test == "random-write")
-    assert not says("seq-write", bs=4096, size=MIB) and not clues.in_any_order([])
+    assert not says("seq-write", bs=4096, size=MIB) and not clues.shows_random_order([])
 
 
 def test_candidates_have_one_number_of_open_units():
@@ -107,13 +107,13 @@ def test_a_soft_limit_in_order_suggests_groups():
     rows = {n: {16384 << i: 1e6 * (2 ** i) * (3 if n > 2 else 1) for i in range(6)}
             for n in range(1, 6)}
     c = clues.Curves(rows)
-    assert clues._is_gradual(c, c)
-    assert not clues._is_gradual(clues.Curves(rows, {1: {16384: 1e6}}), c)
+    assert clues._has_soft_limit(c, c)
+    assert not clues._has_soft_limit(clues.Curves(rows, {1: {16384: 1e6}}), c)
     merged = clues.Curves(rows | {n: dict.fromkeys(rows[n], 5e8) for n in (3, 4, 5)})
-    assert not clues._is_gradual(merged, merged)
+    assert not clues._has_soft_limit(merged, merged)
 
 
-def test_many_units_that_are_as_fast_as_one_suggest_pages():
+def test_many_units_that_are_as_fast_as_two_suggest_pages():
     """Where nothing else was measured; four units are too few to say so."""
     m = measured(replace(SEGMENT, open_linear=8, open_random=8))
     for known, wanted in ((in_order(m), {"page"}), (m, {"page", "segment"})):

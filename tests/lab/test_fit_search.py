@@ -16,7 +16,8 @@ except ImportError:
 from flashemu_lab import fitting, search  # noqa: E402
 from flashemu_lab.compare import Answer  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
-from flashemu_lab.modelled import Structure, exchanged, joined, neighbours, times_of  # noqa: E402
+from flashemu_lab.modelled import (Structure, exchanged, joined, neighbours, price,  # noqa: E402
+                                   times_of)
 
 MIB = 1 << 20
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=3, open_random=2)
@@ -129,11 +130,11 @@ def test_many_parts_of_pages_count_more():
     comparer = Formula(lambda keys: [0.1] * 4)
     one = search.Search(comparer, MEASURED, [1.0] * 4)
     some = [replace(SEGMENT, parts=n) for n in (1, 2, 4, 8, 16)]
-    for s, price in zip(some, (1, 1, 1, 2, 3)):
+    for s, counts in zip(some, (1, 1, 1, 2, 3)):
         one.grant(10)
         one.judge([begun(s)])
-        assert one.left == 10 - price, s
-    one.grant_for(some)
+        assert one.left == 10 - counts, s
+    one.grant(price(some))
     assert one.left == 8
     one.judge([begun(s) for s in some])
     assert one.left == 0

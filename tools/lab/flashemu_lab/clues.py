@@ -11,9 +11,9 @@
     small log  random writes that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
 
-What random order does is assumed where nothing was written so (`as_in_order`), and then units have
-to show: where five in turn are as fast as one, there may be none.  A limit in order that is soft
-suggests groups.
+Where nothing was written in random order, what it does is assumed (`as_in_order`).  Then there are
+no candidates with units if five or more of them in turn are as fast as two.  A limit in order that
+is soft suggests groups.
 
 Where the data leave it open there is more than one candidate; the comparison decides.
 """
@@ -33,13 +33,13 @@ _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
 # Bytes of a merged part; what is shorter is a page.
 _LEAST_PART = 64 << 10
-# Of a unit, where only writes in order were measured: what cards with such parts have.
+# A unit is taken for a group of so many where only order was measured; two known cards have them.
 _PARTS = 8
 # Units for which there is room in most devices, so that none of them is merged for every write.
 _FEW = 3
-# If so many units in turn are as fast as one, there may be no units at all.
+# If so many units in turn are as fast as two, there may be no units at all.
 _MANY = 5
-# So many times as long as others take small writes of which each merges a unit.
+# Small writes that merge a unit each take at least so many times as long as others.
 _MERGES = 5
 # The logarithm of how much longer a slower row takes.
 _SLOWER = 0.07
@@ -207,9 +207,9 @@ def merged_part(c: Curves, unit: int) -> int | None:
     return flat[-1] if len(flat) >= 3 and _LEAST_PART <= flat[-1] < unit else None
 
 
-def _is_gradual(c: Curves, rows: Curves) -> bool:
-    """Whether there is a limit of units in order beyond which small writes take some times as long,
-    but not as long as the merge of a unit, where nothing says what random order does."""
+def _has_soft_limit(c: Curves, rows: Curves) -> bool:
+    """Whether nothing says what random order does, and there is a limit of units in order beyond
+    which small writes take longer, but not as long as the merge of a unit."""
     limit = None if c.random else _slower_from(rows.linear)
     if limit is None:
         return False
@@ -267,14 +267,17 @@ def is_by_pages(c: Curves, points: Sequence[Point]) -> bool | None:
     return median(ratios) < 1.5 and max(ratios) < 6 if ratios else None
 
 
-def in_any_order(points: Sequence[Point]) -> bool:
-    """Whether something was written in random order, or by single requests wherever these were."""
-    def is_one(p: Point) -> bool:
+def shows_random_order(points: Sequence[Point]) -> bool:
+    """Whether something was written in random order.  Single requests count, wherever they were."""
+    def shows(p: Point) -> bool:
         how = dict(p.parameters)
-        writes = how.get("op") == "write" or how.get("test") == "random-write"
-        return p.procedure == "flashbench-open-au" and bool(how["random"]) or writes and (
-            p.procedure in ("request", "iozone") or how.get("pattern") == "random")
-    return any(is_one(p) for p in points)
+        if p.procedure == "flashbench-open-au":
+            return bool(how["random"])
+        if p.procedure == "iozone":
+            return how["test"] == "random-write"
+        return how.get("op") == "write" and (
+            p.procedure == "request" or how.get("pattern") == "random")
+    return any(map(shows, points))
 
 
 def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
@@ -313,8 +316,9 @@ def candidates(m: Measurement) -> list[Structure]:
         first = len(found)
         for unit in (u for u in shown[:2] if u % page == 0):
             found.append(_segment(c, rows, whole, size, page, unit))
-            if merged_part(c, unit) or _is_gradual(c, rows):
-                found.append(_grouped(found[-1], c))
+            part = merged_part(c, unit) or (unit // _PARTS if _has_soft_limit(c, rows) else None)
+            if part:
+                found.append(_grouped(found[-1], part))
         if len(found) > first:
             s = found[first]
             # parts of pages and units in random order can look like a limit of units in order
@@ -328,11 +332,10 @@ def candidates(m: Measurement) -> list[Structure]:
             found.insert(0, found.pop())
     if not _writes_half_a_mib(c):
         found += [replace(s, limit=120 * _KIB) for s in found]  # through a USB reader of Linux
-    if not in_any_order(m.points):
+    if not shows_random_order(m.points):
         if other is None and _no_limit(rows):
             found = [s for s in found if s.strategy == "page"]
-        found = [as_in_order(replace(s, open_units=n)) for s in found
-                 for n in ((0, 1) if s.strategy == "segment" else (0,))]
+        found = [as_in_order(replace(s, open_units=n)) for s in found for n in (0, s.open_linear)]
     return list(dict.fromkeys(found))
 
 
@@ -452,10 +455,11 @@ def _random_log(rows: Curves, limit: int, unit: int, page: int) -> int:
     return unit // each // page * page if each > 1 else 0
 
 
-def _grouped(s: Structure, c: Curves) -> Structure:
-    """The same with units of which several make one that shows.  As many of these as are open in
-    order may lie scattered, and they stay for the time in which two of them could be replaced."""
-    part = max(merged_part(c, s.unit) or (s.unit if c.random else s.unit // _PARTS), s.page * 4)
+def _grouped(s: Structure, part: int) -> Structure:
+    """The same with units of `part` bytes, of which several make one that shows.  As many of these
+    as are open in order may lie scattered, and they stay for the time in which two of them could be
+    replaced."""
+    part = max(part, s.page * 4)
     group = max(s.unit // part, 1)
     log = s.small_log and max(s.small_log, 8)
     return replace(s, unit=part, group=group, open_random=0, open_units=0, random_log=0,

@@ -82,7 +82,7 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     if key in _MEMBER:
         member = _MEMBER[key]
         others = f.as_good.get(member)
-        if member == "open_random" and not clues.in_any_order(m.points):
+        if member == "open_random" and not clues.shows_random_order(m.points):
             return "assumed: nothing was written in random order, and " + (
                 "cards with such groups have none open" if f.structure.gathers else
                 "most cards have as many open as in order")
@@ -167,9 +167,9 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
 
 
 def missing(m: Measurement) -> list[str]:
-    """What was not measured although nothing else can replace it."""
+    """The tests that the measurement lacks and that nothing in it replaces, a sentence for each."""
     told = []
-    if not clues.in_any_order(m.points):
+    if not clues.shows_random_order(m.points):
         told.append("Nothing was written in random order, so what the profile does then is assumed;"
                     " flashbench -O --random measures it.")
     if not any(p.procedure in ("flashbench-find-fat", "request") for p in m.points):

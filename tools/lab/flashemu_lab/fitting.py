@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From a measurement to a fitted device, and what is known about it.
 
-A budget of comparisons is divided: a quarter to the candidates, of which most are given up early;
-thirteen twenty-fourths to the structure of the best ones, at first the best of each sort; what is
-left to CMA-ES and the times.  In the end the times are sharpened: points that no times can meet
-should not keep them from others.  Candidates, climbs of a round and what is held out do not depend
-on each other and run side by side.  What decides is what was compared, and never a clock, so the
-same measurement, budget and seed give the same profile on every machine.
+A budget of comparisons, of which slow ones count more than once, is divided: a quarter to the
+candidates, of which most are given up early; thirteen twenty-fourths to the structure of the best
+ones, at first the best of each sort; what is left to CMA-ES and the times.  In the end the times
+are sharpened: points that no times can meet should not keep them from others.  Candidates, climbs
+of a round and what is held out do not depend on each other and run side by side.  What decides is
+what was compared, and never a clock, so the same measurement, budget and seed give the same profile
+on every machine.
 
 Two things say how far the result can be trusted:
 
@@ -27,11 +28,11 @@ from typing import Callable, Sequence
 
 import numpy as np
 
-from .clues import candidates, first_times, in_any_order, variants
+from .clues import candidates, first_times, shows_random_order, variants
 from .compare import Comparer, Question, affordable, log_errors
 from .errors import LabError
 from .measurement import Measurement
-from .modelled import Structure, changes, profile_keys, times_of
+from .modelled import Structure, changes, price, profile_keys, times_of
 from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
@@ -52,7 +53,8 @@ _FIRST_CLIMBS, _EACH, _EACH_MORE = 6, 200, 333
 _ROUND_PARTS = (4, 6, 8)
 # Of how many of the best other climbs a climb may take something.
 _OTHERS = 2
-# Of the typical error: what a map by pages may have if nothing was written in random order.
+# If nothing was written in random order, a map by pages is chosen unless its typical error is so
+# many times that of the best structure.
 _EXPLAIN = 1.25
 # Of the typical error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
@@ -169,7 +171,6 @@ class Fitting:
         self._seed = seed
         self._told = told
         self._best = math.inf
-        self._in_any_order = in_any_order(m.points)
         self._starts = candidates(m)
         self._coarse, self._weights = self._comparable()
 
@@ -189,15 +190,10 @@ class Fitting:
                         for seconds in (_COARSE_S, _FINE_S))
         return weights_of(self._m, answer, coarse), weights_of(self._m, answer, fine)
 
-    def _search(self, what: str, weights: Sequence[float],
-                granted: int | Sequence[Structure]) -> Search:
-        """With so many comparisons, or one of each of these."""
+    def _search(self, what: str, weights: Sequence[float], comparisons: int) -> Search:
         search = Search(self._comparer, self._m, weights,
                         lambda error: self._told(what, min(error, self._best)))
-        if isinstance(granted, int):
-            search.grant(max(granted, 1))
-        else:
-            search.grant_for(granted)
+        search.grant(max(comparisons, 1))
         return search
 
     def run(self) -> Fitted:
@@ -218,7 +214,7 @@ class Fitting:
         the budget.  In each round those that have come nearest go on."""
         number = max(min(self._budget // _EACH, _FIRST_CLIMBS), self._budget // _EACH_MORE, 2)
         begun = _each_sort_first(tried)[:number]
-        search = self._search("structure", self._weights, [f.structure for f in begun])
+        search = self._search("structure", self._weights, price(f.structure for f in begun))
         climbs = [Climb(f) for f in search.judge(begun)]
         left = 0
         for part in _ROUND_PARTS:
@@ -235,19 +231,21 @@ class Fitting:
     def _going_on(self, climbs: Sequence[Climb], number: int) -> list[Climb]:
         """So many that have come nearest; and the best map by pages, if it may be the simplest."""
         nearest = _nearest(climbs)
-        pages = [c for c in nearest[number:] if c.fit.structure.strategy == "page"]
-        known = any(c.fit.structure.strategy == "page" for c in nearest[:number])
-        return nearest[:number] + ([] if self._in_any_order or known else pages[:1])
+        kept, simple = nearest[:number], self._by_pages(nearest)
+        return kept if simple is None or simple in kept else [*kept, simple]
 
     def _simplest(self, climbs: Sequence[Climb]) -> Fit:
         """The nearest one; but units that show in one order only have to explain much more than a
         map by pages does."""
         nearest = _nearest(climbs)
-        pages = [c.fit for c in nearest if c.fit.structure.strategy == "page"]
-        best = nearest[0].fit
-        if pages and not self._in_any_order and pages[0].error < _EXPLAIN * best.error:
-            return pages[0]
-        return best
+        best, simple = nearest[0].fit, self._by_pages(nearest)
+        return simple.fit if simple and simple.fit.error < _EXPLAIN * best.error else best
+
+    def _by_pages(self, nearest: Sequence[Climb]) -> Climb | None:
+        """The first map by pages, if nothing shows whether units do better in random order."""
+        if shows_random_order(self._m.points):
+            return None
+        return next((c for c in nearest if c.fit.structure.strategy == "page"), None)
 
     def _climb(self, share: int, climb: Climb) -> int:
         """Goes on with a climb; what it leaves of its share."""
@@ -266,7 +264,7 @@ class Fitting:
             starts = starts + [n for s in starts for n in variants(s)]
             kept, rounds = budget // 25, _ROUNDS
         starts = list(dict.fromkeys(starts))[:max(budget // 6, len(self._starts))]
-        search = self._search("candidates", self._coarse, starts)
+        search = self._search("candidates", self._coarse, price(starts))
         found = _told_apart(search.judge([start(s, first_times(s, self._m)) for s in starts]))
         first = found[0]  # the most likely one is never given up
         for number, descents in enumerate(rounds):
@@ -301,14 +299,15 @@ class Fitting:
 
     def _intervals(self, best: Fit) -> dict[str, float | None]:
         """For each time the factor e^(2 sigma), or None beyond `WIDEST`."""
-        search = self._search("intervals", self._weights, [best.structure] * (1 + len(best.x)))
+        search = self._search("intervals", self._weights,
+                              (1 + len(best.x)) * price([best.structure]))
         try:
             slopes = search.jacobian(best)
             base = search.residuals([best])[0] if search.left else None
         except Stopped:
             return {}
         if base is None:
-            search.grant_for([best.structure])
+            search.grant(price([best.structure]))
             base = search.residuals([best])[0]
         sigma = 1.4826 * float(np.median(np.abs(base)))
         found: dict[str, float | None] = {}
@@ -325,7 +324,7 @@ class Fitting:
         """Numbers of the structure that could as well be others."""
         search = self._search("alternatives", self._weights, 0)
         near = search.near(best.structure)
-        search.grant_for(near)
+        search.grant(price(near))
         found: dict[str, list[int]] = {}
         judged = search.judge([search.moved(best, n) for n in near], best.error * _AS_GOOD)
         for n, f in zip(near, judged):

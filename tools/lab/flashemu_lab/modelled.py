@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 _KIB, _MIB = 1 << 10, 1 << 20
 MOST_PAGES = 8192
-# Of a page.
+# Of a page, in a fit.
 MOST_PARTS = 16
 # Units that replace failed ones, and one in which a merge writes.
 _MARGIN_UNITS = 4
@@ -273,18 +273,17 @@ def joined(s: Structure, one: Structure, other: Structure) -> Structure | None:
     return both if _makes_sense(both) else None
 
 
-def cost(s: Structure) -> int:
-    """As how many comparisons one of this device counts: many parts of pages take longer."""
-    return 1 + s.parts // 8
+def price(some: Iterable[Structure]) -> int:
+    """What one comparison of each of these takes from a budget: usually 1, but a device with many
+    parts of pages takes two to three times as long, and counts so often."""
+    return sum(1 + s.parts // 8 for s in some)
 
 
 def as_in_order(s: Structure) -> Structure:
     """What is assumed of random order where nothing was written so: as many units open as in
     order, counted together with these or not, or none where groups are gathered, and neither logs
     nor records of its own; docs/DESIGN.md says why."""
-    if s.strategy != "segment":
-        return s
-    most = 0 if s.gathers else s.open_linear
+    most = 0 if s.strategy != "segment" or s.gathers else s.open_linear
     return replace(s, open_random=most, open_units=most if s.open_units else 0, random_log=0,
                    record=0)
 

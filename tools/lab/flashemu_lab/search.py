@@ -35,11 +35,11 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from .clues import first_times, in_any_order
+from .clues import first_times, shows_random_order
 from .compare import Answer, Comparer, Question, device_ns, log_errors
 from .errors import LabError
 from .measurement import Measurement, Point
-from .modelled import (Structure, as_in_order, changes, cost, exchanged, joined, neighbours,
+from .modelled import (Structure, as_in_order, changes, exchanged, joined, neighbours, price,
                        profile_keys, times_of)
 
 # ln of the error of a point that a structure cannot have at all.
@@ -149,7 +149,7 @@ class Search:
         self._total = float(self._weights.sum())
         self._time = int(_SLOWER * sum(device_ns(m.points[i]) for i in self._points)) or None
         self._told = told
-        self.assumes = not in_any_order(m.points)
+        self.assumes = not shows_random_order(m.points)
         self._left = 0
         self._slopes_here: Any = None
         if not self._points:
@@ -157,33 +157,28 @@ class Search:
                            "flashemu-measurement(5)")
 
     def grant(self, comparisons: int) -> None:
-        """From now on so many comparisons may be made; then `Stopped` is raised."""
+        """From now on comparisons of this price may be made; then `Stopped` is raised."""
         self._left = comparisons
-
-    def grant_for(self, some: Sequence[Structure]) -> None:
-        """From now on each of these may be compared once."""
-        self._left = sum(map(cost, some))
 
     @property
     def left(self) -> int:
-        """How many comparisons may still be made."""
+        """The price of what may still be compared."""
         return self._left
 
-    def near(self, s: Structure) -> list[Structure]:
-        """The neighbours of a structure about which the measurement says something."""
-        return self._told_by_points(s, neighbours(s))
-
-    def _told_by_points(self, s: Structure, some: Sequence[Structure]) -> list[Structure]:
-        """These structures without `s`, each once, with what is assumed where nothing was
-        measured."""
-        found = dict.fromkeys(as_in_order(n) if self.assumes else n for n in some)
+    def near(self, s: Structure, others: Sequence[Structure] = ()) -> list[Structure]:
+        """These others and the neighbours of a structure, each once and without itself.  What the
+        measurement does not show is as it is assumed."""
+        found = dict.fromkeys(self._assumed(n) for n in [*others, *neighbours(s)])
         return [n for n in found if n != s]
 
+    def _assumed(self, s: Structure) -> Structure:
+        return as_in_order(s) if self.assumes else s
+
     def _ask(self, fits: Sequence[Fit], bound: float | None) -> list[Answer]:
-        price = sum(cost(f.structure) for f in fits)
-        if self._left < price:
+        needed = price(f.structure for f in fits)
+        if self._left < needed:
             raise Stopped
-        self._left -= price
+        self._left -= needed
         limit = None if bound is None or math.isinf(bound) else \
             float(counted(bound)) * self._total
         return self._comparer.ask([
@@ -342,9 +337,7 @@ class Search:
         Returns whether there is more to try."""
         fit = climb.fit
         taken = [n for other in climb.others for n in exchanged(fit.structure, other)]
-        near = [n for n in self._told_by_points(fit.structure,
-                                                [*taken, *neighbours(fit.structure)])
-                if n not in climb.tried]
+        near = [n for n in self.near(fit.structure, taken) if n not in climb.tried]
         better = self._first_better(fit, near, climb.tried)
         if better is not None:
             climb.move(better)
@@ -431,8 +424,7 @@ class Search:
             while not optimizer.should_stop():
                 asked = [optimizer.ask() for _ in range(optimizer.population_size)]
                 fits = [_at(fit, x * unit, numbers) for x, _ in asked]
-                if self.assumes:
-                    fits = [replace(f, structure=as_in_order(f.structure)) for f in fits]
+                fits = [replace(f, structure=self._assumed(f.structure)) for f in fits]
                 found = self.judge(fits)
                 fit = min([fit, *found], key=lambda f: f.error)
                 optimizer.tell([(x, min(f.error, 10.0)) for (_, x), f in zip(asked, found)])
