@@ -184,6 +184,9 @@ def test_units_open_in_random_order_although_they_are_slow():
     found = clues.candidates(Measurement(tuple(points), "x", SEGMENT.capacity))
     assert found[0].open_random == 0, found[0]
     assert replace(found[0], open_random=2) in found, found
+    most = max(int(dict(p.parameters).get("open", 0)) for p in points)
+    for linear in (found[0].open_linear, 8):  # perhaps there is no limit
+        assert replace(found[0], open_linear=linear, open_random=most + 2) in found, found
 
 
 def test_open_units_of_both_orders_together():

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """flashemu-lab fit: rules that need no device, by numbers made by hand."""
 
+from dataclasses import replace
+
 from flashemu_lab_bench import LAB  # noqa: F401  (finds the modules)
 from flashemu_script import run
 
 from flashemu_lab import clues, fitting
+from flashemu_lab.measurement import Measurement, make_point
 from flashemu_lab.modelled import Structure
 from flashemu_lab.search import Fit
 
@@ -44,6 +47,71 @@ def test_records_show_in_how_near_a_command_brings_the_next_merge():
     assert seen(lambda chunk: 1) == 0                           # a merge for each command
     assert seen(lambda chunk: 0.01) == 0                        # no merges
     assert clues._record(clues.Curves(), 2) == 0
+
+
+def in_order(tail):
+    """ns by chunk of a device that takes 100 ns a byte, and `tail` for each whole command."""
+    chunks = [4096 << i for i in range(9)]
+    return {chunk: chunk * 100.0 + chunk // (120 << 10) * tail for chunk in chunks}
+
+
+def test_commands_that_end_inside_pages_show():
+    """Commands of 120 KiB take 5 ms more, so 64 KiB are by far the quickest for each byte."""
+    cut, plain = in_order(5e6), in_order(0)
+    some = [{n: t for i, (n, t) in enumerate(cut.items()) if i % 2 == odd} for odd in (0, 1)]
+    assert clues._is_cut(clues.Curves({1: cut})) and not clues._is_cut(clues.Curves({1: plain}))
+    assert clues._is_cut(clues.Curves(fat={0: cut, 1: cut, 2: plain}))
+    assert not clues._is_cut(clues.Curves(fat={0: cut, 1: plain, 2: plain}))
+    assert clues._is_cut(clues.Curves({1: some[0]}))        # 64 and 256 KiB
+    assert not clues._is_cut(clues.Curves({1: some[1]}))    # nothing says how long 64 KiB take
+    assert not clues._is_cut(clues.Curves({2: cut}))        # each write is to another unit
+    assert not clues._is_cut(clues.Curves())
+
+
+def test_a_reader_of_120_kib_has_a_cache_of_a_page():
+    """Then each command goes on in the page in which the last one ended, perhaps of a pair."""
+    def found(tail):
+        points = [make_point("flashbench-find-fat", [chunk * 1e9 / t], erasesize=4 * MIB, units=4,
+                             unit=unit, chunk=chunk)
+                  for unit in range(4) for chunk, t in in_order(tail).items()]
+        some = clues.candidates(Measurement(tuple(points), "x", 512 * MIB))
+        return {(s.limit >> 10, s.cache == s.page, s.tail) for s in some}
+    assert found(5e6) == {(120, True, 1), (120, True, 2)}
+    assert found(0) == {(120, False, 1), (512, False, 1)}
+
+
+def test_small_writes_that_go_elsewhere_show():
+    """Random writes of up to 8 KiB take 1 ms, larger ones 40 ms and more."""
+    plain = in_order(0)
+    log = {chunk: 1e6 if chunk <= 8192 else 4e7 + t for chunk, t in plain.items()}
+    merges = {chunk: 4e8 + t for chunk, t in plain.items()}
+
+    def seen(rows, usual=plain):
+        return clues.small_write(clues.Curves({1: usual}, rows))
+
+    def every_other(rows):
+        return {n: {chunk: t for i, (chunk, t) in enumerate(row.items()) if (i + n) % 2}
+                for n, row in rows.items()}
+    for rows in ({n: log for n in range(1, 8)}, {n: log for n in (1, 2, 3)},
+                 {n: log if n > 3 else plain for n in range(1, 8)}):
+        assert seen(rows) == 8192 and seen(every_other(rows)) == 8192, rows
+    limit = {n: merges if n > 6 else plain for n in range(1, 8)}
+    assert seen(limit) is None and seen(every_other(limit)) is None
+    two = {chunk: t * (1 if chunk <= 8192 else 5 if chunk <= 32768 else 25)
+           for chunk, t in in_order(0).items()}
+    assert seen({1: two}) == 32768
+    tail = {chunk: 1e6 if chunk <= 65536 else 1e7 for chunk in plain}
+    assert seen({1: tail}) == 65536 and seen({1: tail}, tail) is None  # in order as well
+
+
+def test_few_and_many_parts_are_tried():
+    """Comparisons with many parts count more, so a search that begins there ends early."""
+    s = Structure("segment", 512 * MIB, 16384, open_linear=3, open_random=3)
+    rows = clues.Curves(random={n: in_order(0) for n in range(1, 6)})
+    assert [n.parts for n in clues._logs_in_all(s, rows)] == [1, 4, 16]
+    assert [n.parts for n in clues._logs_in_all(replace(s, small_write=4096), rows)] == [1, 2]
+    assert not clues._logs_in_all(replace(s, open_random=2), rows)
+    assert not clues._logs_in_all(replace(s, open_linear=5, open_random=5), rows)  # no limit
 
 
 def test_each_sort_of_structure_comes_first_once():

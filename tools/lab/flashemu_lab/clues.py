@@ -39,6 +39,10 @@ _PARTS = 8
 _FEW = 3
 # If so many units in turn are as fast as two, there may be no units at all.
 _MANY = 5
+# Units more than were written in turn are more than a device has room for, if there is a limit.
+_MORE = 2
+# Bytes beyond 64 KiB take so many times as long where commands end inside pages.
+_CUT = 1.2
 # Small writes that merge a unit each take at least so many times as long as others.
 _MERGES = 5
 # The logarithm of how much longer a slower row takes.
@@ -231,14 +235,29 @@ def _few_units(rows: dict[int, dict[int, float]]) -> dict[int, float]:
 
 
 def small_write(c: Curves) -> int | None:
-    """Bytes of the largest random write that is much quicker than one of twice the size; also where
-    rows of which every other point is missing have the two together."""
-    found = None
-    for times in [*c.random.values(), _few_units(c.random), _pooled(c.random, 4)]:
-        for chunk in sorted(times):
-            after = times.get(2 * chunk)
-            if after and after > 3 * times[chunk] and after > 4e6:
-                found = max(found or 0, chunk) if chunk <= 256 * _KIB else found
+    """Bytes of the largest random write that is much quicker than one of twice the size, which it
+    is not in order as well.  Where every other point of a row is missing, neighbouring rows have
+    the two together.  Then most of those with many units have to say so: in front of a limit and
+    behind it, all sizes differ."""
+    in_order = _few_units(c.linear)
+    pairs = [_pooled(c.random, n, n + 1) for n in c.random if n > _FEW]
+    found = {chunk for times in (*c.random.values(), _few_units(c.random))
+             for chunk in _much_quicker(times, in_order)}
+    shown = [chunk for times in pairs for chunk in _much_quicker(times, in_order)]
+    found |= {chunk for chunk in shown if 2 * shown.count(chunk) >
+              sum(chunk in times and 2 * chunk in times for times in pairs)}
+    return max(found, default=None)
+
+
+def _much_quicker(times: dict[int, float], in_order: dict[int, float]) -> list[int]:
+    """The chunks that take much less time than twice the size."""
+    found = []
+    for chunk in times:
+        after, usual = times.get(2 * chunk, 0.0), 2.0
+        if chunk in in_order and 2 * chunk in in_order:
+            usual = max(usual, in_order[2 * chunk] / in_order[chunk])
+        if after > max(1.5 * usual * times[chunk], 4e6) and chunk <= 256 * _KIB:
+            found.append(chunk)
     return found
 
 
@@ -325,18 +344,32 @@ def candidates(m: Measurement) -> list[Structure]:
             found += [replace(s, open_linear=n) for n in (other, 8) if n and n != s.open_linear]
             if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
                 most = _slower_from(rows.random) or max(c.random)
-                found.append(replace(s, open_random=most))
+                found += [replace(s, open_random=most),
+                          *(replace(s, open_linear=n, open_random=max(c.random) + _MORE)
+                            for n in dict.fromkeys((s.open_linear, 8)))]
             found += [n for one in found[first:] for n in _logs_in_all(one, rows)]
         found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
-    if not _writes_half_a_mib(c):
-        found += [replace(s, limit=120 * _KIB) for s in found]  # through a USB reader of Linux
+    if not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
+        cut = [replace(s, limit=120 * _KIB) for s in found]
+        found = [replace(s, cache=s.page, tail=n) for s in cut for n in (2, 1)] if _is_cut(c) \
+            else found + cut
     if not shows_random_order(m.points):
         if other is None and _no_limit(rows):
             found = [s for s in found if s.strategy == "page"]
         found = [as_in_order(replace(s, open_units=n)) for s in found for n in (0, s.open_linear)]
     return list(dict.fromkeys(found))
+
+
+def _is_cut(c: Curves) -> bool:
+    """Whether the host cuts commands after 120 KiB, because the device takes much longer for each
+    byte of a longer write in order: it ends and begins inside pages then."""
+    small = 64 * _KIB
+    more = [times[size] * small / (times[small] * size)
+            for times in (c.linear.get(1, {}), *c.fat.values()) if small in times
+            for size in (2 * small, 4 * small) if size in times]
+    return bool(more) and median(more) > _CUT
 
 
 def _writes_half_a_mib(c: Curves) -> bool:
@@ -420,7 +453,7 @@ def _logs_in_all(s: Structure, rows: Curves) -> list[Structure]:
     both = replace(s, open_units=s.open_linear,
                    random_log=_random_log(rows, s.open_linear, s.unit, s.page))
     parts = min(s.page // (2 * s.small_write or _KIB), MOST_PARTS)
-    found = [both, replace(both, parts=parts)] if parts > 1 else [both]
+    found = [both, *(replace(both, parts=n) for n in sorted({min(parts, 4), parts}) if n > 1)]
     record = _record(rows, s.open_linear)
     if record:
         found += [replace(found[-1], record=record, random_log=n)
