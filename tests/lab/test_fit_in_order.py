@@ -129,7 +129,8 @@ def test_many_units_that_are_as_fast_as_two_suggest_pages():
 
 def test_units_have_to_explain_more_than_pages():
     """A map by pages stays among the climbs, and is the result if its error is not much larger than
-    that of the best; only where random order was not measured."""
+    that of the best; only where random order was not measured, and no unit is merged for each
+    write."""
     def climbs(*errors):
         sorts = {"page": PAGE, "units": SEGMENT, "others": replace(SEGMENT, page=4096)}
         return [search.Climb(replace(search.start(sorts[n], values(sorts[n])), error=error))
@@ -138,8 +139,14 @@ def test_units_have_to_explain_more_than_pages():
     far = climbs(("units", 0.04), ("others", 0.045), ("page", 0.051))
     first = climbs(("page", 0.03), ("units", 0.04))
     m = measured(SEGMENT)
-    for known, chosen, going in ((in_order(m), "page", ["segment", "page"]),
-                                 (m, "segment", ["segment"])):
+    known = in_order(m)
+    cliff = [make_point("flashbench-open-au", [1e6 if n > 4 else 1e8], erasesize=MIB, open=n,
+                        random=False, chunk=chunk)
+             for n in range(2, 7) for chunk in (16384, 32768, 65536)]
+    limited = replace(known, points=(*cliff, *(p for p in known.points
+                                               if p.procedure != "flashbench-open-au")))
+    for known, chosen, going in ((known, "page", ["segment", "page"]),
+                                 (limited, "segment", ["segment"]), (m, "segment", ["segment"])):
         with compare.Comparer(Tool(), known, 1) as comparer:
             one = fitting.Fitting(comparer, known, 60, 1)
         assert one._simplest(near).structure.strategy == chosen
@@ -150,6 +157,20 @@ def test_units_have_to_explain_more_than_pages():
             kept = [c.fit.structure.strategy for c in one._going_on(some, 1)]
             assert kept == going, kept
         assert [c.fit.structure for c in one._going_on(first, 1)] == [PAGE]
+
+
+def test_one_stream_counts_where_nothing_else_shows_it():
+    """-f writes whole units, so -O with one unit is a kind of its own only without it."""
+    points = [make_point("flashbench-open-au", [1e6], erasesize=MIB, open=n, random=way,
+                         chunk=65536) for way in (False, True) for n in (1, 2, 3, 4, 5)]
+    fat = make_point("flashbench-find-fat", [1e6], erasesize=MIB, units=1, unit=0, chunk=65536)
+
+    def of_each(points):
+        answer = Answer("done", 0.0, tuple(1.0 for _ in points), "")
+        return [round(w, 3) for w in search.weights_of(Measurement(tuple(points), "x", 64 * MIB),
+                                                       answer)]
+    assert of_each(points) == [1.0] + [0.5] * 4 + [0.447] * 5
+    assert of_each([*points, fat]) == [0.447] * 10 + [1.0]
 
 
 def test_random_order_follows_from_order():

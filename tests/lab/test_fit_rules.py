@@ -104,6 +104,34 @@ def test_small_writes_that_go_elsewhere_show():
     assert seen({1: tail}) == 65536 and seen({1: tail}, tail) is None  # in order as well
 
 
+def test_small_writes_that_merge_no_unit_show_in_order_too():
+    """4 KiB take 20 ms where a fourth unit makes every larger write merge one."""
+    plain = in_order(0)
+
+    def seen(limit, small, merge, odd=None):
+        many = {chunk: small if chunk == 4096 else merge + t for chunk, t in plain.items()}
+        rows = {n: plain if n <= limit else many for n in range(1, 8)}
+        if odd is not None:
+            rows = {n: {chunk: t for i, (chunk, t) in enumerate(row.items()) if (i + n) % 2 == odd}
+                    for n, row in rows.items()}
+        return clues.small_write(clues.Curves(rows))
+    assert [seen(3, 2e7, 5e8, odd) for odd in (None, 0, 1)] == [4096] * 3
+    assert seen(3, 2e7, 1e8) is None                            # no merge of a unit
+    assert [seen(6, 5e8, 5e8, odd) for odd in (None, 0, 1)] == [None] * 3
+
+
+def test_a_unit_too_many_shows_units():
+    def seen(most, slower, rows=range(1, 8)):
+        return clues.shows_units([
+            make_point("flashbench-open-au", [chunk * 1e9 / (t * (slower if n > most else 1))],
+                       erasesize=4 * MIB, open=n, random=False, chunk=chunk)
+            for n in rows for chunk, t in in_order(0).items()])
+    assert seen(3, 50) and seen(6, 50) and not seen(7, 50)
+    assert not seen(3, 10)                  # groups may be that slow
+    assert not seen(3, 50, (1, 2, 3)) and not seen(1, 50)       # nothing to compare with
+    assert not clues.shows_units([])
+
+
 def test_few_and_many_parts_are_tried():
     """Comparisons with many parts count more, so a search that begins there ends early."""
     s = Structure("segment", 512 * MIB, 16384, open_linear=3, open_random=3)

@@ -7,13 +7,14 @@
     unit       a second step of -a, writes across (probe), or the unit of -O
     group      random writes that all cost the same, up to a part of the unit: that part is merged
     open       the first number of units of -O at which the rate falls
-    commands   the time for each byte goes down from 64 to 128 KiB, unless a reader cuts before
-    small log  random writes that are quicker again below some size
+    commands   the time for each byte goes down from 64 to 128 KiB, unless a reader cuts before; it
+               goes up where a reader cuts inside pages
+    small log  random writes, or writes to too many units, that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
 
 Where nothing was written in random order, what it does is assumed (`as_in_order`).  Then there are
 no candidates with units if five or more of them in turn are as fast as two.  A limit in order that
-is soft suggests groups.
+is soft suggests groups, and one behind which each small write merges a unit shows units.
 
 Where the data leave it open there is more than one candidate; the comparison decides.
 """
@@ -45,6 +46,10 @@ _MORE = 2
 _CUT = 1.2
 # Small writes that merge a unit each take at least so many times as long as others.
 _MERGES = 5
+# Each small write merges a unit if it takes so many times as long as with few units in turn.
+_CLIFF = 20
+# A write of twice the size takes so many times as much longer as in order, if it goes elsewhere.
+_QUICKER = 1.5
 # The logarithm of how much longer a slower row takes.
 _SLOWER = 0.07
 # Chunks that rows of -O must have in common.
@@ -236,27 +241,30 @@ def _few_units(rows: dict[int, dict[int, float]]) -> dict[int, float]:
 
 def small_write(c: Curves) -> int | None:
     """Bytes of the largest random write that is much quicker than one of twice the size, which it
-    is not in order as well.  Where every other point of a row is missing, neighbouring rows have
-    the two together.  Then most of those with many units have to say so: in front of a limit and
-    behind it, all sizes differ."""
+    is not in order as well; or of the largest one that merges no unit where too many are written in
+    turn.  Where every other point of a row is missing, neighbouring rows have the two together.
+    Then most of those with many units have to say so: in front of a limit and behind it, all sizes
+    differ."""
     in_order = _few_units(c.linear)
-    pairs = [_pooled(c.random, n, n + 1) for n in c.random if n > _FEW]
-    found = {chunk for times in (*c.random.values(), _few_units(c.random))
-             for chunk in _much_quicker(times, in_order)}
-    shown = [chunk for times in pairs for chunk in _much_quicker(times, in_order)]
-    found |= {chunk for chunk in shown if 2 * shown.count(chunk) >
-              sum(chunk in times and 2 * chunk in times for times in pairs)}
+    found: set[int] = set()
+    for rows, factor in ((c.random, _QUICKER), (c.linear, _MERGES)):
+        for times in (*rows.values(), _few_units(rows)):
+            found.update(_much_quicker(times, in_order, factor))
+        pairs = [_pooled(rows, n, n + 1) for n in rows if n > _FEW]
+        shown = [chunk for times in pairs for chunk in _much_quicker(times, in_order, factor)]
+        found.update(chunk for chunk in shown if 2 * shown.count(chunk) >
+                     sum(chunk in times and 2 * chunk in times for times in pairs))
     return max(found, default=None)
 
 
-def _much_quicker(times: dict[int, float], in_order: dict[int, float]) -> list[int]:
-    """The chunks that take much less time than twice the size."""
+def _much_quicker(times: dict[int, float], in_order: dict[int, float], factor: float) -> list[int]:
+    """The chunks of which one of twice the size takes so many times as much longer as in order."""
     found = []
     for chunk in times:
         after, usual = times.get(2 * chunk, 0.0), 2.0
         if chunk in in_order and 2 * chunk in in_order:
             usual = max(usual, in_order[2 * chunk] / in_order[chunk])
-        if after > max(1.5 * usual * times[chunk], 4e6) and chunk <= 256 * _KIB:
+        if after > max(factor * usual * times[chunk], 4e6) and chunk <= 256 * _KIB:
             found.append(chunk)
     return found
 
@@ -284,6 +292,16 @@ def is_by_pages(c: Curves, points: Sequence[Point]) -> bool | None:
     ratios = [c.random[n][chunk] / t for n, times in c.linear.items() if n in c.random
               for chunk, t in times.items() if chunk in c.random[n] and chunk >= 16 * _KIB]
     return median(ratios) < 1.5 and max(ratios) < 6 if ratios else None
+
+
+def shows_units(points: Sequence[Point]) -> bool:
+    """Whether so many units were written in turn that each small write merges one.  A map by pages
+    has no such limit."""
+    rows = curves(comparable(points)).linear
+    few = _pooled(rows, 2, _FEW)
+    slower = [[times[chunk] / t for chunk, t in few.items()
+               if chunk in times and chunk <= 64 * _KIB] for n, times in rows.items() if n > _FEW]
+    return any(each and median(each) > _CLIFF for each in slower)
 
 
 def shows_random_order(points: Sequence[Point]) -> bool:

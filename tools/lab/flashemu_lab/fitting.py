@@ -28,7 +28,7 @@ from typing import Callable, Sequence
 
 import numpy as np
 
-from .clues import candidates, first_times, shows_random_order, variants
+from .clues import candidates, first_times, shows_random_order, shows_units, variants
 from .compare import Comparer, Question, affordable, log_errors
 from .errors import LabError
 from .measurement import Measurement
@@ -242,8 +242,8 @@ class Fitting:
         return simple.fit if simple and simple.fit.error < _EXPLAIN * best.error else best
 
     def _by_pages(self, nearest: Sequence[Climb]) -> Climb | None:
-        """The first map by pages, if nothing shows whether units do better in random order."""
-        if shows_random_order(self._m.points):
+        """The first map by pages, if nothing shows units, or what they do in random order."""
+        if shows_random_order(self._m.points) or shows_units(self._m.points):
             return None
         return next((c for c in nearest if c.fit.structure.strategy == "page"), None)
 
