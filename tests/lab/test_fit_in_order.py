@@ -94,6 +94,13 @@ def test_a_search_assumes_what_nothing_shows():
         assert len({f.structure.open_random for f in asked[first:]}) > 1, asked[first:]
 
 
+def test_tests_in_order_do_not_say_how_units_are_grouped():
+    for m, groups in ((in_order(measured(GROUPS)), {8}), (measured(GROUPS), {1, 4, 8, 16})):
+        with compare.Comparer(Tool(), m, 1) as comparer:
+            near = search.Search(comparer, m, [1.0] * len(m.points)).near(GROUPS, [SEGMENT])
+        assert {n.group for n in near} == groups, near
+
+
 def test_a_soft_limit_in_order_suggests_groups():
     """Beyond the limit a write takes longer, but not as long as a merge of what shows as a unit.
     Where random order was measured, that decides instead."""

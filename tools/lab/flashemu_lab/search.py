@@ -172,9 +172,10 @@ class Search:
 
     def near(self, s: Structure, others: Sequence[Structure] = ()) -> list[Structure]:
         """These others and the neighbours of a structure, each once and without itself.  What the
-        measurement does not show is as it is assumed."""
+        measurement does not show is as it is assumed; and tests in order do not show how units are
+        grouped."""
         found = dict.fromkeys(self._assumed(n) for n in [*others, *neighbours(s)])
-        return [n for n in found if n != s]
+        return [n for n in found if n != s and not (self.assumes and n.group != s.group)]
 
     def _assumed(self, s: Structure) -> Structure:
         return as_in_order(s) if self.assumes else s
