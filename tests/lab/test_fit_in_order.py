@@ -98,7 +98,10 @@ def test_tests_in_order_do_not_say_how_units_are_grouped():
     for m, groups in ((in_order(measured(GROUPS)), {8}), (measured(GROUPS), {1, 4, 8, 16})):
         with compare.Comparer(Tool(), m, 1) as comparer:
             near = search.Search(comparer, m, [1.0] * len(m.points)).near(GROUPS, [SEGMENT])
+            varied = fitting.Fitting(comparer, m, 60, 1)._varied()
         assert {n.group for n in near} == groups, near
+        known = {n.group for n in clues.candidates(m)}
+        assert ({n.group for n in varied} <= known) == (groups == {8}) and varied, varied
 
 
 def test_a_soft_limit_in_order_suggests_groups():

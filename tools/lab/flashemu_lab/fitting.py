@@ -261,7 +261,7 @@ class Fitting:
         starts, kept = self._starts, _FEW
         rounds: tuple[int, ...] = (3,)
         if budget >= _LARGE:
-            starts = starts + [n for s in starts for n in variants(s)]
+            starts = starts + self._varied()
             kept, rounds = budget // 25, _ROUNDS
         starts = list(dict.fromkeys(starts))[:max(budget // 6, len(self._starts))]
         search = self._search("candidates", self._coarse, price(starts))
@@ -280,6 +280,12 @@ class Fitting:
             raise LabError("no structure that the measurement suggests makes a device that can "
                            "be compared")
         return found
+
+    def _varied(self) -> list[Structure]:
+        """Variants of the starts.  Tests in order do not show how units are grouped, so that
+        stays."""
+        known = shows_random_order(self._m.points)
+        return [n for s in self._starts for n in variants(s) if known or n.group == s.group]
 
     def _better(self, descents: int, share: int, one: Fit) -> Fit:
         """A candidate after some descents, with a share of the comparisons."""
