@@ -40,7 +40,7 @@ _PARTS = 8
 _FEW = 3
 # If so many units in turn are as fast as two, there may be no units at all.
 _MANY = 5
-# Units more than were written in turn are more than a device has room for, if there is a limit.
+# A device without a limit has room for so many units more than were written in turn.
 _MORE = 2
 # Bytes beyond 64 KiB take so many times as long where commands end inside pages.
 _CUT = 1.2
@@ -48,7 +48,7 @@ _CUT = 1.2
 _MERGES = 5
 # Each small write merges a unit if it takes so many times as long as with few units in turn.
 _CLIFF = 20
-# A write of twice the size takes so many times as much longer as in order, if it goes elsewhere.
+# Where larger writes go elsewhere, twice the size costs so many times what it costs in order.
 _QUICKER = 1.5
 # The logarithm of how much longer a slower row takes.
 _SLOWER = 0.07
@@ -258,7 +258,7 @@ def small_write(c: Curves) -> int | None:
 
 
 def _much_quicker(times: dict[int, float], in_order: dict[int, float], factor: float) -> list[int]:
-    """The chunks of which one of twice the size takes so many times as much longer as in order."""
+    """The chunks for which twice the size costs so many times what it costs in order."""
     found = []
     for chunk in times:
         after, usual = times.get(2 * chunk, 0.0), 2.0
@@ -381,8 +381,8 @@ def candidates(m: Measurement) -> list[Structure]:
 
 
 def _is_cut(c: Curves) -> bool:
-    """Whether the host cuts commands after 120 KiB, because the device takes much longer for each
-    byte of a longer write in order: it ends and begins inside pages then."""
+    """Whether the host seems to cut commands after 120 KiB.  Then those of longer writes end and
+    begin inside pages, and each byte takes much longer than in writes of 64 KiB."""
     small = 64 * _KIB
     more = [times[size] * small / (times[small] * size)
             for times in (c.linear.get(1, {}), *c.fat.values()) if small in times

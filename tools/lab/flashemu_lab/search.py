@@ -109,13 +109,19 @@ def weights_of(m: Measurement, answer: Answer, left: Sequence[int] = ()) -> list
     does, and few of the points of -O."""
     there = [got is not None and i not in set(left) for i, got in enumerate(answer.measured)]
     streams = any(p.procedure == "flashbench-find-fat" for p in m.points)
-    kinds = [kind(p) if streams or dict(p.parameters).get("open") != 1 or
-             dict(p.parameters)["random"] else "one unit in order" for p in m.points]
+    kinds = ["one unit in order" if _is_one_unit(p) and not streams else kind(p)
+             for p in m.points]
     counts: dict[str, int] = {}
     for name, is_there in zip(kinds, there):
         counts[name] = counts.get(name, 0) + is_there
     return [1 / math.sqrt(counts[name]) if is_there else 0.0
             for name, is_there in zip(kinds, there)]
+
+
+def _is_one_unit(p: Point) -> bool:
+    """Whether -O wrote one unit in order."""
+    how = dict(p.parameters)
+    return how.get("open") == 1 and not how["random"]
 
 
 class Climb:
