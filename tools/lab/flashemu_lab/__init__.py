@@ -48,6 +48,7 @@ The modules, each of which uses only those above it:
     habits, forged, findings, probe, datasheet      the rest of it
     modelled, clues, compare, search, fitting   the device that comes nearest to a measurement
     fitted      its profile and its page
+    refining, refined       numbers of a profile that come nearer, and what is written then
     measuring   the commands about real devices
     shipped, show, complete, cli        what a shell calls
 """

@@ -83,10 +83,12 @@ class Answer:
 
 class Comparer:
     """Processes that answer questions about one measurement.  Use it in a `with` block.  Several
-    threads may ask."""
+    threads may ask.  A set changes `profile`, if one is given; otherwise it has all keys of its
+    own."""
 
-    def __init__(self, tool: Tool, m: Measurement, jobs: int) -> None:
+    def __init__(self, tool: Tool, m: Measurement, jobs: int, profile: str = "") -> None:
         self.asked = 0
+        self._profile = profile
         self._tool = tool
         self._folder = tempfile.TemporaryDirectory(prefix="flashemu-fit-")
         self._path = Path(self._folder.name)
@@ -159,13 +161,19 @@ class Comparer:
     def _start(self, strategy: str) -> subprocess.Popen[str]:
         if self._ended:
             raise LabError("the comparison has been stopped")
+        return subprocess.Popen(
+            guarded([str(self._tool.path), "verify", self._base(strategy), "--against",
+                     str(self._path / "m.json"), "--sets", "-"]),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def _base(self, strategy: str) -> str:
+        """The profile that sets change."""
+        if self._profile:
+            return self._profile
         base = self._path / f"{strategy}.ini"
         if not base.exists():
             base.write_text(BASE.format(strategy=strategy), encoding="utf-8")
-        return subprocess.Popen(
-            guarded([str(self._tool.path), "verify", str(base), "--against",
-                     str(self._path / "m.json"), "--sets", "-"]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        return str(base)
 
 
 def log_errors(answer: Answer, m: Measurement) -> list[float | None]:

@@ -128,14 +128,15 @@ def _percent(error: float) -> str:
 
 # --- in words ---
 
-def _errors_text(e: Errors) -> str:
+def errors_text(e: Errors) -> str:
+    """The median error, and how many points are near."""
     return (f"median error {100 * e.median:.1f} %, {100 * e.near:.0f} % of {e.points} points "
             "within 10 %")
 
 
 def sentence(f: Fitted) -> str:
     """How near the profile comes."""
-    return _errors_text(f.all)
+    return errors_text(f.all)
 
 
 def structure_text(s: Structure) -> str:
@@ -157,7 +158,7 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
             f"The model cannot do what this device did: {sentence(f)}, where at most "
             f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
             structure_text(f.structure)]
-    told += [f"A fit of the times without {name} predicts that with {_errors_text(e)}."
+    told += [f"A fit of the times without {name} predicts that with {errors_text(e)}."
              for name, e in f.held]
     unknown = [t.key for t in times_of(f.structure) if f.intervals.get(t.key) is None]
     if unknown:
@@ -237,14 +238,15 @@ def page(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
     return document("fit", m.name or source,
                     f"{source}, fitted by {made_by} with {f.comparisons} comparisons",
                     sentences(f, m),
-                    [grid("Measured, and of the model", _figures(f, m)), _keys(f, m, source),
-                     _candidates(f), _points(f, m)])
+                    [grid("Measured, and of the model", figures(m, f.measured)),
+                     _keys(f, m, source), _candidates(f), points_table(m, f.measured, f.errors)])
 
 
-def _figures(f: Fitted, m: Measurement) -> list[str]:
-    """A picture for each number of open units and order, and for -a and -f."""
+def figures(m: Measurement, modelled: Sequence[float | None]) -> list[str]:
+    """A picture for each number of open units and order, and for -a and -f, as text of SVG;
+    `modelled` has a value for each point."""
     tables: dict[str, dict[int, tuple[float, float | None]]] = {}
-    for p, got in zip(m.points, f.measured):
+    for p, got in zip(m.points, modelled):
         how = dict(p.parameters)
         scale = 1e-6 if p.unit == "bytes/s" else 1e-3
         size = how.get("chunk", how.get("align") if how.get("place") == "on" else None)
@@ -268,8 +270,8 @@ def _figure(name: str, rows: dict[int, tuple[float, float | None]]) -> str:
     return line_chart(Chart(title, "size", labels, unit, series, True, min(values), max(values)))
 
 
-def _table(heading: str, names: Sequence[str], rows: list[list[str]], numbers: int) -> str:
-    """A table whose last `numbers` columns are numbers; cells are HTML."""
+def table(heading: str, names: Sequence[str], rows: list[list[str]], numbers: int) -> str:
+    """A table whose last `numbers` columns are numbers, as HTML; cells are HTML."""
     first = len(names) - numbers
     head = "".join(f"<th{' class=n' * (i >= first)}>{escape(n)}</th>" for i, n in enumerate(names))
     body = "\n".join("<tr>" + "".join(f"<td{' class=n' * (i >= first)}>{c}</td>"
@@ -281,21 +283,23 @@ def _table(heading: str, names: Sequence[str], rows: list[list[str]], numbers: i
 def _keys(f: Fitted, m: Measurement, source: str) -> str:
     rows = [[f"<code>{escape(key)}</code>", escape(value),
              escape(provenance(f, m, key, source))] for key, value in f.keys().items()]
-    return _table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
+    return table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
 
 
 def _candidates(f: Fitted) -> str:
     rows = [[escape(structure_text(t.structure)), f"{100 * t.error:.1f} %"] for t in f.tried]
-    return _table("Structures that the rules suggested", ["structure", "typical error, first fit"],
+    return table("Structures that the rules suggested", ["structure", "typical error, first fit"],
                   rows, 1)
 
 
-def _points(f: Fitted, m: Measurement) -> str:
+def points_table(m: Measurement, modelled: Sequence[float | None],
+                 errors: Sequence[float | None]) -> str:
+    """Every point, measured and of the model, and ln(model / measured), as HTML."""
     rows = []
-    for p, got, error in zip(m.points, f.measured, f.errors):
+    for p, got, error in zip(m.points, modelled, errors):
         unit, scale = ("us", 1e3) if p.unit == "ns" else ("MB/s", 1e6)
         rows.append([f"<code>{escape(p.text())}</code>", f"{number(p.value / scale)} {unit}",
                      "-" if got is None else f"{number(got / scale)} {unit}",
                      "-" if error is None else _percent(error)])
-    return _table(f"All {len(rows)} points", ["procedure and parameters", "measured", "model",
+    return table(f"All {len(rows)} points", ["procedure and parameters", "measured", "model",
                                               "error"], rows, 3)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Callable, Mapping
 
-from . import fitted, fitting, importing, measurement, probe
+from . import fitted, fitting, importing, measurement, probe, refined, refining
 from .clues import fittable
 from .datasheet import datasheet, sentences, to_json
 from .errors import LabError, listed, quantity
@@ -77,8 +77,6 @@ def add_commands(add: Add) -> None:
                    help="take times from the control socket of an emulated device")
     c.add_argument("--json", action="store_true", help="print JSON")
     _about(c)
-
-
     _add_fit(add)
 
 
@@ -101,7 +99,7 @@ def _seed(text: str) -> int:
 
 
 def add_fit_options(command: argparse.ArgumentParser) -> None:
-    """What decides how long a fit takes."""
+    """What decides how long a fit takes, and `refine`."""
     command.add_argument("--quick", action="store_true",
                          help=f"a budget of {fitting.QUICK} comparisons")
     command.add_argument("--budget", metavar="N", type=_budget_of_fit, default=0,
@@ -115,12 +113,26 @@ def _add_fit(add: Add) -> None:
     c.add_argument("-o", "--output", metavar="MY.ini", type=Path, required=True,
                    help="the profile; the page MY.html says how near it comes")
     add_fit_options(c)
-    c.add_argument("--seed", metavar="N", type=_seed, default=1, help="of the search (1)")
-    c.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
-                   help="how many comparisons at the same time (one for each processor)")
     c.add_argument("--anyway", action="store_true",
                    help="write the profile even if it does not come near")
-    c.add_argument("--json", action="store_true", help="print JSON")
+    _add_search_options(c)
+    c = add("refine", "bring the numbers of a profile nearer to a measurement")
+    c.add_argument("profile", metavar="PROFILE",
+                   help="the name of a shipped profile, or a file that ends in .ini")
+    c.add_argument("measurement", metavar="MY.json", type=Path,
+                   help="a measurement, from import or probe")
+    c.add_argument("-o", "--output", metavar="NEW.ini", type=Path, required=True,
+                   help="the profile; the page NEW.html says how near it comes")
+    add_fit_options(c)
+    _add_search_options(c)
+
+
+def _add_search_options(command: argparse.ArgumentParser) -> None:
+    """Those of `fit` and `refine`, and of no other command."""
+    command.add_argument("--seed", metavar="N", type=_seed, default=1, help="of the search (1)")
+    command.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
+                         help="how many comparisons at the same time (one for each processor)")
+    command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def keeps_inputs(output: Path, inputs: list[Path]) -> None:
@@ -231,12 +243,17 @@ def _told(arguments: argparse.Namespace, run: probe.Probe, save: Callable[[Found
     print("\n".join([*sentences(run.found), *notes, "", str(arguments.output), str(path)]))
 
 
-def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
-                    jobs: int) -> tuple[measurement.Measurement, fitting.Fitted]:
-    """A measurement and the device that was fitted to it, with progress on a terminal."""
+def _fittable(path: Path) -> measurement.Measurement:
     found = fittable(measurement.load(path))
     if not found.points:
         raise LabError(f"{path}: has no point that a fit can use")
+    return found
+
+
+def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
+                    jobs: int) -> tuple[measurement.Measurement, fitting.Fitted]:
+    """A measurement and the device that was fitted to it, with progress on a terminal."""
+    found = _fittable(path)
     note = Note()
     try:
         return found, fitting.fit(
@@ -253,11 +270,17 @@ def budget_of(arguments: argparse.Namespace) -> int:
     return arguments.budget or (fitting.QUICK if arguments.quick else fitting.BUDGET)
 
 
-def _fit(arguments: argparse.Namespace) -> int:
+def _output_of(arguments: argparse.Namespace, inputs: list[Path]) -> Path:
+    """Where the profile goes; LabError if that cannot be."""
     output: Path = arguments.output
-    keeps_inputs(output, [arguments.measurement])
+    keeps_inputs(output, inputs)
     if output.suffix != ".ini":
         raise LabError(f"-o {output}: expected a name that ends in .ini")
+    return output
+
+
+def _fit(arguments: argparse.Namespace) -> int:
+    output = _output_of(arguments, [arguments.measurement])
     tool = Tool()
     try:
         m, found = fit_measurement(tool, arguments.measurement, budget_of(arguments),
@@ -282,6 +305,52 @@ def _fit(arguments: argparse.Namespace) -> int:
               f"{fitted.sentence(found)}" + ("" if kept else f"; {output} is not written "
                                              "(--anyway writes it)"), file=sys.stderr)
     return 0 if found.good else 1
+
+
+def _profile_text(tool: Tool, profile: str) -> str:
+    """As it is written: of a file its content, of a shipped profile every line of `show`."""
+    if profile not in tool.profiles():
+        path = Path(profile)
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as e:
+            raise LabError(f"{path}: {getattr(e, 'strerror', None) or 'is not UTF-8'}") from None
+    return tool.ask("show", profile)
+
+
+def _refine(arguments: argparse.Namespace) -> int:
+    profile: str = arguments.profile
+    output = _output_of(arguments, [arguments.measurement, Path(profile)])
+    tool, source = Tool(), arguments.measurement.name
+    text, m = _profile_text(tool, profile), _fittable(arguments.measurement)
+    note = Note()
+    try:
+        found = refining.refine(
+            tool, profile, m, budget_of(arguments), arguments.seed, arguments.jobs,
+            lambda worst: note.show(profile, "the errors of the worst sort of test are "
+                                             f"{100 * worst:.1f} % of what they were"))
+    except KeyboardInterrupt:
+        print("flashemu-lab: stopped; a profile is written at the end, so there is none",
+              file=sys.stderr)
+        return 130
+    finally:
+        note.end()
+    made_by, start = f"flashemu-lab refine {tool.version}", Path(profile).name
+    page = output.with_suffix(".html")
+    write_whole(page, refined.page(found, m, source, start, made_by))
+    if found.better:
+        write_whole(output, refined.profile(found, text, source, made_by))
+    if arguments.json:
+        sys.stdout.write(refined.to_json(found, m, source, start, made_by))
+    else:
+        print("\n".join([*refined.sentences(found, m), "",
+                         *([str(output)] if found.better else []), str(page)]))
+    if not found.better:
+        print(f"flashemu-lab: {profile}: no other numbers come nearer to {source}; {output} is "
+              "not written", file=sys.stderr)
+    return 0 if found.better else 1
 
 
 def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
@@ -310,4 +379,4 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "import": _import, "probe": _probe, "fit": _fit}
+    "import": _import, "probe": _probe, "fit": _fit, "refine": _refine}

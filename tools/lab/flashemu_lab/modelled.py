@@ -124,7 +124,7 @@ class Time:
         return 0.0 if self.zero else self.to_x(self.least), self.to_x(self.most)
 
 
-_TIMES = (
+TIMES = (
     Time("link.command_overhead", 1e3, 5e7), Time("link.bandwidth", 5e5, 1e9),
     Time("nand.tPROG", 1e4, 1e8), Time("nand.bus_rate", 1e6, 4e9), Time("nand.tR", 1e3, 2e7),
     Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
@@ -140,7 +140,7 @@ def times_of(s: Structure) -> tuple[Time, ...]:
     """The times of this structure, always in the same order.  What only some structures of a
     strategy have comes last."""
     absent = _SEGMENT_ONLY if s.strategy != "segment" else () if s.gathers else _GATHERING_ONLY
-    return tuple(t for t in _TIMES if t.key not in absent)
+    return tuple(t for t in TIMES if t.key not in absent)
 
 
 def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:

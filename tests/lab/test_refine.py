@@ -1,0 +1,266 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab refine: a profile whose structure is right, and whose numbers are not."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from flashemu_fit_bench import MIB, PAGE, SEGMENT, TIMES, measured, plan, values
+from flashemu_lab_bench import LAB, FLASHEMU, bad, children_of, lab, read, until, write
+from flashemu_script import run, skip
+
+try:
+    import cmaes  # noqa: F401
+except ImportError:
+    skip("no Python module cmaes")
+
+from flashemu_lab import measurement, modelled, refined, refining  # noqa: E402
+from flashemu_lab.compare import Answer  # noqa: E402
+from flashemu_lab.errors import LabError, quantity  # noqa: E402
+from flashemu_lab.measure import parse_profile  # noqa: E402
+from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+
+# What a profile gets wrong, as factors.
+OFF = {"nand.tPROG": 1.25, "link.command_overhead": 0.8, "nand.tR": 1.3, "ftl.map_switch": 0.7}
+
+
+def save_profile(name, s, factors, **changed):
+    """A profile of this structure whose times are off, with words of its own."""
+    times = [v * factors.get(t.key, 1) for t, v in zip(modelled.times_of(s), values(s))]
+    keys = modelled.profile_keys(s, times) | changed
+    lines, section = ["; a profile with words of its own"], ""
+    for key, value in keys.items():
+        at, _, word = key.partition(".")
+        if at != section:
+            lines += ["", f"[{at}]"]
+            section = at
+        lines.append(f"{word} = {value}")
+    lines += ["", "[provenance]", "nand.tPROG = guessed: a chip of that size",
+              "    and of that age", "nand.page_size = a data sheet"]
+    write(name, "\n".join(lines) + "\n")
+
+
+def numbers_of(**changed):
+    keys = {"nand.tPROG": "416us/1126us", "nand.bus_rate": "122451KB/s", "nand.tR": "150us",
+            "link.bandwidth": "19MB/s", "ftl.map_switch": "0", "nand.tBERS": "auto",
+            "ftl.map_region": "256K", "ftl.open_linear": "4", "ftl.small_log": "0"} | changed
+    return keys, refining.numbers(keys)
+
+
+def test_numbers_that_move():
+    keys, some = numbers_of()
+    assert {(n.key, n.part) for n in some} == {
+        ("nand.tPROG", 0), ("nand.tPROG", 1), ("nand.bus_rate", 0), ("nand.tR", 0),
+        ("link.bandwidth", 0), ("ftl.map_switch", 0), ("ftl.map_region", 0),
+        ("ftl.open_linear", 0)}, some
+    for n in some:
+        assert n.low <= n.begin <= n.high and n.low < n.high, n
+    assert refining.written(some, [n.begin for n in some], keys) == {}
+    # a size that is no power of two times its least value, and one below it, stay
+    assert "ftl.map_region" not in {n.key for n in numbers_of(**{"ftl.map_region": "384K"})[1]}
+    assert "ftl.map_region" not in {n.key for n in numbers_of(**{"ftl.map_region": "8K"})[1]}
+    # times that are no number, and those that cannot be 0
+    assert "nand.tR" not in {n.key for n in numbers_of(**{"nand.tR": "0"})[1]}
+
+
+def test_numbers_as_they_are_written():
+    keys, some = numbers_of()
+    by = {(n.key, n.part): i for i, n in enumerate(some)}
+
+    def moved(key, part, x):
+        place = [n.begin for n in some]
+        place[by[key, part]] = x
+        return refining.written(some, place, keys)
+    assert moved("nand.tPROG", 1, math.log(1234567)) == {"nand.tPROG": "416us/1235us"}
+    assert moved("nand.tPROG", 0, math.log(432.1)) == {"nand.tPROG": "432ns/1126us"}
+    assert moved("nand.bus_rate", 0, math.log(123456789)) == {"nand.bus_rate": "123500KB/s"}
+    assert moved("link.bandwidth", 0, math.log(512.0)) == {"link.bandwidth": "1KB/s"}
+    assert moved("ftl.map_region", 0, 8.2) == {"ftl.map_region": "4M"}
+    assert moved("ftl.map_region", 0, 0.0) == {"ftl.map_region": "16K"}
+    assert moved("ftl.open_linear", 0, 5.0) == {"ftl.open_linear": "5"}
+    for at in (0.5, 2.0, 5.0):
+        text = moved("ftl.map_switch", 0, at)["ftl.map_switch"]
+        assert abs(quantity(text) / (2e4 * math.expm1(at)) - 1) < 1e-3, text
+
+
+def test_the_worst_sort_of_test_counts():
+    m = Measurement((make_point("seq-write", [1], bs=4096, size=MIB),
+                     *(make_point("flashbench-open-au", [1], erasesize=MIB, open=1, random=r,
+                                  chunk=c) for r in (False, True) for c in (4096, 8192))), "x", 0)
+    judge = refining.Judge(m, [0.05, 0.1, 0.1, 0.2, 0.2])
+    assert judge.value([0.05, 0.1, 0.1, 0.2, 0.2]) == 1
+    assert judge.value([0.0, 0.05, 0.05, 0.1, 0.1]) < 0.6
+    # one that is worse spoils what all others gain, and so does a point without a value
+    assert judge.value([0.0, 0.01, 0.01, 0.21, 0.21]) > 1
+    assert judge.value([0.0, 0.01, 0.01, None, 0.01]) > 10
+    assert judge.value([0.05, 0.1, 0.1, -0.19, -0.19]) < 1
+    # two runs of one device differ by as much as this
+    noise = refining.Judge(m, [0.001, 0.1, 0.1, 0.2, 0.2])
+    assert noise.value([0.019, 0.05, 0.05, 0.1, 0.1]) < 1 < noise.value([0.03, 0.05, 0.05, 0.1, 0.1])
+    # what the profile cannot do is not asked of others
+    assert refining.Judge(m, [None, 0.1, 0.1, 0.2, 0.2]).value([None, 0.05, 0.05, 0.1, 0.1]) < 1
+    try:
+        refining.Judge(m, [None] * 5)
+    except LabError as e:
+        assert "can be compared with this profile" in str(e)
+    else:
+        raise AssertionError("nothing to compare")
+
+
+def refine(s, budget, jobs=1, **changed):
+    save_profile("start.ini", s, OFF, **changed)
+    m = measured(s)
+    found = refining.refine(Tool(), "./start.ini", m, budget, 1, jobs)
+    return m, found
+
+
+def test_a_device_of_the_model_is_found_again():
+    m, found = refine(PAGE, 400)
+    assert found.better and found.comparisons <= 400, found
+    for name, (was, now) in refined.by_kind(found, m).items():
+        assert now.median < max(0.3 * was.median, 0.03), (name, was, now)
+    keys = parse_profile(Tool().canonical("./start.ini", ())) | found.after
+    # what a program and its data take together shows in a write, and a read has the rest
+    whole = TIMES["nand.tPROG"] + 8192 * 1e9 / TIMES["nand.bus_rate"]
+    got = quantity(keys["nand.tPROG"]) + 8192 * 1e9 / quantity(keys["nand.bus_rate"])
+    assert abs(got / whole - 1) < 0.04, keys
+    assert set(found.before) == set(found.after)
+    assert all(found.before[key] != found.after[key] for key in found.after)
+
+
+def test_a_wrong_number_of_units_is_found():
+    m, found = refine(SEGMENT, 500, **{"ftl.open_linear": "3"})
+    assert found.after.get("ftl.open_linear") == "4", found.after
+    assert found.before["ftl.open_linear"] == "3"
+
+
+def test_the_same_with_more_processes_and_another_with_another_seed():
+    save_profile("start.ini", PAGE, OFF)
+    m = measured(PAGE, points=plan(2 * MIB, 2))
+    tool = Tool()
+    first = refining.refine(tool, "./start.ini", m, 150, 1, 1)
+    assert first == refining.refine(tool, "./start.ini", m, 150, 1, 2)
+    assert first.after != refining.refine(tool, "./start.ini", m, 150, 2, 1).after
+
+
+def test_what_does_not_help_stays_as_it_was():
+    """Without writes nothing shows what a program takes."""
+    save_profile("start.ini", PAGE, OFF)
+    m = measured(PAGE)
+    reads = replace(m, points=tuple(p for p in m.points if p.procedure == "flashbench-align"))
+    found = refining.refine(Tool(), "./start.ini", reads, 400, 1, 1)
+    assert found.better and not found.after.keys() & {
+        "nand.tPROG", "nand.tBERS", "ftl.part_write", "ftl.tail_write"}, found.after
+
+
+def test_sets_that_no_device_has():
+    """Some are worse than any; if all are refused, the reason is told."""
+    m = Measurement((make_point("seq-write", [1e6], bs=4096, size=MIB),), "x", 0)
+    some, judge = numbers_of()[1], refining.Judge(m, [0.5])
+    refused = Answer("refused", 0.0, (), "nand.tR: is too long")
+
+    def search(answers):
+        return refining._Search(lambda places: [answers(i) for i in range(len(places))], some,
+                                judge, m, lambda worst: None)
+    good = Answer("done", 0.0, (1.2e6,), "")
+    found = search(lambda i: good if i == 1 else refused)
+    found.run(100, 1)
+    assert found.least < 0.5 and found.best != [n.begin for n in some]
+    try:
+        search(lambda i: refused).run(100, 1)
+    except LabError as e:
+        assert str(e) == "nand.tR: is too long"
+    else:
+        raise AssertionError("every set was refused")
+
+
+def test_the_text_stays():
+    text = ("; mine\n[nand]\ntR   =  150us\n\n[ftl]\ntype = page\n; why\n\n[provenance]\n"
+            "nand.tR = a\n\tlong\n    reason\nftl.type = b\n")
+    r = refining.Refined({"nand.tR": "150us", "ftl.map_read": "0", "link.bandwidth": "1MB/s"},
+                         {"nand.tR": "140us", "ftl.map_read": "3us", "link.bandwidth": "2MB/s"},
+                         [], [], [], 7)
+    got = refined.profile(r, text, "my.json", "refine 1")
+    assert got == ("; mine\n[nand]\ntR = 140us\n\n[ftl]\ntype = page\n; why\nmap_read = 3us\n\n"
+                   "[provenance]\n"
+                   "nand.tR = fitted to my.json by refine 1; was 150us\nftl.type = b\n"
+                   "ftl.map_read = fitted to my.json by refine 1; was 0\n"
+                   "link.bandwidth = fitted to my.json by refine 1; was 1MB/s\n\n"
+                   "[link]\nbandwidth = 2MB/s\n"), got
+
+
+def test_command():
+    save_profile("start.ini", PAGE, OFF)
+    measurement.save(measured(PAGE, points=plan(2 * MIB, 3)), Path("my.json"))
+    code, out, err = lab("refine", "start.ini", "my.json", "-o", "new.ini", "--budget", "200",
+                         "--jobs", "1")
+    assert code == 0 and err == "" and "no sort of test is further off" in out, (out, err)
+    text = read("new.ini")
+    assert text.startswith("; a profile with words of its own\n")
+    assert "nand.page_size = a data sheet" in text and "of that age" not in text
+    assert "nand.tPROG = fitted to my.json by flashemu-lab refine" in text
+    assert os.system(f"{FLASHEMU} check new.ini >/dev/null") == 0
+    page = read("new.html")
+    assert "The numbers that moved" in page and "start.ini, fitted to my.json" in page
+    # verify finds what was promised
+    code, out, _ = lab("refine", "start.ini", "my.json", "-o", "new.ini", "--budget", "200",
+                       "--json")
+    told = json.loads(out)
+    got = json.loads(os.popen(f"{FLASHEMU} verify ./new.ini --against my.json --json").read())
+    errors = sorted(abs(math.expm1(p["log_error"])) for p in told["points"])
+    middle = (errors[(len(errors) - 1) // 2] + errors[len(errors) // 2]) / 2
+    assert abs(got["all"]["median_error_percent"] - 100 * middle) < 0.1, got["all"]
+    assert told["better"] and told["numbers"]["nand.tPROG"]["was"], told["numbers"]
+    assert told["tests"]["open units in order"]["was"] != told["tests"]["open units in order"][
+        "now"]
+
+
+def test_numbers_that_are_right():
+    save_profile("start.ini", PAGE, {})
+    measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
+    code, out, err = lab("refine", "start.ini", "my.json", "-o", "new.ini", "--budget", "60")
+    assert code == 1 and "found no other numbers" in out and "is not written" in err, (out, err)
+    assert not os.path.exists("new.ini") and os.path.exists("new.html")
+
+
+def test_mistakes():
+    save_profile("start.ini", PAGE, OFF)
+    measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
+    bad("-o start.ini: is one of the inputs", "refine", "start.ini", "my.json", "-o", "start.ini")
+    bad("-o a.txt: expected a name that ends in .ini", "refine", "ideal", "my.json", "-o", "a.txt")
+    bad("nope.json: No such file", "refine", "ideal", "nope.json", "-o", "a.ini")
+    bad("profile=nope: no profile of that name", "refine", "nope", "my.json", "-o", "a.ini")
+    bad("nope.ini: No such file", "refine", "nope.ini", "my.json", "-o", "a.ini")
+    bad("--budget 500: has no effect with --quick", "refine", "ideal", "my.json", "-o", "a.ini",
+        "--quick", "--budget", "500")
+    Path("latin.ini").write_bytes(b"; \xe9\n")
+    bad("latin.ini: is not UTF-8", "refine", "latin.ini", "my.json", "-o", "a.ini")
+    assert not os.path.exists("a.ini") and not os.path.exists("a.html")
+
+
+def test_stopped_by_a_signal():
+    save_profile("start.ini", SEGMENT, OFF)
+    measurement.save(measured(SEGMENT, points=plan(2 * MIB, 3)), Path("my.json"))
+    os.mkdir("scratch")
+    scratch = os.path.realpath("scratch")  # in the command lines of the processes
+    program = subprocess.Popen([sys.executable, LAB, "refine", "start.ini", "my.json", "-o",
+                                "sig.ini", "--jobs", "2"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, TMPDIR=scratch))
+    until(lambda: len(children_of(scratch)) >= 2)
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate()
+    assert program.returncode == 130 and out == "" and "Traceback" not in err, (out, err)
+    assert "there is none" in err and not os.path.exists("sig.ini")
+    until(lambda: not children_of(scratch))
+    assert os.listdir(scratch) == []
+
+
+run(globals())
