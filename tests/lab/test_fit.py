@@ -28,7 +28,7 @@ from pathlib import Path  # noqa: E402
 
 import fit_truth  # noqa: E402
 
-from flashemu_lab import clues, compare, fitting, measurement, modelled  # noqa: E402
+from flashemu_lab import clues, compare, curves, fitting, measurement, modelled  # noqa: E402
 from flashemu_lab import probing, search  # noqa: E402
 from flashemu_lab.errors import LabError  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
@@ -57,7 +57,7 @@ def test_sizes_hang_together():
 
 def test_rules_see_the_structure():
     m = measured(SEGMENT)
-    c = clues.curves(m.points)
+    c = curves.curves(m.points)
     assert clues.pages(c, m.points)[0] == SEGMENT.page
     assert clues.shown_units(c, m.points)[0] == SEGMENT.unit
     first = clues.candidates(m)[0]
@@ -84,7 +84,7 @@ def test_rules_read_half_of_a_grid():
     s = replace(SEGMENT, limit=120 * 1024, cache=16384, open_linear=7)
     times = dict(TIMES) | {"ftl.part_write": 1.5e6, "ftl.tail_write": 6e6}
     m = half(measured(s, [times[t.key] for t in modelled.times_of(s)]))
-    c = clues.curves(m.points)
+    c = curves.curves(m.points)
     assert clues.pages(c, m.points)[0] == s.page, clues.pages(c, m.points)
     first = first_of(s, m)
     assert 1e6 < first["ftl.part_write"] < 2.5e6, first
@@ -115,15 +115,15 @@ def test_rows_that_have_no_chunk_in_common_are_compared():
     all_of = [make_point("flashbench-open-au", [rate], erasesize=2 * MIB, open=n, random=False,
                          chunk=chunk) for (n, chunk), rate in rates.items()]
     other = make_point("seq-read", [1e6], bs=65536, size=MIB)
-    assert sorted(clues.comparable([other, *all_of]), key=str) == sorted([other, *all_of], key=str)
-    some = clues.comparable([p for i, p in enumerate(all_of) if (i + i // 8) % 2 == 0])
+    assert sorted(curves.comparable([other, *all_of]), key=str) == sorted([other, *all_of], key=str)
+    some = curves.comparable([p for i, p in enumerate(all_of) if (i + i // 8) % 2 == 0])
     inside = [2 * MIB >> i for i in range(1, 7)]  # without the first and the last one
     assert {n: sorted(row, reverse=True) for n, row in table(some).items()} == \
         {n: inside for n in (1, 2, 3)}
     assert math.isclose(table(some)[1][MIB], 1e6 * math.sqrt(3)), table(some)
     assert table(some)[2][MIB] == 4e6
     few = [p for p in all_of if dict(p.parameters)["chunk"] >= MIB]
-    assert clues.comparable(few) == few
+    assert curves.comparable(few) == few
 
 
 def test_units_that_are_merged_hide_no_page():
@@ -131,7 +131,7 @@ def test_units_that_are_merged_hide_no_page():
     take longer across the parts of a page."""
     chunks = [4096 << i for i in range(6)]
     quick = {4096: 2.1e7, 8192: 3e6, 16384: 2.7e6, 32768: 4.4e6, 65536: 7.5e6, 131072: 1.4e7}
-    c = clues.Curves({n: dict(quick) if n < 4 else dict.fromkeys(chunks, 4.8e8)
+    c = curves.Curves({n: dict(quick) if n < 4 else dict.fromkeys(chunks, 4.8e8)
                       for n in range(1, 8)})
     c.across = {align: (2e5 if align >= 4096 else 0.0, 1e6) for align in (1024, 2048, *chunks)}
     assert clues.pages(c, []) == [16384, 4096], clues.pages(c, [])
@@ -151,10 +151,10 @@ def test_a_reader_that_cuts_shows():
     """A command takes 1.5 ms besides its data, and so does each piece of 120 KiB."""
     def seen(piece, besides=1.5e6):
         times = {n << 10: 2e5 * n + besides * math.ceil(n / piece) for n in (64, 128, 256, 512)}
-        return clues._writes_half_a_mib(clues.Curves({n: times for n in (1, 2, 3)}))
+        return clues._writes_half_a_mib(curves.Curves({n: times for n in (1, 2, 3)}))
     assert seen(512) and not seen(120) and not seen(64)
     assert not seen(512, 2e5)  # too little to say
-    assert not clues._writes_half_a_mib(clues.Curves())
+    assert not clues._writes_half_a_mib(curves.Curves())
     for limit in (120, 512):
         m = measured(replace(SEGMENT, limit=limit * 1024))
         assert (120 * 1024 in {s.limit for s in clues.candidates(m)}) == (limit == 120), limit
@@ -162,14 +162,14 @@ def test_a_reader_that_cuts_shows():
 
 def test_one_row_that_is_slow_is_no_limit():
     def limit(*times):
-        return clues._slower_from({n: {65536: t} for n, t in enumerate(times, 1)})
+        return curves.slower_from({n: {65536: t} for n, t in enumerate(times, 1)})
     assert limit(1e6, 1e6, 1e6, 1.2e6, 1.2e6) == 3
     assert limit(1e6, 1e6, 1e6, 1.2e6) == 3
     assert limit(1e6, 1e6, 1.2e6, 1e6, 1e6) is None
     assert limit(1e6, 1e6, 1.2e6, 1e6, 1.2e6, 1.2e6) == 4
     assert limit(1e6, 1.2e6, 1.2e6, 1.2e6) is None  # two units in turn, whatever the limit
     some = {1: 1e6, 2: 1e6, 4: 1e6, 8: 1.2e6, 16: 1.2e6}  # a row that is missing hides no limit
-    assert clues._slower_from({n: {65536: t} for n, t in some.items()}) == 4
+    assert curves.slower_from({n: {65536: t} for n, t in some.items()}) == 4
 
 
 def test_units_open_in_random_order_although_they_are_slow():
@@ -274,7 +274,7 @@ def grid(times):
                     points.append(make_point("flashbench-open-au", [size * 1024e3 / ms],
                                              erasesize=4 * MIB, open=n, random=random,
                                              chunk=size * 1024))
-    return clues.curves(points)
+    return curves.curves(points)
 
 
 def test_rules_see_the_part_of_a_unit_that_is_merged():

@@ -13,7 +13,7 @@ try:
 except ImportError:
     skip("no Python modules cmaes and scipy")
 
-from flashemu_lab import clues, compare, fitted, fitting, search  # noqa: E402
+from flashemu_lab import clues, compare, curves, fitted, fitting, search  # noqa: E402
 from flashemu_lab.compare import Answer  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
 from flashemu_lab.modelled import as_in_order  # noqa: E402
@@ -55,17 +55,39 @@ def test_candidates_have_one_number_of_open_units():
     for s in some:
         most = 0 if s.gathers else s.open_linear
         assert s.open_random == most and s.open_units in (0, most), s
-        assert s == replace(s, random_log=0, record=0), s
+        assert s.random_log in (0, 0 if s.gathers else 3 * s.unit // 8 // s.page * s.page), s
+        assert s == replace(s, record=0, gap_fill=0), s
     assert {(s.open_linear, s.open_units) for s in some} >= {(4, 0), (4, 4)}, some
+    assert {s.unit * s.group for s in some} == {SEGMENT.unit}
     pages = [s for s in clues.candidates(in_order(m)) if s.strategy == "page"]
     assert pages and all(s == as_in_order(replace(s, open_units=0)) for s in pages), pages
     assert clues.candidates(m)[0].open_random == 3
     assert as_in_order(PAGE) == PAGE
     assert as_in_order(GROUPS) == GROUPS
     assert as_in_order(replace(GROUPS, scattered=0)).open_random == 8
-    assert as_in_order(replace(SEGMENT, open_units=3, random_log=MIB, record=65536)) == replace(
-        SEGMENT, open_random=4, open_units=4)
+    log = 3 * SEGMENT.unit // 8
+    assert as_in_order(replace(SEGMENT, open_units=3, random_log=MIB, record=65536,
+                               gap_fill=32)) == replace(SEGMENT, open_random=4, open_units=4,
+                                                        random_log=log)
     assert as_in_order(SEGMENT) == replace(SEGMENT, open_random=4)
+    pages = replace(SEGMENT, unit=5 * 16384 * 8, page=16384, random_log=1)   # whole pages
+    assert as_in_order(pages).random_log == 15 * 16384
+
+
+def test_cards_with_a_small_log_merge_units_before_they_are_full():
+    """So that is assumed of them, and of no others, and no climb takes it back."""
+    m = measured(SEGMENT)
+    small = [make_point("flashbench-open-au", [
+        chunk / (0.02 if n > 4 and chunk < 16384 else 0.5 if n > 4 else chunk * 1e-7)],
+        erasesize=2 * MIB, open=n, random=False, chunk=chunk)
+             for n in range(1, 7) for chunk in (4096 << i for i in range(8))]
+    for points, first in ((m.points, 0), (small, 3 * SEGMENT.unit // 8)):
+        known = in_order(replace(m, points=tuple(points)))
+        some = [s for s in clues.candidates(known) if s.strategy == "segment"]
+        assert {s.random_log for s in some if not s.gathers} == {first}, some
+        with compare.Comparer(Tool(), known, 1) as comparer:
+            one = search.Search(comparer, known, [1.0] * len(known.points))
+        assert {n.random_log for n in one.near(some[0], [SEGMENT])} == {first}
 
 
 def test_a_search_assumes_what_nothing_shows():
@@ -94,14 +116,18 @@ def test_a_search_assumes_what_nothing_shows():
         assert len({f.structure.open_random for f in asked[first:]}) > 1, asked[first:]
 
 
-def test_tests_in_order_do_not_say_how_units_are_grouped():
+def test_tests_in_order_do_not_say_how_large_units_are():
+    """Nor how they are grouped."""
     for m, groups in ((in_order(measured(GROUPS)), {8}), (measured(GROUPS), {1, 4, 8, 16})):
         with compare.Comparer(Tool(), m, 1) as comparer:
             near = search.Search(comparer, m, [1.0] * len(m.points)).near(GROUPS, [SEGMENT])
             varied = fitting.Fitting(comparer, m, 60, 1)._varied()
         assert {n.group for n in near} == groups, near
+        assert ({n.unit for n in near} == {GROUPS.unit}) == (groups == {8}), near
         known = {n.group for n in clues.candidates(m)}
         assert ({n.group for n in varied} <= known) == (groups == {8}) and varied, varied
+        known = {n.unit for n in clues.candidates(m)}
+        assert ({n.unit for n in varied} <= known) == (groups == {8}), varied
 
 
 def test_a_soft_limit_in_order_suggests_groups():
@@ -116,10 +142,10 @@ def test_a_soft_limit_in_order_suggests_groups():
         {(256 * 1024, 8)}
     rows = {n: {16384 << i: 1e6 * (2 ** i) * (3 if n > 2 else 1) for i in range(6)}
             for n in range(1, 6)}
-    c = clues.Curves(rows)
+    c = curves.Curves(rows)
     assert clues._has_soft_limit(c, c)
-    assert not clues._has_soft_limit(clues.Curves(rows, {1: {16384: 1e6}}), c)
-    merged = clues.Curves(rows | {n: dict.fromkeys(rows[n], 5e8) for n in (3, 4, 5)})
+    assert not clues._has_soft_limit(curves.Curves(rows, {1: {16384: 1e6}}), c)
+    merged = curves.Curves(rows | {n: dict.fromkeys(rows[n], 5e8) for n in (3, 4, 5)})
     assert not clues._has_soft_limit(merged, merged)
 
 
@@ -134,7 +160,7 @@ def test_many_units_that_are_as_fast_as_two_suggest_pages():
     assert "segment" in {s.strategy for s in clues.candidates(in_order(measured(SEGMENT)))}
     for more, wanted in ((0.0, True), (0.03, False)):   # slower from row to row
         rows = {n: {1 << 20: 1e8 * (1 + more * n)} for n in range(1, 7)}
-        assert clues._no_limit(clues.Curves(rows)) == wanted, more
+        assert clues._no_limit(curves.Curves(rows)) == wanted, more
 
 
 def test_units_have_to_explain_more_than_pages():
@@ -142,7 +168,8 @@ def test_units_have_to_explain_more_than_pages():
     that of the best; only where random order was not measured, and no unit is merged for each
     write."""
     def climbs(*errors):
-        sorts = {"page": PAGE, "units": SEGMENT, "others": replace(SEGMENT, page=4096)}
+        sorts = {"page": PAGE, "units": SEGMENT, "others": replace(SEGMENT, page=4096),
+                 "groups": GROUPS}
         return [search.Climb(replace(search.start(sorts[n], values(sorts[n])), error=error))
                 for n, error in errors]
     near = climbs(("units", 0.04), ("others", 0.045), ("page", 0.049))
@@ -167,6 +194,13 @@ def test_units_have_to_explain_more_than_pages():
             kept = [c.fit.structure.strategy for c in one._going_on(some, 1)]
             assert kept == going, kept
         assert [c.fit.structure for c in one._going_on(first, 1)] == [PAGE]
+        # groups are preferred to units in the same way, and pages to groups
+        some = [PAGE, GROUPS, SEGMENT] if chosen == "page" else [SEGMENT] * 3
+        for third, page in ((0.049, 0.049), (0.049, 0.051), (0.051, 0.051)):
+            all_of = climbs(("units", 0.04), ("groups", third), ("page", page))
+            assert one._simplest(all_of).structure == some.pop(0), (third, page)
+            kept = {c.fit.structure for c in one._going_on(all_of, 1)}
+            assert kept == ({SEGMENT, GROUPS, PAGE} if chosen == "page" else {SEGMENT}), kept
 
 
 def test_one_stream_counts_where_nothing_else_shows_it():
@@ -186,7 +220,7 @@ def test_one_stream_counts_where_nothing_else_shows_it():
 def test_random_order_follows_from_order():
     """A fit to what was written in order alone predicts the rest of a device that is as the
     assumption says, and says what it assumes and which measurement is missing."""
-    s = replace(SEGMENT, open_random=4)
+    s = as_in_order(SEGMENT)
     m = measured(s, points=plan(2 * MIB))
     known = in_order(m)
     found = fitting.fit(Tool(), known, 300, 1, 2)
@@ -201,6 +235,9 @@ def test_random_order_follows_from_order():
     told = fitted.provenance(found, known, "ftl.open_random", "x.json")
     assert told.startswith("assumed") and "random order" in told, told
     assert fitted.provenance(found, m, "ftl.open_random", "x.json") != told
+    log = fitted.provenance(found, known, "ftl.random_log", "x.json")
+    assert log.startswith("assumed") and "before it is full" in log, log
+    assert not fitted.provenance(found, m, "ftl.random_log", "x.json").endswith("full")
 
 
 class Alike:

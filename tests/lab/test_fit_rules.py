@@ -7,7 +7,7 @@ from dataclasses import replace
 from flashemu_lab_bench import LAB  # noqa: F401  (finds the modules)
 from flashemu_script import run
 
-from flashemu_lab import clues, fitting
+from flashemu_lab import clues, curves, fitting
 from flashemu_lab.measurement import Measurement, make_point
 from flashemu_lab.modelled import Structure
 from flashemu_lab.search import Fit
@@ -19,7 +19,7 @@ def test_a_log_for_random_order_shows_in_merges():
     """Four merges of 400 ms while 4 MiB are written once, by three sizes."""
     chunks = [16384 << i for i in range(3)]
     in_order = {chunk: chunk * 100.0 for chunk in chunks}
-    c = clues.Curves({n: in_order for n in (1, 2, 3)})
+    c = curves.Curves({n: in_order for n in (1, 2, 3)})
     c.random = {n: {chunk: in_order[chunk] + 4e8 * (4 * chunk / (4 * MIB) if n < 4 else 1)
                     for chunk in chunks} for n in range(1, 6)}
     assert clues._random_log(c, 3, 4 * MIB, 16384) == MIB
@@ -33,7 +33,7 @@ def test_a_log_for_random_order_shows_in_merges():
 def test_records_show_in_how_near_a_command_brings_the_next_merge():
     """Records of 32 KiB with a head: 4, 8 and 16 KiB take one, 32 KiB two, and 64 KiB three."""
     chunks = [4096 << i for i in range(6)]
-    c = clues.Curves({n: {chunk: 1e6 + chunk * 100.0 for chunk in chunks} for n in (1, 2)})
+    c = curves.Curves({n: {chunk: 1e6 + chunk * 100.0 for chunk in chunks} for n in (1, 2)})
 
     def seen(records, *without):
         c.random = {n: {chunk: c.linear[n][chunk] + 13e6 * records(chunk) for chunk in chunks
@@ -46,7 +46,7 @@ def test_records_show_in_how_near_a_command_brings_the_next_merge():
     assert seen(lambda chunk: max(chunk // 16384, 1)) == 0      # pages without heads
     assert seen(lambda chunk: 1) == 0                           # a merge for each command
     assert seen(lambda chunk: 0.01) == 0                        # no merges
-    assert clues._record(clues.Curves(), 2) == 0
+    assert clues._record(curves.Curves(), 2) == 0
 
 
 def in_order(tail):
@@ -59,13 +59,13 @@ def test_commands_that_end_inside_pages_show():
     """Commands of 120 KiB take 5 ms more, so 64 KiB are by far the quickest for each byte."""
     cut, plain = in_order(5e6), in_order(0)
     some = [{n: t for i, (n, t) in enumerate(cut.items()) if i % 2 == odd} for odd in (0, 1)]
-    assert clues._is_cut(clues.Curves({1: cut})) and not clues._is_cut(clues.Curves({1: plain}))
-    assert clues._is_cut(clues.Curves(fat={0: cut, 1: cut, 2: plain}))
-    assert not clues._is_cut(clues.Curves(fat={0: cut, 1: plain, 2: plain}))
-    assert clues._is_cut(clues.Curves({1: some[0]}))        # 64 and 256 KiB
-    assert not clues._is_cut(clues.Curves({1: some[1]}))    # nothing says how long 64 KiB take
-    assert not clues._is_cut(clues.Curves({2: cut}))        # each write is to another unit
-    assert not clues._is_cut(clues.Curves())
+    assert clues._is_cut(curves.Curves({1: cut})) and not clues._is_cut(curves.Curves({1: plain}))
+    assert clues._is_cut(curves.Curves(fat={0: cut, 1: cut, 2: plain}))
+    assert not clues._is_cut(curves.Curves(fat={0: cut, 1: plain, 2: plain}))
+    assert clues._is_cut(curves.Curves({1: some[0]}))        # 64 and 256 KiB
+    assert not clues._is_cut(curves.Curves({1: some[1]}))    # nothing says how long 64 KiB take
+    assert not clues._is_cut(curves.Curves({2: cut}))        # each write is to another unit
+    assert not clues._is_cut(curves.Curves())
 
 
 def test_a_reader_of_120_kib_has_a_cache_of_a_page():
@@ -87,7 +87,7 @@ def test_small_writes_that_go_elsewhere_show():
     merges = {chunk: 4e8 + t for chunk, t in plain.items()}
 
     def seen(rows, usual=plain):
-        return clues.small_write(clues.Curves({1: usual}, rows))
+        return clues.small_write(curves.Curves({1: usual}, rows))
 
     def every_other(rows):
         return {n: {chunk: t for i, (chunk, t) in enumerate(row.items()) if (i + n) % 2}
@@ -114,7 +114,7 @@ def test_small_writes_that_merge_no_unit_show_in_order_too():
         if odd is not None:
             rows = {n: {chunk: t for i, (chunk, t) in enumerate(row.items()) if (i + n) % 2 == odd}
                     for n, row in rows.items()}
-        return clues.small_write(clues.Curves(rows))
+        return clues.small_write(curves.Curves(rows))
     assert [seen(3, 2e7, 5e8, odd) for odd in (None, 0, 1)] == [4096] * 3
     assert seen(3, 2e7, 1e8) is None                            # no merge of a unit
     assert [seen(6, 5e8, 5e8, odd) for odd in (None, 0, 1)] == [None] * 3
@@ -132,10 +132,27 @@ def test_a_unit_too_many_shows_units():
     assert not clues.shows_units([])
 
 
+def test_a_write_that_takes_a_third_of_a_unit_shows_units():
+    """It need not take twenty times as long as another one, if only larger ones were measured; and
+    those that go to a small log say nothing."""
+    plain = in_order(0)  # 1 MiB takes 105 ms
+
+    def seen(merge, small=0, least=4096):
+        return clues.shows_units([
+            make_point("flashbench-open-au", [chunk * 1e9 / (
+                t if n < 5 else 2e7 + t if chunk <= small else max(t, merge))],
+                       erasesize=MIB, open=n, random=False, chunk=chunk)
+            for n in range(1, 7) for chunk, t in plain.items() if n < 5 or chunk >= least])
+    assert seen(4e7) and not seen(2.5e7)
+    assert seen(4e7, least=64 << 10) and not seen(2.5e7, least=64 << 10)
+    assert seen(5e8, 32 << 10)
+    assert not seen(4e7, least=256 << 10)   # parts of a unit that are too large to say
+
+
 def test_few_and_many_parts_are_tried():
     """Comparisons with many parts count more, so a search that begins there ends early."""
     s = Structure("segment", 512 * MIB, 16384, open_linear=3, open_random=3)
-    rows = clues.Curves(random={n: in_order(0) for n in range(1, 6)})
+    rows = curves.Curves(random={n: in_order(0) for n in range(1, 6)})
     assert [n.parts for n in clues._logs_in_all(s, rows)] == [1, 4, 16]
     assert [n.parts for n in clues._logs_in_all(replace(s, small_write=4096), rows)] == [1, 2]
     assert not clues._logs_in_all(replace(s, open_random=2), rows)

@@ -46,7 +46,8 @@ The modules, each of which uses only those above it:
     target, probing, pairs, pushed_pairs, gaps, firsts      the same, measured: the unit
     unit_size, opened, flashbench_o     what shows it, and how many are open
     habits, forged, findings, probe, datasheet      the rest of it
-    modelled, clues, compare, search, fitting   the device that comes nearest to a measurement
+    modelled, curves, clues     what a measurement says about a device
+    compare, search, fitting    the device that comes nearest to it
     fitted      its profile and its page
     refining, refined       numbers of a profile that come nearer, and what is written then
     measuring   the commands about real devices

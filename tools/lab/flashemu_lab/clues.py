@@ -12,9 +12,10 @@
     small log  random writes, or writes to too many units, that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
 
-Where nothing was written in random order, what it does is assumed (`as_in_order`).  Then there are
-no candidates with units if five or more of them in turn are as fast as two.  A limit in order that
-is soft suggests groups, and one behind which each small write merges a unit shows units.
+Where nothing was written in random order, what it does is assumed (`as_in_order`).  Cards with a
+small log merge a unit before it is full, so that is assumed of them.  There are no candidates with
+units if five or more of them in turn are as fast as two.  A limit in order that is soft suggests
+groups, and one behind which each small write merges a unit shows units.
 
 Where the data leave it open there is more than one candidate; the comparison decides.
 """
@@ -22,12 +23,14 @@ Where the data leave it open there is more than one candidate; the comparison de
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from statistics import median
 from typing import Sequence
 
 from . import flashbench_o, probing, unit_size
-from .measurement import Measurement, Point, make_point
+from .curves import (FEW, SLOWER, Curves, comparable, curves, few_units, flat_until, pooled, slower,
+                     slower_from)
+from .measurement import Measurement, Point
 from .modelled import MOST_PARTS, Structure, as_in_order, scaled, times_of
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -36,8 +39,6 @@ _USUAL_CAPACITY = 4 << 30
 _LEAST_PART = 64 << 10
 # A unit is taken for a group of so many where only order was measured; two known cards have them.
 _PARTS = 8
-# Units for which there is room in most devices, so that none of them is merged for every write.
-_FEW = 3
 # If so many units in turn are as fast as two, there may be no units at all.
 _MANY = 5
 # A device without a limit has room for so many units more than were written in turn.
@@ -48,93 +49,10 @@ _CUT = 1.2
 _MERGES = 5
 # Each small write merges a unit if it takes so many times as long as with few units in turn.
 _CLIFF = 20
+# Or if it takes this part of the time of a whole unit.
+_PART = 0.3
 # Where larger writes go elsewhere, twice the size costs so many times what it costs in order.
 _QUICKER = 1.5
-# The logarithm of how much longer a slower row takes.
-_SLOWER = 0.07
-# Chunks that rows of -O must have in common.
-_LEAST_COMMON = 3
-
-
-@dataclass
-class Curves:
-    """The points as tables.
-
-    linear, random   number of open units, then chunk: ns for a write of this size
-    fat              number of the unit, then chunk: the same
-    across           alignment: ns that a read across takes more than those beside, and their mean
-    erasesize        of -O or -f, 0 without any
-    rates            (writes, request, bytes a second) of what runs in order
-    """
-
-    linear: dict[int, dict[int, float]] = field(default_factory=dict)
-    random: dict[int, dict[int, float]] = field(default_factory=dict)
-    fat: dict[int, dict[int, float]] = field(default_factory=dict)
-    across: dict[int, tuple[float, float]] = field(default_factory=dict)
-    erasesize: int = 0
-    rates: list[tuple[bool, int, float]] = field(default_factory=list)
-    reads: list[tuple[int, float]] = field(default_factory=list)
-
-
-def curves(points: Sequence[Point]) -> Curves:
-    """Sorts the points."""
-    c = Curves()
-    places: dict[int, dict[str, float]] = {}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure in ("flashbench-open-au", "flashbench-find-fat"):
-            c.erasesize = c.erasesize or int(how["erasesize"])
-            chunk = int(how["chunk"])
-            table = c.fat if "unit" in how else c.random if how["random"] else c.linear
-            row = int(how["unit"] if "unit" in how else how["open"])
-            table.setdefault(row, {})[chunk] = chunk * 1e9 / p.value
-        elif p.procedure == "flashbench-align":
-            places.setdefault(int(how["align"]), {})[str(how["place"])] = p.value
-        elif p.procedure in ("seq-read", "seq-write", "hdparm-t", "dd"):
-            writes = p.procedure == "seq-write" or how.get("op") == "write"
-            if how.get("op") != "unknown":
-                c.rates.append((writes, int(how.get("bs", 128 * _KIB)), p.value))
-        elif p.procedure == "request" and how["op"] == "read":
-            c.reads.append((int(how["bs"]), p.value))
-    for align, at in places.items():
-        beside = [at[k] for k in ("pre", "post") if k in at]
-        if beside and "on" in at:
-            c.across[align] = (at["on"] - sum(beside) / len(beside), sum(beside) / len(beside))
-    return c
-
-
-def comparable(points: Sequence[Point]) -> list[Point]:
-    """The points with rows of -O that can be compared with each other.  Rows of which every other
-    point is missing have no chunk in common, and their means differ only because of that.  So a
-    point between two others gets the mean of their logarithms, and chunks that a row of the same
-    order still has not are left out, unless hardly any would be left."""
-    rows: dict[bool, dict[int, dict[int, Point]]] = {}
-    kept = []
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-open-au":
-            row = rows.setdefault(bool(how["random"]), {}).setdefault(int(how["open"]), {})
-            row[int(how["chunk"])] = p
-        else:
-            kept.append(p)
-    for same in rows.values():
-        chunks = {chunk for row in same.values() for chunk in row}
-        for row in same.values():
-            _fill(row, chunks)
-        common = {chunk for chunk in chunks if all(chunk in row for row in same.values())}
-        if len(common) < _LEAST_COMMON:
-            common = chunks
-        kept += [p for row in same.values() for chunk, p in row.items() if chunk in common]
-    return kept
-
-
-def _fill(row: dict[int, Point], chunks: set[int]) -> None:
-    """Adds points for those of the chunks that are between two others of the row."""
-    for chunk in sorted(chunks - row.keys()):
-        below, above = row.get(chunk // 2), row.get(2 * chunk)
-        if below and above:
-            row[chunk] = make_point("flashbench-open-au", [math.sqrt(below.value * above.value)],
-                                    **dict(below.parameters) | {"chunk": chunk})
 
 
 # --- sizes ---
@@ -152,32 +70,10 @@ def _steps(c: Curves, least: int, most: int) -> list[int]:
     return found
 
 
-def _flat_until(times: dict[int, float], slack: float) -> int:
-    """The largest chunk up to which a write takes as long as the smallest one; 0 without any."""
-    chunks = sorted(times)
-    last = 0
-    for chunk in chunks:
-        if times[chunk] > slack * min(times[c] for c in chunks if c <= chunk):
-            break
-        last = chunk
-    return last
-
-
-def _pooled(rows: dict[int, dict[int, float]], least: int,
-            most: float = math.inf) -> dict[int, float]:
-    """The median time of each chunk over the rows of `least` to `most` units.  Rows of which every
-    other point is missing have different ones, and together they have all."""
-    found: dict[int, list[float]] = {}
-    for row, times in rows.items():
-        for chunk, t in times.items() if least <= row <= most else ():
-            found.setdefault(chunk, []).append(t)
-    return {chunk: median(times) for chunk, times in sorted(found.items())}
-
-
 def _quick_writes(c: Curves, most: float = math.inf) -> list[dict[int, float]]:
     """Times by chunk in which a page shows: of several units in turn, so that no write goes on
     where the last one ended, and of whole units in order.  Only of up to so many units."""
-    return [_pooled(c.linear, 2, most), _pooled(c.linear, 1, most), _pooled(c.fat, 0)]
+    return [pooled(c.linear, 2, most), pooled(c.linear, 1, most), pooled(c.fat, 0)]
 
 
 def pages(c: Curves, points: Sequence[Point]) -> list[int]:
@@ -185,7 +81,7 @@ def pages(c: Curves, points: Sequence[Point]) -> list[int]:
     them is merged for every write, and by reads.  Those take longer across what is corrected as a
     whole as well, which can be a part of a page."""
     found = [probing.page_from(points) or 0]
-    found += [_flat_until(table, 1.3) for table in _quick_writes(c, _FEW)]
+    found += [flat_until(table, 1.3) for table in _quick_writes(c, FEW)]
     found += _steps(c, 4 * _KIB, 64 * _KIB)[:1]
     kept = [p for p in dict.fromkeys(found) if 2 * _KIB <= p <= 64 * _KIB and p & (p - 1) == 0]
     return kept or [16 * _KIB, 8 * _KIB, 4 * _KIB]
@@ -202,7 +98,7 @@ def merged_part(c: Curves, unit: int) -> int | None:
     """Bytes that a random write makes the device copy, if that is less than the unit: the end of
     the sizes that all take about the same time, much more than in order.  Large ones of them may
     take less, because they copy less."""
-    times, in_order = _few_units(c.random), _few_units(c.linear)
+    times, in_order = few_units(c.random), few_units(c.linear)
     flat: list[int] = []
     for chunk in sorted(times):
         if flat and times[chunk] > 1.35 * min(times[size] for size in flat):
@@ -219,7 +115,7 @@ def merged_part(c: Curves, unit: int) -> int | None:
 def _has_soft_limit(c: Curves, rows: Curves) -> bool:
     """Whether nothing says what random order does, and there is a limit of units in order beyond
     which small writes take longer, but not as long as the merge of a unit."""
-    limit = None if c.random else _slower_from(rows.linear)
+    limit = None if c.random else slower_from(rows.linear)
     if limit is None:
         return False
     few, more = rows.linear[limit], rows.linear[min(n for n in rows.linear if n > limit)]
@@ -230,13 +126,8 @@ def _has_soft_limit(c: Curves, rows: Curves) -> bool:
 def _no_limit(rows: Curves) -> bool:
     """Whether no number of units in order is slower than fewer, of at least `_MANY`."""
     several = sorted(n for n in rows.linear if n > 1)
-    return bool(several) and several[-1] >= _MANY and _slower_from(rows.linear) is None and \
-        _slower(rows.linear[several[0]], rows.linear[several[-1]]) <= _SLOWER
-
-
-def _few_units(rows: dict[int, dict[int, float]]) -> dict[int, float]:
-    """The median time of each chunk with so few units that there is room for them."""
-    return _pooled(rows, 1, _FEW)
+    return bool(several) and several[-1] >= _MANY and slower_from(rows.linear) is None and \
+        slower(rows.linear[several[0]], rows.linear[several[-1]]) <= SLOWER
 
 
 def small_write(c: Curves) -> int | None:
@@ -245,12 +136,12 @@ def small_write(c: Curves) -> int | None:
     turn.  Where every other point of a row is missing, neighbouring rows have the two together.
     Then most of those with many units have to say so: in front of a limit and behind it, all sizes
     differ."""
-    in_order = _few_units(c.linear)
+    in_order = few_units(c.linear)
     found: set[int] = set()
     for rows, factor in ((c.random, _QUICKER), (c.linear, _MERGES)):
-        for times in (*rows.values(), _few_units(rows)):
+        for times in (*rows.values(), few_units(rows)):
             found.update(_much_quicker(times, in_order, factor))
-        pairs = [_pooled(rows, n, n + 1) for n in rows if n > _FEW]
+        pairs = [pooled(rows, n, n + 1) for n in rows if n > FEW]
         shown = [chunk for times in pairs for chunk in _much_quicker(times, in_order, factor)]
         found.update(chunk for chunk in shown if 2 * shown.count(chunk) >
                      sum(chunk in times and 2 * chunk in times for times in pairs))
@@ -298,10 +189,14 @@ def shows_units(points: Sequence[Point]) -> bool:
     """Whether so many units were written in turn that each small write merges one.  A map by pages
     has no such limit."""
     rows = curves(comparable(points)).linear
-    few = _pooled(rows, 2, _FEW)
-    slower = [[times[chunk] / t for chunk, t in few.items()
-               if chunk in times and chunk <= 64 * _KIB] for n, times in rows.items() if n > _FEW]
-    return any(each and median(each) > _CLIFF for each in slower)
+    few, many = pooled(rows, 2, FEW), [times for n, times in rows.items() if n > FEW]
+    unit, small = max(few, default=0), small_write(curves(points)) or 0
+    longer = [[times[chunk] / t for chunk, t in few.items()
+               if chunk in times and small < chunk <= 64 * _KIB] for times in many]
+    parts = [[t / few[unit] for chunk, t in times.items() if small < chunk <= unit // 8]
+             for times in many]
+    return any(each and median(each) > _CLIFF for each in longer) or \
+        any(each and median(each) > _PART for each in parts)
 
 
 def shows_random_order(points: Sequence[Point]) -> bool:
@@ -348,10 +243,10 @@ def candidates(m: Measurement) -> list[Structure]:
     by_pages = is_by_pages(rows, whole)
     other = flashbench_o.limit_from(whole, False)
     found: list[Structure] = []
-    shown = shown_units(c, m.points)
+    shown, known = shown_units(c, m.points), shows_random_order(m.points)
     for page in pages(c, m.points)[:2]:
         first = len(found)
-        for unit in (u for u in shown[:2] if u % page == 0):
+        for unit in (u for u in shown[:2 if known else 1] if u % page == 0):
             found.append(_segment(c, rows, whole, size, page, unit))
             part = merged_part(c, unit) or (unit // _PARTS if _has_soft_limit(c, rows) else None)
             if part:
@@ -361,7 +256,7 @@ def candidates(m: Measurement) -> list[Structure]:
             # parts of pages and units in random order can look like a limit of units in order
             found += [replace(s, open_linear=n) for n in (other, 8) if n and n != s.open_linear]
             if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
-                most = _slower_from(rows.random) or max(c.random)
+                most = slower_from(rows.random) or max(c.random)
                 found += [replace(s, open_random=most),
                           *(replace(s, open_linear=n, open_random=max(c.random) + _MORE)
                             for n in dict.fromkeys((s.open_linear, 8)))]
@@ -373,10 +268,12 @@ def candidates(m: Measurement) -> list[Structure]:
         cut = [replace(s, limit=120 * _KIB) for s in found]
         found = [replace(s, cache=s.page, tail=n) for s in cut for n in (2, 1)] if _is_cut(c) \
             else found + cut
-    if not shows_random_order(m.points):
+    if not known:
         if other is None and _no_limit(rows):
             found = [s for s in found if s.strategy == "page"]
-        found = [as_in_order(replace(s, open_units=n)) for s in found for n in (0, s.open_linear)]
+        log = 1 if small_write(c) else 0
+        found = [as_in_order(replace(s, open_units=n, random_log=log)) for s in found
+                 for n in (0, s.open_linear)]
     return list(dict.fromkeys(found))
 
 
@@ -395,7 +292,7 @@ def _writes_half_a_mib(c: Curves) -> bool:
     shared by all of its bytes, so the time for a byte falls with the length of a write.  Of what it
     falls by from 64 to 512 KiB, more than half comes by 128 KiB; nothing does if the host cuts
     commands after 120."""
-    for times in (_pooled(c.fat, 0), _pooled(c.linear, 1, _FEW)):
+    for times in (pooled(c.fat, 0), pooled(c.linear, 1, FEW)):
         if all(n * _KIB in times for n in (64, 128, 512)):
             some, twice, most = (times[n * _KIB] / n for n in (64, 128, 512))
             if some - most > 0.03 * some and some - twice > 0.3 * (some - most):
@@ -426,31 +323,12 @@ def resized(s: Structure, unit: int) -> Structure:
                    stay=s.stay * s.unit // unit)
 
 
-def _slower_from(rows: dict[int, dict[int, float]]) -> int | None:
-    """The number of units of which the next larger one that was measured is a little slower, and
-    the one behind that as well, if fewer were not; by large commands, because parts of pages fill a
-    unit early."""
-    known = sorted(rows)
-    for i, n in enumerate(known[:-1]):
-        more = [_slower(rows[n], rows[m]) for m in known[i + 1:i + 3]]
-        if n > 1 and min(more) > _SLOWER:
-            return n
-    return None
-
-
-def _slower(few: dict[int, float], many: dict[int, float]) -> float:
-    """The mean logarithm of how much longer large commands of a row take than those of another."""
-    more = [math.log(many[chunk] / few[chunk]) for chunk in few
-            if chunk in many and chunk >= 64 * _KIB]
-    return sum(more) / len(more) if more else 0.0
-
-
 def _segment(c: Curves, rows: Curves, whole: Sequence[Point], size: int, page: int,
              unit: int) -> Structure:
     """The most likely structure with units; `rows` are the curves of `whole`, the points of which
     rows can be compared with each other."""
     most = max([*c.linear, *c.random, 4])
-    linear = _slower_from(rows.linear) or flashbench_o.limit_from(whole, False)
+    linear = slower_from(rows.linear) or flashbench_o.limit_from(whole, False)
     in_random = flashbench_o.limit_from(whole, True)
     tried = bool(c.random)
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
@@ -484,10 +362,10 @@ def _record(rows: Curves, limit: int) -> int:
     several sizes bring the next merge equally near, and one of twice the largest of them brings it
     twice as near: beside its head it no longer fits into one record.  One of four times its size
     fills three."""
-    in_order = _pooled(rows.linear, 1, limit)
-    more = {chunk: t - in_order[chunk] for chunk, t in _pooled(rows.random, 1, limit).items()
+    in_order = pooled(rows.linear, 1, limit)
+    more = {chunk: t - in_order[chunk] for chunk, t in pooled(rows.random, 1, limit).items()
             if chunk in in_order and t > 2 * in_order[chunk]}
-    last = _flat_until(more, 1.3)
+    last = flat_until(more, 1.3)
     if sum(chunk <= last for chunk in more) < 2:
         return 0
     twice, four = (more.get(n * last, 0.0) / more[last] for n in (2, 4))
@@ -498,9 +376,9 @@ def _random_log(rows: Curves, limit: int, unit: int, page: int) -> int:
     """Bytes that a unit takes in random order before it is merged, 0 for all of it.  A write with
     more units than there is room for is a merge; how many of them the other rows have says what a
     unit takes between two."""
-    many, in_order = _pooled(rows.random, limit + 1), _pooled(rows.linear, 1, limit)
+    many, in_order = pooled(rows.random, limit + 1), pooled(rows.linear, 1, limit)
     merges = [(t - in_order[chunk]) * unit / chunk / (many[chunk] - in_order[chunk])
-              for chunk, t in _pooled(rows.random, 1, limit).items()
+              for chunk, t in pooled(rows.random, 1, limit).items()
               if page <= chunk <= unit // 8 and chunk in in_order and chunk in many]
     each = round(median(merges)) if merges else 0
     return unit // each // page * page if each > 1 else 0
@@ -554,7 +432,7 @@ def _copy(c: Curves, s: Structure, program: float) -> float:
     the units of a group are written in random order: each write leaves its unit and copies it."""
     if s.group == 1 or s.open_random:
         return 0.0
-    times = _few_units(c.random)
+    times = few_units(c.random)
     each = [(t - chunk / s.page * program) / ((s.unit - chunk) / s.page)
             for chunk, t in times.items()
             if max(s.page, s.small_write + 1) <= chunk <= s.unit // 4]
@@ -567,7 +445,7 @@ def _gather(c: Curves, s: Structure, program: float, copied: float) -> float:
     costs one of these groups."""
     if not s.gathers:
         return 0.0
-    each = [t * s.page / chunk for chunk, t in _pooled(c.fat, 0).items()
+    each = [t * s.page / chunk for chunk, t in pooled(c.fat, 0).items()
             if max(64 * _KIB, s.page) <= chunk <= s.unit * s.group]
     return max(median(each) - program - copied, 0.0) if each else 0.0
 

@@ -13,6 +13,7 @@ from typing import Sequence
 
 from . import clues
 from .charts import Chart, Series, line_chart
+from .curves import curves
 from .datasheet import bytes_text
 from .errors import listed, number
 from .fitting import GOOD_MEDIAN, GOOD_SHARE, Errors, Fitted, summed
@@ -73,7 +74,7 @@ def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
 def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     """Where a number comes from."""
     if key == "device.capacity":
-        assumed = clues.capacity(m, clues.curves(m.points))[1]
+        assumed = clues.capacity(m, curves(m.points))[1]
         return "assumed: what flashbench -a went up to" if assumed else f"{source}: its capacity"
     if key == "nand.blocks_per_plane" and f.structure.strategy != "page":
         return "derived: the capacity, the open units and the logs"
@@ -82,8 +83,9 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     if key in _MEMBER:
         member = _MEMBER[key]
         others = f.as_good.get(member)
-        if member == "open_random" and not clues.shows_random_order(m.points):
+        if member in ("open_random", "random_log") and not clues.shows_random_order(m.points):
             return "assumed: nothing was written in random order, and " + (
+                "most cards merge a unit before it is full" if member == "random_log" else
                 "cards with such groups have none open" if f.structure.gathers else
                 "most cards have as many open as in order")
         if member == "strategy":

@@ -53,8 +53,8 @@ _FIRST_CLIMBS, _EACH, _EACH_MORE = 6, 200, 333
 _ROUND_PARTS = (4, 6, 8)
 # Of how many of the best other climbs a climb may take something.
 _OTHERS = 2
-# If nothing was written in random order, a map by pages is chosen unless its typical error is so
-# many times that of the best structure.
+# If nothing was written in random order, a map by pages is chosen, or else groups, unless the
+# typical error is so many times that of the best structure.
 _EXPLAIN = 1.25
 # Of the typical error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
@@ -229,23 +229,27 @@ class Fitting:
         return self._simplest(climbs), left
 
     def _going_on(self, climbs: Sequence[Climb], number: int) -> list[Climb]:
-        """So many that have come nearest; and the best map by pages, if it may be the simplest."""
+        """So many that have come nearest; and those that may be preferred."""
         nearest = _nearest(climbs)
-        kept, simple = nearest[:number], self._by_pages(nearest)
-        return kept if simple is None or simple in kept else [*kept, simple]
+        kept = nearest[:number]
+        return kept + [c for c in self._preferred(nearest) if c not in kept]
 
     def _simplest(self, climbs: Sequence[Climb]) -> Fit:
-        """The nearest one; but units that show in one order only have to explain much more than a
-        map by pages does."""
+        """The nearest one, unless one that is preferred explains nearly as much."""
         nearest = _nearest(climbs)
-        best, simple = nearest[0].fit, self._by_pages(nearest)
-        return simple.fit if simple and simple.fit.error < _EXPLAIN * best.error else best
+        best = nearest[0].fit
+        return next((c.fit for c in self._preferred(nearest)
+                     if c.fit.error < _EXPLAIN * best.error), best)
 
-    def _by_pages(self, nearest: Sequence[Climb]) -> Climb | None:
-        """The first map by pages, if nothing shows units, or what they do in random order."""
+    def _preferred(self, nearest: Sequence[Climb]) -> list[Climb]:
+        """The first map by pages and the first one with groups, if nothing shows units or what they
+        do in random order."""
         if shows_random_order(self._m.points) or shows_units(self._m.points):
-            return None
-        return next((c for c in nearest if c.fit.structure.strategy == "page"), None)
+            return []
+        sorts: list[Callable[[Structure], bool]] = [lambda s: s.strategy == "page",
+                                                    lambda s: s.group > 1]
+        firsts = (next((c for c in nearest if sort(c.fit.structure)), None) for sort in sorts)
+        return [c for c in firsts if c]
 
     def _climb(self, share: int, climb: Climb) -> int:
         """Goes on with a climb; what it leaves of its share."""
@@ -282,10 +286,11 @@ class Fitting:
         return found
 
     def _varied(self) -> list[Structure]:
-        """Variants of the starts.  Tests in order do not show how units are grouped, so that
-        stays."""
+        """Variants of the starts.  Tests in order do not show how large units are, nor how they are
+        grouped, so that stays."""
         known = shows_random_order(self._m.points)
-        return [n for s in self._starts for n in variants(s) if known or n.group == s.group]
+        return [n for s in self._starts for n in variants(s)
+                if known or (n.unit, n.group) == (s.unit, s.group)]
 
     def _better(self, descents: int, share: int, one: Fit) -> Fit:
         """A candidate after some descents, with a share of the comparisons."""

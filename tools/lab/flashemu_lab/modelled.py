@@ -21,6 +21,10 @@ _KIB, _MIB = 1 << 10, 1 << 20
 MOST_PAGES = 8192
 # Of a page, in a fit.
 MOST_PARTS = 16
+# Pages, or parts of pages, that make a comparison dearer.
+_SMALL = (2 * _KIB, _KIB)
+# Eighths of a unit that it takes in random order before it is merged, where that is assumed.
+_LOG_OF_8 = 3
 # Units that replace failed ones, and one in which a merge writes.
 _MARGIN_UNITS = 4
 
@@ -274,18 +278,21 @@ def joined(s: Structure, one: Structure, other: Structure) -> Structure | None:
 
 
 def price(some: Iterable[Structure]) -> int:
-    """What one comparison of each of these takes from a budget: usually 1, but a device with many
-    parts of pages takes two to three times as long, and counts so often."""
-    return sum(1 + s.parts // 8 for s in some)
+    """What one comparison of each of these takes from a budget: usually 1.  A device that keeps
+    books of 2 KiB, or of 1 KiB, has many times as many entries as one of 16 KiB; comparing it takes
+    three to nine times as long, and counts two or three times."""
+    return sum(1 + sum(s.page // s.parts <= size for size in _SMALL) for s in some)
 
 
 def as_in_order(s: Structure) -> Structure:
     """What is assumed of random order where nothing was written so: as many units open as in
-    order, counted together with these or not, or none where groups are gathered, and neither logs
-    nor records of its own; docs/DESIGN.md says why."""
+    order, counted together with these or not, each of which is merged when it is full, or when a
+    usual part of it is; or none where groups are gathered.  No gap is filled, and there are no
+    records; docs/DESIGN.md says why."""
     most = 0 if s.strategy != "segment" or s.gathers else s.open_linear
-    return replace(s, open_random=most, open_units=most if s.open_units else 0, random_log=0,
-                   record=0)
+    log = s.unit * _LOG_OF_8 // 8 // s.page * s.page if most and s.random_log else 0
+    return replace(s, open_random=most, open_units=most if s.open_units else 0, random_log=log,
+                   record=0, gap_fill=0)
 
 
 def _makes_sense(s: Structure) -> bool:

@@ -178,10 +178,14 @@ class Search:
 
     def near(self, s: Structure, others: Sequence[Structure] = ()) -> list[Structure]:
         """These others and the neighbours of a structure, each once and without itself.  What the
-        measurement does not show is as it is assumed; and tests in order do not show how units are
-        grouped."""
-        found = dict.fromkeys(self._assumed(n) for n in [*others, *neighbours(s)])
-        return [n for n in found if n != s and not (self.assumes and n.group != s.group)]
+        measurement does not show is as it is assumed.  Tests in order do not show how large units
+        are, because larger ones with quicker copies do the same, nor how they are grouped, nor when
+        they are merged in random order."""
+        every = [*others, *neighbours(s)]
+        if self.assumes:
+            every = [self._assumed(replace(n, random_log=s.random_log)) for n in every
+                     if (n.unit, n.group) == (s.unit, s.group)]
+        return [n for n in dict.fromkeys(every) if n != s]
 
     def _assumed(self, s: Structure) -> Structure:
         return as_in_order(s) if self.assumes else s
