@@ -145,7 +145,7 @@ def test_a_write_that_takes_a_third_of_a_unit_shows_units():
             for n in range(1, 7) for chunk, t in plain.items() if n < 5 or chunk >= least])
     assert seen(4e7) and not seen(2.5e7)
     assert seen(4e7, least=64 << 10) and not seen(2.5e7, least=64 << 10)
-    assert seen(5e8, 32 << 10)
+    assert seen(5e8, 32 << 10) and seen(5e8, 64 << 10)
     assert not seen(4e7, least=256 << 10)   # parts of a unit that are too large to say
 
 

@@ -286,11 +286,10 @@ class Fitting:
         return found
 
     def _varied(self) -> list[Structure]:
-        """Variants of the starts.  Tests in order do not show how large units are, nor how they are
-        grouped, so that stays."""
+        """Variants of the starts.  Tests in order do not show how units are grouped, so that
+        stays."""
         known = shows_random_order(self._m.points)
-        return [n for s in self._starts for n in variants(s)
-                if known or (n.unit, n.group) == (s.unit, s.group)]
+        return [n for s in self._starts for n in variants(s) if known or n.group == s.group]
 
     def _better(self, descents: int, share: int, one: Fit) -> Fit:
         """A candidate after some descents, with a share of the comparisons."""
