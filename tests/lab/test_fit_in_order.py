@@ -63,7 +63,9 @@ def test_candidates_have_one_number_of_open_units():
     assert pages and all(s == as_in_order(replace(s, open_units=0)) for s in pages), pages
     assert clues.candidates(m)[0].open_random == 3
     assert as_in_order(PAGE) == PAGE
-    assert as_in_order(GROUPS) == GROUPS
+    logs = replace(GROUPS, small_log=16, small_write=8192)
+    assert as_in_order(GROUPS) == logs == as_in_order(replace(logs, small_write=65536))
+    assert as_in_order(replace(logs, small_log=9)).small_log == 9
     assert as_in_order(replace(GROUPS, scattered=0)).open_random == 8
     log = 3 * SEGMENT.unit // 8
     assert as_in_order(replace(SEGMENT, open_units=3, random_log=MIB, record=65536,
@@ -269,6 +271,17 @@ def test_limits_that_are_as_good_are_named():
         "", [1.0], 1).judge([search.start(s, values(s))])[0].error))
     assert {3, 5} <= set(found["open_linear"]) and 4 not in found["open_linear"], found
     assert found["open_units"] == [0] and "open_random" not in found, found
+
+
+def test_what_is_assumed_of_groups_is_said():
+    m = measured(GROUPS)
+    s = as_in_order(GROUPS)
+    one = fitting.Fitted(s, values(s), [], [], {}, {"small_write": [4096]})
+    for key in ("ftl.open_random", "ftl.small_write"):
+        told = fitted.provenance(one, in_order(m), key, "x.json")
+        assert told.startswith("assumed: nothing was written in random order, and cards"), told
+        assert "random order" not in fitted.provenance(one, m, key, "x.json")
+    assert not fitted.provenance(one, in_order(m), "ftl.small_log", "x.json").endswith("log")
 
 
 def test_what_is_missing_is_said():

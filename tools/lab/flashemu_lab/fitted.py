@@ -83,11 +83,9 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     if key in _MEMBER:
         member = _MEMBER[key]
         others = f.as_good.get(member)
-        if member in ("open_random", "random_log") and not clues.shows_random_order(m.points):
-            return "assumed: nothing was written in random order, and " + (
-                "most cards merge a unit before it is full" if member == "random_log" else
-                "cards with such groups have none open" if f.structure.gathers else
-                "most cards have as many open as in order")
+        usual = _usual(f.structure, member)
+        if usual and not clues.shows_random_order(m.points):
+            return f"assumed: nothing was written in random order, and {usual}"
         if member == "strategy":
             return f"fitted to {source}: better than the other candidates, if there were others"
         if others is None:
@@ -99,6 +97,15 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     factor = f.intervals.get(key)
     return f"fitted to {source}: within a factor of {factor:.3g} (about 95 %)" if factor else \
         "not identifiable from these data: a value that does no harm"
+
+
+def _usual(s: Structure, member: str) -> str:
+    """What cards have, if only random order shows it."""
+    if s.gathers:
+        return {"open_random": "cards with such groups have none open",
+                "small_write": "cards with such groups have such a log"}.get(member, "")
+    return {"open_random": "most cards have as many open as in order",
+            "random_log": "most cards merge a unit before it is full"}.get(member, "")
 
 
 def _shown(member: str, value: int) -> str:

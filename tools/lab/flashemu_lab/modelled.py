@@ -25,6 +25,8 @@ MOST_PARTS = 16
 _SMALL = (2 * _KIB, _KIB)
 # Eighths of a unit that it takes in random order before it is merged, where that is assumed.
 _LOG_OF_8 = 3
+# Units of the log that groups have then, and bytes of the largest write to it.
+_LOG_OF_GROUPS, _WRITE_OF_GROUPS = 16, 8 * _KIB
 # Units that replace failed ones, and one in which a merge writes.
 _MARGIN_UNITS = 4
 
@@ -287,8 +289,10 @@ def price(some: Iterable[Structure]) -> int:
 def as_in_order(s: Structure) -> Structure:
     """What is assumed of random order where nothing was written so: as many units open as in
     order, counted together with these or not, each of which is merged when it is full, or when a
-    usual part of it is; or none where groups are gathered.  No gap is filled, and there are no
-    records; docs/DESIGN.md says why."""
+    usual part of it is; or, where groups are gathered, none, and a log for the smallest writes.  No
+    gap is filled, and there are no records; docs/DESIGN.md says why."""
+    if s.strategy == "segment" and s.gathers:
+        s = replace(s, small_log=s.small_log or _LOG_OF_GROUPS, small_write=_WRITE_OF_GROUPS)
     most = 0 if s.strategy != "segment" or s.gathers else s.open_linear
     log = s.unit * _LOG_OF_8 // 8 // s.page * s.page if most and s.random_log else 0
     return replace(s, open_random=most, open_units=most if s.open_units else 0, random_log=log,
