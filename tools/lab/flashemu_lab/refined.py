@@ -68,7 +68,8 @@ def sentences(r: Refined, m: Measurement) -> list[str]:
         told = [f"{r.comparisons} comparisons found no other numbers that come nearer in some "
                 "sorts of test and are further off in none."]
     else:
-        told = [f"{len(r.after)} numbers are others, and no sort of test is further off."]
+        told = [f"{len(r.after)} numbers have changed, and no sort of test is further off by its "
+                "median error."]
     for name, (was, now) in by_kind(r, m).items():
         text = f"{name[0].upper()}{name[1:]}: {errors_text(was)}"
         told.append(f"{text}." if was == now else f"{text}; now {errors_text(now)}.")
