@@ -8,14 +8,12 @@ Most of it works on a small device of the model itself, whose parameters are kno
 import json
 import math
 import os
-import signal
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 
-from flashemu_fit_bench import MIB, PAGE, SEGMENT, TIMES, first_of, measured, plan, values
-from flashemu_lab_bench import LAB, FLASHEMU, bad, children_of, lab, read, until, write
+from flashemu_fit_bench import (MIB, PAGE, SEGMENT, TIMES, ends_at_a_signal, first_of,
+                                measured, plan, values)
+from flashemu_lab_bench import FLASHEMU, bad, lab, read, write
 from flashemu_script import run, skip
 
 try:
@@ -509,18 +507,7 @@ def test_mistakes():
 
 def test_stopped_by_a_signal():
     measurement.save(measured(SEGMENT, points=plan(2 * MIB, 3)), Path("my.json"))
-    os.mkdir("scratch")
-    scratch = os.path.realpath("scratch")  # in the command lines of the processes
-    program = subprocess.Popen([sys.executable, LAB, "fit", "my.json", "-o", "sig.ini", "--jobs",
-                                "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=dict(os.environ, TMPDIR=scratch))
-    until(lambda: len(children_of(scratch)) >= 2)
-    program.send_signal(signal.SIGINT)
-    out, err = program.communicate()
-    assert program.returncode == 130 and out == "" and "Traceback" not in err, (out, err)
-    assert "there is none" in err and not os.path.exists("sig.ini")
-    until(lambda: not children_of(scratch))
-    assert os.listdir(scratch) == []
+    ends_at_a_signal("fit", "my.json")
 
 
 def test_a_process_that_dies():

@@ -5,14 +5,12 @@
 import json
 import math
 import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-from flashemu_fit_bench import MIB, PAGE, SEGMENT, TIMES, measured, plan, values
-from flashemu_lab_bench import LAB, FLASHEMU, bad, children_of, lab, read, until, write
+from flashemu_fit_bench import (MIB, PAGE, SEGMENT, TIMES, ends_at_a_signal, measured, plan,
+                                values)
+from flashemu_lab_bench import FLASHEMU, bad, lab, read, write
 from flashemu_script import run, skip
 
 try:
@@ -20,7 +18,7 @@ try:
 except ImportError:
     skip("no Python module cmaes")
 
-from flashemu_lab import measurement, modelled, refined, refining  # noqa: E402
+from flashemu_lab import fitted, measurement, modelled, refined, refining  # noqa: E402
 from flashemu_lab.compare import Answer  # noqa: E402
 from flashemu_lab.errors import LabError, quantity  # noqa: E402
 from flashemu_lab.measure import parse_profile  # noqa: E402
@@ -35,15 +33,9 @@ def save_profile(name, s, factors, **changed):
     """A profile of this structure whose times are off, with words of its own."""
     times = [v * factors.get(t.key, 1) for t, v in zip(modelled.times_of(s), values(s))]
     keys = modelled.profile_keys(s, times) | changed
-    lines, section = ["; a profile with words of its own"], ""
-    for key, value in keys.items():
-        at, _, word = key.partition(".")
-        if at != section:
-            lines += ["", f"[{at}]"]
-            section = at
-        lines.append(f"{word} = {value}")
-    lines += ["", "[provenance]", "nand.tPROG = guessed: a chip of that size",
-              "    and of that age", "nand.page_size = a data sheet"]
+    lines = ["; a profile with words of its own", *fitted.sections(keys), "", "[provenance]",
+             "nand.tPROG = guessed: a chip of that size", "    and of that age",
+             "nand.page_size = a data sheet"]
     write(name, "\n".join(lines) + "\n")
 
 
@@ -249,19 +241,7 @@ def test_mistakes():
 def test_stopped_by_a_signal():
     save_profile("start.ini", SEGMENT, OFF)
     measurement.save(measured(SEGMENT, points=plan(2 * MIB, 3)), Path("my.json"))
-    os.mkdir("scratch")
-    scratch = os.path.realpath("scratch")  # in the command lines of the processes
-    program = subprocess.Popen([sys.executable, LAB, "refine", "start.ini", "my.json", "-o",
-                                "sig.ini", "--jobs", "2"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True,
-                               env=dict(os.environ, TMPDIR=scratch))
-    until(lambda: len(children_of(scratch)) >= 2)
-    program.send_signal(signal.SIGINT)
-    out, err = program.communicate()
-    assert program.returncode == 130 and out == "" and "Traceback" not in err, (out, err)
-    assert "there is none" in err and not os.path.exists("sig.ini")
-    until(lambda: not children_of(scratch))
-    assert os.listdir(scratch) == []
+    ends_at_a_signal("refine", "start.ini", "my.json")
 
 
 run(globals())

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Small devices of the model, whose parameters are known, for the tests of `fit`."""
 
-from flashemu_lab_bench import LAB  # noqa: F401  (finds the modules)
+import os
+import signal
+import subprocess
+import sys
+
+from flashemu_lab_bench import LAB, children_of, until
 
 from flashemu_lab import clues, compare, modelled
 from flashemu_lab.measurement import Measurement, Point, make_point
@@ -48,3 +53,19 @@ def measured(s, times=None, points=None):
 def first_of(s, m):
     """The first values of the times by their keys."""
     return dict(zip([t.key for t in modelled.times_of(s)], clues.first_times(s, m)))
+
+
+def ends_at_a_signal(*words):
+    """Ctrl-C ends a command that writes sig.ini: no profile, no process and no file is left."""
+    os.mkdir("scratch")
+    scratch = os.path.realpath("scratch")  # in the command lines of the processes
+    program = subprocess.Popen([sys.executable, LAB, *words, "-o", "sig.ini", "--jobs", "2"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, TMPDIR=scratch))
+    until(lambda: len(children_of(scratch)) >= 2)
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate()
+    assert program.returncode == 130 and out == "" and "Traceback" not in err, (out, err)
+    assert "there is none" in err and not os.path.exists("sig.ini")
+    until(lambda: not children_of(scratch))
+    assert os.listdir(scratch) == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from html import escape
-from typing import Sequence
+from typing import Mapping, Sequence
 
 from . import clues
 from .charts import Chart, Series, line_chart
@@ -56,19 +56,24 @@ def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
     keys = f.keys()
     model = (m.name or f"fitted to {source}").replace("\n", " ")[:60]
     lines = [f"; {model}, fitted to {source} by {made_by}:",
-             *(f"; {line}" for line in (sentence(f),)), "", "[device]", f"model = {model}"]
-    section = "device"
+             *(f"; {line}" for line in (sentence(f),)), *sections({"device.model": model, **keys}),
+             "", "[provenance]"]
+    lines += [f"{key} = {provenance(f, m, key, source)}" for key in keys]
+    lines += ["errors = " + sentence(f)]
+    rows = _fidelity(f, m)
+    return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
+
+
+def sections(keys: Mapping[str, str]) -> list[str]:
+    """Lines of an INI file with these "SECTION.KEY" and values; an empty one before a section."""
+    lines, section = [], ""
     for key, value in keys.items():
         name, _, word = key.partition(".")
         if name != section:
             lines += ["", f"[{name}]"]
             section = name
         lines.append(f"{word} = {value}")
-    lines += ["", "[provenance]"]
-    lines += [f"{key} = {provenance(f, m, key, source)}" for key in keys]
-    lines += ["errors = " + sentence(f)]
-    rows = _fidelity(f, m)
-    return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
+    return lines
 
 
 def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:

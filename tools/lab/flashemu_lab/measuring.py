@@ -99,7 +99,7 @@ def _seed(text: str) -> int:
 
 
 def add_fit_options(command: argparse.ArgumentParser) -> None:
-    """What decides how long a fit takes, and `refine`."""
+    """What decides how long `fit` and `refine` take."""
     command.add_argument("--quick", action="store_true",
                          help=f"a budget of {fitting.QUICK} comparisons")
     command.add_argument("--budget", metavar="N", type=_budget_of_fit, default=0,

@@ -280,9 +280,9 @@ def joined(s: Structure, one: Structure, other: Structure) -> Structure | None:
 
 
 def price(some: Iterable[Structure]) -> int:
-    """What one comparison of each of these takes from a budget: usually 1.  A device that keeps
-    books of 2 KiB, or of 1 KiB, has many times as many entries as one of 16 KiB; comparing it takes
-    three to nine times as long, and counts two or three times."""
+    """What one comparison of each of these takes from a budget: usually 1.  If the pages, or their
+    parts, have 2 or 1 KiB, the map has many times as many entries as with 16 KiB.  Then a
+    comparison takes three to nine times as long, and counts two or three times."""
     return sum(1 + sum(s.page // s.parts <= size for size in _SMALL) for s in some)
 
 

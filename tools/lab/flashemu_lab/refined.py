@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `refine` leaves behind: the profile with its new numbers, a page, and the same as JSON.
 
-The profile is the text that was there.  Only the lines of numbers that moved are others, and what
-[provenance] says about these.
+The profile keeps its text.  Only the lines of numbers that moved differ, and what [provenance] says
+about these numbers.
 """
 
 from __future__ import annotations

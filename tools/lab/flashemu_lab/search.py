@@ -183,7 +183,7 @@ class Search:
         they are merged in random order."""
         every = [*others, *neighbours(s)]
         if self.assumes:
-            every = [self._assumed(replace(n, random_log=s.random_log)) for n in every
+            every = [as_in_order(replace(n, random_log=s.random_log)) for n in every
                      if (n.unit, n.group) == (s.unit, s.group)]
         return [n for n in dict.fromkeys(every) if n != s]
 
