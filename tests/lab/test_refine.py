@@ -107,6 +107,30 @@ def test_the_worst_sort_of_test_counts():
         raise AssertionError("nothing to compare")
 
 
+def test_a_step_is_a_sort_by_itself():
+    """Each time of -a is within 4 %, and what a read across takes more is half of it."""
+    def across(pre, on, post, align=1 << 20):
+        return [make_point("flashbench-align", [v], align=align, bs=1024, place=place)
+                for place, v in (("pre", pre), ("on", on), ("post", post))]
+    m = Measurement(tuple(across(480e3, 600e3, 520e3) + across(500e3, 510e3, 500e3, 2048)), "x", 0)
+
+    def errors(pre, on, post):
+        times = [pre, on, post, 500e3, 510e3, 500e3]
+        return [math.log(t / p.value) for t, p in zip(times, m.points)]
+    # a step of a fiftieth is none
+    told = refining.sorts(m, errors(500e3, 600e3, 500e3))
+    assert told.keys() == {"reads across multiples (-a)", refining.STEPS}, told
+    assert len(told[refining.STEPS]) == 1 and abs(told[refining.STEPS][0]) < 1e-9, told
+    halved = refining.sorts(m, errors(500e3, 550e3, 500e3))[refining.STEPS]
+    assert abs(halved[0] - math.log(0.5)) < 1e-9, halved
+    none = refining.sorts(m, errors(600e3, 600e3, 600e3))[refining.STEPS]
+    assert none == [math.log(0.01)], none
+    assert refining.STEPS not in refining.sorts(m, [0.1, None, 0.1, None, None, None])
+    judge = refining.Judge(m, errors(500e3, 590e3, 500e3))
+    assert judge.value(errors(480e3, 550e3, 520e3)) > 1  # all three times are nearer
+    assert judge.value(errors(480e3, 595e3, 520e3)) < 1
+
+
 def refine(s, budget, jobs=1, **changed):
     save_profile("start.ini", s, OFF, **changed)
     m = measured(s)

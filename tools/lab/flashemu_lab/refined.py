@@ -14,8 +14,7 @@ from .fitted import errors_text, figures, points_table, table
 from .fitting import Errors, summed
 from .measurement import Measurement
 from .page import document, grid
-from .refining import Refined
-from .search import kind
+from .refining import Refined, sorts
 
 
 # --- the profile ---
@@ -54,9 +53,9 @@ def _set(lines: list[str], section: str, word: str, value: str) -> None:
 def by_kind(r: Refined, m: Measurement) -> dict[str, tuple[Errors, Errors]]:
     """The errors of each sort of test, with the profile and with the new numbers."""
     found = {}
-    for name in dict.fromkeys(kind(p) for p in m.points):
-        was, now = (summed([e for p, e in zip(m.points, errors) if kind(p) == name])
-                    for errors in (r.was, r.errors))
+    before = sorts(m, r.was)
+    for name, errors in sorts(m, r.errors).items():
+        was, now = summed(before.get(name, [])), summed(errors)
         if was and now:
             found[name] = (was, now)
     return found

@@ -14,6 +14,9 @@ good as the sort of test that it does worst, compared with the profile as it was
 A bar shorter than that of the profile means that every sort came nearer.  Errors below `_NOISE` are
 no worse than others, because two runs on one device differ by as much.
 
+A read across a boundary of pages takes little more than one beside it.  So how much more it takes
+can be far off while each of the two times is near, and these steps are a sort by themselves.
+
 Not moved: what is no number (the strategy, copyback), the sizes that the chip is made of, and times
 that no test of a measurement can reach.
 """
@@ -49,6 +52,11 @@ _REFUSED = 100.0
 _BETTER = 0.998
 # What a number that is as it was may cost.
 _SIMPLER = 1.002
+# A step is a sort of test if it is at least this share of a read beside it; a step that the model
+# does not have counts as this share of what was measured.
+_SHOWS = 0.05
+_NO_STEP = 0.01
+STEPS = "steps at multiples (-a)"
 # Numbers of units, and sizes that are doubled or halved, each with its least value.
 _UNITS = {"ftl.scattered": 1, "ftl.small_log": 1, "ftl.open_linear": 1, "ftl.open_random": 1,
           "ftl.open_units": 1}
@@ -165,29 +173,54 @@ def written(some: Sequence[Number], x: Sequence[float], keys: Mapping[str, str])
     return {key: text for key, text in found.items() if text != keys[key]}
 
 
+def _steps(m: Measurement, errors: Sequence[float | None]) -> list[float]:
+    """ln(model / measured) of what a read of -a across a multiple takes more than those beside it;
+    of the multiples where that shows."""
+    times: dict[tuple[object, object], dict[object, tuple[float, float]]] = {}
+    for p, error in zip(m.points, errors):
+        how = dict(p.parameters)
+        if p.procedure == "flashbench-align" and error is not None:
+            times.setdefault((how["align"], how["bs"]), {})[how["place"]] = (
+                p.value, p.value * math.exp(error))
+    found = []
+    for at in times.values():
+        if at.keys() >= {"pre", "on", "post"}:
+            beside = [(before + behind) / 2 for before, behind in zip(at["pre"], at["post"])]
+            measured, model = (on - least for on, least in zip(at["on"], beside))
+            if measured >= _SHOWS * beside[0]:
+                found.append(math.log(max(model / measured, _NO_STEP)))
+    return found
+
+
+def sorts(m: Measurement, errors: Sequence[float | None]) -> dict[str, list[float]]:
+    """ln(model / measured) of each sort of test, of the points that have one."""
+    found: dict[str, list[float]] = {}
+    for p, error in zip(m.points, errors):
+        if error is not None:
+            found.setdefault(kind(p), []).append(error)
+    steps = _steps(m, errors)
+    return found | {STEPS: steps} if steps else found
+
+
 class Judge:
     """Tells how good errors are, compared with those of the profile as it was."""
 
     def __init__(self, m: Measurement, was: Sequence[float | None]) -> None:
-        self._sorts: dict[str, list[int]] = {}
-        for i, p in enumerate(m.points):
-            if was[i] is not None:
-                self._sorts.setdefault(kind(p), []).append(i)
-        if not self._sorts:
+        self._m = m
+        self._counts = [e is not None for e in was]
+        if not any(self._counts):
             raise LabError("no point of the measurement can be compared with this profile; see "
                            "flashemu-measurement(5)")
         self._was = self._each(was)
 
     def _each(self, errors: Sequence[float | None]) -> list[tuple[float, float]]:
         """The median error of each sort, and its typical one; none if a point has no value now."""
-        found = []
-        for numbers_of_points in self._sorts.values():
-            known = np.array([e for e in (errors[i] for i in numbers_of_points) if e is not None])
-            if len(known) < len(numbers_of_points):
-                return []
-            found.append((max(float(np.median(np.abs(np.expm1(known)))), _NOISE),
-                          max(typical(float(counted(known).mean())), _NOISE)))
-        return found
+        known = [e if counts else None for e, counts in zip(errors, self._counts)]
+        if [e is not None for e in known] != self._counts:
+            return []
+        return [(max(float(np.median(np.abs(np.expm1(of_sort)))), _NOISE),
+                 max(typical(float(counted(np.array(of_sort)).mean())), _NOISE))
+                for of_sort in sorts(self._m, known).values()]
 
     def value(self, errors: Sequence[float | None]) -> float:
         """Below 1 only if no sort's median error is larger; then the less, the better."""
