@@ -25,12 +25,12 @@
 #include "nand/medium.h"
 
 /* Says that a command begins that writes or reads [offset, offset + len).  The time of a tail goes
- * to the op list, as a barrier. */
+ * to the op list, as a barrier.  What fits into a page, or into a group of pages, is short. */
 static inline void fe_part_begin(struct fe_medium *m, const struct fe_part_params *p, bool write,
                                  uint64_t offset, uint64_t len)
 {
     uint64_t page = m->geo.page_bytes, align = p->tail_align ? p->tail_align : page;
-    if (p->tail_write_ns && write && len > page && (offset + len) % align != 0)
+    if (p->tail_write_ns && write && len > fe_max_u64(page, align) && (offset + len) % align != 0)
         fe_ops_busy(m->ops, p->tail_write_ns);
 }
 

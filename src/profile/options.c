@@ -241,8 +241,8 @@ const struct fe_option fe_options[] = {
      .help = "Additional time for each page of which a command writes only a part."},
     {FE_SEC_FTL, "tail_write", FE_OPT_TIME, FIELD(ftl.part.tail_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Additional time for a command that writes more than a page and does not end at a "
-             "multiple of ftl.tail_align."},
+     .help = "Additional time for a command that writes more than a page and ftl.tail_align, and "
+             "does not end at a multiple of that."},
     {FE_SEC_FTL, "tail_align", FE_OPT_SIZE, FIELD(ftl.part.tail_align), .min = 512,
      .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
      .help = "Where long writes may end without ftl.tail_write."},

@@ -83,7 +83,7 @@ static const struct change changes[] = {
     {"ftl.direct_read=64K", {"ftl.stream_read=1ms"}},
     {"ftl.part_write=1ms", {0}},
     {"ftl.tail_write=1ms", {"link.max_transfer=2560"}},
-    {"ftl.tail_align=64K", {"ftl.tail_write=1ms"}},
+    {"ftl.tail_align=64K", {"ftl.tail_write=1ms", "link.max_transfer=2560"}},
     {"ftl.map_cache=64", {0}},
     {"ftl.unit_size=32K", {0}},
     {"ftl.copy_buffer=1", {0}},

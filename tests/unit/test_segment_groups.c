@@ -524,13 +524,13 @@ static void check_tails(const char *strategy)
         uint64_t offset, len;
         uint32_t by_page, by_4_pages; /* how many tails */
     } commands[] = {
-        {true, 0, 1024, 0, 1},      /* whole pages */
-        {true, 256, 512 + 256, 0, 1}, /* begins inside a page, ends with one */
-        {true, 256, 512, 0, 0},     /* as long as a page, but not longer */
-        {true, 256, 513, 1, 1},
-        {true, 0, 513, 1, 1},
-        {true, 512, 1023, 1, 1},
-        {true, 512, 1536, 0, 0},    /* ends with the fourth page */
+        {true, 0, 2560, 0, 1},        /* whole pages, more than four */
+        {true, 256, 512 + 256, 0, 0}, /* begins inside a page, ends with one */
+        {true, 256, 512, 0, 0},       /* as long as a page, but not longer */
+        {true, 256, 513, 1, 0},
+        {true, 512, 2048, 0, 0},      /* as long as four pages, but not longer */
+        {true, 512, 2049, 1, 1},
+        {true, 512, 3584, 0, 0},      /* ends with the eighth page */
         {false, 0, 513, 0, 0},      /* a read */
     };
     struct fe_nand_params nand = ft_nand(1, 24, N, 512);
