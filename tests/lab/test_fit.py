@@ -11,7 +11,7 @@ import os
 import threading
 from dataclasses import replace
 
-from flashemu_fit_bench import (MIB, PAGE, SEGMENT, TIMES, ends_at_a_signal, first_of,
+from flashemu_fit_bench import (MIB, PAGE, SEGMENT, TIMES, ends_at_a_signal, first_of, half,
                                 measured, plan, values)
 from flashemu_lab_bench import FLASHEMU, bad, lab, read, write
 from flashemu_script import run, skip
@@ -62,18 +62,6 @@ def test_rules_see_the_structure():
     assert (first.open_linear, first.open_random) == (4, 3)
     by_pages = measured(PAGE, points=plan(2 * MIB))
     assert clues.candidates(by_pages)[0].strategy == "page"
-
-
-def half(m):
-    """Every other point of each test, beginning with another one in each."""
-    seen, kept = {}, []
-    for p in m.points:
-        how = dict(p.parameters)
-        test = (p.procedure, how.get("open"), how.get("random"), how.get("place"))
-        seen[test] = seen.get(test, len(seen)) + 1
-        if seen[test] % 2:
-            kept.append(p)
-    return replace(m, points=tuple(kept))
 
 
 def test_rules_read_half_of_a_grid():

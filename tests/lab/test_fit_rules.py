@@ -9,7 +9,7 @@ from flashemu_script import run
 
 from flashemu_lab import clues, curves, fitting
 from flashemu_lab.measurement import Measurement, make_point
-from flashemu_lab.modelled import Structure
+from flashemu_lab.modelled import Structure, exchanged, paged, times_of
 from flashemu_lab.search import Fit
 
 MIB = 1 << 20
@@ -69,15 +69,61 @@ def test_commands_that_end_inside_pages_show():
 
 
 def test_a_reader_of_120_kib_has_a_cache_of_a_page():
-    """Then each command goes on in the page in which the last one ended, perhaps of a pair."""
+    """Then each command goes on in the page in which the last one ended, perhaps of a group that is
+    written at once, and perhaps while the next data arrive."""
     def found(tail):
         points = [make_point("flashbench-find-fat", [chunk * 1e9 / t], erasesize=4 * MIB, units=4,
                              unit=unit, chunk=chunk)
                   for unit in range(4) for chunk, t in in_order(tail).items()]
         some = clues.candidates(Measurement(tuple(points), "x", 512 * MIB))
-        return {(s.limit >> 10, s.cache == s.page, s.tail) for s in some}
-    assert found(5e6) == {(120, True, 1), (120, True, 2)}
-    assert found(0) == {(120, False, 1), (512, False, 1)}
+        return {(s.limit >> 10, s.cache // s.page, s.behind // s.page,
+                 s.tail * s.page >> 10 if s.tail > 2 else s.tail) for s in some}
+    streams = {(120, 1, 2, 64), (120, 1, 2, 2)}
+    assert found(5e6) == {*streams, (120, 1, 0, 2), (120, 1, 0, 1)}
+    assert found(0) == {(120, 0, 0, 1), (512, 0, 0, 1), (120, 1, 2, 64)}
+
+
+def test_a_page_is_changed_with_what_counts_in_pages():
+    s = Structure("page", 512 * MIB, 16384, tail=4, cache=16384, behind=32768)
+    assert paged(s, 8192) == replace(s, page=8192, tail=8)
+    assert paged(s, 32768) == replace(s, page=32768, tail=2, cache=32768)
+    assert paged(s, 65536) == replace(s, page=65536, tail=1, cache=65536, behind=65536)
+    plain = Structure("page", 512 * MIB, 16384)
+    assert paged(plain, 65536) == replace(plain, page=65536)
+    # no buffer that is smaller than a page
+    assert replace(s, page=65536) not in exchanged(s, replace(plain, page=65536))
+
+
+def session(*rates):
+    """One stream, and with more than three units a merge for each write; then dd and hdparm."""
+    one = {chunk: 3e5 + t for chunk, t in in_order(5e6).items()}
+    points = [make_point("flashbench-open-au", [chunk * 1e9 / (t + 4e8 * (n > 3))], open=n,
+                         erasesize=4 * MIB, random=False, chunk=chunk)
+              for n in range(1, 8) for chunk, t in one.items()]
+    points += [make_point("dd", [rate], op="read", bs=4 * MIB, bytes=40 * MIB, offset=0,
+                          on="device") for rate in rates]
+    return Measurement(tuple(points), "x", 512 * MIB)
+
+
+def first_of(s, m):
+    return dict(zip([t.key for t in times_of(s)], clues.first_times(s, m)))
+
+
+def test_what_the_end_of_a_long_command_costs_shows_in_one_stream():
+    """However many of the other rows are slow, and whatever a long write may end at."""
+    m, page = session(), 16384
+    s = Structure("segment", 512 * MIB, page, limit=120 << 10, cache=page, behind=2 * page)
+    for tail in (2, 4):
+        assert 3e6 < first_of(replace(s, tail=tail), m)["ftl.tail_write"] < 6e6
+    assert 3e6 < first_of(replace(s, page=8192, tail=8), m)["ftl.tail_write"] < 6e6
+    assert first_of(replace(s, page=8192, tail=1), m)["ftl.tail_write"] == 0
+
+
+def test_data_that_the_host_had_in_its_memory_do_not_tell_the_rate_of_a_link():
+    s = Structure("page", 512 * MIB, 16384)
+    for rates, wanted in (((2.4e9, 1.2e7), 1.38e7), ((2e7, 1.4e6, 2.1e7), 2.3e7),
+                          ((), 1.61e7), ((2e6,), 1.15 * 65536 / 6.85e-3)):
+        assert abs(first_of(s, session(*rates))["link.bandwidth"] / wanted - 1) < 0.02, rates
 
 
 def test_small_writes_that_go_elsewhere_show():

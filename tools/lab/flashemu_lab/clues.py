@@ -24,14 +24,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from statistics import median
+from statistics import median, median_low
 from typing import Sequence
 
 from . import flashbench_o, probing, unit_size
 from .curves import (FEW, SLOWER, Curves, comparable, curves, few_units, flat_until, pooled, slower,
                      slower_from)
 from .measurement import Measurement, Point
-from .modelled import MOST_PARTS, Structure, as_in_order, scaled, times_of
+from .modelled import MOST_PARTS, Structure, as_in_order, paged, scaled, times_of
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
@@ -43,6 +43,8 @@ _PARTS = 8
 _MANY = 5
 # A device without a limit has room for so many units more than were written in turn.
 _MORE = 2
+# A card may write so many bytes at a time, and a long command loses time if it ends between.
+_STREAM = 64 << 10
 # Bytes beyond 64 KiB take so many times as long where commands end inside pages.
 _CUT = 1.2
 # Small writes that merge a unit each take at least so many times as long as others.
@@ -185,18 +187,26 @@ def is_by_pages(c: Curves, points: Sequence[Point]) -> bool | None:
     return median(ratios) < 1.5 and max(ratios) < 6 if ratios else None
 
 
+def merges_from(points: Sequence[Point]) -> int | None:
+    """How many units in turn were still quick, where with more of them each small write merges one;
+    None if that does not show."""
+    rows = curves(comparable(points)).linear
+    few, small = pooled(rows, 2, FEW), small_write(curves(points)) or 0
+    unit = max(few, default=0)
+    for n in sorted(n for n in rows if n > FEW):
+        longer = [rows[n][chunk] / t for chunk, t in few.items()
+                  if chunk in rows[n] and small < chunk <= 64 * _KIB]
+        parts = [t / few[unit] for chunk, t in rows[n].items() if small < chunk <= unit // 8] \
+            if unit else []
+        if longer and median(longer) > _CLIFF or parts and median(parts) > _PART:
+            return max(m for m in rows if m < n)
+    return None
+
+
 def shows_units(points: Sequence[Point]) -> bool:
     """Whether so many units were written in turn that each small write merges one.  A map by pages
     has no such limit."""
-    rows = curves(comparable(points)).linear
-    few, many = pooled(rows, 2, FEW), [times for n, times in rows.items() if n > FEW]
-    unit, small = max(few, default=0), small_write(curves(points)) or 0
-    longer = [[times[chunk] / t for chunk, t in few.items()
-               if chunk in times and small < chunk <= 64 * _KIB] for times in many]
-    parts = [[t / few[unit] for chunk, t in times.items() if small < chunk <= unit // 8]
-             for times in many]
-    return any(each and median(each) > _CLIFF for each in longer) or \
-        any(each and median(each) > _PART for each in parts)
+    return merges_from(points) is not None
 
 
 def shows_random_order(points: Sequence[Point]) -> bool:
@@ -241,7 +251,7 @@ def candidates(m: Measurement) -> list[Structure]:
     whole = comparable(m.points)
     rows = curves(whole)
     by_pages = is_by_pages(rows, whole)
-    other = flashbench_o.limit_from(whole, False)
+    other, soft = flashbench_o.limit_from(whole, False), slower_from(rows.linear)
     found: list[Structure] = []
     shown, known = shown_units(c, m.points), shows_random_order(m.points)
     for page in pages(c, m.points)[:2]:
@@ -254,7 +264,8 @@ def candidates(m: Measurement) -> list[Structure]:
         if len(found) > first:
             s = found[first]
             # parts of pages and units in random order can look like a limit of units in order
-            found += [replace(s, open_linear=n) for n in (other, 8) if n and n != s.open_linear]
+            found += [replace(s, open_linear=n) for n in dict.fromkeys((soft, other, 8))
+                      if n and n != s.open_linear]
             if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
                 most = slower_from(rows.random) or max(c.random)
                 found += [replace(s, open_random=most),
@@ -266,8 +277,8 @@ def candidates(m: Measurement) -> list[Structure]:
             found.insert(0, found.pop())
     if not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
         cut = [replace(s, limit=120 * _KIB) for s in found]
-        found = [replace(s, cache=s.page, tail=n) for s in cut for n in (2, 1)] if _is_cut(c) \
-            else found + cut
+        found = [n for s in cut for n in _streaming(s)] if _is_cut(c) \
+            else found + cut + [_streaming(s)[0] for s in cut]
     if not known:
         if other is None and _no_limit(rows):
             found = [s for s in found if s.strategy == "page"]
@@ -275,6 +286,14 @@ def candidates(m: Measurement) -> list[Structure]:
         found = [as_in_order(replace(s, open_units=n, random_log=log)) for s in found
                  for n in (0, s.open_linear)]
     return list(dict.fromkeys(found))
+
+
+def _streaming(s: Structure) -> list[Structure]:
+    """Structures that gather short commands and lose time where a long one ends.  The first ones
+    write what they have gathered while the next data arrive."""
+    def one(tail: int, behind: int) -> Structure:
+        return replace(s, cache=s.page, behind=behind * s.page, tail=max(tail, 1))
+    return [one(_STREAM // s.page, 2), one(2, 2), one(2, 0), one(1, 0)]
 
 
 def _is_cut(c: Curves) -> bool:
@@ -309,7 +328,7 @@ def variants(s: Structure) -> list[Structure]:
         for unit in {s.unit, 2 * s.unit} if s.group > 1 else {s.unit}:
             for small in {s.small_write, 2 * s.small_write}:
                 if 2 * _KIB <= page <= 64 * _KIB and unit % page == 0:
-                    found.append(resized(replace(s, page=page, small_write=small), unit))
+                    found.append(resized(replace(paged(s, page), small_write=small), unit))
     return [n for n in found if n != s]
 
 
@@ -328,7 +347,8 @@ def _segment(c: Curves, rows: Curves, whole: Sequence[Point], size: int, page: i
     """The most likely structure with units; `rows` are the curves of `whole`, the points of which
     rows can be compared with each other."""
     most = max([*c.linear, *c.random, 4])
-    linear = slower_from(rows.linear) or flashbench_o.limit_from(whole, False)
+    linear = merges_from(whole) or slower_from(rows.linear) or \
+        flashbench_o.limit_from(whole, False)
     in_random = flashbench_o.limit_from(whole, True)
     tried = bool(c.random)
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
@@ -406,16 +426,17 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
     writes = [chunk * 1e9 / t for times in c.linear.values() for chunk, t in times.items()]
     writes += [rate for is_write, _, rate in c.rates if is_write]
     fastest = max(writes, default=8e6)
-    reading = max([rate for is_write, _, rate in c.rates if not is_write], default=0.0)
-    link = max(1.15 * max(fastest, reading), 1.6e7)
-    program = s.page * 1e9 / fastest
-    copy = _copy(c, s, program)
-    start = {"link.command_overhead": alone / 2, "link.bandwidth": link,
-             "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
+    # larger ones may be of a host that had the data in its memory
+    reading = median_low([rate for is_write, _, rate in c.rates if not is_write] or [1.4e7])
+    page = s.page * 1e9 / fastest
+    program = (0.8 if s.behind else 0.75) * page
+    copy = _copy(c, s, page)
+    start = {"link.command_overhead": alone / 2, "link.bandwidth": 1.15 * max(fastest, reading),
+             "nand.tPROG": program, "nand.bus_rate": max(5 * fastest, 4e7),
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(whole),
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
-             "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
+             "ftl.gather_page": _gather(c, s, page, 1.25 * page + copy)}
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
 
@@ -452,10 +473,10 @@ def _gather(c: Curves, s: Structure, program: float, copied: float) -> float:
 
 def _tail(c: Curves, s: Structure) -> float:
     """ns that each command of the largest size costs beyond the bytes that it writes, if that is no
-    multiple of the page; by writes of whole units in order."""
-    if s.limit % s.page == 0:
+    multiple of what a long write may end at; by writes of whole units in order."""
+    if s.limit % (s.tail * s.page) == 0:
         return 0.0
-    times = _quick_writes(c)[1] | _quick_writes(c)[2]
+    times = (c.linear.get(1) or few_units(c.linear)) | pooled(c.fat, 0)
     whole = s.limit // s.page * s.page
     below = [t / chunk for chunk, t in times.items() if s.page <= chunk <= whole]
     above = [t / chunk for chunk, t in times.items() if chunk > s.limit]

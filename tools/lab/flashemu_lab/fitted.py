@@ -35,8 +35,10 @@ _MEMBER = {
     "ftl.small_log": "small_log",
     "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
     "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
-    "ftl.tail_align": "tail", "link.max_transfer": "limit", "nand.blocks_per_plane": "spare"}
-_BYTES = ("page", "unit", "random_log", "record", "small_write", "region", "cache", "limit")
+    "cache.write_behind": "behind", "ftl.tail_align": "tail", "link.max_transfer": "limit",
+    "nand.blocks_per_plane": "spare"}
+_BYTES = ("page", "unit", "random_log", "record", "small_write", "region", "cache", "behind",
+          "limit")
 _ASSUMED = {
     "device.used": "assumed: written all over before",
     "nand.endurance": "assumed: no test wears a block out",

@@ -46,6 +46,7 @@ class Structure:
     limit     bytes of the largest command
     region    bytes whose map the controller holds
     cache     bytes of the write cache
+    behind    bytes of pages that may be on their way to the flash
     tail      pages at a multiple of which a long write may end without loss
     spare     with strategy page, what the chip has beyond the capacity, in 1/1000 of it: so much
               can be written before a write has to wait for an erase
@@ -77,6 +78,7 @@ class Structure:
     limit: int = 512 * _KIB
     region: int = 4 * _MIB
     cache: int = 0
+    behind: int = 0
     tail: int = 1
     spare: int = 120
 
@@ -201,6 +203,8 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
         keys["ftl.tail_align"] = str(s.tail * s.page)
     if s.cache:
         keys["cache.size"] = str(s.cache)
+    if s.behind:
+        keys["cache.write_behind"] = str(s.behind)
     keys |= {"link.type": "usb-hs" if s.limit <= 120 * _KIB else "sd-hs",
              "link.bandwidth": rate("link.bandwidth"),
              "link.command_overhead": time("link.command_overhead"),
@@ -222,9 +226,11 @@ def neighbours(s: Structure) -> list[Structure]:
     the few that change how everything is written, then the many other numbers of units and
     logs."""
     found = [replace(s, limit=n) for n in (64 * _KIB, 120 * _KIB, 512 * _KIB) if n != s.limit]
-    found += [replace(s, page=p) for p in (s.page // 2, s.page * 2) if 2 * _KIB <= p <= 64 * _KIB]
+    found += [paged(s, p) for p in (s.page // 2, s.page * 2) if 2 * _KIB <= p <= 64 * _KIB]
     found += [replace(s, cache=n) for n in (0, s.page, 4 * s.page) if n != s.cache]
-    found += [replace(s, tail=n) for n in (1, 2, 4) if n != s.tail and s.limit % (2 * s.page)]
+    found += [replace(s, behind=n) for n in (0, 2 * s.page, 4 * s.page) if n != s.behind]
+    found += [replace(s, tail=n) for n in (1, 2, 4, 8)
+              if n != s.tail and s.limit % (n * s.page)]
     if s.strategy == "segment":
         found += [replace(s, copyback=not s.copyback)]
         found += [replace(s, copy_buffer=n) for n in (1, 2, 4, 16) if n != s.copy_buffer]
@@ -242,9 +248,17 @@ def neighbours(s: Structure) -> list[Structure]:
     return [n for n in found if _makes_sense(n)]
 
 
+def paged(s: Structure, page: int) -> Structure:
+    """The same with other pages.  Sizes that count in pages stay, but for those that would be
+    smaller than pages are."""
+    return replace(s, page=page, tail=max(s.tail * s.page // page, 1),
+                   cache=s.cache and max(s.cache, page), behind=s.behind and max(s.behind, page))
+
+
 # What a structure can take from any other one, from one of its strategy, and from one of its units;
 # numbers that say little without each other together.
-_OF_ALL = (("limit", "cache", "tail"), ("page",), ("limit",), ("cache",), ("tail",), ("region",))
+_OF_ALL = (("limit", "cache", "behind", "tail"), ("page",), ("limit",), ("cache",), ("behind",),
+           ("tail",), ("region",))
 _OF_STRATEGY = (("page", "parts"), ("parts",), ("copyback",), ("copy_buffer",), ("switch_merge",),
                 ("spare",))
 _OF_UNITS = ("unit", "group", "scattered", "stay", "hot", "group_switch", "open_linear",
@@ -301,6 +315,8 @@ def as_in_order(s: Structure) -> Structure:
 
 def _makes_sense(s: Structure) -> bool:
     """Whether there may be such a device that can be written to."""
+    if 0 < s.behind < s.page:
+        return False
     return s.page // s.parts >= _KIB and (s.strategy != "segment" or s.unit % s.page == 0 and (
         s.open_random > 0 or s.switch_merge))
 

@@ -411,12 +411,16 @@ class Search:
 
     def moved(self, fit: Fit, s: Structure) -> Fit:
         """The same times with another structure.  A program of another page takes as long for each
-        byte; a time that is 0, or that the fit's own structure lacks, begins where the clues put
-        it."""
+        byte, and one during which the next data arrive as long as both did; a time that is 0, or
+        that the fit's own structure lacks, begins where the clues put it."""
         x = [*fit.x, 0.0][:len(times_of(s))]  # at most the last one is missing, or is too many
+        rate = dict(zip((t.key for t in times_of(fit.structure)), fit.values()))["link.bandwidth"]
+        arrives = s.page * 1e9 / rate
         for k, (t, first) in enumerate(zip(times_of(s), first_times(s, self._m))):
             if t.key == "nand.tPROG":
-                x[k] = float(np.clip(x[k] + math.log(s.page / fit.structure.page), *t.bounds))
+                program = t.from_x(x[k]) * s.page / fit.structure.page
+                program += arrives * ((s.behind > 0) - (fit.structure.behind > 0))
+                x[k] = float(np.clip(t.to_x(max(program, t.least)), *t.bounds))
             elif t.zero and x[k] < t.to_x(t.least):
                 x[k] = t.to_x(first)
         return Fit(s, tuple(x), math.inf)
