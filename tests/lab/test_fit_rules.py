@@ -97,8 +97,8 @@ def test_a_page_is_changed_with_what_counts_in_pages():
 def session(*rates):
     """One stream, and with more than three units a merge for each write; then dd and hdparm."""
     one = {chunk: 3e5 + t for chunk, t in in_order(5e6).items()}
-    points = [make_point("flashbench-open-au", [chunk * 1e9 / (t + 4e8 * (n > 3))], open=n,
-                         erasesize=4 * MIB, random=False, chunk=chunk)
+    points = [make_point("flashbench-open-au", [chunk * 1e9 / (t + 3e6 * (n > 1) + 4e8 * (n > 3))],
+                         open=n, erasesize=4 * MIB, random=False, chunk=chunk)
               for n in range(1, 8) for chunk, t in one.items()]
     points += [make_point("dd", [rate], op="read", bs=4 * MIB, bytes=40 * MIB, offset=0,
                           on="device") for rate in rates]
@@ -168,14 +168,26 @@ def test_small_writes_that_merge_no_unit_show_in_order_too():
 
 def test_a_unit_too_many_shows_units():
     def seen(most, slower, rows=range(1, 8)):
-        return clues.shows_units([
+        return clues.merges_from([
             make_point("flashbench-open-au", [chunk * 1e9 / (t * (slower if n > most else 1))],
                        erasesize=4 * MIB, open=n, random=False, chunk=chunk)
             for n in rows for chunk, t in in_order(0).items()])
-    assert seen(3, 50) and seen(6, 50) and not seen(7, 50)
-    assert not seen(3, 10)                  # groups may be that slow
-    assert not seen(3, 50, (1, 2, 3)) and not seen(1, 50)       # nothing to compare with
-    assert not clues.shows_units([])
+    assert seen(3, 50) == 3 and seen(6, 50) == 6 and seen(7, 50) is None
+    assert seen(5, 50, (1, 2, 3, 5, 7)) == seen(6, 50, (1, 2, 3, 5, 7)) == 5
+    assert seen(3, 10) is None              # groups may be that slow
+    assert seen(3, 50, (1, 2, 3)) is None and seen(1, 50) is None   # nothing to compare with
+    assert clues.merges_from([]) is None
+
+
+def test_units_that_are_merged_say_how_many_are_open():
+    """A third unit is a little slower, and a seventh one is merged for each small write."""
+    points = [make_point("flashbench-open-au", [chunk * 1e9 / (t * (1.3 if n > 2 else 1)
+                                                               + 8e8 * (n > 6))],
+                         erasesize=4 * MIB, open=n, random=False, chunk=chunk)
+              for n in range(1, 8) for chunk, t in in_order(0).items()]
+    some = [s.open_linear for s in clues.candidates(Measurement(tuple(points), "x", 512 * MIB))
+            if s.strategy == "segment" and s.group == 1]
+    assert some[0] == 6 and 2 in some, some
 
 
 def test_a_write_that_takes_a_third_of_a_unit_shows_units():
@@ -211,9 +223,9 @@ def test_each_sort_of_structure_comes_first_once():
     plain, again = fit(0.1), fit(0.2, open_linear=5)
     both, parts = fit(0.3, open_units=3), fit(0.4, open_units=3, parts=2)
     record = fit(0.5, open_units=3, parts=2, record=32768)
-    other = Fit(Structure("page", 512 * MIB, 16384), (), 0.6)
-    assert fitting._each_sort_first([plain, again, both, parts, record, other]) == [
-        plain, both, parts, record, other, again]
+    other, behind = Fit(Structure("page", 512 * MIB, 16384), (), 0.6), fit(0.7, behind=32768)
+    assert fitting._each_sort_first([plain, again, both, parts, record, other, behind]) == [
+        plain, both, parts, record, other, behind, again]
 
 
 run(globals())

@@ -241,6 +241,11 @@ def test_what_a_structure_takes_from_another_one():
     # the host, the cache and the page are the same things in all strategies
     assert exchanged(SEGMENT, Structure("page", MIB, 4096, spare=60, open_linear=9)) == [
         replace(SEGMENT, page=4096)]
+    # the cache, what is written behind it, and the host's commands, together or each for itself
+    reader = replace(SEGMENT, limit=120 << 10, cache=16384, behind=32768, tail=2)
+    assert exchanged(SEGMENT, reader) == [reader, *(
+        replace(SEGMENT, **{name: getattr(reader, name)})
+        for name in ("limit", "cache", "behind", "tail"))]
     # no page that does not divide a unit, and no device that could not be written to
     assert exchanged(replace(SEGMENT, unit=96 << 10), replace(SEGMENT, page=65536)) == [SEGMENT]
     assert exchanged(replace(SEGMENT, open_random=0),
