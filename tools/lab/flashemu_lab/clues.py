@@ -289,11 +289,10 @@ def candidates(m: Measurement) -> list[Structure]:
 
 
 def _streaming(s: Structure) -> list[Structure]:
-    """Structures that gather short commands and lose time where a long one ends.  The first ones
-    write what they have gathered while the next data arrive."""
-    def one(tail: int, behind: int) -> Structure:
-        return replace(s, cache=s.page, behind=behind * s.page, tail=max(tail, 1))
-    return [one(_STREAM // s.page, 2), one(2, 2), one(2, 0), one(1, 0)]
+    """Structures that gather short commands, write what they have gathered while the next data
+    arrive, and lose time where a long command ends."""
+    each = replace(s, cache=s.page, behind=2 * s.page)
+    return [replace(each, tail=max(_STREAM // s.page, 1)), replace(each, tail=2)]
 
 
 def _is_cut(c: Curves) -> bool:

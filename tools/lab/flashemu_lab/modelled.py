@@ -228,7 +228,8 @@ def neighbours(s: Structure) -> list[Structure]:
     found = [replace(s, limit=n) for n in (64 * _KIB, 120 * _KIB, 512 * _KIB) if n != s.limit]
     found += [paged(s, p) for p in (s.page // 2, s.page * 2) if 2 * _KIB <= p <= 64 * _KIB]
     found += [replace(s, cache=n) for n in (0, s.page, 4 * s.page) if n != s.cache]
-    found += [replace(s, behind=n) for n in (0, 2 * s.page, 4 * s.page) if n != s.behind]
+    if s.limit <= 120 * _KIB or s.behind:  # only behind readers has it been seen
+        found += [replace(s, behind=n) for n in (0, 2 * s.page, 4 * s.page) if n != s.behind]
     found += [replace(s, tail=n) for n in (1, 2, 4, 8)
               if n != s.tail and s.limit % (n * s.page)]
     if s.strategy == "segment":
