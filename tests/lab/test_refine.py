@@ -183,13 +183,19 @@ def test_sets_that_no_device_has():
     some, judge = numbers_of()[1], refining.Judge(m, [0.5])
     refused = Answer("refused", 0.0, (), "nand.tR: is too long")
 
+    told = []
+
     def search(answers):
         return refining._Search(lambda places: [answers(i) for i in range(len(places))], some,
-                                judge, m, lambda worst: None)
+                                judge, m, told.append)
     good = Answer("done", 0.0, (1.2e6,), "")
     found = search(lambda i: good if i == 1 else refused)
     found.run(100, 1)
     assert found.least < 0.5 and found.best != [n.begin for n in some]
+    assert told[0] == found.least
+    told.clear()
+    search(lambda i: Answer("done", 0.0, (0.2e6,), "")).run(40, 1)
+    assert told and told == [None] * len(told), told
     try:
         search(lambda i: refused).run(100, 1)
     except LabError as e:

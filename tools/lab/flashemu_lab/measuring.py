@@ -320,6 +320,12 @@ def _profile_text(tool: Tool, profile: str) -> str:
     return tool.ask("show", profile)
 
 
+def _progress(worst: float | None) -> str:
+    """Of `refine`, for a terminal."""
+    return "nothing is better yet" if worst is None else \
+        f"the errors of the worst sort of test are {100 * worst:.1f} % of what they were"
+
+
 def _refine(arguments: argparse.Namespace) -> int:
     profile: str = arguments.profile
     output = _output_of(arguments, [arguments.measurement, Path(profile)])
@@ -329,8 +335,7 @@ def _refine(arguments: argparse.Namespace) -> int:
     try:
         found = refining.refine(
             tool, profile, m, budget_of(arguments), arguments.seed, arguments.jobs,
-            lambda worst: note.show(profile, "the errors of the worst sort of test are "
-                                             f"{100 * worst:.1f} % of what they were"))
+            lambda worst: note.show(profile, _progress(worst)))
     except KeyboardInterrupt:
         print("flashemu-lab: stopped; a profile is written at the end, so there is none",
               file=sys.stderr)

@@ -62,8 +62,8 @@ _UNITS = {"ftl.scattered": 1, "ftl.small_log": 1, "ftl.open_linear": 1, "ftl.ope
           "ftl.open_units": 1}
 _DOUBLED = {"ftl.map_region": 16 << 10, "ftl.small_write": 512}
 
-# Told the worst sort's error, as a share of what it was.
-Told = Callable[[float], None]
+# Told the worst sort's error, as a share of what it was; None while no numbers are better.
+Told = Callable[[float | None], None]
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class _Search:
             for value, place in zip(values, places):
                 if value < self.least:
                     self.best, self.least = place, value
-            self._told(self.least)
+            self._told(self.least if self.least < _BETTER else None)
             optimizer.tell([(x, value) for (_, x), value in zip(asked, values)])
 
     def simplify(self) -> None:
