@@ -18,6 +18,18 @@ from flashemu_lab.clues import first_times  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
 
 
+def test_only_behind_readers_is_it_tried():
+    reader = replace(SEGMENT, limit=120 << 10)
+    buffers = {2 * SEGMENT.page, 4 * SEGMENT.page}
+    assert {n.behind for n in modelled.neighbours(reader)} == {0, *buffers}
+    assert {n.behind for n in modelled.neighbours(SEGMENT)} == {0}
+    # 64 KiB at a time, in pages of 8
+    assert {n.tail for n in modelled.neighbours(replace(reader, page=8192))} == {1, 2, 4, 8}
+    # what has one may lose it, and keeps it otherwise
+    card = replace(SEGMENT, behind=2 * SEGMENT.page)
+    assert {n.behind for n in modelled.neighbours(card)} == {0, *buffers}
+
+
 def test_writing_behind_keeps_what_a_page_takes():
     """Data and program took turns; now the program alone lasts as long, and the other way round."""
     m = measured(SEGMENT, points=plan(2 * MIB, 2))

@@ -251,7 +251,7 @@ def candidates(m: Measurement) -> list[Structure]:
     whole = comparable(m.points)
     rows = curves(whole)
     by_pages = is_by_pages(rows, whole)
-    other, soft = flashbench_o.limit_from(whole, False), slower_from(rows.linear)
+    other = flashbench_o.limit_from(whole, False)
     found: list[Structure] = []
     shown, known = shown_units(c, m.points), shows_random_order(m.points)
     for page in pages(c, m.points)[:2]:
@@ -264,8 +264,7 @@ def candidates(m: Measurement) -> list[Structure]:
         if len(found) > first:
             s = found[first]
             # parts of pages and units in random order can look like a limit of units in order
-            found += [replace(s, open_linear=n) for n in dict.fromkeys((soft, other, 8))
-                      if n and n != s.open_linear]
+            found += [replace(s, open_linear=n) for n in (other, 8) if n and n != s.open_linear]
             if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
                 most = slower_from(rows.random) or max(c.random)
                 found += [replace(s, open_random=most),
@@ -427,15 +426,14 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
     fastest = max(writes, default=8e6)
     # larger ones may be of a host that had the data in its memory
     reading = median_low([rate for is_write, _, rate in c.rates if not is_write] or [1.4e7])
-    page = s.page * 1e9 / fastest
-    program = (0.8 if s.behind else 0.75) * page
-    copy = _copy(c, s, page)
+    program = s.page * 1e9 / fastest
+    copy = _copy(c, s, program)
     start = {"link.command_overhead": alone / 2, "link.bandwidth": 1.15 * max(fastest, reading),
-             "nand.tPROG": program, "nand.bus_rate": max(5 * fastest, 4e7),
+             "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(whole),
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
-             "ftl.gather_page": _gather(c, s, page, 1.25 * page + copy)}
+             "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
 
