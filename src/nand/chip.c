@@ -10,6 +10,7 @@
  *     block's record that makes all of them count in one step.
  */
 #include "nand/chip.h"
+#include "nand/chip_undo.h"
 
 #include "base/table.h"
 #include "nand/chip_record.h"

@@ -16,8 +16,9 @@
  * Every function of this header that changes the state changes both, in an order that allows
  * the server to be killed between any two writes: the image is then a state that the chip has
  * been in.  For this reason nobody else may touch the fields of struct fe_chip:
- *   - the functions below change them (chip.c, and chip_load.c when a run begins);
- *   - the readers of nand/medium_core.h read them.
+ *   - the functions below and those of chip_undo.h change them (chip.c, and chip_load.c when a
+ *     run begins);
+ *   - the readers of nand/medium_read.h read them.
  * tests/unit/check_private.sh checks that.
  *
  * The functions know nothing of the chip's rules, of time or of costs: the medium does.
@@ -146,24 +147,6 @@ void fe_chip_program_row(struct fe_chip *c, fe_ppn ppn, uint32_t n, fe_lpn lpn, 
 void fe_chip_program_stripe(struct fe_chip *c, const fe_peb *pebs, uint32_t n, fe_lpn first,
                             uint8_t tag);
 
-/* What a page had before its program, which is to be of lpn. */
-struct fe_chip_old_page {
-    uint64_t seq;
-    fe_lpn lpn;
-    uint16_t flips;
-    uint8_t tag;
-    bool was_trimmed; /* the logical page stood in the log of trims */
-};
-struct fe_chip_old_page fe_chip_old_page(const struct fe_chip *c, fe_ppn ppn, fe_lpn lpn);
-
-/* The last program of a block never happened: the page is as it was.  aside: what the page
- * held before an erase that may be taken back as well, or NULL. */
-void fe_chip_take_back_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old,
-                               struct fe_aside *aside);
-
-/* The program was interrupted: the page is torn, and a trim that it has ended is back. */
-void fe_chip_tear_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old);
-
 /* A page whose program was done is torn.  If its logical page was trimmed before the program,
  * that trim does not come back. */
 void fe_chip_lose(struct fe_chip *c, fe_ppn ppn);
@@ -178,15 +161,6 @@ void fe_chip_set_flips(struct fe_chip *c, fe_ppn ppn, uint16_t flips);
  * failed: the chip block that has one cycle more goes to peb `spare`, and the chip block from
  * there takes its place. */
 void fe_chip_erase(struct fe_chip *c, fe_peb peb, fe_peb spare);
-
-/* What a block was before its erase, and the erase never happened: cycle, pages and flags are
- * back.  The store must still have the bytes. */
-struct fe_chip_old_block {
-    struct fe_peb_info info;
-    fe_chip_block block;
-};
-struct fe_chip_old_block fe_chip_old_block(const struct fe_chip *c, fe_peb peb);
-void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip_old_block *old);
 
 /* The chip blocks of a peb and of a spare change places; the pages stay where they are, which
  * a copy has made true.  Reads and age of peb begin anew. */

@@ -10,7 +10,7 @@
 #define FE_NAND_FAILURES_H
 
 #include "nand/ber.h"
-#include "nand/medium_core.h"
+#include "nand/medium_read.h"
 
 #define FE_REFRESH_MAX 64
 

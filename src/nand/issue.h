@@ -7,7 +7,7 @@
 #ifndef FE_NAND_ISSUE_H
 #define FE_NAND_ISSUE_H
 
-#include "nand/medium_core.h"
+#include "nand/medium_read.h"
 
 /* Bytes of a page with its OOB. */
 static inline uint32_t fe_issue_page_bytes(const struct fe_medium *m)

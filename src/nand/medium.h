@@ -22,7 +22,7 @@
 #ifndef FE_NAND_MEDIUM_H
 #define FE_NAND_MEDIUM_H
 
-#include "nand/medium_core.h"
+#include "nand/medium_read.h"
 
 /* All blocks erased.  store and ops must outlive the medium, and the store must have
  * the pages of all n_chip_blocks blocks, of geo->page_bytes.  -ENOMEM.
@@ -104,5 +104,11 @@ void fe_medium_use_slc(struct fe_medium *m, fe_peb peb);
  * been programmed, or the host has trimmed it.  Where a cut could bring the page back, and in an
  * image, the bytes stay until the block is erased. */
 void fe_medium_let_go(struct fe_medium *m, fe_ppn ppn);
+
+/* A strategy begins to empty a block. */
+static inline void fe_medium_begin_emptying(struct fe_medium *m)
+{
+    m->emptying_since = fe_medium_last_seq(m);
+}
 
 #endif

@@ -32,7 +32,8 @@
 #ifndef FE_NAND_UNDO_H
 #define FE_NAND_UNDO_H
 
-#include "nand/medium_core.h"
+#include "nand/chip_undo.h"
+#include "nand/medium_read.h"
 
 /* What a cut makes of an operation that was under way. */
 enum fe_cut_outcome { FE_CUT_NOT_BEGUN, FE_CUT_TORN, FE_CUT_DONE };

@@ -15,7 +15,7 @@
 #include "files.h"
 
 #include "tool.h"
-#include "verify/verify.h"
+#include "verify/kernel.h"
 
 #include "obs/stats_json.h"
 

@@ -7,7 +7,7 @@
 #include "lib/rig.h"
 #include "lib/unit.h"
 
-#include "nand/chip.h"
+#include "nand/chip_undo.h"
 #include "store/image.h"
 
 #include <stdio.h>

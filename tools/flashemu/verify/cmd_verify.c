@@ -4,7 +4,7 @@
  */
 #include "tool.h"
 #include "verify/against.h"
-#include "verify/verify.h"
+#include "verify/kernel.h"
 
 #include "obs/json_text.h"
 

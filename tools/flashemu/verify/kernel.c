@@ -18,7 +18,7 @@
  * The scripts form a process group of their own.  If this program gets a signal, the whole group
  * gets SIGTERM, and the scripts' traps unmount, detach and remove whatever there is.
  */
-#include "verify/verify.h"
+#include "verify/kernel.h"
 
 #include "base/num.h"
 #include "rt/clock.h"

@@ -12,7 +12,7 @@
  * Each run has devices of its own, so that no figure depends on which other figures are asked for.
  */
 #include "tool.h"
-#include "verify/verify.h"
+#include "verify/kernel.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parts of `verify`: rows (published figures), experiments that measure them, and the kernel
- * that some experiments need.
+ * The parts of `verify`: rows (published figures) and experiments that measure them.  The kernel
+ * that some experiments need is in verify/kernel.h.
  *
  * An experiment that runs in this process needs three things: a line for each of its figures in
  * the table of src/profile/procedures.c, a file NAME.c with a `run` function, and an entry in
@@ -139,33 +139,6 @@ int verify_pattern(struct fe_device *dev, const char *spec, const struct fe_patt
 /* The median of n > 0 values, which get sorted. */
 double verify_median(double *values, size_t n);
 
-/* --- with a kernel --- */
-
-enum verify_way { VERIFY_WAY_NONE, VERIFY_WAY_VM, VERIFY_WAY_NBD, VERIFY_WAY_LOOP };
-
-struct verify_kernel {
-    enum verify_way way;
-    char why[200];       /* VERIFY_WAY_NONE: what is missing */
-    char scripts[512];   /* the folder with serve, on-host and story.sh */
-    uint64_t dilate;     /* 0: virtual clock, figures of the device's statistics; otherwise R */
-    const char *profile; /* its name, as the user wrote it */
-    const char *const *overrides;
-    uint32_t n_overrides;
-    bool progress, verbose;
-};
-
-/* Finds the scripts, and finds out what this machine can do.  wish is "auto", "vm", "host" or
- * "none"; the result is false for any other text. */
-bool verify_kernel_init(struct verify_kernel *k, const char *wish);
-
-/* Runs the experiment as a step of story.sh, which gives the rows their figures.  Returns 0,
- * -ECANCELED, or another negative errno; with message.  Leaves nothing behind that it started. */
-int verify_kernel_run(const struct verify_kernel *k, struct verify_run *run, struct fe_err *err);
-
-/* Takes the figure and the details from a line of story.sh, "PROCEDURE figure=NUMBER
- * KEY=NUMBER...", and cuts the line into words.  Returns whether there was a figure. */
-bool verify_take_line(struct verify_run *run, char *line);
-
 /* --- a profile's rows --- */
 
 struct verify_plan {
@@ -184,8 +157,10 @@ void verify_plan_fini(struct verify_plan *plan);
  * wanted), and the slow ones if `quick`.  used[i] becomes true if some row matches wanted[i]. */
 void verify_plan_choose(struct verify_plan *plan, char **wanted, int n, bool *used, bool quick);
 
-/* Runs the experiments of all open rows.  -ECANCELED or -ENOMEM, with message.  The failure of an
- * experiment is noted in its rows and is not an error here. */
+struct verify_kernel;
+
+/* Runs the experiments of all open rows, some of them with a kernel.  -ECANCELED or -ENOMEM, with
+ * message.  The failure of an experiment is noted in its rows and is not an error here. */
 int verify_plan_run(struct verify_plan *plan, const struct verify_kernel *k, uint64_t seed,
                     struct fe_err *err);
 
