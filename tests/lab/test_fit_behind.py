@@ -13,7 +13,7 @@ try:
 except ImportError:
     skip("no Python modules cmaes and scipy")
 
-from flashemu_lab import compare, fitting, modelled, search  # noqa: E402
+from flashemu_lab import compare, fitted, fitting, modelled, search  # noqa: E402
 from flashemu_lab.clues import first_times  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
 
@@ -55,6 +55,12 @@ def test_a_card_that_writes_while_data_arrive_is_found():
     found = fitting.fit(Tool(), m, 700, 1, 2)
     assert found.structure.behind and found.structure.limit == s.limit, found.structure
     assert found.all.median < 0.03, found.all
+    for others, told in (([], "no other value that was tried is as good"),
+                         ([65536], "64 KiB would be as good")):
+        text = fitted.profile(replace(found, as_good={"behind": others}), m, "my.json", "fit 1")
+        line = next(n for n in text.splitlines() if n.startswith("cache.write_behind = fitted")
+                    or n.startswith("cache.write_behind = not"))
+        assert told in line, line
     stream = [i for i, p in enumerate(m.points) if search.kind(p) == "open units in order"
               and dict(p.parameters)["open"] == 1]
     with compare.Comparer(Tool(), m, 2) as comparer:

@@ -271,6 +271,7 @@ def test_limits_that_are_as_good_are_named():
         "", [1.0], 1).judge([search.start(s, values(s))])[0].error))
     assert {3, 5} <= set(found["open_linear"]) and 4 not in found["open_linear"], found
     assert found["open_units"] == [0] and "open_random" not in found, found
+    assert set(found["page"]) == {8192, 32768}, found  # what counts in pages goes with them
 
 
 def test_what_is_assumed_of_groups_is_said():

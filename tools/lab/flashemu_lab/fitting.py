@@ -340,8 +340,9 @@ class Fitting:
         for n, f in zip(near, judged):
             differing = [x.name for x in fields(n)
                          if getattr(n, x.name) != getattr(best.structure, x.name)]
-            if search.assumes and "open_linear" in differing:  # the others go with it
-                differing = ["open_linear"]
+            for leads in ("page", *(["open_linear"] if search.assumes else [])):
+                if leads in differing:  # the others go with it
+                    differing = [leads]
             values = found.setdefault(differing[0], [])
             if f.error <= best.error * _AS_GOOD and len(differing) == 1:
                 values.append(int(getattr(n, differing[0])))
