@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""probe_truth.py [--devices N] [--only N,N] [--seed N] [--keep FOLDER] [--nbd]: devices told by
-`probe`.
+"""probe_truth.py [--devices N] [--only N,N] [--seed N] [--keep FOLDER] [--nbd] [--cards]: devices
+told by `probe`.
 
 Each device is drawn by the seed: all strategies that sticks use (segment, block, bast, fast,
 page); units of 128 KiB to 24 MiB, also 1.5, 3, 5, 6, 7, 12 MiB; pages of 2 to 32 KiB; 0 to 64 open
@@ -15,6 +15,9 @@ With --keep, the points of each device are a file of the folder.  A device that 
 measured, but judged again from these points: so a run that was ended goes on, and a rule that draws
 another conclusion from the same points is tried in a second.  A rule that asks for other tests needs
 another folder.
+
+With --cards, the same devices hold the map of a region only, as many cards do, and those without a
+cache gather a page and write it while the next data arrive.
 
 With --nbd, each device is the disk of an nbdkit server with the plugin $FLASHEMU_PLUGIN, and
 `probe` measures it through libnbd, with times of the device's virtual clock.  Requests are answered
@@ -160,6 +163,22 @@ def draw(number, seed):
     return strategy, keys, truth
 
 
+def draw_card(number, seed):
+    """The same device with what cards have."""
+    strategy, keys, truth = draw(number, seed)
+    d = random.Random(f"card {seed} {number}")
+    if strategy in ("page", "segment"):
+        map_read = round(d.choice([0, between(d, 5e4, 5e5)]))
+        keys |= {"ftl.map_region": str(d.choice([256, 1024, 4096]) * KIB),
+                 "ftl.map_switch": "%dns" % between(d, 3e5, 3e6), "ftl.map_read": f"{map_read}ns"}
+        truth["overhead_ns"] += map_read    # of reads that are far from each other
+    if "cache.size" not in keys:
+        page = int(keys["nand.page_size"])
+        keys |= {"cache.size": str(page), "cache.write_behind": str(2 * page)}
+        del truth["cache"]      # three pages may show as one, or not
+    return strategy, keys, truth
+
+
 # --- measuring ---
 
 class Device:
@@ -240,8 +259,9 @@ def judged(found, truth):
     if "slc" in truth:      # it shows as a cache, too
         return {**pairs, "slc": (True, bool(told["slc"] or told["cache"]))}
     cache = habits.cache_from(found.points)
-    pairs["cache"] = near(truth["cache"], cache and cache[0])
-    if truth["cache"]:
+    if "cache" in truth:
+        pairs["cache"] = near(truth["cache"], cache and cache[0])
+    if truth.get("cache"):
         pairs["cache_rate"] = near(truth["cache_rate"], cache and cache[1])
     for name in ("overhead_ns", "bytes_per_s"):
         if name in truth:
@@ -269,11 +289,11 @@ def hides(keys, failure):
     return None
 
 
-def told(number, seed, tool, folder, by_nbd):
+def told(name, drawn, tool, folder, by_nbd):
     """The findings about a device, from its file in the folder if that is there, and why they ended
     early, or ""; ValueError if there is no such device."""
-    strategy, keys, _ = draw(number, seed)
-    path = folder and folder / f"{seed}-{number}{'-nbd' if by_nbd else ''}.json"
+    strategy, keys, _ = drawn
+    path = folder and folder / f"{name}{'-nbd' if by_nbd else ''}.json"
     if path and path.exists():
         found = Found(list(load(path).points))
         findings.judge(found)
@@ -285,11 +305,13 @@ def told(number, seed, tool, folder, by_nbd):
     return found, failure
 
 
-def device(number, seed, tool, folder=None, by_nbd=False):
+def device(number, seed, tool, folder=None, by_nbd=False, cards=False):
     """One line."""
-    strategy, keys, truth = draw(number, seed)
+    drawn = (draw_card if cards else draw)(number, seed)
+    strategy, keys, truth = drawn
+    name = f"{seed}-{number}{'-card' if cards else ''}"
     try:
-        found, failure = told(number, seed, tool, folder, by_nbd)
+        found, failure = told(name, drawn, tool, folder, by_nbd)
     except ValueError as e:
         return {"device": number, "impossible": str(e)}
     pairs = judged(found, truth)
@@ -325,6 +347,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="of the points")
     parser.add_argument("--nbd", action="store_true", help="through nbdkit and libnbd")
+    parser.add_argument("--cards", action="store_true", help="with maps in parts, and writing behind")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--demand", type=float, default=0, metavar="PERCENT",
                         help="exit code 1 if in fewer devices nothing is wrong")
@@ -336,8 +359,8 @@ def main():
         arguments.keep.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(arguments.jobs) as threads:
         for line in threads.map(
-                lambda n: device(n, arguments.seed, tool, arguments.keep, arguments.nbd),
-                numbers):
+                lambda n: device(n, arguments.seed, tool, arguments.keep, arguments.nbd,
+                                 arguments.cards), numbers):
             print(json.dumps(line), flush=True)
             if "impossible" not in line:
                 done.append(line)

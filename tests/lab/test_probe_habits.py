@@ -9,7 +9,8 @@ import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
 import probe_truth
-from flashemu_lab import flashbench_o, forged, habits, opened, pairs, probing, unit_size
+from flashemu_lab import (flashbench_o, forged, habits, merges, opened, pairs, probing,
+                          unit_size)
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
@@ -19,6 +20,7 @@ MIB = 1 << 20
 # Numbers of devices of probe_truth.py, and which of their findings nothing shows.
 SAMPLE = {2: [], 3: [], 4: [], 7: []}
 SEED = 31
+CARDS = (2, 7, 12, 36, 38)
 # Devices of other seeds that were not told once: (seed, number).
 MISSED = ((911, 44), (911, 47), (911, 48), (911, 79), (911, 85), (5000, 1), (5000, 42), (5000, 66),
           (1301, 44), (1301, 47), (1301, 49), (4219, 14))
@@ -184,6 +186,52 @@ def test_pairs_by_hand():
     assert pairs.unit_from([]) is None and unit_size.shown([]) is None
 
 
+def held(write, region):
+    """The times of a device that holds the map of one region."""
+    last = [0]
+
+    def one(offset):
+        other, last[0] = offset // region != last[0], offset // region
+        return write(offset) + 2 * 10**6 * other
+    return one
+
+
+def test_regions_of_a_map_are_no_units():
+    """Another region costs 2 ms, another unit 100."""
+    for region in (256 * 1024, MIB, 4 * MIB):
+        for unit in (4 * MIB, 6 * MIB):
+            assert paired(held(opens(unit, 5), region), 100 * unit)[0] == unit, (region, unit)
+    # regions alone cost less than a copy would, by the rate in order
+    found, points = paired(held(lambda _: 10**6, 256 * 1024), 1 << 30)
+    assert found == 256 * 1024
+    fill = make_point("fill", [8e6], bs=32768, start=0, idle=0, after=0, size=MIB)
+    assert pairs.unit_from([*points, fill]) is None
+
+
+def test_what_can_be_a_merge():
+    """At 8 MB/s in order a copy of 1 MiB takes 33 ms or more, and never less than 2.6."""
+    fill = [make_point("fill", [8e6 * n], bs=32768, start=0, idle=0, after=0, size=MIB)
+            for n in (1, 1, 0.2)]
+    for ns, alone, wanted in ((4e7, 1e8, True), (3e7, 1e8, False), (3e7, 3e7, True),
+                              (3e6, 3e6, True), (2e6, 2e6, False)):
+        assert merges.is_one(fill, ns, alone, MIB) is wanted, (ns, alone)
+    assert merges.is_one([], 3e6, 1e8, MIB) and not merges.is_one([], 2e6, 1e8, MIB)
+
+
+def test_several_units_in_regions_of_a_map():
+    """Each write to another unit brings in its map, and that is no merge."""
+    def limit(most, switch):
+        points = []
+        for units in range(1, 9):
+            row = opened.passes(MIB, units, False, 16384, 8, 9 * units, probing.OUTRIGHT, 1 << 30)
+            usual = 10**6 + switch * (units > 1)
+            times = [2 * 10**7, 2 * 10**7, *[usual + 2 * 10**7 * (units > most)] * 2]
+            points += probing.result(row, [times[r.key] for r in row.requests])
+        return opened.limit_from(points, False)
+    for switch in (0, 10**6, 3 * 10**6):
+        assert [limit(most, switch) for most in (1, 2, 5)] == [1, 2, 5], switch
+
+
 def test_windows_begin_at_other_places():
     """Neighbours in size have no beginning in common, as long as there is a choice."""
     for capacity in (n * MIB for n in (480, 600, 768, 960, 1100, 1984, 2100, 3300, 4096, 6912)):
@@ -333,6 +381,13 @@ def test_some_devices_by_number():
             assert "impossible" not in line and line["wrong"] == {}, line
             assert line["hidden"] == SAMPLE[number], line
             assert probe_truth.device(number, SEED, None, Path(folder)) == line
+
+
+def test_some_cards_by_number():
+    """The same with maps in parts, and what is written behind."""
+    for number in CARDS:
+        line = probe_truth.device(number, 1, Tool(), cards=True)
+        assert line["wrong"] == {} and line["hidden"] == [], line
 
 
 def test_devices_that_were_not_told_once():

@@ -43,7 +43,7 @@ The modules, each of which uses only those above it:
     ensemble    sets of parameters that fit the published figures
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, tables, importing    what real devices do, from other programs
-    target, probing, pairs, pushed_pairs, gaps, firsts      the same, measured: the unit
+    target, merges, probing, pairs, pushed_pairs, gaps, firsts      the same, measured: the unit
     unit_size, opened, flashbench_o     what shows it, and how many are open
     habits, forged, findings, probe, datasheet      the rest of it
     modelled, curves, clues     what a measurement says about a device

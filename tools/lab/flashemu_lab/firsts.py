@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Mapping, Sequence
 
-from . import probing
+from . import merges, probing
 from .measurement import Point
 
 # Sums are the same if they differ by less than this share.
@@ -79,7 +79,7 @@ def _fits(measured: Mapping[int, Sequence[Sum]], unit: int) -> bool:
         usual = _usual(inside, 1.0 if count == probing.MANY_CROSSINGS else _MOST)
         if len(inside) < 2:
             continue
-        if not usual or usual[0] < unit * probing.COPY_NS or \
+        if not usual or usual[0] < unit * merges.COPY_NS or \
                 any(s.size == unit and s.begins(unit) and s.ns not in usual for s in some):
             return False
         same += len(usual)

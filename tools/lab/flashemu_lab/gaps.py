@@ -24,7 +24,7 @@ from typing import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from . import pairs, probing
+from . import merges, pairs, probing
 from .measurement import Point
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -130,7 +130,7 @@ def _unexplained(times: _Array, copied: _Array, closed: _Array) -> float | None:
     squares = float(((y - y.mean())**2).sum())
     found, _, _, _ = np.linalg.lstsq(x, y, rcond=None)
     errors = float(((y - x @ found)**2).sum())
-    if not squares or errors > (1 - _EXPLAINS) * squares or found[1] < probing.COPY_NS:
+    if not squares or errors > (1 - _EXPLAINS) * squares or found[1] < merges.COPY_NS:
         return None
     return errors / squares
 
@@ -143,7 +143,7 @@ def _grows(points: Sequence[Point]) -> bool:
         by_size.setdefault(pair.size, []).append(pair.ns)
     times = [(size, median_low(ns)) for size, ns in sorted(by_size.items())][:_CLOSE]
     return len(times) == _CLOSE and all(
-        t1 - t0 > probing.COPY_NS * (far - near)
+        t1 - t0 > merges.COPY_NS * (far - near)
         for (near, t0), (far, t1) in zip(times, times[1:]))
 
 

@@ -36,6 +36,7 @@ _CLOSED = 0.4
 _ALWAYS = 0.5
 # Pieces of a unit that a pass writes: the first pass, the second, the third.
 _IN_ORDER, _IN_RANDOM_ORDER = (0, 1, 2), (3, 1, 2)
+_OF_MAP = 0.25      # bringing in the map of another unit takes less than this share of a merge
 _FEW = 2    # writes to units that are not open, to compare with more of them
 # Behind a cache, the passes that are pushed out of it together, in order and in random order, each
 # time over other units.  In order, a visit must find what a visit by one pass has left.
@@ -214,6 +215,14 @@ def _alone(found: Mapping[int, tuple[float, list[float]]], closed: float) -> flo
                        if 0 < ns < _ALWAYS * closed] or [alone])
 
 
+def _several(found: Mapping[int, tuple[float, list[float]]], alone: float, closed: float,
+             number: int) -> float:
+    """ns of a write to one of several open units.  It is more than to the only one if the
+    controller holds the map of one of them, and far less than a merge."""
+    least = min((times[number] for n, (_, times) in found.items() if n > 1), default=alone)
+    return max(alone, least) if least < _OF_MAP * closed else alone
+
+
 def _is_pushed(points: Sequence[Point]) -> bool:
     return any("push" in dict(p.parameters) for p in points)
 
@@ -243,7 +252,9 @@ def _between(points: Sequence[Point], in_random_order: bool,
     alone = _alone(rows(points, True), closed) if pushed else min(found[1][1][1:])
     if alone > _ALWAYS * closed:
         return 0, 1
-    merges = {n: (row[1][number] - alone) * n / (closed - alone) for n, row in found.items()}
+    several = alone if pushed else _several(found, alone, closed, number)
+    merges = {n: (row[1][number] - usual) * n / (closed - usual) for n, row in found.items()
+              for usual in (several if n > 1 else alone,)}
     if pushed and not in_random_order:
         limit = _best_limit(merges)
         return limit, limit + 1 if {limit, limit + 1} <= set(merges) else 0

@@ -13,17 +13,21 @@ of which was open.  That a pair is quick says less: one of the units may have be
 The unit is the size that puts the slow pairs into two units each, and as few quick ones as
 possible.  Neither how many units there are nor how many are open matters much.
 
+A controller that holds the map of a part of the device brings in another part for the second write,
+which makes a pair slower as well, but by far less than a merge.
+
 A pair tells nothing where no unit is open in random order, all writes go to one log, or the map
 knows pages.  There the writes across boundaries (`probing`) can tell.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import median
 from typing import Iterable, Sequence
 
-from . import probing
+from . import merges, probing
 from .measurement import Point
 from .probing import Draft, Seen, Test
 
@@ -35,6 +39,7 @@ _PAGE = 32 * _KIB
 # A pair is slow if it takes so many times as long as the usual pair of the smallest size.
 _SLOW = 1.5
 _LEVEL = 0.4        # slow pairs that take less than this share of the usual slow one are odd
+_OF_MAP = 10        # a merge takes so many times as long as bringing in another part of the map
 _ENOUGH = 4         # slow pairs
 # Quick pairs across units for each slow one.  A log that all units share is full now and then,
 # which makes a pair slow wherever it is: then most pairs across units are quick.
@@ -109,12 +114,23 @@ def _two_units(measured: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
     unit."""
     least = min(p.size for p in measured)
     alone = median(p.ns for p in measured if p.size == least)
-    slow = [p for p in measured if p.ns > _SLOW * alone]
+    from_ns = _merges_from([p.ns for p in measured if p.ns > _SLOW * alone])
+    slow = [p for p in measured if p.ns >= from_ns]
     # a merge costs what it costs: where a write costs more the further it goes, none is open
     merge = median([p.ns for p in slow] or [0.0])
     if 10 * sum(p.ns < _LEVEL * merge for p in slow) > len(slow):
         return [], list(measured)
-    return slow, [p for p in measured if p.ns <= _SLOW * alone]
+    return slow, [p for p in measured if p.ns < from_ns]
+
+
+def _merges_from(slow: Sequence[float]) -> float:
+    """The least time of a merge, of the times of slow pairs; infinity without any.  Pairs that take
+    far less than the rest have only gone to another part of the map."""
+    times = sorted(slow)
+    for below, above in zip(range(_ENOUGH, len(times) - _ENOUGH + 1), times[_ENOUGH:]):
+        if above > _OF_MAP * times[below - 1]:
+            return above
+    return times[0] if times else math.inf
 
 
 def _ranked(points: Sequence[Point], sizes: Iterable[int]) -> list[tuple[int, int]]:
@@ -148,8 +164,10 @@ def next_sizes(points: Sequence[Point], capacity: int, from_ends: int) -> list[i
 
 def unit_from(points: Sequence[Point]) -> int | None:
     """The allocation unit: of the sizes that were tried, the one that explains the pairs best; None
-    if the pairs do not tell it."""
-    ranked = _ranked(points, sorted({p.size for p in pairs(points)}))
+    if the pairs do not tell it, or if what they cost is less than a copy of that unit."""
+    measured = pairs(points)
+    ranked = _ranked(points, sorted({p.size for p in measured}))
     if not ranked or len(ranked) > 1 and ranked[1][0] == ranked[0][0]:
         return None
-    return ranked[0][1]
+    merge = median(p.ns for p in _two_units(measured)[0])
+    return ranked[0][1] if merge > ranked[0][1] * merges.copy_ns(points) else None

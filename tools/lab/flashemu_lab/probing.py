@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from statistics import median, median_low
 from typing import Iterator, Mapping, Sequence
 
+from . import merges
 from .measurement import Point, Scalar, make_point
 from .tool import Tool
 
@@ -47,7 +48,6 @@ _LITTLE_OF_READS = 0.005
 _STANDS_OUT = 0.2
 # It also counts with this share, if nothing else has a quarter of it.
 _LITTLE = 0.04
-COPY_NS = 2.5      # a merge copies a unit, and no device copies a byte in less time
 # A unit has to explain this share of the squares of all excesses.
 _EXPLAINS = 0.9
 _EXPLAINS_MANY = 0.85
@@ -495,16 +495,18 @@ def unit_from(points: Sequence[Point]) -> int | None:
         stands_out = gap > enough * alone or (clear and len(high) > 1)
         if pushed and gap < max(low) - min(low):    # sums hold merges of a log now and then
             continue
-        if stands_out and gap > unit * COPY_NS and (best is None or gap > best[0]):
+        if stands_out and merges.is_one(points, gap, alone, unit) and (
+                best is None or gap > best[0]):
             best = (gap, unit)
     many = {unit: row for unit, row in found.items() if len(row[2]) == MANY_CROSSINGS}
     one = best[1] if best else None
-    likely = _unit_by_share(found) or _unit_by_share(many, _EXPLAINS_MANY) or one if many else \
-        one or _unit_by_share(found)
+    likely = _unit_by_share(points, found) or _unit_by_share(points, many, _EXPLAINS_MANY) or \
+        one if many else one or _unit_by_share(points, found)
     return likely if likely and likely > (page_read_from(points) or 0) else None
 
 
-def _unit_by_share(crossings: Mapping[int, tuple[float, float, list[int]]],
+def _unit_by_share(points: Sequence[Point],
+                   crossings: Mapping[int, tuple[float, float, list[int]]],
                    enough: float = _EXPLAINS) -> int | None:
     """The unit that explains the excesses best, if it explains most of them: the excess of a test
     is proportional to the share of its writes that lie across multiples of the unit: odd multiples
@@ -525,7 +527,8 @@ def _unit_by_share(crossings: Mapping[int, tuple[float, float, list[int]]],
         explained = 1 - sum(errors) / ((every - odd) or 1.0)
         value = explained - _ODD_COUNTS * odd / every
         if explained > enough and value > best and \
-                product / squares > max(_STANDS_OUT * alone, unit * COPY_NS):
+                product / squares > _STANDS_OUT * alone and \
+                merges.is_one(points, product / squares, alone, unit):
             best, found = value, unit
     # the smallest candidates cannot be told from a page
     return found if found not in sorted(measured)[:2] else None

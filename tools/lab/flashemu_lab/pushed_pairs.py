@@ -22,7 +22,7 @@ from functools import lru_cache
 from statistics import fmean
 from typing import Sequence
 
-from . import pairs, probing
+from . import merges, pairs, probing
 from .measurement import Point
 from .pairs import Pair
 from .probing import OUTRIGHT, Draft, Seen, Test
@@ -116,7 +116,7 @@ def _against(measured: Sequence[Sum], unit: int, most: int) -> float | None:
     # what is left is the push, which costs about what a merge of as many bytes does
     left, push = mean_ns - merge * mean, merge * max(s.push for s in measured) / unit
     if min(many, few) < 2 or errors > (1 - _EXPLAINS) * every or \
-            merge < unit * probing.COPY_NS or mean_ns < _OF_MERGES * merge * mean or \
+            merge < unit * merges.COPY_NS or mean_ns < _OF_MERGES * merge * mean or \
             left > max(merge * mean, _OF_PUSH * push):
         return None
     return errors / merge**2
