@@ -20,7 +20,7 @@ MIB = 1 << 20
 # Numbers of devices of probe_truth.py, and which of their findings nothing shows.
 SAMPLE = {2: [], 3: [], 4: [], 7: []}
 SEED = 31
-CARDS = (2, 7, 12, 36, 38)
+CARDS = (2, 7, 12, 13, 36, 38)
 # Devices of other seeds that were not told once: (seed, number).
 MISSED = ((911, 44), (911, 47), (911, 48), (911, 79), (911, 85), (5000, 1), (5000, 42), (5000, 66),
           (1301, 44), (1301, 47), (1301, 49), (4219, 14))
@@ -277,15 +277,17 @@ def test_page_of_reads_with_a_small_excess():
     below."""
     test = probing.page_reads(1 << 30)
 
-    def reads(page, excess, noise=0):
+    def reads(page, excess, noise=0, key=4):
         return probing.result(test, [10**6 + excess * ((r.offset + r.length - 1) // page
-                                                       - r.offset // page) + noise * (r.key == 4)
+                                                       - r.offset // page) + noise * (r.key == key)
                                      for r in test.requests])
     assert probing.page_read_from(reads(32768, 27000)) == 32768
     assert probing.page_read_from(reads(4096, 15000)) == 4096
     assert probing.page_read_from(reads(16384, 7000)) == 16384
     assert probing.page_read_from(reads(32768, 5000)) is None
     assert probing.page_read_from(reads(32768, 27000, 9000)) is None
+    # the first reads of all bring in a map
+    assert probing.page_read_from(reads(16384, 200000, 600000, 0)) == 16384
 
 
 def test_a_cache_before_merges():

@@ -580,7 +580,8 @@ def page_read_from(points: Sequence[Point]) -> int | None:
     those of larger sizes as well, while for smaller ones they do not; None if that is not so."""
     found = page_read_excesses(points)
     for size in (size for size in found if size > _KIB):
-        low = [abs(e) for other, (e, _) in found.items() if other < size]
+        # the first reads of all may bring in a map, which makes an excess negative
+        low = [max(e, 0.0) for other, (e, _) in found.items() if other < size]
         high = [e for other, (e, _) in found.items() if other >= size]
         alone = median(t for _, t in found.values())
         # a small excess counts as well if it is the same everywhere, and smaller sizes have none
