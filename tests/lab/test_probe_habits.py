@@ -201,6 +201,10 @@ def test_regions_of_a_map_are_no_units():
     for region in (256 * 1024, MIB, 4 * MIB):
         for unit in (4 * MIB, 6 * MIB):
             assert paired(held(opens(unit, 5), region), 100 * unit)[0] == unit, (region, unit)
+    # a few that take far longer than a merge are none
+    order, write = iter(range(10**6)), opens(MIB, 5)
+    assert paired(lambda offset: write(offset) * (1000 if next(order) // 6 == 31 else 1),
+                  480 * MIB)[0] == MIB
     # regions alone cost less than a copy would, by the rate in order
     found, points = paired(held(lambda _: 10**6, 256 * 1024), 1 << 30)
     assert found == 256 * 1024
