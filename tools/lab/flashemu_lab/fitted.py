@@ -158,14 +158,16 @@ def sentence(f: Fitted) -> str:
 def structure_text(s: Structure) -> str:
     """The structure in a sentence."""
     page = f"pages of {bytes_text(s.page)}"
+    behind = "; it writes while the next data arrive" if s.behind else ""
     if s.strategy == "page":
-        return f"The device is mapped by pages, {page}."
+        return f"The device is mapped by pages, {page}{behind}."
     groups = f", {s.group} of which make {bytes_text(s.unit * s.group)}" if s.group > 1 else ""
-    log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} units" \
-        if s.small_log else ""
+    log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} " \
+        f"unit{'s' if s.small_log > 1 else ''}" if s.small_log else ""
     both = f", {s.open_units} together" if s.open_units else ""
     return (f"The device is mapped by units of {bytes_text(s.unit)}{groups}, {page}, with "
-            f"{s.open_linear} units open in order and {s.open_random} in random order{both}{log}.")
+            f"{s.open_linear} units open in order and {s.open_random} in random order{both}{log}"
+            f"{behind}.")
 
 
 def sentences(f: Fitted, m: Measurement) -> list[str]:
