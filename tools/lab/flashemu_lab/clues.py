@@ -276,8 +276,7 @@ def candidates(m: Measurement) -> list[Structure]:
             found.insert(0, found.pop())
     if not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
         cut = [replace(s, limit=120 * _KIB) for s in found]
-        found = [n for s in cut for n in _streaming(s)] if _is_cut(c) \
-            else found + cut + [_streaming(s)[0] for s in cut]
+        found = [n for s in cut for n in _streaming(s)] if _is_cut(c) else found + cut
     if not known:
         if other is None and _no_limit(rows):
             found = [s for s in found if s.strategy == "page"]
@@ -319,9 +318,9 @@ def _writes_half_a_mib(c: Curves) -> bool:
 
 def variants(s: Structure) -> list[Structure]:
     """Structures from which a search can start as well as from this one, because the clues about
-    these numbers are weak: the page, the largest write of the small log, and which part of a unit
-    is merged."""
-    found = []
+    these numbers are weak: whether it writes behind, the page, the largest write of the small log,
+    and which part of a unit is merged."""
+    found = _streaming(s)[:1] if s.limit <= 120 * _KIB and not s.behind else []
     for page in (s.page, 2 * s.page, s.page // 2):
         for unit in {s.unit, 2 * s.unit} if s.group > 1 else {s.unit}:
             for small in {s.small_write, 2 * s.small_write}:
