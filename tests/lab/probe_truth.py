@@ -347,7 +347,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="of the points")
     parser.add_argument("--nbd", action="store_true", help="through nbdkit and libnbd")
-    parser.add_argument("--cards", action="store_true", help="with maps in parts, and writing behind")
+    parser.add_argument("--cards", action="store_true",
+                        help="with maps in parts, and writing behind")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--demand", type=float, default=0, metavar="PERCENT",
                         help="exit code 1 if in fewer devices nothing is wrong")

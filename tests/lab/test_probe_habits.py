@@ -20,6 +20,7 @@ MIB = 1 << 20
 # Numbers of devices of probe_truth.py, and which of their findings nothing shows.
 SAMPLE = {2: [], 3: [], 4: [], 7: []}
 SEED = 31
+# And with --cards, of seed 1: devices of which everything shows.
 CARDS = (2, 7, 12, 13, 36, 38)
 # Devices of other seeds that were not told once: (seed, number).
 MISSED = ((911, 44), (911, 47), (911, 48), (911, 79), (911, 85), (5000, 1), (5000, 42), (5000, 66),

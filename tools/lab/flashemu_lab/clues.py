@@ -6,7 +6,8 @@
                writes below it cost as much as a page
     unit       a second step of -a, writes across (probe), or the unit of -O
     group      random writes that all cost the same, up to a part of the unit: that part is merged
-    open       the first number of units of -O at which the rate falls
+    open       the number of units of -O behind which each small write merges one, or else the
+               first one at which the rate falls
     commands   the time for each byte goes down from 64 to 128 KiB, unless a reader cuts before; it
                goes up where a reader cuts inside pages
     small log  random writes, or writes to too many units, that are quicker again below some size
@@ -44,7 +45,7 @@ _MANY = 5
 # A device without a limit has room for so many units more than were written in turn.
 _MORE = 2
 # A card may write so many bytes at a time, and a long command loses time if it ends between.
-_STREAM = 64 << 10
+_STREAM = 64 * _KIB
 # Bytes beyond 64 KiB take so many times as long where commands end inside pages.
 _CUT = 1.2
 # Small writes that merge a unit each take at least so many times as long as others.
@@ -320,7 +321,7 @@ def variants(s: Structure) -> list[Structure]:
     """Structures from which a search can start as well as from this one, because the clues about
     these numbers are weak: whether it writes behind, the page, the largest write of the small log,
     and which part of a unit is merged."""
-    found = _streaming(s)[:1] if s.limit <= 120 * _KIB and not s.behind else []
+    found = _streaming(s)[:1] if s.reader and not s.behind else []
     for page in (s.page, 2 * s.page, s.page // 2):
         for unit in {s.unit, 2 * s.unit} if s.group > 1 else {s.unit}:
             for small in {s.small_write, 2 * s.small_write}:

@@ -13,17 +13,17 @@ from typing import Sequence
 
 from .measurement import Point
 
-# No device copies a byte in less time.
+# No device copies a byte in less time, or so many times as fast as it writes in order.
 COPY_NS = 2.5
-# Of the time of a write: what costs so much more is another merge.
-_AGAIN = 0.75
-# Nor so many times as fast as it writes in order.
 _FASTER = 4
+# Of the time of a write that may be a merge: what costs so much more is another one.
+_AGAIN = 0.75
 
 
 def is_one(points: Sequence[Point], ns: float, alone: float, unit: int) -> bool:
-    """Whether `ns` more than a small write that takes `alone` can be the merge of a unit: it is as
-    much again, where each write costs a merge, or as much as a copy takes."""
+    """Whether a write can have cost one merge of a unit more than another write: the other one took
+    `alone`, and this one `ns` longer.  Where each write costs a merge, that is about as much again;
+    elsewhere it is at least what a copy takes."""
     return ns > unit * (COPY_NS if ns > _AGAIN * alone else copy_ns(points))
 
 

@@ -88,6 +88,11 @@ class Structure:
         return self.group > 1 and self.scattered > 0
 
     @property
+    def reader(self) -> bool:
+        """Whether the host seems to be a USB reader of Linux, by the size of its commands."""
+        return self.limit <= 120 * _KIB
+
+    @property
     def pages_per_block(self) -> int:
         """A divisor of the pages of a unit; the unit is one block if that is possible."""
         pages = 256 if self.strategy == "page" else max(self.unit // self.page, 1)
@@ -205,7 +210,7 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
         keys["cache.size"] = str(s.cache)
     if s.behind:
         keys["cache.write_behind"] = str(s.behind)
-    keys |= {"link.type": "usb-hs" if s.limit <= 120 * _KIB else "sd-hs",
+    keys |= {"link.type": "usb-hs" if s.reader else "sd-hs",
              "link.bandwidth": rate("link.bandwidth"),
              "link.command_overhead": time("link.command_overhead"),
              "link.max_transfer": str(s.limit), "link.queue_depth": "1"}
@@ -228,7 +233,7 @@ def neighbours(s: Structure) -> list[Structure]:
     found = [replace(s, limit=n) for n in (64 * _KIB, 120 * _KIB, 512 * _KIB) if n != s.limit]
     found += [paged(s, p) for p in (s.page // 2, s.page * 2) if 2 * _KIB <= p <= 64 * _KIB]
     found += [replace(s, cache=n) for n in (0, s.page, 4 * s.page) if n != s.cache]
-    if s.limit <= 120 * _KIB or s.behind:  # only behind readers has it been seen
+    if s.reader or s.behind:  # no card on another host has shown it
         found += [replace(s, behind=n) for n in (0, 2 * s.page, 4 * s.page) if n != s.behind]
     found += [replace(s, tail=n) for n in (1, 2, 4, 8)
               if n != s.tail and s.limit % (n * s.page)]
@@ -250,8 +255,8 @@ def neighbours(s: Structure) -> list[Structure]:
 
 
 def paged(s: Structure, page: int) -> Structure:
-    """The same with other pages.  Sizes that count in pages stay, but for those that would be
-    smaller than pages are."""
+    """The same with other pages.  The tail, the cache and the buffer behind it keep their bytes, or
+    get a page if that is more."""
     return replace(s, page=page, tail=max(s.tail * s.page // page, 1),
                    cache=s.cache and max(s.cache, page), behind=s.behind and max(s.behind, page))
 

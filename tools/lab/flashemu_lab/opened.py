@@ -253,8 +253,10 @@ def _between(points: Sequence[Point], in_random_order: bool,
     if alone > _ALWAYS * closed:
         return 0, 1
     several = alone if pushed else _several(found, alone, closed, number)
-    merges = {n: (row[1][number] - usual) * n / (closed - usual) for n, row in found.items()
-              for usual in (several if n > 1 else alone,)}
+    merges = {}
+    for n, (_, times) in found.items():
+        usual = several if n > 1 else alone
+        merges[n] = (times[number] - usual) * n / (closed - usual)
     if pushed and not in_random_order:
         limit = _best_limit(merges)
         return limit, limit + 1 if {limit, limit + 1} <= set(merges) else 0

@@ -133,13 +133,10 @@ def _merges_from(slow: Sequence[float]) -> float:
     return times[0] if times else math.inf
 
 
-def _ranked(points: Sequence[Point], sizes: Iterable[int]) -> list[tuple[int, int]]:
+def _ranked(two: Sequence[Pair], others: Sequence[Pair],
+            sizes: Iterable[int]) -> list[tuple[int, int]]:
     """(how much speaks against it, unit) for each unit that may be, the best one first; empty if
     too few pairs went to two units."""
-    measured = pairs(points)
-    if not measured:
-        return []
-    two, others = _two_units(measured)
     ranked = []
     for unit in sizes:
         good = sum(p.parted(unit) for p in two)
@@ -157,7 +154,7 @@ def next_sizes(points: Sequence[Point], capacity: int, from_ends: int) -> list[i
     sizes = [size for size in unit_sizes(capacity) if size >= 4 * from_ends]
     if not tried:
         return [size for size in sizes if size & (size - 1) == 0]
-    ranked = _ranked(points, sizes)
+    ranked = _ranked(*_two_units(pairs(points)), sizes)
     return [unit for against, unit in ranked
             if against <= ranked[0][0] + _DOUBT and unit not in tried]
 
@@ -166,8 +163,11 @@ def unit_from(points: Sequence[Point]) -> int | None:
     """The allocation unit: of the sizes that were tried, the one that explains the pairs best; None
     if the pairs do not tell it, or if what they cost is less than a copy of that unit."""
     measured = pairs(points)
-    ranked = _ranked(points, sorted({p.size for p in measured}))
+    if not measured:
+        return None
+    two, others = _two_units(measured)
+    ranked = _ranked(two, others, sorted({p.size for p in measured}))
     if not ranked or len(ranked) > 1 and ranked[1][0] == ranked[0][0]:
         return None
-    merge = median(p.ns for p in _two_units(measured)[0])
+    merge = median(p.ns for p in two)
     return ranked[0][1] if merge > ranked[0][1] * merges.copy_ns(points) else None

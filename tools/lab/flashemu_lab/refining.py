@@ -176,6 +176,7 @@ def written(some: Sequence[Number], x: Sequence[float], keys: Mapping[str, str])
 def _steps(m: Measurement, errors: Sequence[float | None]) -> list[float]:
     """ln(model / measured) of what a read of -a across a multiple takes more than those beside it;
     of the multiples where that shows."""
+    # by multiple and size, then by place: measured, and of the model
     times: dict[tuple[object, object], dict[object, tuple[float, float]]] = {}
     for p, error in zip(m.points, errors):
         how = dict(p.parameters)
