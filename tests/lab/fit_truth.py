@@ -19,7 +19,7 @@ from dataclasses import replace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
-from flashemu_lab import compare, fitting, flashbench_o, modelled, probing  # noqa: E402
+from flashemu_lab import compare, crossings, fitting, flashbench_o, modelled, probing  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
@@ -70,9 +70,9 @@ def run(tool, s, values, keys):
 def probe(tool, s, values):
     """What `probe` would measure, from outside."""
     keys = list(probing.link(s.capacity).keys) + list(probing.align(tool, s.capacity).keys)
-    for unit in probing.candidates(s.capacity):
-        keys += probing.crossing(unit, s.capacity).keys
-    unit = probing.unit_from(run(tool, s, values, keys).points) or 4 * MIB
+    for unit in crossings.candidates(s.capacity):
+        keys += crossings.crossing(unit, s.capacity).keys
+    unit = crossings.unit_from(run(tool, s, values, keys).points) or 4 * MIB
     keys += probing.page(unit, s.capacity).keys
     for order in (False, True):
         for n in range(1, flashbench_o.MOST_OPEN + 1):

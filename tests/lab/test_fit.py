@@ -26,8 +26,8 @@ from pathlib import Path  # noqa: E402
 
 import fit_truth  # noqa: E402
 
-from flashemu_lab import clues, compare, curves, fitting, measurement, modelled  # noqa: E402
-from flashemu_lab import probing, search  # noqa: E402
+from flashemu_lab import clues, compare, crossings, curves, fitting, measurement  # noqa: E402
+from flashemu_lab import modelled, search  # noqa: E402
 from flashemu_lab.errors import LabError  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure  # noqa: E402
@@ -338,10 +338,10 @@ def test_a_time_beyond_its_bound_by_a_rounding_error():
 def test_the_unit_shows_where_others_do_now_and_then():
     for number in (4, 5):
         s, times = fit_truth.draw(number, 1)
-        keys = [key for unit in probing.candidates(s.capacity)
-                for key in probing.crossing(unit, s.capacity).keys]
+        keys = [key for unit in crossings.candidates(s.capacity)
+                for key in crossings.crossing(unit, s.capacity).keys]
         points = fit_truth.run(Tool(), s, times, keys).points
-        assert probing.unit_from(points) == s.unit, number
+        assert crossings.unit_from(points) == s.unit, number
 
 
 def test_a_search_is_cheap_where_a_device_is_slow():

@@ -6,7 +6,7 @@ meant, and what follows where something in common cannot be avoided."""
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import findings, habits, opened, pairs, probing, pushed_pairs, unit_size
+from flashemu_lab import crossings, findings, habits, opened, pairs, probing, pushed_pairs, unit_size
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
 
@@ -17,9 +17,9 @@ def test_places_across_are_multiples_of_one_unit():
     """Not all of them are multiples of 3, 5 or 7 units as well, as far as there is a choice: these
     would stand out in the same way."""
     for capacity in (480 * MIB, 768 * MIB, 960 * MIB, 1160 * MIB, 1 << 32, 24 * 105 * MIB):
-        for unit in probing.candidates(capacity):
-            for count in (16, probing.MANY_CROSSINGS):
-                test = probing.crossing(unit, capacity, count=count)
+        for unit in crossings.candidates(capacity):
+            for count in (16, crossings.MANY_CROSSINGS):
+                test = crossings.crossing(unit, capacity, count=count)
                 at = [r.offset + r.length // 2 for r in test.requests if r.key == 1]
                 if len(set(at)) < count or 7 * unit * count > capacity:
                     continue
@@ -106,25 +106,25 @@ def test_windows_larger_than_a_unit():
 
 def test_what_stands_out_is_measured_again():
     def excess(unit, ns):
-        test = probing.crossing(unit, 1 << 30)
+        test = crossings.crossing(unit, 1 << 30)
         return [make_point(procedure, [10**9 + ns * (n == 1)], **how)
                 for n, (procedure, how) in enumerate(test.keys)]
     points = [p for unit, ns in ((MIB, 0), (2 * MIB, 8e8), (3 * MIB, -7e8), (4 * MIB, 1e8),
                                  (6 * MIB, 5e8)) for p in excess(unit, ns)]
-    assert probing.doubtful(points) == [6 * MIB, 3 * MIB, 2 * MIB]
-    assert probing.doubtful(excess(MIB, 10**6)) == [] and probing.doubtful([]) == []
+    assert crossings.doubtful(points) == [6 * MIB, 3 * MIB, 2 * MIB]
+    assert crossings.doubtful(excess(MIB, 10**6)) == [] and crossings.doubtful([]) == []
 
 
 def test_sums_that_scatter():
     """Behind a cache two sizes that stand out are no unit if those that do not differ as much."""
     def found(scatter):
         seen, points = probing.Seen(push=MIB), []
-        for n, unit in enumerate(probing.candidates(1 << 33)):
-            test = probing.crossing(unit, 1 << 33, seen)
+        for n, unit in enumerate(crossings.candidates(1 << 33)):
+            test = crossings.crossing(unit, 1 << 33, seen)
             excess = 2e8 if unit in (24 * MIB, 48 * MIB) else scatter * (-1, 1, 1, -1, 0)[n % 5]
             points += [make_point(procedure, [10**8 + excess * (i == 1)], **how)
                        for i, (procedure, how) in enumerate(test.keys)]
-        return probing.unit_from(points)
+        return crossings.unit_from(points)
     assert found(1e6) == 24 * MIB and found(8e7) is None
 
 

@@ -5,7 +5,7 @@
 import flashemu_lab_bench  # noqa: F401  (finds the modules)
 from flashemu_script import run
 
-from flashemu_lab import flashbench_o, opened, probing
+from flashemu_lab import crossings, flashbench_o, opened, probing
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
@@ -13,11 +13,11 @@ from flashemu_lab.measurement import make_point
 MIB = 1 << 20
 
 
-def crossings(unit, cost=10.0**9, log=10.0**8):
+def across(unit, cost=10.0**9, log=10.0**8):
     """Points of a device that merges a unit of this size for each unit that a write touches."""
     points = []
-    for size in probing.candidates(1 << 33):
-        test = probing.crossing(size, 1 << 33)
+    for size in crossings.candidates(1 << 33):
+        test = crossings.crossing(size, 1 << 33)
         times = []
         for r in test.requests:
             touched = (r.offset + r.length - 1) // unit - r.offset // unit + 1
@@ -161,13 +161,13 @@ def test_page_of_reads_by_hand():
 
 
 def test_unit_by_hand():
-    for unit in probing.candidates(1 << 33):
+    for unit in crossings.candidates(1 << 33):
         if 32 * 1024 < unit <= 24 * MIB:
-            assert probing.unit_from(crossings(unit)) == unit, unit
-    assert probing.unit_from(crossings(1 << 33)) is None and probing.unit_from([]) is None
+            assert crossings.unit_from(across(unit)) == unit, unit
+    assert crossings.unit_from(across(1 << 33)) is None and crossings.unit_from([]) is None
     # a difference of some percent is noise, and no unit is copied in 1 ms
-    assert probing.unit_from(crossings(4 * MIB, cost=10**6, log=10)) is None
-    assert probing.unit_from(crossings(4 * MIB, cost=1, log=1000)) is None
+    assert crossings.unit_from(across(4 * MIB, cost=10**6, log=10)) is None
+    assert crossings.unit_from(across(4 * MIB, cost=1, log=1000)) is None
 
 
 def rates(in_random_order, *means):

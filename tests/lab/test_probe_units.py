@@ -6,7 +6,7 @@ takes all writes behind a cache (`firsts`), on devices made by hand."""
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import firsts, gaps, habits, pairs, probing, unit_size
+from flashemu_lab import crossings, firsts, gaps, habits, pairs, probing, unit_size
 from flashemu_lab.datasheet import sentences
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
@@ -61,7 +61,7 @@ class Ahead:
 def written(write, capacity):
     """The points of the writes all over a device, in the order of `probe`."""
     points = []
-    tests = [probing.opening(capacity), habits.scattered(4 * MIB, capacity)]
+    tests = [crossings.opening(capacity), habits.scattered(4 * MIB, capacity)]
     for test in tests:
         points += probing.result(test, [write(r.offset, r.length) for r in test.requests])
     for size in pairs.next_sizes(points, capacity, 32 * KIB):
@@ -150,10 +150,10 @@ class Shared:
 def crossed(write, capacity):
     """The points of writes across boundaries behind a cache."""
     points, seen, bs = [], probing.Seen(push=2 * MIB), 32 * KIB
-    for unit in (n for n in reversed(probing.candidates(capacity)) if n >= 2 * bs):
-        many = 7 * unit * probing.MANY_CROSSINGS <= capacity
-        test = probing.crossing(unit, capacity, seen, bs,
-                                **({"count": probing.MANY_CROSSINGS} if many else {}))
+    for unit in (n for n in reversed(crossings.candidates(capacity)) if n >= 2 * bs):
+        many = 7 * unit * crossings.MANY_CROSSINGS <= capacity
+        test = crossings.crossing(unit, capacity, seen, bs,
+                                **({"count": crossings.MANY_CROSSINGS} if many else {}))
         points += probing.result(test, [write(r.offset, r.length) for r in test.requests])
     return points
 
@@ -183,20 +183,20 @@ def test_no_size_twice_as_large():
             return 10**7 + 10**8 * ((at + length - 1) // unit - at // unit) * (length < 65536)
         points = crossed(merges, 4096 * MIB)
         assert firsts.unit_from(points) is None     # all behind boundaries take the same time
-        assert probing.unit_from(points) == unit_size.shown(points) == unit, unit
+        assert crossings.unit_from(points) == unit_size.shown(points) == unit, unit
 
 
 def test_crossings_go_around_the_push():
     """What a cache holds already would not be pushed out in its turn."""
     capacity, seen = 960 * MIB, probing.Seen(push=6 * MIB)
-    for unit in probing.candidates(capacity):
-        test = probing.crossing(unit, capacity, seen, 16 * KIB)
+    for unit in crossings.candidates(capacity):
+        test = crossings.crossing(unit, capacity, seen, 16 * KIB)
         pushed = [r.offset for r in test.requests if r.length == probing.PUSH]
         assert min(pushed) % (48 * MIB) == 0 and max(pushed) + probing.PUSH <= capacity
         if 32 * unit <= min(pushed):    # or it has to come back
             assert all(r.offset + r.length <= min(pushed) for r in test.requests
                        if r.length != probing.PUSH), unit
-    small = probing.crossing(MIB, 64 * MIB, seen)
+    small = crossings.crossing(MIB, 64 * MIB, seen)
     assert all(r.offset + r.length <= 64 * MIB for r in small.requests)
 
 
@@ -251,7 +251,7 @@ def write_point(ns, **how):
 
 def test_sums_are_of_writes_that_are_pushed_out():
     """Writes with a time of their own are no sums, and of several lengths the last one counts."""
-    many = probing.MANY_CROSSINGS
+    many = crossings.MANY_CROSSINGS
 
     def three(bs, **how):
         return [write_point(10**6, bs=bs, start=MIB - before + n * 2 * MIB, stride=8 * MIB,

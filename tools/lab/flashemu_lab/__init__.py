@@ -43,8 +43,9 @@ The modules, each of which uses only those above it:
     ensemble    sets of parameters that fit the published figures
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, tables, importing    what real devices do, from other programs
-    target, merges, probing, pairs, pushed_pairs, gaps, firsts      the same, measured: the unit
-    unit_size, opened, flashbench_o     what shows it, and how many are open
+    target, merges, probing     the same, measured
+    crossings, pairs, pushed_pairs, gaps, firsts, unit_size     the unit
+    opened, flashbench_o        how many units are open
     habits, forged, findings, probe, datasheet      the rest of it
     modelled, curves, clues     what a measurement says about a device
     compare, search, fitting    the device that comes nearest to it

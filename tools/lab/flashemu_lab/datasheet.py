@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 from typing import Sequence
 
-from . import forged, habits, pairs, probing, svg, unit_size
+from . import crossings, forged, habits, pairs, probing, svg, unit_size
 from .charts import Chart, Series, line_chart
 from .errors import number
 from .findings import Found
@@ -45,7 +45,7 @@ def sentences(found: Found) -> list[str]:
         told.append("It has a write cache, so small writes are seen " +
                     ("with a flush behind each." if found.seen.flush else
                      "when more data push them out." if found.seen.push else "at no time."))
-    if probing.excesses(found.points) or pairs.pairs(found.points):
+    if crossings.excesses(found.points) or pairs.pairs(found.points):
         told.append(f"The allocation unit is {bytes_text(found.unit)} "
                     f"({unit_size.reason(found.points)})." if found.unit else
                     "No allocation unit shows: where small writes are does not tell how long they "
@@ -222,7 +222,7 @@ def _figures(points: Sequence[Point]) -> list[str]:
     if reads:
         drawn.append(_chart("Reads by size", "size", [_short(n) for n, _ in reads], "us",
                             [("read", [t for _, t in reads])]))
-    excess = sorted(probing.excesses(points).items())
+    excess = sorted(crossings.excesses(points).items())
     if excess:
         drawn.append(_chart("Writes of 8 KiB around multiples of a size", "size",
                             [_short(unit) for unit, _ in excess], "ms",

@@ -19,12 +19,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Callable, Iterator
 
-from . import flashbench_o, forged, habits, opened, pairs, probing, pushed_pairs, unit_size
+from . import (crossings, flashbench_o, forged, habits, opened, pairs, probing, pushed_pairs,
+               unit_size)
 from .measurement import Point
 from .probing import OUTRIGHT, Seen, Test
 from .tool import Tool
 
-_MIB = 1 << 20
+_KIB, _MIB = 1 << 10, 1 << 20
 _READS = 16 * _MIB
 _LARGEST_CACHE = 8 * _MIB   # that the tests of the structure push out
 _NOT_SMALL = 64 << 10       # at most
@@ -88,8 +89,9 @@ def judge(found: Found) -> None:
 
 
 def _seen(found: Found) -> Seen:
-    """How writes are seen.  A cache is as large as it seemed, or some more."""
-    if found.flushes:
+    """How writes are seen.  A cache is as large as it seemed, or some more.  What takes its time
+    behind the answer would count for the next write, if no flush followed."""
+    if found.flushes or found.cache is None and habits.writes_behind(found.points):
         return Seen(flush=True)
     if found.cache is None or found.cache > _LARGEST_CACHE:
         return OUTRIGHT
@@ -140,7 +142,7 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     judged()
     yield probing.page_reads(capacity)
     judged()
-    yield probing.opening(capacity, found.seen)
+    yield crossings.opening(capacity, found.seen)
     yield habits.scattered(4 * _MIB, capacity, found.seen)
     judged()
     if found.cache is None or found.seen != OUTRIGHT:
@@ -185,10 +187,13 @@ def small(found: Found) -> int:
 def _across(found: Found) -> list[int]:
     """Bytes of writes across boundaries, to be tried until the unit shows.  What seemed to be a
     log for small writes may be one for all writes; and behind a cache, the merges of such a log are
-    less by accident if more of them come together."""
+    less by accident if more of them come together.  A page that is gathered is written when the
+    flush comes, so a short write that touches two pages may merge twice, wherever it is; one of
+    four pages merges twice within a unit, and three times across."""
     if found.seen.push:     # pages that are written in part would show as well
         return sorted({min(max(small(found), 2 * (found.page or 0)), _NOT_SMALL), _NOT_SMALL})
-    return sorted({small(found), _SMALL}, reverse=True)
+    long = [4 * (found.page or 16 * _KIB)] if found.seen.flush else []
+    return [*sorted({small(found), _SMALL}, reverse=True), *long]
 
 
 def _units(bs: int, opens: bool, capacity: int, found: Found,
@@ -198,17 +203,17 @@ def _units(bs: int, opens: bool, capacity: int, found: Found,
     had: set[tuple[object, object]] = set()
     known = unit_size.by_places(found.points)
     # the large ones first: small ones write inside of open units, which may end these
-    for unit in reversed(probing.candidates(capacity)):
-        if unit >= 2 * bs and (known is None or known <= 2 * unit <= 4 * known):
+    for unit in reversed(crossings.candidates(capacity)):
+        if 2 * unit >= 3 * bs and (known is None or known <= 2 * unit <= 4 * known):
             yield _crossing(unit, capacity, found.seen, bs, had)
     judged()
-    others = probing.odd_candidates(capacity) if found.unit is None else []
+    others = crossings.odd_candidates(capacity) if found.unit is None else []
     if others and opens:
-        yield probing.opening(capacity, found.seen, odd=True)
+        yield crossings.opening(capacity, found.seen, odd=True)
     for unit in reversed(others):
         yield _crossing(unit, capacity, found.seen, bs, had)
     judged()
-    again = probing.doubtful(found.points) if found.unit is None and found.seen.push else []
+    again = crossings.doubtful(found.points) if found.unit is None and found.seen.push else []
     for unit in again:
         yield _crossing(unit, capacity, found.seen, bs, had)
     judged()
@@ -217,10 +222,10 @@ def _units(bs: int, opens: bool, capacity: int, found: Found,
 def _crossing(unit: int, capacity: int, seen: Seen, bs: int,
               had: set[tuple[object, object]]) -> Test:
     """A test whose points no other one has had, if that is possible: they would be one point."""
-    many = seen.push and 7 * unit * probing.MANY_CROSSINGS <= capacity
-    count = {"count": probing.MANY_CROSSINGS} if many else {}
+    many = seen.push and 7 * unit * crossings.MANY_CROSSINGS <= capacity
+    count = {"count": crossings.MANY_CROSSINGS} if many else {}
     for closer in range(8):
-        test = probing.crossing(unit, capacity, seen, bs, closer=closer, **count)
+        test = crossings.crossing(unit, capacity, seen, bs, closer=closer, **count)
         mine = {(how["start"], how["stride"]) for _, how in test.keys}
         if not mine & had:
             break

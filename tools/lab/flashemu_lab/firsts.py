@@ -11,7 +11,7 @@ was begun before is merged, always one unit:
 
 So the unit is the size whose multiples all take the same time, while other places do not, nor those
 in front of multiples.  The writes are those in front of and behind the boundaries of
-`probing.crossing`.
+`crossings.crossing`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Mapping, Sequence
 
-from . import merges, probing
+from . import crossings, merges
 from .measurement import Point
 
 # Sums are the same if they differ by less than this share.
@@ -48,7 +48,7 @@ def sums(points: Sequence[Point]) -> dict[int, list[Sum]]:
     several lengths, the last that was tried."""
     found: dict[int, list[Sum]] = {}
     latest = 0
-    for c in probing.across(points):
+    for c in crossings.across(points):
         if c.bs != latest:
             latest, found = c.bs, {}
         if c.pushed:
@@ -76,7 +76,7 @@ def _fits(measured: Mapping[int, Sequence[Sum]], unit: int) -> bool:
     for count, some in measured.items():
         inside = [s.ns for s in some if s.begins(unit)]
         # few writes are of large sizes, which come back to the same places and to what is pushed
-        usual = _usual(inside, 1.0 if count == probing.MANY_CROSSINGS else _MOST)
+        usual = _usual(inside, 1.0 if count == crossings.MANY_CROSSINGS else _MOST)
         if len(inside) < 2:
             continue
         if not usual or usual[0] < unit * merges.COPY_NS or \
@@ -96,6 +96,6 @@ def unit_from(points: Sequence[Point]) -> int | None:
     no multiples of the smallest one.  Sums of few writes alone do not tell it: some are the same by
     accident."""
     measured = sums(points)
-    sizes = sorted({s.size for s in measured.get(probing.MANY_CROSSINGS, [])})
+    sizes = sorted({s.size for s in measured.get(crossings.MANY_CROSSINGS, [])})
     found = [size for size in sizes if _fits(measured, size)]
     return found[0] if found and all(size % found[0] == 0 for size in found) else None

@@ -60,6 +60,7 @@ _LITTLE = 0.03
 _LEAST_COST, _SPREADS = 0.003, 5
 # A rate that differs by less than this factor is constant, and such rates may differ by little.
 _CONSTANT, _STEP, _STEP_PARTS = 1.02, 1.1, 3
+_BEHIND = 1.05      # times the rate of a burst: its first part ends behind its answer
 # A stride that is no multiple of anything in the device: pages in a row come to all of its parts.
 _ODD = 1009
 
@@ -435,6 +436,15 @@ def flush_matters(points: Sequence[Point]) -> bool:
     """Whether a flush takes a fifth of the time of a small write, or more."""
     cost = flush_cost(points)
     return cost is not None and cost[1] > (1 + _STANDS_OUT) * cost[0]
+
+
+def writes_behind(points: Sequence[Point]) -> bool:
+    """Whether the first part of each burst is quicker than all others of its size, because the
+    answers to the last writes before a rest came before these had ended."""
+    bursts = list(_fills(points, _BURST).values())
+    equal = [[rate for _, size, rate in parts if size == parts[0][1]] for parts in bursts]
+    return bool(equal) and all(len(rates) > 1 and rates[0] > _BEHIND * max(rates[1:])
+                               for rates in equal)
 
 
 def depth_times(points: Sequence[Point], op: str) -> dict[int, float]:

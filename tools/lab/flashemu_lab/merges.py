@@ -15,16 +15,20 @@ from .measurement import Point
 
 # No device copies a byte in less time, or so many times as fast as it writes in order.
 COPY_NS = 2.5
-_FASTER = 4
-# Of the time of a write that may be a merge: what costs so much more is another one.
-_AGAIN = 0.75
+_FASTER = 2
+# Where each write merges one to three times, one more merge takes such a share of its time,
+_AGAIN = 0.3, 1.2
+# and it takes longer than any controller needs to bring in a part of its map.
+_NO_MAP = 10e6
 
 
 def is_one(points: Sequence[Point], ns: float, alone: float, unit: int) -> bool:
     """Whether a write can have cost one merge of a unit more than another write: the other one took
-    `alone`, and this one `ns` longer.  Where each write costs a merge, that is about as much again;
-    elsewhere it is at least what a copy takes."""
-    return ns > unit * (COPY_NS if ns > _AGAIN * alone else copy_ns(points))
+    `alone`, and this one `ns` longer.  That is at least what a copy takes.  Where each write costs
+    a merge, the device is never seen to write in order, so it may copy faster than it seems."""
+    least, most = _AGAIN
+    each = least * alone < ns < most * alone and ns > _NO_MAP
+    return ns > unit * (COPY_NS if each else copy_ns(points))
 
 
 def copy_ns(points: Sequence[Point]) -> float:

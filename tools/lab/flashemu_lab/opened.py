@@ -42,6 +42,7 @@ _FEW = 2    # writes to units that are not open, to compare with more of them
 # time over other units.  In order, a visit must find what a visit by one pass has left.
 _PUSHED = ((1, 1, 2), (1, 2, 3))
 _THRASHES = 0.5     # in random order each write to too many units merges; this share of them counts
+_SURE = 3   # of four rows tell less about a unit that is not open
 _SURER = 4  # so many units more than are open have to merge as well
 
 
@@ -223,6 +224,14 @@ def _several(found: Mapping[int, tuple[float, list[float]]], alone: float, close
     return max(alone, least) if least < _OF_MAP * closed else alone
 
 
+def _opens(found: Mapping[int, tuple[float, list[float]]], several: float, closed: float) -> float:
+    """What it costs to open a unit in random order while there is room, as a share of a merge.
+    Rows in order that cost so much again have opened a unit in that way: in order it was one too
+    many.  1 if such a cost does not stand out."""
+    least = min((times[0] for _, times in found.values()), default=closed)
+    return min((least - several) / (closed - several), 1.0) if least > 2 * several else 1.0
+
+
 def _is_pushed(points: Sequence[Point]) -> bool:
     return any("push" in dict(p.parameters) for p in points)
 
@@ -247,24 +256,33 @@ def _between(points: Sequence[Point], in_random_order: bool,
     found = rows(points, in_random_order)
     if 1 not in found or 1 not in rows(points, in_random_order or _is_pushed(points)):
         return None
-    closed = median(before for before, _ in found.values())
+    # units may still be open that were written before, most of all in front of rows in order
+    known = rows(points, True) or found
+    closed = sorted(before for before, _ in known.values())[_SURE * len(known) // 4]
     pushed = _is_pushed(points)
     alone = _alone(rows(points, True), closed) if pushed else min(found[1][1][1:])
     if alone > _ALWAYS * closed:
         return 0, 1
     several = alone if pushed else _several(found, alone, closed, number)
+    # if one unit stays open, the second pass may still have filled the gaps of the first one
+    fills = in_random_order and not pushed and found[1][1][number] - alone < _CLOSED * closed
     merges = {}
     for n, (_, times) in found.items():
         usual = several if n > 1 else alone
-        merges[n] = (times[number] - usual) * n / (closed - usual)
+        again = min(times[number:]) if fills else times[number]
+        merges[n] = (again - usual) * n / (closed - usual)
     if pushed and not in_random_order:
         limit = _best_limit(merges)
         return limit, limit + 1 if {limit, limit + 1} <= set(merges) else 0
-    good = {n for n, some in merges.items() if some < (_THRASHES * n if pushed else _CLOSED)}
+    some = _CLOSED if in_random_order or pushed else \
+        _CLOSED * _opens(rows(points, True), several, closed)
+    good = {n for n, much in merges.items() if much < (_THRASHES * n if pushed else some)}
     # in random order it is certain that N units stay open, and a merge may have other reasons, such
-    # as a log that is full; in order, a unit too many may go on in another way without a merge
-    high = 0 if in_random_order else min((n for n in found if n not in good), default=0)
-    low = max((n for n in good if not high or n < high), default=0)
+    # as a log that is full; in order, a unit too many may go on in another way without a merge, so
+    # the limit is the one that most rows say, and of two such the smaller one
+    def said(limit: int) -> int:
+        return sum((n <= limit) == (n in good) for n in found)
+    low = max(good, default=0) if in_random_order else max(sorted({0, *good}), key=said)
     return low, min((n for n in found if n > low), default=0)
 
 

@@ -17,7 +17,7 @@ A controller that holds the map of a part of the device brings in another part f
 which makes a pair slower as well, but by far less than a merge.
 
 A pair tells nothing where no unit is open in random order, all writes go to one log, or the map
-knows pages.  There the writes across boundaries (`probing`) can tell.
+knows pages.  There the writes across boundaries (`crossings`) can tell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Iterable, Sequence
 
-from . import merges, probing
+from . import crossings, merges
 from .measurement import Point
 from .probing import Draft, Seen, Test
 
@@ -38,7 +38,9 @@ _LEAST = 64 * _KIB
 _PAGE = 32 * _KIB
 # A pair is slow if it takes so many times as long as the usual pair of the smallest size.
 _SLOW = 1.5
-_LEVEL = 0.4        # slow pairs that take less than this share of the usual slow one are odd
+# Slow pairs that take less than this share of the usual slow one, or that many times as long, are
+# odd; and how many of all slow pairs may be.
+_LEVEL, _LONG = (0.4, 0.1), (2.0, 0.3)
 _OF_MAP = 10        # a merge takes so many times as long as bringing in another part of the map
 _ENOUGH = 4         # slow pairs
 # Quick pairs across units for each slow one.  A log that all units share is full now and then,
@@ -105,8 +107,8 @@ def pairs(points: Sequence[Point]) -> list[Pair]:
 
 def unit_sizes(capacity: int) -> list[int]:
     """What the unit may be."""
-    return [size for size in sorted({*probing.candidates(capacity),
-                                     *probing.odd_candidates(capacity)}) if size >= _LEAST]
+    return [size for size in sorted({*crossings.candidates(capacity),
+                                     *crossings.odd_candidates(capacity)}) if size >= _LEAST]
 
 
 def _two_units(measured: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
@@ -118,7 +120,9 @@ def _two_units(measured: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
     slow = [p for p in measured if p.ns >= from_ns]
     # a merge costs what it costs: where a write costs more the further it goes, none is open
     merge = median([p.ns for p in slow] or [0.0])
-    if 10 * sum(p.ns < _LEVEL * merge for p in slow) > len(slow):
+    (below, few), (above, some) = _LEVEL, _LONG
+    if sum(p.ns < below * merge for p in slow) > few * len(slow) or \
+            sum(p.ns > above * merge for p in slow) > some * len(slow):
         return [], list(measured)
     return slow, [p for p in measured if p.ns < from_ns]
 
@@ -169,5 +173,5 @@ def unit_from(points: Sequence[Point]) -> int | None:
     ranked = _ranked(two, others, sorted({p.size for p in measured}))
     if not ranked or len(ranked) > 1 and ranked[1][0] == ranked[0][0]:
         return None
-    merge = median(p.ns for p in two)
+    merge = median(p.ns for p in two) - median(p.ns for p in others)
     return ranked[0][1] if merge > ranked[0][1] * merges.copy_ns(points) else None

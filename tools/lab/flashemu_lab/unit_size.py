@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, Sequence
 
-from . import firsts, gaps, pairs, probing, pushed_pairs
+from . import crossings, firsts, gaps, pairs, pushed_pairs
 from .measurement import Point
 
 
@@ -21,7 +21,7 @@ _BY_PLACES: tuple[_Way, ...] = (
 _AT_BOUNDARIES: tuple[_Way, ...] = (
     (firsts.unit_from,
      "small writes at its multiples always take the same time, and others do not"),
-    (probing.unit_from, "small writes across its multiples take longer, others do not"))
+    (crossings.unit_from, "small writes across its multiples take longer, others do not"))
 
 
 def _first(points: Sequence[Point], ways: Sequence[_Way]) -> tuple[int, str] | None:
