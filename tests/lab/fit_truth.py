@@ -19,7 +19,8 @@ from dataclasses import replace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
-from flashemu_lab import compare, crossings, fitting, flashbench_o, modelled, probing  # noqa: E402
+import probe_truth  # noqa: E402
+from flashemu_lab import clues, compare, fitting, modelled  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
@@ -68,18 +69,9 @@ def run(tool, s, values, keys):
 
 
 def probe(tool, s, values):
-    """What `probe` would measure, from outside."""
-    keys = list(probing.link(s.capacity).keys) + list(probing.align(tool, s.capacity).keys)
-    for unit in crossings.candidates(s.capacity):
-        keys += crossings.crossing(unit, s.capacity).keys
-    unit = crossings.unit_from(run(tool, s, values, keys).points) or 4 * MIB
-    keys += probing.page(unit, s.capacity).keys
-    for order in (False, True):
-        for n in range(1, flashbench_o.MOST_OPEN + 1):
-            keys += flashbench_o.open_units(tool, unit, n, order, s.capacity).keys
-            if flashbench_o.limit_from(run(tool, s, values, keys).points, order) is not None:
-                break
-    return run(tool, s, values, keys)
+    """What `probe` measures, from outside, as far as a fit uses it."""
+    found = probe_truth.Device(tool, s.strategy, modelled.profile_keys(s, values)).probe()
+    return clues.fittable(Measurement(tuple(found.points), "drawn", s.capacity))
 
 
 WORK = [("seq-write", {"bs": 64 * KIB, "size": 32 * MIB, "offset": 64 * MIB}),

@@ -90,7 +90,7 @@ def by_units(d, strategy, page, capacity):
         # a device is large in comparison with what it keeps open
         capacity = max(capacity, 8 * max(linear, in_random) * unit, 100 * unit)
         keys |= {"ftl.open_linear": str(linear), "ftl.open_random": str(in_random)}
-        truth |= {"open_linear": linear, "open_random": in_random}
+        truth |= {"open_linear": linear, "open_random": in_random, "small_write": None}
         spare += linear + in_random
         if d.random() < 0.25:
             small = d.choice([4, 8, 16]) * KIB
@@ -98,7 +98,7 @@ def by_units(d, strategy, page, capacity):
             truth["small_write"] = small
             spare += 4
     elif strategy == "block":
-        truth |= {"open_linear": 0, "open_random": 0}
+        truth |= {"open_linear": 0, "open_random": 0, "small_write": None}
     else:
         logs = d.randint(4, 12)
         keys["ftl.log_blocks"] = str(logs)

@@ -106,6 +106,17 @@ def written_bytes(m):
     return written
 
 
+def test_shipped_sticks():
+    """What their profiles say: a stick of many small chips; a card that fills gaps, whose random
+    units therefore show in the third pass only; a stick that maps pages and merges nothing."""
+    for profile, *wanted in (("rundisk1g", MIB, 2, 1), ("sandisk-sd4gb", 4 * MIB, 3, 3),
+                             ("lexar8g", None, None, None)):
+        Path("my.json").unlink(missing_ok=True)  # of another device
+        with Server("profile=" + profile):
+            found = probed("--destroy", str(capacity()))
+        assert [found[n] for n in ("unit", "open_linear", "open_random")] == wanted, profile
+
+
 def test_a_device_without_units():
     with Server("profile=ssd-page", "device.capacity=384M"):
         found = probed("--destroy", str(capacity()), "--budget", "20M")

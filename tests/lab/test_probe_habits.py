@@ -27,7 +27,7 @@ MISSED_CARDS = ((1, 9), (1, 25), (1, 44), (1, 54), (1, 63), (1, 67), (1, 81), (1
                 (20261127, 12), (20261128, 45), (20261128, 51), (20261128, 69), (20261128, 93))
 # Devices of other seeds that were not told once: (seed, number).
 MISSED = ((911, 44), (911, 47), (911, 48), (911, 79), (911, 85), (5000, 1), (5000, 42), (5000, 66),
-          (1301, 44), (1301, 47), (1301, 49), (4219, 14))
+          (1301, 44), (1301, 47), (1301, 49), (4219, 14), (4711, 11))
 
 
 def forged_answer(test, real, wraps, written):
@@ -234,12 +234,12 @@ def test_regions_of_a_map_are_no_units():
 
 
 def test_what_can_be_a_merge():
-    """At 8 MB/s in order a copy of 1 MiB takes 66 ms or more, and never less than 2.6."""
+    """At 8 MB/s in order a copy of 1 MiB takes 52 ms or more, and never less than 2.6."""
     fill = [make_point("fill", [4e6 * n], bs=32768, start=0, idle=0, after=0, size=MIB)
             for n in (2, 2, 0.4)]
     # one more of one, two or three is a merge whatever it copies; a part of a map is none, and what
     # takes a hundred times as long as another write is no second merge
-    for ns, alone, wanted in ((7e7, 1e9, True), (6e7, 1e9, False), (3e7, 3e7, True),
+    for ns, alone, wanted in ((6e7, 1e9, True), (5e7, 1e9, False), (3e7, 3e7, True),
                               (3e7, 6e7, True), (3e7, 9e7, True), (3e7, 3e8, False),
                               (9e6, 9e6, False), (3e7, 3e5, False), (2e6, 2e6, False)):
         assert merges.is_one(fill, ns, alone, MIB) is wanted, (ns, alone)
@@ -536,7 +536,7 @@ def test_devices_that_were_not_told_once():
     units as well; a merge behind one burst; units in order that are not closed; a cache that is
     emptied slowly; rows in both orders with the same requests; a granule behind a cache and
     parallel parts; a log for all writes behind a cache; no unit that is open in random order; long
-    writes that alternate."""
+    writes that alternate; merges that cost half of what a unit in order does."""
     for seed, number in MISSED:
         line = probe_truth.device(number, seed, Tool())
         assert line["wrong"] == {} and line["hidden"] == [], (seed, line)

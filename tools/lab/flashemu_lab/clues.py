@@ -13,6 +13,7 @@
     small log  random writes, or writes to too many units, that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
 
+Where `probe` has a test that asks for just one of these, what that says is taken (`probed`).
 Where nothing was written in random order, what it does is assumed (`as_in_order`).  Cards with a
 small log merge a unit before it is full, so that is assumed of them.  There are no candidates with
 units if five or more of them in turn are as fast as two.  A limit in order that is soft suggests
@@ -28,7 +29,7 @@ from dataclasses import replace
 from statistics import median, median_low
 from typing import Sequence
 
-from . import flashbench_o, probing, unit_size
+from . import flashbench_o, opened, probed, probing, unit_size
 from .curves import (FEW, SLOWER, Curves, comparable, curves, few_units, flat_until, pooled, slower,
                      slower_from)
 from .measurement import Measurement, Point
@@ -83,9 +84,11 @@ def pages(c: Curves, points: Sequence[Point]) -> list[int]:
     """Candidates for the page, the most likely one first: by writes of so few units that none of
     them is merged for every write, and by reads.  Those take longer across what is corrected as a
     whole as well, which can be a part of a page."""
-    found = [probing.page_from(points) or 0]
-    found += [flat_until(table, 1.3) for table in _quick_writes(c, FEW)]
-    found += _steps(c, 4 * _KIB, 64 * _KIB)[:1]
+    found = probed.pages(points)
+    if not found:
+        found = [probing.page_from(points) or 0]
+        found += [flat_until(table, 1.3) for table in _quick_writes(c, FEW)]
+        found += _steps(c, 4 * _KIB, 64 * _KIB)[:1]
     kept = [p for p in dict.fromkeys(found) if 2 * _KIB <= p <= 64 * _KIB and p & (p - 1) == 0]
     return kept or [16 * _KIB, 8 * _KIB, 4 * _KIB]
 
@@ -236,10 +239,13 @@ def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
 def fittable(m: Measurement) -> Measurement:
     """Without the points about caches, rests, TRIM, and several requests in flight: no candidate
     has the numbers that they depend on."""
+    unit = unit_size.shown(m.points)
+
     def is_left_out(p: Point) -> bool:
         how = dict(p.parameters)
         return p.procedure in ("fill", "content") or (p.procedure == "request" and (
-            how["op"] == "trim" or "idle" in how or "depth" in how or int(how["count"]) > 32))
+            how["op"] == "trim" or "idle" in how or "depth" in how
+            or int(how["count"]) > (opened.MOST if how["stride"] == unit else 32)))
     return replace(m, points=tuple(p for p in m.points if not is_left_out(p)))
 
 
@@ -258,24 +264,28 @@ def candidates(m: Measurement) -> list[Structure]:
     for page in pages(c, m.points)[:2]:
         first = len(found)
         for unit in (u for u in shown[:2 if known else 1] if u % page == 0):
-            found.append(_segment(c, rows, whole, size, page, unit))
+            found.append(_segment(c, rows, whole, m.points, size, page, unit))
             part = merged_part(c, unit) or (unit // _PARTS if _has_soft_limit(c, rows) else None)
             if part:
                 found.append(_grouped(found[-1], part))
         if len(found) > first:
             s = found[first]
             # parts of pages and units in random order can look like a limit of units in order
-            found += [replace(s, open_linear=n) for n in (other, 8) if n and n != s.open_linear]
+            found += [replace(s, open_linear=n) for n in (other, 8)
+                      if n and n != s.open_linear and not probed.open_units(m.points, False)]
             if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
                 most = slower_from(rows.random) or max(c.random)
                 found += [replace(s, open_random=most),
                           *(replace(s, open_linear=n, open_random=max(c.random) + _MORE)
                             for n in dict.fromkeys((s.open_linear, 8)))]
             found += [n for one in found[first:] for n in _logs_in_all(one, rows)]
-        found.append(Structure("page", size, page))
+        if not unit_size.shown(m.points) or len(found) == first:
+            found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
-    if not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
+    if probed.is_probe(m.points):
+        found = [n for s in found for n in _hosted(s, m.points)]
+    elif not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
         cut = [replace(s, limit=120 * _KIB) for s in found]
         found = [n for s in cut for n in _streaming(s)] if _is_cut(c) else found + cut
     if not known:
@@ -285,6 +295,14 @@ def candidates(m: Measurement) -> list[Structure]:
         found = [as_in_order(replace(s, open_units=n, random_log=log)) for s in found
                  for n in (0, s.open_linear)]
     return list(dict.fromkeys(found))
+
+
+def _hosted(s: Structure, points: Sequence[Point]) -> list[Structure]:
+    """The structure with the longest command that `probe` has seen; and if it gathers, with a page
+    of a buffer that is written while the next data arrive, and without."""
+    found = [replace(s, limit=n) for n in probed.limits(points, s.limit, 120 * _KIB)]
+    behind = [replace(n, cache=n.page, behind=2 * n.page) for n in found]
+    return behind + found if probed.gathers(points) else found
 
 
 def _streaming(s: Structure) -> list[Structure]:
@@ -340,18 +358,21 @@ def resized(s: Structure, unit: int) -> Structure:
                    stay=s.stay * s.unit // unit)
 
 
-def _segment(c: Curves, rows: Curves, whole: Sequence[Point], size: int, page: int,
-             unit: int) -> Structure:
-    """The most likely structure with units; `rows` are the curves of `whole`, the points of which
-    rows can be compared with each other."""
+def _segment(c: Curves, rows: Curves, whole: Sequence[Point], points: Sequence[Point], size: int,
+             page: int, unit: int) -> Structure:
+    """The most likely structure with units; `rows` are the curves of `whole`, those `points` of
+    which rows can be compared with each other."""
     most = max([*c.linear, *c.random, 4])
-    linear = merges_from(whole) or slower_from(rows.linear) or \
-        flashbench_o.limit_from(whole, False)
-    in_random = flashbench_o.limit_from(whole, True)
+    linear = probed.open_units(points, False) or merges_from(whole) or \
+        slower_from(rows.linear) or flashbench_o.limit_from(whole, False)
+    in_random = probed.open_units(points, True)
+    if in_random is None:
+        in_random = flashbench_o.limit_from(whole, True)
     tried = bool(c.random)
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
                   open_random=(in_random if in_random is not None else most + 1 if tried else 0))
-    small, odd = small_write(c), zone(c, unit)
+    small = probed.small_write(points) if probed.is_probe(points) else small_write(c)
+    odd = None if probed.no_zone(points) else zone(c, unit)
     if small or odd:
         s = replace(s, small_log=2, small_write=small or page // 2)
     if odd:
@@ -434,6 +455,7 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
              "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
+    start |= probed.times(m.points, s.page)
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
 

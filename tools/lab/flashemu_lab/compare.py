@@ -190,6 +190,16 @@ def device_ns(p: Point) -> float:
     return int(how["erasesize"]) * 1e9 / p.value if p.procedure == "flashbench-find-fat" else 0.0
 
 
+def requests_ns(points: Sequence[Point]) -> float:
+    """How long the device took for the requests of `request` at most.  Of a point that is a median
+    the slower ones are not known, so each of them may have been as slow as the slowest point."""
+    requests = [(dict(p.parameters), p.value) for p in points if p.procedure == "request"]
+    slowest = {op: max((ns for how, ns in requests if how["op"] == op), default=0.0)
+               for op in {how["op"] for how, _ in requests}}
+    return sum(int(how["count"]) * (slowest[how["op"]] if how.get("median") else ns)
+               for how, ns in requests)
+
+
 def affordable(m: Measurement, seconds: float) -> list[int]:
     """The points of a search: those of tests that took less time together, from the largest chunks
     of each test on, since a test comes to small ones only behind the large ones.

@@ -199,7 +199,10 @@ def unit_from(points: Sequence[Point]) -> int | None:
     one = best[1] if best else None
     likely = _unit_by_share(points, found) or _unit_by_share(points, many, _EXPLAINS_MANY) or \
         one if many else one or _unit_by_share(points, found)
-    return likely if likely and likely > (page_read_from(points) or 0) else None
+    page = page_read_from(points)
+    if not likely or page is None and likely in sorted(found)[:2]:
+        return None
+    return likely if likely > (page or 0) else None
 
 
 def _unit_by_share(points: Sequence[Point],

@@ -15,7 +15,7 @@ from .measurement import Point
 
 # No device copies a byte in less time, or so many times as fast as it writes in order.
 COPY_NS = 2.5
-_FASTER = 2
+_FASTER = 2.5
 # Where each write merges one to three times, one more merge takes such a share of its time,
 _AGAIN = 0.3, 1.2
 # and it takes longer than any controller needs to bring in a part of its map.

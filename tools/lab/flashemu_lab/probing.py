@@ -304,7 +304,7 @@ def reads(points: Sequence[Point]) -> dict[int, float]:
     return found
 
 
-def _line(times: Mapping[int, float], most: int) -> tuple[float, float] | None:
+def line(times: Mapping[int, float], most: int) -> tuple[float, float] | None:
     """The line through the times of reads up to this size, in which relative errors count: ns at 0,
     and ns for a byte.  None with less than three of them, or if it does not rise from above 0."""
     pairs = [(float(bs), ns) for bs, ns in times.items() if bs <= most]
@@ -325,11 +325,11 @@ def link_from(points: Sequence[Point]) -> tuple[float, float] | None:
     much is read at a time, because the first page of a longer read can take another time than the
     next ones."""
     times = reads(points)
-    line = _line(times, 64 * _KIB)
-    if line is None:
+    all_of_them = line(times, 64 * _KIB)
+    if all_of_them is None:
         return None
-    within = _line(times, page_read_from(points) or 0)
-    return (within or line)[0], 1e9 / line[1]
+    within = line(times, page_read_from(points) or 0)
+    return (within or all_of_them)[0], 1e9 / all_of_them[1]
 
 
 def page_from(points: Sequence[Point]) -> int | None:

@@ -36,7 +36,7 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from .clues import first_times, shows_random_order
-from .compare import Answer, Comparer, Question, device_ns, log_errors
+from .compare import Answer, Comparer, Question, device_ns, log_errors, requests_ns
 from .errors import LabError
 from .measurement import Measurement, Point
 from .modelled import (Structure, as_in_order, changes, exchanged, joined, neighbours, price,
@@ -99,7 +99,9 @@ def kind(p: Point) -> str:
         return "reads across multiples (-a)"
     if p.procedure == "flashbench-find-fat":
         return "the first units (-f)"
-    return "single requests" if p.procedure == "request" else "rates in order"
+    if p.procedure == "request":
+        return "single reads" if how["op"] == "read" else "single writes"
+    return "rates in order"
 
 
 def weights_of(m: Measurement, answer: Answer, left: Sequence[int] = ()) -> list[float]:
@@ -158,7 +160,8 @@ class Search:
         self._weights = np.array(weights)
         self._points = tuple(i for i, w in enumerate(weights) if w > 0)
         self._total = float(self._weights.sum())
-        self._time = int(_SLOWER * sum(device_ns(m.points[i]) for i in self._points)) or None
+        here = [m.points[i] for i in self._points]
+        self._time = int(_SLOWER * (sum(map(device_ns, here)) + requests_ns(here))) or None
         self._told = told
         self.assumes = not shows_random_order(m.points)
         self._left = 0

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab fit: what it takes from the tests of `probe`, by hand and on drawn devices."""
+
+import argparse
+import math
+from dataclasses import replace
+
+from flashemu_fit_bench import SEGMENT, measured, values
+from flashemu_script import run, skip
+
+try:
+    import cmaes  # noqa: F401
+    import scipy.optimize  # noqa: F401
+except ImportError:
+    skip("no Python modules cmaes and scipy")
+
+import fit_truth  # noqa: E402
+from flashemu_lab import clues, compare, crossings, habits, opened, probed  # noqa: E402
+from flashemu_lab import probing, search  # noqa: E402
+from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
+from flashemu_lab.modelled import Structure, times_of  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+
+KIB, MIB = 1 << 10, 1 << 20
+CAPACITY = 1 << 30
+CUT = 120 * KIB
+
+
+def answered(test, ns):
+    """The points of a test whose requests take ns(request)."""
+    return probing.result(test, [round(ns(r)) for r in test.requests])
+
+
+def reads(limit, page=4 * KIB, again=3e5):
+    """The points of reads, far apart and near, on a device that costs `again` for each command of
+    `limit` bytes; 100 us for each page that is touched, 50 ns a byte, and 200 us far apart."""
+    def far(r):
+        return 2e5 + near(r) + again * ((r.length - 1) // limit)
+
+    def near(r):
+        pages = (r.offset + r.length - 1) // page - r.offset // page + 1
+        return again + 1e5 * (pages if r.length <= page else 1) + 50 * r.length
+    return [*answered(probing.link(CAPACITY), far),
+            *answered(probing.page_reads(CAPACITY), near)]
+
+
+def test_where_commands_are_cut():
+    for limit in (64 * KIB, 120 * KIB, 128 * KIB, 256 * KIB):
+        assert probed.limits(reads(limit), 512 * KIB, CUT) == [limit], limit
+    assert probed.limits(reads(512 * KIB), 512 * KIB, CUT) == [512 * KIB]
+    # what costs a hundredth of a command is no cut
+    assert probed.limits(reads(64 * KIB, again=3e3), 512 * KIB, CUT) == [512 * KIB]
+    # of large pages there are too few reads of several
+    assert probed.limits(reads(512 * KIB, 64 * KIB), 512 * KIB, CUT) == [512 * KIB, CUT]
+    assert probed.limits([], 512 * KIB, CUT) == [512 * KIB, CUT]
+
+
+def test_times_by_hand():
+    for page in (4 * KIB, 16 * KIB):
+        found = probed.times(reads(512 * KIB, page), page)
+        wanted = {"link.bandwidth": 2e7, "nand.tR": 1e5, "ftl.map_read": 2e5,
+                  "link.command_overhead": 3e5, "ftl.part_write": 0.0}
+        assert found.keys() == wanted.keys()
+        for key, value in wanted.items():
+            assert math.isclose(found[key], value, rel_tol=0.01), (key, found[key])
+    assert probed.times([], 4 * KIB) == {}
+    written = answered(habits.scattered(4 * MIB, CAPACITY),
+                       lambda r: 2e6 if r.length >= 16 * KIB else 3e6)
+    found = probed.times([*reads(512 * KIB, 16 * KIB), *written], 16 * KIB)
+    assert found["ftl.part_write"] == 1e6
+
+
+def test_flashbench_tells_none_of_it():
+    points = [make_point("flashbench-open-au", [1e7], erasesize=MIB, open=1, random=False,
+                         chunk=64 * KIB)]
+    points += [make_point("flashbench-align", [1e6 + 1e5 * (place == "on" and align >= 16 * KIB)],
+                          align=align, bs=KIB, place=place)
+               for align in (2 * KIB << i for i in range(12)) for place in ("pre", "on", "post")]
+    assert probing.page_read_from(points) == 16 * KIB
+    assert not probed.is_probe(points) and probed.pages(points) == []
+    assert probed.times(points, 4 * KIB) == {} and not probed.gathers(points)
+    assert not probed.no_zone(points)
+
+
+def test_a_device_that_gathers():
+    for flush, count, wanted in ((True, 16, True), (True, 2, True), (True, 32, False),
+                                 (False, 16, False)):
+        more = {"flush": True} if flush else {}
+        points = [make_point("request", [1e6], op="write", bs=8192, start=0, stride=MIB,
+                             count=count, **more)]
+        assert probed.gathers(points) is wanted, (flush, count)
+
+
+def test_a_zone_is_quick_for_small_writes():
+    assert probed.no_zone(looked(1e6, 1.2e6)) and probed.no_zone(looked(1.2e6, 1e6))
+    assert not probed.no_zone(looked(1e6, 2e6)) and not probed.no_zone(looked(2e6, 1e6))
+
+
+def test_rates_of_first_units_alone_make_no_zone():
+    """A unit that is rewritten at half of the rate was open before, if small writes say nothing
+    else."""
+    fat = [make_point("flashbench-find-fat", [1e7 / (1 + (unit == 4))], erasesize=MIB, units=6,
+                      unit=unit, chunk=chunk)
+           for chunk in (MIB, MIB // 2, MIB // 4) for unit in range(6)]
+    points = (*reads(64 * KIB), *shown(MIB), *rows(4), *fat)
+    for more, units in (((), 1), (looked(1e6, 1e6), 0), (looked(1e6, 3e6), 1)):
+        m = Measurement((*points, *more), "x", CAPACITY)
+        assert clues.candidates(m)[0].zone_units == units, more
+
+
+def looked(first, middle):
+    """Points of small writes in the first unit and in the middle."""
+    small = {"op": "write", "bs": 4096, "stride": 102400, "count": 32}
+    return [make_point("request", [first], start=0, **small),
+            make_point("request", [middle], start=CAPACITY // 2, **small)]
+
+
+def rows(most):
+    """Points of rows in both orders: more units than `most` are merged."""
+    found = []
+    for in_random_order in (True, False):
+        for n in (1, 2, most, most + 1):
+            row = opened.passes(MIB, n, in_random_order, 16 * KIB, 8, 70 * n % 500,
+                                probing.OUTRIGHT, CAPACITY)
+            found += probing.result(row, [10**7 if r.key < 2 or n > most else 10**5
+                                          for r in row.requests])
+    return found
+
+
+def shown(unit):
+    """Points across boundaries of a device with such units."""
+    found = []
+    for size in crossings.candidates(CAPACITY):
+        found += answered(crossings.crossing(size, CAPACITY), lambda r: 10**8 * (
+            1 + (r.offset + r.length - 1) // unit - r.offset // unit))
+    return found
+
+
+def test_what_is_told_is_no_candidate_twice():
+    points = (*reads(64 * KIB), *shown(MIB), *rows(40))
+    m = Measurement(points, "x", CAPACITY)
+    kept = clues.fittable(m)
+    assert probed.open_units(kept.points, True) == probed.open_units(kept.points, False) == 40
+    found = clues.candidates(kept)
+    assert found[0] == Structure("segment", CAPACITY, 4 * KIB, MIB, open_linear=40, open_random=40,
+                                 limit=64 * KIB)
+    assert all((s.strategy, s.page, s.open_linear, s.limit, s.behind) ==
+               ("segment", 4 * KIB, 40, 64 * KIB, 0) for s in found)
+    # a descent begins where the reads say
+    first = dict(zip((k.key for k in times_of(found[0])), clues.first_times(found[0], kept)))
+    assert math.isclose(first["nand.tR"], 1e5, rel_tol=0.01), first
+    # a unit without a page that it consists of
+    odd = clues.candidates(Measurement((*reads(64 * KIB, 64 * KIB), *shown(96 * KIB)), "x",
+                                       CAPACITY))
+    assert {s.strategy for s in odd} == {"page"}
+    # without what shows the unit, there may be none, and long rows are not a fit's
+    other = clues.fittable(replace(m, points=(*reads(64 * KIB), *rows(40))))
+    assert probed.open_units(other.points, True) is None
+    assert "page" in {s.strategy for s in clues.candidates(other)}
+    # a device that gathers may write behind
+    flushed = make_point("request", [1e8], op="write", bs=8192, start=8192, stride=3 * MIB, count=2,
+                         flush=True)
+    behind = clues.candidates(clues.fittable(replace(m, points=(*points, flushed))))
+    assert {(s.cache, s.behind) for s in behind} == {(0, 0), (4 * KIB, 8 * KIB)}
+
+
+def test_requests_take_their_time():
+    """A median hides how long the slower requests took, so a search allows for the slowest."""
+    points = [make_point("request", [1e6], op="write", bs=8192, start=0, stride=MIB, count=2,
+                         median=True),
+              make_point("request", [3e8], op="write", bs=8192, start=0, stride=MIB, count=4),
+              make_point("request", [1e5], op="read", bs=8192, start=0, stride=MIB, count=10),
+              make_point("seq-write", [1e6], bs=8192, size=MIB)]
+    assert compare.requests_ns(points) == 2 * 3e8 + 4 * 3e8 + 10 * 1e5
+    assert compare.requests_ns(points[3:]) == 0
+
+
+def test_a_device_is_not_given_up_for_its_requests():
+    """They merge a unit each, which takes far longer than the test of flashbench beside them."""
+    points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=1, random=False,
+                         chunk=2 * MIB),
+              make_point("request", [1], op="write", bs=16 * KIB, start=MIB, stride=10 * MIB,
+                         count=40)]
+    m = measured(SEGMENT, points=points)
+    assert 40 * m.points[1].value > 20 * compare.device_ns(m.points[0])
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0, 1.0])
+        one.grant(1)
+        assert one.judge([search.start(SEGMENT, values(SEGMENT))])[0].error < 1e-6
+
+
+def test_reads_and_writes_are_two_kinds():
+    kinds = [search.kind(make_point("request", [1], op=op, bs=512, start=0, stride=0, count=1))
+             for op in ("read", "write")]
+    assert kinds == ["single reads", "single writes"]
+
+
+def test_a_probed_device_is_found_again():
+    """Devices with commands that are cut, with a map only, and with a log that only seems to be;
+    what nobody measured takes the right time."""
+    arguments = argparse.Namespace(seed=1, budget=400, jobs=2)
+    for number in (2, 3, 13, 16):
+        line = fit_truth.device(Tool(), number, arguments)
+        assert line["wrong"] == [] and line["near"] > 0.95, line
+        assert max(line["rates_off"]) < 0.05, line
+
+
+run(globals())
