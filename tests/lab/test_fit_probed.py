@@ -116,14 +116,14 @@ def looked(first, middle):
             make_point("request", [middle], start=CAPACITY // 2, **small)]
 
 
-def rows(most):
-    """Points of rows in both orders: more units than `most` are merged."""
+def rows(most, merge=10**7):
+    """Points of rows in both orders: more units than `most` are merged, which takes `merge` ns."""
     found = []
     for in_random_order in (True, False):
         for n in (1, 2, most, most + 1):
             row = opened.passes(MIB, n, in_random_order, 16 * KIB, 8, 70 * n % 500,
                                 probing.OUTRIGHT, CAPACITY)
-            found += probing.result(row, [10**7 if r.key < 2 or n > most else 10**5
+            found += probing.result(row, [merge if r.key < 2 or n > most else 10**5
                                           for r in row.requests])
     return found
 
@@ -163,6 +163,19 @@ def test_what_is_told_is_no_candidate_twice():
                          flush=True)
     behind = clues.candidates(clues.fittable(replace(m, points=(*points, flushed))))
     assert {(s.cache, s.behind) for s in behind} == {(0, 0), (4 * KIB, 8 * KIB)}
+
+
+def test_a_descent_begins_with_the_merges_that_were_measured():
+    """Beyond 5/4 of a program, which takes 0.5 ms at the 8 MB/s that are assumed, each of the 256
+    pages of a unit takes what it takes."""
+    for merge in (10**9, 10**8):
+        points = (*reads(64 * KIB), *shown(MIB), *rows(4, merge))
+        m = Measurement(points, "x", CAPACITY)
+        assert probed.copied_ns(points, 256) == merge / 256
+        s = clues.candidates(m)[0]
+        first = dict(zip((k.key for k in times_of(s)), clues.first_times(s, m)))
+        assert math.isclose(first["ftl.copy_page"], max(merge / 256 - 6.4e5, 0.0)), first
+    assert probed.copied_ns([], 256) is None
 
 
 def test_requests_take_their_time():

@@ -456,6 +456,9 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
              "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
     start |= probed.times(m.points, s.page)
+    copied = probed.copied_ns(m.points, s.unit // s.page)
+    if copied is not None:
+        start["ftl.copy_page"] = max(copied - 1.25 * program, 0.0)
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]
 

@@ -118,6 +118,12 @@ def times(points: Sequence[Point], page: int) -> dict[str, float]:
     return found
 
 
+def copied_ns(points: Sequence[Point], pages: int) -> float | None:
+    """ns that a merge takes for each of the pages of a unit; None if no merge was measured."""
+    merge = opened.merge_from(points)
+    return merge / pages if merge is not None else None
+
+
 def _of_half(points: Sequence[Point], page: int) -> float:
     """ns that half a page takes longer than a whole one, of scattered writes."""
     written = {size: whole for size, (whole, _) in habits.scattered_times(points).items()}
