@@ -164,6 +164,10 @@ def test_unit_by_hand():
     for unit in crossings.candidates(1 << 33):
         if 32 * 1024 < unit <= 24 * MIB:
             assert crossings.unit_from(across(unit)) == unit, unit
+    # the smallest size may be a page, if no read tells the page
+    pages = across(32 * 1024)
+    assert crossings.unit_from(pages) is None
+    assert crossings.unit_from([*pages, *page_points(4096)]) == 32 * 1024
     assert crossings.unit_from(across(1 << 33)) is None and crossings.unit_from([]) is None
     # a difference of some percent is noise, and no unit is copied in 1 ms
     assert crossings.unit_from(across(4 * MIB, cost=10**6, log=10)) is None

@@ -200,7 +200,7 @@ def unit_from(points: Sequence[Point]) -> int | None:
     likely = _unit_by_share(points, found) or _unit_by_share(points, many, _EXPLAINS_MANY) or \
         one if many else one or _unit_by_share(points, found)
     page = page_read_from(points)
-    if not likely or page is None and likely in sorted(found)[:2]:
+    if not likely or page is None and likely == min(found):
         return None
     return likely if likely > (page or 0) else None
 
