@@ -141,7 +141,7 @@ def test_what_is_told_is_no_candidate_twice():
     points = (*reads(64 * KIB), *shown(MIB), *rows(40))
     m = Measurement(points, "x", CAPACITY)
     kept = clues.fittable(m)
-    assert probed.open_units(kept.points, True) == probed.open_units(kept.points, False) == 40
+    assert opened.limit_from(kept.points, True) == opened.limit_from(kept.points, False) == 40
     found = clues.candidates(kept)
     assert found[0] == Structure("segment", CAPACITY, 4 * KIB, MIB, open_linear=40, open_random=40,
                                  limit=64 * KIB)
@@ -156,7 +156,7 @@ def test_what_is_told_is_no_candidate_twice():
     assert {s.strategy for s in odd} == {"page"}
     # without what shows the unit, there may be none, and long rows are not a fit's
     other = clues.fittable(replace(m, points=(*reads(64 * KIB), *rows(40))))
-    assert probed.open_units(other.points, True) is None
+    assert opened.limit_from(other.points, True) is None
     assert "page" in {s.strategy for s in clues.candidates(other)}
     # a device that gathers may write behind
     flushed = make_point("request", [1e8], op="write", bs=8192, start=8192, stride=3 * MIB, count=2,

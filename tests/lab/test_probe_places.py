@@ -6,7 +6,8 @@ meant, and what follows where something in common cannot be avoided."""
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import crossings, findings, habits, opened, pairs, probing, pushed_pairs, unit_size
+from flashemu_lab import (crossings, findings, habits, opened, pairs, probing, pushed_pairs,
+                          unit_size)
 from flashemu_lab.findings import Found
 from flashemu_lab.measurement import make_point
 

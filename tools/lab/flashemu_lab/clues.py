@@ -29,7 +29,7 @@ from dataclasses import replace
 from statistics import median, median_low
 from typing import Sequence
 
-from . import flashbench_o, opened, probed, probing, unit_size
+from . import flashbench_o, habits, opened, probed, probing, unit_size
 from .curves import (FEW, SLOWER, Curves, comparable, curves, few_units, flat_until, pooled, slower,
                      slower_from)
 from .measurement import Measurement, Point
@@ -238,7 +238,7 @@ def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
 
 def fittable(m: Measurement) -> Measurement:
     """Without the points about caches, rests, TRIM, and several requests in flight: no candidate
-    has the numbers that they depend on."""
+    has the numbers that they depend on.  Of long series, those of open units stay."""
     unit = unit_size.shown(m.points)
 
     def is_left_out(p: Point) -> bool:
@@ -259,6 +259,8 @@ def candidates(m: Measurement) -> list[Structure]:
     rows = curves(whole)
     by_pages = is_by_pages(rows, whole)
     other = flashbench_o.limit_from(whole, False)
+    has_units = unit_size.shown(m.points) is not None
+    told = opened.limit_from(m.points, False)
     found: list[Structure] = []
     shown, known = shown_units(c, m.points), shows_random_order(m.points)
     for page in pages(c, m.points)[:2]:
@@ -272,14 +274,14 @@ def candidates(m: Measurement) -> list[Structure]:
             s = found[first]
             # parts of pages and units in random order can look like a limit of units in order
             found += [replace(s, open_linear=n) for n in (other, 8)
-                      if n and n != s.open_linear and not probed.open_units(m.points, False)]
+                      if n and n != s.open_linear and not told]
             if s.open_random == 0 and c.random:  # slow, but perhaps not for each write
                 most = slower_from(rows.random) or max(c.random)
                 found += [replace(s, open_random=most),
                           *(replace(s, open_linear=n, open_random=max(c.random) + _MORE)
                             for n in dict.fromkeys((s.open_linear, 8)))]
             found += [n for one in found[first:] for n in _logs_in_all(one, rows)]
-        if not unit_size.shown(m.points) or len(found) == first:
+        if not has_units or len(found) == first:
             found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
@@ -363,15 +365,15 @@ def _segment(c: Curves, rows: Curves, whole: Sequence[Point], points: Sequence[P
     """The most likely structure with units; `rows` are the curves of `whole`, those `points` of
     which rows can be compared with each other."""
     most = max([*c.linear, *c.random, 4])
-    linear = probed.open_units(points, False) or merges_from(whole) or \
+    linear = opened.limit_from(points, False) or merges_from(whole) or \
         slower_from(rows.linear) or flashbench_o.limit_from(whole, False)
-    in_random = probed.open_units(points, True)
+    in_random = opened.limit_from(points, True)
     if in_random is None:
         in_random = flashbench_o.limit_from(whole, True)
     tried = bool(c.random)
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
                   open_random=(in_random if in_random is not None else most + 1 if tried else 0))
-    small = probed.small_write(points) if probed.is_probe(points) else small_write(c)
+    small = habits.small_write_from(points) if probed.is_probe(points) else small_write(c)
     odd = None if probed.no_zone(points) else zone(c, unit)
     if small or odd:
         s = replace(s, small_log=2, small_write=small or page // 2)

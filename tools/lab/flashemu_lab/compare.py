@@ -183,7 +183,8 @@ def log_errors(answer: Answer, m: Measurement) -> list[float | None]:
 
 
 def device_ns(p: Point) -> float:
-    """How long the device took for a point of -O or -f; 0 for the others, which are quick."""
+    """How long the device took for a point of -O or -f; 0 for the others.  `requests_ns` has what
+    single requests took."""
     how = dict(p.parameters)
     if p.procedure == "flashbench-open-au":
         return int(how["erasesize"]) * int(how["open"]) * 1e9 / p.value

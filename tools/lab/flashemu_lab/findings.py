@@ -28,8 +28,8 @@ from .tool import Tool
 _KIB, _MIB = 1 << 10, 1 << 20
 _READS = 16 * _MIB
 _LARGEST_CACHE = 8 * _MIB   # that the tests of the structure push out
-_NOT_SMALL = 64 << 10       # at most
-_SMALL = 8 << 10            # bytes of the writes that cross multiples
+_NOT_SMALL = 64 * _KIB      # at most
+_SMALL = 8 * _KIB           # bytes of the writes that cross multiples
 
 
 @dataclass

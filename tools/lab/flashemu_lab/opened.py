@@ -42,7 +42,9 @@ _FEW = 2    # writes to units that are not open, to compare with more of them
 # time over other units.  In order, a visit must find what a visit by one pass has left.
 _PUSHED = ((1, 1, 2), (1, 2, 3))
 _THRASHES = 0.5     # in random order each write to too many units merges; this share of them counts
-_SURE = 3   # of four rows tell less about a unit that is not open
+# What a unit costs that is not open is more than so many of four rows say: in front of those, some
+# units were open.
+_SURE = 3
 _SURER = 4  # so many units more than are open have to merge as well
 
 
@@ -253,14 +255,15 @@ def _between(points: Sequence[Point], in_random_order: bool,
              number: int) -> tuple[int, int] | None:
     """The largest number of units that are open together, and the smallest that is too many, 0 if
     none was; None without a row for one unit.  (0, 1) if each write merges."""
-    found = rows(points, in_random_order)
-    if 1 not in found or 1 not in rows(points, in_random_order or _is_pushed(points)):
+    in_random = rows(points, True)
+    found = in_random if in_random_order else rows(points, False)
+    pushed = _is_pushed(points)
+    if 1 not in found or pushed and 1 not in in_random:
         return None
     # units may still be open that were written before, most of all in front of rows in order
-    known = rows(points, True) or found
+    known = in_random or found
     closed = sorted(before for before, _ in known.values())[_SURE * len(known) // 4]
-    pushed = _is_pushed(points)
-    alone = _alone(rows(points, True), closed) if pushed else min(found[1][1][1:])
+    alone = _alone(in_random, closed) if pushed else min(found[1][1][1:])
     if alone > _ALWAYS * closed:
         return 0, 1
     several = alone if pushed else _several(found, alone, closed, number)
@@ -275,13 +278,14 @@ def _between(points: Sequence[Point], in_random_order: bool,
         limit = _best_limit(merges)
         return limit, limit + 1 if {limit, limit + 1} <= set(merges) else 0
     some = _CLOSED if in_random_order or pushed else \
-        _CLOSED * _opens(rows(points, True), several, closed)
+        _CLOSED * _opens(in_random, several, closed)
     good = {n for n, much in merges.items() if much < (_THRASHES * n if pushed else some)}
     # in random order it is certain that N units stay open, and a merge may have other reasons, such
     # as a log that is full; in order, a unit too many may go on in another way without a merge, so
     # the limit is the one that most rows say, and of two such the smaller one
     def said(limit: int) -> int:
         return sum((n <= limit) == (n in good) for n in found)
+
     low = max(good, default=0) if in_random_order else max(sorted({0, *good}), key=said)
     return low, min((n for n in found if n > low), default=0)
 

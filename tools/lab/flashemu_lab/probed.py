@@ -49,16 +49,6 @@ def pages(points: Sequence[Point]) -> list[int]:
     return list(dict.fromkeys(page for page in found if page))
 
 
-def open_units(points: Sequence[Point], in_random_order: bool) -> int | None:
-    """How many units are open together; None if that is not known."""
-    return opened.limit_from(points, in_random_order)
-
-
-def small_write(points: Sequence[Point]) -> int | None:
-    """Bytes of the largest write that a log for small writes takes; None without such a log."""
-    return habits.small_write_from(points)
-
-
 def no_zone(points: Sequence[Point]) -> bool:
     """Whether small writes take as long in the first unit as in the middle.  The rates of -f alone
     also differ because of what was open before."""
@@ -91,7 +81,8 @@ def limits(points: Sequence[Point], usual: int, cut: int) -> list[int]:
 
 def _left(times: Mapping[int, float], most: int) -> tuple[float, float]:
     """The squares of the relative errors that are left if commands are cut behind so many bytes,
-    and what each further one costs; infinity and 0 if there are too few reads."""
+    and what each further one costs.  With too few reads to tell, a cut leaves infinity, and no cut
+    leaves nothing."""
     columns = 3 if any(size > most for size in times) else 2
     if len(times) <= columns:
         return (math.inf, 0.0) if columns > 2 else (0.0, 0.0)

@@ -32,8 +32,9 @@ _PAGE_READS = 12
 _BEGINS = 48 * _MIB
 # An excess of a read counts if it is this share of the time of a read that crosses nothing.
 _READS_STAND_OUT = 0.04
+# If it is the same for all sizes from one on, this share is enough, or a smaller one that at least
+# so many rows of flashbench -a have, and all but this share of them.
 _LITTLE_OF_READS = 0.005
-# Or if so many rows of flashbench -a have the same, and at most one of five has another.
 _ROWS, _OTHERS = 5, 0.2
 # An excess counts if it is this share of the time of a request that crosses nothing.
 _STANDS_OUT = 0.2
@@ -353,14 +354,12 @@ def page_read_excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]
     """For each size of `page_reads`, and of flashbench -a up to 64 KiB: how much longer a read
     across its multiples takes, and a read that crosses none, in ns."""
     times: dict[int, float] = {}
-    aligned: dict[int, dict[str, float]] = {}
+    aligned = _aligned(points)
     for p in points:
         how = dict(p.parameters)
         if p.procedure == "request" and how["op"] == "read" and how["bs"] == _KIB and \
                 how["count"] == _PAGE_READS:
             times[int(how["start"])] = p.value
-        elif p.procedure == "flashbench-align" and int(how["align"]) in _READ_PAGES:
-            aligned.setdefault(int(how["align"]), {})[str(how["place"])] = p.value
     begin = max(times, default=0) - max(_READ_PAGES)
     found = {}
     for size in _READ_PAGES:
@@ -373,14 +372,20 @@ def page_read_excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]
     return found
 
 
-def _is_usual(points: Sequence[Point], size: int, excess: float) -> bool:
-    """Whether this excess is the one of nearly all rows of flashbench -a from this size on."""
+def _aligned(points: Sequence[Point]) -> dict[int, dict[str, float]]:
+    """ns of each row of flashbench -a, by alignment and place."""
     rows: dict[int, dict[str, float]] = {}
     for p in points:
         how = dict(p.parameters)
-        if p.procedure == "flashbench-align" and int(how["align"]) >= size:
+        if p.procedure == "flashbench-align":
             rows.setdefault(int(how["align"]), {})[str(how["place"])] = p.value
-    every = [row["on"] - (row["pre"] + row["post"]) / 2 for row in rows.values() if len(row) == 3]
+    return rows
+
+
+def _is_usual(points: Sequence[Point], size: int, excess: float) -> bool:
+    """Whether nearly all rows of flashbench -a from this size on have this excess."""
+    every = [row["on"] - (row["pre"] + row["post"]) / 2 for align, row in _aligned(points).items()
+             if align >= size and len(row) == 3]
     others = sum(not excess / 1.1 < e < 1.1 * excess for e in every)
     return len(every) >= _ROWS and others <= _OTHERS * len(every)
 
