@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table itself, and how to find a row of it.
+ * The table itself; option_find.c finds a row of it.
  *
  * Ranges are wide: they stop what is a slip of the pen (a page of 3 bytes, a time in
  * seconds instead of microseconds) and what the arithmetic below cannot carry.  Whether
@@ -26,8 +26,6 @@
 #include "ftl/ftl.h"
 #include "profile/option_names.h"
 
-#include <string.h>
-
 #define KIB(x) (UINT64_C(x) << 10)
 #define MIB(x) (UINT64_C(x) << 20)
 #define TIB(x) (UINT64_C(x) << 40)
@@ -38,11 +36,6 @@
 #define MAX_RBER UINT64_C(100000000000)
 /* For used_by: the strategies that map units of erase blocks. */
 #define IN_UNITS "segment block bast fast"
-
-/* By enum fe_section, whose order is the order in which sections are printed. */
-static const char *const section_names[FE_N_SECTIONS] = {
-    "device", "nand", "ftl", "cache", "link", "ecc", "faults", "step", "provenance", "fidelity",
-};
 
 /* A row can be added, and its help can change.  But images hold keys and values as text: if a key
  * is renamed or removed, or a range becomes narrower, the profile of an older image is refused.
@@ -567,34 +560,3 @@ const struct fe_option fe_options[] = {
 const uint32_t fe_n_options = sizeof fe_options / sizeof fe_options[0];
 _Static_assert(sizeof fe_options / sizeof fe_options[0] <= FE_MAX_OPTIONS,
                "struct fe_profile has room for them");
-
-const char *fe_section_name(enum fe_section s)
-{
-    return section_names[s];
-}
-
-enum fe_section fe_section_find(const char *name, size_t len)
-{
-    int s = 0;
-    while (s < FE_N_SECTIONS &&
-           (strlen(section_names[s]) != len || memcmp(section_names[s], name, len) != 0))
-        s++;
-    return (enum fe_section)s;
-}
-
-const struct fe_option *fe_option_in(enum fe_section s, const char *key)
-{
-    for (uint32_t i = 0; i < fe_n_options; i++)
-        if (fe_options[i].section == s && strcmp(fe_options[i].key, key) == 0)
-            return &fe_options[i];
-    return NULL;
-}
-
-const struct fe_option *fe_option_find(const char *full_key)
-{
-    const char *dot = strchr(full_key, '.');
-    if (!dot)
-        return NULL;
-    enum fe_section s = fe_section_find(full_key, (size_t)(dot - full_key));
-    return s == FE_N_SECTIONS ? NULL : fe_option_in(s, dot + 1);
-}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How to find a section, and a row of the table of options (options.c).  Names are compared one
+ * after the other: a profile has some dozen keys, and is read once.
+ */
+#include "profile/options.h"
+
+#include <string.h>
+
+/* By enum fe_section, whose order is the order in which sections are printed. */
+static const char *const section_names[FE_N_SECTIONS] = {
+    "device", "nand", "ftl", "cache", "link", "ecc", "faults", "step", "provenance", "fidelity",
+};
+
+const char *fe_section_name(enum fe_section s)
+{
+    return section_names[s];
+}
+
+enum fe_section fe_section_find(const char *name, size_t len)
+{
+    int s = 0;
+    while (s < FE_N_SECTIONS &&
+           (strlen(section_names[s]) != len || memcmp(section_names[s], name, len) != 0))
+        s++;
+    return (enum fe_section)s;
+}
+
+const struct fe_option *fe_option_in(enum fe_section s, const char *key)
+{
+    for (uint32_t i = 0; i < fe_n_options; i++)
+        if (fe_options[i].section == s && strcmp(fe_options[i].key, key) == 0)
+            return &fe_options[i];
+    return NULL;
+}
+
+const struct fe_option *fe_option_find(const char *full_key)
+{
+    const char *dot = strchr(full_key, '.');
+    if (!dot)
+        return NULL;
+    enum fe_section s = fe_section_find(full_key, (size_t)(dot - full_key));
+    return s == FE_N_SECTIONS ? NULL : fe_option_in(s, dot + 1);
+}
