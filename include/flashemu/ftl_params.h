@@ -96,6 +96,8 @@ struct fe_segment_params {
                                page for its head; 0: neither */
     uint32_t small_log;    /* allocation units that log small writes page by page */
     uint64_t small_write;  /* bytes of the largest command that goes there */
+    uint32_t small_pace;   /* pages that the small log gives up with each page that it takes;
+                              0: a unit at once, when it is full */
     bool small_join;       /* a page that the small log has whole goes on to its open unit */
     uint32_t zone_start;   /* first unit of a zone, all of whose writes go to the small log */
     uint32_t zone_units;   /* units of the zone; 0: there is none */

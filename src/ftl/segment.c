@@ -41,7 +41,8 @@
  * There may be a small-write log (shared_log.h).  Commands of at most small_write bytes go there
  * page by page, and so does everything in a certain zone of units.  When the log is full, the units
  * are merged whose pages its oldest part holds.  That is cheap for a few busy sectors and expensive
- * for large amounts of data, which is how cards treat the surroundings of the FAT.
+ * for large amounts of data, which is how cards treat the surroundings of the FAT.  With small_pace
+ * its oldest part is given up gradually, so that no write waits for all of these merges.
  *
  *     command    small, or in the zone ---> small log ---+
  *                any other ---> open unit <--------------+  small_join: a page that is complete
@@ -342,11 +343,31 @@ static bool can_be_random(const struct fe_segment_params *p, const struct fe_geo
     return false;
 }
 
+/* Whether the small log has the units that other keys need; with a message if not. */
+static bool small_log_is_enough(const struct fe_segment_params *p, struct fe_err *err)
+{
+    if (p->small_log == 0 && (p->small_write || p->zone_units)) {
+        fe_err_set(err, EINVAL,
+                   "ftl.small_write=%llu ftl.zone_units=%u: need ftl.small_log >= 1",
+                   (unsigned long long)p->small_write, p->zone_units);
+        return false;
+    }
+    if (p->small_log < 2 && p->small_pace) {
+        fe_err_set(err, EINVAL,
+                   "ftl.small_pace=%u ftl.small_log=%u: need small_log >= 2, because one unit is "
+                   "given up while another one takes pages; or small_pace=at-once",
+                   p->small_pace, p->small_log);
+        return false;
+    }
+    return true;
+}
+
 static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                              struct fe_err *err)
 {
     uint32_t pages = fe_units_pages(geo, p->unit.unit_size, err);
-    if (pages == 0 || !can_be_random(&p->segment, geo, pages, err))
+    if (pages == 0 || !can_be_random(&p->segment, geo, pages, err) ||
+        !small_log_is_enough(&p->segment, err))
         return 0;
     if (p->segment.open_linear == 0 || (p->segment.open_random == 0 && !p->unit.switch_merge)) {
         fe_err_set(
@@ -355,12 +376,6 @@ static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geom
             "open_linear >= 1, and open_random >= 1 unless switch_merge=yes",
             p->segment.open_linear, p->segment.open_random,
             p->unit.switch_merge ? "yes" : "no");
-        return 0;
-    }
-    if (p->segment.small_log == 0 && (p->segment.small_write || p->segment.zone_units)) {
-        fe_err_set(err, EINVAL,
-                   "ftl.small_write=%llu ftl.zone_units=%u: need ftl.small_log >= 1",
-                   (unsigned long long)p->segment.small_write, p->segment.zone_units);
         return 0;
     }
     uint32_t units = fe_units_count(geo, pages), spare = spare_units(p);
@@ -419,7 +434,7 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     s->small_write = p->small_write;
     s->small_join = p->small_join;
     s->small = (struct fe_shared_log){
-        .map = &s->map, .first = s->n_open_max, .n_max = p->small_log};
+        .map = &s->map, .first = s->n_open_max, .n_max = p->small_log, .pace = p->small_pace};
     s->zone_start = p->zone_start;
     s->zone_units = p->zone_units;
     s->unit_read_ns = p->unit_read_ns;

@@ -20,13 +20,13 @@ static bool newest_has_room(const struct fe_shared_log *l)
     return l->n > 0 && !fe_unit_is_full(&l->map->units, l->map->logs[nth(l, l->n - 1)]);
 }
 
-static enum fe_status give_up_oldest(struct fe_shared_log *l, fe_merge_leb merge)
+/* Makes the pages of the oldest unit before page `end` stale.  After its last one it is erased. */
+static enum fe_status give_up(struct fe_shared_log *l, uint32_t end, fe_merge_leb merge)
 {
     struct fe_unit_map *map = l->map;
     uint32_t *log = &map->logs[nth(l, 0)], unit = *log;
-    map->base.counters.gc_runs++;
-    for (uint32_t page = 0; page < map->units.unit_pages; page++) {
-        fe_ppn ppn = fe_unit_ppn(&map->units, unit, page);
+    for (; l->given_up < end; l->given_up++) {
+        fe_ppn ppn = fe_unit_ppn(&map->units, unit, l->given_up);
         fe_lpn lpn = fe_medium_lpn(map->base.medium, ppn);
         if (fe_unit_map_newer(map, lpn) != ppn)
             continue;
@@ -34,15 +34,37 @@ static enum fe_status give_up_oldest(struct fe_shared_log *l, fe_merge_leb merge
         if (st != FE_OK)
             return st;
     }
+    if (end < map->units.unit_pages)
+        return FE_OK;
+    map->base.counters.gc_runs++;
     *log = FE_UNIT_NONE;
     l->head = (l->head + 1) % l->n_max;
     l->n--;
+    l->given_up = 0;
     return fe_unit_release(&map->units, unit);
+}
+
+/* How many pages the oldest unit has to have given up before the next page is appended. */
+static uint32_t due(const struct fe_shared_log *l)
+{
+    uint32_t pages = l->map->units.unit_pages;
+    uint32_t n = l->n + 1, fill = 0; /* the page needs a log of its own, */
+    if (newest_has_room(l)) {        /* or goes behind `fill` others */
+        n = l->n;
+        fill = l->map->units.fill[l->map->logs[nth(l, n - 1)]];
+    }
+    if (n > l->n_max)
+        return pages;
+    if (n < l->n_max || l->pace == 0)
+        return 0;
+    uint64_t later = (uint64_t)(pages - 1 - fill) * l->pace;
+    return later < pages ? pages - (uint32_t)later : 0;
 }
 
 enum fe_status fe_shared_log_make_room(struct fe_shared_log *l, fe_merge_leb merge)
 {
-    return l->n < l->n_max || newest_has_room(l) ? FE_OK : give_up_oldest(l, merge);
+    uint32_t pages = due(l);
+    return pages ? give_up(l, pages, merge) : FE_OK;
 }
 
 enum fe_status fe_shared_log_append(struct fe_shared_log *l, fe_lpn lpn, uint32_t off,

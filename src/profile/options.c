@@ -295,6 +295,11 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "small_write", FE_OPT_SIZE, FIELD(ftl.segment.small_write), .max = MIB(1024),
      .def = "0", .used_by = "segment",
      .help = "Bytes of the largest write command that goes to the small log."},
+    {FE_SEC_FTL, "small_pace", FE_OPT_U32, FIELD(ftl.segment.small_pace), .max = 65536,
+     .zero = "at-once", .def = "at-once", .used_by = "segment",
+     .help = "Number of pages that the oldest unit of the small log gives up with each page that "
+             "the log takes, so that it is empty in time; at-once means all of them when the log is "
+             "full, which may make one write wait for hundreds of merges.  Needs small_log >= 2."},
     {FE_SEC_FTL, "small_join", FE_OPT_BOOL, FIELD(ftl.segment.small_join), .def = "no",
      .used_by = "segment",
      .help = "Whether a small write that reaches the end of a page takes the whole page from the "

@@ -151,6 +151,7 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
         f->segment.zone_units = PICK(r, 0, 1, 2);
         f->segment.zone_start = PICK(r, 0, 0, 1, 3);
     }
+    f->segment.small_pace = f->segment.small_log > 1 ? PICK(&own, 0, 1, 3) : 0;
     f->segment.small_join = ft_chance(r, 50);
     f->segment.group_units = PICK(r, 1, 1, 2, 3);
     f->segment.scattered = PICK(r, 0, 0, 1, 3);

@@ -99,6 +99,7 @@ static const struct change changes[] = {
     {"ftl.random_record=4K", {0}},
     {"ftl.small_log=1", {"ftl.small_log=2", "ftl.small_write=8K", "ftl.unit_size=32K"}},
     {"ftl.small_write=4K", {SMALL}},
+    {"ftl.small_pace=1", {"ftl.small_log=2", "ftl.small_write=8K", "ftl.unit_size=32K"}},
     {"ftl.small_join=yes", {SMALL}},
     {"ftl.zone_start=2", {SMALL, "ftl.zone_units=1"}},
     {"ftl.zone_units=2", {SMALL}},

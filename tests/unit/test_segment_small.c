@@ -10,6 +10,8 @@
 #include "lib/layer.h"
 #include "lib/unit.h"
 
+#include "ftl/registry.h"
+
 enum { N = 8 }; /* pages of a unit */
 
 static struct fe_ftl_params params(uint32_t small_log, uint64_t small_write, uint32_t zone_units)
@@ -113,6 +115,47 @@ static void test_segment_small_log_merges_what_its_oldest_unit_holds(void **stat
     assert_int_equal(ft_layer_write(&l, 2 * N), FE_OK);
     ft_layer_expect(&l, (struct ft_cost){.programs = 1, .erases = 1}, "all stale");
     ft_layer_end(&l);
+}
+
+/* With small_pace, no write waits for more than one merge, however many units the log holds. */
+static void test_segment_small_pace_spreads_the_merges(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    struct fe_ftl_params p = params(2, 512, 0);
+    p.segment.small_pace = 1;
+    setup(&l, p);
+    fill(&l, 4);
+    for (uint32_t i = 0; i < N; i++)
+        ft_layer_write_each(&l, (i % 4) * N + i, 1);
+    ft_layer_expect(&l, (struct ft_cost){.programs = N}, "the first unit of the log");
+    for (uint32_t i = 0; i < N; i++) {
+        ft_layer_write_each(&l, (i % 4) * N + i, 1);
+        bool merges = i < 4; /* the other pages of each unit were merged with its first */
+        ft_layer_expect(&l, merges ? (struct ft_cost){.reads = N, .programs = N + 1, .erases = 1,
+                                                      .copied = N, .fulls = 1}
+                                   : (struct ft_cost){.programs = 1, .erases = i == N - 1},
+                        "a page of the second");
+    }
+    assert_int_equal(l.ftl->counters.gc_runs, 1);
+    ft_layer_end(&l);
+}
+
+static void test_segment_small_pace_needs_two_units(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(1, 15, N, 512);
+    struct fe_geometry geo;
+    struct fe_err err;
+    fe_err_init(&err);
+    assert_int_equal(fe_geometry_init(&geo, &nand, &err), 0);
+    for (uint32_t n = 0; n < 3; n++) {
+        struct fe_ftl_params p = params(n, 0, 0);
+        assert_true(fe_ftl_registry[p.type]->max_lpns(&p, &geo, &err) > 0);
+        p.segment.small_pace = 1;
+        assert_int_equal(fe_ftl_registry[p.type]->max_lpns(&p, &geo, &err) > 0, n == 2);
+        assert_true(n == 2 || strstr(err.text, "need small_log >= 2"));
+    }
 }
 
 static void test_segment_merge_takes_the_copy_in_the_small_log(void **state)
@@ -244,6 +287,8 @@ int main(void)
         cmocka_unit_test(test_segment_small_log_full_merges_what_it_holds),
         cmocka_unit_test(test_segment_small_pages_that_a_large_write_replaced_cost_no_merge),
         cmocka_unit_test(test_segment_small_log_merges_what_its_oldest_unit_holds),
+        cmocka_unit_test(test_segment_small_pace_spreads_the_merges),
+        cmocka_unit_test(test_segment_small_pace_needs_two_units),
         cmocka_unit_test(test_segment_merge_takes_the_copy_in_the_small_log),
         cmocka_unit_test(test_segment_switch_merge_leaves_newer_small_pages_alone),
         cmocka_unit_test(test_segment_small_write_bounds_the_command),

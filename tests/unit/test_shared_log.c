@@ -124,6 +124,59 @@ static void test_shared_log_of_stale_pages_costs_an_erase(void **state)
     teardown(&b);
 }
 
+/* A page of each logical unit, then one page again and again: what is given up by then. */
+static void gives_up(uint32_t pace, const char *const by_then[N])
+{
+    struct bench b;
+    setup(&b);
+    b.log.pace = pace;
+    for (uint32_t i = 0; i < N; i++)
+        append(&b, i * N);
+    assert_string_equal(merged, "");
+    for (uint32_t i = 0; i < N; i++) {
+        append(&b, 5);
+        if (strcmp(merged, by_then[i]) != 0)
+            fail_msg("pace %u, page %u: merged %s, expected %s", pace, i, merged, by_then[i]);
+        assert_int_equal(b.log.n, i + 1 < N ? 2 : 1); /* the oldest one is erased in time */
+    }
+    assert_int_equal(b.map->base.counters.gc_runs, 1);
+    append(&b, 5); /* and the next one begins with what is stale */
+    assert_string_equal(merged, by_then[N - 1]);
+    teardown(&b);
+}
+
+static void test_shared_log_gives_up_a_few_pages_with_each(void **state)
+{
+    (void)state;
+    gives_up(1, (const char *const[N]){"0", "01", "012", "0123"});
+    gives_up(2, (const char *const[N]){"", "", "01", "0123"});
+    gives_up(3, (const char *const[N]){"", "", "0", "0123"});
+    gives_up(4, (const char *const[N]){"", "", "", "0123"});
+    gives_up(UINT32_MAX, (const char *const[N]){"", "", "", "0123"});
+}
+
+static void test_shared_log_goes_on_after_a_power_cycle(void **state)
+{
+    (void)state;
+    struct bench b;
+    setup(&b);
+    b.log.pace = 1;
+    for (uint32_t i = 0; i < N; i++)
+        append(&b, i * N);
+    append(&b, 5);
+    append(&b, 5);
+    assert_string_equal(merged, "01");
+    b.log.given_up = 0; /* nothing on the medium says it */
+    append(&b, 5);
+    assert_string_equal(merged, "012");
+    b.log.pace = 0; /* and what is left can be given up at once */
+    append(&b, 5);
+    assert_string_equal(merged, "012");
+    append(&b, 5);
+    assert_string_equal(merged, "0123");
+    teardown(&b);
+}
+
 static void test_shared_log_does_not_hold_what_other_logs_have(void **state)
 {
     (void)state;
@@ -166,6 +219,8 @@ int main(void)
         cmocka_unit_test(test_shared_log_fills_one_unit_after_the_other),
         cmocka_unit_test(test_shared_log_merges_what_its_oldest_unit_holds),
         cmocka_unit_test(test_shared_log_of_stale_pages_costs_an_erase),
+        cmocka_unit_test(test_shared_log_gives_up_a_few_pages_with_each),
+        cmocka_unit_test(test_shared_log_goes_on_after_a_power_cycle),
         cmocka_unit_test(test_shared_log_does_not_hold_what_other_logs_have),
         cmocka_unit_test(test_shared_log_check_finds_what_is_wrong),
     };
