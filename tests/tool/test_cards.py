@@ -150,6 +150,22 @@ def test_every_option_does_something():
             assert other > 1.02 * best, (card, change)
 
 
+def test_no_write_waits_for_many_merges():
+    """An SD card may be busy for 250 ms, and Linux waits 30 s for a USB stick.  A log for small
+    writes that is emptied at once takes minutes when it is full."""
+    def longest(profile, *args):
+        found = good_json("replay", profile, "gen:random,op=write,bs=4K,count=12000", "--json",
+                          *args)
+        return found["latency_ns"]["write"]["max"] / 1e9
+    profiles = good_json("profiles", "--json")
+    assert len(profiles) > 20 and "luxmini32g" in profiles
+    for profile in profiles:
+        seconds = longest(profile)
+        print("# %-22s %.3f s" % (profile, seconds))
+        assert seconds < 2, (profile, seconds)  # flashfx4m collects for 1.9 s, as was published
+    assert longest("luxmini32g", "ftl.small_pace=at-once") > 60
+
+
 def test_another_profile_has_no_curves():
     with open("mine.ini", "w") as file:
         file.write(good("show", "sdnand-csnp4g"))

@@ -130,6 +130,7 @@ def test_flashbench_rates_have_their_peaks():
     rates = {}
     for log, write_size in (("8", "64K"), ("0", "0")):
         path = write("stick.ini", good("show", "luxmini32g", "ftl.small_log=" + log,
+                                       "ftl.small_pace=at-once",
                                        "ftl.small_write=" + write_size, "ftl.open_random=16")
                      .split("[fidelity]")[0] + "[fidelity]\n")
         rows = ["flashbench-rate bs=%s | MB/s" % bs for bs in sizes]
