@@ -94,7 +94,8 @@ def by_units(d, strategy, page, capacity):
         spare += linear + in_random
         if d.random() < 0.25:
             small = d.choice([4, 8, 16]) * KIB
-            keys |= {"ftl.small_log": "4", "ftl.small_write": str(small)}
+            keys |= {"ftl.small_log": "4", "ftl.small_write": str(small),
+                     "ftl.small_pace": "1" if linear % 2 else "at-once"}  # no draw of its own
             truth["small_write"] = small
             spare += 4
     elif strategy == "block":

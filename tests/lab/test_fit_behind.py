@@ -56,8 +56,8 @@ def test_a_card_that_writes_while_data_arrive_is_found():
     assert found.structure.behind and found.structure.limit == s.limit, found.structure
     assert found.all.median < 0.03, found.all
     assert fitted.structure_text(found.structure).endswith("while the next data arrive.")
-    told = fitted.structure_text(replace(SEGMENT, small_log=1, small_write=4096))
-    assert told.endswith("random order; writes of up to 4 KiB go to a log of 1 unit."), told
+    told = fitted.structure_text(replace(SEGMENT, small_log=2, small_write=4096))
+    assert told.endswith("random order; writes of up to 4 KiB go to a log of 2 units."), told
     for others, told in (([], "no other value that was tried is as good"),
                          ([65536], "64 KiB would be as good")):
         text = fitted.profile(replace(found, as_good={"behind": others}), m, "my.json", "fit 1")

@@ -12,7 +12,7 @@ try:
 except ImportError:
     skip("no Python module scipy")
 
-from flashemu_lab import clues, compare, modelled, search  # noqa: E402
+from flashemu_lab import clues, compare, fitted, fitting, modelled, search  # noqa: E402
 from flashemu_lab.measurement import make_point  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
 
@@ -83,6 +83,21 @@ def test_without_groups_there_is_no_time_of_gathering():
             assert len(moved.x) == len(begun.x) - 1 == len(modelled.times_of(s)), s
             assert "ftl.gather_page" not in modelled.profile_keys(s, moved.values())
             assert one.moved(moved, GROUPS).values() == begun.values(), s
+
+
+def test_a_small_log_is_emptied_gradually():
+    """So it has two units at least, whatever becomes of it."""
+    s = replace(SEGMENT, unit=2 * MIB, small_log=2, small_write=4096, zone_units=1)
+    keys = modelled.profile_keys(s, values(s))
+    assert keys["ftl.small_log"] == "2" and keys["ftl.small_pace"] == "1"
+    assert "ftl.small_pace" not in modelled.profile_keys(SEGMENT, values(SEGMENT))
+    for near in [s, *modelled.neighbours(s), *modelled.neighbours(SEGMENT)]:
+        assert near.small_log == 0 or near.small_log >= 2, near
+    assert {n.small_log for n in modelled.neighbours(s)} == {0, 2, 3, 4, 8}
+    assert modelled.scaled(replace(s, unit=16 * MIB), 2 * MIB).small_log == 2
+    one = fitting.Fitted(s, values(s), [], [], {}, {})
+    told = fitted.provenance(one, measured(SEGMENT), "ftl.small_pace", "x.json")
+    assert told.startswith("assumed") and "250 ms" in told
 
 
 run(globals())

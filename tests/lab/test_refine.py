@@ -52,6 +52,9 @@ def test_numbers_that_move():
         ("nand.tPROG", 0), ("nand.tPROG", 1), ("nand.bus_rate", 0), ("nand.tR", 0),
         ("link.bandwidth", 0), ("ftl.map_switch", 0), ("ftl.map_region", 0),
         ("ftl.open_linear", 0)}, some
+    for log, moves in (("1", []), ("2", [2]), ("9", [2])):  # a log of one unit stays one
+        assert [n.low for n in numbers_of(**{"ftl.small_log": log})[1]
+                if n.key == "ftl.small_log"] == moves
     for n in some:
         assert n.low <= n.begin <= n.high and n.low < n.high, n
     assert refining.written(some, [n.begin for n in some], keys) == {}

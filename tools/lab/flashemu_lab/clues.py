@@ -376,9 +376,9 @@ def _segment(c: Curves, rows: Curves, whole: Sequence[Point], points: Sequence[P
     small = habits.small_write_from(points) if probed.is_probe(points) else small_write(c)
     odd = None if probed.no_zone(points) else zone(c, unit)
     if small or odd:
-        s = replace(s, small_log=2, small_write=small or page // 2)
+        s = replace(s, small_log=3, small_write=small or page // 2)
     if odd:
-        s = replace(s, zone_start=odd[0], zone_units=odd[1], small_log=odd[1] + 1)
+        s = replace(s, zone_start=odd[0], zone_units=odd[1], small_log=odd[1] + 2)
     return s
 
 

@@ -44,6 +44,7 @@ _ASSUMED = {
     "nand.endurance": "assumed: no test wears a block out",
     "nand.cell": "assumed; all pages have one time here, so it does not show",
     "nand.pages_per_block": "derived: a unit is as few blocks as possible",
+    "ftl.small_pace": "assumed: means do not show it, and an SD card may be busy for 250 ms only",
     "ftl.small_join": "assumed",
     "link.type": "assumed from link.max_transfer; the keys below decide",
     "link.queue_depth": "assumed: one request was in flight"}
@@ -162,8 +163,8 @@ def structure_text(s: Structure) -> str:
     if s.strategy == "page":
         return f"The device is mapped by pages, {page}{behind}."
     groups = f", {s.group} of which make {bytes_text(s.unit * s.group)}" if s.group > 1 else ""
-    log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} " \
-        f"unit{'s' if s.small_log > 1 else ''}" if s.small_log else ""
+    log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} units" \
+        if s.small_log else ""
     both = f", {s.open_units} together" if s.open_units else ""
     return (f"The device is mapped by units of {bytes_text(s.unit)}{groups}, {page}, with "
             f"{s.open_linear} units open in order and {s.open_random} in random order{both}{log}"

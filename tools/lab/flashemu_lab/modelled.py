@@ -27,6 +27,8 @@ _SMALL = (2 * _KIB, _KIB)
 _LOG_OF_8 = 3
 # Units of the log that groups have then, and bytes of the largest write to it.
 _LOG_OF_GROUPS, _WRITE_OF_GROUPS = 16, 8 * _KIB
+# Units of any log for small writes: one is given up while another one takes pages.
+LEAST_LOG = 2
 # Units that replace failed ones, and one in which a merge writes.
 _MARGIN_UNITS = 4
 
@@ -41,6 +43,7 @@ class Structure:
     open_units   units open in order and in any order together, 0 without such a limit
     random_log   bytes that a unit open in any order takes, 0 for as many as it has
     record    bytes of which a command's record there takes a multiple, 0 without records
+    small_log    units of the log for small writes, 0 without one, else at least `LEAST_LOG`
     stay      units replaced within which a group is not gathered
     hot       commands to a group that count when one has to be gathered
     limit     bytes of the largest command
@@ -196,8 +199,8 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
                 keys["ftl.gather_page"] = f"{round(of_time['ftl.gather_page'] / s.parts)}ns"
                 keys |= {"ftl.scattered_stay": str(s.stay), "ftl.scattered_hot": str(s.hot)}
         if s.small_log:
-            keys |= {"ftl.small_log": str(s.small_log), "ftl.small_write": str(s.small_write),
-                     "ftl.small_join": "yes"}
+            keys |= {"ftl.small_log": str(s.small_log), "ftl.small_pace": "1",
+                     "ftl.small_write": str(s.small_write), "ftl.small_join": "yes"}
             if s.zone_units:
                 keys |= {"ftl.zone_start": str(s.zone_start),
                          "ftl.zone_units": str(s.zone_units)}
@@ -379,20 +382,20 @@ def _units(s: Structure) -> list[Structure]:
 
 def scaled(s: Structure, before: int) -> Structure:
     """Numbers of units for units of another size than `before`."""
-    def scale(n: int) -> int:
-        return max(1, n * before // s.unit) if n else 0
-    return replace(s, small_log=scale(s.small_log), zone_start=s.zone_start * before // s.unit,
-                   zone_units=scale(s.zone_units))
+    def scale(n: int, least: int) -> int:
+        return max(least, n * before // s.unit) if n else 0
+    return replace(s, small_log=scale(s.small_log, LEAST_LOG), zone_units=scale(s.zone_units, 1),
+                   zone_start=s.zone_start * before // s.unit)
 
 
 def _logs(s: Structure) -> list[Structure]:
     if not s.small_log:
         return [replace(s, small_log=n, small_write=w)
-                for n in (2, 8) for w in (4 * _KIB, 16 * _KIB)]
+                for n in (3, 8) for w in (4 * _KIB, 16 * _KIB)]
     log = s.small_log
     found = [replace(s, small_log=n)
              for n in sorted({log - 1, log + 1, log * 2, log // 2, log * 4})
-             if 1 <= n <= 512 and n != log]
+             if LEAST_LOG <= n <= 512 and n != log]
     found += [replace(s, small_write=w) for w in (s.small_write // 2, s.small_write * 2)
               if 512 <= w <= s.unit]
     found.append(replace(s, small_log=0, small_write=0, zone_units=0, zone_start=0))

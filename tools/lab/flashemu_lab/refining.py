@@ -35,7 +35,7 @@ from .compare import Answer, Comparer, Question, log_errors
 from .errors import LabError, quantity
 from .measure import parse_profile
 from .measurement import Measurement
-from .modelled import TIMES, Time, changes
+from .modelled import LEAST_LOG, TIMES, Time, changes
 from .search import counted, kind, typical
 from .tool import Tool
 
@@ -58,8 +58,8 @@ _SHOWS = 0.05
 _NO_STEP = 0.01
 STEPS = "steps at multiples (-a)"
 # Numbers of units, and sizes that are doubled or halved, each with its least value.
-_UNITS = {"ftl.scattered": 1, "ftl.small_log": 1, "ftl.open_linear": 1, "ftl.open_random": 1,
-          "ftl.open_units": 1}
+_UNITS = {"ftl.scattered": 1, "ftl.small_log": LEAST_LOG, "ftl.open_linear": 1,
+          "ftl.open_random": 1, "ftl.open_units": 1}
 _DOUBLED = {"ftl.map_region": 16 << 10, "ftl.small_write": 512}
 
 # Told the worst sort's error, as a share of what it was; None while no numbers are better.

@@ -39,8 +39,8 @@ from .clues import first_times, shows_random_order
 from .compare import Answer, Comparer, Question, device_ns, log_errors, requests_ns
 from .errors import LabError
 from .measurement import Measurement, Point
-from .modelled import (Structure, as_in_order, changes, exchanged, joined, neighbours, price,
-                       profile_keys, times_of)
+from .modelled import (LEAST_LOG, Structure, as_in_order, changes, exchanged, joined, neighbours,
+                       price, profile_keys, times_of)
 
 # ln of the error of a point that a structure cannot have at all.
 _MISSING = 1.5
@@ -463,7 +463,7 @@ def _numbers(s: Structure) -> list[tuple[str, int, int]]:
     found = [("open_linear", 1, s.open_linear + 8),
              ("open_random", 0 if s.switch_merge else 1, s.open_random + 8)]
     if s.small_log:
-        found.append(("small_log", 1, 2 * s.small_log + 4))
+        found.append(("small_log", LEAST_LOG, 2 * s.small_log + 4))
     if s.gathers:
         found.append(("scattered", s.group + 1, 2 * s.scattered))
     return found
