@@ -281,11 +281,14 @@ def candidates(m: Measurement) -> list[Structure]:
                           *(replace(s, open_linear=n, open_random=max(c.random) + _MORE)
                             for n in dict.fromkeys((s.open_linear, 8)))]
             found += [n for one in found[first:] for n in _logs_in_all(one, rows)]
+            if told == 0:
+                found.insert(first, Structure("block", size, s.page, s.unit))
         if not has_units or len(found) == first:
             found.append(Structure("page", size, page))
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
     if probed.is_probe(m.points):
+        found = [n for s in found for n in (s, *_gaps(s))]
         found = [n for s in found for n in _hosted(s, m.points)]
     elif not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
         cut = [replace(s, limit=120 * _KIB) for s in found]
@@ -297,6 +300,12 @@ def candidates(m: Measurement) -> list[Structure]:
         found = [as_in_order(replace(s, open_units=n, random_log=log)) for s in found
                  for n in (0, s.open_linear)]
     return list(dict.fromkeys(found))
+
+
+def _gaps(s: Structure) -> list[Structure]:
+    """The same where a jump ahead in a unit fills the gap, which nothing but random order shows:
+    then a unit is never in random order as long as it has room."""
+    return [replace(s, gap_fill=s.unit // s.page)] if s.open_random and not s.gathers else []
 
 
 def _hosted(s: Structure, points: Sequence[Point]) -> list[Structure]:
@@ -459,7 +468,9 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
     start |= probed.times(m.points, s.page)
     copied = probed.copied_ns(m.points, s.unit // s.page)
-    if copied is not None:
+    if copied is not None and s.strategy == "block":  # even writes in order copied units
+        start["nand.tPROG"] = min(start["nand.tPROG"], 0.75 * copied)
+    elif copied is not None:
         start["ftl.copy_page"] = max(copied - 1.25 * program, 0.0)
     return [min(max(start[t.key], 0 if t.zero else t.least * 1.01), t.most * 0.99)
             for t in times_of(s)]

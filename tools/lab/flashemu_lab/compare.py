@@ -16,7 +16,7 @@ import queue
 import subprocess
 import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -125,10 +125,13 @@ class Comparer:
         return list(self._searches.map(search, items))
 
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        """The answers in the order of the questions; LabError if a process ended."""
+        """The answers in the order of the questions; LabError if a process or all of them ended."""
         with self._lock:
             self.asked += len(questions)
-        return list(self._threads.map(self._one, questions))
+        try:
+            return list(self._threads.map(self._one, questions))
+        except CancelledError:
+            raise LabError("no more comparisons are made") from None
 
     def _one(self, question: Question) -> Answer:
         processes = self._free.get()

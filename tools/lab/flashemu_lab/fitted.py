@@ -162,6 +162,9 @@ def structure_text(s: Structure) -> str:
     behind = "; it writes while the next data arrive" if s.behind else ""
     if s.strategy == "page":
         return f"The device is mapped by pages, {page}{behind}."
+    if s.strategy == "block":
+        return (f"The device is mapped by units of {bytes_text(s.unit)}, {page}, and copies a unit "
+                f"for each command that writes a part of it{behind}.")
     groups = f", {s.group} of which make {bytes_text(s.unit * s.group)}" if s.group > 1 else ""
     log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} units" \
         if s.small_log else ""

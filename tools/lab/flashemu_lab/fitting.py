@@ -151,6 +151,17 @@ def _told_apart(fits: Sequence[Fit]) -> list[Fit]:
     return list(found.values())
 
 
+def _nearer_twins(fits: Sequence[Fit]) -> list[Fit]:
+    """Of those that differ in nothing but gaps that are filled, the nearer one.  Only a measurement
+    by `probe` has such candidates, and their first times are right enough to tell."""
+    found: dict[Structure, Fit] = {}
+    for f in fits:
+        twin = found.setdefault(replace(f.structure, gap_fill=0), f)
+        if f.error < twin.error:
+            found[replace(f.structure, gap_fill=0)] = f
+    return list(found.values())
+
+
 def _nearest(climbs: Sequence[Climb]) -> list[Climb]:
     """The climbs in the order of their errors; of those that have come to the same structure only
     the best."""
@@ -207,7 +218,10 @@ class Fitting:
         best = min(best, search.times(best, 4), key=lambda f: f.error)
         self._best = best.error
         search = self._search("times", self._weights, self._budget // 20 + search.left)
-        return self._judged(search.sharpened(best), tried)
+        best = search.sharpened(best)
+        most = (len(best.x) + 1)**2 // 2
+        search = self._search("times", self._weights, most * price([best.structure]))
+        return self._judged(search.without(best), tried)
 
     def _climbed(self, tried: Sequence[Fit]) -> tuple[Fit, int]:
         """The best structure, from the best candidate of each sort and others, and what is left of
@@ -269,7 +283,8 @@ class Fitting:
             kept, rounds = budget // 25, _ROUNDS
         starts = list(dict.fromkeys(starts))[:max(budget // 6, len(self._starts))]
         search = self._search("candidates", self._coarse, price(starts))
-        found = _told_apart(search.judge([start(s, first_times(s, self._m)) for s in starts]))
+        found = _told_apart(_nearer_twins(search.judge(
+            [start(s, first_times(s, self._m)) for s in starts])))
         first = found[0]  # the most likely one is never given up
         for number, descents in enumerate(rounds):
             others = [f for f in sorted(found, key=lambda f: f.error) if f is not first]

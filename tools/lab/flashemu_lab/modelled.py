@@ -148,14 +148,17 @@ TIMES = (
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
     Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.gather_page", 2e4, 2e7, True),
 )
-_GATHERING_ONLY = ("ftl.gather_page",)
-_SEGMENT_ONLY = ("ftl.unit_read", "ftl.copy_page", *_GATHERING_ONLY)
+# Those that a strategy does not have; of segment, those without groups that are gathered.
+_ABSENT = {"segment": ("ftl.gather_page",),
+           "page": ("ftl.unit_read", "ftl.copy_page", "ftl.gather_page"),
+           "block": ("ftl.map_switch", "ftl.map_read", "ftl.unit_read", "ftl.part_write",
+                     "ftl.tail_write", "ftl.gather_page")}
 
 
 def times_of(s: Structure) -> tuple[Time, ...]:
     """The times of this structure, always in the same order.  What only some structures of a
     strategy have comes last."""
-    absent = _SEGMENT_ONLY if s.strategy != "segment" else () if s.gathers else _GATHERING_ONLY
+    absent = () if s.strategy == "segment" and s.gathers else _ABSENT[s.strategy]
     return tuple(t for t in TIMES if t.key not in absent)
 
 
@@ -204,10 +207,14 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
             if s.zone_units:
                 keys |= {"ftl.zone_start": str(s.zone_start),
                          "ftl.zone_units": str(s.zone_units)}
-    keys |= {"ftl.map_region": str(s.region), "ftl.map_switch": time("ftl.map_switch"),
-             "ftl.map_read": time("ftl.map_read"), "ftl.part_write": time("ftl.part_write"),
-             "ftl.tail_write": time("ftl.tail_write")}
-    if s.tail > 1:
+    if s.strategy == "block":
+        keys |= {"ftl.unit_size": str(s.unit), "ftl.copy_buffer": str(s.copy_buffer * s.parts),
+                 "ftl.copy_page": f"{round(of_time['ftl.copy_page'] / s.parts)}ns"}
+    else:
+        keys |= {"ftl.map_region": str(s.region), "ftl.map_switch": time("ftl.map_switch"),
+                 "ftl.map_read": time("ftl.map_read"), "ftl.part_write": time("ftl.part_write"),
+                 "ftl.tail_write": time("ftl.tail_write")}
+    if s.tail > 1 and s.strategy != "block":
         keys["ftl.tail_align"] = str(s.tail * s.page)
     if s.cache:
         keys["cache.size"] = str(s.cache)
@@ -238,20 +245,24 @@ def neighbours(s: Structure) -> list[Structure]:
     found += [replace(s, cache=n) for n in (0, s.page, 4 * s.page) if n != s.cache]
     if s.reader or s.behind:  # no card on another host has shown it
         found += [replace(s, behind=n) for n in (0, 2 * s.page, 4 * s.page) if n != s.behind]
-    found += [replace(s, tail=n) for n in (1, 2, 4, 8)
-              if n != s.tail and s.limit % (n * s.page)]
-    if s.strategy == "segment":
+    if s.strategy != "block":
+        found += [replace(s, tail=n) for n in (1, 2, 4, 8)
+                  if n != s.tail and s.limit % (n * s.page)]
+    if s.strategy != "page":
         found += [replace(s, copyback=not s.copyback)]
         found += [replace(s, copy_buffer=n) for n in (1, 2, 4, 16) if n != s.copy_buffer]
+    if s.strategy == "segment":
         found += [replace(s, parts=n) for n in (1, 2, 4, 8, MOST_PARTS)
                   if n != s.parts and s.page // n >= _KIB]
         found += [replace(s, switch_merge=not s.switch_merge)]
         found += _open_units(s) + _units(s) + _logs(s)
         pages = s.unit // s.page
         found += [replace(s, gap_fill=n) for n in (0, pages // 4, pages) if n != s.gap_fill]
+    if s.strategy == "block":
+        return [n for n in found + _sized(s) if _makes_sense(n)]
     found += [replace(s, region=n) for n in (s.region // 4, s.region * 4)
               if 16 * _KIB <= n <= 64 * _MIB]
-    if s.strategy != "segment":
+    if s.strategy == "page":
         near = (s.spare // 4, s.spare // 2, s.spare * 3 // 4, s.spare * 4 // 3, s.spare * 2)
         return found + [replace(s, spare=n) for n in near if 4 <= n <= 500]
     return [n for n in found if _makes_sense(n)]
@@ -326,8 +337,8 @@ def _makes_sense(s: Structure) -> bool:
     """Whether there may be such a device that can be written to."""
     if 0 < s.behind < s.page:
         return False
-    return s.page // s.parts >= _KIB and (s.strategy != "segment" or s.unit % s.page == 0 and (
-        s.open_random > 0 or s.switch_merge))
+    return s.page // s.parts >= _KIB and (s.strategy == "page" or s.unit % s.page == 0 and (
+        s.strategy == "block" or s.open_random > 0 or s.switch_merge))
 
 
 def _open_units(s: Structure) -> list[Structure]:
@@ -359,10 +370,14 @@ def _counted(s: Structure) -> list[Structure]:
     return found
 
 
+def _sized(s: Structure) -> list[Structure]:
+    """Other units."""
+    return [replace(s, unit=u) for u in (s.unit // 2, s.unit * 2) if 64 * _KIB <= u <= 64 * _MIB]
+
+
 def _units(s: Structure) -> list[Structure]:
     shown = s.unit * s.group
-    found = [replace(s, unit=u) for u in (s.unit // 2, s.unit * 2)
-             if 64 * _KIB <= u <= 64 * _MIB]
+    found = _sized(s)
     for group in (s.group // 2, s.group * 2, 1):
         if 1 <= group <= 64 and group != s.group and shown % group == 0 and \
                 shown // group >= 64 * _KIB:

@@ -9,6 +9,7 @@ host's longest command is taken as it is, and a descent begins with times that a
     reads of 1 KiB beside a page's end       a command without its map
     reads of 1 KiB across a page's end       one page more
     scattered writes of a page, and of half  what half a page takes longer
+    writes in order of 3/2 and 9/2 pages     what the end of a longer command takes
 
 A measurement without such tests tells nothing here, and the functions say so.
 """
@@ -106,6 +107,9 @@ def times(points: Sequence[Point], page: int) -> dict[str, float]:
                  "ftl.map_read": max(line[0] + _KIB * line[1] - near, 0.0)}
         found["link.command_overhead"] = max(near - _KIB * line[1] - found["nand.tR"], near / 10)
         found["ftl.part_write"] = _of_half(points, page)
+        tail = _of_tail(points, page)
+        if tail is not None:
+            found["ftl.tail_write"] = max(tail - found["ftl.part_write"], 0.0)
     return found
 
 
@@ -119,3 +123,18 @@ def _of_half(points: Sequence[Point], page: int) -> float:
     """ns that half a page takes longer than a whole one, of scattered writes."""
     written = {size: whole for size, (whole, _) in habits.scattered_times(points).items()}
     return max(written.get(page // 2, 0.0) - written.get(page, math.inf), 0.0)
+
+
+def _of_tail(points: Sequence[Point], page: int) -> float | None:
+    """ns that a write of a page and a half takes longer than one of two pages, and one of four and
+    a half longer than five, whichever is less; None if that was not measured."""
+    each: dict[int, float] = {}
+    for p in points:
+        how = dict(p.parameters)
+        bs = int(how.get("bs", 0))
+        if p.procedure == "seq-write" and int(how["size"]) >= 4 * bs:
+            each.setdefault(bs, bs * 1e9 / p.value)  # the first of a size is not shifted
+    whole = each.get(2 * page)
+    more = [each[bs] - bs // page * whole / 2 - whole / 2
+            for bs in (page * 3 // 2, page * 9 // 2) if bs in each and whole is not None]
+    return min(more, default=None)

@@ -5,6 +5,8 @@
     align       flashbench -a                 reads that cross a boundary
     page        writes in order, shifted by   a command that ends inside a page costs more
                 half of their size; reads     and so does a read that crosses pages
+    tails       writes in order by pages      what the end of a longer command inside a page
+                and halves                    costs, which only a fit uses
 
 Each test is a list of requests that `flashemu verify --against` repeats exactly, because the same
 program makes them there.  `crossings` finds the unit by writes that lie in two of them, `opened`
@@ -214,6 +216,11 @@ class Draft:
             "op": op, "bs": bs, "start": start, "stride": stride, "count": count,
             **{name: value for name, value in more.items() if value}}))
 
+    def in_order(self, bs: int, start: int, size: int) -> None:
+        """A point of the procedure `seq-write`."""
+        self.requests += series(len(self.keys), "write", bs, start, bs, size // bs, self._capacity)
+        self.keys.append(("seq-write", {"bs": bs, "size": size, "offset": start}))
+
     def test(self, name: str, merges: int = 0, depth: int = 1, after: str = "write") -> Test:
         """What it has become."""
         return Test(name, tuple(self.requests), tuple(self.keys), merges=merges, depth=depth,
@@ -257,27 +264,35 @@ def page(unit: int, capacity: int) -> Test:
     """Units written in order by growing commands: a unit from its start, the next one shifted by
     half a command.  Each unit is written completely, so that none has to be merged.  The first
     command has a point of its own, because it may pay for the unit that was open before."""
-    requests: list[Request] = []
-    keys: list[tuple[str, dict[str, Scalar]]] = []
+    draft = Draft(capacity)
     at = unit * max(1, 32 * _MIB // unit)
     if at + 12 * unit > capacity:
         at = unit
-
-    def add(bs: int, start: int, size: int) -> None:
-        requests.extend(series(len(keys), "write", bs, start, bs, size // bs, capacity))
-        keys.append(("seq-write", {"bs": bs, "size": size, "offset": start}))
-
     for bs in (2 * _KIB << i for i in range(6)):
         if at + 2 * unit > capacity or 16 * bs > unit:
             break
-        add(bs, at, bs)
-        add(bs, at + bs, unit - bs)
+        draft.in_order(bs, at, bs)
+        draft.in_order(bs, at + bs, unit - bs)
         at += unit
-        add(bs // 2, at, bs // 2)
-        add(bs, at + bs // 2, unit - bs)
-        add(bs // 2, at + unit - bs // 2, bs // 2)
+        draft.in_order(bs // 2, at, bs // 2)
+        draft.in_order(bs, at + bs // 2, unit - bs)
+        draft.in_order(bs // 2, at + unit - bs // 2, bs // 2)
         at += unit
-    return Test("page", tuple(requests), tuple(keys), merges=len(keys))
+    return draft.test("page", merges=len(draft.keys))
+
+
+def tails(unit: int, page: int, capacity: int) -> Test:
+    """Halves of units written in order by commands that are longer than a page and end inside
+    one: what such an end costs.  As in `page`, the first command has a point of its own."""
+    draft = Draft(capacity)
+    at = unit * max(1, 32 * _MIB // unit)
+    for bs in (page * 3 // 2, page * 9 // 2):
+        count = unit // 2 // bs
+        if at + unit <= capacity and count > 4:
+            draft.in_order(bs, at, bs)
+            draft.in_order(bs, at + bs, (count - 1) * bs)
+            at += unit
+    return draft.test("ends inside pages", merges=len(draft.keys))
 
 
 def page_reads(capacity: int) -> Test:
