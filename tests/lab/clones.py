@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""clones.py [--budget N] [--jobs N] PROFILE...: what a profile that is fitted to a device is worth
+for work that nobody has measured.
+
+Each shipped profile, all of it written before, is served with a virtual clock, measured by `probe`,
+and a profile is fitted to that.  Then the same work is replayed on both: requests in random order
+and in order, and recordings of filesystems.  Prints a line of JSON for each profile; `shares` says
+how long the fitted one takes for each work, as a share of what the other one takes.  This is no
+test: it takes a minute or two for each.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
+
+from flashemu_lab import clues, fitted, fitting, modelled, probe  # noqa: E402
+from flashemu_lab.findings import Found, Wishes  # noqa: E402
+from flashemu_lab.measurement import Measurement  # noqa: E402
+from flashemu_lab.target import DeviceClock, NbdTarget  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_server import Server  # noqa: E402
+
+WRITTEN = "device.used=16T"
+WORK = ["gen:random,op=write,bs=4K,count=3000,size=256M",
+        "gen:random,op=write,bs=64K,count=600,size=256M",
+        "gen:sequential,op=write,bs=64K,count=2000", "gen:random,op=read,bs=4K,count=3000"]
+WORK += [f"rec:{name},start=8192,measure=write" for name in
+         ("ext4-database", "ext4-small", "vfat-small", "vfat-streams", "f2fs-database")]
+
+
+def measured(tool, profile):
+    """What `probe` measures."""
+    with Server(f"profile={profile}", "clock=virtual", WRITTEN, options=("-t", "1")) as server:
+        target = NbdTarget(server.uri, True)
+        run = probe.Probe(tool, target, DeviceClock(server.control),
+                          Wishes(target.capacity, False, target.can_trim, False), probe.Budget(),
+                          lambda found: None, lambda what: None, Found())
+        run.run()
+        target.close()
+    if run.failure:
+        sys.exit(run.failure)
+    return Measurement(tuple(run.found.points), profile, target.capacity)
+
+
+def busy(tool, profile, work):
+    """ns."""
+    told = tool.ask("replay", profile, work, WRITTEN, "--drop-trim", "--json")
+    return json.loads(told)["busy_ns"]
+
+
+def clone(tool, profile, budget, jobs):
+    m = clues.fittable(measured(tool, profile))
+    found = fitting.fit(tool, m, budget, 1, jobs)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "clone.ini"
+        path.write_text(fitted.profile(found, m, "probe", "clones.py"), encoding="utf-8")
+        shares = {work: busy(tool, str(path), work) / busy(tool, profile, work) for work in WORK}
+    return {"profile": profile, "structure": fitted.structure_text(found.structure),
+            "keys": modelled.changes(found.keys()), "median": round(found.all.median, 4),
+            "near": round(found.all.near, 3),
+            "shares": {work: round(share, 3) for work, share in shares.items()},
+            "within_5_percent": sum(abs(math.log(s)) <= math.log(1.05) for s in shares.values())}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("profiles", nargs="+")
+    parser.add_argument("--budget", type=int, default=720)
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    for profile in arguments.profiles:
+        line = clone(Tool(), profile, arguments.budget, arguments.jobs)
+        print(json.dumps(line), flush=True)
+
+
+main()
