@@ -117,7 +117,7 @@ def device(tool, number, arguments):
     return {"device": number, "wrong": wrong_in(found.structure, s),
             "rates_off": [round(x, 4) for x in off], "median": round(found.all.median, 4),
             "near": round(found.all.near, 3), "points": len(m.points), "strategy": s.strategy,
-            "gaps": bool(s.gap_fill), "small_write": s.small_write}
+            "gaps": bool(s.gap_fill), "small_log": [found.structure.small_log, s.small_log]}
 
 
 def main():

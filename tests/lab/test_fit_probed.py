@@ -97,6 +97,28 @@ def test_what_an_end_inside_a_page_takes():
         assert all(r.op == "write" and r.offset + r.length <= capacity for r in requests)
 
 
+def test_many_small_writes():
+    """They are all over the device, and a fit uses them, though they are many."""
+    for capacity in (48 * MIB, CAPACITY):
+        test = habits.logged(4 * KIB, capacity)
+        places = [r.offset for r in test.requests]
+        assert len(places) == len(set(places)) == 3 * habits.LOGGED and test.merges > 0
+        assert 0 < min(places) and 0.7 * capacity < max(places) <= capacity - 4 * KIB
+        assert all(r.offset % (16 * KIB) == 0 and r.op == "write" for r in test.requests)
+    points = answered(test, lambda r: 1e6)
+    assert [p.value for p in points] == [1e6] * 3
+    flushed = answered(habits.logged(4 * KIB, CAPACITY, probing.Seen(flush=True)),
+                       lambda r: 1e6 if r.op == "write" else 5e5)
+    assert [p.value for p in flushed] == [1.5e6] * 3
+    others = [make_point("request", [1e6], op="write", bs=4096, start=0, stride=4096, count=256,
+                         depth=4),
+              make_point("request", [1e6], op="write", bs=4096, start=0, stride=8192, count=300)]
+    kept = clues.fittable(Measurement((*points, *flushed, *others), "x", CAPACITY)).points
+    assert kept == (*points, *flushed)
+    assert {search.kind(p) for p in kept} == {"many small writes"}
+    assert search.kind(others[1]) == "single writes"
+
+
 def test_flashbench_tells_none_of_it():
     points = [make_point("flashbench-open-au", [1e7], erasesize=MIB, open=1, random=False,
                          chunk=64 * KIB)]
@@ -295,11 +317,13 @@ def test_reads_and_writes_are_two_kinds():
 
 
 def test_a_probed_device_is_found_again():
-    """One that copies a unit for each command; maps only; one that fills gaps, and one whose long
-    commands take longer when they end inside a page.  What nobody measured takes the right time."""
+    """One that copies a unit for each command, a map only, one that fills gaps and whose long
+    commands take longer when they end inside a page, and one with a log for small writes.  What
+    nobody measured takes the right time."""
     arguments = argparse.Namespace(seed=1, budget=400, jobs=2)
-    for number in (1, 3, 16, 18):
+    for number in (1, 3, 18, 17):
         line = fit_truth.device(Tool(), number, arguments)
+        assert line["small_log"][0] == line["small_log"][1], line
         assert line["wrong"] == [] and line["near"] > 0.95, line
         assert max(line["rates_off"]) < 0.05, line
 

@@ -238,14 +238,16 @@ def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
 
 def fittable(m: Measurement) -> Measurement:
     """Without the points about caches, rests, TRIM, and several requests in flight: no candidate
-    has the numbers that they depend on.  Of long series, those of open units stay."""
+    has the numbers that they depend on.  Of long series, those of open units and of small writes
+    stay."""
     unit = unit_size.shown(m.points)
 
     def is_left_out(p: Point) -> bool:
         how = dict(p.parameters)
         return p.procedure in ("fill", "content") or (p.procedure == "request" and (
             how["op"] == "trim" or "idle" in how or "depth" in how
-            or int(how["count"]) > (opened.MOST if how["stride"] == unit else 32)))
+            or int(how["count"]) > (opened.MOST if how["stride"] == unit else 32)
+            and not habits.is_logged(p)))
     return replace(m, points=tuple(p for p in m.points if not is_left_out(p)))
 
 

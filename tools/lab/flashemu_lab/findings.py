@@ -290,6 +290,8 @@ def _habits(tool: Tool, capacity: int, wishes: Wishes, found: Found,
             break
     for idle in habits.RESTS if found.slc else ():
         yield habits.refill(capacity, found.slc or 0, idle)
+    if found.small_write and not found.seen.push:
+        yield habits.logged(found.small_write, capacity, found.seen)
     if found.page:
         yield probing.tails(unit, found.page, capacity)
     yield habits.reads(0, min(_READS, capacity // 2))

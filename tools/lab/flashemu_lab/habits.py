@@ -12,6 +12,7 @@
     flush       small writes, with a flush behind   what a flush costs was only acknowledged before
                 each and without
     depth       1, 2, 4 ... 32 requests in flight   more of them are quicker until all parts work
+    logged      many small writes               how many a log takes, which only a fit uses
     rest        scattered writes, again, and after  they are quicker if the device cleans meanwhile
                 10 s of rest
     fill        writes in order, up to half of the  slower from some place on: an SLC cache is full
@@ -45,6 +46,8 @@ _PLACES = 17
 _INSIDE = 288 * _KIB
 _FILL = 1 * _MIB        # bytes of a command of `fill`, and of `burst` below
 _BURST = 32 * _KIB
+LOGGED = 256            # writes of a point of `logged`
+_EVEN = 16 * _KIB
 _SHIFT = 43 * _BURST
 _MOST_FILLED = 4 << 30
 _MOST_REFILLED = 64 * _MIB
@@ -116,6 +119,17 @@ def scattered_behind(unit: int, cache: int, capacity: int) -> Test:
         draft.add("write", bs, turn + _INSIDE, stride, _PUSHED_PLACES)
         draft.add("write", bs, capacity * 5 // 16 // unit * unit, bs, cache * 9 // 8 // bs + 1)
     return draft.test("scattered writes behind a cache", merges=3 * _PUSHED_PLACES)
+
+
+def logged(bs: int, capacity: int, seen: Seen = OUTRIGHT) -> Test:
+    """Small writes all over the device, three times `LOGGED`: a log that takes them is full at some
+    time, and then they wait for merges."""
+    draft = Draft(capacity)
+    stride = max((capacity - 2 * _INSIDE) // (3 * LOGGED + 1) // _EVEN, 1) * _EVEN
+    for n in range(3):
+        draft.add("write", bs, _INSIDE + n * LOGGED * stride, stride, LOGGED,
+                  seen=replace(seen, push=0))
+    return draft.test("small writes, many", merges=LOGGED)
 
 
 def find_fat(tool: Tool, unit: int, capacity: int) -> Test:
@@ -262,6 +276,13 @@ def scattered_times(points: Sequence[Point]) -> dict[int, tuple[float, float | N
         if start in (0, bs // 2) and int(how["stride"]) >= _MIB:
             (between if start else whole)[bs] = float(how["ns"])
     return {bs: (ns, between.get(bs)) for bs, ns in sorted(whole.items())}
+
+
+def is_logged(p: Point) -> bool:
+    """Whether it is a point of `logged`."""
+    how = dict(p.parameters)
+    return p.procedure == "request" and how["op"] == "write" and how["count"] == LOGGED \
+        and "depth" not in how
 
 
 def granule_from(points: Sequence[Point]) -> int | None:

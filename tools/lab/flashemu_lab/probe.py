@@ -55,8 +55,8 @@ class Plan:
 
 def plan(tool: Tool, wishes: Wishes) -> Plan:
     """The most that can happen on a device whose unit is 4 MiB."""
-    every = list(findings.tests(tool, wishes, Found(unit=4 << 20, slc=wishes.capacity),
-                                lambda: None))
+    found = Found(unit=4 << 20, page=16 << 10, small_write=4 << 10, slc=wishes.capacity)
+    every = list(findings.tests(tool, wishes, found, lambda: None))
     return Plan(len(every), sum(t.written for t in every), sum(t.seconds() for t in every))
 
 

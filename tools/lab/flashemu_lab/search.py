@@ -38,6 +38,7 @@ import numpy as np
 from .clues import first_times, shows_random_order
 from .compare import Answer, Comparer, Question, device_ns, log_errors, requests_ns
 from .errors import LabError
+from .habits import is_logged
 from .measurement import Measurement, Point
 from .modelled import (LEAST_LOG, Structure, as_in_order, changes, exchanged, joined, neighbours,
                        price, profile_keys, times_of)
@@ -101,6 +102,8 @@ def kind(p: Point) -> str:
         return "reads across multiples (-a)"
     if p.procedure == "flashbench-find-fat":
         return "the first units (-f)"
+    if is_logged(p):
+        return "many small writes"
     if p.procedure == "request":
         return "single reads" if how["op"] == "read" else "single writes"
     if p.procedure == "seq-write" and int(how["bs"]) & (int(how["bs"]) - 1):
