@@ -20,12 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
-from flashemu_lab import clues, fitted, fitting, modelled, probe  # noqa: E402
-from flashemu_lab.findings import Found, Wishes  # noqa: E402
+import probe_truth  # noqa: E402
+from flashemu_lab import clues, fitted, fitting, modelled  # noqa: E402
 from flashemu_lab.measurement import Measurement  # noqa: E402
-from flashemu_lab.target import DeviceClock, NbdTarget  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
-from flashemu_server import Server  # noqa: E402
 
 WRITTEN = "device.used=16T"
 WORK = ["gen:random,op=write,bs=4K,count=3000,size=256M",
@@ -37,16 +35,10 @@ WORK += [f"rec:{name},start=8192,measure=write" for name in
 
 def measured(tool, profile):
     """What `probe` measures."""
-    with Server(f"profile={profile}", "clock=virtual", WRITTEN, options=("-t", "1")) as server:
-        target = NbdTarget(server.uri, True)
-        run = probe.Probe(tool, target, DeviceClock(server.control),
-                          Wishes(target.capacity, False, target.can_trim, False), probe.Budget(),
-                          lambda found: None, lambda what: None, Found())
-        run.run()
-        target.close()
-    if run.failure:
-        sys.exit(run.failure)
-    return Measurement(tuple(run.found.points), profile, target.capacity)
+    found, failure, capacity = probe_truth.through_nbd(tool, f"profile={profile}", WRITTEN)
+    if failure:
+        sys.exit(failure)
+    return Measurement(tuple(found.points), profile, capacity)
 
 
 def busy(tool, profile, work):

@@ -94,8 +94,9 @@ def by_units(d, strategy, page, capacity):
         spare += linear + in_random
         if d.random() < 0.25:
             small = d.choice([4, 8, 16]) * KIB
+            # half of them empty the log gradually; a draw for that would change all other numbers
             keys |= {"ftl.small_log": "4", "ftl.small_write": str(small),
-                     "ftl.small_pace": "1" if linear % 2 else "at-once"}  # no draw of its own
+                     "ftl.small_pace": "1" if linear % 2 else "at-once"}
             truth["small_write"] = small
             spare += 4
     elif strategy == "block":
@@ -228,22 +229,28 @@ class Device:
         return known
 
 
+def through_nbd(tool, *words):
+    """What `probe` finds on a server with these words, why it ended early, and the capacity."""
+    from flashemu_server import Server  # wants a plugin, which the rest does not
+    with Server(*words, "clock=virtual", options=("-t", "1")) as server:
+        target = NbdTarget(server.uri, True)
+        run = probe.Probe(tool, target, DeviceClock(server.control),
+                          Wishes(target.capacity, False, target.can_trim, False),
+                          probe.Budget(), lambda found: None, lambda what: None, Found())
+        run.run()
+        target.close()
+    findings.judge(run.found)
+    return run.found, run.failure, target.capacity
+
+
 def served(tool, strategy, keys):
     """The same through a server."""
-    from flashemu_server import Server  # wants a plugin, which the rest does not
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder) / "device.ini"
         profile.write_text(compare.BASE.format(strategy=strategy))
         words = [f"{k}={v}" for k, v in keys.items() if k != "ftl.type"]
-        with Server(f"profile={profile}", *words, "clock=virtual", options=("-t", "1")) as server:
-            target = NbdTarget(server.uri, True)
-            run = probe.Probe(tool, target, DeviceClock(server.control),
-                              Wishes(target.capacity, False, target.can_trim, False),
-                              probe.Budget(), lambda found: None, lambda what: None, Found())
-            run.run()
-            target.close()
-    findings.judge(run.found)
-    return run.found, run.failure
+        found, failure, _ = through_nbd(tool, f"profile={profile}", *words)
+    return found, failure
 
 
 def near(wanted, got):

@@ -290,8 +290,7 @@ def candidates(m: Measurement) -> list[Structure]:
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
     if probed.is_probe(m.points):
-        found = [n for s in found for n in (s, *_gaps(s))]
-        found = [n for s in found for n in _hosted(s, m.points)]
+        found = [n for s in found for one in (s, *_gaps(s)) for n in _hosted(one, m.points)]
     elif not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
         cut = [replace(s, limit=120 * _KIB) for s in found]
         found = [n for s in cut for n in _streaming(s)] if _is_cut(c) else found + cut

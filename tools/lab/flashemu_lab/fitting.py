@@ -156,9 +156,9 @@ def _nearer_twins(fits: Sequence[Fit]) -> list[Fit]:
     by `probe` has such candidates, and their first times are right enough to tell."""
     found: dict[Structure, Fit] = {}
     for f in fits:
-        twin = found.setdefault(replace(f.structure, gap_fill=0), f)
-        if f.error < twin.error:
-            found[replace(f.structure, gap_fill=0)] = f
+        other = replace(f.structure, gap_fill=0)
+        if other not in found or f.error < found[other].error:
+            found[other] = f
     return list(found.values())
 
 
@@ -219,6 +219,7 @@ class Fitting:
         self._best = best.error
         search = self._search("times", self._weights, self._budget // 20 + search.left)
         best = search.sharpened(best)
+        # each round tries one time less than the round before
         most = (len(best.x) + 1)**2 // 2
         search = self._search("times", self._weights, most * price([best.structure]))
         return self._judged(search.without(best), tried)

@@ -180,42 +180,14 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
         "nand.copyback": _word(s.copyback), "nand.tR": time("nand.tR"),
         "nand.tPROG": time("nand.tPROG"), "nand.tBERS": time("nand.tBERS"),
         "nand.bus_rate": rate("nand.bus_rate"), "ftl.type": s.strategy}
-    if s.strategy == "segment":
-        keys |= {
-            "ftl.unit_size": str(s.unit), "ftl.open_linear": str(s.open_linear),
-            "ftl.open_random": str(s.open_random)}
-        if s.open_units:
-            keys["ftl.open_units"] = str(s.open_units)
-        if s.random_log:
-            keys["ftl.random_log"] = str(s.random_log)
-        if s.record:
-            keys["ftl.random_record"] = str(s.record)
-        keys |= {  # pages and times of copies, which the program counts by parts
-            "ftl.copy_buffer": str(s.copy_buffer * s.parts),
-            "ftl.copy_page": f"{round(of_time['ftl.copy_page'] / s.parts)}ns",
-            "ftl.gap_fill": str(s.gap_fill * s.parts), "ftl.switch_merge": _word(s.switch_merge),
-            "ftl.unit_read": time("ftl.unit_read")}
-        if s.group > 1:
-            keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
-            if s.scattered:
-                keys["ftl.scattered"] = str(s.scattered)
-                keys["ftl.gather_page"] = f"{round(of_time['ftl.gather_page'] / s.parts)}ns"
-                keys |= {"ftl.scattered_stay": str(s.stay), "ftl.scattered_hot": str(s.hot)}
-        if s.small_log:
-            keys |= {"ftl.small_log": str(s.small_log), "ftl.small_pace": "1",
-                     "ftl.small_write": str(s.small_write), "ftl.small_join": "yes"}
-            if s.zone_units:
-                keys |= {"ftl.zone_start": str(s.zone_start),
-                         "ftl.zone_units": str(s.zone_units)}
-    if s.strategy == "block":
-        keys |= {"ftl.unit_size": str(s.unit), "ftl.copy_buffer": str(s.copy_buffer * s.parts),
-                 "ftl.copy_page": f"{round(of_time['ftl.copy_page'] / s.parts)}ns"}
-    else:
+    if s.strategy != "page":
+        keys |= _unit_keys(s, of_time)
+    if s.strategy != "block":
         keys |= {"ftl.map_region": str(s.region), "ftl.map_switch": time("ftl.map_switch"),
                  "ftl.map_read": time("ftl.map_read"), "ftl.part_write": time("ftl.part_write"),
                  "ftl.tail_write": time("ftl.tail_write")}
-    if s.tail > 1 and s.strategy != "block":
-        keys["ftl.tail_align"] = str(s.tail * s.page)
+        if s.tail > 1:
+            keys["ftl.tail_align"] = str(s.tail * s.page)
     if s.cache:
         keys["cache.size"] = str(s.cache)
     if s.behind:
@@ -224,6 +196,40 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
              "link.bandwidth": rate("link.bandwidth"),
              "link.command_overhead": time("link.command_overhead"),
              "link.max_transfer": str(s.limit), "link.queue_depth": "1"}
+    return keys
+
+
+def _unit_keys(s: Structure, of_time: Mapping[str, float]) -> dict[str, str]:
+    """Those of units; the program counts pages and times of copies by parts."""
+    def copy(key: str) -> str:
+        return f"{round(of_time[key] / s.parts)}ns"
+
+    keys = {"ftl.unit_size": str(s.unit)}
+    copies = {"ftl.copy_buffer": str(s.copy_buffer * s.parts),
+              "ftl.copy_page": copy("ftl.copy_page")}
+    if s.strategy == "block":
+        return keys | copies
+    keys |= {"ftl.open_linear": str(s.open_linear), "ftl.open_random": str(s.open_random)}
+    if s.open_units:
+        keys["ftl.open_units"] = str(s.open_units)
+    if s.random_log:
+        keys["ftl.random_log"] = str(s.random_log)
+    if s.record:
+        keys["ftl.random_record"] = str(s.record)
+    keys |= copies | {
+        "ftl.gap_fill": str(s.gap_fill * s.parts), "ftl.switch_merge": _word(s.switch_merge),
+        "ftl.unit_read": f"{round(of_time['ftl.unit_read'])}ns"}
+    if s.group > 1:
+        keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
+        if s.scattered:
+            keys |= {"ftl.scattered": str(s.scattered),
+                     "ftl.gather_page": copy("ftl.gather_page"),
+                     "ftl.scattered_stay": str(s.stay), "ftl.scattered_hot": str(s.hot)}
+    if s.small_log:
+        keys |= {"ftl.small_log": str(s.small_log), "ftl.small_pace": "1",
+                 "ftl.small_write": str(s.small_write), "ftl.small_join": "yes"}
+        if s.zone_units:
+            keys |= {"ftl.zone_start": str(s.zone_start), "ftl.zone_units": str(s.zone_units)}
     return keys
 
 

@@ -135,6 +135,6 @@ def _of_tail(points: Sequence[Point], page: int) -> float | None:
         if p.procedure == "seq-write" and int(how["size"]) >= 4 * bs:
             each.setdefault(bs, bs * 1e9 / p.value)  # the first of a size is not shifted
     whole = each.get(2 * page)
-    more = [each[bs] - bs // page * whole / 2 - whole / 2
+    more = [each[bs] - (bs // page + 1) * whole / 2
             for bs in (page * 3 // 2, page * 9 // 2) if bs in each and whole is not None]
     return min(more, default=None)

@@ -59,7 +59,7 @@ _SETTLED = 0.995
 _TOGETHER = 4
 # Of the error: who finds something better than this looks no further at once.
 _MUCH_BETTER = 0.985
-# What a time that is 0 may cost.
+# What may be missed, as a share of what was, if a time becomes 0.
 _HARDLY = 1.002
 
 
@@ -289,8 +289,8 @@ class Search:
 
     def without(self, fit: Fit) -> Fit:
         """The same without the times that no point needs: of those that may be 0, one after the
-        other becomes 0, as long as hardly more is missed.  What is not measured would have any
-        value otherwise, and that would be found in work that was not measured either."""
+        other becomes 0, as long as hardly more is missed.  A search leaves such a time at any
+        value, which does no harm at these points, and a lot in other work."""
         try:
             most = self._missed(self.residuals([fit])[0]) * _HARDLY
             while True:
