@@ -38,8 +38,11 @@
 #define FIO_ARGS                                                                               \
     {{"bs", FE_SIZE, 512, 1 << 25}, {"depth", FE_COUNT, 1, 64},                                \
      {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36}}
+#define SECOND UINT64_C(1000000000)
 #define IOZONE_ARGS                                                                            \
-    {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36}}
+    {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36},                   \
+     {"think", FE_TIME, 0, SECOND}}
+#define DD_ARGS {{"start", FE_TIME, 0, 60 * SECOND}}
 
 const struct fe_procedure fe_procedures[] = {
     {"hdparm-t", "hdparm-t", ON_KERNEL, false, NULL,
@@ -213,7 +216,8 @@ const struct fe_procedure fe_procedures[] = {
      "its reads of 4 KiB in random order, in a second; neither queue nor cache", {{0}}},
 
     {"iozone-seq-write", "iozone", ON_MODEL, false, NULL,
-     "iozone -e -I on a file of this size: written in order, with fsync in the time", IOZONE_ARGS},
+     "iozone -e -I on a file of this size: written in order, with fsync in the time; think is the "
+     "time of the host between an answer and the next request", IOZONE_ARGS},
     {"iozone-seq-read", "iozone", ON_MODEL, false, NULL,
      "the same file read in order", IOZONE_ARGS},
     {"iozone-rand-read", "iozone", ON_MODEL, false, NULL,
@@ -221,14 +225,14 @@ const struct fe_procedure fe_procedures[] = {
     {"iozone-rand-write", "iozone", ON_MODEL, false, NULL,
      "the same file written in random order, with fsync in the time", IOZONE_ARGS},
     {"dd-fsync", "dd", ON_MODEL, false, NULL,
-     "dd bs=8k count=50k conv=fsync: a file of 410 MB, as the kernel gathers it, with the fsync",
-     {{0}}},
+     "dd bs=8k count=50k conv=fsync: a file of 410 MB, as the kernel gathers it, with the fsync; "
+     "start is the time before the kernel begins to write", DD_ARGS},
 
     {"read-ddr50", "dd", ON_MODEL, false, DDR50,
      "a link of DDR50, neither queue nor cache: 128 MiB of the raw device read in order, as hdparm "
      "-t does",
      {{0}}},
-    {"dd-fsync-ddr50", "dd", ON_MODEL, false, DDR50, "then dd-fsync", {{0}}},
+    {"dd-fsync-ddr50", "dd", ON_MODEL, false, DDR50, "then dd-fsync", DD_ARGS},
     {"iozone-rand-read-ddr50", "iozone", ON_MODEL, false, DDR50,
      "iozone-rand-read with a link of DDR50, neither queue nor cache", IOZONE_ARGS},
     {"iozone-rand-write-ddr50", "iozone", ON_MODEL, false, DDR50,
@@ -304,8 +308,8 @@ static int parse_arg(const struct fe_procedure *p, char *word, uint64_t *arg, bo
     return 0;
 }
 
-/* No argument has a default.  A row of [fidelity] says how a figure was measured, and whoever reads
- * it should not have to look up half of that. */
+/* No argument has a default that one has to look up: a row of [fidelity] says how a figure was
+ * measured.  A row that does not say that the host takes time means that it takes none. */
 int fe_procedure_parse(const char *text, const struct fe_procedure **ret,
                        uint64_t arg[FE_MAX_PROCEDURE_ARGS], struct fe_err *err)
 {
@@ -326,7 +330,7 @@ int fe_procedure_parse(const char *text, const struct fe_procedure **ret,
     if (r < 0)
         return r;
     for (int i = 0; i < FE_MAX_PROCEDURE_ARGS && p->args[i].key; i++)
-        if (!given[i])
+        if (!given[i] && !fe_procedure_arg_is_optional(&p->args[i]))
             return fe_err_set(err, EINVAL, "procedure %s needs %s=", p->name, p->args[i].key);
     *ret = p;
     return 0;

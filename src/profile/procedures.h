@@ -31,8 +31,9 @@ enum fe_place {
     FE_PLACE_KERNEL, /* a Linux kernel in front of a served device */
 };
 
-/* An argument that a row must give.  The quantity says how its text looks and in which unit the
- * value is stored; see base/quantity.h. */
+/* An argument that a row must give, unless it is a time that may be 0: one that the host takes, and
+ * does not if the row is silent.  The quantity says how its text looks and in which unit the value
+ * is stored; see base/quantity.h. */
 struct fe_procedure_arg {
     const char *key; /* NULL: no more of them */
     enum fe_quantity quantity;
@@ -57,6 +58,11 @@ struct fe_procedure {
 /* The table, in the order in which `flashemu verify --list` prints it. */
 extern const struct fe_procedure fe_procedures[];
 extern const size_t fe_n_procedures;
+
+static inline bool fe_procedure_arg_is_optional(const struct fe_procedure_arg *a)
+{
+    return a->quantity == FE_TIME && a->min == 0;
+}
 
 /* NULL if there is no procedure of that name. */
 const struct fe_procedure *fe_procedure_find(const char *name);

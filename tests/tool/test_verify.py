@@ -372,6 +372,25 @@ def test_iozone_sends_one_request_at_a_time():
     assert all(abs(f - w) < 1e-6 for f, w in zip(figures, (4.096, 40.96, 40.96, 4.096))), figures
 
 
+def test_the_host_of_iozone_thinks_between_its_requests():
+    """A write takes 1 ms, a read 0.1 ms; 1024 of them have 1023 rests between them."""
+    args = " bs=4K size=4M think=300us"
+    writes, reads, none = scheduled(4, "iozone-rand-write" + args, "iozone-seq-read" + args,
+                                    "iozone-rand-write bs=4K size=4M think=0")
+    assert abs(writes - 1024 * 4096 / (1024 * 1000 + 1023 * 300)) < 1e-6, writes
+    assert abs(reads - 1024 * 4096 / (1024 * 100 + 1023 * 300)) < 1e-6, reads
+    assert abs(none - 4.096) < 1e-6, none
+    card("a = iozone-rand-read bs=4K size=4M think=2s | 1 MB/s | 5%")
+    assert "think=2s is out of range; allowed: 0 to 1s" in call("verify", "card.ini")[2]
+
+
+def test_the_kernel_begins_to_write_after_dd():
+    write("card.ini", SCHEDULE % 1 + "a = dd-fsync | 1 MB/s | 1%\nb = dd-fsync start=5s | 1 MB/s | 1%\n")
+    at_once, later = (row["measured"] for row in verify("device.capacity=512M")[1]["rows"])
+    size = 50 * 1024 * 8192 / 1e6
+    assert abs(size / later - size / at_once - 5) < 1e-4, (at_once, later)
+
+
 def test_dd_counts_the_fsync():
     write("card.ini", SCHEDULE % 1 + "a = dd-fsync | 1 MB/s | 1%\n")
     plain = verify("device.capacity=512M")[1]["rows"][0]["measured"]

@@ -102,6 +102,7 @@ static void test_parse_fidelity_refuses_other_rows(void **state)
         {"hdparm-t bs=1 | 3 MB/s | 5%", "procedure hdparm-t has no argument bs"},
         {"seq-read bs=1M | 3 MB/s | 5%", "procedure seq-read needs size="},
         {"seq-read bs=1M bs=1M | 3 MB/s | 5%", "bs is given twice"},
+        {"iozone-seq-read bs=1M think=1us | 3 MB/s | 5%", "procedure iozone-seq-read needs size="},
         {"seq-read bs=1M size=x | 3 MB/s | 5%", "size=x is not a number"},
         {"seq-read bs=64M size=1M | 3 MB/s | 5%",
          "bs=64M is out of range; allowed: 512 to 32M"},

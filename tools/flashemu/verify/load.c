@@ -6,6 +6,9 @@
  *
  *     depth 2    |====1====|====3====|=2
  *                |==2==|======4======|..
+ *
+ * A program may need some time before it sends its first request, and between an answer and the next
+ * one (its think time).
  */
 #include "verify/verify.h"
 
@@ -30,55 +33,59 @@ static uint32_t *shuffled(uint64_t n, uint64_t seed)
 
 /* The requests in flight. */
 struct flight {
-    uint64_t end_ns[VERIFY_MAX_DEPTH];
+    uint64_t next_ns[VERIFY_MAX_DEPTH]; /* when the host sends the next one in this place */
+    uint64_t end_ns;                    /* the last completion */
     uint32_t depth;
 };
 
-/* The place whose request completes first; a place that has not been used yet comes before. */
-static uint32_t first_end(const struct flight *f)
+/* The place in which the next request is sent. */
+static uint32_t next_place(const struct flight *f)
 {
-    uint32_t first = 0;
+    uint32_t next = 0;
 
     for (uint32_t i = 1; i < f->depth; i++)
-        if (f->end_ns[i] < f->end_ns[first])
-            first = i;
-    return first;
+        if (f->next_ns[i] < f->next_ns[next])
+            next = i;
+    return next;
 }
 
 static int send(struct fe_device *dev, const struct verify_load *load, uint64_t block,
                 struct flight *f, struct fe_err *err)
 {
-    uint32_t place = first_end(f);
+    uint64_t *next = &f->next_ns[next_place(f)], end;
+    int r = verify_request_at(dev, load->type, *next, load->offset + block * load->bs, load->bs,
+                              &end, err);
 
-    return verify_request_at(dev, load->type, f->end_ns[place],
-                             load->offset + block * load->bs, load->bs, &f->end_ns[place], err);
+    if (r < 0)
+        return r;
+    f->end_ns = fe_max_u64(f->end_ns, end);
+    *next = end + load->think_ns;
+    return 0;
 }
 
 int verify_load(struct fe_device *dev, const struct verify_load *load, struct verify_done *ret,
                 struct fe_err *err)
 {
-    uint64_t n = load->size / load->bs, start = fe_device_now(dev), end = start;
-    struct flight f = {.depth = (uint32_t)load->depth};
+    uint64_t n = load->size / load->bs, start = fe_device_now(dev);
+    struct flight f = {.depth = (uint32_t)load->depth, .end_ns = start};
     uint32_t *order = load->random ? shuffled(n, load->seed) : NULL;
     int r = 0;
 
     if (load->random && !order)
         return fe_err_nomem(err, "an order of blocks", n * sizeof *order);
     for (uint32_t i = 0; i < f.depth; i++)
-        f.end_ns[i] = start;
+        f.next_ns[i] = start + load->start_ns;
     *ret = (struct verify_done){0};
     for (uint64_t i = 0; i < n && r == 0; i++) {
-        if (load->limit_ns && f.end_ns[first_end(&f)] - start >= load->limit_ns)
+        if (load->limit_ns && f.next_ns[next_place(&f)] - start >= load->limit_ns)
             break;
         r = send(dev, load, order ? order[i] : i, &f, err);
         ret->requests++;
     }
     free(order);
-    for (uint32_t i = 0; i < f.depth; i++)
-        end = fe_max_u64(end, f.end_ns[i]);
     if (r == 0 && load->flush)
-        r = verify_request_at(dev, FE_REQ_FLUSH, end, 0, 0, &end, err);
-    ret->ns = end - start;
+        r = verify_request_at(dev, FE_REQ_FLUSH, f.end_ns, 0, 0, &f.end_ns, err);
+    ret->ns = f.end_ns - start;
     return r;
 }
 

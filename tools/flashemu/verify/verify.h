@@ -113,6 +113,8 @@ struct verify_load {
     uint64_t depth;            /* requests in flight: 1 to VERIFY_MAX_DEPTH */
     bool random;               /* in an order that `seed` draws */
     bool flush;                /* a flush at the end belongs to the time */
+    uint64_t start_ns;         /* before the host sends the first request */
+    uint64_t think_ns;         /* between an answer and the next request of its place */
     uint64_t limit_ns;         /* no request is sent after so long; 0: no limit */
     uint64_t seed;
 };
