@@ -44,6 +44,7 @@ struct fe_page_params {
     uint32_t slc_dies;   /* dies that the cache fills in turn; 0: all */
     uint64_t slc_write;  /* write commands of more bytes go past the cache; 0: none does */
     uint64_t slc_run;    /* after so many bytes in order pages go past the cache; 0: never */
+    uint64_t slc_gather; /* bytes that go past the cache together; 0: each page by itself */
     bool slc_pause;      /* a run also ends when the device has nothing left to do */
     uint64_t enhanced_start, enhanced_size; /* bytes of the enhanced area; size 0: none */
 };

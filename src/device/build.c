@@ -174,14 +174,22 @@ static int build_cache(struct fe_device *dev, const struct fe_device_options *op
                            opt->payload || opt->file, err);
 }
 
+struct fe_ftl_params fe_device_ftl_params(const struct fe_device *dev)
+{
+    struct fe_ftl_params p = dev->profile.ftl;
+    if (fe_cache_pages(&dev->profile.cache, dev->medium->geo.page_bytes) > 0)
+        p.page.slc_gather = 0;
+    return p;
+}
+
 /* The parts above an erased medium.  An image is ready, which means that it exists for the next
  * run, only when all of this is done. */
 static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
                      struct fe_err *err)
 {
-    const struct fe_ftl_params *p = &dev->profile.ftl;
+    const struct fe_ftl_params p = fe_device_ftl_params(dev);
     fe_chip_begin_image(&dev->medium->chip);
-    int r = fe_ftl_registry[p->type]->create(&dev->ftl, p, dev->medium, fe_device_lpns(dev), err);
+    int r = fe_ftl_registry[p.type]->create(&dev->ftl, &p, dev->medium, fe_device_lpns(dev), err);
     if (r == 0)
         r = build_cache(dev, opt, err);
     if (r == 0)

@@ -124,6 +124,9 @@ void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply);
  * cut. */
 bool fe_device_is_volatile(const struct fe_device *dev);
 
+/* The parameters of the strategy.  A write cache gathers what ftl.slc_gather would. */
+struct fe_ftl_params fe_device_ftl_params(const struct fe_device *dev);
+
 /* The logical pages that the strategy must offer; the last one may be used in part. */
 static inline fe_lpn fe_device_lpns(const struct fe_device *dev)
 {

@@ -259,8 +259,8 @@ static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_er
             fe_medium_erase(m, peb) != FE_OK)
             return fe_err_set(err, EIO, "power-on: block %u cannot be erased", peb);
     fe_ops_barrier(m->ops);
-    const struct fe_ftl_params *p = &dev->profile.ftl;
-    return fe_ftl_registry[p->type]->create(ret, p, m, fe_device_lpns(dev), err);
+    const struct fe_ftl_params p = fe_device_ftl_params(dev);
+    return fe_ftl_registry[p.type]->create(ret, &p, m, fe_device_lpns(dev), err);
 }
 
 /* The strategy that power-on has made takes the place of the old one, and goes on counting where
@@ -303,17 +303,19 @@ static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *er
         if (r < 0)
             return r;
     }
-    return fe_ftl_power_on(ret, &dev->profile.ftl, m, fe_device_lpns(dev), err);
+    const struct fe_ftl_params ftl = fe_device_ftl_params(dev);
+    return fe_ftl_power_on(ret, &ftl, m, fe_device_lpns(dev), err);
 }
 
 /* Power may be on in the image: the run before was killed or has ended while power was on.  The
  * strategy must find its map then, too, but no oddity happens. */
 int fe_power_plug_in(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err)
 {
+    const struct fe_ftl_params ftl = fe_device_ftl_params(dev);
     struct fe_medium *m = dev->medium;
     int r;
     if (fe_device_has_power(dev))
-        return fe_ftl_power_on(ret, &dev->profile.ftl, m, fe_device_lpns(dev), err);
+        return fe_ftl_power_on(ret, &ftl, m, fe_device_lpns(dev), err);
     r = recover(dev, ret, err);
     if (fe_medium_cuts(m)->is_dead) /* no request will reach it, but there must be a strategy */
         r = fe_ftl_read_only(ret, m, fe_device_lpns(dev), err);

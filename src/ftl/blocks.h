@@ -117,6 +117,27 @@ int fe_blocks_check_entry(const struct fe_blocks *b, const char *what, uint32_t 
  * mapped.  0 or -EIO.  O(pages). */
 int fe_blocks_check(const struct fe_blocks *b, uint64_t n_mapped, struct fe_err *err);
 
+/* The page that the frontier's place `at` takes next. */
+static inline fe_ppn fe_blocks_next(const struct fe_blocks *b, const struct fe_frontier *front)
+{
+    fe_peb peb = front->open[front->at];
+    return peb * b->geo.pages_per_block + fe_medium_next_page(b->ftl->medium, peb);
+}
+
+/* That page has been programmed: it becomes valid, and the block is closed if this was its last
+ * page. */
+static inline void fe_blocks_appended(struct fe_blocks *b, struct fe_frontier *front, fe_ppn ppn)
+{
+    fe_peb peb = front->open[front->at];
+    uint32_t page = ppn - peb * b->geo.pages_per_block;
+    b->valid[peb]++;
+    fe_bit_set(b->valid_bits, ppn);
+    if (fe_part_of(&b->geo, page + 1) != 0)
+        front->turn = front->at;
+    else if (page + 1 == front->pages)
+        fe_blocks_close(b, front);
+}
+
 /* Programs the next page of the open block at the frontier's place `at`.  The page becomes
  * valid, and the block is closed if this was its last page.  base to data: as for
  * fe_medium_prog.  *ret: the page.  A former copy keeps its valid bit. */
@@ -125,21 +146,12 @@ static inline enum fe_status fe_blocks_append(struct fe_blocks *b, struct fe_fro
                                               uint32_t off, uint32_t len, const void *data,
                                               fe_ppn *ret)
 {
-    fe_peb peb = front->open[front->at];
-    uint32_t page = fe_medium_next_page(b->ftl->medium, peb);
-    fe_ppn ppn = peb * b->geo.pages_per_block + page;
+    *ret = fe_blocks_next(b, front);
     enum fe_status st =
-        fe_medium_prog(b->ftl->medium, ppn, lpn, (uint8_t)tag, base, off, len, data);
-    if (st != FE_OK)
-        return st;
-    b->valid[peb]++;
-    fe_bit_set(b->valid_bits, ppn);
-    if (fe_part_of(&b->geo, page + 1) != 0)
-        front->turn = front->at;
-    else if (page + 1 == front->pages)
-        fe_blocks_close(b, front);
-    *ret = ppn;
-    return FE_OK;
+        fe_medium_prog(b->ftl->medium, *ret, lpn, (uint8_t)tag, base, off, len, data);
+    if (st == FE_OK)
+        fe_blocks_appended(b, front, *ret);
+    return st;
 }
 
 /* A valid page becomes invalid, and nobody asks for its bytes again.  O(1). */

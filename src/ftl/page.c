@@ -36,10 +36,12 @@
 static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
     fe_part_begin(ftl->medium, &page_of(ftl)->part, write, offset, len);
-    if (write)
+    if (write) {
+        page_of(ftl)->command_at = offset;
         page_of(ftl)->command_bytes = len;
-    else
+    } else {
         fe_region_begin_read(&page_of(ftl)->region, offset, len, ftl->medium->ops);
+    }
 }
 
 static void page_rested(struct fe_ftl *ftl)
@@ -54,12 +56,18 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     fe_region_write(&f->region, lpn, ftl->medium->ops);
     fe_part_write(ftl->medium, &f->part, len);
     fe_page_follow_run(f, lpn);
+    f->page_ends = off + len == ftl->medium->geo.page_bytes;
     struct fe_blocks *b = fe_page_blocks_for(f, lpn);
     enum fe_status st = fe_page_make_room(f, b);
     if (st != FE_OK)
         return st;
+    enum stream stream = fe_page_stream_of_host(f, lpn);
+    if (b == &f->blocks)
+        st = fe_page_take_along(f, stream, lpn);
+    if (st != FE_OK)
+        return st;
     fe_ppn old = fe_mapped(f->map[lpn]);
-    st = fe_page_place(f, fe_page_stream_of_host(f, lpn), lpn, old, off, len, data);
+    st = fe_page_place(f, stream, lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
         fe_blocks_invalidate(b, old);
     return st;
@@ -180,6 +188,7 @@ static int init(struct page_ftl *f, struct fe_err *err)
     f->part = p->part;
     fe_region_init(&f->region, &p->region, f->base.medium->geo.page_bytes);
     f->run_last = FE_LPN_NONE;
+    f->gather_pages = (uint32_t)(p->page.slc_gather / f->base.medium->geo.page_bytes);
     f->map = fe_table_alloc(n, sizeof *f->map);
     if (!f->map || (p->page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, n)))
         return fe_err_nomem(err, "page map", n * 4ull);

@@ -4,6 +4,7 @@
  *
  *   page.c         the map: read, write, trim; power-on; the check
  *   page_place.c   streams: where the next page goes
+ *   page_gather.c what goes past the SLC cache together
  *   page_fill.c    the pages that a new device has been written with before
  *   page_clean.c   when and why blocks are emptied: cleaning, folding, levelling, idle time
  *   page_limits.c  how much room all that needs, and which parameters contradict each other
@@ -47,7 +48,10 @@ struct page_ftl {
     struct fe_part_params part;
     fe_lpn run_last;         /* the host's previous page, or FE_LPN_NONE */
     uint32_t run_pages;      /* pages in order before the present one */
-    uint64_t command_bytes;  /* of the host's present write */
+    uint64_t command_at;     /* where the host's present write command begins */
+    uint64_t command_bytes;  /* of it */
+    bool page_ends;          /* the present write brings the last bytes of its page */
+    uint32_t gather_pages;   /* pages that go past the cache together; 0: each by itself */
     struct fe_page_heat heat; /* two-pool */
 };
 
@@ -95,8 +99,22 @@ enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn);
 enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn, fe_ppn base,
                              uint32_t off, uint32_t len, const void *data);
 
+/* The same for a whole page that is in the flash at `from`, and that the controller still has in its
+ * memory: it is not read. */
+enum fe_status fe_page_place_kept(struct page_ftl *f, enum stream stream, fe_lpn lpn,
+                                  fe_ppn from);
+
 /* The `move` of struct fe_block_ops: each page to its stream, or all to STREAM_REST. */
 enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from);
+
+/* page_gather.c */
+
+/* The host's present page waits in the cache for others that go past it together. */
+bool fe_page_waits(const struct page_ftl *f);
+
+/* Before the host's page is written to a stream: if it completes what goes past the cache together,
+ * the others follow first.  Any page may have moved afterwards. */
+enum fe_status fe_page_take_along(struct page_ftl *f, enum stream stream, fe_lpn lpn);
 
 /* page_clean.c */
 

@@ -94,6 +94,15 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
                           "ftl.slc_write=%llu: there is no SLC cache with ftl.slc_mode=off; use "
                           "any, or ftl.slc_mode=static or dynamic",
                           (unsigned long long)p->page.slc_write);
+    if (p->page.slc_gather && p->page.slc_run == 0 && p->page.slc_write == 0)
+        return fe_err_set(err, EINVAL,
+                          "ftl.slc_gather=%llu: nothing goes past the SLC cache without "
+                          "ftl.slc_run or ftl.slc_write; use page, or one of these",
+                          (unsigned long long)p->page.slc_gather);
+    if (p->page.slc_gather % geo->page_bytes || p->page.slc_gather / geo->page_bytes > UINT32_MAX)
+        return fe_err_set(err, EINVAL,
+                          "ftl.slc_gather=%llu: not a multiple of the flash page, %u bytes",
+                          (unsigned long long)p->page.slc_gather, geo->page_bytes);
     if (p->page.slc_mode != FE_SLC_OFF && fe_slc_pages(geo) == 0)
         return fe_err_set(
             err, EINVAL,

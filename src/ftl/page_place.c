@@ -83,10 +83,10 @@ bool fe_page_wants_cache(const struct page_ftl *f)
     const struct fe_page_params *p = &f->p.page;
     if (p->slc_mode == FE_SLC_OFF)
         return false;
-    if (p->slc_write && f->command_bytes > p->slc_write)
-        return false;
-    return p->slc_run == 0 ||
-           (uint64_t)f->run_pages * f->base.medium->geo.page_bytes < p->slc_run;
+    bool large = p->slc_write && f->command_bytes > p->slc_write;
+    bool late = p->slc_run &&
+                (uint64_t)f->run_pages * f->base.medium->geo.page_bytes >= p->slc_run;
+    return !(large || late) || fe_page_waits(f);
 }
 
 bool fe_page_cache_must_fold(const struct page_ftl *f)
@@ -178,6 +178,21 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
     if (st == FE_OK)
         f->map[lpn] = fe_mapping(ppn);
     return st;
+}
+
+enum fe_status fe_page_place_kept(struct page_ftl *f, enum stream stream, fe_lpn lpn, fe_ppn from)
+{
+    struct fe_frontier *front = next_place(f, &f->blocks, stream);
+    if (!front)
+        return FE_NO_SPACE;
+    fe_ppn ppn = fe_blocks_next(&f->blocks, front);
+    enum fe_status st = fe_medium_prog_held(f->base.medium, ppn, lpn, tag_of(stream, true),
+                                            (struct fe_held){.ppn = from});
+    if (st != FE_OK)
+        return st;
+    fe_blocks_appended(&f->blocks, front, ppn);
+    f->map[lpn] = fe_mapping(ppn);
+    return FE_OK;
 }
 
 __attribute__((flatten)) enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn,

@@ -125,8 +125,11 @@ uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, ui
     l->turn_writes = writes;
     if (!is_long && (continues || l->p.queue != FE_QUEUE_IN_TURN))
         return start_ns;
-    l->data_start_ns = fe_max_u64(l->data_start_ns, l->turn_ns);
-    return fe_max_u64(start_ns, l->turn_ns);
+    uint64_t turn_ns = l->turn_ns;
+    if (writes && !continues) /* the card hears of nothing while it is busy with what came before */
+        turn_ns = fe_time_add(turn_ns, l->p.command_overhead_ns);
+    l->data_start_ns = fe_max_u64(l->data_start_ns, turn_ns);
+    return fe_max_u64(start_ns, turn_ns);
 }
 
 void fe_link_end_turn(struct fe_link *l, uint64_t end_ns)

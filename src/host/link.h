@@ -111,7 +111,7 @@ uint64_t fe_link_begin_write(struct fe_link *l, uint64_t now_ns, uint64_t bytes)
 /* To be called after fe_link_begin, which has returned start_ns, for a command with data, which are
  * those from `from` to `to`.  Returns when the device starts to work on it: later if the command
  * before has not ended, and this one is a long read (turn_read) or, with in-turn, does not continue
- * it. */
+ * it.  Such a write has its overhead behind that end, because the device is busy until then. */
 uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, uint64_t from,
                            uint64_t to);
 

@@ -196,6 +196,10 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "slc_write", FE_OPT_SIZE, FIELD(ftl.page.slc_write), .min = 512,
      .max = MIB(1024), .zero = "any", .def = "any", .used_by = "page",
      .help = "Bytes of the largest write command that goes to the SLC cache."},
+    {FE_SEC_FTL, "slc_gather", FE_OPT_SIZE, FIELD(ftl.page.slc_gather), .min = 512,
+     .max = MIB(1024), .zero = "page", .def = "page", .used_by = "page",
+     .help = "Bytes that go past the SLC cache together, from a multiple of them on: until a run "
+             "has brought all of them they are in the cache, unless one command brings them."},
     {FE_SEC_FTL, "enhanced_start", FE_OPT_SIZE, FIELD(ftl.page.enhanced_start), .max = TIB(16),
      .multiple = 512, .def = "0", .used_by = "page",
      .help = "Where the enhanced area of ftl.enhanced_size begins; a multiple of the flash page."},
@@ -378,8 +382,8 @@ const struct fe_option fe_options[] = {
     {FE_SEC_LINK, "queue", FE_OPT_ENUM, FIELD(link.queue), .name = fe_name_queue, .def = "in-order",
      .help = "How the host uses queue_depth: data cross the link in the order of the commands "
              "(in-order), data that are ready go first (any-order), a command waits until the one "
-             "before has ended, unless it continues it (in-turn), or the host sends one command at "
-             "a time (off)."},
+             "before has ended, a write with its overhead too, unless it continues it (in-turn), "
+             "or the host sends one command at a time (off)."},
     {FE_SEC_LINK, "task_overhead", FE_OPT_TIME, FIELD(link.task_overhead_ns), .max = SEC(10),
      .derived = BY_LINK, .live = true,
      .help = "Time that a command of the queue occupies the link besides its data; none with "

@@ -166,6 +166,8 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->page.slc_run = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1, 7);
     f->page.slc_dies = f->page.slc_mode == FE_SLC_OFF ? 0 : PICK(r, 0, 0, 1, 2);
     f->page.slc_write = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1);
+    f->page.slc_gather = f->page.slc_run || f->page.slc_write
+                             ? (uint64_t)p->nand.page_size * PICK(r, 0, 0, 1, 4) : 0;
     f->segment.scattered_stay = PICK(r, 0, 0, 2, 6);
     f->page.slc_pause = f->page.slc_run && ft_chance(r, 50);
     f->region.stream_read_ns = PICK(r, 0, 0, 300000);

@@ -73,6 +73,7 @@ static const struct change changes[] = {
     {"ftl.slc_pause=yes", {"ftl.slc_run=4K", "ftl.slc_mode=dynamic"}},
     {"ftl.slc_dies=1", {"ftl.slc_mode=dynamic"}},
     {"ftl.slc_write=4K", {"ftl.slc_mode=dynamic"}},
+    {"ftl.slc_gather=64K", {"ftl.slc_run=4K", "ftl.slc_mode=dynamic"}},
     {"ftl.enhanced_start=64K", {"ftl.enhanced_size=64K", "nand.blocks_per_plane=26"}},
     {"ftl.enhanced_size=64K", {"nand.blocks_per_plane=26"}},
     {"ftl.map_region=32K", {"ftl.map_switch=1ms"}},

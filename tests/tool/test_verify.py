@@ -372,6 +372,22 @@ def test_iozone_sends_one_request_at_a_time():
     assert all(abs(f - w) < 1e-6 for f, w in zip(figures, (4.096, 40.96, 40.96, 4.096))), figures
 
 
+def test_a_write_cache_gathers_what_the_slc_cache_would():
+    """Three pages wait in SLC mode, 100 us each; the fourth brings all to two dies, 1 ms each."""
+    write("card.ini", SCHEDULE % 1 + "a = iozone-seq-write bs=4K size=4M | 1 MB/s | 1%\n")
+
+    def rate(*more):
+        return verify("nand.cell=mlc", "ftl.slc_mode=static", "ftl.slc_blocks=32",
+                      "nand.slc_tPROG=100us", "ftl.slc_run=4K", *more)[1]["rows"][0]["measured"]
+
+    alone, together = rate(), rate("ftl.slc_gather=16K")
+    assert abs(alone - 4.096) < 0.01 and abs(together - 16384 / 2300) < 0.01, (alone, together)
+    cached = rate("cache.size=64K")
+    assert cached == rate("cache.size=64K", "ftl.slc_gather=16K") != alone, cached
+    off = rate("cache.size=64K", "cache.mode=off", "ftl.slc_gather=16K")
+    assert off == together, (off, together)
+
+
 def test_the_host_of_iozone_thinks_between_its_requests():
     """A write takes 1 ms, a read 0.1 ms; 1024 of them have 1023 rests between them."""
     args = " bs=4K size=4M think=300us"

@@ -112,6 +112,26 @@ static void test_queue_in_turn_writes(void **state)
     }
 }
 
+/* A write that waits for its turn is sent then, so its overhead comes behind.  That of a read, and of
+ * a write that continues the one before, passes meanwhile. */
+static void test_queue_in_turn_overhead(void **state)
+{
+    (void)state;
+    struct fe_profile p = make_profile(4, 4);
+    uint64_t overhead = 3 * PAGE, end = overhead + PAGE + TPROG;
+    p.link.queue = FE_QUEUE_IN_TURN;
+    p.link.bandwidth = 1000000000;
+    p.link.command_overhead_ns = overhead;
+    struct fe_device *dev = ft_device_make(&p, false);
+    assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns, end);
+    assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 8, 1, false).complete_ns,
+                     end + overhead + PAGE + TPROG);
+    end += overhead + PAGE + TPROG;
+    assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 9, 1, false).complete_ns, end + PAGE);
+    assert_int_equal(submit(dev, FE_REQ_READ, 0, 1, 1, false).complete_ns, end + PAGE + TR + PAGE);
+    fe_device_destroy(dev);
+}
+
 /* A read of n pages on one die whose pages are sent by twos: when it completes. */
 static void test_read_buffer_is_sent_when_it_is_full(void **state)
 {
@@ -552,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_queue_of_n_tasks_on_k_dies),
         cmocka_unit_test(test_queue_in_turn),
         cmocka_unit_test(test_queue_in_turn_writes),
+        cmocka_unit_test(test_queue_in_turn_overhead),
         cmocka_unit_test(test_read_buffer_is_sent_when_it_is_full),
         cmocka_unit_test(test_queue_costs_a_host_with_one_request),
         cmocka_unit_test(test_queue_in_order_waits_and_any_order_overtakes),
