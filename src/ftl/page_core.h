@@ -100,7 +100,7 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
                              uint32_t off, uint32_t len, const void *data);
 
 /* The same for a whole page that is in the flash at `from`, and that the controller still has in its
- * memory: it is not read. */
+ * memory: it is not read.  What could not be read when that page was written is lost here, too. */
 enum fe_status fe_page_place_kept(struct page_ftl *f, enum stream stream, fe_lpn lpn,
                                   fe_ppn from);
 

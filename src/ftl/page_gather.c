@@ -10,12 +10,12 @@
  *     CACHE                                                         0   1   2       4   5
  *     MAIN                                                                  0 1 2 3
  *
- * The fourth command waits for the programs of all four.  A command that brings all of them goes past
- * the cache at once.  What a run has not completed when it ends stays in the cache, as does what
- * came before the run, and so does a part of a page until its rest has come.
+ * The fourth command waits for the programs of all four.  A command that brings all of them goes
+ * past the cache at once.  What a run has not completed when it ends stays in the cache, as does
+ * what came before the run, and so does a part of a page until its rest has come.
  *
- * The controller has them in its memory until then, so they are not read.  A write cache
- * gathers by itself, so the device turns this off where there is one.
+ * The controller has the others in its memory until then, so they are not read.  A write cache
+ * gathers by itself, and the device leaves it to that.
  */
 #include "ftl/page_core.h"
 

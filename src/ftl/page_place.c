@@ -185,9 +185,11 @@ enum fe_status fe_page_place_kept(struct page_ftl *f, enum stream stream, fe_lpn
     struct fe_frontier *front = next_place(f, &f->blocks, stream);
     if (!front)
         return FE_NO_SPACE;
+    struct fe_medium *m = f->base.medium;
     fe_ppn ppn = fe_blocks_next(&f->blocks, front);
-    enum fe_status st = fe_medium_prog_held(f->base.medium, ppn, lpn, tag_of(stream, true),
-                                            (struct fe_held){.ppn = from});
+    uint16_t flips = fe_medium_flips(m, from);
+    struct fe_held held = {from, flips >= FE_FLIPS_SILENT ? flips : 0};
+    enum fe_status st = fe_medium_prog_held(m, ppn, lpn, tag_of(stream, true), held);
     if (st != FE_OK)
         return st;
     fe_blocks_appended(&f->blocks, front, ppn);

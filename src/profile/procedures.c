@@ -40,7 +40,7 @@
      {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36}}
 #define SECOND UINT64_C(1000000000)
 #define IOZONE_ARGS                                                                            \
-    {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36},                   \
+    {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36},             \
      {"think", FE_TIME, 0, SECOND}}
 #define DD_ARGS {{"start", FE_TIME, 0, 60 * SECOND}}
 

@@ -90,7 +90,7 @@ static void test_a_command_that_brings_all_waits_for_nothing(void **state)
     ft_layer_clear(&l);
     assert_int_equal(ft_layer_command(&l, 8, 6), FE_OK); /* four, and two that wait */
     assert_string_equal(cached(&l, 8, 6), "000011");
-    assert_int_equal(ft_layer_command(&l, 14, 5), FE_OK); /* the two others, and three of the next */
+    assert_int_equal(ft_layer_command(&l, 14, 5), FE_OK); /* the others, and three of the next */
     assert_string_equal(cached(&l, 8, 11), "00000000111");
     ft_layer_end(&l);
 }
@@ -161,6 +161,28 @@ static void test_a_page_that_was_folded_is_not_taken_along(void **state)
     ft_layer_end(&l);
 }
 
+/* A part of a page was written over one that could not be read: the rest is lost, and stays so. */
+static void test_what_is_lost_stays_lost(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l);
+    struct fe_medium *m = l.rig.medium;
+    struct page_ftl *f = page_of(l.ftl);
+    struct fe_err err;
+    assert_int_equal(fe_chip_keep_flips(&m->chip, &err), 0);
+    ft_layer_write_each(&l, 0, 3);
+    fe_chip_set_flips(&m->chip, fe_mapped(f->map[0]), FE_FLIPS_SILENT);
+    fe_chip_set_flips(&m->chip, fe_mapped(f->map[1]), FE_FLIPS_LOST);
+    fe_chip_set_flips(&m->chip, fe_mapped(f->map[2]), 7); /* of the cells, not of the data */
+    ft_layer_write_each(&l, 3, 1);
+    assert_string_equal(cached(&l, 0, 4), "0000");
+    assert_int_equal(fe_medium_flips(m, fe_mapped(f->map[0])), FE_FLIPS_SILENT);
+    assert_int_equal(fe_medium_flips(m, fe_mapped(f->map[1])), FE_FLIPS_LOST);
+    assert_int_equal(fe_medium_flips(m, fe_mapped(f->map[2])), 0);
+    ft_layer_fini(&l);
+}
+
 /* By the size of commands instead of runs: a large one waits unless it brings all. */
 static void test_large_commands_are_gathered(void **state)
 {
@@ -205,8 +227,8 @@ static void test_all_dies_take_their_pages_at_once(void **state)
     ft_layer_end(&l);
 }
 
-/* Whatever commands come, on one die or several, in a cache of either kind: every byte is right, and
- * the tables are. */
+/* Whatever commands come, on one die or several, in a cache of either kind: every byte is right,
+ * and the tables are. */
 static void test_random_commands_keep_every_byte(void **state)
 {
     (void)state;
@@ -249,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_a_page_in_parts_waits_for_its_rest),
         cmocka_unit_test(test_a_page_that_is_gone_is_not_taken_along),
         cmocka_unit_test(test_a_page_that_was_folded_is_not_taken_along),
+        cmocka_unit_test(test_what_is_lost_stays_lost),
         cmocka_unit_test(test_large_commands_are_gathered),
         cmocka_unit_test(test_all_dies_take_their_pages_at_once),
         cmocka_unit_test(test_random_commands_keep_every_byte),

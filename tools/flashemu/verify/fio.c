@@ -106,8 +106,8 @@ int verify_sniff(struct verify_run *run, struct fe_err *err)
     return run_tests(run, tests, N_TESTS(tests), err);
 }
 
-/* iozone -e -I -a -s SIZE -r BS: one direct request at a time, and fsync in the time of writes.  The
- * host's think time belongs to the figure, so another one makes another run. */
+/* iozone -e -I -a -s SIZE -r BS: one direct request at a time, and fsync in the time of writes.
+ * The host's think time belongs to the figure, so another one makes another run. */
 int verify_iozone(struct verify_run *run, struct fe_err *err)
 {
     uint64_t bs = run->arg[0], size = run->arg[1];

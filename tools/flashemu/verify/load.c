@@ -7,8 +7,8 @@
  *     depth 2    |====1====|====3====|=2
  *                |==2==|======4======|..
  *
- * A program may need some time before it sends its first request, and between an answer and the next
- * one (its think time).
+ * A program may need some time before it sends its first request, and between an answer and the
+ * next one (its think time).
  */
 #include "verify/verify.h"
 
