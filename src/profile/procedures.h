@@ -3,7 +3,7 @@
  * The procedures that a row of [fidelity] can name.  A procedure says how the published figure was
  * measured.
  *
- *   NAME [KEY=VALUE...]      every argument of the procedure, in any order
+ *   NAME [KEY=VALUE...]      the arguments of the procedure, in any order
  *
  * The table in procedures.c defines each procedure and what it measures.  So a wrong name, argument
  * or unit is found when the profile is loaded, as a mistake in its line.
