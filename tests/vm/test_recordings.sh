@@ -85,7 +85,8 @@ for row, check in zip(out["rows"], out["full"]):
 EOF
 
 # What a replay takes of a run through the kernel is all that the device saw: with each of the run's
-# own think times, the replay of a card that writes behind takes the kernel's time to the nanosecond.
+# own think times, a replay takes the kernel's time to the nanosecond.  The device answers when the
+# flash has the data, since a replay also counts what is still under way when it begins.
 PYTHONPATH=$top/tools/lab /usr/bin/python3 - <<'EOF'
 import json, subprocess
 from pathlib import Path
@@ -93,9 +94,9 @@ from flashemu_lab import recipes
 from flashemu_lab.record import Job, find_machine, perform, think_times
 from flashemu_lab.tool import Tool
 
-tool, profile = Tool(), "silicongo-emmc8g"
+tool, device = Tool(), ("silicongo-emmc8g", "cache.mode=off")
 recipe = recipes.load(Path("r.toml"))["test-ext4"]
-job = Job(recipe, ("profile=" + profile, "time-scale=0.1"), True)
+job = Job(recipe, ("profile=" + device[0], *device[1:], "time-scale=0.1"), True)
 for _, heard, _, trace in perform(find_machine(tool), [job], lambda *words: None):
     counts = {name: sum(one["host"][kind]["ops"] for kind in ("read", "write", "trim", "flush"))
               for name, one in heard.results.items()}
@@ -112,7 +113,7 @@ def busy(pace):
             " ".join(["0", *words[1:4], *(w for w in words if w == "fua"),
                       "think=%d" % (pace * think)]) + "\n"
             for words, think in zip(lines[part], thinks[part])))
-    done = subprocess.run([str(tool.path), "replay", "--json", profile, "work", "--warmup", "warm"],
+    done = subprocess.run([str(tool.path), "replay", "--json", *device, "work", "--warmup", "warm"],
                           check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)["busy_ns"]
 
