@@ -64,6 +64,7 @@ enum fe_status fe_page_take_along(struct page_ftl *f, enum stream stream, fe_lpn
         st = fe_page_place_kept(f, stream, l, old);
         if (st != FE_OK)
             return st;
+        f->base.counters.pages_copied++;
         fe_blocks_invalidate(b, old);
     }
     return FE_OK;

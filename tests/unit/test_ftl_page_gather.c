@@ -72,6 +72,7 @@ static void test_the_last_page_takes_the_others_along(void **state)
     ft_layer_write_each(&l, 3, 1);
     EXPECT_PROGRAMS(&l, 200000, 200000, 600000, 200000);
     assert_string_equal(cached(&l, 0, 4), "0000");
+    assert_int_equal(l.ftl->counters.pages_copied, 3);
     ft_layer_write_each(&l, 4, 6);
     EXPECT_PROGRAMS(&l, SLC, SLC, SLC, 600000, 200000, 600000, 600000, SLC, SLC);
     assert_string_equal(cached(&l, 4, 6), "000011");
