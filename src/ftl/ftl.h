@@ -51,7 +51,7 @@ enum fe_tag {
  * elsewhere. */
 struct fe_ftl_counters {
     uint64_t gc_runs;         /* blocks or logs that were cleaned, groups that were gathered */
-    uint64_t pages_copied;    /* for whatever reason: cleaning, merges, folds, gathering ... */
+    uint64_t pages_copied;    /* for whatever reason: cleaning, merges, folds, levelling */
     uint64_t slc_folds;       /* blocks of the SLC cache that were emptied */
     uint64_t wear_moves;      /* blocks that static wear levelling has moved */
     uint64_t merges_switch, merges_partial, merges_full; /* see unit_map.h */

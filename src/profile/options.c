@@ -381,9 +381,9 @@ const struct fe_option fe_options[] = {
      .help = "Number of commands that can be in the device simultaneously."},
     {FE_SEC_LINK, "queue", FE_OPT_ENUM, FIELD(link.queue), .name = fe_name_queue, .def = "in-order",
      .help = "How the host uses queue_depth: data cross the link in the order of the commands "
-             "(in-order), data that are ready go first (any-order), a command waits until the one "
-             "before has ended, a write with its overhead too, unless it continues it (in-turn), "
-             "or the host sends one command at a time (off)."},
+             "(in-order), data that are ready go first (any-order), a command that does not "
+             "continue the one before waits for its end, and the overhead of a write begins only "
+             "then (in-turn), or the host sends one command at a time (off)."},
     {FE_SEC_LINK, "task_overhead", FE_OPT_TIME, FIELD(link.task_overhead_ns), .max = SEC(10),
      .derived = BY_LINK, .live = true,
      .help = "Time that a command of the queue occupies the link besides its data; none with "

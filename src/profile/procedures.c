@@ -17,6 +17,8 @@
  */
 #include "profile/procedures.h"
 
+#include "base/num.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -38,11 +40,10 @@
 #define FIO_ARGS                                                                               \
     {{"bs", FE_SIZE, 512, 1 << 25}, {"depth", FE_COUNT, 1, 64},                                \
      {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36}}
-#define SECOND UINT64_C(1000000000)
 #define IOZONE_ARGS                                                                            \
     {{"bs", FE_SIZE, 512, 1 << 25}, {"size", FE_SIZE, 1 << 20, UINT64_C(1) << 36},             \
-     {"think", FE_TIME, 0, SECOND}}
-#define DD_ARGS {{"start", FE_TIME, 0, 60 * SECOND}}
+     {"think", FE_TIME, 0, FE_NS_PER_S}}
+#define DD_ARGS {{"start", FE_TIME, 0, 60 * FE_NS_PER_S}}
 
 const struct fe_procedure fe_procedures[] = {
     {"hdparm-t", "hdparm-t", ON_KERNEL, false, NULL,

@@ -52,15 +52,14 @@ static uint32_t next_place(const struct flight *f)
 static int send(struct fe_device *dev, const struct verify_load *load, uint64_t block,
                 struct flight *f, struct fe_err *err)
 {
-    uint64_t *next = &f->next_ns[next_place(f)], end;
-    int r = verify_request_at(dev, load->type, *next, load->offset + block * load->bs, load->bs,
-                              &end, err);
+    uint32_t place = next_place(f);
+    uint64_t end = 0;
+    int r = verify_request_at(dev, load->type, f->next_ns[place],
+                              load->offset + block * load->bs, load->bs, &end, err);
 
-    if (r < 0)
-        return r;
     f->end_ns = fe_max_u64(f->end_ns, end);
-    *next = end + load->think_ns;
-    return 0;
+    f->next_ns[place] = fe_time_add(end, load->think_ns);
+    return r;
 }
 
 int verify_load(struct fe_device *dev, const struct verify_load *load, struct verify_done *ret,
@@ -74,7 +73,7 @@ int verify_load(struct fe_device *dev, const struct verify_load *load, struct ve
     if (load->random && !order)
         return fe_err_nomem(err, "an order of blocks", n * sizeof *order);
     for (uint32_t i = 0; i < f.depth; i++)
-        f.next_ns[i] = start + load->start_ns;
+        f.next_ns[i] = fe_time_add(start, load->start_ns);
     *ret = (struct verify_done){0};
     for (uint64_t i = 0; i < n && r == 0; i++) {
         if (load->limit_ns && f.next_ns[next_place(&f)] - start >= load->limit_ns)
