@@ -226,6 +226,15 @@ def shows_random_order(points: Sequence[Point]) -> bool:
     return any(map(shows, points))
 
 
+def told_limit(points: Sequence[Point]) -> int | None:
+    """How many units are open in order, where nothing was written in random order and each small
+    write merges a unit with one more of them; None otherwise."""
+    if shows_random_order(points):
+        return None
+    limit = merges_from(points)
+    return limit if limit and limit + 1 in curves(comparable(points)).linear else None
+
+
 def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
     """Bytes, and whether that is only assumed: -a goes up to a seventh of it."""
     if m.capacity:
@@ -297,10 +306,18 @@ def candidates(m: Measurement) -> list[Structure]:
     if not known:
         if other is None and _no_limit(rows):
             found = [s for s in found if s.strategy == "page"]
+        limit = told_limit(m.points)
+        if limit is not None:
+            found = [replace(s, open_linear=limit) if _has_units(s) else s for s in found]
         log = 1 if small_write(c) else 0
         found = [as_in_order(replace(s, open_units=n, random_log=log)) for s in found
                  for n in (0, s.open_linear)]
     return list(dict.fromkeys(found))
+
+
+def _has_units(s: Structure) -> bool:
+    """Whether units are open, and are no parts of larger ones."""
+    return s.strategy == "segment" and s.group == 1
 
 
 def _gaps(s: Structure) -> list[Structure]:

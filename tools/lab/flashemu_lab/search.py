@@ -35,7 +35,7 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from .clues import first_times, shows_random_order
+from .clues import first_times, shows_random_order, told_limit
 from .compare import Answer, Comparer, Question, device_ns, log_errors, requests_ns
 from .errors import LabError
 from .habits import is_logged
@@ -171,6 +171,7 @@ class Search:
         self._time = int(_SLOWER * (sum(map(device_ns, here)) + requests_ns(here))) or None
         self._told = told
         self.assumes = not shows_random_order(m.points)
+        self._limited = told_limit(m.points) is not None
         self._left = 0
         self._slopes_here: Any = None
         if not self._points:
@@ -190,11 +191,15 @@ class Search:
         """These others and the neighbours of a structure, each once and without itself.  What the
         measurement does not show is as it is assumed.  Tests in order do not show how large units
         are, because larger ones with quicker copies do the same, nor how they are grouped, nor when
-        they are merged in random order."""
+        they are merged in random order.  A limit that is told stays: for the knee of the errors, a
+        row that is fifty times as fast as it was is hardly worse than one that is a third as
+        fast."""
         every = [*others, *neighbours(s)]
         if self.assumes:
             every = [as_in_order(replace(n, random_log=s.random_log)) for n in every
                      if (n.unit, n.group) == (s.unit, s.group)]
+        if self._limited:
+            every = [n for n in every if n.open_linear == s.open_linear]
         return [n for n in dict.fromkeys(every) if n != s]
 
     def _assumed(self, s: Structure) -> Structure:
@@ -456,8 +461,9 @@ class Search:
     def rest(self, fit: Fit, seed: int) -> Fit:
         """CMA-ES with margins around a fit, until the budget ends."""
         cmaes = importlib.import_module("cmaes").CMAwM
-        numbers = [n for n in _numbers(fit.structure)
-                   if not (self.assumes and n[0] == "open_random")]
+        fixed = [name for name, stays in (("open_random", self.assumes),
+                                          ("open_linear", self._limited)) if stays]
+        numbers = [n for n in _numbers(fit.structure) if n[0] not in fixed]
         known = times_of(fit.structure)
         low = np.array([t.bounds[0] for t in known] + [a for _, a, _ in numbers], dtype=float)
         high = np.array([t.bounds[1] for t in known] + [b for _, _, b in numbers], dtype=float)
