@@ -52,7 +52,7 @@ def test_candidates_have_one_number_of_open_units():
     m = measured(SEGMENT)
     some = [s for s in clues.candidates(in_order(m)) if s.strategy == "segment"]
     assert some and some[0].open_linear == 4, some
-    for s in some:
+    for s in (s for s in some if not s.spills):
         most = 0 if s.gathers else s.open_linear
         assert s.open_random == most and s.open_units in (0, most), s
         assert s.random_log in (0, 0 if s.gathers else 3 * s.unit // 8 // s.page * s.page), s
@@ -97,7 +97,7 @@ def test_cards_with_a_small_log_merge_units_before_they_are_full():
              for n in range(1, 7) for chunk in (4096 << i for i in range(8))]
     for points, first in ((m.points, 0), (small, 3 * SEGMENT.unit // 8)):
         known = in_order(replace(m, points=tuple(points)))
-        some = [s for s in clues.candidates(known) if s.strategy == "segment"]
+        some = [s for s in clues.candidates(known) if s.strategy == "segment" and not s.spills]
         assert {s.random_log for s in some if not s.gathers} == {first}, some
         with compare.Comparer(Tool(), known, 1) as comparer:
             one = search.Search(comparer, known, [1.0] * len(known.points))
@@ -130,15 +130,15 @@ def test_a_search_assumes_what_nothing_shows():
         assert len({f.structure.open_random for f in asked[first:]}) > 1, asked[first:]
 
 
-def rows(limit, most=7, merge_ns=5e8, cheap=None):
-    """flashbench -O up to `most` units in turn: beyond `limit` each small write takes `merge_ns`,
-    and where only a third of them merge (`cheap` units in turn) a third of that."""
+def rows(limit, most=7, merge_ns=5e8, cheap=None, slower=1):
+    """flashbench -O up to `most` units in turn: beyond `limit` each write takes `slower` times as
+    long, but at least `merge_ns`; with `cheap` units in turn a third of that."""
     points = []
     for n in range(1, most + 1):
         for chunk in (4096 << i for i in range(8)):
             ns = chunk * 200.0
             if n > limit:
-                ns = max(ns, merge_ns / 3 if n == cheap else merge_ns)
+                ns = max(slower * ns, merge_ns / 3 if n == cheap else merge_ns)
             points.append(make_point("flashbench-open-au", [chunk * 1e9 / ns], erasesize=2 * MIB,
                                      open=n, random=False, chunk=chunk))
     return points
@@ -174,6 +174,58 @@ def test_a_limit_that_is_told_stays():
         assert ({f.structure.open_linear for f in asked} == {3}) == (limits == {3}), limits
 
 
+SPILLS = replace(SEGMENT, open_linear=2, open_random=8, random_log=MIB, small_log=6,
+                 small_write=131072)
+
+
+def test_what_rises_with_each_unit_suggests_units_that_spill():
+    """A unit beyond the limit is merged once for each half of it, not for each write.  A step, or a
+    unit that each small write merges, says something else, and so does what `probe` measures."""
+    def has(m):
+        return {s.spills for s in clues.candidates(m) if s.strategy == "segment"}
+    m = in_order(measured(SPILLS))
+    assert clues.merges_from(m.points) is None and has(m) == {False, True}
+    assert [(s.open_linear, s.open_random, s.random_log, s.small_write)
+            for s in clues.candidates(m) if s.spills] == [(2, 8, MIB, 131072)]
+    assert has(measured(SPILLS)) == {False, True}
+    one = make_point("request", [1e6], op="read", bs=512, start=0, stride=0, count=1)
+    assert has(replace(m, points=(*m.points, one))) == {False}
+    for points, wanted in ((rows(3), False), (rows(3, merge_ns=0, slower=2), False),
+                           (rows(3, merge_ns=0, slower=1.4), True)):
+        assert has(Measurement(tuple(points), "rows", 480 * MIB)) == {False, wanted}, wanted
+
+
+def test_a_search_keeps_what_spills():
+    """How much such a unit takes shows in order, and may change; how many are open does not."""
+    m = in_order(measured(SPILLS))
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        near = one.near(SPILLS, [SEGMENT])
+        asked = []
+        judge = one.judge
+        one.judge = lambda fits, bound=None: asked.extend(fits) or judge(fits, bound)
+        one.grant(60)
+        one.rest(search.start(SPILLS, values(SPILLS)), 1)
+    assert len(asked) > 20
+    for some in (near, [f.structure for f in asked]):
+        assert {(s.open_random, s.open_units, s.record, s.gap_fill) for s in some
+                if s.open_linear < 8} == {(8, 0, 0, 0)}, some
+    assert len({s.random_log for s in near}) > 3 and len({s.small_log for s in near}) > 3, near
+    assert all(s.spills for s in near), near
+
+
+def test_random_order_follows_from_what_spills():
+    """All of the structure that is in order is found; the log of small writes does not show."""
+    m = measured(SPILLS)
+    found = fitting.fit(Tool(), in_order(m), 400, 1, 1)
+    assert replace(found.structure, small_log=6, region=SPILLS.region) == SPILLS, found.structure
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        answer = comparer.ask([fitting.question(search.start(found.structure, found.values))])[0]
+    errors = [e for p, e in zip(m.points, compare.log_errors(answer, m))
+              if dict(p.parameters).get("random")]
+    assert fitting.summed(errors).median < 0.25, fitting.summed(errors)
+
+
 def test_tests_in_order_do_not_say_how_large_units_are():
     """Nor how they are grouped."""
     for m, groups in ((in_order(measured(GROUPS)), {8}), (measured(GROUPS), {1, 4, 8, 16})):
@@ -203,6 +255,12 @@ def test_a_soft_limit_in_order_suggests_groups():
     assert not clues._has_soft_limit(curves.Curves(rows, {1: {16384: 1e6}}), c)
     merged = curves.Curves(rows | {n: dict.fromkeys(rows[n], 5e8) for n in (3, 4, 5)})
     assert not clues._has_soft_limit(merged, merged)
+    for factors, wanted in (((1, 1, 1.3, 1.6, 2.0, 2.4), False),    # with each further unit
+                            ((1, 1, 1.1, 1.1, 2.2, 2.4), True),     # a step, not the first change
+                            ((1, 2, 2.2, 2.4, 2.6, 2.9), False)):   # what one stream does
+        rising = curves.Curves({n: {16384 << i: 1e6 * (2 ** i) * factor for i in range(6)}
+                                for n, factor in enumerate(factors, 1)})
+        assert clues._has_soft_limit(rising, rising) == wanted, factors
 
 
 def test_many_units_that_are_as_fast_as_two_suggest_pages():
@@ -327,6 +385,15 @@ def test_what_is_assumed_of_groups_is_said():
         assert told.startswith("assumed: nothing was written in random order, and cards"), told
         assert "random order" not in fitted.provenance(one, m, key, "x.json")
     assert not fitted.provenance(one, in_order(m), "ftl.small_log", "x.json").endswith("log")
+
+
+def test_what_is_assumed_of_units_that_spill_is_said():
+    """How many are open is assumed; what they take was measured."""
+    m = measured(SPILLS)
+    one = fitting.Fitted(SPILLS, values(SPILLS), [], [], {}, {"random_log": []})
+    assert fitted.provenance(one, in_order(m), "ftl.open_random", "x.json").startswith(
+        "assumed: nothing was written in random order, and cards that slow down")
+    assert fitted.provenance(one, in_order(m), "ftl.random_log", "x.json").startswith("fitted to")
 
 
 def test_what_is_missing_is_said():

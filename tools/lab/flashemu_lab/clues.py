@@ -16,8 +16,13 @@
 Where `probe` has a test that asks for just one of these, what that says is taken (`probed`).
 Where nothing was written in random order, what it does is assumed (`as_in_order`).  Cards with a
 small log merge a unit before it is full, so that is assumed of them.  There are no candidates with
-units if five or more of them in turn are as fast as two.  A limit in order that is soft suggests
-groups, and one behind which each small write merges a unit shows units.
+units if five or more of them in turn are as fast as two.  What happens behind a limit in order
+tells more:
+
+    each small write merges a unit       units, and their number is the limit
+    a step, less than that               perhaps groups of smaller units
+    each further unit costs a little     units that spill: those beyond the limit take writes as in
+                                         random order, and are merged when half of them is written
 
 Where the data leave it open there is more than one candidate; the comparison decides.
 """
@@ -33,7 +38,7 @@ from . import flashbench_o, habits, opened, probed, probing, unit_size
 from .curves import (FEW, SLOWER, Curves, comparable, curves, few_units, flat_until, pooled, slower,
                      slower_from)
 from .measurement import Measurement, Point
-from .modelled import MOST_PARTS, Structure, as_in_order, paged, scaled, times_of
+from .modelled import MOST_PARTS, Structure, as_in_order, paged, scaled, spilling, times_of
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _USUAL_CAPACITY = 4 << 30
@@ -51,6 +56,9 @@ _STREAM = 64 * _KIB
 _CUT = 1.2
 # Small writes that merge a unit each take at least so many times as long as others.
 _MERGES = 5
+# Of the logarithm of a time: five cards with groups are 0.6 to 1.2 slower behind a limit, and ten
+# others 0.04 to 0.38 with any unit more.
+_STEP = 0.5
 # Each small write merges a unit if it takes so many times as long as with few units in turn.
 _CLIFF = 20
 # Or if it takes this part of the time of a whole unit.
@@ -120,13 +128,24 @@ def merged_part(c: Curves, unit: int) -> int | None:
 
 def _has_soft_limit(c: Curves, rows: Curves) -> bool:
     """Whether nothing says what random order does, and there is a limit of units in order beyond
-    which small writes take longer, but not as long as the merge of a unit."""
+    which small writes take longer, but not as long as the merge of a unit.  A limit is a step, and
+    nothing that rises a little with each further unit."""
     limit = None if c.random else slower_from(rows.linear)
-    if limit is None:
+    if limit is None or _rises_from(rows) is not None:
         return False
     few, more = rows.linear[limit], rows.linear[min(n for n in rows.linear if n > limit)]
     times = [more[chunk] / t for chunk, t in few.items() if chunk in more and chunk <= 64 * _KIB]
     return bool(times) and max(times) < _MERGES
+
+
+def _rises_from(rows: Curves) -> int | None:
+    """The number of units in order from which on each further one makes large commands a little
+    slower; None if a step shows a limit, or if nothing rises."""
+    limit = slower_from(rows.linear)
+    several = sorted(n for n in rows.linear if limit and n >= limit)
+    steps = (slower(rows.linear[few], rows.linear[more])
+             for few, more in zip(several, several[1:]))
+    return limit if several and max(steps) < _STEP else None
 
 
 def _no_limit(rows: Curves) -> bool:
@@ -271,7 +290,7 @@ def candidates(m: Measurement) -> list[Structure]:
     by_pages = is_by_pages(rows, whole)
     other = flashbench_o.limit_from(whole, False)
     has_units = unit_size.shown(m.points) is not None
-    told = opened.limit_from(m.points, False)
+    told, rising = opened.limit_from(m.points, False), _rises_from(rows)
     found: list[Structure] = []
     shown, known = shown_units(c, m.points), shows_random_order(m.points)
     for page in pages(c, m.points)[:2]:
@@ -292,6 +311,8 @@ def candidates(m: Measurement) -> list[Structure]:
                           *(replace(s, open_linear=n, open_random=max(c.random) + _MORE)
                             for n in dict.fromkeys((s.open_linear, 8)))]
             found += [n for one in found[first:] for n in _logs_in_all(one, rows)]
+            if rising and not probed.is_probe(m.points):
+                found.append(spilling(s, rising))
             if told == 0:
                 found.insert(first, Structure("block", size, s.page, s.unit))
         if not has_units or len(found) == first:
@@ -310,7 +331,8 @@ def candidates(m: Measurement) -> list[Structure]:
         if limit is not None:
             found = [replace(s, open_linear=limit) if _has_units(s) else s for s in found]
         log = 1 if small_write(c) else 0
-        found = [as_in_order(replace(s, open_units=n, random_log=log)) for s in found
+        found = [as_in_order(s, True) if s.spills else
+                 as_in_order(replace(s, open_units=n, random_log=log)) for s in found
                  for n in (0, s.open_linear)]
     return list(dict.fromkeys(found))
 

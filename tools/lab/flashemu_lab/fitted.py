@@ -112,6 +112,9 @@ def _usual(s: Structure, member: str) -> str:
     if s.gathers:
         return {"open_random": "cards with such groups have none open",
                 "small_write": "cards with such groups have such a log"}.get(member, "")
+    if s.spills:
+        return {"open_random": "cards that slow down with each further unit have about eight open"
+                }.get(member, "")
     return {"open_random": "most cards have as many open as in order",
             "random_log": "most cards merge a unit before it is full"}.get(member, "")
 

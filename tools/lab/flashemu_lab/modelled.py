@@ -27,6 +27,9 @@ _SMALL = (2 * _KIB, _KIB)
 _LOG_OF_8 = 3
 # Units of the log that groups have then, and bytes of the largest write to it.
 _LOG_OF_GROUPS, _WRITE_OF_GROUPS = 16, 8 * _KIB
+# Units that are open in any order where units spill; units of the log then, and bytes of the
+# largest write to it.
+_SPILLED, _LOG_OF_SPILLED, _WRITE_OF_SPILLED = 8, 10, 128 * _KIB
 # Units of any log for small writes: one is given up while another one takes pages.
 LEAST_LOG = 2
 # Units that replace failed ones, and one in which a merge writes.
@@ -89,6 +92,12 @@ class Structure:
     def gathers(self) -> bool:
         """Whether groups are ever gathered."""
         return self.group > 1 and self.scattered > 0
+
+    @property
+    def spills(self) -> bool:
+        """Whether units beyond those that are open in order take writes as in random order, and
+        are merged only when their log is full."""
+        return self.strategy == "segment" and self.open_random > self.open_linear
 
     @property
     def reader(self) -> bool:
@@ -326,11 +335,23 @@ def price(some: Iterable[Structure]) -> int:
     return sum(1 + sum(s.page // s.parts <= size for size in _SMALL) for s in some)
 
 
-def as_in_order(s: Structure) -> Structure:
+def spilling(s: Structure, limit: int) -> Structure:
+    """The same where units beyond so many in order take writes as in random order, up to half of a
+    unit, and small writes go elsewhere; with the numbers that such cards have."""
+    return replace(s, open_linear=limit, open_random=_SPILLED, open_units=0,
+                   random_log=s.unit // 2 // s.page * s.page, small_log=_LOG_OF_SPILLED,
+                   small_write=_WRITE_OF_SPILLED, copyback=True)
+
+
+def as_in_order(s: Structure, spills: bool = False) -> Structure:
     """What is assumed of random order where nothing was written so: as many units open as in
     order, counted together with these or not, each of which is merged when it is full, or when a
     usual part of it is; or, where groups are gathered, none, and a log for the smallest writes.  No
-    gap is filled, and there are no records; docs/DESIGN.md says why."""
+    gap is filled, and there are no records; docs/DESIGN.md says why.  If it `spills`, order shows
+    how much such a unit takes, but not how many there are, so that is assumed."""
+    if spills:
+        return replace(s, open_random=max(_SPILLED, s.open_linear + 1), open_units=0, record=0,
+                       gap_fill=0)
     if s.strategy == "segment" and s.gathers:
         s = replace(s, small_log=s.small_log or _LOG_OF_GROUPS, small_write=_WRITE_OF_GROUPS)
     most = 0 if s.strategy != "segment" or s.gathers else s.open_linear

@@ -196,14 +196,14 @@ class Search:
         fast."""
         every = [*others, *neighbours(s)]
         if self.assumes:
-            every = [as_in_order(replace(n, random_log=s.random_log)) for n in every
-                     if (n.unit, n.group) == (s.unit, s.group)]
+            every = [as_in_order(n if s.spills else replace(n, random_log=s.random_log), s.spills)
+                     for n in every if (n.unit, n.group) == (s.unit, s.group)]
         if self._limited:
             every = [n for n in every if n.open_linear == s.open_linear]
         return [n for n in dict.fromkeys(every) if n != s]
 
-    def _assumed(self, s: Structure) -> Structure:
-        return as_in_order(s) if self.assumes else s
+    def _assumed(self, s: Structure, spills: bool) -> Structure:
+        return as_in_order(s, spills) if self.assumes else s
 
     def _ask(self, fits: Sequence[Fit], bound: float | None) -> list[Answer]:
         needed = price(f.structure for f in fits)
@@ -478,7 +478,8 @@ class Search:
             while not optimizer.should_stop():
                 asked = [optimizer.ask() for _ in range(optimizer.population_size)]
                 fits = [_at(fit, x * unit, numbers) for x, _ in asked]
-                fits = [replace(f, structure=self._assumed(f.structure)) for f in fits]
+                fits = [replace(f, structure=self._assumed(f.structure, fit.structure.spills))
+                        for f in fits]
                 found = self.judge(fits)
                 fit = min([fit, *found], key=lambda f: f.error)
                 optimizer.tell([(x, min(f.error, 10.0)) for (_, x), f in zip(asked, found)])
