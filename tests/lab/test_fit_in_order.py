@@ -210,6 +210,7 @@ def test_a_search_keeps_what_spills():
     for some in (near, [f.structure for f in asked]):
         assert {(s.open_random, s.open_units, s.record, s.gap_fill) for s in some
                 if s.open_linear < 8} == {(8, 0, 0, 0)}, some
+        assert {s.small_write for s in some if s.small_log} == {131072}, some
     assert len({s.random_log for s in near}) > 3 and len({s.small_log for s in near}) > 3, near
     assert all(s.spills for s in near), near
 
@@ -391,8 +392,9 @@ def test_what_is_assumed_of_units_that_spill_is_said():
     """How many are open is assumed; what they take was measured."""
     m = measured(SPILLS)
     one = fitting.Fitted(SPILLS, values(SPILLS), [], [], {}, {"random_log": []})
-    assert fitted.provenance(one, in_order(m), "ftl.open_random", "x.json").startswith(
-        "assumed: nothing was written in random order, and cards that slow down")
+    for key in ("ftl.open_random", "ftl.small_write"):
+        assert fitted.provenance(one, in_order(m), key, "x.json").startswith(
+            "assumed: nothing was written in random order, and cards that slow down")
     assert fitted.provenance(one, in_order(m), "ftl.random_log", "x.json").startswith("fitted to")
 
 

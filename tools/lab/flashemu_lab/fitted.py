@@ -113,7 +113,8 @@ def _usual(s: Structure, member: str) -> str:
         return {"open_random": "cards with such groups have none open",
                 "small_write": "cards with such groups have such a log"}.get(member, "")
     if s.spills:
-        return {"open_random": "cards that slow down with each further unit have about eight open"
+        return {"open_random": "cards that slow down with each further unit have about eight open",
+                "small_write": "cards that slow down with each further unit have such a log"
                 }.get(member, "")
     return {"open_random": "most cards have as many open as in order",
             "random_log": "most cards merge a unit before it is full"}.get(member, "")

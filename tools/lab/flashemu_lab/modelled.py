@@ -348,10 +348,10 @@ def as_in_order(s: Structure, spills: bool = False) -> Structure:
     order, counted together with these or not, each of which is merged when it is full, or when a
     usual part of it is; or, where groups are gathered, none, and a log for the smallest writes.  No
     gap is filled, and there are no records; docs/DESIGN.md says why.  If it `spills`, order shows
-    how much such a unit takes, but not how many there are, so that is assumed."""
+    how much such a unit takes, but hardly how many there are, nor which writes go to a log."""
     if spills:
         return replace(s, open_random=max(_SPILLED, s.open_linear + 1), open_units=0, record=0,
-                       gap_fill=0)
+                       gap_fill=0, small_write=_WRITE_OF_SPILLED if s.small_log else 0)
     if s.strategy == "segment" and s.gathers:
         s = replace(s, small_log=s.small_log or _LOG_OF_GROUPS, small_write=_WRITE_OF_GROUPS)
     most = 0 if s.strategy != "segment" or s.gathers else s.open_linear
