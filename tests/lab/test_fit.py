@@ -26,8 +26,8 @@ from pathlib import Path  # noqa: E402
 
 import fit_truth  # noqa: E402
 
-from flashemu_lab import clues, compare, crossings, curves, fitting, measurement  # noqa: E402
-from flashemu_lab import modelled, search  # noqa: E402
+from flashemu_lab import clues, compare, crossings, curves, fitting, in_turn  # noqa: E402
+from flashemu_lab import measurement, modelled, search  # noqa: E402
 from flashemu_lab.errors import LabError  # noqa: E402
 from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure  # noqa: E402
@@ -269,7 +269,7 @@ def test_rules_see_the_part_of_a_unit_that_is_merged():
     other = {4: 4, 8: 7, 16: 68, 32: 65.5, 64: 61, 128: 65, 256: 59.7, 512: 62.4, 1024: 103}
     for times in one, other:
         assert clues.merged_part(grid(times), 4 * MIB) == 512 * 1024
-        assert clues.small_write(grid(times)) == 8192
+        assert in_turn.small_write(grid(times)) == 8192
     # a page takes as long as parts of it, and a whole unit is no part
     assert clues.merged_part(grid({4: 17, 8: 17, 16: 17, 32: 33, 64: 57}), 4 * MIB) is None
     assert clues.merged_part(grid({64: 30, 128: 31, 256: 30, 512: 31}), 512 * 1024) is None

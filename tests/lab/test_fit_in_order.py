@@ -13,7 +13,7 @@ try:
 except ImportError:
     skip("no Python modules cmaes and scipy")
 
-from flashemu_lab import clues, compare, curves, fitted, fitting, search  # noqa: E402
+from flashemu_lab import clues, compare, curves, fitted, fitting, in_turn, search  # noqa: E402
 from flashemu_lab.compare import Answer  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
 from flashemu_lab.modelled import as_in_order  # noqa: E402
@@ -29,7 +29,7 @@ def in_order(m):
 
 def test_what_says_something_about_random_order():
     def says(procedure, **how):
-        return clues.shows_random_order([make_point(procedure, [1e6], **how)])
+        return in_turn.shows_random_order([make_point(procedure, [1e6], **how)])
     assert says("flashbench-open-au", erasesize=MIB, open=1, random=True, chunk=4096)
     assert not says("flashbench-open-au", erasesize=MIB, open=1, random=False, chunk=4096)
     assert not says("flashbench-find-fat", erasesize=MIB, units=2, unit=0, chunk=4096)
@@ -44,7 +44,7 @@ def test_what_says_something_about_random_order():
     for test in ("random-write", "random-read", "write"):
         assert says("iozone", test=test, file=MIB, bs=4096, direct=True,
                     fsync=False) == (test == "random-write")
-    assert not says("seq-write", bs=4096, size=MIB) and not clues.shows_random_order([])
+    assert not says("seq-write", bs=4096, size=MIB) and not in_turn.shows_random_order([])
 
 
 def test_candidates_have_one_number_of_open_units():
@@ -149,12 +149,12 @@ def test_a_limit_that_is_told_stays():
     nor CMA-ES has another limit then; without the row behind the limit, or with one write in random
     order, they try others."""
     told = rows(3, cheap=4)
-    assert clues.told_limit(told) == 3
-    assert clues.told_limit([p for p in told if dict(p.parameters)["open"] != 4]) is None
-    assert clues.told_limit(rows(7)) is None and clues.told_limit([]) is None
+    assert in_turn.told_limit(told) == 3
+    assert in_turn.told_limit([p for p in told if dict(p.parameters)["open"] != 4]) is None
+    assert in_turn.told_limit(rows(7)) is None and in_turn.told_limit([]) is None
     one = make_point("flashbench-open-au", [1e6], erasesize=2 * MIB, open=1, random=True,
                      chunk=4096)
-    assert clues.told_limit([*told, one]) is None
+    assert in_turn.told_limit([*told, one]) is None
     soft = rows(3, merge_ns=5e6)
     for points, limits in ((told, {3}), (soft, {2, 3, 4}), ([*told, one], {2, 3, 4})):
         m = Measurement(tuple(points), "rows", 480 * MIB)
@@ -184,7 +184,7 @@ def test_what_rises_with_each_unit_suggests_units_that_spill():
     def has(m):
         return {s.spills for s in clues.candidates(m) if s.strategy == "segment"}
     m = in_order(measured(SPILLS))
-    assert clues.merges_from(m.points) is None and has(m) == {False, True}
+    assert in_turn.merges_from(m.points) is None and has(m) == {False, True}
     assert [(s.open_linear, s.open_random, s.random_log, s.small_write)
             for s in clues.candidates(m) if s.spills] == [(2, 8, MIB, 131072)]
     assert has(measured(SPILLS)) == {False, True}
@@ -252,16 +252,16 @@ def test_a_soft_limit_in_order_suggests_groups():
     rows = {n: {16384 << i: 1e6 * (2 ** i) * (3 if n > 2 else 1) for i in range(6)}
             for n in range(1, 6)}
     c = curves.Curves(rows)
-    assert clues._has_soft_limit(c, c)
-    assert not clues._has_soft_limit(curves.Curves(rows, {1: {16384: 1e6}}), c)
+    assert in_turn.has_soft_limit(c, c)
+    assert not in_turn.has_soft_limit(curves.Curves(rows, {1: {16384: 1e6}}), c)
     merged = curves.Curves(rows | {n: dict.fromkeys(rows[n], 5e8) for n in (3, 4, 5)})
-    assert not clues._has_soft_limit(merged, merged)
+    assert not in_turn.has_soft_limit(merged, merged)
     for factors, wanted in (((1, 1, 1.3, 1.6, 2.0, 2.4), False),    # with each further unit
                             ((1, 1, 1.1, 1.1, 2.2, 2.4), True),     # a step, not the first change
                             ((1, 2, 2.2, 2.4, 2.6, 2.9), False)):   # what one stream does
         rising = curves.Curves({n: {16384 << i: 1e6 * (2 ** i) * factor for i in range(6)}
                                 for n, factor in enumerate(factors, 1)})
-        assert clues._has_soft_limit(rising, rising) == wanted, factors
+        assert in_turn.has_soft_limit(rising, rising) == wanted, factors
 
 
 def test_many_units_that_are_as_fast_as_two_suggest_pages():
@@ -275,7 +275,22 @@ def test_many_units_that_are_as_fast_as_two_suggest_pages():
     assert "segment" in {s.strategy for s in clues.candidates(in_order(measured(SEGMENT)))}
     for more, wanted in ((0.0, True), (0.03, False)):   # slower from row to row
         rows = {n: {1 << 20: 1e8 * (1 + more * n)} for n in range(1, 7)}
-        assert clues._no_limit(curves.Curves(rows)) == wanted, more
+        assert in_turn.no_limit(curves.Curves(rows)) == wanted, more
+
+
+def test_units_that_were_left_open_are_no_pages():
+    """The first command of each row closes what the last commands of the row before left open; it
+    says so even where nothing else tells a limit.  Three units are too few for it."""
+    def found(closing_ns, most=7):
+        points = [make_point("flashbench-open-au", [chunk * 1e9 / (
+            chunk * 150.0 + (closing_ns if chunk == 2 * MIB and n > 1 else 0))],
+            erasesize=2 * MIB, open=n, random=False, chunk=chunk)
+                  for n in range(1, most + 1) for chunk in (16384 << i for i in range(8))]
+        m = Measurement(tuple(points), "rows", 480 * MIB)
+        return {s.strategy for s in clues.candidates(m)}
+    assert found(0) == found(3e7) == {"page"}
+    assert found(1e8) == {"segment"}
+    assert found(1e8, 3) == {"page", "segment"}
 
 
 def test_units_have_to_explain_more_than_pages():

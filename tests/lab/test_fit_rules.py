@@ -7,7 +7,7 @@ from dataclasses import replace
 from flashemu_lab_bench import LAB  # noqa: F401  (finds the modules)
 from flashemu_script import run
 
-from flashemu_lab import clues, curves, fitting
+from flashemu_lab import clues, curves, fitting, in_turn
 from flashemu_lab.measurement import Measurement, make_point
 from flashemu_lab.modelled import Structure, exchanged, paged, times_of
 from flashemu_lab.search import Fit
@@ -132,7 +132,7 @@ def test_small_writes_that_go_elsewhere_show():
     merges = {chunk: 4e8 + t for chunk, t in plain.items()}
 
     def seen(rows, usual=plain):
-        return clues.small_write(curves.Curves({1: usual}, rows))
+        return in_turn.small_write(curves.Curves({1: usual}, rows))
 
     def every_other(rows):
         return {n: {chunk: t for i, (chunk, t) in enumerate(row.items()) if (i + n) % 2}
@@ -159,7 +159,7 @@ def test_small_writes_that_merge_no_unit_show_in_order_too():
         if odd is not None:
             rows = {n: {chunk: t for i, (chunk, t) in enumerate(row.items()) if (i + n) % 2 == odd}
                     for n, row in rows.items()}
-        return clues.small_write(curves.Curves(rows))
+        return in_turn.small_write(curves.Curves(rows))
     assert [seen(3, 2e7, 5e8, odd) for odd in (None, 0, 1)] == [4096] * 3
     assert seen(3, 2e7, 1e8) is None                            # no merge of a unit
     assert [seen(6, 5e8, 5e8, odd) for odd in (None, 0, 1)] == [None] * 3
@@ -167,7 +167,7 @@ def test_small_writes_that_merge_no_unit_show_in_order_too():
 
 def test_a_unit_too_many_shows_units():
     def seen(most, slower, rows=range(1, 8)):
-        return clues.merges_from([
+        return in_turn.merges_from([
             make_point("flashbench-open-au", [chunk * 1e9 / (t * (slower if n > most else 1))],
                        erasesize=4 * MIB, open=n, random=False, chunk=chunk)
             for n in rows for chunk, t in in_order(0).items()])
@@ -175,7 +175,7 @@ def test_a_unit_too_many_shows_units():
     assert seen(5, 50, (1, 2, 3, 5, 7)) == seen(6, 50, (1, 2, 3, 5, 7)) == 5
     assert seen(3, 10) is None              # groups may be that slow
     assert seen(3, 50, (1, 2, 3)) is None and seen(1, 50) is None   # nothing to compare with
-    assert clues.merges_from([]) is None
+    assert in_turn.merges_from([]) is None
 
 
 def test_units_that_are_merged_say_how_many_are_open():
@@ -195,7 +195,7 @@ def test_a_write_that_takes_a_third_of_a_unit_shows_units():
     plain = in_order(0)  # 1 MiB takes 105 ms
 
     def seen(merge, small=0, least=4096):
-        return clues.shows_units([
+        return in_turn.shows_units([
             make_point("flashbench-open-au", [chunk * 1e9 / (
                 t if n < 5 else 2e7 + t if chunk <= small else max(t, merge))],
                        erasesize=MIB, open=n, random=False, chunk=chunk)

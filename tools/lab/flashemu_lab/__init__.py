@@ -47,7 +47,7 @@ The modules, each of which uses only those above it:
     crossings, pairs, pushed_pairs, gaps, firsts, unit_size     the unit
     opened, flashbench_o        how many units are open
     habits, forged, findings, probe, datasheet      the rest of it
-    modelled, curves, probed, clues     what a measurement says about a device
+    modelled, curves, in_turn, probed, clues    what a measurement says about a device
     compare, search, fitting    the device that comes nearest to it
     fitted      its profile and its page
     refining, refined       numbers of a profile that come nearer, and what is written then

@@ -16,13 +16,8 @@
 Where `probe` has a test that asks for just one of these, what that says is taken (`probed`).
 Where nothing was written in random order, what it does is assumed (`as_in_order`).  Cards with a
 small log merge a unit before it is full, so that is assumed of them.  There are no candidates with
-units if five or more of them in turn are as fast as two.  What happens behind a limit in order
-tells more:
-
-    each small write merges a unit       units, and their number is the limit
-    a step, less than that               perhaps groups of smaller units
-    each further unit costs a little     units that spill: those beyond the limit take writes as in
-                                         random order, and are merged when half of them is written
+units if five or more of them in turn are as fast as two.  Rows of units written in turn tell more
+(`in_turn`).
 
 Where the data leave it open there is more than one candidate; the comparison decides.
 """
@@ -35,8 +30,9 @@ from statistics import median, median_low
 from typing import Sequence
 
 from . import flashbench_o, habits, opened, probed, probing, unit_size
-from .curves import (FEW, SLOWER, Curves, comparable, curves, few_units, flat_until, pooled, slower,
-                     slower_from)
+from .curves import FEW, Curves, comparable, curves, few_units, flat_until, pooled, slower_from
+from .in_turn import (closes_units, has_soft_limit, merges_from, no_limit, rises_from,
+                      shows_random_order, small_write, told_limit)
 from .measurement import Measurement, Point
 from .modelled import MOST_PARTS, Structure, as_in_order, paged, scaled, spilling, times_of
 
@@ -46,25 +42,12 @@ _USUAL_CAPACITY = 4 << 30
 _LEAST_PART = 64 << 10
 # A unit is taken for a group of so many where only order was measured; two known cards have them.
 _PARTS = 8
-# If so many units in turn are as fast as two, there may be no units at all.
-_MANY = 5
 # A device without a limit has room for so many units more than were written in turn.
 _MORE = 2
 # A card may write so many bytes at a time, and a long command loses time if it ends between.
 _STREAM = 64 * _KIB
 # Bytes beyond 64 KiB take so many times as long where commands end inside pages.
 _CUT = 1.2
-# Small writes that merge a unit each take at least so many times as long as others.
-_MERGES = 5
-# Of the logarithm of a time: five cards with groups are 0.6 to 1.2 slower behind a limit, and ten
-# others 0.04 to 0.38 with any unit more.
-_STEP = 0.5
-# Each small write merges a unit if it takes so many times as long as with few units in turn.
-_CLIFF = 20
-# Or if it takes this part of the time of a whole unit.
-_PART = 0.3
-# Where larger writes go elsewhere, twice the size costs so many times what it costs in order.
-_QUICKER = 1.5
 
 
 # --- sizes ---
@@ -126,65 +109,6 @@ def merged_part(c: Curves, unit: int) -> int | None:
     return flat[-1] if len(flat) >= 3 and _LEAST_PART <= flat[-1] < unit else None
 
 
-def _has_soft_limit(c: Curves, rows: Curves) -> bool:
-    """Whether nothing says what random order does, and there is a limit of units in order beyond
-    which small writes take longer, but not as long as the merge of a unit.  A limit is a step, and
-    nothing that rises a little with each further unit."""
-    limit = None if c.random else slower_from(rows.linear)
-    if limit is None or _rises_from(rows) is not None:
-        return False
-    few, more = rows.linear[limit], rows.linear[min(n for n in rows.linear if n > limit)]
-    times = [more[chunk] / t for chunk, t in few.items() if chunk in more and chunk <= 64 * _KIB]
-    return bool(times) and max(times) < _MERGES
-
-
-def _rises_from(rows: Curves) -> int | None:
-    """The number of units in order from which on each further one makes large commands a little
-    slower; None if a step shows a limit, or if nothing rises."""
-    limit = slower_from(rows.linear)
-    several = sorted(n for n in rows.linear if limit and n >= limit)
-    steps = (slower(rows.linear[few], rows.linear[more])
-             for few, more in zip(several, several[1:]))
-    return limit if several and max(steps) < _STEP else None
-
-
-def _no_limit(rows: Curves) -> bool:
-    """Whether no number of units in order is slower than fewer, of at least `_MANY`."""
-    several = sorted(n for n in rows.linear if n > 1)
-    return bool(several) and several[-1] >= _MANY and slower_from(rows.linear) is None and \
-        slower(rows.linear[several[0]], rows.linear[several[-1]]) <= SLOWER
-
-
-def small_write(c: Curves) -> int | None:
-    """Bytes of the largest random write that is much quicker than one of twice the size, which it
-    is not in order as well; or of the largest one that merges no unit where too many are written in
-    turn.  Where every other point of a row is missing, neighbouring rows have the two together.
-    Then most of those with many units have to say so: in front of a limit and behind it, all sizes
-    differ."""
-    in_order = few_units(c.linear)
-    found: set[int] = set()
-    for rows, factor in ((c.random, _QUICKER), (c.linear, _MERGES)):
-        for times in (*rows.values(), few_units(rows)):
-            found.update(_much_quicker(times, in_order, factor))
-        pairs = [pooled(rows, n, n + 1) for n in rows if n > FEW]
-        shown = [chunk for times in pairs for chunk in _much_quicker(times, in_order, factor)]
-        found.update(chunk for chunk in shown if 2 * shown.count(chunk) >
-                     sum(chunk in times and 2 * chunk in times for times in pairs))
-    return max(found, default=None)
-
-
-def _much_quicker(times: dict[int, float], in_order: dict[int, float], factor: float) -> list[int]:
-    """The chunks for which twice the size costs so many times what it costs in order."""
-    found = []
-    for chunk in times:
-        after, usual = times.get(2 * chunk, 0.0), 2.0
-        if chunk in in_order and 2 * chunk in in_order:
-            usual = max(usual, in_order[2 * chunk] / in_order[chunk])
-        if after > max(factor * usual * times[chunk], 4e6) and chunk <= 256 * _KIB:
-            found.append(chunk)
-    return found
-
-
 def zone(c: Curves, unit: int) -> tuple[int, int] | None:
     """First unit and number of units of a zone that bulk is written to at another rate."""
     if len(c.fat) < 4:
@@ -208,50 +132,6 @@ def is_by_pages(c: Curves, points: Sequence[Point]) -> bool | None:
     ratios = [c.random[n][chunk] / t for n, times in c.linear.items() if n in c.random
               for chunk, t in times.items() if chunk in c.random[n] and chunk >= 16 * _KIB]
     return median(ratios) < 1.5 and max(ratios) < 6 if ratios else None
-
-
-def merges_from(points: Sequence[Point]) -> int | None:
-    """How many units in turn were still quick, where with more of them each small write merges one;
-    None if that does not show."""
-    rows = curves(comparable(points)).linear
-    few, small = pooled(rows, 2, FEW), small_write(curves(points)) or 0
-    unit = max(few, default=0)
-    for n in sorted(n for n in rows if n > FEW):
-        longer = [rows[n][chunk] / t for chunk, t in few.items()
-                  if chunk in rows[n] and small < chunk <= 64 * _KIB]
-        parts = [t / few[unit] for chunk, t in rows[n].items() if small < chunk <= unit // 8] \
-            if unit else []
-        if longer and median(longer) > _CLIFF or parts and median(parts) > _PART:
-            return max(m for m in rows if m < n)
-    return None
-
-
-def shows_units(points: Sequence[Point]) -> bool:
-    """Whether so many units were written in turn that each small write merges one.  A map by pages
-    has no such limit."""
-    return merges_from(points) is not None
-
-
-def shows_random_order(points: Sequence[Point]) -> bool:
-    """Whether something was written in random order.  Single requests count, wherever they were."""
-    def shows(p: Point) -> bool:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-open-au":
-            return bool(how["random"])
-        if p.procedure == "iozone":
-            return how["test"] == "random-write"
-        return how.get("op") == "write" and (
-            p.procedure == "request" or how.get("pattern") == "random")
-    return any(map(shows, points))
-
-
-def told_limit(points: Sequence[Point]) -> int | None:
-    """How many units are open in order, where nothing was written in random order and each small
-    write merges a unit with one more of them; None otherwise."""
-    if shows_random_order(points):
-        return None
-    limit = merges_from(points)
-    return limit if limit and limit + 1 in curves(comparable(points)).linear else None
 
 
 def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
@@ -290,14 +170,14 @@ def candidates(m: Measurement) -> list[Structure]:
     by_pages = is_by_pages(rows, whole)
     other = flashbench_o.limit_from(whole, False)
     has_units = unit_size.shown(m.points) is not None
-    told, rising = opened.limit_from(m.points, False), _rises_from(rows)
+    told, rising = opened.limit_from(m.points, False), rises_from(rows)
     found: list[Structure] = []
     shown, known = shown_units(c, m.points), shows_random_order(m.points)
     for page in pages(c, m.points)[:2]:
         first = len(found)
         for unit in (u for u in shown[:2 if known else 1] if u % page == 0):
             found.append(_segment(c, rows, whole, m.points, size, page, unit))
-            part = merged_part(c, unit) or (unit // _PARTS if _has_soft_limit(c, rows) else None)
+            part = merged_part(c, unit) or (unit // _PARTS if has_soft_limit(c, rows) else None)
             if part:
                 found.append(_grouped(found[-1], part))
         if len(found) > first:
@@ -325,7 +205,9 @@ def candidates(m: Measurement) -> list[Structure]:
         cut = [replace(s, limit=120 * _KIB) for s in found]
         found = [n for s in cut for n in _streaming(s)] if _is_cut(c) else found + cut
     if not known:
-        if other is None and _no_limit(rows):
+        if closes_units(rows):
+            found = [s for s in found if s.strategy != "page"] or found
+        elif other is None and no_limit(rows):
             found = [s for s in found if s.strategy == "page"]
         limit = told_limit(m.points)
         if limit is not None:

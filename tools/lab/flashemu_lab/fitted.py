@@ -11,7 +11,7 @@ import json
 from html import escape
 from typing import Mapping, Sequence
 
-from . import clues
+from . import clues, in_turn
 from .charts import Chart, Series, line_chart
 from .curves import curves
 from .datasheet import bytes_text
@@ -92,7 +92,7 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
         member = _MEMBER[key]
         others = f.as_good.get(member)
         usual = _usual(f.structure, member)
-        if usual and not clues.shows_random_order(m.points):
+        if usual and not in_turn.shows_random_order(m.points):
             return f"assumed: nothing was written in random order, and {usual}"
         if member == "strategy":
             return f"fitted to {source}: better than the other candidates, if there were others"
@@ -196,7 +196,7 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
 def missing(m: Measurement) -> list[str]:
     """The tests that the measurement lacks and that nothing in it replaces, a sentence for each."""
     told = []
-    if not clues.shows_random_order(m.points):
+    if not in_turn.shows_random_order(m.points):
         told.append("Nothing was written in random order, so what the profile does then is assumed;"
                     " flashbench -O --random measures it.")
     if not any(p.procedure in ("flashbench-find-fat", "request") for p in m.points):

@@ -28,9 +28,10 @@ from typing import Callable, Sequence
 
 import numpy as np
 
-from .clues import candidates, first_times, shows_random_order, shows_units, variants
+from .clues import candidates, first_times, variants
 from .compare import Comparer, Question, affordable, log_errors
 from .errors import LabError
+from .in_turn import shows_random_order, shows_units
 from .measurement import Measurement
 from .modelled import Structure, changes, price, profile_keys, times_of
 from .search import Climb, Fit, Search, Stopped, kind, start, weights_of

@@ -35,10 +35,11 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from .clues import first_times, shows_random_order, told_limit
+from .clues import first_times
 from .compare import Answer, Comparer, Question, device_ns, log_errors, requests_ns
 from .errors import LabError
 from .habits import is_logged
+from .in_turn import shows_random_order, told_limit
 from .measurement import Measurement, Point
 from .modelled import (LEAST_LOG, Structure, as_in_order, changes, exchanged, joined, neighbours,
                        price, profile_keys, times_of)
