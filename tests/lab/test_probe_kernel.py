@@ -57,11 +57,16 @@ def test_the_way_does_not_matter():
     # the same requests, and not only the same conclusions
     assert [(p["procedure"], p["parameters"]) for p in points] == \
         [(p["procedure"], p["parameters"]) for p in kernel_points]
-    # a command that the kernel cuts costs another overhead
+    # a command that the kernel cuts costs another overhead; and on a busy machine a read of its own
+    # comes late, between two requests, and changes what the device holds of the map
+    other = []
     for a, b in zip(points, kernel_points):
+        off = abs(a["values"][0] / b["values"][0] - 1)
+        assert off < 0.05, (a, b)
         how = a["parameters"]
-        whole = max(how.get("bs", 0), how.get("chunk", 0)) <= 512 << 10
-        assert abs(a["values"][0] / b["values"][0] - 1) < (1e-6 if whole else 0.05), (a, b)
+        if max(how.get("bs", 0), how.get("chunk", 0)) <= 512 << 10 and off > 1e-6:
+            other.append((a, b))
+    assert len(other) <= len(points) // 100, other
 
 
 need_attached()
