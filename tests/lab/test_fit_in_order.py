@@ -13,7 +13,8 @@ try:
 except ImportError:
     skip("no Python modules cmaes and scipy")
 
-from flashemu_lab import clues, compare, curves, fitted, fitting, in_turn, search  # noqa: E402
+from flashemu_lab import clues, compare, curves, fitted, fitting, in_turn  # noqa: E402
+from flashemu_lab import modelled, search  # noqa: E402
 from flashemu_lab.compare import Answer  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
 from flashemu_lab.modelled import as_in_order  # noqa: E402
@@ -188,6 +189,7 @@ def test_what_rises_with_each_unit_suggests_units_that_spill():
     assert [(s.open_linear, s.open_random, s.random_log, s.small_write)
             for s in clues.candidates(m) if s.spills] == [(2, 8, MIB, 131072)]
     assert has(measured(SPILLS)) == {False, True}
+    assert modelled.spilling(SEGMENT, 9).spills, "more are open in order than usually spill"
     one = make_point("request", [1e6], op="read", bs=512, start=0, stride=0, count=1)
     assert has(replace(m, points=(*m.points, one))) == {False}
     for points, wanted in ((rows(3), False), (rows(3, merge_ns=0, slower=2), False),

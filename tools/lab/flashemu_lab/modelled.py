@@ -338,7 +338,7 @@ def price(some: Iterable[Structure]) -> int:
 def spilling(s: Structure, limit: int) -> Structure:
     """The same where units beyond so many in order take writes as in random order, up to half of a
     unit, and small writes go elsewhere; with the numbers that such cards have."""
-    return replace(s, open_linear=limit, open_random=_SPILLED, open_units=0,
+    return replace(s, open_linear=limit, open_random=max(_SPILLED, limit + 1), open_units=0,
                    random_log=s.unit // 2 // s.page * s.page, small_log=_LOG_OF_SPILLED,
                    small_write=_WRITE_OF_SPILLED, copyback=True)
 
