@@ -28,6 +28,13 @@ def in_order(m):
     return replace(m, points=tuple(p for p in m.points if not dict(p.parameters).get("random")))
 
 
+def asked_of(one):
+    """The fits that a search will compare; a list that grows."""
+    asked, judge = [], one.judge
+    one.judge = lambda fits, bound=None: asked.extend(fits) or judge(fits, bound)
+    return asked
+
+
 def test_what_says_something_about_random_order():
     def says(procedure, **how):
         return in_turn.shows_random_order([make_point(procedure, [1e6], **how)])
@@ -115,9 +122,7 @@ def test_a_search_assumes_what_nothing_shows():
             *in_order(whole).points, one_more)), False)):
         with compare.Comparer(Tool(), m, 2) as comparer:
             one = search.Search(comparer, m, [1.0] * len(m.points))
-            asked = []
-            judge = one.judge
-            one.judge = lambda fits, bound=None: asked.extend(fits) or judge(fits, bound)
+            asked = asked_of(one)
             one.grant(120)
             climb = search.Climb(search.start(other, values(other)))
             climb.others = [replace(other, random_log=MIB, open_random=1)]
@@ -166,9 +171,7 @@ def test_a_limit_that_is_told_stays():
         with compare.Comparer(Tool(), m, 1) as comparer:
             one_search = search.Search(comparer, m, [1.0] * len(m.points))
             near = one_search.near(begin, [replace(begin, open_linear=5)])
-            asked = []
-            judge = one_search.judge
-            one_search.judge = lambda fits, bound=None: asked.extend(fits) or judge(fits, bound)
+            asked = asked_of(one_search)
             one_search.grant(60)
             one_search.rest(search.start(begin, values(begin)), 1)
         assert {n.open_linear for n in near} & {2, 3, 4} == limits, (limits, near)
@@ -203,9 +206,7 @@ def test_a_search_keeps_what_spills():
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
         near = one.near(SPILLS, [SEGMENT])
-        asked = []
-        judge = one.judge
-        one.judge = lambda fits, bound=None: asked.extend(fits) or judge(fits, bound)
+        asked = asked_of(one)
         one.grant(60)
         one.rest(search.start(SPILLS, values(SPILLS)), 1)
     assert len(asked) > 20

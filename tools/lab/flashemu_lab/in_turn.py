@@ -118,8 +118,8 @@ def told_limit(points: Sequence[Point]) -> int | None:
 
 def has_soft_limit(c: Curves, rows: Curves) -> bool:
     """Whether nothing says what random order does, and there is a limit of units in order beyond
-    which small writes take longer, but not as long as the merge of a unit.  A limit is a step, and
-    nothing that rises a little with each further unit."""
+    which small writes take longer, but not as long as the merge of a unit.  What rises a
+    little with each further unit is no limit."""
     limit = None if c.random else slower_from(rows.linear)
     if limit is None or rises_from(rows) is not None:
         return False
@@ -132,10 +132,12 @@ def rises_from(rows: Curves) -> int | None:
     """The number of units in order from which on each further one makes large commands a little
     slower; None if a step shows a limit, or if nothing rises."""
     limit = slower_from(rows.linear)
-    several = sorted(n for n in rows.linear if limit and n >= limit)
+    if limit is None:
+        return None
+    several = sorted(n for n in rows.linear if n >= limit)
     steps = (slower(rows.linear[few], rows.linear[more])
              for few, more in zip(several, several[1:]))
-    return limit if several and max(steps) < _STEP else None
+    return limit if max(steps) < _STEP else None
 
 
 def closes_units(rows: Curves) -> bool:

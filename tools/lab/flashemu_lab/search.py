@@ -192,9 +192,8 @@ class Search:
         """These others and the neighbours of a structure, each once and without itself.  What the
         measurement does not show is as it is assumed.  Tests in order do not show how large units
         are, because larger ones with quicker copies do the same, nor how they are grouped, nor when
-        they are merged in random order.  A limit that is told stays: for the knee of the errors, a
-        row that is fifty times as fast as it was is hardly worse than one that is a third as
-        fast."""
+        they are merged in random order.  A limit that is told stays: errors far beyond the knee
+        count much alike, so a search cannot tell it from the next number."""
         every = [*others, *neighbours(s)]
         if self.assumes:
             every = [as_in_order(n if s.spills else replace(n, random_log=s.random_log), s.spills)
