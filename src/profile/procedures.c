@@ -26,8 +26,7 @@
 #define FRESH  "device.used=0"
 #define FILLED "device.used=1T" /* all of it */
 
-/* A host that uses neither the command queue nor the write cache. */
-#define CQ_OFF "link.queue=off cache.mode=off"
+#define CQ_OFF FE_WITHOUT_QUEUE
 
 /* The same host with a link of DDR50, as a Raspberry Pi 4: the numbers of samsung-evoplus32g. */
 #define DDR50                                                                                    \

@@ -40,6 +40,9 @@ struct fe_procedure_arg {
     uint64_t min, max; /* of the value, inclusive */
 };
 
+/* What a host that uses neither the command queue nor the write cache makes of a device. */
+#define FE_WITHOUT_QUEUE "link.queue=off cache.mode=off"
+
 /* A row of the table.  Procedures with the same experiment and the same arguments are figures of
  * one run. */
 struct fe_procedure {

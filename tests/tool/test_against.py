@@ -242,6 +242,67 @@ def fio(procedure="fio-rate", unit="bytes/s", **more):
                                         "jobs": 1, "size": FILE, **more})
 
 
+CARD_OF_TODAY = ["link.queue_depth=4", "link.task_overhead=90us", "link.command_overhead=300us",
+                 "cache.size=64K", "cache.write_behind=64K"]
+WITH, WITHOUT = ["link.queue=in-order"], ["link.queue=off", "cache.mode=off"]
+
+
+def rates(*points, args=WITH):
+    found = against(*points, device=small_card(), args=[*CARD_OF_TODAY, *args])[0]
+    assert [p["state"] for p in found] == ["measured"] * len(points), found
+    return [p["measured"] for p in found]
+
+
+def test_a_host_with_and_without_the_queue():
+    """One profile tells both columns: what is said of the queue makes another host."""
+    how = {"size": 2 << 20, "depth": 4}
+    for op, pattern in (("read", "random"), ("write", "random"), ("read", "sequential"),
+                        ("write", "sequential")):
+        how |= {"op": op, "pattern": pattern}
+        (plain,), (without,) = rates(fio(**how)), rates(fio(**how), args=WITHOUT)
+        assert plain > 1.1 * without, (op, pattern, plain, without)
+        assert rates(fio(**how, queue=True)) == [plain]
+        assert rates(fio(**how, queue=False)) == [without]
+        assert rates(fio(**how, queue=False), fio(**how, queue=True)) == [without, plain]
+    load = {k: v for k, v in how.items()} | {"bs": 4096}
+    assert rates(point("load", 1, **load, queue=False)) == [without]
+
+
+def test_each_host_has_a_device_of_its_own():
+    """What is written without the queue leaves nothing behind for the host with it."""
+    how = {"op": "write", "pattern": "random", "size": 8 << 20}
+    first, again, third = rates(*(fio(**how, depth=d) for d in (1, 2, 3)))
+    assert rates(fio(**how, depth=1), fio(**how, depth=2, queue=False),
+                 fio(**how, depth=2), fio(**how, depth=3))[::2] == [first, again]
+    assert rates(fio(**how, depth=1, queue=True), fio(**how, depth=2), fio(**how, depth=3)) == [
+        first, again, third]
+    off = rates(*(fio(**how, depth=d) for d in (1, 2)), args=WITHOUT)
+    assert rates(fio(**how, depth=3), fio(**how, depth=1, queue=False),
+                 fio(**how, depth=2, queue=False))[1:] == off
+    # the device's clocks count together
+    points = [fio(**how, depth=d, queue=False) for d in (1, 2)]
+    write("my.json", document(*points))
+    done, stopped = sets([{"set": []}, {"set": [], "time": 10**9}], small_card())
+    assert done["state"] == "done" and None not in done["measured"]
+    assert stopped["state"] == "stopped" and stopped["measured"][1] is None, stopped
+
+
+def test_reads_find_a_file_that_was_laid_out():
+    """Each size and each host has its own; that other reads went before changes nothing else."""
+    how = {"op": "read", "pattern": "random", "depth": 1}
+    slow = ["nand.tR=500us", *WITH]
+    small, large = fio(**how, size=2 << 20), fio(**how, size=8 << 20)
+    (alone,), (large_alone,) = rates(small, args=slow), rates(large, args=slow)
+    assert alone < 4096e9 / 500e3 and large_alone < 4096e9 / 500e3  # its pages are read
+    assert rates(small, large, small, args=slow) == [alone, large_alone, alone]
+    off = fio(**how, size=2 << 20, queue=False)
+    (without,) = rates(off, args=slow)
+    assert rates(small, off, small, args=slow)[1] == without
+    # the same once more finds the part of the map that the last request needed, and nothing else
+    again = rates(small, fio(**how, size=2 << 20, job="x"), args=slow)
+    assert again[0] == alone and 0 <= again[1] / alone - 1 < 0.01, again
+
+
 def iozone(test, **more):
     return point("iozone", 1, **{"test": test, "file": FILE, "bs": 4096, "direct": True,
                                  "fsync": True, **more})
@@ -387,6 +448,9 @@ def test_mistakes():
            document(point("fio-latency", 1, "ns", direct=1, **fio)))
     refuse("my.json: points[0].parameters.size: expected a whole number from 1",
            document(point("fio-latency", 1, "ns", size=-1, **fio)))
+    for procedure, how in (("fio-rate", fio), ("load", load)):
+        refuse("my.json: points[0].parameters.queue: expected true or false",
+               document(point(procedure, 1, **how, queue="on")))
     refuse("my.json: points[0].unit: expected ns", document(point("fio-latency", 1, **fio)))
     refuse("my.json: points[0].parameters.test: expected one of: write rewrite random-write",
            document(point("iozone", 1, test="rd", file=1, bs=1, direct=True, fsync=True)))

@@ -289,9 +289,19 @@ static int take_hdparm(struct against_point *p, const char *path, struct fe_err 
 static void name_load(struct against_point *p)
 {
     p->kind = AGAINST_LOAD;
-    snprintf(p->test, sizeof p->test, "load %u %u %llu %llu %llu %u %u%u", p->op, p->random,
+    snprintf(p->test, sizeof p->test, "load %u %u %llu %llu %llu %u %u%u%u", p->op, p->random,
              (unsigned long long)p->bs, (unsigned long long)p->size,
-             (unsigned long long)p->start, p->depth, p->flush, p->may_shrink);
+             (unsigned long long)p->start, p->depth, p->flush, p->may_shrink, p->queue_off);
+}
+
+/* Whether the host uses the card's queue and cache.  If nobody says so, the profile decides. */
+static int may_get_queue(struct against_point *p, const char *path, struct fe_err *err)
+{
+    bool queue = true;
+    int r = may_get_flag(p, path, "queue", &queue, err);
+
+    p->queue_off = !queue;
+    return r;
 }
 
 /* A benchmark on a region: requests in order or in random order, some of them in flight. */
@@ -311,6 +321,8 @@ static int take_load(struct against_point *p, const char *path, struct fe_err *e
         r = may_get_size(p, path, "offset", 0, &p->start, err);
     if (r == 0)
         r = may_get_size(p, path, "depth", 1, &depth, err);
+    if (r == 0)
+        r = may_get_queue(p, path, err);
     if (r == 0 && depth > AGAINST_MAX_DEPTH)
         r = bad(err, path, "depth", "at most 64");
     if (r == 0 && (p->size < p->bs || p->size / p->bs > MAX_BLOCKS))
@@ -361,6 +373,8 @@ static int take_fio(struct against_point *p, const char *path, struct fe_err *er
         r = get_size(p, path, "jobs", 1, &jobs, err);
     if (r == 0)
         r = may_get_flag(p, path, "direct", &direct, err);
+    if (r == 0)
+        r = may_get_queue(p, path, err);
     p->may_shrink = !json_object_get(p->parameters, "size");
     p->size = FIO_FILE;
     if (r == 0)

@@ -9,7 +9,7 @@
  *
  * Tests run in the order of the file, because each of them leaves units open in the device.  Only
  * sequential reads have a device of their own, because they need one on which the region has been
- * written.
+ * written; and so have, all together, the loads of a host that uses neither queue nor cache.
  *
  * A search compares many sets of parameters with one measurement.  It may choose the points that it
  * asks for, and give up a set as soon as its errors exceed a bound.
@@ -51,6 +51,7 @@ struct against_point {
     uint32_t depth;               /* request, load: how many are in flight */
     bool random;                  /* load: in random order */
     bool may_shrink;              /* load: nobody has said how large, so it may be the device */
+    bool queue_off;               /* load: the host uses neither command queue nor write cache */
     bool flush;                   /* request: a flush behind each; load: one at the end; it counts */
     uint64_t push, push_start;    /* request: bytes in order behind the last one, and where */
     bool median;                  /* request: the median of the times, not the mean */

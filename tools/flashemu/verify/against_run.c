@@ -14,6 +14,7 @@
 #include "verify/verify.h"
 
 #include "base/num.h"
+#include "profile/procedures.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,9 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_POSITIONS = 7, N_STREAMS = 192, PUSH_BYTES = 64 << 10 };
+enum { N_POSITIONS = 7, N_STREAMS = 192, PUSH_BYTES = 64 << 10, LAY_OUT = 1 << 20 };
 
 #define LOAD_NS UINT64_C(30000000000) /* after so long a benchmark sends no more requests */
+#define PAUSE_NS UINT64_C(1000000000) /* what a host needs to start the next benchmark */
 
 struct sum {
     uint64_t ns, bytes;
@@ -31,8 +33,26 @@ struct sum {
     uint64_t n;
 };
 
+struct region {
+    uint64_t start, size;
+};
+
+/* A host with its device, and a second one with the file of reads in front of which nothing was
+ * written. */
+struct subject {
+    struct fe_device *dev; /* NULL: not made yet */
+    const struct fe_profile *profile;
+    uint64_t seed;
+    struct region written; /* by the last load that wrote more than those before */
+    struct fe_device *laid_out; /* NULL: not made yet */
+    struct region laid;    /* the file there */
+};
+
 struct bench {
     struct fe_device *dev;
+    struct subject on;  /* of `dev` */
+    struct subject off; /* for a host that uses neither queue nor cache */
+    struct fe_profile off_profile;
     struct fe_pattern_env env;
     const struct against_point *test; /* the first point of the test that runs */
     struct sum *sums; /* the rows, with N_STREAMS each */
@@ -309,41 +329,103 @@ static int run_requests_of(struct against *a, struct against_point *first, struc
     return r;
 }
 
-/* A benchmark on a region.  Reads have a device of their own, as sequential ones have.  The mean
- * latency is the time that a request is in flight. */
-static int run_load(struct against *a, struct against_point *first, struct fe_device *shared,
-                    const struct fe_profile *profile, uint64_t seed, struct fe_err *err)
+/* The host of a load.  The one without queue and cache is made for the first such load. */
+static int subject_of(struct bench *b, const struct against_point *p, struct subject **ret,
+                      struct fe_err *err)
 {
-    const struct fe_device_options opt = {.seed = seed, .payload = false};
-    const struct against_point p = *first;
-    const uint64_t size = p.may_shrink ? fe_min_u64(p.size, fe_device_capacity(shared)) : p.size;
-    const struct verify_load load = {.type = (enum fe_req_type)p.op, .offset = p.start,
-                                     .bs = p.bs, .size = size, .depth = p.depth,
-                                     .random = p.random, .flush = p.flush,
-                                     .limit_ns = LOAD_NS, .seed = seed};
-    struct fe_device *dev = shared;
-    struct verify_done done = {0};
-    uint64_t ns = 0;
-    int r = check_bs(shared, &p, err);
+    const struct fe_device_options opt = {.seed = b->on.seed, .payload = false};
 
-    if (r == 0 && p.start + size > fe_device_capacity(shared))
-        return fe_err_set(err, EINVAL, "offset=%llu size=%llu: does not fit the device of %llu "
-                          "bytes", (unsigned long long)p.start, (unsigned long long)size,
-                          (unsigned long long)fe_device_capacity(shared));
+    *ret = p->queue_off ? &b->off : &b->on;
+    if ((*ret)->dev)
+        return 0;
+    int r = verify_overridden(&b->off_profile, b->on.profile, FE_WITHOUT_QUEUE, err);
     if (r < 0)
         return r;
-    if (p.op == FE_REQ_READ) {
-        struct against_point fill = {.bs = p.bs, .stride = p.bs, .start = p.start,
-                                     .size = size};
-        r = fe_device_create(&dev, profile, &opt, err);
-        if (r < 0)
-            return r;
-        r = run_one_by_one(dev, &fill, FE_REQ_WRITE, NULL, &ns, err);
+    r = fe_device_create(&b->off.dev, &b->off_profile, &opt, err);
+    if (r < 0) {
+        fe_profile_fini(&b->off_profile);
+        return r;
     }
+    b->off.profile = &b->off_profile;
+    b->off.seed = b->on.seed;
+    return 0;
+}
+
+static bool covers(const struct region *whole, const struct region *part)
+{
+    return whole->start <= part->start &&
+           part->start + part->size <= whole->start + whole->size;
+}
+
+/* That device has the file in one piece, as a program lays it out.  Reads change nothing in the
+ * file, so the next ones of the same file find it there. */
+static int lay_out(struct subject *s, const struct region *file, struct fe_err *err)
+{
+    const struct fe_device_options opt = {.seed = s->seed, .payload = false};
+    const uint64_t bs = fe_min_u64(LAY_OUT, file->size);
+    const struct against_point fill = {.bs = bs, .stride = bs, .start = file->start,
+                                       .size = file->size};
+    uint64_t ns;
+
+    if (s->laid_out && s->laid.start == file->start && s->laid.size == file->size)
+        return 0;
+    fe_device_destroy(s->laid_out);
+    s->laid_out = NULL;
+    int r = fe_device_create(&s->laid_out, s->profile, &opt, err);
+    if (r < 0)
+        return r;
+    s->laid = *file;
+    r = run_one_by_one(s->laid_out, &fill, FE_REQ_WRITE, NULL, &ns, err);
+    if (r < 0) {
+        fe_device_destroy(s->laid_out);
+        s->laid_out = NULL;
+    }
+    return r;
+}
+
+/* A benchmark on a region.  Reads find what the loads in front of them have written, or else a file
+ * that was laid out. */
+static int run_load_on(struct subject *s, const struct against_point *p, uint64_t size,
+                       struct verify_load *load, struct verify_done *done, struct fe_err *err)
+{
+    const struct region file = {p->start, size};
+    bool apart = p->op == FE_REQ_READ && !covers(&s->written, &file);
+
+    *load = (struct verify_load){.type = (enum fe_req_type)p->op, .offset = p->start,
+                                 .bs = p->bs, .size = size, .depth = p->depth,
+                                 .random = p->random, .flush = p->flush,
+                                 .limit_ns = LOAD_NS, .seed = s->seed};
+    int r = apart ? lay_out(s, &file, err) : 0;
+    if (r < 0)
+        return r;
+    struct fe_device *dev = apart ? s->laid_out : s->dev;
+    fe_device_idle(dev, fe_device_now(dev) + PAUSE_NS);
+    r = verify_load(dev, load, done, err);
+    if (p->op == FE_REQ_WRITE && done->requests == size / p->bs && !covers(&s->written, &file))
+        s->written = file;
+    return r;
+}
+
+/* All points of such a test.  The mean latency is the time that a request is in flight. */
+static int run_load(struct against *a, struct against_point *first, struct bench *b,
+                    struct fe_err *err)
+{
+    const struct against_point p = *first;
+    const uint64_t capacity = b->env.capacity;
+    const uint64_t size = p.may_shrink ? fe_min_u64(p.size, capacity) : p.size;
+    struct subject *subject;
+    struct verify_load load;
+    struct verify_done done = {0};
+    int r = check_bs(b->dev, &p, err);
+
+    if (r == 0 && p.start + size > capacity)
+        return fe_err_set(err, EINVAL, "offset=%llu size=%llu: does not fit the device of %llu "
+                          "bytes", (unsigned long long)p.start, (unsigned long long)size,
+                          (unsigned long long)capacity);
     if (r == 0)
-        r = verify_load(dev, &load, &done, err);
-    if (dev != shared)
-        fe_device_destroy(dev);
+        r = subject_of(b, &p, &subject, err);
+    if (r == 0)
+        r = run_load_on(subject, &p, size, &load, &done, err);
     for (size_t i = 0; i < a->n && r == 0; i++) {
         struct against_point *q = &a->points[i];
         if (!same_test(&p, q))
@@ -400,7 +482,7 @@ static int run_test(struct against *a, struct against_point *first, struct bench
     if (first->kind <= AGAINST_FIND_FAT)
         return run_flashbench(a, first, b, err);
     if (first->kind == AGAINST_LOAD)
-        return run_load(a, first, b->dev, profile, seed, err);
+        return run_load(a, first, b, err);
     return first->kind == AGAINST_FILL ? run_fill(a, first, b->dev, err)
                                        : run_requests_of(a, first, b, profile, seed, err);
 }
@@ -430,10 +512,14 @@ double against_sum(const struct against *a)
     return sum;
 }
 
-static bool exceeds(const struct against *a, const struct fe_device *dev,
+static bool exceeds(const struct against *a, const struct bench *b,
                     const struct against_limits *limits)
 {
-    return against_sum(a) > limits->sum || fe_device_now(dev) > limits->ns;
+    uint64_t ns = fe_device_now(b->dev);
+
+    if (b->off.dev)
+        ns = fe_time_add(ns, fe_device_now(b->off.dev));
+    return against_sum(a) > limits->sum || ns > limits->ns;
 }
 
 int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
@@ -446,7 +532,8 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
     if (r < 0)
         return r;
     b.env.capacity = fe_device_capacity(b.dev);
-    for (size_t i = 0; i < a->n && r == 0 && !exceeds(a, b.dev, limits); i++) {
+    b.on = (struct subject){.dev = b.dev, .profile = profile, .seed = seed};
+    for (size_t i = 0; i < a->n && r == 0 && !exceeds(a, &b, limits); i++) {
         struct against_point *p = &a->points[i];
         struct fe_err why;
         if (p->state != AGAINST_OPEN || p->unwanted)
@@ -460,7 +547,13 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
             r = 0;
         }
     }
-    *ret_exceeded = exceeds(a, b.dev, limits);
+    *ret_exceeded = exceeds(a, &b, limits);
+    fe_device_destroy(b.on.laid_out);
+    fe_device_destroy(b.off.laid_out);
+    if (b.off.dev) {
+        fe_device_destroy(b.off.dev);
+        fe_profile_fini(&b.off_profile);
+    }
     fe_device_destroy(b.dev);
     return r;
 }

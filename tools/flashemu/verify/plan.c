@@ -255,6 +255,19 @@ static int set_each(struct fe_profile *p, const char *list, struct fe_err *err)
     return r;
 }
 
+int verify_overridden(struct fe_profile *ret, const struct fe_profile *p, const char *list,
+                      struct fe_err *err)
+{
+    int r = fe_profile_copy(ret, p, err);
+
+    if (r < 0)
+        return r;
+    r = set_each(ret, list, err);
+    if (r < 0)
+        fe_profile_fini(ret);
+    return r;
+}
+
 /* The same on a device with the changes that the procedure demands. */
 static int run_overridden(struct verify_run *run, const struct verify_kernel *k, struct fe_err *err)
 {
@@ -262,13 +275,11 @@ static int run_overridden(struct verify_run *run, const struct verify_kernel *k,
 
     if (!run->procedure->override)
         return run_one(run, k, err);
-    int r = fe_profile_copy(&changed, run->profile, err);
+    int r = verify_overridden(&changed, run->profile, run->procedure->override, err);
     if (r < 0)
         return r;
-    r = set_each(&changed, run->procedure->override, err);
     run->profile = &changed;
-    if (r == 0)
-        r = run_one(run, k, err);
+    r = run_one(run, k, err);
     fe_profile_fini(&changed);
     return r;
 }

@@ -87,6 +87,12 @@ uint64_t verify_rate(uint64_t bytes, uint64_t ns);
 /* Reports a number for --json that is not a figure (write amplification, a spread ...). */
 void verify_detail(struct verify_run *run, const char *key, double value);
 
+/* A copy of a profile with each "SECTION.KEY=VALUE" of the list, which has blanks between them.
+ * The caller frees *ret with fe_profile_fini; after a failure there is nothing to free.  Errors are
+ * those of fe_profile_set, and -ENOMEM. */
+int verify_overridden(struct fe_profile *ret, const struct fe_profile *p, const char *list,
+                      struct fe_err *err);
+
 /* Whether the user has asked to stop. */
 bool verify_stopped(void);
 
