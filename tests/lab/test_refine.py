@@ -75,7 +75,7 @@ def test_numbers_as_they_are_written():
         return refining.written(some, place, keys)
     assert moved("nand.tPROG", 1, math.log(1234567)) == {"nand.tPROG": "416us/1235us"}
     assert moved("nand.tPROG", 0, math.log(432.1)) == {"nand.tPROG": "432ns/1126us"}
-    assert moved("nand.bus_rate", 0, math.log(123456789)) == {"nand.bus_rate": "123500KB/s"}
+    assert moved("nand.bus_rate", 0, math.log(123456789)) == {"nand.bus_rate": "123.5MB/s"}
     assert moved("link.bandwidth", 0, math.log(512.0)) == {"link.bandwidth": "1KB/s"}
     assert moved("ftl.map_region", 0, 8.2) == {"ftl.map_region": "4M"}
     assert moved("ftl.map_region", 0, 0.0) == {"ftl.map_region": "16K"}

@@ -48,9 +48,10 @@ The modules, each of which uses only those above it:
     opened, flashbench_o        how many units are open
     habits, forged, findings, probe, datasheet      the rest of it
     modelled, curves, in_turn, probed, clues    what a measurement says about a device
-    compare, search, fitting    the device that comes nearest to it
+    compare, descent, search, fitting   the device that comes nearest to it
     fitted      its profile and its page
     refining, refined       numbers of a profile that come nearer, and what is written then
+    relatives, related      a card of today, which begins as a shipped one, and what is written then
     measuring   the commands about real devices
     shipped, show, complete, cli        what a shell calls
 """

@@ -48,6 +48,8 @@ _ASSUMED = {
     "ftl.small_join": "assumed",
     "link.type": "assumed from link.max_transfer; the keys below decide",
     "link.queue_depth": "assumed: one request was in flight"}
+# What benchmarks do on a region.
+_LOADS = ("load", "load-latency", "fio-rate", "fio-latency")
 # An id of [fidelity] for each of these, if it is about the beginning of the device.
 _ROWS = ("seq-read", "seq-write")
 
@@ -138,12 +140,13 @@ def _fidelity(f: Fitted, m: Measurement) -> list[str]:
         name = f"{p.procedure}.{len(rows) + 1}"
         rows.append(f"{name} = {p.procedure} bs={how['bs']} size={how['size']} | "
                     f"{p.value / 1e6:.6g} MB/s | 10%"
-                    + (f" | {_percent(error)} off when the profile was fitted: the other figures "
-                       "speak against it" if abs(error) > 0.09 else ""))
+                    + (f" | {percent_text(error)} off when the profile was fitted: the other "
+                       "figures speak against it" if abs(error) > 0.09 else ""))
     return rows
 
 
-def _percent(error: float) -> str:
+def percent_text(error: float) -> str:
+    """A logarithmic error in percent."""
     return f"{100 * (2.718281828459045 ** error - 1):+.0f} %"
 
 
@@ -220,18 +223,26 @@ def misses(f: Fitted, m: Measurement) -> list[str]:
     tests: dict[str, list[float]] = {}
     for p, error in zip(m.points, f.errors):
         if error is not None:
-            tests.setdefault(_test(p), []).append(error)
+            tests.setdefault(test_name(p), []).append(error)
     off = []
     for name, errors in tests.items():
         middle = sorted(errors)[len(errors) // 2]
         if abs(middle) > 0.2:
-            off.append((-abs(middle) * len(errors), f"{name} ({_percent(middle)} in the median of "
-                        f"{len(errors)} {'points' if len(errors) > 1 else 'point'})"))
+            off.append((-abs(middle) * len(errors),
+                        f"{name} ({percent_text(middle)} in the median of {len(errors)} "
+                        f"{'points' if len(errors) > 1 else 'point'})"))
     return [text for _, text in sorted(off)[:3]]
 
 
-def _test(p: Point) -> str:
+def test_name(p: Point) -> str:
+    """The test that a point belongs to, as pages name it."""
     how = dict(p.parameters)
+    if p.procedure in _LOADS:
+        order = "random order" if how["pattern"] == "random" else "order"
+        flight = int(how.get("depth", 1)) * int(how.get("jobs", 1))
+        queue = "" if "queue" not in how else ", with queue" if how["queue"] else ", without queue"
+        return (f"{how['op']}s in {order}" + (f", {flight} in flight" if flight > 1 else "")
+                + queue)
     if p.procedure == "flashbench-open-au":
         units = "unit" if how["open"] == 1 else "units"
         return f"{how['open']} open {units} in {'random order' if how['random'] else 'order'}"
@@ -269,17 +280,20 @@ def page(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
 
 
 def figures(m: Measurement, modelled: Sequence[float | None]) -> list[str]:
-    """A picture for each number of open units and order, and for -a and -f, as text of SVG;
-    `modelled` has a value for each point."""
+    """A picture for each number of open units and order, for -a and -f, and for each load, as text
+    of SVG; `modelled` has a value for each point.  Of several points of one size, such as those of
+    files of several sizes, the first one is drawn."""
     tables: dict[str, dict[int, tuple[float, float | None]]] = {}
     for p, got in zip(m.points, modelled):
         how = dict(p.parameters)
         scale = 1e-6 if p.unit == "bytes/s" else 1e-3
         size = how.get("chunk", how.get("align") if how.get("place") == "on" else None)
+        if p.procedure in _LOADS:
+            size = how["bs"]
         if size is not None:
-            name = _test(p) + (", MB/s" if p.unit == "bytes/s" else ", us")
-            tables.setdefault(name, {})[int(size)] = (
-                p.value * scale, None if got is None else got * scale)
+            name = test_name(p) + (", MB/s" if p.unit == "bytes/s" else ", us")
+            tables.setdefault(name, {}).setdefault(int(size), (
+                p.value * scale, None if got is None else got * scale))
     return [_figure(name, rows) for name, rows in tables.items()]
 
 
@@ -326,6 +340,6 @@ def points_table(m: Measurement, modelled: Sequence[float | None],
         unit, scale = ("us", 1e3) if p.unit == "ns" else ("MB/s", 1e6)
         rows.append([f"<code>{escape(p.text())}</code>", f"{number(p.value / scale)} {unit}",
                      "-" if got is None else f"{number(got / scale)} {unit}",
-                     "-" if error is None else _percent(error)])
+                     "-" if error is None else percent_text(error)])
     return table(f"All {len(rows)} points", ["procedure and parameters", "measured", "model",
                                               "error"], rows, 3)

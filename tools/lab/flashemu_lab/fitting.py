@@ -24,7 +24,7 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from statistics import median
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from .compare import Comparer, Question, affordable, log_errors
 from .errors import LabError
 from .in_turn import shows_random_order, shows_units
 from .measurement import Measurement
-from .modelled import Structure, changes, price, profile_keys, times_of
+from .modelled import Structure, Time, changes, price, profile_keys, times_of
 from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
@@ -170,6 +170,22 @@ def _nearest(climbs: Sequence[Climb]) -> list[Climb]:
     for climb in sorted(climbs, key=lambda c: c.fit.error):
         found.setdefault(climb.fit.structure, climb)
     return list(found.values())
+
+
+def intervals_of(times: Sequence[Time], x: Sequence[float], slopes: Any,
+                 base: Any) -> dict[str, float | None]:
+    """For each of some times at `x` the factor e^(2 sigma), or None beyond `WIDEST`: from the
+    residuals there, and their slopes, shape (residuals, times)."""
+    sigma = 1.4826 * float(np.median(np.abs(base)))
+    found: dict[str, float | None] = {}
+    inverse = np.linalg.pinv(slopes.T @ slopes + 1e-9 * np.eye(len(x)))
+    for k, (t, here) in enumerate(zip(times, x)):
+        spread = 2 * sigma * math.sqrt(max(float(inverse[k, k]), 0.0))
+        seen = float(np.abs(slopes[:, k]).max()) > 0.01
+        if t.zero and t.from_x(here) > 0:  # from the scale of the search to that of factors
+            spread *= (t.least + t.from_x(here)) / t.from_x(here)
+        found[t.key] = math.exp(spread) if seen and spread <= math.log(WIDEST) else None
+    return found
 
 
 class Fitting:
@@ -336,16 +352,7 @@ class Fitting:
         if base is None:
             search.grant(price([best.structure]))
             base = search.residuals([best])[0]
-        sigma = 1.4826 * float(np.median(np.abs(base)))
-        found: dict[str, float | None] = {}
-        inverse = np.linalg.pinv(slopes.T @ slopes + 1e-9 * np.eye(len(best.x)))
-        for k, (t, x) in enumerate(zip(times_of(best.structure), best.x)):
-            spread = 2 * sigma * math.sqrt(max(float(inverse[k, k]), 0.0))
-            seen = float(np.abs(slopes[:, k]).max()) > 0.01
-            if t.zero and t.from_x(x) > 0:  # from the scale of the search to that of factors
-                spread *= (t.least + t.from_x(x)) / t.from_x(x)
-            found[t.key] = math.exp(spread) if seen and spread <= math.log(WIDEST) else None
-        return found
+        return intervals_of(times_of(best.structure), best.x, slopes, base)
 
     def _as_good(self, best: Fit) -> dict[str, list[int]]:
         """Numbers of the structure that could as well be others."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import fio
 from .errors import LabError, listed
-from .measurement import MOST_BYTES, Measurement, Point, Source, gather
+from .measurement import (MOST_BYTES, PROCEDURES, Measurement, Point, Source, gather,
+                          make_point)
 from .readers import all_readers
 from .tables import read_table
 
@@ -97,6 +98,22 @@ def read_file(path: Path, device: str = "") -> Log:
         raise LabError(f"{path}: no line is a result of flashbench, fio, iozone, hdparm -t or "
                        f"dd, and it is no table; {len(log.skipped)} lines were skipped")
     return log
+
+
+def with_queue(log: Log, queue: bool) -> Log:
+    """The same, of a host that used the card's command queue and write cache, or neither.
+    LabError if a point says so itself, or if none can."""
+    def told(p: Point) -> Point:
+        parameters = dict(p.parameters)
+        if "queue" not in PROCEDURES[p.procedure].parameters:
+            return p
+        if "queue" in parameters:
+            raise LabError(f"--queue: {log.name} says itself which figures are with the queue")
+        return make_point(p.procedure, list(p.values), **parameters, queue=queue)
+    points = tuple(replace(told(p), spread=p.spread, source=p.source) for p in log.points)
+    if points == log.points:
+        raise LabError(f"--queue: {log.name} has no figure of fio or of a load")
+    return replace(log, points=points)
 
 
 def join(logs: list[Log], made_by: str, name: str = "", capacity: int = 0, state: str = "",

@@ -63,12 +63,12 @@ _MAYBE_FLAG = Parameter("flag", True)
 _FIO = {"op": Parameter("word", words=("read", "write", "trim")),
         "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE,
         "depth": _SIZE, "jobs": _SIZE, "direct": _MAYBE_FLAG, "share": _MAYBE_SIZE,
-        "size": _MAYBE_SIZE, "job": Parameter("word", True)}
+        "size": _MAYBE_SIZE, "job": Parameter("word", True), "queue": _MAYBE_FLAG}
 _SEQ = {"bs": _SIZE, "size": _SIZE, "offset": Parameter("size", True, least=0)}
 _LOAD = {"op": Parameter("word", words=("read", "write")),
          "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE, "size": _SIZE,
          "offset": Parameter("size", True, least=0), "depth": Parameter("size", True),
-         "program": Parameter("word", True)}
+         "program": Parameter("word", True), "queue": _MAYBE_FLAG}
 _IOZONE = ("write", "rewrite", "read", "reread", "random-read", "random-write", "backward-read",
            "record-rewrite", "stride-read", "fwrite", "frewrite", "fread", "freread")
 

@@ -8,9 +8,11 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Callable, Mapping
 
-from . import fitted, fitting, importing, measurement, probe, refined, refining
+from . import (fitted, fitting, importing, measurement, probe, refined, refining, related,
+               relatives)
 from .clues import fittable
 from .datasheet import datasheet, sentences, to_json
 from .errors import LabError, listed, quantity
@@ -60,6 +62,8 @@ def add_commands(add: Add) -> None:
                    help="the measurement")
     c.add_argument("--capacity", metavar="SIZE", type=_bytes, default=0,
                    help="of the device (what the files say)")
+    c.add_argument("--queue", choices=("on", "off"), default="",
+                   help="the host used the command queue and cache of the card, or neither")
     _about(c)
     c.add_argument("--skipped", action="store_true", help="print the lines that said nothing")
     c.add_argument("--json", action="store_true", help="print JSON")
@@ -145,6 +149,8 @@ def keeps_inputs(output: Path, inputs: list[Path]) -> None:
 def _import(arguments: argparse.Namespace) -> int:
     keeps_inputs(arguments.output, arguments.files)
     logs = [importing.read_file(path, arguments.device) for path in arguments.files]
+    if arguments.queue:
+        logs = [importing.with_queue(log, arguments.queue == "on") for log in logs]
     found = importing.join(logs, f"flashemu-lab import {Tool().version}", arguments.name,
                            arguments.capacity, arguments.state, arguments.host)
     measurement.save(found, arguments.output)
@@ -243,6 +249,15 @@ def _told(arguments: argparse.Namespace, run: probe.Probe, save: Callable[[Found
     print("\n".join([*sentences(run.found), *notes, "", str(arguments.output), str(path)]))
 
 
+Fit = fitting.Fitted | relatives.Related
+
+
+def _outcome(found: Fit) -> ModuleType:
+    """What writes the profile and the page: `fitted`, or `related`, which has the same
+    functions."""
+    return related if isinstance(found, relatives.Related) else fitted
+
+
 def _fittable(path: Path) -> measurement.Measurement:
     found = fittable(measurement.load(path))
     if not found.points:
@@ -251,14 +266,17 @@ def _fittable(path: Path) -> measurement.Measurement:
 
 
 def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
-                    jobs: int) -> tuple[measurement.Measurement, fitting.Fitted]:
+                    jobs: int) -> tuple[measurement.Measurement, Fit]:
     """A measurement and the device that was fitted to it, with progress on a terminal."""
     found = _fittable(path)
     note = Note()
+
+    def told(what: str, error: float) -> None:
+        note.show(f"{path}", f"{what}, typical error {100 * error:.1f} %")
     try:
-        return found, fitting.fit(
-            tool, found, budget, seed, jobs, lambda what, error: note.show(
-                f"{path}", f"{what}, typical error {100 * error:.1f} %"))
+        if relatives.applies(found):
+            return found, relatives.fit(tool, found, budget, seed, jobs, told)
+        return found, fitting.fit(tool, found, budget, seed, jobs, told)
     finally:
         note.end()
 
@@ -291,18 +309,19 @@ def _fit(arguments: argparse.Namespace) -> int:
         return 130
     made_by, source = f"flashemu-lab fit {tool.version}", arguments.measurement.name
     page = output.with_suffix(".html")
-    write_whole(page, fitted.page(found, m, source, made_by))
+    outcome = _outcome(found)
+    write_whole(page, outcome.page(found, m, source, made_by))
     kept = found.good or arguments.anyway
     if kept:
-        write_whole(output, fitted.profile(found, m, source, made_by))
+        write_whole(output, outcome.profile(found, m, source, made_by))
     if arguments.json:
-        sys.stdout.write(fitted.to_json(found, m, source, made_by))
+        sys.stdout.write(outcome.to_json(found, m, source, made_by))
     else:
-        print("\n".join([*fitted.sentences(found, m), "", *([str(output)] if kept else []),
+        print("\n".join([*outcome.sentences(found, m), "", *([str(output)] if kept else []),
                          str(page)]))
     if not found.good:
         print(f"flashemu-lab: {arguments.measurement}: no profile comes near: "
-              f"{fitted.sentence(found)}" + ("" if kept else f"; {output} is not written "
+              f"{outcome.sentence(found)}" + ("" if kept else f"; {output} is not written "
                                              "(--anyway writes it)"), file=sys.stderr)
     return 0 if found.good else 1
 
@@ -377,9 +396,9 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
     m, found = fit_measurement(tool, path, budget, 1, arguments.jobs)
     if not found.good:
         raise LabError(f"{path}: no profile comes near, so advice would be about another device: "
-                       f"{fitted.sentence(found)}", 1)
-    write_whole(output, f"{mark}\n" + fitted.profile(found, m, path.name, made_by))
-    print(f"flashemu-lab: {output}: fitted, {fitted.sentence(found)}", file=sys.stderr)
+                       f"{_outcome(found).sentence(found)}", 1)
+    write_whole(output, f"{mark}\n" + _outcome(found).profile(found, m, path.name, made_by))
+    print(f"flashemu-lab: {output}: fitted, {_outcome(found).sentence(found)}", file=sys.stderr)
     return str(output) if "/" in str(output) else f"./{output}"
 
 

@@ -88,20 +88,24 @@ class Number:
     least: int = 0
 
     def text(self, x: float) -> str:
-        """As a profile has it; times and rates with four digits."""
+        """As a profile has it."""
         if self.time is None:
-            return _size(self.least << round(x)) if self.least else str(round(x))
-        value = self.time.from_x(x)
-        if value <= 0:
-            return "0"
-        digits = max(0, math.floor(math.log10(value)) - 3)
-        value = round(value / 10**digits) * 10**digits
-        if self.key in _RATES:
-            return f"{max(value // 1000, 1)}KB/s"
-        return f"{value / 1000:g}us" if value >= 1000 else f"{value}ns"
+            return size_text(self.least << round(x)) if self.least else str(round(x))
+        return time_text(self.time, self.time.from_x(x))
 
 
 _RATES = ("nand.bus_rate", "link.bandwidth")
+
+
+def time_text(time: Time, value: float) -> str:
+    """A time in ns or a rate in bytes/s as a profile has it, with four digits."""
+    if value <= 0:
+        return "0"
+    digits = max(0, math.floor(math.log10(value)) - 3)
+    value = round(value / 10**digits) * 10**digits
+    if time.key in _RATES:
+        return f"{value / 1e6:g}MB/s" if value >= 1e6 else f"{max(value // 1000, 1)}KB/s"
+    return f"{value / 1000:g}us" if value >= 1000 else f"{value}ns"
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,8 @@ class Refined:
         return bool(self.after)
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """Bytes as a profile has them."""
     for shift, unit in ((20, "M"), (10, "K")):
         if count % (1 << shift) == 0:
             return f"{count >> shift}{unit}"

@@ -37,6 +37,7 @@ import numpy as np
 
 from .clues import first_times
 from .compare import Answer, Comparer, Question, device_ns, log_errors, requests_ns
+from .descent import Descent
 from .errors import LabError
 from .habits import is_logged
 from .in_turn import shows_random_order, told_limit
@@ -174,7 +175,7 @@ class Search:
         self.assumes = not shows_random_order(m.points)
         self._limited = told_limit(m.points) is not None
         self._left = 0
-        self._slopes_here: Any = None
+        self._descent = Descent()
         if not self._points:
             raise LabError("no point of the measurement can be compared with a model; see "
                            "flashemu-measurement(5)")
@@ -273,7 +274,7 @@ class Search:
         try:
             for _ in range(rounds):
                 before = fit.error
-                self._slopes_here = None
+                self._descent.slopes = None
                 fit = self._descend(fit, zeros)
                 if fit.error > _SETTLED * before:
                     break
@@ -284,7 +285,7 @@ class Search:
     def sharpened(self, fit: Fit) -> Fit:
         """Times that meet more of the points, whatever that costs at those that they do not meet.
         A model that cannot have some points is bent by them otherwise until it has none."""
-        self._slopes_here = None
+        self._descent.slopes = None
         try:
             for _ in range(2):
                 fit = self._descend(fit, sharply=True)
@@ -312,13 +313,10 @@ class Search:
 
     def _descend(self, fit: Fit, zeros: bool = True, sharply: bool = False) -> Fit:
         """A few steps of least squares.  The slopes are those of the last descent, if there was
-        one: they hardly change with the structure or along a few steps, and each of them costs a
-        comparison.  Every step corrects them by what it has shown (Broyden)."""
-        least_squares = importlib.import_module("scipy.optimize").least_squares
+        one: they hardly change with the structure."""
         known = times_of(fit.structure)
         best, least = fit, math.inf if sharply else fit.error
         kept: dict[tuple[float, ...], Any] = {}
-        last: tuple[Any, Any] | None = None
 
         def at(x: Any) -> Any:
             nonlocal best, least
@@ -333,28 +331,18 @@ class Search:
                     self._told(self.best)
             return kept[here]
 
-        def slopes(x: Any) -> Any:
-            nonlocal last
-            here = at(x)
-            old = self._slopes_here
-            if old is None or old.shape != (len(here), len(x)):
-                old = self._slopes(replace(fit, x=tuple(float(v) for v in x)), here, zeros)
-            elif last is not None and (x != last[0]).any():
-                step = x - last[0]
-                old = old + np.outer(here - last[1] - old @ step, step) / float(step @ step)
-            last = (x.copy(), here)
-            self._slopes_here = old
-            return old
+        def slopes_at(x: Any, base: Any) -> Any:
+            return self._slopes(replace(fit, x=tuple(float(v) for v in x)), base, zeros)
 
         low = [t.bounds[0] for t in known]
         high = [t.bounds[1] for t in known]
         asleep = np.array([t.zero and x == 0 and not zeros for t, x in zip(known, fit.x)])
         inside = np.where(asleep, 0.0, np.clip(fit.x, np.array(low) + 1e-6, np.array(high) - 1e-6))
         low = [bound - 1 if sleeps else bound for bound, sleeps in zip(low, asleep)]
-        loss, scale = "cauchy" if sharply else "soft_l1", self._total / len(self._points)
+        scale = _SOFT * math.sqrt(self._total / len(self._points))
         try:
-            least_squares(at, inside, bounds=(low, high), loss=loss, jac=slopes, max_nfev=_STEPS,
-                          f_scale=_SOFT * math.sqrt(scale), xtol=1e-3, ftol=1e-3)
+            self._descent.run(at, slopes_at, inside, (low, high),
+                              "cauchy" if sharply else "soft_l1", scale, _STEPS)
         except Stopped:
             raise Stopped(best) from None
         return best
@@ -392,7 +380,7 @@ class Search:
             climb.move(better)
             climb.fit = self._descend(better)
         elif not climb.settled:
-            self._slopes_here = None
+            self._descent.slopes = None
             climb.fit = self._descend(fit)
             climb.settled = True
         else:
