@@ -282,7 +282,7 @@ def page(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
 def figures(m: Measurement, modelled: Sequence[float | None]) -> list[str]:
     """A picture for each number of open units and order, for -a and -f, and for each load, as text
     of SVG; `modelled` has a value for each point.  Of several points of one size, such as those of
-    files of several sizes, the first one is drawn."""
+    files of several sizes, the first one is drawn, and one size alone is no picture."""
     tables: dict[str, dict[int, tuple[float, float | None]]] = {}
     for p, got in zip(m.points, modelled):
         how = dict(p.parameters)
@@ -294,7 +294,7 @@ def figures(m: Measurement, modelled: Sequence[float | None]) -> list[str]:
             name = test_name(p) + (", MB/s" if p.unit == "bytes/s" else ", us")
             tables.setdefault(name, {}).setdefault(int(size), (
                 p.value * scale, None if got is None else got * scale))
-    return [_figure(name, rows) for name, rows in tables.items()]
+    return [_figure(name, rows) for name, rows in tables.items() if len(rows) > 1]
 
 
 def _figure(name: str, rows: dict[int, tuple[float, float | None]]) -> str:

@@ -52,8 +52,9 @@ _STEPS, _STEP, _FIRST_STEP, _SOFT = 8, 0.04, 0.3, 0.1
 _SPREAD = 0.08
 # ln of the error of a point that a card cannot have.
 _MISSING = 1.5
-# Of an error: what is better by less is no better, and what simpler numbers may cost.
-_BETTER, _SIMPLER = 0.998, 1.003
+# Of an error: what is better by less is no better, and what simpler numbers may cost.  Nothing
+# below the noise counts: three runs of one test of a card differ by 1.2 % in the median.
+_BETTER, _SIMPLER, _NOISE = 0.998, 1.003, 0.01
 # What a profile has in any case.
 _NEEDED = ("device.capacity", "nand.cell", "nand.pages_per_block", "nand.page_size", "nand.tR",
            "nand.tPROG", "nand.tBERS", "ftl.type", "link.type")
@@ -371,7 +372,7 @@ class Search:
 
     def simplified(self, card: Card, relative: Card) -> Card:
         """Each number as the relative has it, if that costs hardly anything."""
-        most = card.error * _SIMPLER
+        most = max(card.error * _SIMPLER, _NOISE)
         for k in range(len(TIMES)):
             if card.x[k] != relative.x[k]:
                 x = (*card.x[:k], relative.x[k], *card.x[k + 1:])
