@@ -298,6 +298,20 @@ def test_reads_find_a_file_that_was_laid_out():
     off = fio(**how, size=2 << 20, queue=False)
     (without,) = rates(off, args=slow)
     assert rates(small, off, small, args=slow)[1] == without
+    # pages that were written in random order lie on any of the dies
+    dies = ["nand.dies_per_channel=4", *slow]
+    in_order = fio(op="read", pattern="sequential", bs=65536, size=4 << 20, depth=1)
+    wide = fio(op="read", pattern="sequential", bs=65536, size=8 << 20, depth=1)
+    scattered = fio(op="write", pattern="random", size=4 << 20, depth=1)
+    (laid_out,), (wide_alone,) = rates(in_order, args=dies), rates(wide, args=dies)
+    found = rates(scattered, in_order, wide, fio(**how, size=2 << 20, queue=False), args=dies)
+    assert found[1] < 0.8 * laid_out and found[2] == wide_alone, (found, laid_out)
+    assert rates(in_order, scattered, args=dies)[0] == laid_out
+    # writes that are given up after 30 s leave no file
+    late = [*dies, "nand.tPROG=100ms"]
+    (wide_alone,) = rates(wide, args=late)
+    given_up = fio(op="write", pattern="random", size=8 << 20, depth=1)
+    assert rates(given_up, wide, args=late)[1] == wide_alone
     # the same once more finds the part of the map that the last request needed, and nothing else
     again = rates(small, fio(**how, size=2 << 20, job="x"), args=slow)
     assert again[0] == alone and 0 <= again[1] / alone - 1 < 0.01, again
