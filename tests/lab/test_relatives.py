@@ -298,6 +298,15 @@ def test_a_card_that_nothing_comes_near():
     assert out.startswith("No shipped card of today, with other numbers, does what this one did")
     code, _, _ = lab("fit", "odd.json", "-o", "odd.ini", "--budget", "60", "--anyway")
     assert code == 1 and Path("odd.ini").exists()
+    # a file that only the larger ones have room for
+    wide = [replace(p, parameters=tuple({**dict(p.parameters), "size": 40 << 30}.items()))
+            for p in plan()[7:8]]
+    measurement.save(Measurement(tuple(plan(MIB)[:2] + wide), "x", 0), Path("wide.json"))
+    _, out, _ = lab("fit", "wide.json", "-o", "wide.ini", "--budget", "60", "--json", "--anyway")
+    o = json.loads(out)
+    assert None not in [p["model"] for p in o["points"]], out
+    assert {c["relative"] for c in o["candidates"]} == {
+        "raspberrypi64g", "sandisk-extreme64g", "samsung-proplus128g"}
     one = [make_point("fio-rate", [1e6], op="trim", pattern="random", bs=4096, depth=1, jobs=1,
                       queue=True)]
     measurement.save(Measurement(tuple(one), "x", 0), Path("trim.json"))

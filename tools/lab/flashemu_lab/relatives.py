@@ -401,6 +401,8 @@ def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
 
 
 class _Fitting:
+    """One measurement and a budget."""
+
     def __init__(self, tool: Tool, comparer: Comparer, m: Measurement, budget: int, seed: int,
                  told: Told) -> None:
         self._comparer = comparer
@@ -443,19 +445,19 @@ class _Fitting:
                        list(answer.measured), held, tried, self._comparer.asked)
 
     def _comparable(self) -> list[int]:
-        """The points that the relatives have values for."""
+        """The points that the relatives have values for; from now on only those count that have the
+        most, because a small one has no room for a large file."""
         answers = self._comparer.ask([Question("page", tuple(changes(c.keys())))
                                       for c in self._relatives])
-        self._relatives = [c for c, a in zip(self._relatives, answers) if a.state == "done"]
-        if not self._relatives:
-            raise LabError("no card of today can be compared with the measurement: " +
-                           answers[0].message)
-        found = [i for i in range(len(self._m.points))
-                 if all(a.measured[i] is not None for a in answers if a.state == "done")]
-        if not found:
-            raise LabError("no point of the measurement can be compared with a card of today; see "
-                           "flashemu-measurement(5)")
-        return found
+        have = [{i for i, v in enumerate(a.measured) if v is not None} if a.state == "done" else
+                set() for a in answers]
+        most = max(have, key=len)
+        if not most:
+            raise LabError("no point of the measurement can be compared with a card of today" +
+                           (f": {answers[0].message}" if answers[0].message else "") +
+                           "; see flashemu-measurement(5)")
+        self._relatives = [c for c, points in zip(self._relatives, have) if points == most]
+        return sorted(most)
 
     def _descended(self, points: Sequence[int]) -> list[Card]:
         """The relatives, the nearest ones with times of their own."""
