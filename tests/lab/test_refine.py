@@ -156,7 +156,9 @@ def test_a_device_of_the_model_is_found_again():
 
 
 def test_a_wrong_number_of_units_is_found():
-    m, found = refine(SEGMENT, 500, **{"ftl.open_linear": "3"})
+    # half of this was enough on one processor and not on another, whose linear algebra rounds
+    # differently
+    m, found = refine(SEGMENT, 900, **{"ftl.open_linear": "3"})
     assert found.after.get("ftl.open_linear") == "4", found.after
     assert found.before["ftl.open_linear"] == "3"
 

@@ -7,7 +7,7 @@ ones, at first the best of each sort; what is left to CMA-ES and the times.  In 
 are sharpened: points that no times can meet should not keep them from others.  Candidates, climbs
 of a round and what is held out do not depend on each other and run side by side.  What decides is
 what was compared, and never a clock, so the same measurement, budget and seed give the same profile
-on every machine.
+on every machine whose linear algebra rounds alike.
 
 Two things say how far the result can be trusted:
 
