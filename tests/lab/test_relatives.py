@@ -134,7 +134,7 @@ def test_a_changed_card_is_found():
     # what nothing speaks against is as the relative has it
     same = [k for k, v in found.card.words if dict(shipped().words)[k] == v]
     assert len(found.card.words) - len(same) <= 4
-    assert all(e.median < 0.05 for _, e in found.held) and found.held[0][1].points == len(m.points)
+    assert all(e.median < 0.1 for _, e in found.held) and found.held[0][1].points == len(m.points)
     assert found.tried[0].relative == RELATIVE and len(found.tried) == len(
         relatives.shipped(Tool()))
     # besides the budget: the relatives, what goes back, intervals, and four folds
