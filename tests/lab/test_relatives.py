@@ -31,8 +31,12 @@ RELATIVE = "raspberrypi32g"
 MOVED = {"nand.tPROG": 1.4, "link.command_overhead": 4.0, "nand.slc_tPROG": 0.7}
 
 
-def shipped(name=RELATIVE):
-    return next(c for c in relatives.shipped(Tool()) if c.relative == name)
+# Of the cards here, because a large one takes long to make where each allocation is filled.
+CAPACITY = 4 << 30
+
+
+def shipped(name=RELATIVE, capacity=CAPACITY):
+    return next(c for c in relatives.shipped(Tool(), capacity) if c.relative == name)
 
 
 def moved(card, factors, **words):
@@ -51,7 +55,7 @@ def plan(size=8 * MIB):
 
 def measured(card, points=None):
     """What the card does."""
-    m = Measurement(tuple(points or plan()), "a card", 0)
+    m = Measurement(tuple(points or plan()), "a card", CAPACITY)
     with Comparer(Tool(), m, 1) as comparer:
         answer = comparer.ask([Question("page", tuple(changes(card.keys())))])[0]
     assert answer.state == "done", answer.message
@@ -77,7 +81,7 @@ def test_relatives_are_the_shipped_cards_of_today():
         code, out, err = ended([FLASHEMU, "verify", name, "--against", "m.json", "--json"])
         assert code == 0, err
         own = [p["measured"] for p in json.loads(out)["points"]]
-        assert own == [p.value for p in measured(shipped(name), points).points]
+        assert own == [p.value for p in measured(shipped(name, 0), points).points]
     assert {dict(c.words)["device.capacity"] for c in relatives.shipped(Tool(), 3 << 30)} == {
         "3072M"}
 
@@ -135,8 +139,7 @@ def test_a_changed_card_is_found():
     same = [k for k, v in found.card.words if dict(shipped().words)[k] == v]
     assert len(found.card.words) - len(same) <= 4
     assert all(e.median < 0.1 for _, e in found.held) and found.held[0][1].points == len(m.points)
-    assert found.tried[0].relative == RELATIVE and len(found.tried) == len(
-        relatives.shipped(Tool()))
+    assert found.tried[0].relative == RELATIVE and len(found.tried) > 5
     # besides the budget: the relatives, what goes back, intervals, and four folds
     assert found.comparisons < 1500 / relatives.PRICE + 350, found.comparisons
 
@@ -238,7 +241,7 @@ class _Page(html.parser.HTMLParser):
 
 
 def test_the_files():
-    m = replace(measured(moved(shipped(), MOVED), plan()), name="a <card>", capacity=8 << 30)
+    m = replace(measured(moved(shipped(), MOVED), plan()), name="a <card>")
     measurement.save(m, Path("m.json"))
     out = good("fit", "m.json", "-o", "card.ini", "--quick", "--jobs", "2")
     assert out.startswith("The profile comes near: median error")
@@ -248,7 +251,7 @@ def test_the_files():
     assert code == 0, err
     heads = re.findall(r"(?m)^\[(\w+)\]$", text)
     assert len(heads) == len(set(heads)) and heads[0] == "device"
-    assert "capacity = 8192M" in text and "device.capacity = m.json: its capacity" in text
+    assert "capacity = 4096M" in text and "device.capacity = m.json: its capacity" in text
     written = set()
     section = ""
     for line in text.partition("[provenance]")[0].splitlines():
@@ -292,7 +295,7 @@ def test_points_of_several_files_have_rows_of_their_own():
 def test_a_card_that_nothing_comes_near():
     points = [replace(p, values=(1e5 * (1 + 900 * (i % 3 == 0)),)) for i, p in enumerate(
         plan(MIB)[::4])]
-    measurement.save(Measurement(tuple(points), "x", 0), Path("odd.json"))
+    measurement.save(Measurement(tuple(points), "x", CAPACITY), Path("odd.json"))
     code, out, err = lab("fit", "odd.json", "-o", "odd.ini", "--budget", "60", "--jobs", "2")
     assert code == 1 and "no profile comes near" in err and not Path("odd.ini").exists()
     assert out.startswith("No shipped card of today, with other numbers, does what this one did")
@@ -301,15 +304,15 @@ def test_a_card_that_nothing_comes_near():
     # a file that only the larger ones have room for
     wide = [replace(p, parameters=tuple({**dict(p.parameters), "size": 40 << 30}.items()))
             for p in plan()[7:8]]
-    measurement.save(Measurement(tuple(plan(MIB)[:2] + wide), "x", 0), Path("wide.json"))
-    _, out, _ = lab("fit", "wide.json", "-o", "wide.ini", "--budget", "60", "--json", "--anyway")
-    o = json.loads(out)
-    assert None not in [p["model"] for p in o["points"]], out
-    assert {c["relative"] for c in o["candidates"]} == {
-        "raspberrypi64g", "sandisk-extreme64g", "samsung-proplus128g"}
-    one = [make_point("fio-rate", [1e6], op="trim", pattern="random", bs=4096, depth=1, jobs=1,
+    m = Measurement(tuple(plan(MIB)[:2] + wide), "x", 0)
+    with Comparer(Tool(), m, 2) as comparer:
+        one = relatives._Fitting(Tool(), comparer, m, 60, 1, lambda what, error: None)
+        assert one._comparable() == [0, 1, 2]
+        assert {c.relative for c in one._relatives} == {
+            "raspberrypi64g", "sandisk-extreme64g", "samsung-proplus128g"}
+    trim = [make_point("fio-rate", [1e6], op="trim", pattern="random", bs=4096, depth=1, jobs=1,
                       queue=True)]
-    measurement.save(Measurement(tuple(one), "x", 0), Path("trim.json"))
+    measurement.save(Measurement(tuple(trim), "x", CAPACITY), Path("trim.json"))
     bad("no point of the measurement can be compared with a card of today", "fit", "trim.json",
         "-o", "t.ini")
 
