@@ -25,7 +25,6 @@
 enum { N_POSITIONS = 7, N_STREAMS = 192, PUSH_BYTES = 64 << 10, LAY_OUT = 1 << 20 };
 
 #define LOAD_NS UINT64_C(30000000000) /* after so long a benchmark sends no more requests */
-#define PAUSE_NS UINT64_C(1000000000) /* what a host needs to start the next benchmark */
 
 struct sum {
     uint64_t ns, bytes;
@@ -399,7 +398,7 @@ static int run_load_on(struct subject *s, const struct against_point *p, uint64_
     if (r < 0)
         return r;
     struct fe_device *dev = apart ? s->laid_out : s->dev;
-    fe_device_idle(dev, fe_device_now(dev) + PAUSE_NS);
+    fe_device_idle(dev, fe_device_now(dev) + VERIFY_PAUSE_NS);
     r = verify_load(dev, load, done, err);
     if (p->op == FE_REQ_WRITE && done->requests == size / p->bs && !covers(&s->written, &file))
         s->written = file;

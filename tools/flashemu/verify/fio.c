@@ -15,8 +15,7 @@
 
 enum { SNIFF_FILE = 64 << 20, DD_BYTES = 50 * 1024 * 8192, MIB = 1 << 20 };
 
-#define PAUSE_NS UINT64_C(1000000000)
-#define SNIFF_NS (10 * PAUSE_NS)
+#define SNIFF_NS (10 * FE_NS_PER_S)
 
 /* A test of an experiment: its procedure, and whether that counts requests or bytes a second. */
 struct test {
@@ -38,7 +37,7 @@ static int run_tests(struct verify_run *run, const struct test *tests, size_t n,
         struct verify_load load = tests[i].load;
         struct verify_done done;
         load.seed = run->seed;
-        fe_device_idle(dev, fe_device_now(dev) + PAUSE_NS);
+        fe_device_idle(dev, fe_device_now(dev) + VERIFY_PAUSE_NS);
         r = verify_load(dev, &load, &done, err);
         if (r < 0 || !tests[i].procedure)
             continue;

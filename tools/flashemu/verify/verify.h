@@ -111,6 +111,7 @@ int verify_request_at(struct fe_device *dev, enum fe_req_type type, uint64_t arr
                       uint64_t offset, uint64_t len, uint64_t *ret_ns, struct fe_err *err);
 
 #define VERIFY_MAX_DEPTH 64
+#define VERIFY_PAUSE_NS FE_NS_PER_S /* what a host needs to start the next program */
 
 /* All whole blocks of [offset, offset + size) once. */
 struct verify_load {

@@ -251,20 +251,29 @@ def test_name(p: Point) -> str:
 
 # --- for programs ---
 
+def errors_json(e: Errors) -> dict[str, float]:
+    """Errors as a program reads them."""
+    return {"points": e.points, "median_error": e.median, "share_within_10_percent": e.near}
+
+
+def points_json(m: Measurement, modelled: Sequence[float | None],
+                errors: Sequence[float | None]) -> list[dict[str, object]]:
+    """Every point, measured and of the model, and ln(model / measured)."""
+    return [{"procedure": p.procedure, "parameters": dict(p.parameters), "unit": p.unit,
+             "measured": p.value, "model": got, "log_error": e}
+            for p, got, e in zip(m.points, modelled, errors)]
+
+
 def to_json(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
     """The whole result."""
-    def errors(e: Errors) -> dict[str, float]:
-        return {"points": e.points, "median_error": e.median, "share_within_10_percent": e.near}
     return json.dumps({
         "made_by": made_by, "measurement": source, "good": f.good, "profile": f.keys(),
-        "all": errors(f.all), "tests": {k: errors(e) for k, e in by_kind(f, m).items()},
-        "held_out": {name: errors(e) for name, e in f.held},
+        "all": errors_json(f.all), "tests": {k: errors_json(e) for k, e in by_kind(f, m).items()},
+        "held_out": {name: errors_json(e) for name, e in f.held},
         "intervals": f.intervals, "as_good": f.as_good, "comparisons": f.comparisons,
         "candidates": [{"structure": structure_text(t.structure), "error": t.error}
                        for t in f.tried],
-        "points": [{"procedure": p.procedure, "parameters": dict(p.parameters), "unit": p.unit,
-                    "measured": p.value, "model": got, "log_error": e}
-                   for p, got, e in zip(m.points, f.measured, f.errors)]},
+        "points": points_json(m, f.measured, f.errors)},
         indent=1, ensure_ascii=False) + "\n"
 
 

@@ -84,8 +84,26 @@ def summed(errors: Sequence[float | None]) -> Errors | None:
     return Errors(len(known), median(known), sum(e <= 0.1 for e in known) / len(known))
 
 
+class Judged:
+    """What can be said of a result with `errors`, ln(model / measured) of each point."""
+
+    errors: list[float | None]
+
+    @property
+    def all(self) -> Errors:
+        """Over all points."""
+        found = summed(self.errors)
+        assert found
+        return found
+
+    @property
+    def good(self) -> bool:
+        """Whether the profile does what the device did."""
+        return self.all.median <= GOOD_MEDIAN and self.all.near >= GOOD_SHARE
+
+
 @dataclass
-class Fitted:
+class Fitted(Judged):
     """The result.
 
     errors      ln(model / measured) for each point of the measurement, None if not comparable
@@ -106,18 +124,6 @@ class Fitted:
     held: list[tuple[str, Errors]] = field(default_factory=list)
     tried: list[Fit] = field(default_factory=list)
     comparisons: int = 0
-
-    @property
-    def all(self) -> Errors:
-        """Over all points."""
-        found = summed(self.errors)
-        assert found
-        return found
-
-    @property
-    def good(self) -> bool:
-        """Whether the profile does what the device did."""
-        return self.all.median <= GOOD_MEDIAN and self.all.near >= GOOD_SHARE
 
     def keys(self) -> dict[str, str]:
         """Of the profile."""

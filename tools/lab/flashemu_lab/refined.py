@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from html import escape
 
-from .fitted import errors_text, figures, points_table, table
+from .fitted import errors_json, errors_text, figures, points_table, table
 from .fitting import Errors, summed
 from .measurement import Measurement
 from .page import document, grid
@@ -79,12 +79,10 @@ def sentences(r: Refined, m: Measurement) -> list[str]:
 
 def to_json(r: Refined, m: Measurement, source: str, start: str, made_by: str) -> str:
     """The whole result."""
-    def errors(e: Errors) -> dict[str, float]:
-        return {"points": e.points, "median_error": e.median, "share_within_10_percent": e.near}
     return json.dumps({
         "made_by": made_by, "measurement": source, "from": start, "better": r.better,
         "numbers": {key: {"was": r.before[key], "now": r.after[key]} for key in r.after},
-        "tests": {name: {"was": errors(was), "now": errors(now)}
+        "tests": {name: {"was": errors_json(was), "now": errors_json(now)}
                   for name, (was, now) in by_kind(r, m).items()},
         "comparisons": r.comparisons,
         "points": [{"procedure": p.procedure, "parameters": dict(p.parameters), "unit": p.unit,

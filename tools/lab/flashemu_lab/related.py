@@ -12,7 +12,8 @@ from html import escape
 from typing import Mapping
 
 from .errors import listed
-from .fitted import figures, errors_text, percent_text, points_table, sections, table, test_name
+from .fitted import (errors_json, errors_text, figures, percent_text, points_json, points_table,
+                     sections, table, test_name)
 from .fitting import GOOD_MEDIAN, GOOD_SHARE, Errors, summed
 from .measurement import Measurement, Point
 from .page import document, grid
@@ -152,20 +153,16 @@ def by_kind(r: Related, m: Measurement) -> dict[str, Errors]:
 
 def to_json(r: Related, m: Measurement, source: str, made_by: str) -> str:
     """The whole result."""
-    def errors(e: Errors) -> dict[str, float]:
-        return {"points": e.points, "median_error": e.median, "share_within_10_percent": e.near}
     keys: Mapping[str, str] = r.keys()
     return json.dumps({
         "made_by": made_by, "measurement": source, "good": r.good, "from": r.card.relative,
         "profile": keys, "changed": {k: {"was": r.relative[k], "now": v} for k, v in keys.items()
                                      if r.relative.get(k, v) != v},
-        "all": errors(r.all), "tests": {k: errors(e) for k, e in by_kind(r, m).items()},
-        "held_out": {name: errors(e) for name, e in r.held}, "intervals": r.intervals,
+        "all": errors_json(r.all), "tests": {k: errors_json(e) for k, e in by_kind(r, m).items()},
+        "held_out": {name: errors_json(e) for name, e in r.held}, "intervals": r.intervals,
         "comparisons": r.comparisons,
         "candidates": [{"relative": c.relative, "error": c.error} for c in r.tried],
-        "points": [{"procedure": p.procedure, "parameters": dict(p.parameters), "unit": p.unit,
-                    "measured": p.value, "model": got, "log_error": e}
-                   for p, got, e in zip(m.points, r.measured, r.errors)]},
+        "points": points_json(m, r.measured, r.errors)},
         indent=1, ensure_ascii=False) + "\n"
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from .compare import BASE, Comparer, Question, log_errors
 from .descent import Descent
 from .errors import LabError, quantity
-from .fitting import GOOD_MEDIAN, GOOD_SHARE, Errors, intervals_of, summed
+from .fitting import Errors, Judged, intervals_of, summed
 from .measure import parse_profile
 from .measurement import Measurement
 from .modelled import Time, changes
@@ -130,7 +130,7 @@ class Card:
 
 
 @dataclass
-class Related:
+class Related(Judged):
     """The result.
 
     card         the numbers
@@ -153,18 +153,6 @@ class Related:
     held: list[tuple[str, Errors]] = field(default_factory=list)
     tried: list[Card] = field(default_factory=list)
     comparisons: int = 0
-
-    @property
-    def all(self) -> Errors:
-        """Over all points."""
-        found = summed(self.errors)
-        assert found
-        return found
-
-    @property
-    def good(self) -> bool:
-        """Whether the profile does what the card did."""
-        return self.all.median <= GOOD_MEDIAN and self.all.near >= GOOD_SHARE
 
     def keys(self) -> dict[str, str]:
         """Of the profile, in the order of the option table, without those that have their
