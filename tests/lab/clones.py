@@ -48,8 +48,9 @@ def busy(tool, profile, work):
 
 
 def clone(tool, profile, budget, jobs):
-    m = clues.fittable(measured(tool, profile))
-    found = fitting.fit(tool, m, budget, 1, jobs)
+    whole = measured(tool, profile)
+    m = clues.fittable(whole)
+    found = fitting.fit(tool, m, budget, 1, jobs, whole=whole)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clone.ini"
         path.write_text(fitted.profile(found, m, "probe", "clones.py"), encoding="utf-8")

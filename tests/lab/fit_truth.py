@@ -83,9 +83,9 @@ def run(tool, s, values, keys):
 
 
 def probe(tool, s, values):
-    """What `probe` measures, from outside, as far as a fit uses it."""
+    """What `probe` measures, from outside."""
     found = probe_truth.Device(tool, s.strategy, modelled.profile_keys(s, values)).probe()
-    return clues.fittable(Measurement(tuple(found.points), "drawn", s.capacity))
+    return Measurement(tuple(found.points), "drawn", s.capacity)
 
 
 WORK = [("seq-write", {"bs": 64 * KIB, "size": 32 * MIB, "offset": 64 * MIB}),
@@ -109,8 +109,9 @@ def wrong_in(got, s):
 
 def device(tool, number, arguments):
     s, values = draw(number, arguments.seed)
-    m = probe(tool, s, values)
-    found = fitting.fit(tool, m, arguments.budget, 1, arguments.jobs)
+    whole = probe(tool, s, values)
+    m = clues.fittable(whole)
+    found = fitting.fit(tool, m, arguments.budget, 1, arguments.jobs, whole=whole)
     want = run(tool, s, values, WORK)
     got = run(tool, found.structure, found.values, WORK)
     off = [abs(a.value / b.value - 1) for a, b in zip(got.points, want.points)]

@@ -21,28 +21,10 @@ from flashemu_lab import modelled, opened, probed, probing, search  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
 from flashemu_lab.modelled import Structure, times_of  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_probe_points import CAPACITY, KIB, MIB, answered, looked, reads, rows  # noqa: E402
+from flashemu_probe_points import shown  # noqa: E402
 
-KIB, MIB = 1 << 10, 1 << 20
-CAPACITY = 1 << 30
 CUT = 120 * KIB
-
-
-def answered(test, ns):
-    """The points of a test whose requests take ns(request)."""
-    return probing.result(test, [round(ns(r)) for r in test.requests])
-
-
-def reads(limit, page=4 * KIB, again=3e5):
-    """The points of reads, far apart and near, on a device that costs `again` for each command of
-    `limit` bytes; 100 us for each page that is touched, 50 ns a byte, and 200 us far apart."""
-    def far(r):
-        return 2e5 + near(r) + again * ((r.length - 1) // limit)
-
-    def near(r):
-        pages = (r.offset + r.length - 1) // page - r.offset // page + 1
-        return again + 1e5 * (pages if r.length <= page else 1) + 50 * r.length
-    return [*answered(probing.link(CAPACITY), far),
-            *answered(probing.page_reads(CAPACITY), near)]
 
 
 def test_where_commands_are_cut():
@@ -155,34 +137,6 @@ def test_rates_of_first_units_alone_make_no_zone():
     for more, units in (((), 1), (looked(1e6, 1e6), 0), (looked(1e6, 3e6), 1)):
         m = Measurement((*points, *more), "x", CAPACITY)
         assert clues.candidates(m)[0].zone_units == units, more
-
-
-def looked(first, middle):
-    """Points of small writes in the first unit and in the middle."""
-    small = {"op": "write", "bs": 4096, "stride": 102400, "count": 32}
-    return [make_point("request", [first], start=0, **small),
-            make_point("request", [middle], start=CAPACITY // 2, **small)]
-
-
-def rows(most, merge=10**7):
-    """Points of rows in both orders: more units than `most` are merged, which takes `merge` ns."""
-    found = []
-    for in_random_order in (True, False):
-        for n in (1, 2, most, most + 1):
-            row = opened.passes(MIB, n, in_random_order, 16 * KIB, 8, 70 * n % 500,
-                                probing.OUTRIGHT, CAPACITY)
-            found += probing.result(row, [merge if r.key < 2 or n > most else 10**5
-                                          for r in row.requests])
-    return found
-
-
-def shown(unit):
-    """Points across boundaries of a device with such units."""
-    found = []
-    for size in crossings.candidates(CAPACITY):
-        found += answered(crossings.crossing(size, CAPACITY), lambda r: 10**8 * (
-            1 + (r.offset + r.length - 1) // unit - r.offset // unit))
-    return found
 
 
 def test_what_is_told_is_no_candidate_twice():

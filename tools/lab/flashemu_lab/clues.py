@@ -42,10 +42,14 @@ _USUAL_CAPACITY = 4 << 30
 _LEAST_PART = 64 << 10
 # A unit is taken for a group of so many where only order was measured; two known cards have them.
 _PARTS = 8
+# Bytes of the usual allocation unit of SD cards, and of what is in front of their partition.
+_ALLOCATION = 4 * _MIB
 # A device without a limit has room for so many units more than were written in turn.
 _MORE = 2
 # A card may write so many bytes at a time, and a long command loses time if it ends between.
 _STREAM = 64 * _KIB
+# Writes that take one program each differ by this factor at most.
+_ALIKE = 1.1
 # Bytes beyond 64 KiB take so many times as long where commands end inside pages.
 _CUT = 1.2
 
@@ -147,12 +151,14 @@ def capacity(m: Measurement, c: Curves) -> tuple[int, bool]:
 def fittable(m: Measurement) -> Measurement:
     """Without the points about caches, rests, TRIM, and several requests in flight: no candidate
     has the numbers that they depend on.  Of long series, those of open units and of small writes
-    stay."""
-    unit = unit_size.shown(m.points)
+    stay, and so do bursts where no cache takes them."""
+    unit, cached = unit_size.shown(m.points), habits.has_cache(m.points)
 
     def is_left_out(p: Point) -> bool:
         how = dict(p.parameters)
-        return p.procedure in ("fill", "content") or (p.procedure == "request" and (
+        if p.procedure == "fill":
+            return cached or not habits.is_burst(p)
+        return p.procedure == "content" or (p.procedure == "request" and (
             how["op"] == "trim" or "idle" in how or "depth" in how
             or int(how["count"]) > (opened.MOST if how["stride"] == unit else 32)
             and not habits.is_logged(p)))
@@ -180,6 +186,8 @@ def candidates(m: Measurement) -> list[Structure]:
             part = merged_part(c, unit) or (unit // _PARTS if has_soft_limit(c, rows) else None)
             if part:
                 found.append(_grouped(found[-1], part))
+            if has_units and probed.is_probe(m.points):
+                found += _in_groups(found[-1], unit)
         if len(found) > first:
             s = found[first]
             # parts of pages and units in random order can look like a limit of units in order
@@ -200,7 +208,8 @@ def candidates(m: Measurement) -> list[Structure]:
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
     if probed.is_probe(m.points):
-        found = [n for s in found for one in (s, *_gaps(s)) for n in _hosted(one, m.points)]
+        found = [n for s in found for one in (s, *_gaps(s), *_parted(s, m.points))
+                 for host in _hosted(one, m.points) for n in _joined(host)]
     elif not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
         cut = [replace(s, limit=120 * _KIB) for s in found]
         found = [n for s in cut for n in _streaming(s)] if _is_cut(c) else found + cut
@@ -228,6 +237,22 @@ def _gaps(s: Structure) -> list[Structure]:
     """The same where a jump ahead in a unit fills the gap, which nothing but random order shows:
     then a unit is never in random order as long as it has room."""
     return [replace(s, gap_fill=s.unit // s.page)] if s.open_random and not s.gathers else []
+
+
+def _parted(s: Structure, points: Sequence[Point]) -> list[Structure]:
+    """The same with pages that several programs fill, if the map knows parts of them: scattered
+    writes from one part up to a whole page take one program each, and so the same time."""
+    part = habits.granule_from(points) or 0
+    times = {bs: ns for bs, (ns, _) in habits.scattered_times(points).items() if bs >= part > 0}
+    page = flat_until(times, _ALIKE)
+    if s.strategy == "block" or not part < page <= MOST_PARTS * part or s.unit % page:
+        return []
+    return [replace(paged(s, page), parts=page // part)]
+
+
+def _joined(s: Structure) -> list[Structure]:
+    """Whether small writes that go on in an open unit are part of the log: no test tells."""
+    return [s, replace(s, small_join=False)] if s.small_log else [s]
 
 
 def _hosted(s: Structure, points: Sequence[Point]) -> list[Structure]:
@@ -368,6 +393,19 @@ def _grouped(s: Structure, part: int) -> Structure:
                    scattered=max(s.open_linear * group, group + 1),
                    open_linear=max(8, s.open_linear), small_log=log,
                    zone_start=s.zone_start * group, zone_units=s.zone_units * group)
+
+
+def _in_groups(s: Structure, unit: int) -> list[Structure]:
+    """The same where units of this size, which small writes show, are the parts of allocation units
+    of an SD card, also with a zone where its FAT is: the second one, at which its partition
+    begins."""
+    group = _ALLOCATION // unit
+    if group < 2 or _ALLOCATION % unit:
+        return []
+    whole = replace(s, unit=_ALLOCATION, group=1, zone_start=0, zone_units=0)
+    found = _grouped(whole, unit)
+    return [found, replace(found, small_log=max(found.small_log, group + 2), zone_start=group,
+                           zone_units=group, small_write=s.small_write or s.page // 2)]
 
 
 def first_times(s: Structure, m: Measurement) -> list[float]:

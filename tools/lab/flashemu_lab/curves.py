@@ -24,6 +24,8 @@ _KIB = 1 << 10
 FEW = 3
 # The logarithm of how much longer a slower row takes.
 SLOWER = 0.07
+# Commands of a rate.
+_SEVERAL = 4
 # Chunks that rows of -O must have in common.
 _LEAST_COMMON = 3
 
@@ -64,7 +66,9 @@ def curves(points: Sequence[Point]) -> Curves:
             places.setdefault(int(how["align"]), {})[str(how["place"])] = p.value
         elif p.procedure in ("seq-read", "seq-write", "hdparm-t", "dd"):
             writes = p.procedure == "seq-write" or how.get("op") == "write"
-            if how.get("op") != "unknown":
+            # a cache may have taken single commands
+            single = "size" in how and int(how["size"]) < _SEVERAL * int(how.get("bs", 0))
+            if how.get("op") != "unknown" and not single:
                 c.rates.append((writes, int(how.get("bs", 128 * _KIB)), p.value))
         elif p.procedure == "request" and how["op"] == "read":
             c.reads.append((int(how["bs"]), p.value))

@@ -144,7 +144,7 @@ def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
         s = f.structure
         best.setdefault(
             (s.strategy, s.group > 1, s.open_units > 0, s.parts > 1, s.record > 0,
-             s.reader, s.behind > 0), f)
+             s.small_join, s.reader, s.behind > 0), f)
     return [*best.values(), *(f for f in fits if f not in best.values())]
 
 
@@ -198,14 +198,14 @@ class Fitting:
     """One measurement and a budget."""
 
     def __init__(self, comparer: Comparer, m: Measurement, budget: int, seed: int,
-                 told: Told = lambda what, error: None) -> None:
+                 told: Told = lambda what, error: None, whole: Measurement | None = None) -> None:
         self._comparer = comparer
         self._m = m
         self._budget = budget
         self._seed = seed
         self._told = told
         self._best = math.inf
-        self._starts = candidates(m)
+        self._starts = candidates(whole or m)
         self._coarse, self._weights = self._comparable()
 
     def _comparable(self) -> tuple[list[float], list[float]]:
@@ -410,7 +410,8 @@ class Fitting:
 
 
 def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
-        told: Told = lambda what, error: None) -> Fitted:
-    """The device that comes nearest to a measurement."""
+        told: Told = lambda what, error: None, whole: Measurement | None = None) -> Fitted:
+    """The device that comes nearest to a measurement.  If that is only what a fit can use of a
+    `whole` one (`clues.fittable`), the rules look at all of it."""
     with Comparer(tool, m, jobs) as comparer:
-        return Fitting(comparer, m, budget, seed, told).run()
+        return Fitting(comparer, m, budget, seed, told, whole).run()

@@ -441,6 +441,17 @@ def cache_from(points: Sequence[Point]) -> tuple[int, float, float] | None:
     return max(both) if most < 1.3 * least else None
 
 
+def has_cache(points: Sequence[Point]) -> bool:
+    """Whether writes in order are quick until a write cache, an SLC cache, or what else there may
+    be is full."""
+    return cache_from(points) is not None or slc_from(points) is not None
+
+
+def is_burst(p: Point) -> bool:
+    """Whether it is a point of `burst`."""
+    return p.procedure == "fill" and dict(p.parameters)["bs"] == _BURST
+
+
 def flush_cost(points: Sequence[Point]) -> tuple[float, float] | None:
     """ns of a small write, and of one with a flush behind; they are next to each other."""
     small = [how for how in _series_of(points, op="write", bs=_SMALL, stride=_SMALL, count=32)

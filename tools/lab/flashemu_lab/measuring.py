@@ -258,17 +258,19 @@ def _outcome(found: Fit) -> ModuleType:
     return related if isinstance(found, relatives.Related) else fitted
 
 
-def _fittable(path: Path) -> measurement.Measurement:
-    found = fittable(measurement.load(path))
+def _fittable(path: Path) -> tuple[measurement.Measurement, measurement.Measurement]:
+    """What a fit can use of a measurement, and the whole of it."""
+    whole = measurement.load(path)
+    found = fittable(whole)
     if not found.points:
         raise LabError(f"{path}: has no point that a fit can use")
-    return found
+    return found, whole
 
 
 def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
                     jobs: int) -> tuple[measurement.Measurement, Fit]:
     """A measurement and the device that was fitted to it, with progress on a terminal."""
-    found = _fittable(path)
+    found, whole = _fittable(path)
     note = Note()
 
     def told(what: str, error: float) -> None:
@@ -276,7 +278,7 @@ def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
     try:
         if relatives.applies(found):
             return found, relatives.fit(tool, found, budget, seed, jobs, told)
-        return found, fitting.fit(tool, found, budget, seed, jobs, told)
+        return found, fitting.fit(tool, found, budget, seed, jobs, told, whole)
     finally:
         note.end()
 
@@ -349,7 +351,7 @@ def _refine(arguments: argparse.Namespace) -> int:
     profile: str = arguments.profile
     output = _output_of(arguments, [arguments.measurement, Path(profile)])
     tool, source = Tool(), arguments.measurement.name
-    text, m = _profile_text(tool, profile), _fittable(arguments.measurement)
+    text, (m, _) = _profile_text(tool, profile), _fittable(arguments.measurement)
     note = Note()
     try:
         found = refining.refine(

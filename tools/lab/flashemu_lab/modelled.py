@@ -47,6 +47,7 @@ class Structure:
     random_log   bytes that a unit open in any order takes, 0 for as many as it has
     record    bytes of which a command's record there takes a multiple, 0 without records
     small_log    units of the log for small writes, 0 without one, else at least `LEAST_LOG`
+    small_join   small writes that go on in an open unit are no part of that log
     stay      units replaced within which a group is not gathered
     hot       commands to a group that count when one has to be gathered
     limit     bytes of the largest command
@@ -75,6 +76,7 @@ class Structure:
     record: int = 0
     small_log: int = 0
     small_write: int = 0
+    small_join: bool = True
     zone_start: int = 0
     zone_units: int = 0
     switch_merge: bool = True
@@ -236,7 +238,7 @@ def _unit_keys(s: Structure, of_time: Mapping[str, float]) -> dict[str, str]:
                      "ftl.scattered_stay": str(s.stay), "ftl.scattered_hot": str(s.hot)}
     if s.small_log:
         keys |= {"ftl.small_log": str(s.small_log), "ftl.small_pace": "1",
-                 "ftl.small_write": str(s.small_write), "ftl.small_join": "yes"}
+                 "ftl.small_write": str(s.small_write), "ftl.small_join": _word(s.small_join)}
         if s.zone_units:
             keys |= {"ftl.zone_start": str(s.zone_start), "ftl.zone_units": str(s.zone_units)}
     return keys
@@ -298,9 +300,9 @@ _OF_STRATEGY = (("page", "parts"), ("parts",), ("copyback",), ("copy_buffer",), 
                 ("spare",))
 _OF_UNITS = ("unit", "group", "scattered", "stay", "hot", "group_switch", "open_linear",
              "open_random", "open_units", "random_log", "record", "small_log", "small_write",
-             "zone_start", "zone_units", "gap_fill")
+             "small_join", "zone_start", "zone_units", "gap_fill")
 _OF_EQUAL_UNITS = (("open_linear", "open_random", "open_units"), ("random_log", "record"),
-                   ("scattered", "stay", "hot"), ("small_log", "small_write"),
+                   ("scattered", "stay", "hot"), ("small_log", "small_write", "small_join"),
                    ("zone_start", "zone_units"), ("gap_fill",))
 
 

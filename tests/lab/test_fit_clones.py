@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab fit: what it takes a probed device for, where that decides about other work."""
+
+import math
+from dataclasses import replace
+
+from flashemu_script import run, skip
+
+try:
+    import cmaes  # noqa: F401
+    import scipy.optimize  # noqa: F401
+except ImportError:
+    skip("no Python modules cmaes and scipy")
+
+import fit_truth  # noqa: E402
+from flashemu_lab import clues, compare, curves, fitting, habits, pairs  # noqa: E402
+from flashemu_lab import probing, unit_size  # noqa: E402
+from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
+from flashemu_lab.modelled import Structure, changes, profile_keys, times_of  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_probe_points import CAPACITY, KIB, MIB, answered, reads, rows, shown  # noqa: E402
+
+MERGE = 10**8
+
+
+def candidates(*points):
+    return clues.candidates(Measurement(points, "x", CAPACITY))
+
+
+def scattered(ns):
+    return answered(habits.scattered(4 * MIB, CAPACITY), ns)
+
+
+def parted(part, page):
+    """Scattered writes to a map that knows parts of pages: one program for each page, and a part
+    that is written only in part is read before."""
+    return scattered(lambda r: 1e6 * -(-r.length // page)
+                     + 5e5 * (r.offset % part != 0 or r.length % part != 0))
+
+
+def test_parts_of_pages():
+    known = (*reads(64 * KIB), *shown(MIB), *rows(4))
+    for part, page in ((KIB, 8 * KIB), (2 * KIB, 32 * KIB)):
+        found = candidates(*known, *parted(part, page))
+        assert {(s.page, s.parts) for s in found if s.strategy == "segment" and s.parts > 1} == \
+            {(page, page // part)}, found
+        # what else the measurement says stays
+        assert any(s.parts == 1 for s in found)
+        assert {s.unit * s.group for s in found if s.parts > 1} >= {MIB}
+    # a page that is a part, one that has too many parts, and no granule at all
+    for part, page in ((4 * KIB, 4 * KIB), (KIB, 32 * KIB)):
+        assert all(s.parts == 1 for s in candidates(*known, *parted(part, page))), (part, page)
+    assert all(s.parts == 1 for s in candidates(*known, *scattered(lambda r: 1e6)))
+
+
+def test_whether_small_writes_in_order_are_part_of_the_log():
+    """Nothing tells but the comparison."""
+    known = (*reads(64 * KIB), *shown(4 * MIB))
+    assert all(s.small_join for s in candidates(*known))
+    logged = scattered(lambda r: 1e6 if r.length <= 8 * KIB else MERGE)
+    found = candidates(*known, *logged)
+    assert all(s.small_write == 8 * KIB for s in found)
+    assert {n for s in found for n in (s, replace(s, small_join=not s.small_join))} == set(found)
+    assert len({fitting._each_sort_first([fitting.Fit(s, (), 1.0) for s in found])[n].structure
+                .small_join for n in (0, 1)}) == 2
+
+
+def test_parts_of_allocation_units():
+    """Small units may be the parts of those of an SD card, of which the second has the FAT."""
+    for unit, group in ((512 * KIB, 8), (MIB, 4), (4 * MIB, 0), (3 * MIB // 2, 0)):
+        found = candidates(*reads(64 * KIB), *shown(unit), *rows(4))
+        wanted = {(unit, group, 0, 0), (unit, group, group, group)} if group else set()
+        assert {(s.unit, s.group, s.zone_start, s.zone_units) for s in found
+                if s.group > 1} == wanted, unit
+    zoned = [s for s in candidates(*reads(64 * KIB), *shown(512 * KIB), *rows(4)) if s.zone_units]
+    assert {(s.small_log, s.small_write) for s in zoned} == {(10, 2 * KIB)}
+
+
+def bursts(ns):
+    return [p for shifted in (False, True)
+            for p in answered(habits.burst(CAPACITY, shifted), ns)]
+
+
+def test_bursts_count_where_no_cache_takes_them():
+    def quick(most):
+        """Bytes of a burst that are quick."""
+        done = {}
+
+        def ns(r):
+            if r.op != "write":
+                return r.length if r.op == "rest" else 1
+            begin = done.setdefault(r.key, r.offset)
+            start = min(done.values()) if r.key == 0 else done.setdefault("start", r.offset)
+            return 1e6 if begin >= 0 and r.offset - start < most and r.key else 4e6
+        return ns
+    plain, cached = bursts(lambda r: 4e6), []
+    for shifted in (False, True):
+        cached += answered(habits.burst(CAPACITY, shifted), quick(2 * MIB))
+    assert habits.cache_from(cached) and not habits.has_cache(plain)
+    kept = clues.fittable(Measurement(tuple(plain), "x", CAPACITY)).points
+    assert kept == tuple(plain) and all(habits.is_burst(p) for p in kept)
+    assert clues.fittable(Measurement(tuple(cached), "x", CAPACITY)).points == ()
+    whole = [p for n in range(3) for p in answered(habits.fill(CAPACITY, n), lambda r: 1e7)]
+    assert whole and not any(map(habits.is_burst, whole))
+    assert clues.fittable(Measurement((*plain, *whole), "x", CAPACITY)).points == tuple(plain)
+
+
+def test_single_commands_are_no_rate():
+    """A cache may have taken one."""
+    points = [make_point("seq-write", [value], bs=4096, size=size)
+              for size, value in ((4096, 3e8), (12288, 3e8), (16384, 1e7), (4190208, 2e7))]
+    others = [make_point("hdparm-t", [3e7], direct=False),
+              make_point("dd", [4e7], op="write", bs=MIB, bytes=MIB)]
+    assert [rate for _, _, rate in curves.curves([*points, *others]).rates] == [1e7, 2e7, 3e7, 4e7]
+    first = candidates(*reads(64 * KIB), *points)[0]
+    m = Measurement((*reads(64 * KIB), *points), "x", CAPACITY)
+    times = dict(zip((t.key for t in times_of(first)), clues.first_times(first, m)))
+    assert math.isclose(times["nand.tPROG"], 0.75 * first.page * 1e9 / 2e7)
+
+
+def test_rules_look_at_the_whole_measurement():
+    """That pairs of writes merge units follows from how quickly a unit can be copied, and that from
+    what no fit can use."""
+    points = list(reads(64 * KIB))
+    for size in (64 * KIB << n for n in range(8)):
+        test = pairs.test(size, CAPACITY, 8 * KIB, 16 * KIB, probing.OUTRIGHT)
+        points += answered(test, lambda r, size=size: 1e6 if size < 512 * KIB else 4e6)
+    fills = answered(habits.fill(CAPACITY, 0), lambda r: 40 * r.length + 1)
+    assert unit_size.shown(points) and not unit_size.shown([*points, *fills])
+    m = Measurement(tuple(points), "x", CAPACITY)
+    whole = replace(m, points=(*points, *fills))
+    assert clues.fittable(whole) == m
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        alone = fitting.Fitting(comparer, m, 60, 1)._starts
+        seen = fitting.Fitting(comparer, m, 60, 1, whole=whole)._starts
+    assert "page" not in {s.strategy for s in alone}
+    assert seen == clues.candidates(whole) and "page" in {s.strategy for s in seen}
+
+
+def test_a_clone_does_other_work():
+    """A device with parts of pages and a log that takes small writes in order as well."""
+    s = Structure("segment", 480 * MIB, 8 * KIB, 2 * MIB, parts=8, open_linear=1, open_random=0,
+                  small_log=3, small_write=8 * KIB, small_join=False)
+    ns = {"link.command_overhead": 1e5, "link.bandwidth": 4e7, "nand.tPROG": 1e6,
+          "nand.bus_rate": 1e8, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 1e6,
+          "ftl.map_read": 2e5}
+    values = [ns.get(t.key, 0.0) for t in times_of(s)]
+    tool = Tool()
+    whole = fit_truth.probe(tool, s, values)
+    m = clues.fittable(whole)
+    found = fitting.fit(tool, m, 300, 1, 1, whole=whole)
+    assert not found.structure.small_join, found.structure
+    want = fit_truth.run(tool, s, values, fit_truth.WORK)
+    got = fit_truth.run(tool, found.structure, found.values, fit_truth.WORK)
+    off = [abs(math.log(a.value / b.value)) for a, b in zip(got.points, want.points)]
+    assert max(off) < 0.15, (off, found.structure, changes(profile_keys(s, values)))
+
+
+run(globals())
