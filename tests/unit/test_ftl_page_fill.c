@@ -84,11 +84,40 @@ static void assert_same_later(struct bench *x, struct bench *y, uint64_t seed)
     assert_same(x, y);
 }
 
+/* The first `n` pages, as a device writes them; how many of them were filled. */
+static fe_lpn fill_or_write(struct bench *b, fe_lpn n)
+{
+    fe_lpn lpn = 0, all = 0;
+    while (lpn < n) {
+        fe_lpn filled = b->ftl->ops->fill(b->ftl, lpn, n);
+        assert_true(filled <= n - lpn);
+        all += filled;
+        lpn += filled;
+        if (filled == 0)
+            write_to(b, lpn++);
+    }
+    return all;
+}
+
+/* A cache in front of half of the devices: past which a run goes early, late or never.
+ * A dynamic one may have taken so many blocks by then that pages have to be moved. */
+static void draw_cache(struct ft_rand *r, struct fe_nand_params *nand, struct fe_ftl_params *p)
+{
+    if (ft_chance(r, 50))
+        return;
+    nand->cell = FE_CELL_MLC;
+    bool is_static = ft_chance(r, 50);
+    p->page.slc_mode = is_static ? FE_SLC_STATIC : FE_SLC_DYNAMIC;
+    p->page.slc_blocks = is_static ? 2 + (uint32_t)ft_below(r, 4) : 0;
+    p->page.slc_run = ft_chance(r, 80) ? UINT64_C(512) << ft_below(r, is_static ? 9 : 13) : 0;
+    p->page.slc_dies = (uint32_t)ft_below(r, 2);
+}
+
 static void test_fill_is_writing_each_page(void **state)
 {
     (void)state;
-    uint32_t n_filled = 0, n_partly = 0;
-    for (uint64_t seed = 0; seed < 120; seed++) {
+    uint32_t n_filled = 0, n_partly = 0, n_behind_cache = 0;
+    for (uint64_t seed = 0; seed < 1500; seed++) {
         struct ft_rand r = {.seed = seed};
         struct bench x, y;
         uint32_t dies = 1 + (uint32_t)ft_below(&r, 5), pages = 2 + (uint32_t)ft_below(&r, 130);
@@ -105,16 +134,16 @@ static void test_fill_is_writing_each_page(void **state)
             .map_held = 1 + (uint32_t)ft_below(&r, 4),
             .map_switch_ns = ft_chance(&r, 50) ? 1000 : 0,
         };
+        draw_cache(&r, &nand, &p);
         uint64_t bad = ft_chance(&r, 50) ? UINT64_C(1) << ft_below(&r, 14) : 0;
         setup(&x, &nand, &p, bad);
         setup(&y, &nand, &p, bad);
         fe_lpn n = ft_chance(&r, 50) ? x.ftl->n_lpns : (fe_lpn)ft_below(&r, x.ftl->n_lpns);
-        fe_lpn filled = x.ftl->ops->fill(x.ftl, 0, n);
-        assert_true(filled <= n && filled % (dies * pages) == 0);
+        fe_lpn filled = fill_or_write(&x, n);
+        assert_true(filled % (dies * pages) == 0);
         n_filled += filled > 0;
         n_partly += filled < n;
-        for (fe_lpn lpn = filled; lpn < n; lpn++)
-            write_to(&x, lpn);
+        n_behind_cache += filled > 0 && p.page.slc_mode != FE_SLC_OFF;
         for (fe_lpn lpn = 0; lpn < n; lpn++)
             write_to(&y, lpn);
         assert_same(&x, &y);
@@ -122,7 +151,7 @@ static void test_fill_is_writing_each_page(void **state)
         teardown(&x);
         teardown(&y);
     }
-    assert_true(n_filled > 60 && n_partly > 60);
+    assert_true(n_filled > 700 && n_partly > 700 && n_behind_cache > 200);
 }
 
 /* Where a write does more than to program the next page, nothing is done at once. */
@@ -148,11 +177,37 @@ static void test_fill_leaves_alone_what_is_not_plain(void **state)
     }
 }
 
+/* Behind a run that goes past the cache, at the beginning of a stripe only, and not where several
+ * pages go past it together. */
+static void test_fill_behind_a_cache(void **state)
+{
+    (void)state;
+    for (uint32_t gather = 0; gather <= 4; gather += 4) {
+        struct fe_nand_params nand = ft_nand(2, 30, 8, 512);
+        struct ft_layer l;
+        nand.cell = FE_CELL_MLC;
+        struct fe_ftl_params p = ft_params("page", &nand, 1);
+        p.page.slc_mode = FE_SLC_STATIC;
+        p.page.slc_blocks = 4;
+        p.page.slc_run = UINT64_C(5) * 512;
+        p.page.slc_gather = gather * 512;
+        ft_layer_init(&l, &nand, &p);
+        for (fe_lpn lpn = 0; lpn < 5; lpn++) {
+            assert_int_equal(l.ftl->ops->fill(l.ftl, lpn, 40), 0);
+            assert_int_equal(l.ftl->ops->write(l.ftl, lpn, 0, 512, NULL), FE_OK);
+        }
+        assert_int_equal(l.ftl->ops->fill(l.ftl, 5, 40), gather ? 0 : 32);
+        assert_int_equal(l.ftl->ops->fill(l.ftl, gather ? 5 : 37, 38), 0);
+        ft_layer_fini(&l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fill_is_writing_each_page),
         cmocka_unit_test(test_fill_leaves_alone_what_is_not_plain),
+        cmocka_unit_test(test_fill_behind_a_cache),
     };
     return cmocka_run_group_tests_name("page fill", tests, NULL, NULL);
 }

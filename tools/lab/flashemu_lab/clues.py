@@ -4,7 +4,9 @@
     strategy   random writes as fast as those in order: a map by pages; else units
     page       reads across its multiples take longer (-a); shifted commands cost more (probe);
                writes below it cost as much as a page
-    unit       a second step of -a, writes across (probe), or the unit of -O
+    parts      scattered writes from a part of a page up to all of it that take the same time (probe)
+    unit       a second step of -a, writes across (probe), or the unit of -O; a small one may be a
+               part of the allocation unit of an SD card
     group      random writes that all cost the same, up to a part of the unit: that part is merged
     open       the number of units of -O behind which each small write merges one, or else the
                first one at which the rate falls
@@ -42,7 +44,7 @@ _USUAL_CAPACITY = 4 << 30
 _LEAST_PART = 64 << 10
 # A unit is taken for a group of so many where only order was measured; two known cards have them.
 _PARTS = 8
-# Bytes of the usual allocation unit of SD cards, and of what is in front of their partition.
+# Bytes of the usual allocation unit of an SD card, and of what is in front of its partition.
 _ALLOCATION = 4 * _MIB
 # A device without a limit has room for so many units more than were written in turn.
 _MORE = 2
