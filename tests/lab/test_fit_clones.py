@@ -14,10 +14,11 @@ except ImportError:
     skip("no Python modules cmaes and scipy")
 
 import fit_truth  # noqa: E402
-from flashemu_lab import clues, compare, curves, fitting, habits, pairs  # noqa: E402
-from flashemu_lab import probing, unit_size  # noqa: E402
+from flashemu_lab import clues, compare, curves, fitted, fitting, habits, pairs  # noqa: E402
+from flashemu_lab import probing, search, unit_size  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
-from flashemu_lab.modelled import Structure, changes, profile_keys, times_of  # noqa: E402
+from flashemu_lab.modelled import Structure, neighbours, paged, profile_keys  # noqa: E402
+from flashemu_lab.modelled import times_of  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
 from flashemu_probe_points import CAPACITY, KIB, MIB, answered, reads, rows, shown  # noqa: E402
 
@@ -139,23 +140,78 @@ def test_rules_look_at_the_whole_measurement():
     assert seen == clues.candidates(whole) and "page" in {s.strategy for s in seen}
 
 
-def test_a_clone_does_other_work():
-    """A device with parts of pages and a log that takes small writes in order as well."""
-    s = Structure("segment", 480 * MIB, 8 * KIB, 2 * MIB, parts=8, open_linear=1, open_random=0,
-                  small_log=3, small_write=8 * KIB, small_join=False)
-    ns = {"link.command_overhead": 1e5, "link.bandwidth": 4e7, "nand.tPROG": 1e6,
-          "nand.bus_rate": 1e8, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 1e6,
-          "ftl.map_read": 2e5}
+def in_turn(one, several):
+    """Rows of flashbench -O in order: ns for a KiB of one unit, and of several."""
+    return [make_point("flashbench-open-au", [KIB * 1e9 / (several if n > 1 else one)],
+                       erasesize=4 * MIB, open=n, random=False, chunk=chunk * KIB)
+            for n in (1, 2, 4, 8) for chunk in (64, 256, 1024, 4096)]
+
+
+def test_runs_that_go_past_a_cache():
+    known = reads(64 * KIB)
+    found = candidates(*known, *in_turn(1e5, 2e5))
+    assert {s.run for s in found if s.strategy == "page"} == {0, 64 * KIB, 128 * KIB, 256 * KIB}
+    assert {s.run for s in found if s.strategy != "page"} <= {0}
+    assert {s.run for s in candidates(*known, *in_turn(1e5, 1.1e5))} == {0}
+    # not of a log without probe, and with numbers for which there is a device
+    assert {s.run for s in candidates(*in_turn(1e5, 2e5))} == {0}
+    s = next(s for s in found if s.run)
+    first = dict(zip((t.key for t in times_of(s)), clues.first_times(s, Measurement(
+        (*known, *in_turn(1e5, 2e5), *scattered(lambda r: 5e6)), "x", CAPACITY))))
+    assert first["ftl.map_switch"] == 0.0 and first["nand.slc_tPROG"] > 4e6, first
+    keys = profile_keys(s, list(first.values()))
+    assert keys["ftl.slc_run"] == str(s.run) and keys["ftl.slc_mode"] == "static"
+    assert fitted.sections(keys).count("[nand]") == 1, keys
+    assert "ftl.slc_run" not in profile_keys(replace(s, run=0), list(first.values())[:-1])
+    assert {n.run for n in neighbours(s)} == {s.run // 2, s.run, s.run * 2}
+    assert {n.run for n in neighbours(replace(s, run=0))} == {0}
+    assert {n.run for n in neighbours(replace(s, run=s.page)) if n.page == s.page} == \
+        {s.page, 2 * s.page}
+    # one of them is tried on, and larger pages take longer in the cache as well
+    without = replace(s, run=0)
+    fits = [fitting.Fit(n, (), 1.0) for n in (without, replace(without, spare=60), s)]
+    assert fitting._each_sort_first(fits) == [fits[0], fits[2], fits[1]]
+    m = Measurement((*known, *in_turn(1e5, 2e5)), "x", CAPACITY)
+    with compare.Comparer(Tool(), m, 1) as comparer:
+        one = search.Search(comparer, m, [1.0] * len(m.points))
+        fit = search.start(s, list(first.values()))
+        other = one.moved(fit, paged(s, 2 * s.page))
+    for key, is_program in (("nand.tPROG", True), ("nand.slc_tPROG", True), ("nand.tR", False)):
+        value = dict(zip(first, other.values()))[key]
+        assert math.isclose(value, first[key] * (1 + is_program)), key
+
+
+def is_clone(s, ns, budget, off):
+    """The device that `fit` makes of these; it does other work in the right time."""
     values = [ns.get(t.key, 0.0) for t in times_of(s)]
     tool = Tool()
     whole = fit_truth.probe(tool, s, values)
     m = clues.fittable(whole)
-    found = fitting.fit(tool, m, 300, 1, 1, whole=whole)
-    assert not found.structure.small_join, found.structure
+    found = fitting.fit(tool, m, budget, 1, 1, whole=whole)
     want = fit_truth.run(tool, s, values, fit_truth.WORK)
     got = fit_truth.run(tool, found.structure, found.values, fit_truth.WORK)
-    off = [abs(math.log(a.value / b.value)) for a, b in zip(got.points, want.points)]
-    assert max(off) < 0.15, (off, found.structure, changes(profile_keys(s, values)))
+    errors = [abs(math.log(a.value / b.value)) for a, b in zip(got.points, want.points)]
+    assert max(errors) < off, (errors, found.structure, found.keys())
+    return found.structure
+
+
+TIMES = {"link.command_overhead": 1e5, "link.bandwidth": 4e7, "nand.tPROG": 1e6,
+         "nand.bus_rate": 1e8, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 1e6,
+         "ftl.map_read": 2e5}
+
+
+def test_a_clone_does_other_work():
+    """A device with parts of pages and a log that takes small writes in order as well."""
+    s = Structure("segment", 480 * MIB, 8 * KIB, 2 * MIB, parts=8, open_linear=1, open_random=0,
+                  small_log=3, small_write=8 * KIB, small_join=False)
+    assert not is_clone(s, TIMES, 300, 0.15).small_join
+
+
+def test_a_clone_has_an_slc_cache():
+    """A card whose small writes take longer than its streams."""
+    s = Structure("page", 480 * MIB, 8 * KIB, run=128 * KIB)
+    ns = TIMES | {"ftl.map_switch": 0.0, "nand.tPROG": 4e5, "nand.slc_tPROG": 2e6}
+    assert is_clone(s, ns, 200, 0.1).run == 128 * KIB
 
 
 run(globals())

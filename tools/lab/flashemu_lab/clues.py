@@ -4,7 +4,7 @@
     strategy   random writes as fast as those in order: a map by pages; else units
     page       reads across its multiples take longer (-a); shifted commands cost more (probe);
                writes below it cost as much as a page
-    parts      scattered writes from a part of a page up to all of it that take the same time (probe)
+    parts      scattered writes from a part of a page to all of it that take the same time (probe)
     unit       a second step of -a, writes across (probe), or the unit of -O; a small one may be a
                part of the allocation unit of an SD card
     group      random writes that all cost the same, up to a part of the unit: that part is merged
@@ -14,6 +14,7 @@
                goes up where a reader cuts inside pages
     small log  random writes, or writes to too many units, that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
+    run        one place in order that is quicker than several in turn, of a map by pages (probe)
 
 Where `probe` has a test that asks for just one of these, what that says is taken (`probed`).
 Where nothing was written in random order, what it does is assumed (`as_in_order`).  Cards with a
@@ -52,6 +53,8 @@ _MORE = 2
 _STREAM = 64 * _KIB
 # Writes that take one program each differ by this factor at most.
 _ALIKE = 1.1
+# A command of a run takes so many times as long where there is no run.
+_RUNS = 1.15
 # Bytes beyond 64 KiB take so many times as long where commands end inside pages.
 _CUT = 1.2
 
@@ -210,7 +213,8 @@ def candidates(m: Measurement) -> list[Structure]:
         if by_pages and found[-1].strategy == "page":
             found.insert(0, found.pop())
     if probed.is_probe(m.points):
-        found = [n for s in found for one in (s, *_gaps(s), *_parted(s, m.points))
+        found = [n for s in found
+                 for one in (s, *_gaps(s), *_parted(s, m.points), *_past_cache(s, rows))
                  for host in _hosted(one, m.points) for n in _joined(host)]
     elif not _writes_half_a_mib(c):  # perhaps through a USB reader of Linux
         cut = [replace(s, limit=120 * _KIB) for s in found]
@@ -247,9 +251,19 @@ def _parted(s: Structure, points: Sequence[Point]) -> list[Structure]:
     part = habits.granule_from(points) or 0
     times = {bs: ns for bs, (ns, _) in habits.scattered_times(points).items() if bs >= part > 0}
     page = flat_until(times, _ALIKE)
-    if s.strategy == "block" or not part < page <= MOST_PARTS * part or s.unit % page:
+    if s.strategy != "segment" or not part < page <= MOST_PARTS * part or s.unit % page:
         return []
     return [replace(paged(s, page), parts=page // part)]
+
+
+def _past_cache(s: Structure, rows: Curves) -> list[Structure]:
+    """The same where long runs go past a cache in SLC mode, if a map by pages writes one place in
+    order quicker than several in turn: these make no runs of more than one command."""
+    several = pooled(rows.linear, 2)
+    longer = [several[chunk] / t for chunk, t in rows.linear.get(1, {}).items() if chunk in several]
+    if s.strategy != "page" or max(longer, default=0.0) < _RUNS:
+        return []
+    return [replace(s, run=n) for n in (64 * _KIB, 128 * _KIB, 256 * _KIB)]
 
 
 def _joined(s: Structure) -> list[Structure]:
@@ -429,6 +443,9 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
              "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
     start |= probed.times(m.points, s.page)
+    if s.run:   # what a jump takes beyond a stream is what the cache takes
+        small, _ = habits.scattered_times(m.points).get(s.page, (0.0, None))
+        start |= {"ftl.map_switch": 0.0, "nand.slc_tPROG": max(small - alone, program)}
     copied = probed.copied_ns(m.points, s.unit // s.page)
     if copied is not None and s.strategy == "block":  # even writes in order copied units
         start["nand.tPROG"] = min(start["nand.tPROG"], 0.75 * copied)

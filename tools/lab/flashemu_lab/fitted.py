@@ -36,16 +36,19 @@ _MEMBER = {
     "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
     "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
     "cache.write_behind": "behind", "ftl.tail_align": "tail", "link.max_transfer": "limit",
-    "nand.blocks_per_plane": "spare"}
+    "nand.blocks_per_plane": "spare", "ftl.slc_run": "run"}
 _BYTES = ("page", "unit", "random_log", "record", "small_write", "region", "cache", "behind",
-          "limit")
+          "limit", "run")
 _ASSUMED = {
     "device.used": "assumed: written all over before",
     "nand.endurance": "assumed: no test wears a block out",
     "nand.cell": "assumed; all pages have one time here, so it does not show",
     "nand.pages_per_block": "derived: a unit is as few blocks as possible",
     "ftl.small_pace": "assumed: means do not show it, and an SD card may be busy for 250 ms only",
-    "ftl.small_join": "assumed",
+    "ftl.small_join": "assumed, or of what probe measured the nearer one of both",
+    "nand.slc_tR": "assumed: as nand.tR",
+    "ftl.slc_mode": "assumed: blocks set aside",
+    "ftl.slc_blocks": "assumed: no test of a fit fills the cache",
     "link.type": "assumed from link.max_transfer; the keys below decide",
     "link.queue_depth": "assumed: one request was in flight"}
 # What benchmarks do on a region.
@@ -168,7 +171,8 @@ def structure_text(s: Structure) -> str:
     page = f"pages of {bytes_text(s.page)}"
     behind = "; it writes while the next data arrive" if s.behind else ""
     if s.strategy == "page":
-        return f"The device is mapped by pages, {page}{behind}."
+        past = f"; runs of more than {bytes_text(s.run)} go past an SLC cache" if s.run else ""
+        return f"The device is mapped by pages, {page}{past}{behind}."
     if s.strategy == "block":
         return (f"The device is mapped by units of {bytes_text(s.unit)}, {page}, and copies a unit "
                 f"for each command that writes a part of it{behind}.")

@@ -144,7 +144,7 @@ def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
         s = f.structure
         best.setdefault(
             (s.strategy, s.group > 1, s.open_units > 0, s.parts > 1, s.record > 0,
-             s.small_join, s.reader, s.behind > 0), f)
+             s.small_join, s.run > 0, s.reader, s.behind > 0), f)
     return [*best.values(), *(f for f in fits if f not in best.values())]
 
 

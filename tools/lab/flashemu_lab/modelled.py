@@ -32,6 +32,8 @@ _LOG_OF_GROUPS, _WRITE_OF_GROUPS = 16, 8 * _KIB
 _SPILLED, _LOG_OF_SPILLED, _WRITE_OF_SPILLED = 8, 10, 128 * _KIB
 # Units of any log for small writes: one is given up while another one takes pages.
 LEAST_LOG = 2
+# Of an SLC cache that is never seen to be full.
+_SLC_BLOCKS = 1024
 # Units that replace failed ones, and one in which a merge writes.
 _MARGIN_UNITS = 4
 
@@ -55,6 +57,8 @@ class Structure:
     cache     bytes of the write cache
     behind    bytes of pages that may be on their way to the flash
     tail      pages at a multiple of which a long write may end without loss
+    run       with strategy page, bytes in order behind which writes go past a cache of blocks in
+              SLC mode, 0 without such a cache
     spare     with strategy page, what the chip has beyond the capacity, in 1/1000 of it: so much
               can be written before a write has to wait for an erase
     """
@@ -89,6 +93,7 @@ class Structure:
     behind: int = 0
     tail: int = 1
     spare: int = 120
+    run: int = 0
 
     @property
     def gathers(self) -> bool:
@@ -120,7 +125,8 @@ class Structure:
         """Of the chip: what the capacity takes, and what the strategy needs besides."""
         block = self.page * self.pages_per_block
         if self.strategy == "page":
-            return -(-self.capacity * (1000 + self.spare) // (1000 * block)) + 16
+            cache = _SLC_BLOCKS if self.run else 0
+            return -(-self.capacity * (1000 + self.spare) // (1000 * block)) + 16 + cache
         each = max(self.unit // block, 1)
         units = math.ceil(self.capacity / self.unit)
         spare = self.open_linear + self.open_random + self.small_log + _MARGIN_UNITS
@@ -158,18 +164,19 @@ TIMES = (
     Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
     Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.gather_page", 2e4, 2e7, True),
+    Time("nand.slc_tPROG", 1e4, 1e8),
 )
-# Those that a strategy does not have; of segment, those without groups that are gathered.
-_ABSENT = {"segment": ("ftl.gather_page",),
-           "page": ("ftl.unit_read", "ftl.copy_page", "ftl.gather_page"),
+# Those that a strategy does not have.
+_ABSENT = {"segment": (), "page": ("ftl.unit_read", "ftl.copy_page"),
            "block": ("ftl.map_switch", "ftl.map_read", "ftl.unit_read", "ftl.part_write",
-                     "ftl.tail_write", "ftl.gather_page")}
+                     "ftl.tail_write")}
 
 
 def times_of(s: Structure) -> tuple[Time, ...]:
     """The times of this structure, always in the same order.  What only some structures of a
     strategy have comes last."""
-    absent = () if s.strategy == "segment" and s.gathers else _ABSENT[s.strategy]
+    absent = [*_ABSENT[s.strategy], *([] if s.gathers else ["ftl.gather_page"]),
+              *([] if s.run else ["nand.slc_tPROG"])]
     return tuple(t for t in TIMES if t.key not in absent)
 
 
@@ -190,9 +197,14 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
         "nand.page_parts": str(s.parts), "nand.endurance": "unlimited",
         "nand.copyback": _word(s.copyback), "nand.tR": time("nand.tR"),
         "nand.tPROG": time("nand.tPROG"), "nand.tBERS": time("nand.tBERS"),
+        **({"nand.slc_tR": time("nand.tR"), "nand.slc_tPROG": time("nand.slc_tPROG")}
+           if s.run else {}),
         "nand.bus_rate": rate("nand.bus_rate"), "ftl.type": s.strategy}
     if s.strategy != "page":
         keys |= _unit_keys(s, of_time)
+    if s.run:
+        keys |= {"ftl.slc_mode": "static", "ftl.slc_blocks": str(_SLC_BLOCKS),
+                 "ftl.slc_run": str(s.run)}
     if s.strategy != "block":
         keys |= {"ftl.map_region": str(s.region), "ftl.map_switch": time("ftl.map_switch"),
                  "ftl.map_read": time("ftl.map_read"), "ftl.part_write": time("ftl.part_write"),
@@ -281,6 +293,7 @@ def neighbours(s: Structure) -> list[Structure]:
               if 16 * _KIB <= n <= 64 * _MIB]
     if s.strategy == "page":
         near = (s.spare // 4, s.spare // 2, s.spare * 3 // 4, s.spare * 4 // 3, s.spare * 2)
+        found += [replace(s, run=n) for n in (s.run // 2, s.run * 2) if n >= s.page]
         return found + [replace(s, spare=n) for n in near if 4 <= n <= 500]
     return [n for n in found if _makes_sense(n)]
 

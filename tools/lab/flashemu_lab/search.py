@@ -438,7 +438,7 @@ class Search:
         rate = dict(zip((t.key for t in times_of(fit.structure)), fit.values()))["link.bandwidth"]
         arrives = s.page * 1e9 / rate
         for k, (t, first) in enumerate(zip(times_of(s), first_times(s, self._m))):
-            if t.key == "nand.tPROG":
+            if t.key in ("nand.tPROG", "nand.slc_tPROG"):
                 program = t.from_x(x[k]) * s.page / fit.structure.page
                 program += arrives * ((s.behind > 0) - (fit.structure.behind > 0))
                 x[k] = float(np.clip(t.to_x(max(program, t.least)), *t.bounds))
