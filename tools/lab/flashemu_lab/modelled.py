@@ -6,8 +6,8 @@ Sizes that hang together are derived here and nowhere else: the blocks follow fr
 page, and the chip is as large as the capacity, the open units and the logs need.  So a search
 changes one number, and the profile still fits together.
 
-Not modelled: several dies and channels.  From outside, with one request in flight, they look like
-larger pages.
+Not modelled: several dies and channels, which look like larger pages from outside, with one request
+in flight; and what an SLC cache does when it is full.
 """
 
 from __future__ import annotations
