@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""clones.py [--budget N] [--jobs N] PROFILE...: what a profile that is fitted to a device is worth
+"""clones.py [--budget N] [--jobs N] [--used SIZE] PROFILE...: what a profile that is fitted to a device is worth
 for work that nobody has measured.
 
-Each shipped profile, all of it written before, is served with a virtual clock, measured by `probe`,
+Each shipped profile, all of it written before (or `--used`), is served with a virtual clock, measured by `probe`,
 and a profile is fitted to that.  Then the same work is replayed on both: requests in random order
 and in order, and recordings of filesystems.  Prints a line of JSON for each profile; `shares` says
 how long the fitted one takes for each work, as a share of what the other one takes.  This is no
@@ -25,7 +25,6 @@ from flashemu_lab import clues, fitted, fitting, modelled  # noqa: E402
 from flashemu_lab.measurement import Measurement  # noqa: E402
 from flashemu_lab.tool import Tool  # noqa: E402
 
-WRITTEN = "device.used=16T"
 WORK = ["gen:random,op=write,bs=4K,count=3000,size=256M",
         "gen:random,op=write,bs=64K,count=600,size=256M",
         "gen:sequential,op=write,bs=64K,count=2000", "gen:random,op=read,bs=4K,count=3000"]
@@ -33,28 +32,29 @@ WORK += [f"rec:{name},start=8192,measure=write" for name in
          ("ext4-database", "ext4-small", "vfat-small", "vfat-streams", "f2fs-database")]
 
 
-def measured(tool, profile):
+def measured(tool, profile, used):
     """What `probe` measures."""
-    found, failure, capacity = probe_truth.through_nbd(tool, f"profile={profile}", WRITTEN)
+    found, failure, capacity = probe_truth.through_nbd(tool, f"profile={profile}", used)
     if failure:
         sys.exit(failure)
     return Measurement(tuple(found.points), profile, capacity)
 
 
-def busy(tool, profile, work):
+def busy(tool, profile, work, used):
     """ns."""
-    told = tool.ask("replay", profile, work, WRITTEN, "--drop-trim", "--json")
+    told = tool.ask("replay", profile, work, used, "--drop-trim", "--json")
     return json.loads(told)["busy_ns"]
 
 
-def clone(tool, profile, budget, jobs):
-    whole = measured(tool, profile)
+def clone(tool, profile, budget, jobs, used):
+    whole = measured(tool, profile, used)
     m = clues.fittable(whole)
     found = fitting.fit(tool, m, budget, 1, jobs, whole=whole)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clone.ini"
         path.write_text(fitted.profile(found, m, "probe", "clones.py"), encoding="utf-8")
-        shares = {work: busy(tool, str(path), work) / busy(tool, profile, work) for work in WORK}
+        shares = {work: busy(tool, str(path), work, used) / busy(tool, profile, work, used)
+                  for work in WORK}
     return {"profile": profile, "structure": fitted.structure_text(found.structure),
             "keys": modelled.changes(found.keys()), "median": round(found.all.median, 4),
             "near": round(found.all.near, 3),
@@ -67,9 +67,11 @@ def main():
     parser.add_argument("profiles", nargs="+")
     parser.add_argument("--budget", type=int, default=720)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--used", default="16T")
     arguments = parser.parse_args()
     for profile in arguments.profiles:
-        line = clone(Tool(), profile, arguments.budget, arguments.jobs)
+        line = clone(Tool(), profile, arguments.budget, arguments.jobs,
+                     f"device.used={arguments.used}")
         print(json.dumps(line), flush=True)
 
 
