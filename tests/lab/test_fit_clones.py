@@ -79,26 +79,14 @@ def test_parts_of_allocation_units():
     assert {(s.small_log, s.small_write) for s in zoned} == {(10, 2 * KIB)}
 
 
-def bursts(ns):
-    return [p for shifted in (False, True)
-            for p in answered(habits.burst(CAPACITY, shifted), ns)]
-
-
 def test_bursts_count_where_no_cache_takes_them():
-    def quick(most):
-        """Bytes of a burst that are quick."""
-        done = {}
-
-        def ns(r):
-            if r.op != "write":
-                return r.length if r.op == "rest" else 1
-            begin = done.setdefault(r.key, r.offset)
-            start = min(done.values()) if r.key == 0 else done.setdefault("start", r.offset)
-            return 1e6 if begin >= 0 and r.offset - start < most and r.key else 4e6
-        return ns
-    plain, cached = bursts(lambda r: 4e6), []
-    for shifted in (False, True):
-        cached += answered(habits.burst(CAPACITY, shifted), quick(2 * MIB))
+    tests = [habits.burst(CAPACITY, shifted) for shifted in (False, True)]
+    plain = [p for test in tests for p in answered(test, lambda r: 4e6)]
+    cached = []
+    for test in tests:  # the first 2 MiB behind the rest are quick
+        start = next(r.offset for r in test.requests if r.op == "write" and r.key > 0)
+        cached += answered(test, lambda r, start=start: r.length if r.op == "rest" else
+                           1e6 if r.key > 0 and r.offset - start < 2 * MIB else 4e6)
     assert habits.cache_from(cached) and not habits.has_cache(plain)
     kept = clues.fittable(Measurement(tuple(plain), "x", CAPACITY)).points
     assert kept == tuple(plain) and all(habits.is_burst(p) for p in kept)
@@ -181,8 +169,9 @@ def test_runs_that_go_past_a_cache():
         assert math.isclose(value, first[key] * (1 + is_program)), key
 
 
-def is_clone(s, ns, budget, off):
-    """The device that `fit` makes of these; it does other work in the right time."""
+def cloned(s, ns, budget, off):
+    """The structure that `fit` finds for a device, whose clone does other work in the right time,
+    with logarithmic errors of less than `off`."""
     values = [ns.get(t.key, 0.0) for t in times_of(s)]
     tool = Tool()
     whole = fit_truth.probe(tool, s, values)
@@ -204,14 +193,14 @@ def test_a_clone_does_other_work():
     """A device with parts of pages and a log that takes small writes in order as well."""
     s = Structure("segment", 480 * MIB, 8 * KIB, 2 * MIB, parts=8, open_linear=1, open_random=0,
                   small_log=3, small_write=8 * KIB, small_join=False)
-    assert not is_clone(s, TIMES, 300, 0.15).small_join
+    assert not cloned(s, TIMES, 300, 0.15).small_join
 
 
 def test_a_clone_has_an_slc_cache():
     """A card whose small writes take longer than its streams."""
     s = Structure("page", 480 * MIB, 8 * KIB, run=128 * KIB)
     ns = TIMES | {"ftl.map_switch": 0.0, "nand.tPROG": 4e5, "nand.slc_tPROG": 2e6}
-    assert is_clone(s, ns, 200, 0.1).run == 128 * KIB
+    assert cloned(s, ns, 200, 0.1).run == 128 * KIB
 
 
 run(globals())

@@ -33,6 +33,20 @@ struct fe_ftl_params ft_params(const char *strategy, const struct fe_nand_params
     };
 }
 
+fe_lpn ft_use(struct fe_ftl *ftl, fe_lpn n, uint32_t page_bytes)
+{
+    fe_lpn at_once = 0;
+    for (fe_lpn lpn = 0; lpn < n;) {
+        fe_lpn filled = ftl->ops->fill(ftl, lpn, n);
+        assert_true(filled <= n - lpn);
+        at_once += filled;
+        lpn += filled;
+        if (filled == 0)
+            assert_int_equal(ftl->ops->write(ftl, lpn++, 0, page_bytes, NULL), FE_OK);
+    }
+    return at_once;
+}
+
 void ft_layer_init(struct ft_layer *l, const struct fe_nand_params *nand,
                    const struct fe_ftl_params *params)
 {

@@ -29,6 +29,11 @@ struct ft_cost {
 struct fe_ftl_params ft_params(const char *strategy, const struct fe_nand_params *nand,
                                uint32_t unit_blocks);
 
+/* Writes the first n pages of a new strategy as a device does that has been used before: at once
+ * where that is possible, and one by one elsewhere.  Every write must succeed.  Returns how many
+ * were written at once. */
+fe_lpn ft_use(struct fe_ftl *ftl, fe_lpn n, uint32_t page_bytes);
+
 /* Makes a layer with all the logical pages that the strategy can offer.  Ends the test on
  * failure. */
 void ft_layer_init(struct ft_layer *l, const struct fe_nand_params *nand,

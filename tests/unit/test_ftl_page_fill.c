@@ -84,23 +84,8 @@ static void assert_same_later(struct bench *x, struct bench *y, uint64_t seed)
     assert_same(x, y);
 }
 
-/* The first `n` pages, as a device writes them; how many of them were filled. */
-static fe_lpn fill_or_write(struct bench *b, fe_lpn n)
-{
-    fe_lpn lpn = 0, all = 0;
-    while (lpn < n) {
-        fe_lpn filled = b->ftl->ops->fill(b->ftl, lpn, n);
-        assert_true(filled <= n - lpn);
-        all += filled;
-        lpn += filled;
-        if (filled == 0)
-            write_to(b, lpn++);
-    }
-    return all;
-}
-
-/* A cache in front of half of the devices: past which a run goes early, late or never.
- * A dynamic one may have taken so many blocks by then that pages have to be moved. */
+/* A cache in front of half of the devices.  A run goes past it early, late or never.  A dynamic one
+ * may have taken so many blocks by then that pages have to be moved. */
 static void draw_cache(struct ft_rand *r, struct fe_nand_params *nand, struct fe_ftl_params *p)
 {
     if (ft_chance(r, 50))
@@ -139,7 +124,7 @@ static void test_fill_is_writing_each_page(void **state)
         setup(&x, &nand, &p, bad);
         setup(&y, &nand, &p, bad);
         fe_lpn n = ft_chance(&r, 50) ? x.ftl->n_lpns : (fe_lpn)ft_below(&r, x.ftl->n_lpns);
-        fe_lpn filled = fill_or_write(&x, n);
+        fe_lpn filled = ft_use(x.ftl, n, x.rig.geo.page_bytes);
         assert_true(filled % (dies * pages) == 0);
         n_filled += filled > 0;
         n_partly += filled < n;

@@ -37,21 +37,6 @@ static void write_whole(struct bench *b, fe_lpn lpn)
     assert_int_equal(b->ftl->ops->write(b->ftl, lpn, 0, b->rig.geo.page_bytes, NULL), FE_OK);
 }
 
-/* Returns how many pages were not written one by one. */
-static fe_lpn fill(struct bench *b, fe_lpn n)
-{
-    fe_lpn at_once = 0;
-    for (fe_lpn lpn = 0; lpn < n;) {
-        fe_lpn filled = b->ftl->ops->fill(b->ftl, lpn, n);
-        assert_true(filled <= n - lpn);
-        at_once += filled;
-        lpn += filled;
-        if (filled == 0)
-            write_whole(b, lpn++);
-    }
-    return at_once;
-}
-
 static void assert_same_map(const struct fe_unit_map *f, const struct fe_unit_map *g)
 {
     FT_ASSERT_SAME(f->data, g->data, f->n_lebs);
@@ -160,7 +145,7 @@ static void test_segment_fill_is_writing_each_page(void **state)
         const struct fe_nand_params nand = draw(&r, &p);
         if (setup(&x, &nand, &p) && setup(&y, &nand, &p)) {
             fe_lpn n = ft_chance(&r, 50) ? x.ftl->n_lpns : (fe_lpn)ft_below(&r, x.ftl->n_lpns);
-            fe_lpn at_once = fill(&x, n);
+            fe_lpn at_once = ft_use(x.ftl, n, x.rig.geo.page_bytes);
             n_cases++;
             n_none += at_once == 0;
             n_partly += at_once > 0 && at_once < n;

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points of `probe` as devices that are made up would give them, with times by hand.  Every one has
-1 GiB and units of 1 MiB, if it has units."""
+"""Points of `probe` as made-up devices of 1 GiB would give them, with times by hand."""
 
 import os
 import sys
@@ -40,7 +39,8 @@ def looked(first, middle):
 
 
 def rows(most, merge=10**7):
-    """Points of rows in both orders: more units than `most` are merged, which takes `merge` ns."""
+    """Points of rows over units of 1 MiB, in both orders.  More than `most` of them are merged,
+    which takes `merge` ns."""
     found = []
     for in_random_order in (True, False):
         for n in (1, 2, most, most + 1):
