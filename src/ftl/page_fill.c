@@ -13,18 +13,19 @@
  *   page 1       4    5    6    7         the logical page that each page holds
  *   page 2       8    9   10   11
  *
- * With an SLC cache, stripes begin where the run has become so long that it goes past the cache.
+ * Where pages have parts, a block takes all parts of a page before it is the next one's turn.  With
+ * an SLC cache, stripes begin where the run has become so long that it goes past the cache.
  *
  * What is left over, and every page where a write has more to do, goes the usual way: with a cache
- * that takes all writes or an enhanced area, with an account of how often pages are written, where
- * pages have parts, and on a chip that can fail or is kept in an image.
+ * that takes all writes or an enhanced area, with an account of how often pages are written, and on a
+ * chip that can fail or is kept in an image.
  */
 #include "ftl/page_core.h"
 
 static bool can_fill(const struct page_ftl *f)
 {
     return fe_medium_is_plain(f->base.medium) && f->area_pages == 0 &&
-           f->p.page.hot_cold != FE_HOT_COLD_TWO_POOL && f->base.medium->geo.parts_log2 == 0;
+           f->p.page.hot_cold != FE_HOT_COLD_TWO_POOL;
 }
 
 /* Whether page `first`, and all that follow it in order, go to stripes of which it begins one. */
@@ -53,12 +54,14 @@ static void fill_stripe(struct page_ftl *f, struct fe_frontier *front, fe_lpn fi
 {
     struct fe_blocks *b = &f->blocks;
     uint32_t pages = front->pages, n = front->n;
+    uint32_t parts = UINT32_C(1) << f->base.medium->geo.parts_log2;
     open_all(b, front);
     fe_medium_prog_stripe(f->base.medium, front->open, n, first, FE_TAG_DATA);
     struct fe_mapping *map = &f->map[first];
-    for (uint32_t page = 0; page < pages; page++)
+    for (uint32_t page = 0; page < pages; page += parts)
         for (uint32_t i = 0; i < n; i++)
-            *map++ = fe_mapping(front->open[i] * pages + page);
+            for (uint32_t part = 0; part < parts; part++)
+                *map++ = fe_mapping(front->open[i] * pages + page + part);
     for (uint32_t i = 0; i < n; i++) {
         fe_peb peb = front->open[i];
         fe_bits_set(b->valid_bits, (uint64_t)peb * pages, pages);

@@ -9,8 +9,8 @@
  *     open        -         append    append                 (room for two)
  *
  * So a unit is opened here as for any write, and gets its pages at once.  What is left over goes
- * the usual way: the rest of a unit, the zone whose writes go to the small log, pages in parts on
- * several dies, and a chip that can fail or is kept in an image.
+ * the usual way: the rest of a unit, the zone whose writes go to the small log, and a chip that can
+ * fail or is kept in an image.
  */
 #include "ftl/segment_core.h"
 
@@ -19,8 +19,7 @@ enum { MAX_STRIPE = 64 };
 static bool can_fill(const struct segment *s)
 {
     const struct fe_medium *m = s->map.base.medium;
-    return fe_medium_is_plain(m) && !s->command_is_small && s->map.units.stripe <= MAX_STRIPE &&
-           (m->geo.parts_log2 == 0 || s->map.units.stripe == 1);
+    return fe_medium_is_plain(m) && !s->command_is_small && s->map.units.stripe <= MAX_STRIPE;
 }
 
 /* All pages of an erased unit, as fe_unit_map_append programs one after the other. */

@@ -141,9 +141,9 @@ static inline bool fe_chip_is_bare(const struct fe_chip *c)
  * chip is bare. */
 void fe_chip_program_row(struct fe_chip *c, fe_ppn ppn, uint32_t n, fe_lpn lpn, uint8_t tag);
 
-/* Programs all pages of n erased blocks without bytes: page 0 of each block, then page 1 of each,
- * and so on, for logical pages `first`, first + 1 and so on, none of which has been trimmed.
- * Memory only: there must be no image. */
+/* Programs all pages of n erased blocks without bytes: page 0 of each block with all its parts, then
+ * page 1 of each, and so on, for logical pages `first`, first + 1 and so on, none of which has been
+ * trimmed.  Memory only: there must be no image. */
 void fe_chip_program_stripe(struct fe_chip *c, const fe_peb *pebs, uint32_t n, fe_lpn first,
                             uint8_t tag);
 

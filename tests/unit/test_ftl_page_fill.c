@@ -98,6 +98,16 @@ static void draw_cache(struct ft_rand *r, struct fe_nand_params *nand, struct fe
     p->page.slc_dies = (uint32_t)ft_below(r, 2);
 }
 
+/* Half of the devices have fewer pages, in two to eight parts each. */
+static void draw_parts(struct ft_rand *r, struct fe_nand_params *nand)
+{
+    uint32_t parts = ft_chance(r, 50) ? 1 : UINT32_C(2) << ft_below(r, 3);
+    nand->page_parts = parts;
+    nand->page_size *= parts;
+    nand->oob_size *= parts;
+    nand->pages_per_block = nand->pages_per_block / parts + 2;
+}
+
 static void test_fill_is_writing_each_page(void **state)
 {
     (void)state;
@@ -108,6 +118,7 @@ static void test_fill_is_writing_each_page(void **state)
         uint32_t dies = 1 + (uint32_t)ft_below(&r, 5), pages = 2 + (uint32_t)ft_below(&r, 130);
         struct fe_nand_params nand =
             ft_nand(dies, 14 + (uint32_t)ft_below(&r, 20), pages, 512);
+        draw_parts(&r, &nand);
         struct fe_ftl_params p = ft_params("page", &nand, 1);
         p.op_ppm = 280000;
         p.clean.gc_policy = (uint32_t)ft_below(&r, FE_N_GC_POLICIES);
@@ -125,7 +136,7 @@ static void test_fill_is_writing_each_page(void **state)
         setup(&y, &nand, &p, bad);
         fe_lpn n = ft_chance(&r, 50) ? x.ftl->n_lpns : (fe_lpn)ft_below(&r, x.ftl->n_lpns);
         fe_lpn filled = ft_use(x.ftl, n, x.rig.geo.page_bytes);
-        assert_true(filled % (dies * pages) == 0);
+        assert_true(filled % (dies * x.rig.geo.pages_per_block) == 0);
         n_filled += filled > 0;
         n_partly += filled < n;
         n_behind_cache += filled > 0 && p.page.slc_mode != FE_SLC_OFF;
@@ -143,16 +154,15 @@ static void test_fill_is_writing_each_page(void **state)
 static void test_fill_leaves_alone_what_is_not_plain(void **state)
 {
     (void)state;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 5; i++) {
         struct fe_nand_params nand = ft_nand(2, 30, 8, 512);
         struct ft_layer l;
         nand.cell = FE_CELL_MLC;
-        nand.page_parts = i == 3 ? 2 : 1;
         struct fe_ftl_params p = ft_params("page", &nand, 1);
         p.page.slc_mode = i == 1 ? FE_SLC_STATIC : FE_SLC_OFF;
         p.page.slc_blocks = i == 1 ? 4 : 0;
         p.page.hot_cold = i == 2 ? FE_HOT_COLD_TWO_POOL : FE_HOT_COLD_OFF;
-        p.page.enhanced_size = i == 5 ? 16 * 512 : 0;
+        p.page.enhanced_size = i == 3 ? 16 * 512 : 0;
         ft_layer_init(&l, &nand, &p);
         l.rig.medium->prog_hook = i == 4;
         assert_int_equal(l.ftl->ops->fill(l.ftl, 0, 40), i == 0 ? 32 : 0);
