@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""fit_cards.py [--budget N] [--seeds N] [--random-out | --whole] MY.json...: how well `fit` predicts
-what it has not seen.
+"""fit_cards.py [--budget N] [--seeds N] [--random-out | --whole] MY.json...: how well `fit`
+predicts what it has not seen.
 
 Every other point of each test of a measurement is taken away (or, with --random-out, flashbench's
 open units in random order and find-fat), a profile is fitted to the rest, and the points that were
 taken away are compared with it.  With --whole nothing is taken away, and the points of each sort
-are compared that the profile was fitted to.  Prints a line of JSON for each measurement and seed, and with
-several seeds the range of their results.  This is no test: it takes minutes for each.
+are compared that the profile was fitted to.  Prints a line of JSON for each measurement and seed,
+and with several seeds the range of their results.  This is no test: it takes minutes for each.
 """
 
 import argparse
@@ -55,7 +55,8 @@ def card(path, budget, which, jobs, seed):
     left = left_out(m, which)
     kept = replace(m, points=tuple(p for i, p in enumerate(m.points) if i not in set(left)))
     begin = time.monotonic()
-    found = fitting.fit(Tool(), kept, budget, seed, jobs)
+    found = fitting.fit(Tool(), kept, budget or fitting.BUDGET, seed, jobs,
+                        more=0 if budget else fitting.MORE)
     seconds = time.monotonic() - begin
     changes = modelled.changes(found.keys())
     with compare.Comparer(Tool(), m, 1) as comparer:
@@ -67,13 +68,14 @@ def card(path, budget, which, jobs, seed):
     for name in dict.fromkeys(search.kind(m.points[i]) for i in judged):
         result[name] = told(fitting.summed([errors[i] for i in judged
                                             if search.kind(m.points[i]) == name]))
-    return {**result, "seconds": round(seconds), "structure": str(found.structure), "keys": found.keys()}
+    return {**result, "typical": round(found.error, 4), "comparisons": found.comparisons,
+            "seconds": round(seconds), "structure": str(found.structure), "keys": found.keys()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("measurements", nargs="+", type=Path)
-    parser.add_argument("--budget", type=int, default=fitting.BUDGET)
+    parser.add_argument("--budget", type=int, default=0, help="of one search, and no larger one")
     parser.add_argument("--jobs", type=int, default=1)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--random-out", dest="which", action="store_const", const="random",

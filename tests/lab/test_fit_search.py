@@ -3,7 +3,9 @@
 """flashemu-lab fit: the search, with answers that follow from a formula instead of a device."""
 
 import math
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 from flashemu_lab_bench import LAB  # noqa: F401  (finds the modules)
 from flashemu_script import run, skip
@@ -13,11 +15,12 @@ try:
 except ImportError:
     skip("no Python module scipy")
 
-from flashemu_lab import fitting, search  # noqa: E402
+from flashemu_lab import cli, fitting, measurement, measuring, search  # noqa: E402
 from flashemu_lab.compare import Answer  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
 from flashemu_lab.modelled import (Structure, exchanged, joined, neighbours, price,  # noqa: E402
                                    times_of)
+from flashemu_lab.tool import Tool  # noqa: E402
 
 MIB = 1 << 20
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=3, open_random=2)
@@ -258,6 +261,62 @@ def test_starts_that_nothing_tells_apart_are_one():
     worse = begun(replace(SEGMENT, open_linear=9))
     assert fitting._told_apart([first, other, again, unknown, worse]) == [
         first, other, unknown, worse]
+
+
+class Searches:
+    """Stands in the place of `fitting.Fitting`: the searches end with these errors of all points
+    and these typical errors, whatever they are asked.  Remembers the budgets."""
+
+    def __init__(self, *ends):
+        self.ends = list(ends)
+        self.budgets = []
+        self.said = []
+
+    def __call__(self, comparer, m, budget, seed, told, whole):
+        self.budgets.append(budget)
+        told("times", 0.5)
+        return self
+
+    def run(self):
+        errors, error = self.ends[len(self.budgets) - 1]
+        return fitting.Fitted(SEGMENT, [], errors, [], {}, {}, error=error)
+
+    def fit(self, more):
+        kept = fitting.Fitting
+        fitting.Fitting = self
+        try:
+            return fitting.fit(Tool(), MEASURED, 70, 1, 1,
+                               lambda what, error: self.said.append(what), more=more)
+        finally:
+            fitting.Fitting = kept
+
+
+def test_a_search_that_has_not_come_near_is_followed_by_a_larger_one():
+    near, far = [0.04] * 3, [0.06] * 3
+    for errors, better, budgets in ((near, 0.3, [70]), (far, 0.3, [70, 90]), (far, 0.1, [70, 90])):
+        searches = Searches((errors, 0.2), ([0.5] * 3, better))
+        found = searches.fit(90)
+        assert searches.budgets == budgets
+        assert found.error == (min(0.2, better) if len(budgets) > 1 else 0.2)
+        assert searches.said == ["times", "a larger search, times"][:len(budgets)]
+    searches = Searches((far, 0.2))
+    assert searches.fit(0).error == 0.2 and searches.budgets == [70]
+
+
+def test_only_the_default_budget_has_a_larger_search():
+    asked, kept = [], fitting.fit
+    fitting.fit = lambda tool, m, budget, *rest: asked.append((budget, rest[-1]))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.json"
+            measurement.save(MEASURED, path)
+            for words in ([], ["--quick"], ["--budget", "70"]):
+                arguments = cli.build_parser().parse_args(["fit", str(path), "-o", "x.ini", *words])
+                measuring.fit_measurement(Tool(), path, arguments, 1)
+    finally:
+        fitting.fit = kept
+    assert asked == [(fitting.BUDGET, fitting.MORE), (fitting.QUICK, 0), (70, 0)]
+    assert fitting.MORE > fitting.BUDGET
 
 
 run(globals())

@@ -4,10 +4,13 @@
 A budget of comparisons, of which slow ones count more than once, is divided: a quarter to the
 candidates, of which most are given up early; thirteen twenty-fourths to the structure of the best
 ones, at first the best of each sort; what is left to CMA-ES and the times.  In the end the times
-are sharpened: points that no times can meet should not keep them from others.  Candidates, climbs
-of a round and what is held out do not depend on each other and run side by side.  What decides is
-what was compared, and never a clock, so the same measurement, budget and seed give the same profile
-on every machine whose linear algebra rounds alike.
+are sharpened: points that no times can meet should not keep them from others.  Where a search ends
+is partly luck, so one that has not come near can be followed by a larger one, and the better of
+both results is kept.
+
+Candidates, climbs of a round and what is held out do not depend on each other and run side by side.
+What decides is what was compared, and never a clock, so the same measurement, budget and seed give
+the same profile on every machine whose linear algebra rounds alike.
 
 Two things say how far the result can be trusted:
 
@@ -37,7 +40,8 @@ from .modelled import Structure, Time, changes, price, profile_keys, times_of
 from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
 from .tool import Tool
 
-BUDGET, QUICK = 8000, 720
+# Of one search, of the larger one that follows if it has not come near, and of a quick one.
+BUDGET, MORE, QUICK = 8000, 16000, 720
 LEAST_BUDGET = 60
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
@@ -61,8 +65,9 @@ _EXPLAIN = 1.25
 _AS_GOOD = 1.01
 # A time whose interval is wider than this factor in each direction is not identifiable.
 WIDEST = 2.0
-# A fit is good if its errors are at most this.
+# A fit is good if its errors are at most this, and near if their median is at most this.
 GOOD_MEDIAN, GOOD_SHARE = 0.15, 0.4
+NEAR_MEDIAN = 0.05
 
 Told = Callable[[str, float], None]
 
@@ -113,6 +118,7 @@ class Fitted(Judged):
     held        what was left out, and the errors of a fit without it there
     tried       each candidate and its error, the best one first
     comparisons how many there were
+    error       the typical error of the search (search.Fit)
     """
 
     structure: Structure
@@ -124,6 +130,12 @@ class Fitted(Judged):
     held: list[tuple[str, Errors]] = field(default_factory=list)
     tried: list[Fit] = field(default_factory=list)
     comparisons: int = 0
+    error: float = math.inf
+
+    @property
+    def is_near(self) -> bool:
+        """Whether a larger search would hardly find anything better."""
+        return self.all.median <= NEAR_MEDIAN
 
     def keys(self) -> dict[str, str]:
         """Of the profile."""
@@ -337,7 +349,7 @@ class Fitting:
     def _judged(self, best: Fit, tried: list[Fit]) -> Fitted:
         answer = self._comparer.ask([question(best)])[0]
         result = Fitted(best.structure, best.values(), log_errors(answer, self._m),
-                        list(answer.measured), {}, {}, tried=tried)
+                        list(answer.measured), {}, {}, tried=tried, error=best.error)
         result.intervals = self._intervals(best)
         result.as_good = self._as_good(best)
         result.held = self._held(best)
@@ -410,8 +422,18 @@ class Fitting:
 
 
 def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
-        told: Told = lambda what, error: None, whole: Measurement | None = None) -> Fitted:
+        told: Told = lambda what, error: None, whole: Measurement | None = None,
+        more: int = 0) -> Fitted:
     """The device that comes nearest to a measurement.  If that is only what a fit can use of a
-    `whole` one (`clues.fittable`), the rules look at all of it."""
+    `whole` one (`clues.fittable`), the rules look at all of it.  A search that has not come near
+    is followed by one with a budget of `more`, unless that is 0."""
+    def told_again(what: str, error: float) -> None:
+        told(f"a larger search, {what}", error)
+
     with Comparer(tool, m, jobs) as comparer:
-        return Fitting(comparer, m, budget, seed, told, whole).run()
+        found = Fitting(comparer, m, budget, seed, told, whole).run()
+        if more and not found.is_near:
+            again = Fitting(comparer, m, more, seed, told_again, whole).run()
+            found = min(found, again, key=lambda f: f.error)
+            found.comparisons = comparer.asked
+        return found

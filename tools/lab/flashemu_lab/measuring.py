@@ -267,9 +267,11 @@ def _fittable(path: Path) -> tuple[measurement.Measurement, measurement.Measurem
     return found, whole
 
 
-def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
-                    jobs: int) -> tuple[measurement.Measurement, Fit]:
+def fit_measurement(tool: Tool, path: Path, arguments: argparse.Namespace,
+                    seed: int) -> tuple[measurement.Measurement, Fit]:
     """A measurement and the device that was fitted to it, with progress on a terminal."""
+    budget, jobs = budget_of(arguments), arguments.jobs
+    more = 0 if arguments.quick or arguments.budget else fitting.MORE
     found, whole = _fittable(path)
     note = Note()
 
@@ -278,7 +280,7 @@ def fit_measurement(tool: Tool, path: Path, budget: int, seed: int,
     try:
         if relatives.applies(found):
             return found, relatives.fit(tool, found, budget, seed, jobs, told)
-        return found, fitting.fit(tool, found, budget, seed, jobs, told, whole)
+        return found, fitting.fit(tool, found, budget, seed, jobs, told, whole, more)
     finally:
         note.end()
 
@@ -303,8 +305,7 @@ def _fit(arguments: argparse.Namespace) -> int:
     output = _output_of(arguments, [arguments.measurement])
     tool = Tool()
     try:
-        m, found = fit_measurement(tool, arguments.measurement, budget_of(arguments),
-                                   arguments.seed, arguments.jobs)
+        m, found = fit_measurement(tool, arguments.measurement, arguments, arguments.seed)
     except KeyboardInterrupt:
         print("flashemu-lab: stopped; a fit is written at its end, so there is none",
               file=sys.stderr)
@@ -395,7 +396,7 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
         if not there.startswith("; measurement "):
             raise LabError(f"{output}: is there and is no profile that advise has fitted; move it, "
                            "or give it instead of the measurement")
-    m, found = fit_measurement(tool, path, budget, 1, arguments.jobs)
+    m, found = fit_measurement(tool, path, arguments, 1)
     if not found.good:
         raise LabError(f"{path}: no profile comes near, so advice would be about another device: "
                        f"{_outcome(found).sentence(found)}", 1)
