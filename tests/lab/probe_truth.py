@@ -236,7 +236,7 @@ def through_nbd(tool, *words):
         target = NbdTarget(server.uri, True)
         run = probe.Probe(tool, target, DeviceClock(server.control),
                           Wishes(target.capacity, False, target.can_trim, False),
-                          probe.Budget(), lambda found: None, lambda what: None, Found())
+                          probe.Budget(), lambda found: None, lambda place, what: None, Found())
         run.run()
         target.close()
     findings.judge(run.found)

@@ -8,6 +8,7 @@ Most of it works on a small device of the model itself, whose parameters are kno
 import json
 import math
 import os
+import shutil
 import threading
 from dataclasses import replace
 
@@ -491,6 +492,35 @@ def test_mistakes():
          "unit": "bytes/s", "values": [1]}]}))
     bad("no point of the measurement can be compared", "fit", "none.json", "-o", "a.ini")
     assert lab("fit", "my.json", "-o", "a.ini", "--budget", "3")[0] == 2
+    bad("nope/a.ini: No such file or directory", "fit", "my.json", "-o", "nope/a.ini")
+
+
+def test_nothing_is_made_up():
+    """A profile of a device that was only read would say what nobody measured; `advise` would
+    count on it."""
+    m = measured(PAGE, points=[p for p in plan(2 * MIB, 1) if p.procedure == "flashbench-align"])
+    measurement.save(m, Path("read.json"))
+    said = "read.json: nothing was written, so a profile would make up what writes take"
+    for words in (["fit", "read.json", "-o", "read.ini"], ["advise", "read.json"]):
+        code, out, err = lab(*words, "--budget", "60")
+        assert code == 1 and out == "" and said in err and not os.path.exists("read.ini"), err
+    code, _, _ = lab("fit", "read.json", "-o", "read.ini", "--budget", "60", "--anyway")
+    assert code == 0 and os.path.exists("read.ini")
+
+
+def test_what_is_not_installed():
+    measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
+    for name in ("scipy", "cmaes"):
+        os.mkdir("without")
+        write(f"without/{name}.py", f"raise ModuleNotFoundError('no {name}')\n")
+        kept = os.environ.get("PYTHONPATH", "")
+        os.environ["PYTHONPATH"] = f"{os.path.abspath('without')}:{kept}"
+        try:
+            bad(f"needs the Python module {name}: apt-get install python3-{name}", "fit", "my.json",
+                "-o", "without.ini", "--budget", "60")
+        finally:
+            os.environ["PYTHONPATH"] = kept
+            shutil.rmtree("without")
 
 
 def test_stopped_by_a_signal():

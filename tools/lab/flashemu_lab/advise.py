@@ -229,19 +229,22 @@ def chosen_start(table: Table) -> int:
     return int(quantity(layouts.given(found.level)["start"]) or 0) if found else _M
 
 
-def advise_text(d: Device, workloads: list[str]) -> str:
-    """The experiment in TOML.  LabError for a workload that is unknown or given twice, and if none
-    of them has a pattern."""
+def check_workloads(workloads: list[str]) -> None:
+    """LabError for a workload that is unknown or given twice, and if none of them has a pattern."""
     for i, name in enumerate(workloads):
         if name not in WORKLOADS and name not in RECORDED:
             raise LabError(f"--workload {name}: there is no such workload; allowed: "
                            f"{', '.join((*WORKLOADS, *RECORDED))}")
         if name in workloads[:i]:
             raise LabError(f"--workload {name}: is given twice")
-    patterns = [name for name in workloads if name in WORKLOADS]
-    if not patterns:
+    if not any(name in WORKLOADS for name in workloads):
         raise LabError(f"--workload {','.join(workloads)}: says nothing about layouts; allowed: "
                        f"together with one of {', '.join(WORKLOADS)}")
+
+
+def advise_text(d: Device, workloads: list[str]) -> str:
+    """The experiment in TOML, for workloads that have passed `check_workloads`."""
+    patterns = [name for name in workloads if name in WORKLOADS]
     tried = candidates(d)
     lines = [
         'name = "advise"', f"title = {text(f'How should {d.profile} be partitioned?')}",

@@ -420,13 +420,14 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 def _advise(arguments: argparse.Namespace) -> int:
     profile = arguments.profile
+    workloads = arguments.workload.split(",")
+    advise.check_workloads(workloads)
     if profile.endswith(".json"):
         profile = measuring.profile_for_advice(Path(profile), arguments)
     elif arguments.quick or arguments.budget:
         raise LabError(f"{profile}: --quick and --budget are for measurements, whose names end in "
                        ".json")
     device = advise.look(Tool(), profile, tuple(arguments.settings))
-    workloads = arguments.workload.split(",")
     with _without_places("advise.toml"):
         layouts = _table(parse(advise.advise_text(device, workloads), "advise.toml"), arguments)
     if layouts is None:

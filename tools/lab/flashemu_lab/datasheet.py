@@ -29,8 +29,8 @@ def _open_text(limit: int | None, tried: bool, order: str) -> str:
         return f"It keeps all units fast that were tried, when they are written {order}."
     if limit == 0:
         return f"It keeps no unit open that is written {order}."
-    units = "one unit" if limit == 1 else f"{limit} units"
-    return f"It keeps {units} open that are written {order}; one more makes all of them slow."
+    units = "one unit open that is" if limit == 1 else f"{limit} units open that are"
+    return f"It keeps {units} written {order}; one more makes all of them slow."
 
 
 def sentences(found: Found) -> list[str]:

@@ -8,10 +8,11 @@ step corrects them by what it has shown (Broyden).
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Callable
 
 import numpy as np
+
+from .errors import module
 
 # An array of residuals at a place, and their slopes there: shape (residuals, numbers).
 At = Callable[[Any], Any]
@@ -30,7 +31,7 @@ class Descent:
         """Goes down from `begin`, at most `steps` steps, between the lower and the upper `bounds`;
         whoever gives `at` sees each place.  An error of `at` or `slopes_at` ends the descent and is
         passed on; the slopes are kept."""
-        least_squares = importlib.import_module("scipy.optimize").least_squares
+        least_squares = module("scipy.optimize", "python3-scipy").least_squares
         last: tuple[Any, Any] | None = None
 
         def slopes(x: Any) -> Any:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import re
-from typing import Collection
+from typing import Any, Collection
 
 # Powers of 1024 are written K, M, G, T; powers of 1000 are written KB, MB, GB.  Times are in ns,
 # rates in bytes a second, shares are fractions of 1.
@@ -62,6 +63,15 @@ def listed(words: list[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def module(name: str, package: str) -> Any:
+    """A Python module that not every command needs; LabError if the Debian package is missing."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise LabError(f"needs the Python module {name.partition('.')[0]}: apt-get install "
+                       f"{package}") from None
 
 
 def allowed(word: str, known: Collection[str]) -> str:

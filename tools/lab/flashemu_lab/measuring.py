@@ -15,12 +15,14 @@ from . import (fitted, fitting, importing, measurement, probe, refined, refining
                relatives)
 from .clues import fittable
 from .datasheet import datasheet, sentences, to_json
-from .errors import LabError, listed, quantity
+from .errors import LabError, listed, module, quantity
 from .findings import Found, Wishes, judge
-from .output import write_whole
+from .output import can_write, write_whole
 from .progress import Note
 from .target import Clock, DeviceClock, Target, WallClock, allow_destroying, open_target
 from .tool import Tool
+
+_MOST_BUDGET = 1000000
 
 Add = Callable[[str, str], argparse.ArgumentParser]
 
@@ -85,8 +87,9 @@ def add_commands(add: Add) -> None:
 
 
 def _budget_of_fit(text: str) -> int:
-    if not text.isdigit() or not fitting.LEAST_BUDGET <= int(text) <= 1000000:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: {fitting.LEAST_BUDGET} to 1000000")
+    if not text.isdigit() or not fitting.LEAST_BUDGET <= int(text) <= _MOST_BUDGET:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: {fitting.LEAST_BUDGET} to "
+                                         f"{_MOST_BUDGET}")
     return int(text)
 
 
@@ -107,7 +110,8 @@ def add_fit_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--quick", action="store_true",
                          help=f"a budget of {fitting.QUICK} comparisons")
     command.add_argument("--budget", metavar="N", type=_budget_of_fit, default=0,
-                         help=f"how many sets of parameters to compare ({fitting.BUDGET})")
+                         help="how many sets of parameters to compare, "
+                              f"{fitting.LEAST_BUDGET} to {_MOST_BUDGET} ({fitting.BUDGET})")
 
 
 def _add_fit(add: Add) -> None:
@@ -146,8 +150,19 @@ def keeps_inputs(output: Path, inputs: list[Path]) -> None:
             raise LabError(f"-o {output}: is one of the inputs; allowed: another file")
 
 
+def _keeps_probes(output: Path) -> None:
+    """LabError if the output would replace what a probe has measured, perhaps for hours."""
+    try:
+        there = measurement.load(output).made_by
+    except LabError:
+        return
+    if there.startswith(probe.MADE_BY):
+        raise LabError(f"-o {output}: has what a probe measured; allowed: another file")
+
+
 def _import(arguments: argparse.Namespace) -> int:
     keeps_inputs(arguments.output, arguments.files)
+    _keeps_probes(arguments.output)
     logs = [importing.read_file(path, arguments.device) for path in arguments.files]
     if arguments.queue:
         logs = [importing.with_queue(log, arguments.queue == "on") for log in logs]
@@ -166,14 +181,18 @@ def _import(arguments: argparse.Namespace) -> int:
         print(importing.summary(log))
         for line in log.skipped if arguments.skipped else ():
             print(f"  skipped: {line}".encode(errors="replace").decode())
-    print(f"{arguments.output}: {len(found.points)} points")
+    print(f"{arguments.output}: {len(found.points)} point{'s' * (len(found.points) != 1)}")
     sys.stdout.flush()
     return 0
 
 
-def _start(arguments: argparse.Namespace, tool: Tool) -> tuple[Target, Clock, Wishes, Found]:
+def _start(arguments: argparse.Namespace, tool: Tool
+           ) -> tuple[Target, Clock, Wishes, Found, probe.Plan]:
     """The device and what is known about it, after everything that forbids to measure it has been
     looked at."""
+    if arguments.output.suffix == ".html":
+        raise LabError(f"-o {arguments.output}: is the name of the page; allowed: another suffix, "
+                       "such as .json")
     if arguments.read_only and arguments.destroy:
         raise LabError(f"--destroy {arguments.destroy}: has no effect with --read-only")
     clock: Clock = WallClock()
@@ -184,27 +203,30 @@ def _start(arguments: argparse.Namespace, tool: Tool) -> tuple[Target, Clock, Wi
         raise LabError(f"{target.name}: has {target.capacity} bytes in sectors of {target.sector}; "
                        "allowed: at least 16 MiB, and sectors of 512")
     wishes = Wishes(target.capacity, arguments.read_only, target.can_trim, not clock.in_turn)
-    found = probe.earlier(arguments.output, target)
+    found = probe.earlier(arguments.output, target, clock)
     planned = probe.plan(tool, wishes)
     print(planned.text(target.name, target.capacity), file=sys.stderr, flush=True)
     if not arguments.read_only:
         allow_destroying(target, arguments.destroy)
-    return target, clock, wishes, found
+    return target, clock, wishes, found, planned
 
 
 def _probe(arguments: argparse.Namespace) -> int:
     tool = Tool()
-    target, clock, wishes, found = _start(arguments, tool)
-    save = probe.writer(target, f"{probe.MADE_BY}{tool.version}", arguments.output,
+    target, clock, wishes, found, planned = _start(arguments, tool)
+    save = probe.writer(target, probe.made_by(tool, clock), arguments.output,
                         arguments.name, arguments.state, arguments.host)
     note = Note()
     run = probe.Probe(tool, target, clock, wishes, arguments.budget, save,
-                      lambda what: note.show(arguments.device, what), found)
+                      lambda place, what: note.show(
+                          arguments.device, f"test {place} of up to {planned.tests}, {what}"),
+                      found)
     code = 0
     try:
         run.run()
     except KeyboardInterrupt:
-        run.failure, code = "stopped by a signal", 130
+        run.failure, code = "stopped by a signal" + (
+            f"; the test '{run.running}' has to be done again" if run.running else ""), 130
     finally:
         note.end()
         target.close()
@@ -216,13 +238,21 @@ def _probe(arguments: argparse.Namespace) -> int:
     return code
 
 
+def _some(tests: list[str]) -> str:
+    """The tests as a sentence names them: the first ones if they are many."""
+    names = list(dict.fromkeys(tests))
+    if len(names) <= _NAMED:
+        return listed(names)
+    return f"{len(tests)} tests: {'; '.join(names[:_NAMED])}; and others"
+
+
 def _notes(arguments: argparse.Namespace, run: probe.Probe) -> list[str]:
     """What a reader of the page has to know."""
     notes = [f"The measurement ended early: {run.failure}."] if run.failure else []
     if run.kept:
         notes.append(f"{run.kept} tests were in {arguments.output} already.")
     if run.left:
-        notes.append(f"The budget was too small for {listed(run.left)}.")
+        notes.append(f"The budget was too small for {_some(run.left)}.")
     if run.refused:
         notes.append(f"The device offers TRIM and does not do it, so {listed(run.refused)} is "
                      "missing.")
@@ -250,12 +280,23 @@ def _told(arguments: argparse.Namespace, run: probe.Probe, save: Callable[[Found
 
 
 Fit = fitting.Fitted | relatives.Related
+# What a fit knows nothing of, and a probe cannot change.
+_NEW = "; if the device was new, write it all over and probe it again"
+# Of tests that are missing.
+_NAMED = 8
 
 
 def _outcome(found: Fit) -> ModuleType:
     """What writes the profile and the page: `fitted`, or `related`, which has the same
     functions."""
     return related if isinstance(found, relatives.Related) else fitted
+
+
+def _writes(m: measurement.Measurement) -> bool:
+    """Whether any point of a measurement that a fit can use was more than read."""
+    written = ("flashbench-open-au", "flashbench-find-fat", "seq-write")
+    return any(p.procedure in written or how.get("op") in ("write", "trim") or "write" in
+               str(how.get("test")) for p in m.points for how in [dict(p.parameters)])
 
 
 def _fittable(path: Path) -> tuple[measurement.Measurement, measurement.Measurement]:
@@ -267,12 +308,18 @@ def _fittable(path: Path) -> tuple[measurement.Measurement, measurement.Measurem
     return found, whole
 
 
-def fit_measurement(tool: Tool, path: Path, arguments: argparse.Namespace,
-                    seed: int) -> tuple[measurement.Measurement, Fit]:
-    """A measurement and the device that was fitted to it, with progress on a terminal."""
+def fit_measurement(tool: Tool, path: Path, arguments: argparse.Namespace, seed: int,
+                    anyway: bool = False) -> tuple[measurement.Measurement, Fit]:
+    """A measurement and the device that was fitted to it, with progress on a terminal.  LabError
+    with exit code 1 if nothing was written in it, unless the user wants a profile `anyway`."""
     budget, jobs = budget_of(arguments), arguments.jobs
     more = 0 if arguments.quick or arguments.budget else fitting.MORE
+    module("scipy.optimize", "python3-scipy")
+    module("cmaes", "python3-cmaes")
     found, whole = _fittable(path)
+    if not _writes(found) and not anyway:
+        raise LabError(f"{path}: nothing was written, so a profile would make up what writes take; "
+                       "allowed: a measurement with writes", 1)
     note = Note()
 
     def told(what: str, error: float) -> None:
@@ -298,6 +345,7 @@ def _output_of(arguments: argparse.Namespace, inputs: list[Path]) -> Path:
     keeps_inputs(output, inputs)
     if output.suffix != ".ini":
         raise LabError(f"-o {output}: expected a name that ends in .ini")
+    can_write(output)
     return output
 
 
@@ -305,7 +353,8 @@ def _fit(arguments: argparse.Namespace) -> int:
     output = _output_of(arguments, [arguments.measurement])
     tool = Tool()
     try:
-        m, found = fit_measurement(tool, arguments.measurement, arguments, arguments.seed)
+        m, found = fit_measurement(tool, arguments.measurement, arguments, arguments.seed,
+                                   arguments.anyway)
     except KeyboardInterrupt:
         print("flashemu-lab: stopped; a fit is written at its end, so there is none",
               file=sys.stderr)
@@ -325,7 +374,8 @@ def _fit(arguments: argparse.Namespace) -> int:
     if not found.good:
         print(f"flashemu-lab: {arguments.measurement}: no profile comes near: "
               f"{outcome.sentence(found)}" + ("" if kept else f"; {output} is not written "
-                                             "(--anyway writes it)"), file=sys.stderr)
+                                             "(--anyway writes it)")
+              + (_NEW if m.made_by.startswith(probe.MADE_BY) else ""), file=sys.stderr)
     return 0 if found.good else 1
 
 
@@ -396,6 +446,7 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
         if not there.startswith("; measurement "):
             raise LabError(f"{output}: is there and is no profile that advise has fitted; move it, "
                            "or give it instead of the measurement")
+    can_write(output)
     m, found = fit_measurement(tool, path, arguments, 1)
     if not found.good:
         raise LabError(f"{path}: no profile comes near, so advice would be about another device: "

@@ -42,6 +42,15 @@ def write_whole(path: Path, content: str | bytes) -> None:
         raise LabError(f"{path}: {e.strerror}") from None
 
 
+def can_write(path: Path) -> None:
+    """LabError if `write_whole` could not write there: for what is known only after a long time."""
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}") from None
+
+
 def make_folder(folder: Path) -> None:
     """Makes a folder if it is not there; LabError if the host cannot."""
     try:

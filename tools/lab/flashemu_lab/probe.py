@@ -22,6 +22,7 @@ from .target import SILENCE_S, Clock, Target, silent
 from .tool import Tool
 
 MADE_BY = "flashemu-lab probe "
+_DEVICE_TIME = ", device time"
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,11 @@ def run_test(test: Test, target: Target, clock: Clock) -> list[Point]:
 
 @dataclass
 class Probe:
-    """A run.  `found` has what was measured, also by an earlier run; `left` the tests for which the
-    budget was too small, `refused` those with a TRIM that the device offers and does not do,
-    `failure` why the run ended early, or "", and `kept` how many tests were there already."""
+    """A run, which shows the number of the test that begins and what it is.  `found` has what was
+    measured, also by an earlier run; `left` the tests for which the budget was too small, `refused`
+    those with a TRIM that the device offers and does not do, `failure` why the run ended early, or
+    "", `kept` how many tests were there already, and `running` the test that has not ended, or
+    ""."""
 
     tool: Tool
     target: Target
@@ -102,13 +105,13 @@ class Probe:
     wishes: Wishes
     budget: Budget
     save: Callable[[Found], None]
-    show: Callable[[str], None]
+    show: Callable[[int, str], None]
     found: Found
 
     def __post_init__(self) -> None:
         self.left: list[str] = []
         self.refused: list[str] = []
-        self.failure = ""
+        self.failure = self.running = ""
         self.written = self.kept = 0
 
     def run(self) -> None:
@@ -116,27 +119,31 @@ class Probe:
         begin = self.clock.now()
         there = {(p.procedure, p.parameters) for p in self.found.points}
         findings.judge(self.found)
-        for test in findings.tests(self.tool, self.wishes, self.found,
-                                   lambda: findings.judge(self.found)):
+        every = findings.tests(self.tool, self.wishes, self.found,
+                               lambda: findings.judge(self.found))
+        for place, test in enumerate(every, 1):
             if self._is_there(test, there):
                 self.kept += 1
                 continue
             if self._too_much(test, (self.clock.now() - begin) / 1e9):
                 self.left.append(test.name)
                 continue
-            self.show(f"{test.name}, {number(self.written / 1e6)} MB written")
+            self.show(place, f"{test.name}, {number(self.written / 1e6)} MB written")
             self.written += test.written
+            self.running = test.name
             try:
                 points = run_test(test, self.target, self.clock)
             except OSError as e:
                 if test.trims and e.errno == errno.EOPNOTSUPP:
                     self.refused.append(test.name)
+                    self.running = ""
                     continue
                 self.failure = (f"{self.target.name}: {e.strerror} in the test '{test.name}'; "
                                 f"{len(self.found.points)} points have been measured before")
                 return
             self.found.points += points
             self.save(self.found)
+            self.running = ""
 
     @staticmethod
     def _is_there(test: Test, there: set[tuple[str, tuple[tuple[str, measurement.Scalar], ...]]]
@@ -152,8 +159,14 @@ class Probe:
                     and self.written + test.written > self.budget.written)
 
 
-def earlier(path: Path, target: Target) -> Found:
-    """What a run with this output has measured before; LabError if the file is something else."""
+def made_by(tool: Tool, clock: Clock) -> str:
+    """What the file says of the program, and of a clock that is not the wall's."""
+    return f"{MADE_BY}{tool.version}{_DEVICE_TIME if clock.stands_still else ''}"
+
+
+def earlier(path: Path, target: Target, clock: Clock) -> Found:
+    """What a run with this output has measured before; LabError if the file is something else, or
+    has times of another clock."""
     found = Found()
     if not path.exists():
         return found
@@ -163,6 +176,9 @@ def earlier(path: Path, target: Target) -> Found:
     if m.capacity != target.capacity:
         raise LabError(f"-o {path}: is the measurement of a device of {m.capacity} bytes, and "
                        f"{target.name} has {target.capacity}; allowed: another file")
+    if m.made_by.endswith(_DEVICE_TIME) != clock.stands_still:
+        other = "this machine" if clock.stands_still else "an emulated device (--device-time)"
+        raise LabError(f"-o {path}: has times of {other}; allowed: another file")
     found.points = list(m.points)
     return found
 

@@ -23,7 +23,6 @@ that no test of a measurement can reach.
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from typing import Callable, Mapping, Sequence
 import numpy as np
 
 from .compare import Answer, Comparer, Question, log_errors
-from .errors import LabError, quantity
+from .errors import LabError, module, quantity
 from .measure import parse_profile
 from .measurement import Measurement
 from .modelled import LEAST_LOG, TIMES, Time, changes
@@ -286,7 +285,7 @@ class _Search:
     def run(self, budget: int, seed: int) -> None:
         """CMA-ES with margins, until so many comparisons were made or nothing is better any
         more."""
-        cmaes = importlib.import_module("cmaes").CMAwM
+        cmaes = module("cmaes", "python3-cmaes").CMAwM
         step = np.array([n.step for n in self._some])
         bounds = np.array([[n.low, n.high] for n in self._some]) / step[:, None]
         whole = np.array([1.0 if n.time is None else 0.0 for n in self._some])

@@ -21,7 +21,6 @@ measured on gets its habits (busy_poll, busy_ask) as numbers of the card.
 
 from __future__ import annotations
 
-import importlib
 import math
 import tempfile
 from dataclasses import dataclass, field, replace
@@ -33,7 +32,7 @@ import numpy as np
 
 from .compare import BASE, Comparer, Question, log_errors
 from .descent import Descent
-from .errors import LabError, quantity
+from .errors import LabError, module, quantity
 from .fitting import Errors, Judged, intervals_of, summed
 from .measure import parse_profile
 from .measurement import Measurement
@@ -346,7 +345,7 @@ class Search:
 
     def rest(self, card: Card, seed: int) -> Card:
         """The times by CMA-ES, until the budget ends or nothing is better any more."""
-        cmaes = importlib.import_module("cmaes").CMA
+        cmaes = module("cmaes", "python3-cmaes").CMA
         low, high = (np.array([t.bounds[k] for t in TIMES]) / _SPREAD for k in (0, 1))
         optimizer = cmaes(mean=np.clip(np.array(card.x) / _SPREAD, low, high), sigma=1.0, seed=seed,
                           bounds=np.stack([low, high], axis=1))

@@ -28,7 +28,6 @@ threshold for the same reason.
 
 from __future__ import annotations
 
-import importlib
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Sequence
@@ -38,7 +37,7 @@ import numpy as np
 from .clues import first_times
 from .compare import Answer, Comparer, Question, device_ns, log_errors, requests_ns
 from .descent import Descent
-from .errors import LabError
+from .errors import LabError, module
 from .habits import is_logged
 from .in_turn import shows_random_order, told_limit
 from .measurement import Measurement, Point
@@ -448,7 +447,7 @@ class Search:
 
     def rest(self, fit: Fit, seed: int) -> Fit:
         """CMA-ES with margins around a fit, until the budget ends."""
-        cmaes = importlib.import_module("cmaes").CMAwM
+        cmaes = module("cmaes", "python3-cmaes").CMAwM
         fixed = [name for name, stays in (("open_random", self.assumes),
                                           ("open_linear", self._limited)) if stays]
         numbers = [n for n in _numbers(fit.structure) if n[0] not in fixed]

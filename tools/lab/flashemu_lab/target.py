@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A device that is measured from outside: a block device of this machine, or an NBD server.
 
-Both read and write past the host's cache.  Before anything is written, a block device has to pass
-`refuse_in_use`: probing destroys what is on it.
+Both read and write past the host's cache.  A block device has to pass `refuse_in_use`, because
+probing destroys what is on it, and times of a device that others use as well are not its own.
 
 Each sector that is written begins with a mark, so a later read tells whether it finds what was
 written there, what was written somewhere else, or neither:
@@ -127,8 +127,6 @@ class BlockTarget:
         self.name = path
         flags = (os.O_RDWR | os.O_EXCL if writable else os.O_RDONLY) | os.O_DIRECT
         try:
-            if not stat.S_ISBLK(os.stat(path).st_mode):
-                raise LabError(f"{path}: is no block device and no NBD URI")
             self._fd = os.open(path, flags)
         except OSError as e:
             raise LabError(f"{path}: {e.strerror}{_CURES.get(e.errno or 0, '')}") from None
@@ -289,8 +287,9 @@ def open_target(name: str, writable: bool, sys_folder: Path = Path("/sys")) -> T
     """The device; LabError if it cannot be opened, or must not be."""
     if re.match(r"nbd(s?)(\+\w+)?:", name):
         return NbdTarget(name, writable)
-    if writable:
-        refuse_in_use(name, sys_folder, Path("/proc/self/mountinfo"), Path("/proc/swaps"))
+    if not stat.S_ISBLK(_stat(name).st_mode):
+        raise LabError(f"{name}: is no block device and no NBD URI")
+    refuse_in_use(name, sys_folder, Path("/proc/self/mountinfo"), Path("/proc/swaps"))
     return BlockTarget(name, writable)
 
 
@@ -306,14 +305,18 @@ def allow_destroying(target: Target, word: str) -> None:
         raise LabError(f"--destroy {word}: is not this device; allowed: {allowed}")
 
 
-# --- what must not be written to ---
+# --- what must not be probed ---
+
+def _stat(path: str) -> os.stat_result:
+    try:
+        return os.stat(path)
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}{_CURES.get(e.errno or 0, '')}") from None
+
 
 def _folder(path: str, sys_folder: Path) -> Path:
     """The device's folder in /sys."""
-    try:
-        number = os.stat(path).st_rdev
-    except OSError as e:
-        raise LabError(f"{path}: {e.strerror}{_CURES.get(e.errno or 0, '')}") from None
+    number = _stat(path).st_rdev
     return sys_folder / "dev/block" / f"{os.major(number)}:{os.minor(number)}"
 
 
