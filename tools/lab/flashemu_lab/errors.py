@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mistakes of users, and quantities as users write and read them."""
+"""Mistakes of users, what is not installed, and quantities as users write and read them."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Fitted(Judged):
 
     @property
     def is_near(self) -> bool:
-        """Whether a larger search would hardly find anything better."""
+        """Whether the search has come so near that no larger one should follow."""
         return self.all.median <= NEAR_MEDIAN
 
     def keys(self) -> dict[str, str]:
@@ -427,6 +427,7 @@ def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
     """The device that comes nearest to a measurement.  If that is only what a fit can use of a
     `whole` one (`clues.fittable`), the rules look at all of it.  A search that has not come near
     is followed by one with a budget of `more`, unless that is 0."""
+
     def told_again(what: str, error: float) -> None:
         told(f"a larger search, {what}", error)
 

@@ -280,9 +280,9 @@ def _told(arguments: argparse.Namespace, run: probe.Probe, save: Callable[[Found
 
 
 Fit = fitting.Fitted | relatives.Related
-# What a fit knows nothing of, and a probe cannot change.
+# A probe does not write all of a device, and a fit takes for granted that somebody has.
 _NEW = "; if the device was new, write it all over and probe it again"
-# Of tests that are missing.
+# So many of the tests that are missing are named.
 _NAMED = 8
 
 
