@@ -8,7 +8,6 @@ Most of it works on a small device of the model itself, whose parameters are kno
 import json
 import math
 import os
-import shutil
 import threading
 from dataclasses import replace
 
@@ -509,18 +508,16 @@ def test_nothing_is_made_up():
 
 
 def test_what_is_not_installed():
+    """One line, with the package."""
     measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
-    for name in ("scipy", "cmaes"):
-        os.mkdir("without")
-        write(f"without/{name}.py", f"raise ModuleNotFoundError('no {name}')\n")
-        kept = os.environ.get("PYTHONPATH", "")
-        os.environ["PYTHONPATH"] = f"{os.path.abspath('without')}:{kept}"
-        try:
-            bad(f"needs the Python module {name}: apt-get install python3-{name}", "fit", "my.json",
-                "-o", "without.ini", "--budget", "60")
-        finally:
-            os.environ["PYTHONPATH"] = kept
-            shutil.rmtree("without")
+    fit = ("fit", "my.json", "-o", "without.ini", "--budget", "60")
+    probe = ("probe", "nbd://localhost", "-o", "probed.json", "--read-only")
+    for name, package, words in (("scipy", "scipy", fit), ("cmaes", "cmaes", fit),
+                                 ("nbd", "libnbd", probe)):
+        os.makedirs(f"without-{name}")
+        write(f"without-{name}/{name}.py", f"raise ModuleNotFoundError('no {name}')\n")
+        bad(f"needs the Python module {name}: apt-get install python3-{package}", *words,
+            env={"PYTHONPATH": f"without-{name}"})
 
 
 def test_stopped_by_a_signal():

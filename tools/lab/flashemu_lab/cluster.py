@@ -40,7 +40,7 @@ from typing import Any, Iterable, Iterator
 
 from . import worker
 from .engine import Outcomes
-from .errors import LabError
+from .errors import LabError, module
 from .run import Run
 from .tool import Outcome, Tool, outcome
 
@@ -70,11 +70,7 @@ answer = getattr(sys.modules[name], function)(text)
 
 
 def _distributed() -> Any:
-    try:
-        found = importlib.import_module("distributed")
-    except ImportError:
-        raise LabError("--engine dask needs the Python module distributed: apt-get install "
-                       "python3-distributed") from None
+    found = module("distributed", "python3-distributed", "--engine dask")
     for name in [*logging.root.manager.loggerDict, "distributed", "asyncio", "tornado"]:
         if name.split(".")[0] in ("distributed", "asyncio", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -65,13 +65,14 @@ def listed(words: list[str]) -> str:
     return ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def module(name: str, package: str) -> Any:
-    """A Python module that not every command needs; LabError if the Debian package is missing."""
+def module(name: str, package: str, what: str = "") -> Any:
+    """A Python module that not every command needs; LabError if the Debian package is missing or
+    is for another Python, with `what` needs it in front."""
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError:
-        raise LabError(f"needs the Python module {name.partition('.')[0]}: apt-get install "
-                       f"{package}") from None
+    except ImportError:
+        raise LabError(f"{what} needs the Python module {name.partition('.')[0]}: apt-get install "
+                       f"{package}".lstrip()) from None
 
 
 def allowed(word: str, known: Collection[str]) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import importlib
 import json
 import mmap
 import os
@@ -30,7 +29,7 @@ from typing import Any, Callable, Protocol, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .errors import LabError, quantity
+from .errors import LabError, module, quantity
 
 LONGEST = 32 << 20      # bytes of a request
 DEEPEST = 32            # requests in flight
@@ -179,11 +178,7 @@ class NbdTarget:
 
     def __init__(self, uri: str, writable: bool) -> None:
         self.name, self.serial, self.host = uri, "", "NBD"
-        try:
-            nbd: Any = importlib.import_module("nbd")
-        except ImportError:
-            raise LabError(f"{uri}: there is no Python module nbd (Debian: python3-libnbd)"
-                           ) from None
+        nbd = module("nbd", "python3-libnbd", uri)
         self._error = nbd.Error
         self._buffer = nbd.Buffer
         self._handle = nbd.NBD()
