@@ -302,7 +302,7 @@ def test_units_have_to_explain_more_than_pages():
     write."""
     def climbs(*errors):
         sorts = {"page": PAGE, "units": SEGMENT, "others": replace(SEGMENT, page=4096),
-                 "groups": GROUPS}
+                 "groups": GROUPS, "spilling": SPILLS}
         return [search.Climb(replace(search.start(sorts[n], values(sorts[n])), error=error))
                 for n, error in errors]
     near = climbs(("units", 0.04), ("others", 0.045), ("page", 0.049))
@@ -334,6 +334,13 @@ def test_units_have_to_explain_more_than_pages():
             assert one._simplest(all_of).structure == some.pop(0), (third, page)
             kept = {c.fit.structure for c in one._going_on(all_of, 1)}
             assert kept == ({SEGMENT, GROUPS, PAGE} if chosen == "page" else {SEGMENT}), kept
+        # so are units that spill, which come behind groups
+        some = [GROUPS, SPILLS, SEGMENT] if chosen == "page" else [SEGMENT] * 3
+        for third, fourth in ((0.049, 0.041), (0.051, 0.049), (0.051, 0.051)):
+            all_of = climbs(("units", 0.04), ("spilling", fourth), ("groups", third))
+            assert one._simplest(all_of).structure == some.pop(0), (third, fourth)
+            kept = {c.fit.structure for c in one._going_on(all_of, 1)}
+            assert kept == ({SEGMENT, GROUPS, SPILLS} if chosen == "page" else {SEGMENT}), kept
 
 
 def test_one_stream_counts_where_nothing_else_shows_it():

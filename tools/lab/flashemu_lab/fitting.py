@@ -58,8 +58,8 @@ _FIRST_CLIMBS, _EACH, _EACH_MORE = 6, 200, 333
 _ROUND_PARTS = (4, 6, 8)
 # Of how many of the best other climbs a climb may take something.
 _OTHERS = 2
-# If nothing was written in random order, a map by pages is chosen, or else groups, unless the
-# typical error is so many times that of the best structure.
+# If nothing was written in random order, a map by pages is chosen, or else groups, or else units
+# that spill, unless the typical error is so many times that of the best structure.
 _EXPLAIN = 1.25
 # Of the typical error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
@@ -292,12 +292,12 @@ class Fitting:
                      if c.fit.error < _EXPLAIN * best.error), best)
 
     def _preferred(self, nearest: Sequence[Climb]) -> list[Climb]:
-        """The first map by pages and the first one with groups, if nothing shows units or what they
-        do in random order."""
+        """The first map by pages, the first one with groups and the first one whose units spill, if
+        nothing shows units or what they do in random order."""
         if shows_random_order(self._m.points) or shows_units(self._m.points):
             return []
         sorts: list[Callable[[Structure], bool]] = [lambda s: s.strategy == "page",
-                                                    lambda s: s.group > 1]
+                                                    lambda s: s.group > 1, lambda s: s.spills]
         firsts = (next((c for c in nearest if sort(c.fit.structure)), None) for sort in sorts)
         return [c for c in firsts if c]
 
