@@ -65,12 +65,15 @@ struct fe_region_params {
     uint64_t direct_read;    /* bytes; 0: of a page */
 };
 
-/* What a write costs that ends inside a page: page and segment. */
+/* What a command costs that ends inside a page: page and segment. */
 struct fe_part_params {
     uint64_t part_write_ns; /* additional time for each page of which a command writes a part */
     uint64_t tail_write_ns; /* additional time for a write that has a tail */
     uint64_t tail_align;    /* one that ends at a multiple of this has none, nor has one that is no
                              * longer than this or than a page; 0: of the page */
+    uint64_t rest_read_ns;  /* time to fetch rest_align bytes behind a read: a read that ends inside
+                             * such a part takes the share of this that is left of the part */
+    uint64_t rest_align;    /* bytes; 0: of the page */
 };
 
 /* Units of erase blocks, and how a merge fills one: block, segment, bast and fast. */
@@ -109,6 +112,7 @@ struct fe_segment_params {
     uint64_t gather_page_ns; /* additional time for each page of a group that is gathered */
     bool group_switch;     /* a group replaced in order and whole is gathered already */
     uint64_t unit_read_ns; /* additional time when a command reads on into another unit */
+    uint64_t end_read_ns;  /* the same for one that reads up to the end of its unit */
 };
 
 /* [step]: one rule each for reads and writes.  Lengths of runs are counted in blocks of

@@ -35,12 +35,14 @@
 
 static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
-    fe_part_begin(ftl->medium, &page_of(ftl)->part, write, offset, len);
+    struct page_ftl *f = page_of(ftl);
     if (write) {
-        page_of(ftl)->command_at = offset;
-        page_of(ftl)->command_bytes = len;
+        fe_part_begin_write(ftl->medium, &f->part, offset, len);
+        f->command_at = offset;
+        f->command_bytes = len;
     } else {
-        fe_region_begin_read(&page_of(ftl)->region, offset, len, ftl->medium->ops);
+        fe_part_begin_read(ftl->medium, &f->part, f->region.read_end, offset, len);
+        fe_region_begin_read(&f->region, offset, len, ftl->medium->ops);
     }
 }
 

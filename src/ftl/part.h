@@ -17,21 +17,47 @@
  * tail's time.  (flashbench: a card behind a USB reader, whose host cuts after 120 KiB, writes
  * pieces of 64 KiB at 6.6 MB/s and larger ones at 4.9 MB/s, and yet gathers commands of 4 KiB in
  * order without loss.)
+ *
+ * A controller that reads a part of a page may fetch what is behind it as well, up to the end of
+ * the page, before it takes the next command:
+ *
+ *     pages       |-------|-------|-------|
+ *     reads        [].....                       most of the time of a page
+ *                       [].                      a little of it
+ *                       [===]......              what is left of the second page
+ *
+ * A read that goes on where the one before has ended finds there what was fetched.  (flashbench -a:
+ * in seven of 48 logs the first 1 KiB of 8 or 16 KiB takes 1.2 to 1.6 times as long as the last
+ * 1 KiB, and what is between them takes times in proportion.)
  */
 #ifndef FE_FTL_PART_H
 #define FE_FTL_PART_H
 
+#include "base/num.h"
 #include "flashemu/ftl_params.h"
 #include "nand/medium.h"
 
-/* Says that a command begins that writes or reads [offset, offset + len).  The time of a tail goes
- * to the op list, as a barrier.  What fits into a page, or into a group of pages, is short. */
-static inline void fe_part_begin(struct fe_medium *m, const struct fe_part_params *p, bool write,
-                                 uint64_t offset, uint64_t len)
+/* Says that a command begins that writes [offset, offset + len).  The time of a tail goes to the op
+ * list, as a barrier.  What fits into a page, or into a group of pages, is short. */
+static inline void fe_part_begin_write(struct fe_medium *m, const struct fe_part_params *p,
+                                       uint64_t offset, uint64_t len)
 {
     uint64_t page = m->geo.page_bytes, align = p->tail_align ? p->tail_align : page;
-    if (p->tail_write_ns && write && len > fe_max_u64(page, align) && (offset + len) % align != 0)
+    if (p->tail_write_ns && len > fe_max_u64(page, align) && (offset + len) % align != 0)
         fe_ops_busy(m->ops, p->tail_write_ns);
+}
+
+/* Says that a command begins that reads [offset, offset + len); the host's read before has ended at
+ * `before`.  The time of the rest goes to the op list, as a barrier. */
+static inline void fe_part_begin_read(struct fe_medium *m, const struct fe_part_params *p,
+                                      uint64_t before, uint64_t offset, uint64_t len)
+{
+    uint64_t align = p->rest_align ? p->rest_align : m->geo.page_bytes;
+    uint64_t last = offset + len - 1, rest = align - 1 - last % align;
+    if (p->rest_read_ns == 0 || (offset == before && (before - 1) / align == last / align))
+        return;
+    if (rest)
+        fe_ops_busy(m->ops, fe_muldiv(p->rest_read_ns, rest, align));
 }
 
 /* Says that the host writes `len` bytes of a page.  The time of a part goes to the op list, as a

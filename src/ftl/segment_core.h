@@ -48,7 +48,7 @@ struct segment {
     struct fe_shared_log small;
     struct fe_scatter scatter;
     struct fe_region region;
-    uint64_t small_write, unit_read_ns, gather_page_ns;
+    uint64_t small_write, unit_read_ns, end_read_ns, gather_page_ns;
     struct fe_part_params part;
     uint32_t zone_start, zone_units;
     /* the host's command */

@@ -232,7 +232,7 @@ const struct fe_option fe_options[] = {
      .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
      .help = "Bytes of the largest command that reads without ftl.stream_read."},
 
-    /* What a write costs that ends inside a page. */
+    /* What a command costs that ends inside a page. */
     {FE_SEC_FTL, "part_write", FE_OPT_TIME, FIELD(ftl.part.part_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
      .help = "Additional time for each page of which a command writes only a part."},
@@ -243,6 +243,13 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "tail_align", FE_OPT_SIZE, FIELD(ftl.part.tail_align), .min = 512,
      .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
      .help = "Where long writes may end without ftl.tail_write."},
+    {FE_SEC_FTL, "rest_read", FE_OPT_TIME, FIELD(ftl.part.rest_read_ns), .max = SEC(10),
+     .def = "0", .used_by = "page segment",
+     .help = "Time to fetch ftl.rest_align bytes: a command that reads a part of them fetches what "
+             "is behind it, too, and takes as much of this time, unless the read before has."},
+    {FE_SEC_FTL, "rest_align", FE_OPT_SIZE, FIELD(ftl.part.rest_align), .min = 512,
+     .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
+     .help = "To which multiple ftl.rest_read fetches."},
 
     /* The mapping cache of dftl. */
     {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.dftl.map_cache), .min = 8, .max = MIB(1024),
@@ -341,6 +348,10 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "unit_read", FE_OPT_TIME, FIELD(ftl.segment.unit_read_ns), .max = SEC(10),
      .def = "0", .live = true, .used_by = "segment",
      .help = "Additional time for a command that reads on into another allocation unit."},
+    {FE_SEC_FTL, "end_read", FE_OPT_TIME, FIELD(ftl.segment.end_read_ns), .max = SEC(10),
+     .def = "0", .used_by = "segment",
+     .help = "Additional time for a command that reads up to the end of an allocation unit, as if "
+             "the controller looked for what comes next."},
 
     {FE_SEC_CACHE, "size", FE_OPT_SIZE, FIELD(cache.size), .max = MIB(1024), .zero = "none",
      .def = "none",

@@ -128,6 +128,9 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     make_plain_ftl(f);
     ft_ftl_draw_own(f, &own); /* a new option is drawn before it has a line here */
     f->unit.copy_page_ns = PICK(&own, 0, 0, 250000);
+    f->part.rest_read_ns = PICK(&own, 0, 0, 300000);
+    f->part.rest_align = p->nand.page_size * PICK(&own, 0, 1, 3);
+    f->segment.end_read_ns = PICK(&own, 0, 0, 150000);
     f->clean.gc_policy = (uint32_t)ft_below(r, FE_N_GC_POLICIES);
     f->clean.gc_d = (uint32_t)ft_between(r, 1, 12);
     f->clean.gc_reserve = (uint32_t)ft_between(r, 1, 4);

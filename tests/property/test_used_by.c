@@ -85,6 +85,8 @@ static const struct change changes[] = {
     {"ftl.part_write=1ms", {0}},
     {"ftl.tail_write=1ms", {"link.max_transfer=2560"}},
     {"ftl.tail_align=64K", {"ftl.tail_write=1ms", "link.max_transfer=2560"}},
+    {"ftl.rest_read=1ms", {"ftl.rest_align=64K"}},
+    {"ftl.rest_align=64K", {"ftl.rest_read=1ms"}},
     {"ftl.map_cache=64", {0}},
     {"ftl.unit_size=32K", {0}},
     {"ftl.copy_buffer=1", {0}},
@@ -111,6 +113,7 @@ static const struct change changes[] = {
     {"ftl.gather_page=1ms", {"ftl.scattered=2", "ftl.group_units=2"}},
     {"ftl.group_switch=yes", {"ftl.scattered=3", "ftl.group_units=2"}},
     {"ftl.unit_read=1ms", {0}},
+    {"ftl.end_read=1ms", {0}},
 
     {"ecc.correctable_bits=2", {RBER}},
     {"ecc.codeword_size=2K", {RBER}},

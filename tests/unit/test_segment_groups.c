@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Units that are smaller than the AU which the host sees, and what else real cards do:
- * groups and their gathering, small writes that join, and the part of the map that is held.
- * To the last page.
+ * groups and their gathering, and small writes that join.  To the last page.
  *
  * The chip: one die, pages of 512 bytes, units of 8 pages (one block each).
  */
@@ -431,132 +430,6 @@ static void test_segment_whole_small_pages_in_order_join(void **state)
     ft_layer_end(&l);
 }
 
-/* Four pages of the map at a time; to change it takes a microsecond of some kind. */
-static void setup_region(struct ft_layer *l, const char *strategy, uint64_t write_ns,
-                         uint64_t read_ns)
-{
-    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
-    struct fe_ftl_params p = ft_params(strategy, &nand, 1);
-    p.region.map_region = 4 * 512;
-    p.region.map_switch_ns = write_ns;
-    p.region.map_read_ns = read_ns;
-    ft_layer_init(l, &nand, &p);
-}
-
-static void check_switches(const char *strategy)
-{
-    struct ft_layer l;
-    setup_region(&l, strategy, 1000, 0);
-    ft_layer_write_each(&l, 0, 1);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 1); /* the first part is fetched */
-    ft_rig_clear(&l.rig);
-    /* in order across regions, back by one inside a region, the same page again */
-    ft_layer_write_each(&l, 1, 5);
-    ft_layer_write_each(&l, 4, 1);
-    ft_layer_write_each(&l, 4, 1);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 0);
-    ft_layer_write_each(&l, 12, 1);
-    ft_layer_write_each(&l, 13, 1);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 1);
-    ft_layer_write_each(&l, 5, 1);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 2);
-    ft_layer_end(&l);
-}
-
-static void check_read_switches(const char *strategy)
-{
-    static const fe_lpn pages[] = {0, 1, 3, 4, 4, 2, 12, 13, 5};
-    static const uint32_t changes[] = {1, 1, 1, 1, 1, 2, 3, 3, 4};
-    struct ft_layer l;
-    setup_region(&l, strategy, 0, 1000);
-    ft_layer_write_each(&l, 0, 2 * N);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 0); /* writes have their own */
-    for (uint32_t i = 0; i < sizeof pages / sizeof *pages; i++) {
-        if (l.ftl->ops->begin_command)
-            l.ftl->ops->begin_command(l.ftl, false, pages[i] * 512, 512);
-        l.ftl->ops->read(l.ftl, pages[i], 0, 512, NULL);
-        assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), changes[i]);
-    }
-    ft_layer_end(&l);
-}
-
-static void test_changes_of_map_region_take_time(void **state)
-{
-    (void)state;
-    check_switches("page");
-    check_switches("segment");
-    check_read_switches("page");
-    check_read_switches("segment");
-}
-
-/* Whole pages, one or several, cost nothing; each part of a page costs once. */
-static void check_parts(const char *strategy)
-{
-    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
-    struct fe_ftl_params p = ft_params(strategy, &nand, 1);
-    struct ft_layer l;
-    p.part.part_write_ns = 1000;
-    ft_layer_init(&l, &nand, &p);
-    ft_layer_write_each(&l, 0, 3);
-    ft_layer_command(&l, 3, 2);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 0);
-    ft_layer_write_part(&l, 5, 0, 256);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 1);
-    ft_layer_write_part(&l, 5, 1, 511);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 2);
-    l.ftl->ops->read(l.ftl, 5, 0, 256, NULL);
-    assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), 2);
-    ft_layer_end(&l);
-}
-
-static void test_parts_of_pages_take_time(void **state)
-{
-    (void)state;
-    check_parts("page");
-    check_parts("segment");
-}
-
-/* A long write that does not end where it may costs once, as it begins; nothing else does. */
-static void check_tails(const char *strategy)
-{
-    static const struct {
-        bool write;
-        uint64_t offset, len;
-        uint32_t by_page, by_4_pages; /* how many tails */
-    } commands[] = {
-        {true, 0, 2560, 0, 1},        /* whole pages, more than four */
-        {true, 256, 512 + 256, 0, 0}, /* begins inside a page, ends with one */
-        {true, 256, 512, 0, 0},       /* as long as a page, but not longer */
-        {true, 256, 513, 1, 0},
-        {true, 512, 2048, 0, 0},      /* as long as four pages, but not longer */
-        {true, 512, 2049, 1, 1},
-        {true, 512, 3584, 0, 0},      /* ends with the eighth page */
-        {false, 0, 513, 0, 0},      /* a read */
-    };
-    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
-    struct fe_ftl_params p = ft_params(strategy, &nand, 1);
-    struct ft_layer l;
-    p.part.tail_write_ns = 1000;
-    for (p.part.tail_align = 0; p.part.tail_align <= 2048; p.part.tail_align += 2048) {
-        uint32_t sum = 0;
-        ft_layer_init(&l, &nand, &p);
-        for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-            l.ftl->ops->begin_command(l.ftl, commands[i].write, commands[i].offset,
-                                      commands[i].len);
-            sum += p.part.tail_align ? commands[i].by_4_pages : commands[i].by_page;
-            assert_int_equal(ft_rig_count(&l.rig, FE_OP_BUSY), sum);
-        }
-        ft_layer_end(&l);
-    }
-}
-
-static void test_tails_of_long_writes_take_time(void **state)
-{
-    (void)state;
-    check_tails("page");
-    check_tails("segment");
-}
-
 static void test_segment_reads_on_into_another_group(void **state)
 {
     (void)state;
@@ -591,9 +464,6 @@ int main(void)
         cmocka_unit_test(test_segment_small_writes_in_order_join_their_unit),
         cmocka_unit_test(test_segment_small_write_to_another_page_does_not_join),
         cmocka_unit_test(test_segment_whole_small_pages_in_order_join),
-        cmocka_unit_test(test_changes_of_map_region_take_time),
-        cmocka_unit_test(test_parts_of_pages_take_time),
-        cmocka_unit_test(test_tails_of_long_writes_take_time),
         cmocka_unit_test(test_segment_reads_on_into_another_group),
     };
     return cmocka_run_group_tests_name("segment_groups", tests, NULL, NULL);
