@@ -15,6 +15,7 @@
     small log  random writes, or writes to too many units, that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
     run        one place in order that is quicker than several in turn, of a map by pages (probe)
+    reads      those that take longer the more is left of a page, or at the end of a unit (-a)
 
 Where `probe` has a test that asks for just one of these, what that says is taken (`probed`).
 Where nothing was written in random order, what it does is assumed (`as_in_order`).  Cards with a
@@ -32,7 +33,7 @@ from dataclasses import replace
 from statistics import median, median_low
 from typing import Sequence
 
-from . import flashbench_o, habits, opened, probed, probing, unit_size
+from . import aligned, flashbench_o, habits, opened, probed, probing, unit_size
 from .curves import FEW, Curves, comparable, curves, few_units, flat_until, pooled, slower_from
 from .in_turn import (closes_units, has_soft_limit, merges_from, no_limit, rises_from,
                       shows_random_order, small_write, told_limit)
@@ -231,7 +232,15 @@ def candidates(m: Measurement) -> list[Structure]:
         found = [as_in_order(s, True) if s.spills else
                  as_in_order(replace(s, open_units=n, random_log=log)) for s in found
                  for n in (0, s.open_linear)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(_reading(s, m.points, shown[0]) for s in found))
+
+
+def _reading(s: Structure, points: Sequence[Point], unit: int) -> Structure:
+    """The same with what reads fetch besides, as -a shows it."""
+    if s.strategy == "block":
+        return s
+    ends = s.strategy == "segment" and aligned.end_of_unit(points, unit) > 0
+    return replace(s, rest=aligned.rest(points)[0], ends=ends)
 
 
 def _has_units(s: Structure) -> bool:
@@ -441,6 +450,8 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(whole),
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
+             "ftl.rest_read": aligned.rest(m.points)[1] if s.rest else 0.0,
+             "ftl.end_read": aligned.end_of_unit(m.points, s.unit * s.group) if s.ends else 0.0,
              "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
     start |= probed.times(m.points, s.page)
     if s.run:   # what a jump takes beyond a stream is what the cache takes

@@ -94,6 +94,8 @@ class Structure:
     tail: int = 1
     spare: int = 120
     run: int = 0
+    rest: int = 0
+    ends: bool = False
 
     @property
     def gathers(self) -> bool:
@@ -163,7 +165,8 @@ TIMES = (
     Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
     Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
-    Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.gather_page", 2e4, 2e7, True),
+    Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.rest_read", 2e4, 2e7, True),
+    Time("ftl.end_read", 2e4, 2e7, True), Time("ftl.gather_page", 2e4, 2e7, True),
     Time("nand.slc_tPROG", 1e4, 1e8),
 )
 # Those that a strategy does not have.
@@ -175,7 +178,9 @@ _ABSENT = {"segment": (), "page": ("ftl.unit_read", "ftl.copy_page"),
 def times_of(s: Structure) -> tuple[Time, ...]:
     """The times of this structure, always in the same order.  What only some structures of a
     strategy have comes last."""
-    absent = [*_ABSENT[s.strategy], *([] if s.gathers else ["ftl.gather_page"]),
+    absent = [*_ABSENT[s.strategy], *([] if s.rest else ["ftl.rest_read"]),
+              *([] if s.ends else ["ftl.end_read"]),
+              *([] if s.gathers else ["ftl.gather_page"]),
               *([] if s.run else ["nand.slc_tPROG"])]
     return tuple(t for t in TIMES if t.key not in absent)
 
@@ -211,6 +216,8 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
                  "ftl.tail_write": time("ftl.tail_write")}
         if s.tail > 1:
             keys["ftl.tail_align"] = str(s.tail * s.page)
+        if s.rest:
+            keys |= {"ftl.rest_read": time("ftl.rest_read"), "ftl.rest_align": str(s.rest)}
     if s.cache:
         keys["cache.size"] = str(s.cache)
     if s.behind:
@@ -242,6 +249,8 @@ def _unit_keys(s: Structure, of_time: Mapping[str, float]) -> dict[str, str]:
     keys |= copies | {
         "ftl.gap_fill": str(s.gap_fill * s.parts), "ftl.switch_merge": _word(s.switch_merge),
         "ftl.unit_read": f"{round(of_time['ftl.unit_read'])}ns"}
+    if s.ends:
+        keys["ftl.end_read"] = f"{round(of_time['ftl.end_read'])}ns"
     if s.group > 1:
         keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
         if s.scattered:

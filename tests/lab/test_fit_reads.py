@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What reads fetch besides: the rule, and devices that do so, measured and fitted."""
+
+import random
+from dataclasses import replace
+
+from flashemu_fit_bench import MIB, PAGE, SEGMENT, TIMES, first_of, half, measured
+from flashemu_script import run, skip
+
+try:
+    import cmaes  # noqa: F401
+    import scipy.optimize  # noqa: F401
+except ImportError:
+    skip("no Python modules cmaes and scipy")
+
+from flashemu_lab import aligned, clues, datasheet, fitted, fitting  # noqa: E402
+from flashemu_lab.findings import Found  # noqa: E402
+from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
+from flashemu_lab.modelled import profile_keys, times_of  # noqa: E402
+from flashemu_lab.tool import Tool  # noqa: E402
+
+
+def reads(time_of, least=2048, most=256 * MIB):
+    """Points of -a with 1 KiB; `time_of` has the place where a read begins, and ns."""
+    found, align = [], least
+    while align <= most:
+        found += [make_point("flashbench-align", [time_of(begin, align)], align=align, bs=1024,
+                             place=place)
+                  for place, begin in (("pre", align - 1024), ("on", align - 512), ("post", align))]
+        align *= 2
+    return found
+
+
+def fetching(together, ns, noise=0.0):
+    r = random.Random(3)
+    return reads(lambda begin, align: (5e5 + ns * (-(begin + 1024) % together) / together) *
+                 (1 + noise * r.uniform(-1, 1)))
+
+
+def test_the_rest_of_a_page():
+    """Whatever is fetched together, with a little noise, and from every other point."""
+    for together in (4096, 8192, 16384, 32768, 65536):
+        for noise in (0, 0.02):
+            points = fetching(together, 3e5, noise)
+            for some in (points, half(Measurement(tuple(points), "x")).points):
+                found, ns = aligned.rest(some)
+                assert found == together and abs(ns / 3e5 - 1) < 0.1, (together, noise, found, ns)
+
+
+def test_reads_that_fetch_nothing_besides():
+    """A small slope, the other direction, a step, few points, or none at all."""
+    assert aligned.rest(fetching(8192, 4e4)) == (0, 0)
+    assert aligned.rest(fetching(8192, -2e5)) == (0, 0)
+    assert aligned.rest(reads(lambda begin, align: 5e5 + 2e5 * (align > 4096))) == (0, 0)
+    assert aligned.rest(reads(lambda begin, align: 5e5)) == (0, 0)
+    assert aligned.rest(fetching(8192, 3e5)[:9]) == (0, 0)
+    assert aligned.rest([]) == (0, 0)
+
+
+def test_far_away_reads_do_not_count():
+    """Beyond 1 MiB the begin and the end of units play a part."""
+    points = [p if dict(p.parameters)["align"] <= MIB else
+              make_point(p.procedure, [p.value * 3], **dict(p.parameters))
+              for p in fetching(8192, 3e5)]
+    assert aligned.rest(points)[0] == 8192
+
+
+def test_the_end_of_a_unit():
+    """What reads in front of its end take more, beyond what those behind it do."""
+    def found(front, behind, unit=4 * MIB):
+        return aligned.end_of_unit(reads(
+            lambda begin, align: 1e6 + (align >= 4 * MIB) * (behind if begin == align else front)),
+            unit)
+    assert abs(found(3e5, 0) - 3e5) < 1 and abs(found(3e5, 1e5) - 2e5) < 1
+    assert found(1e5, 0) == found(3e5, 3e5) == found(0, 3e5) == found(-3e5, 0) == 0
+    assert found(3e5, 0, 512 * MIB) == 0  # no read is at the end of such a unit
+    assert aligned.end_of_unit([], 4 * MIB) == 0
+
+
+def test_the_datasheet_says_so():
+    def told(points, unit=None):
+        found = Found(points, unit=unit)
+        return " ".join(datasheet.sentences(found)), datasheet.to_json(found)["read_rest"]
+    text, json = told(fetching(8192, 3e5))
+    assert "up to a multiple of 8 KiB, which takes up to 300 us." in text
+    assert json["bytes"] == 8192 and abs(json["ns"] / 3e5 - 1) < 0.1, json
+    points = reads(lambda begin, align: 5e5 + 1e5 * (align >= 4 * MIB and begin < align))
+    text, json = told(points, 4 * MIB)
+    assert "up to the end of a unit takes 100 us longer." in text and json is None, text
+    assert "the end of a unit" not in told(points)[0]
+    text, json = told(reads(lambda begin, align: 5e5), 4 * MIB)
+    assert "fetches" not in text and "the end of a unit" not in text and json is None, text
+
+
+def test_candidates_have_what_reads_show():
+    """All of them but a block map, which has no such time."""
+    rest = replace(SEGMENT, rest=8192, ends=True)
+    ns = dict(TIMES) | {"ftl.rest_read": 2.5e5, "ftl.end_read": 3e5}
+    m = measured(rest, [ns[t.key] for t in times_of(rest)])
+    found = clues.candidates(m)
+    assert all(s.rest == (0 if s.strategy == "block" else 8192) and
+               s.ends == (s.strategy == "segment") for s in found), found
+    first = first_of(found[0], m)
+    assert abs(first["ftl.rest_read"] / 2.5e5 - 1) < 0.1, first
+    assert abs(first["ftl.end_read"] / 3e5 - 1) < 0.2, first
+    plain = clues.candidates(measured(SEGMENT))
+    assert plain and not any(s.rest or s.ends for s in plain)
+    assert "ftl.rest_read" not in first_of(plain[0], m)
+
+
+def test_keys():
+    for s in (SEGMENT, PAGE):
+        keys = profile_keys(s, [TIMES[t.key] for t in times_of(s)])
+        assert not {"ftl.rest_read", "ftl.rest_align", "ftl.end_read"} & set(keys)
+        s = replace(s, rest=4096)
+        times = dict(TIMES) | {"ftl.rest_read": 1234.0}
+        keys = profile_keys(s, [times[t.key] for t in times_of(s)])
+        assert keys["ftl.rest_read"] == "1234ns" and keys["ftl.rest_align"] == "4096"
+        assert "ftl.end_read" not in keys
+
+
+def test_a_fit_finds_what_reads_fetch():
+    """On devices with pages and with units."""
+    for s, wanted in ((replace(SEGMENT, rest=8192, ends=True),
+                       {"ftl.rest_read": 3e5, "ftl.end_read": 4e5}),
+                      (replace(PAGE, rest=16384), {"ftl.rest_read": 2e5})):
+        times = dict(TIMES) | wanted
+        m = measured(s, [times[t.key] for t in times_of(s)])
+        found = fitting.fit(Tool(), m, 300, 1, 2)
+        got = dict(zip((t.key for t in times_of(found.structure)), found.values))
+        assert found.structure.rest == s.rest and found.structure.ends == s.ends
+        assert all(abs(got[key] / ns - 1) < 0.15 for key, ns in wanted.items()), got
+        assert found.all.median < 0.03, found.all
+        told = fitted.provenance(found, m, "ftl.rest_align", "x.json")
+        assert told.startswith("x.json: what explains best"), told
+
+
+run(globals())

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What small reads in front of multiples and behind them say (flashbench -a).
+
+A controller that is asked for a part of a page may fetch what is behind it as well.  Then a read
+takes the longer the more is left of the page:
+
+    ns  |  .                          with R bytes that are fetched together, a read of bs bytes at
+        |      .                      a multiple of A bytes is A % R behind the beginning of R, and
+        |          .                  one in front of it ends at a multiple of A
+        |              .
+        +--|-----------|-- bytes left
+          R - bs       0
+
+And one up to the end of a unit may take longer than one up to the end of another page, because the
+controller looks for what is behind that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Sequence
+
+import numpy as np
+
+from .measurement import Point
+
+_KIB, _MIB = 1 << 10, 1 << 20
+# Pages and what may be fetched together; multiples of the latter that lie inside of most units.
+_TOGETHER = tuple(1 << n for n in range(12, 17))
+_INSIDE = 1 * _MIB
+# Of the time of the quickest read, what all of the rest takes at least; and of the rest's time, how
+# far off its points are at most.
+_REST, _OFF = 0.12, 0.2
+_LEAST_POINTS = 8
+# Of the time of a read, what the end of a unit takes at least.
+_END = 0.12
+
+
+@dataclass(frozen=True)
+class _Read:
+    """One of `bs` bytes that begins or ends at odd multiples of `align`."""
+
+    align: int
+    bs: int
+    is_front: bool
+    ns: float
+
+    def left(self, together: int) -> int:
+        """Bytes behind it of those that are fetched together."""
+        end = self.align if self.is_front else self.align + self.bs
+        return -end % together
+
+
+def _reads(points: Sequence[Point]) -> list[_Read]:
+    found = []
+    for p in points:
+        how = dict(p.parameters)
+        if p.procedure == "flashbench-align" and how["place"] in ("pre", "post"):
+            found.append(_Read(int(how["align"]), int(how["bs"]), how["place"] == "pre", p.value))
+    return found
+
+
+def rest(points: Sequence[Point]) -> tuple[int, float]:
+    """Bytes that are fetched together, and ns to fetch all of them behind a read; 0 and 0 if reads
+    do not take longer the more is left."""
+    reads = [r for r in _reads(points) if r.align <= _INSIDE]
+    if len(reads) < _LEAST_POINTS:
+        return 0, 0.0
+    best = (float("inf"), 0, 0.0)
+    for together in _TOGETHER:
+        share = np.array([r.left(together) / together for r in reads])
+        ns = np.array([r.ns for r in reads])
+        if share.max() < 0.5:
+            continue
+        slope, least = np.polyfit(share, ns, 1)
+        off = float(np.sqrt(((least + slope * share - ns) ** 2).mean()))
+        if slope > _REST * least and off < _OFF * slope:
+            best = min(best, (off, together, float(slope)))
+    return best[1], best[2]
+
+
+def end_of_unit(points: Sequence[Point], unit: int) -> float:
+    """ns that a read up to the end of a unit takes longer than one up to the end of another page,
+    beyond what one behind it does; 0 if that is little."""
+    def more(is_front: bool) -> tuple[float, float]:
+        reads = [r for r in _reads(points) if r.is_front == is_front and r.align >= 32 * _KIB]
+        at = [r.ns for r in reads if r.align >= unit]
+        inside = [r.ns for r in reads if r.align < unit]
+        if len(at) < 2 or len(inside) < 2:
+            return 0.0, 1.0
+        return median(at) - median(inside), median(inside)
+    (front, usual), (behind, _) = more(True), more(False)
+    return front - behind if front - behind > _END * usual else 0.0
