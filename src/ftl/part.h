@@ -12,6 +12,10 @@
  *     a command   [====]                         one part
  *     a command   [===========]                  one part, and a tail
  *
+ * What has to be read and written again is the less the more of a page the command brings, and
+ * some take time in proportion to it.  (flashbench -f: in order a card takes 5.3, 5.2, 4.8, 4.2 and
+ * 3.0 ms for 1, 2, 4, 8 and 16 KiB, which is 0.15 ms for each KiB that is left of 16.)
+ *
  * Some controllers gather short commands in order, but stream long ones.  If a stream ends inside a
  * page, or inside a group of pages that are programmed together, it has to be stopped: that is the
  * tail's time.  (flashbench: a card behind a USB reader, whose host cuts after 120 KiB, writes
@@ -60,12 +64,16 @@ static inline void fe_part_begin_read(struct fe_medium *m, const struct fe_part_
         fe_ops_busy(m->ops, fe_muldiv(p->rest_read_ns, rest, align));
 }
 
-/* Says that the host writes `len` bytes of a page.  The time of a part goes to the op list, as a
- * barrier. */
+/* Says that the host writes `len` bytes of a page, at least one.  The time of a part and of what is
+ * left goes to the op list, as a barrier. */
 static inline void fe_part_write(struct fe_medium *m, const struct fe_part_params *p, uint32_t len)
 {
-    if (p->part_write_ns && len < m->geo.page_bytes)
-        fe_ops_busy(m->ops, p->part_write_ns);
+    uint32_t page = m->geo.page_bytes;
+    if (len == page || (p->part_write_ns == 0 && p->rest_write_ns == 0))
+        return;
+    uint64_t rest_ns = fe_muldiv(p->rest_write_ns, page - len, page);
+    if (p->part_write_ns + rest_ns)
+        fe_ops_busy(m->ops, p->part_write_ns + rest_ns);
 }
 
 #endif

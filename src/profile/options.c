@@ -236,6 +236,10 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "part_write", FE_OPT_TIME, FIELD(ftl.part.part_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
      .help = "Additional time for each page of which a command writes only a part."},
+    {FE_SEC_FTL, "rest_write", FE_OPT_TIME, FIELD(ftl.part.rest_write_ns), .max = SEC(10),
+     .def = "0", .used_by = "page segment",
+     .help = "Time to write a page once more: a command that writes a part of a page takes as much "
+             "of it as it leaves of the page."},
     {FE_SEC_FTL, "tail_write", FE_OPT_TIME, FIELD(ftl.part.tail_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
      .help = "Additional time for a command that writes more than a page and ftl.tail_align, and "

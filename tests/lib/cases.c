@@ -128,6 +128,7 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     make_plain_ftl(f);
     ft_ftl_draw_own(f, &own); /* a new option is drawn before it has a line here */
     f->unit.copy_page_ns = PICK(&own, 0, 0, 250000);
+    f->part.rest_write_ns = PICK(&own, 0, 0, 2000000);
     f->part.rest_read_ns = PICK(&own, 0, 0, 300000);
     f->part.rest_align = p->nand.page_size * PICK(&own, 0, 1, 3);
     f->segment.end_read_ns = PICK(&own, 0, 0, 150000);

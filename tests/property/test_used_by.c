@@ -83,6 +83,7 @@ static const struct change changes[] = {
     {"ftl.stream_read=1ms", {0}},
     {"ftl.direct_read=64K", {"ftl.stream_read=1ms"}},
     {"ftl.part_write=1ms", {0}},
+    {"ftl.rest_write=1ms", {0}},
     {"ftl.tail_write=1ms", {"link.max_transfer=2560"}},
     {"ftl.tail_align=64K", {"ftl.tail_write=1ms", "link.max_transfer=2560"}},
     {"ftl.rest_read=1ms", {"ftl.rest_align=64K"}},

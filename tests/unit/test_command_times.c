@@ -95,6 +95,41 @@ static void test_parts_of_pages_take_time(void **state)
     check_parts("segment");
 }
 
+/* 5120 ns for a page of 512 bytes are 10 for each byte that is left of it. */
+static void check_rest_of_writes(const char *strategy)
+{
+    static const struct {
+        uint32_t off, len;
+        uint64_t part_ns, busy_ns;
+    } writes[] = {
+        {0, 512, 0, 0}, {0, 511, 0, 10}, {1, 511, 0, 10}, {0, 1, 0, 5110}, {128, 256, 0, 2560},
+        {0, 512, 7000, 0}, {0, 384, 7000, 8280},
+    };
+    struct fe_nand_params nand = ft_nand(1, 24, N, 512);
+    struct fe_ftl_params p = ft_params(strategy, &nand, 1);
+    p.part.rest_write_ns = 5120;
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        struct ft_layer l;
+        uint32_t n;
+        uint64_t busy_ns = 0;
+        p.part.part_write_ns = writes[i].part_ns;
+        ft_layer_init(&l, &nand, &p);
+        ft_layer_write_part(&l, 0, writes[i].off, writes[i].len);
+        const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
+        for (uint32_t k = 0; k < n; k++)
+            busy_ns += ops[k].kind == FE_OP_BUSY ? ops[k].cell_ns : 0;
+        assert_int_equal(busy_ns, writes[i].busy_ns);
+        ft_layer_end(&l);
+    }
+}
+
+static void test_writes_take_the_rest_along(void **state)
+{
+    (void)state;
+    check_rest_of_writes("page");
+    check_rest_of_writes("segment");
+}
+
 /* A long write that does not end where it may costs once, as it begins; nothing else does. */
 static void check_tails(const char *strategy)
 {
@@ -222,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes_of_map_region_take_time),
         cmocka_unit_test(test_parts_of_pages_take_time),
+        cmocka_unit_test(test_writes_take_the_rest_along),
         cmocka_unit_test(test_tails_of_long_writes_take_time),
         cmocka_unit_test(test_reads_fetch_the_rest),
         cmocka_unit_test(test_segment_reads_up_to_the_end_of_a_unit),

@@ -46,7 +46,7 @@ The modules, each of which uses only those above it:
     target, merges, probing     the same, measured
     crossings, pairs, pushed_pairs, gaps, firsts, unit_size     the unit
     opened, flashbench_o        how many units are open
-    aligned     what reads fetch besides
+    rests       what a command takes for what it leaves of a page
     habits, forged, findings, probe, datasheet      the rest of it
     modelled, curves, in_turn, probed, clues    what a measurement says about a device
     compare, descent, search, fitting   the device that comes nearest to it

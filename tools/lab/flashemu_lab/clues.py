@@ -15,7 +15,8 @@
     small log  random writes, or writes to too many units, that are quicker again below some size
     zone       neighbouring units of -f with another rate than the rest
     run        one place in order that is quicker than several in turn, of a map by pages (probe)
-    reads      those that take longer the more is left of a page, or at the end of a unit (-a)
+    rests      reads (-a) and writes that take longer the more they leave of a page, and reads at
+               the end of a unit
 
 Where `probe` has a test that asks for just one of these, what that says is taken (`probed`).
 Where nothing was written in random order, what it does is assumed (`as_in_order`).  Cards with a
@@ -33,7 +34,7 @@ from dataclasses import replace
 from statistics import median, median_low
 from typing import Sequence
 
-from . import aligned, flashbench_o, habits, opened, probed, probing, unit_size
+from . import flashbench_o, habits, opened, probed, probing, rests, unit_size
 from .curves import FEW, Curves, comparable, curves, few_units, flat_until, pooled, slower_from
 from .in_turn import (closes_units, has_soft_limit, merges_from, no_limit, rises_from,
                       shows_random_order, small_write, told_limit)
@@ -232,15 +233,17 @@ def candidates(m: Measurement) -> list[Structure]:
         found = [as_in_order(s, True) if s.spills else
                  as_in_order(replace(s, open_units=n, random_log=log)) for s in found
                  for n in (0, s.open_linear)]
-    return list(dict.fromkeys(_reading(s, m.points, shown[0]) for s in found))
+    fetched, at_ends = rests.of_reads(m.points)[0], rests.end_of_unit(m.points, shown[0]) > 0
+    copied = not probed.is_probe(m.points) and any(_copied_rest(c, s.page) > 0 for s in found)
+    return list(dict.fromkeys(s if s.strategy == "block" else replace(
+        s, rest=fetched, rest_copied=copied, ends=at_ends and s.strategy == "segment")
+        for s in found))
 
 
-def _reading(s: Structure, points: Sequence[Point], unit: int) -> Structure:
-    """The same with what reads fetch besides, as -a shows it."""
-    if s.strategy == "block":
-        return s
-    ends = s.strategy == "segment" and aligned.end_of_unit(points, unit) > 0
-    return replace(s, rest=aligned.rest(points)[0], ends=ends)
+def _copied_rest(c: Curves, page: int) -> float:
+    """ns that a write takes for a whole page that it leaves, by the first table that shows it."""
+    every = (rests.of_writes(times, page) for times in _quick_writes(c, FEW))
+    return next((ns for ns in every if ns), 0.0)
 
 
 def _has_units(s: Structure) -> bool:
@@ -450,9 +453,12 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(whole),
              "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
-             "ftl.rest_read": aligned.rest(m.points)[1] if s.rest else 0.0,
-             "ftl.end_read": aligned.end_of_unit(m.points, s.unit * s.group) if s.ends else 0.0,
+             "ftl.rest_write": _copied_rest(c, s.page) if s.rest_copied else 0.0,
+             "ftl.rest_read": rests.of_reads(m.points)[1] if s.rest else 0.0,
+             "ftl.end_read": rests.end_of_unit(m.points, s.unit * s.group) if s.ends else 0.0,
              "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
+    if s.rest_copied:
+        start["ftl.part_write"] = 0.0
     start |= probed.times(m.points, s.page)
     if s.run:   # what a jump takes beyond a stream is what the cache takes
         small, _ = habits.scattered_times(m.points).get(s.page, (0.0, None))

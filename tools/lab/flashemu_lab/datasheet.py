@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 from typing import Sequence
 
-from . import aligned, crossings, forged, habits, pairs, probing, svg, unit_size
+from . import crossings, forged, habits, pairs, probing, rests, svg, unit_size
 from .charts import Chart, Series, line_chart
 from .errors import number
 from .findings import Found
@@ -72,11 +72,11 @@ def _page_texts(found: Found, hidden: bool) -> list[str]:
     if read:
         told.append(f"It reads {bytes_text(read)} at a time (a read across a multiple of this size "
                     "takes longer).")
-    together, rest_ns = aligned.rest(found.points)
+    together, rest_ns = rests.of_reads(found.points)
     if together:
         told.append(f"A read fetches what is behind it as well, up to a multiple of "
                     f"{bytes_text(together)}, which takes up to {number(rest_ns / 1e3)} us.")
-    end_ns = aligned.end_of_unit(found.points, found.unit) if found.unit else 0
+    end_ns = rests.end_of_unit(found.points, found.unit) if found.unit else 0
     if end_ns:
         told.append(f"A read up to the end of a unit takes {number(end_ns / 1e3)} us longer.")
     tried = any(p.procedure == "seq-write" for p in found.points) and not hidden
@@ -197,7 +197,7 @@ def to_json(found: Found) -> dict[str, object]:
     link, flush = probing.link_from(points), habits.flush_cost(points)
     cache, slc = habits.cache_from(points), habits.slc_from(points)
     reads, writes = (habits.depth_from(points, op) for op in ("read", "write"))
-    together, rest_ns = aligned.rest(points)
+    together, rest_ns = rests.of_reads(points)
     return {
         "overhead_ns": link and link[0], "bytes_per_s": link and link[1],
         "real_capacity": found.real, "wraps": forged.wraps(points) if found.real else None,

@@ -95,6 +95,7 @@ class Structure:
     spare: int = 120
     run: int = 0
     rest: int = 0
+    rest_copied: bool = False
     ends: bool = False
 
     @property
@@ -165,8 +166,9 @@ TIMES = (
     Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
     Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
-    Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.rest_read", 2e4, 2e7, True),
-    Time("ftl.end_read", 2e4, 2e7, True), Time("ftl.gather_page", 2e4, 2e7, True),
+    Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.rest_write", 2e4, 5e7, True),
+    Time("ftl.rest_read", 2e4, 2e7, True), Time("ftl.end_read", 2e4, 2e7, True),
+    Time("ftl.gather_page", 2e4, 2e7, True),
     Time("nand.slc_tPROG", 1e4, 1e8),
 )
 # Those that a strategy does not have.
@@ -178,7 +180,8 @@ _ABSENT = {"segment": (), "page": ("ftl.unit_read", "ftl.copy_page"),
 def times_of(s: Structure) -> tuple[Time, ...]:
     """The times of this structure, always in the same order.  What only some structures of a
     strategy have comes last."""
-    absent = [*_ABSENT[s.strategy], *([] if s.rest else ["ftl.rest_read"]),
+    absent = [*_ABSENT[s.strategy], *([] if s.rest_copied else ["ftl.rest_write"]),
+              *([] if s.rest else ["ftl.rest_read"]),
               *([] if s.ends else ["ftl.end_read"]),
               *([] if s.gathers else ["ftl.gather_page"]),
               *([] if s.run else ["nand.slc_tPROG"])]
@@ -216,6 +219,8 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
                  "ftl.tail_write": time("ftl.tail_write")}
         if s.tail > 1:
             keys["ftl.tail_align"] = str(s.tail * s.page)
+        if s.rest_copied:
+            keys["ftl.rest_write"] = time("ftl.rest_write")
         if s.rest:
             keys |= {"ftl.rest_read": time("ftl.rest_read"), "ftl.rest_align": str(s.rest)}
     if s.cache:

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What reads fetch besides: the rule, and devices that do so, measured and fitted."""
+"""What commands take for the rest of a page: the rules, and devices that do so, measured and
+fitted."""
 
 import random
 from dataclasses import replace
@@ -14,7 +15,7 @@ try:
 except ImportError:
     skip("no Python modules cmaes and scipy")
 
-from flashemu_lab import aligned, clues, datasheet, fitted, fitting  # noqa: E402
+from flashemu_lab import clues, datasheet, fitted, fitting, rests  # noqa: E402
 from flashemu_lab.findings import Found  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
 from flashemu_lab.modelled import profile_keys, times_of  # noqa: E402
@@ -44,18 +45,18 @@ def test_the_rest_of_a_page():
         for noise in (0, 0.02):
             points = fetching(together, 3e5, noise)
             for some in (points, half(Measurement(tuple(points), "x")).points):
-                found, ns = aligned.rest(some)
+                found, ns = rests.of_reads(some)
                 assert found == together and abs(ns / 3e5 - 1) < 0.1, (together, noise, found, ns)
 
 
 def test_reads_that_fetch_nothing_besides():
     """A small slope, the other direction, a step, few points, or none at all."""
-    assert aligned.rest(fetching(8192, 4e4)) == (0, 0)
-    assert aligned.rest(fetching(8192, -2e5)) == (0, 0)
-    assert aligned.rest(reads(lambda begin, align: 5e5 + 2e5 * (align > 4096))) == (0, 0)
-    assert aligned.rest(reads(lambda begin, align: 5e5)) == (0, 0)
-    assert aligned.rest(fetching(8192, 3e5)[:9]) == (0, 0)
-    assert aligned.rest([]) == (0, 0)
+    assert rests.of_reads(fetching(8192, 4e4)) == (0, 0)
+    assert rests.of_reads(fetching(8192, -2e5)) == (0, 0)
+    assert rests.of_reads(reads(lambda begin, align: 5e5 + 2e5 * (align > 4096))) == (0, 0)
+    assert rests.of_reads(reads(lambda begin, align: 5e5)) == (0, 0)
+    assert rests.of_reads(fetching(8192, 3e5)[:9]) == (0, 0)
+    assert rests.of_reads([]) == (0, 0)
 
 
 def test_far_away_reads_do_not_count():
@@ -63,19 +64,34 @@ def test_far_away_reads_do_not_count():
     points = [p if dict(p.parameters)["align"] <= MIB else
               make_point(p.procedure, [p.value * 3], **dict(p.parameters))
               for p in fetching(8192, 3e5)]
-    assert aligned.rest(points)[0] == 8192
+    assert rests.of_reads(points)[0] == 8192
 
 
 def test_the_end_of_a_unit():
     """What reads in front of its end take more, beyond what those behind it do."""
     def found(front, behind, unit=4 * MIB):
-        return aligned.end_of_unit(reads(
+        return rests.end_of_unit(reads(
             lambda begin, align: 1e6 + (align >= 4 * MIB) * (behind if begin == align else front)),
             unit)
     assert abs(found(3e5, 0) - 3e5) < 1 and abs(found(3e5, 1e5) - 2e5) < 1
     assert found(1e5, 0) == found(3e5, 3e5) == found(0, 3e5) == found(-3e5, 0) == 0
     assert found(3e5, 0, 512 * MIB) == 0  # no read is at the end of such a unit
-    assert aligned.end_of_unit([], 4 * MIB) == 0
+    assert rests.end_of_unit([], 4 * MIB) == 0
+
+
+def test_writes_that_copy_the_rest():
+    """In proportion to what they leave of 16 KiB, and no other way."""
+    def times(ns, page=16384, sizes=(1024, 2048, 4096, 8192, 16384, 32768)):
+        return {size: 3e6 + max(size - page, 0) * 150 + ns * max(page - size, 0) / page
+                for size in sizes}
+    assert abs(rests.of_writes(times(2.5e6), 16384) / 2.5e6 - 1) < 1e-6
+    assert rests.of_writes(times(2.5e6), 32768) == 0   # that is not the page
+    assert rests.of_writes(times(5e5), 16384) == 0     # little
+    assert rests.of_writes(times(-2e6), 16384) == 0    # small ones are quicker
+    assert rests.of_writes(times(2.5e6, sizes=(4096, 8192)), 16384) == 0
+    assert rests.of_writes(times(2.5e6, sizes=(8192, 16384)), 16384) == 0
+    step = {size: 6e6 if size < 8192 else 3e6 for size in (1024, 2048, 4096, 8192, 16384)}
+    assert rests.of_writes(step, 16384) == rests.of_writes({}, 16384) == 0
 
 
 def test_the_datasheet_says_so():
@@ -95,41 +111,50 @@ def test_the_datasheet_says_so():
 
 def test_candidates_have_what_reads_show():
     """All of them but a block map, which has no such time."""
-    rest = replace(SEGMENT, rest=8192, ends=True)
-    ns = dict(TIMES) | {"ftl.rest_read": 2.5e5, "ftl.end_read": 3e5}
+    rest = replace(SEGMENT, rest=8192, rest_copied=True, ends=True)
+    ns = dict(TIMES) | {"ftl.rest_read": 2.5e5, "ftl.rest_write": 2e6, "ftl.end_read": 3e5}
     m = measured(rest, [ns[t.key] for t in times_of(rest)])
     found = clues.candidates(m)
     assert all(s.rest == (0 if s.strategy == "block" else 8192) and
-               s.ends == (s.strategy == "segment") for s in found), found
+               s.ends == (s.strategy == "segment") and
+               s.rest_copied == (s.strategy != "block") for s in found), found
     first = first_of(found[0], m)
     assert abs(first["ftl.rest_read"] / 2.5e5 - 1) < 0.1, first
     assert abs(first["ftl.end_read"] / 3e5 - 1) < 0.2, first
-    plain = clues.candidates(measured(SEGMENT))
-    assert plain and not any(s.rest or s.ends for s in plain)
-    assert "ftl.rest_read" not in first_of(plain[0], m)
+    assert 1e6 < first["ftl.rest_write"] < 5e6 and first["ftl.part_write"] == 0, first
+    for s in (SEGMENT, PAGE):  # small writes to units without a cache take longer anyway
+        plain = clues.candidates(measured(s))
+        assert plain and not any(f.rest or f.ends or s is PAGE and f.rest_copied for f in plain)
+        assert "ftl.rest_read" not in first_of(plain[0], m)
 
 
 def test_keys():
     for s in (SEGMENT, PAGE):
         keys = profile_keys(s, [TIMES[t.key] for t in times_of(s)])
-        assert not {"ftl.rest_read", "ftl.rest_align", "ftl.end_read"} & set(keys)
+        assert not {"ftl.rest_read", "ftl.rest_align", "ftl.end_read", "ftl.rest_write"} & set(keys)
         s = replace(s, rest=4096)
         times = dict(TIMES) | {"ftl.rest_read": 1234.0}
         keys = profile_keys(s, [times[t.key] for t in times_of(s)])
         assert keys["ftl.rest_read"] == "1234ns" and keys["ftl.rest_align"] == "4096"
-        assert "ftl.end_read" not in keys
+        assert not {"ftl.end_read", "ftl.rest_write"} & set(keys)
+        keys = profile_keys(replace(s, rest=0, rest_copied=True), [
+            (dict(TIMES) | {"ftl.rest_write": 5e6})[t.key]
+            for t in times_of(replace(s, rest=0, rest_copied=True))])
+        assert keys["ftl.rest_write"] == "5000000ns" and "ftl.rest_read" not in keys
 
 
-def test_a_fit_finds_what_reads_fetch():
+def test_a_fit_finds_them():
     """On devices with pages and with units."""
     for s, wanted in ((replace(SEGMENT, rest=8192, ends=True),
                        {"ftl.rest_read": 3e5, "ftl.end_read": 4e5}),
-                      (replace(PAGE, rest=16384), {"ftl.rest_read": 2e5})):
+                      (replace(PAGE, rest=16384), {"ftl.rest_read": 2e5}),
+                      (replace(SEGMENT, rest_copied=True), {"ftl.rest_write": 3e6})):
         times = dict(TIMES) | wanted
         m = measured(s, [times[t.key] for t in times_of(s)])
         found = fitting.fit(Tool(), m, 300, 1, 2)
         got = dict(zip((t.key for t in times_of(found.structure)), found.values))
-        assert found.structure.rest == s.rest and found.structure.ends == s.ends
+        assert (found.structure.rest, found.structure.ends) == (s.rest, s.ends), found.structure
+        assert found.structure.rest_copied or not s.rest_copied
         assert all(abs(got[key] / ns - 1) < 0.15 for key, ns in wanted.items()), got
         assert found.all.median < 0.03, found.all
         told = fitted.provenance(found, m, "ftl.rest_align", "x.json")

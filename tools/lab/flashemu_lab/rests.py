@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What small reads in front of multiples and behind them say (flashbench -a).
+"""What a command takes for what it leaves of a page.
 
 A controller that is asked for a part of a page may fetch what is behind it as well.  Then a read
-takes the longer the more is left of the page:
+takes the longer the more is left of the page (flashbench -a):
 
     ns  |  .                          with R bytes that are fetched together, a read of bs bytes at
         |      .                      a multiple of A bytes is A % R behind the beginning of R, and
@@ -11,15 +11,16 @@ takes the longer the more is left of the page:
         +--|-----------|-- bytes left
           R - bs       0
 
-And one up to the end of a unit may take longer than one up to the end of another page, because the
-controller looks for what is behind that.
+One up to the end of a unit may take longer than one up to the end of another page, because the
+controller looks for what is behind that.  A write has to copy the rest of the page, so a small one
+may take longer than one of a whole page.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median
-from typing import Sequence
+from typing import Mapping, Sequence
 
 import numpy as np
 
@@ -35,6 +36,9 @@ _REST, _OFF = 0.12, 0.2
 _LEAST_POINTS = 8
 # Of the time of a read, what the end of a unit takes at least.
 _END = 0.12
+# The same as for reads, of writes.
+_COPIED, _COPIED_OFF = 0.2, 0.08
+_LEAST_SIZES = 3
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def _reads(points: Sequence[Point]) -> list[_Read]:
     return found
 
 
-def rest(points: Sequence[Point]) -> tuple[int, float]:
+def of_reads(points: Sequence[Point]) -> tuple[int, float]:
     """Bytes that are fetched together, and ns to fetch all of them behind a read; 0 and 0 if reads
     do not take longer the more is left."""
     reads = [r for r in _reads(points) if r.align <= _INSIDE]
@@ -92,3 +96,16 @@ def end_of_unit(points: Sequence[Point], unit: int) -> float:
         return median(at) - median(inside), median(inside)
     (front, usual), (behind, _) = more(True), more(False)
     return front - behind if front - behind > _END * usual else 0.0
+
+
+def of_writes(times: Mapping[int, float], page: int) -> float:
+    """ns that a write takes for a whole page that it leaves, from the time of each size; 0 if small
+    writes do not take longer in proportion to what they leave of a page."""
+    sizes = [size for size in times if size <= page]
+    if page not in times or len(sizes) < _LEAST_SIZES:
+        return 0.0
+    share = np.array([1 - size / page for size in sizes])
+    ns = np.array([times[size] for size in sizes])
+    slope, least = np.polyfit(share, ns, 1)
+    off = float(np.sqrt(((least + slope * share - ns) ** 2).mean()))
+    return float(slope) if slope > _COPIED * least and off < _COPIED_OFF * slope else 0.0
