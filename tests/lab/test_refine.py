@@ -55,6 +55,9 @@ def test_numbers_that_move():
     for log, moves in (("1", []), ("2", [2]), ("9", [2])):  # a log of one unit stays one
         assert [n.low for n in numbers_of(**{"ftl.small_log": log})[1]
                 if n.key == "ftl.small_log"] == moves
+    for key in ("ftl.rest_write", "ftl.rest_read", "ftl.end_read"):  # few cards take such times
+        for value, moves in (("0", False), ("200us", True)):
+            assert any(n.key == key for n in numbers_of(**{key: value})[1]) == moves, (key, value)
     for n in some:
         assert n.low <= n.begin <= n.high and n.low < n.high, n
     assert refining.written(some, [n.begin for n in some], keys) == {}

@@ -60,6 +60,8 @@ STEPS = "steps at multiples (-a)"
 _UNITS = {"ftl.scattered": 1, "ftl.small_log": LEAST_LOG, "ftl.open_linear": 1,
           "ftl.open_random": 1, "ftl.open_units": 1}
 _DOUBLED = {"ftl.map_region": 16 << 10, "ftl.small_write": 512}
+# Most cards take no such time, and those that do show it to a fit.
+_IF_THERE = ("ftl.rest_write", "ftl.rest_read", "ftl.end_read")
 
 # Told the worst sort's error, as a share of what it was; None while no numbers are better.
 Told = Callable[[float | None], None]
@@ -149,7 +151,7 @@ def numbers(keys: Mapping[str, str]) -> list[Number]:
     for time in TIMES:
         for part, text in enumerate(_split(keys.get(time.key, ""))):
             value = quantity(text)
-            if value is None or value <= 0 and not time.zero:
+            if value is None or value <= 0 and (not time.zero or time.key in _IF_THERE):
                 continue
             x, (low, high) = time.to_x(value), time.bounds
             found.append(Number(time.key, part, x, min(low, x), max(high, x), _STEP, time))
