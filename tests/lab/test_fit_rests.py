@@ -16,6 +16,7 @@ except ImportError:
     skip("no Python modules cmaes and scipy")
 
 from flashemu_lab import clues, datasheet, fitted, fitting, rests  # noqa: E402
+from flashemu_lab.curves import curves  # noqa: E402
 from flashemu_lab.findings import Found  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
 from flashemu_lab.modelled import profile_keys, times_of  # noqa: E402
@@ -55,6 +56,8 @@ def test_reads_that_fetch_nothing_besides():
     assert rests.of_reads(fetching(8192, -2e5)) == (0, 0)
     assert rests.of_reads(reads(lambda begin, align: 5e5 + 2e5 * (align > 4096))) == (0, 0)
     assert rests.of_reads(reads(lambda begin, align: 5e5)) == (0, 0)
+    assert rests.of_reads(reads(lambda begin, align: 5e5 + 3e5 * (-(begin + 1024) % 8192) / 8192
+                                + 3e5 * (align.bit_length() % 2))) == (0, 0)  # far off the line
     assert rests.of_reads(fetching(8192, 3e5)[:9]) == (0, 0)
     assert rests.of_reads([]) == (0, 0)
 
@@ -90,6 +93,7 @@ def test_writes_that_copy_the_rest():
     assert rests.of_writes(times(-2e6), 16384) == 0    # small ones are quicker
     assert rests.of_writes(times(2.5e6, sizes=(4096, 8192)), 16384) == 0
     assert rests.of_writes(times(2.5e6, sizes=(8192, 16384)), 16384) == 0
+    assert rests.of_writes(times(2.5e6, sizes=(1024, 2048, 4096, 8192)), 16384) == 0
     step = {size: 6e6 if size < 8192 else 3e6 for size in (1024, 2048, 4096, 8192, 16384)}
     assert rests.of_writes(step, 16384) == rests.of_writes({}, 16384) == 0
 
@@ -122,16 +126,33 @@ def test_candidates_have_what_reads_show():
     assert abs(first["ftl.rest_read"] / 2.5e5 - 1) < 0.1, first
     assert abs(first["ftl.end_read"] / 3e5 - 1) < 0.2, first
     assert 1e6 < first["ftl.rest_write"] < 5e6 and first["ftl.part_write"] == 0, first
+    unit = 2 * MIB
+    for s, wanted in ((replace(SEGMENT, strategy="block"), (0, False, False)),
+                      (replace(PAGE, page=16384), (8192, True, False)),
+                      (SEGMENT, (8192, True, True))):
+        got = clues._with_rests([s], curves(m.points), m.points, unit)
+        assert [(f.rest, f.rest_copied, f.ends) for f in got] == [wanted], got
     for s in (SEGMENT, PAGE):  # small writes to units without a cache take longer anyway
         plain = clues.candidates(measured(s))
         assert plain and not any(f.rest or f.ends or s is PAGE and f.rest_copied for f in plain)
         assert "ftl.rest_read" not in first_of(plain[0], m)
 
 
+def test_writes_that_probe_has_measured():
+    """They merge units, which looks alike."""
+    s = replace(SEGMENT, rest_copied=True)
+    m = measured(s, [(dict(TIMES) | {"ftl.rest_write": 2e6})[t.key] for t in times_of(s)])
+    single = make_point("request", [1e6], op="read", bs=4096, start=0, stride=4096, count=16)
+    for points, copied in ((m.points, True), ((*m.points, single), False)):
+        found = clues.candidates(replace(m, points=points))
+        assert found and all(f.rest_copied == copied for f in found), (copied, found)
+
+
 def test_keys():
     for s in (SEGMENT, PAGE):
         keys = profile_keys(s, [TIMES[t.key] for t in times_of(s)])
-        assert not {"ftl.rest_read", "ftl.rest_align", "ftl.end_read", "ftl.rest_write"} & set(keys)
+        rest = {"ftl.rest_read", "ftl.rest_align", "ftl.end_read", "ftl.rest_write"}
+        assert not rest & {*keys, *(t.key for t in times_of(s))}
         s = replace(s, rest=4096)
         times = dict(TIMES) | {"ftl.rest_read": 1234.0}
         keys = profile_keys(s, [times[t.key] for t in times_of(s)])

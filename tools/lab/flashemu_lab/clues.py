@@ -222,22 +222,35 @@ def candidates(m: Measurement) -> list[Structure]:
         cut = [replace(s, limit=120 * _KIB) for s in found]
         found = [n for s in cut for n in _streaming(s)] if _is_cut(c) else found + cut
     if not known:
-        if closes_units(rows):
-            found = [s for s in found if s.strategy != "page"] or found
-        elif other is None and no_limit(rows):
-            found = [s for s in found if s.strategy == "page"]
-        limit = told_limit(m.points)
-        if limit is not None:
-            found = [replace(s, open_linear=limit) if _has_units(s) else s for s in found]
-        log = 1 if small_write(c) else 0
-        found = [as_in_order(s, True) if s.spills else
-                 as_in_order(replace(s, open_units=n, random_log=log)) for s in found
-                 for n in (0, s.open_linear)]
-    fetched, at_ends = rests.of_reads(m.points)[0], rests.end_of_unit(m.points, shown[0]) > 0
-    copied = not probed.is_probe(m.points) and any(_copied_rest(c, s.page) > 0 for s in found)
-    return list(dict.fromkeys(s if s.strategy == "block" else replace(
-        s, rest=fetched, rest_copied=copied, ends=at_ends and s.strategy == "segment")
-        for s in found))
+        found = _as_assumed(found, c, rows, other, m.points)
+    return list(dict.fromkeys(_with_rests(found, c, m.points, shown[0])))
+
+
+def _as_assumed(found: Sequence[Structure], c: Curves, rows: Curves, other: int | None,
+                points: Sequence[Point]) -> list[Structure]:
+    """The same where nothing was written in random order."""
+    if closes_units(rows):
+        found = [s for s in found if s.strategy != "page"] or found
+    elif other is None and no_limit(rows):
+        found = [s for s in found if s.strategy == "page"]
+    limit = told_limit(points)
+    if limit is not None:
+        found = [replace(s, open_linear=limit) if _has_units(s) else s for s in found]
+    log = 1 if small_write(c) else 0
+    return [as_in_order(s, True) if s.spills else
+            as_in_order(replace(s, open_units=n, random_log=log)) for s in found
+            for n in (0, s.open_linear)]
+
+
+def _with_rests(found: Sequence[Structure], c: Curves, points: Sequence[Point],
+                unit: int) -> list[Structure]:
+    """The same with the times that reads and writes take for what they leave.  What a probe has
+    measured has small writes that merge units, which look alike."""
+    fetched, at_ends = rests.of_reads(points)[0], rests.end_of_unit(points, unit) > 0
+    copied = not probed.is_probe(points) and any(_copied_rest(c, s.page) > 0 for s in found)
+    return [s if s.strategy == "block" else
+            replace(s, rest=fetched, rest_copied=copied, ends=at_ends and s.strategy == "segment")
+            for s in found]
 
 
 def _copied_rest(c: Curves, page: int) -> float:

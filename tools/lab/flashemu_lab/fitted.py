@@ -92,7 +92,7 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     if key == "nand.blocks_per_plane" and f.structure.strategy != "page":
         return "derived: the capacity, the open units and the logs"
     if key == "ftl.rest_align":
-        return f"{source}: what explains best how long reads in front of multiples and behind take"
+        return f"{source}: what explains best how long reads at multiples take"
     if key in _ASSUMED:
         return _ASSUMED[key]
     if key in _MEMBER:

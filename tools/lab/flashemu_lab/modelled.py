@@ -61,6 +61,9 @@ class Structure:
               SLC mode, 0 without such a cache
     spare     with strategy page, what the chip has beyond the capacity, in 1/1000 of it: so much
               can be written before a write has to wait for an erase
+    rest      bytes to a multiple of which a read fetches what is behind it, 0 if none does
+    rest_copied  a write of a part of a page takes time for what it leaves
+    ends      a read up to the end of a unit takes longer
     """
 
     strategy: str

@@ -18,6 +18,7 @@ may take longer than one of a whole page.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import median
 from typing import Mapping, Sequence
@@ -30,15 +31,12 @@ _KIB, _MIB = 1 << 10, 1 << 20
 # Pages and what may be fetched together; multiples of the latter that lie inside of most units.
 _TOGETHER = tuple(1 << n for n in range(12, 17))
 _INSIDE = 1 * _MIB
-# Of the time of the quickest read, what all of the rest takes at least; and of the rest's time, how
-# far off its points are at most.
-_REST, _OFF = 0.12, 0.2
-_LEAST_POINTS = 8
+# Of the time of a command that leaves nothing, what the rest takes at least, and of the time of the
+# rest, how far off the points are at most: for reads, and for writes.
+_FETCHED, _FETCHED_OFF, _LEAST_READS = 0.12, 0.2, 8
+_COPIED, _COPIED_OFF, _LEAST_WRITES = 0.2, 0.08, 3
 # Of the time of a read, what the end of a unit takes at least.
 _END = 0.12
-# The same as for reads, of writes.
-_COPIED, _COPIED_OFF = 0.2, 0.08
-_LEAST_SIZES = 3
 
 
 @dataclass(frozen=True)
@@ -69,18 +67,16 @@ def of_reads(points: Sequence[Point]) -> tuple[int, float]:
     """Bytes that are fetched together, and ns to fetch all of them behind a read; 0 and 0 if reads
     do not take longer the more is left."""
     reads = [r for r in _reads(points) if r.align <= _INSIDE]
-    if len(reads) < _LEAST_POINTS:
+    if len(reads) < _LEAST_READS:
         return 0, 0.0
-    best = (float("inf"), 0, 0.0)
+    best = (math.inf, 0, 0.0)
     for together in _TOGETHER:
-        share = np.array([r.left(together) / together for r in reads])
-        ns = np.array([r.ns for r in reads])
-        if share.max() < 0.5:
+        shares = [r.left(together) / together for r in reads]
+        if max(shares) < 0.5:
             continue
-        slope, least = np.polyfit(share, ns, 1)
-        off = float(np.sqrt(((least + slope * share - ns) ** 2).mean()))
-        if slope > _REST * least and off < _OFF * slope:
-            best = min(best, (off, together, float(slope)))
+        whole, least, off = _line(shares, [r.ns for r in reads])
+        if whole > _FETCHED * least and off < _FETCHED_OFF * whole:
+            best = min(best, (off, together, whole))
     return best[1], best[2]
 
 
@@ -102,10 +98,15 @@ def of_writes(times: Mapping[int, float], page: int) -> float:
     """ns that a write takes for a whole page that it leaves, from the time of each size; 0 if small
     writes do not take longer in proportion to what they leave of a page."""
     sizes = [size for size in times if size <= page]
-    if page not in times or len(sizes) < _LEAST_SIZES:
+    if page not in times or len(sizes) < _LEAST_WRITES:
         return 0.0
-    share = np.array([1 - size / page for size in sizes])
-    ns = np.array([times[size] for size in sizes])
-    slope, least = np.polyfit(share, ns, 1)
-    off = float(np.sqrt(((least + slope * share - ns) ** 2).mean()))
-    return float(slope) if slope > _COPIED * least and off < _COPIED_OFF * slope else 0.0
+    whole, least, off = _line([1 - size / page for size in sizes], [times[size] for size in sizes])
+    return whole if whole > _COPIED * least and off < _COPIED_OFF * whole else 0.0
+
+
+def _line(shares: Sequence[float], ns: Sequence[float]) -> tuple[float, float, float]:
+    """What all of the rest takes, what a command takes besides, and how far off the points are, by
+    the line through the shares that are left and the times."""
+    x, y = np.array(shares), np.array(ns)
+    whole, least = np.polyfit(x, y, 1)
+    return float(whole), float(least), float(np.sqrt(((least + whole * x - y) ** 2).mean()))
