@@ -3,8 +3,9 @@
 """fit_truth.py [--devices N] [--seed N] [--budget N]: devices of the model, found again by `fit`.
 
 Each device is drawn by the seed: by pages or by units, also units of 1.5, 3 and 6 MiB; pages of 2
-to 32 KiB; up to 8 open units; some fill gaps, have a log for small writes, or copy a unit for each
-command.  It is measured by the tests of `probe`, without a look inside, and a profile is fitted.
+to 32 KiB; up to 8 open units; some fill gaps, have a log for small writes, copy a unit for each
+command, or fetch more than a read asks for.  It is measured by the tests of `probe`, without a look
+inside, and a profile is fitted.
 Prints a line of JSON for each device, and a summary:
 
     structure   strategy, page, unit and open units are exactly right
@@ -41,6 +42,14 @@ def more(s, d):
                if d.random() < 0.25 else {})}
 
 
+def rests(s, d):
+    """What reads of some devices fetch besides, and what that takes."""
+    rest = d.choice([4, 8, 16]) * KIB if s.strategy != "block" and d.random() < 0.4 else 0
+    ends = s.strategy == "segment" and d.random() < 0.3
+    return {"rest": rest, "ends": ends}, {"ftl.rest_read": d.uniform(1e5, 6e5),
+                                          "ftl.end_read": d.uniform(2e5, 8e5)}
+
+
 def draw(number, seed):
     """A structure and its times."""
     d = random.Random(f"{seed} {number}")
@@ -54,6 +63,8 @@ def draw(number, seed):
                       limit=d.choice([120, 512]) * KIB)
 
     s = replace(s, **more(s, random.Random(f"{seed} {number} more")))
+    numbers, reads = rests(s, random.Random(f"{seed} {number} rests"))
+    s = replace(s, **numbers)
 
     def between(low, high):
         return low * (high / low) ** d.random()
@@ -65,7 +76,7 @@ def draw(number, seed):
              "ftl.map_read": d.choice([0.0, between(1e5, 1e6)]), "ftl.unit_read": 0.0,
              "ftl.part_write": d.choice([0.0, between(1e5, 3e6)]),
              "ftl.tail_write": d.choice([0.0, between(1e6, 1e7)]),
-             "ftl.copy_page": d.choice([0.0, between(5e4, 1e6)])}
+             "ftl.copy_page": d.choice([0.0, between(5e4, 1e6)]), **reads}
     return s, [times[t.key] for t in modelled.times_of(s)]
 
 
@@ -118,7 +129,8 @@ def device(tool, number, arguments):
     return {"device": number, "wrong": wrong_in(found.structure, s),
             "rates_off": [round(x, 4) for x in off], "median": round(found.all.median, 4),
             "near": round(found.all.near, 3), "points": len(m.points), "strategy": s.strategy,
-            "gaps": bool(s.gap_fill), "small_log": [found.structure.small_log, s.small_log]}
+            "gaps": bool(s.gap_fill), "small_log": [found.structure.small_log, s.small_log],
+            "rest": [found.structure.rest, s.rest], "ends": [found.structure.ends, s.ends]}
 
 
 def main():

@@ -15,7 +15,7 @@ try:
 except ImportError:
     skip("no Python modules cmaes and scipy")
 
-from flashemu_lab import clues, datasheet, fitted, fitting, rests  # noqa: E402
+from flashemu_lab import clues, datasheet, fitted, fitting, probing, rests  # noqa: E402
 from flashemu_lab.curves import curves  # noqa: E402
 from flashemu_lab.findings import Found  # noqa: E402
 from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
@@ -80,6 +80,17 @@ def test_the_end_of_a_unit():
     assert found(1e5, 0) == found(3e5, 3e5) == found(0, 3e5) == found(-3e5, 0) == 0
     assert found(3e5, 0, 512 * MIB) == 0  # no read is at the end of such a unit
     assert rests.end_of_unit([], 4 * MIB) == 0
+
+
+def test_what_is_fetched_is_no_page():
+    """A read across a multiple of 8 KiB leaves all of the next 8 KiB, and takes longer for that."""
+    assert probing.page_read_from(fetching(8192, 3e5)) is None
+    plain = reads(lambda begin, align: 5e5 + 1e5 * (begin == align - 512 and align >= 32768))
+    points = [make_point(p.procedure, [p.value + q.value - 5e5], **dict(p.parameters))
+              for p, q in zip(plain, fetching(8192, 3e5))]
+    assert probing.page_read_from(plain) == probing.page_read_from(points) == 32768
+    excess, _ = probing.page_read_excesses(points)[32768]
+    assert abs(excess / 1e5 - 1) < 0.1, excess
 
 
 def test_writes_that_copy_the_rest():

@@ -43,10 +43,10 @@ The modules, each of which uses only those above it:
     ensemble    sets of parameters that fit the published figures
     crash, crashed      power cuts, and what they have left
     measurement, readers, fio, tables, importing    what real devices do, from other programs
+    rests       what a command takes for what it leaves of a page
     target, merges, probing     the same, measured
     crossings, pairs, pushed_pairs, gaps, firsts, unit_size     the unit
     opened, flashbench_o        how many units are open
-    rests       what a command takes for what it leaves of a page
     habits, forged, findings, probe, datasheet      the rest of it
     modelled, curves, in_turn, probed, clues    what a measurement says about a device
     compare, descent, search, fitting   the device that comes nearest to it

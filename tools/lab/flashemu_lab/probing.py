@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median, median_low
-from typing import Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
+from . import rests
 from .measurement import Point, Scalar, make_point
 from .tool import Tool
 
@@ -38,6 +39,8 @@ _READS_STAND_OUT = 0.04
 # so many rows of flashbench -a have, and all but this share of them.
 _LITTLE_OF_READS = 0.005
 _ROWS, _OTHERS = 5, 0.2
+# How far off what reads fetch besides may be, as a share of it.
+_INEXACT = 0.03
 # An excess counts if it is this share of the time of a request that crosses nothing.
 _STANDS_OUT = 0.2
 
@@ -367,9 +370,10 @@ def page_from(points: Sequence[Point]) -> int | None:
 
 def page_read_excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]]:
     """For each size of `page_reads`, and of flashbench -a up to 64 KiB: how much longer a read
-    across its multiples takes, and a read that crosses none, in ns."""
+    across its multiples takes, and a read that crosses none, in ns.  What is fetched besides does
+    not count."""
     times: dict[int, float] = {}
-    aligned = _aligned(points)
+    aligned, fetched = _aligned(points), _fetched(points)
     for p in points:
         how = dict(p.parameters)
         if p.procedure == "request" and how["op"] == "read" and how["bs"] == _KIB and \
@@ -383,8 +387,21 @@ def page_read_excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]
             row = [aligned.get(size, {}).get(place) for place in ("pre", "on", "post")]
         before, on, behind = row
         if before is not None and on is not None and behind is not None:
-            found[size] = (on - (before + behind) / 2, (before + behind) / 2)
+            found[size] = (fetched(size, on - (before + behind) / 2), (before + behind) / 2)
     return found
+
+
+def _fetched(points: Sequence[Point]) -> Callable[[int, float], float]:
+    """What is left of how much longer a read across multiples of a size takes, without what is
+    fetched besides: it leaves all of that, of the two beside it one does and one nothing.  0 if it
+    is little, because the line through reads is not that exact."""
+    together, ns = rests.of_reads(points)
+
+    def left(size: int, excess: float) -> float:
+        if not together or size < together:
+            return excess
+        return excess - ns / 2 if abs(excess - ns / 2) > _INEXACT * ns else 0.0
+    return left
 
 
 def _aligned(points: Sequence[Point]) -> dict[int, dict[str, float]]:
@@ -399,8 +416,9 @@ def _aligned(points: Sequence[Point]) -> dict[int, dict[str, float]]:
 
 def _is_usual(points: Sequence[Point], size: int, excess: float) -> bool:
     """Whether nearly all rows of flashbench -a from this size on have this excess."""
-    every = [row["on"] - (row["pre"] + row["post"]) / 2 for align, row in _aligned(points).items()
-             if align >= size and len(row) == 3]
+    fetched = _fetched(points)
+    every = [fetched(align, row["on"] - (row["pre"] + row["post"]) / 2)
+             for align, row in _aligned(points).items() if align >= size and len(row) == 3]
     others = sum(not excess / 1.1 < e < 1.1 * excess for e in every)
     return len(every) >= _ROWS and others <= _OTHERS * len(every)
 
