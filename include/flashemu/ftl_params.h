@@ -68,13 +68,13 @@ struct fe_region_params {
 /* What a command costs that ends inside a page: page and segment. */
 struct fe_part_params {
     uint64_t part_write_ns; /* additional time for each page of which a command writes a part */
-    uint64_t rest_write_ns; /* additional time for a whole page, of which a command takes the share
-                             * that it leaves of a page */
+    uint64_t rest_write_ns; /* time to write a page again: a command that writes a part of a page
+                             * takes the share of this that it leaves */
     uint64_t tail_write_ns; /* additional time for a write that has a tail */
     uint64_t tail_align;    /* one that ends at a multiple of this has none, nor has one that is no
                              * longer than this or than a page; 0: of the page */
-    uint64_t rest_read_ns;  /* time to fetch rest_align bytes behind a read: a read that ends inside
-                             * such a part takes the share of this that is left of the part */
+    uint64_t rest_read_ns;  /* time to fetch rest_align bytes: a read that does not end at a
+                             * multiple of them takes the share of this that it leaves */
     uint64_t rest_align;    /* bytes; 0: of the page */
 };
 

@@ -12,9 +12,9 @@
  *     a command   [====]                         one part
  *     a command   [===========]                  one part, and a tail
  *
- * What has to be read and written again is the less the more of a page the command brings, and
- * some take time in proportion to it.  (flashbench -f: in order a card takes 5.3, 5.2, 4.8, 4.2 and
- * 3.0 ms for 1, 2, 4, 8 and 16 KiB, which is 0.15 ms for each KiB that is left of 16.)
+ * The more of a page a command brings, the less has to be read and written again, and some
+ * controllers take time in proportion to that.  (flashbench -f: in order a card takes 5.3, 5.2,
+ * 4.8, 4.2 and 3.0 ms for 1, 2, 4, 8 and 16 KiB, which is 0.15 ms for each KiB that is left of 16.)
  *
  * Some controllers gather short commands in order, but stream long ones.  If a stream ends inside a
  * page, or inside a group of pages that are programmed together, it has to be stopped: that is the
@@ -32,7 +32,7 @@
  *
  * A read that goes on where the one before has ended finds there what was fetched.  (flashbench -a:
  * in seven of 48 logs the first 1 KiB of 8 or 16 KiB takes 1.2 to 1.6 times as long as the last
- * 1 KiB, and what is between them takes times in proportion.)
+ * 1 KiB, and the times between them lie on a line.)
  */
 #ifndef FE_FTL_PART_H
 #define FE_FTL_PART_H
@@ -51,8 +51,8 @@ static inline void fe_part_begin_write(struct fe_medium *m, const struct fe_part
         fe_ops_busy(m->ops, p->tail_write_ns);
 }
 
-/* Says that a command begins that reads [offset, offset + len); the host's read before has ended at
- * `before`.  The time of the rest goes to the op list, as a barrier. */
+/* Says that a command begins that reads [offset, offset + len), and that the read before it has
+ * ended at `before`.  The time of the rest goes to the op list, as a barrier. */
 static inline void fe_part_begin_read(struct fe_medium *m, const struct fe_part_params *p,
                                       uint64_t before, uint64_t offset, uint64_t len)
 {
@@ -64,8 +64,8 @@ static inline void fe_part_begin_read(struct fe_medium *m, const struct fe_part_
         fe_ops_busy(m->ops, fe_muldiv(p->rest_read_ns, rest, align));
 }
 
-/* Says that the host writes `len` bytes of a page, at least one.  The time of a part and of what is
- * left goes to the op list, as a barrier. */
+/* Says that the host writes `len` bytes of a page, at least one.  If that is not all of the page,
+ * its time as a part and the time of what is left go to the op list, as one barrier. */
 static inline void fe_part_write(struct fe_medium *m, const struct fe_part_params *p, uint32_t len)
 {
     uint32_t page = m->geo.page_bytes;

@@ -238,8 +238,8 @@ const struct fe_option fe_options[] = {
      .help = "Additional time for each page of which a command writes only a part."},
     {FE_SEC_FTL, "rest_write", FE_OPT_TIME, FIELD(ftl.part.rest_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Time to write a page once more: a command that writes a part of a page takes as much "
-             "of it as it leaves of the page."},
+     .help = "Time to write a page again.  A command that writes a part of a page takes the share "
+             "of it that the command leaves."},
     {FE_SEC_FTL, "tail_write", FE_OPT_TIME, FIELD(ftl.part.tail_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
      .help = "Additional time for a command that writes more than a page and ftl.tail_align, and "
@@ -249,11 +249,12 @@ const struct fe_option fe_options[] = {
      .help = "Where long writes may end without ftl.tail_write."},
     {FE_SEC_FTL, "rest_read", FE_OPT_TIME, FIELD(ftl.part.rest_read_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Time to fetch ftl.rest_align bytes: a command that reads a part of them fetches what "
-             "is behind it, too, and takes as much of this time, unless the read before has."},
+     .help = "Time to fetch ftl.rest_align bytes.  A command that does not read up to a multiple "
+             "of them fetches the rest as well, and takes the share of this time for that, unless "
+             "the read before has fetched it."},
     {FE_SEC_FTL, "rest_align", FE_OPT_SIZE, FIELD(ftl.part.rest_align), .min = 512,
      .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
-     .help = "To which multiple ftl.rest_read fetches."},
+     .help = "Bytes to a multiple of which a read fetches what is behind it (ftl.rest_read)."},
 
     /* The mapping cache of dftl. */
     {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.dftl.map_cache), .min = 8, .max = MIB(1024),

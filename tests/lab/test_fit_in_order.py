@@ -327,20 +327,17 @@ def test_units_have_to_explain_more_than_pages():
             kept = [c.fit.structure.strategy for c in one._going_on(some, 1)]
             assert kept == going, kept
         assert [c.fit.structure for c in one._going_on(first, 1)] == [PAGE]
-        # groups are preferred to units in the same way, and pages to groups
-        some = [PAGE, GROUPS, SEGMENT] if chosen == "page" else [SEGMENT] * 3
-        for third, page in ((0.049, 0.049), (0.049, 0.051), (0.051, 0.051)):
-            all_of = climbs(("units", 0.04), ("groups", third), ("page", page))
-            assert one._simplest(all_of).structure == some.pop(0), (third, page)
-            kept = {c.fit.structure for c in one._going_on(all_of, 1)}
-            assert kept == ({SEGMENT, GROUPS, PAGE} if chosen == "page" else {SEGMENT}), kept
-        # so are units that spill, which come behind groups
-        some = [GROUPS, SPILLS, SEGMENT] if chosen == "page" else [SEGMENT] * 3
-        for third, fourth in ((0.049, 0.041), (0.051, 0.049), (0.051, 0.051)):
-            all_of = climbs(("units", 0.04), ("spilling", fourth), ("groups", third))
-            assert one._simplest(all_of).structure == some.pop(0), (third, fourth)
-            kept = {c.fit.structure for c in one._going_on(all_of, 1)}
-            assert kept == ({SEGMENT, GROUPS, SPILLS} if chosen == "page" else {SEGMENT}), kept
+        # groups are preferred to units in the same way, pages to groups, and groups to units that
+        # spill, which are preferred to others
+        for names, sorts in ((("page", "groups"), [PAGE, GROUPS, SEGMENT]),
+                             (("groups", "spilling"), [GROUPS, SPILLS, SEGMENT])):
+            if chosen != "page":
+                sorts = [SEGMENT] * 3
+            for errors, wanted in zip(((0.049, 0.041), (0.051, 0.049), (0.051, 0.051)), sorts):
+                all_of = climbs(("units", 0.04), *reversed([*zip(names, errors)]))
+                assert one._simplest(all_of).structure == wanted, (names, errors)
+                kept = {c.fit.structure for c in one._going_on(all_of, 1)}
+                assert kept == {SEGMENT, *sorts}, kept
 
 
 def test_one_stream_counts_where_nothing_else_shows_it():

@@ -244,8 +244,8 @@ def _as_assumed(found: Sequence[Structure], c: Curves, rows: Curves, other: int 
 
 def _with_rests(found: Sequence[Structure], c: Curves, points: Sequence[Point],
                 unit: int) -> list[Structure]:
-    """The same with the times that reads and writes take for what they leave.  What a probe has
-    measured has small writes that merge units, which look alike."""
+    """The same with the times that reads and writes take for what they leave.  Not for writes that
+    a probe has measured: there small ones merge units, which looks alike."""
     fetched, at_ends = rests.of_reads(points)[0], rests.end_of_unit(points, unit) > 0
     copied = not probed.is_probe(points) and any(_copied_rest(c, s.page) > 0 for s in found)
     return [s if s.strategy == "block" else
@@ -460,18 +460,16 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
     # larger ones may be of a host that had the data in its memory
     reading = median_low([rate for is_write, _, rate in c.rates if not is_write] or [1.4e7])
     program = s.page * 1e9 / fastest
-    copy = _copy(c, s, program)
+    copy, part = _copy(c, s, program), 0.0 if s.rest_copied else _part(c, s.page)
     start = {"link.command_overhead": alone / 2, "link.bandwidth": 1.15 * max(fastest, reading),
              "nand.tPROG": 0.75 * program, "nand.bus_rate": max(5 * fastest, 4e7),
              "nand.tR": min(alone / 4, 2e5), "nand.tBERS": 3e6, "ftl.map_switch": _jump(whole),
-             "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": _part(c, s.page),
+             "ftl.map_read": alone / 20, "ftl.unit_read": 2e4, "ftl.part_write": part,
              "ftl.tail_write": _tail(c, s), "ftl.copy_page": copy,
              "ftl.rest_write": _copied_rest(c, s.page) if s.rest_copied else 0.0,
              "ftl.rest_read": rests.of_reads(m.points)[1] if s.rest else 0.0,
              "ftl.end_read": rests.end_of_unit(m.points, s.unit * s.group) if s.ends else 0.0,
              "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
-    if s.rest_copied:
-        start["ftl.part_write"] = 0.0
     start |= probed.times(m.points, s.page)
     if s.run:   # what a jump takes beyond a stream is what the cache takes
         small, _ = habits.scattered_times(m.points).get(s.page, (0.0, None))

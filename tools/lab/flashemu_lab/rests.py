@@ -28,9 +28,10 @@ import numpy as np
 from .measurement import Point
 
 _KIB, _MIB = 1 << 10, 1 << 20
-# Pages and what may be fetched together; multiples of the latter that lie inside of most units.
+# Bytes that may be fetched together.  Multiples of up to `_INSIDE` mostly lie inside of units, and
+# those of `_PAGES` and more between two pages.
 _TOGETHER = tuple(1 << n for n in range(12, 17))
-_INSIDE = 1 * _MIB
+_INSIDE, _PAGES = 1 * _MIB, 32 * _KIB
 # Of the time of a command that leaves nothing, what the rest takes at least, and of the time of the
 # rest, how far off the points are at most: for reads, and for writes.
 _FETCHED, _FETCHED_OFF, _LEAST_READS = 0.12, 0.2, 8
@@ -83,10 +84,11 @@ def of_reads(points: Sequence[Point]) -> tuple[int, float]:
 def end_of_unit(points: Sequence[Point], unit: int) -> float:
     """ns that a read up to the end of a unit takes longer than one up to the end of another page,
     beyond what one behind it does; 0 if that is little."""
+    reads = [r for r in _reads(points) if r.align >= _PAGES]
+
     def more(is_front: bool) -> tuple[float, float]:
-        reads = [r for r in _reads(points) if r.is_front == is_front and r.align >= 32 * _KIB]
-        at = [r.ns for r in reads if r.align >= unit]
-        inside = [r.ns for r in reads if r.align < unit]
+        at = [r.ns for r in reads if r.is_front == is_front and r.align >= unit]
+        inside = [r.ns for r in reads if r.is_front == is_front and r.align < unit]
         if len(at) < 2 or len(inside) < 2:
             return 0.0, 1.0
         return median(at) - median(inside), median(inside)
