@@ -14,30 +14,15 @@
 #ifndef FE_BASE_COPY_H
 #define FE_BASE_COPY_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 /* As memcpy, past the cache if the processor offers that. */
-static inline void fe_copy_past_cache(uint8_t *to, const uint8_t *from, size_t n)
-{
-#ifdef __SSE2__
-    enum { LINE = 64, PART = sizeof(__m128i) };
-    if (n >= 2 * LINE) {
-        size_t head = -(uintptr_t)to & (LINE - 1);
-        memcpy(to, from, head);
-        size_t end = head + (n - head) / LINE * LINE;
-        for (size_t i = head; i < end; i += PART)
-            _mm_stream_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
-        to += end;
-        from += end;
-        n -= end;
-    }
-#endif
-    memcpy(to, from, n);
-}
+void fe_copy_past_cache(uint8_t *to, const uint8_t *from, size_t n);
+
+/* The same by stores of so many bytes: 64, 32 or 16.  Returns false, and copies nothing, if this
+ * processor has no such stores.  For tests and benchmarks. */
+bool fe_copy_by(unsigned store_bytes, uint8_t *to, const uint8_t *from, size_t n);
 
 #endif

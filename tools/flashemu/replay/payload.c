@@ -21,14 +21,60 @@
 
 #define ANYTHING UINT32_MAX
 
+typedef void fill_fn(uint64_t first, uint8_t *to, uint32_t n);
+
 struct payload {
     uint32_t sector_size;
-    uint64_t seed;
+    uint64_t key; /* of the seed */
+    fill_fn *fill;
     uint32_t *generation; /* 0 = never written */
     uint8_t *buf, *expected;
     uint64_t buf_size;
     uint64_t verified, wrong, first_wrong;
 };
+
+#define STEP UINT64_C(0x9e3779b97f4a7c15)
+
+/* A line of the host's cache.  It is stored to any address, by as few stores as there can be. */
+typedef uint64_t line __attribute__((vector_size(64)));
+typedef line unaligned_line __attribute__((aligned(1), may_alias));
+
+/* The words of a sector count in steps from the first one.  A sector is a multiple of 512 bytes. */
+__attribute__((always_inline)) static inline void fill_words(uint64_t first, uint8_t *to,
+                                                             uint32_t n)
+{
+    line a = first + STEP * (line){0, 1, 2, 3, 4, 5, 6, 7};
+
+    for (const uint8_t *end = to + n; to < end; to += sizeof a, a += 8 * STEP)
+        *(unaligned_line *)to = a;
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx512f"))) static void fill_wide(uint64_t first, uint8_t *to, uint32_t n)
+{
+    fill_words(first, to, n);
+}
+#endif
+
+static void fill_plain(uint64_t first, uint8_t *to, uint32_t n)
+{
+    fill_words(first, to, n);
+}
+
+static void fill_sector(const struct payload *p, uint64_t offset, uint32_t generation,
+                        uint8_t *to)
+{
+    p->fill(fe_mix64(p->key + offset + generation * STEP), to, p->sector_size);
+}
+
+static fill_fn *best_fill(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f"))
+        return fill_wide;
+#endif
+    return fill_plain;
+}
 
 int payload_create(struct payload **ret, uint64_t capacity, uint32_t sector_size, uint64_t seed,
                    struct fe_err *err)
@@ -39,7 +85,8 @@ int payload_create(struct payload **ret, uint64_t capacity, uint32_t sector_size
     if (!p)
         return fe_err_nomem(err, "payload", sizeof *p);
     p->sector_size = sector_size;
-    p->seed = seed;
+    p->key = fe_rng(seed, FE_RNG_WORKLOAD, 0, 0);
+    p->fill = best_fill();
     p->generation = fe_table_alloc(n, sizeof *p->generation);
     p->expected = malloc(sector_size);
     if (!p->generation || !p->expected) {
@@ -58,28 +105,6 @@ void payload_destroy(struct payload *p)
     free(p->expected);
     free(p->buf);
     free(p);
-}
-
-#define STEP UINT64_C(0x9e3779b97f4a7c15)
-
-/* Two numbers that are stored with one instruction on most processors, to any address. */
-typedef uint64_t pair __attribute__((vector_size(16)));
-typedef pair unaligned_pair __attribute__((aligned(1), may_alias));
-
-/* The words of a sector count in steps from one that is drawn.  A sector is a multiple of 512
- * bytes. */
-static void fill_sector(const struct payload *p, uint64_t offset, uint32_t generation,
-                        uint8_t *to)
-{
-    uint64_t first = fe_rng(p->seed, FE_RNG_WORKLOAD, offset, generation);
-    pair a = {first, first + STEP}, b = a + 2 * STEP;
-
-    for (const uint8_t *end = to + p->sector_size; to < end; to += 2 * sizeof a) {
-        ((unaligned_pair *)to)[0] = a;
-        ((unaligned_pair *)to)[1] = b;
-        a += 4 * STEP;
-        b += 4 * STEP;
-    }
 }
 
 void payload_ask(const struct payload *p, uint64_t offset)
