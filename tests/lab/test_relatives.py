@@ -212,7 +212,7 @@ def test_a_budget_ends_a_search_with_what_it_has():
 
 def test_a_climb_changes_words():
     """The times are right, and a word and a size are not."""
-    for key, was, now in (("link.queue", "in-turn", "in-order"), ("ftl.slc_run", "32K", "128K")):
+    for key, was, now in (("link.queue", "in-turn", "in-order"), ("ftl.slc_run", "16K", "64K")):
         truth = moved(shipped(), {"link.command_overhead": 4.0}, **{key: was})
         m = measured(truth, plan(4 * MIB))
         with Comparer(Tool(), m, 2) as comparer:
@@ -262,7 +262,7 @@ def test_the_files():
     told = dict(line.split(" = ", 1) for line in text.partition("[provenance]")[2].partition(
         "[fidelity]")[0].strip().splitlines())
     assert written - {"device.model"} == set(told) - {"errors"}
-    assert re.match(r"fitted to m.json: .*raspberrypi32g has 414us", told["nand.tPROG"])
+    assert re.match(r"fitted to m.json: .*raspberrypi32g has 416us", told["nand.tPROG"])
     assert told["nand.cell"].startswith("as raspberrypi32g: ")
     # its rows run, and are near
     code, out, err = ended([FLASHEMU, "verify", "card.ini", "--json", "--kernel", "none"])
@@ -278,7 +278,7 @@ def test_the_files():
     code, out, _ = lab("fit", "m.json", "-o", "again.ini", "--quick", "--json")
     o = json.loads(out)
     assert code == 0 and o["from"] == RELATIVE and o["good"] and len(o["points"]) == len(m.points)
-    assert read("again.ini") == text and o["changed"]["link.command_overhead"]["was"] == "15us"
+    assert read("again.ini") == text and o["changed"]["link.command_overhead"]["was"] == "8us"
     assert o["tests"]["reads in order, 4 in flight, with queue"]["points"] == 4
 
 

@@ -41,7 +41,7 @@ static void test_parse_link_type_sets_defaults(void **state)
         {"sd-uhs", "104MB/s", "100us", "512K", "1"}, {"emmc", "52MB/s", "50us", "512K", "1"},
         {"parallel", "unlimited", "0", "32M", "1"}, {"none", "unlimited", "0", "32M", "1"},
         {"emmc-cq", "400MB/s", "20us", "512K", "32"}, {"sd-ddr50", "46MB/s", "100us", "512K", "1"},
-        {"sd-a2", "94100KB/s", "20us", "512K", "32"},
+        {"sd-a2", "94100KB/s", "20us", "1280K", "32"},
         {"emmc-hs200", "172MB/s", "50us", "512K", "1"},
         {"emmc-hs400", "400MB/s", "50us", "512K", "1"},
     };
