@@ -78,12 +78,12 @@ bool fe_copy_by(unsigned store_bytes, uint8_t *to, const uint8_t *from, size_t n
 
 void fe_copy_past_cache(uint8_t *to, const uint8_t *from, size_t n)
 {
-    if (__builtin_cpu_supports("avx512f"))
-        copy_by(lines_by_64, to, from, n);
-    else if (__builtin_cpu_supports("avx2"))
-        copy_by(lines_by_32, to, from, n);
-    else
-        copy_by(lines_by_16, to, from, n);
+    lines_fn *lines = lines_by(64);
+    if (!lines)
+        lines = lines_by(32);
+    if (!lines)
+        lines = lines_by(16);
+    copy_by(lines, to, from, n);
 }
 #else
 bool fe_copy_by(unsigned store_bytes, uint8_t *to, const uint8_t *from, size_t n)
