@@ -4,8 +4,8 @@
  *
  * A plain store reads the cache line that it changes first, and a copy of 4 KiB pushes 4 KiB of
  * something else out of the cache.  Where the target is not in the cache and will not be read soon,
- * both are waste: a store that goes past the cache takes half the time.  Where the target is in the
- * cache, the plain store is faster.  The caller has to know.
+ * both are waste: a copy past the cache takes a half to a third of the time.  Where the target is
+ * in the cache, the plain store is faster.  The caller has to know.
  *
  * Such stores may reach memory later than plain ones that follow.  Another thread must therefore
  * not read the target before the owner has given a lock to it: every processor that has these

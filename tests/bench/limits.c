@@ -44,6 +44,12 @@ struct bench {
     int pair[2];      /* a socket and its other end */
 };
 
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "limits: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
 static uint64_t draw(struct bench *b, uint64_t n)
 {
     return fe_rng_below(fe_rng(1, FE_RNG_TEST, b->drawn++, 0), n);
@@ -128,7 +134,10 @@ static bool system_call(struct bench *b)
 
 static bool socket_page(struct bench *b)
 {
-    return send(b->pair[0], b->near, PAGE, 0) == PAGE && recv(b->pair[1], b->near, PAGE, 0) == PAGE;
+    if (send(b->pair[0], b->near, PAGE, 0) != PAGE ||
+        recv(b->pair[1], b->near, PAGE, MSG_WAITALL) != PAGE)
+        die("socket");
+    return true;
 }
 
 struct test {
@@ -153,14 +162,15 @@ static const struct test tests[] = {
 
 enum { N_TESTS = sizeof tests / sizeof *tests };
 
-static int start(struct bench *b)
+static void start(struct bench *b)
 {
     *b = (struct bench){.memory = fe_table_map(MEMORY), .near = fe_table_map(MIB)};
     if (!b->memory || !b->near)
-        return -errno;
+        die("1 GiB of memory");
     memset(b->memory, 1, MEMORY);
     memset(b->near, 2, MIB);
-    return socketpair(AF_UNIX, SOCK_STREAM, 0, b->pair) < 0 ? -errno : 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, b->pair) < 0)
+        die("socketpair");
 }
 
 /* ns for a unit; less than 0 if this machine cannot run the test. */
@@ -199,6 +209,14 @@ static void print_all(double ns[][MAX_ROUNDS], unsigned rounds, bool json)
     }
 }
 
+/* 0 if the text is no number of rounds. */
+static unsigned number(const char *text)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    return *text == '-' || *end || n > MAX_ROUNDS ? 0 : (unsigned)n;
+}
+
 int main(int argc, char **argv)
 {
     static double ns[N_TESTS][MAX_ROUNDS];
@@ -212,13 +230,10 @@ int main(int argc, char **argv)
     while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (c == 'j')
             json = true;
-        else if (c != 'r' || (rounds = (unsigned)strtoul(optarg, NULL, 10)) < 1 ||
-                 rounds > MAX_ROUNDS)
-            return fprintf(stderr, "limits: --rounds takes 1 to %d\n", MAX_ROUNDS), 2;
+        else if (c != 'r' || (rounds = number(optarg)) == 0)
+            return fprintf(stderr, "usage: limits [--json] [--rounds 1 to %d]\n", MAX_ROUNDS), 2;
     }
-    int r = start(&b);
-    if (r < 0)
-        return fprintf(stderr, "limits: memory or socket: %s\n", strerror(-r)), 1;
+    start(&b);
     for (unsigned round = 0; round < rounds; round++)
         for (unsigned i = 0; i < N_TESTS; i++)
             ns[i][round] = run(&b, &tests[i]);

@@ -493,7 +493,7 @@ def test_a_queue_in_turn_helps_in_order_only():
 
 
 def test_a_command_costs_less_the_longer_it_is():
-    """The first 64 KiB of a command are slow on this card, and its host makes 13 of 16 MiB."""
+    """The first 64 KiB of a request are slow on this card, and 16 MiB are 13 commands."""
     rows = {r["id"]: r["measured"] for r in good_json("verify", "samsung-proplus128g", "--json",
                                                       *NO_KERNEL)["rows"]}
     assert 1.12 < rows["write-1m"] / rows["write-512k"] < 1.35, rows  # published: 1.23 times
