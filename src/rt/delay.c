@@ -13,12 +13,21 @@
  *
  * The ration.  While one thread spins, other spinning threads take the processors from the client,
  * from the kernel and from each other, and a spinner that was preempted is later than a sleeper
- * that was woken up.  So there are only max(1, processors - 1) tickets for spinning, and margins
- * shrink when more threads wait than there are processors, at first to how late a wake-up usually
- * is.  A thread that wakes up and gets no ticket sleeps on, unless the deadline is so near that a
- * sleep would usually end behind it: then it spins without a ticket.  The second sleep is the nap:
- * it is armed early by only a low quantile of the lateness.  Three of four naps end after the
- * deadline.
+ * that was woken up.  So there are only max(1, processors - 1) tickets for spinning.  Whoever gets
+ * none spins behind others: it lets every other thread that wants the processor go first, and looks
+ * at the clock when it has its turn again.  When more threads wait than there are processors, all
+ * of them do so, because each of them then has its turn every few us.  Margins shrink in such a
+ * crowd, to how late a wake-up usually is.
+ *
+ * Others who want the processors.  A spin behind others waits for them.  If somebody keeps a
+ * processor for long, or if too many of such spins end late, nobody spins so for a while
+ * (rt/ration.h).  A thread that wakes up and gets no ticket then sleeps on, unless the deadline is so
+ * near that a sleep would usually end behind it: then it spins without a ticket.  The second sleep
+ * is the nap: it is armed early by only a low quantile of the lateness.  Three of four naps end
+ * after the deadline.
+ *
+ * Sleep that saves nothing.  A thread that would be awake for a quarter of the wait in any case
+ * spins behind others all the time, and so does a crowd whose wake-ups would take the processors.
  *
  * What the margin must not learn.  On a busy machine a wake-up may be late by milliseconds because
  * another program has its turn.  No margin heals that.  The scheduler shares the processor out: a
@@ -50,6 +59,7 @@
 #include "rt/clock.h"
 #include "rt/delay_way.h"
 #include "rt/margin.h"
+#include "rt/ration.h"
 #include "rt/slice.h"
 #include "rt/spin.h"
 
@@ -169,49 +179,64 @@ static void sleep_until(struct waiter *w, uint64_t at_ns)
     fe_margin_learn(&w->nap, &nap_rule, late);
 }
 
-/* Gets from a wake-up shortly before the deadline to the deadline, as the ration allows.  This and
- * the other ways to wait return what the clock said at the end. */
-static uint64_t finish_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
+/* Spins until at_ns and keeps the processor.  False, and does nothing, without a ticket for it. */
+static bool spin_with_ticket(struct waiter *w, uint64_t at_ns)
+{
+    bool interrupted;
+    if (!fe_spin_take(&w->owner->ration))
+        return false;
+    (void)fe_spin_until(at_ns, &interrupted);
+    fe_spin_give(&w->owner->ration);
+    if (interrupted)
+        fe_margin_cut(&w->margin, &margin_rule);
+    return true;
+}
+
+/* Gets from a wake-up shortly before at_ns to at_ns, as the ration allows.  A thread of a crowd
+ * lets others go first, and any other does so if it gets no ticket.  Where that is no way to wait,
+ * a thread of a crowd may have a ticket, and the others nap. */
+static void finish_auto(struct waiter *w, uint64_t at_ns, bool is_crowd)
 {
     struct fe_spin_ration *ration = &w->owner->ration;
 
-    if (fe_spin_take(ration)) {
-        bool interrupted;
-        now = fe_spin_until(deadline_ns, &interrupted);
-        if (interrupted)
-            fe_margin_cut(&w->margin, &margin_rule);
-        fe_spin_give(ration);
-        return now;
-    }
+    if (!is_crowd && spin_with_ticket(w, at_ns))
+        return;
+    uint64_t now = fe_spin_behind_others(ration, at_ns);
+    if (now >= at_ns || (is_crowd && spin_with_ticket(w, at_ns)))
+        return;
     uint64_t near_ns = fe_max_u64(w->usual.ns, w->nap.ns);
-    while (now < deadline_ns && deadline_ns - now > near_ns) {
-        sleep_until(w, deadline_ns - w->nap.ns);
+    while (now < at_ns && at_ns - now > near_ns) {
+        sleep_until(w, at_ns - w->nap.ns);
         now = fe_clock_now_ns();
     }
-    return fe_spin_until(deadline_ns, NULL);
+    (void)fe_spin_until(at_ns, NULL);
 }
 
+/* What there is to note at the end is noted shortly before it, so that nothing is left to do then
+ * but to return.  This and the other ways to wait return what the clock said at the end. */
 static uint64_t wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
 {
     struct fe_delay *d = w->owner;
-    unsigned n_waiting = fe_spin_enter(&d->ration);
+    unsigned n_waiting = fe_spin_enter(&d->ration), n_processors = d->ration.n_processors;
     struct fe_spin_lateness late = {w->margin.ns, w->usual.ns, w->nap.ns};
-    uint64_t early_ns = fe_spin_allowance(late, deadline_ns - now, n_waiting,
-                                          d->ration.n_processors);
+    uint64_t left_ns = deadline_ns - now;
+    uint64_t early_ns = fe_spin_allowance(late, left_ns, n_waiting, n_processors,
+                                          fe_spin_is_busy(&d->ration, now));
 
-    if (deadline_ns - now > early_ns)
-        sleep_until(w, deadline_ns - early_ns);
-    else
+    if (left_ns <= early_ns)
         fe_margin_learn(&w->margin, &margin_rule, 0);
-
-    now = fe_clock_now_ns();
-    if (now < deadline_ns)
-        now = finish_auto(w, now, deadline_ns);
+    else if (fe_spin_saves_nothing(late, left_ns, n_waiting, n_processors))
+        now = fe_spin_behind_others(&d->ration, deadline_ns - early_ns);
+    if (now < deadline_ns && deadline_ns - now > early_ns) {
+        sleep_until(w, deadline_ns - early_ns);
+        now = fe_clock_now_ns();
+    }
+    if (now < deadline_ns && deadline_ns - now > FE_SPIN_NEAR_NS)
+        finish_auto(w, deadline_ns - FE_SPIN_NEAR_NS, n_waiting > n_processors);
     fe_spin_leave(&d->ration);
-
     atomic_store_explicit(&d->hint_ns, w->margin.ns, memory_order_relaxed);
     atomic_store_explicit(&d->hint_n_learnt, w->margin.n_learnt, memory_order_relaxed);
-    return now;
+    return fe_spin_until(deadline_ns, NULL);
 }
 
 static uint64_t wait_fixed(struct waiter *w, uint64_t now, uint64_t deadline_ns,

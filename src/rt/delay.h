@@ -8,10 +8,10 @@
  * wake-ups (rt/margin.h).
  *
  * Spinning is rationed, so that a server with many requests in flight does not take the machine
- * from its own client.  At most max(1, processors - 1) threads spin simultaneously.  Margins
- * shrink when more threads wait than there are processors.  A thread that may not spin sleeps on
- * and wakes up a few microseconds early.  It spins all the same if the deadline is nearer than a
- * wake-up is usually late.
+ * from its own client.  At most max(1, processors - 1) threads spin and keep their processor.
+ * Others spin behind all threads that want the processor, or, where that makes them late, sleep on
+ * and wake up a few microseconds early.  Processors that nobody else wants may so be busy with
+ * spinning: during short waits (four margins and less), and while many requests are in flight.
  *
  * No wait ends early: fe_delay_until() returns 0 at or after the deadline, by fe_clock_now_ns().
  *
@@ -85,9 +85,10 @@ void fe_delay_destroy(struct fe_delay *d);
  * told to stop.
  *
  * A wait costs one system call that sleeps, or two if the ration of spinning was used up, and the
- * spin.  The first wait of a thread also makes the ring, which takes some tens of microseconds of
- * the wait.  A signal does not end a wait.  A lack of resources does not make it fail: a thread
- * that gets no ring waits with clock_nanosleep. */
+ * spin; or a call of sched_yield for each time that others may go first.  The first wait of a
+ * thread also makes the ring, which takes some tens of microseconds of the wait.  A signal does not
+ * end a wait.  A lack of resources does not make it fail: a thread that gets no ring waits with
+ * clock_nanosleep. */
 int fe_delay_until(struct fe_delay *d, uint64_t deadline_ns, fe_delay_coarse_fn coarse,
                    void *ctx, uint64_t *ret_lateness_ns);
 

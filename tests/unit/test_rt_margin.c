@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parts of waiting that need no clock: the quantile estimate, and the rules and
- * tickets by which spinning is rationed.  Nothing here depends on time; the threads
- * only contend.
+ * The parts of waiting that need no clock: the quantile estimate, and whether a machine is late.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,12 +8,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <pthread.h>
-
 #include "base/rng.h"
+#include "rt/clock.h"
 #include "rt/late.h"
 #include "rt/margin.h"
-#include "rt/spin.h"
 
 #define US FE_NS_PER_US
 
@@ -153,120 +149,6 @@ static void test_margin_cut_takes_a_quarter(void **state)
     assert_int_equal(m.ns, p995.min_ns);
 }
 
-/* Wake-ups that are 3 us late at least, usually up to 33 us, and hardly ever more than 60 us. */
-static const struct fe_spin_lateness late = {60 * US, 33 * US, 3 * US};
-
-static void test_spin_allowance_is_whole_up_to_the_processors(void **state)
-{
-    (void)state;
-
-    for (unsigned n = 1; n <= 8; n++)
-        assert_int_equal(fe_spin_allowance(late, 10 * US, n, 8), 60 * US);
-}
-
-static void test_spin_allowance_falls_with_waiters(void **state)
-{
-    (void)state;
-    uint64_t last = 60 * US;
-
-    for (unsigned n = 3; n <= 1000; n++) {
-        uint64_t a = fe_spin_allowance(late, 1000 * US, n, 2);
-        assert_in_range(a, 3 * US, last);
-        last = a;
-    }
-    assert_int_equal(last, 3 * US);
-    /* two thirds of the margin, which is too much of a wait of 100 us; what is usual is not */
-    assert_int_equal(fe_spin_allowance(late, 1000 * US, 3, 2), 40 * US);
-    assert_int_equal(fe_spin_allowance(late, 100 * US, 3, 2), 33 * US);
-}
-
-/* Each thread spins for 30 us in a wait of 1 ms.  33 of them do that for 990 us, which one of the
- * two processors may do.  34 get a share of the margin, which is 3.5 us. */
-static void test_spin_allowance_is_what_is_usual_while_half_of_the_processors_do(void **state)
-{
-    (void)state;
-
-    for (unsigned n = 4; n <= 33; n++)
-        assert_int_equal(fe_spin_allowance(late, 1000 * US, n, 2), 33 * US);
-    assert_in_range(fe_spin_allowance(late, 1000 * US, 34, 2), 35 * US / 10, 36 * US / 10);
-    /* and of more processors more */
-    assert_int_equal(fe_spin_allowance(late, 1000 * US, 66, 4), 33 * US);
-    assert_in_range(fe_spin_allowance(late, 1000 * US, 67, 4), 35 * US / 10, 36 * US / 10);
-    /* a thread whose usual lateness is not more than its lowest one spins for nothing */
-    const struct fe_spin_lateness even = {60 * US, 3 * US, 3 * US};
-    assert_int_equal(fe_spin_allowance(even, 10 * US, 1000, 2), 3 * US);
-}
-
-static void test_spin_tickets_leave_one_processor(void **state)
-{
-    (void)state;
-    const struct {
-        unsigned n_processors, tickets;
-    } cases[] = {{1, 1}, {2, 1}, {3, 2}, {64, 63}};
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct fe_spin_ration r;
-        fe_spin_ration_init(&r, cases[i].n_processors);
-        for (unsigned n = 0; n < cases[i].tickets; n++)
-            assert_true(fe_spin_take(&r));
-        assert_false(fe_spin_take(&r));
-        assert_false(fe_spin_take(&r)); /* a refusal takes nothing */
-        fe_spin_give(&r);
-        assert_true(fe_spin_take(&r));
-    }
-}
-
-struct contention {
-    struct fe_spin_ration ration;
-    atomic_uint holders, most, n_taken;
-};
-
-static void *contend(void *arg)
-{
-    struct contention *c = arg;
-
-    for (int i = 0; i < 20000; i++) {
-        if (!fe_spin_take(&c->ration))
-            continue;
-        unsigned n = 1 + atomic_fetch_add(&c->holders, 1);
-        unsigned most = atomic_load(&c->most);
-        while (n > most && !atomic_compare_exchange_weak(&c->most, &most, n))
-            ;
-        atomic_fetch_add(&c->n_taken, 1);
-        atomic_fetch_sub(&c->holders, 1);
-        fe_spin_give(&c->ration);
-    }
-    return NULL;
-}
-
-static void test_spin_tickets_hold_under_contention(void **state)
-{
-    (void)state;
-    struct contention c = {0};
-    pthread_t threads[8];
-
-    fe_spin_ration_init(&c.ration, 4);
-    for (int i = 0; i < 8; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, contend, &c), 0);
-    for (int i = 0; i < 8; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_in_range(atomic_load(&c.most), 1, 3);
-    assert_true(atomic_load(&c.n_taken) > 0);
-    assert_int_equal(atomic_load(&c.ration.taken), 0);
-}
-
-static void test_spin_counts_waiters(void **state)
-{
-    (void)state;
-    struct fe_spin_ration r;
-
-    fe_spin_ration_init(&r, 2);
-    assert_int_equal(fe_spin_enter(&r), 1);
-    assert_int_equal(fe_spin_enter(&r), 2);
-    fe_spin_leave(&r);
-    assert_int_equal(fe_spin_enter(&r), 2);
-}
-
 /* n waits that end so late; how many of them showed that the machine is late. */
 static uint32_t wait_late(struct fe_late *l, uint32_t n, uint64_t lateness_ns)
 {
@@ -312,12 +194,6 @@ int main(void)
         cmocka_unit_test(test_margin_bounds_the_weight_of_an_outlier),
         cmocka_unit_test(test_margin_is_a_function_of_its_input),
         cmocka_unit_test(test_margin_cut_takes_a_quarter),
-        cmocka_unit_test(test_spin_allowance_is_whole_up_to_the_processors),
-        cmocka_unit_test(test_spin_allowance_falls_with_waiters),
-        cmocka_unit_test(test_spin_allowance_is_what_is_usual_while_half_of_the_processors_do),
-        cmocka_unit_test(test_spin_tickets_leave_one_processor),
-        cmocka_unit_test(test_spin_tickets_hold_under_contention),
-        cmocka_unit_test(test_spin_counts_waiters),
         cmocka_unit_test(test_late_when_half_of_a_window_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
