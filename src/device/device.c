@@ -121,20 +121,18 @@ static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off
 
 _Static_assert((int)FE_FETCH_PAGE == (int)FE_FETCH_STEPS, "the steps have numbers of their own");
 
-/* Pages that follow each other may lie anywhere in the host's memory: what comes next is asked for
- * while this page is copied, up to the page in front of end.  It is asked for four pages at a time:
- * a processor can look up several addresses in its page tables together, and waits for each one if
- * the hints come one by one. */
+/* Pages that follow each other may lie anywhere on the chip: what is known of those that come next
+ * is asked for early, up to the page in front of end.  It is asked for four pages at a time: a
+ * processor can look up several addresses in its page tables together, and waits for each one if
+ * the hints come one by one.  The store asks for their bytes itself (store/gather.c). */
 static void fetch_next(const struct fe_device *dev, fe_lpn lpn, uint64_t end)
 {
     enum { GROUP = 4 };
-    uint64_t next = (uint64_t)lpn + GROUP;
+    uint64_t next = (uint64_t)lpn + 2 * GROUP;
     if (!dev->ftl->ops->fetch || lpn % GROUP)
         return;
-    for (uint64_t at = next + GROUP; at < fe_min_u64(next + 2 * GROUP, end); at++)
-        dev->ftl->ops->fetch(dev->ftl, (fe_lpn)at, FE_FETCH_PAGE);
     for (uint64_t at = next; at < fe_min_u64(next + GROUP, end); at++)
-        dev->ftl->ops->fetch(dev->ftl, (fe_lpn)at, FE_FETCH_BYTES);
+        dev->ftl->ops->fetch(dev->ftl, (fe_lpn)at, FE_FETCH_PAGE);
 }
 
 /* A page of a read.  Reading goes on at the end of life, and so it asks the strategy directly. */
@@ -438,6 +436,7 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     } else {
         run_control(dev, req, ret);
     }
+    fe_store_settle(dev->store);
     uint64_t hang = fe_device_take_hang(dev);
     if (hang) {
         ret->complete_ns = fe_time_add(ret->complete_ns, hang);

@@ -166,12 +166,12 @@ static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
 }
 
 /* Fetches early what fe_blocks_invalidate will need, in steps 1 and 2 of fe_device_fetch, or what
- * reading the page will need, in the steps after those; changes nothing. */
+ * reading the page will need (FE_FETCH_PAGE); changes nothing. */
 static inline void fe_blocks_fetch(const struct fe_blocks *b, fe_ppn ppn, uint32_t step)
 {
     fe_peb peb = fe_peb_of(&b->geo, ppn);
-    if (step >= FE_FETCH_PAGE) {
-        fe_medium_fetch_read(b->ftl->medium, ppn, step == FE_FETCH_BYTES);
+    if (step == FE_FETCH_PAGE) {
+        fe_medium_fetch_read(b->ftl->medium, ppn);
         return;
     }
     if (step > 1) {

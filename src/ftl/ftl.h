@@ -68,9 +68,9 @@ struct fe_ftl {
     struct fe_ftl_counters counters;
 };
 
-/* Steps of `fetch` for a page that is read soon, after those of fe_device_fetch: what is known of it,
- * and then the beginning of its bytes. */
-enum { FE_FETCH_PAGE = 3, FE_FETCH_BYTES };
+/* The step of `fetch` for a page that is read soon, after those of fe_device_fetch: what is known
+ * of it. */
+enum { FE_FETCH_PAGE = 3 };
 
 struct fe_ftl_ops {
     const char *name, *summary;
@@ -105,7 +105,8 @@ struct fe_ftl_ops {
 
     /* Reads bytes [off, off + len) of the page into buf[0, len).  An unmapped page reads as zeros
      * and needs no operation, except where the strategy has to read its table to know that (dftl).
-     * buf may be NULL: then only the time counts. */
+     * buf may be NULL: then only the time counts.  The medium may bring the bytes at the end of the
+     * request only, so a strategy neither looks at them nor changes them. */
     enum fe_status (*read)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);
 
     /* Makes bytes [off, off + len) of the page `data`, or zeros if data is NULL; len > 0. */

@@ -58,13 +58,9 @@ static inline void fe_medium_fetch(const struct fe_medium *m, fe_ppn first, uint
     fe_store_fetch(m->store, first, n);
 }
 
-/* Fetches early what reading a page will need: what is known of it, or the beginning of its bytes. */
-static inline void fe_medium_fetch_read(const struct fe_medium *m, fe_ppn ppn, bool bytes)
+/* Fetches early what reading a page will need: what is known of it, and where its bytes are. */
+static inline void fe_medium_fetch_read(const struct fe_medium *m, fe_ppn ppn)
 {
-    if (bytes) {
-        fe_store_fetch_bytes(m->store, ppn);
-        return;
-    }
     fe_fetch(&m->chip.pebs[fe_peb_of(&m->geo, ppn)]);
     fe_fetch(&m->chip.oob_tag[ppn]);
     fe_store_fetch(m->store, ppn, 1);

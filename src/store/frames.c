@@ -341,16 +341,6 @@ void fe_frames_fetch(const struct fe_frames *f, fe_ppn first, uint32_t n)
         fe_fetch(&f->names[first + i]);
 }
 
-/* The processor sees soon enough that a page is read from its beginning to its end, and fetches the
- * rest itself. */
-void fe_frames_fetch_bytes(const struct fe_frames *f, fe_ppn ppn)
-{
-    enum { FIRST = 16, LINE = 64 };
-    const uint8_t *at = fe_frames_at(f, ppn);
-    for (uint32_t i = 0; at && i < FIRST && i * LINE < f->page_bytes; i++)
-        fe_fetch(at + i * LINE);
-}
-
 /* From the end, so that the frames of a block are used again in the order of their bytes. */
 void fe_frames_forget(struct fe_frames *f, fe_ppn first, uint32_t n)
 {

@@ -43,9 +43,6 @@ void fe_frames_drop_aside(struct fe_frames *f, uint32_t name);
 /* As fe_store_fetch. */
 void fe_frames_fetch(const struct fe_frames *f, fe_ppn first, uint32_t n);
 
-/* As fe_store_fetch_bytes. */
-void fe_frames_fetch_bytes(const struct fe_frames *f, fe_ppn ppn);
-
 /* Pages [first, first + n) have no bytes from now on.  O(n). */
 void fe_frames_forget(struct fe_frames *f, fe_ppn first, uint32_t n);
 

@@ -7,6 +7,7 @@
  *     image_crash.c      what a crash of the host has left is put right
  *     store.c            bytes of pages, in memory or in an image
  *     frames.c           pages in memory
+ *     gather.c           what reads of one request have to copy
  *     image_extra.c      the write cache, trims and control bytes of an image
  *     image_page.c       pages and blocks of an image
  *     image_file.c       writes to the file of an image, and syncs
@@ -18,6 +19,7 @@
 #define FE_STORE_INTERNAL_H
 
 #include "base/bits.h"
+#include "store/gather.h"
 #include "store/image_format.h"
 #include "store/io.h"
 #include "store/warm.h"
@@ -27,10 +29,11 @@ struct fe_store {
     uint32_t pages_per_block;
     uint64_t n_pages;
     /* One of these two; neither without payload. */
-    struct fe_frames *frames; /* in memory */
+    struct fe_frames *frames; /* in memory, with `gather` */
     struct fe_image *img;     /* in an image, with the two members below */
     uint64_t *written;        /* a bit per page: it has bytes in the file */
     struct fe_warm warm;      /* of blocks */
+    struct fe_gather gather;  /* copies of fe_store_read_later that are still to be made */
 };
 
 /* What the store remembers of a block besides its record in the file. */

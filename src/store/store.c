@@ -6,6 +6,10 @@
  * What discarding means differs.  In memory a page gives up its frame.  In an image the bytes stay
  * in the file until the block has left the ring of warm blocks (warm.h), and `written` says that
  * they are read as zeros all the same.
+ *
+ * A read in memory may be gathered, to be copied later (gather.c).  What it will copy from is a
+ * frame, and writing, copying or putting aside pages leaves a frame alone that has a name.  So what
+ * was gathered is copied before a name is given up or a frame overwritten, and nowhere else.
  */
 #include "store/store.h"
 
@@ -77,6 +81,21 @@ int fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
     return 0;
 }
 
+int fe_store_read_later(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf)
+{
+    assert(off <= s->page_bytes && len <= s->page_bytes - off);
+    const uint8_t *bytes = s->frames && buf ? fe_frames_at(s->frames, ppn) : NULL;
+    if (!bytes)
+        return fe_store_read(s, ppn, off, len, buf);
+    fe_gather_add(&s->gather, buf, bytes + off, len);
+    return 0;
+}
+
+void fe_store_settle(struct fe_store *s)
+{
+    fe_gather_settle(&s->gather);
+}
+
 void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
                     const void *data)
 {
@@ -91,6 +110,7 @@ void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
                         const void *data)
 {
     assert(off <= s->page_bytes && len <= s->page_bytes - off);
+    fe_store_settle(s);
     if (s->frames)
         fe_frames_overwrite(s->frames, ppn, off, len, data);
     else if (s->img)
@@ -128,6 +148,7 @@ void fe_store_put_back(struct fe_store *s, fe_ppn ppn, struct fe_aside *aside)
 
 void fe_store_drop_aside(struct fe_store *s, struct fe_aside *aside)
 {
+    fe_store_settle(s);
     if (aside->name)
         fe_frames_drop_aside(s->frames, aside->name);
     free(aside->copy);
@@ -145,14 +166,9 @@ void fe_store_fetch(const struct fe_store *s, fe_ppn first, uint32_t n)
         fe_frames_fetch(s->frames, first, n);
 }
 
-void fe_store_fetch_bytes(const struct fe_store *s, fe_ppn ppn)
-{
-    if (s->frames)
-        fe_frames_fetch_bytes(s->frames, ppn);
-}
-
 void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n)
 {
+    fe_store_settle(s);
     if (s->frames)
         fe_frames_forget(s->frames, first, n);
     for (uint64_t p = first; s->img && p < (uint64_t)first + n; p++) {

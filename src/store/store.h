@@ -42,6 +42,13 @@ bool fe_store_has_payload(const struct fe_store *s);
  * buf NULL reads nothing, but still says if the page is lost. */
 int fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf);
 
+/* As fe_store_read, but what is in memory may be copied later, together with other pages
+ * (gather.h): buf has the bytes that the page holds now when fe_store_settle returns, or before.
+ * whatever happens to the page in between.  Until then buf must stay, nobody may look at it or
+ * change it, and no other read may bring bytes there. */
+int fe_store_read_later(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf);
+void fe_store_settle(struct fe_store *s);
+
 /* The page becomes base's bytes (zeros if base is FE_PPN_NONE) with data[0, len)
  * laid over [off, off + len); data NULL stands for zeros.  base != ppn, and ppn has no bytes of its
  * own.  In memory a plain copy (len 0) moves no bytes and takes no memory: O(1). */
@@ -73,9 +80,6 @@ void fe_store_drop_aside(struct fe_store *s, struct fe_aside *aside);
 
 /* Fetches early what copying and forgetting pages [first, first + n) will need; changes nothing. */
 void fe_store_fetch(const struct fe_store *s, fe_ppn first, uint32_t n);
-
-/* Fetches early the beginning of a page's bytes, which will be read next; changes nothing. */
-void fe_store_fetch_bytes(const struct fe_store *s, fe_ppn ppn);
 
 /* Forgets pages [first, first + n). */
 void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n);

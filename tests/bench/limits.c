@@ -25,11 +25,11 @@
 #include <unistd.h>
 
 #include "base/copy.h"
-#include "base/fetch.h"
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/table.h"
 #include "rt/clock.h"
+#include "store/gather.h"
 
 enum { PAGE = 4096, LINE = 64, MIB = 1 << 20, PAGES_A_MIB = MIB / PAGE, MAX_ROUNDS = 99 };
 
@@ -42,6 +42,7 @@ struct bench {
     uint64_t drawn;   /* random numbers so far */
     uint64_t sum;     /* of what was read, so that it is read */
     int pair[2];      /* a socket and its other end */
+    struct fe_gather gather;
 };
 
 static _Noreturn void die(const char *what)
@@ -103,18 +104,12 @@ static bool read_anywhere(struct bench *b)
     return true;
 }
 
-/* As a read of a device does (store/frames.c): the beginning of the next page is asked for. */
-static bool read_anywhere_asked(struct bench *b)
+/* As a read of a device does (store/gather.c): the pages that come next are asked for. */
+static bool read_anywhere_gathered(struct bench *b)
 {
-    enum { FIRST = 16 };
-    const uint8_t *from = anywhere(b);
-    for (uint32_t i = 0; i < PAGES_A_MIB; i++) {
-        const uint8_t *next = anywhere(b);
-        for (uint32_t line = 0; line < FIRST; line++)
-            fe_fetch(next + line * LINE);
-        memcpy(b->near + i * PAGE, from, PAGE);
-        from = next;
-    }
+    for (uint32_t i = 0; i < PAGES_A_MIB; i++)
+        fe_gather_add(&b->gather, b->near + i * PAGE, anywhere(b), PAGE);
+    fe_gather_settle(&b->gather);
     return true;
 }
 
@@ -154,7 +149,7 @@ static const struct test tests[] = {
     {"copy 4 KiB to anywhere, past the cache by 64", past_64, 50000},
     {"copy 1 MiB from memory", read_in_order, 300},
     {"copy 1 MiB from pages anywhere", read_anywhere, 300},
-    {"copy 1 MiB from pages anywhere, with hints", read_anywhere_asked, 300},
+    {"copy 1 MiB from pages anywhere, with hints", read_anywhere_gathered, 300},
     {"cache miss", miss, 100000},
     {"system call", system_call, 200000},
     {"4 KiB through a socket and back out", socket_page, 50000},
