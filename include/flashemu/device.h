@@ -95,6 +95,13 @@ uint32_t fe_device_page_bytes(const struct fe_device *dev);
 int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
                      struct fe_reply *ret);
 
+/* Lends memory for one page of data (fe_device_page_bytes), which holds anything.  A write of one
+ * page with req->buf there may keep the memory instead of a copy: then nobody may change it.  NULL:
+ * the device has an image or no payload, or has lent 256 already.  fe_device_take_back returns true
+ * if the memory was not kept: then it is the device's again. */
+void *fe_device_lend(struct fe_device *dev);
+bool fe_device_take_back(struct fe_device *dev, const void *page);
+
 /* A hint, which changes nothing: a request at this offset comes soon, so what it needs of large
  * tables is fetched while others run.  Each step in [0, FE_FETCH_STEPS) needs what the step before
  * has fetched: some eight requests should lie between two steps, and behind the last one.  Hints

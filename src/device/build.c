@@ -384,3 +384,13 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
         apply_delays(dev);
     return r;
 }
+
+void *fe_device_lend(struct fe_device *dev)
+{
+    return fe_store_lend(dev->store);
+}
+
+bool fe_device_take_back(struct fe_device *dev, const void *page)
+{
+    return fe_store_take_back(dev->store, page);
+}

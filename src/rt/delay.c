@@ -21,10 +21,10 @@
  *
  * Others who want the processors.  A spin behind others waits for them.  If somebody keeps a
  * processor for long, or if too many of such spins end late, nobody spins so for a while
- * (rt/ration.h).  A thread that wakes up and gets no ticket then sleeps on, unless the deadline is so
- * near that a sleep would usually end behind it: then it spins without a ticket.  The second sleep
- * is the nap: it is armed early by only a low quantile of the lateness.  Three of four naps end
- * after the deadline.
+ * (rt/ration.h).  A thread that wakes up and gets no ticket then sleeps on, unless the deadline is
+ * so near that a sleep would usually end behind it: then it spins without a ticket.  The second
+ * sleep is the nap: it is armed early by only a low quantile of the lateness.  Three of four naps
+ * end after the deadline.
  *
  * Sleep that saves nothing.  A thread that would be awake for a quarter of the wait in any case
  * spins behind others all the time, and so does a crowd whose wake-ups would take the processors.

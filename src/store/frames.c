@@ -27,9 +27,12 @@
  * Frames lie one behind the other in memory that is mapped once and that takes room where it is
  * used.  It is private: a process that forks has a copy of the device.  The frame that became
  * free last is used next, because its memory is the warmest: in the processor's cache, and not
- * given back to the host.  There are as many frames as names, so there is always one.  What the
- * device needs is therefore its largest number of different pages so far, and not what it has
- * copied.
+ * given back to the host.  There are as many frames as names and lent frames, so there is always
+ * one.  What the device needs is therefore its largest number of different pages so far, and not
+ * what it has copied.
+ *
+ * A frame can be lent to whoever makes data for a page that will be written.  If a page is written
+ * with all bytes of a lent frame, the page names that frame and nothing is copied.
  *
  * Frames belong to groups of about 2 MiB, which is a huge page of most hosts.  A group without a
  * used frame is given back when it has left the warm ring (warm.h).  The memory of fresh frames is
@@ -44,6 +47,7 @@
  */
 #include "store/frames.h"
 
+#include "base/bits.h"
 #include "base/copy.h"
 #include "base/fetch.h"
 #include "base/num.h"
@@ -63,6 +67,7 @@
 /* So many names there are for pages put aside: as many as the chip has pages, within these. */
 #define MIN_ASIDE (UINT64_C(1) << 16)
 #define MAX_ASIDE (UINT64_C(1) << 20)
+#define MAX_LENT 256u /* frames that are lent at a time */
 #define CACHE_BYTES (UINT64_C(8) << 20) /* what the host's processor surely keeps */
 
 struct name {
@@ -75,17 +80,20 @@ enum { NAMES_A_LINE = 64 / sizeof(struct name) }; /* of the host's cache */
 struct fe_frames {
     uint32_t page_bytes;
     uint32_t n_pages;    /* names of pages */
-    uint32_t n_names;    /* and of what was put aside; as many frames */
+    uint32_t n_names;    /* and of what was put aside */
+    uint32_t n_frames;
+    uint32_t n_lent;     /* of these; no name names them */
     uint32_t n_named;    /* names [n_named, n_names) were never used */
     uint32_t unnamed;    /* the first of the others that names nothing; the next one of each is its
                           * `next`; 0: there is none */
-    uint32_t n_fresh;    /* frames [n_fresh, n_names) were never used */
+    uint32_t n_fresh;    /* frames [n_fresh, n_frames) were never used */
     uint32_t n_free;     /* used ones of which no page has the name now */
     uint32_t group_shift; /* frame >> group_shift is its group */
     uint32_t populate_shift; /* likewise for what is asked for together */
     struct name *names;
     uint32_t *free;      /* n_free frames; the last one became free last */
-    uint32_t *used;      /* per group: how many of its frames are named */
+    uint32_t *used;      /* per group: how many of its frames are named or lent */
+    uint64_t *lent;      /* a bit per frame */
     uint8_t *map;
     uint64_t map_bytes;
     struct fe_warm warm;
@@ -100,7 +108,7 @@ static int map_memory(struct fe_frames *f, struct fe_err *err)
 
 static uint64_t table_bytes(const struct fe_frames *f)
 {
-    return (uint64_t)f->n_names * (sizeof *f->names + sizeof *f->free);
+    return (uint64_t)f->n_names * sizeof *f->names + (uint64_t)f->n_frames * sizeof *f->free;
 }
 
 /* The two tables of a large device are larger than what a small host has, but hardly used: only
@@ -127,7 +135,7 @@ static uint32_t shift_of(uint32_t page_bytes, uint64_t bytes)
 static uint32_t count_names(uint64_t n_pages, uint32_t page_bytes)
 {
     uint64_t aside = fe_min_u64(fe_max_u64(n_pages, MIN_ASIDE), MAX_ASIDE);
-    uint64_t most = fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes);
+    uint64_t most = fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes - MAX_LENT) - MAX_LENT;
     return (uint32_t)fe_min_u64(n_pages + aside, most);
 }
 
@@ -144,12 +152,15 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
     f->n_names = count_names(n_pages, page_bytes);
     f->group_shift = shift_of(page_bytes, GROUP_BYTES);
     f->populate_shift = shift_of(page_bytes, POPULATE_BYTES);
-    uint32_t n_groups = ((f->n_names - 1) >> f->group_shift) + 1;
+    f->n_frames = f->n_names + MAX_LENT;
+    uint32_t n_groups = ((f->n_frames - 1) >> f->group_shift) + 1;
 
-    f->map_bytes = (uint64_t)f->n_names * page_bytes;
+    f->map_bytes = (uint64_t)f->n_frames * page_bytes;
     f->used = calloc(n_groups, sizeof *f->used);
-    int r = f->used ? map_tables(f, err)
-                    : fe_err_nomem(err, "tables of the medium's pages", n_groups * 4ull);
+    f->lent = calloc(fe_bits_words(f->n_frames), sizeof *f->lent);
+    int r = f->used && f->lent ? map_tables(f, err)
+                               : fe_err_nomem(err, "tables of the medium's pages",
+                                              n_groups * 4ull + f->n_frames / 8);
     if (r == 0)
         r = fe_warm_init(&f->warm, (uint64_t)page_bytes << f->group_shift, n_groups, err);
     if (r == 0)
@@ -170,6 +181,7 @@ void fe_frames_destroy(struct fe_frames *f)
     fe_table_unmap(f->names, table_bytes(f));
     fe_warm_fini(&f->warm);
     free(f->used);
+    free(f->lent);
     free(f);
 }
 
@@ -216,7 +228,7 @@ static uint32_t take_frame(struct fe_frames *f, bool *ret_is_fresh)
     if (f->n_free > 0) {
         frame = f->free[--f->n_free];
     } else {
-        assert(f->n_fresh < f->n_names);
+        assert(f->n_fresh < f->n_frames);
         frame = f->n_fresh++;
         if (frame == frame >> f->populate_shift << f->populate_shift)
             populate(f, frame);
@@ -234,6 +246,40 @@ static void drop_frame(struct fe_frames *f, uint32_t frame)
     uint32_t oldest = fe_warm_add(&f->warm, group);
     if (oldest != FE_WARM_NONE)
         give_back(f, oldest);
+}
+
+uint8_t *fe_frames_lend(struct fe_frames *f)
+{
+    bool is_fresh;
+    if (f->n_lent == MAX_LENT)
+        return NULL;
+    uint32_t frame = take_frame(f, &is_fresh);
+    fe_bit_set(f->lent, frame);
+    f->n_lent++;
+    return bytes_of(f, frame);
+}
+
+/* Whether all bytes of a frame that is lent begin here: then it is lent no longer. */
+static bool end_loan(struct fe_frames *f, const uint8_t *data, uint32_t *ret_frame)
+{
+    uint64_t at = (uintptr_t)data - (uintptr_t)f->map;
+    if (at >= f->map_bytes || at % f->page_bytes)
+        return false;
+    *ret_frame = (uint32_t)(at / f->page_bytes);
+    if (!fe_bit(f->lent, *ret_frame))
+        return false;
+    fe_bit_clear(f->lent, *ret_frame);
+    f->n_lent--;
+    return true;
+}
+
+bool fe_frames_take_back(struct fe_frames *f, const uint8_t *data)
+{
+    uint32_t frame;
+    bool was_lent = end_loan(f, data, &frame);
+    if (was_lent)
+        drop_frame(f, frame);
+    return was_lent;
 }
 
 static void join(struct fe_frames *f, fe_ppn ppn, fe_ppn base)
@@ -305,7 +351,12 @@ void fe_frames_write(struct fe_frames *f, fe_ppn ppn, fe_ppn base, uint32_t off,
     if (!old && (!data || len == 0))
         return;
     bool is_fresh;
-    uint32_t frame = take_frame(f, &is_fresh), end = off + len;
+    uint32_t frame, end = off + len;
+    if (len == f->page_bytes && end_loan(f, data, &frame)) {
+        f->names[ppn] = (struct name){frame + 1, ppn};
+        return;
+    }
+    frame = take_frame(f, &is_fresh);
     uint8_t *to = bytes_of(f, frame);
     const uint8_t *from = old ? bytes_of(f, old - 1) : NULL;
     if (from || !is_fresh) {

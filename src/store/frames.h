@@ -13,6 +13,7 @@
 #include "flashemu/err.h"
 #include "flashemu/types.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fe_frames;
@@ -29,6 +30,10 @@ const uint8_t *fe_frames_at(const struct fe_frames *f, fe_ppn ppn);
 /* As fe_store_write.  A plain copy (len 0) costs O(1); anything else O(page_bytes). */
 void fe_frames_write(struct fe_frames *f, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
                      const void *data);
+
+/* As fe_store_lend and fe_store_take_back. */
+uint8_t *fe_frames_lend(struct fe_frames *f);
+bool fe_frames_take_back(struct fe_frames *f, const uint8_t *data);
 
 /* As fe_store_overwrite.  Pages that have the same frame keep their bytes. */
 void fe_frames_overwrite(struct fe_frames *f, fe_ppn ppn, uint32_t off, uint32_t len,

@@ -106,6 +106,16 @@ void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
         fe_image_write(s, ppn, base, off, len, data);
 }
 
+void *fe_store_lend(struct fe_store *s)
+{
+    return s->frames ? fe_frames_lend(s->frames) : NULL;
+}
+
+bool fe_store_take_back(struct fe_store *s, const void *data)
+{
+    return s->frames && fe_frames_take_back(s->frames, data);
+}
+
 void fe_store_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len,
                         const void *data)
 {

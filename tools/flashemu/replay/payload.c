@@ -1,176 +1,269 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The content of a sector is a function of its offset and of its generation: how many times the
- * sector was written.  So one number for each sector is enough to know what a read must return.
- * Neither the data of another sector nor an older version of the same sector passes the
- * comparison.
+ * Two threads share the work.  The one that drives the device announces the next requests; the
+ * other counts their sectors' generations and makes their data, each request's in a place of its own
+ * (replay/maker.h).  A write of one page gets its data in memory that the device has lent, so that
+ * the device keeps it and copies nothing.
  *
- * A sector that was never written must consist of one byte value throughout; which one, differs
- * between profiles, since erased flash may read as either.  After a trim or a failed write a
- * sector may hold anything.
+ *     generation      of each sector; counts in the order of the requests, whatever comes of them
+ *     doubtful        a bit for each sector: trimmed, or its last write failed; it holds anything
+ *
+ * The generations belong to the thread that makes data, the doubts to the other one.  A read takes
+ * along the generations that it must find.
+ *
+ * Requests that were not announced, since they are long or there is no such thread, are made when
+ * they are needed.  Then nothing is under way in the other thread.
  */
 #include "replay/payload.h"
 
+#include "base/bits.h"
+#include "base/copy.h"
 #include "base/fetch.h"
-#include "base/rng.h"
 #include "base/table.h"
+#include "replay/content.h"
+#include "replay/maker.h"
 
-#include <stdbool.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ANYTHING UINT32_MAX
+enum { AHEAD_BYTES = 64 * 1024 }; /* of the longest request that is made ahead */
 
-typedef void fill_fn(uint64_t first, uint8_t *to, uint32_t n);
+/* Where the data of a request are made, and the generations of a read. */
+struct place {
+    uint8_t *buf;
+    uint32_t *generations;
+};
 
 struct payload {
-    uint32_t sector_size;
-    uint64_t key; /* of the seed */
-    fill_fn *fill;
+    struct fe_device *dev;
+    struct content content;
+    uint32_t sector_size, page_bytes;
     uint32_t *generation; /* 0 = never written */
-    uint8_t *buf, *expected;
-    uint64_t buf_size;
+    uint64_t *doubtful;
+    bool has_doubts;
+    uint8_t *page; /* one page on its way to lent memory */
+
+    struct maker *maker; /* NULL = nothing is made ahead */
+    struct place places[MAKER_JOBS];
+    struct place own; /* of a request that was not made ahead */
+    uint64_t own_len;
+    struct maker_job alone; /* such a request */
+    struct maker_job *job;  /* between payload_begin and payload_end */
     uint64_t verified, wrong, first_wrong;
 };
 
-#define STEP UINT64_C(0x9e3779b97f4a7c15)
-
-/* A line of the host's cache.  It is stored to any address, by as few stores as there can be. */
-typedef uint64_t line __attribute__((vector_size(64)));
-typedef line unaligned_line __attribute__((aligned(1), may_alias));
-
-/* The words of a sector count in steps from the first one.  A sector is a multiple of 512 bytes. */
-__attribute__((always_inline)) static inline void fill_words(uint64_t first, uint8_t *to,
-                                                             uint32_t n)
+static uint32_t next_generation(uint32_t generation)
 {
-    line a = first + STEP * (line){0, 1, 2, 3, 4, 5, 6, 7};
-
-    for (const uint8_t *end = to + n; to < end; to += sizeof a, a += 8 * STEP)
-        *(unaligned_line *)to = a;
+    return generation == UINT32_MAX ? 1 : generation + 1;
 }
 
-#ifdef __x86_64__
-__attribute__((target("avx512f"))) static void fill_wide(uint64_t first, uint8_t *to, uint32_t n)
+static uint64_t bytes_of(const struct payload *p, const struct maker_job *job)
 {
-    fill_words(first, to, n);
-}
-#endif
-
-static void fill_plain(uint64_t first, uint8_t *to, uint32_t n)
-{
-    fill_words(first, to, n);
+    return (uint64_t)job->n_sectors * p->sector_size;
 }
 
-static void fill_sector(const struct payload *p, uint64_t offset, uint32_t generation,
-                        uint8_t *to)
+static void make(void *ctx, struct maker_job *job)
 {
-    p->fill(fe_mix64(p->key + offset + generation * STEP), to, p->sector_size);
+    struct payload *p = ctx;
+    uint32_t *generation = &p->generation[job->offset / p->sector_size];
+
+    if (!job->is_write) {
+        memcpy(job->generations, generation, job->n_sectors * sizeof *generation);
+        return;
+    }
+    uint8_t *to = job->past_cache ? p->page : job->buf;
+    for (uint64_t i = 0; i < bytes_of(p, job); i += p->sector_size, generation++) {
+        *generation = next_generation(*generation);
+        content_fill(&p->content, job->offset + i, *generation, to + i);
+    }
+    if (job->past_cache)
+        fe_copy_past_cache(job->buf, to, bytes_of(p, job));
 }
 
-static fill_fn *best_fill(void)
+static void ask(void *ctx, const struct maker_job *job)
 {
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f"))
-        return fill_wide;
-#endif
-    return fill_plain;
+    const struct payload *p = ctx;
+    fe_fetch(&p->generation[job->offset / p->sector_size]);
 }
 
-int payload_create(struct payload **ret, uint64_t capacity, uint32_t sector_size, uint64_t seed,
+/* Gives a place room for `len` bytes; false without memory. */
+static bool make_room(const struct payload *p, struct place *place, uint64_t len)
+{
+    uint8_t *buf = realloc(place->buf, len);
+    place->buf = buf ? buf : place->buf;
+    uint32_t *g = realloc(place->generations, len / p->sector_size * sizeof *g);
+    place->generations = g ? g : place->generations;
+    return buf && g;
+}
+
+/* Without memory or a thread nothing is made ahead. */
+static void start_maker(struct payload *p)
+{
+    for (unsigned i = 0; i < MAKER_JOBS; i++)
+        if (!make_room(p, &p->places[i], AHEAD_BYTES))
+            return;
+    p->maker = maker_create(make, ask, p);
+}
+
+int payload_create(struct payload **ret, struct fe_device *dev, uint64_t seed, bool ahead,
                    struct fe_err *err)
 {
     struct payload *p = calloc(1, sizeof *p);
-    uint64_t n = capacity / sector_size;
+    uint32_t sector_size = fe_device_profile(dev)->device.sector_size;
+    uint64_t n = fe_device_capacity(dev) / sector_size;
 
     if (!p)
         return fe_err_nomem(err, "payload", sizeof *p);
+    p->dev = dev;
     p->sector_size = sector_size;
-    p->key = fe_rng(seed, FE_RNG_WORKLOAD, 0, 0);
-    p->fill = best_fill();
+    p->page_bytes = fe_device_page_bytes(dev);
+    p->content = content_make(sector_size, seed);
     p->generation = fe_table_alloc(n, sizeof *p->generation);
-    p->expected = malloc(sector_size);
-    if (!p->generation || !p->expected) {
+    p->doubtful = fe_table_alloc(fe_bits_words(n), sizeof *p->doubtful);
+    p->page = malloc(p->page_bytes);
+    if (!p->generation || !p->doubtful || !p->page) {
         payload_destroy(p);
         return fe_err_nomem(err, "payload", n * sizeof *p->generation);
     }
+    if (ahead)
+        start_maker(p);
     *ret = p;
     return 0;
+}
+
+static void end_loan(struct payload *p, const struct maker_job *job)
+{
+    if (job->past_cache)
+        (void)fe_device_take_back(p->dev, job->buf);
 }
 
 void payload_destroy(struct payload *p)
 {
     if (!p)
         return;
+    for (struct maker_job *job; p->maker && (job = maker_take(p->maker)); maker_done(p->maker))
+        end_loan(p, job);
+    maker_destroy(p->maker);
+    for (unsigned i = 0; i < MAKER_JOBS; i++) {
+        free(p->places[i].buf);
+        free(p->places[i].generations);
+    }
+    free(p->own.buf);
+    free(p->own.generations);
     free(p->generation);
-    free(p->expected);
-    free(p->buf);
+    free(p->doubtful);
+    free(p->page);
     free(p);
 }
 
-void payload_ask(const struct payload *p, uint64_t offset)
+/* A write that the device may keep the memory of. */
+static bool is_page(const struct payload *p, const struct fe_request *req)
 {
-    fe_fetch(&p->generation[offset / p->sector_size]);
+    return req->type == FE_REQ_WRITE && req->len == p->page_bytes &&
+           req->offset % p->page_bytes == 0;
 }
 
-static uint32_t next_generation(uint32_t generation)
+/* Other writes are not: to make data in the cache of this processor takes less time than to get them
+ * there from that of the other one. */
+static bool is_made_ahead(const struct payload *p, const struct fe_request *req)
 {
-    return generation + 1 >= ANYTHING ? 1 : generation + 1;
+    return is_page(p, req) || (req->type == FE_REQ_READ && req->len <= AHEAD_BYTES);
+}
+
+static struct maker_job job_of(struct payload *p, const struct fe_request *req,
+                               const struct place *place)
+{
+    void *lent = is_page(p, req) ? fe_device_lend(p->dev) : NULL;
+
+    return (struct maker_job){
+        .offset = req->offset,
+        .buf = lent ? lent : place->buf,
+        .generations = place->generations,
+        .n_sectors = (uint32_t)(req->len / p->sector_size),
+        .is_write = req->type == FE_REQ_WRITE,
+        .past_cache = lent,
+    };
+}
+
+bool payload_announce(struct payload *p, const struct fe_request *reqs, unsigned n)
+{
+    enum { TOGETHER = 32 }; /* the other thread hears of so many at a time */
+
+    if (!p->maker || maker_room(p->maker) < n)
+        return false;
+    for (unsigned i = 0; i < n; i++)
+        if (!is_made_ahead(p, &reqs[i]))
+            return false;
+    for (unsigned i = 0; i < n; i++) {
+        struct maker_job job = job_of(p, &reqs[i], &p->places[maker_next(p->maker)]);
+        maker_put(p->maker, &job);
+        if (maker_next(p->maker) % TOGETHER == 0)
+            maker_start(p->maker);
+    }
+    return true;
 }
 
 void *payload_begin(struct payload *p, const struct fe_request *req, struct fe_err *err)
 {
-    if (req->len > p->buf_size) {
-        void *bigger = realloc(p->buf, req->len);
-        if (!bigger) {
+    p->job = p->maker ? maker_take(p->maker) : NULL;
+    if (!p->job) {
+        if (req->len > p->own_len && !make_room(p, &p->own, req->len)) {
             fe_err_nomem(err, "data of a request", req->len);
             return NULL;
         }
-        p->buf = bigger;
-        p->buf_size = req->len;
+        p->own_len = req->len > p->own_len ? req->len : p->own_len;
+        p->alone = job_of(p, req, &p->own);
+        p->job = &p->alone;
+        make(p, p->job);
     }
-    const uint32_t *generation = &p->generation[req->offset / p->sector_size];
-    for (uint64_t i = 0; req->type == FE_REQ_WRITE && i < req->len; i += p->sector_size)
-        fill_sector(p, req->offset + i, next_generation(*generation++), p->buf + i);
+    assert(p->job->offset == req->offset && bytes_of(p, p->job) == req->len &&
+           p->job->is_write == (req->type == FE_REQ_WRITE));
     if (req->type == FE_REQ_READ)
-        memset(p->buf, 0xa5, req->len); /* shows what the device does not fill */
-    return p->buf;
+        memset(p->job->buf, 0xa5, req->len); /* shows what the device does not fill */
+    return p->job->buf;
 }
 
-static bool is_uniform(const uint8_t *data, uint32_t len)
+static void compare(struct payload *p, const struct maker_job *job)
 {
-    return memcmp(data, data + 1, len - 1) == 0;
-}
+    uint64_t sector = job->offset / p->sector_size;
 
-static void compare(struct payload *p, uint64_t offset, uint32_t generation, const uint8_t *data)
-{
-    bool right;
-
-    if (generation == ANYTHING)
-        return;
-    if (generation == 0) {
-        right = is_uniform(data, p->sector_size);
-    } else {
-        fill_sector(p, offset, generation, p->expected);
-        right = memcmp(p->expected, data, p->sector_size) == 0;
+    for (uint32_t i = 0; i < job->n_sectors; i++, sector++) {
+        uint64_t offset = sector * p->sector_size;
+        if (p->has_doubts && fe_bit(p->doubtful, sector))
+            continue;
+        p->verified++;
+        if (!content_is(&p->content, offset, job->generations[i],
+                        job->buf + (uint64_t)i * p->sector_size) && p->wrong++ == 0)
+            p->first_wrong = offset;
     }
-    p->verified++;
-    if (!right && p->wrong++ == 0)
-        p->first_wrong = offset;
+}
+
+static void doubt(struct payload *p, const struct fe_request *req, bool is_doubtful)
+{
+    uint64_t first = req->offset / p->sector_size, n = req->len / p->sector_size;
+
+    if (!is_doubtful && !p->has_doubts)
+        return;
+    p->has_doubts = true;
+    for (uint64_t i = first; i < first + n; i++)
+        fe_bit_put(p->doubtful, i, is_doubtful);
 }
 
 void payload_end(struct payload *p, const struct fe_request *req, enum fe_status status)
 {
     bool failed = status != FE_OK && status != FE_CORRECTED;
 
-    uint32_t *generation = &p->generation[req->offset / p->sector_size];
-    for (uint64_t i = 0; i < req->len; i += p->sector_size, generation++) {
-        if (req->type == FE_REQ_READ && !failed)
-            compare(p, req->offset + i, *generation, p->buf + i);
-        else if (req->type == FE_REQ_TRIM || (req->type == FE_REQ_WRITE && failed))
-            *generation = ANYTHING;
-        else if (req->type == FE_REQ_WRITE)
-            *generation = next_generation(*generation);
-    }
+    if (req->type == FE_REQ_TRIM || req->type == FE_REQ_WRITE)
+        doubt(p, req, failed || req->type == FE_REQ_TRIM);
+    if (!p->job)
+        return;
+    if (req->type == FE_REQ_READ && !failed)
+        compare(p, p->job);
+    end_loan(p, p->job);
+    if (p->job != &p->alone)
+        maker_done(p->maker);
+    p->job = NULL;
 }
 
 uint64_t payload_verified(const struct payload *p)

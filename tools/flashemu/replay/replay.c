@@ -25,8 +25,7 @@
 
 enum {
     BATCH = 1024, /* records that are read at a time */
-    GROUP = 8,    /* records that are announced to the device at a time; divides BATCH */
-    ASK = 4       /* requests between asking for a payload's place and its use */
+    GROUP = 8     /* records that are announced to the device at a time; divides BATCH */
 };
 
 static double now_seconds(void)
@@ -126,22 +125,32 @@ static void note_work(struct replay *r, struct fe_trace_rec *rec, const struct f
     rec->merges = work.merges;
 }
 
-/* One request, inside the capacity. */
-static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
-                  struct fe_err *err)
+static struct fe_request request_of(const struct fe_trace_rec *rec)
 {
-    struct fe_request req = {
+    return (struct fe_request){
         .type = (enum fe_req_type)rec->type,
         .fua = rec->fua,
         .offset = rec->offset,
         .len = rec->len,
     };
+}
+
+static bool has_data(const struct fe_trace_rec *rec)
+{
+    return rec->len > 0 && (rec->type == FE_REQ_READ || rec->type == FE_REQ_WRITE);
+}
+
+/* One request, inside the capacity. */
+static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
+                  struct fe_err *err)
+{
+    struct fe_request req = request_of(rec);
     struct fe_reply reply;
     struct fe_tally was;
 
     if (r->record)
         fe_device_get_tally(r->dev, &was);
-    if (r->payload && rec->len > 0 && req.type != FE_REQ_TRIM) {
+    if (r->payload && has_data(rec)) {
         req.buf = payload_begin(r->payload, &req, err);
         if (!req.buf)
             return -ENOMEM;
@@ -158,27 +167,45 @@ static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_n
     return fe_trace_write(r->record, rec, 1, err);
 }
 
-/* Submits a record; one that reaches behind the end wraps around if the user wants that. */
-static int submit_wrapped(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
-                          struct fe_err *err)
+static bool fits(const struct replay *r, const struct fe_trace_rec *rec)
 {
-    uint64_t len = rec->len;
-    bool fits = rec->len <= r->capacity && rec->offset <= r->capacity - rec->len;
+    return rec->len <= r->capacity && rec->offset <= r->capacity - rec->len;
+}
 
-    if (fits)
+/* The parts inside the capacity of a record that reaches behind the end, and how many there are: it
+ * wraps around if the user wants that.  0: it does not fit. */
+static unsigned cut(const struct replay *r, const struct fe_trace_rec *rec,
+                    struct fe_trace_rec parts[2])
+{
+    parts[0] = *rec;
+    if (!r->opt.wrap || rec->len > r->capacity)
+        return 0;
+    parts[0].offset %= r->capacity;
+    if (rec->len <= r->capacity - parts[0].offset)
+        return 1;
+    parts[0].len = r->capacity - parts[0].offset;
+    parts[1] = *rec;
+    parts[1].offset = 0;
+    parts[1].len = rec->len - parts[0].len;
+    return 2;
+}
+
+static int submit_parts(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_ns,
+                        struct fe_err *err)
+{
+    struct fe_trace_rec parts[2];
+    int code = 0;
+
+    if (fits(r, rec))
         return submit(r, rec, arrival_ns, err);
-    if (!r->opt.wrap || len > r->capacity)
+    unsigned n = cut(r, rec, parts);
+    if (n == 0)
         return fe_err_set(err, EINVAL, "offset %" PRIu64 " + length %" PRIu64 " is behind the "
                                        "capacity %" PRIu64 "%s", rec->offset, rec->len,
                           r->capacity, r->opt.wrap ? "" : "; --wrap takes it modulo that");
-    rec->offset %= r->capacity;
-    rec->len = len < r->capacity - rec->offset ? len : r->capacity - rec->offset;
-    int code = submit(r, rec, arrival_ns, err);
-    if (code < 0 || rec->len == len)
-        return code;
-    rec->offset = 0;
-    rec->len = len - rec->len;
-    return submit(r, rec, arrival_ns, err);
+    for (unsigned i = 0; i < n && code == 0; i++)
+        code = submit(r, &parts[i], arrival_ns, err);
+    return code;
 }
 
 static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err *err)
@@ -193,7 +220,7 @@ static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err 
         return 0;
     }
     r->records++;
-    return submit_wrapped(r, rec, arrival_ns, err);
+    return submit_parts(r, rec, arrival_ns, err);
 }
 
 /* Whether a kernel would not have sent this record to this device; takes FUA from the others.  What
@@ -224,8 +251,27 @@ static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n
     if (i % GROUP == 0)
         for (int step = 0; step < FE_FETCH_STEPS; step++)
             fetch_group(r, recs, n, i + (FE_FETCH_STEPS - step) * GROUP, (uint32_t)step);
-    if (r->payload && i + ASK < n && recs[i + ASK].offset < r->capacity)
-        payload_ask(r->payload, recs[i + ASK].offset);
+}
+
+/* Has the data of records made from number `from` of a batch on, as far as there is room.  Returns
+ * the number of the first record that is left. */
+static int announce(struct replay *r, const struct fe_trace_rec *recs, int n, int from)
+{
+    for (; from < n; from++) {
+        struct fe_request reqs[2] = {request_of(&recs[from])};
+        unsigned n_parts = 1;
+        if (!has_data(&recs[from]))
+            continue;
+        if (!fits(r, &recs[from])) {
+            struct fe_trace_rec parts[2];
+            n_parts = cut(r, &recs[from], parts);
+            for (unsigned k = 0; k < n_parts; k++)
+                reqs[k] = request_of(&parts[k]);
+        }
+        if (!payload_announce(r->payload, reqs, n_parts))
+            break;
+    }
+    return from;
 }
 
 static void show_progress(const struct replay *r, const struct source *s, double seconds)
@@ -260,8 +306,10 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
             code = n;
             break;
         }
-        for (int i = 0; i < n && code == 0; i++) {
+        for (int i = 0, ahead = 0; i < n && code == 0; i++) {
             fetch(r, recs, n, i);
+            if (r->payload)
+                ahead = announce(r, recs, n, i > ahead ? i : ahead);
             if (!is_dropped(r, source, &recs[i]))
                 code = run_record(r, &recs[i], &reason);
             if (code < 0)
