@@ -9,7 +9,6 @@
  *     next of its ring       4   5       1   2
  *
  *     frame              [0] of 1 and 4   [1] free   [2] of 2 and 5   [3] free   |  fresh: 4, ...
- *     free, newest last  3 1
  *
  * A copy joins the ring of its base, an erased page leaves its ring, and the last one frees the
  * frame.  So merges and cleaning cost the processor nearly nothing, whatever the pages hold.  A
@@ -25,9 +24,8 @@
  *                        pages of the chip       |  put aside
  *
  * Frames lie one behind the other in memory that is mapped once and that takes room where it is
- * used.  It is private: a process that forks has a copy of the device.  The frame that became
- * free last is used next, because its memory is the warmest: in the processor's cache, and not
- * given back to the host.  There are as many frames as names and lent frames, so there is always
+ * used.  It is private: a process that forks has a copy of the device.  frame_pool.h says which
+ * free frame is used next.  There are as many frames as names and lent frames, so there is always
  * one.  What the device needs is therefore its largest number of different pages so far, and not
  * what it has copied.
  *
@@ -40,8 +38,7 @@
  * 5.14 refuse that, and the faults come one by one.  Where there are huge pages, the first call
  * brings all of the group.
  *
- * Frames that are more than a cache holds are written past it (base/copy.h): the frame that became
- * free last is in the cache only if little was written since it was.
+ * Frames that are more than a cache holds are written past it (base/copy.h).
  *
  * Not modelled here: OOB, wear, bit errors.  The chip keeps them (nand/chip.h).
  */
@@ -52,6 +49,7 @@
 #include "base/fetch.h"
 #include "base/num.h"
 #include "base/table.h"
+#include "store/frame_pool.h"
 #include "store/warm.h"
 
 #include <assert.h>
@@ -81,18 +79,13 @@ struct fe_frames {
     uint32_t page_bytes;
     uint32_t n_pages;    /* names of pages */
     uint32_t n_names;    /* and of what was put aside */
-    uint32_t n_frames;
-    uint32_t n_lent;     /* of these; no name names them */
+    uint32_t n_lent;     /* frames; no name names them */
     uint32_t n_named;    /* names [n_named, n_names) were never used */
     uint32_t unnamed;    /* the first of the others that names nothing; the next one of each is its
                           * `next`; 0: there is none */
-    uint32_t n_fresh;    /* frames [n_fresh, n_frames) were never used */
-    uint32_t n_free;     /* used ones of which no page has the name now */
-    uint32_t group_shift; /* frame >> group_shift is its group */
-    uint32_t populate_shift; /* likewise for what is asked for together */
+    uint32_t populate_shift; /* frames of equal frame >> populate_shift are asked for together */
     struct name *names;
-    uint32_t *free;      /* n_free frames; the last one became free last */
-    uint32_t *used;      /* per group: how many of its frames are named or lent */
+    struct fe_frame_pool pool; /* as many frames as names and loans; named and lent ones are used */
     uint64_t *lent;      /* a bit per frame */
     uint8_t *map;
     uint64_t map_bytes;
@@ -108,19 +101,16 @@ static int map_memory(struct fe_frames *f, struct fe_err *err)
 
 static uint64_t table_bytes(const struct fe_frames *f)
 {
-    return (uint64_t)f->n_names * sizeof *f->names + (uint64_t)f->n_frames * sizeof *f->free;
+    return (uint64_t)f->n_names * sizeof *f->names;
 }
 
-/* The two tables of a large device are larger than what a small host has, but hardly used: only
- * what is written takes memory. */
-static int map_tables(struct fe_frames *f, struct fe_err *err)
+/* The table of a large device is larger than what a small host has, but hardly used: only what is
+ * written takes memory. */
+static int map_names(struct fe_frames *f, struct fe_err *err)
 {
     f->names = fe_table_map(table_bytes(f));
-    if (!f->names)
-        return fe_err_set(err, errno, "medium in memory: tables: mapping %llu bytes: %s",
-                          (unsigned long long)table_bytes(f), strerror(errno));
-    f->free = (uint32_t *)(f->names + f->n_names);
-    return 0;
+    return f->names ? 0 : fe_err_set(err, errno, "medium in memory: names: mapping %llu bytes: %s",
+                                     (unsigned long long)table_bytes(f), strerror(errno));
 }
 
 /* The largest power of two of pages that has at most so many bytes, or a single page. */
@@ -150,19 +140,18 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
     f->page_bytes = page_bytes;
     f->n_pages = f->n_named = (uint32_t)n_pages;
     f->n_names = count_names(n_pages, page_bytes);
-    f->group_shift = shift_of(page_bytes, GROUP_BYTES);
     f->populate_shift = shift_of(page_bytes, POPULATE_BYTES);
-    f->n_frames = f->n_names + MAX_LENT;
-    uint32_t n_groups = ((f->n_frames - 1) >> f->group_shift) + 1;
+    uint32_t n_frames = f->n_names + MAX_LENT, group_shift = shift_of(page_bytes, GROUP_BYTES);
 
-    f->map_bytes = (uint64_t)f->n_frames * page_bytes;
-    f->used = calloc(n_groups, sizeof *f->used);
-    f->lent = calloc(fe_bits_words(f->n_frames), sizeof *f->lent);
-    int r = f->used && f->lent ? map_tables(f, err)
-                               : fe_err_nomem(err, "tables of the medium's pages",
-                                              n_groups * 4ull + f->n_frames / 8);
+    f->map_bytes = (uint64_t)n_frames * page_bytes;
+    f->lent = calloc(fe_bits_words(n_frames), sizeof *f->lent);
+    int r = f->lent ? fe_frame_pool_init(&f->pool, n_frames, group_shift, err)
+                    : fe_err_nomem(err, "tables of the medium's pages", n_frames / 8);
     if (r == 0)
-        r = fe_warm_init(&f->warm, (uint64_t)page_bytes << f->group_shift, n_groups, err);
+        r = fe_warm_init(&f->warm, (uint64_t)page_bytes << group_shift,
+                         fe_frame_pool_groups(&f->pool), err);
+    if (r == 0)
+        r = map_names(f, err);
     if (r == 0)
         r = map_memory(f, err);
     if (r < 0) {
@@ -180,7 +169,7 @@ void fe_frames_destroy(struct fe_frames *f)
     fe_table_unmap(f->map, f->map_bytes);
     fe_table_unmap(f->names, table_bytes(f));
     fe_warm_fini(&f->warm);
-    free(f->used);
+    fe_frame_pool_fini(&f->pool);
     free(f->lent);
     free(f);
 }
@@ -201,11 +190,11 @@ const uint8_t *fe_frames_at(const struct fe_frames *f, fe_ppn ppn)
 static void give_back(struct fe_frames *f, uint32_t group)
 {
     uint64_t host = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t bytes = (uint64_t)f->page_bytes << f->group_shift, from = group * bytes;
+    uint64_t bytes = (uint64_t)f->page_bytes << f->pool.group_shift, from = group * bytes;
     uint64_t end = fe_min_u64(from + bytes, f->map_bytes) / host * host;
     from = fe_div_up(from, host) * host;
     /* A hole is a saving, not a promise: where the host refuses it, the memory stays. */
-    if (f->used[group] == 0 && from < end)
+    if (f->pool.used[group] == 0 && from < end)
         (void)madvise(f->map + from, end - from, MADV_DONTNEED);
 }
 
@@ -223,27 +212,17 @@ static void populate(struct fe_frames *f, uint32_t frame)
 /* A fresh frame holds zeros, any other frame holds anything. */
 static uint32_t take_frame(struct fe_frames *f, bool *ret_is_fresh)
 {
-    uint32_t frame;
-    *ret_is_fresh = f->n_free == 0;
-    if (f->n_free > 0) {
-        frame = f->free[--f->n_free];
-    } else {
-        assert(f->n_fresh < f->n_frames);
-        frame = f->n_fresh++;
-        if (frame == frame >> f->populate_shift << f->populate_shift)
-            populate(f, frame);
-    }
-    f->used[frame >> f->group_shift]++;
+    uint32_t frame = fe_frame_pool_take(&f->pool, ret_is_fresh);
+    if (*ret_is_fresh && frame == frame >> f->populate_shift << f->populate_shift)
+        populate(f, frame);
     return frame;
 }
 
 static void drop_frame(struct fe_frames *f, uint32_t frame)
 {
-    uint32_t group = frame >> f->group_shift;
-    f->free[f->n_free++] = frame;
-    if (--f->used[group])
+    if (!fe_frame_pool_drop(&f->pool, frame))
         return;
-    uint32_t oldest = fe_warm_add(&f->warm, group);
+    uint32_t oldest = fe_warm_add(&f->warm, frame >> f->pool.group_shift);
     if (oldest != FE_WARM_NONE)
         give_back(f, oldest);
 }
@@ -331,7 +310,7 @@ static void put(const struct fe_frames *f, uint8_t *to, const void *data, uint32
         return;
     if (!data)
         memset(to, 0, len);
-    else if ((uint64_t)f->n_fresh * f->page_bytes > CACHE_BYTES)
+    else if ((uint64_t)f->pool.n_fresh * f->page_bytes > CACHE_BYTES)
         fe_copy_past_cache(to, data, len);
     else
         memcpy(to, data, len);
@@ -392,10 +371,9 @@ void fe_frames_fetch(const struct fe_frames *f, fe_ppn first, uint32_t n)
         fe_fetch(&f->names[first + i]);
 }
 
-/* From the end, so that the frames of a block are used again in the order of their bytes. */
 void fe_frames_forget(struct fe_frames *f, fe_ppn first, uint32_t n)
 {
-    for (fe_ppn ppn = first + n; ppn-- > first;) {
+    for (fe_ppn ppn = first; ppn < first + n; ppn++) {
         uint32_t frame = f->names[ppn].frame;
         if (frame && !leave(f, ppn))
             drop_frame(f, frame - 1);

@@ -7,6 +7,7 @@
  *     image_crash.c      what a crash of the host has left is put right
  *     store.c            bytes of pages, in memory or in an image
  *     frames.c           pages in memory
+ *     frame_pool.c       which of their frames are free
  *     gather.c           what reads of one request have to copy
  *     image_extra.c      the write cache, trims and control bytes of an image
  *     image_page.c       pages and blocks of an image
