@@ -17,7 +17,7 @@ int fe_frame_pool_init(struct fe_frame_pool *p, uint32_t n_frames, uint32_t grou
                        struct fe_err *err)
 {
     *p = (struct fe_frame_pool){.n_frames = n_frames, .group_shift = group_shift};
-    uint32_t n_groups = fe_frame_pool_groups(p);
+    uint32_t n_groups = ((n_frames - 1) >> group_shift) + 1;
     p->stack = calloc(n_groups, sizeof *p->stack);
     p->used = calloc(n_groups, sizeof *p->used);
     p->free = calloc(fe_bits_words(n_frames), sizeof *p->free);
@@ -87,12 +87,12 @@ uint32_t fe_frame_pool_take(struct fe_frame_pool *p, bool *ret_is_fresh)
     return frame;
 }
 
-bool fe_frame_pool_drop(struct fe_frame_pool *p, uint32_t frame)
+void fe_frame_pool_drop(struct fe_frame_pool *p, uint32_t frame)
 {
     uint32_t group = frame >> p->group_shift;
     if (group != p->present && !has_free(p, group))
         p->stack[p->n_stack++] = group;
     fe_bit_set(p->free, frame);
     p->n_free++;
-    return --p->used[group] == 0;
+    p->used[group]--;
 }

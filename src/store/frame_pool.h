@@ -5,7 +5,8 @@
  * Frames that lie together are used together, so that pages which are written in order lie in order
  * and are read as one piece.  Free frames are therefore taken in the order of their addresses, group
  * by group: from the present group until it has none left, then from the group that got its first
- * free frame latest, because its memory is the warmest.
+ * free frame latest, because its memory is the warmest.  So groups should be small beside the
+ * processor's cache.
  *
  *     groups      [x x . x]   [x x x x]   [. . x .]   [x . . x]        x used, . free
  *                  present                 stack: 3 on top of 2
@@ -45,12 +46,7 @@ void fe_frame_pool_fini(struct fe_frame_pool *p);
 /* A frame, which is used from now on.  There must be one. */
 uint32_t fe_frame_pool_take(struct fe_frame_pool *p, bool *ret_is_fresh);
 
-/* The frame is free again.  Returns whether no frame of its group is used any more. */
-bool fe_frame_pool_drop(struct fe_frame_pool *p, uint32_t frame);
-
-static inline uint32_t fe_frame_pool_groups(const struct fe_frame_pool *p)
-{
-    return ((p->n_frames - 1) >> p->group_shift) + 1;
-}
+/* The frame is free again. */
+void fe_frame_pool_drop(struct fe_frame_pool *p, uint32_t frame);
 
 #endif

@@ -61,6 +61,7 @@
 #include <unistd.h>
 
 #define GROUP_BYTES (UINT64_C(2) << 20)
+#define TOGETHER_BYTES (UINT64_C(64) << 10) /* of frames that are taken one behind the other */
 #define POPULATE_BYTES (UINT64_C(256) << 10)
 /* So many names there are for pages put aside: as many as the chip has pages, within these. */
 #define MIN_ASIDE (UINT64_C(1) << 16)
@@ -83,9 +84,11 @@ struct fe_frames {
     uint32_t n_named;    /* names [n_named, n_names) were never used */
     uint32_t unnamed;    /* the first of the others that names nothing; the next one of each is its
                           * `next`; 0: there is none */
-    uint32_t populate_shift; /* frames of equal frame >> populate_shift are asked for together */
+    uint32_t group_shift; /* frame >> group_shift is its group */
+    uint32_t populate_shift; /* likewise for what is asked for together */
     struct name *names;
     struct fe_frame_pool pool; /* as many frames as names and loans; named and lent ones are used */
+    uint32_t *used;      /* per group: how many of its frames are named or lent */
     uint64_t *lent;      /* a bit per frame */
     uint8_t *map;
     uint64_t map_bytes;
@@ -141,15 +144,17 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
     f->n_pages = f->n_named = (uint32_t)n_pages;
     f->n_names = count_names(n_pages, page_bytes);
     f->populate_shift = shift_of(page_bytes, POPULATE_BYTES);
-    uint32_t n_frames = f->n_names + MAX_LENT, group_shift = shift_of(page_bytes, GROUP_BYTES);
+    f->group_shift = shift_of(page_bytes, GROUP_BYTES);
+    uint32_t n_frames = f->n_names + MAX_LENT, n_groups = ((n_frames - 1) >> f->group_shift) + 1;
 
     f->map_bytes = (uint64_t)n_frames * page_bytes;
+    f->used = calloc(n_groups, sizeof *f->used);
     f->lent = calloc(fe_bits_words(n_frames), sizeof *f->lent);
-    int r = f->lent ? fe_frame_pool_init(&f->pool, n_frames, group_shift, err)
-                    : fe_err_nomem(err, "tables of the medium's pages", n_frames / 8);
+    int r = f->used && f->lent
+                ? fe_frame_pool_init(&f->pool, n_frames, shift_of(page_bytes, TOGETHER_BYTES), err)
+                : fe_err_nomem(err, "tables of the medium's pages", n_groups * 4ull + n_frames / 8);
     if (r == 0)
-        r = fe_warm_init(&f->warm, (uint64_t)page_bytes << group_shift,
-                         fe_frame_pool_groups(&f->pool), err);
+        r = fe_warm_init(&f->warm, (uint64_t)page_bytes << f->group_shift, n_groups, err);
     if (r == 0)
         r = map_names(f, err);
     if (r == 0)
@@ -170,6 +175,7 @@ void fe_frames_destroy(struct fe_frames *f)
     fe_table_unmap(f->names, table_bytes(f));
     fe_warm_fini(&f->warm);
     fe_frame_pool_fini(&f->pool);
+    free(f->used);
     free(f->lent);
     free(f);
 }
@@ -190,11 +196,11 @@ const uint8_t *fe_frames_at(const struct fe_frames *f, fe_ppn ppn)
 static void give_back(struct fe_frames *f, uint32_t group)
 {
     uint64_t host = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t bytes = (uint64_t)f->page_bytes << f->pool.group_shift, from = group * bytes;
+    uint64_t bytes = (uint64_t)f->page_bytes << f->group_shift, from = group * bytes;
     uint64_t end = fe_min_u64(from + bytes, f->map_bytes) / host * host;
     from = fe_div_up(from, host) * host;
     /* A hole is a saving, not a promise: where the host refuses it, the memory stays. */
-    if (f->pool.used[group] == 0 && from < end)
+    if (f->used[group] == 0 && from < end)
         (void)madvise(f->map + from, end - from, MADV_DONTNEED);
 }
 
@@ -215,14 +221,17 @@ static uint32_t take_frame(struct fe_frames *f, bool *ret_is_fresh)
     uint32_t frame = fe_frame_pool_take(&f->pool, ret_is_fresh);
     if (*ret_is_fresh && frame == frame >> f->populate_shift << f->populate_shift)
         populate(f, frame);
+    f->used[frame >> f->group_shift]++;
     return frame;
 }
 
 static void drop_frame(struct fe_frames *f, uint32_t frame)
 {
-    if (!fe_frame_pool_drop(&f->pool, frame))
+    uint32_t group = frame >> f->group_shift;
+    fe_frame_pool_drop(&f->pool, frame);
+    if (--f->used[group])
         return;
-    uint32_t oldest = fe_warm_add(&f->warm, frame >> f->pool.group_shift);
+    uint32_t oldest = fe_warm_add(&f->warm, group);
     if (oldest != FE_WARM_NONE)
         give_back(f, oldest);
 }
