@@ -312,6 +312,7 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     r = fe_medium_create(&dev->medium, &p->nand, &geo, dev->store, &dev->ops, err);
     if (r < 0)
         return r;
+    dev->medium->never_cut = !opt->power_cuts && !opt->file;
     r = fe_wear_attach(dev->medium, &p->wear, &p->nand, p->ftl.seed, err);
     if (r < 0)
         return r;

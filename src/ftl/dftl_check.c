@@ -37,7 +37,7 @@ static bool agrees(const struct dftl *f, uint32_t tp, const fe_ppn *on_flash)
     return true;
 }
 
-/* A translation page that does not exist maps nothing.  If the chip keeps bytes, those of a
+/* A translation page that does not exist maps nothing.  If they are kept, the bytes of a
  * translation page that does exist are what the table says. */
 static int check_table(const struct dftl *f, struct fe_err *err)
 {
@@ -50,7 +50,7 @@ static int check_table(const struct dftl *f, struct fe_err *err)
     for (uint32_t tp = 0; tp < f->n_tps && r == 0; tp++) {
         if (f->directory[tp] == FE_PPN_NONE)
             memset(buf, 0xff, len);
-        else if (fe_store_has_payload(m->store))
+        else if (dftl_keeps_bytes(f))
             fe_store_read(m->store, f->directory[tp], 0, (uint32_t)len, buf);
         else
             continue;

@@ -52,6 +52,14 @@ static inline fe_lpn dftl_tag(const struct dftl *f, uint32_t tp)
     return f->base.n_lpns + tp;
 }
 
+/* Translation pages have bytes.  They need them only where a power cut may make the controller read
+ * its table again; what it knows while it works is `table`. */
+static inline bool dftl_keeps_bytes(const struct dftl *f)
+{
+    const struct fe_medium *m = f->base.medium;
+    return fe_store_has_payload(m->store) && !m->never_cut;
+}
+
 /* What a block holds, by the first page that can be read; data if there is none. */
 static inline uint32_t dftl_kind_of(const struct fe_ftl *ftl, fe_peb peb)
 {

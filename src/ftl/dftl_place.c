@@ -61,9 +61,10 @@ enum fe_status fe_dftl_write_tp(struct dftl *f, uint32_t tp)
     fe_map_write_back(&f->cache, tp);
     if (old != FE_PPN_NONE)
         fe_ops_wait(f->base.medium->ops);
+    const fe_ppn *entries = f->table + (size_t)tp * f->per_page;
     st = fe_dftl_place(f, DFTL_MAP, dftl_tag(f, tp), FE_PPN_NONE, 0,
-                       f->per_page * (uint32_t)sizeof *f->table,
-                       f->table + (size_t)tp * f->per_page, &ppn);
+                       f->per_page * (uint32_t)sizeof *entries,
+                       dftl_keeps_bytes(f) ? entries : NULL, &ppn);
     if (st != FE_OK)
         return st;
     f->base.counters.map_writes++;

@@ -50,7 +50,7 @@ static bool is_up_to_date(struct dftl *f, uint32_t tp, void *buf)
     const struct fe_medium *m = f->base.medium;
     const fe_ppn *entries = f->table + (size_t)tp * f->per_page;
     fe_ppn at = f->directory[tp];
-    bool payload = fe_store_has_payload(m->store), any = false, good = at != FE_PPN_NONE;
+    bool payload = dftl_keeps_bytes(f), any = false, good = at != FE_PPN_NONE;
     for (uint32_t i = 0; i < f->per_page; i++) {
         any = any || entries[i] != FE_PPN_NONE;
         if (good && entries[i] != FE_PPN_NONE)

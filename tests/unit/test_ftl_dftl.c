@@ -555,6 +555,25 @@ static void test_dftl_cleaning_at_a_loss_ends(void **state)
     clean_at_a_loss(9, 105);
 }
 
+/* Where nobody will read the table again, its pages need no bytes; data have theirs. */
+static void test_dftl_table_without_bytes(void **state)
+{
+    (void)state;
+    for (int never_cut = 0; never_cut < 2; never_cut++) {
+        struct ft_layer l;
+        setup(&l, 4);
+        l.rig.medium->never_cut = never_cut;
+        ft_layer_write_each(&l, 0, 24);
+        struct dftl *f = inside(&l);
+        const struct fe_store *s = l.rig.medium->store;
+        assert_int_not_equal(f->directory[0], FE_PPN_NONE);
+        assert_int_equal(fe_store_is_written(s, f->directory[0]), !never_cut);
+        assert_true(fe_store_is_written(s, f->table[6]));
+        ft_layer_check(&l);
+        ft_layer_fini(&l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -576,6 +595,7 @@ int main(void)
         cmocka_unit_test(test_dftl_bad_blocks_may_be_too_many),
         cmocka_unit_test(test_dftl_check_finds_what_is_wrong),
         cmocka_unit_test(test_dftl_cleaning_at_a_loss_ends),
+        cmocka_unit_test(test_dftl_table_without_bytes),
     };
     return cmocka_run_group_tests_name("dftl", tests, NULL, NULL);
 }
