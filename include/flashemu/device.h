@@ -96,9 +96,10 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
                      struct fe_reply *ret);
 
 /* Lends memory for one page of data (fe_device_page_bytes), which holds anything.  A write of one
- * page with req->buf there may keep the memory instead of a copy: then nobody may change it.  NULL:
- * the device has an image or no payload, or has lent 256 already.  fe_device_take_back returns true
- * if the memory was not kept: then it is the device's again. */
+ * page with req->buf there may keep the memory instead of a copy, also if it fails: then nobody may
+ * change it.  NULL: the device has an image or no payload, or has lent 256 already.
+ * fe_device_take_back, to be called after that write and before anything else is lent, returns true
+ * if the memory was not kept.  The memory is the device's afterwards in any case. */
 void *fe_device_lend(struct fe_device *dev);
 bool fe_device_take_back(struct fe_device *dev, const void *page);
 

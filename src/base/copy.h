@@ -8,9 +8,9 @@
  * in the cache, the plain store is faster.  The caller has to know.
  *
  * Such stores may reach memory later than plain ones that follow.  Another thread must therefore
- * not read the target before the owner has given a lock to it (every processor that has these
- * stores waits for them in a locked instruction), or has called fe_copy_settle.  A fence behind each
- * copy would wait every time.
+ * neither read nor write the target before the owner has given a lock to it (every processor that
+ * has these stores waits for them in a locked instruction), or has called fe_copy_settle.  A fence
+ * behind each copy would wait every time.
  */
 #ifndef FE_BASE_COPY_H
 #define FE_BASE_COPY_H

@@ -28,6 +28,8 @@
  *
  * Sleep that saves nothing.  A thread that would be awake for a quarter of the wait in any case
  * spins behind others all the time, and so does a crowd whose wake-ups would take the processors.
+ * Such waits teach what short ones do, and one of 64 is slept all the same: what was learnt in a
+ * burst of noise does not stay.
  *
  * What the margin must not learn.  On a busy machine a wake-up may be late by milliseconds because
  * another program has its turn.  No margin heals that.  The scheduler shares the processor out: a
@@ -70,6 +72,7 @@
 #define START_MARGIN_NS (100 * FE_NS_PER_US) /* of the first thread; the others inherit */
 #define START_NAP_NS    (5 * FE_NS_PER_US) /* and of what is usual */
 #define CONTENTION_NS   (500 * FE_NS_PER_US)
+#define AWAKE_WAITS     64 /* one of so many such waits is slept, to learn from it */
 
 static const struct fe_margin_rule margin_rule = {
     .quantile_ppm = 995000,
@@ -93,6 +96,7 @@ struct waiter {
     const struct fe_delay_way *way;
     void *way_state;
     struct fe_margin margin, usual, nap; /* quantiles of how late it woke up */
+    uint64_t n_awake; /* waits for which it need not have slept */
     struct waiter *prev, *next; /* guarded by owner->lock */
 };
 
@@ -223,10 +227,13 @@ static uint64_t wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
     uint64_t early_ns = fe_spin_allowance(late, left_ns, n_waiting, n_processors,
                                           fe_spin_is_busy(&d->ration, now));
 
-    if (left_ns <= early_ns)
-        fe_margin_learn(&w->margin, &margin_rule, 0);
-    else if (fe_spin_saves_nothing(late, left_ns, n_waiting, n_processors))
+    bool awake = left_ns > early_ns &&
+                 fe_spin_saves_nothing(late, left_ns, n_waiting, n_processors) &&
+                 ++w->n_awake % AWAKE_WAITS != 0;
+    if (awake)
         now = fe_spin_behind_others(&d->ration, deadline_ns - early_ns);
+    if (awake || left_ns <= early_ns)
+        fe_margin_learn(&w->margin, &margin_rule, 0);
     if (now < deadline_ns && deadline_ns - now > early_ns) {
         sleep_until(w, deadline_ns - early_ns);
         now = fe_clock_now_ns();

@@ -8,7 +8,8 @@
  * wake-ups (rt/margin.h).
  *
  * Spinning is rationed, so that a server with many requests in flight does not take the machine
- * from its own client.  At most max(1, processors - 1) threads spin and keep their processor.
+ * from its own client.  At most max(1, processors - 1) threads spin and keep their processor,
+ * but for the last microseconds of a wait.
  * Others spin behind all threads that want the processor, or, where that makes them late, sleep on
  * and wake up a few microseconds early.  Processors that nobody else wants may so be busy with
  * spinning: during short waits (four margins and less), and while many requests are in flight.

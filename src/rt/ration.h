@@ -3,9 +3,9 @@
  * The ration of spinning.
  *
  * Private to src/rt and its tests.  A ration is what all threads of one fe_delay share: how many of
- * them wait, how many spin and keep their processor, and whether others want the processors.  Each
- * step is one atomic operation with relaxed order, because the ration protects processors and no
- * data.
+ * them wait, how many spin and keep their processor, and whether others want the processors.  All
+ * operations are relaxed, because the ration protects processors and no data.  What is noted about
+ * others may be lost if two threads note it at the same time, which does no harm.
  *
  *     threads wait               no more than processors        a crowd
  *     processors are free        a ticket, or behind others     behind others
@@ -22,7 +22,7 @@
 #include "rt/clock.h"
 
 struct fe_spin_ration {
-    atomic_uint waiting; /* threads between the start and the end of a precise wait */
+    atomic_uint waiting; /* threads between the start of a precise wait and shortly before its end */
     atomic_uint taken;   /* tickets that are taken: threads that spin and keep the processor */
     _Atomic uint64_t busy_until_ns; /* until then the processors count as wanted by others */
     _Atomic uint64_t busy_for_ns;   /* how long that was, when it was noted last */

@@ -50,7 +50,7 @@ static bool has_free(const struct fe_frame_pool *p, uint32_t group)
 }
 
 /* The first free frame of [from, end), or end. */
-static uint32_t find(const struct fe_frame_pool *p, uint32_t from, uint32_t end)
+static uint32_t find(const struct fe_frame_pool *p, uint64_t from, uint32_t end)
 {
     while (from < end) {
         uint64_t word = p->free[from / 64] >> (from % 64);

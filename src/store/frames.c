@@ -128,7 +128,7 @@ static uint32_t shift_of(uint32_t page_bytes, uint64_t bytes)
 static uint32_t count_names(uint64_t n_pages, uint32_t page_bytes)
 {
     uint64_t aside = fe_min_u64(fe_max_u64(n_pages, MIN_ASIDE), MAX_ASIDE);
-    uint64_t most = fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes - MAX_LENT) - MAX_LENT;
+    uint64_t most = fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes);
     return (uint32_t)fe_min_u64(n_pages + aside, most);
 }
 
@@ -145,7 +145,9 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
     f->n_names = count_names(n_pages, page_bytes);
     f->populate_shift = shift_of(page_bytes, POPULATE_BYTES);
     f->group_shift = shift_of(page_bytes, GROUP_BYTES);
-    uint32_t n_frames = f->n_names + MAX_LENT, n_groups = ((n_frames - 1) >> f->group_shift) + 1;
+    uint64_t most = fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes);
+    uint32_t n_frames = (uint32_t)fe_min_u64((uint64_t)f->n_names + MAX_LENT, most);
+    uint32_t n_groups = ((n_frames - 1) >> f->group_shift) + 1;
 
     f->map_bytes = (uint64_t)n_frames * page_bytes;
     f->used = calloc(n_groups, sizeof *f->used);
@@ -239,7 +241,7 @@ static void drop_frame(struct fe_frames *f, uint32_t frame)
 uint8_t *fe_frames_lend(struct fe_frames *f)
 {
     bool is_fresh;
-    if (f->n_lent == MAX_LENT)
+    if (f->n_lent == f->pool.n_frames - f->n_names)
         return NULL;
     uint32_t frame = take_frame(f, &is_fresh);
     fe_bit_set(f->lent, frame);

@@ -9,7 +9,8 @@
  *
  * A read in memory may be gathered, to be copied later (gather.c).  What it will copy from is a
  * frame, and writing, copying or putting aside pages leaves a frame alone that has a name.  So what
- * was gathered is copied before a name is given up or a frame overwritten, and nowhere else.
+ * was gathered is copied before a name is given up or a frame overwritten; nothing else in here has
+ * to see to it.
  */
 #include "store/store.h"
 

@@ -43,7 +43,7 @@ bool fe_store_has_payload(const struct fe_store *s);
 int fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf);
 
 /* As fe_store_read, but what is in memory may be copied later, together with other pages
- * (gather.h): buf has the bytes that the page holds now when fe_store_settle returns, or before.
+ * (gather.h): buf has the bytes that the page holds now when fe_store_settle returns, or earlier,
  * whatever happens to the page in between.  Until then buf must stay, nobody may look at it or
  * change it, and no other read may bring bytes there. */
 int fe_store_read_later(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf);
@@ -57,8 +57,9 @@ void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
 
 /* Lends memory for the bytes of a page, which hold anything; a page that is written with all of
  * them keeps the memory instead of a copy: then nobody may change it.  NULL: this store does not
- * lend, or has lent 256 already.  fe_store_take_back ends the loan of memory that no page keeps, and returns false if one does, or
- * if it was not lent.  O(1). */
+ * lend, or has lent 256 already.  fe_store_take_back, to be called before anything else is lent,
+ * ends the loan of memory that no page keeps, and returns false if one does, or if it was not lent.
+ * O(1). */
 void *fe_store_lend(struct fe_store *s);
 bool fe_store_take_back(struct fe_store *s, const void *data);
 

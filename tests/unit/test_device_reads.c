@@ -68,6 +68,7 @@ static void check_reads(const struct fe_profile *p, uint64_t seed, int steps)
     h.buf = malloc(BYTES + 64);
     assert_true(h.want && h.buf);
     h.trims = fe_ftl_registry[p->ftl.type]->trim;
+    assert_int_equal(h.dev->medium->gathers, !h.dev->cache);
     for (int i = 0; i < steps; i++)
         step(&h);
     read_back(&h, 0, BYTES);

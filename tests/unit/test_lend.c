@@ -50,7 +50,7 @@ static void test_a_page_keeps_lent_memory(void **state)
         assert_ptr_not_equal(fe_store_lend(s), lent);
     assert_page(s, 5, want);
     fe_store_forget(s, 5, 1);
-    assert_ptr_equal(fe_store_lend(s), lent); /* what became free last is used first */
+    assert_ptr_equal(fe_store_lend(s), lent); /* the only free frame that is not fresh */
     fe_store_destroy(s);
 }
 

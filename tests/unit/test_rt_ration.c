@@ -230,11 +230,13 @@ static void test_spin_behind_others_lets_them_go_first(void **state)
     (void)state;
     struct fe_spin_ration r;
 
-    fe_spin_ration_init(&r, 2);
     others_take_ns = 3 * US;
-    uint64_t at = fe_clock_now_ns() + 20 * MS;
-    uint64_t end = fe_spin_behind_others(&r, at);
-    assert_true(end >= at || fe_spin_is_busy(&r, end));
+    for (int i = 0; i < 50 && n_yields == 0; i++) { /* this thread may lose its processor, too */
+        fe_spin_ration_init(&r, 2);
+        uint64_t at = fe_clock_now_ns() + 20 * MS;
+        uint64_t end = fe_spin_behind_others(&r, at);
+        assert_true(end >= at || fe_spin_is_busy(&r, end));
+    }
     assert_true(n_yields > 0);
 }
 

@@ -16,21 +16,21 @@
 
 struct made {
     uint64_t n, asked; /* jobs so far; they must come in their order */
+    uint64_t n_wrong;  /* the thread cannot fail a test itself */
 };
 
 static void make_number(void *ctx, struct maker_job *job)
 {
     struct made *m = ctx;
     memcpy(job->buf, &m->n, sizeof m->n);
-    assert_int_equal(job->offset, m->n);
-    assert_true(m->asked > m->n); /* the hint came first */
+    m->n_wrong += job->offset != m->n || m->asked <= m->n; /* the hint comes first */
     m->n++;
 }
 
 static void ask_number(void *ctx, const struct maker_job *job)
 {
     struct made *m = ctx;
-    assert_int_equal(job->offset, m->asked);
+    m->n_wrong += job->offset != m->asked;
     m->asked++;
 }
 
@@ -68,6 +68,7 @@ static void test_maker_makes_each_job_once_and_in_order(void **state)
     assert_null(maker_take(m));
     maker_destroy(m);
     assert_int_equal(made.n, n_put);
+    assert_int_equal(made.n_wrong, 0);
     maker_destroy(NULL);
 }
 
@@ -85,6 +86,7 @@ static void test_maker_ends_with_jobs(void **state)
             maker_start(m);
         maker_destroy(m);
         assert_true(made.n <= n);
+        assert_int_equal(made.n_wrong, 0);
     }
 }
 
@@ -186,8 +188,6 @@ static void test_payload_is_the_same_however_far_ahead(void **state)
             verified = verified ? verified : payload_verified(p);
             assert_int_equal(payload_verified(p), verified);
             payload_destroy(p);
-            for (int i = 0; i < 256; i++) /* each loan has ended */
-                assert_non_null(fe_device_lend(dev));
             fe_device_destroy(dev);
         }
     }
@@ -266,7 +266,10 @@ static void test_payload_doubts_what_failed(void **state)
     memset(read.buf, 0, read.len);
     payload_end(p, &read, FE_OK);
     assert_int_equal(payload_verified(p), 4 * n); /* of two pages the first is doubtful */
+    assert_true(payload_announce(p, reqs, 2)); /* and never begun */
     payload_destroy(p);
+    for (int i = 0; i < 256; i++) /* each loan has ended */
+        assert_non_null(fe_device_lend(dev));
     fe_device_destroy(dev);
 }
 

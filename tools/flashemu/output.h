@@ -2,7 +2,7 @@
  *
  * A file that a command writes: it appears whole or not at all.
  *
- * Thread rule: commands have one thread.  The module keeps a list of open outputs, and handles the
+ * Thread rule: one thread of a command calls this, and no other one takes signals.  The module keeps a list of open outputs, and handles the
  * signals that end a program, so that an interrupted command leaves no temporary file.
  */
 #ifndef FLASHEMU_OUTPUT_H

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -88,6 +89,19 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* Signals stay with the caller's thread, which may block them for a while (output.h). */
+static int start_thread(struct maker *m)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    int r = pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (r)
+        return r;
+    r = pthread_create(&m->thread, NULL, work, m);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL); /* was valid before */
+    return r;
+}
+
 struct maker *maker_create(maker_fn *make, maker_ask_fn *ask, void *ctx)
 {
     struct maker *m = aligned_alloc(64, (sizeof *m + 63) / 64 * 64);
@@ -98,7 +112,7 @@ struct maker *maker_create(maker_fn *make, maker_ask_fn *ask, void *ctx)
         goto free_object;
     if (pthread_cond_init(&m->wake, NULL))
         goto free_lock;
-    if (pthread_create(&m->thread, NULL, work, m))
+    if (start_thread(m))
         goto free_wake;
     (void)pthread_setname_np(m->thread, "maker"); /* for whoever looks at threads */
     return m;
@@ -147,8 +161,11 @@ void maker_put(struct maker *m, const struct maker_job *job)
     m->jobs[m->n_put++ % MAKER_JOBS] = *job;
 }
 
+/* What the caller has stored past the cache is settled before: the thread may write to a frame that
+ * held a page until now. */
 void maker_start(struct maker *m)
 {
+    fe_copy_settle();
     atomic_store_explicit(&m->put, m->n_put, memory_order_release);
 }
 

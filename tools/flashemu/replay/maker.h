@@ -44,7 +44,8 @@ enum { MAKER_JOBS = 128 }; /* put and not taken */
 
 /* NULL if there can be no thread or no memory. */
 struct maker *maker_create(maker_fn *make, maker_ask_fn *ask, void *ctx);
-/* Jobs that are not made are dropped.  NULL is allowed. */
+/* Jobs that the thread knows of are made first, so their buffers must stay until then; others are
+ * dropped.  NULL is allowed. */
 void maker_destroy(struct maker *m);
 
 /* How many jobs can be put. */

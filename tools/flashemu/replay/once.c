@@ -135,7 +135,7 @@ int replay_on_device(struct command *c, struct fe_device *dev, struct fe_err *er
     const struct fe_profile *profile = fe_device_profile(dev);
     struct replay replay;
     int result = TOOL_USAGE;
-    uint64_t n_abreast = c->data ? c->n_abreast : 1; /* such runs at a time */
+    uint64_t n_abreast = c->data ? c->n_abreast : 1; /* runs at a time */
 
     c->trace.sector_size = c->env.sector_size = profile->device.sector_size;
     c->env.capacity = fe_device_capacity(dev);

@@ -145,6 +145,8 @@ void payload_destroy(struct payload *p)
     for (struct maker_job *job; p->maker && (job = maker_take(p->maker)); maker_done(p->maker))
         end_loan(p, job);
     maker_destroy(p->maker);
+    if (p->job == &p->alone)
+        end_loan(p, p->job);
     for (unsigned i = 0; i < MAKER_JOBS; i++) {
         free(p->places[i].buf);
         free(p->places[i].generations);
@@ -168,7 +170,7 @@ static bool is_page(const struct payload *p, const struct fe_request *req)
  * there from that of the other one. */
 static bool is_made_ahead(const struct payload *p, const struct fe_request *req)
 {
-    return is_page(p, req) || (req->type == FE_REQ_READ && req->len <= AHEAD_BYTES);
+    return req->len <= AHEAD_BYTES && (req->type == FE_REQ_READ || is_page(p, req));
 }
 
 static struct maker_job job_of(struct payload *p, const struct fe_request *req,

@@ -17,15 +17,17 @@
 
 struct payload;
 
-/* For a device, which stays the caller's and must live longer.  Takes 4 bytes for each sector,
- * which the host's kernel allocates when they are touched.  -ENOMEM with message.  Without `ahead`,
- * or if there can be no thread, nothing is made ahead: the same, but slower. */
+/* For a device, which stays the caller's and must live longer.  Takes 4 bytes and a bit for each
+ * sector, and some MiB, which the host's kernel allocates when they are touched.  -ENOMEM with
+ * message.  Without `ahead`, or if there can be no thread, nothing is made ahead: the same, but
+ * slower. */
 int payload_create(struct payload **ret, struct fe_device *dev, uint64_t seed, bool ahead,
                    struct fe_err *err);
 void payload_destroy(struct payload *p);
 
-/* n requests follow on those that were announced before: their data are made ahead.  false: there
- * is no room now, or one of them is too long for that; they may be announced later, or not at all. */
+/* n reads or writes of whole sectors inside the capacity follow on those that were announced
+ * before: their data are made ahead.  false: there is no room now, or one of them is too long for
+ * that; they may be announced later, or not at all. */
 bool payload_announce(struct payload *p, const struct fe_request *reqs, unsigned n);
 
 /* Returns a buffer for the request, which is the oldest one announced, or any one if none is; it is
