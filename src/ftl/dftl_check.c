@@ -37,8 +37,8 @@ static bool agrees(const struct dftl *f, uint32_t tp, const fe_ppn *on_flash)
     return true;
 }
 
-/* A translation page that does not exist maps nothing.  If they are kept, the bytes of a
- * translation page that does exist are what the table says. */
+/* A translation page that does not exist maps nothing.  The bytes of one that does exist, if it has
+ * any, are what the table says. */
 static int check_table(const struct dftl *f, struct fe_err *err)
 {
     const struct fe_medium *m = f->base.medium;

@@ -52,8 +52,8 @@ static inline fe_lpn dftl_tag(const struct dftl *f, uint32_t tp)
     return f->base.n_lpns + tp;
 }
 
-/* Translation pages have bytes.  They need them only where a power cut may make the controller read
- * its table again; what it knows while it works is `table`. */
+/* Whether translation pages have bytes.  They need some only where a power cut may make the
+ * controller read its table again.  While it works it looks at `table`. */
 static inline bool dftl_keeps_bytes(const struct dftl *f)
 {
     const struct fe_medium *m = f->base.medium;

@@ -42,8 +42,9 @@ struct fe_medium {
     bool one_by_one;           /* one die, which does nothing at the same time and takes the data of
                                   a program once: see nand/run.h */
     bool read_hook, prog_hook; /* reads and programs have to ask `wear` */
-    bool never_cut;            /* power cannot be cut, and there is no image: nothing of what the
-                                * controller knows is ever read again from the chip */
+    bool never_cut;            /* power is never cut, and there is no image: the controller need
+                                  not find again on the chip what it knows.  Known from the start,
+                                  while `undo` comes when the device has been built */
     bool gathers;              /* the owner settles the store when a request ends, and nobody looks
                                   at bytes that were read before that */
     bool eol;                  /* end of life: no program and no erase any more */

@@ -56,10 +56,9 @@ static inline uint64_t fe_spin_until(uint64_t at_ns, bool *ret_interrupted)
  * near its end a spin keeps the processor. */
 #define FE_SPIN_LAST_NS (8 * FE_NS_PER_US)
 
-/* A spin that lets every other thread go first which wants the processor, and so costs them
- * nothing; it keeps the processor only when it is near its end.  If another thread keeps the
- * processor for long, that is no place to wait: the processors are noted as busy, and the spin is
- * over.  Returns what the clock said last, which is before at_ns only in that case. */
+/* Spins, but lets all others who want the processor go first.  So it costs them nothing; only near
+ * its end it keeps the processor.  If another thread keeps the processor for long, this is no way
+ * to wait: the processors are noted as busy, and the spin is over.  Returns what the clock said last, which is before at_ns only in that case. */
 static inline uint64_t fe_spin_behind_others(struct fe_spin_ration *r, uint64_t at_ns)
 {
     uint64_t last = fe_clock_now_ns();
@@ -76,7 +75,7 @@ static inline uint64_t fe_spin_behind_others(struct fe_spin_ration *r, uint64_t 
             return now;
         }
     }
-    last = fe_max_u64(last, fe_spin_until(at_ns, NULL));
+    last = fe_spin_until(at_ns, NULL);
     fe_spin_note_lateness(r, last, last - at_ns);
     return last;
 }

@@ -125,11 +125,10 @@ static uint32_t shift_of(uint32_t page_bytes, uint64_t bytes)
     return shift;
 }
 
-static uint32_t count_names(uint64_t n_pages, uint32_t page_bytes)
+/* So many names and frames there are, or as many as have numbers and bytes. */
+static uint32_t limited(uint64_t n, uint32_t page_bytes)
 {
-    uint64_t aside = fe_min_u64(fe_max_u64(n_pages, MIN_ASIDE), MAX_ASIDE);
-    uint64_t most = fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes);
-    return (uint32_t)fe_min_u64(n_pages + aside, most);
+    return (uint32_t)fe_min_u64(n, fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes));
 }
 
 int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_bytes,
@@ -142,11 +141,11 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
         return fe_err_nomem(err, "medium in memory", sizeof *f);
     f->page_bytes = page_bytes;
     f->n_pages = f->n_named = (uint32_t)n_pages;
-    f->n_names = count_names(n_pages, page_bytes);
+    uint64_t aside = fe_min_u64(fe_max_u64(n_pages, MIN_ASIDE), MAX_ASIDE);
+    f->n_names = limited(n_pages + aside, page_bytes);
     f->populate_shift = shift_of(page_bytes, POPULATE_BYTES);
     f->group_shift = shift_of(page_bytes, GROUP_BYTES);
-    uint64_t most = fe_min_u64(FE_PPN_NONE, INT64_MAX / page_bytes);
-    uint32_t n_frames = (uint32_t)fe_min_u64((uint64_t)f->n_names + MAX_LENT, most);
+    uint32_t n_frames = limited((uint64_t)f->n_names + MAX_LENT, page_bytes);
     uint32_t n_groups = ((n_frames - 1) >> f->group_shift) + 1;
 
     f->map_bytes = (uint64_t)n_frames * page_bytes;

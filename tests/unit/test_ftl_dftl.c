@@ -564,11 +564,10 @@ static void test_dftl_table_without_bytes(void **state)
         setup(&l, 4);
         l.rig.medium->never_cut = never_cut;
         ft_layer_write_each(&l, 0, 24);
-        struct dftl *f = inside(&l);
-        const struct fe_store *s = l.rig.medium->store;
-        assert_int_not_equal(f->directory[0], FE_PPN_NONE);
-        assert_int_equal(fe_store_is_written(s, f->directory[0]), !never_cut);
-        assert_true(fe_store_is_written(s, f->table[6]));
+        fe_ppn page = inside(&l)->directory[0];
+        assert_int_not_equal(page, FE_PPN_NONE);
+        assert_int_equal(fe_store_is_written(l.rig.medium->store, page), !never_cut);
+        assert_true(fe_store_is_written(l.rig.medium->store, inside(&l)->table[6]));
         ft_layer_check(&l);
         ft_layer_fini(&l);
     }

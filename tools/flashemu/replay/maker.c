@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 enum {
+    TOLD = 32,     /* jobs that the thread hears of at a time, unless the caller waits */
     TOGETHER = 16, /* jobs that are counted as made at a time */
     ASK = 8,       /* jobs that hints come for together, and between a hint and its use */
     LOOKS = 20000, /* for new jobs, before the thread sleeps */
@@ -156,24 +157,26 @@ unsigned maker_next(const struct maker *m)
     return (unsigned)(m->n_put % MAKER_JOBS);
 }
 
-void maker_put(struct maker *m, const struct maker_job *job)
-{
-    m->jobs[m->n_put++ % MAKER_JOBS] = *job;
-}
-
-/* What the caller has stored past the cache is settled before: the thread may write to a frame that
- * held a page until now. */
-void maker_start(struct maker *m)
+/* The thread hears of what was put.  What the caller has stored past the cache is settled before: the
+ * thread may write to a frame that held a page until now. */
+static void tell(struct maker *m)
 {
     fe_copy_settle();
     atomic_store_explicit(&m->put, m->n_put, memory_order_release);
+}
+
+void maker_put(struct maker *m, const struct maker_job *job)
+{
+    m->jobs[m->n_put++ % MAKER_JOBS] = *job;
+    if (m->n_put % TOLD == 0)
+        tell(m);
 }
 
 /* Waits until a job is made.  Here the thread is woken up, and not for each job that is put: that
  * would cost a fence each time. */
 static void wait_for_made(struct maker *m)
 {
-    maker_start(m);
+    tell(m);
     for (unsigned i = 1;; i++) {
         m->seen_made = atomic_load_explicit(&m->made, memory_order_acquire);
         if (m->seen_made != m->n_taken)

@@ -51,11 +51,9 @@ void maker_destroy(struct maker *m);
 /* How many jobs can be put. */
 unsigned maker_room(const struct maker *m);
 /* The next job's number in [0, MAKER_JOBS) is maker_next; it is the caller's to fill, and maker_put
- * gives it to the thread. */
+ * gives it to the thread, which hears of it soon. */
 unsigned maker_next(const struct maker *m);
 void maker_put(struct maker *m, const struct maker_job *job);
-/* The thread learns of what was put. */
-void maker_start(struct maker *m);
 
 /* The oldest job that was put, as soon as it is made; NULL if there is none.  maker_done gives its
  * place free. */

@@ -190,8 +190,6 @@ static struct maker_job job_of(struct payload *p, const struct fe_request *req,
 
 bool payload_announce(struct payload *p, const struct fe_request *reqs, unsigned n)
 {
-    enum { TOGETHER = 32 }; /* the other thread hears of so many at a time */
-
     if (!p->maker || maker_room(p->maker) < n)
         return false;
     for (unsigned i = 0; i < n; i++)
@@ -200,8 +198,6 @@ bool payload_announce(struct payload *p, const struct fe_request *reqs, unsigned
     for (unsigned i = 0; i < n; i++) {
         struct maker_job job = job_of(p, &reqs[i], &p->places[maker_next(p->maker)]);
         maker_put(p->maker, &job);
-        if (maker_next(p->maker) % TOGETHER == 0)
-            maker_start(p->maker);
     }
     return true;
 }
