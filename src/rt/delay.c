@@ -216,9 +216,10 @@ static void finish_auto(struct waiter *w, uint64_t at_ns, bool is_crowd)
     (void)fe_spin_until(at_ns, NULL);
 }
 
-/* What there is to note at the end is noted shortly before it, so that nothing is left to do then
- * but to return.  This and the other ways to wait return what the clock said at the end. */
-static uint64_t wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
+/* What there is to note at the end of a wait is noted shortly before it.  This and the other ways to
+ * wait end before the deadline, or behind it: the last spin is the caller's, so that nothing is left
+ * to do then but to return. */
+static void wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
 {
     struct fe_delay *d = w->owner;
     unsigned n_waiting = fe_spin_enter(&d->ration), n_processors = d->ration.n_processors;
@@ -243,15 +244,12 @@ static uint64_t wait_auto(struct waiter *w, uint64_t now, uint64_t deadline_ns)
     fe_spin_leave(&d->ration);
     atomic_store_explicit(&d->hint_ns, w->margin.ns, memory_order_relaxed);
     atomic_store_explicit(&d->hint_n_learnt, w->margin.n_learnt, memory_order_relaxed);
-    return fe_spin_until(deadline_ns, NULL);
 }
 
-static uint64_t wait_fixed(struct waiter *w, uint64_t now, uint64_t deadline_ns,
-                           uint64_t margin_ns)
+static void wait_fixed(struct waiter *w, uint64_t now, uint64_t deadline_ns, uint64_t margin_ns)
 {
     if (deadline_ns - now > margin_ns)
         sleep_until(w, deadline_ns - margin_ns);
-    return fe_spin_until(deadline_ns, NULL); /* without a margin this only looks at the clock */
 }
 
 static void start_to_learn(struct waiter *w, uint64_t margin_ns, uint64_t n_learnt)
@@ -317,7 +315,7 @@ static struct waiter *waiter_of_thread(struct fe_delay *d)
     return w;
 }
 
-static uint64_t wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
+static void wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
 {
     struct waiter *w = waiter_of_thread(d);
     struct waiter without_memory = {.owner = d, .way = &fe_delay_way_nanosleep};
@@ -330,11 +328,12 @@ static uint64_t wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
 
     uint64_t now = fe_clock_now_ns(); /* making a ring has taken time */
     if (now >= deadline_ns)
-        return now;
+        return;
     if (d->params.spin == FE_DELAY_SPIN_AUTO)
-        return wait_auto(w, now, deadline_ns);
-    bool spins = d->params.spin == FE_DELAY_SPIN_FIXED;
-    return wait_fixed(w, now, deadline_ns, spins ? d->params.spin_ns : 0);
+        wait_auto(w, now, deadline_ns);
+    else
+        wait_fixed(w, now, deadline_ns,
+                   d->params.spin == FE_DELAY_SPIN_FIXED ? d->params.spin_ns : 0);
 }
 
 int fe_delay_until(struct fe_delay *d, uint64_t deadline_ns, fe_delay_coarse_fn coarse,
@@ -351,8 +350,8 @@ int fe_delay_until(struct fe_delay *d, uint64_t deadline_ns, fe_delay_coarse_fn 
     }
 
     if (now < deadline_ns) {
-        now = wait_precisely(d, deadline_ns);
-        assert(now >= deadline_ns);
+        wait_precisely(d, deadline_ns);
+        now = fe_spin_until(deadline_ns, NULL);
     }
     if (ret_lateness_ns)
         *ret_lateness_ns = now - deadline_ns;

@@ -58,7 +58,8 @@ static inline uint64_t fe_spin_until(uint64_t at_ns, bool *ret_interrupted)
 
 /* Spins, but lets all others who want the processor go first.  So it costs them nothing; only near
  * its end it keeps the processor.  If another thread keeps the processor for long, this is no way
- * to wait: the processors are noted as busy, and the spin is over.  Returns what the clock said last, which is before at_ns only in that case. */
+ * to wait: the processors are noted as busy, and the spin is over.  Returns what the clock said
+ * last, which is before at_ns only in that case. */
 static inline uint64_t fe_spin_behind_others(struct fe_spin_ration *r, uint64_t at_ns)
 {
     uint64_t last = fe_clock_now_ns();

@@ -38,6 +38,8 @@ static struct {
     int fail_alloc;        /* the allocation that fails, counted down; 0: none */
     int init, submit, result, nanosleep;    /* errno of the next call; 0: it works */
     int mutex, key, specific, affinity, getattr, setattr;
+    int processors;        /* that this process may use; 0: as it is */
+    void (*during)(void);  /* what happens while the next thread sleeps */
     uint32_t policy;
     bool is_full;          /* rings are made without room for an entry */
 } sys;
@@ -90,6 +92,10 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 
 static void sleep_until(uint64_t at_ns)
 {
+    void (*during)(void) = sys.during;
+    sys.during = NULL;
+    if (during)
+        during();
     sys.sleeps++;
     sys.armed_ns = at_ns;
     sys.now_ns = fe_max_u64(sys.now_ns, at_ns + sys.late_ns);
@@ -168,7 +174,12 @@ int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
     errno = take(&sys.affinity);
-    return errno ? -1 : __real_sched_getaffinity(pid, size, set);
+    if (errno)
+        return -1;
+    CPU_ZERO(set);
+    for (int i = 0; i < sys.processors; i++)
+        CPU_SET(i, set);
+    return sys.processors ? 0 : __real_sched_getaffinity(pid, size, set);
 }
 
 /* Of a thread's scheduling: the policy is the second word of the structure. */
@@ -199,12 +210,17 @@ static struct fe_delay *create(enum fe_delay_kind kind, enum fe_delay_spin spin)
     return d;
 }
 
-/* A wait of 1 ms; how late it was. */
-static uint64_t wait_1ms(struct fe_delay *d)
+/* A wait; how late it was. */
+static uint64_t wait_for(struct fe_delay *d, uint64_t ns)
 {
     uint64_t late;
-    assert_int_equal(fe_delay_until(d, sys.now_ns + MS, NULL, NULL, &late), 0);
+    assert_int_equal(fe_delay_until(d, sys.now_ns + ns, NULL, NULL, &late), 0);
     return late;
+}
+
+static uint64_t wait_1ms(struct fe_delay *d)
+{
+    return wait_for(d, MS);
 }
 
 static struct fe_delay_counts counts(struct fe_delay *d)
@@ -271,6 +287,67 @@ static void test_rt_what_the_margin_learns(void **state)
     wait_1ms(d);
     assert_true(sys.now_ns - sys.armed_ns < margin_ns);
     fe_delay_destroy(d);
+}
+
+/* Wake-ups were late for a while, so that sleeping saves nothing in waits of 350 us.  When they are
+ * in time again, the thread finds out, and sleeps. */
+static void test_rt_a_margin_falls_again(void **state)
+{
+    (void)state;
+    sys_reset();
+    sys.look_ns = US;
+    sys.late_ns = 200 * US;
+    struct fe_delay *d = create(FE_DELAY_NANOSLEEP, FE_DELAY_SPIN_AUTO);
+    for (int i = 0; i < 1000; i++)
+        wait_for(d, 3 * MS);
+    assert_true(sys.now_ns - sys.armed_ns > 200 * US);
+    sys.late_ns = 20 * US;
+    sys.sleeps = 0;
+    for (int i = 0; i < 200; i++)
+        wait_for(d, 350 * US);
+    assert_true(sys.sleeps < 20);
+    for (int i = 0; i < 4000; i++)
+        wait_for(d, 350 * US);
+    sys.sleeps = 0;
+    for (int i = 0; i < 500; i++)
+        wait_for(d, 350 * US);
+    assert_true(sys.sleeps > 450);
+    fe_delay_destroy(d);
+}
+
+static struct fe_delay *crowded;
+
+/* The same thread again, as if it were another one: two wait then. */
+static void wait_in_a_crowd(void)
+{
+    sys.late_ns = 90 * US;
+    for (int i = 0; i < 500; i++)
+        wait_for(crowded, 3 * MS);
+    sys.late_ns = 5 * US;
+    sys.sleeps = 0;
+    for (int i = 0; i < 50; i++)
+        wait_for(crowded, 100 * US);
+    assert_true(sys.sleeps <= 1);
+    for (int i = 0; i < 8000; i++)
+        wait_for(crowded, 100 * US);
+    sys.sleeps = 0;
+    for (int i = 0; i < 500; i++)
+        wait_for(crowded, 100 * US);
+    assert_true(sys.sleeps > 400);
+}
+
+/* What is usual is learnt by sleeping only, so a crowd that stays awake sleeps once in a while. */
+static void test_rt_a_crowd_learns_again(void **state)
+{
+    (void)state;
+    sys_reset();
+    sys.look_ns = US;
+    sys.processors = 1;
+    crowded = create(FE_DELAY_NANOSLEEP, FE_DELAY_SPIN_AUTO);
+    sys.during = wait_in_a_crowd;
+    (void)wait_for(crowded, 10 * MS);
+    assert_null(sys.during);
+    fe_delay_destroy(crowded);
 }
 
 static void test_rt_nanosleep_fails(void **state)
@@ -455,6 +532,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rt_lateness_is_exact),
         cmocka_unit_test(test_rt_what_the_margin_learns),
+        cmocka_unit_test(test_rt_a_margin_falls_again),
+        cmocka_unit_test(test_rt_a_crowd_learns_again),
         cmocka_unit_test(test_rt_nanosleep_fails),
         cmocka_unit_test(test_rt_rings_cannot_be_made),
         cmocka_unit_test(test_rt_a_ring_breaks),
