@@ -151,7 +151,7 @@ static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_r
 {
     uint64_t arrival_ns =
         s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
-    fe_device_fetch(s->dev, req->offset, 0); /* while the device sees what was due before */
+    fe_device_fetch(s->dev, req->offset, 0); /* the device has other things to do first */
     if (s->recorder)
         fe_device_get_tally(s->dev, ret_was);
     int r = fe_device_submit(s->dev, arrival_ns, req, ret);

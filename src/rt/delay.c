@@ -329,11 +329,11 @@ static void wait_precisely(struct fe_delay *d, uint64_t deadline_ns)
     uint64_t now = fe_clock_now_ns(); /* making a ring has taken time */
     if (now >= deadline_ns)
         return;
+    bool spins = d->params.spin == FE_DELAY_SPIN_FIXED;
     if (d->params.spin == FE_DELAY_SPIN_AUTO)
         wait_auto(w, now, deadline_ns);
     else
-        wait_fixed(w, now, deadline_ns,
-                   d->params.spin == FE_DELAY_SPIN_FIXED ? d->params.spin_ns : 0);
+        wait_fixed(w, now, deadline_ns, spins ? d->params.spin_ns : 0);
 }
 
 int fe_delay_until(struct fe_delay *d, uint64_t deadline_ns, fe_delay_coarse_fn coarse,

@@ -6,9 +6,9 @@ how fast it is when it writes a trace, compared with itself.
 clock=virtual, so that no request waits: what remains is the cost of the model.  Both
 servers run at the same time and take turns, round by round, in an order that alternates;
 what is printed is the median over the rounds of the ratio within a round, because the
-machine's speed changes over a run by more than what is measured.  Rounds are many and short: each is
-a connection of its own, and how often its threads change places stays as it happens to begin, which
-makes up to a third of the rate of small requests for either server.  The processor time that
+machine's speed changes over a run by more than what is measured.  Rounds are many and short,
+because each is a connection of its own: with either server, a connection answers small requests at
+one of two rates, and stays with the one that it begins with.  The processor time that
 each server takes for an operation is printed next to the ratio: that figure is steadier where other
 programs compete for the processors.
 

@@ -176,10 +176,12 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
     errno = take(&sys.affinity);
     if (errno)
         return -1;
+    if (!sys.processors)
+        return __real_sched_getaffinity(pid, size, set);
     CPU_ZERO(set);
     for (int i = 0; i < sys.processors; i++)
         CPU_SET(i, set);
-    return sys.processors ? 0 : __real_sched_getaffinity(pid, size, set);
+    return 0;
 }
 
 /* Of a thread's scheduling: the policy is the second word of the structure. */
@@ -221,6 +223,15 @@ static uint64_t wait_for(struct fe_delay *d, uint64_t ns)
 static uint64_t wait_1ms(struct fe_delay *d)
 {
     return wait_for(d, MS);
+}
+
+/* How many of n waits were slept. */
+static int sleeps_in(struct fe_delay *d, int n, uint64_t ns)
+{
+    sys.sleeps = 0;
+    for (int i = 0; i < n; i++)
+        wait_for(d, ns);
+    return sys.sleeps;
 }
 
 static struct fe_delay_counts counts(struct fe_delay *d)
@@ -298,20 +309,12 @@ static void test_rt_a_margin_falls_again(void **state)
     sys.look_ns = US;
     sys.late_ns = 200 * US;
     struct fe_delay *d = create(FE_DELAY_NANOSLEEP, FE_DELAY_SPIN_AUTO);
-    for (int i = 0; i < 1000; i++)
-        wait_for(d, 3 * MS);
+    assert_int_equal(sleeps_in(d, 1000, 3 * MS), 1000);
     assert_true(sys.now_ns - sys.armed_ns > 200 * US);
     sys.late_ns = 20 * US;
-    sys.sleeps = 0;
-    for (int i = 0; i < 200; i++)
-        wait_for(d, 350 * US);
-    assert_true(sys.sleeps < 20);
-    for (int i = 0; i < 4000; i++)
-        wait_for(d, 350 * US);
-    sys.sleeps = 0;
-    for (int i = 0; i < 500; i++)
-        wait_for(d, 350 * US);
-    assert_true(sys.sleeps > 450);
+    assert_true(sleeps_in(d, 200, 350 * US) < 20);
+    (void)sleeps_in(d, 4000, 350 * US);
+    assert_true(sleeps_in(d, 500, 350 * US) > 450);
     fe_delay_destroy(d);
 }
 
@@ -321,19 +324,11 @@ static struct fe_delay *crowded;
 static void wait_in_a_crowd(void)
 {
     sys.late_ns = 90 * US;
-    for (int i = 0; i < 500; i++)
-        wait_for(crowded, 3 * MS);
+    (void)sleeps_in(crowded, 500, 3 * MS);
     sys.late_ns = 5 * US;
-    sys.sleeps = 0;
-    for (int i = 0; i < 50; i++)
-        wait_for(crowded, 100 * US);
-    assert_true(sys.sleeps <= 1);
-    for (int i = 0; i < 8000; i++)
-        wait_for(crowded, 100 * US);
-    sys.sleeps = 0;
-    for (int i = 0; i < 500; i++)
-        wait_for(crowded, 100 * US);
-    assert_true(sys.sleeps > 400);
+    assert_true(sleeps_in(crowded, 50, 100 * US) <= 1);
+    (void)sleeps_in(crowded, 8000, 100 * US);
+    assert_true(sleeps_in(crowded, 500, 100 * US) > 400);
 }
 
 /* What is usual is learnt by sleeping only, so a crowd that stays awake sleeps once in a while. */
