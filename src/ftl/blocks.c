@@ -244,7 +244,7 @@ void fe_blocks_trim(struct fe_blocks *b, struct fe_mapping *map, fe_lpn first, u
         fe_ppn ppn = fe_mapped(map[lpn]);
         if (ppn == FE_PPN_NONE)
             continue;
-        fe_blocks_invalidate(b, ppn);
+        fe_blocks_trimmed(b, ppn);
         map[lpn] = fe_mapping(FE_PPN_NONE);
     }
 }

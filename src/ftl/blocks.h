@@ -154,7 +154,7 @@ static inline enum fe_status fe_blocks_append(struct fe_blocks *b, struct fe_fro
     return st;
 }
 
-/* A valid page becomes invalid, and nobody asks for its bytes again.  O(1). */
+/* A valid page becomes invalid; its bytes stay until its block is erased.  O(1). */
 static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
 {
     fe_peb peb = fe_peb_of(&b->geo, ppn);
@@ -162,7 +162,20 @@ static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
     b->valid[peb]--;
     if (b->state[peb] >= FE_BLOCK_FULL)
         fe_victims_invalidated(&b->full[b->state[peb] - FE_BLOCK_FULL], peb);
+}
+
+/* A valid page becomes invalid, and nobody asks for its bytes again: the host has trimmed it, or
+ * the page that was programmed last is a newer copy of it.  O(1). */
+static inline void fe_blocks_trimmed(struct fe_blocks *b, fe_ppn ppn)
+{
+    fe_blocks_invalidate(b, ppn);
     fe_medium_let_go(b->ftl->medium, ppn);
+}
+
+static inline void fe_blocks_replaced(struct fe_blocks *b, fe_ppn ppn)
+{
+    fe_blocks_invalidate(b, ppn);
+    fe_medium_replaced(b->ftl->medium, ppn);
 }
 
 /* Fetches early what fe_blocks_invalidate will need, in steps 1 and 2 of fe_device_fetch, or what

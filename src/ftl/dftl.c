@@ -95,7 +95,7 @@ static enum fe_status dftl_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     if (st != FE_OK)
         return st;
     if (old != FE_PPN_NONE)
-        fe_blocks_invalidate(&f->blocks, old);
+        fe_blocks_replaced(&f->blocks, old);
     f->table[lpn] = ppn;
     fe_map_mark(&f->cache, lpn);
     return FE_OK;
@@ -141,7 +141,7 @@ static bool trim_cached(struct dftl *f, fe_lpn from, fe_lpn to)
         if (!fe_map_has(&f->cache, lpn)) {
             all = false;
         } else if (f->table[lpn] != FE_PPN_NONE) {
-            fe_blocks_invalidate(&f->blocks, f->table[lpn]);
+            fe_blocks_trimmed(&f->blocks, f->table[lpn]);
             f->table[lpn] = FE_PPN_NONE;
             fe_map_mark(&f->cache, lpn);
         }
@@ -156,7 +156,7 @@ static bool trim_others(struct dftl *f, fe_lpn from, fe_lpn to)
     for (fe_lpn lpn = from; lpn < to; lpn++) {
         if (fe_map_has(&f->cache, lpn) || f->table[lpn] == FE_PPN_NONE)
             continue;
-        fe_blocks_invalidate(&f->blocks, f->table[lpn]);
+        fe_blocks_trimmed(&f->blocks, f->table[lpn]);
         f->table[lpn] = FE_PPN_NONE;
         any = true;
     }

@@ -70,6 +70,6 @@ enum fe_status fe_dftl_write_tp(struct dftl *f, uint32_t tp)
     f->base.counters.map_writes++;
     f->directory[tp] = ppn;
     if (old != FE_PPN_NONE)
-        fe_blocks_invalidate(&f->blocks, old);
+        fe_blocks_replaced(&f->blocks, old);
     return FE_OK;
 }

@@ -195,7 +195,7 @@ static enum fe_status norlog_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off,
     fe_ppn old = fe_mapped(n->map[lpn]);
     st = append(n, false, lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
-        fe_blocks_invalidate(&n->blocks, old);
+        fe_blocks_replaced(&n->blocks, old);
     return st;
 }
 

@@ -71,7 +71,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     fe_ppn old = fe_mapped(f->map[lpn]);
     st = fe_page_place(f, stream, lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
-        fe_blocks_invalidate(b, old);
+        fe_blocks_replaced(b, old);
     return st;
 }
 

@@ -65,7 +65,7 @@ enum fe_status fe_page_take_along(struct page_ftl *f, enum stream stream, fe_lpn
         if (st != FE_OK)
             return st;
         f->base.counters.pages_copied++;
-        fe_blocks_invalidate(b, old);
+        fe_blocks_replaced(b, old);
     }
     return FE_OK;
 }

@@ -235,8 +235,23 @@ void fe_medium_use_slc(struct fe_medium *m, fe_peb peb)
     fe_chip_mark(&m->chip, peb, FE_MARK_SLC, true);
 }
 
+static bool keeps_stale(const struct fe_medium *m)
+{
+    return fe_medium_has_image(m) || (m->undo && m->brings_back);
+}
+
 void fe_medium_let_go(struct fe_medium *m, fe_ppn ppn)
 {
-    if (!m->undo && !fe_medium_has_image(m))
+    if (!keeps_stale(m))
+        fe_store_forget(m->store, ppn, 1);
+}
+
+void fe_medium_replaced(struct fe_medium *m, fe_ppn ppn)
+{
+    if (keeps_stale(m))
+        return;
+    if (m->undo)
+        fe_undo_note_replaced(m, ppn);
+    else
         fe_store_forget(m->store, ppn, 1);
 }

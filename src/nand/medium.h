@@ -101,10 +101,12 @@ void fe_medium_begin_command(struct fe_medium *m);
  * fe_slc_pages() is not 0. */
 void fe_medium_use_slc(struct fe_medium *m, fe_peb peb);
 
-/* Nobody will ask for the bytes of this programmed page again: a newer copy of its logical page has
- * been programmed, or the host has trimmed it.  Where a cut could bring the page back, and in an
- * image, the bytes stay until the block is erased. */
+/* Nobody will ask for the bytes of this programmed page again.  let_go: the host has trimmed it,
+ * and they go now.  replaced: the page that was programmed last is a newer copy, and they go when
+ * no cut can take that back.  Where a cut could bring the page back even then, and in an image,
+ * they stay until the block is erased. */
 void fe_medium_let_go(struct fe_medium *m, fe_ppn ppn);
+void fe_medium_replaced(struct fe_medium *m, fe_ppn ppn);
 
 /* A strategy begins to empty a block. */
 static inline void fe_medium_begin_emptying(struct fe_medium *m)

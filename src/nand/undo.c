@@ -72,10 +72,20 @@ static void forget_erased(struct fe_medium *m, fe_ppn first)
         fe_store_forget(m->store, first + next, m->geo.pages_per_block - next);
 }
 
+/* The program is final: the copy before it cannot come back.  If its block is being erased, that
+ * erase is younger and takes care of the bytes. */
+static void forget_replaced(struct fe_medium *m, fe_ppn ppn)
+{
+    if (m->undo->erases[fe_peb_of(&m->geo, ppn)] == 0)
+        fe_store_forget(m->store, ppn, 1);
+}
+
 static void make_oldest_final(struct fe_medium *m)
 {
     struct fe_undo *u = m->undo;
     struct fe_undo_op *op = op_at(u, 0);
+    if (op->replaced != FE_PPN_NONE)
+        forget_replaced(m, op->replaced);
     if (op->kind == FE_OP_ERASE && op->ppn != FE_PPN_NONE)
         forget_erased(m, op->ppn);
     fe_store_drop_aside(m->store, &op->aside);
@@ -120,6 +130,7 @@ void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn)
     *add(m) = (struct fe_undo_op){
         .kind = FE_OP_PROG,
         .ppn = ppn,
+        .replaced = FE_PPN_NONE,
         .old_page = fe_chip_old_page(&m->chip, ppn, lpn),
         .aside = aside,
         .in_recovery = m->undo->recovering,
@@ -131,12 +142,21 @@ void fe_undo_note_erase(struct fe_medium *m, fe_peb peb)
     *add(m) = (struct fe_undo_op){
         .kind = FE_OP_ERASE,
         .ppn = peb * m->geo.pages_per_block,
+        .replaced = FE_PPN_NONE,
         .old_block = fe_chip_old_block(&m->chip, peb),
         .since = m->emptying_since,
         .until = fe_medium_last_seq(m),
         .in_recovery = m->undo->recovering,
     };
     m->undo->erases[peb]++;
+}
+
+void fe_undo_note_replaced(struct fe_medium *m, fe_ppn ppn)
+{
+    struct fe_undo_op *op = op_at(m->undo, m->undo->n - 1);
+    assert(m->undo->n > 0 && op->kind == FE_OP_PROG && op->replaced == FE_PPN_NONE);
+    op->replaced = ppn;
+    fe_store_fetch(m->store, ppn, 1);
 }
 
 void fe_undo_forget_last(struct fe_medium *m)

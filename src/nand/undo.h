@@ -19,6 +19,9 @@
  *      [ P1 | P2 | E3 | P4 | P5 ][ P6 | E7 | P8     ]
  *      settled from here on      times to come
  *
+ * The bytes of a page that was programmed anew somewhere else are needed until that program is
+ * final: a cut may bring the older page back.  They go then, and not before.
+ *
  * Only a device that can lose power pays for this: without fe_undo_create() a program
  * costs one more test of a pointer.  Memory: 96 bytes for each operation that is not over,
  * and a page's bytes where a block is programmed whose erase is not over.
@@ -42,6 +45,7 @@ enum fe_cut_outcome { FE_CUT_NOT_BEGUN, FE_CUT_TORN, FE_CUT_DONE };
 struct fe_undo_op {
     uint64_t start_ns, end_ns;
     fe_ppn ppn;               /* of an erase: the block's first page; FE_PPN_NONE: it failed */
+    fe_ppn replaced;          /* a program: whose bytes go when it is final, or FE_PPN_NONE */
     uint8_t kind;             /* FE_OP_PROG or FE_OP_ERASE */
     uint8_t outcome;          /* enum fe_cut_outcome, during a cut */
     bool in_recovery;         /* issued at power-on */
@@ -86,6 +90,10 @@ void fe_undo_destroy(struct fe_medium *m);
 /* For the medium: before a page is programmed, before a block is erased. */
 void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn);
 void fe_undo_note_erase(struct fe_medium *m, fe_peb peb);
+
+/* The operation noted last is a program of a newer copy of this page.  When that is final, nobody
+ * will ask for the bytes of the page.  After a cut they stay until its block is erased. */
+void fe_undo_note_replaced(struct fe_medium *m, fe_ppn ppn);
 
 /* The operation noted last has failed and changed nothing.  Nothing without an undo. */
 void fe_undo_forget_last(struct fe_medium *m);

@@ -66,6 +66,11 @@ class Server:
             fields = f.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def memory_mib(self):
+        """What the server holds of the machine's memory."""
+        with open("/proc/%d/status" % self.proc.pid) as f:
+            return int(next(line for line in f if line.startswith("VmRSS:")).split()[1]) / 1024
+
     def close(self):
         self.proc.terminate()
         self.proc.wait()
@@ -162,6 +167,8 @@ def main():
             for ours in servers[1:]:
                 for load in LOADS:
                     missed += not print_row(ours.name, load, compare(ours, servers[0], load, args))
+                print("%-10s holds %.0f MiB of memory, the memory plugin %.0f" % (
+                    ours.name, ours.memory_mib(), servers[0].memory_mib()))
             missed += compare_tracing(folder, servers[2], args)
         finally:
             for s in servers:

@@ -69,9 +69,12 @@ static void test_the_last_page_takes_the_others_along(void **state)
     ft_layer_write_each(&l, 0, 3);
     EXPECT_PROGRAMS(&l, SLC, SLC, SLC);
     assert_string_equal(cached(&l, 0, 4), "111-");
+    fe_ppn old = fe_mapped(page_of(l.ftl)->map[0]);
+    assert_true(fe_store_is_written(l.rig.store, old));
     ft_layer_write_each(&l, 3, 1);
     EXPECT_PROGRAMS(&l, 200000, 200000, 600000, 200000);
     assert_string_equal(cached(&l, 0, 4), "0000");
+    assert_false(fe_store_is_written(l.rig.store, old));
     assert_int_equal(l.ftl->counters.pages_copied, 3);
     ft_layer_write_each(&l, 4, 6);
     EXPECT_PROGRAMS(&l, SLC, SLC, SLC, 600000, 200000, 600000, 600000, SLC, SLC);

@@ -404,6 +404,93 @@ static void test_undo_brings_back_the_log_of_trims(void **state)
     ft_rig_fini(&rig);
 }
 
+/* Page 0 holds logical page 5, and is final.  Page 4, in the next block, is its newer copy, whose
+ * program takes until 200. */
+static void write_and_replace(struct ft_rig *rig)
+{
+    setup(rig, 1, FE_CELL_SLC);
+    prog(rig, 0, 5, 1);
+    place(rig, 0);
+    fe_undo_settle(rig->medium, 100);
+    prog(rig, PER_BLOCK, 5, 2);
+    fe_medium_replaced(rig->medium, 0);
+    place(rig, 100);
+}
+
+static void test_undo_a_replaced_page_goes_when_the_newer_one_is_final(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    write_and_replace(&rig);
+    fe_undo_settle(rig.medium, 199);
+    assert_int_equal(byte_of(&rig, 0), 1);
+    fe_undo_settle(rig.medium, 200);
+    assert_false(fe_store_is_written(rig.store, 0));
+    assert_int_equal(fe_medium_state(rig.medium, 0), FE_PAGE_PROGRAMMED); /* only its bytes went */
+    assert_int_equal(byte_of(&rig, PER_BLOCK), 2);
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_a_replaced_page_is_there_if_the_newer_one_is_not(void **state)
+{
+    static const enum fe_cut_outcome outcomes[] = {FE_CUT_NOT_BEGUN, FE_CUT_TORN};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct ft_rig rig;
+        write_and_replace(&rig);
+        cut(&rig, i == 0 ? 100 : 150, outcomes[i]);
+        fe_undo_settle(rig.medium, 1000);
+        assert_int_equal(byte_of(&rig, 0), 1);
+        ft_rig_fini(&rig);
+    }
+}
+
+/* The newer page is final, the erase of the older one's block is not and is taken back. */
+static void test_undo_a_replaced_page_whose_block_is_erased_comes_back(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    write_and_replace(&rig);
+    fe_medium_erase(rig.medium, 0);
+    prog(&rig, 0, 9, 90); /* the older bytes are put aside */
+    place(&rig, 200);
+    fe_undo_settle(rig.medium, 200);
+    assert_int_equal(byte_of(&rig, 0), 90);
+    cut(&rig, 200, FE_CUT_NOT_BEGUN);
+    assert_int_equal(fe_medium_lpn(rig.medium, 0), 5);
+    assert_int_equal(byte_of(&rig, 0), 1);
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_a_trimmed_page_goes_at_once(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    for (fe_ppn ppn = 0; ppn < 2; ppn++) {
+        prog(&rig, ppn, ppn, 1);
+        rig.medium->brings_back = ppn == 1;
+        fe_medium_let_go(rig.medium, ppn);
+        assert_int_equal(fe_store_is_written(rig.store, ppn), ppn == 1);
+    }
+    ft_rig_fini(&rig);
+}
+
+static void test_undo_a_replaced_page_stays_where_a_cut_brings_it_back(void **state)
+{
+    (void)state;
+    struct ft_rig rig;
+    setup(&rig, 1, FE_CELL_SLC);
+    rig.medium->brings_back = true;
+    prog(&rig, 0, 5, 1);
+    prog(&rig, 1, 5, 2);
+    fe_medium_replaced(rig.medium, 0);
+    place(&rig, 0);
+    fe_undo_settle(rig.medium, 1000);
+    assert_int_equal(byte_of(&rig, 0), 1);
+    ft_rig_fini(&rig);
+}
+
 static void test_undo_remembers_as_many_as_there_are(void **state)
 {
     (void)state;
@@ -444,6 +531,11 @@ int main(void)
         cmocka_unit_test(test_undo_a_torn_msb_page_may_take_its_lsb_page),
         cmocka_unit_test(test_undo_pages_in_slc_mode_have_no_partners),
         cmocka_unit_test(test_undo_brings_back_the_log_of_trims),
+        cmocka_unit_test(test_undo_a_replaced_page_goes_when_the_newer_one_is_final),
+        cmocka_unit_test(test_undo_a_replaced_page_is_there_if_the_newer_one_is_not),
+        cmocka_unit_test(test_undo_a_replaced_page_whose_block_is_erased_comes_back),
+        cmocka_unit_test(test_undo_a_trimmed_page_goes_at_once),
+        cmocka_unit_test(test_undo_a_replaced_page_stays_where_a_cut_brings_it_back),
         cmocka_unit_test(test_undo_remembers_as_many_as_there_are),
     };
     return cmocka_run_group_tests_name("undo", tests, NULL, NULL);

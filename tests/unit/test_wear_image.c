@@ -395,6 +395,7 @@ static void test_wear_image_keeps_the_bytes_of_stale_pages(void **state)
     start(&c, &plain, true);
     assert_int_equal(prog(&c, 0), FE_OK);
     fe_medium_let_go(c.m, 0);
+    fe_medium_replaced(c.m, 0);
     expect_page(&c, 0);
     stop(&c);
     start(&c, &plain, false);
