@@ -88,6 +88,7 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     if (r == 0)
         r = fe_device_create(&s->dev, profile, &opt, err);
     s->image = opt.file != NULL;
+    s->keeps_pages = !s->image;
     s->sync = s->image && file.sync;
     s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
     if (r == 0) {
@@ -144,6 +145,33 @@ int fe_server_start(struct fe_server *s, struct fe_err *err)
     return s->recorder ? fe_recorder_start(s->recorder, err) : 0;
 }
 
+/* The data of a whole page are copied first, into memory that the device lends and keeps.  Stores past
+ * the cache take some time, and the locked instruction that unlocks waits for them (base/copy.h): so
+ * the device works meanwhile.  NULL: *req stays as it is. */
+static void *bring_page(struct fe_server *s, struct fe_request *req)
+{
+    if (!s->keeps_pages || req->type != FE_REQ_WRITE || !req->buf || req->len != s->page_bytes ||
+        req->offset % s->page_bytes)
+        return NULL;
+    void *page = fe_device_lend(s->dev, req->buf);
+    if (page)
+        req->buf = page;
+    return page;
+}
+
+/* A device that does not keep a page that was written has an image or a cache, and will not keep
+ * others. */
+static int submit_page(struct fe_server *s, uint64_t arrival_ns, const struct fe_request *req,
+                       struct fe_reply *ret)
+{
+    struct fe_request own = *req;
+    void *page = bring_page(s, &own);
+    int r = fe_device_submit(s->dev, arrival_ns, &own, ret);
+    if (page && fe_device_take_back(s->dev, page) && r == 0 && ret->status == FE_OK)
+        s->keeps_pages = false;
+    return r;
+}
+
 /* The device's part of a request.  *ret_deadline_ns is in real time.  *ret_was is what the device
  * had done before; it is only filled in if requests are recorded. */
 static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_request *req,
@@ -154,7 +182,7 @@ static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_r
     fe_device_fetch(s->dev, req->offset, 0); /* the device has other things to do first */
     if (s->recorder)
         fe_device_get_tally(s->dev, ret_was);
-    int r = fe_device_submit(s->dev, arrival_ns, req, ret);
+    int r = submit_page(s, arrival_ns, req, ret);
     if (r < 0)
         return r;
     if (s->virtual_clock) {

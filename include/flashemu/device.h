@@ -95,12 +95,12 @@ uint32_t fe_device_page_bytes(const struct fe_device *dev);
 int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
                      struct fe_reply *ret);
 
-/* Lends memory for one page of data (fe_device_page_bytes), which holds anything.  A write of one
- * page with req->buf there may keep the memory instead of a copy, also if it fails: then nobody may
- * change it.  NULL: the device has an image or no payload, or has lent 256 already.
+/* Lends memory for one page (fe_device_page_bytes), with a copy of `data`, or anything if NULL.  A
+ * write of one page with req->buf there may keep the memory instead of a copy, also if it fails:
+ * then nobody may change it.  NULL: the device has an image or no payload, or has lent 256 already.
  * fe_device_take_back, to be called after that write and before anything else is lent, returns true
  * if the memory was not kept.  The memory is the device's afterwards in any case. */
-void *fe_device_lend(struct fe_device *dev);
+void *fe_device_lend(struct fe_device *dev, const void *data);
 bool fe_device_take_back(struct fe_device *dev, const void *page);
 
 /* A hint, which changes nothing: a request at this offset comes soon, so what it needs of large

@@ -387,9 +387,9 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
     return r;
 }
 
-void *fe_device_lend(struct fe_device *dev)
+void *fe_device_lend(struct fe_device *dev, const void *data)
 {
-    return fe_store_lend(dev->store);
+    return fe_store_lend(dev->store, data);
 }
 
 bool fe_device_take_back(struct fe_device *dev, const void *page)

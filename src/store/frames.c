@@ -237,7 +237,21 @@ static void drop_frame(struct fe_frames *f, uint32_t frame)
         give_back(f, oldest);
 }
 
-uint8_t *fe_frames_lend(struct fe_frames *f)
+/* Nothing is done for len 0: a masked store of no bytes to memory that is not there yet is slow on
+ * some processors. */
+static void put(const struct fe_frames *f, uint8_t *to, const void *data, uint32_t len)
+{
+    if (len == 0)
+        return;
+    if (!data)
+        memset(to, 0, len);
+    else if ((uint64_t)f->pool.n_fresh * f->page_bytes > CACHE_BYTES)
+        fe_copy_past_cache(to, data, len);
+    else
+        memcpy(to, data, len);
+}
+
+uint8_t *fe_frames_lend(struct fe_frames *f, const void *data)
 {
     bool is_fresh;
     if (f->n_lent == f->pool.n_frames - f->n_names)
@@ -245,6 +259,8 @@ uint8_t *fe_frames_lend(struct fe_frames *f)
     uint32_t frame = take_frame(f, &is_fresh);
     fe_bit_set(f->lent, frame);
     f->n_lent++;
+    if (data)
+        put(f, bytes_of(f, frame), data, f->page_bytes);
     return bytes_of(f, frame);
 }
 
@@ -310,20 +326,6 @@ static void ask_for_names(const struct fe_frames *f, uint64_t ppn)
 {
     if (ppn + NAMES_A_LINE < f->n_pages)
         fe_fetch(&f->names[ppn + NAMES_A_LINE]);
-}
-
-/* Nothing is done for len 0: a masked store of no bytes to memory that is not there yet is slow on
- * some processors. */
-static void put(const struct fe_frames *f, uint8_t *to, const void *data, uint32_t len)
-{
-    if (len == 0)
-        return;
-    if (!data)
-        memset(to, 0, len);
-    else if ((uint64_t)f->pool.n_fresh * f->page_bytes > CACHE_BYTES)
-        fe_copy_past_cache(to, data, len);
-    else
-        memcpy(to, data, len);
 }
 
 /* A page of zeros to which nothing was ever put stays without a frame. */

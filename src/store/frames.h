@@ -32,7 +32,7 @@ void fe_frames_write(struct fe_frames *f, fe_ppn ppn, fe_ppn base, uint32_t off,
                      const void *data);
 
 /* As fe_store_lend and fe_store_take_back. */
-uint8_t *fe_frames_lend(struct fe_frames *f);
+uint8_t *fe_frames_lend(struct fe_frames *f, const void *data);
 bool fe_frames_take_back(struct fe_frames *f, const uint8_t *data);
 
 /* As fe_store_overwrite.  Pages that have the same frame keep their bytes. */

@@ -107,9 +107,9 @@ void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
         fe_image_write(s, ppn, base, off, len, data);
 }
 
-void *fe_store_lend(struct fe_store *s)
+void *fe_store_lend(struct fe_store *s, const void *data)
 {
-    return s->frames ? fe_frames_lend(s->frames) : NULL;
+    return s->frames ? fe_frames_lend(s->frames, data) : NULL;
 }
 
 bool fe_store_take_back(struct fe_store *s, const void *data)

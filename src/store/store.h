@@ -55,12 +55,12 @@ void fe_store_settle(struct fe_store *s);
 void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,
                     const void *data);
 
-/* Lends memory for the bytes of a page, which hold anything; a page that is written with all of
- * them keeps the memory instead of a copy: then nobody may change it.  NULL: this store does not
- * lend, or has lent 256 already.  fe_store_take_back, to be called before anything else is lent,
- * ends the loan of memory that no page keeps, and returns false if one does, or if it was not lent.
- * O(1). */
-void *fe_store_lend(struct fe_store *s);
+/* Lends memory for the bytes of a page, which hold a copy of `data`, or anything if that is NULL.  A
+ * page that is written with all of them keeps the memory instead of a copy: then nobody may change
+ * it.  NULL: this store does not lend, or has lent 256 already.  fe_store_take_back, to be called
+ * before anything else is lent, ends the loan of memory that no page keeps, and returns false if one
+ * does, or if it was not lent.  O(1), and the copy. */
+void *fe_store_lend(struct fe_store *s, const void *data);
 bool fe_store_take_back(struct fe_store *s, const void *data);
 
 /* Bytes [off, off + len) of the page become data (zeros if NULL), the others stay. */

@@ -35,7 +35,7 @@ static void test_a_page_keeps_lent_memory(void **state)
     (void)state;
     struct fe_store *s = make(true);
     struct ft_rand r = {.seed = 1};
-    uint8_t want[PAGE], *lent = fe_store_lend(s);
+    uint8_t want[PAGE], *lent = fe_store_lend(s, NULL);
     ft_fill(&r, want, PAGE);
     memcpy(lent, want, PAGE);
     fe_store_write(s, 3, FE_PPN_NONE, 0, PAGE, lent);
@@ -47,10 +47,10 @@ static void test_a_page_keeps_lent_memory(void **state)
     fe_store_write(s, 5, 3, 0, 0, NULL);
     fe_store_forget(s, 3, 1);
     for (unsigned i = 0; i < 20; i++)
-        assert_ptr_not_equal(fe_store_lend(s), lent);
+        assert_ptr_not_equal(fe_store_lend(s, NULL), lent);
     assert_page(s, 5, want);
     fe_store_forget(s, 5, 1);
-    assert_ptr_equal(fe_store_lend(s), lent); /* the only free frame that is not fresh */
+    assert_ptr_equal(fe_store_lend(s, NULL), lent); /* the only free frame that is not fresh */
     fe_store_destroy(s);
 }
 
@@ -60,7 +60,7 @@ static void test_a_part_is_copied(void **state)
     (void)state;
     struct fe_store *s = make(true);
     struct ft_rand r = {.seed = 2};
-    uint8_t want[PAGE] = {0}, *lent = fe_store_lend(s);
+    uint8_t want[PAGE] = {0}, *lent = fe_store_lend(s, NULL);
     ft_fill(&r, lent, PAGE);
     memcpy(want + 100, lent, 300);
     fe_store_write(s, 0, FE_PPN_NONE, 100, 300, lent);
@@ -80,7 +80,7 @@ static void test_a_second_page_gets_a_copy(void **state)
     (void)state;
     struct fe_store *s = make(true);
     struct ft_rand r = {.seed = 3};
-    uint8_t want[PAGE], other[PAGE] = {0}, *lent = fe_store_lend(s);
+    uint8_t want[PAGE], other[PAGE] = {0}, *lent = fe_store_lend(s, NULL);
     ft_fill(&r, want, PAGE);
     memcpy(lent, want, PAGE);
     fe_store_write(s, 0, FE_PPN_NONE, 0, PAGE, lent);
@@ -98,13 +98,13 @@ static void test_so_much_is_lent(void **state)
     struct fe_store *s = make(true), *bare = make(false);
     void *lent[MOST];
     for (unsigned i = 0; i < MOST; i++) {
-        lent[i] = fe_store_lend(s);
+        lent[i] = fe_store_lend(s, NULL);
         assert_non_null(lent[i]);
     }
-    assert_null(fe_store_lend(s));
+    assert_null(fe_store_lend(s, NULL));
     assert_true(fe_store_take_back(s, lent[17]));
-    assert_non_null(fe_store_lend(s));
-    assert_null(fe_store_lend(bare));
+    assert_non_null(fe_store_lend(s, NULL));
+    assert_null(fe_store_lend(bare, NULL));
     assert_false(fe_store_take_back(bare, lent[0]));
     fe_store_destroy(s);
     fe_store_destroy(bare);
@@ -119,7 +119,7 @@ static void test_loans_take_nothing_from_pages(void **state)
     struct fe_aside *aside = calloc(ASIDE, sizeof *aside);
     assert_non_null(aside);
     for (unsigned i = 0; i < MOST; i++)
-        assert_non_null(fe_store_lend(s));
+        assert_non_null(fe_store_lend(s, NULL));
     for (uint32_t i = 0; i < ASIDE; i++) {
         fe_store_write(s, 0, FE_PPN_NONE, 0, sizeof i, &i);
         assert_int_equal(fe_store_put_aside(s, 0, &aside[i]), 0);
@@ -147,7 +147,7 @@ static void check_against_bytes(uint64_t seed)
         unsigned k = (unsigned)ft_below(&r, LOANS);
         fe_ppn p = (fe_ppn)ft_below(&r, N_PAGES), base = (fe_ppn)ft_below(&r, N_PAGES);
         if (!lent[k]) {
-            lent[k] = fe_store_lend(s);
+            lent[k] = fe_store_lend(s, NULL);
             ft_fill(&r, held[k], PAGE);
             memcpy(lent[k], held[k], PAGE);
         } else if (fe_store_is_written(s, p)) {
@@ -189,13 +189,13 @@ static void test_device_keeps_a_page(void **state)
     struct fe_device *dev = ft_device_make(&profile, false);
     struct ft_rand r = {.seed = 4};
     uint32_t page = fe_device_page_bytes(dev);
-    uint8_t *want = malloc(page), *buf = malloc(page), *lent = fe_device_lend(dev);
+    uint8_t *want = malloc(page), *buf = malloc(page), *lent = fe_device_lend(dev, NULL);
     assert_true(want && buf && lent);
     ft_fill(&r, want, page);
     memcpy(lent, want, page);
     ft_device_submit(dev, FE_REQ_WRITE, 0, page, page, lent, false);
     assert_false(fe_device_take_back(dev, lent));
-    lent = fe_device_lend(dev);
+    lent = fe_device_lend(dev, NULL);
     memcpy(lent, want, page);
     ft_device_submit(dev, FE_REQ_WRITE, 0, 2 * page, 1024, lent, false);
     assert_true(fe_device_take_back(dev, lent));

@@ -265,7 +265,7 @@ static void test_payload_doubts_what_failed(void **state)
     assert_true(payload_announce(p, reqs, 2)); /* and never begun */
     payload_destroy(p);
     for (int i = 0; i < 256; i++) /* each loan has ended */
-        assert_non_null(fe_device_lend(dev));
+        assert_non_null(fe_device_lend(dev, NULL));
     fe_device_destroy(dev);
 }
 

@@ -176,7 +176,7 @@ static bool is_made_ahead(const struct payload *p, const struct fe_request *req)
 static struct maker_job job_of(struct payload *p, const struct fe_request *req,
                                const struct place *place)
 {
-    void *lent = is_page(p, req) ? fe_device_lend(p->dev) : NULL;
+    void *lent = is_page(p, req) ? fe_device_lend(p->dev, NULL) : NULL;
 
     return (struct maker_job){
         .offset = req->offset,
