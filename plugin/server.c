@@ -88,7 +88,7 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     if (r == 0)
         r = fe_device_create(&s->dev, profile, &opt, err);
     s->image = opt.file != NULL;
-    s->keeps_pages = !s->image;
+    s->keeps_pages = !s->image && profile->cache.size == 0;
     s->sync = s->image && file.sync;
     s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
     if (r == 0) {
@@ -145,9 +145,9 @@ int fe_server_start(struct fe_server *s, struct fe_err *err)
     return s->recorder ? fe_recorder_start(s->recorder, err) : 0;
 }
 
-/* The data of a whole page are copied first, into memory that the device lends and keeps.  Stores past
- * the cache take some time, and the locked instruction that unlocks waits for them (base/copy.h): so
- * the device works meanwhile.  NULL: *req stays as it is. */
+/* The data of a whole page are copied first, into memory that the device lends and may keep.  Stores
+ * past the cache take some time, and the locked instruction that unlocks waits for them
+ * (base/copy.h): so the device works meanwhile.  NULL: *req stays as it is. */
 static void *bring_page(struct fe_server *s, struct fe_request *req)
 {
     if (!s->keeps_pages || req->type != FE_REQ_WRITE || !req->buf || req->len != s->page_bytes ||
@@ -159,16 +159,14 @@ static void *bring_page(struct fe_server *s, struct fe_request *req)
     return page;
 }
 
-/* A device that does not keep a page that was written has an image or a cache, and will not keep
- * others. */
 static int submit_page(struct fe_server *s, uint64_t arrival_ns, const struct fe_request *req,
                        struct fe_reply *ret)
 {
     struct fe_request own = *req;
     void *page = bring_page(s, &own);
     int r = fe_device_submit(s->dev, arrival_ns, &own, ret);
-    if (page && fe_device_take_back(s->dev, page) && r == 0 && ret->status == FE_OK)
-        s->keeps_pages = false;
+    if (page)
+        (void)fe_device_take_back(s->dev, page); /* kept or not, nothing is lent any more */
     return r;
 }
 

@@ -25,8 +25,10 @@
 #include <stdatomic.h>
 
 struct fe_server {
-    bool virtual_clock;      /* constant, as are the next six */
+    bool virtual_clock;      /* constant, as are the next seven */
     bool image, sync;
+    bool keeps_pages;        /* data in memory, without a cache: the device may keep a page of data in
+                                memory that it lends */
     uint64_t open_ns;        /* how long it took to open the image */
     uint64_t capacity;       /* copies: `set` writes to the device's profile */
     uint32_t page_bytes;
@@ -38,7 +40,7 @@ struct fe_server {
     atomic_bool notice_taken, trace_notice_taken, late_notice_due;
     bool is_known_late;      /* guarded by lateness_lock: late_notice_due has been set once */
 
-    /* Protects the eight members below.  It is never held while a thread waits, nor during a system
+    /* Protects the seven members below.  It is never held while a thread waits, nor during a system
      * call, except for those of the store: page faults, and reading and writing the image.  An
      * fdatasync is one of them only if the model cannot go on without it (store/image_page.c). */
     pthread_mutex_t lock;
@@ -47,7 +49,6 @@ struct fe_server {
     struct fe_timemap map;   /* clock=real: between CLOCK_MONOTONIC and device time */
     uint64_t virtual_now_ns; /* clock=virtual: completion of the last request */
     uint64_t overhead_ns;    /* transport-overhead */
-    bool keeps_pages;        /* the device may keep pages of data in memory that it lends */
     struct fe_flusher flusher;
     struct fe_events events; /* wake_fd in it is constant */
 

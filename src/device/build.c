@@ -313,7 +313,8 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     if (r < 0)
         return r;
     dev->medium->never_cut = !opt->power_cuts && !opt->file;
-    dev->medium->brings_back = p->power.partner_ppm || p->power.stale_ppm || p->ftl.trim_lost;
+    dev->medium->brings_back = p->power.partner_ppm || p->power.stale_ppm ||
+                               p->power.map_lost_ppm || p->ftl.trim_lost;
     r = fe_wear_attach(dev->medium, &p->wear, &p->nand, p->ftl.seed, err);
     if (r < 0)
         return r;

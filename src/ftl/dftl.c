@@ -133,7 +133,8 @@ static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     return fe_read_mapped(ftl->medium, ppn, off, len, buf);
 }
 
-/* Unmaps those of pages [from, to) that the cache knows; returns whether it knows them all. */
+/* Unmaps those of pages [from, to) that the cache knows; returns whether it knows them all.  If the
+ * table cannot be written afterwards, the trim fails, and the pages read as zeros all the same. */
 static bool trim_cached(struct dftl *f, fe_lpn from, fe_lpn to)
 {
     bool all = true;
@@ -168,7 +169,7 @@ static void give_up(struct dftl *f, uint32_t tp)
 {
     fe_map_write_back(&f->cache, tp);
     if (f->directory[tp] != FE_PPN_NONE)
-        fe_blocks_invalidate(&f->blocks, f->directory[tp]);
+        fe_blocks_trimmed(&f->blocks, f->directory[tp]);
     f->directory[tp] = FE_PPN_NONE;
 }
 

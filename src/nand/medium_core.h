@@ -45,7 +45,7 @@ struct fe_medium {
     bool never_cut;            /* power is never cut, and there is no image: the controller need
                                   not find again on the chip what it knows.  Known from the start,
                                   while `undo` comes when the device has been built */
-    bool brings_back;          /* a cut may bring back what a newer copy has replaced, or the host
+    bool brings_back;          /* cuts may bring back what was replaced long ago, or what the host
                                   has trimmed; known from the start */
     bool gathers;              /* the owner settles the store when a request ends, and nobody looks
                                   at bytes that were read before that */

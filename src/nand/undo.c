@@ -153,8 +153,9 @@ void fe_undo_note_erase(struct fe_medium *m, fe_peb peb)
 
 void fe_undo_note_replaced(struct fe_medium *m, fe_ppn ppn)
 {
+    assert(m->undo->n > 0);
     struct fe_undo_op *op = op_at(m->undo, m->undo->n - 1);
-    assert(m->undo->n > 0 && op->kind == FE_OP_PROG && op->replaced == FE_PPN_NONE);
+    assert(op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE && op->replaced == FE_PPN_NONE);
     op->replaced = ppn;
     fe_store_fetch(m->store, ppn, 1);
 }
@@ -277,6 +278,32 @@ static bool is_in_recovery(const struct fe_undo *u)
     return false;
 }
 
+/* Whether a younger program of the same logical page is done.  Dies do not wait for each other. */
+static bool is_written_again(const struct fe_medium *m, uint32_t i)
+{
+    const struct fe_undo *u = m->undo;
+    fe_lpn lpn = fe_medium_lpn(m, op_at(u, i)->ppn);
+    for (uint32_t k = i + 1; k < u->n; k++) {
+        const struct fe_undo_op *op = op_at(u, k);
+        if (op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE && op->outcome == FE_CUT_DONE &&
+            fe_medium_lpn(m, op->ppn) == lpn)
+            return true;
+    }
+    return false;
+}
+
+/* A trim in front of a program that is not done holds again, but not against what came later. */
+static void take_back_prog(struct fe_medium *m, const struct fe_cut *cut, uint32_t i)
+{
+    struct fe_undo_op *op = op_at(m->undo, i);
+    if (op->old_page.was_trimmed && is_written_again(m, i))
+        op->old_page.was_trimmed = false;
+    if (op->outcome == FE_CUT_NOT_BEGUN)
+        undo_prog(m, op);
+    else
+        tear_prog(m, cut, op);
+}
+
 /* Takes back what there is to take back, newest first.  The journal of the cut names the
  * first block that was still to be erased. */
 static void take_back(struct fe_medium *m, const struct fe_cut *cut)
@@ -294,10 +321,8 @@ static void take_back(struct fe_medium *m, const struct fe_cut *cut)
                 fe_chip_set_interrupted(&m->chip,
                                         (struct fe_interrupted){peb, op->since, op->until});
             end_erase(m, op);
-        } else if (op->outcome == FE_CUT_NOT_BEGUN) {
-            undo_prog(m, op);
-        } else if (op->outcome == FE_CUT_TORN) {
-            tear_prog(m, cut, op);
+        } else if (op->outcome != FE_CUT_DONE) {
+            take_back_prog(m, cut, i);
         }
         fe_store_drop_aside(m->store, &op->aside);
     }

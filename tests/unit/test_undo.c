@@ -404,6 +404,34 @@ static void test_undo_brings_back_the_log_of_trims(void **state)
     ft_rig_fini(&rig);
 }
 
+/* The first program on die 0 is not done, the second one on die 1 is. */
+static void test_undo_a_trim_does_not_hold_against_a_newer_page(void **state)
+{
+    static const enum fe_cut_outcome outcomes[] = {FE_CUT_NOT_BEGUN, FE_CUT_TORN};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct ft_rig rig;
+        uint32_t n;
+        enum fe_cut_outcome outcome = outcomes[i];
+        setup(&rig, 2, FE_CELL_SLC);
+        assert_int_equal(fe_chip_log_trims(&rig.medium->chip, 10, NULL), 0);
+        fe_chip_note_trim(&rig.medium->chip, 5, 2);
+        prog(&rig, 0, 5, 1);
+        prog(&rig, 1, 6, 1);
+        prog(&rig, PER_BLOCK, 5, 2);
+        struct fe_op *ops = (struct fe_op *)ft_rig_ops(&rig, &n);
+        for (uint32_t k = 0; k < n; k++)
+            ops[k].end_ns = k == 2 ? 100 : 1000;
+        fe_undo_placed(rig.medium, ops, n);
+        fe_undo_cut(rig.medium,
+                    &(struct fe_cut){.at_ns = 500, .choose = always, .ctx = &outcome});
+        assert_int_equal(byte_of(&rig, PER_BLOCK), 2);
+        assert_false(fe_medium_is_trimmed(rig.medium, 5));
+        assert_true(fe_medium_is_trimmed(rig.medium, 6)); /* which has no newer page */
+        ft_rig_fini(&rig);
+    }
+}
+
 /* Page 0 holds logical page 5, and is final.  Page 4, in the next block, is its newer copy, whose
  * program takes until 200. */
 static void write_and_replace(struct ft_rig *rig)
@@ -531,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_undo_a_torn_msb_page_may_take_its_lsb_page),
         cmocka_unit_test(test_undo_pages_in_slc_mode_have_no_partners),
         cmocka_unit_test(test_undo_brings_back_the_log_of_trims),
+        cmocka_unit_test(test_undo_a_trim_does_not_hold_against_a_newer_page),
         cmocka_unit_test(test_undo_a_replaced_page_goes_when_the_newer_one_is_final),
         cmocka_unit_test(test_undo_a_replaced_page_is_there_if_the_newer_one_is_not),
         cmocka_unit_test(test_undo_a_replaced_page_whose_block_is_erased_comes_back),
