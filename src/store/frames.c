@@ -62,6 +62,7 @@
 
 #define GROUP_BYTES (UINT64_C(2) << 20)
 #define TOGETHER_BYTES (UINT64_C(64) << 10) /* of frames that are taken one behind the other */
+#define SPARE_BYTES (UINT64_C(8) << 20)
 #define POPULATE_BYTES (UINT64_C(256) << 10)
 /* So many names there are for pages put aside: as many as the chip has pages, within these. */
 #define MIN_ASIDE (UINT64_C(1) << 16)
@@ -152,7 +153,8 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
     f->used = calloc(n_groups, sizeof *f->used);
     f->lent = calloc(fe_bits_words(n_frames), sizeof *f->lent);
     int r = f->used && f->lent
-                ? fe_frame_pool_init(&f->pool, n_frames, shift_of(page_bytes, TOGETHER_BYTES), err)
+                ? fe_frame_pool_init(&f->pool, n_frames, shift_of(page_bytes, TOGETHER_BYTES),
+                                     (uint32_t)(SPARE_BYTES / page_bytes), err)
                 : fe_err_nomem(err, "tables of the medium's pages", n_groups * 4ull + n_frames / 8);
     if (r == 0)
         r = fe_warm_init(&f->warm, (uint64_t)page_bytes << f->group_shift, n_groups, err);
