@@ -16,13 +16,19 @@
 #define NONE UINT32_MAX
 #define SPARE_PART 32
 
+/* The frames of a group. */
+static uint32_t whole(const struct fe_frame_pool *p)
+{
+    return UINT32_C(1) << p->group_shift;
+}
+
 int fe_frame_pool_init(struct fe_frame_pool *p, uint32_t n_frames, uint32_t group_shift,
                        uint32_t max_spare, struct fe_err *err)
 {
     *p = (struct fe_frame_pool){
         .n_frames = n_frames, .group_shift = group_shift, .max_spare = max_spare};
     uint32_t n_groups = ((n_frames - 1) >> group_shift) + 1;
-    uint32_t n_lists = (UINT32_C(1) << group_shift) + 1;
+    uint32_t n_lists = whole(p) + 1;
     p->first = calloc(n_lists, sizeof *p->first);
     p->links = calloc(n_groups, sizeof *p->links);
     p->used = calloc(n_groups, sizeof *p->used);
@@ -68,7 +74,7 @@ static void enlist(struct fe_frame_pool *p, uint32_t group, uint32_t n)
     if (p->first[n] != NONE)
         p->links[p->first[n]].before = group;
     p->first[n] = group;
-    if (p->most < n)
+    if (n < whole(p) && p->most < n)
         p->most = n;
 }
 
@@ -88,13 +94,14 @@ static void delist(struct fe_frame_pool *p, uint32_t group, uint32_t n)
 /* The present group has no free frame, and another one has. */
 static void go_on(struct fe_frame_pool *p)
 {
-    while (p->first[p->most] == NONE) {
-        assert(p->most > 0);
+    while (p->most > 0 && p->first[p->most] == NONE)
         p->most--;
-    }
-    p->present = p->first[p->most];
+    bool many = p->n_free > 2ull * p->max_spare;
+    uint32_t n = p->first[whole(p)] == NONE || (many && p->most > 0) ? p->most : whole(p);
+    assert(n > 0);
+    p->present = p->first[n];
     p->next = first_of(p, p->present);
-    delist(p, p->present, p->most);
+    delist(p, p->present, n);
 }
 
 static bool takes_fresh(const struct fe_frame_pool *p)

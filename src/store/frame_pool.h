@@ -16,6 +16,9 @@
  * that become free then gather in their groups before they are used.  So fresh frames, which were
  * never used, come first until there are spare ones, and last from then on.
  *
+ * If many frames are free, because the host has trimmed, groups without a used frame come last: their
+ * memory may have been given back, or soon can be.
+ *
  * Groups with equally many free frames form a list; the present one is in none.
  *
  *     free frames of a group     1       2       3
@@ -43,8 +46,8 @@ struct fe_frame_pool {
     uint32_t group_shift; /* frame >> group_shift is its group */
     uint32_t present;     /* group */
     uint32_t next;        /* frame of it at which the search goes on */
-    uint32_t max_spare;   /* free frames to be kept: a thirty-second part of the used ones, or this */
-    uint32_t most;        /* no group in a list has more free frames */
+    uint32_t max_spare;   /* of free frames: a thirty-second part of the used ones, or this */
+    uint32_t most;        /* no group in a list has more free frames, but for those that have all */
     uint32_t *first;      /* per number of free frames: the first group with so many, or NONE */
     struct fe_frame_link *links; /* per group */
     uint32_t *used;       /* per group: how many of its frames are used */

@@ -26,8 +26,8 @@
  * Frames lie one behind the other in memory that is mapped once and that takes room where it is
  * used.  It is private: a process that forks has a copy of the device.  frame_pool.h says which
  * free frame is used next.  There are as many frames as names and lent frames, so there is always
- * one.  What the device needs is therefore its largest number of different pages so far, and not
- * what it has copied.
+ * one.  What the device needs is therefore its largest number of different pages so far and some
+ * spare frames, and not what it has copied.
  *
  * A frame can be lent to whoever makes data for a page that will be written.  If a page is written
  * with all bytes of a lent frame, the page names that frame and nothing is copied.

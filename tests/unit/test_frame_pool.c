@@ -113,6 +113,28 @@ static void test_spare_frames(void **state)
     fe_frame_pool_fini(&p);
 }
 
+/* Many free frames are twice the spare ones. */
+static void test_whole_groups_come_last_if_many_are_free(void **state)
+{
+    (void)state;
+    for (uint32_t max_spare = 5; max_spare <= 6; max_spare++) {
+        struct fe_frame_pool p = make(10 * GROUP, SHIFT, max_spare);
+        bool is_fresh;
+        for (uint32_t i = 0; i < 10 * GROUP; i++)
+            assert_int_equal(take(&p), i);
+        fe_frame_pool_drop(&p, 0); /* the present group */
+        assert_int_equal(take(&p), 0);
+        for (uint32_t i = 0; i < GROUP; i++)
+            fe_frame_pool_drop(&p, 2 * GROUP + i);
+        for (uint32_t i = 0; i < 3; i++)
+            fe_frame_pool_drop(&p, 4 * GROUP + i);
+        uint32_t first = max_spare == 5 ? 4 * GROUP : 2 * GROUP;
+        for (uint32_t i = 0; i < 3; i++)
+            assert_int_equal(fe_frame_pool_take(&p, &is_fresh), first + i);
+        fe_frame_pool_fini(&p);
+    }
+}
+
 /* Pages that were written at random lie at random.  When they are overwritten in order again and
  * again, they lie in order in the end. */
 static void test_order_comes_back(void **state)
@@ -186,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_groups_in_their_order),
         cmocka_unit_test(test_stripes_stay_together),
         cmocka_unit_test(test_spare_frames),
+        cmocka_unit_test(test_whole_groups_come_last_if_many_are_free),
         cmocka_unit_test(test_order_comes_back),
         cmocka_unit_test(test_at_random),
     };
