@@ -159,6 +159,7 @@ static void *bring_page(struct fe_server *s, struct fe_request *req)
     return page;
 }
 
+/* As fe_device_submit. */
 static int submit_page(struct fe_server *s, uint64_t arrival_ns, const struct fe_request *req,
                        struct fe_reply *ret)
 {

@@ -27,8 +27,8 @@
 struct fe_server {
     bool virtual_clock;      /* constant, as are the next seven */
     bool image, sync;
-    bool keeps_pages;        /* data in memory, without a cache: the device may keep a page of data in
-                                memory that it lends */
+    bool keeps_pages;        /* no image and no cache: the device may keep a page of data in memory
+                                that it lends */
     uint64_t open_ns;        /* how long it took to open the image */
     uint64_t capacity;       /* copies: `set` writes to the device's profile */
     uint32_t page_bytes;
