@@ -164,8 +164,8 @@ static inline void fe_blocks_invalidate(struct fe_blocks *b, fe_ppn ppn)
         fe_victims_invalidated(&b->full[b->state[peb] - FE_BLOCK_FULL], peb);
 }
 
-/* A valid page becomes invalid, and nobody asks for its bytes again: the host has trimmed it, or
- * the page that was programmed last is a newer copy of it.  O(1). */
+/* A valid page becomes invalid, and nobody asks for its bytes again: the host has trimmed it, or all
+ * that it maps; or the page that was programmed last is a newer copy of it.  O(1). */
 static inline void fe_blocks_trimmed(struct fe_blocks *b, fe_ppn ppn)
 {
     fe_blocks_invalidate(b, ppn);

@@ -157,7 +157,7 @@ void fe_undo_note_replaced(struct fe_medium *m, fe_ppn ppn)
     struct fe_undo_op *op = op_at(m->undo, m->undo->n - 1);
     assert(op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE && op->replaced == FE_PPN_NONE);
     op->replaced = ppn;
-    fe_store_fetch(m->store, ppn, 1);
+    fe_store_fetch(m->store, ppn, 1); /* it is forgotten when the program has ended */
 }
 
 void fe_undo_forget_last(struct fe_medium *m)

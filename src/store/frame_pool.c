@@ -16,7 +16,7 @@
 #define NONE UINT32_MAX
 #define SPARE_PART 32
 
-/* The frames of a group. */
+/* How many frames a group has; the last one may have fewer. */
 static uint32_t whole(const struct fe_frame_pool *p)
 {
     return UINT32_C(1) << p->group_shift;

@@ -13,11 +13,12 @@
  *
  * What was written at random lies at random, and the frames that it leaves one by one do so, too.
  * Where it is overwritten in order again and again, some spare frames bring the order back: frames
- * that become free then gather in their groups before they are used.  So fresh frames, which were
- * never used, come first until there are spare ones, and last from then on.
+ * that become free then gather in their groups before they are used.  Spare are a thirty-second part
+ * as many as are used, up to a limit.  So fresh frames, which were never used, come first until there
+ * are spare ones, and last from then on.
  *
- * If many frames are free, because the host has trimmed, groups without a used frame come last: their
- * memory may have been given back, or soon can be.
+ * If more than twice the limit are free, because the host has trimmed, groups without a used frame
+ * come last: their memory may have been given back, or soon can be.
  *
  * Groups with equally many free frames form a list; the present one is in none.
  *
@@ -36,7 +37,7 @@
 #include <stdint.h>
 
 struct fe_frame_link {
-    uint32_t before, after; /* groups of the same list, or NONE */
+    uint32_t before, after; /* groups of the same list, or UINT32_MAX */
 };
 
 struct fe_frame_pool {
@@ -46,9 +47,9 @@ struct fe_frame_pool {
     uint32_t group_shift; /* frame >> group_shift is its group */
     uint32_t present;     /* group */
     uint32_t next;        /* frame of it at which the search goes on */
-    uint32_t max_spare;   /* of free frames: a thirty-second part of the used ones, or this */
-    uint32_t most;        /* no group in a list has more free frames, but for those that have all */
-    uint32_t *first;      /* per number of free frames: the first group with so many, or NONE */
+    uint32_t max_spare;   /* the limit of spare frames */
+    uint32_t most;        /* no group in a list has more free frames, except whole groups */
+    uint32_t *first;      /* per number of free frames: the first group with so many, or UINT32_MAX */
     struct fe_frame_link *links; /* per group */
     uint32_t *used;       /* per group: how many of its frames are used */
     uint64_t *free;       /* a bit per frame below n_fresh */

@@ -62,7 +62,7 @@
 
 #define GROUP_BYTES (UINT64_C(2) << 20)
 #define TOGETHER_BYTES (UINT64_C(64) << 10) /* of frames that are taken one behind the other */
-#define SPARE_BYTES (UINT64_C(8) << 20)
+#define SPARE_BYTES (UINT64_C(8) << 20) /* the limit of spare frames */
 #define POPULATE_BYTES (UINT64_C(256) << 10)
 /* So many names there are for pages put aside: as many as the chip has pages, within these. */
 #define MIN_ASIDE (UINT64_C(1) << 16)

@@ -67,6 +67,8 @@ static struct fe_profile make_profile(const char *strategy)
     return p;
 }
 
+static const char *const strategies[] = {"page", "dftl", "norlog"};
+
 struct load {
     struct ft_rand r;
     struct fe_device *dev;
@@ -119,7 +121,6 @@ static void come_to_rest(struct load *l)
 /* While programs are under way, the copies that they replace are kept as well. */
 static void test_stale_memory_holds_what_is_mapped(void **state)
 {
-    static const char *const strategies[] = {"page", "dftl", "norlog"};
     (void)state;
     for (uint32_t i = 0; i < 24; i++) {
         struct fe_profile p = make_profile(strategies[i % 3]);
@@ -147,7 +148,6 @@ static void test_stale_memory_holds_what_is_mapped(void **state)
  * cuts while programs are under way. */
 static void test_stale_cuts_find_all_bytes(void **state)
 {
-    static const char *const strategies[] = {"page", "dftl", "norlog"};
     (void)state;
     for (uint32_t i = 0; i < 24; i++) {
         struct fe_profile p = make_profile(strategies[i % 3]);
