@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * How late do waits end?  Six ways side by side, at two periods and three depths, and
- * whether lateness accumulates over many waits in a row.
+ * whether lateness accumulates over many waits in a row.  The thread that only spins has two rows,
+ * apart from each other in each round.
  *
  *     lateness [--json] [--rounds N] [--batch-ms N] [--drift-waits N]
  *
  * The machine is usually shared, so no figure means much alone.  The ways therefore
  * take turns in short batches, which meet the same noise, and what counts is the
- * ratio to the thread that only spins: it shows what the machine allows.  At a depth
+ * ratio to the thread that only spins: it shows what the machine allows.  The ratio of its
+ * second row to its first says what ratios of this run are worth: as far as it is from 1, so far
+ * the machine's noise moves any of them.  At a depth
  * above the number of processors that baseline is poor itself, since spinners push
  * each other off the processors; there the comparison is with the sleepers.  A host that
  * takes a processor away from a virtual machine makes every way late; the last line says
@@ -34,11 +37,12 @@
 
 #define MAX_THREADS 16
 
-enum way { SLEEP_SLACK, SLEEP_NO_SLACK, URING, OURS, OURS_SPIN, SPIN, N_WAYS };
+enum way { SLEEP_SLACK, SLEEP_NO_SLACK, SPIN_AGAIN, URING, OURS, OURS_SPIN, SPIN, N_WAYS };
 
 static const char *const way_names[N_WAYS] = {
     [SLEEP_SLACK] = "nanosleep-default-slack",
     [SLEEP_NO_SLACK] = "nanosleep-1ns-slack",
+    [SPIN_AGAIN] = "pure-spin-again",
     [URING] = "io_uring-no-spin",
     [OURS] = "ours-auto",
     [OURS_SPIN] = "ours-spin=2ms",
@@ -102,6 +106,7 @@ static void wait_until(const struct worker *w, uint64_t deadline_ns)
         sleep_until(deadline_ns);
         break;
     case SPIN:
+    case SPIN_AGAIN:
         while (fe_clock_now_ns() < deadline_ns)
             ;
         break;
