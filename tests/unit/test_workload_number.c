@@ -63,18 +63,26 @@ static void test_number_i64_takes_one_minus(void **state)
     assert_false(fe_number_i64("", 0, &n));
 }
 
-static void test_number_put_agrees_with_printf(void **state)
+static void expect_put(uint64_t n)
 {
     char mine[32], libc[32];
+    mine[fe_number_put(mine, n)] = '\0';
+    snprintf(libc, sizeof libc, "%llu", (unsigned long long)n);
+    assert_string_equal(mine, libc);
+}
+
+/* All pairs of digits at all places, and where the number of digits changes. */
+static void test_number_put_agrees_with_printf(void **state)
+{
     (void)state;
-    for (int bit = 0; bit < 64; bit++) {
-        for (int step = -1; step <= 1; step++) {
-            uint64_t n = (UINT64_C(1) << bit) + (uint64_t)step;
-            mine[fe_number_put(mine, n)] = '\0';
-            snprintf(libc, sizeof libc, "%llu", (unsigned long long)n);
-            assert_string_equal(mine, libc);
-        }
-    }
+    for (uint64_t n = 0; n < 10000; n++)
+        expect_put(n);
+    for (int bit = 0; bit < 64; bit++)
+        for (int step = -1; step <= 1; step++)
+            expect_put((UINT64_C(1) << bit) + (uint64_t)step);
+    for (uint64_t power = 10; power <= UINT64_MAX / 10; power *= 10)
+        for (int step = -1; step <= 1; step++)
+            expect_put(power + (uint64_t)step);
 }
 
 int main(void)
