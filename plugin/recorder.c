@@ -6,20 +6,31 @@
  *     written    finished,    not all
  *                to be written finished
  *
- * A ring of records between the requests and the file.  The requests move `ready` and `next`, and
- * the writer thread moves `first`.  The recorder's lock is held only while a record is copied into
- * the ring, never while the file is written: the records from `first` to `ready` are constant, and
- * the writer reads them where they are.
+ * A ring of records between the requests and the file.  The requests move `next`, and the writer
+ * thread moves `first` and `ready`.  The records from `first` to `ready` are constant, and the
+ * writer reads them where they are.
  *
- * A wake-up costs the request that causes it more than the record does.  So a request wakes the
- * writer only when the ring was empty or when a batch is full.  In between the writer sleeps for at
- * most PAUSE_NS, and then writes what there is.
+ * A request takes no lock of the recorder, unless it wakes the writer or ends the trace.  One that
+ * holds the device's lock would wait for it, and all others for the device.  The device's lock
+ * orders what adds records; each record says itself when it is finished; and the writer looks.
+ *
+ * A wake-up costs the request that causes it more than the record does.  So the writer is woken only
+ * when it is idle, and then pauses before it writes what there is:
+ *
+ *     idle --- a record is finished ---> pause of PAUSE_NS ---> write all that is ready --.
+ *      ^                                                                                  |
+ *      '----------------------------------------------------------------------------------'
+ *
+ * No wake-up is lost.  The writer says that it is idle before it looks at the oldest record, and a
+ * request finishes its record before it looks whether the writer is idle.  Both are in the one order
+ * that all threads see (memory_order_seq_cst), so at least one of them sees the other.
  *
  * The writer hands each batch to the host as a whole.  If the host fails, the file is cut back to
  * the end of the last good batch, so that no half line remains.
  */
 #include "recorder.h"
 
+#include "base/fetch.h"
 #include "base/num.h"
 #include "rt/clock.h"
 
@@ -28,6 +39,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +48,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAUSE_NS (100 * FE_NS_PER_MS) /* as long as a record may wait for a full batch */
+#define PAUSE_NS (20 * FE_NS_PER_MS)
 #define LOST UINT64_MAX
 #define FIRST_LINE "# flashemu trace "
 
@@ -45,24 +57,28 @@ struct fe_recorder {
     pthread_t thread;
     bool is_running;
 
-    pthread_mutex_t lock; /* protects what follows; no other lock is taken while it is held */
-    pthread_cond_t due;   /* `ready` has come to `awaited`, or the recorder is closing; its clock is
-                             monotonic, as fe_clock_now_ns */
     struct fe_trace_rec *ring;
-    bool *is_finished;    /* of each place in the ring */
-    uint64_t first, ready, next;
-    uint64_t awaited;     /* the `ready` at which the writer is woken; UINT64_MAX: at none */
+    atomic_bool *is_finished;     /* of each place in the ring; the writer clears it again */
+    _Atomic uint64_t next;        /* moved with the device's lock held */
+    _Atomic uint64_t refused;     /* likewise: requests that came after the end */
+    _Atomic uint64_t first;       /* moved by the writer */
+    atomic_bool is_idle;          /* whoever finishes a record wakes the writer */
+    _Atomic(const char *) ended;  /* why the trace has ended; NULL: it goes on */
+
+    pthread_mutex_t lock; /* protects what follows; no other lock is taken while it is held */
+    pthread_cond_t due;   /* is_idle has become false, or is_closing true; its clock is monotonic, as
+                             fe_clock_now_ns */
     uint64_t written;     /* records in the file */
-    uint64_t refused;     /* requests that came after the end */
     bool has_failed;      /* the host has refused a batch: nothing more is written */
     bool is_closing;
-    int errnum;           /* why the trace has ended; 0: it goes on */
-    struct fe_err why;    /* constant once errnum is set */
+    int errnum;           /* of the end */
+    struct fe_err overflow, failure; /* why; constant once they are set */
 
     /* Only for the writer: the thread, and open and close. */
     struct fe_trace_writer *writer;
     FILE *file;
     off_t good;           /* the length of the file up to the end of the last good batch */
+    uint64_t ready;
 };
 
 static uint32_t place(uint64_t ticket)
@@ -159,48 +175,65 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe
 
 /* ---- requests ---- */
 
-/* Remembers why the trace ends; with the lock held. */
-static void end(struct fe_recorder *r, int errnum, const char *why)
+/* Remembers why the trace ends, with the lock held.  What is missing then is what the file says, so
+ * a failure of the host, after which less is there, comes before an overflow. */
+static void end(struct fe_recorder *r, struct fe_err *why, int errnum, const char *text)
 {
-    if (r->errnum == 0)
-        r->errnum = -fe_err_set(&r->why, errnum, "%s", why);
+    r->errnum = -fe_err_set(why, errnum, "%s", text);
+    atomic_store(&r->ended, why->text);
 }
 
-static void end_by_overflow(struct fe_recorder *r)
+static bool is_full(const struct fe_recorder *r, uint64_t next)
+{
+    return next - atomic_load_explicit(&r->first, memory_order_acquire) == FE_RECORDER_KEPT;
+}
+
+/* Unless the writer has made room meanwhile. */
+static void end_by_overflow(struct fe_recorder *r, uint64_t n)
 {
     struct fe_err why = {""};
     fe_err_set(&why, ENOBUFS, "%s: the trace ends after %llu requests, because %d of them wait to "
-               "be written; the later ones are missing", r->name, (unsigned long long)r->next,
+               "be written; the later ones are missing", r->name, (unsigned long long)n,
                FE_RECORDER_KEPT);
-    end(r, ENOBUFS, why.text);
+    pthread_mutex_lock(&r->lock);
+    if (is_full(r, n) && !fe_recorder_ended(r))
+        end(r, &r->overflow, ENOBUFS, why.text);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* The ring is larger than a cache, and the device's lock is held until what was stored there has
+ * arrived.  So the place of the next record is asked for early. */
+static void ask_for_place(const struct fe_recorder *r, uint64_t ticket)
+{
+    const struct fe_trace_rec *rec = &r->ring[place(ticket)];
+    fe_fetch(rec);
+    fe_fetch(&rec->fua);
 }
 
 uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
                          const struct fe_reply *reply, const struct fe_work *work)
 {
-    uint64_t ticket = LOST;
-    pthread_mutex_lock(&r->lock);
-    if (r->errnum == 0 && r->next - r->first == FE_RECORDER_KEPT)
-        end_by_overflow(r);
-    if (r->errnum == 0) {
-        ticket = r->next++;
-        r->is_finished[place(ticket)] = false;
-        r->ring[place(ticket)] = (struct fe_trace_rec){
-            .time_ns = reply->arrival_ns,
-            .done_ns = reply->complete_ns,
-            .offset = req->offset,
-            .len = req->len,
-            .programmed = work->programmed,
-            .collections = work->collections,
-            .merges = work->merges,
-            .type = (uint8_t)req->type,
-            .status = (uint8_t)reply->status,
-            .fua = req->fua,
-        };
-    } else {
-        r->refused++;
+    uint64_t ticket = atomic_load_explicit(&r->next, memory_order_relaxed);
+    if (!fe_recorder_ended(r) && is_full(r, ticket))
+        end_by_overflow(r, ticket);
+    if (fe_recorder_ended(r)) {
+        atomic_fetch_add_explicit(&r->refused, 1, memory_order_relaxed);
+        return LOST;
     }
-    pthread_mutex_unlock(&r->lock);
+    r->ring[place(ticket)] = (struct fe_trace_rec){
+        .time_ns = reply->arrival_ns,
+        .done_ns = reply->complete_ns,
+        .offset = req->offset,
+        .len = req->len,
+        .programmed = work->programmed,
+        .collections = work->collections,
+        .merges = work->merges,
+        .type = (uint8_t)req->type,
+        .status = (uint8_t)reply->status,
+        .fua = req->fua,
+    };
+    atomic_store_explicit(&r->next, ticket + 1, memory_order_release);
+    ask_for_place(r, ticket + 1);
     return ticket;
 }
 
@@ -208,28 +241,32 @@ void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status s
 {
     if (ticket == LOST)
         return;
-    pthread_mutex_lock(&r->lock);
-    assert(ticket >= r->ready && ticket < r->next);
+    assert(ticket >= atomic_load_explicit(&r->first, memory_order_relaxed));
     r->ring[place(ticket)].status = (uint8_t)status;
-    r->is_finished[place(ticket)] = true;
-    while (r->ready < r->next && r->is_finished[place(r->ready)])
-        r->ready++;
-    bool is_due = r->ready >= r->awaited;
-    if (is_due)
-        r->awaited = UINT64_MAX; /* one wake-up is enough */
+    bool was_finished = atomic_exchange(&r->is_finished[place(ticket)], true);
+    assert(!was_finished);
+    (void)was_finished;
+    if (!atomic_load(&r->is_idle) || !atomic_exchange(&r->is_idle, false))
+        return;
+    pthread_mutex_lock(&r->lock); /* the writer waits, or has not looked at is_idle yet */
     pthread_mutex_unlock(&r->lock);
-    if (is_due)
-        pthread_cond_signal(&r->due);
+    pthread_cond_signal(&r->due);
+}
+
+const char *fe_recorder_ended(const struct fe_recorder *r)
+{
+    return atomic_load_explicit(&r->ended, memory_order_acquire);
 }
 
 void fe_recorder_get_state(struct fe_recorder *r, struct fe_recorder_state *ret)
 {
     pthread_mutex_lock(&r->lock);
-    uint64_t records = r->has_failed ? r->written : r->next;
+    uint64_t refused = atomic_load(&r->refused), next = atomic_load(&r->next);
+    uint64_t records = r->has_failed ? r->written : next;
     *ret = (struct fe_recorder_state){
         .records = records,
-        .lost = r->next - records + r->refused,
-        .ended = r->errnum ? r->why.text : NULL,
+        .lost = next - records + refused,
+        .ended = fe_recorder_ended(r),
     };
     pthread_mutex_unlock(&r->lock);
 }
@@ -242,8 +279,9 @@ static void put(struct fe_recorder *r, uint32_t n)
 {
     struct fe_err why = {""};
     int code = 0;
+    uint64_t first = atomic_load(&r->first);
     if (!r->has_failed) { /* only this thread changes it, and `first` */
-        code = fe_trace_write(r->writer, &r->ring[place(r->first)], n, &why);
+        code = fe_trace_write(r->writer, &r->ring[place(first)], n, &why);
         if (code == 0)
             code = fe_trace_flush(r->writer, &why);
         if (code == 0)
@@ -251,10 +289,12 @@ static void put(struct fe_recorder *r, uint32_t n)
         else if (r->good >= 0)
             (void)!ftruncate(fileno(r->file), r->good);
     }
+    for (uint64_t ticket = first; ticket < first + n; ticket++)
+        atomic_store_explicit(&r->is_finished[place(ticket)], false, memory_order_relaxed);
     pthread_mutex_lock(&r->lock);
-    r->first += n;
+    atomic_store_explicit(&r->first, first + n, memory_order_release);
     if (code < 0) {
-        end(r, -code, why.text);
+        end(r, &r->failure, -code, why.text);
         r->has_failed = true;
     } else if (!r->has_failed) {
         r->written += n;
@@ -262,43 +302,56 @@ static void put(struct fe_recorder *r, uint32_t n)
     pthread_mutex_unlock(&r->lock);
 }
 
-static struct timespec after_pause(void)
+/* Moves `ready` behind the finished records.  Returns how many can be written. */
+static uint64_t count_ready(struct fe_recorder *r)
+{
+    uint64_t next = atomic_load_explicit(&r->next, memory_order_acquire);
+    while (r->ready < next && atomic_load(&r->is_finished[place(r->ready)]))
+        r->ready++;
+    return r->ready - atomic_load_explicit(&r->first, memory_order_relaxed);
+}
+
+/* Waits until the oldest record is finished, or a younger one, or the recorder is closing. */
+static void await_record(struct fe_recorder *r)
+{
+    pthread_mutex_lock(&r->lock);
+    atomic_store(&r->is_idle, true);
+    while (!r->is_closing && atomic_load(&r->is_idle) &&
+           !atomic_load(&r->is_finished[place(r->ready)]))
+        pthread_cond_wait(&r->due, &r->lock);
+    atomic_store(&r->is_idle, false);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Lets PAUSE_NS pass, so that several records are written together.  Returns whether the recorder is
+ * closing, which ends the pause. */
+static bool pause_writing(struct fe_recorder *r)
 {
     uint64_t at_ns = fe_clock_now_ns() + PAUSE_NS;
-    return (struct timespec){
+    struct timespec until = {
         .tv_sec = (time_t)(at_ns / FE_NS_PER_S),
         .tv_nsec = (long)(at_ns % FE_NS_PER_S),
     };
-}
-
-/* Waits until a batch is ready, or until the oldest finished record has waited for PAUSE_NS.
- * Returns how many records to write; 0: the recorder is closing, and there are no more. */
-static uint32_t await_records(struct fe_recorder *r)
-{
     pthread_mutex_lock(&r->lock);
-    while (!r->is_closing && r->ready == r->first) {
-        r->awaited = r->first + 1;
-        pthread_cond_wait(&r->due, &r->lock);
-    }
-    struct timespec until = after_pause();
-    int code = 0;
-    while (!r->is_closing && r->ready - r->first < FE_RECORDER_BATCH && code == 0) {
-        r->awaited = r->first + FE_RECORDER_BATCH;
+    for (int code = 0; !r->is_closing && code == 0;)
         code = pthread_cond_timedwait(&r->due, &r->lock, &until);
-    }
-    r->awaited = UINT64_MAX;
-    uint64_t n = r->ready - r->first;
+    bool is_closing = r->is_closing;
     pthread_mutex_unlock(&r->lock);
-    uint32_t to_wrap = FE_RECORDER_KEPT - place(r->first);
-    uint32_t most = to_wrap < FE_RECORDER_BATCH ? to_wrap : FE_RECORDER_BATCH;
-    return n < most ? (uint32_t)n : most;
+    return is_closing;
 }
 
 static void *write_all(void *arg)
 {
     struct fe_recorder *r = arg;
-    for (uint32_t n; (n = await_records(r)) > 0;)
-        put(r, n);
+    bool is_closing;
+    do {
+        await_record(r);
+        is_closing = pause_writing(r);
+        for (uint64_t n; (n = count_ready(r)) > 0;) {
+            uint64_t to_wrap = FE_RECORDER_KEPT - place(atomic_load(&r->first));
+            put(r, (uint32_t)fe_min_u64(fe_min_u64(n, to_wrap), FE_RECORDER_BATCH));
+        }
+    } while (!is_closing);
     return NULL;
 }
 
@@ -331,9 +384,9 @@ int fe_recorder_close(struct fe_recorder *r, struct fe_err *err)
     int closed = fe_trace_writer_close(r->writer, &why);
     if (r->file && fclose(r->file) != 0 && closed == 0)
         closed = file_error(r, &why, errno);
-    if (closed < 0)
-        end(r, -closed, why.text);
-    int code = r->errnum ? fe_err_set(err, r->errnum, "%s", r->why.text) : 0;
+    if (closed < 0 && !r->has_failed)
+        end(r, &r->failure, -closed, why.text);
+    int code = r->errnum ? fe_err_set(err, r->errnum, "%s", fe_recorder_ended(r)) : 0;
     pthread_cond_destroy(&r->due);
     pthread_mutex_destroy(&r->lock);
     free(r->is_finished);

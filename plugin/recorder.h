@@ -8,9 +8,9 @@
  * added when the device takes the request, and finished when the request is answered.  Finished
  * records go to the file in order, the oldest first.
  *
- * A thread of the recorder writes the file.  So a slow disk delays no request.  The thread writes
- * when a batch of records is full, or 100 ms after the first record of a batch.  If the disk falls
- * behind by FE_RECORDER_KEPT requests, or if one request keeps that many younger ones back, the
+ * A thread of the recorder writes the file.  So a slow disk delays no request.  The thread waits for
+ * the first finished record, and for 20 ms more, and writes all that are ready then.  If the disk
+ * falls behind by FE_RECORDER_KEPT requests, or if one request keeps that many younger ones back, the
  * trace ends: the file keeps all requests up to there, and none of the later ones.
  *
  * Thread rule: fe_recorder_add is called with the device's lock held, which gives the records their
@@ -43,8 +43,8 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe
 int fe_recorder_start(struct fe_recorder *r, struct fe_err *err);
 
 /* Adds a request that the device has taken, and what it did meanwhile.  Returns a ticket for
- * fe_recorder_finish, which must follow.  After the end of the trace the request is only
- * counted. */
+ * fe_recorder_finish, which must follow once.  After the end of the trace the request is only
+ * counted.  Neither waits for the thread that writes; but a request wakes it if it is idle. */
 uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
                          const struct fe_reply *reply, const struct fe_work *work);
 void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status status);
@@ -52,9 +52,12 @@ void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status s
 struct fe_recorder_state {
     uint64_t records;  /* requests in the trace: in the file, or on their way to the file */
     uint64_t lost;     /* requests that came when the trace had ended, or were not written */
-    const char *ended; /* why the trace has ended; NULL: it goes on.  Lives as long as the
-                          recorder. */
+    const char *ended; /* as fe_recorder_ended */
 };
+
+/* Why the trace has ended, which lives as long as the recorder; NULL: it goes on.  If the host fails
+ * after an overflow, that is the reason from then on.  No lock. */
+const char *fe_recorder_ended(const struct fe_recorder *r);
 
 void fe_recorder_get_state(struct fe_recorder *r, struct fe_recorder_state *ret);
 

@@ -335,10 +335,9 @@ static const char late_notice[] =
 const char *fe_server_take_notice(struct fe_server *s)
 {
     if (s->recorder && !atomic_load_explicit(&s->trace_notice_taken, memory_order_relaxed)) {
-        struct fe_recorder_state trace;
-        fe_recorder_get_state(s->recorder, &trace);
-        if (trace.ended && !atomic_exchange(&s->trace_notice_taken, true))
-            return trace.ended;
+        const char *ended = fe_recorder_ended(s->recorder);
+        if (ended && !atomic_exchange(&s->trace_notice_taken, true))
+            return ended;
     }
     if (atomic_load_explicit(&s->late_notice_due, memory_order_relaxed) &&
         atomic_exchange(&s->late_notice_due, false))

@@ -154,9 +154,33 @@ static uint64_t lines_of_file(void)
     return n;
 }
 
-/* What is finished gets to the file while the recorder is open: a record that is alone, and those
- * that are left over when batches are full.  Nothing but time makes them get there.  A record that
- * was alone shifts the later batches, so that one of them reaches past the end of the ring. */
+/* Until all n records are in the file behind its head.  Nothing but time makes them get there. */
+static void await_lines(uint64_t head, uint64_t n)
+{
+    while (lines_of_file() != head + n)
+        usleep(1000);
+}
+
+/* Records that come one by one, each as soon as the file has the one before, when the writer is
+ * about to wait: none of them stays in memory. */
+static void test_recorder_wakes_up(void **state)
+{
+    enum { N = 30 };
+    (void)state;
+    struct fe_recorder *r = open_recorder();
+    assert_int_equal(fe_recorder_start(r, NULL), 0);
+    for (uint64_t n = 0; n < N; n++) {
+        off_t before = size_of_file();
+        fe_recorder_finish(r, add(r, n), FE_OK);
+        while (size_of_file() == before)
+            continue;
+    }
+    assert_int_equal(fe_recorder_close(r, NULL), 0);
+    expect_records(path, N, NULL);
+}
+
+/* What is finished gets to the file while the recorder is open.  A record that was alone shifts the
+ * later batches, so that one of them reaches past the end of the ring. */
 static void test_recorder_is_not_far_behind(void **state)
 {
     static const uint64_t ends[] = {1, 2, 3 * FE_RECORDER_BATCH, 3 * FE_RECORDER_BATCH + 1,
@@ -169,10 +193,33 @@ static void test_recorder_is_not_far_behind(void **state)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         for (; n < ends[i]; n++)
             fe_recorder_finish(r, add(r, n), FE_OK);
-        while (lines_of_file() != head + n)
-            usleep(1000);
+        await_lines(head, n);
     }
     expect_records(path, n, NULL);
+    assert_int_equal(fe_recorder_close(r, NULL), 0);
+    expect_records(path, n, NULL);
+}
+
+/* A request that takes long keeps the later ones back, and the writer's pauses pass meanwhile.  When
+ * it is finished, all get to the file, and so does what comes next. */
+static void test_recorder_one_request_takes_long(void **state)
+{
+    enum { BEHIND = 3 * FE_RECORDER_BATCH + 5 };
+    (void)state;
+    struct fe_recorder *r = open_recorder();
+    uint64_t head = lines_of_file();
+    assert_int_equal(fe_recorder_start(r, NULL), 0);
+    uint64_t n = 0, first = add(r, n++);
+    for (int part = 0; part < 3; part++) {
+        for (int i = 0; i < BEHIND; i++, n++)
+            fe_recorder_finish(r, add(r, n), FE_OK);
+        usleep(60000); /* longer than a pause of the writer */
+        assert_int_equal(lines_of_file(), head);
+    }
+    fe_recorder_finish(r, first, FE_OK);
+    await_lines(head, n);
+    fe_recorder_finish(r, add(r, n++), FE_OK);
+    await_lines(head, n);
     assert_int_equal(fe_recorder_close(r, NULL), 0);
     expect_records(path, n, NULL);
 }
@@ -194,19 +241,29 @@ static void *request_again_and_again(void *arg)
     return NULL;
 }
 
+/* Again and again, so that each place of the ring is used several times.  The file catches up in
+ * between, so that the ring never becomes full, however slow the disk is. */
 static void test_recorder_many_threads(void **state)
 {
+    enum { ROUNDS = 6 };
     pthread_t threads[THREADS];
     (void)state;
+    n_added = 0;
     shared = open_recorder();
+    uint64_t head = lines_of_file();
     assert_int_equal(fe_recorder_start(shared, NULL), 0);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, request_again_and_again, NULL), 0);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    expect_state(shared, (uint64_t)THREADS * EACH, 0, NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, request_again_and_again, NULL), 0);
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(n_added, (uint64_t)(round + 1) * THREADS * EACH);
+        expect_state(shared, n_added, 0, NULL);
+        await_lines(head, n_added);
+    }
+    assert_true(n_added > 2 * FE_RECORDER_KEPT);
     assert_int_equal(fe_recorder_close(shared, NULL), 0);
-    expect_records(path, (uint64_t)THREADS * EACH, NULL);
+    expect_records(path, n_added, NULL);
 }
 
 /* A full disk: said at the flush of the trace's beginning, before any request. */
@@ -262,7 +319,7 @@ static void test_recorder_stalled_disk(void **state)
 }
 
 /* The file cannot be longer than `limit` bytes: the trace ends with the last whole batch. */
-static uint64_t records_within(uint64_t limit)
+static uint64_t records_within(uint64_t limit, uint64_t n)
 {
     struct rlimit old, small;
     struct fe_recorder_state last;
@@ -271,16 +328,18 @@ static uint64_t records_within(uint64_t limit)
     void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
     struct fe_recorder *r = open_recorder();
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    for (uint64_t i = 0; i < 10000; i++)
+    for (uint64_t i = 0; i < n; i++)
         fe_recorder_finish(r, add(r, i), FE_OK);
+    expect_state(r, n < FE_RECORDER_KEPT ? n : FE_RECORDER_KEPT,
+                 n < FE_RECORDER_KEPT ? 0 : n - FE_RECORDER_KEPT,
+                 n <= FE_RECORDER_KEPT ? NULL : "wait to be written");
     assert_int_equal(fe_recorder_start(r, NULL), 0);
     do /* until the thread has found out */
         fe_recorder_get_state(r, &last);
-    while (!last.ended);
-    assert_non_null(strstr(last.ended, "File too large"));
+    while (!last.ended || !strstr(last.ended, "File too large"));
     assert_true(last.records % FE_RECORDER_BATCH == 0);
-    assert_int_equal(last.records + last.lost, 10000);
-    fe_recorder_finish(r, add(r, 10000), FE_OK);
+    assert_int_equal(last.records + last.lost, n);
+    fe_recorder_finish(r, add(r, n), FE_OK);
     expect_state(r, last.records, last.lost + 1, "File too large");
     assert_int_equal(fe_recorder_close(r, NULL), -EFBIG);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
@@ -294,8 +353,15 @@ static uint64_t records_within(uint64_t limit)
 static void test_recorder_disk_becomes_full(void **state)
 {
     (void)state;
-    assert_true(records_within(100000) > 0);
-    assert_int_equal(records_within(10000), 0);
+    assert_true(records_within(100000, 10000) > 0);
+    assert_int_equal(records_within(10000, 10000), 0);
+}
+
+/* First the ring was full, and then the disk: less is in the file than the first reason said. */
+static void test_recorder_disk_becomes_full_after_the_end(void **state)
+{
+    (void)state;
+    assert_true(records_within(100000, FE_RECORDER_KEPT + 5) > 0);
 }
 
 static void write_file(const char *text)
@@ -351,11 +417,14 @@ int main(void)
         cmocka_unit_test(test_recorder_keeps_the_order),
         cmocka_unit_test(test_recorder_writes_the_rest),
         cmocka_unit_test(test_recorder_is_not_far_behind),
+        cmocka_unit_test(test_recorder_wakes_up),
+        cmocka_unit_test(test_recorder_one_request_takes_long),
         cmocka_unit_test(test_recorder_many_threads),
         cmocka_unit_test(test_recorder_full_disk),
         cmocka_unit_test(test_recorder_one_request_too_many),
         cmocka_unit_test(test_recorder_stalled_disk),
         cmocka_unit_test(test_recorder_disk_becomes_full),
+        cmocka_unit_test(test_recorder_disk_becomes_full_after_the_end),
         cmocka_unit_test(test_recorder_overwrites_only_traces),
         cmocka_unit_test(test_recorder_paths_that_are_no_file),
     };
