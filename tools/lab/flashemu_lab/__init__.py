@@ -10,6 +10,7 @@ The modules, each of which uses only those above it:
     worker      what another machine executes
     tool        the C program
     signals     Ctrl-C
+    standard    standard output, and what a locale cannot write
     store       results by key
     engine      executes runs
     cluster     executes runs on many machines

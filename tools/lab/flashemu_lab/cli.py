@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Iterator, NoReturn, Sequence
 
 from . import (advise, advise_fs, crash, crashed, ensemble, full, measuring, recipes, recordings,
-               sample, sampled, shipped, show, signals, thinking, trials)
+               sample, sampled, shipped, show, signals, standard, thinking,
+               trials)
 from .cluster import DaskEngine
 from .complete import commands, complete
 from .conclude import agreements, result
@@ -586,14 +587,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line; returns the exit code: 0 done, 1 the answer is no, 2 wrong use or bad
     input, 130 stopped by a signal."""
     signals.catch()
-    try:
-        return _dispatch(sys.argv[1:] if argv is None else argv)
-    except LabError as e:
-        for line in str(e).splitlines():
-            print(f"flashemu-lab: {line}", file=sys.stderr)
-        return e.code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
-    except KeyboardInterrupt:
-        return 130
+    return standard.run(lambda: _dispatch(sys.argv[1:] if argv is None else argv))

@@ -167,7 +167,8 @@ class Comparer:
         return subprocess.Popen(
             guarded([str(self._tool.path), "verify", self._base(strategy), "--against",
                      str(self._path / "m.json"), "--sets", "-"]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            encoding="utf-8", errors="replace")
 
     def _base(self, strategy: str) -> str:
         """The profile that sets change."""

@@ -226,7 +226,8 @@ class _Session:
              "--forward-unix", f"{self._folder}/ctl:7000",
              "--env", f"NBD_PORT={self._server.port}", "--env", "CTL_PORT=7000",
              str(self._scripts / "crash.sh"), *words],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+            encoding="utf-8", errors="replace")
         return self._guest
 
     def end(self) -> None:

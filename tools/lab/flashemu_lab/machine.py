@@ -49,7 +49,8 @@ def check_programs() -> None:
 def check_machine(scripts: Path) -> None:
     """LabError if the machine cannot be made here."""
     check_programs()
-    done = subprocess.run([scripts / "prepare"], stdin=subprocess.DEVNULL, text=True,
+    done = subprocess.run([scripts / "prepare"], stdin=subprocess.DEVNULL,
+                          encoding="utf-8", errors="replace",
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode:
         lines = done.stderr.splitlines() or ["it cannot be made"]

@@ -439,7 +439,7 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
     output = path.with_suffix(".ini")
     mark = f"; measurement {measurement.digest(path)}, program {tool.program}, budget {budget}"
     if output.exists():
-        with output.open(errors="replace") as file:
+        with output.open(encoding="utf-8", errors="replace") as file:
             there = file.readline().rstrip("\n")
         if there == mark:
             return str(output) if "/" in str(output) else f"./{output}"

@@ -26,12 +26,18 @@ from .table import Table, to_csv
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Replaces the file, or leaves it as it was; LabError if the host cannot write."""
+    """Replaces the file, or leaves it as it was; LabError if the host cannot write, or if a name in
+    it came from bytes that are no UTF-8."""
     temporary = None
+    try:
+        data = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as e:
+        near = e.object[max(e.start - 20, 0):e.end + 20].splitlines()[0]
+        raise LabError(f"{path}: would have a name that is not UTF-8: {near}") from None
     try:
         fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with open(fd, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(data)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)

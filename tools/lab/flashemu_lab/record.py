@@ -178,7 +178,8 @@ class _Session:
              "--forward-unix", f"{self._tmp}/ctl:7000",
              "--env", f"NBD_PORT={self._server.port}", "--env", "CTL_PORT=7000",
              str(scripts / "record.sh"), *(j.recipe.line(j.full) for j in self._jobs)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+            encoding="utf-8", errors="replace")
         return self._guest
 
     def _start_server(self, job: Job) -> None:
@@ -233,7 +234,7 @@ def _requests(path: Path, count: int, scale: float) -> list[str]:
     without what the device answered."""
     thinks = think_times(path, count)
     found: list[str] = []
-    with path.open() as file:
+    with path.open(encoding="utf-8") as file:
         for line in file:
             if line.startswith("#"):
                 continue
@@ -252,7 +253,7 @@ def think_times(path: Path, count: int) -> list[int]:
     in ns of the device's time.  LabError if there are less."""
     found: list[int] = []
     done: int | None = None
-    with path.open() as file:
+    with path.open(encoding="utf-8") as file:
         for line in file:
             if line.startswith("#"):
                 continue

@@ -219,7 +219,7 @@ class _Table:
         if not isinstance(value, str) or (default is None and not value.strip()):
             self.bad(key, f"{key} = {_shown(value)}: expected a text")
             return ""
-        if allowed is not None and value not in allowed:
+        if allowed is not None and value not in allowed and (allowed or value != default):
             self.bad(key, f"{key} = {_shown(value)}: allowed: {', '.join(a for a in allowed if a)}")
             return default or ""
         return value

@@ -68,7 +68,8 @@ class Tool:
         `codes`."""
         try:
             done = subprocess.run([str(self.path), *words], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  encoding="utf-8", errors="replace")
         except OSError as e:
             raise LabError(f"{self.path}: {e.strerror}") from None
         if done.returncode not in codes:

@@ -63,7 +63,8 @@ def _digest(path: str, inode: int, changed: int, size: int) -> str:
 @functools.lru_cache(maxsize=None)
 def _version(path: str, sha256: str) -> str:
     done = subprocess.run(guarded([path, "--version"]), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          encoding="utf-8", errors="replace")
     return (done.stdout.split() or ["?"])[-1]
 
 
