@@ -218,6 +218,8 @@ static int read_status(struct fe_image *g, struct fe_err *err)
         valid[i] = st[i].crc == fe_image_record_crc(0, &st[i], sizeof st[i]) &&
                    st[i].control_bytes <= FE_IMAGE_CONTROL_BYTES;
     }
+    for (int i = 0; i < 2; i++)
+        g->is_status_damaged |= !valid[i] && !fe_image_is_zeros(&st[i], sizeof st[i]);
     if (!valid[0] && !valid[1])
         return fe_err_set(err, EIO, "%.200s: both copies of its status are damaged (checksum)",
                           g->path);
@@ -445,6 +447,11 @@ uint64_t fe_store_last_seq(const struct fe_store *s)
 bool fe_store_is_clean(const struct fe_store *s)
 {
     return s->img && s->img->status.clean;
+}
+
+bool fe_store_is_status_damaged(const struct fe_store *s)
+{
+    return s->img && s->img->is_status_damaged;
 }
 
 const char *fe_store_crash_note(const struct fe_store *s)

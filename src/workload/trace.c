@@ -117,6 +117,19 @@ void fe_trace_take_origin(struct fe_trace_reader *r, struct fe_span line)
     }
 }
 
+/* Why a file cannot be read. */
+static const char *read_error(int errnum)
+{
+    switch (errnum) {
+    case FE_TRACE_CUT_OFF:
+        return "ends in the middle of its compressed data";
+    case FE_TRACE_DAMAGED:
+        return "its compressed data are damaged";
+    default:
+        return strerror(errnum);
+    }
+}
+
 /* Moves the rest of the buffer to its front and reads more behind it. */
 static int refill(struct fe_trace_reader *r, struct fe_err *err)
 {
@@ -127,9 +140,9 @@ static int refill(struct fe_trace_reader *r, struct fe_err *err)
     size_t got = fread(r->buf + r->end, 1, r->cap - r->end, r->file);
     r->end += got;
     if (got == 0) {
+        int errnum = errno ? errno : EIO;
         if (ferror(r->file))
-            return fe_err_set(err, errno ? errno : EIO, "%s: %s", r->name,
-                              strerror(errno ? errno : EIO));
+            return fe_err_set(err, errnum, "%s: %s", r->name, read_error(errnum));
         r->eof = true;
     }
     return 0;

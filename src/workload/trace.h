@@ -98,6 +98,11 @@ struct fe_trace_options {
                              0 = D */
 };
 
+/* A FILE that decompresses what it reads can only tell by errno why it fails.  These two have
+ * messages of their own. */
+#define FE_TRACE_CUT_OFF ENODATA
+#define FE_TRACE_DAMAGED EBADMSG
+
 /* Reads from f.  The caller keeps f, name (for messages) and opt->device and must not free
  * them before the reader.  -EINVAL if the first line is of no known format, -ENOMEM, or the
  * host's read error, with message. */

@@ -227,6 +227,9 @@ def test_faults_on_purpose():
         has_all(s.ctl("mark-bad", "7")["error"], "block 7: is bad already")
         has_all(s.ctl("mark-bad", "4096")["error"], "blocks 0 to 4095")
         has_all(s.ctl("mark-bad", "x")["error"], "^mark-bad: x:")
+        code, out, err = call("ctl", s.control, "mark-bad", "-7")
+        assert code == 1 and err == "", (code, out, err)
+        has_all(out, "mark-bad: -7:")
         assert s.stats()["bad_blocks"] == {"factory": 0, "grown": 1}
         has_all(s.ctl("flip", "0", "0")["error"], "^flip: 0: is out of range; allowed: 1 to 65533$")
         for command in ("hang", "disconnect"):

@@ -307,7 +307,8 @@ def test_fsck_finds_every_kind_of_damage():
         for at, *words in ((pages + 100, "page 0", "not those written"),
                            (oob + 32 + 5, "page 1", "damaged"), (20, "header"),
                            (oob - 2048 * 16 + 5 * 16 + 3, "trim of page 5", "damaged"),
-                           (3 * 4096 + 10, "profile")):
+                           (3 * 4096 + 10, "profile"), (4096 + 3, "copies of its status"),
+                           (2 * 4096 + 3, "copies of its status")):
             with open(f.image, "r+b") as out:
                 out.seek(at)
                 byte = out.read(1)

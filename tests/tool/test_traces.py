@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """flashemu gen and flashemu trace."""
 
+import gzip
 import json
 import os
 import pty
@@ -99,6 +100,22 @@ def test_formats_convert_to_each_other():
         assert back == records(text), fmt
         assert [r[:4] for r in records(good("trace", "-", stdin=read("t." + fmt + ".out")))] == back
     assert good("trace", "t.text") == text
+
+
+def test_compressed_data_that_are_cut_off_or_damaged():
+    text = good("gen", "random", "--op", "write", "--size", "8M", "--count", "9000")
+    data = gzip.compress(text.encode())
+    for name, content, message in (
+            ("cut.gz", data[:len(data) // 2], "ends in the middle of its compressed data"),
+            ("spoilt.gz", data[:3000] + b"\xff" * 300 + data[3300:],
+             "its compressed data are damaged")):
+        with open(name, "wb") as f:
+            f.write(content)
+        bad(f"{name}: {message}", "replay", "ssd-page", name)
+        bad(f"{name}: {message}", "trace", name, "-o", "t")
+    with open("whole.gz", "wb") as f:
+        f.write(data)
+    good("replay", "ssd-page", "whole.gz")
 
 
 def test_binary_is_text_in_other_words():

@@ -109,7 +109,9 @@ static void test_image_damage_is_an_error(void **state)
     refused(EIO, "profile is damaged");
     ft_flip_byte(path, (int64_t)at.profile + 3);
     ft_flip_byte(path, FE_IMAGE_STATUS(0) + 1);
-    fe_store_destroy(opened()); /* there are two of them */
+    s = opened(); /* there are two of them */
+    assert_true(fe_store_is_status_damaged(s));
+    fe_store_destroy(s);
     ft_flip_byte(path, FE_IMAGE_STATUS(0) + 1);
     ft_flip_byte(path, FE_IMAGE_STATUS(1) + 1);
     refused(EIO, "both copies of its status");

@@ -174,9 +174,12 @@ static int check_image(struct fsck *f, const char *path)
     int code = check_store(f);
     if (code == TOOL_OK && f->n_wrong == 0)
         code = check_trims(f);
+    bool is_status_damaged = fe_store_is_status_damaged(f->store);
     fe_store_destroy(f->store);
     if (code == TOOL_OK && f->n_wrong == 0)
         code = check_device(f, path);
+    if (is_status_damaged)
+        wrong(f, 1, "one of the two copies of its status is damaged (checksum); the other is used");
     return code == TOOL_OK && f->n_wrong ? TOOL_NO : code;
 }
 

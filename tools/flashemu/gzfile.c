@@ -5,6 +5,8 @@
  */
 #include "gzfile.h"
 
+#include "workload/trace.h"
+
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
@@ -17,7 +19,9 @@ static ssize_t read_content(void *cookie, char *buf, size_t size)
     gzerror(cookie, &status);
     if (n >= 0 && (n > 0 || status == Z_OK || status == Z_STREAM_END))
         return n;
-    errno = EIO; /* damaged, or cut off */
+    errno = status == Z_BUF_ERROR    ? FE_TRACE_CUT_OFF
+            : status == Z_DATA_ERROR ? FE_TRACE_DAMAGED
+                                     : EIO;
     return -1;
 }
 

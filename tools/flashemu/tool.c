@@ -213,7 +213,9 @@ bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_c
 
     for (int i = 1; i < *argc; i++) {
         char *word = argv[i];
-        if (operands_only || word[0] != '-' || word[1] == '\0') {
+        /* no option begins with a digit; whoever takes the number says what is wrong with it */
+        bool is_number = word[0] == '-' && word[1] >= '0' && word[1] <= '9';
+        if (operands_only || is_number || word[0] != '-' || word[1] == '\0') {
             argv[n++] = word;
         } else if (strcmp(word, "--") == 0) {
             operands_only = true;
