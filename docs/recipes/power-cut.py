@@ -44,9 +44,18 @@ def when(cut, step):
     return ["%d%s" % ((cut + 1) * int(number), unit)]
 
 
+def words():
+    """The arguments: two sockets, how many cuts, and the time from one to the next or ""."""
+    stick, control, rounds, step = [*sys.argv[1:], ""][:4] if 4 <= len(sys.argv) <= 5 else [""] * 4
+    if not re.fullmatch("[1-9][0-9]*", rounds) or not re.fullmatch("([0-9]+[a-z]+)?", step):
+        print("usage: power-cut.py NBD_SOCKET CONTROL_SOCKET CUTS [TIME], such as "
+              "power-cut.py stick.nbd stick.ctl 50 73us", file=sys.stderr)
+        sys.exit(2)
+    return stick, control, int(rounds), step
+
+
 def main():
-    stick, control, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    step = sys.argv[4] if len(sys.argv) > 4 else ""
+    stick, control, rounds, step = words()
     lost = 0
     for cut in range(rounds):
         h = nbd.NBD()
