@@ -175,8 +175,8 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe
 
 /* ---- requests ---- */
 
-/* Remembers why the trace ends, with the lock held.  What is missing then is what the file says, so
- * a failure of the host, after which less is there, comes before an overflow. */
+/* Remembers why the trace ends, with the lock held.  After a failure of the host less is in the file
+ * than an overflow has said, so the failure is what is told from then on. */
 static void end(struct fe_recorder *r, struct fe_err *why, int errnum, const char *text)
 {
     r->errnum = -fe_err_set(why, errnum, "%s", text);
