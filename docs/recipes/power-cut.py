@@ -15,6 +15,7 @@ argument, such as 73us, it fails after 1, 2, 3 ... times that much device time i
 middle of a write.
 """
 
+import argparse
 import itertools
 import re
 import subprocess
@@ -44,18 +45,24 @@ def when(cut, step):
     return ["%d%s" % ((cut + 1) * int(number), unit)]
 
 
-def words():
-    """The arguments: two sockets, how many cuts, and the time from one to the next or ""."""
-    stick, control, rounds, step = [*sys.argv[1:], ""][:4] if 4 <= len(sys.argv) <= 5 else [""] * 4
-    if not re.fullmatch("[1-9][0-9]*", rounds) or not re.fullmatch("([0-9]+[a-z]+)?", step):
-        print("usage: power-cut.py NBD_SOCKET CONTROL_SOCKET CUTS [TIME], such as "
-              "power-cut.py stick.nbd stick.ctl 50 73us", file=sys.stderr)
-        sys.exit(2)
-    return stick, control, int(rounds), step
+def matching(pattern):
+    """A type of arguments: texts that match."""
+    def check(text):
+        if not re.fullmatch(pattern, text):
+            raise argparse.ArgumentTypeError("%r does not match %s" % (text, pattern))
+        return text
+    return check
 
 
 def main():
-    stick, control, rounds, step = words()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("stick", help="the socket of nbdkit -U")
+    parser.add_argument("control", help="the socket of control=")
+    parser.add_argument("cuts", type=matching("[1-9][0-9]*"), help="how many")
+    parser.add_argument("step", type=matching("[0-9]+[a-z]+"), nargs="?",
+                        help="time from one to the next, such as 73us")
+    args = parser.parse_args()
+    stick, control, rounds, step = args.stick, args.control, int(args.cuts), args.step
     lost = 0
     for cut in range(rounds):
         h = nbd.NBD()

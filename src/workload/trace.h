@@ -40,6 +40,7 @@
 #include "flashemu/err.h"
 #include "flashemu/request.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

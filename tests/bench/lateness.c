@@ -9,8 +9,8 @@
  * The machine is usually shared, so no figure means much alone.  The ways therefore
  * take turns in short batches, which meet the same noise, and what counts is the
  * ratio to the thread that only spins: it shows what the machine allows.  The ratio of its
- * second row to its first says what ratios of this run are worth: as far as it is from 1, so far
- * the machine's noise moves any of them.  At a depth
+ * second row to its first should be 1: if it is 2, the machine's noise alone may double any other
+ * ratio of this run.  At a depth
  * above the number of processors that baseline is poor itself, since spinners push
  * each other off the processors; there the comparison is with the sleepers.  A host that
  * takes a processor away from a virtual machine makes every way late; the last line says

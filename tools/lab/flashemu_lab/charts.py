@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Callable, Sequence
 
 from . import svg
-from .errors import number
+from .errors import NARROW_SPACE, number
 
 WIDTH = 460.0
 _LEFT, _RIGHT, _BOTTOM, _PLOT = 52.0, 12.0, 44.0, 190.0
@@ -74,7 +74,7 @@ def _short(value: float) -> str:
     """A number where there is room for six digits, at an axis or a bar: 200 000 is 200 k."""
     for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= max(unit, 1e5):
-            return f"{number(value / unit)}\u2009{name}"
+            return f"{number(value / unit)}{NARROW_SPACE}{name}"
     return number(value)
 
 

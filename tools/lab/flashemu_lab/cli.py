@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Iterator, NoReturn, Sequence
 
 from . import (advise, advise_fs, crash, crashed, ensemble, full, measuring, recipes, recordings,
-               sample, sampled, shipped, show, signals, standard, thinking,
-               trials)
+               sample, sampled, shipped, show, signals, standard, thinking, trials)
 from .cluster import DaskEngine
 from .complete import commands, complete
 from .conclude import agreements, result

@@ -15,6 +15,7 @@ _UNITS = {
     "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9,
     "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "MT/s": 1e6,
 }
+NARROW_SPACE = "\u2009"  # between thousands
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z%/]*)")
 
 
@@ -52,7 +53,7 @@ def number(value: float) -> str:
     if size >= 1e15 or size < 1e-4:
         return f"{value:.3g}"
     if size >= 1000:
-        return f"{value:,.0f}".replace(",", "\u2009")
+        return f"{value:,.0f}".replace(",", NARROW_SPACE)
     digits = 2 if size >= 1 else 4
     text = f"{float(f'{value:.3g}'):.{digits}f}"
     return text.rstrip("0").rstrip(".")

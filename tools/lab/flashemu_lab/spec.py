@@ -219,7 +219,8 @@ class _Table:
         if not isinstance(value, str) or (default is None and not value.strip()):
             self.bad(key, f"{key} = {_shown(value)}: expected a text")
             return ""
-        if allowed is not None and value not in allowed and (allowed or value != default):
+        none_to_name = not allowed and value == default  # a mistake of the key that has none
+        if allowed is not None and value not in allowed and not none_to_name:
             self.bad(key, f"{key} = {_shown(value)}: allowed: {', '.join(a for a in allowed if a)}")
             return default or ""
         return value

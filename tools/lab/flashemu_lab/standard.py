@@ -15,10 +15,9 @@ import os
 import sys
 from typing import Any, Callable, Iterator, TextIO, cast
 
-from .errors import LabError
+from .errors import NARROW_SPACE, LabError
 
 _ERRORS = "flashemu-lab"  # the name of the handler below
-_NARROW = "\u2009"
 
 
 def _instead(e: UnicodeError) -> tuple[str | bytes, int]:
@@ -29,7 +28,7 @@ def _instead(e: UnicodeError) -> tuple[str | bytes, int]:
     char = e.object[e.start]
     if 0xdc80 <= ord(char) <= 0xdcff:
         return bytes([ord(char) - 0xdc00]), e.start + 1
-    return " " if char == _NARROW else "?", e.start + 1
+    return " " if char == NARROW_SPACE else "?", e.start + 1
 
 
 def _leave_output() -> None:
