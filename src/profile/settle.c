@@ -79,7 +79,7 @@ static const struct link_defaults links[FE_N_LINK_TYPES] = {
     /* SDR104 with the command queue of class A2, 32 tasks [R: SD 6.0].  A Raspberry Pi 5 reads 93.1
      * MB/s of the 104 at most, and reads of 4 KiB take 59 us more than their data with the queue
      * and 116 without [D: modern_cards, Raspberry Pi 32 GB].  Commands of 1280 KiB, which is Linux's
-     * largest request by default: DESIGN.md says why [D: eight cards of that host]. */
+     * largest request by default: CARDS.md says why [D: eight cards of that host]. */
     [FE_LINK_SD_A2] = {94100000, 20 * FE_NS_PER_US, 1280 << 10, 32, 59 * FE_NS_PER_US},
     /* 200 MHz on 8 bits, one edge: 200 MB/s [R: JESD84-B50]; 167 MB/s are read with commands of 512
      * KiB, and 4 KiB in 167 us [S: modern_cards, SiliconGo]: 172 MB/s and the overhead [D]. */

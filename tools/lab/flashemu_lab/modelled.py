@@ -379,7 +379,7 @@ def as_in_order(s: Structure, spills: bool = False) -> Structure:
     """What is assumed of random order where nothing was written so: as many units open as in
     order, counted together with these or not, each of which is merged when it is full, or when a
     usual part of it is; or, where groups are gathered, none, and a log for the smallest writes.  No
-    gap is filled, and there are no records; docs/DESIGN.md says why.  If it `spills`, order shows
+    gap is filled, and there are no records; docs/FIT.md says why.  If it `spills`, order shows
     how much such a unit takes, but hardly how many there are, nor which writes go to a log."""
     if spills:
         return replace(s, open_random=max(_SPILLED, s.open_linear + 1), open_units=0, record=0,
