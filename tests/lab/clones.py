@@ -21,9 +21,9 @@ from pathlib import Path
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
 import probe_truth  # noqa: E402
-from flashemu_lab import clues, fitted, fitting, modelled  # noqa: E402
-from flashemu_lab.measurement import Measurement  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import fit_result, fitting, model, rules  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 WORK = ["gen:random,op=write,bs=4K,count=3000,size=256M",
         "gen:random,op=write,bs=64K,count=600,size=256M",
@@ -48,15 +48,15 @@ def busy(tool, profile, work, used):
 
 def clone(tool, profile, budget, jobs, used):
     whole = measured(tool, profile, used)
-    m = clues.fittable(whole)
+    m = rules.fittable(whole)
     found = fitting.fit(tool, m, budget, 1, jobs, whole=whole)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clone.ini"
-        path.write_text(fitted.profile(found, m, "probe", "clones.py"), encoding="utf-8")
+        path.write_text(fit_result.profile(found, m, "probe", "clones.py"), encoding="utf-8")
         shares = {work: busy(tool, str(path), work, used) / busy(tool, profile, work, used)
                   for work in WORK}
-    return {"profile": profile, "structure": fitted.structure_text(found.structure),
-            "keys": modelled.changes(found.keys()), "median": round(found.all.median, 4),
+    return {"profile": profile, "structure": fit_result.structure_text(found.structure),
+            "keys": model.changes(found.keys()), "median": round(found.all.median, 4),
             "near": round(found.all.near, 3),
             "shares": {work: round(share, 3) for work, share in shares.items()},
             "within_5_percent": sum(abs(math.log(s)) <= math.log(1.05) for s in shares.values())}

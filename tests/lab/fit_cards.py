@@ -20,8 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
-from flashemu_lab import compare, fitting, measurement, modelled, search  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import compare, fitting, model, search  # noqa: E402
+from flashemu_lab.measurement import schema  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 FAT, RANDOM = "the first units (-f)", "open units in random order"
 
@@ -51,14 +52,14 @@ def left_out(m, which):
 
 
 def card(path, budget, which, jobs, seed):
-    m = measurement.load(path)
+    m = schema.load(path)
     left = left_out(m, which)
     kept = replace(m, points=tuple(p for i, p in enumerate(m.points) if i not in set(left)))
     begin = time.monotonic()
     found = fitting.fit(Tool(), kept, budget or fitting.BUDGET, seed, jobs,
                         more=0 if budget else fitting.MORE)
     seconds = time.monotonic() - begin
-    changes = modelled.changes(found.keys())
+    changes = model.changes(found.keys())
     with compare.Comparer(Tool(), m, 1) as comparer:
         answer = comparer.ask([compare.Question(found.structure.strategy, tuple(changes))])[0]
     errors = compare.log_errors(answer, m)

@@ -21,8 +21,9 @@ from statistics import mean
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
-from flashemu_lab import fitting, importing, relatives  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import fitting, relatives  # noqa: E402
+from flashemu_lab.measurement import importing  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 
 def card(table, device, budget, jobs):

@@ -22,10 +22,10 @@ from dataclasses import replace
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
 import probe_truth  # noqa: E402
-from flashemu_lab import clues, compare, fitting, modelled  # noqa: E402
-from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
-from flashemu_lab.modelled import Structure  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import compare, fitting, model, rules  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
+from flashemu_lab.fit.model import Structure  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 UNITS = (512 * KIB, MIB, 3 * MIB // 2, 2 * MIB, 3 * MIB, 4 * MIB, 6 * MIB, 8 * MIB)
@@ -77,14 +77,14 @@ def draw(number, seed):
              "ftl.part_write": d.choice([0.0, between(1e5, 3e6)]),
              "ftl.tail_write": d.choice([0.0, between(1e6, 1e7)]),
              "ftl.copy_page": d.choice([0.0, between(5e4, 1e6)]), **reads}
-    return s, [times[t.key] for t in modelled.times_of(s)]
+    return s, [times[t.key] for t in model.times_of(s)]
 
 
 def run(tool, s, values, keys):
     """The points of these tests on a device, in this order."""
     points = tuple(make_point(procedure, [1.0], **how) for procedure, how in keys)
     m = Measurement(points, "drawn", s.capacity)
-    changes = tuple(modelled.changes(modelled.profile_keys(s, values)))
+    changes = tuple(model.changes(model.profile_keys(s, values)))
     with compare.Comparer(tool, m, 1) as comparer:
         answer = comparer.ask([compare.Question(s.strategy, changes)])[0]
     if answer.state != "done":
@@ -95,7 +95,7 @@ def run(tool, s, values, keys):
 
 def probe(tool, s, values):
     """What `probe` measures, from outside."""
-    found = probe_truth.Device(tool, s.strategy, modelled.profile_keys(s, values)).probe()
+    found = probe_truth.Device(tool, s.strategy, model.profile_keys(s, values)).probe()
     return Measurement(tuple(found.points), "drawn", s.capacity)
 
 
@@ -121,7 +121,7 @@ def wrong_in(got, s):
 def device(tool, number, arguments):
     s, values = draw(number, arguments.seed)
     whole = probe(tool, s, values)
-    m = clues.fittable(whole)
+    m = rules.fittable(whole)
     found = fitting.fit(tool, m, arguments.budget, 1, arguments.jobs, whole=whole)
     want = run(tool, s, values, WORK)
     got = run(tool, found.structure, found.values, WORK)

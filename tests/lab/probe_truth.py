@@ -38,12 +38,14 @@ from pathlib import Path
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../../tools/lab"), os.path.join(HERE, "../lib/py")]
 
-from flashemu_lab import compare, findings, habits, probe  # noqa: E402
-from flashemu_lab.datasheet import to_json  # noqa: E402
-from flashemu_lab.findings import Found, Wishes  # noqa: E402
-from flashemu_lab.measurement import Measurement, Point, load, make_point, save  # noqa: E402
-from flashemu_lab.target import DeviceClock, NbdTarget  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import compare  # noqa: E402
+from flashemu_lab.probe import findings, session  # noqa: E402
+from flashemu_lab.probe.tests import behaviour  # noqa: E402
+from flashemu_lab.probe.datasheet import to_json  # noqa: E402
+from flashemu_lab.probe.findings import Found, Wishes  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, Point, load, make_point, save  # noqa: E402
+from flashemu_lab.probe.target import DeviceClock, NbdTarget  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 STRATEGIES = ("segment", "segment", "page", "block", "bast", "fast")
@@ -234,9 +236,9 @@ def through_nbd(tool, *words):
     from flashemu_server import Server  # wants a plugin, which the rest does not
     with Server(*words, "clock=virtual", options=("-t", "1")) as server:
         target = NbdTarget(server.uri, True)
-        run = probe.Probe(tool, target, DeviceClock(server.control),
+        run = session.Probe(tool, target, DeviceClock(server.control),
                           Wishes(target.capacity, False, target.can_trim, False),
-                          probe.Budget(), lambda found: None, lambda place, what: None, Found())
+                          session.Budget(), lambda found: None, lambda place, what: None, Found())
         run.run()
         target.close()
     findings.judge(run.found)
@@ -266,7 +268,7 @@ def judged(found, truth):
              if name in truth}
     if "slc" in truth:      # it shows as a cache, too
         return {**pairs, "slc": (True, bool(told["slc"] or told["cache"]))}
-    cache = habits.cache_from(found.points)
+    cache = behaviour.cache_from(found.points)
     if "cache" in truth:
         pairs["cache"] = near(truth["cache"], cache and cache[0])
     if truth.get("cache"):

@@ -13,15 +13,16 @@ from pathlib import Path
 from flashemu_lab_bench import SMALL, bad, good, good_json, read, stored, write
 from flashemu_script import ended, run
 
-from flashemu_lab import advise, advise_fs, recordings
-from flashemu_lab.choose import choose, costs, scores
-from flashemu_lab.conclude import conclusion
-from flashemu_lab.layout import sda_layout
-from flashemu_lab.paste import Hints, lines
-from flashemu_lab.recordings import Phase, Recording
-from flashemu_lab.spec import parse
-from flashemu_lab.table import Row, Table
-from flashemu_lab.tool import Tool
+from flashemu_lab.advise import filesystems, raw_writes
+from flashemu_lab.recording import recordings
+from flashemu_lab.experiment.choice import choose, costs, scores
+from flashemu_lab.experiment.conclusion import conclusion
+from flashemu_lab.advise.sd_layout import sda_layout
+from flashemu_lab.advise.paste import Hints, lines
+from flashemu_lab.recording.recordings import Phase, Recording
+from flashemu_lab.experiment.spec import parse
+from flashemu_lab.experiment.table import Row, Table
+from flashemu_lab.runs.program import Tool
 
 TOOL = Tool()
 # A device on which advice takes a second.
@@ -162,14 +163,14 @@ def test_reads_of_a_boot_count():
 
 def test_advice_for_everything_has_filesystems():
     """The shipped recordings, of which not every filesystem has all."""
-    everything = [*advise.WORKLOADS, *advise.RECORDED]
-    assert set(everything) == set(advise_fs.WORKS)
+    everything = [*raw_writes.WORKLOADS, *raw_writes.RECORDED]
+    assert set(everything) == set(filesystems.WORKS)
     for workloads, others, least in (
             (everything, {"vfat", "exfat", "btrfs", "f2fs", "ntfs", "xfs"}, 7),
             (["database", "log"], {"vfat", "xfs"}, 2),
             (["large-file"], {"vfat-2k", "btrfs", "ntfs"}, 1),
             (["packages", "boot"], {"btrfs"}, 1)):
-        found = advise_fs.known(workloads, 2**24)
+        found = filesystems.known(workloads, 2**24)
         names = [f.name for f in found]
         assert names[0] == "ext4" and others < set(names), (workloads, names)
         assert len(found[0].by_workload) >= least, found[0]
@@ -187,20 +188,20 @@ def known_of(*made, workloads=("large-file", "log"), room=2000):
     names, load = recordings.names, recordings.load
     recordings.names, recordings.load = lambda: tuple(sorted(by_name)), by_name.__getitem__
     try:
-        return [(f.name, sorted(f.by_workload)) for f in advise_fs.known(list(workloads), room)]
+        return [(f.name, sorted(f.by_workload)) for f in filesystems.known(list(workloads), room)]
     finally:
         recordings.names, recordings.load = names, load
 
 
 def test_workloads_are_listed():
-    names = [*advise.WORKLOADS, *advise.RECORDED]
-    assert list(advise.ABOUT) == names
+    names = [*raw_writes.WORKLOADS, *raw_writes.RECORDED]
+    assert list(raw_writes.ABOUT) == names
     lines = good("list", "--workloads").splitlines()
     assert [line.split()[0] for line in lines] == names
     found = good_json("list", "--workloads")
     assert [w["name"] for w in found] == names and all(w["about"] for w in found)
     log = good_json("show", "log")
-    assert log == found[names.index("log")] and log["pattern"] == advise.WORKLOADS["log"]
+    assert log == found[names.index("log")] and log["pattern"] == raw_writes.WORKLOADS["log"]
     assert "ext4-log" in log["recordings"] and "ext4-large" not in log["recordings"]
     assert good_json("show", "boot")["pattern"] is None
     text = good("show", "boot")
@@ -244,7 +245,7 @@ def test_fat16_is_for_small_devices():
 
 
 def test_lines_for_a_recorded_filesystem():
-    d = advise.Device("x", (), 2**30, 4096, 0, 0, "")
+    d = raw_writes.Device("x", (), 2**30, 4096, 0, 0, "")
     for name, mkfs, want, kind in (
             ("ext4", "mke2fs -q -F -t ext4", "mke2fs -q -t ext4", "83"),
             ("vfat", "mkfs.vfat -F 32 -s 8", "mkfs.vfat -F 32 -s 8", "c"),
@@ -253,7 +254,7 @@ def test_lines_for_a_recorded_filesystem():
             ("btrfs", "mkfs.btrfs -q -f", "mkfs.btrfs -q -f", "83"),
             ("ntfs", "mkntfs -q -Q -F", "mkntfs -q -Q", "7")):
         r = dataclasses.replace(recording_of(name + "-large", "large 1"), mkfs=mkfs)
-        lines = advise_fs._paste(d, advise_fs.Filesystem(name, {"large-file": r}), 2**22)
+        lines = filesystems._paste(d, filesystems.Filesystem(name, {"large-file": r}), 2**22)
         assert lines.splitlines()[1:] == [
             "printf 'label: dos\\nstart=8192, size=%d, type=%s\\n' | sfdisk --wipe always /dev/sdX"
             % (2**21 - 8192, kind), want + " /dev/sdX1", "mount /dev/sdX1 /mnt"], lines
@@ -278,8 +279,8 @@ DEVICES = (("transcend8g", 8019509248, 4 << 20), ("kingston512m", 490 << 20, 256
 
 
 def paste_of(profile, capacity, unit):
-    d = advise.Device(profile, (), capacity, 122880, unit, 65536, "")
-    for c in advise.candidates(d):
+    d = raw_writes.Device(profile, (), capacity, 122880, unit, 65536, "")
+    for c in raw_writes.candidates(d):
         yield c, lines(c.layout, c.style == "factory", Hints(capacity, unit, 65536))
 
 
@@ -332,7 +333,7 @@ def test_the_lines_make_the_layout():
 def test_the_lines_for_other_filesystems():
     for profile, capacity, unit in DEVICES[1:3]:
         c, text = next(paste_of(profile, capacity, unit))
-        size = advise._sectors(advise.Device(profile, (), capacity, 0, 0, 0, ""), c.start) * 512
+        size = raw_writes._sectors(raw_writes.Device(profile, (), capacity, 0, 0, 0, ""), c.start) * 512
         for program in ("mkfs.exfat", "mkfs.ext4"):
             line = next(line for line in text.splitlines() if line.startswith(program))
             if not shutil.which(program):
@@ -416,10 +417,10 @@ def test_all_shipped_profiles_have_an_answer():
     for profile in TOOL.profiles():
         if profile in ("generic32m", "flashfx4m"):
             continue
-        d = advise.look(TOOL, profile, ())
-        found = advise.candidates(d)
+        d = raw_writes.look(TOOL, profile, ())
+        found = raw_writes.candidates(d)
         assert len({c.label for c in found}) == len(found) >= 5, profile
-        text = advise.advise_text(d, [*advise.WORKLOADS, *advise.RECORDED])
+        text = raw_writes.advise_text(d, [*raw_writes.WORKLOADS, *raw_writes.RECORDED])
         assert parse(text, "x").factors[0].levels == tuple(
             c.label for c in found)
 

@@ -9,14 +9,14 @@ import random
 import flashemu_lab_bench  # noqa: F401  (the path of the lab)
 from flashemu_script import run
 
-from flashemu_lab import svg
-from flashemu_lab.charts import share_chart
-from flashemu_lab.conclude import conclusion
-from flashemu_lab.effects import analyse, contributions
-from flashemu_lab.measure import parse_profile
-from flashemu_lab.spec import parse
-from flashemu_lab.table import Row, Table
-from flashemu_lab.theory import d_choices, fifo, greedy, predict
+from flashemu_lab.report import svg
+from flashemu_lab.report.charts import share_chart
+from flashemu_lab.experiment.conclusion import conclusion
+from flashemu_lab.experiment.effects import analyse, contributions
+from flashemu_lab.runs.expression import parse_profile
+from flashemu_lab.experiment.spec import parse
+from flashemu_lab.experiment.table import Row, Table
+from flashemu_lab.experiment.theory import d_choices, fifo, greedy, predict
 
 
 def near(a, b, tolerance=1e-9):

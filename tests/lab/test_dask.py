@@ -20,7 +20,7 @@ from flashemu_lab_bench import (FLASHEMU, LAB, SMALL, TOP, bad, children_of, goo
                                 read, stored, until, write)
 from flashemu_script import ended, need, run, skip
 
-from flashemu_lab import worker
+from flashemu_lab.runs import worker
 
 if not importlib.util.find_spec("distributed"):
     skip("no Python module distributed")
@@ -220,15 +220,15 @@ REPLACED = """
 import os, sys
 sys.path.insert(0, %r)
 from pathlib import Path
-from flashemu_lab import cluster
-from flashemu_lab.errors import LabError
-from flashemu_lab.plan import plan
-from flashemu_lab.spec import load
-from flashemu_lab.tool import Tool
-cluster.PATIENCE_S = 1
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.experiment.plan import plan
+from flashemu_lab.experiment.spec import load
+from flashemu_lab.runs import dask_cluster
+from flashemu_lab.runs.program import Tool
+dask_cluster.PATIENCE_S = 1
 tool = Tool(Path("flashemu").resolve())
 runs = [p.run for p in plan(load("x.toml"), tool)]
-engine = cluster.DaskEngine(tool, sys.argv[1])
+engine = dask_cluster.DaskEngine(tool, sys.argv[1])
 %s
 try:
     print(len([o for r, o in engine.perform(runs)]))

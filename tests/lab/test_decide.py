@@ -8,12 +8,13 @@ import os
 from flashemu_lab_bench import FLASHEMU, good, good_json, read, write
 from flashemu_script import ended, run
 
-from flashemu_lab import recordings, trials
-from flashemu_lab.decide import decide, decisive, weighty
-from flashemu_lab.evidence import Evidence, Judged, Trial
-from flashemu_lab.spread import Agreement
-from flashemu_lab.table import from_json
-from flashemu_lab.tool import Tool
+from flashemu_lab.experiment import trials
+from flashemu_lab.recording import recordings
+from flashemu_lab.experiment.decision import decide, decisive, weighty
+from flashemu_lab.experiment.evidence import Evidence, Judged, Trial
+from flashemu_lab.experiment.agreement import Agreement
+from flashemu_lab.experiment.table import from_json
+from flashemu_lab.runs.program import Tool
 
 # A small stick with two numbers that are unsure, and a figure that says nothing about them.
 END = """[provenance]

@@ -10,17 +10,17 @@ from pathlib import Path
 from flashemu_lab_bench import FLASHEMU, SMALL, bad, good, good_json, read, stored, write
 from flashemu_script import ended, run
 
-from flashemu_lab import ensemble
-from flashemu_lab.conclude import conclusion
-from flashemu_lab.ensemble import Basis, Check, basis, draw, missed
-from flashemu_lab.errors import LabError
-from flashemu_lab.evidence import Judged
-from flashemu_lab.measure import parse_profile
-from flashemu_lab.spec import parse
-from flashemu_lab.spread import ranges, split
-from flashemu_lab.store import Store
-from flashemu_lab.table import Row, Table
-from flashemu_lab.tool import Tool
+from flashemu_lab.experiment import parameter_sets
+from flashemu_lab.experiment.conclusion import conclusion
+from flashemu_lab.experiment.parameter_sets import Basis, Check, basis, draw, missed
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.experiment.evidence import Judged
+from flashemu_lab.runs.expression import parse_profile
+from flashemu_lab.experiment.spec import parse
+from flashemu_lab.experiment.agreement import ranges, split
+from flashemu_lab.runs.store import Store
+from flashemu_lab.experiment.table import Row, Table
+from flashemu_lab.runs.program import Tool
 
 TOOL = Tool()
 # A card whose figures need no kernel, and a stick whose figures need one.
@@ -106,8 +106,8 @@ def test_the_figures_hold():
     text = ended([FLASHEMU, "show", CARD])[1]
     row = "align-pre = flashbench-align-pre | %g us | 3%%\n" % verified(CARD)["align-pre"][1]
     write("card.ini", text[:text.index("[fidelity]")] + "[fidelity]\n" + row)
-    found = ensemble.sets(TOOL, Store(Path("store")), 2, "./card.ini", 2, 1)
-    assert found == ensemble.sets(TOOL, Store(Path("store")), 1, "./card.ini", 2, 1)
+    found = parameter_sets.sets(TOOL, Store(Path("store")), 2, "./card.ini", 2, 1)
+    assert found == parameter_sets.sets(TOOL, Store(Path("store")), 1, "./card.ini", 2, 1)
     kept = found.sets
     for values in kept:
         settings = ["%s=%s" % pair for pair in values.items()]
@@ -142,9 +142,9 @@ def test_stand_ins_decide_where_a_kernel_is_needed():
                "[fidelity]\nr = hdparm-t | 9 MB/s | %s\n")
     write("tight.ini", head + figures % "1%")
     write("wide.ini", head + figures % "50%")
-    tight = ensemble.sets(TOOL, Store(Path("store")), 2, "./tight.ini", 3, 1)
+    tight = parameter_sets.sets(TOOL, Store(Path("store")), 2, "./tight.ini", 3, 1)
     few, = tight.judged
-    wide = ensemble.sets(TOOL, Store(Path("store")), 2, "./wide.ini", 20, 1)
+    wide = parameter_sets.sets(TOOL, Store(Path("store")), 2, "./wide.ini", 20, 1)
     # The tight figure rejects what is off by more than 1 %, the wide one rejects nothing.
     assert wide.judged == (Judged("./wide.ini", "r", 40, 0),)
     drawn = [draw(basis(TOOL, "./tight.ini"), 1, i) for i in range(few.judged)]

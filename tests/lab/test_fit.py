@@ -26,12 +26,14 @@ from pathlib import Path  # noqa: E402
 
 import fit_truth  # noqa: E402
 
-from flashemu_lab import clues, compare, crossings, curves, fitting, in_turn  # noqa: E402
-from flashemu_lab import measurement, modelled, search  # noqa: E402
-from flashemu_lab.errors import LabError  # noqa: E402
-from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
-from flashemu_lab.modelled import Structure  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import compare, curves, fitting, rows_in_order, rules  # noqa: E402
+from flashemu_lab.probe.tests import unit_crossings  # noqa: E402
+from flashemu_lab.fit import model, search  # noqa: E402
+from flashemu_lab.measurement import schema  # noqa: E402
+from flashemu_lab.core.errors import LabError  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
+from flashemu_lab.fit.model import Structure  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 
 def test_sizes_hang_together():
@@ -43,25 +45,25 @@ def test_sizes_hang_together():
                   Structure("segment", 96 * MIB, 8192, 3 * MIB // 2, open_random=2),
                   Structure("segment", 64 * MIB, 2048, MIB // 4, group=4, scattered=6),
                   Structure("page", 64 * MIB, 8192)):
-            for near in [s, *modelled.neighbours(s)]:
-                keys = modelled.changes(modelled.profile_keys(near, values(near)))
+            for near in [s, *model.neighbours(s)]:
+                keys = model.changes(model.profile_keys(near, values(near)))
                 answer = comparer.ask([compare.Question(near.strategy, tuple(keys))])[0]
                 assert answer.state == "done" or answer.message, near
                 done += answer.state == "done"
                 assert near == s or near != s
-            assert len(set(modelled.neighbours(s))) == len(modelled.neighbours(s))
+            assert len(set(model.neighbours(s))) == len(model.neighbours(s))
     assert done > 60
 
 
 def test_rules_see_the_structure():
     m = measured(SEGMENT)
     c = curves.curves(m.points)
-    assert clues.pages(c, m.points)[0] == SEGMENT.page
-    assert clues.shown_units(c, m.points)[0] == SEGMENT.unit
-    first = clues.candidates(m)[0]
+    assert rules.pages(c, m.points)[0] == SEGMENT.page
+    assert rules.shown_units(c, m.points)[0] == SEGMENT.unit
+    first = rules.candidates(m)[0]
     assert (first.open_linear, first.open_random) == (4, 3)
     by_pages = measured(PAGE, points=plan(2 * MIB))
-    assert clues.candidates(by_pages)[0].strategy == "page"
+    assert rules.candidates(by_pages)[0].strategy == "page"
 
 
 def test_rules_read_half_of_a_grid():
@@ -69,9 +71,9 @@ def test_rules_read_half_of_a_grid():
     the tail of a long command cost.  Behind a reader that cuts after 120 KiB."""
     s = replace(SEGMENT, limit=120 * 1024, cache=16384, open_linear=7)
     times = dict(TIMES) | {"ftl.part_write": 1.5e6, "ftl.tail_write": 6e6}
-    m = half(measured(s, [times[t.key] for t in modelled.times_of(s)]))
+    m = half(measured(s, [times[t.key] for t in model.times_of(s)]))
     c = curves.curves(m.points)
-    assert clues.pages(c, m.points)[0] == s.page, clues.pages(c, m.points)
+    assert rules.pages(c, m.points)[0] == s.page, rules.pages(c, m.points)
     first = first_of(s, m)
     assert 1e6 < first["ftl.part_write"] < 2.5e6, first
     assert 1e6 < first["ftl.tail_write"] < 9e6, first
@@ -95,7 +97,7 @@ def test_rows_that_have_no_chunk_in_common_are_compared():
     """Half of a grid says as much about the number of open units as all of it."""
     m = measured(SEGMENT)
     for known in (m, half(m)):
-        first = clues.candidates(known)[0]
+        first = rules.candidates(known)[0]
         assert (first.open_linear, first.open_random) == (4, 3), first
     rates = {(n, 2 * MIB >> i): 1e6 * n * (i + 1) for n in (1, 2, 3) for i in range(8)}
     all_of = [make_point("flashbench-open-au", [rate], erasesize=2 * MIB, open=n, random=False,
@@ -120,14 +122,14 @@ def test_units_that_are_merged_hide_no_page():
     c = curves.Curves({n: dict(quick) if n < 4 else dict.fromkeys(chunks, 4.8e8)
                       for n in range(1, 8)})
     c.across = {align: (2e5 if align >= 4096 else 0.0, 1e6) for align in (1024, 2048, *chunks)}
-    assert clues.pages(c, []) == [16384, 4096], clues.pages(c, [])
+    assert rules.pages(c, []) == [16384, 4096], rules.pages(c, [])
 
 
 def test_each_page_has_its_candidates():
     points = [p for p in measured(SEGMENT).points  # nothing that shows a page
               if dict(p.parameters).get("chunk", 0) >= 128 * 1024]
     m = Measurement(tuple(points), "x", SEGMENT.capacity)
-    found = [s for s in clues.candidates(m) if s.strategy == "segment" and s.limit > 120 * 1024]
+    found = [s for s in rules.candidates(m) if s.strategy == "segment" and s.limit > 120 * 1024]
     pages = list(dict.fromkeys(s.page for s in found))
     numbers = [{(s.open_linear, s.open_random) for s in found if s.page == page} for page in pages]
     assert len(pages) == 2 and numbers[0] == numbers[1] and len(numbers[0]) > 1, (pages, numbers)
@@ -137,13 +139,13 @@ def test_a_reader_that_cuts_shows():
     """A command takes 1.5 ms besides its data, and so does each piece of 120 KiB."""
     def seen(piece, besides=1.5e6):
         times = {n << 10: 2e5 * n + besides * math.ceil(n / piece) for n in (64, 128, 256, 512)}
-        return clues._writes_half_a_mib(curves.Curves({n: times for n in (1, 2, 3)}))
+        return rules._writes_half_a_mib(curves.Curves({n: times for n in (1, 2, 3)}))
     assert seen(512) and not seen(120) and not seen(64)
     assert not seen(512, 2e5)  # too little to say
-    assert not clues._writes_half_a_mib(curves.Curves())
+    assert not rules._writes_half_a_mib(curves.Curves())
     for limit in (120, 512):
         m = measured(replace(SEGMENT, limit=limit * 1024))
-        assert (120 * 1024 in {s.limit for s in clues.candidates(m)}) == (limit == 120), limit
+        assert (120 * 1024 in {s.limit for s in rules.candidates(m)}) == (limit == 120), limit
 
 
 def test_one_row_that_is_slow_is_no_limit():
@@ -167,7 +169,7 @@ def test_units_open_in_random_order_although_they_are_slow():
         slow = how.get("random") and p.value * min(how["chunk"] / MIB, 0.4) / (
             40 if how["open"] > 2 else 1)
         points.append(Point(p.procedure, p.parameters, (slow or p.value,)))
-    found = clues.candidates(Measurement(tuple(points), "x", SEGMENT.capacity))
+    found = rules.candidates(Measurement(tuple(points), "x", SEGMENT.capacity))
     assert found[0].open_random == 0, found[0]
     assert replace(found[0], open_random=2) in found, found
     most = max(int(dict(p.parameters).get("open", 0)) for p in points)
@@ -180,13 +182,13 @@ def test_open_units_of_both_orders_together():
     each order alone do not explain it."""
     s = replace(SEGMENT, open_linear=3, open_units=3, random_log=MIB)
     m = measured(s)
-    assert any((n.open_units, n.random_log) == (3, MIB) for n in clues.candidates(m)), \
-        clues.candidates(m)
+    assert any((n.open_units, n.random_log) == (3, MIB) for n in rules.candidates(m)), \
+        rules.candidates(m)
     near = [replace(s, open_units=0), replace(s, random_log=0),
             replace(s, open_units=4, open_linear=4, open_random=4)]
     for n in near[:2]:
-        assert s in modelled.neighbours(n) and n in modelled.neighbours(s), n
-    assert near[2] in modelled.neighbours(s)
+        assert s in model.neighbours(n) and n in model.neighbours(s), n
+    assert near[2] in model.neighbours(s)
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
         one.grant(4)
@@ -199,11 +201,11 @@ def test_records_of_commands():
     nothing explains it as well without records."""
     s = replace(SEGMENT, open_linear=3, open_units=3, open_random=3, parts=4, record=65536)
     m = measured(s)
-    assert any((n.parts, n.record) == (16, 65536) for n in clues.candidates(m)), \
-        clues.candidates(m)
+    assert any((n.parts, n.record) == (16, 65536) for n in rules.candidates(m)), \
+        rules.candidates(m)
     near = [replace(s, record=n) for n in (0, 32768, 131072)]
-    assert set(near) <= set(modelled.neighbours(s)), modelled.neighbours(s)
-    assert s in modelled.neighbours(near[1]) and near[1] in modelled.neighbours(near[0])
+    assert set(near) <= set(model.neighbours(s)), model.neighbours(s)
+    assert s in model.neighbours(near[1]) and near[1] in model.neighbours(near[0])
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
         one.grant(4)
@@ -213,14 +215,14 @@ def test_records_of_commands():
 
 def test_parts_of_pages():
     """A copied page takes as long in parts, and nothing smaller than 1 KiB is a part."""
-    assert {n.parts for n in modelled.neighbours(replace(SEGMENT, page=2048))} == {1, 2}
+    assert {n.parts for n in model.neighbours(replace(SEGMENT, page=2048))} == {1, 2}
     s = replace(SEGMENT, parts=4, copy_buffer=2)
-    times = [(dict(TIMES) | {"ftl.copy_page": 8e5})[t.key] for t in modelled.times_of(s)]
-    keys = modelled.profile_keys(s, times)
+    times = [(dict(TIMES) | {"ftl.copy_page": 8e5})[t.key] for t in model.times_of(s)]
+    keys = model.profile_keys(s, times)
     assert (keys["nand.page_parts"], keys["ftl.copy_buffer"], keys["ftl.copy_page"]) == (
         "4", "8", "200000ns")
-    assert {n.parts for n in modelled.neighbours(s)} == {1, 2, 4, 8, 16}
-    assert {n.parts for n in modelled.neighbours(PAGE)} == {1}
+    assert {n.parts for n in model.neighbours(s)} == {1, 2, 4, 8, 16}
+    assert {n.parts for n in model.neighbours(PAGE)} == {1}
     # halves of pages in order are programs of parts: the log does not overflow
     p = make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=1, random=False, chunk=8192)
     whole, parts = (measured(replace(SEGMENT, parts=n), points=[p]).points[0].value for n in (1, 2))
@@ -231,7 +233,7 @@ def test_copies_have_a_time_of_their_own():
     """Where each small write copies a unit, rules say about what a copied page takes beyond a
     program, and the fit of the times finds it."""
     s = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0)
-    m = measured(s, [(dict(TIMES) | {"ftl.copy_page": 8e5})[t.key] for t in modelled.times_of(s)],
+    m = measured(s, [(dict(TIMES) | {"ftl.copy_page": 8e5})[t.key] for t in model.times_of(s)],
                  plan(2 * MIB, 3))
     assert 4e5 < first_of(s, m)["ftl.copy_page"] < 1.2e6, first_of(s, m)
     assert first_of(replace(s, open_random=3), m)["ftl.copy_page"] == 0
@@ -240,8 +242,8 @@ def test_copies_have_a_time_of_their_own():
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
         one.grant(80)
-        found = one.times(one.judge([search.start(s, clues.first_times(s, m))])[0], 3)
-    got = dict(zip([t.key for t in modelled.times_of(s)], found.values()))
+        found = one.times(one.judge([search.start(s, rules.first_times(s, m))])[0], 3)
+    got = dict(zip([t.key for t in model.times_of(s)], found.values()))
     transfer = s.page * 1e9 / got["nand.bus_rate"]  # the data tell the sum of a copy's parts alone
     copy = got["nand.tR"] + got["nand.tPROG"] + 2 * transfer + got["ftl.copy_page"]
     assert found.error < 0.02 and abs(copy / 2.51e6 - 1) < 0.05, (found.error, copy, got)
@@ -268,18 +270,18 @@ def test_rules_see_the_part_of_a_unit_that_is_merged():
     one = {4: 4, 8: 6.5, 16: 53, 32: 51, 64: 49.5, 128: 46, 256: 29.4, 512: 31.4, 1024: 59.4}
     other = {4: 4, 8: 7, 16: 68, 32: 65.5, 64: 61, 128: 65, 256: 59.7, 512: 62.4, 1024: 103}
     for times in one, other:
-        assert clues.merged_part(grid(times), 4 * MIB) == 512 * 1024
-        assert in_turn.small_write(grid(times)) == 8192
+        assert rules.merged_part(grid(times), 4 * MIB) == 512 * 1024
+        assert rows_in_order.small_write(grid(times)) == 8192
     # a page takes as long as parts of it, and a whole unit is no part
-    assert clues.merged_part(grid({4: 17, 8: 17, 16: 17, 32: 33, 64: 57}), 4 * MIB) is None
-    assert clues.merged_part(grid({64: 30, 128: 31, 256: 30, 512: 31}), 512 * 1024) is None
-    assert clues.merged_part(grid({n: n * 0.07 for n in one}), 4 * MIB) is None
+    assert rules.merged_part(grid({4: 17, 8: 17, 16: 17, 32: 33, 64: 57}), 4 * MIB) is None
+    assert rules.merged_part(grid({64: 30, 128: 31, 256: 30, 512: 31}), 512 * 1024) is None
+    assert rules.merged_part(grid({n: n * 0.07 for n in one}), 4 * MIB) is None
 
 
 def test_a_neighbour_begins_where_the_clues_put_it():
     """A time that is 0 for this structure need not be 0 for the next, and one that is not stays."""
     s = replace(SEGMENT, limit=120 * 1024, open_linear=7, cache=16384)
-    keys = [t.key for t in modelled.times_of(s)]
+    keys = [t.key for t in model.times_of(s)]
     m = measured(s, [(dict(TIMES) | {"ftl.tail_write": 6e6})[key] for key in keys])
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
@@ -326,7 +328,7 @@ def test_what_a_budget_leaves_is_kept():
 
 def test_a_time_beyond_its_bound_by_a_rounding_error():
     m = measured(PAGE, points=plan(2 * MIB, 1))
-    at = [t.key for t in modelled.times_of(PAGE)].index("ftl.map_switch")
+    at = [t.key for t in model.times_of(PAGE)].index("ftl.map_switch")
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
         one.grant(40)
@@ -338,10 +340,10 @@ def test_a_time_beyond_its_bound_by_a_rounding_error():
 def test_the_unit_shows_where_others_do_now_and_then():
     for number in (4, 5):
         s, times = fit_truth.draw(number, 1)
-        keys = [key for unit in crossings.candidates(s.capacity)
-                for key in crossings.crossing(unit, s.capacity).keys]
+        keys = [key for unit in unit_crossings.candidates(s.capacity)
+                for key in unit_crossings.crossing(unit, s.capacity).keys]
         points = fit_truth.run(Tool(), s, times, keys).points
-        assert crossings.unit_from(points) == s.unit, number
+        assert unit_crossings.unit_from(points) == s.unit, number
 
 
 def test_a_search_is_cheap_where_a_device_is_slow():
@@ -359,13 +361,13 @@ def test_a_search_is_cheap_where_a_device_is_slow():
 def test_variants_of_a_candidate_fit_together():
     grouped = replace(SEGMENT, unit=256 * 1024, group=8, scattered=34, small_log=8,
                       small_write=4096, zone_start=8, zone_units=8)
-    found = clues.variants(grouped)
+    found = rules.variants(grouped)
     assert grouped not in found and len(set(found)) == len(found) == 11, len(found)
     assert {s.page for s in found} == {8192, 16384, 32768}
     assert {(s.unit, s.group, s.scattered, s.small_log, s.zone_start, s.zone_units)
             for s in found} == {(256 * 1024, 8, 34, 8, 8, 8), (512 * 1024, 4, 17, 4, 4, 4)}
     assert {s.small_write for s in found} == {4096, 8192}
-    assert {(s.page, s.unit) for s in clues.variants(SEGMENT)} == {
+    assert {(s.page, s.unit) for s in rules.variants(SEGMENT)} == {
         (8192, 2 * MIB), (32768, 2 * MIB)}
     for s in found:
         assert s.unit * s.group == 2 * MIB and s.unit % s.page == 0
@@ -450,7 +452,7 @@ def test_a_search_ends_with_its_comparer():
 
 
 def test_command():
-    measurement.save(measured(PAGE, points=plan(2 * MIB, 3)), Path("my.json"))
+    schema.save(measured(PAGE, points=plan(2 * MIB, 3)), Path("my.json"))
     code, out, err = lab("fit", "my.json", "-o", "my.ini", "--budget", "80", "--jobs", "1")
     assert code == 0 and err == "" and out.startswith("The profile comes near: "), (out, err)
     text = read("my.ini")
@@ -472,14 +474,14 @@ def test_what_cannot_be_good_is_no_profile():
     """Rates that no device has: each is drawn apart from the others."""
     points = [make_point(p.procedure, [10 ** (4 + (i * 7919 % 97) / 20)], **dict(p.parameters))
               for i, p in enumerate(plan(2 * MIB, 2)) if p.procedure == "flashbench-open-au"]
-    measurement.save(Measurement(tuple(points), "x", 512 * MIB), Path("my.json"))
+    schema.save(Measurement(tuple(points), "x", 512 * MIB), Path("my.json"))
     code, out, err = lab("fit", "my.json", "-o", "bad.ini", "--budget", "60", "--jobs", "1")
     assert code == 1 and "no profile comes near" in err and "--anyway" in err, (code, out, err)
     assert not os.path.exists("bad.ini") and "cannot do what this device did" in read("bad.html")
 
 
 def test_mistakes():
-    measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
+    schema.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
     bad("--budget 500: has no effect with --quick", "fit", "my.json", "-o", "a.ini", "--quick",
         "--budget", "500")
     bad("-o my.json: is one of the inputs", "fit", "my.json", "-o", "my.json")
@@ -498,7 +500,7 @@ def test_nothing_is_made_up():
     """A profile of a device that was only read would say what nobody measured; `advise` would
     count on it."""
     m = measured(PAGE, points=[p for p in plan(2 * MIB, 1) if p.procedure == "flashbench-align"])
-    measurement.save(m, Path("read.json"))
+    schema.save(m, Path("read.json"))
     said = "read.json: nothing was written, so a profile would make up what writes take"
     for words in (["fit", "read.json", "-o", "read.ini"], ["advise", "read.json"]):
         code, out, err = lab(*words, "--budget", "60")
@@ -509,7 +511,7 @@ def test_nothing_is_made_up():
 
 def test_what_is_not_installed():
     """One line, with the package."""
-    measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
+    schema.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
     fit = ("fit", "my.json", "-o", "without.ini", "--budget", "60")
     probe = ("probe", "nbd://localhost", "-o", "probed.json", "--read-only")
     for name, package, words in (("scipy", "scipy", fit), ("cmaes", "cmaes", fit),
@@ -521,13 +523,13 @@ def test_what_is_not_installed():
 
 
 def test_stopped_by_a_signal():
-    measurement.save(measured(SEGMENT, points=plan(2 * MIB, 3)), Path("my.json"))
+    schema.save(measured(SEGMENT, points=plan(2 * MIB, 3)), Path("my.json"))
     ends_at_a_signal("fit", "my.json")
 
 
 def test_a_process_that_dies():
     m = Measurement((make_point("seq-write", [1e6], bs=4096, size=65536),), "x", 64 * MIB)
-    keys = modelled.changes(modelled.profile_keys(PAGE, values(PAGE)))
+    keys = model.changes(model.profile_keys(PAGE, values(PAGE)))
     ask = [compare.Question("page", tuple(keys))]
     with compare.Comparer(Tool(), m, 1) as comparer:
         assert comparer.ask(ask)[0].state == "done"
@@ -553,7 +555,7 @@ def test_a_search_begins_where_no_error_is_known():
 
 def test_advice_for_a_measurement():
     s = Structure("page", 512 * MIB, 16384)
-    measurement.save(measured(s, points=plan(2 * MIB, 2)), Path("card.json"))
+    schema.save(measured(s, points=plan(2 * MIB, 2)), Path("card.json"))
     words = ["advise", "card.json", "--budget", "60", "--jobs", "2", "--workload", "log", "--json"]
     code, out, err = lab(*words)
     assert code == 0 and "card.ini: fitted, median error" in err, (code, err)

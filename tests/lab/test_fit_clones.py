@@ -14,23 +14,25 @@ except ImportError:
     skip("no Python modules cmaes and scipy")
 
 import fit_truth  # noqa: E402
-from flashemu_lab import clues, compare, curves, fitted, fitting, habits, pairs  # noqa: E402
-from flashemu_lab import probing, search, unit_size  # noqa: E402
-from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
-from flashemu_lab.modelled import Structure, neighbours, paged, profile_keys  # noqa: E402
-from flashemu_lab.modelled import times_of  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import compare, curves, fit_result, fitting, rules  # noqa: E402
+from flashemu_lab.probe.tests import behaviour, unit_pairs  # noqa: E402
+from flashemu_lab.fit import search  # noqa: E402
+from flashemu_lab.probe.tests import structure, unit_size  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
+from flashemu_lab.fit.model import Structure, neighbours, paged, profile_keys  # noqa: E402
+from flashemu_lab.fit.model import times_of  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 from flashemu_probe_points import CAPACITY, KIB, MIB, answered, reads, rows, shown  # noqa: E402
 
 MERGE = 10**8
 
 
 def candidates(*points):
-    return clues.candidates(Measurement(points, "x", CAPACITY))
+    return rules.candidates(Measurement(points, "x", CAPACITY))
 
 
 def scattered(ns):
-    return answered(habits.scattered(4 * MIB, CAPACITY), ns)
+    return answered(behaviour.scattered(4 * MIB, CAPACITY), ns)
 
 
 def parted(part, page):
@@ -80,20 +82,20 @@ def test_parts_of_allocation_units():
 
 
 def test_bursts_count_where_no_cache_takes_them():
-    tests = [habits.burst(CAPACITY, shifted) for shifted in (False, True)]
+    tests = [behaviour.burst(CAPACITY, shifted) for shifted in (False, True)]
     plain = [p for test in tests for p in answered(test, lambda r: 4e6)]
     cached = []
     for test in tests:  # the first 2 MiB behind the rest are quick
         start = next(r.offset for r in test.requests if r.op == "write" and r.key > 0)
         cached += answered(test, lambda r, start=start: r.length if r.op == "rest" else
                            1e6 if r.key > 0 and r.offset - start < 2 * MIB else 4e6)
-    assert habits.cache_from(cached) and not habits.has_cache(plain)
-    kept = clues.fittable(Measurement(tuple(plain), "x", CAPACITY)).points
-    assert kept == tuple(plain) and all(habits.is_burst(p) for p in kept)
-    assert clues.fittable(Measurement(tuple(cached), "x", CAPACITY)).points == ()
-    whole = [p for n in range(3) for p in answered(habits.fill(CAPACITY, n), lambda r: 1e7)]
-    assert whole and not any(map(habits.is_burst, whole))
-    assert clues.fittable(Measurement((*plain, *whole), "x", CAPACITY)).points == tuple(plain)
+    assert behaviour.cache_from(cached) and not behaviour.has_cache(plain)
+    kept = rules.fittable(Measurement(tuple(plain), "x", CAPACITY)).points
+    assert kept == tuple(plain) and all(behaviour.is_burst(p) for p in kept)
+    assert rules.fittable(Measurement(tuple(cached), "x", CAPACITY)).points == ()
+    whole = [p for n in range(3) for p in answered(behaviour.fill(CAPACITY, n), lambda r: 1e7)]
+    assert whole and not any(map(behaviour.is_burst, whole))
+    assert rules.fittable(Measurement((*plain, *whole), "x", CAPACITY)).points == tuple(plain)
 
 
 def test_single_commands_are_no_rate():
@@ -105,7 +107,7 @@ def test_single_commands_are_no_rate():
     assert [rate for _, _, rate in curves.curves([*points, *others]).rates] == [1e7, 2e7, 3e7, 4e7]
     first = candidates(*reads(64 * KIB), *points)[0]
     m = Measurement((*reads(64 * KIB), *points), "x", CAPACITY)
-    times = dict(zip((t.key for t in times_of(first)), clues.first_times(first, m)))
+    times = dict(zip((t.key for t in times_of(first)), rules.first_times(first, m)))
     assert math.isclose(times["nand.tPROG"], 0.75 * first.page * 1e9 / 2e7)
 
 
@@ -114,18 +116,18 @@ def test_rules_look_at_the_whole_measurement():
     what no fit can use."""
     points = list(reads(64 * KIB))
     for size in (64 * KIB << n for n in range(8)):
-        test = pairs.test(size, CAPACITY, 8 * KIB, 16 * KIB, probing.OUTRIGHT)
+        test = unit_pairs.test(size, CAPACITY, 8 * KIB, 16 * KIB, structure.OUTRIGHT)
         points += answered(test, lambda r, size=size: 1e6 if size < 512 * KIB else 4e6)
-    fills = answered(habits.fill(CAPACITY, 0), lambda r: 40 * r.length + 1)
+    fills = answered(behaviour.fill(CAPACITY, 0), lambda r: 40 * r.length + 1)
     assert unit_size.shown(points) and not unit_size.shown([*points, *fills])
     m = Measurement(tuple(points), "x", CAPACITY)
     whole = replace(m, points=(*points, *fills))
-    assert clues.fittable(whole) == m
+    assert rules.fittable(whole) == m
     with compare.Comparer(Tool(), m, 1) as comparer:
         alone = fitting.Fitting(comparer, m, 60, 1)._starts
         seen = fitting.Fitting(comparer, m, 60, 1, whole=whole)._starts
     assert "page" not in {s.strategy for s in alone}
-    assert seen == clues.candidates(whole) and "page" in {s.strategy for s in seen}
+    assert seen == rules.candidates(whole) and "page" in {s.strategy for s in seen}
 
 
 def in_turn(one, several):
@@ -144,12 +146,12 @@ def test_runs_that_go_past_a_cache():
     # not of a log without probe, and with numbers for which there is a device
     assert {s.run for s in candidates(*in_turn(1e5, 2e5))} == {0}
     s = next(s for s in found if s.run)
-    first = dict(zip((t.key for t in times_of(s)), clues.first_times(s, Measurement(
+    first = dict(zip((t.key for t in times_of(s)), rules.first_times(s, Measurement(
         (*known, *in_turn(1e5, 2e5), *scattered(lambda r: 5e6)), "x", CAPACITY))))
     assert first["ftl.map_switch"] == 0.0 and first["nand.slc_tPROG"] > 4e6, first
     keys = profile_keys(s, list(first.values()))
     assert keys["ftl.slc_run"] == str(s.run) and keys["ftl.slc_mode"] == "static"
-    assert fitted.sections(keys).count("[nand]") == 1, keys
+    assert fit_result.sections(keys).count("[nand]") == 1, keys
     assert "ftl.slc_run" not in profile_keys(replace(s, run=0), list(first.values())[:-1])
     assert {n.run for n in neighbours(s)} == {s.run // 2, s.run, s.run * 2}
     assert {n.run for n in neighbours(replace(s, run=0))} == {0}
@@ -175,7 +177,7 @@ def cloned(s, ns, budget, off):
     values = [ns.get(t.key, 0.0) for t in times_of(s)]
     tool = Tool()
     whole = fit_truth.probe(tool, s, values)
-    m = clues.fittable(whole)
+    m = rules.fittable(whole)
     found = fitting.fit(tool, m, budget, 1, 1, whole=whole)
     want = fit_truth.run(tool, s, values, fit_truth.WORK)
     got = fit_truth.run(tool, found.structure, found.values, fit_truth.WORK)

@@ -12,9 +12,9 @@ try:
 except ImportError:
     skip("no Python module scipy")
 
-from flashemu_lab import clues, compare, fitted, fitting, modelled, search  # noqa: E402
-from flashemu_lab.measurement import make_point  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import compare, fit_result, fitting, model, rules, search  # noqa: E402
+from flashemu_lab.measurement.schema import make_point  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 GROUPS = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0, scattered=24)
 FIND_FAT = [make_point("flashbench-find-fat", [1], erasesize=2 * MIB, units=6, unit=unit,
@@ -33,8 +33,8 @@ def test_groups_that_stay_are_seen():
         one.grant(4)
         fits = one.judge([search.start(replace(s, stay=n), values(s)) for n in (0, 8, 16, 32)])
     assert fits[2].error < 1e-6 and fits[0].error > 0.1, [f.error for f in fits]
-    assert replace(s, stay=0) in modelled.neighbours(s)
-    assert s in modelled.neighbours(replace(s, stay=0))
+    assert replace(s, stay=0) in model.neighbours(s)
+    assert s in model.neighbours(replace(s, stay=0))
 
 
 def test_commands_that_make_groups_stay_are_seen():
@@ -43,9 +43,9 @@ def test_commands_that_make_groups_stay_are_seen():
     points = [make_point("flashbench-open-au", [1], erasesize=2 * MIB, open=n, random=False,
                          chunk=2 * MIB >> i) for n in (2, 4, 5) for i in range(8)]
     m = measured(s, points=points)
-    others = [n for n in modelled.neighbours(s) if n == replace(s, hot=n.hot)]
+    others = [n for n in model.neighbours(s) if n == replace(s, hot=n.hot)]
     assert [n.hot for n in others] == [0, 4, 16], others
-    assert all(n.hot == 8 for n in modelled.neighbours(replace(s, stay=0)))
+    assert all(n.hot == 8 for n in model.neighbours(replace(s, stay=0)))
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
         one.grant(2)
@@ -59,14 +59,14 @@ def test_gathering_has_a_time_of_its_own():
     points = FIND_FAT + plan(2 * MIB, 3)
     for copy, gather in ((8e5, 1.5e6), (0.0, 1.5e6), (8e5, 0.0)):
         times = dict(TIMES) | {"ftl.copy_page": copy, "ftl.gather_page": gather}
-        m = measured(GROUPS, [times[t.key] for t in modelled.times_of(GROUPS)], points)
+        m = measured(GROUPS, [times[t.key] for t in model.times_of(GROUPS)], points)
         first = first_of(GROUPS, m)["ftl.gather_page"]
         assert abs(first - gather) < 5e5, (copy, gather, first)
         with compare.Comparer(Tool(), m, 2) as comparer:
             one = search.Search(comparer, m, [1.0] * len(m.points))
             one.grant(100)
-            found = one.times(one.judge([search.start(GROUPS, clues.first_times(GROUPS, m))])[0], 4)
-        got = dict(zip([t.key for t in modelled.times_of(GROUPS)], found.values()))
+            found = one.times(one.judge([search.start(GROUPS, rules.first_times(GROUPS, m))])[0], 4)
+        got = dict(zip([t.key for t in model.times_of(GROUPS)], found.values()))
         assert found.error < 0.02 and abs(got["ftl.gather_page"] - gather) < 2e5, (
             copy, gather, found.error, got)
 
@@ -74,29 +74,29 @@ def test_gathering_has_a_time_of_its_own():
 def test_without_groups_there_is_no_time_of_gathering():
     """A structure that gathers nothing has a time less, and its neighbour begins with a new one."""
     m = measured(GROUPS, [(dict(TIMES) | {"ftl.gather_page": 1.5e6})[t.key]
-                          for t in modelled.times_of(GROUPS)], FIND_FAT)
+                          for t in model.times_of(GROUPS)], FIND_FAT)
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        begun = search.start(GROUPS, clues.first_times(GROUPS, m))
+        begun = search.start(GROUPS, rules.first_times(GROUPS, m))
         for s in (replace(GROUPS, scattered=0), replace(GROUPS, group=1), SEGMENT):
             moved = one.moved(begun, s)
-            assert len(moved.x) == len(begun.x) - 1 == len(modelled.times_of(s)), s
-            assert "ftl.gather_page" not in modelled.profile_keys(s, moved.values())
+            assert len(moved.x) == len(begun.x) - 1 == len(model.times_of(s)), s
+            assert "ftl.gather_page" not in model.profile_keys(s, moved.values())
             assert one.moved(moved, GROUPS).values() == begun.values(), s
 
 
 def test_a_small_log_is_emptied_gradually():
     """So it has two units at least, whatever becomes of it."""
     s = replace(SEGMENT, unit=2 * MIB, small_log=2, small_write=4096, zone_units=1)
-    keys = modelled.profile_keys(s, values(s))
+    keys = model.profile_keys(s, values(s))
     assert keys["ftl.small_log"] == "2" and keys["ftl.small_pace"] == "1"
-    assert "ftl.small_pace" not in modelled.profile_keys(SEGMENT, values(SEGMENT))
-    for near in [s, *modelled.neighbours(s), *modelled.neighbours(SEGMENT)]:
+    assert "ftl.small_pace" not in model.profile_keys(SEGMENT, values(SEGMENT))
+    for near in [s, *model.neighbours(s), *model.neighbours(SEGMENT)]:
         assert near.small_log == 0 or near.small_log >= 2, near
-    assert {n.small_log for n in modelled.neighbours(s)} == {0, 2, 3, 4, 8}
-    assert modelled.scaled(replace(s, unit=16 * MIB), 2 * MIB).small_log == 2
+    assert {n.small_log for n in model.neighbours(s)} == {0, 2, 3, 4, 8}
+    assert model.scaled(replace(s, unit=16 * MIB), 2 * MIB).small_log == 2
     one = fitting.Fitted(s, values(s), [], [], {}, {})
-    told = fitted.provenance(one, measured(SEGMENT), "ftl.small_pace", "x.json")
+    told = fit_result.provenance(one, measured(SEGMENT), "ftl.small_pace", "x.json")
     assert told.startswith("assumed") and "250 ms" in told
 
 

@@ -13,12 +13,12 @@ try:
 except ImportError:
     skip("no Python modules cmaes and scipy")
 
-from flashemu_lab import clues, compare, curves, fitted, fitting, in_turn  # noqa: E402
-from flashemu_lab import modelled, search  # noqa: E402
-from flashemu_lab.compare import Answer  # noqa: E402
-from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
-from flashemu_lab.modelled import as_in_order  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import compare, curves, fit_result, fitting, rows_in_order, rules  # noqa: E402
+from flashemu_lab.fit import model, search  # noqa: E402
+from flashemu_lab.fit.compare import Answer  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
+from flashemu_lab.fit.model import as_in_order  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 GROUPS = replace(SEGMENT, unit=256 * 1024, group=8, open_linear=8, open_random=0, scattered=24)
 
@@ -37,7 +37,7 @@ def asked_of(one):
 
 def test_what_says_something_about_random_order():
     def says(procedure, **how):
-        return in_turn.shows_random_order([make_point(procedure, [1e6], **how)])
+        return rows_in_order.shows_random_order([make_point(procedure, [1e6], **how)])
     assert says("flashbench-open-au", erasesize=MIB, open=1, random=True, chunk=4096)
     assert not says("flashbench-open-au", erasesize=MIB, open=1, random=False, chunk=4096)
     assert not says("flashbench-find-fat", erasesize=MIB, units=2, unit=0, chunk=4096)
@@ -52,13 +52,13 @@ def test_what_says_something_about_random_order():
     for test in ("random-write", "random-read", "write"):
         assert says("iozone", test=test, file=MIB, bs=4096, direct=True,
                     fsync=False) == (test == "random-write")
-    assert not says("seq-write", bs=4096, size=MIB) and not in_turn.shows_random_order([])
+    assert not says("seq-write", bs=4096, size=MIB) and not rows_in_order.shows_random_order([])
 
 
 def test_candidates_have_one_number_of_open_units():
     """And those of a measurement that has both orders keep the two that it shows."""
     m = measured(SEGMENT)
-    some = [s for s in clues.candidates(in_order(m)) if s.strategy == "segment"]
+    some = [s for s in rules.candidates(in_order(m)) if s.strategy == "segment"]
     assert some and some[0].open_linear == 4, some
     for s in (s for s in some if not s.spills):
         most = 0 if s.gathers else s.open_linear
@@ -67,9 +67,9 @@ def test_candidates_have_one_number_of_open_units():
         assert s == replace(s, record=0, gap_fill=0), s
     assert {(s.open_linear, s.open_units) for s in some} >= {(4, 0), (4, 4)}, some
     assert {s.unit * s.group for s in some} == {SEGMENT.unit}
-    pages = [s for s in clues.candidates(in_order(m)) if s.strategy == "page"]
+    pages = [s for s in rules.candidates(in_order(m)) if s.strategy == "page"]
     assert pages and all(s == as_in_order(replace(s, open_units=0)) for s in pages), pages
-    assert clues.candidates(m)[0].open_random == 3
+    assert rules.candidates(m)[0].open_random == 3
     assert as_in_order(PAGE) == PAGE
     logs = replace(GROUPS, small_log=16, small_write=8192)
     assert as_in_order(GROUPS) == logs == as_in_order(replace(logs, small_write=65536))
@@ -86,14 +86,14 @@ def test_candidates_have_one_number_of_open_units():
 
 def test_only_what_shows_as_a_unit_is_one():
     """Where random order was measured, the second step of -a may be the unit as well."""
-    m, shown = measured(SEGMENT), clues.shown_units
-    clues.shown_units = lambda c, points: [2 * MIB, MIB // 2]
+    m, shown = measured(SEGMENT), rules.shown_units
+    rules.shown_units = lambda c, points: [2 * MIB, MIB // 2]
     try:
         for known, units in ((m, {2 * MIB, MIB // 2}), (in_order(m), {2 * MIB})):
-            found = {s.unit * s.group for s in clues.candidates(known) if s.strategy == "segment"}
+            found = {s.unit * s.group for s in rules.candidates(known) if s.strategy == "segment"}
             assert found == units, found
     finally:
-        clues.shown_units = shown
+        rules.shown_units = shown
 
 
 def test_cards_with_a_small_log_merge_units_before_they_are_full():
@@ -105,9 +105,9 @@ def test_cards_with_a_small_log_merge_units_before_they_are_full():
              for n in range(1, 7) for chunk in (4096 << i for i in range(8))]
     for points, first in ((m.points, 0), (small, 3 * SEGMENT.unit // 8)):
         known = in_order(replace(m, points=tuple(points)))
-        some = [s for s in clues.candidates(known) if s.strategy == "segment" and not s.spills]
+        some = [s for s in rules.candidates(known) if s.strategy == "segment" and not s.spills]
         assert {s.random_log for s in some if not s.gathers} == {first}, some
-        with compare.Comparer(Tool(), known, 1) as comparer:
+        with compare.Comparer(Tool(), points, 1) as comparer:
             one = search.Search(comparer, known, [1.0] * len(known.points))
         assert {n.random_log for n in one.near(some[0], [SEGMENT])} == {first}
 
@@ -155,16 +155,16 @@ def test_a_limit_that_is_told_stays():
     nor CMA-ES has another limit then; without the row behind the limit, or with one write in random
     order, they try others."""
     told = rows(3, cheap=4)
-    assert in_turn.told_limit(told) == 3
-    assert in_turn.told_limit([p for p in told if dict(p.parameters)["open"] != 4]) is None
-    assert in_turn.told_limit(rows(7)) is None and in_turn.told_limit([]) is None
+    assert rows_in_order.told_limit(told) == 3
+    assert rows_in_order.told_limit([p for p in told if dict(p.parameters)["open"] != 4]) is None
+    assert rows_in_order.told_limit(rows(7)) is None and rows_in_order.told_limit([]) is None
     one = make_point("flashbench-open-au", [1e6], erasesize=2 * MIB, open=1, random=True,
                      chunk=4096)
-    assert in_turn.told_limit([*told, one]) is None
+    assert rows_in_order.told_limit([*told, one]) is None
     soft = rows(3, merge_ns=5e6)
     for points, limits in ((told, {3}), (soft, {2, 3, 4}), ([*told, one], {2, 3, 4})):
         m = Measurement(tuple(points), "rows", 480 * MIB)
-        every = clues.candidates(m)
+        every = rules.candidates(m)
         if limits == {3}:
             assert {s.open_linear for s in every if s.strategy == "segment" and s.group == 1} == {3}
         begin = replace(SEGMENT, open_linear=3, open_random=3)
@@ -186,13 +186,13 @@ def test_what_rises_with_each_unit_suggests_units_that_spill():
     """A unit beyond the limit is merged once for each half of it, not for each write.  A step, or a
     unit that each small write merges, says something else, and so does what `probe` measures."""
     def has(m):
-        return {s.spills for s in clues.candidates(m) if s.strategy == "segment"}
+        return {s.spills for s in rules.candidates(m) if s.strategy == "segment"}
     m = in_order(measured(SPILLS))
-    assert in_turn.merges_from(m.points) is None and has(m) == {False, True}
+    assert rows_in_order.merges_from(m.points) is None and has(m) == {False, True}
     assert [(s.open_linear, s.open_random, s.random_log, s.small_write)
-            for s in clues.candidates(m) if s.spills] == [(2, 8, MIB, 131072)]
+            for s in rules.candidates(m) if s.spills] == [(2, 8, MIB, 131072)]
     assert has(measured(SPILLS)) == {False, True}
-    assert modelled.spilling(SEGMENT, 9).spills, "more are open in order than usually spill"
+    assert model.spilling(SEGMENT, 9).spills, "more are open in order than usually spill"
     one = make_point("request", [1e6], op="read", bs=512, start=0, stride=0, count=1)
     assert has(replace(m, points=(*m.points, one))) == {False}
     for points, wanted in ((rows(3), False), (rows(3, merge_ns=0, slower=2), False),
@@ -238,7 +238,7 @@ def test_tests_in_order_do_not_say_how_large_units_are():
             varied = fitting.Fitting(comparer, m, 60, 1)._varied()
         assert {n.group for n in near} == groups, near
         assert ({n.unit for n in near} == {GROUPS.unit}) == (groups == {8}), near
-        known = {n.group for n in clues.candidates(m)}
+        known = {n.group for n in rules.candidates(m)}
         assert ({n.group for n in varied} <= known) == (groups == {8}) and varied, varied
 
 
@@ -248,37 +248,37 @@ def test_a_soft_limit_in_order_suggests_groups():
     m = measured(GROUPS)
     for known, wanted in ((in_order(m), True),
                           (in_order(measured(replace(SEGMENT, open_random=0))), False)):
-        found = [s for s in clues.candidates(known) if s.group > 1]
+        found = [s for s in rules.candidates(known) if s.group > 1]
         assert bool(found) == wanted, found
-    assert {(s.unit, s.group) for s in clues.candidates(in_order(m)) if s.group > 1} == \
+    assert {(s.unit, s.group) for s in rules.candidates(in_order(m)) if s.group > 1} == \
         {(256 * 1024, 8)}
     rows = {n: {16384 << i: 1e6 * (2 ** i) * (3 if n > 2 else 1) for i in range(6)}
             for n in range(1, 6)}
     c = curves.Curves(rows)
-    assert in_turn.has_soft_limit(c, c)
-    assert not in_turn.has_soft_limit(curves.Curves(rows, {1: {16384: 1e6}}), c)
+    assert rows_in_order.has_soft_limit(c, c)
+    assert not rows_in_order.has_soft_limit(curves.Curves(rows, {1: {16384: 1e6}}), c)
     merged = curves.Curves(rows | {n: dict.fromkeys(rows[n], 5e8) for n in (3, 4, 5)})
-    assert not in_turn.has_soft_limit(merged, merged)
+    assert not rows_in_order.has_soft_limit(merged, merged)
     for factors, wanted in (((1, 1, 1.3, 1.6, 2.0, 2.4), False),    # with each further unit
                             ((1, 1, 1.1, 1.1, 2.2, 2.4), True),     # a step, not the first change
                             ((1, 2, 2.2, 2.4, 2.6, 2.9), False)):   # what one stream does
         rising = curves.Curves({n: {16384 << i: 1e6 * (2 ** i) * factor for i in range(6)}
                                 for n, factor in enumerate(factors, 1)})
-        assert in_turn.has_soft_limit(rising, rising) == wanted, factors
+        assert rows_in_order.has_soft_limit(rising, rising) == wanted, factors
 
 
 def test_many_units_that_are_as_fast_as_two_suggest_pages():
     """Where nothing else was measured; four units are too few to say so."""
     m = measured(replace(SEGMENT, open_linear=8, open_random=8))
     for known, wanted in ((in_order(m), {"page"}), (m, {"page", "segment"})):
-        assert {s.strategy for s in clues.candidates(known)} == wanted, clues.candidates(known)
+        assert {s.strategy for s in rules.candidates(known)} == wanted, rules.candidates(known)
     few = replace(m, points=tuple(p for p in in_order(m).points
                                   if dict(p.parameters).get("open", 0) <= 4))
-    assert {s.strategy for s in clues.candidates(few)} == {"page", "segment"}
-    assert "segment" in {s.strategy for s in clues.candidates(in_order(measured(SEGMENT)))}
+    assert {s.strategy for s in rules.candidates(few)} == {"page", "segment"}
+    assert "segment" in {s.strategy for s in rules.candidates(in_order(measured(SEGMENT)))}
     for more, wanted in ((0.0, True), (0.03, False)):   # slower from row to row
         rows = {n: {1 << 20: 1e8 * (1 + more * n)} for n in range(1, 7)}
-        assert in_turn.no_limit(curves.Curves(rows)) == wanted, more
+        assert rows_in_order.no_limit(curves.Curves(rows)) == wanted, more
 
 
 def test_units_that_were_left_open_are_no_pages():
@@ -290,7 +290,7 @@ def test_units_that_were_left_open_are_no_pages():
             erasesize=2 * MIB, open=n, random=False, chunk=chunk)
                   for n in range(1, most + 1) for chunk in (16384 << i for i in range(8))]
         m = Measurement(tuple(points), "rows", 480 * MIB)
-        return {s.strategy for s in clues.candidates(m)}
+        return {s.strategy for s in rules.candidates(m)}
     assert found(0) == found(3e7) == {"page"}
     assert found(1e8) == {"segment"}
     assert found(1e8, 3) == {"page", "segment"}
@@ -315,10 +315,10 @@ def test_units_have_to_explain_more_than_pages():
              for n in range(2, 7) for chunk in (16384, 32768, 65536)]
     limited = replace(known, points=(*cliff, *(p for p in known.points
                                                if p.procedure != "flashbench-open-au")))
-    for known, chosen, going in ((known, "page", ["segment", "page"]),
+    for points, chosen, going in ((known, "page", ["segment", "page"]),
                                  (limited, "segment", ["segment"]), (m, "segment", ["segment"])):
-        with compare.Comparer(Tool(), known, 1) as comparer:
-            one = fitting.Fitting(comparer, known, 60, 1)
+        with compare.Comparer(Tool(), points, 1) as comparer:
+            one = fitting.Fitting(comparer, points, 60, 1)
         assert one._simplest(near).structure.strategy == chosen
         assert one._simplest(far).structure == SEGMENT
         assert one._simplest(first).structure == PAGE
@@ -369,12 +369,12 @@ def test_random_order_follows_from_order():
                              if dict(p.parameters).get("random")])
     assert errors.median < 0.05, errors
     assert "open_random" not in found.as_good and found.as_good["open_linear"] == [], found.as_good
-    told = fitted.provenance(found, known, "ftl.open_random", "x.json")
+    told = fit_result.provenance(found, known, "ftl.open_random", "x.json")
     assert told.startswith("assumed") and "random order" in told, told
-    assert fitted.provenance(found, m, "ftl.open_random", "x.json") != told
-    log = fitted.provenance(found, known, "ftl.random_log", "x.json")
+    assert fit_result.provenance(found, m, "ftl.open_random", "x.json") != told
+    log = fit_result.provenance(found, known, "ftl.random_log", "x.json")
     assert log.startswith("assumed") and "before it is full" in log, log
-    assert not fitted.provenance(found, m, "ftl.random_log", "x.json").endswith("full")
+    assert not fit_result.provenance(found, m, "ftl.random_log", "x.json").endswith("full")
 
 
 class Alike:
@@ -404,10 +404,10 @@ def test_what_is_assumed_of_groups_is_said():
     s = as_in_order(GROUPS)
     one = fitting.Fitted(s, values(s), [], [], {}, {"small_write": [4096]})
     for key in ("ftl.open_random", "ftl.small_write"):
-        told = fitted.provenance(one, in_order(m), key, "x.json")
+        told = fit_result.provenance(one, in_order(m), key, "x.json")
         assert told.startswith("assumed: nothing was written in random order, and cards"), told
-        assert "random order" not in fitted.provenance(one, m, key, "x.json")
-    assert not fitted.provenance(one, in_order(m), "ftl.small_log", "x.json").endswith("log")
+        assert "random order" not in fit_result.provenance(one, m, key, "x.json")
+    assert not fit_result.provenance(one, in_order(m), "ftl.small_log", "x.json").endswith("log")
 
 
 def test_what_is_assumed_of_units_that_spill_is_said():
@@ -415,16 +415,16 @@ def test_what_is_assumed_of_units_that_spill_is_said():
     m = measured(SPILLS)
     one = fitting.Fitted(SPILLS, values(SPILLS), [], [], {}, {"random_log": []})
     for key in ("ftl.open_random", "ftl.small_write"):
-        assert fitted.provenance(one, in_order(m), key, "x.json").startswith(
+        assert fit_result.provenance(one, in_order(m), key, "x.json").startswith(
             "assumed: nothing was written in random order, and cards that slow down")
-    assert fitted.provenance(one, in_order(m), "ftl.random_log", "x.json").startswith("fitted to")
+    assert fit_result.provenance(one, in_order(m), "ftl.random_log", "x.json").startswith("fitted to")
 
 
 def test_what_is_missing_is_said():
     """Only what is missing: both tests, one of them, or none."""
     def told(*points):
         return [("random order" in line, "first units" in line)
-                for line in fitted.missing(Measurement(points, "x", MIB))]
+                for line in fit_result.missing(Measurement(points, "x", MIB))]
     fat = make_point("flashbench-find-fat", [1e6], erasesize=MIB, units=2, unit=0, chunk=4096)
     order, in_random = (make_point("flashbench-open-au", [1e6], erasesize=MIB, open=1, random=r,
                                    chunk=4096) for r in (False, True))

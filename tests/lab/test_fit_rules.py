@@ -7,10 +7,10 @@ from dataclasses import replace
 from flashemu_lab_bench import LAB  # noqa: F401  (finds the modules)
 from flashemu_script import run
 
-from flashemu_lab import clues, curves, fitting, in_turn
-from flashemu_lab.measurement import Measurement, make_point
-from flashemu_lab.modelled import Structure, exchanged, paged, times_of
-from flashemu_lab.search import Fit
+from flashemu_lab.fit import curves, fitting, rows_in_order, rules
+from flashemu_lab.measurement.schema import Measurement, make_point
+from flashemu_lab.fit.model import Structure, exchanged, paged, times_of
+from flashemu_lab.fit.search import Fit
 
 MIB = 1 << 20
 
@@ -22,12 +22,12 @@ def test_a_log_for_random_order_shows_in_merges():
     c = curves.Curves({n: in_order for n in (1, 2, 3)})
     c.random = {n: {chunk: in_order[chunk] + 4e8 * (4 * chunk / (4 * MIB) if n < 4 else 1)
                     for chunk in chunks} for n in range(1, 6)}
-    assert clues._random_log(c, 3, 4 * MIB, 16384) == MIB
-    assert clues._random_log(c, 3, 4 * MIB + 16384 * 2, 16384) == MIB  # whole pages
+    assert rules._random_log(c, 3, 4 * MIB, 16384) == MIB
+    assert rules._random_log(c, 3, 4 * MIB + 16384 * 2, 16384) == MIB  # whole pages
     del c.random[4], c.random[5]
-    assert clues._random_log(c, 3, 4 * MIB, 16384) == 0  # nothing says what a merge takes
+    assert rules._random_log(c, 3, 4 * MIB, 16384) == 0  # nothing says what a merge takes
     c.random = {n: {chunk: in_order[chunk] + 4e8 * (n > 3) for chunk in chunks} for n in range(6)}
-    assert clues._random_log(c, 3, 4 * MIB, 16384) == 0
+    assert rules._random_log(c, 3, 4 * MIB, 16384) == 0
 
 
 def test_records_show_in_how_near_a_command_brings_the_next_merge():
@@ -38,7 +38,7 @@ def test_records_show_in_how_near_a_command_brings_the_next_merge():
     def seen(records, *without):
         c.random = {n: {chunk: c.linear[n][chunk] + 13e6 * records(chunk) for chunk in chunks
                         if chunk not in without} for n in (1, 2)}
-        return clues._record(c, 2)
+        return rules._record(c, 2)
     assert seen(lambda chunk: chunk // 32768 + 1) == 32768
     assert seen(lambda chunk: chunk // 32768 + 1, 4096) == 32768
     assert seen(lambda chunk: chunk // 32768 + 1, 4096, 8192) == 0      # nothing is equal
@@ -46,7 +46,7 @@ def test_records_show_in_how_near_a_command_brings_the_next_merge():
     assert seen(lambda chunk: max(chunk // 16384, 1)) == 0      # pages without heads
     assert seen(lambda chunk: 1) == 0                           # a merge for each command
     assert seen(lambda chunk: 0.01) == 0                        # no merges
-    assert clues._record(curves.Curves(), 2) == 0
+    assert rules._record(curves.Curves(), 2) == 0
 
 
 def in_order(tail):
@@ -59,13 +59,13 @@ def test_commands_that_end_inside_pages_show():
     """Commands of 120 KiB take 5 ms more, so 64 KiB are by far the quickest for each byte."""
     cut, plain = in_order(5e6), in_order(0)
     some = [{n: t for i, (n, t) in enumerate(cut.items()) if i % 2 == odd} for odd in (0, 1)]
-    assert clues._is_cut(curves.Curves({1: cut})) and not clues._is_cut(curves.Curves({1: plain}))
-    assert clues._is_cut(curves.Curves(fat={0: cut, 1: cut, 2: plain}))
-    assert not clues._is_cut(curves.Curves(fat={0: cut, 1: plain, 2: plain}))
-    assert clues._is_cut(curves.Curves({1: some[0]}))        # 64 and 256 KiB
-    assert not clues._is_cut(curves.Curves({1: some[1]}))    # nothing says how long 64 KiB take
-    assert not clues._is_cut(curves.Curves({2: cut}))        # each write is to another unit
-    assert not clues._is_cut(curves.Curves())
+    assert rules._is_cut(curves.Curves({1: cut})) and not rules._is_cut(curves.Curves({1: plain}))
+    assert rules._is_cut(curves.Curves(fat={0: cut, 1: cut, 2: plain}))
+    assert not rules._is_cut(curves.Curves(fat={0: cut, 1: plain, 2: plain}))
+    assert rules._is_cut(curves.Curves({1: some[0]}))        # 64 and 256 KiB
+    assert not rules._is_cut(curves.Curves({1: some[1]}))    # nothing says how long 64 KiB take
+    assert not rules._is_cut(curves.Curves({2: cut}))        # each write is to another unit
+    assert not rules._is_cut(curves.Curves())
 
 
 def test_a_reader_of_120_kib_has_a_cache_of_a_page():
@@ -75,7 +75,7 @@ def test_a_reader_of_120_kib_has_a_cache_of_a_page():
         points = [make_point("flashbench-find-fat", [chunk * 1e9 / t], erasesize=4 * MIB, units=4,
                              unit=unit, chunk=chunk)
                   for unit in range(4) for chunk, t in in_order(tail).items()]
-        some = clues.candidates(Measurement(tuple(points), "x", 512 * MIB))
+        some = rules.candidates(Measurement(tuple(points), "x", 512 * MIB))
         return {(s.limit >> 10, s.cache // s.page, s.behind // s.page,
                  s.tail * s.page >> 10 if s.tail > 2 else s.tail) for s in some}
     assert found(5e6) == {(120, 1, 2, 64), (120, 1, 2, 2)}
@@ -105,7 +105,7 @@ def session(*rates):
 
 
 def first_of(s, m):
-    return dict(zip([t.key for t in times_of(s)], clues.first_times(s, m)))
+    return dict(zip([t.key for t in times_of(s)], rules.first_times(s, m)))
 
 
 def test_what_the_end_of_a_long_command_costs_shows_in_one_stream():
@@ -132,7 +132,7 @@ def test_small_writes_that_go_elsewhere_show():
     merges = {chunk: 4e8 + t for chunk, t in plain.items()}
 
     def seen(rows, usual=plain):
-        return in_turn.small_write(curves.Curves({1: usual}, rows))
+        return rows_in_order.small_write(curves.Curves({1: usual}, rows))
 
     def every_other(rows):
         return {n: {chunk: t for i, (chunk, t) in enumerate(row.items()) if (i + n) % 2}
@@ -159,7 +159,7 @@ def test_small_writes_that_merge_no_unit_show_in_order_too():
         if odd is not None:
             rows = {n: {chunk: t for i, (chunk, t) in enumerate(row.items()) if (i + n) % 2 == odd}
                     for n, row in rows.items()}
-        return in_turn.small_write(curves.Curves(rows))
+        return rows_in_order.small_write(curves.Curves(rows))
     assert [seen(3, 2e7, 5e8, odd) for odd in (None, 0, 1)] == [4096] * 3
     assert seen(3, 2e7, 1e8) is None                            # no merge of a unit
     assert [seen(6, 5e8, 5e8, odd) for odd in (None, 0, 1)] == [None] * 3
@@ -167,7 +167,7 @@ def test_small_writes_that_merge_no_unit_show_in_order_too():
 
 def test_a_unit_too_many_shows_units():
     def seen(most, slower, rows=range(1, 8)):
-        return in_turn.merges_from([
+        return rows_in_order.merges_from([
             make_point("flashbench-open-au", [chunk * 1e9 / (t * (slower if n > most else 1))],
                        erasesize=4 * MIB, open=n, random=False, chunk=chunk)
             for n in rows for chunk, t in in_order(0).items()])
@@ -175,7 +175,7 @@ def test_a_unit_too_many_shows_units():
     assert seen(5, 50, (1, 2, 3, 5, 7)) == seen(6, 50, (1, 2, 3, 5, 7)) == 5
     assert seen(3, 10) is None              # groups may be that slow
     assert seen(3, 50, (1, 2, 3)) is None and seen(1, 50) is None   # nothing to compare with
-    assert in_turn.merges_from([]) is None
+    assert rows_in_order.merges_from([]) is None
 
 
 def test_units_that_are_merged_say_how_many_are_open():
@@ -184,7 +184,7 @@ def test_units_that_are_merged_say_how_many_are_open():
                                                                + 8e8 * (n > 6))],
                          erasesize=4 * MIB, open=n, random=False, chunk=chunk)
               for n in range(1, 8) for chunk, t in in_order(0).items()]
-    some = [s.open_linear for s in clues.candidates(Measurement(tuple(points), "x", 512 * MIB))
+    some = [s.open_linear for s in rules.candidates(Measurement(tuple(points), "x", 512 * MIB))
             if s.strategy == "segment" and s.group == 1]
     assert set(some) == {6}, some
 
@@ -195,7 +195,7 @@ def test_a_write_that_takes_a_third_of_a_unit_shows_units():
     plain = in_order(0)  # 1 MiB takes 105 ms
 
     def seen(merge, small=0, least=4096):
-        return in_turn.shows_units([
+        return rows_in_order.shows_units([
             make_point("flashbench-open-au", [chunk * 1e9 / (
                 t if n < 5 else 2e7 + t if chunk <= small else max(t, merge))],
                        erasesize=MIB, open=n, random=False, chunk=chunk)
@@ -210,10 +210,10 @@ def test_few_and_many_parts_are_tried():
     """Comparisons with many parts count more, so a search that begins there ends early."""
     s = Structure("segment", 512 * MIB, 16384, open_linear=3, open_random=3)
     rows = curves.Curves(random={n: in_order(0) for n in range(1, 6)})
-    assert [n.parts for n in clues._logs_in_all(s, rows)] == [1, 4, 16]
-    assert [n.parts for n in clues._logs_in_all(replace(s, small_write=4096), rows)] == [1, 2]
-    assert not clues._logs_in_all(replace(s, open_random=2), rows)
-    assert not clues._logs_in_all(replace(s, open_linear=5, open_random=5), rows)  # no limit
+    assert [n.parts for n in rules._logs_in_all(s, rows)] == [1, 4, 16]
+    assert [n.parts for n in rules._logs_in_all(replace(s, small_write=4096), rows)] == [1, 2]
+    assert not rules._logs_in_all(replace(s, open_random=2), rows)
+    assert not rules._logs_in_all(replace(s, open_linear=5, open_random=5), rows)  # no limit
 
 
 def test_each_sort_of_structure_comes_first_once():

@@ -15,12 +15,13 @@ try:
 except ImportError:
     skip("no Python module scipy")
 
-from flashemu_lab import cli, fitting, measurement, measuring, search  # noqa: E402
-from flashemu_lab.compare import Answer  # noqa: E402
-from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
-from flashemu_lab.modelled import (Structure, exchanged, joined, neighbours, price,  # noqa: E402
-                                   times_of)
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.cli import devices, main  # noqa: E402
+from flashemu_lab.fit import fitting, search  # noqa: E402
+from flashemu_lab.measurement import schema  # noqa: E402
+from flashemu_lab.fit.compare import Answer  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
+from flashemu_lab.fit.model import Structure, exchanged, joined, neighbours, price, times_of
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 MIB = 1 << 20
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=3, open_random=2)
@@ -309,10 +310,10 @@ def test_only_the_default_budget_has_a_larger_search():
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "m.json"
-            measurement.save(MEASURED, path)
+            schema.save(MEASURED, path)
             for words in ([], ["--quick"], ["--budget", "70"]):
-                arguments = cli.build_parser().parse_args(["fit", str(path), "-o", "x.ini", *words])
-                measuring.fit_measurement(Tool(), path, arguments, 1)
+                arguments = main.build_parser().parse_args(["fit", str(path), "-o", "x.ini", *words])
+                devices.fit_measurement(Tool(), path, arguments, 1)
     finally:
         fitting.fit = kept
     assert asked == [(fitting.BUDGET, fitting.MORE), (fitting.QUICK, 0), (70, 0)]

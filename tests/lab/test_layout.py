@@ -10,8 +10,8 @@ import struct
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import ended, run
 
-from flashemu_lab.errors import LabError
-from flashemu_lab.layout import SDA, mkfs_vfat, sda_layout
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.advise.sd_layout import SDA, mkfs_vfat, sda_layout
 
 # Cards before anybody formatted them, from the survey of flash cards that flashbench's users made
 # (the dumps result_N.txt): name, capacity, first and last sector of the partition, and bytes of a

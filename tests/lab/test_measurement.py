@@ -11,10 +11,10 @@ from pathlib import Path
 from flashemu_lab_bench import TOP, bad, good, good_json, lab, read, write
 from flashemu_script import run
 
-from flashemu_lab import fio, measurement
-from flashemu_lab.errors import LabError
-from flashemu_lab.importing import read_file, read_log
-from flashemu_lab.readers import size
+from flashemu_lab.measurement import fio, schema
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.measurement.importing import read_file, read_log
+from flashemu_lab.measurement.readers import size
 
 LOG = os.path.join(TOP, "tests/data/measurements/card.txt")
 SEQ = {"procedure": "seq-read", "parameters": {"bs": 4096, "size": 65536}, "unit": "bytes/s",
@@ -30,7 +30,7 @@ def document(*points, **more):
 def refused(text):
     """The message of the refusal, without the name of the file."""
     try:
-        measurement.parse(text, "my.json")
+        schema.parse(text, "my.json")
     except LabError as e:
         assert "\n" not in str(e) and str(e).startswith("my.json:"), e
         return str(e).removeprefix("my.json:").strip()
@@ -49,9 +49,9 @@ def points(text, procedure=None):
 def test_round_trip():
     text = document(SEQ, ALIGN, device={"name": "x", "capacity": 8}, state="new",
                     sources=[{"name": "a", "sha256": "0", "lines": 3, "skipped": 1}])
-    found = measurement.parse(text, "x")
+    found = schema.parse(text, "x")
     assert found.capacity == 8 and found.state == "new" and found.points[1].value == -3602.5
-    assert measurement.parse(measurement.to_json(found), "y") == found
+    assert schema.parse(schema.to_json(found), "y") == found
 
 
 def test_mistakes_have_a_path():
@@ -91,11 +91,11 @@ def test_any_change_is_refused_or_read():
         changed = text[:at] + draw.choice(["", "0", "-", '"', "[", "]", "{", "null", ",", "1e999",
                                            "\udc80", "9" * 30]) + text[at + draw.randrange(4):]
         try:
-            found = measurement.parse(changed, "my.json")
+            found = schema.parse(changed, "my.json")
         except LabError as e:
             assert "\n" not in str(e) and len(str(e)) < 400, (changed, e)
         else:
-            assert measurement.parse(measurement.to_json(found), "x") == found, changed
+            assert schema.parse(schema.to_json(found), "x") == found, changed
 
 
 def test_the_manual_has_every_procedure():
@@ -103,19 +103,19 @@ def test_the_manual_has_every_procedure():
     described = {}
     for names, body in re.findall(r"^\.It Cm (.*)\n((?:(?!\.It|\.El).*\n)*)", text, re.M):
         described.update({name: body for name in names.split(" , ")})
-    assert set(described) == set(measurement.PROCEDURES)
-    for name, procedure in measurement.PROCEDURES.items():
+    assert set(described) == set(schema.PROCEDURES)
+    for name, procedure in schema.PROCEDURES.items():
         for key in procedure.parameters:
             assert re.search(r"\b%s\b" % key, described[name]), (name, key)
     example = text[text.index(".Bd -literal"):text.index(".Ed")].split("\n", 1)[1]
-    assert len(measurement.parse(example, "manual").points) == 2
+    assert len(schema.parse(example, "manual").points) == 2
 
 
 # --- the readers ---
 
 def test_a_whole_log():
     out = good("import", LOG, "-o", "my.json", "--state", "worn", "--skipped")
-    found = measurement.load(Path("my.json"))
+    found = schema.load(Path("my.json"))
     assert found.name == "SU04G" and found.capacity == 3904897024 and found.state == "worn"
     assert found.made_by.startswith("flashemu-lab import ")
     by = {}
@@ -290,8 +290,8 @@ def test_mutated_logs():
         assert len(found.skipped) <= found.lines
         most = max(most, len(found.points))
         if found.points:
-            whole = measurement.Measurement(measurement.gather(list(found.points)))
-            assert measurement.parse(measurement.to_json(whole), "x") == whole
+            whole = schema.Measurement(schema.gather(list(found.points)))
+            assert schema.parse(schema.to_json(whole), "x") == whole
     assert most > 50
 
 
@@ -330,7 +330,7 @@ other,write,8K,100,IOPS
 def test_typed_figures():
     write("typed.csv", TYPED)
     assert "4 points" in good("import", "typed.csv", "-o", "typed.json")
-    found = {p.parameters[-1][1]: p for p in measurement.load(Path("typed.json")).points}
+    found = {p.parameters[-1][1]: p for p in schema.load(Path("typed.json")).points}
     assert found["atto"].value == 3.12e6 and dict(found["atto"].parameters) == {
         "op": "write", "pattern": "sequential", "bs": 4096, "size": 256 << 20, "depth": 4,
         "program": "atto"}
@@ -340,7 +340,7 @@ def test_typed_figures():
     # other separators, a comma in front of a fraction, columns in another order
     write("typed.csv", "unit;value;op;program;block;size\nkB/s;3120,5;read;ATTO;4K;1M\n")
     good("import", "typed.csv", "-o", "typed.json")
-    (p,) = measurement.load(Path("typed.json")).points
+    (p,) = schema.load(Path("typed.json")).points
     assert p.value == 3120.5e3 and dict(p.parameters)["size"] == 1 << 20
 
 
@@ -394,7 +394,7 @@ def test_collections():
     bad("curves.csv: --device c: is not in the table; allowed with --device: a.txt, b.txt",
         "import", "curves.csv", "-o", "x.json", "--device", "c")
     good("import", "curves.csv", "-o", "a.json", "--device", "a.txt")
-    found = measurement.load(Path("a.json"))
+    found = schema.load(Path("a.json"))
     assert [p.procedure for p in found.points] == [
         "flashbench-open-au", "flashbench-open-au", "flashbench-find-fat", "flashbench-find-fat",
         "flashbench-align"]
@@ -405,13 +405,13 @@ def test_collections():
           "c,cq=on,fio-randread,4096,10,MB/s,,\nc,cq=on,linux-boot-time,,9,s,,\n"
           "c,cq=off,hdparm-t,,40,MB/s,,\n")
     good("import", "cards.csv", "-o", "c.json", "--device", "c/cq=on")
-    (p,) = measurement.load(Path("c.json")).points
+    (p,) = schema.load(Path("c.json")).points
     assert p.procedure == "fio-rate" and p.value == 1e7
     write("told.csv", "id,device,procedure,quantity,value,unit,source\n"
           'x,stick,"HD Tune read benchmark",sequential read,20.5,MB/s,a\n'
           "y,stick,by hand,life,3,years,b\n")
     good("import", "told.csv", "-o", "d.json")
-    assert [p.value for p in measurement.load(Path("d.json")).points] == [20.5e6]
+    assert [p.value for p in schema.load(Path("d.json")).points] == [20.5e6]
 
 
 FIO_TEXT = """

@@ -14,15 +14,15 @@ import re
 import shutil
 import subprocess
 
-from flashemu_lab_bench import SMALL, good, good_json, read, write
+from flashemu_lab_bench import LAB, SMALL, good, good_json, read, write
 from flashemu_script import PROGRAM_HANG_S, ended, need, run, skip
 
-from flashemu_lab import shipped
-from flashemu_lab.page import page
-from flashemu_lab.plan import plan
-from flashemu_lab.spec import load
-from flashemu_lab.table import tabulate
-from flashemu_lab.tool import Outcome, Tool
+from flashemu_lab.experiment import shipped
+from flashemu_lab.report.page import page
+from flashemu_lab.experiment.plan import plan
+from flashemu_lab.experiment.spec import load
+from flashemu_lab.experiment.table import tabulate
+from flashemu_lab.runs.program import Outcome, Tool
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 WIDTHS = (1280, 390)
@@ -150,8 +150,7 @@ def test_a_sweep_and_its_report():
 
 def test_failures_are_shown():
     write("x.toml", SMALL.replace('"4K", "8K", "16K"', '"4K", "4K,offset=1T"'))
-    code, _, _ = ended(["env", "FLASHEMU_LAB_STORE=store", os.path.join(
-        os.path.dirname(shipped.__file__), "../flashemu-lab"), "run", "x.toml", "-o", "x"])
+    code, _, _ = ended(["env", "FLASHEMU_LAB_STORE=store", LAB, "run", "x.toml", "-o", "x"])
     assert code == 1
     check("failures", read("x/index.html"))
 

@@ -20,11 +20,13 @@ try:
 except ImportError:
     skip("no Python module nbd")
 
-from flashemu_lab import findings, habits, measurement, probe, probing, target
-from flashemu_lab.errors import LabError
-from flashemu_lab.findings import Found, Wishes
-from flashemu_lab.measurement import load
-from flashemu_lab.tool import Tool
+from flashemu_lab.measurement import schema
+from flashemu_lab.probe import findings, session, target
+from flashemu_lab.probe.tests import behaviour, structure
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.probe.findings import Found, Wishes
+from flashemu_lab.measurement.schema import load
+from flashemu_lab.runs.program import Tool
 
 need("nbdkit")
 PLUGIN = from_env("FLASHEMU_PLUGIN")
@@ -253,8 +255,8 @@ class Broken:
 
 def broken(after, error, found=None):
     saved = []
-    one = probe.Probe(Tool(), Broken(after, error), Counting(), Wishes(384 * MIB, trims=True),
-                      probe.Budget(), lambda found: saved.append(len(found.points)),
+    one = session.Probe(Tool(), Broken(after, error), Counting(), Wishes(384 * MIB, trims=True),
+                      session.Budget(), lambda found: saved.append(len(found.points)),
                       lambda place, name: None, found or Found())
     return one, saved
 
@@ -282,7 +284,7 @@ def test_continues():
     whole.run()
     assert whole.failure == whole.running == "" and whole.kept == 0
     assert places == list(range(1, len(places) + 1))
-    assert 60 < len(places) <= probe.plan(Tool(), whole.wishes).tests
+    assert 60 < len(places) <= session.plan(Tool(), whole.wishes).tests
     parts, requests = Found(), 0
     for after in (3000, 9000, 12000, 1 << 60):
         one, _ = broken(after, OSError(5, "Input/output error"), parts)
@@ -306,7 +308,7 @@ def test_trim_that_is_refused():
         one.target.trim = refuse
         one.run()
         assert (one.failure != "") == failure and one.refused == ([] if failure else ["TRIM"])
-        assert habits.trim_gain(one.found.points) is None
+        assert behaviour.trim_gain(one.found.points) is None
 
 
 def test_a_second_run():
@@ -319,7 +321,7 @@ def test_a_second_run():
         for changed, message in (
                 ({"capacity": MIB << 6}, "is the measurement of a device of 67108864 bytes, and "),
                 ({"made_by": "flashemu-lab import"}, "is there and was not made by probe; ")):
-            measurement.save(measurement.Measurement(**{**m.__dict__, **changed}),
+            schema.save(schema.Measurement(**{**m.__dict__, **changed}),
                              Path("other.json"))
             bad("-o other.json: " + message, "probe", URI, "-o", "other.json", "--read-only")
 
@@ -506,9 +508,9 @@ def test_devices_in_use():
 # --- the plan ---
 
 def test_the_plan():
-    p = probe.plan(Tool(), Wishes(8 << 30))
+    p = session.plan(Tool(), Wishes(8 << 30))
     assert p.tests > 40 and p.written > 1e9 and "destroys" in p.text("x", 8 << 30)
-    p = probe.plan(Tool(), Wishes(8 << 30, read_only=True))
+    p = session.plan(Tool(), Wishes(8 << 30, read_only=True))
     assert p.tests == 9 and p.written == 0 and "writes nothing" in p.text("x", 8 << 30)
     for size in (16 * MIB, 64 * MIB, 1000 * MIB + 512, 8000 * MIB):
         keys = set()
@@ -521,7 +523,7 @@ def test_the_plan():
             assert all(0 <= r.offset and r.offset + r.length <= size
                        for r in test.requests if r.op != "rest"), test.name
             # and each has a point for every key, whose parameters the table knows
-            assert len(probing.result(test, [1000] * len(test.requests))) == len(test.keys), test
+            assert len(structure.result(test, [1000] * len(test.requests))) == len(test.keys), test
 
 
 run(globals())

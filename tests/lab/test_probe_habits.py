@@ -9,12 +9,13 @@ import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
 import probe_truth
-from flashemu_lab import (findings, flashbench_o, forged, habits, merges, opened, pairs, probing,
-                          unit_size)
-from flashemu_lab.datasheet import sentences
-from flashemu_lab.findings import Found
-from flashemu_lab.measurement import make_point
-from flashemu_lab.tool import Tool
+from flashemu_lab.probe import findings
+from flashemu_lab.probe.tests import (behaviour, flashbench_open_units, forged, merge_cost,
+                                      open_units, structure, unit_pairs, unit_size)
+from flashemu_lab.probe.datasheet import sentences
+from flashemu_lab.probe.findings import Found
+from flashemu_lab.measurement.schema import make_point
+from flashemu_lab.runs.program import Tool
 
 MIB = 1 << 20
 # Numbers of devices of probe_truth.py, and which of their findings nothing shows.
@@ -54,7 +55,7 @@ def test_capacity_by_hand():
                 between = forged.bounds(found.points)
                 test = forged.narrower(*between, claimed) if between else \
                     forged.first_test(claimed)
-                found.points += probing.contents(test, forged_answer(test, real, wraps, written))
+                found.points += structure.contents(test, forged_answer(test, real, wraps, written))
                 found.real = forged.real_from(found.points)
                 assert forged.bounds(found.points) not in (None, between), (real, between)
             assert found.real == real and forged.wraps(found.points) == wraps, (real, found.real)
@@ -62,7 +63,7 @@ def test_capacity_by_hand():
 
 def test_a_real_capacity():
     test = forged.first_test(1 << 30)
-    found = Found(probing.contents(test, {r.offset: r.offset for r in test.requests
+    found = Found(structure.contents(test, {r.offset: r.offset for r in test.requests
                                           if r.op == "look"}))
     assert forged.real_from(found.points) is None and forged.bounds(found.points) is None
     assert any("Its capacity is real" in s for s in sentences(found))
@@ -85,17 +86,17 @@ def test_caches_by_hand():
     for cache in (256 * 1024, MIB, 3 * MIB, 9 * MIB):
         both = [rates_of_fill(32 * 1024, start, 2 * 10**9, cache, 4e7, 1e7, 32 * MIB)
                 for start in (0, MIB)]
-        size, fast, slow = habits.cache_from(sum(both, []))
+        size, fast, slow = behaviour.cache_from(sum(both, []))
         assert abs(size / cache - 1) < 0.01 and abs(fast / 4e7 - 1) < 0.01, (cache, size, fast)
         assert abs(slow / 1e7 - 1) < 0.01
         # what ends at another place when the burst begins elsewhere is the rest of a unit
         other = rates_of_fill(32 * 1024, MIB, 2 * 10**9, 2 * cache, 4e7, 1e7, 32 * MIB)
-        assert habits.cache_from(both[0] + other) is None
-        assert habits.cache_from(both[0]) is None
+        assert behaviour.cache_from(both[0] + other) is None
+        assert behaviour.cache_from(both[0]) is None
     same = [rates_of_fill(32 * 1024, start, 2 * 10**9, MIB, 1e7, 1e7, 32 * MIB) for start in (0, 1)]
-    assert habits.cache_from(sum(same, [])) is None
+    assert behaviour.cache_from(sum(same, [])) is None
     found = Found(rates_of_fill(MIB, 0, 10 * 10**9, 48 * MIB, 4e7, 1e7, 512 * MIB))
-    assert habits.slc_from(found.points)[0] == 48 * MIB and habits.slowed(found.points)
+    assert behaviour.slc_from(found.points)[0] == 48 * MIB and behaviour.slowed(found.points)
     assert any(s.startswith("The first 48 MiB go in at 40 MB/s") for s in sentences(found))
 
 
@@ -111,14 +112,14 @@ def test_small_writes_by_hand():
     points = [write_point(device(bs, start > 0) * 1e3, bs=bs, start=inside + start,
                           stride=8 * MIB, count=17) for bs in (512, 1024, 2048, 4096, 8192, 16384)
               for start in (0, bs // 2)[:1 if bs == 512 else 2]]
-    assert habits.granule_from(points) == 4096
-    assert habits.granule_from(points[:5]) is None
+    assert behaviour.granule_from(points) == 4096
+    assert behaviour.granule_from(points[:5]) is None
     log = [write_point(2e6 if bs <= 8192 else 90e6, bs=bs, start=inside,
                        stride=8 * MIB, count=17) for bs in (2048, 4096, 8192, 16384)]
-    assert habits.small_write_from(log) == 8192 and habits.small_write_from(log[:3]) is None
+    assert behaviour.small_write_from(log) == 8192 and behaviour.small_write_from(log[:3]) is None
     # only somewhere: a log for all writes was full there
     quick = write_point(3e6, bs=16384, start=inside + 8192, stride=8 * MIB, count=17)
-    assert habits.small_write_from([*log, quick]) is None
+    assert behaviour.small_write_from([*log, quick]) is None
 
 
 def test_wide_writes_by_hand():
@@ -126,19 +127,19 @@ def test_wide_writes_by_hand():
     many for them."""
     for page in (2048, 4096, 16384, 32768):
         for parts in (1, 2, 4):
-            test = habits.scattered_wide(1 << 30)
+            test = behaviour.scattered_wide(1 << 30)
             assert all(1 << 28 <= r.offset < (1 << 28) + 32 * MIB for r in test.requests)
             touched = [(r.offset + r.length - 1) // page - r.offset // page + 1
                        for r in test.requests]
-            points = probing.result(test, [-(-n // parts) * 10**6 for n in touched])
-            assert habits.wide_granule_from(points) == page, (page, parts)
+            points = structure.result(test, [-(-n // parts) * 10**6 for n in touched])
+            assert behaviour.wide_granule_from(points) == page, (page, parts)
             # only writes of this size and this place say something about it
-            assert habits.granule_from(points) is None
+            assert behaviour.granule_from(points) is None
     # a slow link hides most of it, and what is read before shows
-    little = probing.result(test, [10**7 + 10**5 * 4 * (n > 4) for n in touched])
-    assert habits.wide_granule_from(little) == 32768
-    same = probing.result(test, [10**6] * len(test.requests))
-    assert habits.wide_granule_from(same) is None and habits.wide_granule_from([]) is None
+    little = structure.result(test, [10**7 + 10**5 * 4 * (n > 4) for n in touched])
+    assert behaviour.wide_granule_from(little) == 32768
+    same = structure.result(test, [10**6] * len(test.requests))
+    assert behaviour.wide_granule_from(same) is None and behaviour.wide_granule_from([]) is None
 
 
 def opens(unit, most, room=()):
@@ -161,12 +162,12 @@ def opens(unit, most, room=()):
 def paired(write, capacity, from_ends=8192):
     """What pairs find, and their points."""
     points = []
-    while some := pairs.next_sizes(points, capacity, from_ends):
+    while some := unit_pairs.next_sizes(points, capacity, from_ends):
         for size in some:
-            test = pairs.test(size, capacity, 8192, from_ends, probing.OUTRIGHT)
+            test = unit_pairs.test(size, capacity, 8192, from_ends, structure.OUTRIGHT)
             assert all(r.offset + r.length <= capacity for r in test.requests)
-            points += probing.result(test, [write(r.offset) for r in test.requests])
-    return pairs.unit_from(points), points
+            points += structure.result(test, [write(r.offset) for r in test.requests])
+    return unit_pairs.unit_from(points), points
 
 
 def test_pairs_by_hand():
@@ -188,7 +189,7 @@ def test_pairs_by_hand():
     for write in (lambda _: 10**8, lambda _: 10**6, far, lambda offset: 10**6 + offset % (2 * MIB),
                   lambda _: 10**8 if next(times) % 9 < 2 else 10**6):
         assert paired(write, 1 << 30)[0] is None
-    assert pairs.unit_from([]) is None and unit_size.shown([]) is None
+    assert unit_pairs.unit_from([]) is None and unit_size.shown([]) is None
 
 
 def test_half_of_a_device_is_blank():
@@ -227,10 +228,10 @@ def test_regions_of_a_map_are_no_units():
     found, points = paired(held(lambda _: 10**6, 256 * 1024), 1 << 30)
     assert found == 256 * 1024
     fill = make_point("fill", [8e6], bs=32768, start=0, idle=0, after=0, size=MIB)
-    assert pairs.unit_from([*points, fill]) is None
+    assert unit_pairs.unit_from([*points, fill]) is None
     fill = make_point("fill", [4e7], bs=32768, start=0, idle=0, after=0, size=MIB)
     found, points = paired(held(lambda _: 3 * 10**6, 256 * 1024), 1 << 30)
-    assert found == 256 * 1024 and pairs.unit_from([*points, fill]) is None
+    assert found == 256 * 1024 and unit_pairs.unit_from([*points, fill]) is None
 
 
 def test_what_can_be_a_merge():
@@ -242,8 +243,8 @@ def test_what_can_be_a_merge():
     for ns, alone, wanted in ((6e7, 1e9, True), (5e7, 1e9, False), (3e7, 3e7, True),
                               (3e7, 6e7, True), (3e7, 9e7, True), (3e7, 3e8, False),
                               (9e6, 9e6, False), (3e7, 3e5, False), (2e6, 2e6, False)):
-        assert merges.is_one(fill, ns, alone, MIB) is wanted, (ns, alone)
-    assert merges.is_one([], 3e6, 1e8, MIB) and not merges.is_one([], 2e6, 1e8, MIB)
+        assert merge_cost.is_one(fill, ns, alone, MIB) is wanted, (ns, alone)
+    assert merge_cost.is_one([], 3e6, 1e8, MIB) and not merge_cost.is_one([], 2e6, 1e8, MIB)
 
 
 def test_several_units_in_regions_of_a_map():
@@ -251,11 +252,11 @@ def test_several_units_in_regions_of_a_map():
     def limit(most, switch):
         points = []
         for units in range(1, 9):
-            row = opened.passes(MIB, units, False, 16384, 8, 9 * units, probing.OUTRIGHT, 1 << 30)
+            row = open_units.passes(MIB, units, False, 16384, 8, 9 * units, structure.OUTRIGHT, 1 << 30)
             usual = 10**6 + switch * (units > 1)
             times = [2 * 10**7, 2 * 10**7, *[usual + 2 * 10**7 * (units > most)] * 2]
-            points += probing.result(row, [times[r.key] for r in row.requests])
-        return opened.limit_from(points, False)
+            points += structure.result(row, [times[r.key] for r in row.requests])
+        return open_units.limit_from(points, False)
     for switch in (0, 10**6, 3 * 10**6):
         assert [limit(most, switch) for most in (1, 2, 5)] == [1, 2, 5], switch
 
@@ -265,24 +266,24 @@ def in_order(rows, before=10**7):
     to a unit that is not open takes `before`."""
     points = []
     for units, passes in rows.items():
-        row = opened.passes(MIB, units, False, 16384, 8, 9 * units, probing.OUTRIGHT, 1 << 30)
+        row = open_units.passes(MIB, units, False, 16384, 8, 9 * units, structure.OUTRIGHT, 1 << 30)
         times = [before, *(ns // units for ns in passes)]
-        points += probing.result(row, [times[r.key] for r in row.requests])
+        points += structure.result(row, [times[r.key] for r in row.requests])
     return points
 
 
 def test_a_merge_in_a_shorter_row():
     """The limit is what most rows say, and of two the smaller one."""
     rows = {n: (n * 10**7, n * 10**5, n * 10**5) for n in range(1, 9)}
-    assert opened.limit_from(in_order({**rows, 9: (9 * 10**7,) * 3}), False) == 8
+    assert open_units.limit_from(in_order({**rows, 9: (9 * 10**7,) * 3}), False) == 8
     for odd, limit in ((1, 8), (4, 8), (6, 8), (7, 6)):
         points = in_order({**rows, odd: (odd * 10**7, odd * 10**7, odd * 10**5),
                            9: (9 * 10**7,) * 3})
-        assert opened.limit_from(points, False) == limit, odd
+        assert open_units.limit_from(points, False) == limit, odd
     # but not if those behind it merge as well
     points = in_order({n: (n * 10**7, (n if n > 3 else 0) * 10**7 + 10**5, 10**5 * n)
                        for n in range(1, 7)})
-    assert opened.limit_from(points, False) == 3
+    assert open_units.limit_from(points, False) == 3
 
 
 def test_what_was_open_before():
@@ -291,10 +292,10 @@ def test_what_was_open_before():
     rows = {n: (n * 10**7, 10**5 * n + 10**7 * (n > 4), 10**5 * n) for n in range(1, 6)}
     random = []
     for units in (1, 2, 3, 4):
-        row = opened.passes(MIB, units, True, 16384, 8, 7 * units, probing.OUTRIGHT, 1 << 30)
+        row = open_units.passes(MIB, units, True, 16384, 8, 7 * units, structure.OUTRIGHT, 1 << 30)
         times = [10**7 if units > 1 else 10**6, 10**7, 10**5, 10**5]
-        random += probing.result(row, [times[r.key] for r in row.requests])
-    assert opened.limit_from([*random, *in_order(rows, 2 * 10**5)], False) == 4
+        random += structure.result(row, [times[r.key] for r in row.requests])
+    assert open_units.limit_from([*random, *in_order(rows, 2 * 10**5)], False) == 4
 
 
 def test_a_unit_too_many_that_goes_on_otherwise():
@@ -303,16 +304,16 @@ def test_a_unit_too_many_that_goes_on_otherwise():
     def in_random_order(opens):
         found = []
         for units in (1, 2, 3):
-            row = opened.passes(MIB, units, True, 16384, 8, 7 * units, probing.OUTRIGHT, 1 << 30)
+            row = open_units.passes(MIB, units, True, 16384, 8, 7 * units, structure.OUTRIGHT, 1 << 30)
             times = [10**7, *([opens, 10**5, 10**5] if units < 3 else [10**7] * 3)]
-            found += probing.result(row, [times[r.key] for r in row.requests])
+            found += structure.result(row, [times[r.key] for r in row.requests])
         return found
     rows = {n: (n * 10**7, 10**5 * n + 10**6 * max(0, n - 4), 10**5 * n) for n in range(1, 7)}
-    assert opened.limit_from([*in_random_order(10**6), *in_order(rows)], False) == 4
+    assert open_units.limit_from([*in_random_order(10**6), *in_order(rows)], False) == 4
     merging = {n: (n * 10**7, (10**5 + 3000 * n) * n + 10**7 * (n > 3), 10**5 * n)
                for n in range(1, 6)}
-    assert opened.limit_from([*in_random_order(12 * 10**4), *in_order(merging)], False) == 3
-    assert opened.limit_from(in_order(rows), False) is None
+    assert open_units.limit_from([*in_random_order(12 * 10**4), *in_order(merging)], False) == 3
+    assert open_units.limit_from(in_order(rows), False) is None
 
 
 def test_gaps_that_are_filled():
@@ -321,10 +322,10 @@ def test_gaps_that_are_filled():
     def limit(one):
         points = []
         for units in (1, 2, 3, 4):
-            row = opened.passes(MIB, units, True, 16384, 8, 7 * units, probing.OUTRIGHT, 1 << 30)
+            row = open_units.passes(MIB, units, True, 16384, 8, 7 * units, structure.OUTRIGHT, 1 << 30)
             times = [10**7, 10**7, one if units == 1 else 10**7, 10**5 if units < 4 else 10**7]
-            points += probing.result(row, [times[r.key] for r in row.requests])
-        return opened.limit_from(points, True)
+            points += structure.result(row, [times[r.key] for r in row.requests])
+        return open_units.limit_from(points, True)
     assert limit(10**5) == 3 and limit(10**7) == 0
 
 
@@ -333,7 +334,7 @@ def test_windows_begin_at_other_places():
     for capacity in (n * MIB for n in (480, 600, 768, 960, 1100, 1984, 2100, 3300, 4096, 6912)):
         sizes = [64 * 1024 << n for n in range(10) if 32 * (64 * 1024 << n) <= capacity]
         for one, two in zip(sizes, sizes[1:]):
-            starts = [set(pairs.windows(size, capacity, 16)) for size in (one, two)]
+            starts = [set(unit_pairs.windows(size, capacity, 16)) for size in (one, two)]
             assert not starts[0] & starts[1], (capacity, one)
             assert all(at + two <= capacity for at in starts[1])
 
@@ -344,14 +345,14 @@ def test_most_pairs_across_units_are_slow():
     def found(slow, of):
         across = iter(range(10**6))
         points = []
-        for size in pairs.next_sizes([], 1 << 30, 8192):
-            test = pairs.test(size, 1 << 30, 8192, 8192, probing.OUTRIGHT)
+        for size in unit_pairs.next_sizes([], 1 << 30, 8192):
+            test = unit_pairs.test(size, 1 << 30, 8192, 8192, structure.OUTRIGHT)
             times = []
             for one, two in zip(test.requests[::2], test.requests[1::2]):
                 parted = one.offset // MIB != two.offset // MIB
                 times += [10**8 if parted and next(across) % of < slow else 10**6] * 2
-            points += probing.result(test, times)
-        return pairs.unit_from(points)
+            points += structure.result(test, times)
+        return unit_pairs.unit_from(points)
     assert found(1, 1) == MIB and found(2, 5) == MIB    # 1.5 quick ones for each slow one
     assert found(2, 7) is None and found(1, 5) is None  # 2.5, and 4
 
@@ -360,47 +361,47 @@ def test_a_merge_for_another_reason():
     """A row that stays open is certain, and a smaller one with a merge was an accident."""
     points = []
     for units in (1, 2, 3, 4, 5, 6):
-        row = opened.passes(MIB, units, True, 16384, 8, 7 * units, probing.OUTRIGHT, 1 << 30)
+        row = open_units.passes(MIB, units, True, 16384, 8, 7 * units, structure.OUTRIGHT, 1 << 30)
         slow = {1: (), 4: (1,), 6: (1, 2)}.get(units, ())
         times = {0: 10**8, 1: 10**8, 2: 10**6 + (1 in slow) * 10**8, 3: 10**6 + (2 in slow) * 10**8}
-        points += probing.result(row, [times[r.key] for r in row.requests])
-    assert opened.limit_from(points, True) == 5
-    assert opened.next_rows(points, True, MIB, 1 << 30) == []
+        points += structure.result(row, [times[r.key] for r in row.requests])
+    assert open_units.limit_from(points, True) == 5
+    assert open_units.next_rows(points, True, MIB, 1 << 30) == []
 
 
 def test_page_of_reads_with_a_small_excess():
     """What costs about one percent counts if it is the same for all sizes from one on, and nothing
     below."""
-    test = probing.page_reads(1 << 30)
+    test = structure.page_reads(1 << 30)
 
     def reads(page, excess, noise=0, key=4):
-        return probing.result(test, [10**6 + excess * ((r.offset + r.length - 1) // page
+        return structure.result(test, [10**6 + excess * ((r.offset + r.length - 1) // page
                                                        - r.offset // page) + noise * (r.key == key)
                                      for r in test.requests])
-    assert probing.page_read_from(reads(32768, 27000)) == 32768
-    assert probing.page_read_from(reads(4096, 15000)) == 4096
-    assert probing.page_read_from(reads(16384, 7000)) == 16384
-    assert probing.page_read_from(reads(32768, 5000)) is None
-    assert probing.page_read_from(reads(32768, 27000, 9000)) is None
+    assert structure.page_read_from(reads(32768, 27000)) == 32768
+    assert structure.page_read_from(reads(4096, 15000)) == 4096
+    assert structure.page_read_from(reads(16384, 7000)) == 16384
+    assert structure.page_read_from(reads(32768, 5000)) is None
+    assert structure.page_read_from(reads(32768, 27000, 9000)) is None
     # the first reads of all bring in a map
-    assert probing.page_read_from(reads(16384, 200000, 600000, 0)) == 16384
+    assert structure.page_read_from(reads(16384, 200000, 600000, 0)) == 16384
     # less counts if nearly all rows of -a have it
     for others, wanted in ((0, 32768), (1, 32768), (3, None)):
         rows = [make_point("flashbench-align", [10**6 + 4000 * (place == "on") + 9000 * (
             place == "on" and n < others)], align=131072 << n, bs=1024, place=place)
                 for n in range(8) for place in ("pre", "on", "post")]
-        assert probing.page_read_from([*reads(32768, 4000), *rows]) == wanted, others
-    assert probing.page_read_from([*reads(32768, 4000), *rows[-12:]]) is None
+        assert structure.page_read_from([*reads(32768, 4000), *rows]) == wanted, others
+    assert structure.page_read_from([*reads(32768, 4000), *rows[-12:]]) is None
 
 
 def test_a_read_that_brings_in_a_map():
     """One of the reads of a row takes longer, wherever it is."""
-    test = probing.page_reads(1 << 30)
+    test = structure.page_reads(1 << 30)
     for k in range(0, 252, 5):
-        points = probing.result(test, [
+        points = structure.result(test, [
             10**6 + 40000 * ((r.offset + r.length - 1) // 16384 - r.offset // 16384)
             + 10**6 * (i == k) for i, r in enumerate(test.requests)])
-        assert probing.page_read_from(points) == 16384, k
+        assert structure.page_read_from(points) == 16384, k
 
 
 def test_writes_that_end_behind_their_answers():
@@ -411,12 +412,12 @@ def test_writes_that_end_behind_their_answers():
                 for start in (0, 43 * 32768) for after, rate in enumerate(rates)]
     for rates, wanted in (((6e6, 5e6, 5e6), True), ((5.1e6, 5e6, 5e6), False),
                           ((6e6, 5e6, 6e6), False), ((6e6,), False), ((), False)):
-        assert habits.writes_behind(bursts(*rates)) is wanted, rates
+        assert behaviour.writes_behind(bursts(*rates)) is wanted, rates
         found = Found(bursts(*rates))
         findings.judge(found)
         assert found.seen.flush is wanted and not found.flushes
     # the other burst does not show it
-    assert not habits.writes_behind([*bursts(6e6, 5e6)[:2], *bursts(5e6, 5e6)[2:]])
+    assert not behaviour.writes_behind([*bursts(6e6, 5e6)[:2], *bursts(5e6, 5e6)[2:]])
 
 
 def test_a_cache_before_merges():
@@ -428,7 +429,7 @@ def test_a_cache_before_merges():
             how = dict(p.parameters)
             points.append(make_point("fill", [p.value / (3 if how["after"] >= 8 * MIB else 1)],
                                      **how))
-    assert abs(habits.cache_from(points)[0] / MIB - 1) < 0.01, habits.cache_from(points)
+    assert abs(behaviour.cache_from(points)[0] / MIB - 1) < 0.01, behaviour.cache_from(points)
 
 
 def test_a_cache_before_merges_in_one_of_the_bursts():
@@ -442,7 +443,7 @@ def test_a_cache_before_merges_in_one_of_the_bursts():
                     how = dict(p.parameters)
                     by = slower.get(how["after"] // MIB, 1) if n == which else 1
                     points.append(make_point("fill", [p.value / by], **how))
-            size = habits.cache_from(points)[0]
+            size = behaviour.cache_from(points)[0]
             assert abs(size / (5 * MIB) - 1) < 0.01, (slower, which, size)
 
 
@@ -455,7 +456,7 @@ def test_a_cache_that_gains_little():
                                                 32 * MIB)):
                 points.append(make_point("fill", [p.value * (1 + noise * (n % 2))],
                                          **dict(p.parameters)))
-        return habits.cache_from(points)
+        return behaviour.cache_from(points)
     assert abs(both(0)[0] / (3 * MIB) - 1) < 0.01, both(0)
     assert both(0.03) is None
 
@@ -465,7 +466,7 @@ def test_a_cache_that_is_not_empty():
     points = [make_point("fill", [p.value / (1 + (dict(p.parameters)["after"] == 0))],
                          **dict(p.parameters)) for start in (0, MIB)
               for p in rates_of_fill(32 * 1024, start, 2 * 10**9, MIB, 4e7, 1e7, 32 * MIB)]
-    size, fast, _ = habits.cache_from(points)
+    size, fast, _ = behaviour.cache_from(points)
     assert abs(size / MIB - 1) < 0.01 and abs(fast / 4e7 - 1) < 0.01, (size, fast)
 
 
@@ -473,23 +474,23 @@ def test_flush_depth_rest_and_trim_by_hand():
     small = dict(bs=4096, stride=4096, count=32)
     flushes = [write_point(1e5, start=MIB, **small),
                write_point(3e5, start=MIB + 32 * 4096, flush=True, **small)]
-    assert habits.flush_cost(flushes) == (1e5, 3e5) and habits.flush_matters(flushes)
-    assert habits.flush_cost(flushes[:1]) is None
+    assert behaviour.flush_cost(flushes) == (1e5, 3e5) and behaviour.flush_matters(flushes)
+    assert behaviour.flush_cost(flushes[:1]) is None
     for gains, result in (([1, 2, 4, 4, 4, 4], (4, 4.0)),
                           ([1, 1.05, 1.1, 1.1, 1.1, 1.1], (1, 1.0))):
         points = [write_point(1e6 / gain, bs=65536, start=n, stride=65536, count=128,
                               **({"depth": depth} if depth > 1 else {}))
-                  for n, (depth, gain) in enumerate(zip(habits.DEPTHS, gains))]
-        assert habits.depth_from(points, "write") == result, gains
-        assert habits.depth_from(points, "read") is None
-    rests = habits.rest(1 << 30)
-    points = probing.result(rests, [100 if r.key == 2 else 300 for r in rests.requests])
-    assert habits.rest_gain(points) == 3 and habits.rest_gain(points[:2]) is None
-    trim = habits.trim(1 << 30)
+                  for n, (depth, gain) in enumerate(zip(behaviour.DEPTHS, gains))]
+        assert behaviour.depth_from(points, "write") == result, gains
+        assert behaviour.depth_from(points, "read") is None
+    rests = behaviour.rest(1 << 30)
+    points = structure.result(rests, [100 if r.key == 2 else 300 for r in rests.requests])
+    assert behaviour.rest_gain(points) == 3 and behaviour.rest_gain(points[:2]) is None
+    trim = behaviour.trim(1 << 30)
     seen = {r.offset: "zeros" for r in trim.requests if r.op == "look"}
-    points = probing.result(trim, [400 if r.key == 0 else 200 for r in trim.requests]) + \
-        probing.contents(trim, seen)
-    assert habits.trim_gain(points) == 2 and habits.trim_reads(points) == "zeros"
+    points = structure.result(trim, [400 if r.key == 0 else 200 for r in trim.requests]) + \
+        structure.contents(trim, seen)
+    assert behaviour.trim_gain(points) == 2 and behaviour.trim_reads(points) == "zeros"
     assert forged.bounds(points) is None    # what TRIM did says nothing about the capacity
     assert any(s.startswith("After TRIM, reads give zeros") for s in sentences(Found(points)))
 
@@ -499,8 +500,8 @@ def test_commands_that_are_cut():
     points = [make_point("flashbench-open-au", [1e7 if n <= (7 if chunk < MIB else 2) else 1e6],
                          erasesize=6 * MIB, open=n, random=False, chunk=chunk)
               for n in range(1, 10) for chunk in (6 * MIB, 3 * MIB, 96 * 1024)]
-    assert flashbench_o.limits(points, False) == [2, 7] and flashbench_o.limit_from(points, False) == 7
-    assert flashbench_o.limits(points[:12], False) == [2, None]  # so the test goes on
+    assert flashbench_open_units.limits(points, False) == [2, 7] and flashbench_open_units.limit_from(points, False) == 7
+    assert flashbench_open_units.limits(points[:12], False) == [2, None]  # so the test goes on
 
 
 def test_some_devices_by_number():

@@ -6,10 +6,11 @@ meant, and what follows where something in common cannot be avoided."""
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import (crossings, findings, habits, opened, pairs, probing, pushed_pairs,
-                          unit_size)
-from flashemu_lab.findings import Found
-from flashemu_lab.measurement import make_point
+from flashemu_lab.probe import findings
+from flashemu_lab.probe.tests import (behaviour, open_units, structure, unit_crossings, unit_pairs,
+                                      unit_pushed_pairs, unit_size)
+from flashemu_lab.probe.findings import Found
+from flashemu_lab.measurement.schema import make_point
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -18,9 +19,9 @@ def test_places_across_are_multiples_of_one_unit():
     """Not all of them are multiples of 3, 5 or 7 units as well, as far as there is a choice: these
     would stand out in the same way."""
     for capacity in (480 * MIB, 768 * MIB, 960 * MIB, 1160 * MIB, 1 << 32, 24 * 105 * MIB):
-        for unit in crossings.candidates(capacity):
-            for count in (16, crossings.MANY_CROSSINGS):
-                test = crossings.crossing(unit, capacity, count=count)
+        for unit in unit_crossings.candidates(capacity):
+            for count in (16, unit_crossings.MANY_CROSSINGS):
+                test = unit_crossings.crossing(unit, capacity, count=count)
                 at = [r.offset + r.length // 2 for r in test.requests if r.key == 1]
                 if len(set(at)) < count or 7 * unit * count > capacity:
                     continue
@@ -32,7 +33,7 @@ def test_places_across_are_multiples_of_one_unit():
 def test_scattered_writes_stay_inside():
     """Most writes of each sort go across no multiple of 128 KiB or of a larger unit."""
     for capacity in (480 * MIB, 768 * MIB, 960 * MIB, 1440 * MIB, 1 << 32):
-        test = habits.scattered(4 * MIB, capacity)
+        test = behaviour.scattered(4 * MIB, capacity)
         for unit in (n * KIB for n in (128, 160, 192, 224, 256, 320, 384, 768, 3072, 5120, 6144)):
             for key in range(len(test.keys)):
                 mine = [r for r in test.requests if r.key == key]
@@ -44,21 +45,21 @@ def test_rows_of_both_orders_have_nothing_in_common():
     """Equal requests would be one point, also when rows begin at the start again."""
     starts = {}
     for in_random_order in (True, False):
-        first = opened.behind([], in_random_order, MIB)
+        first = open_units.behind([], in_random_order, MIB)
         for units in (1, 2, 3, 96, 64, 96, 56, 60, 57, 58):
-            test = opened.passes(MIB, units, in_random_order, 16 * KIB, 8, first, probing.OUTRIGHT,
+            test = open_units.passes(MIB, units, in_random_order, 16 * KIB, 8, first, structure.OUTRIGHT,
                                  400 * MIB)
             starts.setdefault(in_random_order, set()).update(
                 (how["start"], how["count"]) for _, how in test.keys[1:])
             assert all(r.offset + r.length <= 400 * MIB for r in test.requests)
-            first = opened.next_place(first, units, MIB, 400 * MIB, probing.OUTRIGHT,
+            first = open_units.next_place(first, units, MIB, 400 * MIB, structure.OUTRIGHT,
                                       in_random_order)
     assert len(starts[True]) == len(starts[False]) == 30
     assert not starts[True] & starts[False]
     # also if other rows lie before them
-    ends = [opened.next_place(opened.behind([], order, MIB), 2 - order, MIB, 400 * MIB,
-                              probing.OUTRIGHT, order) for order in (False, True)]
-    rows = [opened.passes(MIB, 9, order, 16 * KIB, 8, first, probing.OUTRIGHT, 400 * MIB)
+    ends = [open_units.next_place(open_units.behind([], order, MIB), 2 - order, MIB, 400 * MIB,
+                              structure.OUTRIGHT, order) for order in (False, True)]
+    rows = [open_units.passes(MIB, 9, order, 16 * KIB, 8, first, structure.OUTRIGHT, 400 * MIB)
             for order, first in zip((False, True), ends)]
     in_order, in_random_order = ({how["start"] for _, how in row.keys[1:]} for row in rows)
     assert not in_order & in_random_order
@@ -67,9 +68,9 @@ def test_rows_of_both_orders_have_nothing_in_common():
 def pushed_rows(merge, extra):
     """Rows in random order behind a cache, of a device that has four units open; the visits of the
     row for one unit cost so many merges more."""
-    points, seen = [], probing.Seen(push=MIB)
+    points, seen = [], structure.Seen(push=MIB)
     for units in range(1, 9):
-        test = opened.passes(MIB, units, True, 16 * KIB, 8, 20 * units, seen, 1 << 30)
+        test = open_units.passes(MIB, units, True, 16 * KIB, 8, 20 * units, seen, 1 << 30)
         merges = [2, 8]     # the writes to other units
         for n in (1, 2, 3):
             merges += [0] * (n - 1) + [units * (1 if units <= 4 else n) + (extra[n - 1]
@@ -83,7 +84,7 @@ def test_a_merge_more_in_the_first_row():
     """Behind a cache a visit may pay for what was open before; a write to an open unit is no
     quicker for that."""
     for extra in ((0, 0, 0), (1.5, 0, 0), (0, 1.5, 0), (0, 0, 1.5)):
-        assert opened.limit_from(pushed_rows(2 * 10**8, extra), True) == 4, extra
+        assert open_units.limit_from(pushed_rows(2 * 10**8, extra), True) == 4, extra
 
 
 def test_a_write_to_an_open_unit_by_all_rows():
@@ -93,45 +94,45 @@ def test_a_write_to_an_open_unit_by_all_rows():
         return {units: (3.3e9, [0.0, *times])}
     found = {**row(1, (4.2e7, -3.4e9)), **row(2, (-1.7e9, 1.7e9)), **row(3, (1.1e9, 5e6)),
              **row(4, (5e6, 5e6)), **row(5, (5e6, 5e6)), **row(6, (3.3e9, 3.3e9))}
-    assert opened._alone(found, 3.3e9) == 5e6
+    assert open_units._alone(found, 3.3e9) == 5e6
     # none is open: the time of a merge
-    assert opened._alone({**row(1, (3.3e9, 3.2e9)), **row(3, (1e6, 1e6))}, 3.3e9) == 3.2e9
+    assert open_units._alone({**row(1, (3.3e9, 3.2e9)), **row(3, (1e6, 1e6))}, 3.3e9) == 3.2e9
 
 
 def test_windows_larger_than_a_unit():
     """Two sizes have to show a unit of 16 MiB."""
-    sizes = pushed_pairs.next_sizes([], 1 << 32, 8 * KIB)
+    sizes = unit_pushed_pairs.next_sizes([], 1 << 32, 8 * KIB)
     assert [size // MIB for size in sizes if size > 16 * MIB] == [32, 64, 128]
-    assert max(pushed_pairs.next_sizes([], 2047 * MIB, 8 * KIB)) == 32 * MIB
+    assert max(unit_pushed_pairs.next_sizes([], 2047 * MIB, 8 * KIB)) == 32 * MIB
 
 
 def test_what_stands_out_is_measured_again():
     def excess(unit, ns):
-        test = crossings.crossing(unit, 1 << 30)
+        test = unit_crossings.crossing(unit, 1 << 30)
         return [make_point(procedure, [10**9 + ns * (n == 1)], **how)
                 for n, (procedure, how) in enumerate(test.keys)]
     points = [p for unit, ns in ((MIB, 0), (2 * MIB, 8e8), (3 * MIB, -7e8), (4 * MIB, 1e8),
                                  (6 * MIB, 5e8)) for p in excess(unit, ns)]
-    assert crossings.doubtful(points) == [6 * MIB, 3 * MIB, 2 * MIB]
-    assert crossings.doubtful(excess(MIB, 10**6)) == [] and crossings.doubtful([]) == []
+    assert unit_crossings.doubtful(points) == [6 * MIB, 3 * MIB, 2 * MIB]
+    assert unit_crossings.doubtful(excess(MIB, 10**6)) == [] and unit_crossings.doubtful([]) == []
 
 
 def test_sums_that_scatter():
     """Behind a cache two sizes that stand out are no unit if those that do not differ as much."""
     def found(scatter):
-        seen, points = probing.Seen(push=MIB), []
-        for n, unit in enumerate(crossings.candidates(1 << 33)):
-            test = crossings.crossing(unit, 1 << 33, seen)
+        seen, points = structure.Seen(push=MIB), []
+        for n, unit in enumerate(unit_crossings.candidates(1 << 33)):
+            test = unit_crossings.crossing(unit, 1 << 33, seen)
             excess = 2e8 if unit in (24 * MIB, 48 * MIB) else scatter * (-1, 1, 1, -1, 0)[n % 5]
             points += [make_point(procedure, [10**8 + excess * (i == 1)], **how)
                        for i, (procedure, how) in enumerate(test.keys)]
-        return crossings.unit_from(points)
+        return unit_crossings.unit_from(points)
     assert found(1e6) == 24 * MIB and found(8e7) is None
 
 
 def test_writes_behind_a_cache_are_not_small():
     """A small write pushes out what others have written, and a log for small writes takes that."""
-    unknown = Found(seen=probing.Seen(push=MIB))
+    unknown = Found(seen=structure.Seen(push=MIB))
     assert findings.small(unknown) == 32 * KIB and findings.small(Found()) == 8 * KIB
     assert findings.small(Found(small_write=16 * KIB)) == 32 * KIB
 
@@ -148,7 +149,7 @@ class Merges:
         values = [0.0] * len(test.keys)
         for r in test.requests:
             pushes = test.keys[r.key][1].get("push", 0)
-            if r.length == probing.PUSH:
+            if r.length == structure.PUSH:
                 values[r.key], self.merges = values[r.key] + self.merges * 5e8, 0
             else:
                 values[r.key] += 10**6 + 10**7 * bool(pushes)
@@ -165,12 +166,12 @@ class Merges:
 def by_sums(capacity, measure):
     """What pairs behind a cache find, and their points."""
     points = []
-    while some := pushed_pairs.next_sizes(points, capacity, 8 * KIB):
+    while some := unit_pushed_pairs.next_sizes(points, capacity, 8 * KIB):
         for size in some:
-            test = pushed_pairs.test(size, capacity, 8 * KIB, 8 * KIB, probing.Seen(push=2 * MIB))
+            test = unit_pushed_pairs.test(size, capacity, 8 * KIB, 8 * KIB, structure.Seen(push=2 * MIB))
             assert all(r.offset + r.length <= capacity for r in test.requests)
             points += measure(test)
-    return pushed_pairs.unit_from(points), points
+    return unit_pushed_pairs.unit_from(points), points
 
 
 def test_pairs_behind_a_cache():
@@ -180,7 +181,7 @@ def test_pairs_behind_a_cache():
             found, points = by_sums(capacity, Merges(unit, most).measure)
             assert found == unit and unit_size.shown(points) == unit, (unit, most, found)
             assert len({p.parameters for p in points}) == len(points)
-            assert pairs.pairs(points) == [], "these have no times of their own"
+            assert unit_pairs.pairs(points) == [], "these have no times of their own"
 
 
 def test_pairs_behind_a_cache_that_tell_nothing():
@@ -209,10 +210,10 @@ def test_pairs_behind_a_cache_that_tell_nothing():
         return [make_point(p.procedure, [p.value / 10 + 4e9 * (dict(p.parameters).get("push", 0) > 0)],
                            **dict(p.parameters)) for p in device.measure(test)]
     assert by_sums(1 << 30, much)[0] is None
-    assert pushed_pairs.sums([]) == [] and pushed_pairs.unit_from([]) is None
+    assert unit_pushed_pairs.sums([]) == [] and unit_pushed_pairs.unit_from([]) is None
     # rows for two units are no pairs
-    rows = [opened.passes(MIB, 2, True, 16 * KIB, 8, 0, probing.Seen(push=MIB), 1 << 30)]
-    assert pushed_pairs.sums([p for row in rows for p in always(lambda how: 1e6)(row)]) == []
+    rows = [open_units.passes(MIB, 2, True, 16 * KIB, 8, 0, structure.Seen(push=MIB), 1 << 30)]
+    assert unit_pushed_pairs.sums([p for row in rows for p in always(lambda how: 1e6)(row)]) == []
 
 
 run(globals())

@@ -5,10 +5,10 @@
 import flashemu_lab_bench  # noqa: F401  (finds the modules)
 from flashemu_script import run
 
-from flashemu_lab import crossings, flashbench_o, opened, probing
-from flashemu_lab.datasheet import sentences
-from flashemu_lab.findings import Found
-from flashemu_lab.measurement import make_point
+from flashemu_lab.probe.tests import flashbench_open_units, open_units, structure, unit_crossings
+from flashemu_lab.probe.datasheet import sentences
+from flashemu_lab.probe.findings import Found
+from flashemu_lab.measurement.schema import make_point
 
 MIB = 1 << 20
 
@@ -16,18 +16,18 @@ MIB = 1 << 20
 def across(unit, cost=10.0**9, log=10.0**8):
     """Points of a device that merges a unit of this size for each unit that a write touches."""
     points = []
-    for size in crossings.candidates(1 << 33):
-        test = crossings.crossing(size, 1 << 33)
+    for size in unit_crossings.candidates(1 << 33):
+        test = unit_crossings.crossing(size, 1 << 33)
         times = []
         for r in test.requests:
             touched = (r.offset + r.length - 1) // unit - r.offset // unit + 1
             times.append(int(log + cost * touched))
-        points += probing.result(test, times)
+        points += structure.result(test, times)
     return points
 
 
 class Units:
-    """A device of allocation units with some of them open, as far as the tests of `opened` see it:
+    """A device of allocation units with some of them open, as far as the tests of `open_units` see it:
     each unit that has to be closed costs a merge."""
 
     def __init__(self, unit, linear, in_random):
@@ -76,23 +76,23 @@ class Behind:
         return ns
 
 
-def opened_by(device, capacity, in_random_order, before, points, seen=probing.OUTRIGHT):
+def opened_by(device, capacity, in_random_order, before, points, seen=structure.OUTRIGHT):
     """What the passes find on a device."""
-    while some := opened.next_rows(points, in_random_order, device.unit, capacity):
-        first = opened.behind(points, in_random_order, device.unit)
+    while some := open_units.next_rows(points, in_random_order, device.unit, capacity):
+        first = open_units.behind(points, in_random_order, device.unit)
         for units in some:
-            test = opened.passes(device.unit, units, in_random_order, 16384, before, first, seen,
+            test = open_units.passes(device.unit, units, in_random_order, 16384, before, first, seen,
                                  capacity)
-            first = opened.next_place(first, units, device.unit, capacity, seen,
+            first = open_units.next_place(first, units, device.unit, capacity, seen,
                                       in_random_order)
-            points += probing.result(test, [device.write(r.offset, r.length)
+            points += structure.result(test, [device.write(r.offset, r.length)
                                             for r in test.requests])
-    return opened.limit_from(points, in_random_order)
+    return open_units.limit_from(points, in_random_order)
 
 
 def test_open_units_behind_a_cache():
     """Only sums show what a pass costs, and pushes open units as well."""
-    seen = probing.Seen(push=3 * MIB)
+    seen = structure.Seen(push=3 * MIB)
     for linear, in_random in ((1, 1), (2, 5), (7, 5), (3, 20), (40, 2), (13, 40)):
         device, points = Behind(Units(MIB, linear, in_random), 2 * MIB), []
         for k in range(300):
@@ -110,22 +110,22 @@ def test_open_units_behind_a_cache():
 
 
 def test_a_push_of_whole_units():
-    assert probing.OUTRIGHT.by_units(MIB, 1 << 30) == probing.OUTRIGHT
-    assert probing.Seen(push=5 * MIB // 2).by_units(MIB, (1 << 30) + 5) == \
-        probing.Seen(push=3 * MIB, at=(1 << 30) - 3 * MIB)
+    assert structure.OUTRIGHT.by_units(MIB, 1 << 30) == structure.OUTRIGHT
+    assert structure.Seen(push=5 * MIB // 2).by_units(MIB, (1 << 30) + 5) == \
+        structure.Seen(push=3 * MIB, at=(1 << 30) - 3 * MIB)
 
 
 def test_rows_do_not_come_upon_units_that_are_open():
     """Until three quarters of the device have been used, no unit is used twice, and then those that
     were used first are."""
-    for seen, width in ((probing.OUTRIGHT, 1), (probing.Seen(push=MIB), 3)):
+    for seen, width in ((structure.OUTRIGHT, 1), (structure.Seen(push=MIB), 3)):
         first, used = 0, []
         for units in (1, 2, 9, 24, 48, 30, 60, 48, 7):
-            test = opened.passes(MIB, units, False, 16384, 8, first, seen, 400 * MIB)
+            test = open_units.passes(MIB, units, False, 16384, 8, first, seen, 400 * MIB)
             mine = {r.offset // MIB for r in test.requests if r.offset < 300 * MIB}
             assert len(mine) == width * units and not mine & set(used[-100:]), (units, first)
             used += sorted(mine, key=lambda unit: (unit < first, unit))
-            first = opened.next_place(first, units, MIB, 400 * MIB, seen, False)
+            first = open_units.next_place(first, units, MIB, 400 * MIB, seen, False)
 
 
 def test_open_units_by_hand():
@@ -138,7 +138,7 @@ def test_open_units_by_hand():
         assert found == linear, (linear, in_random, found)
         # no two rows have a point in common, or one of them would be taken for the other
         assert len({p.parameters for p in points}) == len(points)
-    assert opened.limit_from([], True) is None
+    assert open_units.limit_from([], True) is None
     every = Units(MIB, 1, 1)
     every.write = lambda offset, length: 10**7      # merges for each write
     assert opened_by(every, 1000 * MIB, True, 8, []) == 0
@@ -146,32 +146,32 @@ def test_open_units_by_hand():
 
 def page_points(page):
     """Reads of a device that reads whole pages."""
-    test = probing.page_reads(1 << 30)
-    return probing.result(test, [10**5 + 10**4 * ((r.offset + r.length - 1) // page
+    test = structure.page_reads(1 << 30)
+    return structure.result(test, [10**5 + 10**4 * ((r.offset + r.length - 1) // page
                                                   - r.offset // page) for r in test.requests])
 
 
 def test_page_of_reads_by_hand():
     for page in (2048, 4096, 8192, 16384, 32768):
-        assert probing.page_read_from(page_points(page)) == page
+        assert structure.page_read_from(page_points(page)) == page
         assert any("%d KiB at a time" % (page >> 10) in text
                    for text in sentences(Found(page_points(page), page=page)))
-    assert probing.page_read_from(page_points(1 << 40)) is None
-    assert probing.page_read_from([]) is None
+    assert structure.page_read_from(page_points(1 << 40)) is None
+    assert structure.page_read_from([]) is None
 
 
 def test_unit_by_hand():
-    for unit in crossings.candidates(1 << 33):
+    for unit in unit_crossings.candidates(1 << 33):
         if 32 * 1024 < unit <= 24 * MIB:
-            assert crossings.unit_from(across(unit)) == unit, unit
+            assert unit_crossings.unit_from(across(unit)) == unit, unit
     # the smallest size may be a page, if no read tells the page
     pages = across(32 * 1024)
-    assert crossings.unit_from(pages) is None
-    assert crossings.unit_from([*pages, *page_points(4096)]) == 32 * 1024
-    assert crossings.unit_from(across(1 << 33)) is None and crossings.unit_from([]) is None
+    assert unit_crossings.unit_from(pages) is None
+    assert unit_crossings.unit_from([*pages, *page_points(4096)]) == 32 * 1024
+    assert unit_crossings.unit_from(across(1 << 33)) is None and unit_crossings.unit_from([]) is None
     # a difference of some percent is noise, and no unit is copied in 1 ms
-    assert crossings.unit_from(across(4 * MIB, cost=10**6, log=10)) is None
-    assert crossings.unit_from(across(4 * MIB, cost=1, log=1000)) is None
+    assert unit_crossings.unit_from(across(4 * MIB, cost=10**6, log=10)) is None
+    assert unit_crossings.unit_from(across(4 * MIB, cost=1, log=1000)) is None
 
 
 def rates(in_random_order, *means):
@@ -181,27 +181,27 @@ def rates(in_random_order, *means):
 
 
 def test_limits_by_hand():
-    assert flashbench_o.limit_from(rates(False, 10, 9, 9, 7, 7), False) == 3
-    assert flashbench_o.limit_from(rates(False, 10, 6, 6), False) is None
-    assert flashbench_o.limit_from(rates(False, 10, 4), False) == 1
-    assert flashbench_o.limit_from(rates(True, 10, 9, 2) + rates(False, 10), True) == 2
+    assert flashbench_open_units.limit_from(rates(False, 10, 9, 9, 7, 7), False) == 3
+    assert flashbench_open_units.limit_from(rates(False, 10, 6, 6), False) is None
+    assert flashbench_open_units.limit_from(rates(False, 10, 4), False) == 1
+    assert flashbench_open_units.limit_from(rates(True, 10, 9, 2) + rates(False, 10), True) == 2
     # half of the rate once for each unit is a merge of a unit that is full; for each command, none
     # is open
-    assert flashbench_o.limit_from(rates(True, 4, 4) + rates(False, 10), True) is None
+    assert flashbench_open_units.limit_from(rates(True, 4, 4) + rates(False, 10), True) is None
     each = [make_point("flashbench-open-au", [10.0 / (1 << k)], erasesize=MIB, open=1, random=True,
                        chunk=MIB >> k) for k in range(7)]
-    assert flashbench_o.limit_from(each + rates(False, 10), True) == 0
+    assert flashbench_open_units.limit_from(each + rates(False, 10), True) == 0
     # a small step counts if it is the first change and remains
-    assert flashbench_o.limit_from(rates(False, 10, 10, 10, 9, 8.5, 8, 2), False) == 3
-    assert flashbench_o.limit_from(rates(False, 10, 10, 10, 9, 10, 10, 2), False) == 6
+    assert flashbench_open_units.limit_from(rates(False, 10, 10, 10, 9, 8.5, 8, 2), False) == 3
+    assert flashbench_open_units.limit_from(rates(False, 10, 10, 10, 9, 10, 10, 2), False) == 6
 
 
 def test_link_by_hand():
     points = [make_point("request", [100e3 + n / 20e6 * 1e9], op="read", bs=n, start=0, stride=MIB,
                          count=16) for n in (512, 4096, 65536, 1 << 20)]
-    overhead, rate = probing.link_from(points)
+    overhead, rate = structure.link_from(points)
     assert abs(overhead - 100e3) < 1 and abs(rate - 20e6) < 1
-    assert probing.link_from(points[:2]) is None
+    assert structure.link_from(points[:2]) is None
     assert "A read costs 100 us, and then the data come at 20 MB/s" in sentences(Found(points))[0]
 
 

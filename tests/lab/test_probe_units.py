@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""flashemu-lab probe: the unit where no unit is open in random order (`gaps`), and where one log
-takes all writes behind a cache (`firsts`), on devices made by hand."""
+"""flashemu-lab probe: the unit where no unit is open in random order (`unit_gaps`), and where one log
+takes all writes behind a cache (`unit_first_writes`), on devices made by hand."""
 
 import flashemu_lab_bench  # noqa: F401
 from flashemu_script import run
 
-from flashemu_lab import crossings, firsts, gaps, habits, pairs, probing, unit_size
-from flashemu_lab.datasheet import sentences
-from flashemu_lab.findings import Found
-from flashemu_lab.measurement import make_point
+from flashemu_lab.probe.tests import (behaviour, structure, unit_crossings, unit_first_writes,
+                                      unit_gaps, unit_pairs, unit_size)
+from flashemu_lab.probe.datasheet import sentences
+from flashemu_lab.probe.findings import Found
+from flashemu_lab.measurement.schema import make_point
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -20,16 +21,16 @@ def test_overhead_of_reads_within_a_page():
         times = [make_point("request", [300e3 + n / 20e6 * 1e9 + 10e3 * (n // page)], op="read",
                             bs=n, start=0, stride=MIB, count=16)
                  for n in (512 << i for i in range(10)) if n != page]
-        test = probing.page_reads(1 << 30)
-        across = probing.result(test, [
+        test = structure.page_reads(1 << 30)
+        across = structure.result(test, [
             10**6 + 10**5 * ((r.offset + r.length - 1) // page - r.offset // page)
             for r in test.requests])
-        overhead, rate = probing.link_from(times + across)
-        assert probing.link_from(times) == (probing.link_from(times)[0], rate)
+        overhead, rate = structure.link_from(times + across)
+        assert structure.link_from(times) == (structure.link_from(times)[0], rate)
         if page > 2 * KIB:      # or there are not enough of them
             assert abs(overhead - 300e3) < 1, (page, overhead)
         else:
-            assert probing.link_from(times)[0] == overhead
+            assert structure.link_from(times)[0] == overhead
 
 
 # --- a saw-tooth over the place in the unit ---
@@ -61,12 +62,12 @@ class Ahead:
 def written(write, capacity):
     """The points of the writes all over a device, in the order of `probe`."""
     points = []
-    tests = [crossings.opening(capacity), habits.scattered(4 * MIB, capacity)]
+    tests = [unit_crossings.opening(capacity), behaviour.scattered(4 * MIB, capacity)]
     for test in tests:
-        points += probing.result(test, [write(r.offset, r.length) for r in test.requests])
-    for size in pairs.next_sizes(points, capacity, 32 * KIB):
-        test = pairs.test(size, capacity, 8 * KIB, 32 * KIB, probing.OUTRIGHT)
-        points += probing.result(test, [write(r.offset, r.length) for r in test.requests])
+        points += structure.result(test, [write(r.offset, r.length) for r in test.requests])
+    for size in unit_pairs.next_sizes(points, capacity, 32 * KIB):
+        test = unit_pairs.test(size, capacity, 8 * KIB, 32 * KIB, structure.OUTRIGHT)
+        points += structure.result(test, [write(r.offset, r.length) for r in test.requests])
     return points
 
 
@@ -75,10 +76,10 @@ def test_the_place_in_the_unit():
                        (8 * MIB, 64)):
         capacity = max(480 * MIB, 8 * most * unit, 100 * unit) // unit * unit
         points = written(Ahead(unit, most).write, capacity)
-        assert gaps.ranked(gaps.writes_from(points))[0][1:] == (unit, most), (unit, most)
-        assert gaps.unit_from(points) == unit_size.shown(points) == unit
+        assert unit_gaps.ranked(unit_gaps.writes_from(points))[0][1:] == (unit, most), (unit, most)
+        assert unit_gaps.unit_from(points) == unit_size.shown(points) == unit
         # pairs alone would say nothing, or something wrong
-        assert pairs.unit_from(points) != unit
+        assert unit_pairs.unit_from(points) != unit
     assert any("take longer the further on in it they are" in s
                for s in sentences(Found(points, unit=unit)))
 
@@ -89,7 +90,7 @@ def test_times_that_scatter():
     device = Ahead(4 * MIB, 5)
     points = written(lambda at, length: device.write(at, length)
                      * (98 + next(noise) * 7919 % 5) // 100, 480 * MIB)
-    assert gaps.unit_from(points) == 4 * MIB
+    assert unit_gaps.unit_from(points) == 4 * MIB
 
 
 def test_no_saw_tooth():
@@ -107,8 +108,8 @@ def test_no_saw_tooth():
         return 10**8 * merges + 10**6
     for write in (lambda at, length: 10**8, lambda at, length: 10**6, opens,
                   lambda at, length: 10**8 if next(times) % 9 < 2 else 10**6):
-        assert gaps.unit_from(written(write, 480 * MIB)) is None
-    assert gaps.unit_from([]) is None and gaps.writes_from([]) == ()
+        assert unit_gaps.unit_from(written(write, 480 * MIB)) is None
+    assert unit_gaps.unit_from([]) is None and unit_gaps.writes_from([]) == ()
     # time that grows with the distance between the writes of a pair, without a unit
     last = [0]
 
@@ -116,7 +117,7 @@ def test_no_saw_tooth():
         cost, last[0] = min(abs(at - last[0]), 4 * MIB) * 30 + 10**6, at
         return cost
     points = written(far, 480 * MIB)
-    assert gaps._grows(points) and gaps.unit_from(points) is None
+    assert unit_gaps._grows(points) and unit_gaps.unit_from(points) is None
 
 
 # --- first pages of units behind a cache ---
@@ -149,12 +150,12 @@ class Shared:
 
 def crossed(write, capacity):
     """The points of writes across boundaries behind a cache."""
-    points, seen, bs = [], probing.Seen(push=2 * MIB), 32 * KIB
-    for unit in (n for n in reversed(crossings.candidates(capacity)) if n >= 2 * bs):
-        many = 7 * unit * crossings.MANY_CROSSINGS <= capacity
-        test = crossings.crossing(unit, capacity, seen, bs,
-                                **({"count": crossings.MANY_CROSSINGS} if many else {}))
-        points += probing.result(test, [write(r.offset, r.length) for r in test.requests])
+    points, seen, bs = [], structure.Seen(push=2 * MIB), 32 * KIB
+    for unit in (n for n in reversed(unit_crossings.candidates(capacity)) if n >= 2 * bs):
+        many = 7 * unit * unit_crossings.MANY_CROSSINGS <= capacity
+        test = unit_crossings.crossing(unit, capacity, seen, bs,
+                                **({"count": unit_crossings.MANY_CROSSINGS} if many else {}))
+        points += structure.result(test, [write(r.offset, r.length) for r in test.requests])
     return points
 
 
@@ -162,7 +163,7 @@ def test_first_pages_take_the_same_time():
     for unit in (128 * KIB, 256 * KIB, 512 * KIB, MIB):
         for logs in (3, 8, 11):
             points = crossed(Shared(unit, logs).write, 960 * MIB)
-            assert firsts.unit_from(points) == unit, (unit, logs, firsts.unit_from(points))
+            assert unit_first_writes.unit_from(points) == unit, (unit, logs, unit_first_writes.unit_from(points))
             assert unit_size.shown(points) == unit
     assert any("at its multiples always take the same time" in s
                for s in sentences(Found(points, unit=unit)))
@@ -172,8 +173,8 @@ def test_first_pages_that_tell_nothing():
     times = iter(range(10**9))
     for write in (lambda at, length: 10**8, lambda at, length: 10**6,
                   lambda at, length: 10**6 + 10**9 * (next(times) % 97 == 0)):
-        assert firsts.unit_from(crossed(write, 960 * MIB)) is None
-    assert firsts.unit_from([]) is None and firsts.sums([]) == {}
+        assert unit_first_writes.unit_from(crossed(write, 960 * MIB)) is None
+    assert unit_first_writes.unit_from([]) is None and unit_first_writes.sums([]) == {}
 
 
 def test_no_size_twice_as_large():
@@ -182,35 +183,35 @@ def test_no_size_twice_as_large():
         def merges(at, length, unit=unit):
             return 10**7 + 10**8 * ((at + length - 1) // unit - at // unit) * (length < 65536)
         points = crossed(merges, 4096 * MIB)
-        assert firsts.unit_from(points) is None     # all behind boundaries take the same time
-        assert crossings.unit_from(points) == unit_size.shown(points) == unit, unit
+        assert unit_first_writes.unit_from(points) is None     # all behind boundaries take the same time
+        assert unit_crossings.unit_from(points) == unit_size.shown(points) == unit, unit
 
 
 def test_crossings_go_around_the_push():
     """What a cache holds already would not be pushed out in its turn."""
-    capacity, seen = 960 * MIB, probing.Seen(push=6 * MIB)
-    for unit in crossings.candidates(capacity):
-        test = crossings.crossing(unit, capacity, seen, 16 * KIB)
-        pushed = [r.offset for r in test.requests if r.length == probing.PUSH]
-        assert min(pushed) % (48 * MIB) == 0 and max(pushed) + probing.PUSH <= capacity
+    capacity, seen = 960 * MIB, structure.Seen(push=6 * MIB)
+    for unit in unit_crossings.candidates(capacity):
+        test = unit_crossings.crossing(unit, capacity, seen, 16 * KIB)
+        pushed = [r.offset for r in test.requests if r.length == structure.PUSH]
+        assert min(pushed) % (48 * MIB) == 0 and max(pushed) + structure.PUSH <= capacity
         if 32 * unit <= min(pushed):    # or it has to come back
             assert all(r.offset + r.length <= min(pushed) for r in test.requests
-                       if r.length != probing.PUSH), unit
-    small = crossings.crossing(MIB, 64 * MIB, seen)
+                       if r.length != structure.PUSH), unit
+    small = unit_crossings.crossing(MIB, 64 * MIB, seen)
     assert all(r.offset + r.length <= 64 * MIB for r in small.requests)
 
 
 def test_granules_that_cost_little():
     """What a shift costs counts if it is five times what equal writes differ by."""
     def found(page, share, noise, tests=3):
-        draft = habits.scattered_wide(1 << 30)
+        draft = behaviour.scattered_wide(1 << 30)
         times = []
         for r in draft.requests:
             parts = (r.offset + r.length - 1) // page - r.offset // page + 1
             more = parts > max(4, -(-r.length // page))
             times.append(round(10**7 * (1 + share * more + noise * (r.key % 3 == 2))))
-        points = probing.result(draft, times)
-        return habits.wide_granule_from([p for n, p in enumerate(points) if n % 3 < tests])
+        points = structure.result(draft, times)
+        return behaviour.wide_granule_from([p for n, p in enumerate(points) if n % 3 < tests])
     for page in (2 * KIB, 4 * KIB, 16 * KIB, 32 * KIB):
         assert found(page, 0.019, 0.0) == found(page, 0.019, 0.003) == page, page
         assert found(page, 0.019, 0.006) is None and found(page, 0.05, 0.006) == page
@@ -222,12 +223,12 @@ def test_granules_that_cost_little():
 def test_small_writes_behind_a_cache():
     """The first size that merges is the largest step, although a larger one merges twice."""
     def found(merges):
-        test = habits.scattered_behind(3 * MIB, MIB, 480 * MIB)
+        test = behaviour.scattered_behind(3 * MIB, MIB, 480 * MIB)
         points = []
         for n, (procedure, how) in enumerate(test.keys):
             total = 10**7 if n % 2 == 0 else 10**8 + 8 * 10**8 * merges[how["bs"] // KIB]
             points.append(make_point(procedure, [total / how["count"]], **how))
-        return habits.small_write_behind(points, 8e8)
+        return behaviour.small_write_behind(points, 8e8)
     assert found({2: 0, 4: 0, 8: 19, 16: 19, 32: 38}) == 4 * KIB
     assert found({2: 0, 4: 0, 8: 0, 16: 19, 32: 19}) == 8 * KIB
     assert found({2: 0, 4: 0, 8: 0, 16: 5, 32: 9}) is None
@@ -237,12 +238,12 @@ def test_long_writes_that_alternate():
     """A command that is cut inside a page shifts the parts that work at the same time, so the next
     long write takes another time.  What a shift costs for shorter ones is no doubt."""
     page = 16 * KIB
-    test = habits.scattered_wide(1 << 30)
+    test = behaviour.scattered_wide(1 << 30)
     times = []
     for r in test.requests:
         parts = -(-((r.offset + r.length - 1) // page - r.offset // page + 1) // 2)
         times.append(10**6 * parts + (10**6 if r.length == 128 * KIB and r.key % 3 == 2 else 0))
-    assert habits.wide_granule_from(probing.result(test, times)) == page
+    assert behaviour.wide_granule_from(structure.result(test, times)) == page
 
 
 def write_point(ns, **how):
@@ -251,13 +252,13 @@ def write_point(ns, **how):
 
 def test_sums_are_of_writes_that_are_pushed_out():
     """Writes with a time of their own are no sums, and of several lengths the last one counts."""
-    many = crossings.MANY_CROSSINGS
+    many = unit_crossings.MANY_CROSSINGS
 
     def three(bs, **how):
         return [write_point(10**6, bs=bs, start=MIB - before + n * 2 * MIB, stride=8 * MIB,
                             count=many, **how) for n, before in enumerate((bs, bs // 2, 0))]
-    assert firsts.sums(three(8192)) == {}
-    found = firsts.sums(three(8192, push=MIB) + three(16384, push=MIB))
+    assert unit_first_writes.sums(three(8192)) == {}
+    found = unit_first_writes.sums(three(8192, push=MIB) + three(16384, push=MIB))
     assert list(found) == [many] and len(found[many]) == 2
     before, behind = found[many]
     assert behind.begins(MIB) and not behind.begins(2 * MIB) and not before.begins(32 * KIB)

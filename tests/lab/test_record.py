@@ -18,9 +18,11 @@ import time
 from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, read, stored, write
 from flashemu_script import PROGRAM_HANG_S, ended, from_env, run, skip
 
-from flashemu_lab import recipes, recordings, sample, sampled
-from flashemu_lab.errors import LabError
-from flashemu_lab.tool import Tool
+from flashemu_lab.experiment import replay_accuracy
+from flashemu_lab.kernel import sample
+from flashemu_lab.recording import recipes, recordings
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.runs.program import Tool
 
 try:
     import nbd  # noqa: F401
@@ -228,7 +230,7 @@ def test_samples_are_drawn_by_seed():
     env["FLASHEMU_RECORDINGS"] = os.path.abspath("mine")
     os.remove("jobs")
     out = good("sample", "one", "two", "--seed", "1,2,3,4,5,6", "-o", "samples.csv", env=env)
-    found = sampled.parse(read("samples.csv"), "samples.csv")
+    found = replay_accuracy.parse(read("samples.csv"), "samples.csv")
     assert [s.seed for s in found] == [1, 2, 3, 4, 5, 6]
     assert {(s.filesystem, s.phase) for s in found} == {("xfs", "write")}
     assert {s.recording for s in found} == {"one", "two"}, "the seed draws the recording"

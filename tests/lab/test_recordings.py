@@ -10,12 +10,13 @@ from pathlib import Path
 from flashemu_lab_bench import FLASHEMU, TOP, good, good_json, read, write
 from flashemu_script import ended, run
 
-from flashemu_lab import recipes, record, recordings
-from flashemu_lab.errors import LabError
-from flashemu_lab.plan import plan
-from flashemu_lab.run import Source
-from flashemu_lab.spec import load
-from flashemu_lab.tool import Tool
+from flashemu_lab.kernel import record
+from flashemu_lab.recording import recipes, recordings
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.experiment.plan import plan
+from flashemu_lab.runs.run import Source
+from flashemu_lab.experiment.spec import load
+from flashemu_lab.runs.program import Tool
 
 CAPACITY = 8019509248  # of transcend8g
 TAIL = CAPACITY - 4096

@@ -18,12 +18,14 @@ try:
 except ImportError:
     skip("no Python module cmaes")
 
-from flashemu_lab import fitted, measurement, modelled, refined, refining  # noqa: E402
-from flashemu_lab.compare import Answer  # noqa: E402
-from flashemu_lab.errors import LabError, quantity  # noqa: E402
-from flashemu_lab.measure import parse_profile  # noqa: E402
-from flashemu_lab.measurement import Measurement, make_point  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import fit_result, model, refine_result, refining  # noqa: E402
+from flashemu_lab.measurement import schema  # noqa: E402
+from flashemu_lab.fit.compare import Answer  # noqa: E402
+from flashemu_lab.core.errors import LabError  # noqa: E402
+from flashemu_lab.core.units import quantity  # noqa: E402
+from flashemu_lab.runs.expression import parse_profile  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 # What a profile gets wrong, as factors.
 OFF = {"nand.tPROG": 1.25, "link.command_overhead": 0.8, "nand.tR": 1.3, "ftl.map_switch": 0.7}
@@ -31,9 +33,9 @@ OFF = {"nand.tPROG": 1.25, "link.command_overhead": 0.8, "nand.tR": 1.3, "ftl.ma
 
 def save_profile(name, s, factors, **changed):
     """A profile of this structure whose times are off, with words of its own."""
-    times = [v * factors.get(t.key, 1) for t, v in zip(modelled.times_of(s), values(s))]
-    keys = modelled.profile_keys(s, times) | changed
-    lines = ["; a profile with words of its own", *fitted.sections(keys), "", "[provenance]",
+    times = [v * factors.get(t.key, 1) for t, v in zip(model.times_of(s), values(s))]
+    keys = model.profile_keys(s, times) | changed
+    lines = ["; a profile with words of its own", *fit_result.sections(keys), "", "[provenance]",
              "nand.tPROG = guessed: a chip of that size", "    and of that age",
              "nand.page_size = a data sheet"]
     write(name, "\n".join(lines) + "\n")
@@ -147,7 +149,7 @@ def refine(s, budget, jobs=1, **changed):
 def test_a_device_of_the_model_is_found_again():
     m, found = refine(PAGE, 400)
     assert found.better and found.comparisons <= 400, found
-    for name, (was, now) in refined.by_kind(found, m).items():
+    for name, (was, now) in refine_result.by_kind(found, m).items():
         assert now.median < max(0.3 * was.median, 0.03), (name, was, now)
     keys = parse_profile(Tool().canonical("./start.ini", ())) | found.after
     # what a program and its data take together shows in a write, and a read has the rest
@@ -218,7 +220,7 @@ def test_the_text_stays():
     r = refining.Refined({"nand.tR": "150us", "ftl.map_read": "0", "link.bandwidth": "1MB/s"},
                          {"nand.tR": "140us", "ftl.map_read": "3us", "link.bandwidth": "2MB/s"},
                          [], [], [], 7)
-    got = refined.profile(r, text, "my.json", "refine 1")
+    got = refine_result.profile(r, text, "my.json", "refine 1")
     assert got == ("; mine\n[nand]\ntR = 140us\n\n[ftl]\ntype = page\n; why\nmap_read = 3us\n\n"
                    "[provenance]\n"
                    "nand.tR = fitted to my.json by refine 1; was 150us\nftl.type = b\n"
@@ -229,7 +231,7 @@ def test_the_text_stays():
 
 def test_command():
     save_profile("start.ini", PAGE, OFF)
-    measurement.save(measured(PAGE, points=plan(2 * MIB, 3)), Path("my.json"))
+    schema.save(measured(PAGE, points=plan(2 * MIB, 3)), Path("my.json"))
     code, out, err = lab("refine", "start.ini", "my.json", "-o", "new.ini", "--budget", "200",
                          "--jobs", "1")
     assert code == 0 and err == "" and "no sort of test is further off" in out, (out, err)
@@ -255,7 +257,7 @@ def test_command():
 
 def test_numbers_that_are_right():
     save_profile("start.ini", PAGE, {})
-    measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
+    schema.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
     code, out, err = lab("refine", "start.ini", "my.json", "-o", "new.ini", "--budget", "60")
     assert code == 1 and "found no other numbers" in out and "is not written" in err, (out, err)
     assert not os.path.exists("new.ini") and os.path.exists("new.html")
@@ -263,7 +265,7 @@ def test_numbers_that_are_right():
 
 def test_mistakes():
     save_profile("start.ini", PAGE, OFF)
-    measurement.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
+    schema.save(measured(PAGE, points=plan(2 * MIB, 1)), Path("my.json"))
     bad("-o start.ini: is one of the inputs", "refine", "start.ini", "my.json", "-o", "start.ini")
     bad("-o a.txt: expected a name that ends in .ini", "refine", "ideal", "my.json", "-o", "a.txt")
     bad("nope.json: No such file", "refine", "ideal", "nope.json", "-o", "a.ini")
@@ -278,7 +280,7 @@ def test_mistakes():
 
 def test_stopped_by_a_signal():
     save_profile("start.ini", SEGMENT, OFF)
-    measurement.save(measured(SEGMENT, points=plan(2 * MIB, 3)), Path("my.json"))
+    schema.save(measured(SEGMENT, points=plan(2 * MIB, 3)), Path("my.json"))
     ends_at_a_signal("refine", "start.ini", "my.json")
 
 

@@ -18,13 +18,14 @@ try:
 except ImportError:
     skip("no Python module cmaes")
 
-from flashemu_lab import measurement, related, relatives  # noqa: E402
-from flashemu_lab.compare import Comparer, Question  # noqa: E402
-from flashemu_lab.errors import quantity  # noqa: E402
-from flashemu_lab.measurement import Measurement, Point, make_point  # noqa: E402
-from flashemu_lab.modelled import changes  # noqa: E402
-from flashemu_lab.relatives import Card, Ladder, Search  # noqa: E402
-from flashemu_lab.tool import Tool  # noqa: E402
+from flashemu_lab.fit import relatives, relatives_result  # noqa: E402
+from flashemu_lab.measurement import schema  # noqa: E402
+from flashemu_lab.fit.compare import Comparer, Question  # noqa: E402
+from flashemu_lab.core.units import quantity  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
+from flashemu_lab.fit.model import changes  # noqa: E402
+from flashemu_lab.fit.relatives import Ladder, Search  # noqa: E402
+from flashemu_lab.runs.program import Tool  # noqa: E402
 
 RELATIVE = "raspberrypi32g"
 # What the card has that is measured here, and its relative has not.
@@ -77,7 +78,7 @@ def test_relatives_are_the_shipped_cards_of_today():
     points = plan()[:20]
     for name in (RELATIVE, "raspberrypi64g"):
         write("m.json", "")
-        measurement.save(Measurement(tuple(points), "x", 0), Path("m.json"))
+        schema.save(Measurement(tuple(points), "x", 0), Path("m.json"))
         code, out, err = ended([FLASHEMU, "verify", name, "--against", "m.json", "--json"])
         assert code == 0, err
         own = [p["measured"] for p in json.loads(out)["points"]]
@@ -242,7 +243,7 @@ class _Page(html.parser.HTMLParser):
 
 def test_the_files():
     m = replace(measured(moved(shipped(), MOVED), plan()), name="a <card>")
-    measurement.save(m, Path("m.json"))
+    schema.save(m, Path("m.json"))
     out = good("fit", "m.json", "-o", "card.ini", "--quick", "--jobs", "2")
     assert out.startswith("The profile comes near: median error")
     assert re.search(r"The search began at raspberrypi32g, and \d+ of its numbers have changed", out)
@@ -284,7 +285,7 @@ def test_the_files():
 
 def test_points_of_several_files_have_rows_of_their_own():
     taken = set()
-    rows = [related._row(p, taken) for p in (
+    rows = [relatives_result._row(p, taken) for p in (
         "fio-read bs=4K depth=4 size=128M", "fio-read bs=4K depth=4 size=64M",
         "fio-read bs=4K depth=1 size=64M", "fio-read-cq-off bs=4K depth=4 size=128M",
         "iozone-seq-read bs=1M size=100M")]
@@ -295,7 +296,7 @@ def test_points_of_several_files_have_rows_of_their_own():
 def test_a_card_that_nothing_comes_near():
     points = [replace(p, values=(1e5 * (1 + 900 * (i % 3 == 0)),)) for i, p in enumerate(
         plan(MIB)[::4])]
-    measurement.save(Measurement(tuple(points), "x", CAPACITY), Path("odd.json"))
+    schema.save(Measurement(tuple(points), "x", CAPACITY), Path("odd.json"))
     code, out, err = lab("fit", "odd.json", "-o", "odd.ini", "--budget", "60", "--jobs", "2")
     assert code == 1 and "no profile comes near" in err and not Path("odd.ini").exists()
     assert out.startswith("No shipped card of today, with other numbers, does what this one did")
@@ -312,7 +313,7 @@ def test_a_card_that_nothing_comes_near():
             "raspberrypi64g", "sandisk-extreme64g", "samsung-proplus128g"}
     trim = [make_point("fio-rate", [1e6], op="trim", pattern="random", bs=4096, depth=1, jobs=1,
                       queue=True)]
-    measurement.save(Measurement(tuple(trim), "x", CAPACITY), Path("trim.json"))
+    schema.save(Measurement(tuple(trim), "x", CAPACITY), Path("trim.json"))
     bad("no point of the measurement can be compared with a card of today", "fit", "trim.json",
         "-o", "t.ini")
 
@@ -338,7 +339,7 @@ def test_a_table_of_cards():
     bad("allowed with --device: c, c/cq=off, c/cq=on, d/nanopi", "import", "cards.csv", "-o",
         "x.json")
     good("import", "cards.csv", "-o", "c.json", "--device", "c")
-    found = {p.text(): p for p in measurement.load(Path("c.json")).points}
+    found = {p.text(): p for p in schema.load(Path("c.json")).points}
     assert len(found) == 8
     how = [dict(p.parameters) for p in found.values()]
     assert [h["queue"] for h in how] == [True] * 3 + [False] * 2 + [True, False, True]
@@ -349,42 +350,42 @@ def test_a_table_of_cards():
     assert sniff.values == (60000 * 1024, 62000 * 1024)
     assert list(found.values())[7].value == 2000 * 4096
     good("import", "cards.csv", "-o", "on.json", "--device", "c/cq=on")
-    assert [dict(p.parameters)["queue"] for p in measurement.load(Path("on.json")).points] == [
+    assert [dict(p.parameters)["queue"] for p in schema.load(Path("on.json")).points] == [
         True] * 5
     good("import", "cards.csv", "-o", "d.json", "--device", "d/nanopi")
-    points = measurement.load(Path("d.json")).points
+    points = schema.load(Path("d.json")).points
     assert [p.procedure for p in points] == ["iozone"] * 2
     assert dict(points[0].parameters) == {"test": "random-read", "file": 100 << 20, "bs": 4096,
                                           "direct": True, "fsync": True}
-    assert points[0].value == 4096000 and not relatives.applies(measurement.load(Path("d.json")))
+    assert points[0].value == 4096000 and not relatives.applies(schema.load(Path("d.json")))
 
 
 def test_what_the_user_says_of_the_queue():
     write("t.csv", "program,op,block,value,unit,depth,queue\nother,read,4K,10,MB/s,4,on\n"
                    "other,write,4K,3,MB/s,,off\nother,write,8K,3,MB/s,,\n")
     good("import", "t.csv", "-o", "t.json")
-    flags = [dict(p.parameters).get("queue") for p in measurement.load(Path("t.json")).points]
-    assert flags == [True, False, None] and relatives.applies(measurement.load(Path("t.json")))
+    flags = [dict(p.parameters).get("queue") for p in schema.load(Path("t.json")).points]
+    assert flags == [True, False, None] and relatives.applies(schema.load(Path("t.json")))
     write("u.csv", "program,op,block,value,unit,queue\nother,read,4K,10,MB/s,maybe\n")
     bad("u.csv:2: queue: maybe; allowed: on, off", "import", "u.csv", "-o", "u.json")
     bad("--queue: t.csv says itself which figures are with the queue", "import", "t.csv", "-o",
         "u.json", "--queue", "on")
     write("v.csv", "program,op,block,value,unit\natto,read,4K,10,MB/s\n")
     good("import", "v.csv", "-o", "v.json", "--queue", "off")
-    assert dict(measurement.load(Path("v.json")).points[0].parameters)["queue"] is False
+    assert dict(schema.load(Path("v.json")).points[0].parameters)["queue"] is False
     write("dd.txt", "4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s\n")
     bad("--queue: dd.txt has no figure of fio or of a load", "import", "dd.txt", "-o", "w.json",
         "--queue", "on")
 
 
 def test_stopped_by_a_signal():
-    measurement.save(measured(shipped()), Path("sig.json"))
+    schema.save(measured(shipped()), Path("sig.json"))
     ends_at_a_signal("fit", "sig.json")
 
 
 def test_advice_for_a_card_of_today():
     """`advise` takes the measurement, and keeps the profile that it fits."""
-    measurement.save(measured(moved(shipped(), MOVED), plan(2 * MIB)), Path("mine.json"))
+    schema.save(measured(moved(shipped(), MOVED), plan(2 * MIB)), Path("mine.json"))
     code, out, err = lab("advise", "mine.json", "--budget", "60", "--json")
     assert code == 0 and Path("mine.ini").exists(), err
     assert "from raspberrypi32g on" in read("mine.ini")

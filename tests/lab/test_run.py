@@ -17,9 +17,9 @@ from flashemu_lab_bench import (FLASHEMU, LAB, SMALL, bad, children_of, good, go
                                 stored, until, write)
 from flashemu_script import PROGRAM_HANG_S, ended, run
 
-from flashemu_lab.engine import LocalEngine, batches
-from flashemu_lab.run import Run, Source
-from flashemu_lab.tool import Tool
+from flashemu_lab.runs.local import LocalEngine, batches
+from flashemu_lab.runs.run import Run, Source
+from flashemu_lab.runs.program import Tool
 
 # Calls the program, and keeps a list of the replays that began.
 LOGGED = """#!/bin/sh

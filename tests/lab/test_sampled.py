@@ -11,8 +11,9 @@ import sys
 from flashemu_lab_bench import FLASHEMU, bad, good, good_json, read, write
 from flashemu_script import ended, run
 
-from flashemu_lab import recordings, sampled
-from flashemu_lab.errors import LabError
+from flashemu_lab.experiment import replay_accuracy
+from flashemu_lab.recording import recordings
+from flashemu_lab.core.errors import LabError
 
 HEAD = ("seed,filesystem,recording,sha256,limit,profile,start,phase,quick_ns,kernel_ns,pace,"
         "replay_ns,difference\n")
@@ -199,11 +200,11 @@ def test_damaged_files():
 
 
 def test_a_file_reads_back():
-    samples = sampled.parse(SAMPLES, "x")
-    assert sampled.to_csv(samples) == SAMPLES
+    samples = replay_accuracy.parse(SAMPLES, "x")
+    assert replay_accuracy.to_csv(samples) == SAMPLES
     assert [round(s.difference, 9) for s in samples] == [0.014, -0.006, 0.001, 0.002, 0.05]
     try:
-        sampled.parse("", "x")
+        replay_accuracy.parse("", "x")
     except LabError as e:
         assert str(e).startswith("x:1: expected seed,")
     else:
@@ -212,7 +213,7 @@ def test_a_file_reads_back():
 
 def test_the_shipped_samples_are_of_the_shipped_recordings():
     folder = recordings.shipped_folder()
-    samples = sampled.parse(read(folder / sampled.NAME), sampled.NAME)
+    samples = replay_accuracy.parse(read(folder / replay_accuracy.NAME), replay_accuracy.NAME)
     assert len(samples) >= 16 and len({s.seed for s in samples}) >= 2
     os.environ["XDG_DATA_HOME"] = os.getcwd()
     shipped = [recordings.load(name) for name in recordings.names()]

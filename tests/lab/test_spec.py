@@ -7,12 +7,13 @@ import os
 from flashemu_lab_bench import SMALL, bad, good, good_json, write
 from flashemu_script import run
 
-from flashemu_lab.errors import LabError, number, quantity
-from flashemu_lab.lines import Lines
-from flashemu_lab.measure import evaluate
-from flashemu_lab.plan import plan
-from flashemu_lab.spec import parse
-from flashemu_lab.tool import Tool
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.core.units import number, quantity
+from flashemu_lab.core.toml_lines import Lines
+from flashemu_lab.runs.expression import evaluate
+from flashemu_lab.experiment.plan import plan
+from flashemu_lab.experiment.spec import parse
+from flashemu_lab.runs.program import Tool
 
 TOOL = Tool()
 

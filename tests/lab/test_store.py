@@ -18,20 +18,20 @@ from pathlib import Path
 from flashemu_lab_bench import LAB, SMALL, TOP, good, stored, write
 from flashemu_script import ended, run
 
-from flashemu_lab.engine import execute
-from flashemu_lab.errors import LabError
-from flashemu_lab.run import Run, Source
-from flashemu_lab.store import Store
-from flashemu_lab.tool import Outcome
+from flashemu_lab.runs.local import execute
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.runs.run import Run, Source
+from flashemu_lab.runs.store import Store
+from flashemu_lab.runs.program import Outcome
 
 # Writes results 0, 1, 2 ... into the store "store" until it is killed.
 WRITER = """
 import sys
 sys.path.insert(0, %r)
 from pathlib import Path
-from flashemu_lab.run import Run, Source
-from flashemu_lab.store import Store
-from flashemu_lab.tool import Outcome
+from flashemu_lab.runs.program import Outcome
+from flashemu_lab.runs.run import Run, Source
+from flashemu_lab.runs.store import Store
 store = Store(Path("store"))
 print("up", flush=True)
 for i in range(%d):

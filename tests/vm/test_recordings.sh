@@ -90,9 +90,9 @@ EOF
 PYTHONPATH=$top/tools/lab /usr/bin/python3 - <<'EOF'
 import json, subprocess
 from pathlib import Path
-from flashemu_lab import recipes
-from flashemu_lab.record import Job, find_machine, perform, think_times
-from flashemu_lab.tool import Tool
+from flashemu_lab.recording import recipes
+from flashemu_lab.kernel.record import Job, find_machine, perform, think_times
+from flashemu_lab.runs.program import Tool
 
 tool, device = Tool(), ("silicongo-emmc8g", "cache.mode=off")
 recipe = recipes.load(Path("r.toml"))["test-ext4"]

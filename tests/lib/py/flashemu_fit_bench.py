@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from flashemu_lab_bench import LAB, children_of, until
 
-from flashemu_lab import clues, compare, modelled
-from flashemu_lab.measurement import Measurement, Point, make_point
-from flashemu_lab.modelled import Structure
-from flashemu_lab.tool import Tool
+from flashemu_lab.fit import compare, model, rules
+from flashemu_lab.measurement.schema import Measurement, Point, make_point
+from flashemu_lab.fit.model import Structure
+from flashemu_lab.runs.program import Tool
 
 MIB = 1 << 20
 TIMES = {"link.command_overhead": 3e5, "link.bandwidth": 2e7, "nand.tPROG": 1.2e6,
@@ -25,7 +25,7 @@ PAGE = Structure("page", 512 * MIB, 8192)
 
 
 def values(s):
-    return [TIMES[t.key] for t in modelled.times_of(s)]
+    return [TIMES[t.key] for t in model.times_of(s)]
 
 
 def plan(erasesize, units=6):
@@ -44,7 +44,7 @@ def plan(erasesize, units=6):
 def measured(s, times=None, points=None):
     """What the model's device gives for these points."""
     m = Measurement(tuple(points or plan(s.unit * s.group)), "x", s.capacity)
-    keys = modelled.changes(modelled.profile_keys(s, times or values(s)))
+    keys = model.changes(model.profile_keys(s, times or values(s)))
     with compare.Comparer(Tool(), m, 1) as comparer:
         answer = comparer.ask([compare.Question(s.strategy, tuple(keys))])[0]
     assert answer.state == "done", answer.message
@@ -66,7 +66,7 @@ def half(m):
 
 def first_of(s, m):
     """The first values of the times by their keys."""
-    return dict(zip([t.key for t in modelled.times_of(s)], clues.first_times(s, m)))
+    return dict(zip([t.key for t in model.times_of(s)], rules.first_times(s, m)))
 
 
 def ends_at_a_signal(*words):

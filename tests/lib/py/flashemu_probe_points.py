@@ -6,8 +6,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../../tools/lab"))
 
-from flashemu_lab import crossings, opened, probing  # noqa: E402
-from flashemu_lab.measurement import make_point  # noqa: E402
+from flashemu_lab.probe.tests import open_units, structure, unit_crossings  # noqa: E402
+from flashemu_lab.measurement.schema import make_point  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 CAPACITY = 1 << 30
@@ -15,7 +15,7 @@ CAPACITY = 1 << 30
 
 def answered(test, ns):
     """The points of a test whose requests take ns(request)."""
-    return probing.result(test, [round(ns(r)) for r in test.requests])
+    return structure.result(test, [round(ns(r)) for r in test.requests])
 
 
 def reads(limit, page=4 * KIB, again=3e5):
@@ -27,8 +27,8 @@ def reads(limit, page=4 * KIB, again=3e5):
     def near(r):
         pages = (r.offset + r.length - 1) // page - r.offset // page + 1
         return again + 1e5 * (pages if r.length <= page else 1) + 50 * r.length
-    return [*answered(probing.link(CAPACITY), far),
-            *answered(probing.page_reads(CAPACITY), near)]
+    return [*answered(structure.link(CAPACITY), far),
+            *answered(structure.page_reads(CAPACITY), near)]
 
 
 def looked(first, middle):
@@ -44,9 +44,9 @@ def rows(most, merge=10**7):
     found = []
     for in_random_order in (True, False):
         for n in (1, 2, most, most + 1):
-            row = opened.passes(MIB, n, in_random_order, 16 * KIB, 8, 70 * n % 500,
-                                probing.OUTRIGHT, CAPACITY)
-            found += probing.result(row, [merge if r.key < 2 or n > most else 10**5
+            row = open_units.passes(MIB, n, in_random_order, 16 * KIB, 8, 70 * n % 500,
+                                structure.OUTRIGHT, CAPACITY)
+            found += structure.result(row, [merge if r.key < 2 or n > most else 10**5
                                           for r in row.requests])
     return found
 
@@ -54,7 +54,7 @@ def rows(most, merge=10**7):
 def shown(unit):
     """Points across boundaries of a device with such units."""
     found = []
-    for size in crossings.candidates(CAPACITY):
-        found += answered(crossings.crossing(size, CAPACITY), lambda r: 10**8 * (
+    for size in unit_crossings.candidates(CAPACITY):
+        found += answered(unit_crossings.crossing(size, CAPACITY), lambda r: 10**8 * (
             1 + (r.offset + r.length - 1) // unit - r.offset // unit))
     return found

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a shell calls.
+
+    show        what commands print for people
+    devices     the commands about real devices
+    completion  what the completion of a shell asks for
+    main        the command line
+"""

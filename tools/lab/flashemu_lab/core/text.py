@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lists of words in sentences."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Collection
+
+
+def listed(words: list[str]) -> str:
+    """The words as English lists them: "a", "a and b", "a, b and c"."""
+    if len(words) < 2:
+        return "".join(words)
+    return ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def allowed(word: str, known: Collection[str]) -> str:
+    """What stands behind a name that is unknown: all known ones if they are few, or those near to
+    it, or how many there are."""
+    near = difflib.get_close_matches(word, known, 5)
+    if near and len(known) > 12:
+        return f"near to it: {', '.join(near)}"
+    return f"allowed: {', '.join(known)}" if len(known) <= 12 else f"there are {len(known)} others"

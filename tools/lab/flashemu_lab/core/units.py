@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Quantities as users write and read them."""
+
+from __future__ import annotations
+
+import re
+
+# Powers of 1024 are written K, M, G, T; powers of 1000 are written KB, MB, GB.  Times are in ns,
+# rates in bytes a second, shares are fractions of 1.
+_UNITS = {
+    "": 1.0, "%": 0.01, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40,
+    "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9,
+    "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "MT/s": 1e6,
+}
+NARROW_SPACE = "\u2009"  # between thousands
+_QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z%/]*)")
+
+
+def quantity(text: str) -> float | None:
+    """The number behind `text`, such as "4K" (4096.0), "7%" (0.07) or "30us" (30000.0).
+
+    None if the text is not a single number with a known unit.
+    """
+    match = _QUANTITY.fullmatch(text.strip())
+    if not match or match[2] not in _UNITS:
+        return None
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def number(value: float) -> str:
+    """A number for people: three significant digits, thousands apart, never an exponent below
+    10^15."""
+    if value != value:
+        return "-"
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size >= 1e15 or size < 1e-4:
+        return f"{value:.3g}"
+    if size >= 1000:
+        return f"{value:,.0f}".replace(",", NARROW_SPACE)
+    digits = 2 if size >= 1 else 4
+    text = f"{float(f'{value:.3g}'):.{digits}f}"
+    return text.rstrip("0").rstrip(".")

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiments: what is varied, on which device, with which requests, and what follows.
+
+    replay_accuracy  how far replays of recordings are from a kernel
+    host_time        how much it matters that the host of a replay takes no time
+    spec             an experiment file as a value
+    shipped          the experiments that come with the lab
+    plan             the runs of an experiment
+    effects          which factor matters how much
+    theory           what theory says about a run
+    evidence         what is known about the sets of an ensemble
+    table            an experiment with its results; CSV and JSON
+    choice           which level comes out best, and what the others cost
+    step_path        what each factor adds on the way from one combination to another
+    agreement        what an ensemble says
+    decision         which measurement would decide about a claim
+    conclusion       sentences that are computed from a table
+    sweep            the experiment of a command line
+    trials           measurements that somebody could make on the real device
+    parameter_sets   sets of parameters that fit the published figures: an ensemble
+"""

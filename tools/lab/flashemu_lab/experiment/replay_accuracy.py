@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How far replays of recordings are from runs through a kernel, on samples that were drawn by seed.
+
+`flashemu-lab sample` writes the samples to a file `sampled.csv`, which lies next to the recordings:
+a row for each, with the device time of the measured phase through a kernel, in the replay at the
+pace of that kernel's host, and in a replay by a host that takes no time.  All of them stay in the
+file, the worst ones, too.  Every result that comes from recordings says what they say about devices
+that take requests as long, and how many there are for its filesystems.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import math
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Iterable, Sized
+
+from ..core.errors import LabError
+from ..core.text import listed
+from ..recording import recordings
+from ..runs.expression import longest_command
+from ..runs.run import Json, Run
+
+NAME = "sampled.csv"
+_LAST = "difference"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A recording whose phase was measured twice.
+
+    seed                  of the draw
+    recording, sha256     its name, and the beginning of the sum of its requests
+    limit                 bytes of the longest request in it
+    start                 of the partition, in sectors of 512 bytes
+    quick_ns              the device's time for the phase, if the host takes no time
+    kernel_ns             through the kernel
+    pace                  of the kernel's host, as an operand has it
+    replay_ns             in a replay at this pace
+    """
+
+    seed: int
+    filesystem: str
+    recording: str
+    sha256: str
+    limit: int
+    profile: str
+    start: int
+    phase: str
+    quick_ns: int
+    kernel_ns: int
+    pace: str
+    replay_ns: int
+
+    @property
+    def difference(self) -> float:
+        """Of the kernel's time from the replay's; 0.01 if the kernel's is 1 % longer."""
+        return self.kernel_ns / self.replay_ns - 1
+
+
+_COLUMNS = (*(f.name for f in fields(Sample)), _LAST)
+
+
+def to_csv(samples: Iterable[Sample]) -> str:
+    """The text of a file; the difference is in percent."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows((*astuple(s), percent(s)) for s in samples)
+    return out.getvalue()
+
+
+def percent(sample: Sample) -> str:
+    """The difference as the file has it."""
+    return f"{100 * sample.difference:+.2f}%"
+
+
+def parse(text: str, path: str) -> tuple[Sample, ...]:
+    """The samples of a file; LabError, with its line, if it is damaged."""
+    lines = list(csv.reader(io.StringIO(text)))
+    if not lines or tuple(lines[0]) != _COLUMNS:
+        raise LabError(f"{path}:1: expected {','.join(_COLUMNS)}")
+    found = []
+    for place, words in enumerate(lines[1:], 2):
+        try:
+            (seed, filesystem, name, digest, limit, profile, start, phase, quick, kernel, pace,
+             replay, told) = words
+            sample = Sample(int(seed), filesystem, name, digest, int(limit), profile, int(start),
+                            phase, int(quick), int(kernel), pace, int(replay))
+            if (min(sample.quick_ns, sample.kernel_ns, sample.replay_ns) < 1
+                    or percent(sample) != told):
+                raise ValueError
+        except ValueError:
+            raise LabError(f"{path}:{place}: '{','.join(words)}': expected three times in ns, of "
+                           "at least 1, and what the last two differ by; flashemu-lab sample "
+                           "writes such files") from None
+        found.append(sample)
+    return tuple(found)
+
+
+def load() -> tuple[Sample, ...]:
+    """The samples next to the recordings, from the first folder that has some; none if there is
+    no file.  LabError if it is damaged."""
+    for folder in recordings.folders():
+        path = folder / NAME
+        if path.is_file():
+            return _read(path)
+    return ()
+
+
+@functools.lru_cache(maxsize=None)
+def _read(path: Path) -> tuple[Sample, ...]:
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}") from None
+    except UnicodeDecodeError:
+        raise LabError(f"{path}: is damaged") from None
+
+
+@dataclass(frozen=True)
+class _Used:
+    """What runs replay; both sets are empty if they replay no recording.
+
+    filesystems  of the recordings, sorted
+    limits       bytes of the longest request in them
+    lacking      longest commands of devices of which there is no recording
+    """
+
+    filesystems: tuple[str, ...]
+    limits: frozenset[int]
+    lacking: frozenset[int]
+
+
+def _used(runs: Iterable[Run]) -> _Used:
+    pairs = {(source.text, longest_command(run.canonical)) for run in runs
+             for source in (*run.requests, run.warmup) if source and source.kind == "recording"}
+    found = [(longest, recordings.operand(text, longest).recording) for text, longest in pairs]
+    return _Used(tuple(sorted({r.filesystem for _, r in found})),
+                 frozenset(r.limit for _, r in found),
+                 frozenset(longest for longest, r in found if r.limit != longest))
+
+
+def agreement(runs: Iterable[Run]) -> Json | None:
+    """What the samples say about these runs; None if they replay no recording.
+
+    sentence     for people
+    samples      how many there are, of all filesystems and devices
+    largest      their largest difference from a kernel, as a share; None without samples
+    like         the same two numbers for samples with requests as long as those of these runs
+    filesystems  and of these, for each filesystem of these runs
+    """
+    used = _used(runs)
+    if not used.filesystems:
+        return None
+    samples = load()
+    like = [s for s in samples if s.limit in used.limits]
+    of = {name: [s for s in like if s.filesystem == name] for name in used.filesystems}
+    return {"sentence": " ".join([_sentence(samples, like, of, used), *_lacking(used)]),
+            **_numbers(samples), "like": _numbers(like),
+            "filesystems": {name: _numbers(each) for name, each in of.items()}}
+
+
+def _largest(samples: Iterable[Sample]) -> float | None:
+    return max((abs(s.difference) for s in samples), default=None)
+
+
+def _numbers(samples: Iterable[Sample]) -> Json:
+    some = list(samples)
+    return {"samples": len(some), "largest": _largest(some)}
+
+
+def _share(samples: Iterable[Sample]) -> str:
+    """Such as "1.4 %": rounded up, but not for the last bit of a binary fraction."""
+    return f"{math.ceil(round(1000 * (_largest(samples) or 0.0), 6)) / 10:.1f} %"
+
+
+def _count(samples: Sized) -> str:
+    return f"{len(samples)} sample{'s' if len(samples) != 1 else ''}"
+
+
+def _lengths(limits: Iterable[int]) -> str:
+    return listed([f"{limit / 1024:g} KiB" for limit in sorted(limits)])
+
+
+def _sentence(samples: tuple[Sample, ...], like: list[Sample], of: dict[str, list[Sample]],
+              used: _Used) -> str:
+    if not samples:
+        return ("It is not known how far these replayed results are from runs through the kernel: "
+                f"there are no samples (no {NAME} next to the recordings).")
+    told = f"requests up to {_lengths(used.limits)}"
+    if not like:
+        return (f"Replayed results differ by at most {_share(samples)} from runs through the "
+                f"kernel at the same pace ({_count(samples)}, none with {told}, as here).")
+    parts = [f"{name}: {_share(some)} in {len(some)}" for name, some in of.items() if some]
+    unknown = [name for name, some in of.items() if not some]
+    parts += [f"none of {listed(unknown)}"] if unknown else []
+    return (f"Replayed results differ by at most {_share(like)} from runs through the kernel at "
+            f"the same pace ({_count(like)} with {told}, as here; {'; '.join(parts)}), and by at "
+            f"most {_share(samples)} in all {_count(samples)}.")
+
+
+def _lacking(used: _Used) -> list[str]:
+    """What is to be said of devices that would get longer or shorter requests."""
+    if not used.lacking:
+        return []
+    return [f"A kernel would send requests up to {_lengths(used.lacking)} to some of these "
+            "devices; there is no recording of that, so the nearest one was taken."]

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An experiment with its results: one row for each point, in the order of the plan.
+
+A table has no time and no path of this machine in it, so two runs of an experiment give the same
+table, byte for byte.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict, dataclass
+from typing import Callable
+
+from ..core.errors import LabError
+from ..runs.expression import evaluate, parse_profile
+from ..runs.program import Outcome
+from ..runs.run import Json
+from .evidence import Evidence
+from .plan import Point
+from .replay_accuracy import agreement
+from .spec import Experiment, parse
+from .theory import predict
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One point.
+
+    key      of the run in the store; "" if there is no such run
+    status   "done", "failed" (with `message`) or "lost" (not known, run it again)
+    values   the measures by name; None where the result has none
+    theory   what theory says about the law's measure, or None
+    command  repeats the run
+    """
+
+    levels: tuple[str, ...]
+    key: str
+    status: str
+    values: dict[str, float | None]
+    theory: float | None
+    command: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """A point that was run through a kernel, too: what was measured there.
+
+    pace  how long the kernel's host thought, in think times of the recording; 0 if that has none
+    """
+
+    levels: tuple[str, ...]
+    values: dict[str, float | None]
+    pace: float = 0.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """`program` is the version and the build of the C program; `checks` are points that were run
+    through a kernel as well; `evidence` belongs to an ensemble; `replay` says how far replays of
+    these recordings are from a kernel (sampled.agreement), None without recordings."""
+
+    experiment: Experiment
+    program: str
+    rows: tuple[Row, ...]
+    checks: tuple[Check, ...] = ()
+    evidence: Evidence = Evidence()
+    replay: Json | None = None
+
+    def differences(self, measure: str) -> list[tuple[Row, float, float]]:
+        """The rows that a kernel has run as well, with the value of the replay and that of the
+        kernel; none is 0."""
+        by_levels = {row.levels: row for row in self.rows}
+        found = []
+        for one in self.checks:
+            row = by_levels[one.levels]
+            replayed, full = row.values.get(measure), one.values.get(measure)
+            if replayed and full:
+                found.append((row, replayed, full))
+        return found
+
+    def select(self, measure: str, levels: dict[str, str]) -> list[tuple[Row, float]]:
+        """The rows that have these levels of these factors, with a value of the measure."""
+        places = {i: levels[f.name] for i, f in enumerate(self.experiment.factors)
+                  if f.name in levels}
+        found = []
+        for row in self.rows:
+            value = row.values.get(measure)
+            if value is not None and all(row.levels[i] == v for i, v in places.items()):
+                found.append((row, value))
+        return found
+
+    @property
+    def failures(self) -> list[Row]:
+        """The rows that have no result."""
+        return [row for row in self.rows if row.status != "done"]
+
+
+def tabulate(experiment: Experiment, program: str, points: list[Point],
+             find: Callable[[str], Outcome]) -> Table:
+    """The table of all points; `find` gives the outcome of a run by its key."""
+    rows = []
+    for point in points:
+        if point.run is None:
+            rows.append(Row(point.levels, "", "failed", {}, None, "", point.message))
+            continue
+        key = point.run.key()
+        outcome = find(key)
+        profile = parse_profile(point.run.canonical)
+        values: dict[str, float | None] = {}
+        if outcome.result is not None:
+            for measure in experiment.measures:
+                values[measure.name] = evaluate(measure.value, outcome.result, profile)
+        expected = predict(experiment.law, profile) if experiment.law else None
+        rows.append(Row(point.levels, key, outcome.status, values, expected,
+                        point.run.command(), outcome.message))
+    return Table(experiment, program, tuple(rows),
+                 replay=agreement(p.run for p in points if p.run))
+
+
+def to_json(table: Table, conclusion: list[str], decisions: list[Json]) -> str:
+    """All of a table as JSON, from which `from_json` makes it again; conclusion and decisions
+    follow from the rest."""
+    e = table.experiment
+    return json.dumps({
+        "format": _FORMAT, "program": table.program, "name": e.name, "title": e.title,
+        "conclusion": conclusion, "decisions": decisions, "replay": table.replay,
+        "factors": [{"name": f.name, "label": f.label, "levels": f.levels} for f in e.factors],
+        "measures": [asdict(m) for m in e.measures],
+        "rows": [{**asdict(row), "levels": dict(zip((f.name for f in e.factors), row.levels))}
+                 for row in table.rows],
+        "full": [asdict(c) for c in table.checks],
+        "evidence": table.evidence.to_json(), "experiment": e.text,
+    }, indent=1, ensure_ascii=False) + "\n"
+
+
+def _row(value: Json) -> Row:
+    members: Json = {**value, "levels": tuple(value["levels"].values())}
+    return Row(**members)
+
+
+def from_json(text: str, path: str) -> Table:
+    """The table of a file that `to_json` has made; LabError if it is another file."""
+    try:
+        value: Json = json.loads(text)
+        if value["format"] != _FORMAT:
+            raise LabError(f"{path}: format {value['format']}; allowed: {_FORMAT}")
+        experiment = parse(value["experiment"], path)
+        rows = tuple(_row(row) for row in value["rows"])
+        checks = tuple(Check(tuple(c["levels"]), c["values"], c.get("pace", 0.0))
+                       for c in value.get("full", []))
+        evidence = Evidence.from_json(value["evidence"]) if "evidence" in value else Evidence()
+        return Table(experiment, value["program"], rows, checks, evidence, value.get("replay"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise LabError(f"{path}: is not a result of flashemu-lab") from None
+
+
+def to_csv(table: Table) -> str:
+    """One line for each row: levels, measures, theory, status, key, command, message."""
+    e = table.experiment
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*(f.name for f in e.factors), *(m.name for m in e.measures),
+                     *(["theory"] if e.law else []), "status", "key", "command", "message"])
+    for row in table.rows:
+        numbers = [row.values.get(m.name) for m in e.measures] + ([row.theory] if e.law else [])
+        writer.writerow([*row.levels, *("" if v is None else repr(v) for v in numbers),
+                         row.status, row.key, row.command, row.message])
+    return out.getvalue()

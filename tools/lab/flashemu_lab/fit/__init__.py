@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A profile that behaves as a measurement says.
+
+    model             a device as a fit thinks of it: a structure, times, the keys of a profile
+    curves            the points of a measurement as tables
+    rows_in_order     what rows of flashbench -O in order tell about open units
+    from_probe        what the tests of `probe` tell about a structure
+    rules             what a measurement says before anything is fitted
+    compare           many sets of parameters against one measurement
+    descent           bounded least squares where each set of numbers takes a comparison
+    search            the structure and the times that come nearest
+    fitting           from a measurement to a fitted device
+    fit_result        its profile and its page
+    refining          numbers of a profile that come nearer
+    refine_result     what is written then
+    relatives         a card of today, which begins as a shipped one
+    relatives_result  what is written then
+"""

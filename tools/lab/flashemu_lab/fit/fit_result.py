@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a fit leaves behind: the profile, its page, and the same as JSON.
+
+Every number of the profile says where it comes from: fitted, with an interval; chosen, with the
+other values that are as good; not identifiable from these data; or assumed.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Mapping, Sequence
+
+from ..core.text import listed
+from ..core.units import number
+from ..measurement.schema import Measurement, Point
+from ..probe.datasheet import bytes_text
+from ..report.charts import Chart, Series, line_chart
+from ..report.page import document, grid
+from . import rows_in_order, rules
+from .curves import curves
+from .fitting import Errors, Fitted, GOOD_MEDIAN, GOOD_SHARE, summed
+from .model import Structure, times_of
+from .search import kind
+
+# The keys whose value is a member of Structure.
+_MEMBER = {
+    "nand.page_size": "page", "nand.page_parts": "parts", "nand.copyback": "copyback",
+    "ftl.type": "strategy",
+    "ftl.unit_size": "unit", "ftl.open_linear": "open_linear", "ftl.open_random": "open_random",
+    "ftl.switch_merge": "switch_merge", "ftl.gap_fill": "gap_fill",
+    "ftl.copy_buffer": "copy_buffer", "ftl.group_units": "group",
+    "ftl.group_switch": "group_switch", "ftl.scattered": "scattered",
+    "ftl.scattered_stay": "stay", "ftl.scattered_hot": "hot", "ftl.open_units": "open_units",
+    "ftl.random_log": "random_log", "ftl.random_record": "record",
+    "ftl.small_log": "small_log",
+    "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
+    "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
+    "cache.write_behind": "behind", "ftl.tail_align": "tail", "link.max_transfer": "limit",
+    "nand.blocks_per_plane": "spare", "ftl.slc_run": "run"}
+_BYTES = ("page", "unit", "random_log", "record", "small_write", "region", "cache", "behind",
+          "limit", "run")
+_ASSUMED = {
+    "device.used": "assumed: written all over before",
+    "nand.endurance": "assumed: no test wears a block out",
+    "nand.cell": "assumed; all pages have one time here, so it does not show",
+    "nand.pages_per_block": "derived: a unit is as few blocks as possible",
+    "ftl.small_pace": "assumed: means do not show it, and an SD card may be busy for 250 ms only",
+    "ftl.small_join": "assumed, or of what probe measured the nearer one of both",
+    "nand.slc_tR": "assumed: as nand.tR",
+    "ftl.slc_mode": "assumed: blocks set aside",
+    "ftl.slc_blocks": "assumed: no test of a fit fills the cache",
+    "link.type": "assumed from link.max_transfer; the keys below decide",
+    "link.queue_depth": "assumed: one request was in flight"}
+# What benchmarks do on a region.
+_LOADS = ("load", "load-latency", "fio-rate", "fio-latency")
+# An id of [fidelity] for each of these, if it is about the beginning of the device.
+_ROWS = ("seq-read", "seq-write")
+
+
+# --- the profile ---
+
+def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
+    """The profile as an INI file; `source` is how the measurement is called."""
+    keys = f.keys()
+    model = (m.name or f"fitted to {source}").replace("\n", " ")[:60]
+    lines = [f"; {model}, fitted to {source} by {made_by}:",
+             *(f"; {line}" for line in (sentence(f),)), *sections({"device.model": model, **keys}),
+             "", "[provenance]"]
+    lines += [f"{key} = {provenance(f, m, key, source)}" for key in keys]
+    lines += ["errors = " + sentence(f)]
+    rows = _fidelity(f, m)
+    return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
+
+
+def sections(keys: Mapping[str, str]) -> list[str]:
+    """Lines of an INI file with these "SECTION.KEY" and values; an empty one before a section."""
+    lines, section = [], ""
+    for key, value in keys.items():
+        name, _, word = key.partition(".")
+        if name != section:
+            lines += ["", f"[{name}]"]
+            section = name
+        lines.append(f"{word} = {value}")
+    return lines
+
+
+def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
+    """Where a number comes from."""
+    if key == "device.capacity":
+        assumed = rules.capacity(m, curves(m.points))[1]
+        return "assumed: what flashbench -a went up to" if assumed else f"{source}: its capacity"
+    if key == "nand.blocks_per_plane" and f.structure.strategy != "page":
+        return "derived: the capacity, the open units and the logs"
+    if key == "ftl.rest_align":
+        return f"{source}: what explains best how long reads at multiples take"
+    if key in _ASSUMED:
+        return _ASSUMED[key]
+    if key in _MEMBER:
+        member = _MEMBER[key]
+        others = f.as_good.get(member)
+        usual = _usual(f.structure, member)
+        if usual and not rows_in_order.shows_random_order(m.points):
+            return f"assumed: nothing was written in random order, and {usual}"
+        if member == "strategy":
+            return f"fitted to {source}: better than the other candidates, if there were others"
+        if others is None:
+            return "assumed: no other value was tried"
+        if not others:
+            return f"fitted to {source}: no other value that was tried is as good"
+        told = listed([_shown(member, value) for value in others])
+        return f"not identifiable from these data: {told} would be as good; of those one is taken"
+    factor = f.intervals.get(key)
+    return f"fitted to {source}: within a factor of {factor:.3g} (about 95 %)" if factor else \
+        "not identifiable from these data: a value that does no harm"
+
+
+def _usual(s: Structure, member: str) -> str:
+    """What cards have, if only random order shows it."""
+    if s.gathers:
+        return {"open_random": "cards with such groups have none open",
+                "small_write": "cards with such groups have such a log"}.get(member, "")
+    if s.spills:
+        return {"open_random": "cards that slow down with each further unit have about eight open",
+                "small_write": "cards that slow down with each further unit have such a log"
+                }.get(member, "")
+    return {"open_random": "most cards have as many open as in order",
+            "random_log": "most cards merge a unit before it is full"}.get(member, "")
+
+
+def _shown(member: str, value: int) -> str:
+    if member in _BYTES:
+        return bytes_text(value)
+    if member == "spare":
+        return f"{value / 10:g} %"
+    return ("no", "yes")[value] if member in ("copyback", "switch_merge", "group_switch") else \
+        str(value)
+
+
+def _fidelity(f: Fitted, m: Measurement) -> list[str]:
+    rows: list[str] = []
+    for p, error in zip(m.points, f.errors):
+        how = dict(p.parameters)
+        if p.procedure not in _ROWS or how.get("offset", 0) != 0 or error is None:
+            continue
+        name = f"{p.procedure}.{len(rows) + 1}"
+        rows.append(f"{name} = {p.procedure} bs={how['bs']} size={how['size']} | "
+                    f"{p.value / 1e6:.6g} MB/s | 10%"
+                    + (f" | {percent_text(error)} off when the profile was fitted: the other "
+                       "figures speak against it" if abs(error) > 0.09 else ""))
+    return rows
+
+
+def percent_text(error: float) -> str:
+    """A logarithmic error in percent."""
+    return f"{100 * (2.718281828459045 ** error - 1):+.0f} %"
+
+
+# --- in words ---
+
+def errors_text(e: Errors) -> str:
+    """The median error, and how many points are near."""
+    return (f"median error {100 * e.median:.1f} %, {100 * e.near:.0f} % of {e.points} points "
+            "within 10 %")
+
+
+def sentence(f: Fitted) -> str:
+    """How near the profile comes."""
+    return errors_text(f.all)
+
+
+def structure_text(s: Structure) -> str:
+    """The structure in a sentence."""
+    page = f"pages of {bytes_text(s.page)}"
+    behind = "; it writes while the next data arrive" if s.behind else ""
+    if s.strategy == "page":
+        past = f"; runs of more than {bytes_text(s.run)} go past an SLC cache" if s.run else ""
+        return f"The device is mapped by pages, {page}{past}{behind}."
+    if s.strategy == "block":
+        return (f"The device is mapped by units of {bytes_text(s.unit)}, {page}, and copies a unit "
+                f"for each command that writes a part of it{behind}.")
+    groups = f", {s.group} of which make {bytes_text(s.unit * s.group)}" if s.group > 1 else ""
+    log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} units" \
+        if s.small_log else ""
+    both = f", {s.open_units} together" if s.open_units else ""
+    return (f"The device is mapped by units of {bytes_text(s.unit)}{groups}, {page}, with "
+            f"{s.open_linear} units open in order and {s.open_random} in random order{both}{log}"
+            f"{behind}.")
+
+
+def sentences(f: Fitted, m: Measurement) -> list[str]:
+    """What came out, the verdict first."""
+    told = [f"The profile comes near: {sentence(f)}." if f.good else
+            f"The model cannot do what this device did: {sentence(f)}, where at most "
+            f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
+            structure_text(f.structure)]
+    told += [f"A fit of the times without {name} predicts that with {errors_text(e)}."
+             for name, e in f.held]
+    unknown = [t.key for t in times_of(f.structure) if f.intervals.get(t.key) is None]
+    if unknown:
+        told.append(f"Not identifiable from these data: {listed(unknown)}.")
+    told += [f"The model cannot do this: {text}." for text in misses(f, m)]
+    return told + missing(m)
+
+
+def missing(m: Measurement) -> list[str]:
+    """The tests that the measurement lacks and that nothing in it replaces, a sentence for each."""
+    told = []
+    if not rows_in_order.shows_random_order(m.points):
+        told.append("Nothing was written in random order, so what the profile does then is assumed;"
+                    " flashbench -O --random measures it.")
+    if not any(p.procedure in ("flashbench-find-fat", "request") for p in m.points):
+        told.append("Nothing says whether the first units differ from the others; flashbench -f "
+                    "measures it.")
+    return told
+
+
+def by_kind(f: Fitted, m: Measurement) -> dict[str, Errors]:
+    """The errors of each kind of test."""
+    found = {}
+    for name in dict.fromkeys(kind(p) for p in m.points):
+        errors = summed([e for p, e in zip(m.points, f.errors) if kind(p) == name])
+        if errors:
+            found[name] = errors
+    return found
+
+
+def misses(f: Fitted, m: Measurement) -> list[str]:
+    """The tests with the largest errors, at most three."""
+    tests: dict[str, list[float]] = {}
+    for p, error in zip(m.points, f.errors):
+        if error is not None:
+            tests.setdefault(test_name(p), []).append(error)
+    off = []
+    for name, errors in tests.items():
+        middle = sorted(errors)[len(errors) // 2]
+        if abs(middle) > 0.2:
+            off.append((-abs(middle) * len(errors),
+                        f"{name} ({percent_text(middle)} in the median of {len(errors)} "
+                        f"{'points' if len(errors) > 1 else 'point'})"))
+    return [text for _, text in sorted(off)[:3]]
+
+
+def test_name(p: Point) -> str:
+    """The test that a point belongs to, as pages name it."""
+    how = dict(p.parameters)
+    if p.procedure in _LOADS:
+        order = "random order" if how["pattern"] == "random" else "order"
+        flight = int(how.get("depth", 1)) * int(how.get("jobs", 1))
+        queue = "" if "queue" not in how else ", with queue" if how["queue"] else ", without queue"
+        return (f"{how['op']}s in {order}" + (f", {flight} in flight" if flight > 1 else "")
+                + queue)
+    if p.procedure == "flashbench-open-au":
+        units = "unit" if how["open"] == 1 else "units"
+        return f"{how['open']} open {units} in {'random order' if how['random'] else 'order'}"
+    return f"unit {how['unit']} of -f" if p.procedure == "flashbench-find-fat" else kind(p)
+
+
+# --- for programs ---
+
+def errors_json(e: Errors) -> dict[str, float]:
+    """Errors as a program reads them."""
+    return {"points": e.points, "median_error": e.median, "share_within_10_percent": e.near}
+
+
+def points_json(m: Measurement, modelled: Sequence[float | None],
+                errors: Sequence[float | None]) -> list[dict[str, object]]:
+    """Every point, measured and of the model, and ln(model / measured)."""
+    return [{"procedure": p.procedure, "parameters": dict(p.parameters), "unit": p.unit,
+             "measured": p.value, "model": got, "log_error": e}
+            for p, got, e in zip(m.points, modelled, errors)]
+
+
+def to_json(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
+    """The whole result."""
+    return json.dumps({
+        "made_by": made_by, "measurement": source, "good": f.good, "profile": f.keys(),
+        "all": errors_json(f.all), "tests": {k: errors_json(e) for k, e in by_kind(f, m).items()},
+        "held_out": {name: errors_json(e) for name, e in f.held},
+        "intervals": f.intervals, "as_good": f.as_good, "comparisons": f.comparisons,
+        "candidates": [{"structure": structure_text(t.structure), "error": t.error}
+                       for t in f.tried],
+        "points": points_json(m, f.measured, f.errors)},
+        indent=1, ensure_ascii=False) + "\n"
+
+
+# --- the page ---
+
+def page(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
+    """The page about a fit."""
+    return document("fit", m.name or source,
+                    f"{source}, fitted by {made_by} with {f.comparisons} comparisons",
+                    sentences(f, m),
+                    [grid("Measured, and of the model", figures(m, f.measured)),
+                     _keys(f, m, source), _candidates(f), points_table(m, f.measured, f.errors)])
+
+
+def figures(m: Measurement, modelled: Sequence[float | None]) -> list[str]:
+    """A picture for each number of open units and order, for -a and -f, and for each load, as text
+    of SVG; `model` has a value for each point.  Of several points of one size, such as those of
+    files of several sizes, the first one is drawn, and one size alone is no picture."""
+    tables: dict[str, dict[int, tuple[float, float | None]]] = {}
+    for p, got in zip(m.points, modelled):
+        how = dict(p.parameters)
+        scale = 1e-6 if p.unit == "bytes/s" else 1e-3
+        size = how.get("chunk", how.get("align") if how.get("place") == "on" else None)
+        if p.procedure in _LOADS:
+            size = how["bs"]
+        if size is not None:
+            name = test_name(p) + (", MB/s" if p.unit == "bytes/s" else ", us")
+            tables.setdefault(name, {}).setdefault(int(size), (
+                p.value * scale, None if got is None else got * scale))
+    return [_figure(name, rows) for name, rows in tables.items() if len(rows) > 1]
+
+
+def _figure(name: str, rows: dict[int, tuple[float, float | None]]) -> str:
+    title, _, unit = name.rpartition(", ")
+    sizes = sorted(rows)
+    labels = [f"{s >> 20}M" if s >= 1 << 20 else f"{s >> 10}K" for s in sizes]
+    columns: list[tuple[str, list[float | None]]] = [
+        ("measured", [rows[s][0] for s in sizes]), ("model", [rows[s][1] for s in sizes])]
+    values = [v for _, column in columns for v in column if v is not None and v > 0]
+    series = [Series(label, column, [f"{label}, {x}: {number(v) if v is not None else '-'} {unit}"
+                                     for x, v in zip(labels, column)], i)
+              for i, (label, column) in enumerate(columns)]
+    return line_chart(Chart(title, "size", labels, unit, series, True, min(values), max(values)))
+
+
+def table(heading: str, names: Sequence[str], rows: list[list[str]], numbers: int) -> str:
+    """A table whose last `numbers` columns are numbers, as HTML; cells are HTML."""
+    first = len(names) - numbers
+    head = "".join(f"<th{' class=n' * (i >= first)}>{escape(n)}</th>" for i, n in enumerate(names))
+    body = "\n".join("<tr>" + "".join(f"<td{' class=n' * (i >= first)}>{c}</td>"
+                                      for i, c in enumerate(row)) + "</tr>" for row in rows)
+    return (f'<h2>{escape(heading)}</h2><div class="scroll rows"><table><thead><tr>{head}</tr>'
+            f"</thead><tbody>\n{body}\n</tbody></table></div>")
+
+
+def _keys(f: Fitted, m: Measurement, source: str) -> str:
+    rows = [[f"<code>{escape(key)}</code>", escape(value),
+             escape(provenance(f, m, key, source))] for key, value in f.keys().items()]
+    return table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
+
+
+def _candidates(f: Fitted) -> str:
+    rows = [[escape(structure_text(t.structure)), f"{100 * t.error:.1f} %"] for t in f.tried]
+    return table("Structures that the rules suggested", ["structure", "typical error, first fit"],
+                  rows, 1)
+
+
+def points_table(m: Measurement, modelled: Sequence[float | None],
+                 errors: Sequence[float | None]) -> str:
+    """Every point, measured and of the model, and ln(model / measured), as HTML."""
+    rows = []
+    for p, got, error in zip(m.points, modelled, errors):
+        unit, scale = ("us", 1e3) if p.unit == "ns" else ("MB/s", 1e6)
+        rows.append([f"<code>{escape(p.text())}</code>", f"{number(p.value / scale)} {unit}",
+                     "-" if got is None else f"{number(got / scale)} {unit}",
+                     "-" if error is None else percent_text(error)])
+    return table(f"All {len(rows)} points", ["procedure and parameters", "measured", "model",
+                                              "error"], rows, 3)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a fit of a card of today leaves behind: the profile, its page, and the same as JSON.
+
+Every number of the profile says where it comes from: fitted, or that of the shipped card from which
+the search began.  Its rows of [fidelity] are the figures, so `flashemu verify` runs them.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Mapping
+
+from ..core.text import listed
+from ..measurement.schema import Measurement, Point
+from ..report.page import document, grid
+from .fit_result import (errors_json, errors_text, figures, percent_text, points_json, points_table,
+                         sections, table, test_name)
+from .fitting import Errors, GOOD_MEDIAN, GOOD_SHARE, summed
+from .refining import size_text
+from .relatives import Card, Related, TIMES
+
+# Of a row of [fidelity], and how many points that are further off are told.
+_TOLERANCE = 0.15
+_MOST_MISSES = 5
+_IOZONE = {"write": "iozone-seq-write", "read": "iozone-seq-read",
+           "random-read": "iozone-rand-read", "random-write": "iozone-rand-write"}
+
+
+# --- the profile ---
+
+def profile(r: Related, m: Measurement, source: str, made_by: str) -> str:
+    """The profile as an INI file; `source` is how the measurement is called."""
+    keys = r.keys()
+    model = (m.name or f"fitted to {source}").replace("\n", " ")[:60]
+    lines = [f"; {model}, fitted to {source} by {made_by}, from {r.card.relative} on:",
+             f"; {sentence(r)}", *sections({"device.model": model, **keys}), "", "[provenance]",
+             *(f"{key} = {provenance(r, m, key, source)}" for key in keys),
+             "errors = " + sentence(r)]
+    rows = _fidelity(r, m)
+    return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
+
+
+def provenance(r: Related, m: Measurement, key: str, source: str) -> str:
+    """Where a number comes from."""
+    if key == "device.capacity":
+        return f"{source}: its capacity" if m.capacity else f"assumed: that of {r.card.relative}"
+    was = r.relative[key]
+    if r.card.keys()[key] == was:
+        return f"as {r.card.relative}: another value was not better, or not tried"
+    factor = r.intervals.get(key)
+    if key in r.intervals and factor is None:
+        return f"not identifiable from these data: a value that does no harm; was {was}"
+    within = f"within a factor of {factor:.3g} (about 95 %); " if factor else ""
+    return f"fitted to {source}: {within}{r.card.relative} has {was}"
+
+
+def _procedure(p: Point) -> str:
+    """As a row of [fidelity] has it, "" if no procedure measures it."""
+    how = dict(p.parameters)
+    if p.procedure == "iozone" and how["test"] in _IOZONE and how.get("jobs", 1) == 1:
+        return (f"{_IOZONE[str(how['test'])]} bs={_size(how, 'bs')} size={_size(how, 'file')}"
+                if how["direct"] and how["fsync"] else "")
+    if p.procedure not in ("fio-rate", "load") or "size" not in how or how["op"] == "trim" or \
+            how.get("jobs", 1) != 1 or "share" in how or not how.get("direct", True) or \
+            how.get("offset", 0):
+        return ""
+    order = "rand" if how["pattern"] == "random" else ""
+    off = "" if how.get("queue", True) else "-cq-off"
+    return (f"fio-{order}{how['op']}{off} bs={_size(how, 'bs')} depth={how.get('depth', 1)} "
+            f"size={_size(how, 'size')}")
+
+
+def _size(how: Mapping[str, object], key: str) -> str:
+    return size_text(int(str(how[key])))
+
+
+def _row(procedure: str, taken: set[str]) -> str:
+    """An id for such a row, as the shipped profiles have them: "randread-4k-off"."""
+    name, bs, *_, size = procedure.split()
+    off = "-off" if name.endswith("-cq-off") else ""
+    found = name.removesuffix("-cq-off").removeprefix("fio-") + bs.replace("bs=", "-").lower()
+    if found + off in taken:
+        found += size.replace("size=", "-of-").lower()
+    number = 2
+    wanted = found + off
+    while wanted in taken:
+        wanted, number = f"{found}{off}-{number}", number + 1
+    taken.add(wanted)
+    return wanted
+
+
+def _fidelity(r: Related, m: Measurement) -> list[str]:
+    rows: list[str] = []
+    taken: set[str] = set()
+    for p, error in zip(m.points, r.errors):
+        procedure = _procedure(p)
+        if procedure and error is not None:
+            rows.append(f"{_row(procedure, taken)} = {procedure} | {p.value / 1e6:.6g} MB/s | 15%"
+                        + (f" | {percent_text(error)} off when the profile was fitted: the other "
+                           "figures speak against it" if abs(error) > 0.12 else ""))
+    return rows
+
+
+# --- in words ---
+
+def sentence(r: Related) -> str:
+    """How near the profile comes."""
+    return errors_text(r.all)
+
+
+def sentences(r: Related, m: Measurement) -> list[str]:
+    """What came out, the verdict first."""
+    told = [f"The profile comes near: {sentence(r)}." if r.good else
+            f"No shipped card of today, with other numbers, does what this one did: {sentence(r)}, "
+            f"where at most {100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would "
+            "be good."]
+    moved = [key for key, value in r.keys().items()
+             if key in r.relative and r.relative[key] != value]
+    told.append(f"The search began at {r.card.relative}, and {len(moved)} of its numbers have "
+                "changed.")
+    told += [f"A smaller search without {name} predicts that with {errors_text(e)}."
+             for name, e in r.held]
+    unknown = [t.key for t in TIMES if r.intervals.get(t.key) is None and t.key in r.keys()]
+    if unknown:
+        told.append(f"Not identifiable from these data: {listed(unknown)}.")
+    return told + misses(r, m)
+
+
+def misses(r: Related, m: Measurement) -> list[str]:
+    """The points that are off by more than the tolerance of a row, the farthest first."""
+    off = sorted(((-abs(e), p, e) for p, e in zip(m.points, r.errors)
+                  if e is not None and abs(e) > _TOLERANCE), key=lambda each: each[0])
+    told = [f"The model cannot do this: {test_name(p)} by {dict(p.parameters)['bs']} bytes "
+            f"({percent_text(e)})." for _, p, e in off[:_MOST_MISSES]]
+    if len(off) > _MOST_MISSES:
+        told.append(f"{len(off) - _MOST_MISSES} more points are off by more than "
+                    f"{100 * _TOLERANCE:.0f} %.")
+    return told
+
+
+def by_kind(r: Related, m: Measurement) -> dict[str, Errors]:
+    """The errors of each test."""
+    found = {}
+    for name in dict.fromkeys(map(test_name, m.points)):
+        errors = summed([e for p, e in zip(m.points, r.errors) if test_name(p) == name])
+        if errors:
+            found[name] = errors
+    return found
+
+
+# --- for programs ---
+
+def to_json(r: Related, m: Measurement, source: str, made_by: str) -> str:
+    """The whole result."""
+    keys: Mapping[str, str] = r.keys()
+    return json.dumps({
+        "made_by": made_by, "measurement": source, "good": r.good, "from": r.card.relative,
+        "profile": keys, "changed": {k: {"was": r.relative[k], "now": v} for k, v in keys.items()
+                                     if r.relative.get(k, v) != v},
+        "all": errors_json(r.all), "tests": {k: errors_json(e) for k, e in by_kind(r, m).items()},
+        "held_out": {name: errors_json(e) for name, e in r.held}, "intervals": r.intervals,
+        "comparisons": r.comparisons,
+        "candidates": [{"relative": c.relative, "error": c.error} for c in r.tried],
+        "points": points_json(m, r.measured, r.errors)},
+        indent=1, ensure_ascii=False) + "\n"
+
+
+# --- the page ---
+
+def page(r: Related, m: Measurement, source: str, made_by: str) -> str:
+    """The page about a fit."""
+    return document("fit", m.name or source,
+                    f"{source}, fitted by {made_by} with {r.comparisons} comparisons",
+                    sentences(r, m),
+                    [grid("Measured, and of the model", figures(m, r.measured)),
+                     _keys(r, m, source), _candidates(r.tried),
+                     points_table(m, r.measured, r.errors)])
+
+
+def _keys(r: Related, m: Measurement, source: str) -> str:
+    rows = [[f"<code>{escape(key)}</code>", escape(value), escape(provenance(r, m, key, source))]
+            for key, value in r.keys().items()]
+    return table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
+
+
+def _candidates(tried: list[Card]) -> str:
+    rows = [[f"<code>{escape(c.relative)}</code>", f"{100 * c.error:.1f} %"] for c in tried]
+    return table("Shipped cards, the nearest with times of their own",
+                 ["card", "typical error"], rows, 1)
