@@ -7,7 +7,8 @@
 A command is a line of an indented block, or of an example of a manual page, that begins with one of
 PROGRAMS or with "$ ".  The commands of a page run in one folder and one after the other, with the
 programs of the build; a million requests become ten thousand.  What cannot run here matches a line
-of NOT_RUN, which has the reason; a line that no command matches is a mistake as well.
+of NOT_RUN, which has the reason; a line that no command matches is a mistake as well.  What the
+commands of a recipe print is what the recipe says: FIGURES has the figures that are compared.
 tests/tool/test_tutorial.py is for the tutorial.
 """
 
@@ -27,18 +28,28 @@ BUILD = from_env("FLASHEMU_BUILD")
 ROOT = from_env("SOURCE_ROOT")
 PROGRAMS = ("flashemu", "flashemu-lab", "nbdkit", "nbdsh", "nbdinfo", "nbdcopy", "nbd-client",
             "nbdfuse", "meson", "tools/", "sed", "blkparse", "qemu-",
-            "mmdebstrap", "sudo", "for", "python3", "/usr/bin/python3")
+            "sudo", "for", "python3", "/usr/bin/python3")
 NEEDS_ROOT = "needs root and a block device"
 NOT_RUN = {
     r"^(nbd-client|sudo) ": NEEDS_ROOT,
     r"^nbdkit flashemu [^ ]+$|^nbdkit flashemu profile=transcend8g$": "serves until it is ended",
-    r"^(tools/|meson|mmdebstrap|qemu-)": "installs, builds or boots",
+    r"^(tools/|meson|qemu-)": "installs, builds or boots",
     r"/dev/sdb|^blkparse ": "needs a real stick",
-    r"disk\.img|card\.(nbd|ctl)|boot\.trace": "needs the image of the recipe",
     r"\bmy\.(json|ini)\b": "needs a measurement of a real stick",
     r"^flashemu verify (transcend8g|--all)": "needs the virtual machine or takes minutes",
     r"^flashemu-lab (run|crash|sweep|advise|import|record)\b": "takes minutes; tests/lab runs it",
 }
+# What a command of RECIPES.md prints (a pattern), and how the recipe writes it.
+FIGURES = [
+    (r"commits/s", r"(\S+)\.json +([\d.]+) commits/s", "| `{}` | {} |"),
+    (r"erases a line", r"([\d.]+) erases a line, (\d+) a year", "{} erases a line, and {} a year"),
+    (r"endurance", r"blocks_per_plane = (\d+)\nendurance = (\d+)", "{} blocks of {} cycles"),
+    (r"power-cut\.py", r"(\d+ cuts, \d+ records lost)", "`{}`"),
+    (r"replay .*enhanced_size", r"MB/s, (\d+)[\d.]* IOPS", "{} writes"),
+    (r"replay .*enhanced_size", r"WAF +(\d+\.\d)", "WAF of {}"),
+    (r"nbdinfo --size", r"(\d+)", "`{}`"),
+    (r"nbdsh", r"(b'.*')", "`{}`"),
+]
 SMALLER = [(r"count=[12]M", "count=10K"), (r"--count 1000000", "--count 10000")]
 
 
@@ -121,10 +132,27 @@ def reason(command):
     return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, command)), None)
 
 
+def check_figures(command, text, page):
+    """The page has what this command has printed.  The indices of FIGURES that were compared."""
+    compared = set()
+    for i, (pattern, printed, written) in enumerate(FIGURES):
+        if not re.search(pattern, command):
+            continue
+        found = re.findall(printed, text)
+        assert found, (command, printed, text[-500:])
+        for figures in found:
+            want = written.format(*([figures] if isinstance(figures, str) else figures))
+            assert want in page, "%s printed %s: RECIPES.md must say %s" % (command, figures, want)
+        compared.add(i)
+    return compared
+
+
 def test_every_command_of_the_pages():
     for need in ("nbdkit", "nbdsh", "nbdinfo", "nbdcopy"):
         shutil.which(need) or skip("no " + need)
-    used = set()
+    used, compared = set(), set()
+    with open(os.path.join(ROOT, "docs/RECIPES.md"), encoding="utf-8") as f:
+        recipes = " ".join(f.read().split())
     for page, commands in pages():
         assert commands, page
         ran = 0
@@ -147,10 +175,14 @@ def test_every_command_of_the_pages():
                     text = out.read()
                 # 141: `head` has seen enough
                 assert p.returncode in (0, 141), (page, command, p.returncode, text[-500:])
+                if page == "RECIPES.md":
+                    compared |= check_figures(command, text, recipes)
                 if command.endswith(" quit"):
                     wait_for_servers(work)
         print("%s: %d of %d commands" % (page, ran, len(commands)))
     assert used == set(NOT_RUN), "no command matches %s" % (set(NOT_RUN) - used)
+    assert len(compared) == len(FIGURES), "no command prints %s" % [
+        f for i, f in enumerate(FIGURES) if i not in compared]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the documents say agrees with each other and with the sources.
+
+A figure that stands in two documents has one source: the tables of docs/FIT.md, docs/SPEED.md and
+docs/FIDELITY.md.  What README.md and summaries quote is computed from these tables here.  Keys and
+files that a document names must exist, and the documents that are to be read through stay short.
+"""
+
+import os
+import re
+
+from flashemu_script import from_env, run
+from flashemu_tool import good_json
+
+ROOT = from_env("SOURCE_ROOT")
+MOST_WORDS = {"docs/DESIGN.md": 5000, "docs/SPEED.md": 1200}
+PAGES = ["README.md", "HACKING.md"] + ["docs/%s.md" % name for name in (
+    "DESIGN", "CARDS", "FIT", "SPEED", "RECIPES", "TUTORIAL")]
+SECTIONS = "device|nand|ftl|cache|link|ecc|faults|step"
+WORDS = dict(zip("three four five six seven eight nine ten".split(), range(3, 11)))
+
+
+def read(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def flat(name):
+    """The text of a document in one line."""
+    return " ".join(read(name).split())
+
+
+def rows(name, heading, columns):
+    """The cells of the rows of the tables with so many columns behind a heading."""
+    text = re.search(r"^## %s\n(.*?)(?=^## |\Z)" % re.escape(heading), read(name), re.M | re.S)
+    assert text, (name, heading)
+    found = [[cell.strip() for cell in line.strip("|").split("|")]
+             for line in text[1].split("\n") if re.match(r"\| `?\w", line)]
+    found = [row for row in found if len(row) == columns][1:]
+    assert found, (name, heading)
+    return found
+
+
+def percent(cell):
+    return None if cell == "-" else float(cell.removesuffix(" %"))
+
+
+def says(name, sentence):
+    assert sentence in flat(name), "%s must say: %s" % (name, sentence)
+
+
+def test_documents_are_short():
+    for name, most in MOST_WORDS.items():
+        words = len(read(name).split())
+        assert words <= most, "%s has %d words, %d are allowed" % (name, words, most)
+
+
+def test_summary_of_logs():
+    """docs/FIT.md: the answers at the top, and README.md, against the rows of all logs."""
+    counts = {}
+    halves = []
+    for heading in ("Cards that the rules were made with", "Other cards"):
+        count = {"all": 0, "half": 0, "random": 0, "first": 0, "n": 0, "randoms": 0, "firsts": 0}
+        for row in rows("docs/FIT.md", heading, 9):
+            half, within, _, _, _, random, first = map(percent, row[1:8])
+            halves.append(half)
+            good = [half <= 6 and within >= 65, random is None or random <= 25,
+                    first is None or first <= 15]
+            assert row[8] == ("yes" if all(good) else "no"), row
+            count["n"] += 1
+            count["all"] += all(good)
+            count["half"] += good[0]
+            count["randoms"] += random is not None
+            count["random"] += random is not None and good[1]
+            count["firsts"] += first is not None
+            count["first"] += first is not None and good[2]
+        counts[heading] = count
+    made, other = counts.values()
+    says("docs/FIT.md", "%d of %d cards and %d of %d others reach 6 %% in the median and 65 %%" %
+         (made["half"], made["n"], other["half"], other["n"]))
+    says("docs/FIT.md", "within 25 %% in the median for %d of %d cards, and for %d of %d others" %
+         (made["random"], made["randoms"], other["random"], other["randoms"]))
+    says("docs/FIT.md", "within 15 %% for %d of %d cards, and for %d of %d others" %
+         (made["first"], made["firsts"], other["first"], other["firsts"]))
+    says("docs/FIT.md", "%d of %d cards, and %d of %d others" %
+         (made["all"], made["n"], other["all"], other["n"]))
+    says("README.md", "Half of each of %d published logs" % len(halves))
+    says("README.md", "the median error there is %s to %s %%" % (min(halves), max(halves)))
+
+
+def test_summary_of_cards_with_a_queue():
+    means = [percent(row[2]) for row in rows("docs/FIT.md", "Cards of today", 6)]
+    said = "come to %s to %s %% in the mean of 56" % (min(means), max(means))
+    says("docs/FIT.md", said)
+    says("README.md", said)
+
+
+def test_summary_of_clones():
+    clones = {row[0].strip("`"): [float(cell) for cell in row[1:]]
+              for row in rows("docs/FIT.md", "Clones", 10)}
+    near = [name for name, ratios in clones.items() if all(0.9 <= r <= 1.1 for r in ratios)]
+    every = [r for ratios in clones.values() for r in ratios]
+    good = sum(0.9 <= r <= 1.1 for r in every)
+    number = {n: word for word, n in WORDS.items()}[len(near)].capitalize()
+    says("docs/FIT.md", "%d of %d devices within a tenth" % (len(near), len(clones)))
+    says("docs/FIT.md", "%s of these %d clones are within a tenth for each work, and %d of the %d "
+         "numbers are between 0.9 and 1.1" % (number, len(clones), good, len(every)))
+    says("README.md", "%s of the %d are within a tenth for each work, and the worst takes up to %s "
+         "times as long" % (number, len(clones), max(every)))
+    says("README.md", "clones of %d shipped devices" % len(clones))
+    two = clones["toshiba16g"] + clones["sandisk-sd4gb"]
+    says("README.md", "take %.2f to %.2f times as long as the device" % (min(two), max(two)))
+
+
+def test_speed():
+    """README.md quotes rows of docs/SPEED.md."""
+    table = {row[0]: row[1] for row in rows("docs/SPEED.md", "The figures", 3)}
+
+    def figures(begin):
+        found = [value for key, value in table.items() if key.startswith(begin)]
+        assert len(found) == 1, begin
+        return found[0].split(", ")
+
+    low, high = figures("replay, 1 GiB")
+    says("README.md", "%s million random host writes a second on 1 GiB at 7 %% over-provisioning, "
+         "and %s million at 28 %%" % (low, high))
+    page, dftl = figures("memory for each page")
+    says("README.md", "%s bytes of memory for each page of the chip, or %s with `dftl`" %
+         (page, dftl.removesuffix(" bytes")))
+    both = re.findall(r"\d\.\d+", " ".join(figures("served, 4 KiB")))
+    says("README.md", "%s to %s times as many requests a second" % (min(both), max(both)))
+    says("README.md", "what was written at random, that is %s." % figures(
+        "served, reads of 1 MiB that was written at random")[0])
+    mine = re.fullmatch(r"\d+, (\d+) MiB \(\d+, (\d+)\)", table[
+        "memory of a server, 256 MiB of data: `ideal`, `ssd-page` (the memory plugin)"])
+    assert mine
+    says("README.md", "%s MiB of memory for 256 MiB of data, and the memory plugin %s" %
+         mine.groups())
+
+
+def test_figures_of_the_first_stick():
+    """The table of README.md against docs/FIDELITY.md."""
+    known = {row[0]: row for row in rows("docs/FIDELITY.md", "transcend8g", 6)}
+    here = rows("README.md", "How good", 3)
+    names = ["tr8-read-fat32", "tr8-write-fat32", "tr8-write-ext4-aligned",
+             "tr8-write-ntfs64k-fresh", "tr8-write-ntfs64k-filled"]
+    assert len(here) == len(names), here
+    for (_, published, measured), name in zip(here, names):
+        row = known[name]
+        assert row[2] == published + " MB/s", (row, published)
+        assert "%.1f" % float(row[3]) == measured, (row, measured)
+
+
+def test_keys_exist():
+    known = {o["key"] for o in good_json("help", "--json")}
+    for name in PAGES:
+        for key in re.findall(r"\b(?:%s)\.[A-Za-z][A-Za-z_]+\b(?![.(])" % SECTIONS, read(name)):
+            if key.rpartition(".")[2] not in ("c", "h", "py", "toy_key", "uint"):
+                assert key in known, "%s names %s, which is no key" % (name, key)
+
+
+def test_files_exist():
+    """Sources that a document names by a name that only a file has."""
+    skipped = {".git", "__pycache__", "build"}
+    known = set()
+    for folder, below, names in os.walk(ROOT):
+        below[:] = [b for b in below if b not in skipped and not b.startswith("build-") and
+                    not os.path.exists(os.path.join(folder, b, "build.ninja"))]
+        known.update(os.path.relpath(os.path.join(folder, name), ROOT) for name in names)
+    for name in PAGES:
+        for path in re.findall(r"`([\w/.-]+\.(?:c|h|py|sh|csv|toml|in))`", read(name)):
+            if re.search(r"NAME|^(my|mine)\.", path):
+                continue
+            assert any(file == path or file.endswith("/" + path) for file in known), (
+                "%s names %s, which is no file" % (name, path))
+
+
+def test_recipes_are_of_today():
+    assert not re.search(r"chang\w+ since|not repeated|changed last", flat("docs/RECIPES.md"))
+
+
+if __name__ == "__main__":
+    run(globals())
