@@ -27,8 +27,9 @@
 
 /* What a forged device, which claims more capacity than it has, does with the sectors beyond. */
 enum fe_beyond {
-    FE_BEYOND_WRAP, /* the address loses its high part, so the first sectors come again */
-    FE_BEYOND_DROP, /* writes are forgotten, reads return zeros */
+    FE_BEYOND_WRAP,   /* the first sectors come again at once */
+    FE_BEYOND_DROP,   /* writes are forgotten, reads return zeros */
+    FE_BEYOND_MODULE, /* the first sectors come again at the next power of two */
     FE_N_BEYONDS
 };
 
@@ -37,6 +38,10 @@ struct fe_device_params {
     uint64_t capacity;    /* bytes that it can keep; 0 = follows from chip and ftl.op */
     uint64_t claimed_capacity; /* bytes that the host is told of, if more; 0 = the same */
     uint32_t beyond;      /* enum fe_beyond */
+    uint64_t beyond_module; /* for FE_BEYOND_MODULE: bytes after which the first sectors come again,
+                               a power of two; 0 = the smallest one that holds the capacity */
+    uint64_t beyond_cache;  /* bytes written last to sectors that are not there, which read back
+                               nevertheless */
     uint32_t sector_size; /* bytes */
     bool rotational;      /* whether the device says that it rotates */
     bool discard;         /* whether TRIM and WRITE ZEROES are offered */

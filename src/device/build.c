@@ -290,6 +290,8 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     if (dev->capacity == 0)
         return -EINVAL;
     r = check_claim(p, dev->capacity, err);
+    if (r == 0)
+        r = fe_forged_init(&dev->forged, &p->device, dev->capacity, opt->payload, err);
     if (r < 0)
         return r;
     dev->page_bytes = geo.page_bytes;
@@ -359,6 +361,7 @@ void fe_device_destroy(struct fe_device *dev)
     fe_store_destroy(dev->store);
     fe_sched_fini(&dev->sched);
     fe_behind_fini(&dev->behind);
+    fe_forged_fini(&dev->forged);
     fe_profile_fini(&dev->profile);
     free(dev);
 }

@@ -180,27 +180,6 @@ static void *buf_at(const struct fe_request *req, uint64_t offset)
     return req->buf ? (uint8_t *)req->buf + (offset - req->offset) : NULL;
 }
 
-#define NOWHERE UINT64_MAX
-
-/* Where the bytes from `at` on really are.  A device that claims more capacity than it has drops
- * what lies beyond (NOWHERE), or wraps around and overwrites its own beginning:
- *
- *     claimed   |0 . . . . . . .|capacity . . . . .|     at
- *     wrapped   |0 . . . . . . .|0 . . . . . . . . |     at % capacity
- *
- * *len is the number of bytes wanted, and is reduced to what lies there in one piece.  For NOWHERE
- * *len stays. */
-static uint64_t real_place(const struct fe_device *dev, uint64_t at, uint64_t *len)
-{
-    if (at >= dev->capacity) {
-        if (dev->profile.device.beyond == FE_BEYOND_DROP)
-            return NOWHERE;
-        at %= dev->capacity;
-    }
-    *len = fe_min_u64(*len, dev->capacity - at);
-    return at;
-}
-
 /* Whether the host hears of this write when the data are in the device. */
 static bool writes_behind(const struct fe_device *dev, const struct fe_request *req)
 {
@@ -223,28 +202,30 @@ static bool is_reliable(const struct fe_device *dev, const struct fe_request *re
 static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, uint64_t at,
                          uint64_t to, uint64_t start, uint64_t *complete, struct fe_reply *reply)
 {
-    uint64_t n = to - at, real = real_place(dev, at, &n);
+    uint64_t n = to - at, real = fe_forged_place(&dev->forged, at, &n);
     fe_lpn lpn = (fe_lpn)(real / dev->page_bytes);
-    uint32_t off = (uint32_t)((real == NOWHERE ? at : real) % dev->page_bytes);
+    uint32_t off = (uint32_t)((real == FE_NOWHERE ? at : real) % dev->page_bytes);
     uint32_t len = (uint32_t)fe_min_u64(dev->page_bytes - off, n);
     void *buf = buf_at(req, at);
     enum fe_status st = FE_OK;
     if (req->type == FE_REQ_READ) {
         fe_sched_begin(&dev->sched, start);
-        if (buf && real != NOWHERE)
+        if (buf && real != FE_NOWHERE)
             fetch_next(dev, lpn, fe_div_up(real + n, dev->page_bytes));
-        if (real != NOWHERE)
+        if (real != FE_NOWHERE)
             st = read_page(dev, lpn, off, len, buf);
         else if (buf)
-            memset(buf, 0, len);
+            fe_forged_look(&dev->forged, at, len, buf);
         fe_device_place(dev);
         uint64_t sent = fe_link_send(&dev->link, fe_sched_end(&dev->sched), len, at + len < to);
         *complete = fe_max_u64(*complete, sent);
     } else {
         uint64_t in = fe_link_data(&dev->link, fe_behind_room_ns(&dev->behind), len);
         fe_sched_begin(&dev->sched, in);
-        if (real != NOWHERE)
+        if (real != FE_NOWHERE)
             st = write_page(dev, lpn, off, len, buf, req->fua);
+        else
+            fe_forged_keep(&dev->forged, at, len, buf);
         fe_device_place(dev);
         uint64_t end = fe_sched_end(&dev->sched);
         if (dev->behind.n && end > in)
@@ -269,10 +250,10 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
     uint64_t begin = is_write ? fe_link_begin_write(&dev->link, arrival, to - from)
                               : fe_link_begin(&dev->link, arrival);
     uint64_t start = fe_link_take_turn(&dev->link, begin, is_write, from, to);
-    uint64_t complete = start, n = to - from, real = real_place(dev, from, &n);
+    uint64_t complete = start, n = to - from, real = fe_forged_place(&dev->forged, from, &n);
 
     fe_medium_begin_command(dev->medium);
-    if (dev->ftl->ops->begin_command && real != NOWHERE && !(is_write && dev->medium->eol))
+    if (dev->ftl->ops->begin_command && real != FE_NOWHERE && !(is_write && dev->medium->eol))
         dev->ftl->ops->begin_command(dev->ftl, is_write, real, n);
     for (uint64_t at = from; at < to;)
         at += run_page(dev, req, at, to, start, &complete, reply);
@@ -316,10 +297,13 @@ static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_
 {
     uint64_t end = offset + len;
     enum fe_status st = FE_OK;
+    fe_forged_forget(&dev->forged, offset, len);
     while (offset < end && st == FE_OK) {
-        uint64_t there = end - offset, real = real_place(dev, offset, &there);
-        if (real == NOWHERE)
-            break;
+        uint64_t there = end - offset, real = fe_forged_place(&dev->forged, offset, &there);
+        if (real == FE_NOWHERE) {
+            offset += there;
+            continue;
+        }
         fe_lpn lpn = (fe_lpn)(real / dev->page_bytes);
         uint32_t off = (uint32_t)(real % dev->page_bytes);
         uint64_t n = there / dev->page_bytes;

@@ -6,6 +6,7 @@
  *     image.c    finds the image and decides whether it fits; begins and ends syncs
  *     device.c   carries requests through the parts, and counts
  *     power.c    cuts power and brings it back
+ *     forged.c   finds the sectors that the host is told of and that are not there
  *     faults.c   faults on purpose, and the blocks as a user sees them
  *     stats.c    a copy of the statistics, and the wear
  *
@@ -20,6 +21,7 @@
 #ifndef FE_DEVICE_INTERNAL_H
 #define FE_DEVICE_INTERNAL_H
 
+#include "device/forged.h"
 #include "flashemu/device.h"
 #include "host/behind.h"
 #include "host/cache.h"
@@ -43,6 +45,7 @@ struct fe_power {
 struct fe_device {
     struct fe_profile profile;
     uint64_t capacity; /* bytes that there are; the host may be told of more */
+    struct fe_forged forged;
     uint32_t page_bytes;
 
     /* The parts, from the host down to the bytes.  `ftl` is replaced at power-on. */

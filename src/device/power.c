@@ -15,6 +15,7 @@
  *     link, scheduler   nothing is under way any more         free when recovery has ended
  *     volatile cache    is emptied, in an image as well       goes on empty
  *     other cache       is kept (there is a capacitor)        goes on
+ *     forged sectors    those that were kept are gone         none are kept
  *     strategy          stays, but does no more work          is made again from the chip
  *     medium            goes back to that instant             is scanned and put in order
  *     chip's cut log    off, one cut more                     on (fe_power_end_start)
@@ -145,6 +146,7 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
         if (dev->cache)
             fe_cache_trim(dev->cache, 0, dev->ftl->n_lpns);
     }
+    fe_forged_forget(&dev->forged, 0, UINT64_MAX);
     stop(dev, w->cut_ns);
     w->last_cut_ns = w->cut_ns;
     w->cut_ns = FE_NEVER;

@@ -93,6 +93,7 @@ const char *fe_name_beyond(uint32_t i)
 {
     static const char *const names[FE_N_BEYONDS] = {
         [FE_BEYOND_WRAP] = "wrap", [FE_BEYOND_DROP] = "drop",
+        [FE_BEYOND_MODULE] = "module",
     };
     return i < FE_N_BEYONDS ? names[i] : NULL;
 }

@@ -28,6 +28,7 @@
 
 #define KIB(x) (UINT64_C(x) << 10)
 #define MIB(x) (UINT64_C(x) << 20)
+#define GIB(x) (UINT64_C(x) << 30)
 #define TIB(x) (UINT64_C(x) << 40)
 #define SEC(x) (UINT64_C(x) * 1000000000)
 
@@ -52,7 +53,17 @@ const struct fe_option fe_options[] = {
     {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = fe_name_beyond,
      .def = "wrap",
      .help = "What a forged device does with sectors beyond its real capacity: it starts again at "
-             "the first sector (wrap), or it forgets writes and reads zeros (drop)."},
+             "the first sector (wrap), forgets writes and reads zeros (drop; f3probe: limbo), or "
+             "lacks address lines: it starts again at device.beyond_module, and forgets what lies "
+             "in between (module; f3probe: chain, or wraparound if nothing does)."},
+    {FE_SEC_DEVICE, "beyond_module", FE_OPT_SIZE, FIELD(device.beyond_module), .min = KIB(4),
+     .max = TIB(16), .pow2 = true, .zero = "auto", .def = "auto",
+     .help = "Bytes that the address lines of a device with device.beyond=module reach; auto is the "
+             "smallest power of two that holds its real capacity."},
+    {FE_SEC_DEVICE, "beyond_cache", FE_OPT_SIZE, FIELD(device.beyond_cache), .max = GIB(1),
+     .def = "0",
+     .help = "Bytes written last to sectors that a forged device forgets, which still read back "
+             "until later ones push them out or power is cut; real ones keep 1 to 128 MiB."},
     {FE_SEC_DEVICE, "sector_size", FE_OPT_SIZE32, FIELD(device.sector_size), .min = 512,
      .max = KIB(4), .pow2 = true, .def = "512",
      .help = "The host's unit: every request consists of whole sectors."},

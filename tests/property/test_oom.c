@@ -176,6 +176,9 @@ static struct fe_profile make_profile(uint32_t type, bool rich)
         p.ftl.segment.small_write = 4096;
         p.ftl.log.fast_sequential = true;
         p.cache.size = 16 * 512;
+        p.device.claimed_capacity = 8 * N_PAGES * SECTOR;
+        p.device.beyond = FE_BEYOND_DROP;
+        p.device.beyond_cache = 5 * SECTOR;
         p.provenance = notes;
         p.n_provenance = 2;
         p.fidelity = notes;
