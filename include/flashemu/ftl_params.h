@@ -12,9 +12,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fe_gc_policy {
-    FE_GC_GREEDY, FE_GC_COST_BENEFIT, FE_GC_FIFO, FE_GC_RANDOM, FE_GC_D_CHOICES, FE_N_GC_POLICIES
-};
+/* The table of cleaning policies: how the block is chosen that is cleaned next.
+ *
+ *     POLICY(ID, function, name, draws)    FE_GC_ID is its number, choose_function of ftl/victim.c
+ *                                          chooses, profiles write the name; draws: by random numbers */
+#define FE_GC_POLICIES(POLICY)                                   \
+    POLICY(GREEDY, greedy, "greedy", false)                      \
+    POLICY(COST_BENEFIT, cost_benefit, "cost-benefit", false)    \
+    POLICY(FIFO, fifo, "fifo", false)                            \
+    POLICY(RANDOM, random, "random", true)                       \
+    POLICY(D_CHOICES, d_choices, "d-choices", true)
+
+#define FE_GC_POLICY_ID(id, function, name, draws) FE_GC_##id,
+enum fe_gc_policy { FE_GC_POLICIES(FE_GC_POLICY_ID) FE_N_GC_POLICIES };
+#undef FE_GC_POLICY_ID
 
 enum fe_wear_levelling { FE_WEAR_OFF, FE_WEAR_DYNAMIC, FE_WEAR_STATIC, FE_N_WEAR_LEVELLINGS };
 

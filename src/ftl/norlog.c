@@ -239,11 +239,11 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
                           "nand.pages_per_block=%u: norlog takes %u for a block's header, with "
                           "pages of %u bytes; at least %u",
                           geo->pages_per_block, header, geo->page_bytes, header + 1);
-    if (p->clean.gc_policy == FE_GC_RANDOM || p->clean.gc_policy == FE_GC_D_CHOICES)
+    if (fe_gc_policy_draws(p->clean.gc_policy))
         return fe_err_set(err, EINVAL,
                           "ftl.gc_policy=%s: norlog draws no lots, it has few blocks to look at; "
                           "use greedy, cost-benefit or fifo",
-                          p->clean.gc_policy == FE_GC_RANDOM ? "random" : "d-choices");
+                          fe_gc_policy_name(p->clean.gc_policy));
     if (p->clean.wear_levelling == FE_WEAR_STATIC && p->clean.wl_threshold == 0)
         return fe_err_set(err, EINVAL,
                           "ftl.wl_threshold=0: static wear levelling would move a block with "

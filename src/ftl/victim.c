@@ -34,9 +34,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *fe_gc_policy_name(uint32_t policy)
+{
+#define NAME(id, function, name, draws) [FE_GC_##id] = name,
+    static const char *const names[FE_N_GC_POLICIES] = {FE_GC_POLICIES(NAME)};
+#undef NAME
+    return policy < FE_N_GC_POLICIES ? names[policy] : NULL;
+}
+
+bool fe_gc_policy_draws(uint32_t policy)
+{
+#define DRAWS(id, function, name, draws) [FE_GC_##id] = draws,
+    static const bool drawing[FE_N_GC_POLICIES] = {FE_GC_POLICIES(DRAWS)};
+#undef DRAWS
+    assert(policy < FE_N_GC_POLICIES);
+    return drawing[policy];
+}
+
 static bool draws(const struct fe_victims *v)
 {
-    return v->policy == FE_GC_RANDOM || v->policy == FE_GC_D_CHOICES;
+    return fe_gc_policy_draws(v->policy);
 }
 
 int fe_victims_init(struct fe_victims *v, uint32_t policy, uint32_t d, uint64_t seed,
@@ -182,7 +199,12 @@ static fe_peb any_with_invalid(const struct fe_victims *v)
     return v->members[i];
 }
 
-static fe_peb choose_random(struct fe_victims *v)
+static fe_peb choose_fifo(struct fe_victims *v)
+{
+    return head_of(v, 0);
+}
+
+static fe_peb choose_d_choices(struct fe_victims *v)
 {
     uint64_t n = v->n_draws++;
     fe_peb best = v->members[fe_rng_below(fe_rng(v->seed, FE_RNG_GC_VICTIM, n, 0), v->n)];
@@ -198,21 +220,20 @@ static fe_peb choose_random(struct fe_victims *v)
     return best;
 }
 
+/* One choice, as d is 1 then. */
+static fe_peb choose_random(struct fe_victims *v)
+{
+    return choose_d_choices(v);
+}
+
 fe_peb fe_victims_choose(struct fe_victims *v)
 {
-    if (v->n_invalid == 0)
-        return FE_PEB_NONE;
-    switch ((enum fe_gc_policy)v->policy) {
-    case FE_GC_COST_BENEFIT:
-        return choose_cost_benefit(v);
-    case FE_GC_FIFO:
-        return head_of(v, 0);
-    case FE_GC_RANDOM:
-    case FE_GC_D_CHOICES:
-        return choose_random(v);
-    default:
-        return choose_greedy(v);
-    }
+#define CHOOSE(id, function, name, draws) [FE_GC_##id] = choose_##function,
+    static fe_peb (*const choose[FE_N_GC_POLICIES])(struct fe_victims *v) = {
+        FE_GC_POLICIES(CHOOSE)
+    };
+#undef CHOOSE
+    return v->n_invalid ? choose[v->policy](v) : FE_PEB_NONE;
 }
 
 fe_peb fe_victims_oldest(const struct fe_victims *v)

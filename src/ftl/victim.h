@@ -42,6 +42,12 @@ struct fe_victims {
     uint32_t n_fruitless;         /* choices in a row that won nothing */
 };
 
+/* The name of a policy as profiles write it; NULL if there is none of this number. */
+const char *fe_gc_policy_name(uint32_t policy);
+
+/* Whether the policy draws random numbers, so that the seed matters. */
+bool fe_gc_policy_draws(uint32_t policy);
+
 /* An empty set.  policy: enum fe_gc_policy.  d matters to d-choices only.  -ENOMEM. */
 int fe_victims_init(struct fe_victims *v, uint32_t policy, uint32_t d, uint64_t seed,
                     uint32_t n_pebs, uint32_t pages, const uint16_t *valid, struct fe_err *err);

@@ -6,6 +6,7 @@
 
 #include "flashemu/profile.h"
 #include "ftl/ftl.h"
+#include "ftl/victim.h"
 
 #include <stddef.h>
 
@@ -19,11 +20,7 @@ const char *fe_name_cell(uint32_t i)
 
 const char *fe_name_policy(uint32_t i)
 {
-    static const char *const names[FE_N_GC_POLICIES] = {
-        [FE_GC_GREEDY] = "greedy", [FE_GC_COST_BENEFIT] = "cost-benefit", [FE_GC_FIFO] = "fifo",
-        [FE_GC_RANDOM] = "random", [FE_GC_D_CHOICES] = "d-choices",
-    };
-    return i < FE_N_GC_POLICIES ? names[i] : NULL;
+    return fe_gc_policy_name(i);
 }
 
 const char *fe_name_hot_cold(uint32_t i)

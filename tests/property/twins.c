@@ -11,6 +11,7 @@
  *                                       strategy draws nothing
  */
 #include "ftl/ftl.h"
+#include "ftl/victim.h"
 #include "lib/host.h"
 #include "profile/options.h"
 #include "property/property.h"
@@ -23,12 +24,12 @@ enum { N = 4, STEPS = 120 };
 
 static char message[1024];
 
-/* Whether the seed may change what this device does.  Only two cleaning policies draw; a strategy
- * that draws for another reason has to be named here. */
+/* Whether the seed may change what this device does.  Some cleaning policies draw; a strategy that
+ * draws for another reason has to be named here. */
 static bool draws(const struct fe_profile *p)
 {
     return fe_option_is_used(fe_option_find("ftl.gc_policy"), p->ftl.type) &&
-           (p->ftl.clean.gc_policy == FE_GC_RANDOM || p->ftl.clean.gc_policy == FE_GC_D_CHOICES);
+           fe_gc_policy_draws(p->ftl.clean.gc_policy);
 }
 
 static const char *differ(const struct ft_host *a, const struct ft_host *b)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a newcomer does by HACKING.md: a strategy, an option, a trace format and a profile.
+"""What a newcomer does by HACKING.md: a strategy, an option, a cleaning policy, a trace format and
+a profile.
 
 The sources are copied, the examples of tests/tool/newcomer are added to the copy step by step,
 and the copy is built and run.  Each task may change exactly the files that its section of
@@ -25,6 +26,7 @@ HERE = os.path.join(ROOT, "tests/tool")
 NAME = "toy"
 TARGETS = ["tools/flashemu", "tests/golden/test_golden", "tests/property/test_property",
            "tests/property/test_used_by", "tests/crash/test_crash", "tests/unit/test_registry",
+           "tests/unit/test_ftl_page_sets",
            "tests/unit/test_profile_load", "tests/unit/test_profile_options",
            "tests/unit/test_profile_used", "tests/tool/test_workload_trace",
            "tests/tool/test_workload_formats"]
@@ -148,6 +150,25 @@ def add_strategy(copy):
     copy.change("src/profile/options.c", r'block bast fast"$', "toy ")
 
 
+def add_policy(copy):
+    """Each step makes a mistake of its own until the next one is done."""
+    ninja = ("ninja", "-C", copy.build)
+    sets = "tests/unit/test_ftl_page_sets"
+    copy.change("include/flashemu/ftl_params.h", r"^    POLICY\(RANDOM,",
+                '    POLICY(TOY, toy, "toy", false) \\\n')
+    code, out = copy.run(*ninja, sets)
+    assert code != 0 and re.search(r"src/ftl/victim\.c.*choose_toy.* undeclared", out), out
+    with open(os.path.join(HERE, "newcomer/policy.c")) as f:
+        copy.change("src/ftl/victim.c", r"^fe_peb fe_victims_choose\(", f.read())
+    copy.ninja(sets)
+    copy.fails("gc_policy=toy has no score in this test", os.path.join(copy.build, sets))
+    copy.change("tests/unit/test_ftl_page_sets.c", r"^static double any\(",
+                "static double most(const struct twin *t, fe_peb peb)\n{\n"
+                "    return t->valid[peb] < PAGES ? t->valid[peb] : -1;\n}\n\n")
+    copy.change("tests/unit/test_ftl_page_sets.c", r"^        \[FE_GC_RANDOM\] = any,",
+                "        [FE_GC_TOY] = most,\n")
+
+
 def add_format(copy):
     copy.add("src/workload/trace_toy.c", "trace_toy.c")
     copy.change("src/workload/trace_format.h", r"^    FORMAT\(msr\)", "    FORMAT(toy) \\\n")
@@ -173,6 +194,19 @@ def check_strategy(copy):
     copy.program("tests/unit/test_registry")
     copy.program("tests/property/test_property", "1:3:toy", "2:8:toy")
     copy.program("tests/crash/test_crash", "1:3:toy")
+
+
+def check_policy(copy):
+    """It chooses the worst block, which shows."""
+    tool = "tools/flashemu"
+    copy.program("tests/unit/test_ftl_page_sets")
+    assert "toy" in copy.program(tool, "help", "ftl.gc_policy")
+
+    def copied(policy):
+        out = copy.program(tool, "replay", "ssd-page", "gen:random,op=write,count=20K",
+                           "device.used=16T", "ftl.gc_policy=" + policy, "--json")
+        return int(re.search(r'"pages_copied": (\d+)', out)[1])
+    assert copied("toy") > 2 * copied("greedy") > 0
 
 
 def requests(text):
@@ -215,15 +249,18 @@ def work(folder):
     assert copy.changed() == set(), copy.changed()
     add_option(copy)
     add_strategy(copy)
+    add_policy(copy)
     add_format(copy)
     copy.add("profiles/toy.ini", "toy.ini")
     copy.ninja(*TARGETS)
     add_golden(copy)
-    check_changed(copy, "an option", "a strategy", "a trace format", "a profile")
+    check_changed(copy, "an option", "a strategy", "a cleaning policy", "a trace format",
+                  "a profile")
     code, out = copy.run(sys.executable, os.path.join(HERE, "test_lists.py"), copy.src)
     assert code == 0, out
     check_option(copy)
     check_strategy(copy)
+    check_policy(copy)
     check_profile(copy, check_format(copy))
 
 

@@ -105,10 +105,16 @@ static double any(const struct twin *t, fe_peb peb)
 static void test_victims_each_policy_finds_the_best(void **state)
 {
     (void)state;
-    static double (*const score[])(const struct twin *t, fe_peb peb) = {
-        fewest, benefit, eldest, any, any,
+    static double (*const score[FE_N_GC_POLICIES])(const struct twin *t, fe_peb peb) = {
+        [FE_GC_GREEDY] = fewest,
+        [FE_GC_COST_BENEFIT] = benefit,
+        [FE_GC_FIFO] = eldest,
+        [FE_GC_RANDOM] = any,
+        [FE_GC_D_CHOICES] = any,
     };
     for (uint32_t policy = 0; policy < FE_N_GC_POLICIES; policy++) {
+        if (!score[policy])
+            fail_msg("gc_policy=%s has no score in this test", fe_gc_policy_name(policy));
         struct twin t;
         struct ft_rand r = {.seed = policy};
         twin_init(&t, policy, 3);
