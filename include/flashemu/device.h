@@ -95,12 +95,14 @@ uint32_t fe_device_page_bytes(const struct fe_device *dev);
 int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
                      struct fe_reply *ret);
 
-/* Lends memory for one page (fe_device_page_bytes), with a copy of `data`, or anything if NULL.  A
- * write of one page with req->buf there may keep the memory instead of a copy, also if it fails:
- * then nobody may change it.  NULL: the device has an image or no payload, or has lent 256 already.
- * fe_device_take_back, to be called after that write and before anything else is lent, returns true
- * if the memory was not kept.  The memory is the device's afterwards in any case. */
+/* Lends the memory of one page (fe_device_page_bytes) to the caller, who fills it.  `data` is copied
+ * there if it is not NULL.  If the caller then writes one page with req->buf at that memory, the
+ * device may keep the memory instead of copying from it, even if the write fails.  Returns NULL if
+ * the device has an image or no payload, or has lent 256 pages already. */
 void *fe_device_lend(struct fe_device *dev, const void *data);
+
+/* Ends the loan, after that write and before anything else is lent.  From now on the memory is the
+ * device's.  Returns false if the device has kept it as the page's: nobody else may change it then. */
 bool fe_device_take_back(struct fe_device *dev, const void *page);
 
 /* A hint, which changes nothing: a request at this offset comes soon, so what it needs of large

@@ -209,8 +209,9 @@ const struct fe_option fe_options[] = {
      .help = "Bytes of the largest write command that goes to the SLC cache."},
     {FE_SEC_FTL, "slc_gather", FE_OPT_SIZE, FIELD(ftl.page.slc_gather), .min = 512,
      .max = MIB(1024), .zero = "page", .def = "page", .used_by = "page",
-     .help = "Bytes that go past the SLC cache together, from a multiple of them on: until a run "
-             "has brought all of them they are in the cache, unless one command brings them."},
+     .help = "Bytes that are programmed past the SLC cache together, from a multiple of them on.  "
+             "What a run brings waits in the cache until the run has brought all of them.  A "
+             "command that brings all of them goes past the cache at once."},
     {FE_SEC_FTL, "enhanced_start", FE_OPT_SIZE, FIELD(ftl.page.enhanced_start), .max = TIB(16),
      .multiple = 512, .def = "0", .used_by = "page",
      .help = "Where the enhanced area of ftl.enhanced_size begins; a multiple of the flash page."},
@@ -249,8 +250,8 @@ const struct fe_option fe_options[] = {
      .help = "Additional time for each page of which a command writes only a part."},
     {FE_SEC_FTL, "rest_write", FE_OPT_TIME, FIELD(ftl.part.rest_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Time to write a page again.  A command that writes a part of a page takes the share "
-             "of it that the command leaves."},
+     .help = "Time to write a whole page again.  A command that writes a part of a page takes a "
+             "share of this time: that of the page's bytes that the command does not write."},
     {FE_SEC_FTL, "tail_write", FE_OPT_TIME, FIELD(ftl.part.tail_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
      .help = "Additional time for a command that writes more than a page and ftl.tail_align, and "
@@ -260,8 +261,8 @@ const struct fe_option fe_options[] = {
      .help = "Where long writes may end without ftl.tail_write."},
     {FE_SEC_FTL, "rest_read", FE_OPT_TIME, FIELD(ftl.part.rest_read_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Time to fetch ftl.rest_align bytes.  A command that does not read up to a multiple "
-             "of them fetches the rest as well, and takes the share of this time for that, unless "
+     .help = "Time to fetch ftl.rest_align bytes.  A command that ends in front of a multiple of "
+             "them also fetches what lies up to that multiple, for a share of this time, unless "
              "the read before has fetched it."},
     {FE_SEC_FTL, "rest_align", FE_OPT_SIZE, FIELD(ftl.part.rest_align), .min = 512,
      .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
@@ -314,8 +315,10 @@ const struct fe_option fe_options[] = {
      .help = "Bytes that an allocation unit open for writing in any order takes before it is "
              "merged."},
     {FE_SEC_FTL, "random_record", FE_OPT_SIZE, FIELD(ftl.segment.random_record), .max = MIB(16),
-     .def = "0", .used_by = "segment", .help = "Bytes to a multiple of which a command in a unit "
-     "open in any order is padded, behind a page for its head; 0 means neither."},
+     .def = "0", .used_by = "segment",
+     .help = "In a unit that is open in any order, each command is written as a record: a page "
+             "for its head and then its data, padded together to a multiple of so many bytes.  0 "
+             "means that there are no records."},
     {FE_SEC_FTL, "small_log", FE_OPT_U32, FIELD(ftl.segment.small_log), .max = 1024, .def = "0",
      .used_by = "segment",
      .help = "Number of allocation units that log small writes page by page; 0 means no such log."},
@@ -348,12 +351,14 @@ const struct fe_option fe_options[] = {
              "group of the oldest one is copied to one place."},
     {FE_SEC_FTL, "scattered_stay", FE_OPT_U32, FIELD(ftl.segment.scattered_stay), .max = 1024,
      .def = "0", .used_by = "segment",
-     .help = "A group is not gathered until so many units were replaced after its last one; the "
-             "group that finds no room is gathered itself."},
+     .help = "Number of units that have to be replaced after the last one of a group before that "
+             "group may be gathered.  Until then it stays, and the group that finds no room is "
+             "gathered itself."},
     {FE_SEC_FTL, "scattered_hot", FE_OPT_U32, FIELD(ftl.segment.scattered_hot), .max = 1024,
      .def = "0", .used_by = "segment",
-     .help = "With scattered_stay, a group of more commands takes the place of the group to which "
-             "the fewest were written; so many of them count, and 0 means that none do."},
+     .help = "With scattered_stay: number of commands to a group that count.  A group that finds "
+             "no room takes that of the group to which the fewest commands were written since it "
+             "was gathered, if these are fewer than its own.  With 0 no command counts."},
     {FE_SEC_FTL, "gather_page", FE_OPT_TIME, FIELD(ftl.segment.gather_page_ns), .max = SEC(10),
      .def = "0", .used_by = "segment",
      .help = "Additional time for each page of a group that is gathered, besides ftl.copy_page."},

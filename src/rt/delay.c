@@ -5,47 +5,49 @@
  *      now            deadline - 100 ms        deadline - margin     deadline
  *       |--- coarse(), interruptible ---|--- way->sleep_until() ---|-- spin --|
  *
- * The margin.  The precise sleep ends 20 to 100 us late, and sometimes much later.  If it is armed
- * to end a margin early, and the margin is a high quantile of that lateness, then it is over
- * before the deadline in all but a few waits.  The spin then ends at the deadline within the time
- * that one reading of the clock takes.  The price is the processor time of the spin: the margin
- * minus the mean lateness in every wait.
+ * The margin.  A precise sleep ends 20 to 100 us after its time, and now and then much later.
+ * So a thread learns how late its sleeps are, and arms each of them to end a margin before the
+ * deadline.  The margin is a high quantile of that lateness.  In all but a few waits the thread
+ * is then awake in time, and it spins over what is left.  The spin ends at the deadline, give or
+ * take one reading of the clock.  It costs processor time: in every wait the margin minus the
+ * mean lateness.
  *
- * The ration.  While one thread spins, other spinning threads take the processors from the client,
- * from the kernel and from each other, and a spinner that was preempted is later than a sleeper
- * that was woken up.  So there are only max(1, processors - 1) tickets for spinning.  Whoever gets
- * none spins behind others: it lets every other thread that wants the processor go first, and looks
- * at the clock when it has its turn again.  When more threads wait than there are processors, all
- * of them do so, because each of them then has its turn every few us.  Margins shrink in such a
- * crowd, to how late a wake-up usually is.
+ * Tickets.  A thread that spins takes a processor from the client, from the kernel and from
+ * other waits, and a spinner that was preempted is later than a sleeper that was woken.  So
+ * there are only max(1, processors - 1) tickets for spinning.  A thread without a ticket yields
+ * in a loop instead: it lets every other thread that wants the processor go first, and looks at
+ * the clock at each of its turns.  (The code calls that spinning behind others.)  When more
+ * threads wait than there are processors, all of them yield, and each has its turn every few us.
+ * Margins are shorter then: only as long as a wake-up is usually late.
  *
- * Others who want the processors.  A spin behind others waits for them.  If somebody keeps a
- * processor for long, or if too many of such spins end late, nobody spins so for a while
- * (rt/ration.h).  A thread that wakes up and gets no ticket then sleeps on, unless the deadline is
- * so near that a sleep would usually end behind it: then it spins without a ticket.  The second
- * sleep is the nap: it is armed early by only a low quantile of the lateness.  Three of four naps
- * end after the deadline.
+ * When other programs want the processors.  A thread that yields may wait long for its next
+ * turn.  If a turn takes long to come, or if too many yielding threads end late, nobody yields
+ * for a while (rt/ration.h).  A thread that wakes up and gets no ticket then sleeps once more,
+ * which is called the nap.  A nap is armed early by only a low quantile of the lateness, so
+ * three of four naps end after the deadline.  If the deadline is so near that even a nap would
+ * usually end too late, the thread spins without a ticket.
  *
- * Sleep that saves nothing.  A thread that would be awake for a quarter of the wait in any case
- * spins behind others all the time, and so does a crowd whose wake-ups would take the processors.
- * Such waits teach what short ones do, and one of 64 is slept all the same: what was learnt in a
- * burst of noise does not stay.
+ * When a sleep would save nothing.  A thread that would be awake for a quarter of its wait in
+ * any case yields during all of it.  So does every thread of a crowd whose wake-ups alone would
+ * use up the processors.  Such waits are handled as short ones below.  One of 64 is slept all
+ * the same, so that a margin which grew in a burst of noise can shrink again.
  *
- * What the margin must not learn.  On a busy machine a wake-up may be late by milliseconds because
- * another program has its turn.  No margin heals that.  The scheduler shares the processor out: a
- * thread that spins uses up its share and is then preempted later and for longer.  Lateness and
- * margin would drive each other up until all threads only spin (measured: p99 of 20 ms, where
- * plain sleeping had 3 ms).  Four rules prevent this: lateness beyond CONTENTION_NS teaches the
- * margin nothing, the margin ends at 250 us, an interrupted spin reduces the margin, and each
- * thread asks the scheduler for short turns (rt/slice.h).
+ * What must not teach the margin.  On a busy machine a wake-up can be milliseconds late, because
+ * another program has its turn.  A larger margin does not help: the scheduler shares the
+ * processor out, so a thread that spins longer is preempted earlier and for longer.  Lateness
+ * and margin would drive each other up until all threads only spin.  (Measured: a p99 of 20 ms,
+ * where plain sleeping had 3 ms.)  Four rules prevent that.  Lateness beyond CONTENTION_NS does
+ * not count.  The margin never exceeds 250 us.  A spin that was interrupted makes the margin
+ * smaller.  And each thread asks the scheduler for short turns (rt/slice.h).
  *
- * Short waits.  A wait that is shorter than the margin consists of the spin only.  It teaches the
- * margin "woken up in time".  Otherwise a margin that was driven up by a burst of noise would stay
- * there for ever if all deadlines are short, and the thread would do nothing but spin.
+ * Short waits.  A wait that is shorter than the margin is spun as a whole, so it cannot tell how
+ * late a sleep would have been.  It counts as a wake-up in time.  Otherwise a margin that grew
+ * in a burst of noise would never shrink while all deadlines are near, and the thread would only
+ * spin.
  *
- * Ownership.  What a thread owns is attached to a pthread key of the object; the key's destructor
- * runs when the thread exits.  It is also in a list, because deleting a key (when the plugin is
- * unloaded) runs no destructor.
+ * Ownership.  What a thread owns hangs on a pthread key of the object, whose destructor runs
+ * when the thread exits.  It is also in a list of the object, because no destructor runs when
+ * the key is deleted, as it is when the plugin is unloaded.
  */
 #include "rt/delay.h"
 
