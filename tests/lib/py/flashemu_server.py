@@ -242,6 +242,10 @@ def attached(server):
     finally:
         if loop:
             subprocess.run(["losetup", "-d", loop], check=True)
-        subprocess.run(["fusermount3", "-u", folder], check=True)
+        # somebody else who looks at the loop device, such as losetup -a, holds it a little longer
+        end = time.monotonic() + HANG_S
+        while subprocess.run(["fusermount3", "-u", folder], stderr=subprocess.DEVNULL).returncode:
+            assert time.monotonic() < end, "fusermount3"
+            time.sleep(0.02)
         fuse.wait(HANG_S)
         shutil.rmtree(folder)
