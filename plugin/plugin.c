@@ -339,6 +339,7 @@ static int flashemu_can_extents(void *handle)
 
 /* ---- requests ---- */
 
+/* nbdkit polls for its own end and the client's: with a time of 0 it looks, and does not sleep. */
 static int coarse_sleep(void *ctx, uint64_t ns)
 {
     (void)ctx;

@@ -240,9 +240,30 @@ static int submit_virtual(struct fe_server *s, const struct fe_request *req, str
     return r;
 }
 
+/* Whether there is nothing left to wait for when the device has got the request. */
+static bool is_over(const struct fe_server *s, const struct fe_request *req, int r,
+                    uint64_t deadline_ns)
+{
+    return r < 0 || (!needs_sync(s, req) && deadline_ns <= fe_clock_now_ns());
+}
+
+/* The end of a request's time in the device, r being what became of it: gives the queue slot back.
+ * The lock is held. */
+static void leave_device(struct fe_server *s, int r, uint64_t n_cuts, struct fe_reply *reply)
+{
+    if (r == 0 && fe_device_lost_power(s->dev, n_cuts, reply))
+        reply->status = FE_NO_POWER;
+    fe_hostq_leave(&s->queue);
+}
+
 /* clock=real: the request goes through the host's queue into the device, and then its thread waits.
- * A request that had to queue first asks whether its client is still there.  Otherwise a server
- * that stops would have to wait for all queued requests, one after another. */
+ *
+ * Who holds a queue slot holds up everybody behind, so nothing but the device's time may pass
+ * there.  A request that had to queue first asks whether its client is still there: otherwise a
+ * server that stops would have to wait for all queued requests, one after another.  But it does not
+ * sleep for that.  A request whose time is over, because the device takes none or because the slot
+ * came late, gives the slot back before it gives back the lock: so no second thread has to wake up
+ * late before the next one may. */
 static int submit_real(struct fe_server *s, const struct fe_request *req,
                        fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret)
 {
@@ -253,16 +274,19 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     bool queued = fe_hostq_enter(&s->queue, &s->lock, req);
     int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns, &was);
     uint64_t n_cuts = fe_device_cuts(s->dev);
+    bool over = is_over(s, req, r, deadline_ns);
+    if (over)
+        leave_device(s, r, n_cuts, &ret->reply);
     bool recorded = carry_out(s, req, r, &was, &ret->reply, &ticket);
-    if (r == 0 && queued && coarse && coarse(ctx, 1) != 0)
+    if (!over && queued && coarse && coarse(ctx, 0) != 0)
         r = -ESHUTDOWN;
     if (r == 0)
         r = fe_delay_until(s->delay, deadline_ns, coarse, ctx, &ret->lateness_ns);
-    lock(&s->lock);
-    if (r == 0 && fe_device_lost_power(s->dev, n_cuts, &ret->reply))
-        ret->reply.status = FE_NO_POWER;
-    fe_hostq_leave(&s->queue);
-    unlock(&s->lock);
+    if (!over) {
+        lock(&s->lock);
+        leave_device(s, r, n_cuts, &ret->reply);
+        unlock(&s->lock);
+    }
     if (recorded)
         fe_recorder_finish(s->recorder, ticket, ret->reply.status);
     return r;

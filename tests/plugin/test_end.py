@@ -84,6 +84,46 @@ def test_sigterm_with_a_queue_in_front_of_the_link():
         ends(s, start)
 
 
+def served_after_sigterm(n):
+    """How many of n requests of 0.1 s, one at a time, are answered if the server is told to stop
+    when the first one is."""
+    with Server("ideal", "link.command_overhead=100ms", "link.queue_depth=1") as s:
+        h = s.connect()
+        buffers = [nbd.Buffer(512) for _ in range(n)]
+        errors = []
+        for i, b in enumerate(buffers):
+            h.aio_pread(b, 512 * i, completion=lambda error: errors.append(error.value))
+        try:
+            while not errors:
+                h.poll(100)
+            s.proc.send_signal(signal.SIGTERM)
+            while len(errors) < n:
+                h.poll(100)
+        except nbd.Error:
+            pass
+        h.shutdown()
+        assert s.wait() == 0
+        return errors.count(0)
+
+
+def test_sigterm_with_a_queue_of_short_waits():
+    """No wait is long enough to be ended early, but those in the queue are let go.  A machine that
+    stands still for as long as all of them take has served them before it hears of the end."""
+    assert any(0 < served_after_sigterm(16) < 16 for _ in range(3))
+
+
+def test_sigterm_while_the_device_hangs():
+    for params in (SLOW, QUEUED):
+        with Server(*params) as s:
+            h = s.connect()
+            assert s.ctl("hang", "3600s")["ok"]
+            cookies, buffers = start_requests(s, h, 8)
+            start = time.monotonic()
+            s.proc.send_signal(signal.SIGTERM)
+            hang_up_on_error(h, cookies)
+            ends(s, start)
+
+
 def test_sigterm_with_a_long_program_time():
     with Server("ideal", "nand.tPROG=10s", "size=16M") as s:
         h = s.connect()
@@ -119,7 +159,15 @@ def test_a_handle_that_nobody_has_closed():
 
 def test_a_client_that_vanishes():
     """Its requests stop waiting, the server and other clients go on."""
-    with Server(*SLOW) as s:
+    vanish(SLOW)
+
+
+def test_a_client_that_vanishes_with_a_queue_in_front_of_the_link():
+    vanish(QUEUED)
+
+
+def vanish(params):
+    with Server(*params) as s:
         quiet = quiet_threads(s.proc.pid)
         for how in ("close", "half", "disconnect"):
             sock = socket.socket(socket.AF_UNIX)

@@ -152,6 +152,22 @@ static void test_server_locks_clock_real(void **state)
     test_locks_with((const char *const[]){"clock=real", NULL});
 }
 
+/* A request that takes no time has its queue slot and gives it back while the lock is held once: so
+ * nobody ever queues for it.  The other lock is that of the lateness. */
+static void test_server_locks_of_a_request_without_time(void **state)
+{
+    static uint8_t buf[4096];
+    struct fe_server *s = ft_server_make((const char *const[]){"clock=real", NULL});
+    struct fe_request req = {.type = FE_REQ_WRITE, .len = sizeof buf, .buf = buf};
+    struct fe_outcome out;
+    (void)state;
+    n_locked = 0;
+    assert_int_equal(fe_server_submit(s, &req, NULL, NULL, &out), 0);
+    assert_int_equal(out.reply.complete_ns, out.reply.arrival_ns);
+    assert_int_equal(n_locked, 2);
+    fe_server_destroy(s);
+}
+
 /* Requests may be answered while a cut waits for the lock.  They ended before the cut, so its time
  * is that at which the lock was got. */
 static void test_server_locks_and_the_time_of_a_cut(void **state)
@@ -174,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_server_locks_clock_virtual),
         cmocka_unit_test(test_server_locks_clock_real),
+        cmocka_unit_test(test_server_locks_of_a_request_without_time),
         cmocka_unit_test(test_server_locks_and_the_time_of_a_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,12 @@
  */
 #include "server_helper.h"
 
+#include "server_internal.h"
+
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 enum { PAGE = 4096, MAX = 64 };
 
@@ -82,6 +86,113 @@ static void test_server_a_slot_is_free_at_the_completion(void **state)
     assert_true(swapped_reads("link.command_overhead=200ms") ||
                 swapped_reads("link.command_overhead=1s") ||
                 swapped_reads("link.command_overhead=5s"));
+}
+
+/* ---- a queue in front of the slot ---- */
+
+enum { QUEUED = 6 };
+#define HANG_NS  UINT64_C(3600000000000)
+#define SLEEP_NS UINT64_C(10000000) /* rt/delay.c has no shorter sleep that ends early */
+
+/* A request of which the server asks whether its client is still there. */
+struct asked {
+    struct task task;
+    bool gone_when_asked;    /* the client is gone when the server only asks */
+    atomic_bool *gone; /* and so it is when the server sleeps */
+    unsigned n_asked, n_slept;
+    uint64_t shortest_ns;
+    int result;
+};
+
+static int coarse(void *ctx, uint64_t ns)
+{
+    struct asked *a = ctx;
+    if (ns == 0) {
+        a->n_asked++;
+        return a->gone_when_asked;
+    }
+    a->n_slept++;
+    a->shortest_ns = ns < a->shortest_ns ? ns : a->shortest_ns;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return *a->gone;
+}
+
+static void *carry_out_asked(void *arg)
+{
+    struct asked *a = arg;
+    a->task.req.buf = a->task.data;
+    a->result = fe_server_submit(a->task.server, &a->task.req, coarse, a, &a->task.out);
+    return NULL;
+}
+
+static void start_asked(struct asked *a, struct fe_server *s, uint64_t page, atomic_bool *gone,
+                        bool gone_when_asked)
+{
+    *a = (struct asked){.gone = gone, .gone_when_asked = gone_when_asked, .shortest_ns = UINT64_MAX,
+                        .task.server = s, .task.req = {.offset = page * PAGE, .len = PAGE}};
+    assert_int_equal(pthread_create(&a->task.thread, NULL, carry_out_asked, a), 0);
+}
+
+/* Until one more request stands in the queue than when `before` was its end. */
+static void wait_for_queue(struct fe_server *s, struct fe_hostq_entry **before)
+{
+    for (bool queued = false; !queued;) {
+        pthread_mutex_lock(&s->lock);
+        queued = s->queue.last != before;
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+/* The device hangs, with one request in it, and others queue for its slot.  Then the client of the
+ * first one hangs up.  The others have their turn one by one, and an hour to wait each. */
+static void run_queue(struct asked *first, struct asked *others, bool gone_when_asked)
+{
+    static atomic_bool first_gone, gone;
+    struct fe_err err = {""};
+    struct fe_server *s = ft_server_make((const char *[]){"link.queue_depth=1", NULL});
+    first_gone = false;
+    gone = true;
+    assert_int_equal(fe_server_hang(s, HANG_NS, &err), 0);
+    start_asked(first, s, 2 * QUEUED, &first_gone, false);
+    wait_for(s, "read", 1);
+    for (uint32_t i = 0; i < QUEUED; i++) {
+        struct fe_hostq_entry **last = s->queue.last; /* nobody moves it now */
+        start_asked(&others[i], s, 2 * i, &gone, gone_when_asked);
+        wait_for_queue(s, last);
+    }
+    first_gone = true;
+    join(&first->task);
+    assert_int_equal(first->result, -ESHUTDOWN);
+    assert_int_equal(first->n_asked, 0); /* it did not queue */
+    for (uint32_t i = 0; i < QUEUED; i++) {
+        join(&others[i].task);
+        assert_int_equal(others[i].result, -ESHUTDOWN);
+        assert_int_equal(others[i].n_asked, 1);
+    }
+    fe_server_destroy(s);
+}
+
+/* Whoever comes out of the queue has the slot, and all others wait for it.  So it is asked without
+ * a nap whether its client is still there: there is no sleep but the long one of its own wait. */
+static void test_server_nobody_naps_in_the_slot(void **state)
+{
+    static struct asked first, others[QUEUED];
+    (void)state;
+    run_queue(&first, others, false);
+    for (uint32_t i = 0; i < QUEUED; i++) {
+        assert_int_equal(others[i].n_slept, 1);
+        assert_true(others[i].shortest_ns >= SLEEP_NS);
+    }
+}
+
+/* Requests whose client is gone leave the queue before they wait at all. */
+static void test_server_a_queue_without_a_client_is_let_go(void **state)
+{
+    static struct asked first, others[QUEUED];
+    (void)state;
+    run_queue(&first, others, true);
+    for (uint32_t i = 0; i < QUEUED; i++)
+        assert_int_equal(others[i].n_slept, 0);
 }
 
 /* ---- power ---- */
@@ -199,6 +310,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_server_a_slot_is_free_at_the_completion),
+        cmocka_unit_test(test_server_nobody_naps_in_the_slot),
+        cmocka_unit_test(test_server_a_queue_without_a_client_is_let_go),
         cmocka_unit_test(test_server_power_at_several_depths),
         cmocka_unit_test(test_server_reads_and_writes_of_the_same_offset),
     };
