@@ -457,6 +457,8 @@ def test_the_page_has_every_row_and_what_is_known():
 def test_the_page_of_the_documentation_is_of_these_rows():
     """Figures published, reasons and notes; tools/fidelity makes it again after a change."""
     page = read(os.path.join(TOP, "docs/FIDELITY.md"))
+    head = read(os.path.join(TOP, "tools/fidelity")).split('HEAD = """')[1].split('"""')[0]
+    assert page.startswith(head)
     rows = set()
     for name in good("profiles").splitlines():
         if "\n[fidelity]\n" not in good("show", name):
