@@ -11,6 +11,7 @@
 
 #include "base/origin.h"
 #include "base/quantity.h"
+#include "cmdline.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -135,6 +136,22 @@ static int set_sync(struct fe_params *p, const char *value, struct fe_err *err)
     return 0;
 }
 
+static int set_extents(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (strcmp(value, "auto") != 0 && strcmp(value, "no") != 0)
+        return fe_err_set(err, EINVAL, "must be auto or no");
+    p->no_extents = value[0] == 'n';
+    return 0;
+}
+
+static int set_flush(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (strcmp(value, "auto") != 0 && strcmp(value, "always") != 0)
+        return fe_err_set(err, EINVAL, "must be auto or always");
+    p->always_flush = strcmp(value, "always") == 0;
+    return 0;
+}
+
 static int set_trace(struct fe_params *p, const char *value, struct fe_err *err)
 {
     return set_text(&p->trace, value, "the path of the trace to be written", err);
@@ -165,6 +182,8 @@ static const struct {
     {"file", set_file, NEEDS_NOTHING},
     {"sync", set_sync, NEEDS_FILE},
     {"trace", set_trace, NEEDS_NOTHING},
+    {"extents", set_extents, NEEDS_NOTHING},
+    {"flush", set_flush, NEEDS_NOTHING},
 };
 
 #define N_PARAMS (sizeof table / sizeof table[0])
@@ -288,22 +307,6 @@ static int apply_size(const struct fe_params *p, struct fe_profile *profile, str
     return r < 0 ? refuse(err, "size", p->size, -r, why.text) : 0;
 }
 
-/* The command line of this process as one text; empty if it cannot be read. */
-static void command_line(char *buf, size_t size)
-{
-    FILE *f = fopen("/proc/self/cmdline", "re");
-    size_t n = f ? fread(buf, 1, size - 1, f) : 0;
-
-    if (f)
-        fclose(f);
-    while (n > 0 && buf[n - 1] == '\0')
-        n--;
-    for (size_t i = 0; i < n; i++)
-        if (buf[i] == '\0')
-            buf[i] = ' ';
-    buf[n] = '\0';
-}
-
 int fe_params_origin(const struct fe_params *p, const char *profile_name,
                      struct fe_params_origin *ret, struct fe_err *err)
 {
@@ -312,7 +315,7 @@ int fe_params_origin(const struct fe_params *p, const char *profile_name,
     *ret = (struct fe_params_origin){.overrides = overrides};
     if (!overrides)
         return fe_err_nomem(err, "origin", p->n_overrides + 1);
-    command_line(ret->command, sizeof ret->command);
+    fe_cmdline_text(ret->command, sizeof ret->command);
     ret->o = (struct fe_origin){
         .version = fe_version, .command = ret->command, .profile = profile_name,
         .overrides = overrides, .image = p->file, .seed = p->seed,

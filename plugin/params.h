@@ -40,6 +40,8 @@ struct fe_params {
     bool no_sync;
     bool read_only; /* of nbdkit: `file` is only read */
     bool seed_given;
+    bool no_extents;   /* a client hears nothing of what was never written or trimmed */
+    bool always_flush; /* flush and FUA are offered where nothing needs them, too */
 };
 
 void fe_params_init(struct fe_params *p);

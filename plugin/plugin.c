@@ -1,52 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The adapter between nbdkit and the server: callbacks that translate, and nothing else.
+ * The adapter between nbdkit and the server: how the server starts and ends, and what a client is
+ * told about the device.  Callbacks translate, and do nothing else.
  *
- * Each error before the server serves is one line of nbdkit_error.  While the server serves, the
- * client hears of its own mistakes and of the conditions of the medium, as an errno.  The log gets
- * only the first failure of each kind, because a stick at its end of life refuses every write of a
- * run that may last for days.
- *
- * A request that does not consist of whole sectors fails with EINVAL.  `block_size` tells clients
- * what to do, but they may ignore it; a real stick has no command for such a request, either.  For
- * clients that ignore it there is nbdkit-blocksize-filter(1).
+ * Each error before the server serves is one line of nbdkit_error.
  */
-#define NBDKIT_API_VERSION 2
-#include <nbdkit-plugin.h>
-
-#include "base/num.h"
+#include "adapter.h"
+#include "cmdline.h"
 #include "control.h"
 #include "debug.h"
 #include "nand/ops.h"
-#include "params.h"
-#include "reexec.h"
-#include "server.h"
+#include "notes.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
-#define MAX_TRANSFER (32u * 1024 * 1024)
 
 NBDKIT_DLL_PUBLIC int flashemu_debug_request;
 NBDKIT_DLL_PUBLIC int flashemu_debug_nand;
 NBDKIT_DLL_PUBLIC int flashemu_debug_control;
 
-/* Set before the server serves, and constant until it ends. */
-static struct fe_params params;
-static struct fe_profile profile;
+struct adapter adapter;
 static bool have_profile;
-static struct fe_server *server;
 static struct fe_control *control;
-
-/* A bit for each kind of failure that is in the log already. */
-static atomic_uint reported;
 
 void fe_debug(const char *fmt, ...)
 {
@@ -64,18 +43,19 @@ static int answer(int r, const struct fe_err *err)
     return r < 0 ? -1 : 0;
 }
 
-static void report_notice(void)
+void fe_adapter_report_notice(void)
 {
-    const char *notice = fe_server_take_notice(server);
+    const char *notice = fe_server_take_notice(adapter.server);
     if (notice)
-        nbdkit_error("note: %s", notice);
+        fe_note("%s", notice);
 }
 
 /* ---- start and end ---- */
 
 static void flashemu_load(void)
 {
-    fe_params_init(&params);
+    fe_notes_init();
+    fe_params_init(&adapter.params);
 }
 
 static void flashemu_cleanup(void)
@@ -83,10 +63,10 @@ static void flashemu_cleanup(void)
     struct fe_err err = {""};
     fe_control_destroy(control);
     control = NULL;
-    if (server)
-        answer(fe_server_close(server, &err), &err);
-    fe_server_destroy(server);
-    server = NULL;
+    if (adapter.server)
+        answer(fe_server_close(adapter.server, &err), &err);
+    fe_server_destroy(adapter.server);
+    adapter.server = NULL;
 }
 
 /* If get_ready has failed, nbdkit calls this without calling cleanup first. */
@@ -94,26 +74,23 @@ static void flashemu_unload(void)
 {
     flashemu_cleanup();
     if (have_profile)
-        fe_profile_fini(&profile);
+        fe_profile_fini(&adapter.profile);
     have_profile = false;
-    fe_params_fini(&params);
+    fe_params_fini(&adapter.params);
 }
 
 static int flashemu_config(const char *key, const char *value)
 {
     struct fe_err err = {""};
-    return answer(fe_params_set(&params, key, value, &err), &err);
+    return answer(fe_params_set(&adapter.params, key, value, &err), &err);
 }
 
 static int flashemu_config_complete(void)
 {
     struct fe_err err = {""};
-    if (answer(fe_params_load_profile(&params, &profile, &err), &err) < 0)
+    if (answer(fe_params_load_profile(&adapter.params, &adapter.profile, &err), &err) < 0)
         return -1;
     have_profile = true;
-    if (!profile.device.discard && fe_reexec_with_nozero(&err) < 0)
-        nbdkit_error("note: WRITE ZEROES will be offered, which this device has not: %s",
-                     err.text);
     return 0;
 }
 
@@ -147,19 +124,20 @@ static void survive_file_limit(void)
 
 static int create_server(struct fe_err *err)
 {
+    struct fe_params *params = &adapter.params;
     struct fe_err why = {""};
-    params.read_only = params.file && fe_reexec_is_read_only();
-    if (params.file)
+    params->read_only = params->file && fe_cmdline_is_read_only();
+    if (params->file)
         survive_file_limit();
-    int r = fe_server_create(&server, &params, &profile, &why);
-    if (r < 0 && params.size && strncmp(why.text, "device.capacity=", 16) == 0)
-        return fe_err_set(err, -r, "size=%.80s: %s", params.size, why.text); /* as the user said */
+    int r = fe_server_create(&adapter.server, params, &adapter.profile, &why);
+    if (r < 0 && params->size && strncmp(why.text, "device.capacity=", 16) == 0)
+        return fe_err_set(err, -r, "size=%.80s: %s", params->size, why.text); /* as the user said */
     /* Messages about an image begin with its path, or with at least so much of it. */
-    bool on_file = params.file && strncmp(why.text, params.file, strnlen(params.file, 160)) == 0;
+    bool on_file = params->file && strncmp(why.text, params->file, strnlen(params->file, 160)) == 0;
     if (r == -EINVAL && !on_file)
-        return fe_profile_explain(params.profile, (const char *const *)params.overrides,
-                                  params.n_overrides, why.text, err);
-    if (r < 0 && params.file)
+        return fe_profile_explain(params->profile, (const char *const *)params->overrides,
+                                  params->n_overrides, why.text, err);
+    if (r < 0 && params->file)
         return fe_err_set(err, -r, "%s%s%s", on_file ? "file=" : "", why.text,
                           r == -EIO ? "; flashemu fsck tells more" : "");
     return r < 0 ? fe_err_set(err, -r, "%s", why.text) : 0;
@@ -170,36 +148,48 @@ static int flashemu_get_ready(void)
 {
     struct fe_err err = {""};
     int r = create_server(&err);
-    if (r == 0 && params.control)
-        r = fe_control_create(&control, server, params.control, &err);
+    if (r == 0 && adapter.params.control)
+        r = fe_control_create(&control, adapter.server, adapter.params.control, &err);
     if (answer(r, &err) < 0)
         return -1;
     if (flashemu_debug_nand)
-        fe_server_observe(server, debug_ops, NULL);
-    nbdkit_debug("profile %s, waits by %s", profile.name, fe_server_delay_name(server));
-    if (params.file)
-        nbdkit_debug("image %s: opened in %llu us", params.file,
-                     (unsigned long long)fe_server_open_ns(server) / 1000);
+        fe_server_observe(adapter.server, debug_ops, NULL);
+    nbdkit_debug("profile %s, waits by %s", adapter.profile.name,
+                 fe_server_delay_name(adapter.server));
+    if (adapter.params.file)
+        nbdkit_debug("image %s: opened in %llu us", adapter.params.file,
+                     (unsigned long long)fe_server_open_ns(adapter.server) / 1000);
     char idle[256], unused[512];
-    fe_params_idle(&params, idle, sizeof idle);
+    fe_params_idle(&adapter.params, idle, sizeof idle);
     if (idle[0])
-        nbdkit_error("note: %s", idle);
-    if (fe_profile_unused(&profile, unused, sizeof unused))
-        nbdkit_error("note: %s", unused);
-    const char *note = fe_server_crash_note(server);
+        fe_note("%s", idle);
+    if (fe_profile_unused(&adapter.profile, unused, sizeof unused))
+        fe_note("%s", unused);
+    const char *note = fe_server_crash_note(adapter.server);
     if (note)
-        nbdkit_error("note: %s: %s", params.file, note);
-    report_notice();
+        fe_note("%s: %s", adapter.params.file, note);
+    fe_adapter_report_notice();
     return 0;
 }
 
 static int flashemu_after_fork(void)
 {
     struct fe_err err = {""};
-    int r = fe_server_start(server, &err);
+    fe_notes_after_fork();
+    int r = fe_server_start(adapter.server, &err);
     if (r == 0 && control)
         r = fe_control_start(control, nbdkit_shutdown, &err);
     return answer(r, &err);
+}
+
+/* With clock=virtual a request arrives when the one before it has been answered, so requests of a
+ * connection have an order, and nothing is gained by threads that could break it.  And then a client
+ * that dies takes no server with it: before 1.34 nbdkit ends by an assertion if the client of a
+ * connection dies while several threads answer (nbdkit-flashemu-plugin(1), POWER CUTS). */
+static int flashemu_thread_model(void)
+{
+    return adapter.params.virtual_clock ? NBDKIT_THREAD_MODEL_SERIALIZE_REQUESTS
+                                        : NBDKIT_THREAD_MODEL_PARALLEL;
 }
 
 static void flashemu_dump_plugin(void)
@@ -225,70 +215,33 @@ static void flashemu_dump_plugin(void)
 
 /* ---- what a client sees ---- */
 
-/* A connection.  When its client vanishes, all its waiting requests end at the same time, and each
- * of them tries to answer.  nbdkit before 1.34 may abort then: the first answer fails and closes
- * the socket, and the second answer finds it closed (fixed by nbdkit's commit 9d82aa4f).  So the
- * requests leave one by one, with a pause in which nbdkit notices that the client is gone. */
-struct connection {
-    pthread_mutex_t leave_lock; /* held during the pause; protects n_left */
-    unsigned n_left;
-};
-
-#define LEAVE_PAUSE_NS (10 * 1000 * 1000)
-
-static void leave_one_by_one(struct connection *c)
-{
-    static const struct timespec pause = {.tv_nsec = LEAVE_PAUSE_NS};
-    pthread_mutex_lock(&c->leave_lock);
-    if (c->n_left++)
-        nanosleep(&pause, NULL);
-    pthread_mutex_unlock(&c->leave_lock);
-}
-
-static void *flashemu_open(int readonly)
-{
-    struct connection *c = calloc(1, sizeof *c);
-    (void)readonly;
-    if (!c) {
-        nbdkit_error("out of memory: connection (%zu bytes)", sizeof *c);
-        return NULL;
-    }
-    pthread_mutex_init(&c->leave_lock, NULL);
-    return c;
-}
-
-static void flashemu_close(void *handle)
-{
-    struct connection *c = handle;
-    pthread_mutex_destroy(&c->leave_lock);
-    free(c);
-}
-
 static int64_t flashemu_get_size(void *handle)
 {
     (void)handle;
-    return (int64_t)fe_server_capacity(server);
+    return (int64_t)fe_server_capacity(adapter.server);
 }
 
 /* nbdkit demands that the preferred size is a power of two of at least 512. */
 static int flashemu_block_size(void *handle, uint32_t *minimum, uint32_t *preferred,
                                uint32_t *maximum)
 {
-    uint32_t page = fe_server_page_bytes(server);
+    uint32_t page = fe_server_page_bytes(adapter.server);
     uint32_t size = 512;
     (void)handle;
-    while (size < MAX_TRANSFER && (size < page || size < profile.device.sector_size))
+    while (size < FE_MAX_TRANSFER && (size < page || size < adapter.profile.device.sector_size))
         size *= 2;
-    *minimum = profile.device.sector_size;
+    *minimum = adapter.profile.device.sector_size;
     *preferred = size;
-    *maximum = MAX_TRANSFER;
+    *maximum = FE_MAX_TRANSFER;
     return 0;
 }
 
-/* Whether a flush has any effect, or a write with FUA costs more than another one. */
+/* Whether a flush has any effect, or a write with FUA costs more than another one; or whether the
+ * user wants flushes all the same. */
 static int needs_flush(void)
 {
-    return params.file || fe_cache_offers_flush(&profile.cache);
+    return adapter.params.always_flush || adapter.params.file ||
+           fe_cache_offers_flush(&adapter.profile.cache);
 }
 
 static int flashemu_can_flush(void *handle)
@@ -308,20 +261,33 @@ static int flashemu_can_fua(void *handle)
 static int flashemu_can_write(void *handle)
 {
     (void)handle;
-    return !params.read_only;
+    return !adapter.params.read_only;
 }
 
-/* Whether there is TRIM.  Zeroing is done by TRIM, because a trimmed range reads as zeros. */
 static int flashemu_can_trim(void *handle)
 {
     (void)handle;
-    return profile.device.discard;
+    return adapter.profile.device.discard;
+}
+
+/* nbdkit offers WRITE ZEROES in any case.  Fast zero is offered in any case, too: a client that
+ * asks for it learns at once where it is not fast. */
+static int flashemu_can_zero(void *handle)
+{
+    (void)handle;
+    return 1;
+}
+
+static int flashemu_can_cache(void *handle)
+{
+    (void)handle;
+    return NBDKIT_CACHE_NATIVE;
 }
 
 static int flashemu_is_rotational(void *handle)
 {
     (void)handle;
-    return profile.device.rotational;
+    return adapter.profile.device.rotational;
 }
 
 /* All connections have the same device. */
@@ -334,162 +300,15 @@ static int flashemu_can_multi_conn(void *handle)
 static int flashemu_can_extents(void *handle)
 {
     (void)handle;
-    return 0;
+    return !adapter.params.no_extents;
 }
 
-/* ---- requests ---- */
-
-/* nbdkit polls for its own end and the client's: with a time of 0 it looks, and does not sleep. */
-static int coarse_sleep(void *ctx, uint64_t ns)
+/* What the device is, and from which profile. */
+static const char *flashemu_export_description(void *handle)
 {
-    (void)ctx;
-    return nbdkit_nanosleep((unsigned)(ns / FE_NS_PER_S), (unsigned)(ns % FE_NS_PER_S));
-}
-
-static int errno_of(enum fe_status status)
-{
-    switch (status) {
-    case FE_OK:
-    case FE_CORRECTED:
-        return 0;
-    case FE_NO_SPACE:
-        return ENOSPC;
-    case FE_READ_ONLY:
-        return EROFS;
-    case FE_GONE:
-        return ESHUTDOWN; /* the only error of the protocol that means this */
-    case FE_NO_POWER:
-    case FE_UNCORRECTABLE:
-    case FE_PROG_FAILED:
-    case FE_ERASE_FAILED:
-    case FE_HOST_FAILED:
-        break;
-    }
-    return EIO;
-}
-
-static const char *const req_names[FE_N_REQ_TYPES] = {
-    [FE_REQ_READ] = "read",
-    [FE_REQ_WRITE] = "write",
-    [FE_REQ_TRIM] = "trim",
-    [FE_REQ_FLUSH] = "flush",
-};
-
-/* Tells the client about a failure, and the log if it is the first one of this kind. */
-static int fail(const struct fe_request *req, int errnum, unsigned kind, const char *why)
-{
-    unsigned bit = 1u << kind;
-    bool is_new = !(atomic_load_explicit(&reported, memory_order_relaxed) & bit) &&
-                  !(atomic_fetch_or(&reported, bit) & bit);
-    if (is_new)
-        nbdkit_error("%s of %llu bytes at %llu: %s (the next ones are not logged)",
-                     req_names[req->type], (unsigned long long)req->len,
-                     (unsigned long long)req->offset, why);
-    nbdkit_set_error(errnum);
-    return -1;
-}
-
-static const char *status_text(enum fe_status status)
-{
-    switch (status) {
-    case FE_UNCORRECTABLE:
-        return "uncorrectable";
-    case FE_NO_SPACE:
-        return "no good block is left";
-    case FE_READ_ONLY:
-        return "end of life, read only";
-    case FE_GONE:
-        return "the device is disconnected";
-    case FE_NO_POWER:
-        return "the device has no power";
-    default:
-        return "the chip failed";
-    }
-}
-
-/* The kinds of failure are the statuses of a request, and these. */
-enum { KIND_INVALID = 16, KIND_SHUTDOWN = 17 };
-
-/* The host's file has failed.  The message is the image's own.  The client gets the host's errno if
- * the client can make use of it, otherwise EIO. */
-static int fail_host(const struct fe_request *req)
-{
-    int errnum = EIO;
-    const char *why = fe_server_failure(server, &errnum);
-    return fail(req, errnum == ENOSPC ? ENOSPC : EIO, FE_HOST_FAILED, why ? why : "unknown");
-}
-
-static int submit(struct connection *c, const struct fe_request *req)
-{
-    struct fe_outcome out;
-    int r = fe_server_submit(server, req, coarse_sleep, NULL, &out);
-
-    if (r == -EINVAL)
-        return fail(req, EINVAL, KIND_INVALID, "not whole sectors inside the device");
-    if (r < 0) {
-        leave_one_by_one(c);
-        return fail(req, -r, KIND_SHUTDOWN, "wait ended early");
-    }
-    report_notice();
-    if (flashemu_debug_request)
-        nbdkit_debug("request: %s offset %llu len %llu%s arrival %llu complete %llu status %d "
-                     "late %llu ns",
-                     req_names[req->type], (unsigned long long)req->offset,
-                     (unsigned long long)req->len, req->fua ? " fua" : "",
-                     (unsigned long long)out.reply.arrival_ns,
-                     (unsigned long long)out.reply.complete_ns, out.reply.status,
-                     (unsigned long long)out.lateness_ns);
-    if (out.reply.status == FE_HOST_FAILED)
-        return fail_host(req);
-    int errnum = errno_of(out.reply.status);
-    return errnum ? fail(req, errnum, out.reply.status, status_text(out.reply.status)) : 0;
-}
-
-static int flashemu_pread(void *handle, void *buf, uint32_t count, uint64_t offset,
-                          uint32_t flags)
-{
-    struct fe_request req = {.type = FE_REQ_READ, .offset = offset, .len = count, .buf = buf};
-    (void)flags;
-    return submit(handle, &req);
-}
-
-/* Casting const away is fine, because the device does not change the buffer of a write. */
-static int flashemu_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset,
-                           uint32_t flags)
-{
-    struct fe_request req = {
-        .type = FE_REQ_WRITE,
-        .fua = flags & NBDKIT_FLAG_FUA,
-        .offset = offset,
-        .len = count,
-        .buf = (void *)buf,
-    };
-    return submit(handle, &req);
-}
-
-static int flashemu_flush(void *handle, uint32_t flags)
-{
-    struct fe_request req = {.type = FE_REQ_FLUSH};
-    (void)flags;
-    return submit(handle, &req);
-}
-
-static int flashemu_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
-{
-    struct fe_request req = {
-        .type = FE_REQ_TRIM,
-        .fua = flags & NBDKIT_FLAG_FUA,
-        .offset = offset,
-        .len = count,
-    };
-    return submit(handle, &req);
-}
-
-/* A client that forbids a hole wants its space to stay allocated.  A flash device allocates nothing
- * for a range: unmapping is its way of zeroing, and it is always fast. */
-static int flashemu_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
-{
-    return flashemu_trim(handle, count, offset, flags);
+    const char *model = adapter.profile.device.model;
+    (void)handle;
+    return nbdkit_printf_intern("flashemu %s: %s", adapter.profile.name, model);
 }
 
 #define HELP                                                                               \
@@ -505,7 +324,9 @@ static int flashemu_zero(void *handle, uint32_t count, uint64_t offset, uint32_t
     "file=PATH                   Keep the medium in this image (in memory).\n"              \
     "sync=flush|none             With file: whether flushed data survive the host (flush).\n" \
     "control=SOCKET              Unix socket for `flashemu ctl` (none).\n"                  \
-    "trace=FILE                  Record every request and its completion (none)."
+    "trace=FILE                  Record every request and its completion (none).\n"         \
+    "extents=auto|no             Tell what was never written or trimmed (auto).\n"          \
+    "flush=auto|always           Offer flush where nothing needs it, too (auto)."
 
 static struct nbdkit_plugin plugin = {
     .name = "flashemu",
@@ -521,30 +342,35 @@ static struct nbdkit_plugin plugin = {
     .unload = flashemu_unload,
     .config = flashemu_config,
     .config_complete = flashemu_config_complete,
+    .thread_model = flashemu_thread_model,
     .get_ready = flashemu_get_ready,
     .after_fork = flashemu_after_fork,
     .cleanup = flashemu_cleanup,
     .dump_plugin = flashemu_dump_plugin,
 
-    .open = flashemu_open,
-    .close = flashemu_close,
+    .open = fe_requests_open,
+    .close = fe_requests_close,
     .get_size = flashemu_get_size,
+    .export_description = flashemu_export_description,
     .block_size = flashemu_block_size,
     .can_write = flashemu_can_write,
     .can_flush = flashemu_can_flush,
     .can_fua = flashemu_can_fua,
     .can_trim = flashemu_can_trim,
-    .can_zero = flashemu_can_trim,
-    .can_fast_zero = flashemu_can_trim,
+    .can_zero = flashemu_can_zero,
+    .can_fast_zero = flashemu_can_zero,
+    .can_cache = flashemu_can_cache,
     .is_rotational = flashemu_is_rotational,
     .can_multi_conn = flashemu_can_multi_conn,
     .can_extents = flashemu_can_extents,
 
-    .pread = flashemu_pread,
-    .pwrite = flashemu_pwrite,
-    .flush = flashemu_flush,
-    .trim = flashemu_trim,
-    .zero = flashemu_zero,
+    .pread = fe_requests_pread,
+    .pwrite = fe_requests_pwrite,
+    .flush = fe_requests_flush,
+    .trim = fe_requests_trim,
+    .zero = fe_requests_zero,
+    .cache = fe_requests_cache,
+    .extents = fe_requests_extents,
 };
 
 /* nbdkit's macro defines it without a prototype, and clang warns about that. */

@@ -313,6 +313,26 @@ int fe_server_submit(struct fe_server *s, const struct fe_request *req,
     return 0;
 }
 
+int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
+                      int (*fn)(void *ctx, uint64_t offset, const struct fe_extent *extent),
+                      void *ctx)
+{
+    int r = 0;
+    for (uint64_t done = 0; r == 0 && done < len;) {
+        struct fe_extent extent;
+        uint64_t now_ns = fe_clock_now_ns();
+        lock(&s->lock);
+        now_ns = s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
+        enum fe_status st = fe_device_extent(s->dev, now_ns, offset + done, len - done, &extent);
+        unlock(&s->lock);
+        if (st != FE_OK)
+            return st == FE_GONE ? -ESHUTDOWN : -EIO;
+        r = fn(ctx, offset + done, &extent);
+        done += extent.len;
+    }
+    return r;
+}
+
 const char *fe_server_failure(struct fe_server *s, int *ret_errnum)
 {
     lock(&s->lock);

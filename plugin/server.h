@@ -23,6 +23,7 @@
 #include "events.h"
 #include "flashemu/device.h"
 #include "flashemu/err.h"
+#include "flashemu/extents.h"
 #include "params.h"
 #include "rt/delay.h"
 
@@ -60,6 +61,14 @@ struct fe_outcome {
  * request has been carried out, but nobody needs its answer). */
 int fe_server_submit(struct fe_server *s, const struct fe_request *req,
                      fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret);
+
+/* What a read of [offset, offset + len) would meet, as fe_device_extent: calls fn for each piece in
+ * order, until it returns something else than 0, which is then returned.  Pieces that follow each
+ * other may be of the same kind.  The lock is given up between two pieces.  0, or a negative errno if
+ * the device does not answer: -EIO, or -ESHUTDOWN off the bus. */
+int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
+                      int (*fn)(void *ctx, uint64_t offset, const struct fe_extent *extent),
+                      void *ctx);
 
 /* What never changes while the server runs: the capacity that the host sees, in bytes; the bytes
  * that are programmed as one page; and one line on what a crash of the host has cost the image,

@@ -44,7 +44,7 @@ struct fe_device_params {
                                nevertheless */
     uint32_t sector_size; /* bytes */
     bool rotational;      /* whether the device says that it rotates */
-    bool discard;         /* whether TRIM and WRITE ZEROES are offered */
+    bool discard;         /* whether TRIM is offered */
     uint64_t used;        /* bytes from sector 0 on that have been written once before; more than
                              the capacity means all */
 };

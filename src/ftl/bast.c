@@ -229,6 +229,7 @@ const struct fe_ftl_ops fe_ftl_bast = {
     .recover = bast_recover,
     .destroy = bast_destroy,
     .read = fe_unit_map_read,
+    .locate = fe_unit_map_where,
     .write = bast_write,
     .free_blocks = fe_unit_map_free_blocks,
     .valid_pages = fe_unit_map_valid_pages,

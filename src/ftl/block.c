@@ -136,6 +136,7 @@ const struct fe_ftl_ops fe_ftl_block = {
     .recover = block_recover,
     .destroy = fe_unit_map_destroy,
     .read = fe_unit_map_read,
+    .locate = fe_unit_map_where,
     .write = block_write,
     .end_command = finish,
     .free_blocks = fe_unit_map_free_blocks,

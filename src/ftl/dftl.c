@@ -133,6 +133,15 @@ static enum fe_status dftl_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     return fe_read_mapped(ftl->medium, ppn, off, len, buf);
 }
 
+/* The table is right where the cache knows it, or where the chip has a page of it. */
+static fe_ppn dftl_locate(const struct fe_ftl *ftl, fe_lpn lpn)
+{
+    const struct dftl *f = (const struct dftl *)ftl;
+    bool known = fe_map_has(&f->cache, lpn) ||
+                 f->directory[fe_map_page(&f->cache, lpn)] != FE_PPN_NONE;
+    return known ? f->table[lpn] : FE_PPN_NONE;
+}
+
 /* Unmaps those of pages [from, to) that the cache knows; returns whether it knows them all.  If the
  * table cannot be written afterwards, the trim fails, and the pages read as zeros all the same. */
 static bool trim_cached(struct dftl *f, fe_lpn from, fe_lpn to)
@@ -319,6 +328,7 @@ const struct fe_ftl_ops fe_ftl_dftl = {
     .recover = dftl_recover,
     .destroy = dftl_destroy,
     .read = dftl_read,
+    .locate = dftl_locate,
     .write = dftl_write,
     .trim = dftl_trim,
     .fetch = dftl_fetch,

@@ -186,6 +186,7 @@ const struct fe_ftl_ops fe_ftl_fast = {
     .recover = fast_recover,
     .destroy = fe_unit_map_destroy,
     .read = fe_unit_map_read,
+    .locate = fe_unit_map_where,
     .write = fast_write,
     .free_blocks = fe_unit_map_free_blocks,
     .valid_pages = fe_unit_map_valid_pages,

@@ -109,6 +109,10 @@ struct fe_ftl_ops {
      * request only, so a strategy neither looks at them nor changes them. */
     enum fe_status (*read)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);
 
+    /* Where the newest copy of a page is, FE_PPN_NONE if it is unmapped; without a chip, the page of
+     * the store.  A look from outside, which costs nothing and changes nothing. */
+    fe_ppn (*locate)(const struct fe_ftl *ftl, fe_lpn lpn);
+
     /* Makes bytes [off, off + len) of the page `data`, or zeros if data is NULL; len > 0. */
     enum fe_status (*write)(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                             const void *data);

@@ -205,6 +205,11 @@ static enum fe_status norlog_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, 
     return fe_read_mapped(ftl->medium, fe_mapped(norlog_of(ftl)->map[lpn]), off, len, buf);
 }
 
+static fe_ppn norlog_locate(const struct fe_ftl *ftl, fe_lpn lpn)
+{
+    return fe_mapped(((const struct norlog *)ftl)->map[lpn]);
+}
+
 static enum fe_status norlog_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n_pages)
 {
     struct norlog *n = norlog_of(ftl);
@@ -472,6 +477,7 @@ const struct fe_ftl_ops fe_ftl_norlog = {
     .recover = norlog_recover,
     .destroy = norlog_destroy,
     .read = norlog_read,
+    .locate = norlog_locate,
     .write = norlog_write,
     .trim = norlog_trim,
     .idle = norlog_idle,

@@ -83,6 +83,11 @@ static enum fe_status page_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     return fe_read_mapped(ftl->medium, fe_mapped(f->map[lpn]), off, len, buf);
 }
 
+static fe_ppn page_locate(const struct fe_ftl *ftl, fe_lpn lpn)
+{
+    return fe_mapped(((const struct page_ftl *)ftl)->map[lpn]);
+}
+
 /* How many of the n pages from `first` on are in the area, or outside it, as the first one is. */
 static uint32_t pages_together(const struct page_ftl *f, fe_lpn first, uint32_t n)
 {
@@ -297,6 +302,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .recover = page_recover,
     .destroy = page_destroy,
     .read = page_read,
+    .locate = page_locate,
     .write = page_write,
     .fill = fe_page_fill,
     .trim = page_trim,

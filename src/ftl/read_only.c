@@ -32,6 +32,11 @@ static enum fe_status read_only_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t of
     return fe_read_mapped(ftl->medium, fe_mapped(f->map[lpn]), off, len, buf);
 }
 
+static fe_ppn read_only_locate(const struct fe_ftl *ftl, fe_lpn lpn)
+{
+    return fe_mapped(((const struct reader *)ftl)->map[lpn]);
+}
+
 static uint32_t read_only_free_blocks(const struct fe_ftl *ftl)
 {
     (void)ftl;
@@ -56,6 +61,7 @@ static const struct fe_ftl_ops read_only = {
     .summary = "any of them at the end of its life",
     .destroy = read_only_destroy,
     .read = read_only_read,
+    .locate = read_only_locate,
     .free_blocks = read_only_free_blocks,
     .valid_pages = read_only_valid_pages,
 };

@@ -493,6 +493,7 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .recover = seg_recover,
     .destroy = seg_destroy,
     .read = seg_read,
+    .locate = fe_unit_map_where,
     .write = seg_write,
     .fill = fe_seg_fill_units,
     .begin_command = seg_begin_command,

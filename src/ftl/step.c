@@ -127,6 +127,11 @@ static enum fe_status step_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     return FE_OK;
 }
 
+static fe_ppn step_locate(const struct fe_ftl *ftl, fe_lpn lpn)
+{
+    return fe_store_is_written(ftl->medium->store, lpn) ? lpn : FE_PPN_NONE;
+}
+
 static enum fe_status step_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                  const void *data)
 {
@@ -254,6 +259,7 @@ const struct fe_ftl_ops fe_ftl_step = {
     .create = step_create,
     .destroy = step_destroy,
     .read = step_read,
+    .locate = step_locate,
     .write = step_write,
     .begin_command = step_begin_command,
     .set_delays = step_set_delays,

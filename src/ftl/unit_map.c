@@ -101,6 +101,11 @@ enum fe_status fe_unit_map_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     return FE_OK;
 }
 
+fe_ppn fe_unit_map_where(const struct fe_ftl *ftl, fe_lpn lpn)
+{
+    return fe_unit_map_locate((const struct fe_unit_map *)ftl, lpn);
+}
+
 uint32_t fe_unit_map_free_blocks(const struct fe_ftl *ftl)
 {
     const struct fe_unit_map *map = (const struct fe_unit_map *)ftl;

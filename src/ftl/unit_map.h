@@ -67,6 +67,7 @@ int fe_unit_map_create(struct fe_ftl **ret, size_t size, const struct fe_ftl_ops
 void fe_unit_map_destroy(struct fe_ftl *ftl);
 enum fe_status fe_unit_map_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 void *buf);
+fe_ppn fe_unit_map_where(const struct fe_ftl *ftl, fe_lpn lpn);
 uint32_t fe_unit_map_free_blocks(const struct fe_ftl *ftl);
 uint32_t fe_unit_map_valid_pages(const struct fe_ftl *ftl, fe_peb peb);
 

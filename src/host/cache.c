@@ -107,6 +107,11 @@ static uint32_t find(struct fe_cache *c, fe_lpn lpn)
     return i;
 }
 
+bool fe_cache_holds(const struct fe_cache *c, fe_lpn lpn)
+{
+    return find((struct fe_cache *)c, lpn) != NONE; /* it changes nothing */
+}
+
 static void unhash(struct fe_cache *c, uint32_t i)
 {
     uint32_t *link = bucket_of(c, c->entries[i].lpn);

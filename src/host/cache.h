@@ -27,6 +27,9 @@ enum fe_status fe_cache_read(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint3
 enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len,
                               const void *data);
 
+/* Whether the cache holds any sector of the page. */
+bool fe_cache_holds(const struct fe_cache *c, fe_lpn lpn);
+
 /* Drops everything that the cache holds of pages [first, first + n). */
 void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n);
 

@@ -70,7 +70,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_DEVICE, "rotational", FE_OPT_BOOL, FIELD(device.rotational), .def = "no",
      .help = "Whether the device says that it is a rotating disk, as Linux assumes of USB sticks."},
     {FE_SEC_DEVICE, "discard", FE_OPT_BOOL, FIELD(device.discard), .def = "no",
-     .help = "Whether the device offers TRIM and WRITE ZEROES."},
+     .help = "Whether the device offers TRIM."},
     {FE_SEC_DEVICE, "used", FE_OPT_SIZE, FIELD(device.used), .max = TIB(16), .def = "0",
      .help = "Bytes, counted from the first sector, that have been written once before the device "
              "starts; more than the capacity means all of it."},

@@ -4,7 +4,8 @@
 it writes a trace, compared with itself; and when more requests come than its device has queue slots,
 compared with a queue that holds them all.
 
-clock=virtual but for the last, so that no request waits: what remains is the cost of the model.  Both
+clock=virtual but for the last, so that no request waits: what remains is the cost of the model.  A
+connection then has one thread, and so the memory plugin gets one, too.  Both
 servers run at the same time and take turns, round by round, in an order that alternates;
 what is printed is the median over the rounds of the ratio within a round, because the
 machine's speed changes over a run by more than what is measured.  Rounds are many and short,
@@ -99,7 +100,7 @@ def compare_tracing(folder, plain, args):
 def compare_all(folder, args):
     """The goals that were missed, of the servers that do not wait."""
     missed = 0
-    servers = [Server(folder, "memory", ["memory", SIZE])]
+    servers = [Server(folder, "memory", ["-t", "1", "memory", SIZE])]
     try:
         for name, params in PROFILES.items():
             servers.append(Server(folder, name, [os.environ["FLASHEMU_PLUGIN"], *params,

@@ -64,7 +64,7 @@ def test_requests_and_their_times():
             h.flush()
             with fails(errno.EINVAL):  # nothing that the device has seen
                 h.set_strict_mode(0)
-                h.pread(100, 0)
+                h.pwrite(bytes(100), 0)
             h.shutdown()
             busy = s.stats()["busy_ns"]
             assert s.terminate() == 0

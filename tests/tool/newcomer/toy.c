@@ -79,6 +79,12 @@ static enum fe_status toy_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uin
     return fe_ftl_block.read(toy_of(ftl)->block, lpn, off, len, buf);
 }
 
+static fe_ppn toy_locate(const struct fe_ftl *ftl, fe_lpn lpn)
+{
+    const struct fe_ftl *block = ((const struct toy_ftl *)ftl)->block;
+    return fe_ftl_block.locate(block, lpn);
+}
+
 static enum fe_status toy_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 const void *data)
 {
@@ -115,6 +121,7 @@ const struct fe_ftl_ops fe_ftl_toy = {
     .recover = toy_recover,
     .destroy = toy_destroy,
     .read = toy_read,
+    .locate = toy_locate,
     .write = toy_write,
     .end_command = toy_end_command,
     .free_blocks = toy_free_blocks,

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the two halves of the adapter between nbdkit and the server share:
+ *
+ *     plugin.c     start, end, and what a client is told about the device
+ *     requests.c   connections and their requests
+ */
+#ifndef FLASHEMU_PLUGIN_ADAPTER_H
+#define FLASHEMU_PLUGIN_ADAPTER_H
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include "params.h"
+#include "server.h"
+
+/* The largest read or write that clients are told of. */
+#define FE_MAX_TRANSFER (32u * 1024 * 1024)
+
+/* Set before the server serves, and constant until it ends. */
+struct adapter {
+    struct fe_params params;
+    struct fe_profile profile;
+    struct fe_server *server;
+};
+extern struct adapter adapter;
+
+/* Prints what the server has to say by now. */
+void fe_adapter_report_notice(void);
+
+/* The callbacks of nbdkit-plugin(3) with these names. */
+void *fe_requests_open(int readonly);
+void fe_requests_close(void *handle);
+int fe_requests_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags);
+int fe_requests_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset,
+                       uint32_t flags);
+int fe_requests_flush(void *handle, uint32_t flags);
+int fe_requests_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags);
+int fe_requests_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags);
+int fe_requests_cache(void *handle, uint32_t count, uint64_t offset, uint32_t flags);
+int fe_requests_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags,
+                        struct nbdkit_extents *extents);
+
+#endif
