@@ -17,6 +17,7 @@ ROOT = from_env("SOURCE_ROOT")
 MOST_WORDS = {"docs/DESIGN.md": 5000, "docs/SPEED.md": 1200}
 PAGES = ["README.md", "HACKING.md"] + ["docs/%s.md" % name for name in (
     "DESIGN", "CARDS", "FIT", "SPEED", "RECIPES", "TUTORIAL")]
+MANUAL = "docs/man/flashemu-lab.1"
 SECTIONS = "device|nand|ftl|cache|link|ecc|faults|step"
 WORDS = dict(zip("three four five six seven eight nine ten".split(), range(3, 11)))
 
@@ -85,6 +86,10 @@ def test_summary_of_logs():
          (made["first"], made["firsts"], other["first"], other["firsts"]))
     says("docs/FIT.md", "%d of %d cards, and %d of %d others" %
          (made["all"], made["n"], other["all"], other["n"]))
+    says(MANUAL, "predicted within 25 %% in the median for %d of %d, and the first units within "
+         "15 %% for %d of %d" % (made["random"] + other["random"], made["randoms"] +
+                                other["randoms"], made["first"] + other["first"],
+                                made["firsts"] + other["firsts"]))
     says("README.md", "Half of each of %d published logs" % len(halves))
     says("README.md", "the median error there is %s to %s %%" % (min(halves), max(halves)))
 
@@ -109,8 +114,19 @@ def test_summary_of_clones():
     says("README.md", "%s of the %d are within a tenth for each work, and the worst takes up to %s "
          "times as long" % (number, len(clones), max(every)))
     says("README.md", "clones of %d shipped devices" % len(clones))
+    says(MANUAL, "%s of them are within a tenth for each work, and the worst takes up to %s times "
+         "as long" % (number, max(every)))
     two = clones["toshiba16g"] + clones["sandisk-sd4gb"]
     says("README.md", "take %.2f to %.2f times as long as the device" % (min(two), max(two)))
+
+
+def test_probe():
+    """docs/FIT.md and the manual say the same of the devices that were drawn."""
+    found = re.search(r"everything is right on (\d+) of 100 drawn devices, and on (\d+) of 100 that "
+                      r"also", flat("docs/FIT.md"))
+    assert found
+    says(MANUAL, "Everything was right on %s of 100 devices" % found[1])
+    says(MANUAL, "everything was right on %s of them" % found[2])
 
 
 def test_speed():
