@@ -55,7 +55,7 @@ struct fe_scatter {
     uint32_t group_units;
     bool switching;
     uint32_t max, n; /* n are scattered, of at most max; max 0: nothing is ever gathered */
-    uint32_t stay;   /* the oldest group stays if so many units were replaced since its last one */
+    uint32_t stay;   /* the oldest group stays until so many were replaced after its last one */
     uint32_t more;   /* room beyond max for one unit each of groups that have found no room */
     uint32_t hot;    /* commands to a group that count; 0: none does */
     uint32_t n_lebs; /* units of the device, if there is `hot` */

@@ -195,12 +195,12 @@ const struct fe_option fe_options[] = {
              "if it is dynamic, where 0 means no limit."},
     {FE_SEC_FTL, "slc_run", FE_OPT_SIZE, FIELD(ftl.page.slc_run), .min = 512, .max = MIB(1024),
      .zero = "never", .def = "never", .used_by = "page",
-     .help = "Bytes that the host writes in order before the rest of the run goes past the SLC "
-             "cache to the other blocks."},
+     .help = "Bytes of a run that go to the SLC cache.  What the host writes in order beyond them "
+             "goes past the cache, to the other blocks."},
     {FE_SEC_FTL, "slc_pause", FE_OPT_BOOL, FIELD(ftl.page.slc_pause), .def = "no",
      .used_by = "page",
-     .help = "Whether the run of slc_run also ends when the device has done everything that it was "
-             "asked, so that the next write begins a new one."},
+     .help = "Whether a run (slc_run) also ends when the device has nothing left to do, so that "
+             "the next write begins a new one."},
     {FE_SEC_FTL, "slc_dies", FE_OPT_U32, FIELD(ftl.page.slc_dies), .min = 1, .max = 65536,
      .zero = "all", .def = "all", .used_by = "page",
      .help = "Number of dies that the SLC cache fills in turn."},
@@ -254,8 +254,8 @@ const struct fe_option fe_options[] = {
              "share of this time: that of the page's bytes that the command does not write."},
     {FE_SEC_FTL, "tail_write", FE_OPT_TIME, FIELD(ftl.part.tail_write_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Additional time for a command that writes more than a page and ftl.tail_align, and "
-             "does not end at a multiple of that."},
+     .help = "Additional time for a command that writes more than a page, and more than "
+             "ftl.tail_align, and does not end at a multiple of ftl.tail_align."},
     {FE_SEC_FTL, "tail_align", FE_OPT_SIZE, FIELD(ftl.part.tail_align), .min = 512,
      .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
      .help = "Where long writes may end without ftl.tail_write."},
@@ -266,7 +266,7 @@ const struct fe_option fe_options[] = {
              "the read before has fetched it."},
     {FE_SEC_FTL, "rest_align", FE_OPT_SIZE, FIELD(ftl.part.rest_align), .min = 512,
      .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
-     .help = "Bytes to a multiple of which a read fetches what is behind it (ftl.rest_read)."},
+     .help = "Reads fetch up to a multiple of so many bytes (ftl.rest_read)."},
 
     /* The mapping cache of dftl. */
     {FE_SEC_FTL, "map_cache", FE_OPT_SIZE, FIELD(ftl.dftl.map_cache), .min = 8, .max = MIB(1024),
@@ -316,9 +316,8 @@ const struct fe_option fe_options[] = {
              "merged."},
     {FE_SEC_FTL, "random_record", FE_OPT_SIZE, FIELD(ftl.segment.random_record), .max = MIB(16),
      .def = "0", .used_by = "segment",
-     .help = "In a unit that is open in any order, each command is written as a record: a page "
-             "for its head and then its data, padded together to a multiple of so many bytes.  0 "
-             "means that there are no records."},
+     .help = "In a unit that is open in any order, each command is a record: a page for its head "
+             "and its data, padded together to a multiple of so many bytes; 0: no records."},
     {FE_SEC_FTL, "small_log", FE_OPT_U32, FIELD(ftl.segment.small_log), .max = 1024, .def = "0",
      .used_by = "segment",
      .help = "Number of allocation units that log small writes page by page; 0 means no such log."},
@@ -351,9 +350,8 @@ const struct fe_option fe_options[] = {
              "group of the oldest one is copied to one place."},
     {FE_SEC_FTL, "scattered_stay", FE_OPT_U32, FIELD(ftl.segment.scattered_stay), .max = 1024,
      .def = "0", .used_by = "segment",
-     .help = "Number of units that have to be replaced after the last one of a group before that "
-             "group may be gathered.  Until then it stays, and the group that finds no room is "
-             "gathered itself."},
+     .help = "Number of replaced units for which a group stays after its last one.  Meanwhile the "
+             "group that finds no room is gathered itself."},
     {FE_SEC_FTL, "scattered_hot", FE_OPT_U32, FIELD(ftl.segment.scattered_hot), .max = 1024,
      .def = "0", .used_by = "segment",
      .help = "With scattered_stay: number of commands to a group that count.  A group that finds "
@@ -429,9 +427,9 @@ const struct fe_option fe_options[] = {
              "each page is sent when it has been read."},
     {FE_SEC_LINK, "busy_poll", FE_OPT_TIME, FIELD(link.busy_poll_ns), .max = SEC(10), .def = "0",
      .live = true,
-     .help = "With queue=off: the host asks behind the data of a write whether it has ended, and if "
-             "not sleeps so long before it asks again; each later time it sleeps twice as long.  0 "
-             "means that the device tells the host."},
+     .help = "With queue=off, the host asks after the data of a write whether it has ended.  If "
+             "not, the host sleeps for this time and asks again; each further sleep is twice as "
+             "long.  0 means that the device tells the host."},
     {FE_SEC_LINK, "busy_ask", FE_OPT_TIME, FIELD(link.busy_ask_ns), .max = SEC(10), .def = "0",
      .live = true, .help = "With busy_poll: time that each of the host's questions takes."},
     {FE_SEC_LINK, "busy_late", FE_OPT_SHARE, FIELD(link.busy_late_ppm), .max = 1000000, .def = "0%",
@@ -439,7 +437,8 @@ const struct fe_option fe_options[] = {
      .help = "Share by which each sleep of busy_poll may be longer; drawn.  Linux allows 100%."},
     {FE_SEC_LINK, "turn_read", FE_OPT_SIZE, FIELD(link.turn_read), .max = MIB(1024),
      .zero = "none", .def = "none",
-     .help = "A longer read begins when the command before has ended, even if it continues it."},
+     .help = "Bytes of the largest read that may overlap with the one before.  A longer one "
+             "begins when the command before it has ended, even if it continues that one."},
     {FE_SEC_LINK, "packed", FE_OPT_U32, FIELD(link.packed), .min = 1, .max = 64, .def = "1",
      .help = "Without a queue: number of waiting writes that the host packs into one command of an "
              "eMMC, which pays the overhead of one.  Linux did so from 3.9 to 4.9; it does not any "
@@ -575,8 +574,7 @@ const struct fe_option fe_options[] = {
              "up to it."},
     {FE_SEC_STEP, "read_payback", FE_OPT_BOOL, FIELD(ftl.step.read.payback), .def = "no",
      .used_by = "step",
-     .help = "Whether the following blocks of a run save the time again that its first block has "
-             "cost."},
+     .help = "Whether later blocks of a run cost nothing until they have made up for its first."},
     {FE_SEC_STEP, "write_random", FE_OPT_TIME, FIELD(ftl.step.write.random_ns), .max = SEC(10),
      .def = "0", .live = true, .used_by = "step",
      .help = "Time of a block that is written elsewhere than at the end of a run of writes."},
@@ -594,8 +592,7 @@ const struct fe_option fe_options[] = {
      .help = "Distance between two thresholds of writes, in blocks."},
     {FE_SEC_STEP, "write_payback", FE_OPT_BOOL, FIELD(ftl.step.write.payback), .def = "yes",
      .used_by = "step",
-     .help = "Whether the following blocks of a run save the time again that its first block has "
-             "cost."},
+     .help = "Whether later blocks of a run cost nothing until they have made up for its first."},
 };
 
 const uint32_t fe_n_options = sizeof fe_options / sizeof fe_options[0];
