@@ -85,11 +85,6 @@ void fe_copy_past_cache(uint8_t *to, const uint8_t *from, size_t n)
         lines = lines_by(16);
     copy_by(lines, to, from, n);
 }
-
-void fe_copy_settle(void)
-{
-    _mm_sfence();
-}
 #else
 bool fe_copy_by(unsigned store_bytes, uint8_t *to, const uint8_t *from, size_t n)
 {
@@ -103,9 +98,5 @@ bool fe_copy_by(unsigned store_bytes, uint8_t *to, const uint8_t *from, size_t n
 void fe_copy_past_cache(uint8_t *to, const uint8_t *from, size_t n)
 {
     memcpy(to, from, n);
-}
-
-void fe_copy_settle(void)
-{
 }
 #endif

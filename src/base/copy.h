@@ -8,9 +8,9 @@
  * in the cache, the plain store is faster.  The caller has to know.
  *
  * Such stores may reach memory later than plain ones that follow.  Another thread must therefore
- * neither read nor write the target before the owner has given a lock to it (every processor that
- * has these stores waits for them in a locked instruction), or has called fe_copy_settle.  A fence
- * behind each copy would wait every time.
+ * neither read nor write the target before the owner has given a lock to it: every processor that
+ * has these stores waits for them in a locked instruction.  A fence behind each copy would wait
+ * every time.
  */
 #ifndef FE_BASE_COPY_H
 #define FE_BASE_COPY_H
@@ -21,9 +21,6 @@
 
 /* As memcpy, past the cache if the processor offers that. */
 void fe_copy_past_cache(uint8_t *to, const uint8_t *from, size_t n);
-
-/* What this thread has copied past the cache is in memory before what it stores next. */
-void fe_copy_settle(void);
 
 /* As fe_copy_past_cache, by stores of so many bytes: 64, 32 or 16.  Returns false, and copies
  * nothing, if this processor has no such stores.  For tests and benchmarks. */

@@ -5,7 +5,6 @@
  */
 #include "output.h"
 #include "replay/command.h"
-#include "replay/pool.h"
 #include "replay/print.h"
 #include "replay/wear_svg.h"
 #include "tool.h"
@@ -135,14 +134,12 @@ int replay_on_device(struct command *c, struct fe_device *dev, struct fe_err *er
     const struct fe_profile *profile = fe_device_profile(dev);
     struct replay replay;
     int result = TOOL_USAGE;
-    uint64_t n_abreast = c->data ? c->n_abreast : 1; /* runs at a time */
 
     c->trace.sector_size = c->env.sector_size = profile->device.sector_size;
     c->env.capacity = fe_device_capacity(dev);
     int code = replay_init(&replay, dev, &c->opt, err);
     if (code == 0 && c->payload)
-        code = payload_create(&replay.payload, dev, c->device.seed,
-                              pool_processors() >= 2 * n_abreast, err);
+        code = payload_create(&replay.payload, dev, c->device.seed, err);
     if (code == 0)
         code = run_with_outputs(c, &replay, err);
     if (code == 0)

@@ -239,8 +239,11 @@ static bool is_dropped(struct replay *r, const struct source *s, struct fe_trace
 static void fetch_group(const struct replay *r, const struct fe_trace_rec *recs, int n, int first,
                         uint32_t step)
 {
-    for (int k = first; k < first + GROUP && k < n; k++)
+    for (int k = first; k < first + GROUP && k < n; k++) {
         fe_device_fetch(r->dev, recs[k].offset, step);
+        if (r->payload && step == 0 && recs[k].offset < r->capacity)
+            payload_fetch(r->payload, recs[k].offset);
+    }
 }
 
 /* What the requests behind number i of a batch will need is fetched while this one runs.  Several
@@ -251,27 +254,6 @@ static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n
     if (i % GROUP == 0)
         for (int step = 0; step < FE_FETCH_STEPS; step++)
             fetch_group(r, recs, n, i + (FE_FETCH_STEPS - step) * GROUP, (uint32_t)step);
-}
-
-/* Has the data of records made from number `from` of a batch on, as far as there is room.  Returns
- * the number of the first record that is left. */
-static int announce(struct replay *r, const struct fe_trace_rec *recs, int n, int from)
-{
-    for (; from < n; from++) {
-        struct fe_request reqs[2] = {request_of(&recs[from])};
-        unsigned n_parts = 1;
-        if (!has_data(&recs[from]))
-            continue;
-        if (!fits(r, &recs[from])) {
-            struct fe_trace_rec parts[2];
-            n_parts = cut(r, &recs[from], parts);
-            for (unsigned k = 0; k < n_parts; k++)
-                reqs[k] = request_of(&parts[k]);
-        }
-        if (!payload_announce(r->payload, reqs, n_parts))
-            break;
-    }
-    return from;
 }
 
 static void show_progress(const struct replay *r, const struct source *s, double seconds)
@@ -306,10 +288,8 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
             code = n;
             break;
         }
-        for (int i = 0, ahead = 0; i < n && code == 0; i++) {
+        for (int i = 0; i < n && code == 0; i++) {
             fetch(r, recs, n, i);
-            if (r->payload)
-                ahead = announce(r, recs, n, i > ahead ? i : ahead);
             if (!is_dropped(r, source, &recs[i]))
                 code = run_record(r, &recs[i], &reason);
             if (code < 0)

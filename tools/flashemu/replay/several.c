@@ -105,7 +105,6 @@ static int sweep_run(void *ctx, uint32_t run, FILE *data)
     int code = make_variant(&one, s->c, run, &err);
     one.opt.progress = false;
     one.data = data;
-    one.n_abreast = fe_min_u64(s->c->n_abreast, s->n);
     one.silent = has_devices(s->c);
     if (code == 0 && !s->dev)
         code = replay_make_device(&one, &s->dev, &err);
