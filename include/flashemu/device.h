@@ -7,7 +7,8 @@
  *
  * The device is a pure function of the profile, the seed, and the sequence of arrivals and
  * requests.  It reads no clock, starts no thread and prints nothing.  Time is a uint64_t in
- * nanoseconds since the first power-on.  Each request goes in with its arrival time and comes out
+ * nanoseconds since the first power-on of the new device; an image keeps it, and what is counted
+ * since then (src/nand/chip_lifetime.h says what is left of that after which end of a run).  Each request goes in with its arrival time and comes out
  * with its completion time.  Waiting until then is the task of the adapter (the nbdkit plugin,
  * the replay tool).
  *
@@ -40,7 +41,7 @@ struct fe_device_options {
     bool seed_given; /* true: an image with another seed is refused; false: its seed is used */
 };
 
-/* Builds the device that the profile describes, powered on at time 0.  The profile is copied.
+/* Builds the device that the profile describes, powered on at time 0, or at the time of its image.  The profile is copied.
  * Checks what depends on several parts, such as the capacity against chip and strategy.  -EINVAL,
  * -EOVERFLOW or -ENOMEM with a message.  O(pages).
  *
@@ -63,7 +64,7 @@ int fe_device_look(struct fe_device **ret, const char *path, bool recover, struc
 struct fe_medium *fe_device_medium(struct fe_device *dev);
 
 /* Ends a run on an image; call it before fe_device_destroy.  Without this call the image looks as
- * after a kill, and nothing is lost then either.  0, or a negative errno with a message. */
+ * after a kill, and nothing is lost then either but how often blocks were read.  0, or a negative errno with a message. */
 int fe_device_close(struct fe_device *dev, struct fe_err *err);
 
 /* A sync makes everything that has been answered survive a crash of the host, if the image was

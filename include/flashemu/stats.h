@@ -68,7 +68,8 @@ struct fe_stats {
 };
 
 /* A few counters that an adapter compares before and after a call to see what the device has done.
- * They count from the making of the device; a reset of the statistics does not change them. */
+ * They count from fe_device_create, except for the cuts, which an image keeps; a reset of the
+ * statistics does not change them. */
 struct fe_tally {
     uint64_t gc_runs, merges_switch, merges_partial, merges_full;
     uint64_t bytes_programmed; /* to the chip, without OOB */

@@ -11,8 +11,9 @@
  * an image is compared with it.  The medium needs its wear before the strategy comes, because
  * recovery may program and erase, and so may fail.
  *
- * Three things happen in the end, in this order: the clock and the statistics go back to zero, the
- * image is declared ready (or power-on complete), and power becomes something that can be cut.
+ * Three things happen in the end, in this order: the clock goes back to what it was before, zero for
+ * a new device, and the statistics to zero; the image is declared ready (or power-on complete); and
+ * power becomes something that can be cut.
  * Building is thus outside the time of the device: it can neither be seen in statistics nor be
  * undone by a cut.  A new image whose making was interrupted is no image.
  *
@@ -183,17 +184,23 @@ struct fe_ftl_params fe_device_ftl_params(const struct fe_device *dev)
 }
 
 /* The parts above an erased medium.  An image is ready, which means that it exists for the next
- * run, only when all of this is done. */
+ * run, only when all of this is done.  The lifetime begins behind that, and with it the numbers of
+ * programs and erases that shall fail. */
 static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
                      struct fe_err *err)
 {
     const struct fe_ftl_params p = fe_device_ftl_params(dev);
+    struct fe_wear_params before = dev->profile.wear;
+    before.fail_program = before.fail_erase = 0;
+    fe_wear_set(dev->medium, &before);
     fe_chip_begin_image(&dev->medium->chip);
     int r = fe_ftl_registry[p.type]->create(&dev->ftl, &p, dev->medium, fe_device_lpns(dev), err);
     if (r == 0)
         r = build_cache(dev, opt, err);
     if (r == 0)
         r = write_used_part(dev, err);
+    fe_wear_set(dev->medium, &dev->profile.wear);
+    fe_chip_begin_lifetime(&dev->medium->chip);
     if (r == 0 && opt->file)
         r = fe_store_image_ready(dev->store, err);
     return r;
@@ -210,8 +217,12 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
                        struct fe_err *err)
 {
     int r = fe_medium_load(dev->medium, err);
-    if (r < 0 || opt->chip_only)
+    if (r < 0)
         return r;
+    dev->now_ns = fe_medium_lifetime(dev->medium).clock_ns;
+    dev->last_arrival_ns = dev->busy_until_ns = dev->medium->now_ns = dev->now_ns;
+    if (opt->chip_only)
+        return 0;
     struct fe_ftl *ftl; /* not dev->ftl: if this fails, there is no strategy to destroy */
     r = fe_power_plug_in(dev, &ftl, err);
     if (r == 0) {

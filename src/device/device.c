@@ -91,7 +91,7 @@ static void work_until(struct fe_device *dev, uint64_t now_ns)
 /* Everything that must happen before an arrival at now_ns: the planned cut, if it is due, and idle
  * work.  Settling comes last: it makes final what has ended by now_ns, so no cut may come before
  * now_ns from then on. */
-void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
+void fe_device_pass_time(struct fe_device *dev, uint64_t now_ns)
 {
     now_ns = fe_min_u64(now_ns, FE_TIME_MAX);
     if (fe_device_has_power(dev) && dev->power.cut_ns <= now_ns) {
@@ -103,6 +103,12 @@ void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
     fe_power_settle(dev, now_ns);
     dev->now_ns = fe_max_u64(dev->now_ns, now_ns);
     dev->last_arrival_ns = fe_max_u64(dev->last_arrival_ns, now_ns);
+}
+
+void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
+{
+    fe_device_pass_time(dev, now_ns);
+    fe_device_save_lifetime(dev);
 }
 
 /* A page of a write.  At the end of life a strategy refuses, so the cache takes nothing more: the
@@ -380,37 +386,24 @@ void fe_device_fetch(const struct fe_device *dev, uint64_t offset, uint32_t step
         dev->ftl->ops->fetch(dev->ftl, (fe_lpn)(offset / dev->page_bytes), step);
 }
 
-/* The order of the steps is visible to hosts and in golden traces, so it must not change:
- *
- *     planned cut, idle work                                    (fe_device_idle)
- *     refusals that cost no time: no power, off the bus, the image cannot be written
- *     the request itself, then a hang on purpose
- *     status as the host hears it; an image that failed on the way overrules everything
- *     a write may draw a power cut; then refreshing, which begins after the answer
- *     a cut that comes before the completion makes it "no power" at the time of the cut
- *
- * The effects of such a request are taken back later, when time reaches the cut. */
-int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
-                     struct fe_reply *ret)
+/* Refusals that cost no time. */
+static bool is_refused(const struct fe_device *dev, uint64_t arrival, const struct fe_request *req,
+                       struct fe_reply *ret)
 {
-    if (!range_is_valid(dev, req))
-        return -EINVAL;
-    uint64_t arrival = fe_max_u64(fe_min_u64(now_ns, FE_TIME_MAX), dev->last_arrival_ns);
-    fe_device_idle(dev, arrival);
-    *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
-    if (!fe_device_has_power(dev)) {
+    if (!fe_device_has_power(dev))
         ret->status = FE_NO_POWER;
-        return 0;
-    }
-    if (fe_device_is_gone(dev, arrival)) {
+    else if (fe_device_is_gone(dev, arrival))
         ret->status = FE_GONE;
-        return 0;
-    }
-    if (host_has_failed(dev) && req->type != FE_REQ_READ) {
+    else if (host_has_failed(dev) && req->type != FE_REQ_READ)
         ret->status = FE_HOST_FAILED;
-        return 0;
-    }
+    else
+        return false;
+    return true;
+}
 
+static void carry_out(struct fe_device *dev, const struct fe_request *req, struct fe_reply *ret)
+{
+    uint64_t arrival = ret->arrival_ns;
     if (is_dead(dev)) {
         run_dead(dev, ret);
     } else if (req->type == FE_REQ_READ || req->type == FE_REQ_WRITE) {
@@ -433,7 +426,7 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     fe_device_busy(dev, arrival, ret->complete_ns);
     if (dev->behind.n)
         fe_device_works(dev, arrival, fe_sched_all_end(&dev->sched));
-    if (dev->power.can_fail && req->type == FE_REQ_WRITE)
+    if (req->type == FE_REQ_WRITE)
         fe_power_after_write(dev, ret);
     if (dev->medium->read_hook)
         refresh_after(dev, ret->complete_ns);
@@ -445,6 +438,30 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     dev->host[req->type].ops++;
     if (ret->status == FE_OK || ret->status == FE_CORRECTED)
         dev->host[req->type].bytes += req->len;
+}
+
+/* The order of the steps is visible to hosts and in golden traces, so it must not change:
+ *
+ *     planned cut, idle work                                    (fe_device_pass_time)
+ *     refusals that cost no time: no power, off the bus, the image cannot be written
+ *     the request itself, then a hang on purpose
+ *     status as the host hears it; an image that failed on the way overrules everything
+ *     a write may draw a power cut; then refreshing, which begins after the answer
+ *     a cut that comes before the completion makes it "no power" at the time of the cut
+ *     the image gets the clock and the counters
+ *
+ * The effects of such a request are taken back later, when time reaches the cut. */
+int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_request *req,
+                     struct fe_reply *ret)
+{
+    if (!range_is_valid(dev, req))
+        return -EINVAL;
+    uint64_t arrival = fe_max_u64(fe_min_u64(now_ns, FE_TIME_MAX), dev->last_arrival_ns);
+    fe_device_pass_time(dev, arrival);
+    *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
+    if (!is_refused(dev, arrival, req, ret))
+        carry_out(dev, req, ret);
+    fe_device_save_lifetime(dev);
     return 0;
 }
 
@@ -475,60 +492,7 @@ const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req
     return &dev->latency[type];
 }
 
-/* Counters of the strategy since the reset; free_blocks is the present number. */
-static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
-{
-    const struct fe_ftl_counters *f = &dev->ftl->counters, *f0 = &dev->ftl_before;
-
-    ret->ftl.gc_runs = f->gc_runs - f0->gc_runs;
-    ret->ftl.pages_copied = f->pages_copied - f0->pages_copied;
-    ret->ftl.merges_switch = f->merges_switch - f0->merges_switch;
-    ret->ftl.merges_partial = f->merges_partial - f0->merges_partial;
-    ret->ftl.merges_full = f->merges_full - f0->merges_full;
-    ret->ftl.slc_folds = f->slc_folds - f0->slc_folds;
-    ret->ftl.wear_moves = f->wear_moves - f0->wear_moves;
-    ret->ftl.map_hits = f->map_hits - f0->map_hits;
-    ret->ftl.map_misses = f->map_misses - f0->map_misses;
-    ret->ftl.map_reads = f->map_reads - f0->map_reads;
-    ret->ftl.map_writes = f->map_writes - f0->map_writes;
-    ret->ftl.map_evictions = f->map_evictions - f0->map_evictions;
-    ret->ftl.free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
-}
-
-void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret)
-{
-    memset(ret, 0, sizeof *ret);
-    const struct fe_nand_counters *n = &dev->medium->counters, *n0 = &dev->nand_before;
-
-    ret->device_ns = fe_device_now(dev);
-    ret->busy_ns = dev->busy_ns;
-    if (dev->busy_until_ns > ret->device_ns) /* written behind, or it will not happen: a cut */
-        ret->busy_ns -= fe_min_u64(dev->busy_ns, dev->busy_until_ns - ret->device_ns);
-    memcpy(ret->host, dev->host, sizeof ret->host);
-    ret->nand.page_reads = n->page_reads - n0->page_reads;
-    ret->nand.page_programs = n->page_programs - n0->page_programs;
-    ret->nand.block_erases = n->block_erases - n0->block_erases;
-    ret->nand.bytes_programmed = n->bytes_programmed - n0->bytes_programmed;
-    ret->ecc_corrected = n->ecc_corrected - n0->ecc_corrected;
-    ret->ecc_uncorrectable = n->ecc_uncorrectable - n0->ecc_uncorrectable;
-    ret->power.cuts = fe_device_cuts(dev);
-    ret->power.is_on = fe_device_has_power(dev);
-    ret->condition = fe_device_condition(dev);
-    const struct fe_ftl_params *p = &dev->profile.ftl;
-    if (fe_ftl_registry[p->type]->enhanced_blocks)
-        ret->enhanced_blocks = fe_ftl_registry[p->type]->enhanced_blocks(p, &dev->medium->geo);
-    if (dev->ftl) /* there is none of an image that is only looked at */
-        ftl_stats(dev, ret);
-}
-
-void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
-{
-    const struct fe_medium *m = dev->medium;
-    fe_device_get_counters(dev, ret);
-    fe_device_wear_stats(fe_medium_block(m, 0), m->geo.n_chip_blocks, m->geo.n_pebs, ret);
-}
-
-/* The tally counts since the device was made, and resets do not touch it: whoever compares two
+/* The tally counts in this run, and resets do not touch it: whoever compares two
  * tallies to find events must not miss any because somebody reset the statistics. */
 void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
 {
@@ -543,7 +507,7 @@ void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
         .bytes_programmed = n->bytes_programmed,
         .failures = n->program_failures + n->erase_failures + n->retired,
         .cuts = fe_device_cuts(dev),
-        .last_cut_ns = dev->power.last_cut_ns,
+        .last_cut_ns = fe_medium_lifetime(dev->medium).last_cut_ns,
         .is_on = fe_device_has_power(dev),
         .condition = fe_device_condition(dev),
     };

@@ -68,12 +68,13 @@ void fe_device_get_valid(const struct fe_device *dev, uint32_t first, uint32_t n
 int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_chip_block block,
                        struct fe_err *err)
 {
-    fe_device_idle(dev, now_ns);
+    fe_device_pass_time(dev, now_ns);
     uint64_t from = fe_max_u64(dev->busy_until_ns, dev->last_arrival_ns);
     fe_sched_begin(&dev->sched, from);
     int r = fe_wear_mark_bad(dev->medium, block, err);
     fe_device_place(dev);
     fe_device_busy(dev, from, fe_sched_end(&dev->sched));
+    fe_device_save_lifetime(dev);
     return r;
 }
 

@@ -243,6 +243,7 @@ struct fe_medium *fe_device_medium(struct fe_device *dev)
 
 int fe_device_close(struct fe_device *dev, struct fe_err *err)
 {
+    fe_chip_end_run(&dev->medium->chip, fe_device_now(dev));
     return fe_store_image_close(dev->store, err);
 }
 

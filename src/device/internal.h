@@ -26,19 +26,19 @@
 #include "host/behind.h"
 #include "host/cache.h"
 #include "host/link.h"
+#include "nand/chip_lifetime.h"
 #include "nand/undo.h"
 #include "nand/wear.h"
 #include "sched/sched.h"
 
 /* The plans for power cuts.  They belong to a run and are not kept in an image.  What must outlive
  * the run is in the chip's log of cuts (fe_medium_cuts): the number of cuts, and whether power is
- * off or the device is dead. */
+ * off or the device is dead.  And in its lifetime (fe_medium_lifetime): when power was cut last, and
+ * the number of the host's writes, which addresses the draws. */
 struct fe_power {
     bool can_fail;            /* the medium has an undo; only then may cut_ns be set */
     uint64_t cut_ns;          /* the next planned cut; FE_NEVER: none */
-    uint64_t last_cut_ns;     /* the latest cut of this run */
     uint64_t writes_left;     /* writes until a cut, 0: none planned */
-    uint64_t n_writes;        /* of the host since the device was made; addresses the draws */
     struct fe_cut_count last; /* what the last cut came to */
 };
 
@@ -59,13 +59,13 @@ struct fe_device {
     struct fe_sched sched;
 
     /* Faults on purpose.  Requests that are refused before they reach the device do not count. */
-    uint64_t n_requests;      /* so far; the profile names requests by this number, from 1 on */
+    uint64_t n_requests;      /* since power-on; the profile names requests by this number, from 1 on */
     uint64_t hang_ns;         /* how much longer the next request takes */
     uint64_t gone_until_ns;   /* the device is off the bus before this time; UINT64_MAX: for good */
     struct fe_power power;
 
     /* Times.  Only a power cut sets now_ns and busy_until_ns back, because what was to end after
-     * the cut does not happen. */
+     * the cut does not happen.  The device of an image begins at the clock of the image. */
     uint64_t last_arrival_ns; /* arrivals never go back */
     uint64_t now_ns;          /* the latest arrival or completion */
     uint64_t busy_until_ns;   /* everything accepted so far has ended; later than now_ns if pages
@@ -95,6 +95,15 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
  * parser. */
 int fe_device_image_profile(struct fe_profile *ret, const struct fe_store_file *file,
                             struct fe_err *err);
+
+/* device.c: fe_device_idle, but the image does not hear of the time yet. */
+void fe_device_pass_time(struct fe_device *dev, uint64_t now_ns);
+
+/* The image gets the clock and the counters.  Every function that passes time or counts ends so. */
+static inline void fe_device_save_lifetime(struct fe_device *dev)
+{
+    fe_chip_save_lifetime(&dev->medium->chip, fe_device_now(dev));
+}
 
 /* power.c.  From now on power can be cut, and everything that was done before is final.  Forgets
  * all plans and takes those of the profile.  -ENOMEM. */
@@ -143,7 +152,7 @@ static inline void fe_device_place(struct fe_device *dev)
     fe_ops_drain(&dev->ops);
 }
 
-/* device.c: the statistics without the wear and the bad blocks, which are 0.  O(1). */
+/* stats.c: the statistics without the wear and the bad blocks, which are 0.  O(1). */
 void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret);
 
 /* stats.c: adds the wear and the bad blocks to *ret, in which they are 0.  blocks has the records

@@ -81,7 +81,7 @@ int fe_power_init(struct fe_device *dev, struct fe_err *err)
     const struct fe_power_params *p = &dev->profile.power;
     dev->power = (struct fe_power){
         .can_fail = true,
-        .cut_ns = p->cut_time_ns ? p->cut_time_ns : FE_NEVER,
+        .cut_ns = p->cut_time_ns > dev->now_ns ? p->cut_time_ns : FE_NEVER, /* else it is over */
         .writes_left = p->cut_writes,
     };
     return fe_undo_create(dev->medium, err);
@@ -148,7 +148,7 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
     }
     fe_forged_forget(&dev->forged, 0, UINT64_MAX);
     stop(dev, w->cut_ns);
-    w->last_cut_ns = w->cut_ns;
+    fe_chip_set_last_cut(&dev->medium->chip, w->cut_ns);
     w->cut_ns = FE_NEVER;
 }
 
@@ -160,7 +160,10 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
 void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply)
 {
     struct fe_power *w = &dev->power;
-    uint64_t n = w->n_writes++;
+    uint64_t n = fe_medium_lifetime(dev->medium).n_writes;
+    fe_chip_count_write(&dev->medium->chip);
+    if (!w->can_fail)
+        return;
     if (w->writes_left && --w->writes_left == 0)
         w->cut_ns = fe_min_u64(w->cut_ns, reply->complete_ns);
     if (!happens(dev, n, DRAW_WRITE, dev->profile.power.cut_ppm))
@@ -212,7 +215,7 @@ bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
 {
     uint64_t n = fe_device_cuts(dev) - n_cuts; /* since then */
     return reply->complete_ns > dev->power.cut_ns || n > 1 ||
-           (n == 1 && reply->complete_ns > dev->power.last_cut_ns);
+           (n == 1 && reply->complete_ns > fe_medium_lifetime(dev->medium).last_cut_ns);
 }
 
 /* ---- power-on ---- */
@@ -350,9 +353,12 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
     fe_link_hold(&dev->link, end);
     fe_device_busy(dev, at, end);
     *ret_ready_ns = end;
-    if (r == 0)
+    if (r == 0) {
         take_over(dev, ftl);
+        dev->n_requests = 0;
+    }
     if (r == 0 || fe_medium_cuts(dev->medium)->is_dead)
         fe_power_end_start(dev);
+    fe_device_save_lifetime(dev);
     return r;
 }

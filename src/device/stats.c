@@ -2,7 +2,7 @@
  *
  * The statistics of a device in two steps.
  *
- * Everything but the wear is a counter, and is copied in no time.  The wear is a property of all
+ * Everything but the wear is a counter since the reset, and is copied in no time.  The wear is a property of all
  * blocks, 16 384 of them on a stick of 8 GB.  While it is worked out, no request may run.  So a
  * snapshot under an adapter's lock copies the blocks' records, 8 bytes each, and the sums are made
  * afterwards from the copy:
@@ -67,6 +67,59 @@ void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, u
     }
     ret->wear = wear_of(&all);
     ret->enhanced = wear_of(&enhanced);
+}
+
+/* Counters of the strategy since the reset; free_blocks is the present number. */
+static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
+{
+    const struct fe_ftl_counters *f = &dev->ftl->counters, *f0 = &dev->ftl_before;
+
+    ret->ftl.gc_runs = f->gc_runs - f0->gc_runs;
+    ret->ftl.pages_copied = f->pages_copied - f0->pages_copied;
+    ret->ftl.merges_switch = f->merges_switch - f0->merges_switch;
+    ret->ftl.merges_partial = f->merges_partial - f0->merges_partial;
+    ret->ftl.merges_full = f->merges_full - f0->merges_full;
+    ret->ftl.slc_folds = f->slc_folds - f0->slc_folds;
+    ret->ftl.wear_moves = f->wear_moves - f0->wear_moves;
+    ret->ftl.map_hits = f->map_hits - f0->map_hits;
+    ret->ftl.map_misses = f->map_misses - f0->map_misses;
+    ret->ftl.map_reads = f->map_reads - f0->map_reads;
+    ret->ftl.map_writes = f->map_writes - f0->map_writes;
+    ret->ftl.map_evictions = f->map_evictions - f0->map_evictions;
+    ret->ftl.free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
+}
+
+void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    const struct fe_nand_counters *n = &dev->medium->counters, *n0 = &dev->nand_before;
+
+    ret->device_ns = fe_device_now(dev);
+    ret->busy_ns = dev->busy_ns;
+    if (dev->busy_until_ns > ret->device_ns) /* written behind, or it will not happen: a cut */
+        ret->busy_ns -= fe_min_u64(dev->busy_ns, dev->busy_until_ns - ret->device_ns);
+    memcpy(ret->host, dev->host, sizeof ret->host);
+    ret->nand.page_reads = n->page_reads - n0->page_reads;
+    ret->nand.page_programs = n->page_programs - n0->page_programs;
+    ret->nand.block_erases = n->block_erases - n0->block_erases;
+    ret->nand.bytes_programmed = n->bytes_programmed - n0->bytes_programmed;
+    ret->ecc_corrected = n->ecc_corrected - n0->ecc_corrected;
+    ret->ecc_uncorrectable = n->ecc_uncorrectable - n0->ecc_uncorrectable;
+    ret->power.cuts = fe_device_cuts(dev);
+    ret->power.is_on = fe_device_has_power(dev);
+    ret->condition = fe_device_condition(dev);
+    const struct fe_ftl_params *p = &dev->profile.ftl;
+    if (fe_ftl_registry[p->type]->enhanced_blocks)
+        ret->enhanced_blocks = fe_ftl_registry[p->type]->enhanced_blocks(p, &dev->medium->geo);
+    if (dev->ftl) /* there is none of an image that is only looked at */
+        ftl_stats(dev, ret);
+}
+
+void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
+{
+    const struct fe_medium *m = dev->medium;
+    fe_device_get_counters(dev, ret);
+    fe_device_wear_stats(fe_medium_block(m, 0), m->geo.n_chip_blocks, m->geo.n_pebs, ret);
 }
 
 struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev)

@@ -15,6 +15,7 @@
 #include "nand/bbm.h"
 
 #include "base/rng.h"
+#include "nand/chip_lifetime.h"
 #include "nand/failures.h"
 #include "nand/issue.h"
 
@@ -75,6 +76,7 @@ static bool copy_pages(struct fe_medium *m, fe_peb peb, fe_peb spare, uint32_t n
         issue_copy(m, peb, spare, page);
         if (fe_failures_program(m, spare, page))
             return false;
+        fe_chip_count_unnumbered(&m->chip);
     }
     for (fe_ppn ppn = first; ppn < first + n && fe_failures_of_bits(m); ppn++)
         fe_chip_set_flips(&m->chip, ppn, fe_failures_copied(m, ppn));

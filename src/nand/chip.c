@@ -10,6 +10,7 @@
  *     block's record that makes all of them count in one step.
  */
 #include "nand/chip.h"
+#include "nand/chip_lifetime.h"
 #include "nand/chip_undo.h"
 
 #include "base/table.h"
@@ -89,7 +90,7 @@ static struct fe_store_block block_record(const struct fe_chip *c, fe_peb peb)
 {
     const struct fe_peb_info *b = &c->pebs[peb];
     bool moved = c->blocks && c->blocks[peb] != peb;
-    uint64_t since_ns = c->reads ? c->since_ns[peb] : 0;
+    uint64_t since_ns = c->reads ? fe_max_u64(c->since_ns[peb], FE_CHIP_DATED) : 0;
     return (struct fe_store_block){
         .erase_count = b->erase_count + c->difference[peb],
         .extra = {
@@ -469,4 +470,14 @@ void fe_chip_end_cut(struct fe_chip *c)
     c->cuts.is_off = c->cuts.is_dead;
     if (c->cuts.n)
         save_journal(c, &none);
+}
+
+/* ---- the end of a run ---- */
+
+void fe_chip_end_run(struct fe_chip *c, uint64_t at_ns)
+{
+    fe_chip_save_lifetime(c, at_ns);
+    for (fe_peb peb = 0; c->reads && peb < c->geo->n_chip_blocks; peb++)
+        if (c->reads[peb] > 0)
+            save_block(c, peb);
 }

@@ -12,12 +12,13 @@
  *       reads, since_ns
  *     trims                              ----->  list of trimmed pages
  *     interrupted, cuts                  ----->  control bytes
+ *     life, unnumbered                   ----->  record of the lifetime (nand/chip_lifetime.h)
  *
  * Every function of this header that changes the state changes both, in an order that allows
  * the server to be killed between any two writes: the image is then a state that the chip has
  * been in.  For this reason nobody else may touch the fields of struct fe_chip:
- *   - the functions below and those of chip_undo.h change them (chip.c, and chip_load.c when a
- *     run begins);
+ *   - the functions below and those of chip_undo.h and chip_lifetime.h change them (chip.c,
+ *     chip_lifetime.c, and chip_load.c when a run begins);
  *   - the readers of nand/medium_read.h read them.
  * tests/unit/check_private.sh checks that.
  *
@@ -43,7 +44,8 @@ struct fe_chip {
     fe_chip_block *blocks;    /* by peb: the chip block behind it; NULL: itself */
     uint32_t *difference;     /* by peb: erases of the peb - erases of its chip block, mod 2^32 */
     uint32_t *reads;          /* by peb: reads since the erase; NULL: not counted.  An image has
-                                 them as they were when the block's record was written */
+                                 them as they were when the block's record was written, or at
+                                 the end of the run */
     uint64_t *since_ns;       /* by peb: when the first page was programmed; with reads */
 
     fe_lpn *oob_lpn;          /* whose data a page holds; FE_LPN_NONE: padding */
@@ -58,6 +60,8 @@ struct fe_chip {
     uint32_t n_trims;         /* number of bits */
     struct fe_interrupted interrupted;
     struct fe_cut_log cuts;
+    struct fe_lifetime life;  /* n_programs of it is here: */
+    uint64_t unnumbered;      /* programs of the lifetime - seq, mod 2^64 */
 };
 
 /* All blocks erased and good, chip block n behind peb n, nothing in an image yet.  geo and

@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In since_ns while an image is being loaded. */
+#define UNDATED UINT64_MAX
+
 static int refuse(fe_peb peb, const char *why, struct fe_err *err)
 {
     return fe_err_set(err, EIO, "the image's block %u %s", peb, why);
@@ -35,10 +38,17 @@ static int take_extra(struct fe_chip *c, fe_peb peb, const struct fe_store_block
     c->pebs[peb].erase_count -= c->difference[peb];
     if (c->blocks)
         c->blocks[peb] = block ? block - 1 : peb;
+    uint64_t since_ns = (uint64_t)r->extra[FE_CHIP_EXTRA_SINCE + 1] << 32 |
+                        r->extra[FE_CHIP_EXTRA_SINCE];
+    if (since_ns > FE_TIME_MAX)
+        return refuse(peb, "has data from behind the end of time", err);
+    bool is_dated = since_ns != 0;
+    if (since_ns == FE_CHIP_DATED)
+        since_ns = 0;
+    c->life.clock_ns = fe_max_u64(c->life.clock_ns, since_ns);
     if (c->reads) {
         c->reads[peb] = r->extra[FE_CHIP_EXTRA_READS];
-        c->since_ns[peb] = (uint64_t)r->extra[FE_CHIP_EXTRA_SINCE + 1] << 32 |
-                           r->extra[FE_CHIP_EXTRA_SINCE];
+        c->since_ns[peb] = is_dated ? since_ns : UNDATED;
     }
     return 0;
 }
@@ -122,6 +132,44 @@ static int load_journal(struct fe_chip *c, struct fe_err *err)
     return 0;
 }
 
+/* No device comes near it. */
+#define MAX_COUNT (UINT64_MAX / 2)
+
+/* An image of an older version has no such record: its clock is what its blocks say. */
+static int load_lifetime(struct fe_chip *c, struct fe_err *err)
+{
+    uint64_t n[FE_IMAGE_LIFETIME_NUMBERS];
+    fe_store_get_lifetime(c->store, n);
+    uint64_t clock_ns = n[FE_CHIP_LIFETIME_CLOCK], programs = n[FE_CHIP_LIFETIME_PROGRAMS];
+    for (uint32_t i = 0; i < FE_IMAGE_LIFETIME_NUMBERS; i++)
+        if (n[i] > (i == FE_CHIP_LIFETIME_CLOCK      ? FE_TIME_MAX
+                    : i == FE_CHIP_LIFETIME_LAST_CUT ? clock_ns
+                                                     : MAX_COUNT))
+            return fe_err_set(err, EIO, "the image's clock is at %llu ns and its counter %u at %llu: "
+                              "that cannot be", (unsigned long long)clock_ns, i,
+                              (unsigned long long)n[i]);
+    c->life = (struct fe_lifetime){
+        .clock_ns = fe_max_u64(c->life.clock_ns, clock_ns),
+        .last_cut_ns = n[FE_CHIP_LIFETIME_LAST_CUT],
+        .n_writes = n[FE_CHIP_LIFETIME_WRITES],
+        .n_erases = n[FE_CHIP_LIFETIME_ERASES],
+    };
+    c->unnumbered = programs - c->seq;
+    return 0;
+}
+
+/* Data that were written while nobody asked for their age are as old as this power-on. */
+static void date_blocks(struct fe_chip *c)
+{
+    for (fe_peb peb = 0; c->reads && peb < c->geo->n_chip_blocks; peb++) {
+        if (c->since_ns[peb] != UNDATED)
+            continue;
+        c->since_ns[peb] = 0;
+        if (c->pebs[peb].next_page > 0)
+            fe_chip_begin_age(c, peb, c->life.clock_ns);
+    }
+}
+
 /* Makes every chip block stand behind exactly one peb.  Where a kill came between the two
  * records of an exchange, the later peb, which is in the reserve, gets the chip block that is
  * left over.  O(n^2) only in the blocks that stand twice, of which a kill leaves one. */
@@ -158,7 +206,11 @@ int fe_chip_load(struct fe_chip *c, struct fe_err *err)
     if (r == 0 && c->trims)
         r = fe_store_load_trims(c->store, c->trims, err);
     c->seq = fe_max_u64(c->seq, fe_store_last_seq(c->store));
+    if (r == 0)
+        r = load_lifetime(c, err);
     if (r == 0 && c->blocks)
         separate_blocks(c);
+    if (r == 0)
+        date_blocks(c);
     return r;
 }

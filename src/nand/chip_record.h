@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the records of an image mean to the chip.  chip.c writes them, chip_load.c reads them;
- * nobody else includes this file.
+ * What the records of an image mean to the chip.  chip.c and chip_lifetime.c write them,
+ * chip_load.c reads them; nobody else includes this file.
  *
  * A page's record says what the OOB of a real page says; how far a block is programmed is
  * counted from those records.  A block's record has what the controller keeps of the block
@@ -19,11 +19,23 @@ enum {
     FE_CHIP_EXTRA_DIFFERENCE, /* count of the peb - count of its chip block */
     FE_CHIP_EXTRA_BLOCK,      /* the chip block behind the peb + 1; 0: itself */
     FE_CHIP_EXTRA_READS,
-    FE_CHIP_EXTRA_SINCE,      /* the low half, and the high half behind it */
+    FE_CHIP_EXTRA_SINCE,      /* the low half, and the high half behind it; 0: not dated */
 };
+
+/* Stands for the time 0. */
+#define FE_CHIP_DATED UINT64_C(1)
 
 /* In the tag of a page's record: its data are lost, and the controller knows that or not. */
 enum { FE_CHIP_TAG_LOST = 0x80, FE_CHIP_TAG_SILENT = 0x40, FE_CHIP_TAG_MASK = 0x3f };
+
+/* In the record of the lifetime: the members of struct fe_lifetime. */
+enum {
+    FE_CHIP_LIFETIME_CLOCK,
+    FE_CHIP_LIFETIME_LAST_CUT,
+    FE_CHIP_LIFETIME_WRITES,
+    FE_CHIP_LIFETIME_PROGRAMS,
+    FE_CHIP_LIFETIME_ERASES,
+};
 
 /* The image's control bytes: what the controller knows of power cuts. */
 struct fe_chip_journal {

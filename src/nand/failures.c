@@ -16,6 +16,7 @@
 #include "nand/failures.h"
 
 #include "base/rng.h"
+#include "nand/chip_lifetime.h"
 
 /* ---- programs and erases ---- */
 
@@ -27,11 +28,23 @@ static bool by_chance(const struct fe_medium *m, uint64_t ppm, fe_peb peb, uint3
     return ppm && fe_rng_below(u, 1000000) < ppm;
 }
 
+/* A fault with a number strikes.  Its operation has been counted, and the image learns that first:
+ * a server that is killed now must not meet the fault again. */
+static void strike(struct fe_medium *m)
+{
+    fe_chip_save_lifetime(&m->chip, m->now_ns);
+}
+
 bool fe_failures_program(struct fe_medium *m, fe_peb peb, uint32_t page)
 {
-    struct fe_wear *w = m->wear;
-    bool fails = ++w->n_programs == w->p.fail_program ||
+    const struct fe_wear *w = m->wear;
+    bool strikes = fe_chip_programs(&m->chip) + 1 == w->p.fail_program;
+    bool fails = strikes ||
                  by_chance(m, w->p.program_fail_ppm, peb, page, fe_medium_erase_count(m, peb));
+    if (fails)
+        fe_chip_count_unnumbered(&m->chip);
+    if (strikes)
+        strike(m);
     m->counters.program_failures += fails;
     return fails;
 }
@@ -57,10 +70,12 @@ static uint64_t life_of(const struct fe_wear *w, fe_chip_block block, bool slc)
 
 bool fe_failures_erase(struct fe_medium *m, fe_peb peb, bool slc)
 {
-    struct fe_wear *w = m->wear;
+    const struct fe_wear *w = m->wear;
     uint32_t cycle = fe_medium_erase_count(m, peb) + 1;
-    bool fails = ++w->n_erases == w->p.fail_erase ||
-                 cycle > life_of(w, fe_medium_chip_block(m, peb), slc) ||
+    bool strikes = fe_medium_lifetime(m).n_erases == w->p.fail_erase;
+    if (strikes)
+        strike(m);
+    bool fails = strikes || cycle > life_of(w, fe_medium_chip_block(m, peb), slc) ||
                  by_chance(m, w->p.erase_fail_ppm, peb, ERASE_PAGE, cycle);
     m->counters.erase_failures += fails;
     return fails;
@@ -83,11 +98,9 @@ static struct look look_at(struct fe_medium *m, fe_ppn ppn)
     fe_peb peb = fe_peb_of(&m->geo, ppn);
     struct look l = {.m = m, .ppn = ppn, .peb = peb, .flips = fe_medium_flips(m, ppn)};
     if (fe_medium_has_ages(m)) {
-        uint64_t since = fe_medium_since_ns(m, peb);
-        uint64_t age = m->now_ns > since ? m->now_ns - since : 0;
         l.rate = fe_ber_rate(&w->p.ber, fe_medium_erase_count(m, peb) + UINT64_C(1),
-                             endurance_of(w, fe_medium_is_slc(m, peb)), age,
-                             fe_medium_reads(m, peb));
+                             endurance_of(w, fe_medium_is_slc(m, peb)),
+                             fe_medium_age_ns(m, peb), fe_medium_reads(m, peb));
         fe_chip_count_read(&m->chip, peb);
     }
     return l;

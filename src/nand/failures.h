@@ -20,7 +20,6 @@ struct fe_wear {
     struct fe_wear_params p;
     uint64_t seed;
     uint64_t endurance, slc_endurance; /* in cycles, of blocks in SLC mode; 0: no limit */
-    uint64_t n_programs, n_erases;  /* so far, for fail_program and fail_erase */
     uint32_t n_failed;              /* blocks that stayed in use after their failure */
     fe_peb pending[FE_REFRESH_MAX]; /* blocks that ask for a refresh, oldest first */
     uint32_t n_pending;
@@ -34,7 +33,8 @@ static inline bool fe_failures_of_bits(const struct fe_medium *m)
 
 /* Whether an operation fails that has been issued: the program of a page on the chip block
  * behind peb, or the erase of that chip block, which would end its present cycle.  slc: in that
- * cycle it has been in SLC mode. */
+ * cycle it has been in SLC mode.  A program that fails is counted here, one that does not fail by its
+ * number, and an erase has been counted by fe_chip_count_erase. */
 bool fe_failures_program(struct fe_medium *m, fe_peb peb, uint32_t page);
 bool fe_failures_erase(struct fe_medium *m, fe_peb peb, bool slc);
 

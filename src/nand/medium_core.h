@@ -9,7 +9,7 @@
  *     bbm.c        puts another chip block behind a peb
  *     failures.c   which operations fail and which bits are wrong
  *     issue.h      the op list: what operations cost
- *     chip.c       the state that outlives a run
+ *     chip.c       the state that outlives a run, with chip_lifetime.c and chip_load.c
  *
  * Each file uses only files further down.
  */

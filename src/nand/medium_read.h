@@ -138,6 +138,13 @@ static inline uint64_t fe_medium_since_ns(const struct fe_medium *m, fe_peb peb)
     return m->chip.since_ns[peb];
 }
 
+/* How long the data of the block have been there; nothing is dated behind the present. */
+static inline uint64_t fe_medium_age_ns(const struct fe_medium *m, fe_peb peb)
+{
+    assert(m->chip.since_ns[peb] <= m->now_ns);
+    return m->now_ns - m->chip.since_ns[peb];
+}
+
 static inline bool fe_medium_has_flips(const struct fe_medium *m)
 {
     return m->chip.flips != NULL;
@@ -147,6 +154,14 @@ static inline bool fe_medium_has_flips(const struct fe_medium *m)
 static inline bool fe_medium_is_trimmed(const struct fe_medium *m, fe_lpn lpn)
 {
     return fe_chip_is_trimmed(&m->chip, lpn);
+}
+
+/* What the device has behind it. */
+static inline struct fe_lifetime fe_medium_lifetime(const struct fe_medium *m)
+{
+    struct fe_lifetime l = m->chip.life;
+    l.n_programs = m->chip.seq + m->chip.unnumbered;
+    return l;
 }
 
 /* What the controller knows of power cuts, and its journal of the last one. */

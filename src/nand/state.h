@@ -48,6 +48,17 @@ struct fe_cut_log {
     bool is_dead;     /* and will not be */
 };
 
+/* What the device has behind it, counted from the first power-on of a new device
+ * (nand/chip_lifetime.h).  What `device.used` has written is not counted. */
+struct fe_lifetime {
+    uint64_t clock_ns;    /* device time; at least what any block says (fe_chip.since_ns) */
+    uint64_t last_cut_ns; /* when power was cut last; 0: never */
+    uint64_t n_writes;    /* of the host */
+    uint64_t n_programs;  /* of pages, with copies to spares, and with those that failed or that a
+                             cut has taken back */
+    uint64_t n_erases;    /* of blocks, likewise */
+};
+
 /* The controller's journal of the last cut: the block that was next to be erased, and
  * therefore still holds all that it did, while copies of its pages may be elsewhere.  In
  * memory the journal stays until the next cut, in an image until power-on is complete. */

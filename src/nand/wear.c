@@ -12,6 +12,7 @@
 #include "nand/wear.h"
 
 #include "nand/bbm.h"
+#include "nand/chip_lifetime.h"
 #include "nand/issue.h"
 
 #include <errno.h>
@@ -157,6 +158,7 @@ enum fe_status fe_wear_programmed(struct fe_medium *m, fe_ppn ppn, uint16_t *fli
 bool fe_wear_erase(struct fe_medium *m, fe_peb peb)
 {
     struct fe_op op = *fe_ops_last(m->ops);
+    fe_chip_count_erase(&m->chip);
     bool fails = !has_failed(m, peb) && fe_failures_erase(m, peb, fe_medium_is_slc(m, peb));
     fe_peb old = fails ? fe_bbm_replace_erased(m, peb) : FE_PEB_NONE;
     if (old != FE_PEB_NONE)
@@ -194,7 +196,7 @@ bool fe_wear_refresh(struct fe_medium *m)
     fe_peb peb = next_pending(m);
     if (peb == FE_PEB_NONE)
         return false;
-    bool young = fe_medium_has_ages(m) && m->now_ns - fe_medium_since_ns(m, peb) < YOUNG_NS &&
+    bool young = fe_medium_has_ages(m) && fe_medium_age_ns(m, peb) < YOUNG_NS &&
                  fe_medium_reads(m, peb) < YOUNG_READS;
     fe_peb old = fe_bbm_replace(m, peb, fe_medium_next_page(m, peb));
     if (old == FE_PEB_NONE)
@@ -206,6 +208,7 @@ bool fe_wear_refresh(struct fe_medium *m)
     }
     fe_issue_erase(m, old, FE_PPN_NONE);
     m->counters.block_erases += m->geo.planes_ganged;
+    fe_chip_count_erase(&m->chip);
     bool fails = fe_failures_erase(m, old, fe_medium_is_slc(m, peb));
     fe_chip_erase(&m->chip, old, FE_PEB_NONE);
     if (fails)

@@ -533,7 +533,7 @@ const struct fe_option fe_options[] = {
              "them."},
     {FE_SEC_FAULTS, "power_cut_time", FE_OPT_TIME, FIELD(power.cut_time_ns), .min = 1,
      .max = UINT64_MAX / 2, .zero = "never", .def = "never",
-     .help = "The time on the device's clock at which power fails."},
+     .help = "The time on the device's clock at which power fails; an image keeps this clock."},
     {FE_SEC_FAULTS, "cut_partner", FE_OPT_SHARE, FIELD(power.partner_ppm), .max = 1000000,
      .def = "0%", .on_chip = true,
      .help = "Share of interrupted programs of MSB pages that also destroy the LSB page of the "

@@ -17,6 +17,7 @@
 #include "base/crc32c.h"
 #include "base/num.h"
 #include "store/image_crash.h"
+#include "store/image_extra.h"
 #include "store/image_file.h"
 #include "store/internal.h"
 #include "store/store.h"
@@ -268,6 +269,8 @@ int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, st
                      !fe_image_is_zeros(boot_id, 16);
     if (r == 0 && !g->status.clean && !same_host)
         r = fe_image_mend(s, err);
+    if (r == 0)
+        r = fe_image_load_lifetime(g, !g->was_clean && !same_host, err);
     if (r == 0 && !g->read_only) {
         memcpy(g->status.boot_id, boot_id, 16);
         g->status.clean = 0;

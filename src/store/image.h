@@ -41,8 +41,8 @@ const struct fe_store_what *fe_store_image(const struct fe_store *s);
 /* Whether the last run has ended by fe_store_image_close, and none has begun since. */
 bool fe_store_is_clean(const struct fe_store *s);
 
-/* Whether one of the two copies of its status was damaged when it was opened; the other one, which
- * may be older, is used. */
+/* Whether one of the two copies of its status, or of the device's clock and counters, was damaged
+ * when it was opened; the other one, which may be older, is used. */
 bool fe_store_is_status_damaged(const struct fe_store *s);
 
 /* A line on what the crash of the host has cost, for people; NULL if there was none. */

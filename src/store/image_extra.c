@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What else the controller has: its write cache, its list of trimmed pages, and a few
- * bytes of its own.
+ * What else the controller has: its write cache, its list of trimmed pages, what the device has
+ * behind it, and a few bytes of its own.
  *
  * Each cache entry is stored twice, as two halves.  A half consists of one page of bytes and
  * one record.  The half whose record has the higher generation is the valid one.
@@ -310,4 +310,48 @@ uint32_t fe_store_get_control(const struct fe_store *s, void *data)
         return 0;
     memcpy(data, s->img->status.control, s->img->status.control_bytes);
     return s->img->status.control_bytes;
+}
+
+/* ---- lifetime ---- */
+
+void fe_store_set_lifetime(struct fe_store *s, const uint64_t numbers[FE_IMAGE_LIFETIME_NUMBERS])
+{
+    struct fe_image *g = s->img;
+    if (!g || memcmp(g->lifetime.numbers, numbers, sizeof g->lifetime.numbers) == 0)
+        return;
+    struct fe_image_lifetime *r = &g->lifetime;
+    uint32_t place = ++r->generation % 2;
+    memcpy(r->numbers, numbers, sizeof r->numbers);
+    r->crc = fe_image_record_crc(place, r, sizeof *r);
+    fe_image_put(g, r, sizeof *r, FE_IMAGE_LIFETIME(place), "writing the device's clock");
+}
+
+void fe_store_get_lifetime(const struct fe_store *s, uint64_t ret[FE_IMAGE_LIFETIME_NUMBERS])
+{
+    static const struct fe_image_lifetime none;
+    const struct fe_image_lifetime *r = s->img ? &s->img->lifetime : &none;
+    memcpy(ret, r->numbers, sizeof r->numbers);
+}
+
+int fe_image_load_lifetime(struct fe_image *g, bool has_crashed, struct fe_err *err)
+{
+    bool is_damaged = false;
+    for (uint32_t place = 0; place < 2; place++) {
+        struct fe_image_lifetime r;
+        int e = fe_io_read(g->io, g->fd, &r, sizeof r, (off_t)FE_IMAGE_LIFETIME(place));
+        if (e < 0)
+            return fe_err_set(err, -e, "%.200s: reading the device's clock: %s", g->path,
+                              strerror(-e));
+        if (r.crc == fe_image_record_crc(place, &r, sizeof r) && r.generation % 2 == place) {
+            if (r.generation > g->lifetime.generation)
+                g->lifetime = r;
+        } else if (!fe_image_is_zeros(&r, sizeof r)) {
+            is_damaged = !has_crashed;
+        }
+    }
+    if (is_damaged && g->lifetime.generation == 0)
+        return fe_err_set(err, EIO, "%.200s: the record of the device's clock and counters is "
+                          "damaged (checksum)", g->path);
+    g->is_status_damaged |= is_damaged;
+    return 0;
 }

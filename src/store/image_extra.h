@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an image keeps of the controller: its write cache, its list of trimmed pages, and a few
- * bytes of its own.
+ * What an image keeps of the controller: its write cache, its list of trimmed pages, what the
+ * device has behind it, and a few bytes of its own.
  *
  * For a store in memory the functions that write do nothing.
  */
@@ -48,6 +48,20 @@ int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err)
 #define FE_STORE_CONTROL_BYTES FE_IMAGE_CONTROL_BYTES
 void fe_store_set_control(struct fe_store *s, const void *data, uint32_t len);
 uint32_t fe_store_get_control(const struct fe_store *s, void *data);
+
+/* The clock and the counters of the device.  A kill of the server leaves what was set last.  With
+ * `sync`, a crash of the host leaves what had been set at the last sync, or something later.  The
+ * same numbers again cost nothing, others one write of the host.  get: zeros if none were ever
+ * set. */
+void fe_store_set_lifetime(struct fe_store *s, const uint64_t numbers[FE_IMAGE_LIFETIME_NUMBERS]);
+void fe_store_get_lifetime(const struct fe_store *s,
+                           uint64_t ret[FE_IMAGE_LIFETIME_NUMBERS]);
+
+/* ---- for image.c ---- */
+
+/* Loads the record of the lifetime.  has_crashed: the host has, so that a record may be torn.  -EIO
+ * with a message if there are records, and none is valid. */
+int fe_image_load_lifetime(struct fe_image *g, bool has_crashed, struct fe_err *err);
 
 /* ---- for image_crash.c ---- */
 

@@ -18,6 +18,9 @@
  *              before the page was trimmed, plus one.  A copy with this number or a higher one
  *              is newer than the trim.  So the end of a trim needs no record.
  *   status     The two are written in turn.  The valid one of the higher generation counts.
+ *   lifetime   The device's clock and counters, which are written often.  The two lie behind the
+ *              status records, and are written in turn like these.  An older flashemu leaves that
+ *              room alone, so it needs no version of its own.
  *   entries    Each cache entry is stored twice, as two halves (see image_extra.c).
  *
  * Versions.  A change of this format gets the next version.  A newer flashemu opens images of all
@@ -66,6 +69,14 @@ struct fe_image_status {
     uint32_t reserved, crc;
 };
 
+#define FE_IMAGE_LIFETIME_NUMBERS 6
+
+struct fe_image_lifetime {
+    uint64_t generation; /* the one of the higher generation counts */
+    uint64_t numbers[FE_IMAGE_LIFETIME_NUMBERS]; /* the chip's own, see nand/chip_record.h */
+    uint32_t reserved, crc;
+};
+
 struct fe_image_block {
     uint64_t erase_seq;   /* the last program of the chip before the erase */
     uint32_t erase_count;
@@ -110,6 +121,7 @@ struct fe_image_entry {
 
 _Static_assert(sizeof(struct fe_image_header) == 72, "header");
 _Static_assert(sizeof(struct fe_image_status) == 304, "status");
+_Static_assert(sizeof(struct fe_image_lifetime) == 64, "record of the lifetime");
 _Static_assert(sizeof(struct fe_image_block) == 64, "block record");
 _Static_assert(sizeof(struct fe_image_trim) == 16, "record of a trim");
 _Static_assert(sizeof(struct fe_image_oob) == 32, "OOB record");
@@ -133,6 +145,7 @@ struct fe_image_layout {
 };
 
 #define FE_IMAGE_STATUS(i) (((uint64_t)(i) + 1) * FE_IMAGE_ALIGN)
+#define FE_IMAGE_LIFETIME(i) (FE_IMAGE_STATUS(i) + FE_IMAGE_ALIGN / 2)
 
 /* The version decides, too.  -EINVAL if the geometry is no geometry, -EOVERFLOW if the file would
  * be too large. */

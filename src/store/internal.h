@@ -54,6 +54,7 @@ struct fe_image {
     char *profile; /* what.profile */
     struct fe_image_layout at;
     struct fe_image_status status;
+    struct fe_image_lifetime lifetime; /* as it was written last */
     struct fe_image_block_state *blocks;
     struct fe_image_entry *entries; /* two for each cache entry, as in the file */
     uint32_t *entry_epoch; /* of each: the epoch of its last change */
@@ -72,7 +73,7 @@ struct fe_image {
     bool sync, read_only, intact; /* as in struct fe_store_file */
     bool sync_runs;          /* between fe_store_sync_begin and fe_store_sync_end */
     bool was_clean;          /* when it was opened */
-    bool is_status_damaged;  /* one copy of the status, likewise */
+    bool is_status_damaged;  /* one copy of the status or of the lifetime, likewise */
     uint32_t n_torn_entries; /* of the cache entries loaded, whose bytes do not fit the record */
     bool creating, created;  /* created: the file is ours to remove if making it fails */
     uint32_t epoch, synced_epoch; /* the present one, and the last that is on the disk */

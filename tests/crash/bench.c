@@ -393,6 +393,8 @@ static void copy_chip(struct fe_chip *t, const struct fe_chip *f)
     t->seq = f->seq;
     t->interrupted = f->interrupted;
     t->cuts = f->cuts;
+    t->life = f->life;
+    t->unnumbered = f->unnumbered;
 }
 
 static void copy_bytes(struct fe_store *t, const struct fe_store *f)
@@ -409,8 +411,6 @@ void ft_crash_copy(struct fe_device *to, const struct fe_device *from)
 {
     struct fe_medium *t = to->medium, *f = from->medium;
     copy_chip(&t->chip, &f->chip);
-    t->wear->n_programs = f->wear->n_programs;
-    t->wear->n_erases = f->wear->n_erases;
     t->wear->n_failed = f->wear->n_failed;
     t->prog_hook = f->prog_hook;
     t->eol = f->eol;

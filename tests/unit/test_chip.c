@@ -7,6 +7,7 @@
 #include "lib/rig.h"
 #include "lib/unit.h"
 
+#include "nand/chip_lifetime.h"
 #include "nand/chip_undo.h"
 #include "store/image.h"
 
@@ -102,9 +103,10 @@ static const char *difference_in_block(const struct fe_chip *a, const struct fe_
     return NULL;
 }
 
-/* As after a kill. */
+/* As after a kill between two calls of the device. */
 static void reopen(struct both *b, int step)
 {
+    fe_chip_save_lifetime(&b->chip, b->chip.life.clock_ns + (1u << 20)); /* blocks are older */
     struct both old = *b;
     fe_store_destroy(old.store);
     start(b, false);
@@ -121,6 +123,10 @@ static void reopen(struct both *b, int step)
     assert_true(x->is_dead == y->is_dead);
     const struct fe_interrupted *i = &old.chip.interrupted, *j = &b->chip.interrupted;
     assert_true(i->peb == j->peb && i->since == j->since && i->until == j->until);
+    const struct fe_lifetime *k = &old.chip.life, *l = &b->chip.life;
+    assert_true(k->clock_ns == l->clock_ns && k->last_cut_ns == l->last_cut_ns);
+    assert_true(k->n_writes == l->n_writes && k->n_erases == l->n_erases);
+    assert_true(fe_chip_programs(&old.chip) == fe_chip_programs(&b->chip));
     fe_chip_fini(&old.chip);
 }
 
@@ -128,6 +134,8 @@ static void program(struct both *b, fe_ppn ppn, fe_lpn lpn, uint16_t flips)
 {
     uint8_t data[PAGE];
     memset(data, (int)lpn + 1, sizeof data);
+    if (ppn % B == 0)
+        fe_chip_begin_age(&b->chip, ppn / B, 0);
     fe_chip_program(&b->chip, ppn, (struct fe_chip_oob){.lpn = lpn, .tag = 3, .flips = flips},
                     FE_PPN_NONE, 0, PAGE, data);
 }
@@ -230,6 +238,10 @@ static void change_rest(struct both *b, int kind, uint64_t r)
         if (c->cuts.n > 0) /* in memory the journal stays until the next cut */
             c->interrupted = (struct fe_interrupted){.peb = FE_PEB_NONE};
         break;
+    case 21: fe_chip_count_write(c); break;
+    case 22: fe_chip_count_erase(c); break;
+    case 23: fe_chip_count_unnumbered(c); break;
+    case 24: fe_chip_set_last_cut(c, c->life.clock_ns); break;
     }
 }
 
@@ -240,7 +252,7 @@ static void test_chip_image_follows_every_change(void **state)
     struct both b;
     start(&b, true);
     for (int i = 0; i < 6000; i++) {
-        int kind = (int)ft_below(&rand, 40) % 21; /* more of the first ones */
+        int kind = (int)ft_below(&rand, 40) % 25; /* more of the first ones */
         fe_peb peb = (fe_peb)ft_below(&rand, PEBS);
         uint64_t r = ft_below(&rand, 1u << 20);
         change_page(&b, peb, kind, r);

@@ -179,7 +179,7 @@ static int check_image(struct fsck *f, const char *path)
     if (code == TOOL_OK && f->n_wrong == 0)
         code = check_device(f, path);
     if (is_status_damaged)
-        wrong(f, 1, "one of the two copies of its status is damaged (checksum); the other is used");
+        wrong(f, 1, "one of the two copies of its status or clock is damaged (checksum); the other is used");
     return code == TOOL_OK && f->n_wrong ? TOOL_NO : code;
 }
 
