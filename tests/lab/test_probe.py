@@ -407,12 +407,17 @@ def test_requests_leave_no_memory_behind():
 
 def test_forged():
     real = 100 * MIB + 3 * 512
-    for beyond in ("wrap", "drop"):
+    for beyond, kind, module, told in (
+            ("wrap", "wraparound", real, "overwrites something else"),
+            ("drop", "limbo", None, "is lost"),
+            ("module", "chain", 128 * MIB, "is lost up to 128 MiB, where it begins to overwrite")):
         with Server("profile=transcend8g", "device.capacity=%d" % real, "device.beyond=" + beyond,
                     "device.claimed_capacity=512M"):
             found = probed("--destroy", "512M", "--budget", "13M")
-        assert found["real_capacity"] == real and found["wraps"] == (beyond == "wrap"), found
-        assert "It is forged: it holds 100 MiB (%d bytes)" % real in read("my.html")
+        assert found["real_capacity"] == real and found["wraps"] == (beyond != "drop"), found
+        assert found["forged"] == kind and found["module"] == module, found
+        assert "It is forged: it holds 100 MiB (%d bytes), and what is written behind them %s" % (
+            real, told) in read("my.html")
         Path("my.json").unlink()
 
 

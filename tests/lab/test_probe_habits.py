@@ -31,34 +31,54 @@ MISSED = ((911, 44), (911, 47), (911, 48), (911, 79), (911, 85), (5000, 1), (500
           (1301, 44), (1301, 47), (1301, 49), (4219, 14), (4711, 11))
 
 
-def forged_answer(test, real, wraps, written):
-    """What the looks of a test find on a device of this real capacity; `written` has the writes."""
+def forged_answer(test, real, module, written):
+    """What the looks of a test find on a device of this real capacity, whose addresses come round
+    at `module`; `written` has the writes."""
     seen = {}
     for r in test.requests:
-        if r.op == "write" and (wraps or r.offset < real):
-            written.append((r.offset, r.length if wraps else min(r.length, real - r.offset)))
+        if r.op == "write":
+            written.append((r.offset, r.length))
         elif r.op == "look":
-            place = r.offset % real if wraps else r.offset
-            addresses = [(start + (place - start) % (real if wraps else 1 << 60), start + length)
-                         for start, length in written]
-            seen[r.offset] = next((at for at, end in reversed(addresses) if at < end), "zeros")
+            place = r.offset % module
+            addresses = ((start + (place - start) % module, start + length)
+                         for start, length in reversed(written) if place < real)
+            seen[r.offset] = next((at for at, end in addresses if at < end), "zeros")
     return seen
+
+
+def forged_found(real, module, claimed):
+    """What is found of such a device."""
+    found, written = Found(), []
+    while found.real is None:
+        between = forged.bounds(found.points)
+        test = forged.narrower(*between, claimed) if between else forged.first_test(claimed)
+        found.points += structure.contents(test, forged_answer(test, real, module, written))
+        found.real = forged.real_from(found.points)
+        assert forged.bounds(found.points) not in (None, between), (real, module, between)
+    return found.real, forged.module(found.points), forged.kind(found.points)
+
+
+NEVER = 1 << 60
 
 
 def test_capacity_by_hand():
     """Real capacities from a quarter of the claimed one on."""
     claimed = 1 << 30
     for real in (*range(claimed // 4 + 512, claimed, claimed // 17 // 512 * 512), claimed - 512):
-        for wraps in (True, False):
-            found, written = Found(), []
-            while found.real is None:
-                between = forged.bounds(found.points)
-                test = forged.narrower(*between, claimed) if between else \
-                    forged.first_test(claimed)
-                found.points += structure.contents(test, forged_answer(test, real, wraps, written))
-                found.real = forged.real_from(found.points)
-                assert forged.bounds(found.points) not in (None, between), (real, between)
-            assert found.real == real and forged.wraps(found.points) == wraps, (real, found.real)
+        assert forged_found(real, real, claimed) == (real, real, "wraparound")
+        assert forged_found(real, NEVER, claimed) == (real, None, "limbo")
+
+
+def test_missing_address_lines_by_hand():
+    """The real capacity may be at a piece, next to one, or just below the module."""
+    for claimed in (1 << 30, 1000000000 // 512 * 512, 1 << 36):
+        module = 1 << 28 if claimed < 1 << 36 else 1 << 33
+        assert forged_found(module, module, claimed) == (module, module, "wraparound")
+        for real in (module - 512, module - (1 << 18), module // 2 + 512, module * 15 // 16,
+                     module * 5 // 7 // 512 * 512):
+            assert forged_found(real, module, claimed) == (real, module, "chain")
+    assert forged_found(8019509248, 1 << 33, 1 << 36) == (8019509248, 1 << 33, "chain")
+    assert forged_found(6000000000, 1 << 35, 1 << 39) == (6000000000, 1 << 35, "chain")
 
 
 def test_a_real_capacity():

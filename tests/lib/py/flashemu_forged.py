@@ -35,8 +35,8 @@ class Stick:
         return given
 
 
-# Small enough that somebody fills them.  f3probe 8.0 does not count what is there above the middle of
-# what is claimed, rounded up to a power of two, so those that lose sectors have less.
+# Small enough that somebody fills them.  f3probe 8.0 does not count what is there above the middle
+# of what is claimed, rounded up to a power of two, so those that lose sectors have less.
 SMALL = [
     Stick(48 * M, 48 * M, "good", 48 * M),
     Stick(30001664, 30001664, "good", 30001664, "module"),

@@ -94,9 +94,11 @@ def _real_text(found: Found) -> str:
     points = found.points
     between = forged.bounds(points)
     if found.real is not None:
-        behind = "overwrites something else" if forged.wraps(points) else "is lost"
+        kind, end = forged.kind(points), forged.module(points)
+        behind = "is lost" if end is None else "overwrites something else" if end == found.real \
+            else f"is lost up to {bytes_text(end)}, where it begins to overwrite something else"
         return (f"It is forged: it holds {bytes_text(found.real)} ({found.real} bytes), and what "
-                f"is written behind them {behind}. Everything else is about these bytes.")
+                f"is written behind them {behind} ({kind}). Everything else is about these bytes.")
     if between:
         return (f"It does not hold what it claims: what is written at {bytes_text(between[1])} is "
                 f"lost or was changed, up to {bytes_text(between[0])} everything came back.")
@@ -202,7 +204,9 @@ def to_json(found: Found) -> dict[str, object]:
     together, rest_ns = partial_pages.of_reads(points)
     return {
         "overhead_ns": link and link[0], "bytes_per_s": link and link[1],
-        "real_capacity": found.real, "wraps": forged.wraps(points) if found.real else None,
+        "real_capacity": found.real, "forged": forged.kind(points),
+        "wraps": forged.module(points) is not None if found.real else None,
+        "module": forged.module(points),
         "read_rest": together and {"bytes": together, "ns": rest_ns} or None,
         "unit": found.unit, "page": found.page, "open_linear": found.open_linear,
         "open_random": found.open_random, "granule": found.granule,

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How much a device really holds.
 
-A forged stick claims more than it has.  What lies beyond its real capacity R is lost, or it is
-written where the address modulo R is.  Both are found with few writes, because what is written
+A forged stick claims more than it has.  What lies beyond its real capacity R is lost (limbo), or
+its addresses come round at the module M: that is R (wraparound), or a power of two above R, and
+what is between R and M is lost (chain).  All are found with few writes, because what is written
 carries its address:
 
-    0               W               2 W                            R                     claimed
+    0               W               2 W                            M                     claimed
     |m m m m m m m m m               x               x             |  x               x
      marks, G apart                  pieces of G bytes, W apart       |
         ^                            (the last one first)             |
         '--------------- comes here, where a mark is overwritten -----'
 
-The piece that follows R is W bytes away from it at most, so it covers one of the marks.  What is
-found there says for which address it was written, and the difference is R, exactly.  Where nothing
-comes back at all, R is between two pieces, and some more tests narrow that down.
+The piece that follows M is W bytes away from it at most, so it covers one of the marks.  What is
+found there says for which address it was written, and the difference is M, exactly.  If M is no
+power of two, it is also R.  Else R is between the last piece in front of M that came back and the
+first one that did not, and some more tests narrow that down.
 
-A device whose real capacity is below W, which is the square root of the claimed one times 512
-(the square root of 256 KiB), may be told a multiple of it.  A device that answers from a cache as
-large as all of these writes deceives this test.
+A device whose module is below W, which is the square root of the claimed capacity times 512 (the
+square root of 256 KiB), may be told a multiple of it.  A device that answers from a cache is told
+more than it has, and that it is real if the cache takes all of these writes.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from __future__ import annotations
 import math
 from typing import Sequence
 
-from ...measurement.schema import Point
+from ...measurement.schema import Point, Scalar
 from .structure import Draft, Test
 
 _KIB = 1 << 10
@@ -60,16 +62,27 @@ def narrower(low: int, high: int, capacity: int) -> Test:
     return draft.test(f"real capacity, within {(high - low + _KIB - 1) // _KIB} KiB", merges=count)
 
 
+def _looks(points: Sequence[Point]) -> list[dict[str, Scalar]]:
+    """What was found where something had been written."""
+    found = [dict(p.parameters) for p in points if p.procedure == "content"]
+    return [how for how in found if how["after"] == "write"]
+
+
+def module(points: Sequence[Point]) -> int | None:
+    """The bytes after which addresses come round; None: they do not, as far as is known."""
+    return min((int(how["distance"]) for how in _looks(points) if "distance" in how), default=None)
+
+
 def bounds(points: Sequence[Point]) -> tuple[int, int] | None:
-    """The last offset that came back and the first one behind it that did not; None if everything
-    came back."""
-    good, lost = [0], list[int]()
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "content" and how["after"] == "write":
-            (good if how["found"] == "same" else lost).append(int(how["first"]))
-            if how["found"] == "same":
-                good.append(int(how["last"]))
+    """The last offset that came back, or that something behind M has overwritten, and the first one
+    behind it that did not, or where addresses come round; None if everything came back."""
+    end = module(points)
+    good, lost = [0], [] if end is None else [end]
+    for how in _looks(points):
+        if how["found"] == "same" or "distance" in how:
+            good += [int(how["first"]), int(how["last"])]
+        else:
+            lost.append(int(how["first"]))
     if not lost:
         return None
     first = min(lost)
@@ -79,18 +92,19 @@ def bounds(points: Sequence[Point]) -> tuple[int, int] | None:
 def real_from(points: Sequence[Point]) -> int | None:
     """The real capacity in bytes, if it is known to the sector; None if everything came back, or
     not known yet."""
-    distances = [int(dict(p.parameters)["distance"]) for p in points
-                 if p.procedure == "content" and dict(p.parameters)["after"] == "write"
-                 and "distance" in dict(p.parameters)]
-    if distances:
-        return min(distances)
+    end = module(points)
+    if end is not None and end & (end - 1):     # no address line: it is the capacity
+        return end
     between = bounds(points)
     return between[1] if between and between[1] - between[0] <= _SECTOR else None
 
 
-def wraps(points: Sequence[Point]) -> bool:
-    """Whether what is written behind the real capacity overwrites something else."""
-    return any("distance" in dict(p.parameters) for p in points if p.procedure == "content")
+def kind(points: Sequence[Point]) -> str | None:
+    """What f3 calls a stick whose real capacity is known: "limbo", "wraparound" or "chain"."""
+    real, end = real_from(points), module(points)
+    if real is None:
+        return None
+    return "limbo" if end is None else "wraparound" if end == real else "chain"
 
 
 def tried(points: Sequence[Point]) -> bool:
