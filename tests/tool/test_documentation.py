@@ -45,8 +45,9 @@ FIGURES = [
     (r"erases a line", r"([\d.]+) erases a line, (\d+) a year", "{} erases a line, and {} a year"),
     (r"endurance", r"blocks_per_plane = (\d+)\nendurance = (\d+)", "{} blocks of {} cycles"),
     (r"power-cut\.py", r"(\d+ cuts, \d+ records lost)", "`{}`"),
-    (r"replay .*enhanced_size", r"MB/s, (\d+)[\d.]* IOPS", "{} writes"),
-    (r"replay .*enhanced_size", r"WAF +(\d+\.\d)", "WAF of {}"),
+    (r"enhanced_size.*op=write", r"MB/s, (\d+)[\d.]* IOPS", "{} writes"),
+    (r"enhanced_size.*op=write", r"WAF +(\d+\.\d)", "WAF of {}"),
+    (r"enhanced_size.*op=read", r"MB/s, (\d+)[\d.]* IOPS", "{} reads"),
     (r"nbdinfo --size", r"(\d+)", "`{}`"),
     (r"nbdsh", r"(b'.*')", "`{}`"),
 ]
