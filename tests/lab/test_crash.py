@@ -69,7 +69,8 @@ def env():
     """A folder with the script that plays the machine, and programs that are only looked for."""
     os.makedirs("scripts", exist_ok=True)
     os.makedirs("bin", exist_ok=True)
-    for path, text in (("scripts/run", GUEST), ("scripts/prepare", "#!/bin/sh\n"),
+    os.makedirs("vm", exist_ok=True)
+    for path, text in (("scripts/run", GUEST), ("scripts/prepare", "#!/bin/sh\necho %s/vm\n" % os.getcwd()), ("vm/vmlinux", "6.1"),
                        ("scripts/crash.sh", "# the script\n"),
                        ("bin/qemu-system-x86_64", "#!/bin/sh\n")):
         write(path, text)
@@ -106,6 +107,16 @@ def test_cuts_and_their_store():
         "Nothing that fsync had confirmed was lost with ext4 on transcend8g and vfat on "
         "transcend8g: 20 files, records and blocks in 4 power cuts.",
         "The slowest mount took 2 ms of the device's time (ext4 on transcend8g, files)."]
+
+
+def test_the_machine_counts():
+    """Another kernel, other programs of the guest, or another script: another cut."""
+    e = env()
+    keys = [good_json(*TWO, env=e)["cuts"][0]["key"]]
+    for path in ("vm/vmlinux", "vm/usr.img", "scripts/crash.sh", "scripts/guest.sh"):
+        write(path, "another one")
+        keys.append(good_json(*TWO, env=e)["cuts"][0]["key"])
+    assert len(set(keys)) == 5 and len(done()) == 5 * len(IDS)
 
 
 def test_one_cut_again():
@@ -193,10 +204,15 @@ def test_the_page_is_made_again():
         write("y/results.json", json.dumps({**whole, **members}))
         bad(message, "report", "y", "-o", "no.html")
         assert not os.path.exists("no.html")
-    refused("y/results.json: format 9; allowed: 1", format=9)
-    for cuts in (5, [5], [{}], [{**whole["cuts"][0], "result": {"synced": 1}}],
-                 [{**whole["cuts"][0], "id": 5}]):
-        refused("y/results.json: is not a result of flashemu-lab crash", cuts=cuts)
+    refused("y/results.json: format: 9; allowed: 1", format=9)
+    first = whole["cuts"][0]
+    for cuts, message in (
+            (5, "cuts: 5; allowed: a list"), ([5], "cuts[0]: 5; allowed: an object"),
+            ([{}], "cuts[0]: id is missing"),
+            ([{**first, "result": {"synced": 1}}],
+             "cuts[0].result.lost: null; allowed: a whole number below 10^18"),
+            ([{**first, "id": 5}], "cuts[0].id: 5; allowed: a text")):
+        refused("y/results.json: " + message, cuts=cuts)
     refused("y/results.json: is not a result of flashemu-lab", kind="else")
     refused("expected PROFILE:FILESYSTEM:WORKLOAD:SEED:NUMBER",
             cuts=[{**whole["cuts"][0], "id": "x"}])

@@ -255,6 +255,15 @@ def test_another_program_is_refused():
         assert line.count("\n") == 1 and line.startswith("2 the worker on "), line
 
 
+def test_an_exception_of_the_run_itself():
+    """It may be of a kind that a lost scheduler raises, too; the run is not sent again for ever."""
+    write("x.toml", SMALL)
+    with Cluster(1) as cluster:
+        for kind in ("OSError", "TimeoutError", "RuntimeError", "KeyError"):
+            step = "dask_cluster._BOOT = 'raise %s(7)'" % kind
+            assert scripted(cluster.address, step) == "6\n", kind
+
+
 def test_a_scheduler_that_stays_away():
     write("x.toml", MANY % (2, "2000M"))
     with Cluster(1) as cluster:
@@ -315,9 +324,9 @@ def test_files_that_a_worker_lacks():
     with open("t.txt", "rb") as f:
         content = f.read()
     sha256 = hashlib.sha256(content).hexdigest()
-    here = performed(folder=os.getcwd(), files={"t.txt": sha256})
+    here = performed(folder=os.getcwd(), files={"t.txt": ["t.txt", sha256]})
     assert here["code"] == 0 and json.loads(here["output"])["host"]["write"]["ops"] == 50
-    files = {"t.txt": sha256}
+    files = {"t.txt": ["t.txt", sha256]}
     assert performed(files=files) == {"need": [sha256]}
     write("t.txt", "something else")
     assert performed(folder=os.getcwd(), files=files) == {"need": [sha256]}
@@ -329,7 +338,7 @@ def test_files_that_a_worker_lacks():
         assert a["host"] == b["host"] and a["elapsed_ns"] == b["elapsed_ns"]
     damaged = base64.b64encode(b"0 nonsense\n").decode()
     other = hashlib.sha256(b"0 nonsense\n").hexdigest()
-    failed = performed(files={"t.txt": other}, contents={other: damaged})
+    failed = performed(files={"t.txt": ["t.txt", other]}, contents={other: damaged})
     assert failed["code"] == 2 and "t.txt:1" in failed["errors"], failed
     assert "/proc" not in failed["errors"]
 

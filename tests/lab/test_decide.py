@@ -8,6 +8,7 @@ import os
 from flashemu_lab_bench import FLASHEMU, good, good_json, read, write
 from flashemu_script import ended, run
 
+from flashemu_lab.core.json_text import record
 from flashemu_lab.experiment import trials
 from flashemu_lab.recording import recordings
 from flashemu_lab.experiment.decision import decide, decisive, weighty
@@ -172,7 +173,8 @@ def test_the_measurement_that_reveals_the_key():
     # The page can be made again from the result.
     good("report", "units", "-o", "again.html")
     assert read("again.html") == page
-    assert from_json(read("units/results.json"), "x").evidence == Evidence.from_json(out["evidence"])
+    assert from_json(read("units/results.json"), "x").evidence == record(
+        Evidence, out["evidence"], "")
 
     out = good_json("run", "race.toml", "--ensemble", "12", "-o", "race")
     d, = out["decisions"]

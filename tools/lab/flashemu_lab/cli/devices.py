@@ -24,6 +24,7 @@ from ..probe.datasheet import datasheet, sentences, to_json
 from ..probe.findings import Found, Wishes, judge
 from ..probe.target import Clock, DeviceClock, Target, WallClock, allow_destroying, open_target
 from ..runs.program import Tool
+from .arguments import number
 
 _MOST_BUDGET = 1000000
 
@@ -89,30 +90,12 @@ def add_commands(add: Add) -> None:
     _add_fit(add)
 
 
-def _budget_of_fit(text: str) -> int:
-    if not text.isdigit() or not fitting.LEAST_BUDGET <= int(text) <= _MOST_BUDGET:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: {fitting.LEAST_BUDGET} to "
-                                         f"{_MOST_BUDGET}")
-    return int(text)
-
-
-def _jobs(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: 1 to 1024")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    if not text.isdigit() or int(text) >= 1 << 32:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: 0 to 4294967295")
-    return int(text)
-
-
 def add_fit_options(command: argparse.ArgumentParser) -> None:
     """What decides how long `fit` and `refine` take."""
     command.add_argument("--quick", action="store_true",
                          help=f"a budget of {fitting.QUICK} comparisons")
-    command.add_argument("--budget", metavar="N", type=_budget_of_fit, default=0,
+    command.add_argument("--budget", metavar="N", default=0,
+                         type=number(fitting.LEAST_BUDGET, _MOST_BUDGET),
                          help="how many sets of parameters to compare, "
                               f"{fitting.LEAST_BUDGET} to {_MOST_BUDGET} ({fitting.BUDGET})")
 
@@ -140,8 +123,9 @@ def _add_fit(add: Add) -> None:
 
 def _add_search_options(command: argparse.ArgumentParser) -> None:
     """Those of `fit` and `refine`, and of no other command."""
-    command.add_argument("--seed", metavar="N", type=_seed, default=1, help="of the search (1)")
-    command.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
+    command.add_argument("--seed", metavar="N", type=number(0, 2**32 - 1), default=1,
+                         help="of the search (1)")
+    command.add_argument("--jobs", metavar="N", type=number(1, 1024), default=os.cpu_count() or 1,
                          help="how many comparisons at the same time (one for each processor)")
     command.add_argument("--json", action="store_true", help="print JSON")
 

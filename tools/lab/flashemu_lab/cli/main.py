@@ -38,6 +38,7 @@ from ..runs.local import Engine, LocalEngine, execute
 from ..runs.program import Outcome, Tool
 from ..runs.store import Store, default_folder
 from . import devices, show
+from .arguments import MOST_SEED, number, seeds
 from .completion import commands, complete
 
 _ABOUT = """\
@@ -55,36 +56,12 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-def _jobs(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: 1 to 1024")
-    return int(text)
-
-
-def _runs(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: a number of at least 1")
-    return int(text)
-
-
-def _sets(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= parameter_sets.MOST_SETS:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: 1 to {parameter_sets.MOST_SETS}")
-    return int(text)
-
-
-def _seeds(text: str) -> str:
-    if not all(word.isdigit() for word in text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text}: allowed: whole numbers with ',' between them")
-    return text
-
-
 def _common(command: argparse.ArgumentParser) -> None:
     """The options of everything that runs an experiment."""
     command.add_argument("-o", "--output", metavar="DIR", type=Path,
                          help="write page, pictures, CSV and JSON into this folder")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
-    command.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
+    command.add_argument("--jobs", metavar="N", type=number(1, 1024), default=os.cpu_count() or 1,
                          help="how many runs at the same time (one for each processor)")
     command.add_argument("--engine", metavar="local|dask", choices=("local", "dask"),
                          default="local",
@@ -98,12 +75,13 @@ def _common(command: argparse.ArgumentParser) -> None:
                          help="execute stored runs, too, and compare")
     command.add_argument("--retry", action="store_true",
                          help="execute runs that have failed once more")
-    command.add_argument("--ensemble", metavar="N", type=_sets, default=0,
+    command.add_argument("--ensemble", metavar="N", default=0,
+                         type=number(1, parameter_sets.MOST_SETS),
                          help="also run with N sets of parameters that fit the published figures "
                          "as well, and say in how many of them the conclusion holds")
-    command.add_argument("--ensemble-seed", metavar="N", type=int, default=1,
+    command.add_argument("--ensemble-seed", metavar="N", type=number(0, MOST_SEED), default=1,
                          help="of the draws of --ensemble (1)")
-    command.add_argument("--most", metavar="N", type=_runs, default=MOST_RUNS,
+    command.add_argument("--most", metavar="N", type=number(1), default=MOST_RUNS,
                          help=f"how many runs are allowed ({MOST_RUNS})")
 
 
@@ -148,9 +126,9 @@ def _add_experiments(add: devices.Add) -> None:
                    help="continue an interrupted run; this is always done")
     c.add_argument("--mode", choices=("replay", "full"), default="replay", metavar="replay|full",
                    help="full: run through a kernel as well, and compare (replay)")
-    c.add_argument("--sample", metavar="N", type=_runs, default=0,
+    c.add_argument("--sample", metavar="N", type=number(1), default=0,
                    help="with --mode full: so many runs, drawn by --sample-seed (all)")
-    c.add_argument("--sample-seed", metavar="N", type=int, default=1,
+    c.add_argument("--sample-seed", metavar="N", type=number(0, MOST_SEED), default=1,
                    help="draws the sample (1)")
     _common(c)
     c = add("sweep", "vary keys of a profile over traces and patterns")
@@ -159,8 +137,9 @@ def _add_experiments(add: devices.Add) -> None:
                    help="what is varied, and the requests")
     c.add_argument("--warmup", metavar="TRACE", default="",
                    help="run this trace first and do not count it")
-    c.add_argument("--depth", metavar="N", type=_jobs, default=1, help="requests in flight (1)")
-    c.add_argument("--seed", metavar="N", type=_seeds, default="1",
+    c.add_argument("--depth", metavar="N", type=number(1, 1024), default=1,
+                   help="requests in flight (1)")
+    c.add_argument("--seed", metavar="N", type=seeds, default="1",
                    help="of the device's randomness; several with ',' between them")
     c.add_argument("--measure", metavar="NAME=EXPRESSION", action="append", default=[],
                    help="measure this instead of rate, write amplification and erases")
@@ -186,12 +165,12 @@ def _add_recordings(add: devices.Add) -> None:
     c = add("sample", "draw replays of recordings by seed, and run them through a kernel as well")
     c.add_argument("recordings", metavar="RECORDING", nargs="*",
                    help="names of recordings to draw from; all of them without any")
-    c.add_argument("--seed", metavar="N,...", type=_seeds, default="1",
+    c.add_argument("--seed", metavar="N,...", type=seeds, default="1",
                    help="of the draw, one of each filesystem for each seed (1)")
     c.add_argument("-o", "--output", metavar="FILE.csv", type=Path, default=None,
                    help="write the samples into this file")
     c.add_argument("--json", action="store_true", help="print JSON")
-    c.add_argument("--jobs", metavar="N", type=_jobs, default=os.cpu_count() or 1,
+    c.add_argument("--jobs", metavar="N", type=number(1, 1024), default=os.cpu_count() or 1,
                    help="how many replays at the same time (one for each processor)")
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results of replays are kept")
@@ -217,10 +196,11 @@ def _add_crash(add: devices.Add) -> None:
                    help=f"which of {', '.join(power_cuts.FILESYSTEMS)} (ext4,f2fs,vfat,exfat)")
     c.add_argument("--workload", metavar="NAME,...", default="files",
                    help=f"which of {', '.join(power_cuts.WORKLOADS)} (files)")
-    c.add_argument("--cuts", metavar="N", type=_runs, default=5,
+    c.add_argument("--cuts", metavar="N", type=number(1), default=5,
                    help="power cuts for each device, filesystem and workload (5)")
-    c.add_argument("--seed", metavar="N", type=int, default=1, help="of the cuts' places (1)")
-    c.add_argument("--within", metavar="N", type=_runs, default=300,
+    c.add_argument("--seed", metavar="N", type=number(0, MOST_SEED), default=1,
+                   help="of the cuts' places (1)")
+    c.add_argument("--within", metavar="N", type=number(1), default=300,
                    help="each cut is within this many writes to the device (300)")
     c.add_argument("--size", metavar="SIZE", default="512M",
                    help="use so much of a larger device (512M)")

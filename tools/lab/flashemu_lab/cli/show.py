@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
+from collections import Counter
 from dataclasses import asdict
 
 from ..advise import filesystems, raw_writes
@@ -73,12 +74,14 @@ def summary(table: Table) -> str:
     if e.law:
         head.append("theory")
     cells = [head]
+    reasons = Counter(row.message for row in table.rows if row.message)
     for row in table.rows[:MOST_ROWS]:
         values = [_value(row, m.name, spread.get(m.name, {})) for m in e.measures]
         if e.law:
             values.append("-" if row.theory is None else number(row.theory))
         cells.append([*row.levels, *values,
-                      *([row.message] if row.message else [])])
+                      *([row.message if reasons[row.message] == 1 else "failed"]
+                        if row.message else [])])
     widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
     lines = []
     for line in cells:
@@ -88,6 +91,8 @@ def summary(table: Table) -> str:
         lines.append("  ".join([*left, *right, *line[len(head):]]).rstrip())
     if len(table.rows) > MOST_ROWS:
         lines.append(f"... and {len(table.rows) - MOST_ROWS} more rows")
+    lines += [f"{'all' if count == len(table.rows) else count} runs failed: {message}"
+              for message, count in reasons.items() if count > 1]
     lines.append("")
     for sentence in conclusion(whole):
         lines += textwrap.wrap(sentence, 78)

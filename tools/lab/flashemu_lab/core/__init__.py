@@ -4,7 +4,9 @@
     errors      mistakes of users, and what is not installed
     units       quantities as users write and read them
     text        lists of words in sentences
+    markup      text in HTML and SVG
     toml_lines  which line of a TOML file a key is in
+    json_text   JSON that somebody else may have written
     files       files that appear whole or not at all
     signals     Ctrl-C
     streams     standard output, and what a locale cannot write

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 # Powers of 1024 are written K, M, G, T; powers of 1000 are written KB, MB, GB.  Times are in ns,
@@ -13,18 +14,25 @@ _UNITS = {
     "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "MT/s": 1e6,
 }
 NARROW_SPACE = "\u2009"  # between thousands
-_QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z%/]*)")
+_QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z%/]*)", re.ASCII)
+_WHOLE = re.compile(r"\d{1,30}", re.ASCII)
 
 
 def quantity(text: str) -> float | None:
     """The number behind `text`, such as "4K" (4096.0), "7%" (0.07) or "30us" (30000.0).
 
-    None if the text is not a single number with a known unit.
+    None if the text is not a single number with a known unit, or is larger than any number.
     """
     match = _QUANTITY.fullmatch(text.strip())
     if not match or match[2] not in _UNITS:
         return None
-    return float(match[1]) * _UNITS[match[2]]
+    value = float(match[1]) * _UNITS[match[2]]
+    return value if math.isfinite(value) else None
+
+
+def whole(text: str) -> int | None:
+    """The whole number, from 0 on, that is written with the digits 0 to 9 only; otherwise None."""
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def number(value: float) -> str:

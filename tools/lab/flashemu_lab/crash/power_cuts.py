@@ -17,6 +17,7 @@ counted is nevertheless a fact about this cut: files that fsync has confirmed ar
 from __future__ import annotations
 
 import random
+import re
 import shlex
 import subprocess
 import tempfile
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import IO, Generator, Iterable
 
 from ..core.errors import LabError
-from ..core.units import quantity
+from ..core.units import quantity, whole
 from ..kernel import machine
 from ..runs.expression import parse_profile
 from ..runs.program import Outcome, Tool
@@ -48,7 +49,8 @@ class Cut:
                `size` (bytes, 0 for all of the device)
     writes     after how many writes to the device, counted from the mount, the power fails;
                drawn from 1 to `within`
-    program    version and build of the C program; `plugin` and `script` are digests
+    program    version and build of the C program; `plugin` is a digest, and `machine` stands for
+               the kernel, the programs and the scripts of the guest
     """
 
     profile: str
@@ -63,7 +65,7 @@ class Cut:
     canonical: str
     program: str
     plugin: str
-    script: str
+    machine: str
 
     @property
     def id(self) -> str:
@@ -73,7 +75,7 @@ class Cut:
     def identity(self) -> Json:
         """Everything that decides about the result, except the machine's time."""
         return {"kind": "crash", "program": self.program, "plugin": self.plugin,
-                "script": self.script, "profile": self.canonical, "size": self.size,
+                "machine": self.machine, "profile": self.canonical, "size": self.size,
                 "filesystem": self.filesystem, "workload": self.workload, "seed": self.seed,
                 "number": self.number, "writes": self.writes}
 
@@ -91,7 +93,7 @@ class Cut:
 def parse_id(text: str) -> tuple[str, str, str, int, int]:
     """Profile, filesystem, workload, seed and number of an id; LabError if it is none."""
     parts = text.rsplit(":", 4)
-    if len(parts) != 5 or not (parts[3].isdigit() and parts[4].isdigit()):
+    if len(parts) != 5 or any(whole(word) is None for word in parts[3:]):
         raise LabError(f"--cut {text}: expected PROFILE:FILESYSTEM:WORKLOAD:SEED:NUMBER, such as "
                        "transcend8g:ext4:files:1:7")
     _among("--cut", parts[1], FILESYSTEMS)
@@ -120,7 +122,7 @@ class Planner:
         self._settings = settings
         self._size = size
         self._within = within
-        self._script = digest(str(machine.find_scripts("crash.sh") / "crash.sh"))
+        self._machine = machine.identity(machine.find_scripts("crash.sh"))
         self._plugin = machine.find_plugin(tool)
 
     def cut(self, profile: str, filesystem: str, workload: str, seed: int, number: int) -> Cut:
@@ -132,7 +134,7 @@ class Planner:
         plugin = digest(self._plugin) if "/" in self._plugin else self._tool.version
         return Cut(profile, filesystem, workload, seed, number, draw.randint(1, self._within),
                    self._within, self._settings, size, canonical, self._tool.program,
-                   plugin, self._script)
+                   plugin, self._machine)
 
 
 def plan(tool: Tool, operands: list[str], filesystems: str, workloads: str, count: int, seed: int,
@@ -175,7 +177,6 @@ def perform(cuts: Iterable[Cut], tool: Tool) -> Ended:
     waiting = list(cuts)
     if not waiting:
         return
-    machine.check_machine(scripts)
     while waiting:
         with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
             session = _Session(scripts, machine.find_plugin(tool), Path(name))
@@ -262,5 +263,5 @@ def _listen(lines: IO[str], cut: Cut, other: list[str]) -> tuple[Outcome | None,
 def _members(text: str) -> Json:
     """NAME=VALUE..., whole numbers as such, in the order in which the store has them."""
     pairs = (word.split("=", 1) for word in text.split())
-    return {name: int(value) if value.lstrip("-").isdigit() else value
+    return {name: int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else value
             for name, value in sorted(pairs)}

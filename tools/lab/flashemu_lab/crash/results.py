@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from html import escape
 from statistics import median
-from typing import Callable
+from typing import Any, Callable
 
 from ..core.errors import LabError
+from ..core.json_text import loads, member, record, wrong
+from ..core.markup import escape
 from ..core.text import listed
 from ..core.units import number
 from ..report import charts
@@ -186,25 +187,61 @@ def to_json(crashed: Crashed) -> str:
 def is_crash(text: str) -> bool:
     """Whether a results.json is one of power cuts."""
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = loads(text, "")
+    except LabError:
         return False
     return isinstance(value, dict) and value.get("kind") == "crash"
 
 
+@dataclass(frozen=True)
+class _CutInFile:
+    """A cut as `to_json` writes it."""
+
+    id: str
+    writes: int
+    key: str
+    command: str
+    status: str
+    result: dict[str, Any] | None
+    message: str
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that `to_json` has made.  Members of type Any follow from the others."""
+
+    format: int
+    kind: str
+    program: str
+    conclusion: Any
+    groups: Any
+    cuts: tuple[_CutInFile, ...]
+
+
 def from_json(text: str, path: str) -> Crashed:
     """What `to_json` has made; LabError if it is something else."""
+    value = loads(text, path)
     try:
-        value: Json = json.loads(text)
-        if value["format"] != _FORMAT:
-            raise LabError(f"{path}: format {value['format']}; allowed: {_FORMAT}")
-        found = Crashed(value["program"], [
-            Done(c["id"], c["writes"], c["key"], c["command"],
-                 Outcome(c["status"], c["result"], c["message"])) for c in value["cuts"]])
-        found.groups()
-        return found
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise LabError(f"{path}: is not a result of flashemu-lab crash") from None
+        if value.get("format") != _FORMAT:
+            raise wrong("format", value.get("format"), str(_FORMAT))
+        file = record(_File, value, "")
+        return Crashed(file.program, [_done(c, f"cuts[{i}]") for i, c in enumerate(file.cuts)])
+    except LabError as e:
+        raise LabError(f"{path}: {e}") from None
+
+
+def _done(cut: _CutInFile, path: str) -> Done:
+    try:
+        parse_id(cut.id)
+    except LabError as e:
+        raise LabError(f"{path}.id: {e}") from None
+    if cut.result is not None:
+        for name in (*COUNTS, "mount_ns", "recover_ns"):
+            member(int, cut.result.get(name), f"{path}.result.{name}")
+        for name in ("mounted", "fsck"):
+            member(str, cut.result.get(name), f"{path}.result.{name}")
+    return Done(cut.id, cut.writes, cut.key, cut.command,
+                Outcome(cut.status, cut.result, cut.message))
 
 
 def _bars(groups: list[Group], title: str, y_name: str, values: list[float]) -> str:

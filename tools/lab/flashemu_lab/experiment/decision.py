@@ -50,7 +50,8 @@ class Decision:
     where, where_not  its least and largest value in the sets where the claim holds, and where not;
                the parameters as shipped are one of the former
     right      a fraction of 1
-    chance     the share of shuffles in which some measurement is as good
+    chance     the share of shuffles in which some measurement is as good, the labels as they are
+               among them; so it is never 0
     """
 
     claim: str
@@ -120,10 +121,13 @@ def decide(agreed: Agreement, trials: tuple[Trial, ...]) -> Decision | None:
 
 
 def _chance(above: _Array, holds: _Array, distance: float) -> float:
-    """The share of shuffled labels with which some threshold is as far from 0.5."""
+    """The share of labels with which some threshold is as far from 0.5: of the shuffled ones, and
+    of those that are there.  Without the latter a share of 0 would claim what no number of shuffles
+    can show (Phipson and Smyth, 2010)."""
     random = numpy.random.default_rng(1)
-    return sum(float(numpy.abs(_right(above, random.permutation(holds)) - 0.5).max())
-               >= distance - 1e-9 for _ in range(_SHUFFLES)) / _SHUFFLES
+    found = sum(float(numpy.abs(_right(above, random.permutation(holds)) - 0.5).max())
+                >= distance - 1e-9 for _ in range(_SHUFFLES))
+    return (found + 1) / (_SHUFFLES + 1)
 
 
 def _range(ends: tuple[float, float], unit: str) -> str:

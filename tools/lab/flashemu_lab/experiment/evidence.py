@@ -53,14 +53,6 @@ class Evidence:
     trials: tuple[Trial, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As `from_json` takes it."""
+        """As json_text.record takes it."""
         return {"judged": [asdict(j) for j in self.judged],
                 "trials": [asdict(t) for t in self.trials]}
-
-    @staticmethod
-    def from_json(value: dict[str, Any]) -> Evidence:
-        """What `to_json` has made; KeyError or TypeError if it is something else."""
-        trials: list[dict[str, Any]] = [{**t, "values": tuple(t["values"])}
-                                        for t in value["trials"]]
-        return Evidence(tuple(Judged(**j) for j in value["judged"]),
-                        tuple(Trial(**t) for t in trials))

@@ -10,6 +10,7 @@ longer than a real one does.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Callable, Iterable
 
 from ..recording import recordings
@@ -43,8 +44,7 @@ def _able(run: Run) -> bool:
 
 def _paced(run: Run) -> Run:
     text = run.requests[0].text + ",pace=1"
-    identity = recordings.identity(text, longest_command(run.canonical))
-    return replace(run, requests=(Source("recording", text, identity),))
+    return replace(run, requests=(Source.of(text, Path(), longest_command(run.canonical)),))
 
 
 def told(replay: Json, runs: Iterable[Run], find: Callable[[str], Outcome], store: Store,

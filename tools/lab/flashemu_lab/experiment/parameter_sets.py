@@ -201,9 +201,7 @@ def _runs(tool: Tool, b: Basis, drawn: dict[str, str]) -> list[Run]:
         key, _, value = check.setting.partition("=")
         if key:
             words[key] = value
-        settings = _settings(words)
-        found.append(Run(tool.program, b.profile, settings, tool.canonical(b.profile, settings), 1,
-                         (Source("pattern", check.pattern, check.pattern),)))
+        found.append(tool.run(b.profile, _settings(words), (Source.pattern(check.pattern),)))
     return found
 
 

@@ -78,8 +78,8 @@ def _point(experiment: Experiment, tool: Tool, levels: tuple[str, ...]) -> Point
     except LabError as e:
         return Point(levels, None, str(e), place)
     seed = int(by_name.get("seed", experiment.seed))
-    run = Run(tool.program, profile, tuple(settings), canonical, seed, tuple(requests),
-              warmup[0] if warmup else None, experiment.depth, experiment.flags)
+    run = tool.run(profile, tuple(settings), tuple(requests), seed, warmup[0] if warmup else None,
+                   experiment.depth, experiment.flags)
     return Point(levels, run)
 
 

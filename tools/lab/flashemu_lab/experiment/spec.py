@@ -37,7 +37,7 @@ from typing import Any, Callable
 
 from ..core.errors import LabError
 from ..core.toml_lines import Lines, Path
-from ..core.units import quantity
+from ..core.units import quantity, whole
 
 FIGURES = ("lines", "bars", "heatmap", "effects", "scores")
 STATEMENTS = {  # what [[conclusion]] can say, and which members that takes
@@ -289,6 +289,8 @@ def parse(text: str, path: str) -> Experiment:
     """The experiment in a text; `path` is named in messages."""
     try:
         value = tomllib.loads(text)
+    except (RecursionError, OverflowError):
+        raise LabError(f"{path}: is no TOML that can be read") from None
     except tomllib.TOMLDecodeError as e:
         match = re.search(r" \(at line (\d+), column \d+\)$", str(e))
         line = match[1] if match else str(text.count("\n") + 1)
@@ -380,7 +382,7 @@ def _factors(table: _Table) -> tuple[Factor, ...]:
             texts.append(str(level))
         if name == "seed":
             for text in texts:
-                if not text.isdigit():
+                if whole(text) is None or int(text) > 2**63 - 1:
                     table.bad(name, f"seed: the level {text} is not a whole number", text)
         found.append(Factor(name, label, tuple(texts), words))
     return tuple(found)

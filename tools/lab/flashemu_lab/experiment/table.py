@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from dataclasses import asdict, dataclass
-from typing import Callable
+from typing import Any, Callable
 
 from ..core.errors import LabError
+from ..core.json_text import loads, member, record, wrong
 from ..runs.expression import evaluate, parse_profile
 from ..runs.program import Outcome
 from ..runs.run import Json
 from .evidence import Evidence
 from .plan import Point
 from .replay_accuracy import agreement
-from .spec import Experiment, parse
+from .spec import ENSEMBLE, Experiment, parse
 from .theory import predict
 
 _FORMAT = 1
+_STATUS = ("done", "failed", "lost")
 
 
 @dataclass(frozen=True)
@@ -138,25 +141,79 @@ def to_json(table: Table, conclusion: list[str], decisions: list[Json]) -> str:
     }, indent=1, ensure_ascii=False) + "\n"
 
 
-def _row(value: Json) -> Row:
-    members: Json = {**value, "levels": tuple(value["levels"].values())}
-    return Row(**members)
+@dataclass(frozen=True)
+class _File:
+    """A file that `to_json` has made.  Members of type Any follow from the others."""
+
+    format: int
+    program: str
+    name: Any
+    title: Any
+    conclusion: Any
+    factors: Any
+    measures: Any
+    rows: tuple[dict[str, Any], ...]
+    experiment: str
+    decisions: Any = None
+    replay: dict[str, Any] | None = None
+    full: tuple[Check, ...] = ()
+    evidence: Evidence = Evidence()
 
 
 def from_json(text: str, path: str) -> Table:
-    """The table of a file that `to_json` has made; LabError if it is another file."""
+    """The table of a file that `to_json` has made; LabError if it is another file, or damaged."""
+    value = loads(text, path)
+    if not isinstance(value, dict) or not {"format", "experiment", "rows"} <= value.keys():
+        raise LabError(f"{path}: is not a result of flashemu-lab")
     try:
-        value: Json = json.loads(text)
         if value["format"] != _FORMAT:
-            raise LabError(f"{path}: format {value['format']}; allowed: {_FORMAT}")
-        experiment = parse(value["experiment"], path)
-        rows = tuple(_row(row) for row in value["rows"])
-        checks = tuple(Check(tuple(c["levels"]), c["values"], c.get("pace", 0.0))
-                       for c in value.get("full", []))
-        evidence = Evidence.from_json(value["evidence"]) if "evidence" in value else Evidence()
-        return Table(experiment, value["program"], rows, checks, evidence, value.get("replay"))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise LabError(f"{path}: is not a result of flashemu-lab") from None
+            raise wrong("format", value["format"], str(_FORMAT))
+        file = record(_File, value, "")
+        if file.replay is not None:
+            member(str, file.replay.get("sentence"), "replay.sentence")
+    except LabError as e:
+        raise LabError(f"{path}: {e}") from None
+    experiment = parse(file.experiment, f"{path}: experiment")
+    try:
+        rows = tuple(_row(experiment, row, f"rows[{i}]") for i, row in enumerate(file.rows))
+        found = Table(experiment, file.program, rows, file.full, file.evidence, file.replay)
+        _check(found)
+    except LabError as e:
+        raise LabError(f"{path}: {e}") from None
+    return found
+
+
+def _row(e: Experiment, value: Json, path: str) -> Row:
+    """A row, whose levels are an object by the factors' names."""
+    levels = member(dict[str, str], value.get("levels"), f"{path}.levels")
+    if list(levels) != [f.name for f in e.factors]:
+        raise wrong(f"{path}.levels", levels, "a level of each factor, in their order")
+    found = record(Row, {**value, "levels": list(levels.values())}, path)
+    if found.status not in _STATUS:
+        raise wrong(f"{path}.status", found.status, ", ".join(_STATUS))
+    return found
+
+
+def _check(table: Table) -> None:
+    """LabError if parts of a table do not fit to each other."""
+    e = table.experiment
+    known = {measure.name for measure in e.measures}
+    points = list(itertools.product(*(f.levels for f in e.factors)))
+    if [row.levels for row in table.rows] != points:
+        raise LabError(f"rows: are not the {len(points)} combinations of the factors' levels")
+    for i, row in enumerate(table.rows):
+        if row.values.keys() != (known if row.status == "done" else row.values.keys() & known):
+            raise wrong(f"rows[{i}].values", sorted(row.values), ", ".join(sorted(known)))
+    for i, check in enumerate(table.checks):
+        if check.levels not in points:
+            raise wrong(f"full[{i}].levels", list(check.levels), "levels of a row")
+        if not check.values.keys() <= known:
+            raise wrong(f"full[{i}].values", sorted(check.values), ", ".join(sorted(known)))
+    sets = len(e.factor(ENSEMBLE).levels) if any(f.name == ENSEMBLE for f in e.factors) else 0
+    for i, trial in enumerate(table.evidence.trials):
+        if len(trial.values) != sets:
+            raise LabError(f"evidence.trials[{i}].values: there are {len(trial.values)}; allowed: "
+                           f"{sets}, one for each level of {ENSEMBLE}")
 
 
 def to_csv(table: Table) -> str:

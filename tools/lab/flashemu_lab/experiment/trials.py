@@ -159,9 +159,9 @@ def _runs(e: Experiment, tool: Tool, profile: str, c: Candidate) -> list[Run | N
     for level in e.factor(ENSEMBLE).levels:
         try:
             settings = settings_of(e, profile, level)
-            canonical = tool.canonical(profile, settings)
-            source = Source.of(c.requests, e.base, longest_command(canonical))
-            found.append(Run(tool.program, profile, settings, canonical, 1, (source,)))
+            longest = longest_command(tool.canonical(profile, settings))
+            source = Source.of(c.requests, e.base, longest)
+            found.append(tool.run(profile, settings, (source,)))
         except LabError:
             found.append(None)
     return found

@@ -8,9 +8,9 @@ other values that are as good; not identifiable from these data; or assumed.
 from __future__ import annotations
 
 import json
-from html import escape
 from typing import Mapping, Sequence
 
+from ..core.markup import escape
 from ..core.text import listed
 from ..core.units import number
 from ..measurement.schema import Measurement, Point

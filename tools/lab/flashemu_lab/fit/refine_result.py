@@ -8,8 +8,8 @@ about these numbers.
 from __future__ import annotations
 
 import json
-from html import escape
 
+from ..core.markup import escape
 from ..measurement.schema import Measurement
 from ..report.page import document, grid
 from .fit_result import errors_json, errors_text, figures, points_table, table

@@ -8,9 +8,9 @@ the search began.  Its rows of [fidelity] are the figures, so `flashemu verify` 
 from __future__ import annotations
 
 import json
-from html import escape
 from typing import Mapping
 
+from ..core.markup import escape
 from ..core.text import listed
 from ..measurement.schema import Measurement, Point
 from ..report.page import document, grid

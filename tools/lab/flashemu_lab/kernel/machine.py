@@ -13,6 +13,8 @@ from pathlib import Path
 
 from ..core.errors import LabError
 from ..runs.program import Tool
+from ..runs.run import key_of
+from ..runs.worker import digest
 
 
 def find_scripts(name: str) -> Path:
@@ -46,15 +48,25 @@ def check_programs() -> None:
             raise LabError(f"there is no program {program}: apt-get install {package}")
 
 
-def check_machine(scripts: Path) -> None:
-    """LabError if the machine cannot be made here."""
+def identity(scripts: Path) -> str:
+    """What decides about what the machine does with a device, as a SHA-256: the scripts of this
+    folder, and the kernel, modules and programs of the guest.
+
+    LabError if the machine cannot be made here.  The first call may make it, which takes a minute.
+    """
     check_programs()
-    done = subprocess.run([scripts / "prepare"], stdin=subprocess.DEVNULL,
+    done = subprocess.run([scripts / "prepare", "--path"], stdin=subprocess.DEVNULL,
                           encoding="utf-8", errors="replace",
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
         lines = done.stderr.splitlines() or ["it cannot be made"]
         raise LabError(f"the virtual machine: {lines[-1]}")
+    try:
+        files = [path for folder in (scripts, Path(done.stdout.strip()))
+                 for path in sorted(folder.iterdir()) if path.is_file()]
+        return key_of({"files": [[path.name, digest(str(path))] for path in files]})
+    except OSError as e:
+        raise LabError(f"the virtual machine: {e.filename}: {e.strerror}") from None
 
 
 def end(process: subprocess.Popen[bytes] | subprocess.Popen[str] | None) -> None:

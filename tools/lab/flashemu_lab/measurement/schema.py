@@ -25,6 +25,7 @@ from typing import Mapping
 
 from ..core.errors import LabError
 from ..core.files import write_whole
+from ..core.json_text import loads, shown, wrong
 
 FORMAT = "flashemu-measurement"
 VERSION = 1
@@ -211,39 +212,20 @@ def digest(path: Path) -> str:
 
 def parse(text: str, name: str) -> Measurement:
     """The measurement in a text; `name` is put in front of messages."""
-    try:
-        value = json.loads(text, parse_constant=_no_constant)
-    except json.JSONDecodeError as e:
-        raise LabError(f"{name}:{e.lineno}: is no JSON: {e.msg}") from None
-    except (ValueError, RecursionError):
-        raise LabError(f"{name}: is no JSON that can be read") from None
+    value = loads(text, name)
     try:
         return _measurement(value)
     except LabError as e:
         raise LabError(f"{name}: {e}") from None
 
 
-def _no_constant(word: str) -> float:
-    raise json.JSONDecodeError(f"{word} is no number", word, 0)
-
-
-def _shown(value: object) -> str:
-    """A value as it is in the file, cut to a line."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _wrong(path: str, value: object, allowed: str) -> LabError:
-    return LabError(f"{path}: {_shown(value)}; allowed: {allowed}")
-
-
 def _object(value: object, path: str, known: set[str]) -> dict[str, object]:
     """An object with no other members than the known ones."""
     if not isinstance(value, dict):
-        raise _wrong(path, value, "an object")
+        raise wrong(path, value, "an object")
     for key in value:
         if key not in known:
-            raise LabError(f"{path}: unknown member {_shown(key)}; allowed: "
+            raise LabError(f"{path}: unknown member {shown(key)}; allowed: "
                            f"{', '.join(sorted(known))}")
     return value
 
@@ -251,19 +233,19 @@ def _object(value: object, path: str, known: set[str]) -> dict[str, object]:
 def _text(o: dict[str, object], key: str, path: str) -> str:
     value = o.get(key, "")
     if not isinstance(value, str):
-        raise _wrong(f"{path}.{key}".lstrip("."), value, "a text")
+        raise wrong(f"{path}.{key}".lstrip("."), value, "a text")
     return value
 
 
 def _whole(value: object, path: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:
-        raise _wrong(path, value, f"a whole number from {least} to 2^63 - 1")
+        raise wrong(path, value, f"a whole number from {least} to 2^63 - 1")
     return value
 
 
 def _list(value: object, path: str) -> list[object]:
     if not isinstance(value, list):
-        raise _wrong(path, value, "a list")
+        raise wrong(path, value, "a list")
     return value
 
 
@@ -271,9 +253,9 @@ def _measurement(value: object) -> Measurement:
     o = _object(value, "the file", {"format", "version", "device", "state", "made_by", "sources",
                                     "points"})
     if o.get("format") != FORMAT:
-        raise _wrong("format", o.get("format"), f'"{FORMAT}"')
+        raise wrong("format", o.get("format"), f'"{FORMAT}"')
     if o.get("version") != VERSION or isinstance(o.get("version"), bool):
-        raise _wrong("version", o.get("version"), f"{VERSION}, the only version that there is")
+        raise wrong("version", o.get("version"), f"{VERSION}, the only version that there is")
     device = _object(o.get("device", {}), "device", {"name", "capacity", "host"})
     sources = tuple(_source(s, f"sources[{i}]")
                     for i, s in enumerate(_list(o.get("sources", []), "sources")))
@@ -283,7 +265,7 @@ def _measurement(value: object) -> Measurement:
         raise LabError("points: there are none; allowed: at least one")
     for i, p in enumerate(points):
         if p.source is not None and p.source >= len(sources):
-            raise _wrong(f"points[{i}].source", p.source,
+            raise wrong(f"points[{i}].source", p.source,
                          f"an index of sources, which has {len(sources)} members")
     return Measurement(points, _text(device, "name", "device"),
                        _whole(device.get("capacity", 0), "device.capacity", 0),
@@ -303,9 +285,9 @@ def _point(value: object, path: str) -> Point:
     name = o.get("procedure")
     procedure = PROCEDURES.get(name) if isinstance(name, str) else None
     if procedure is None or not isinstance(name, str):
-        raise _wrong(f"{path}.procedure", name, ", ".join(PROCEDURES))
+        raise wrong(f"{path}.procedure", name, ", ".join(PROCEDURES))
     if o.get("unit") != procedure.unit:
-        raise _wrong(f"{path}.unit", o.get("unit"), f'"{procedure.unit}" for {name}')
+        raise wrong(f"{path}.unit", o.get("unit"), f'"{procedure.unit}" for {name}')
     parameters = _parameters(o.get("parameters"), f"{path}.parameters", procedure)
     signed = dict(parameters).get("place") == "diff"
     values = _list(o.get("values"), f"{path}.values")
@@ -325,11 +307,11 @@ def _number(value: object, path: str, signed: bool, zero: bool = False) -> float
     allowed = "a number" if signed else "a number of at least 0" if zero else \
         "a number greater than 0"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _wrong(path, value, allowed)
+        raise wrong(path, value, allowed)
     if abs(value) >= 1e18 or not math.isfinite(value):
-        raise _wrong(path, value, f"{allowed}, below 10^18")
+        raise wrong(path, value, f"{allowed}, below 10^18")
     if not signed and (value < 0 or (value == 0 and not zero)):
-        raise _wrong(path, value, allowed)
+        raise wrong(path, value, allowed)
     return value
 
 
@@ -348,11 +330,11 @@ def _parameters(value: object, path: str, procedure: Procedure) -> tuple[
 def _scalar(value: object, path: str, parameter: Parameter) -> Scalar:
     if parameter.kind == "flag":
         if not isinstance(value, bool):
-            raise _wrong(path, value, "true or false")
+            raise wrong(path, value, "true or false")
         return value
     if parameter.kind == "word":
         if not isinstance(value, str) or (parameter.words and value not in parameter.words):
-            raise _wrong(path, value, ", ".join(parameter.words) or "a text")
+            raise wrong(path, value, ", ".join(parameter.words) or "a text")
         return value
     return _whole(value, path, parameter.least)
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Sequence
 
+from ..core.markup import escape
 from ..core.units import number
 from ..measurement.schema import Measurement, Point
 from ..report import svg

@@ -41,7 +41,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from ..core.errors import LabError
-from ..core.units import quantity
+from ..core.units import quantity, whole
 
 PREFIX = "rec:"
 # The longest requests of hosts, for which a recording may have a file of its own in a folder of
@@ -201,16 +201,21 @@ def _nearest(files: dict[str, Path], longest: int) -> Path:
     return files[min(files, key=distance)]
 
 
-@functools.lru_cache(maxsize=None)
 def load_file(path: Path) -> Recording:
-    """The recording in a file; LabError if there is none or it is damaged."""
+    """The recording in a file; LabError if there is none or it is damaged.  A file that nobody has
+    written to since is read only once."""
     try:
-        text = gzip.decompress(path.read_bytes()).decode()
+        found = path.stat()
+        return _load_file(path, found.st_ino, found.st_mtime_ns, found.st_size)
     except (EOFError, zlib.error, UnicodeDecodeError, gzip.BadGzipFile):
         raise LabError(f"{path}: is damaged") from None
     except OSError as e:
         raise LabError(f"{path}: {e.strerror}") from None
-    return parse(text, path)
+
+
+@functools.lru_cache(maxsize=None)
+def _load_file(path: Path, inode: int, changed: int, size: int) -> Recording:
+    return parse(gzip.decompress(path.read_bytes()).decode(), path)
 
 
 def think_ns(recording: Recording, phase: Phase) -> int:
@@ -300,7 +305,8 @@ def identity(text: str, longest: int = 0) -> str:
 
 
 def _pace(text: str, value: str, recording: Recording) -> Decimal:
-    found = Decimal(value).normalize() if re.fullmatch(r"\d+(\.\d{1,9}0*)?", value) else None
+    known = re.fullmatch(r"\d+(\.\d{1,9}0*)?", value, re.ASCII)
+    found = Decimal(value).normalize() if known else None
     if found is None or found > MAX_PACE:
         raise LabError(f"{text}: pace={value}: allowed: a decimal number from 0 to {MAX_PACE}")
     if found and not recording.thinks:
@@ -310,10 +316,11 @@ def _pace(text: str, value: str, recording: Recording) -> Decimal:
 
 
 def _sector(text: str, value: str) -> int:
-    if value.isdigit():
-        return int(value)
+    sector = whole(value)
+    if sector is not None and sector < 1 << 55:
+        return sector
     found = quantity(value)
-    if found is None or found < 0 or found % SECTOR or not value[:1].isdigit():
+    if sector is not None or found is None or found < 0 or found % SECTOR or found >= 1 << 62:
         raise LabError(f"{text}: start={value}: allowed: a sector, or a size in whole sectors "
                        "with its unit (4M)")
     return int(found) // SECTOR

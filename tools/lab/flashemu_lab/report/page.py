@@ -9,8 +9,8 @@ path of this machine, so two runs of an experiment give the same page, byte for 
 from __future__ import annotations
 
 import itertools
-from html import escape
 
+from ..core.markup import escape
 from ..core.units import number
 from ..experiment.agreement import split
 from ..experiment.choice import paste

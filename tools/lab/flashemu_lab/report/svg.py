@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from html import escape
+
+from ..core.markup import escape
 
 # Light and dark: ink, faint ink, lines of a grid, paper, cells of a heat map, and series.
 LIGHT = {"ink": "#1d2430", "faint": "#5d6675", "grid": "#dfe3e9", "paper": "#ffffff",

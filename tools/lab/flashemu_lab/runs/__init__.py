@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs of the C program.
 
-    run           one run as a value, and its key
     worker        what another machine executes
+    run           one run as a value, and its key
     program       the C program: where it is, and its answers as values
     store         results by key
     local         executes runs on this machine

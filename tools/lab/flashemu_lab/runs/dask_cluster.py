@@ -41,7 +41,7 @@ from typing import Any, Iterable, Iterator
 from ..core.errors import LabError, module
 from . import worker
 from .local import Outcomes
-from .program import Outcome, Tool, outcome
+from .program import Outcome, Tool, check_unchanged, outcome
 from .run import Run
 
 # How long a scheduler that is gone is looked for, and how long a scheduler may take to answer.
@@ -49,6 +49,8 @@ PATIENCE_S = 30.0
 _ANSWER_S = 5.0
 # How many workers may die under a run before it counts as lost, times Dask's own limit of 4.
 _MOST_DEATHS = 5
+# How often workers may give a run back, because they lack a file or their session is over.
+_MOST_RETURNS = 20
 # Larger files are not sent to workers.
 _MOST_BYTES = 64 << 20
 
@@ -85,6 +87,7 @@ class _Job:
 
     run: Run
     deaths: int = 0
+    returns: int = 0  # how often a worker gave it back undone
     send: list[str] = field(default_factory=list)  # SHA-256 of the files that go along
 
 
@@ -145,14 +148,16 @@ class _Link:
             return None
         future, job = self.flying[key]
         try:
-            answer: dict[str, Any] = json.loads(future.result(timeout=PATIENCE_S))
+            if future.status == "error":  # of the task, which can be anything, also one of _GONE
+                found: dict[str, Any] | Exception = future.exception(timeout=PATIENCE_S)
+            else:
+                found = json.loads(future.result(timeout=PATIENCE_S))
         except _GONE:
             raise _Lost from None
-        except Exception as e:  # of the task, which can be anything
-            del self.flying[key]
-            return job, e
+        except ValueError as e:
+            found = e
         del self.flying[key]
-        return job, answer
+        return job, found
 
     def close(self, stop: bool) -> None:
         """Ends the connection; with `stop` also what is still running on workers."""
@@ -175,22 +180,14 @@ class _Link:
                 "text": text}
 
     def _task(self, job: _Job) -> str:
-        words = job.run.arguments()
-        files = {word: worker.digest(word) for word in _files(job.run, words)}
+        files = [file for file in job.run.inputs() if file.word]
+        check_unchanged(files)
         return json.dumps({
             "session": self._session, "program": job.run.program,
-            "paths": [os.path.abspath(self._tool.path)], "arguments": [*words, "--json"],
-            "folder": os.getcwd(), "files": files,
-            "contents": {s: _content(word) for word, s in files.items() if s in job.send}})
-
-
-def _files(run: Run, words: list[str]) -> Iterator[str]:
-    """Which of the arguments are files; the name of a shipped profile is none."""
-    for word in words:
-        if word == run.profile and "/" not in word and not word.endswith(".ini"):
-            continue
-        if os.path.isfile(word):
-            yield word
+            "paths": [os.path.abspath(self._tool.path)],
+            "arguments": [*job.run.arguments(), "--json"], "folder": os.getcwd(),
+            "files": {file.word: [file.path, file.sha256] for file in files},
+            "contents": {f.sha256: _content(f.path) for f in files if f.sha256 in job.send}})
 
 
 def _content(path: str) -> str:
@@ -305,11 +302,13 @@ class DaskEngine:
                            f"{type(answer).__name__}: {answer}".split("\n")[0])
         if "refused" in answer:
             raise LabError(answer["refused"])
-        if "need" in answer:
-            job.send = answer["need"]
-            return None
-        if "stopped" in answer:
-            return None
+        if "need" in answer or "stopped" in answer:
+            job.send = answer.get("need", job.send)
+            job.returns += 1
+            if job.returns <= _MOST_RETURNS:
+                return None
+            return Outcome("lost", message="workers have given the run back "
+                           f"{job.returns} times")
         if "lost" in answer:
             return Outcome("lost", message=answer["lost"])
         return outcome(answer["code"], answer["output"].encode(), answer["errors"].encode())

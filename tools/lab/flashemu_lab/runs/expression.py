@@ -14,6 +14,7 @@ Quantities of the profile are in bytes, ns, bytes a second, and fractions of 1.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from typing import Callable
 
@@ -47,7 +48,7 @@ def longest_command(canonical: str) -> int:
 def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise LabError(f"'{text}' is not an expression; allowed: members of `flashemu replay "
                        "--json`, numbers, + - * / and parentheses") from None
 
@@ -89,17 +90,18 @@ def _member(path: list[str], result: Json, profile: dict[str, str]) -> float | N
 def evaluate(text: str, result: Json, profile: dict[str, str]) -> float | None:
     """The number that the expression has for a result and its profile.
 
-    None where a member is null (write amplification without a write) or something is divided by
-    zero.  LabError if the expression is wrong.
+    None where a member is null (write amplification without a write), something is divided by
+    zero, or the result is larger than a number can be.  LabError if the expression is wrong.
     """
     def value(node: ast.expr) -> float | None:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            return float(node.value)
+            return float(node.value) if abs(node.value) < 1e300 else None
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
             left, right = value(node.left), value(node.right)
             if left is None or right is None or (isinstance(node.op, ast.Div) and right == 0):
                 return None
-            return _OPERATORS[type(node.op)](left, right)
+            made = _OPERATORS[type(node.op)](left, right)
+            return made if math.isfinite(made) else None
         path = _path(node)
         if path:
             return _member(path, result, profile)

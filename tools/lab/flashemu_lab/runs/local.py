@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import IO, Generator, Iterable, Protocol
 
 from ..core.signals import hold
-from .program import Outcome, Tool, outcome
+from .program import Outcome, Tool, check_unchanged, outcome
 from .run import Run
 from .store import Store
 
@@ -143,7 +143,8 @@ def execute(runs: Iterable[Run], store: Store, engine: Engine,
     they end, stored before they are yielded.
 
     With `again` the stored runs are executed, too, and a result that differs from the stored one
-    is a LabError.
+    is a LabError.  So is a file that has changed since a run was planned: what such a run says is
+    not stored.
     """
     missing = []
     for run in {run.key(): run for run in runs}.values():
@@ -154,6 +155,7 @@ def execute(runs: Iterable[Run], store: Store, engine: Engine,
             missing.append(run)
     with closing(engine.perform(missing)) as outcomes:
         for run, ended in outcomes:
+            check_unchanged(run.inputs())
             if ended.status != "lost":
                 store.put(run, ended)
             yield run, ended

@@ -14,11 +14,12 @@ import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Iterable
 
 from ..core.errors import LabError
 from ..core.units import quantity
-from .run import Json, Run, arguments
+from ..recording import recordings
+from .run import Input, Json, Run, Source, arguments
 from .worker import guarded, program_name
 
 # Members of `replay --json` that differ between two calls, or that only repeat the arguments.
@@ -93,9 +94,25 @@ class Tool:
         return program_name(self.version, str(self.path))
 
     @functools.lru_cache(maxsize=None)
+    def files(self, profile: str) -> tuple[Input, ...]:
+        """The program, and the profile's file if it is not built in, as they are before any
+        question about them.  A profile is looked up as the program does it."""
+        paths = [profile] if "/" in profile or profile.endswith(".ini") else [
+            f"{folder}/{profile}.ini" for folder in os.environ.get("FLASHEMU_PATH", "").split(":")
+            if folder]
+        found = [Input.of("", str(self.path))]
+        for path in paths:
+            try:
+                return (*found, Input.of(profile, path))
+            except OSError:
+                continue  # what is wrong with a file that is there, the program says
+        return tuple(found)
+
+    @functools.lru_cache(maxsize=None)
     def canonical(self, profile: str, overrides: tuple[str, ...]) -> str:
         """The profile in canonical form with every default spelled out, without the sections
-        that only explain it."""
+        that only explain it.  LabError if its file has changed since `files` was asked."""
+        files = self.files(profile)
         kept = []
         wanted = True
         for line in self.ask("show", profile, *overrides).splitlines():
@@ -103,7 +120,15 @@ class Tool:
                 wanted = line not in _NOT_DEVICE
             if wanted and line:
                 kept.append(line)
+        check_unchanged(files)
         return "\n".join(kept) + "\n"
+
+    def run(self, profile: str, overrides: tuple[str, ...], requests: tuple[Source, ...],
+            seed: int = 1, warmup: Source | None = None, depth: int = 1,
+            flags: tuple[str, ...] = ()) -> Run:
+        """A run of this program; LabError if it refuses the profile or an override."""
+        return Run(self.program, profile, overrides, self.canonical(profile, overrides), seed,
+                   requests, warmup, depth, flags, self.files(profile))
 
     @functools.lru_cache(maxsize=None)
     def profiles(self) -> tuple[str, ...]:
@@ -137,8 +162,18 @@ class Tool:
         """Begins runs that share all but their requests; their results come from the standard
         output, one after the other, until one fails.  The process does not survive the lab, not
         even if the lab is killed."""
+        places = ":".join(str(folder) for folder in recordings.folders())
         return subprocess.Popen(guarded([str(self.path), *arguments(runs), "--json"]),
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+                                env={**os.environ, "FLASHEMU_RECORDINGS": places})
+
+
+def check_unchanged(inputs: Iterable[Input]) -> None:
+    """LabError if one of these files is no longer what it was."""
+    for one in inputs:
+        if one.has_changed():
+            raise LabError(f"{one.path}: has changed since the runs were planned; what needs it "
+                           "was not stored; start the command again")
 
 
 def outcome(code: int, output: bytes, errors: bytes) -> Outcome:

@@ -8,6 +8,10 @@ A run is a pure function of what stands here, because the program is one:
 The key is the SHA-256 of exactly these in canonical JSON.  A profile counts by its canonical
 form, so two ways to write the same device have one key.  A trace counts by its content and not by
 its name.
+
+Between the plan and the run, somebody may write to a file that the run reads, or replace the
+program.  So a run knows the files that its key was computed from, as they were then (Input).  When
+the run has ended, one that has changed makes the result worthless, and the result is not stored.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +27,7 @@ from typing import Any, Hashable, Protocol
 
 from ..core.errors import LabError
 from ..recording import recordings
+from . import worker
 
 # A JSON object.
 Json = dict[str, Any]
@@ -51,6 +57,34 @@ def key_of(identity: Json) -> str:
 
 
 @dataclass(frozen=True)
+class Input:
+    """A file that a run reads.
+
+    word    the argument of `flashemu` that names it, or "rec:NAME" in front of its first comma; ""
+            for the program itself
+    sha256  of the content when the run was planned, and `stamp` is worker.stamp() of that time
+    """
+
+    word: str
+    path: str
+    sha256: str
+    stamp: worker.Stamp
+
+    @staticmethod
+    def of(word: str, path: str) -> Input:
+        """The file as it is now; OSError if it cannot be read."""
+        stamp, sha256 = worker.fingerprint(path)
+        return Input(word, path, sha256, stamp)
+
+    def has_changed(self) -> bool:
+        """Whether somebody has written to the file since, or replaced or removed it."""
+        try:
+            return worker.stamp(self.path) != self.stamp
+        except OSError:
+            return True
+
+
+@dataclass(frozen=True)
 class Source:
     """Where requests come from.
 
@@ -60,11 +94,13 @@ class Source:
               "rec:NAME,start=SECTOR,measure=PHASE"
     identity  what counts for the key: the pattern's text, the SHA-256 of the file, or the
               recording's SHA-256 with start, phase and pace
+    input     the file of a trace or a recording
     """
 
     kind: str
     text: str
     identity: str
+    input: Input | None = None
 
     @staticmethod
     def of(text: str, base: Path, longest: int) -> Source:
@@ -74,20 +110,36 @@ class Source:
         LabError if a file cannot be read.
         """
         if text.startswith("gen:"):
-            return Source("pattern", text, text)
+            return Source.pattern(text)
         if text.startswith(recordings.PREFIX):
             name = text.removeprefix(recordings.PREFIX).split(",")[0]
             if "/" in name:
-                text = text.replace(name, str(base / name), 1)
-            return Source("recording", text, recordings.identity(text, longest))
-        path = base / text
+                text = text.replace(name, os.path.join(base, name), 1)
+            return Source._recording(text, longest)
+        path = str(base / text)
         try:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            file = Input.of(path, path)
         except OSError as e:
             raise LabError(f"{text}: {e.strerror}; allowed: a trace file, gen:PATTERN or "
                            "rec:RECORDING") from None
-        return Source("trace", str(path), digest)
+        return Source("trace", path, file.sha256, file)
+
+    @staticmethod
+    def pattern(text: str) -> Source:
+        """Requests that the program makes."""
+        return Source("pattern", text, text)
+
+    @staticmethod
+    def _recording(text: str, longest: int) -> Source:
+        path = str(recordings.operand(text, longest).recording.path)
+        try:
+            file = Input.of(text.partition(",")[0], path)
+        except OSError as e:
+            raise LabError(f"{path}: {e.strerror}") from None
+        identity = recordings.identity(text, longest)
+        if file.has_changed():
+            raise LabError(f"{path}: has changed while it was read")
+        return Source("recording", text, identity, file)
 
 
 @dataclass(frozen=True)
@@ -100,6 +152,7 @@ class Run:
     canonical   the whole profile, as Tool.canonical() says
     seed        of the device's randomness
     flags       further options without a value, such as "--wrap"
+    files       what is read besides the requests: the program, and the profile's file
     """
 
     program: str
@@ -111,6 +164,12 @@ class Run:
     warmup: Source | None = None
     depth: int = 1
     flags: tuple[str, ...] = ()
+    files: tuple[Input, ...] = ()
+
+    def inputs(self) -> tuple[Input, ...]:
+        """All files that the run reads."""
+        sources = (*self.requests, *((self.warmup,) if self.warmup else ()))
+        return (*self.files, *(s.input for s in sources if s.input))
 
     def identity(self) -> Json:
         """Everything that decides about the result, and nothing else."""

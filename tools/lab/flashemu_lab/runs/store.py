@@ -2,7 +2,7 @@
 """Results by key, each of them once.
 
     FOLDER/ab/abcdef....json     a result, whole from the moment that it has this name
-    FOLDER/tmp/PID-N             what a writer is writing; the writer holds a lock on the file
+    FOLDER/tmp/RANDOM            what a writer is writing; the writer holds a lock on the file
 
 A writer writes a file of its own in tmp, makes it durable, and links it to the key.  The link
 fails if the key is there, so whichever writer is first has the key, on one machine or on several
@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
 import json
 import os
+import uuid
 from pathlib import Path
 from typing import Iterator
 
@@ -42,8 +42,6 @@ def default_folder() -> Path:
 
 class Store:
     """The results in one folder, which is made if it is not there.  LabError if that fails."""
-
-    _numbers = itertools.count()
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -105,7 +103,7 @@ class Store:
 
     def _link(self, text: str, path: Path) -> bool:
         """Writes and links; false if the file was removed as a leftover before it was locked."""
-        name = self._tmp / f"{os.getpid()}-{next(self._numbers)}"
+        name = self._tmp / uuid.uuid4().hex  # two containers may have the same process numbers
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
             with open(fd, "w", encoding="utf-8") as file:

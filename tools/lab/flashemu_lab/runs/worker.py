@@ -6,14 +6,18 @@ along with each run.  So it imports only Python's own modules.  What goes in and
 which does not depend on the versions of Python and Dask.
 
     {"session": "...", "program": "0.1.0+8f3a52c01d7e", "paths": ["/usr/bin/flashemu"],
-     "arguments": ["replay", "x.ini", ...], "folder": "/home/a", "files": {"x.ini": SHA-256},
+     "arguments": ["replay", "x.ini", ...], "folder": "/home/a",
+     "files": {"x.ini": ["x.ini", SHA-256], "rec:a": ["/usr/share/.../a.trace.gz", SHA-256]},
      "contents": {SHA-256: the file in Base64}}
         -> {"code": N, "output": "...", "errors": "..."}     the program has ended
         -> {"need": [SHA-256, ...]}                          files that the worker does not have
         -> {"refused": "..."}                                this worker can do no run
         -> {"stopped": true}                                 the session is over
-        -> {"lost": "..."}                                   the program could not be started
+        -> {"lost": "..."}                                   the program could not be started, or
+                                                             a file has changed under it
 
+`files` has the words of the arguments that name files, the whole word or what is in front of its
+first comma, each with the path on the client's machine and with what the file held there.
 A run is a process.  It dies with its worker, and at the end of its session.  Files that were sent
 are kept in memory, so a worker that is killed leaves nothing behind.
 """
@@ -21,6 +25,7 @@ are kept in memory, so a worker that is killed leaves nothing behind.
 from __future__ import annotations
 
 import base64
+import errno
 import functools
 import hashlib
 import json
@@ -29,12 +34,20 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 from typing import Any
 
 _lock = threading.Lock()
 _stopped: set[str] = set()
 _running: dict[str, set[subprocess.Popen[bytes]]] = {}
 _received: dict[str, int] = {}  # SHA-256 -> a descriptor of the file in memory
+
+# What tells whether somebody has written to a file or replaced it: device, inode, time, size.
+Stamp = tuple[int, int, int, int]
+_digests: dict[tuple[str, Stamp], str] = {}
+# A file system's clock is no finer than this, so a younger file may be written to without a trace.
+_TICK_NS = 20_000_000
+_TRIES = 100
 
 
 def guarded(words: list[str]) -> list[str]:
@@ -48,16 +61,36 @@ def program_name(version: str, path: str) -> str:
     return f"{version}+{digest(path)[:12]}"
 
 
-def digest(path: str) -> str:
-    """The SHA-256 of a file; a file that has not changed is read only once."""
+def stamp(path: str) -> Stamp:
+    """The file's stamp now; OSError if there is no such file."""
     found = os.stat(path)
-    return _digest(path, found.st_ino, found.st_mtime_ns, found.st_size)
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
-@functools.lru_cache(maxsize=None)
-def _digest(path: str, inode: int, changed: int, size: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def fingerprint(path: str) -> tuple[Stamp, str]:
+    """The stamp and the SHA-256 of a file, which belong together: whoever finds the same stamp
+    later finds the same content.  A file that has not changed is read only once.
+
+    OSError if the file cannot be read, or if somebody writes to it all the time.
+    """
+    for _ in range(_TRIES):
+        before = stamp(path)
+        if 0 <= time.time_ns() - before[2] < _TICK_NS:
+            time.sleep(_TICK_NS / 1e9)
+        elif (path, before) in _digests:
+            return before, _digests[path, before]
+        else:
+            with open(path, "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+            if stamp(path) == before:
+                _digests[path, before] = found
+                return before, found
+    raise BlockingIOError(errno.EAGAIN, "somebody is writing to the file", path)
+
+
+def digest(path: str) -> str:
+    """The SHA-256 of a file, as `fingerprint` has it."""
+    return fingerprint(path)[1]
 
 
 @functools.lru_cache(maxsize=None)
@@ -97,13 +130,27 @@ def _local(path: str, sha256: str) -> str | None:
 
 
 def _receive(contents: dict[str, str]) -> None:
+    """Keeps the files that came along; one that is not what its name says is left out."""
     for sha256, text in contents.items():
+        data = base64.b64decode(text)
+        if hashlib.sha256(data).hexdigest() != sha256:
+            continue
         with _lock:
             if sha256 not in _received:
                 fd = os.memfd_create(sha256[:12])
                 with open(fd, "wb", closefd=False) as file:
-                    file.write(base64.b64decode(text))
+                    file.write(data)
                 _received[sha256] = fd
+
+
+def _placed(word: str, places: dict[str, str]) -> str:
+    """An argument with the file that it names, the whole of it or in front of the first comma."""
+    name, comma, rest = word.partition(",")
+    if word in places:
+        return places[word]
+    if name not in places:
+        return word
+    return f"rec:{places[name]}{comma}{rest}" if name.startswith("rec:") else word
 
 
 def perform(text: str) -> str:
@@ -121,15 +168,15 @@ def _perform(task: dict[str, Any]) -> dict[str, Any]:
     _receive(task["contents"])
     places: dict[str, str] = {}
     need = []
-    for name, sha256 in task["files"].items():
-        place = _local(os.path.join(task["folder"], name), sha256)
+    for name, (path, sha256) in task["files"].items():
+        place = _local(os.path.join(task["folder"], path), sha256)
         if place:
             places[name] = place
         else:
             need.append(sha256)
     if need:
         return {"need": need}
-    words = [places.get(word, word) for word in task["arguments"]]
+    words = [_placed(word, places) for word in task["arguments"]]
     session = task["session"]
     with _lock:
         if session in _stopped:
@@ -143,6 +190,9 @@ def _perform(task: dict[str, Any]) -> dict[str, Any]:
     finally:
         with _lock:
             _running[session].discard(process)
+    for name, place in places.items():
+        if not place.startswith("/proc/self/fd/") and digest(place) != task["files"][name][1]:
+            return {"lost": f"the worker on {socket.gethostname()}: {place} has changed"}
     message = errors.decode(errors="replace")
     for name, place in places.items():  # as the same run says it on the client's machine
         message = message.replace(place, name)

@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was hashed is what runs: files that somebody writes to between the plan and the run."""
+
+import dataclasses
+import gzip
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from flashemu_lab_bench import FLASHEMU, SMALL, TOP, bad, good, lab, stored, write
+from flashemu_script import run
+
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.experiment.plan import plan
+from flashemu_lab.experiment.spec import load
+from flashemu_lab.runs import worker
+from flashemu_lab.runs.local import execute
+from flashemu_lab.runs.program import Outcome, Tool
+from flashemu_lab.runs.run import Input, Run, Source
+from flashemu_lab.runs.store import Store
+
+TRACE = "# flashemu trace 1\n0 write 0 4096\n0 write 8192 4096\n"
+
+
+class Editor:
+    """An engine that answers at once, behind a call of `edit`: a file changes during a run."""
+
+    def __init__(self, edit):
+        self.edit = edit
+
+    def perform(self, runs):
+        for one in runs:
+            self.edit()
+            yield one, Outcome("done", {"ftl": {"waf": 1.0}})
+
+
+def planned(text, tool=None):
+    write("x.toml", text)
+    return [p.run for p in plan(load("x.toml"), tool or Tool())]
+
+
+def refuses(runs, edit, path):
+    """Nothing of these runs is stored if `edit` happens in the meantime."""
+    try:
+        list(execute(runs, Store(Path("s")), Editor(edit)))
+    except LabError as e:
+        assert str(e).startswith(str(path) + ": has changed since the runs were planned"), e
+    else:
+        raise AssertionError("stored")
+    assert not stored("s")
+
+
+def of(requests):
+    return SMALL.replace('"gen:random,op=write,bs={bs},count=2000"', json.dumps(requests)) \
+        .replace('bs = {label = "request", levels = ["4K", "8K", "16K"]}', "")
+
+
+def of_recording(name):
+    """The same with a recording, on a device that is large enough."""
+    text = of("rec:%s,measure=write" % name).replace('"ssd-page"', '"transcend8g"')
+    return text.replace('set = ["nand.blocks_per_plane=32", "device.used=16T"]', "").replace(
+        '"ftl.op" = ["10%", "28%"]', "seed = [1, 2]")
+
+
+def test_nothing_has_changed():
+    write("a.trace", TRACE)
+    runs = planned(of("a.trace"))
+    assert [len(r.inputs()) for r in runs] == [2, 2], "the program, and the trace"
+    assert len(list(execute(runs, Store(Path("s")), Editor(lambda: None)))) == 2
+    assert len(stored("s")) == 2
+
+
+def test_a_trace_that_changes():
+    write("a.trace", TRACE)
+    runs = planned(of("a.trace"))
+    refuses(runs, lambda: write("a.trace", TRACE + "0 write 4096 512\n"), "a.trace")
+
+
+def test_a_trace_of_the_same_length_and_moment():
+    """An edit right behind the plan, within the same tick of the file system's clock."""
+    for i in range(20):
+        write("a.trace", TRACE)
+        file = Input.of("a.trace", "a.trace")
+        write("a.trace", TRACE.replace("8192", "4096"))
+        assert file.has_changed(), i
+
+
+def test_a_trace_that_is_replaced_or_removed():
+    write("a.trace", TRACE)
+    runs = planned(of("a.trace"))
+    write("b.trace", TRACE.replace("8192", "4096"))
+    refuses(runs, lambda: os.replace("b.trace", "a.trace"), "a.trace")
+    runs = planned(of("a.trace"))
+    refuses(runs, lambda: os.unlink("a.trace"), "a.trace")
+
+
+def test_a_warmup_that_changes():
+    write("a.trace", TRACE)
+    text = of("gen:random,op=write,count=9").replace("[workload]", '[workload]\nwarmup = "a.trace"')
+    refuses(planned(text), lambda: write("a.trace", TRACE * 2), "a.trace")
+
+
+def test_a_profile_that_changes():
+    text = subprocess.run([FLASHEMU, "show", "ssd-page"], capture_output=True, text=True,
+                          check=True).stdout
+    write("p.ini", text)
+    mine = of("gen:random,op=write,count=9").replace('"ssd-page"', '"./p.ini"')
+    refuses(planned(mine), lambda: write("p.ini", text.replace("seed", "seed ")), "./p.ini")
+    os.makedirs("profiles")
+    os.environ["FLASHEMU_PATH"] = "nowhere:profiles"
+    try:
+        write("profiles/mine.ini", text)
+        runs = planned(mine.replace("./p.ini", "mine"))
+        assert runs[0].files[1].word == "mine"
+        refuses(runs, lambda: write("profiles/mine.ini", text + "\n"), "profiles/mine.ini")
+    finally:
+        del os.environ["FLASHEMU_PATH"]
+
+
+def test_a_program_that_changes():
+    shutil.copy(FLASHEMU, "flashemu")
+    tool = Tool(Path("flashemu").resolve())
+    runs = planned(of("gen:random,op=write,count=9"), tool)
+
+    def rebuild():
+        shutil.copy(FLASHEMU, "new")
+        os.replace("new", "flashemu")
+    refuses(runs, rebuild, tool.path)
+
+
+def test_a_recording_that_changes():
+    shipped = os.path.join(TOP, "tools/lab/recordings/ext4-large.trace.gz")
+    name = "./mine.trace.gz"
+    shutil.copy(shipped, name)
+    runs = planned(of_recording(name))
+    before = runs[0].requests[0].identity
+    text = gzip.decompress(Path(name).read_bytes()).decode()
+    refuses(runs, lambda: Path(name).write_bytes(gzip.compress(text.encode())), "mine.trace.gz")
+    Path(name).write_bytes(gzip.compress((text + "0 flush 0 0\n").encode()))
+    assert planned(of_recording(name))[0].requests[0].identity != before, "read anew"
+
+
+def test_a_user_is_told():
+    """The whole command: the trace changes while the first runs are under way."""
+    write("a.trace", TRACE)
+    os.makedirs("bin")
+    write("bin/flashemu", "#!/bin/sh\n[ \"$1\" = replay ] && case \"$*\" in *a.trace*) "
+          "echo '0 write 0 512' >>a.trace;; esac\nexec %s \"$@\"\n" % FLASHEMU)
+    os.chmod("bin/flashemu", 0o755)
+    write("x.toml", of("a.trace"))
+    bad("a.trace: has changed since the runs were planned; what needs it was not stored; start the "
+        "command again", "run", "x.toml", env={"FLASHEMU": os.path.abspath("bin/flashemu")})
+    assert not stored()
+    assert lab("run", "x.toml", "--json")[0] == 0
+
+
+def test_the_program_finds_the_recordings_of_the_lab():
+    """A program that lies outside of the source tree."""
+    shutil.copy(FLASHEMU, "flashemu")
+    write("x.toml", of_recording("ext4-large"))
+    good("run", "x.toml", env={"FLASHEMU": os.path.abspath("flashemu")})
+
+
+def test_a_program_in_a_build_folder_outside_of_the_sources():
+    os.makedirs("b/tools")
+    built = os.path.dirname(os.path.realpath(FLASHEMU))
+    shutil.copytree(os.path.join(built, "lab"), "b/tools/lab", symlinks=True)
+    assert os.path.exists(os.path.join(built, "vm/serve"))
+    shutil.copy(FLASHEMU, "b/tools/flashemu")
+    said = subprocess.run(["b/tools/flashemu", "replay", "transcend8g",
+                           "rec:ext4-large,measure=write", "--json"], capture_output=True)
+    assert said.returncode == 0, said.stderr
+
+
+def test_a_worker_hashes_what_it_runs():
+    write("a.trace", TRACE)
+    task = {"session": "s", "program": worker.program_name(Tool().version, FLASHEMU),
+            "paths": [FLASHEMU], "arguments": ["replay", "ideal", "a.trace", "--json"],
+            "folder": os.getcwd(), "files": {"a.trace": ["a.trace", "0" * 64]}, "contents": {}}
+    assert json.loads(worker.perform(json.dumps(task))) == {"need": ["0" * 64]}
+    task["contents"] = {"0" * 64: "AAAA"}
+    assert json.loads(worker.perform(json.dumps(task))) == {"need": ["0" * 64]}, "not what it says"
+    sha256 = worker.digest("a.trace")
+    task["files"] = {"a.trace": ["a.trace", sha256]}
+    assert json.loads(worker.perform(json.dumps(task)))["code"] == 0
+    name = "rec:ext4-large"
+    path = os.path.join(TOP, "tools/lab/recordings/ext4-large.trace.gz")
+    task.update(arguments=["replay", "transcend8g", name + ",measure=write", "--json"],
+                files={name: [path, worker.digest(path)]})
+    answer = json.loads(worker.perform(json.dumps(task)))
+    assert answer["code"] == 0, answer
+
+
+def test_a_file_that_is_always_written_to():
+    real = worker.stamp
+    count = iter(range(1000))
+    worker.stamp = lambda path: (1, 2, next(count), 3)
+    try:
+        worker.digest(write("a", "x"))
+    except OSError as e:
+        assert "somebody is writing" in str(e), e
+    else:
+        raise AssertionError("a digest of what?")
+    finally:
+        worker.stamp = real
+
+
+def test_every_field_of_a_run_counts():
+    """Whatever decides about the result is in the key; what only says where it lies is not."""
+    source = Source("pattern", "gen:a", "gen:a")
+    one = Run("1", "x", (), "c", 1, (source,), source, 1, ())
+    other = {"program": "2", "canonical": "d", "seed": 2, "requests": (source, source),
+             "warmup": None, "depth": 2, "flags": ("--wrap",)}
+    silent = {"profile": "y", "overrides": ("a.b=1",),
+              "files": (Input("", "/p", "0" * 64, (1, 2, 3, 4)),)}
+    assert {f.name for f in dataclasses.fields(Run)} == {*other, *silent}
+    for name, value in other.items():
+        assert dataclasses.replace(one, **{name: value}).key() != one.key(), name
+    for name, value in silent.items():
+        assert dataclasses.replace(one, **{name: value}).key() == one.key(), name
+    for name, value in (("kind", "trace"), ("identity", "gen:b")):
+        changed = dataclasses.replace(source, **{name: value})
+        assert dataclasses.replace(one, requests=(changed,)).key() != one.key(), name
+        assert dataclasses.replace(one, warmup=changed).key() != one.key(), name
+
+
+run(globals())
