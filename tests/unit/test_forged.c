@@ -6,6 +6,7 @@
 #include "lib/unit.h"
 
 #include "device/forged.h"
+#include "flashemu/extents.h"
 #include "ftl/ftl.h"
 
 #include <errno.h>
@@ -250,6 +251,23 @@ static void test_forged_keeps_only_what_is_lost(void **state)
     ft_device_refused(&p, EINVAL, "device.beyond_cache=512: no sector is lost");
 }
 
+/* Address lines for 64 KiB of 129 KiB, and nothing claimed: what was never written at 64 KiB is what
+ * was written at 0. */
+static void test_forged_has_no_holes(void **state)
+{
+    (void)state;
+    struct fe_profile p = forged(FE_BEYOND_MODULE, 0, 0);
+    p.device.beyond_module = 65536;
+    struct fe_device *dev = ft_device_make(&p, false);
+    struct fe_extent extent;
+    put(dev, 0, 51);
+    EXPECT(dev, 128, 51, 0);
+    assert_int_equal(fe_device_extent(dev, 0, 65536, 65536, &extent), FE_OK);
+    assert_int_equal(extent.kind, FE_EXTENT_DATA);
+    assert_int_equal(extent.len, 65536);
+    fe_device_destroy(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_forged_forgets_at_a_trim_and_at_a_power_cut),
         cmocka_unit_test(test_forged_module_with_all_requests),
         cmocka_unit_test(test_forged_keeps_only_what_is_lost),
+        cmocka_unit_test(test_forged_has_no_holes),
     };
     return cmocka_run_group_tests_name("forged", tests, NULL, NULL);
 }
