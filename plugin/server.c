@@ -13,12 +13,18 @@
  */
 #include "server_internal.h"
 
+#include "flashemu/pause.h"
 #include "obs/origin_json.h"
 #include "rt/clock.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How often a trim in its pause lets others run, if they wait for the lock.  Some 100 us, so that a
+ * thread that has slept can get it. */
+#define PAUSE_TURNS 1000
 
 /* The lock is held for less time than a context switch takes, so a thread that finds it taken
  * spins for a moment before it sleeps. */
@@ -54,6 +60,17 @@ static int take_origin(struct fe_server *s, const struct fe_params *params, stru
     return r;
 }
 
+/* Between two parts of a long trim: lets those have the lock who wait for it, but not for ever. */
+static void pause_trim(void *ctx)
+{
+    struct fe_server *s = ctx;
+    s->in_trim = true;
+    unlock(&s->lock);
+    for (int turn = 0; turn < PAUSE_TURNS && atomic_load(&s->n_waiting); turn++)
+        sched_yield();
+    lock(&s->lock);
+}
+
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
                      const struct fe_profile *profile, struct fe_err *err)
 {
@@ -79,6 +96,7 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     s->map.scale = params->scale;
     s->overhead_ns = params->overhead_ns;
     init_lock(&s->lock);
+    pthread_cond_init(&s->trim_over, NULL);
     init_lock(&s->lateness_lock);
     fe_hostq_init(&s->queue, fe_link_in_flight(&profile->link));
     fe_flusher_init(&s->flusher);
@@ -96,6 +114,8 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
         s->page_bytes = fe_device_page_bytes(s->dev);
         memcpy(s->profile, fe_device_profile(s->dev)->name, sizeof s->profile);
     }
+    if (r == 0)
+        fe_device_set_pause(s->dev, pause_trim, s);
     if (r == 0 && !s->virtual_clock)
         r = fe_delay_create(&s->delay, &params->delay, err);
     if (r == 0)
@@ -131,6 +151,7 @@ void fe_server_destroy(struct fe_server *s)
         fe_device_destroy(s->dev);
     fe_events_fini(&s->events);
     fe_flusher_fini(&s->flusher);
+    pthread_cond_destroy(&s->trim_over);
     pthread_mutex_destroy(&s->lateness_lock);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -166,6 +187,10 @@ static int submit_page(struct fe_server *s, uint64_t arrival_ns, const struct fe
     struct fe_request own = *req;
     void *page = bring_page(s, &own);
     int r = fe_device_submit(s->dev, arrival_ns, &own, ret);
+    if (s->in_trim) {
+        s->in_trim = false;
+        pthread_cond_broadcast(&s->trim_over);
+    }
     if (page)
         (void)fe_device_take_back(s->dev, page); /* kept or not, nothing is lent any more */
     return r;
@@ -176,6 +201,7 @@ static int submit_page(struct fe_server *s, uint64_t arrival_ns, const struct fe
 static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_request *req,
                          struct fe_reply *ret, uint64_t *ret_deadline_ns, struct fe_tally *ret_was)
 {
+    wait_for_trim(s);
     uint64_t arrival_ns =
         s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
     fe_device_fetch(s->dev, req->offset, 0); /* the device has other things to do first */
@@ -196,7 +222,7 @@ static int submit_locked(struct fe_server *s, uint64_t now_ns, const struct fe_r
 /* A flush, and a write with FUA, must have reached the host's disk when they are answered. */
 static void sync_image(struct fe_server *s, struct fe_reply *reply)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     int r = fe_flusher_sync(&s->flusher, s->dev, &s->lock);
     unlock(&s->lock);
     if (r < 0)
@@ -233,7 +259,7 @@ static int submit_virtual(struct fe_server *s, const struct fe_request *req, str
 {
     uint64_t deadline_ns, ticket;
     struct fe_tally was;
-    lock(&s->lock);
+    lock_device(s);
     int r = submit_locked(s, 0, req, &ret->reply, &deadline_ns, &was);
     if (carry_out(s, req, r, &was, &ret->reply, &ticket))
         fe_recorder_finish(s->recorder, ticket, ret->reply.status);
@@ -270,7 +296,7 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     uint64_t now_ns = fe_clock_now_ns(), deadline_ns = 0, ticket;
     struct fe_tally was;
 
-    lock(&s->lock);
+    lock_device(s);
     bool queued = fe_hostq_enter(&s->queue, &s->lock, req);
     int r = submit_locked(s, now_ns, req, &ret->reply, &deadline_ns, &was);
     uint64_t n_cuts = fe_device_cuts(s->dev);
@@ -283,7 +309,7 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     if (r == 0)
         r = fe_delay_until(s->delay, deadline_ns, coarse, ctx, &ret->lateness_ns);
     if (!over) {
-        lock(&s->lock);
+        lock_device(s);
         leave_device(s, r, n_cuts, &ret->reply);
         unlock(&s->lock);
     }
@@ -321,7 +347,7 @@ int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
     for (uint64_t done = 0; r == 0 && done < len;) {
         struct fe_extent extent;
         uint64_t now_ns = fe_clock_now_ns();
-        lock(&s->lock);
+        lock_device(s);
         now_ns = s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
         enum fe_status st = fe_device_extent(s->dev, now_ns, offset + done, len - done, &extent);
         unlock(&s->lock);
@@ -335,7 +361,7 @@ int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
 
 const char *fe_server_failure(struct fe_server *s, int *ret_errnum)
 {
-    lock(&s->lock);
+    lock_device(s);
     const char *why = fe_device_failure(s->dev, ret_errnum);
     unlock(&s->lock);
     return why; /* once there is a reason, it does not change */
@@ -395,7 +421,7 @@ const char *fe_server_take_notice(struct fe_server *s)
 void fe_server_observe(struct fe_server *s,
                        void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     fe_device_observe(s->dev, fn, ctx);
     unlock(&s->lock);
 }

@@ -83,8 +83,8 @@ static struct numbers take_numbers(struct fe_server *s)
     /* Let the device do the idle work that it has had time for since the last request, as the
      * next arrival would, so that the statistics include it. */
     uint64_t now_ns = s->virtual_clock ? 0 : fe_clock_now_ns();
-    lock(&s->lock);
-    if (!s->virtual_clock)
+    lock_device(s);
+    if (!s->virtual_clock && !s->in_trim)
         fe_device_idle(s->dev, fe_timemap_device(&s->map, now_ns));
     fe_snapshot_take(n.device, s->dev);
     unlock_and_tell(s, false);
@@ -133,7 +133,7 @@ static struct seen look_at_blocks(struct fe_server *s)
     seen.valid = calloc(seen.n ? seen.n : 1, sizeof *seen.valid);
     if (!seen.blocks || !seen.valid)
         return seen;
-    lock(&s->lock);
+    lock_device(s);
     fe_device_get_blocks(s->dev, seen.blocks);
     seen.knows_valid = fe_device_knows_valid(s->dev);
     unlock(&s->lock);
@@ -141,7 +141,7 @@ static struct seen look_at_blocks(struct fe_server *s)
         if (at > 0)
             (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = BETWEEN_NS},
                                   NULL);
-        lock(&s->lock);
+        lock_device(s);
         seen.knows_valid = fe_device_knows_valid(s->dev);
         if (seen.knows_valid)
             fe_device_get_valid(s->dev, at, seen.n - at < step ? seen.n - at : step, seen.valid);
@@ -212,7 +212,7 @@ char *fe_server_metrics(struct fe_server *s)
 
 void fe_server_reset_stats(struct fe_server *s)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     fe_device_reset_stats(s->dev);
     unlock(&s->lock);
 
@@ -235,14 +235,14 @@ static int set_server_key(struct fe_server *s, const char *key, const char *valu
         r = fe_scale_parse(value, &scale, &why);
         if (r == 0) {
             uint64_t now_ns = fe_clock_now_ns();
-            lock(&s->lock);
+            lock_to_change(s);
             fe_timemap_rescale(&s->map, now_ns, scale);
             unlock(&s->lock);
         }
     } else if (strcmp(key, "transport-overhead") == 0) {
         r = fe_params_parse_overhead(value, &overhead_ns, &why);
         if (r == 0) {
-            lock(&s->lock);
+            lock_device(s);
             s->overhead_ns = overhead_ns;
             unlock(&s->lock);
         }
@@ -258,7 +258,7 @@ int fe_server_set(struct fe_server *s, const char *key, const char *value, struc
     int r = set_server_key(s, key, value, &found, err);
     if (found)
         return r;
-    lock(&s->lock);
+    lock_to_change(s);
     r = fe_device_set(s->dev, key, value, err);
     unlock(&s->lock);
     return r;
@@ -269,7 +269,7 @@ int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
 {
     bool found = true;
 
-    lock(&s->lock);
+    lock_device(s);
     if (strcmp(key, "time-scale") == 0)
         fe_scale_print(s->map.scale, buf, len);
     else if (strcmp(key, "transport-overhead") == 0)
@@ -291,7 +291,7 @@ static uint64_t now_locked(const struct fe_server *s, uint64_t real_ns)
 int fe_server_cut_power(struct fe_server *s, uint64_t in_ns, uint64_t writes, uint64_t *ret_now_ns,
                         struct fe_err *err)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     /* The clock is read under the lock.  A request that was answered while this thread waited for
      * the lock ended before the cut, so the cut must not have a time before its completion. */
     uint64_t now_ns = now_locked(s, fe_clock_now_ns());
@@ -310,7 +310,7 @@ int fe_server_cut_power(struct fe_server *s, uint64_t in_ns, uint64_t writes, ui
 int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_err *err)
 {
     uint64_t real_ns = fe_clock_now_ns();
-    lock(&s->lock);
+    lock_to_change(s);
     uint64_t now_ns = now_locked(s, real_ns);
     fe_device_idle(s->dev, now_ns); /* a planned power cut may be due by now */
     int r = fe_device_power_on(s->dev, now_ns, ret_ready_ns, err);
@@ -325,7 +325,7 @@ int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struc
     uint64_t real_ns = fe_clock_now_ns(), from;
     int r = 0;
 
-    lock(&s->lock);
+    lock_to_change(s);
     if (s->virtual_clock) {
         from = fe_max_u64(s->virtual_now_ns, fe_device_now(s->dev));
     } else {
@@ -353,7 +353,7 @@ static uint64_t present_ns(const struct fe_server *s)
 int fe_server_mark_bad(struct fe_server *s, fe_peb peb, enum fe_condition *ret_after,
                        struct fe_err *err)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     int r = fe_device_mark_bad(s->dev, present_ns(s), peb, err);
     *ret_after = fe_device_condition(s->dev);
     unlock_and_tell(s, r == 0);
@@ -362,7 +362,7 @@ int fe_server_mark_bad(struct fe_server *s, fe_peb peb, enum fe_condition *ret_a
 
 int fe_server_flip(struct fe_server *s, fe_ppn ppn, uint32_t bits, struct fe_err *err)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     int r = fe_device_flip(s->dev, ppn, bits, err);
     unlock(&s->lock);
     return r;
@@ -370,7 +370,7 @@ int fe_server_flip(struct fe_server *s, fe_ppn ppn, uint32_t bits, struct fe_err
 
 int fe_server_set_cycles(struct fe_server *s, fe_peb peb, uint32_t cycles, struct fe_err *err)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     int r = fe_device_set_cycles(s->dev, peb, cycles, err);
     unlock(&s->lock);
     return r;
@@ -379,7 +379,7 @@ int fe_server_set_cycles(struct fe_server *s, fe_peb peb, uint32_t cycles, struc
 int fe_server_hang(struct fe_server *s, uint64_t ns, struct fe_err *err)
 {
     int r = 0;
-    lock(&s->lock);
+    lock_to_change(s);
     if (ns > MAX_HANG_END_NS || present_ns(s) > MAX_HANG_END_NS - ns)
         r = fe_err_set(err, EOVERFLOW, "hang: the device's clock would pass 73 years");
     else
@@ -390,21 +390,21 @@ int fe_server_hang(struct fe_server *s, uint64_t ns, struct fe_err *err)
 
 void fe_server_disconnect(struct fe_server *s, uint64_t ns)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     fe_device_disconnect(s->dev, ns ? present_ns(s) + ns : UINT64_MAX);
     unlock_and_tell(s, false);
 }
 
 void fe_server_connect(struct fe_server *s)
 {
-    lock(&s->lock);
+    lock_to_change(s);
     fe_device_disconnect(s->dev, 0);
     unlock_and_tell(s, false);
 }
 
 int fe_server_listen(struct fe_server *s, uint64_t *ret_next, struct fe_err *err)
 {
-    lock(&s->lock);
+    lock_device(s);
     int r = fe_events_listen(&s->events, s->dev, ret_next, err);
     unlock(&s->lock);
     return r;
@@ -412,7 +412,7 @@ int fe_server_listen(struct fe_server *s, uint64_t *ret_next, struct fe_err *err
 
 void fe_server_unlisten(struct fe_server *s)
 {
-    lock(&s->lock);
+    lock_device(s);
     fe_events_unlisten(&s->events);
     unlock(&s->lock);
 }
@@ -425,7 +425,7 @@ int fe_server_events_fd(const struct fe_server *s)
 uint32_t fe_server_take_events(struct fe_server *s, uint64_t *next, struct fe_event *ret,
                                uint32_t max, uint64_t *ret_dropped)
 {
-    lock(&s->lock);
+    lock_device(s);
     uint32_t n = fe_events_take(&s->events, next, ret, max, ret_dropped);
     unlock(&s->lock);
     return n;

@@ -40,7 +40,9 @@ struct fe_server {
     atomic_bool notice_taken, trace_notice_taken, late_notice_due;
     bool is_known_late;      /* guarded by lateness_lock: late_notice_due has been set once */
 
-    /* Protects the seven members below.  It is never held while a thread waits, nor during a system
+    atomic_uint n_waiting;   /* threads that have found the lock of the device taken */
+
+    /* Protects the nine members below.  It is never held while a thread waits, nor during a system
      * call, except for those of the store: page faults, and reading and writing the image.  An
      * fdatasync is one of them only if the model cannot go on without it (store/image_page.c). */
     pthread_mutex_t lock;
@@ -49,6 +51,8 @@ struct fe_server {
     struct fe_timemap map;   /* clock=real: between CLOCK_MONOTONIC and device time */
     uint64_t virtual_now_ns; /* clock=virtual: completion of the last request */
     uint64_t overhead_ns;    /* transport-overhead */
+    bool in_trim;            /* a long trim has paused (flashemu/pause.h): nobody may change dev */
+    pthread_cond_t trim_over;
     struct fe_flusher flusher;
     struct fe_events events; /* wake_fd in it is constant */
 
@@ -71,6 +75,31 @@ static inline void unlock(pthread_mutex_t *m)
     int r = pthread_mutex_unlock(m);
     assert(r == 0);
     (void)r;
+}
+
+/* Takes the lock of the device.  Who finds it taken says so: a long trim waits in its pauses until
+ * everybody who waits for the lock has had it. */
+static inline void lock_device(struct fe_server *s)
+{
+    if (pthread_mutex_trylock(&s->lock) == 0)
+        return;
+    atomic_fetch_add(&s->n_waiting, 1);
+    lock(&s->lock);
+    atomic_fetch_sub(&s->n_waiting, 1);
+}
+
+/* Returns when no trim is in the midst of its work; the lock is held. */
+static inline void wait_for_trim(struct fe_server *s)
+{
+    while (s->in_trim)
+        pthread_cond_wait(&s->trim_over, &s->lock);
+}
+
+/* Takes the lock to change the device. */
+static inline void lock_to_change(struct fe_server *s)
+{
+    lock_device(s);
+    wait_for_trim(s);
 }
 
 /* Unlocks after the device may have done something, and tells listeners about it. */

@@ -33,6 +33,7 @@
  */
 #include "device/internal.h"
 
+#include "flashemu/pause.h"
 #include "store/image_file.h"
 
 #include <errno.h>
@@ -293,6 +294,20 @@ static enum fe_status write_all_out(struct fe_device *dev)
     return st == FE_OK ? fe_ftl_end_command(dev->ftl) : st;
 }
 
+/* How many pages from lpn on are trimmed before a pause. */
+static uint64_t trim_part(const struct fe_device *dev, fe_lpn lpn)
+{
+    uint32_t unit = dev->ftl->trim_unit ? dev->ftl->trim_unit : 1;
+    uint64_t part = fe_div_up(FE_TRIM_PART_PAGES, unit) * unit;
+    return part - lpn % part;
+}
+
+void fe_device_set_pause(struct fe_device *dev, void (*fn)(void *ctx), void *ctx)
+{
+    dev->pause = fn;
+    dev->pause_ctx = ctx;
+}
+
 /* Whole pages are unmapped; the sectors of a page that is trimmed in part are written
  * with zeros, so that a trimmed range always reads as zeros.
  *
@@ -312,7 +327,7 @@ static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_
         }
         fe_lpn lpn = (fe_lpn)(real / dev->page_bytes);
         uint32_t off = (uint32_t)(real % dev->page_bytes);
-        uint64_t n = there / dev->page_bytes;
+        uint64_t n = fe_min_u64(there / dev->page_bytes, trim_part(dev, lpn));
         if (off == 0 && n > 0) {
             st = fe_ftl_trim(dev->ftl, lpn, (uint32_t)n);
             if (dev->cache && st == FE_OK)
@@ -320,6 +335,8 @@ static enum fe_status trim_range(struct fe_device *dev, uint64_t offset, uint64_
             if (st == FE_OK)
                 fe_chip_note_trim(&dev->medium->chip, lpn, (uint32_t)n);
             offset += n * dev->page_bytes;
+            if (dev->pause && offset < end)
+                dev->pause(dev->pause_ctx);
         } else {
             uint32_t part = (uint32_t)fe_min_u64(dev->page_bytes - off, there);
             st = write_page(dev, lpn, off, part, NULL, false);

@@ -79,6 +79,10 @@ struct fe_device {
     struct fe_nand_counters nand_before; /* counters at the reset */
     struct fe_ftl_counters ftl_before;
 
+    /* Called between two parts of a long trim (flashemu/pause.h); NULL: no pauses. */
+    void (*pause)(void *ctx);
+    void *pause_ctx;
+
     /* Sees every operation after it has its times; NULL: nobody looks.  For tests. */
     void (*observe)(void *ctx, const struct fe_op *ops, uint32_t n);
     void *observe_ctx;

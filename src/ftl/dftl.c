@@ -280,6 +280,7 @@ static int init(struct dftl *f, const struct fe_ftl_params *p, struct fe_err *er
         config.frontiers[kind] = (struct fe_frontier_config){g->n_dies, g->pages_per_block, kind};
     }
     f->per_page = g->page_bytes / (uint32_t)sizeof *f->table;
+    f->base.trim_unit = f->per_page;
     f->n_tps = (uint32_t)fe_div_up(f->base.n_lpns, f->per_page);
     uint32_t n = (uint32_t)fe_min_u64(p->dftl.map_cache / FE_MAP_ENTRY_BYTES, f->base.n_lpns);
     int r = alloc_tables(f, err);

@@ -64,6 +64,8 @@ struct fe_ftl {
     const struct fe_ftl_ops *ops;
     struct fe_medium *medium; /* not owned */
     uint32_t n_lpns;          /* logical pages [0, n_lpns) */
+    uint32_t trim_unit;       /* pages that share a page of the strategy's own tables: parts of a long
+                                 trim begin at multiples of it; 0: one page */
     bool hears_rests;         /* ops->rested is called; set when the strategy is made */
     struct fe_ftl_counters counters;
 };

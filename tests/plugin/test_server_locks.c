@@ -13,6 +13,7 @@
 #include "commands.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 static _Thread_local pthread_mutex_t *held;
 static unsigned n_locked;
 static long lock_takes_ns; /* how long the next locks take */
+static _Thread_local void (*after_unlock)(void); /* called after each */
 
 int __real_pthread_mutex_lock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
@@ -35,6 +37,21 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
     return r;
 }
 
+int __real_pthread_mutex_trylock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *m)
+{
+    if (held)
+        fail_msg("a second lock is tried");
+    nanosleep(&(struct timespec){.tv_nsec = lock_takes_ns}, NULL);
+    int r = __real_pthread_mutex_trylock(m);
+    if (r == 0) {
+        held = m;
+        n_locked++;
+    }
+    return r;
+}
+
 int __real_pthread_mutex_unlock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
@@ -42,7 +59,10 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
     if (held != m)
         fail_msg("a lock is given back that is not held");
     held = NULL;
-    return __real_pthread_mutex_unlock(m);
+    int r = __real_pthread_mutex_unlock(m);
+    if (after_unlock)
+        after_unlock();
+    return r;
 }
 
 /* After a call that must have locked something. */
@@ -168,6 +188,58 @@ static void test_server_locks_of_a_request_without_time(void **state)
     fe_server_destroy(s);
 }
 
+static struct fe_server *trimming;
+static unsigned n_pauses;
+static atomic_bool changed;
+static pthread_t changer;
+
+static void *look_at_device(void *unused)
+{
+    json_decref(fe_server_stats(trimming));
+    return unused;
+}
+
+static void *change_device(void *unused)
+{
+    struct fe_err err;
+    assert_int_equal(fe_server_hang(trimming, 1000000, &err), 0);
+    changed = true;
+    return unused;
+}
+
+/* In each pause somebody else can look.  Who wants to change something in the first one has not done
+ * so in the last one. */
+static void in_a_pause(void)
+{
+    pthread_t looker;
+    if (changed || n_pauses == 3)
+        return; /* this is not a pause, but the end of the request */
+    if (n_pauses++ == 0)
+        assert_int_equal(pthread_create(&changer, NULL, change_device, NULL), 0);
+    assert_int_equal(pthread_create(&looker, NULL, look_at_device, NULL), 0);
+    assert_int_equal(pthread_join(looker, NULL), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    assert_false(changed);
+}
+
+/* A trim of 64 MiB has four parts with a pause between each two. */
+static void test_server_locks_of_a_long_trim(void **state)
+{
+    struct fe_request req = {.type = FE_REQ_TRIM, .len = 64 << 20};
+    struct fe_outcome out;
+    (void)state;
+    trimming = ft_server_make((const char *const[]){"size=64M", "clock=virtual", NULL});
+    n_pauses = 0;
+    after_unlock = in_a_pause;
+    assert_int_equal(fe_server_submit(trimming, &req, NULL, NULL, &out), 0);
+    after_unlock = NULL;
+    assert_int_equal(pthread_join(changer, NULL), 0);
+    assert_int_equal(n_pauses, 3);
+    assert_true(changed);
+    assert_int_equal(out.reply.complete_ns, 0); /* the hang is for the next request */
+    fe_server_destroy(trimming);
+}
+
 /* Requests may be answered while a cut waits for the lock.  They ended before the cut, so its time
  * is that at which the lock was got. */
 static void test_server_locks_and_the_time_of_a_cut(void **state)
@@ -190,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_server_locks_clock_virtual),
         cmocka_unit_test(test_server_locks_clock_real),
+        cmocka_unit_test(test_server_locks_of_a_long_trim),
         cmocka_unit_test(test_server_locks_of_a_request_without_time),
         cmocka_unit_test(test_server_locks_and_the_time_of_a_cut),
     };
