@@ -326,4 +326,32 @@ def test_notes_are_no_errors():
     assert err == "nbdkit: flashemu: note: spin does nothing with clock=virtual\n", err
 
 
+DYING = """
+import sys, nbd, time
+h = nbd.NBD()
+h.connect_unix(sys.argv[1])
+buffers = [nbd.Buffer(1 << 20) for _ in range(16)]
+for i, b in enumerate(buffers):
+    h.aio_pread(b, i << 20)
+print("reading", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_client_that_dies_in_the_middle_of_reads():
+    """nbdkit before 1.34 answers in several threads, finds the connection closed, and ends by an
+    assertion, nearly each time.  Not where a connection has one thread."""
+    for params, options in ((["clock=virtual"], []), (["clock=real"], ["-t", "1"])):
+        with Server("ideal", "size=32M", *params, options=options) as s:
+            s.connect().pwrite(b"kept" * 1024, 0)
+            for _ in range(3):
+                with subprocess.Popen(["/usr/bin/python3", "-c", DYING, s.socket],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+                    assert client.stdout.readline() == b"reading\n"
+                    s.stats() # the server has had a moment to begin its answers
+                    client.kill()
+            assert s.connect().pread(4096, 0) == b"kept" * 1024, params
+            assert s.proc.poll() is None
+
+
 run(globals())
