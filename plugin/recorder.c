@@ -44,6 +44,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,7 +107,7 @@ static int check_contents(const struct fe_recorder *r, int fd, struct fe_err *er
     return 0;
 }
 
-/* Opens what is there, and empties it.  A pipe or a terminal has no contents to lose.  A disk has,
+/* Opens what is there, locks it as long as it is written, and empties it.  A pipe or a terminal has no contents to lose.  A disk has,
  * and so it is refused like a folder. */
 static int open_file(struct fe_recorder *r, const char *path, struct fe_err *err)
 {
@@ -121,6 +122,11 @@ static int open_file(struct fe_recorder *r, const char *path, struct fe_err *err
     if (fd < 0)
         return file_error(r, err, errno);
     int code = is_special ? 0 : check_contents(r, fd, err);
+    if (code == 0 && !is_special && flock(fd, LOCK_EX | LOCK_NB) < 0)
+        code = errno == EWOULDBLOCK
+                   ? fe_err_set(err, EBUSY, "%s: is in use by another flashemu server or tool",
+                                r->name)
+                   : file_error(r, err, errno);
     if (code == 0 && !is_special && ftruncate(fd, 0) < 0)
         code = file_error(r, err, errno);
     if (code == 0) {

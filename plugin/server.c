@@ -130,7 +130,11 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
 
 int fe_server_close(struct fe_server *s, struct fe_err *err)
 {
+    uint64_t now_ns = fe_clock_now_ns();
     lock(&s->lock);
+    if (s->is_started) /* the time since the last request is a part of the device's life */
+        fe_device_idle(s->dev, s->virtual_clock ? s->virtual_now_ns
+                                                : fe_timemap_device(&s->map, now_ns));
     int r = fe_device_close(s->dev, err);
     unlock(&s->lock);
     bool told = s->trace_notice_taken; /* of the end of the trace, and its cause */
@@ -162,6 +166,7 @@ int fe_server_start(struct fe_server *s, struct fe_err *err)
     lock(&s->lock);
     s->map.real0_ns = fe_clock_now_ns();
     s->map.device0_ns = s->virtual_now_ns = fe_device_now(s->dev);
+    s->is_started = true;
     unlock(&s->lock);
     return s->recorder ? fe_recorder_start(s->recorder, err) : 0;
 }

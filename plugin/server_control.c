@@ -363,16 +363,18 @@ int fe_server_mark_bad(struct fe_server *s, fe_peb peb, enum fe_condition *ret_a
 int fe_server_flip(struct fe_server *s, fe_ppn ppn, uint32_t bits, struct fe_err *err)
 {
     lock_to_change(s);
+    fe_device_idle(s->dev, present_ns(s)); /* a planned power cut may be due by now */
     int r = fe_device_flip(s->dev, ppn, bits, err);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
     return r;
 }
 
 int fe_server_set_cycles(struct fe_server *s, fe_peb peb, uint32_t cycles, struct fe_err *err)
 {
     lock_to_change(s);
+    fe_device_idle(s->dev, present_ns(s)); /* a planned power cut may be due by now */
     int r = fe_device_set_cycles(s->dev, peb, cycles, err);
-    unlock(&s->lock);
+    unlock_and_tell(s, false);
     return r;
 }
 

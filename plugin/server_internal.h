@@ -42,12 +42,13 @@ struct fe_server {
 
     atomic_uint n_waiting;   /* threads that have found the lock of the device taken */
 
-    /* Protects the nine members below.  It is never held while a thread waits, nor during a system
+    /* Protects the ten members below.  It is never held while a thread waits, nor during a system
      * call, except for those of the store: page faults, and reading and writing the image.  An
      * fdatasync is one of them only if the model cannot go on without it (store/image_page.c). */
     pthread_mutex_t lock;
     struct fe_hostq queue;   /* clock=real: requests that have no queue slot of the link yet */
     struct fe_device *dev;
+    bool is_started;         /* device time passes */
     struct fe_timemap map;   /* clock=real: between CLOCK_MONOTONIC and device time */
     uint64_t virtual_now_ns; /* clock=virtual: completion of the last request */
     uint64_t overhead_ns;    /* transport-overhead */

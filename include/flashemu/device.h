@@ -134,7 +134,8 @@ int fe_device_plan_cut(struct fe_device *dev, uint64_t at_ns, uint64_t after_wri
 int fe_device_cut_power(struct fe_device *dev, uint64_t now_ns, struct fe_err *err);
 
 /* Switches power on again.  The device recovers its mapping and can work from *ret_ready_ns on.
- * -EALREADY if power is on; -EIO if the device is dead, or -ENOMEM, and then power stays off. */
+ * -EALREADY if power is on; -EIO if the device is dead, the host's errno if the image cannot be
+ * written, or -ENOMEM, and then power stays off. */
 int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_ready_ns,
                        struct fe_err *err);
 bool fe_device_has_power(const struct fe_device *dev);
@@ -166,8 +167,9 @@ const struct fe_profile *fe_device_profile(const struct fe_device *dev);
 /* ---- faults on purpose; flashemu/map.h shows the blocks ---- */
 
 /* Makes a chip block bad: its data go to a spare block, which takes device time.  Without a spare
- * block it is the end of the device's life.  -EINVAL with a message if there is no such block or it
- * is bad already; the same holds for the next two functions. */
+ * block it is the end of the device's life.  -EINVAL with a message if there is no such block, if it
+ * is bad already, or without power; the host's errno if the image cannot be written.  The same holds
+ * for the next two functions. */
 int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_chip_block block,
                        struct fe_err *err);
 

@@ -20,6 +20,8 @@
 
 #include "flashemu/map.h"
 
+#include <errno.h>
+
 uint32_t fe_device_blocks(const struct fe_device *dev)
 {
     return dev->medium->geo.n_chip_blocks;
@@ -63,15 +65,29 @@ void fe_device_get_valid(const struct fe_device *dev, uint32_t first, uint32_t n
             peb < m->geo.n_pebs ? (uint16_t)dev->ftl->ops->valid_pages(dev->ftl, peb) : 0;
 }
 
+/* Faults of the chip come about through the device, so it must have power; and what cannot be
+ * written to the image must not get ahead of it. */
+static int check_works(const struct fe_device *dev, struct fe_err *err)
+{
+    int errnum;
+    const char *why = fe_device_failure(dev, &errnum);
+    if (!fe_device_has_power(dev))
+        return fe_err_set(err, EINVAL, "power is off; switch it on first (power-on)");
+    return why ? fe_err_set(err, errnum, "%s", why) : 0;
+}
+
 /* Moving the data of the block is work of the device.  It begins when everything accepted so far
  * has ended, and the next request may have to wait for it. */
 int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_chip_block block,
                        struct fe_err *err)
 {
-    fe_device_pass_time(dev, now_ns);
+    fe_device_idle(dev, now_ns);
+    int r = check_works(dev, err);
+    if (r < 0)
+        return r;
     uint64_t from = fe_max_u64(dev->busy_until_ns, dev->last_arrival_ns);
     fe_sched_begin(&dev->sched, from);
-    int r = fe_wear_mark_bad(dev->medium, block, err);
+    r = fe_wear_mark_bad(dev->medium, block, err);
     fe_device_place(dev);
     fe_device_busy(dev, from, fe_sched_end(&dev->sched));
     fe_device_save_lifetime(dev);
@@ -80,13 +96,15 @@ int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_chip_block blo
 
 int fe_device_flip(struct fe_device *dev, fe_ppn ppn, uint32_t bits, struct fe_err *err)
 {
-    return fe_wear_flip(dev->medium, ppn, bits, err);
+    int r = check_works(dev, err);
+    return r < 0 ? r : fe_wear_flip(dev->medium, ppn, bits, err);
 }
 
 int fe_device_set_cycles(struct fe_device *dev, fe_chip_block block, uint32_t cycles,
                          struct fe_err *err)
 {
-    return fe_wear_set_cycles(dev->medium, block, cycles, err);
+    int r = check_works(dev, err);
+    return r < 0 ? r : fe_wear_set_cycles(dev->medium, block, cycles, err);
 }
 
 void fe_device_hang(struct fe_device *dev, uint64_t ns)

@@ -332,6 +332,15 @@ void fe_power_end_start(struct fe_device *dev)
     fe_chip_end_cut(&dev->medium->chip);
 }
 
+/* Recovery programs and erases.  In an image that cannot be written it would get ahead of the file,
+ * and lose what it moves. */
+static int check_image(const struct fe_device *dev, struct fe_err *err)
+{
+    int errnum;
+    const char *why = fe_device_failure(dev, &errnum);
+    return why ? fe_err_set(err, errnum, "power stays off: %s", why) : 0;
+}
+
 /* Recovery begins at `at` and runs on the timelines like any other work.  No command starts before
  * its end, which is why every queue slot is occupied until then.  The operations of recovery carry
  * a mark in the undo: a cut in the middle of them must keep the journal of the cut before. */
@@ -341,12 +350,17 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
     struct fe_ftl *ftl = NULL;
     if (fe_device_has_power(dev))
         return fe_err_set(err, EALREADY, "power is on");
+    int r = check_image(dev, err);
+    if (r < 0)
+        return r;
     uint64_t at = fe_max_u64(fe_min_u64(now_ns, FE_TIME_MAX), dev->last_arrival_ns);
     dev->last_arrival_ns = at;
     dev->medium->now_ns = at;
     fe_sched_begin(&dev->sched, at);
     dev->medium->undo->recovering = true;
-    int r = recover(dev, &ftl, err);
+    r = recover(dev, &ftl, err);
+    if (r == 0 && (r = check_image(dev, err)) < 0)
+        ftl->ops->destroy(ftl);
     fe_device_place(dev);
     dev->medium->undo->recovering = false;
     uint64_t end = fe_max_u64(at, fe_sched_all_end(&dev->sched));

@@ -202,6 +202,22 @@ def test_a_file_that_is_no_trace_stays():
             assert s.connect().pread(512, 0) == b"a" * 512
 
 
+def test_a_trace_has_one_server():
+    with Folder() as f:
+        with Server("ideal", "trace=" + f.trace) as s:
+            h = s.connect()
+            h.pread(512, 0)
+            has_all(refused("ideal", "trace=" + f.trace),
+                    "^trace=.*: is in use by another flashemu server or tool$")
+            h.pread(512, 512)
+            assert s.terminate() == 0
+        assert [r.offset for r in records_of(f.trace)] == [0, 512]
+        with Server("ideal", "trace=" + f.trace) as s: # a server that has ended has it no more
+            s.connect().pread(512, 1024)
+            assert s.terminate() == 0
+        assert [r.offset for r in records_of(f.trace)] == [1024]
+
+
 def test_a_stalled_disk_ends_the_trace_and_not_the_device():
     """Nobody reads the pipe.  The trace ends, and says so once; the device goes on."""
     with Folder() as f:
