@@ -30,7 +30,7 @@
  */
 #include "device/internal.h"
 
-#include "ftl/area.h"
+#include "ftl/pages/area.h"
 #include "profile/options.h"
 #include "store/image.h"
 

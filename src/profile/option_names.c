@@ -6,7 +6,7 @@
 
 #include "flashemu/profile.h"
 #include "ftl/ftl.h"
-#include "ftl/victim.h"
+#include "ftl/pages/victim.h"
 
 #include <stddef.h>
 

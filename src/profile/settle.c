@@ -27,7 +27,7 @@
 #include "profile/parse.h"
 
 #include "base/num.h"
-#include "ftl/area.h"
+#include "ftl/pages/area.h"
 #include "ftl/ftl.h"
 #include "nand/wear.h"
 

@@ -11,7 +11,7 @@
  *                                       strategy draws nothing
  */
 #include "ftl/ftl.h"
-#include "ftl/victim.h"
+#include "ftl/pages/victim.h"
 #include "lib/host.h"
 #include "profile/options.h"
 #include "property/property.h"

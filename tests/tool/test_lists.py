@@ -20,7 +20,10 @@ def read(root, *path):
 
 
 def files(root, folder, end):
-    return sorted(name for name in os.listdir(os.path.join(root, folder)) if name.endswith(end))
+    """The files below a folder, by their paths from there."""
+    top = os.path.join(root, folder)
+    return sorted(os.path.relpath(os.path.join(place, name), top)
+                  for place, _, names in os.walk(top) for name in names if name.endswith(end))
 
 
 def not_compiled(root):
@@ -32,7 +35,7 @@ def not_compiled(root):
     for folder, place in builds.items():
         build = read(root, place, "meson.build")
         for name in files(root, folder, ".c"):
-            if not re.search(r"['/]%s'" % re.escape(name), build):
+            if not re.search(r"'(flashemu/)?%s'" % re.escape(name), build):
                 yield "%s/%s is not named in %s/meson.build" % (folder, name, place)
 
 

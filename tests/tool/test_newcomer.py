@@ -157,9 +157,9 @@ def add_policy(copy):
     copy.change("include/flashemu/ftl_params.h", r"^    POLICY\(RANDOM,",
                 '    POLICY(TOY, toy, "toy", false) \\\n')
     code, out = copy.run(*ninja, sets)
-    assert code != 0 and re.search(r"src/ftl/victim\.c.*choose_toy.* undeclared", out), out
+    assert code != 0 and re.search(r"src/ftl/pages/victim\.c.*choose_toy.* undeclared", out), out
     with open(os.path.join(HERE, "newcomer/policy.c")) as f:
-        copy.change("src/ftl/victim.c", r"^fe_peb fe_victims_choose\(", f.read())
+        copy.change("src/ftl/pages/victim.c", r"^fe_peb fe_victims_choose\(", f.read())
     copy.ninja(sets)
     copy.fails("gc_policy=toy has no score in this test", os.path.join(copy.build, sets))
     copy.change("tests/unit/test_ftl_page_sets.c", r"^static double any\(",

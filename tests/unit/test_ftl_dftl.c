@@ -13,7 +13,7 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "ftl/dftl_core.h"
+#include "ftl/pages/dftl_core.h"
 
 #include <errno.h>
 

@@ -8,8 +8,8 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "ftl/area.h"
-#include "ftl/page_core.h"
+#include "ftl/pages/area.h"
+#include "ftl/pages/page_core.h"
 
 #include <errno.h>
 

@@ -8,7 +8,7 @@
 #include "lib/same_chip.h"
 #include "lib/unit.h"
 
-#include "ftl/page_core.h"
+#include "ftl/pages/page_core.h"
 
 #include <string.h>
 

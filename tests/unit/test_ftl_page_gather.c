@@ -9,7 +9,7 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "ftl/page_core.h"
+#include "ftl/pages/page_core.h"
 
 enum { GATHER = 4, PAGE = 512, SLC = FT_SLC_PROG };
 

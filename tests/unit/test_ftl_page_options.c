@@ -7,7 +7,7 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "ftl/page_core.h"
+#include "ftl/pages/page_core.h"
 
 enum { N = 4 };
 

@@ -11,7 +11,7 @@
 #include "lib/unit.h"
 
 #include "device/internal.h"
-#include "ftl/unit.h"
+#include "ftl/units/unit.h"
 #include "nand/run.h"
 #include "nand/undo.h"
 

@@ -9,7 +9,7 @@
 #include "lib/layer.h"
 #include "lib/unit.h"
 
-#include "ftl/segment_core.h"
+#include "ftl/units/segment_core.h"
 
 #include <errno.h>
 

@@ -8,7 +8,7 @@
 #include "lib/same_chip.h"
 #include "lib/unit.h"
 
-#include "ftl/segment_core.h"
+#include "ftl/units/segment_core.h"
 
 struct bench {
     struct ft_rig rig;

@@ -5,7 +5,7 @@
  *
  * The chip: one die, pages of 512 bytes, units of 8 pages (one block each).
  */
-#include "ftl/scatter.h"
+#include "ftl/units/scatter.h"
 #include "lib/layer.h"
 #include "lib/unit.h"
 

@@ -10,7 +10,7 @@
 #include "lib/unit.h"
 
 #include "ftl/registry.h"
-#include "ftl/shared_log.h"
+#include "ftl/units/shared_log.h"
 
 #include <errno.h>
 

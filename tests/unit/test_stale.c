@@ -8,7 +8,7 @@
 #include "lib/unit.h"
 
 #include "device/internal.h"
-#include "ftl/dftl_core.h"
+#include "ftl/pages/dftl_core.h"
 #include "store/frames.h"
 #include "store/internal.h"
 

@@ -11,7 +11,7 @@
 #include "lib/unit.h"
 
 #include "ftl/registry.h"
-#include "ftl/unit_map.h"
+#include "ftl/units/unit_map.h"
 #include "sched/sched.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "lib/rig.h"
 #include "lib/unit.h"
 
-#include "ftl/unit.h"
+#include "ftl/units/unit.h"
 
 #include <errno.h>
 

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * page: every page is mapped by itself, as in eMMC, SSDs and new sticks.
+ *
+ *     host page                                 cleaning
+ *         |                                        |
+ *         v                                        v
+ *   +-- streams: open blocks, one a die ----+   a victim's valid pages
+ *   |  MAIN    COLD    REST    CACHE (SLC)  |      ^
+ *   +-------------------+-------------------+      |
+ *                       | full                     | the policy's choice
+ *                       v                          |
+ *                  full blocks --------------------+--> erased --> free blocks
+ *
+ * A write goes to the frontier of its stream, and the former copy of the page becomes an
+ * invalid page.  When free blocks run short, cleaning comes first.  So the cost of a write
+ * depends on how many valid pages the victims still have, and this is what
+ * over-provisioning, cleaning policies and the separation of hot from cold pages are about.
+ *
+ * page_core.h says which file does what.  The map takes 4 bytes a logical page; two-pool
+ * separation takes 8 more.
+ *
+ * At power-on the newest copies of all pages are the map.  What was hot is forgotten, and so
+ * is whose turn it was in the frontiers.
+ */
+#include "base/table.h"
+#include "ftl/pages/blocks_recover.h"
+#include "ftl/pages/page_core.h"
+#include "ftl/part.h"
+#include "ftl/recover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
+{
+    struct page_ftl *f = page_of(ftl);
+    if (write) {
+        fe_part_begin_write(ftl->medium, &f->part, offset, len);
+        f->command_at = offset;
+        f->command_bytes = len;
+    } else {
+        fe_part_begin_read(ftl->medium, &f->part, f->region.read_end, offset, len);
+        fe_region_begin_read(&f->region, offset, len, ftl->medium->ops);
+    }
+}
+
+static void page_rested(struct fe_ftl *ftl)
+{
+    page_of(ftl)->run_last = FE_LPN_NONE; /* slc_pause */
+}
+
+static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                 const void *data)
+{
+    struct page_ftl *f = page_of(ftl);
+    fe_region_write(&f->region, lpn, ftl->medium->ops);
+    fe_part_write(ftl->medium, &f->part, len);
+    fe_page_follow_run(f, lpn);
+    f->page_ends = off + len == ftl->medium->geo.page_bytes;
+    struct fe_blocks *b = fe_page_blocks_for(f, lpn);
+    enum fe_status st = fe_page_make_room(f, b);
+    if (st != FE_OK)
+        return st;
+    enum stream stream = fe_page_stream_of_host(f, lpn);
+    if (b == &f->blocks)
+        st = fe_page_take_along(f, stream, lpn);
+    if (st != FE_OK)
+        return st;
+    fe_ppn old = fe_mapped(f->map[lpn]);
+    st = fe_page_place(f, stream, lpn, old, off, len, data);
+    if (st == FE_OK && old != FE_PPN_NONE)
+        fe_blocks_replaced(b, old);
+    return st;
+}
+
+static enum fe_status page_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
+                                void *buf)
+{
+    struct page_ftl *f = page_of(ftl);
+    fe_region_read(&f->region, lpn, ftl->medium->ops);
+    return fe_read_mapped(ftl->medium, fe_mapped(f->map[lpn]), off, len, buf);
+}
+
+static fe_ppn page_locate(const struct fe_ftl *ftl, fe_lpn lpn)
+{
+    return fe_mapped(((const struct page_ftl *)ftl)->map[lpn]);
+}
+
+/* How many of the n pages from `first` on are in the area, or outside it, as the first one is. */
+static uint32_t pages_together(const struct page_ftl *f, fe_lpn first, uint32_t n)
+{
+    uint32_t end = f->area_first + f->area_pages;
+    if (f->area_pages && first < f->area_first)
+        return n < f->area_first - first ? n : f->area_first - first;
+    return fe_page_in_area(f, first) && n > end - first ? end - first : n;
+}
+
+static enum fe_status page_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
+{
+    struct page_ftl *f = page_of(ftl);
+    for (uint32_t done = 0, part; done < n; done += part) {
+        part = pages_together(f, first + done, n - done);
+        fe_blocks_trim(fe_page_blocks_for(f, first + done), f->map, first + done, part);
+    }
+    return FE_OK;
+}
+
+static void page_fetch(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step)
+{
+    const struct page_ftl *f = (const struct page_ftl *)ftl;
+    if (step == 0)
+        fe_fetch(&f->map[lpn]);
+    else if (fe_mapped(f->map[lpn]) != FE_PPN_NONE)
+        fe_blocks_fetch(fe_page_in_area(f, lpn) ? &f->area : &f->blocks, fe_mapped(f->map[lpn]),
+                        step);
+}
+
+static uint32_t page_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
+{
+    const struct page_ftl *f = (const struct page_ftl *)ftl;
+    return peb < f->area.end ? f->area.valid[peb] : f->blocks.valid[peb];
+}
+
+static uint32_t page_free_blocks(const struct fe_ftl *ftl)
+{
+    const struct page_ftl *f = (const struct page_ftl *)ftl;
+    return f->blocks.pool.n + f->blocks.aside.n + f->area.pool.n;
+}
+
+static void page_destroy(struct fe_ftl *ftl)
+{
+    struct page_ftl *f = page_of(ftl);
+    fe_blocks_fini(&f->blocks);
+    fe_blocks_fini(&f->area);
+    fe_page_heat_fini(&f->heat);
+    free(f->map);
+    free(f);
+}
+
+static const struct fe_block_ops block_ops = {
+    .move = fe_page_move,
+    .frontier_of = fe_page_stream_of_block,
+};
+
+/* Of the area, n blocks; or, behind the area, of all others. */
+static int init_blocks(struct page_ftl *f, struct fe_blocks *b, const struct fe_ftl_params *p,
+                       uint32_t n, struct fe_err *err)
+{
+    const struct fe_geometry *g = &f->base.medium->geo;
+    uint32_t pages = b == &f->area ? fe_slc_pages(g) : g->pages_per_block;
+    uint32_t places[N_STREAMS], slc = p->page.slc_mode == FE_SLC_OFF ? 0 : fe_slc_pages(g);
+    struct fe_blocks_config config = {
+        .first = f->area.end,
+        .n_blocks = n,
+        .slc = b == &f->area,
+        .reserve = fe_page_reserve(p, g),
+        .levelling = p->clean.wear_levelling,
+        .threshold = p->clean.wl_threshold,
+        .n_aside = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : 0,
+        .seed = p->seed,
+        .map = f->map,
+        .sets = {[SET_PLAIN] = {p->clean.gc_policy, p->clean.gc_d, pages},
+                 [SET_CACHED] = {FE_GC_FIFO, 1, slc}},
+    };
+    fe_page_places(p, g, places);
+    for (enum stream s = STREAM_MAIN; s < STREAM_CACHE; s++)
+        config.frontiers[s] = (struct fe_frontier_config){places[s], pages, SET_PLAIN};
+    config.frontiers[STREAM_CACHE] =
+        (struct fe_frontier_config){places[STREAM_CACHE], slc, SET_CACHED};
+    return fe_blocks_init(b, &f->base, &block_ops, &config, err);
+}
+
+/* The blocks of the area come first, so that the others know where theirs begin. */
+static int init_parts(struct page_ftl *f, struct fe_err *err)
+{
+    const struct fe_geometry *g = &f->base.medium->geo;
+    struct fe_ftl_params area = fe_page_area_params(&f->p);
+    int r = 0;
+    f->area_first = (fe_lpn)(f->p.page.enhanced_start / g->page_bytes);
+    f->area_pages = (uint32_t)(f->p.page.enhanced_size / g->page_bytes);
+    if (f->area_pages)
+        r = init_blocks(f, &f->area, &area, (uint32_t)fe_page_area_blocks(&f->p, g), err);
+    return r == 0 ? init_blocks(f, &f->blocks, &f->p, 0, err) : r;
+}
+
+static int init(struct page_ftl *f, struct fe_err *err)
+{
+    const struct fe_ftl_params *p = &f->p;
+    uint32_t n = f->base.n_lpns;
+    int r = fe_page_area_fits_range(p, &f->base.medium->geo, n, err);
+    if (r < 0)
+        return r;
+    f->part = p->part;
+    fe_region_init(&f->region, &p->region, f->base.medium->geo.page_bytes);
+    f->run_last = FE_LPN_NONE;
+    f->gather_pages = (uint32_t)(p->page.slc_gather / f->base.medium->geo.page_bytes);
+    f->map = fe_table_alloc(n, sizeof *f->map);
+    if (!f->map || (p->page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, n)))
+        return fe_err_nomem(err, "page map", n * 4ull);
+    return init_parts(f, err);
+}
+
+static int put_in_order(struct fe_blocks *b, struct fe_err *err)
+{
+    int r = fe_blocks_sort(b, true, err);
+    return r == 0 ? fe_blocks_restore(b, err) : r;
+}
+
+static int power_on(struct page_ftl *f, struct fe_err *err)
+{
+    struct fe_medium *m = f->base.medium;
+    enum fe_status st = fe_recover_scan(m);
+    fe_recover_newest(m, f->map, f->base.n_lpns, NULL);
+    if (st == FE_OK)
+        st = fe_blocks_drop_moved(&f->blocks, f->map, false);
+    if (st == FE_OK && f->area_pages)
+        st = fe_blocks_drop_moved(&f->area, f->map, false);
+    if (st != FE_OK)
+        return fe_blocks_power_on_result(st, err);
+    for (fe_lpn lpn = 0, n; lpn < f->base.n_lpns; lpn += n) {
+        n = pages_together(f, lpn, f->base.n_lpns - lpn);
+        fe_blocks_mark_valid(fe_page_blocks_for(f, lpn), f->map + lpn, n);
+    }
+    int r = put_in_order(&f->blocks, err);
+    return r == 0 && f->area_pages ? put_in_order(&f->area, err) : r;
+}
+
+/* Blocks for all the data and for what the strategy keeps besides. */
+static int fill(struct page_ftl *f, struct fe_err *err)
+{
+    const struct fe_geometry *g = &f->base.medium->geo;
+    uint32_t others = f->base.n_lpns - f->area_pages;
+    int r = fe_blocks_fill(&f->blocks, fe_page_kept(&f->p, g) +
+                           fe_div_up(others, g->pages_per_block), err);
+    return r == 0 && f->area_pages ? fe_blocks_fill(&f->area, fe_page_area_blocks(&f->p, g), err)
+                                   : r;
+}
+
+/* On a used medium, power comes back; on an erased one, all good blocks are free. */
+static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                uint32_t n_lpns, bool used, struct fe_err *err)
+{
+    struct page_ftl *f = calloc(1, sizeof *f);
+    if (!f)
+        return fe_err_nomem(err, "page translation layer", sizeof *f);
+    f->base = (struct fe_ftl){.ops = &fe_ftl_page, .medium = m, .n_lpns = n_lpns,
+                              .hears_rests = p->page.slc_pause};
+    f->p = *p;
+    int r = init(f, err);
+    if (r == 0)
+        r = used ? power_on(f, err) : fill(f, err);
+    if (r < 0)
+        page_destroy(&f->base);
+    else
+        *ret = &f->base;
+    return r;
+}
+
+static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                       uint32_t n_lpns, struct fe_err *err)
+{
+    return make(ret, p, m, n_lpns, false, err);
+}
+
+static int page_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
+                        uint32_t n_lpns, struct fe_err *err)
+{
+    return make(ret, p, m, n_lpns, true, err);
+}
+
+static int page_check(const struct fe_ftl *ftl, struct fe_err *err)
+{
+    const struct page_ftl *f = (const struct page_ftl *)ftl;
+    const struct fe_blocks *b = &f->blocks;
+    uint64_t n_mapped = 0, n_area = 0;
+    int r = 0;
+    for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++) {
+        bool in_area = fe_page_in_area(f, lpn);
+        r = fe_blocks_check_entry(in_area ? &f->area : b, "logical", lpn, fe_mapped(f->map[lpn]),
+                                  lpn, in_area ? &n_area : &n_mapped, err);
+    }
+    if (r == 0)
+        r = fe_blocks_check(b, n_mapped, err);
+    if (r == 0 && f->area_pages)
+        r = fe_blocks_check(&f->area, n_area, err);
+    uint32_t n_slc = b->full[SET_CACHED].n + b->fronts[STREAM_CACHE].n_open;
+    if (r == 0 && f->p.page.slc_mode == FE_SLC_STATIC &&
+        b->aside.n + n_slc != f->p.page.slc_blocks)
+        r = fe_err_set(err, EIO, "%u free blocks of the SLC cache and %u in use are not %u",
+                       b->aside.n, n_slc, f->p.page.slc_blocks);
+    return r;
+}
+
+const struct fe_ftl_ops fe_ftl_page = {
+    .name = "page",
+    .summary = "every page mapped by itself, cleaned in the background of writes (eMMC, SSDs)",
+    .max_lpns = fe_page_max_lpns,
+    .enhanced_blocks = fe_page_area_blocks,
+    .create = page_create,
+    .recover = page_recover,
+    .destroy = page_destroy,
+    .read = page_read,
+    .locate = page_locate,
+    .write = page_write,
+    .fill = fe_page_fill,
+    .trim = page_trim,
+    .begin_command = page_begin_command,
+    .rested = page_rested,
+    .fetch = page_fetch,
+    .idle = fe_page_idle,
+    .free_blocks = page_free_blocks,
+    .valid_pages = page_valid_pages,
+    .check = page_check,
+};
