@@ -36,6 +36,11 @@ enum against_state {
 enum against_kind { AGAINST_ALIGN, AGAINST_OPEN_AU, AGAINST_FIND_FAT, AGAINST_REQUEST,
                     AGAINST_SEQ_READ, AGAINST_SEQ_WRITE, AGAINST_FILL, AGAINST_LOAD };
 
+/* The rate; how long a request is in flight, with or without the flush behind it; how long a flush
+ * takes, alone or with the writes in front of it, which the page cache has kept until then. */
+enum against_what { AGAINST_RATE, AGAINST_LATENCY, AGAINST_LATENCY_SYNCED, AGAINST_SYNC,
+                    AGAINST_SYNC_AND_WRITES };
+
 #define AGAINST_MAX_DEPTH 64 /* requests in flight */
 
 struct against_point {
@@ -52,7 +57,10 @@ struct against_point {
     bool random;                  /* load: in random order */
     bool may_shrink;              /* load: nobody has said how large, so it may be the device */
     bool queue_off;               /* load: the host uses neither command queue nor write cache */
-    bool flush;                   /* request: a flush behind each; load: one at the end; it counts */
+    bool flush;                   /* request: a flush behind each; load, seq: one at the end */
+    uint64_t sync_every;          /* load, seq: a flush behind each so many writes; 0: none */
+    uint64_t gap;                 /* load: bytes that are left out behind each request */
+    enum against_what what;       /* load: which of its figures the value is */
     uint64_t push, push_start;    /* request: bytes in order behind the last one, and where */
     bool median;                  /* request: the median of the times, not the mean */
     uint32_t op;                  /* request: enum fe_req_type */

@@ -169,15 +169,30 @@ static int check_bs(const struct fe_device *dev, const struct against_point *p, 
                                           (unsigned long long)capacity);
 }
 
-/* One request after the other, each with a flush if the point says so.  A host sends none to a
- * device without a volatile cache.  `each` gets the time of each request; it may be NULL. */
+/* Whether a host sends flushes to the device: it sends none where there is no volatile cache. */
+static bool takes_flushes(const struct fe_device *dev)
+{
+    const struct fe_cache_params *cache = &fe_device_profile(dev)->cache;
+
+    return cache->size && cache->volatile_;
+}
+
+/* A flush; *ret_ns grows by its time. */
+static int run_flush(struct fe_device *dev, uint64_t *ret_ns, struct fe_err *err)
+{
+    uint64_t ns = 0;
+    int r = takes_flushes(dev) ? verify_request(dev, FE_REQ_FLUSH, 0, 0, &ns, err) : 0;
+
+    *ret_ns += ns;
+    return r;
+}
+
+/* One request after the other, each with a flush if the point says so.  `each` gets the time of each request; it may be NULL. */
 static int run_one_by_one(struct fe_device *dev, const struct against_point *p,
                           enum fe_req_type type, uint64_t *each, uint64_t *ret_ns,
                           struct fe_err *err)
 {
-    const struct fe_cache_params *cache = &fe_device_profile(dev)->cache;
     uint64_t capacity = fe_device_capacity(dev), ns = 0, k = 0;
-    bool flushes = p->flush && cache->size && cache->volatile_;
 
     *ret_ns = 0;
     for (uint64_t done = 0; done < p->size; done += p->bs, k++) {
@@ -185,10 +200,8 @@ static int run_one_by_one(struct fe_device *dev, const struct against_point *p,
         uint64_t before = *ret_ns;
         int r = verify_request(dev, type, place_of(p, k, len, capacity), len, &ns, err);
         *ret_ns += ns;
-        if (r == 0 && flushes) {
-            r = verify_request(dev, FE_REQ_FLUSH, 0, 0, &ns, err);
-            *ret_ns += ns;
-        }
+        if (r == 0 && p->flush)
+            r = run_flush(dev, ret_ns, err);
         if (r < 0)
             return r;
         if (each)
@@ -300,9 +313,12 @@ static int run_sequence(struct fe_device *shared, const struct against_point *p,
     if (r < 0)
         return r;
     in_order.stride = p->bs;
+    in_order.flush = p->sync_every != 0;
     r = check_bs(dev, p, err);
     if (r == 0)
         r = run_one_by_one(dev, &in_order, FE_REQ_WRITE, NULL, ret_ns, err);
+    if (r == 0 && p->flush && !alone)
+        r = run_flush(dev, ret_ns, err);
     if (r == 0 && alone)
         r = run_one_by_one(dev, &in_order, FE_REQ_READ, NULL, ret_ns, err);
     if (alone)
@@ -392,20 +408,44 @@ static int run_load_on(struct subject *s, const struct against_point *p, uint64_
 
     *load = (struct verify_load){.type = (enum fe_req_type)p->op, .offset = p->start,
                                  .bs = p->bs, .size = size, .depth = p->depth,
-                                 .random = p->random, .flush = p->flush,
+                                 .random = p->random, .flush = p->flush, .gap = p->gap,
                                  .limit_ns = LOAD_NS, .seed = s->seed};
     int r = apart ? lay_out(s, &file, err) : 0;
     if (r < 0)
         return r;
     struct fe_device *dev = apart ? s->laid_out : s->dev;
+    load->sync_every = p->op == FE_REQ_WRITE && takes_flushes(dev) ? p->sync_every : 0;
     fe_device_idle(dev, fe_device_now(dev) + VERIFY_PAUSE_NS);
     r = verify_load(dev, load, done, err);
-    if (p->op == FE_REQ_WRITE && done->requests == size / p->bs && !covers(&s->written, &file))
+    bool whole = !p->gap && done->requests == size / p->bs;
+    if (p->op == FE_REQ_WRITE && whole && !covers(&s->written, &file))
         s->written = file;
     return r;
 }
 
-/* All points of such a test.  The mean latency is the time that a request is in flight. */
+/* One figure of a load; 0 if it has none.  The mean latency is the time that a request is in
+ * flight. */
+static double figure_of(const struct against_point *p, const struct verify_load *load,
+                        const struct verify_done *done)
+{
+    double writes_ns = (double)(done->ns - done->sync_ns);
+
+    switch (p->what) {
+    case AGAINST_RATE:
+        return (double)verify_load_rate(load, done);
+    case AGAINST_LATENCY:
+        return writes_ns * p->depth / (double)done->requests;
+    case AGAINST_LATENCY_SYNCED:
+        return (double)done->ns * p->depth / (double)done->requests;
+    case AGAINST_SYNC:
+        return done->syncs ? (double)done->sync_ns / (double)done->syncs : 0;
+    case AGAINST_SYNC_AND_WRITES:
+        return (double)done->ns * (double)p->sync_every / (double)done->requests;
+    }
+    return 0;
+}
+
+/* All points of such a test. */
 static int run_load(struct against *a, struct against_point *first, struct bench *b,
                     struct fe_err *err)
 {
@@ -429,10 +469,11 @@ static int run_load(struct against *a, struct against_point *first, struct bench
         struct against_point *q = &a->points[i];
         if (!same_test(&p, q))
             continue;
-        q->state = AGAINST_MEASURED;
-        q->measured = strcmp(q->unit, "ns") == 0
-                          ? (double)done.ns * p.depth / (double)done.requests
-                          : (double)verify_load_rate(&load, &done);
+        q->measured = figure_of(q, &load, &done);
+        bool none = q->what >= AGAINST_SYNC && q->measured <= 0;
+        q->state = none ? AGAINST_FAILED : AGAINST_MEASURED;
+        if (none)
+            snprintf(q->why, sizeof q->why, "a sync takes no time: the device has nothing to flush");
     }
     return r;
 }

@@ -8,7 +8,7 @@
  *                |==2==|======4======|..
  *
  * A program may need some time before it sends its first request, and between an answer and the
- * next one (its think time).
+ * next one (its think time).  One that syncs waits for the flush before it writes again.
  */
 #include "verify/verify.h"
 
@@ -49,16 +49,39 @@ static uint32_t next_place(const struct flight *f)
     return next;
 }
 
+/* Where request number k of the order begins: with a gap, the region is gone over several times. */
+static uint64_t place_of(const struct verify_load *load, uint64_t k)
+{
+    uint64_t step = load->bs + load->gap;
+    uint64_t n = load->gap ? (load->size - load->bs) / step + 1 : load->size / load->bs;
+
+    return load->offset + k % n * step;
+}
+
 static int send(struct fe_device *dev, const struct verify_load *load, uint64_t block,
                 struct flight *f, struct fe_err *err)
 {
     uint32_t place = next_place(f);
     uint64_t end = 0;
-    int r = verify_request_at(dev, load->type, f->next_ns[place],
-                              load->offset + block * load->bs, load->bs, &end, err);
+    int r = verify_request_at(dev, load->type, f->next_ns[place], place_of(load, block), load->bs,
+                              &end, err);
 
     f->end_ns = fe_max_u64(f->end_ns, end);
     f->next_ns[place] = fe_time_add(end, load->think_ns);
+    return r;
+}
+
+/* A flush behind all that was sent; then the program goes on. */
+static int sync_all(struct fe_device *dev, const struct verify_load *load, struct flight *f,
+                    struct verify_done *done, struct fe_err *err)
+{
+    uint64_t start = f->end_ns;
+    int r = verify_request_at(dev, FE_REQ_FLUSH, start, 0, 0, &f->end_ns, err);
+
+    for (uint32_t i = 0; i < f->depth; i++)
+        f->next_ns[i] = fe_time_add(f->end_ns, load->think_ns);
+    done->sync_ns += f->end_ns - start;
+    done->syncs++;
     return r;
 }
 
@@ -80,6 +103,8 @@ int verify_load(struct fe_device *dev, const struct verify_load *load, struct ve
             break;
         r = send(dev, load, order ? order[i] : i, &f, err);
         ret->requests++;
+        if (r == 0 && load->sync_every && ret->requests % load->sync_every == 0)
+            r = sync_all(dev, load, &f, ret, err);
     }
     free(order);
     if (r == 0 && load->flush)

@@ -120,6 +120,8 @@ struct verify_load {
     uint64_t depth;            /* requests in flight: 1 to VERIFY_MAX_DEPTH */
     bool random;               /* in an order that `seed` draws */
     bool flush;                /* a flush at the end belongs to the time */
+    uint64_t sync_every;       /* a flush behind each so many requests; 0: none */
+    uint64_t gap;              /* in order: bytes that are left out behind each request */
     uint64_t start_ns;         /* before the host sends the first request */
     uint64_t think_ns;         /* between an answer and the next request of its place */
     uint64_t limit_ns;         /* no request is sent after so long; 0: no limit */
@@ -127,7 +129,8 @@ struct verify_load {
 };
 
 struct verify_done {
-    uint64_t requests, ns; /* how many, and from the first arrival to the last completion */
+    uint64_t requests, ns;   /* how many, and from the first arrival to the last completion */
+    uint64_t syncs, sync_ns; /* flushes of sync_every, and how long these took together */
 };
 
 /* Errors are those of verify_request. */

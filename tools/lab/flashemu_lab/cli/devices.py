@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Callable, Mapping
@@ -19,6 +20,7 @@ from ..core.units import quantity
 from ..fit import fit_result, fitting, refine_result, refining, relatives, relatives_result
 from ..fit.rules import fittable
 from ..measurement import importing, schema
+from ..measurement.fio_options import Refused, understood
 from ..probe import session
 from ..probe.datasheet import datasheet, sentences, to_json
 from ..probe.findings import Found, Wishes, judge
@@ -48,6 +50,22 @@ def _budget(text: str) -> session.Budget:
         session.Budget(written=int(value))
 
 
+def _fio_options(text: str) -> dict[str, str]:
+    """Options as fio has them; what they mean is looked at as if a log had said them."""
+    options = {}
+    for word in text.split():
+        key, equals, value = word.removeprefix("--").partition("=")
+        if not equals or not value:
+            raise argparse.ArgumentTypeError(f"{word}: allowed: options such as rw=randwrite, with "
+                                             "blanks between them")
+        options[key] = value
+    try:
+        understood(options)
+    except Refused as e:
+        raise argparse.ArgumentTypeError(str(e)) from None
+    return options
+
+
 def _about(command: argparse.ArgumentParser) -> None:
     """What the user knows about the device, and no program."""
     command.add_argument("--name", metavar="TEXT", default="", help="what the device is called")
@@ -61,7 +79,7 @@ def add_commands(add: Add) -> None:
     """Adds the parsers of these commands; `add` makes one from its name and a sentence."""
     c = add("import", "make a measurement from what benchmarks have printed")
     c.add_argument("files", metavar="FILE", nargs="+", type=Path,
-                   help="output of flashbench, fio, iozone, hdparm -t and dd, or a table")
+                   help="what a benchmark has printed, or a table")
     c.add_argument("--device", metavar="NAME", default="",
                    help="which device of a table that has several")
     c.add_argument("-o", "--output", metavar="OUT.json", type=Path, required=True,
@@ -70,6 +88,9 @@ def add_commands(add: Add) -> None:
                    help="of the device (what the files say)")
     c.add_argument("--queue", choices=("on", "off"), default="",
                    help="the host used the command queue and cache of the card, or neither")
+    c.add_argument("--fio", metavar="OPTIONS", type=_fio_options, default={},
+                   help="options of fio's jobs where a log does not say them, such as "
+                        "'rw=randwrite bs=4k direct=1'")
     _about(c)
     c.add_argument("--skipped", action="store_true", help="print the lines that said nothing")
     c.add_argument("--json", action="store_true", help="print JSON")
@@ -150,7 +171,7 @@ def _keeps_probes(output: Path) -> None:
 def _import(arguments: argparse.Namespace) -> int:
     keeps_inputs(arguments.output, arguments.files)
     _keeps_probes(arguments.output)
-    logs = [importing.read_file(path, arguments.device) for path in arguments.files]
+    logs = [importing.read_file(path, arguments.device, arguments.fio) for path in arguments.files]
     if arguments.queue:
         logs = [importing.with_queue(log, arguments.queue == "on") for log in logs]
     found = importing.join(logs, f"flashemu-lab import {Tool().version}", arguments.name,
@@ -161,6 +182,7 @@ def _import(arguments: argparse.Namespace) -> int:
             "points": len(found.points), "values": sum(len(p.values) for p in found.points),
             "files": [{"name": log.name, "lines": log.lines, "skipped": len(log.skipped),
                        "values": sum(len(p.values) for p in log.points),
+                       "left_out": [asdict(one) for one in log.left],
                        **({"skipped_lines": log.skipped} if arguments.skipped else {})}
                       for log in logs]}, indent=1))
         return 0

@@ -305,7 +305,7 @@ def figures(m: Measurement, modelled: Sequence[float | None]) -> list[str]:
         scale = 1e-6 if p.unit == "bytes/s" else 1e-3
         size = how.get("chunk", how.get("align") if how.get("place") == "on" else None)
         if p.procedure in _LOADS:
-            size = how["bs"]
+            size = how.get("bs")
         if size is not None:
             name = test_name(p) + (", MB/s" if p.unit == "bytes/s" else ", us")
             tables.setdefault(name, {}).setdefault(int(size), (

@@ -55,15 +55,20 @@ def provenance(r: Related, m: Measurement, key: str, source: str) -> str:
     return f"fitted to {source}: {within}{r.card.relative} has {was}"
 
 
+# What no procedure of fio repeats.
+_SPECIAL = {"share", "sizes", "gap", "percent", "distribution", "fsync", "fdatasync", "sync",
+            "end_fsync", "rate", "beside"}
+
+
 def _procedure(p: Point) -> str:
     """As a row of [fidelity] has it, "" if no procedure measures it."""
     how = dict(p.parameters)
     if p.procedure == "iozone" and how["test"] in _IOZONE and how.get("jobs", 1) == 1:
         return (f"{_IOZONE[str(how['test'])]} bs={_size(how, 'bs')} size={_size(how, 'file')}"
-                if how["direct"] and how["fsync"] else "")
+                if how.get("direct") and how.get("fsync") and "sync" not in how else "")
     if p.procedure not in ("fio-rate", "load") or "size" not in how or how["op"] == "trim" or \
-            how.get("jobs", 1) != 1 or "share" in how or not how.get("direct", True) or \
-            how.get("offset", 0):
+            how.get("jobs", 1) != 1 or not how.get("direct", True) or how.get("offset", 0) or \
+            _SPECIAL & set(how):
         return ""
     order = "rand" if how["pattern"] == "random" else ""
     off = "" if how.get("queue", True) else "-cq-off"

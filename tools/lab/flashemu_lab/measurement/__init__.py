@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What people have measured on real devices.
 
-    schema     the file: flashemu-measurement(5)
-    readers    what benchmarks print, line by line
-    fio        fio's JSON and its normal output
-    tables     figures in tables, typed or collected
-    importing  from files that people have to a measurement
+    schema       the file: flashemu-measurement(5)
+    reader       what all readers have in common
+    numbers      numbers and sizes as programs print them
+    text         the lines of a log without what stands around them
+    flashbench   what flashbench prints
+    dd           what dd prints
+    hdparm       what hdparm -t prints
+    iozone       what iozone prints
+    fio_options  what the options of an fio job mean
+    fio_jobs     from fio's jobs to points
+    fio_json     fio's JSON
+    fio_terse    fio's terse output
+    fio_command  the options in fio's commands and job files
+    fio_text     fio's normal output
+    fio          fio, in all these forms
+    tables       figures in tables, typed or collected
+    importing    from files that people have to a measurement
 """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From files that people have to a measurement.
 
-Each file is a log that may have anything in it.  Every line is offered to all readers.  A line that
-none of them knows is counted, and the user is told how many there were.
+Each file is a log that may have anything in it, or a table.  Every line is offered to all readers.
+At the end each line has been counted once: it belongs to a result, to one that was left out and is
+named, or to nothing.
 """
 
 from __future__ import annotations
@@ -12,17 +13,24 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Mapping
 
 from ..core.errors import LabError
 from ..core.text import listed
-from . import fio
-from .readers import all_readers
+from . import text as front
+from .dd import DdReader
+from .fio import FioReader
+from .flashbench import FlashbenchReader, least_align
+from .hdparm import HdparmReader
+from .iozone import IozoneReader
+from .reader import Document, LeftOut, Line, Reader, Sink
 from .schema import MOST_BYTES, Measurement, PROCEDURES, Point, Source, gather, make_point
 from .tables import read_table
 
 # What is printed about skipped lines.
 _CARD = re.compile(r"man:0x\w+ oem:0x\w+ name:(\S+) .*\bcid:(\w+)")
 _DISK = re.compile(r"/dev/\w+: [^,]*, (\d{6,15})(?= |$)")
+_SHOWN = 5      # results that were left out, in a message
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,7 @@ class Log:
 
     lines    how many it has that are not blank
     skipped  those of them that said nothing
+    left     results that were not taken
     """
 
     name: str
@@ -40,46 +49,41 @@ class Log:
     points: tuple[Point, ...]
     card: str = ""
     capacity: int = 0
+    left: tuple[LeftOut, ...] = ()
 
 
-def read_log(data: bytes, name: str) -> Log:
-    """Reads the content of a file; never fails, whatever is in it."""
-    text = _decode(data)
+def read_log(data: bytes, name: str, fio: Mapping[str, str] | None = None) -> Log:
+    """Reads the content of a file; never fails, whatever is in it.  `fio` are options of fio's jobs
+    that hold where the log says none; LabError if it says them all."""
+    text = front.decode(data)
     card, disk = _CARD.search(text), _DISK.search(text)
-    points, rest, lines = fio.cut_out(text)
-    readers = [*all_readers(text), fio.TextReader()]
-    skipped = []
-    for line in rest.split("\n"):
-        if not line.strip():
-            continue
-        lines += 1
-        answers = [reader.take(line) for reader in readers]
-        known = [answer for answer in answers if answer is not None]
-        if known:
-            points += [p for answer in known for p in answer]
+    lines = front.lines(text)
+    of_fio = FioReader(fio or {})
+    readers: list[Reader] = [FlashbenchReader(least_align(lines)), DdReader(), HdparmReader(),
+                             IozoneReader(), of_fio]
+    sink = Sink()
+    skipped, count = [], 0
+    for item in front.items(lines):
+        count += item.lines if isinstance(item, Document) else 1
+        if isinstance(item, Line):
+            known = [reader.take(item, sink) for reader in readers]
         else:
-            skipped.append(line)
-    return Log(name, hashlib.sha256(data).hexdigest(), lines, tuple(skipped), tuple(points),
-               card[1] if card else "", int(disk[1]) if disk else 0)
+            known = [reader.document(item, sink) for reader in readers]
+        if not any(known):
+            skipped.append(item.whole if isinstance(item, Line) else
+                           f"{item.lines} lines of JSON from line {item.number} on")
+    for reader in readers:
+        reader.end(sink)
+    if fio and not of_fio.used:
+        raise LabError(f"--fio: {name} has no result of fio that does not say its options itself")
+    return Log(name, hashlib.sha256(data).hexdigest(), count, tuple(skipped),
+               tuple(sink.points()), card[1] if card else "", int(disk[1]) if disk else 0,
+               tuple(sorted(sink.left, key=lambda one: one.line)))
 
 
-def _decode(data: bytes) -> str:
-    """Text in UTF-8, in UTF-16 with a byte order mark, or else in Latin-1, which has a micro
-    sign, too.  Lines end with \\n alone."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        text = data.decode("utf-16", errors="replace")
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = data.decode("latin-1") if b"\xb5s" in data else \
-                data.decode("utf-8", errors="replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def read_file(path: Path, device: str = "") -> Log:
+def read_file(path: Path, device: str = "", fio: Mapping[str, str] | None = None) -> Log:
     """Reads a file; LabError if the host cannot, or if nothing in it is a result.  `device` is the
-    one to take from a table with several."""
+    one to take from a table with several, `fio` as for `read_log`."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -87,17 +91,27 @@ def read_file(path: Path, device: str = "") -> Log:
         raise LabError(f"{path}: {e.strerror}") from None
     if len(data) > MOST_BYTES:
         raise LabError(f"{path}: has more than {MOST_BYTES} bytes; that is no log of a benchmark")
-    table = read_table(_decode(data), str(path), device)
+    table = read_table(front.decode(data).replace("\r\n", "\n"), str(path), device)
     if table:
         points, lines = table
         return Log(path.name, hashlib.sha256(data).hexdigest(), lines, (), tuple(points), device)
     if device:
         raise LabError(f"--device {device}: {path} is no table with several devices")
-    log = read_log(data, path.name)
+    log = read_log(data, path.name, fio)
     if not log.points:
-        raise LabError(f"{path}: no line is a result of flashbench, fio, iozone, hdparm -t or "
-                       f"dd, and it is no table; {len(log.skipped)} lines were skipped")
+        raise LabError(f"{path}: {_nothing(log)}")
     return log
+
+
+def _nothing(log: Log) -> str:
+    """Why a file has no result."""
+    if log.left:
+        shown = [one.text() for one in log.left[:_SHOWN]]
+        more = len(log.left) - len(shown)
+        return "no result can be taken; " + "; ".join(shown + ([f"and {more} more"] if more else
+                                                               []))
+    return ("no line is a result of flashbench, fio, iozone, hdparm -t or dd, and it is no table; "
+            f"{len(log.skipped)} lines were skipped")
 
 
 def with_queue(log: Log, queue: bool) -> Log:
@@ -109,8 +123,9 @@ def with_queue(log: Log, queue: bool) -> Log:
             return p
         if "queue" in parameters:
             raise LabError(f"--queue: {log.name} says itself which figures are with the queue")
-        return make_point(p.procedure, list(p.values), **parameters, queue=queue)
-    points = tuple(replace(told(p), spread=p.spread, source=p.source) for p in log.points)
+        return replace(p, parameters=make_point(p.procedure, list(p.values), **parameters,
+                                                queue=queue).parameters)
+    points = tuple(told(p) for p in log.points)
     if points == log.points:
         raise LabError(f"--queue: {log.name} has no figure of fio or of a load")
     return replace(log, points=points)
@@ -119,15 +134,14 @@ def with_queue(log: Log, queue: bool) -> Log:
 def join(logs: list[Log], made_by: str, name: str = "", capacity: int = 0, state: str = "",
          host: str = "") -> Measurement:
     """One measurement of one device; what the user says goes before what the files say."""
-    points = gather([Point(p.procedure, p.parameters, p.values, p.spread, i)
-                     for i, log in enumerate(logs) for p in log.points])
+    points = gather([replace(p, source=i) for i, log in enumerate(logs) for p in log.points])
     cards = {log.card for log in logs if log.card}
     sizes = {log.capacity for log in logs if log.capacity}
     _alike(cards, name, "--name")
     _alike({str(size) for size in sizes}, str(capacity or ""), "--capacity")
     return Measurement(points, name or "".join(cards), capacity or sum(sizes), state, host, made_by,
-                       tuple(Source(log.name, log.sha256, log.lines, len(log.skipped))
-                             for log in logs))
+                       tuple(Source(log.name, log.sha256, log.lines, len(log.skipped),
+                                    len(log.left)) for log in logs))
 
 
 def _alike(found: set[str], said: str, option: str) -> None:
@@ -137,8 +151,10 @@ def _alike(found: set[str], said: str, option: str) -> None:
 
 
 def summary(log: Log) -> str:
-    """What was found in a file, in a line."""
+    """What was found in a file: a line with the counts, and one for each result that was left
+    out."""
     found = Counter(p.procedure for p in log.points for _ in p.values)
     kinds = listed([f"{n} of {name}" for name, n in sorted(found.items())])
-    lines = "line" if len(log.skipped) == 1 else "lines"
-    return f"{log.name}: {kinds}; {len(log.skipped)} of {log.lines} {lines} skipped"
+    left = f"; {len(log.left)} left out" if log.left else ""
+    return "\n".join([f"{log.name}: {kinds}{left}; {len(log.skipped)} of {log.lines} lines "
+                      "skipped", *(f"{log.name}:{one.text()}" for one in log.left)])

@@ -8,7 +8,8 @@ procedure gave it, with its parameters, and every value that came out:
      "parameters": {"erasesize": 4194304, "open": 5, "random": false, "chunk": 65536},
      "unit": "bytes/s", "values": [4480000, 4510000, 4490000]}
 
-The order matters, because a test leaves units open in the device, and the next test has to pay for
+A parameter that is missing was not said, which is another thing than its usual value.  The order
+matters, because a test leaves units open in the device, and the next test has to pay for
 that.  Values of a point that was repeated are not averaged, so that everyone can see how much they
 differ.  Sizes are in bytes, times in ns, and rates in bytes a second.
 """
@@ -18,7 +19,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Mapping
@@ -28,7 +30,8 @@ from ..core.files import write_whole
 from ..core.json_text import loads, shown, wrong
 
 FORMAT = "flashemu-measurement"
-VERSION = 1
+# Files of version 1 have no percentiles and fewer parameters; whoever reads 2 reads 1.
+VERSION, READ = 2, (1, 2)
 RATE, TIME, COUNT = "bytes/s", "ns", "1"
 # A larger file is no measurement.
 MOST_BYTES = 64 << 20
@@ -61,15 +64,21 @@ class Procedure:
 _SIZE, _FROM_0 = Parameter("size"), Parameter("size", least=0)
 _MAYBE_SIZE, _FLAG = Parameter("size", True), Parameter("flag")
 _MAYBE_FLAG = Parameter("flag", True)
+_MAYBE_FROM_0, _MAYBE_WORD = Parameter("size", True, least=0), Parameter("word", True)
+_SYNC = Parameter("word", True, ("sync", "dsync"))
 _FIO = {"op": Parameter("word", words=("read", "write", "trim")),
-        "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE,
+        "pattern": Parameter("word", words=("sequential", "random")), "bs": _MAYBE_SIZE,
         "depth": _SIZE, "jobs": _SIZE, "direct": _MAYBE_FLAG, "share": _MAYBE_SIZE,
-        "size": _MAYBE_SIZE, "job": Parameter("word", True), "queue": _MAYBE_FLAG}
+        "size": _MAYBE_SIZE, "job": _MAYBE_WORD, "queue": _MAYBE_FLAG,
+        "sizes": _MAYBE_WORD, "offset": _MAYBE_FROM_0, "percent": _MAYBE_SIZE,
+        "gap": _MAYBE_SIZE, "distribution": _MAYBE_WORD, "shared": _MAYBE_FLAG,
+        "fsync": _MAYBE_SIZE, "fdatasync": _MAYBE_SIZE, "sync": _SYNC, "end_fsync": _MAYBE_FLAG,
+        "rate": _MAYBE_SIZE, "beside": _MAYBE_SIZE}
 _SEQ = {"bs": _SIZE, "size": _SIZE, "offset": Parameter("size", True, least=0)}
 _LOAD = {"op": Parameter("word", words=("read", "write")),
-         "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE, "size": _SIZE,
-         "offset": Parameter("size", True, least=0), "depth": Parameter("size", True),
-         "program": Parameter("word", True), "queue": _MAYBE_FLAG}
+         "pattern": Parameter("word", words=("sequential", "random")), "bs": _SIZE,
+         "size": _MAYBE_SIZE, "offset": _MAYBE_FROM_0, "depth": _MAYBE_SIZE, "jobs": _MAYBE_SIZE,
+         "program": _MAYBE_WORD, "queue": _MAYBE_FLAG}
 _IOZONE = ("write", "rewrite", "read", "reread", "random-read", "random-write", "backward-read",
            "record-rewrite", "stride-read", "fwrite", "frewrite", "fread", "freread")
 
@@ -96,16 +105,18 @@ PROCEDURES: Mapping[str, Procedure] = {
         "first": _FROM_0, "last": _FROM_0, "distance": _MAYBE_SIZE}),
     "dd": Procedure(RATE, {
         "op": Parameter("word", words=("read", "write", "unknown")), "bytes": _SIZE,
-        "bs": _MAYBE_SIZE, "offset": Parameter("size", True, least=0),
-        "on": Parameter("word", True, ("device", "file"))}),
+        "bs": _MAYBE_SIZE, "offset": _MAYBE_FROM_0,
+        "on": Parameter("word", True, ("device", "file")), "direct": _MAYBE_FLAG,
+        "sync": _SYNC, "end_fsync": _MAYBE_FLAG}),
     "hdparm-t": Procedure(RATE, {"direct": _FLAG}),
     "load": Procedure(RATE, _LOAD),
     "load-latency": Procedure(TIME, _LOAD),
     "fio-rate": Procedure(RATE, _FIO),
     "fio-latency": Procedure(TIME, _FIO),
+    "fio-sync-latency": Procedure(TIME, _FIO),
     "iozone": Procedure(RATE, {
         "test": Parameter("word", words=_IOZONE), "file": _SIZE, "bs": _SIZE,
-        "direct": _FLAG, "fsync": _FLAG, "jobs": _MAYBE_SIZE}),
+        "direct": _MAYBE_FLAG, "fsync": _MAYBE_FLAG, "jobs": _MAYBE_SIZE, "sync": _SYNC}),
 }
 
 
@@ -117,6 +128,7 @@ class Point:
     values      at least one, in the unit of the procedure, in the order of the repetitions
     spread      the standard deviation if a program reports only that and the mean, else None
     source      index of `Measurement.sources`, or None
+    percentiles of a latency, such as ("99.9", (1.5e6, 1.7e6)): for each repetition that has it
     """
 
     procedure: str
@@ -124,6 +136,7 @@ class Point:
     values: tuple[float, ...]
     spread: float | None = None
     source: int | None = None
+    percentiles: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
     @property
     def value(self) -> float:
@@ -143,12 +156,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Source:
-    """A file from which points came: its name, and how many of its lines said nothing."""
+    """A file from which points came: its name, how many of its lines said nothing, and how many
+    results were left out."""
 
     name: str
     sha256: str
     lines: int
     skipped: int
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -183,9 +198,16 @@ def gather(points: list[Point]) -> tuple[Point, ...]:
     for p in points:
         key = (p.procedure, p.parameters)
         old = found.get(key)
-        found[key] = p if old is None else Point(
-            p.procedure, p.parameters, old.values + p.values, old.spread, old.source)
+        found[key] = p if old is None else replace(
+            old, values=old.values + p.values, percentiles=_together(old, p))
     return tuple(found.values())
+
+
+def _together(a: Point, b: Point) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    found = dict(a.percentiles)
+    for share, values in b.percentiles:
+        found[share] = found.get(share, ()) + values
+    return tuple(sorted(found.items(), key=lambda item: float(item[0])))
 
 
 # --- reading ---
@@ -254,8 +276,8 @@ def _measurement(value: object) -> Measurement:
                                     "points"})
     if o.get("format") != FORMAT:
         raise wrong("format", o.get("format"), f'"{FORMAT}"')
-    if o.get("version") != VERSION or isinstance(o.get("version"), bool):
-        raise wrong("version", o.get("version"), f"{VERSION}, the only version that there is")
+    if o.get("version") not in READ or isinstance(o.get("version"), bool):
+        raise wrong("version", o.get("version"), " or ".join(map(str, READ)))
     device = _object(o.get("device", {}), "device", {"name", "capacity", "host"})
     sources = tuple(_source(s, f"sources[{i}]")
                     for i, s in enumerate(_list(o.get("sources", []), "sources")))
@@ -274,14 +296,15 @@ def _measurement(value: object) -> Measurement:
 
 
 def _source(value: object, path: str) -> Source:
-    o = _object(value, path, {"name", "sha256", "lines", "skipped"})
+    counts = ("lines", "skipped", "left_out")
+    o = _object(value, path, {"name", "sha256", *counts})
     return Source(_text(o, "name", path), _text(o, "sha256", path),
-                  _whole(o.get("lines", 0), f"{path}.lines", 0),
-                  _whole(o.get("skipped", 0), f"{path}.skipped", 0))
+                  *(_whole(o.get(key, 0), f"{path}.{key}", 0) for key in counts))
 
 
 def _point(value: object, path: str) -> Point:
-    o = _object(value, path, {"procedure", "parameters", "unit", "values", "spread", "source"})
+    o = _object(value, path, {"procedure", "parameters", "unit", "values", "spread", "source",
+                              "percentiles"})
     name = o.get("procedure")
     procedure = PROCEDURES.get(name) if isinstance(name, str) else None
     if procedure is None or not isinstance(name, str):
@@ -299,7 +322,27 @@ def _point(value: object, path: str) -> Point:
         name, parameters,
         tuple(_number(v, f"{path}.values[{i}]", signed) for i, v in enumerate(values)),
         None if spread is None else _number(spread, f"{path}.spread", False, True),
-        None if source is None else _whole(source, f"{path}.source", 0))
+        None if source is None else _whole(source, f"{path}.source", 0),
+        _percentiles(o.get("percentiles", {}), f"{path}.percentiles", procedure))
+
+
+_SHARE = re.compile(r"\d{1,2}(\.\d{1,4})?|100")
+
+
+def _percentiles(value: object, path: str, procedure: Procedure) -> tuple[
+        tuple[str, tuple[float, ...]], ...]:
+    if not isinstance(value, dict) or (value and procedure.unit != TIME):
+        raise wrong(path, value, "an object, of a point in ns")
+    found = []
+    for share, times in value.items():
+        if not _SHARE.fullmatch(share):
+            raise LabError(f"{path}: {shown(share)}; allowed: a percentage such as 99.9")
+        at = f"{path}.{share}"
+        if not _list(times, at):
+            raise LabError(f"{at}: there are none; allowed: at least one number")
+        found.append((share, tuple(_number(v, f"{at}[{i}]", False)
+                                   for i, v in enumerate(_list(times, at)))))
+    return tuple(sorted(found, key=lambda item: float(item[0])))
 
 
 def _number(value: object, path: str, signed: bool, zero: bool = False) -> float:
@@ -324,6 +367,8 @@ def _parameters(value: object, path: str, procedure: Procedure) -> tuple[
             found.append((key, _scalar(o[key], f"{path}.{key}", parameter)))
         elif not parameter.optional:
             raise LabError(f"{path}: {key} is missing")
+    if "sizes" in procedure.parameters and ("bs" in o) == ("sizes" in o):
+        raise LabError(f"{path}: bs or sizes; allowed: one of them")
     return tuple(found)
 
 
@@ -348,7 +393,7 @@ def to_json(m: Measurement) -> str:
             "device": {k: v for k, v in device.items() if v}, "state": m.state,
             "made_by": m.made_by,
             "sources": [{"name": s.name, "sha256": s.sha256, "lines": s.lines,
-                         "skipped": s.skipped} for s in m.sources]}
+                         "skipped": s.skipped, "left_out": s.left_out} for s in m.sources]}
     lines = [f" {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)},"
              for k, v in head.items() if v]
     points = []
@@ -359,6 +404,8 @@ def to_json(m: Measurement) -> str:
             o["spread"] = p.spread
         if p.source is not None:
             o["source"] = p.source
+        if p.percentiles:
+            o["percentiles"] = {share: list(times) for share, times in p.percentiles}
         points.append("  " + json.dumps(o, ensure_ascii=False))
     return "\n".join(["{", *lines, ' "points": [', ",\n".join(points), " ]", "}"]) + "\n"
 

@@ -27,7 +27,7 @@ from typing import Callable, Iterator, Mapping
 
 from ..core.errors import LabError
 from ..core.text import listed
-from .readers import size
+from .numbers import size
 from .schema import Point, make_point
 
 _KIB, _MIB = 1 << 10, 1 << 20

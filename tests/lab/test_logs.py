@@ -1,0 +1,239 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Logs that people have published, in tests/data/logs: what each of them says, computed by hand."""
+
+import os
+
+from flashemu_lab_bench import TOP, bad, good, good_json
+from flashemu_script import run
+
+from pathlib import Path
+
+from flashemu_lab.measurement import schema
+from flashemu_lab.measurement.importing import read_log
+
+LOGS = Path(TOP, "tests/data/logs")
+MIB = 1 << 20
+
+
+def log_of(name, change=lambda data: data, fio=None):
+    return read_log(change((LOGS / name).read_bytes()), name, fio)
+
+
+def said(log):
+    """[(procedure, parameters, values)] of a log."""
+    return [(p.procedure, dict(p.parameters), list(p.values)) for p in log.points]
+
+
+def check(name, *wanted, left=(), fio=None):
+    """The points of a log, each as (procedure, value, parameters), and why others were left out."""
+    log = log_of(name, fio=fio)
+    found = said(log)
+    assert [(p, how) for p, how, _ in found] == [(p, how) for p, _, how in wanted], (name, found)
+    for (_, _, (value,)), (_, expected, _) in zip(found, wanted):
+        assert abs(value / expected - 1) < 1e-9, (name, value, expected)
+    assert [one.reason for one in log.left] == list(left), (name, log.left)
+    return log
+
+
+RW4K = {"op": "write", "pattern": "random", "bs": 4096, "depth": 1, "jobs": 1, "direct": True,
+        "size": 1 << 30, "job": "rw4k"}
+SEQ_1M = {"op": "write", "pattern": "sequential", "bs": MIB, "depth": 1, "jobs": 1, "direct": True,
+          "size": 4 << 30, "job": "seqwrite"}
+
+
+def both(rate, latency, how):
+    return ("fio-rate", rate, how), ("fio-latency", latency, how)
+
+
+def test_a_synchronous_engine_has_one_request_in_flight():
+    check("fio-psync.json", *both(2.5e6, 1.6e6, RW4K))
+    log = check("fio-psync.txt", *both(53.4e6, 19.55e6, SEQ_1M))
+    assert dict(log.points[1].percentiles) == {"1": (18e6,), "5": (18e6,), "10": (18e6,),
+                                               "20": (18e6,)}
+    check("fio-buffered0.json", *both(2.5e6, 6.5e6, {**RW4K, "depth": 4}))
+
+
+def test_processes_at_once_are_one_figure():
+    how = {"op": "write", "pattern": "random", "bs": 4096, "depth": 4, "jobs": 4, "direct": False,
+           "size": MIB, "job": "rnd", "shared": True}
+    means = (41346.898437, 7304.753906, 10750.671875, 7658.742188)
+    found = said(log_of("numjobs4.json"))
+    assert [h for _, h, _ in found] == [how] * 2
+    assert found[0][2] == [262144000 + 209715200 + 349525333 + 262144000]
+    assert abs(found[1][2][0] - sum(means) / 4) < 1e-6
+    check("numjobs4-group.json", *both(2097152000, 11660.270508, how))
+    # 256 requests of each of the four; the normal output rounds the rates
+    text = {k: v for k, v in how.items() if k not in ("direct", "size", "shared")}
+    found = said(log_of("numjobs4.txt"))
+    assert [h for _, h, _ in found] == [text] * 2
+    assert found[0][2] == [524e6 + 524e6 + 350e6 + 524e6]
+    means = ((12837.12, 6506.91), (15592.97, 29974.79), (13147.40, 15524.05), (14971.16, 32682.32))
+    mean = sum(m for m, _ in means) / 4
+    assert abs(found[1][2][0] - mean) < 0.01
+    spread = (sum(m * m + s * s for m, s in means) / 4 - mean * mean) ** 0.5
+    assert abs(log_of("numjobs4.txt").points[1].spread - spread) < 0.01
+
+
+def test_fio_2_says_no_options():
+    log = log_of("fio2.json")
+    assert log.points == () and "does not say rw" in log.left[0].reason
+    assert "bs=65536 iodepth=8" in log.left[0].reason
+    how = {"op": "write", "pattern": "random", "bs": 65536, "depth": 8, "jobs": 1,
+           "job": "rand-write"}
+    check("fio2.json", *both(16384 * 1024, 31.18e6, how), fio={"rw": "randwrite"})
+    check("fio2.json", *both(16384 * 1024, 31.18e6, {**how, "depth": 12, "direct": True}),
+          fio={"rw": "randwrite", "iodepth": "12", "direct": "1"})
+    # what follows from its figures cannot be said otherwise
+    wrong = dict(rw="randwrite", bs="4k")
+    assert log_of("fio2.json", fio=wrong).left[0].reason == \
+        "--fio says bs=4k, and its figures say 65536"
+    check("fio2.txt", *both(16384 * 1024, 31.18e6, how))
+
+
+def test_syncs():
+    how = {"op": "write", "pattern": "random", "bs": 4096, "depth": 1, "jobs": 1, "direct": True,
+           "size": 256 * MIB, "job": "commit"}
+    check("fio-fsync1.json", *both(150e3, 3e6, {**how, "fsync": 1}))
+    check("fio-sync1.json", *both(150e3, 27e6, {**how, "sync": "sync"}))
+    how = {"op": "write", "pattern": "sequential", "bs": 2300, "depth": 1, "jobs": 1,
+           "direct": False, "size": 22 * MIB, "job": "mytest", "fdatasync": 1}
+    log = check("fio-etcd.json", *both(57e3, 30e3, how), ("fio-sync-latency", 39e6, how))
+    assert log.points[2].percentiles == (("99", (120586240,)),) and log.points[2].spread == 20e6
+    # 199.6 % of the writes were requests: there was a sync behind each
+    how = {"op": "write", "pattern": "sequential", "bs": 4096, "depth": 1, "jobs": 1, "job": "t",
+           "fsync": 1}
+    log = check("fio-fdatasync.txt", *both(31.8e6, 6740, how), ("fio-sync-latency", 117520, how))
+    assert dict(log.points[2].percentiles)["99.5"] == (469e3,)
+
+
+def test_a_rate_that_was_asked_for_is_no_result():
+    how = {"op": "write", "pattern": "sequential", "bs": 65536, "depth": 1, "jobs": 1,
+           "direct": True, "size": 256 * MIB, "job": "log", "rate": MIB}
+    check("fio-rate.json", ("fio-latency", 900e3, how),
+          left=["rate=1m limits it; the device could do more"])
+
+
+def test_sizes_and_places():
+    how = {"op": "write", "pattern": "random", "depth": 1, "jobs": 1, "direct": True,
+           "size": 256 * MIB, "job": "x"}
+    check("fio-bssplit.json", *both(MIB, 900e3, {**how, "sizes": "4096/60:65536/40"}))
+    check("fio-zipf.json", *both(MIB, 900e3, {**how, "bs": 4096, "distribution": "zipf:1.1"}))
+    how["pattern"] = "sequential"
+    check("fio-seq8.json", *both(MIB, 900e3, {**how, "bs": 4096, "gap": 28 * 1024}))
+    check("fio-offset.json", *both(MIB, 900e3, {**how, "bs": MIB, "size": 1 << 30,
+                                                "offset": 2 << 30}))
+
+
+def test_a_failed_run_is_no_result():
+    check("failed.json", left=["ended with error 22, so it is no result"])
+    check("fio-err.json", left=["ended with error 5, so it is no result"])
+    message = "failed.json: no result can be taken; 1: fio job etcd: ended with error 22"
+    bad(message, "import", str(LOGS / "failed.json"), "-o", "x.json")
+    assert not os.path.exists("x.json")
+
+
+def test_units_of_fio():
+    how = {"op": "write", "pattern": "sequential", "bs": 4000, "depth": 1, "jobs": 1,
+           "direct": False, "size": 1000000, "job": "t"}
+    check("kib.json", *both(1e9, 2115.884, how))
+
+
+def test_one_run_counts_once():
+    how = {"op": "write", "pattern": "sequential", "bs": 4096, "depth": 1, "jobs": 1,
+           "direct": False, "size": MIB, "job": "t"}
+    check("both.txt", *both(524288000, 2602.546875, how))
+    check("fio-client3.json", *both(2.5e6, 1.6e6, RW4K))
+
+
+def test_terse():
+    for name, job, bs, rate, mean, depth in (("terse.txt", "rand4k", 4096, 2736, 1456.1, 1),
+                                             ("terse-real.txt", "t", 4096, 27675, 5.571867, 1)):
+        assert "does not say rw" in log_of(name).left[0].reason
+        how = {"op": "write", "pattern": "random", "bs": bs, "depth": depth, "jobs": 1, "job": job}
+        check(name, *both(rate * 1024, mean * 1e3, how), fio={"rw": "randwrite"})
+
+
+def test_dd():
+    how = {"op": "write", "bytes": 2097152000, "bs": MIB, "offset": 0, "on": "device",
+           "direct": True}
+    check("dd-progress.txt", ("dd", 2097152000 / 310.52, how), left=["is not the end"])
+    how = {"op": "write", "bytes": 10**9, "bs": 10**6, "offset": 16 * 10**6, "on": "device",
+           "direct": True}
+    check("dd-mb.txt", ("dd", 10**9 / 140.2, how))
+    how = {"op": "read", "bytes": 104857600, "bs": 4096, "offset": 0, "on": "device",
+           "direct": True}
+    check("dd-iflag.txt", ("dd", 104857600 / 10.5, how),
+          ("dd", 104857600 / 1.2, {**how, "bs": 4 * MIB}))
+    how = {"op": "write", "bytes": 209715200, "bs": 4 * MIB, "offset": 0, "on": "device",
+           "direct": True}
+    check("my8gb.txt", ("hdparm-t", 20.21 * MIB, {"direct": False}), ("dd", 5242880, how),
+          ("dd", 10485760 / 21, {**how, "bytes": 10485760, "bs": 4096}))
+
+
+COLUMNS = ("write", "rewrite", "read", "reread", "random-read", "random-write")
+
+
+def table(bs, values, columns=COLUMNS, unit=1024.0, **more):
+    """Points of a row of iozone."""
+    return [("iozone", value * unit, {"test": test, "file": 102400 << 10, "bs": bs, "direct": True,
+                                      "fsync": False, **more})
+            for test, value in zip(columns, values)]
+
+
+def test_iozone():
+    rows = ((4, (3870, 5010, 5180, 5190, 4550, 4940)),
+            (512, (29180, 29630, 30050, 30030, 29390, 29550)),
+            (16384, (31520, 31540, 32020, 32150, 32230, 31440)))
+    check("iozone-cmd.txt", *(p for kb, row in rows for p in table(kb << 10, row, fsync=True)))
+    check("iozone-n.txt", *table(4096, [4096e6 / us for us in (1640, 1500, 480, 478, 490, 1930)],
+                                 unit=1))
+    check("iozone-02.txt", *table(4096, (1640, 1500, 490, 193),
+                                  ("write", "rewrite", "random-read", "random-write")))
+    check("iozone-plus.txt", *table(4096, (1640, 1500, 4500, 4510, 4490, 193, 3303),
+                                    (*COLUMNS, "stride-read")))
+    file = {"file": 1 << 30, "bs": 4096, "direct": True}
+    check("iozone-t.txt", *(("iozone", kb * 1024, {"test": test, **file, "fsync": True, "jobs": 4})
+                            for test, kb in (("write", 2632.07), ("random-write", 1632.07))))
+    check("iozone-tops.txt", *(("iozone", ops * 4096, {"test": test, **file, "fsync": False})
+                               for test, ops in (("write", 2632.07), ("random-read", 2047.07))))
+
+
+def test_flashbench():
+    how = {"erasesize": 4 * MIB, "open": 5, "random": True}
+    check("fb-r.txt", *(("flashbench-open-au", rate, {**how, "chunk": chunk}) for chunk, rate in (
+        (4 * MIB, 3.34e6), (2 * MIB, 3.55e6), (MIB, 1.84e6), (MIB // 2, 868e3))))
+
+
+def test_what_stands_in_front_of_a_line():
+    log = log_of("fb-indented.txt")
+    assert len(log.points) == 28 and log.skipped == () and log.points[1].values == (2.49e6,)
+    assert {dict(p.parameters)["bs"] for p in log.points} == {1024}
+    log = log_of("fb-quoted.txt")
+    assert len(log.points) == 24 and log.points[3].values == (-412331,)
+    assert {dict(p.parameters)["bs"] for p in log.points} == {16384}
+    check("ind-fio.txt", *both(53.4e6, 19.55e6, SEQ_1M))
+    for name in ("arr-json.txt", "ind-json.txt", "wrap-json.txt"):
+        check(name, *both(2.5e6, 1.6e6, RW4K))
+
+
+def test_the_counts():
+    """Each line has been counted: taken, left out with the reason, or of nothing."""
+    out = good("import", str(LOGS / "fio-rate.json"), str(LOGS / "my8gb.txt"), "-o", "o.json")
+    assert out.splitlines() == [
+        "fio-rate.json: 1 of fio-latency; 1 left out; 0 of 132 lines skipped",
+        "fio-rate.json:1: fio job log, write, rate: rate=1m limits it; the device could do more",
+        "my8gb.txt: 2 of dd and 1 of hdparm-t; 1 of 6 lines skipped", "o.json: 4 points"]
+    found = good_json("import", str(LOGS / "fio-rate.json"), "-o", "o.json")
+    assert found["files"] == [{
+        "name": "fio-rate.json", "lines": 132, "skipped": 0, "values": 1, "left_out": [{
+            "line": 1, "what": "fio job log, write, rate",
+            "reason": "rate=1m limits it; the device could do more"}]}]
+    assert schema.load(Path("o.json")).sources[0].left_out == 1
+    bad("--fio: my8gb.txt has no result of fio", "import", str(LOGS / "my8gb.txt"), "-o", "x.json",
+        "--fio", "rw=read")
+    bad("bs=4q has no meaning", "import", str(LOGS / "fio2.json"), "-o", "x.json", "--fio",
+        "rw=read bs=4q")
+
+
+run(globals())
