@@ -27,6 +27,7 @@ struct fe_store_file {
 /* A sync that has begun: fe_device_sync_begin returns it, fe_device_sync_end takes it. */
 struct fe_store_sync {
     uint64_t seq;   /* everything up to this program is meant */
+    uint64_t final; /* and no power cut takes back a program up to this one */
     uint32_t epoch; /* the epoch of the image that this sync ends */
 };
 

@@ -144,7 +144,7 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
     } else {
         w->last = fe_undo_cut(dev->medium, &cut);
         if (dev->cache)
-            fe_cache_trim(dev->cache, 0, dev->ftl->n_lpns);
+            fe_cache_lose(dev->cache);
     }
     fe_forged_forget(&dev->forged, 0, UINT64_MAX);
     stop(dev, w->cut_ns);

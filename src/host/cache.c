@@ -161,7 +161,7 @@ static void forget_written(struct fe_cache *c, uint32_t i)
 {
     unhash(c, i);
     if (c->image)
-        fe_store_entry_end(c->image, i, true);
+        fe_store_entry_end(c->image, i, false);
 }
 
 /* Removes free entries from the old end of the ring: they were trimmed, or written out before
@@ -268,8 +268,17 @@ void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n)
             continue;
         unhash(c, i);
         if (c->image)
-            fe_store_entry_end(c->image, i, false);
+            fe_store_entry_end(c->image, i, true);
     }
+}
+
+void fe_cache_lose(struct fe_cache *c)
+{
+    memset(c->entries, 0xff, c->n_entries * sizeof *c->entries);
+    memset(c->buckets, 0xff, c->n_buckets * sizeof *c->buckets);
+    for (uint32_t i = 0; c->image && i < c->n_entries; i++)
+        fe_store_entry_lose(c->image, i);
+    skip_free(c);
 }
 
 static int load_entry(struct fe_cache *c, uint32_t i, struct fe_err *err)

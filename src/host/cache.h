@@ -33,6 +33,9 @@ bool fe_cache_holds(const struct fe_cache *c, fe_lpn lpn);
 /* Drops everything that the cache holds of pages [first, first + n). */
 void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n);
 
+/* Power has failed, and the cache is volatile: it is empty. */
+void fe_cache_lose(struct fe_cache *c);
+
 /* Writes the oldest page out.  Returns false if the cache is empty, or if writing failed; in that
  * case the page stays in the cache. */
 bool fe_cache_write_out(struct fe_cache *c, enum fe_status *ret_status);

@@ -128,6 +128,7 @@ static struct fe_store_oob page_record(const struct fe_chip *c, fe_ppn ppn)
         .lpn = c->oob_lpn[ppn],
         .tag = torn ? FE_TAG_TORN : c->oob_tag[ppn] | lost_tag(c, ppn),
         .state = torn ? FE_STORE_TORN : FE_STORE_PROGRAMMED,
+        .mode = c->pebs[fe_peb_of(c->geo, ppn)].marks & FE_MARK_SLC,
     };
 }
 

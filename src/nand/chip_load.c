@@ -4,7 +4,8 @@
  *
  * Records that contradict each other, or this chip's geometry, are refused.  Two things are put
  * right instead, because a kill of the server leaves them: SLC mode of a block that was not
- * programmed, and a chip block that stands behind two pebs.
+ * programmed, and a chip block that stands behind two pebs.  And a crash of the host may leave the pages
+ * of a block without its SLC mode.
  */
 #include "nand/chip.h"
 
@@ -105,6 +106,8 @@ static int take_block(struct fe_chip *c, fe_peb peb, const struct fe_store_block
         e = take_pages(c, peb, pages, err);
     if (e < 0)
         return e;
+    if (b->next_page && pages[0].mode & FE_MARK_SLC && !(b->marks & FE_MARK_SLC))
+        fe_chip_mark(c, peb, FE_MARK_SLC, true);
     if (b->marks & FE_MARK_SLC && b->next_page == 0)
         fe_chip_mark(c, peb, FE_MARK_SLC, false); /* it may be programmed in the other mode now */
     if (b->marks & FE_MARK_SLC && b->next_page > fe_slc_pages(c->geo))
@@ -205,6 +208,8 @@ int fe_chip_load(struct fe_chip *c, struct fe_err *err)
         r = load_journal(c, err);
     if (r == 0 && c->trims)
         r = fe_store_load_trims(c->store, c->trims, err);
+    if (r == 0)
+        fe_store_loaded(c->store);
     c->seq = fe_max_u64(c->seq, fe_store_last_seq(c->store));
     if (r == 0)
         r = load_lifetime(c, err);

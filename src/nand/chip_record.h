@@ -25,6 +25,9 @@ enum {
 /* Stands for the time 0. */
 #define FE_CHIP_DATED UINT64_C(1)
 
+/* The mode of a page's record is FE_MARK_SLC or 0.  The block's record has it, too, but a crash of the
+ * host may leave the pages without that. */
+
 /* In the tag of a page's record: its data are lost, and the controller knows that or not. */
 enum { FE_CHIP_TAG_LOST = 0x80, FE_CHIP_TAG_SILENT = 0x40, FE_CHIP_TAG_MASK = 0x3f };
 

@@ -12,12 +12,16 @@
  * the page's old bytes aside (store/store.h), unless there are none.
  *
  * An image follows step by step, newest first, each step whole or not at all.  So a server
- * that is killed in the middle of a cut leaves what an earlier or later cut would leave.
+ * that is killed in the middle of a cut leaves what an earlier or later cut would leave.  A crash of
+ * the host may leave any of the steps out.  That does no harm because the image never trusts the
+ * bytes of programs that can be taken back, knows of the cut before the first step, and has the
+ * erase of a block back before the copies of its pages go.
  */
 #include "nand/undo.h"
 
 #include "base/num.h"
 #include "base/rng.h"
+#include "store/image_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +84,13 @@ static void forget_replaced(struct fe_medium *m, fe_ppn ppn)
         fe_store_forget(m->store, ppn, 1);
 }
 
+/* The image must not rely on programs that may be taken back. */
+static void tell_store(struct fe_medium *m)
+{
+    const struct fe_undo *u = m->undo;
+    fe_store_set_final(m->store, u->n ? op_at(u, 0)->last_seq : UINT64_MAX);
+}
+
 static void make_oldest_final(struct fe_medium *m)
 {
     struct fe_undo *u = m->undo;
@@ -95,6 +106,7 @@ static void make_oldest_final(struct fe_medium *m)
         u->n_timed--;
     else
         u->n_dropped++;
+    tell_store(m);
 }
 
 static bool grow(struct fe_undo *u)
@@ -113,12 +125,17 @@ static bool grow(struct fe_undo *u)
     return true;
 }
 
-static struct fe_undo_op *add(struct fe_medium *m)
+static void add(struct fe_medium *m, struct fe_undo_op op)
 {
     struct fe_undo *u = m->undo;
     if (u->n == u->room && !grow(u))
         make_oldest_final(m);
-    return op_at(u, u->n++);
+    op.replaced = FE_PPN_NONE;
+    op.in_recovery = u->recovering;
+    op.last_seq = fe_medium_last_seq(m);
+    *op_at(u, u->n++) = op;
+    if (u->n == 1)
+        tell_store(m);
 }
 
 void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn)
@@ -127,27 +144,22 @@ void fe_undo_note_prog(struct fe_medium *m, fe_ppn ppn, fe_lpn lpn)
     struct fe_aside aside = {0};
     while (m->undo->erases[peb] && fe_store_put_aside(m->store, ppn, &aside) < 0)
         make_oldest_final(m);
-    *add(m) = (struct fe_undo_op){
+    add(m, (struct fe_undo_op){
         .kind = FE_OP_PROG,
         .ppn = ppn,
-        .replaced = FE_PPN_NONE,
         .old_page = fe_chip_old_page(&m->chip, ppn, lpn),
         .aside = aside,
-        .in_recovery = m->undo->recovering,
-    };
+    });
 }
 
 void fe_undo_note_erase(struct fe_medium *m, fe_peb peb)
 {
-    *add(m) = (struct fe_undo_op){
+    add(m, (struct fe_undo_op){
         .kind = FE_OP_ERASE,
         .ppn = peb * m->geo.pages_per_block,
-        .replaced = FE_PPN_NONE,
         .old_block = fe_chip_old_block(&m->chip, peb),
         .since = m->emptying_since,
-        .until = fe_medium_last_seq(m),
-        .in_recovery = m->undo->recovering,
-    };
+    });
     m->undo->erases[peb]++;
 }
 
@@ -310,6 +322,8 @@ static void take_back(struct fe_medium *m, const struct fe_cut *cut)
 {
     struct fe_undo *u = m->undo;
     bool is_known = is_in_recovery(u);
+    if (u->n)
+        fe_store_note_gap(m->store);
     fe_chip_begin_cut(&m->chip, is_known);
     for (uint32_t i = u->n; i-- > 0;) {
         struct fe_undo_op *op = op_at(u, i);
@@ -319,7 +333,7 @@ static void take_back(struct fe_medium *m, const struct fe_cut *cut)
             fe_peb peb = fe_peb_of(&m->geo, op->ppn);
             if (op->outcome == FE_CUT_NOT_BEGUN && !is_known)
                 fe_chip_set_interrupted(&m->chip,
-                                        (struct fe_interrupted){peb, op->since, op->until});
+                                        (struct fe_interrupted){peb, op->since, op->last_seq});
             end_erase(m, op);
         } else if (op->outcome != FE_CUT_DONE) {
             take_back_prog(m, cut, i);
@@ -345,6 +359,10 @@ struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut)
         count.undone += op->outcome == FE_CUT_NOT_BEGUN;
     }
     take_back(m, cut);
+    bool is_gap = u->n > 0;
     u->n = u->n_timed = u->head = 0;
+    tell_store(m);
+    if (is_gap)
+        fe_store_note_gap(m->store);
     return count;
 }

@@ -49,12 +49,13 @@ struct fe_undo_op {
     uint8_t kind;             /* FE_OP_PROG or FE_OP_ERASE */
     uint8_t outcome;          /* enum fe_cut_outcome, during a cut */
     bool in_recovery;         /* issued at power-on */
+    uint64_t last_seq;        /* the last program before it */
     uint16_t first_die;       /* what came before the operation there ended before it; */
     uint16_t last_die;        /* what follows there, follows it; another die if it was repeated */
     struct fe_chip_old_page old_page; /* a program: its page before */
     struct fe_aside aside;    /* a program: what its page held before the erase */
     struct fe_chip_old_block old_block; /* an erase: its block before, */
-    uint64_t since, until;    /* and the last program when its emptying began, and now */
+    uint64_t since;           /* and the last program when its emptying began */
 };
 
 struct fe_undo {

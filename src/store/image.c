@@ -143,6 +143,7 @@ static int start(struct fe_store **ret, const struct fe_store_file *f, int flags
     g->read_only = f->read_only;
     g->intact = f->intact;
     g->epoch = 1;
+    g->final_seq = UINT64_MAX;
     g->run_fd = -1;
     g->fd = open(path, flags | (f->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, 0666);
     int r = g->fd < 0 ? -errno : 0;
@@ -440,6 +441,17 @@ int fe_store_image_close(struct fe_store *s, struct fe_err *err)
 const struct fe_store_what *fe_store_image(const struct fe_store *s)
 {
     return s->img ? &s->img->what : NULL;
+}
+
+/* What was loaded is on the disk since the opening.  The next sync takes this status along. */
+void fe_store_loaded(struct fe_store *s)
+{
+    struct fe_image *g = s->img;
+    if (g->sync)
+        g->status.synced_seq = fe_max_u64(g->status.synced_seq, g->seq);
+    g->status.n_open_1 = g->sync ? 1 : 0;
+    g->status_epoch = g->epoch;
+    fe_image_write_status(g);
 }
 
 uint64_t fe_store_last_seq(const struct fe_store *s)

@@ -51,4 +51,8 @@ const char *fe_store_crash_note(const struct fe_store *s);
 /* The highest number of a program that the image has seen, once all is loaded. */
 uint64_t fe_store_last_seq(const struct fe_store *s);
 
+/* All pages and trims have been loaded, and nothing was programmed meanwhile: the next program gets
+ * the number after the highest one. */
+void fe_store_loaded(struct fe_store *s);
+
 #endif

@@ -17,9 +17,10 @@
  * So after a kill the bytes of one entry may not fit their record: the entry that was being
  * changed in the same half.  If more entries do not fit, the image is damaged.
  *
- * The half of a page that has been written out or dropped stays, and is marked so.  With
- * `sync`, another page comes into the entry only when that mark is on the disk, because until
- * then the half may be the only copy of its page.
+ * The half of a page that has been written out or trimmed stays, and is marked so.  With `sync`,
+ * another page comes into the cache only when all such marks are on the disk.  Until then the half
+ * may be the only copy of its page, and it may hold it again after a crash of the host.  So no
+ * page is ever held twice, and no entry is older than the one that has taken its place.
  *
  * The list of trims has no record of the end of a trim.  What ends a trim is a copy of the page
  * that is newer, so a list that is loaded is compared with the OOB records of all pages.
@@ -72,7 +73,7 @@ void fe_store_entry_put(struct fe_store *s, uint32_t entry, const struct fe_stor
     bool same_page = r->state == FE_ENTRY_HELD && r->lpn == v->lpn;
     bool needed = g->sync && g->entry_epoch[entry * 2 + half] <= g->synced_epoch;
     uint64_t generation = r->generation + 1;
-    if (!same_page && g->sync && !needed)
+    if (!same_page && g->sync && g->end_epoch > g->synced_epoch)
         fe_image_sync_now(s);
     if (!same_page || needed) {
         half = !half;
@@ -93,17 +94,37 @@ void fe_store_entry_put(struct fe_store *s, uint32_t entry, const struct fe_stor
     put_half(g, entry, half);
 }
 
-void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool written_out)
+static void end_half(struct fe_image *g, uint32_t entry, uint32_t half,
+                     enum fe_image_entry_state state)
+{
+    struct fe_image_entry *r = &g->entries[entry * 2 + half];
+    r->state = state;
+    r->out_seq = g->seq + 1;
+    put_half(g, entry, half);
+    g->end_epoch = g->epoch;
+}
+
+void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool trimmed)
 {
     struct fe_image *g = s->img;
     if (!g)
         return;
     uint32_t half = half_of(g, entry);
     struct fe_image_entry *r = &g->entries[entry * 2 + half];
-    assert(entry < g->what.n_entries && r->state == FE_ENTRY_HELD);
-    r->state = written_out ? FE_ENTRY_WRITTEN_OUT : FE_ENTRY_DROPPED;
-    r->out_seq = g->seq;
-    put_half(g, entry, half);
+    assert(entry < g->what.n_entries && r->state == FE_ENTRY_HELD && r->lpn < s->n_pages);
+    end_half(g, entry, half, FE_ENTRY_ENDED);
+    if (trimmed) /* a trim before may be known, but is older than the entry */
+        fe_bit_put(g->trims, r->lpn, false);
+}
+
+void fe_store_entry_lose(struct fe_store *s, uint32_t entry)
+{
+    struct fe_image *g = s->img;
+    if (!g)
+        return;
+    uint32_t half = half_of(g, entry), state = g->entries[entry * 2 + half].state;
+    if (state == FE_ENTRY_HELD || state == FE_ENTRY_ENDED)
+        end_half(g, entry, half, FE_ENTRY_DROPPED);
 }
 
 /* Whether the bytes can be what was written, see above.  The half that a kill has left gets a
@@ -136,6 +157,8 @@ int fe_store_entry_load(struct fe_store *s, uint32_t entry, struct fe_store_entr
             return fe_err_set(err, EIO, "%.200s: the record of cache page %u is damaged", g->path,
                               entry);
     uint32_t half = half_of(g, entry);
+    if (e == 0 && r[half].state == FE_ENTRY_ENDED && !g->read_only)
+        end_half(g, entry, half, FE_ENTRY_DROPPED); /* the sync of the opening has its page */
     if (e == 0 && r[half].state != FE_ENTRY_HELD)
         return 0;
     if (e == 0 && data)
@@ -230,7 +253,7 @@ void fe_store_forget_trims(struct fe_store *s, uint64_t first, uint64_t n)
     }
 }
 
-static int read_trims(struct fe_store *s, uint64_t *seqs, struct fe_err *err)
+int fe_image_read_trims(struct fe_store *s, uint64_t *seqs, struct fe_err *err)
 {
     struct fe_image *g = s->img;
     for (uint64_t at = 0, len; at < s->n_pages; at += len) {
@@ -274,7 +297,7 @@ int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err)
     uint64_t *seqs = malloc(s->n_pages * 8);
     if (!seqs)
         return fe_err_nomem(err, "list of trimmed pages", s->n_pages * 8);
-    int e = read_trims(s, seqs, err);
+    int e = fe_image_read_trims(s, seqs, err);
     for (uint64_t i = 0; e == 0 && i < s->n_pages; i++)
         g->seq = fe_max_u64(g->seq, seqs[i]); /* a crash of the host may have lost the programs */
     if (e == 0 && !fe_image_is_zeros(seqs, s->n_pages * 8) && (e = drop_rewritten(s, seqs)) < 0)

@@ -24,8 +24,13 @@ struct fe_store_entry {
 void fe_store_entry_put(struct fe_store *s, uint32_t entry, const struct fe_store_entry *v,
                         uint32_t off, uint32_t len, const void *page);
 
-/* The entry is empty: its page was written out to the flash, or dropped. */
-void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool written_out);
+/* The entry is empty: its page was written out to the flash, or is trimmed, and fe_store_set_trims
+ * comes next. */
+void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool trimmed);
+
+/* A power cut has emptied the cache: neither what the entry holds nor what it has held comes back.
+ */
+void fe_store_entry_lose(struct fe_store *s, uint32_t entry);
 
 /* Loads an entry; each of them once.  data: its page, or NULL to leave the bytes alone.  -EIO
  * with a message if the entry's record or its bytes are damaged. */
@@ -64,6 +69,9 @@ void fe_store_get_lifetime(const struct fe_store *s,
 int fe_image_load_lifetime(struct fe_image *g, bool has_crashed, struct fe_err *err);
 
 /* ---- for image_crash.c ---- */
+
+/* The numbers of the trims of all logical pages; 0: was never trimmed.  -EIO with a message. */
+int fe_image_read_trims(struct fe_store *s, uint64_t *seqs, struct fe_err *err);
 
 /* Where the record and the bytes of half [0, 2) of an entry are. */
 uint64_t fe_image_entry_at(const struct fe_image *g, uint32_t entry, uint32_t half);

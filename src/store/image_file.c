@@ -10,6 +10,9 @@
  *     sync                 begin   end     begin
  *     synced_epoch         0       1       1
  *
+ * The end of a sync writes a status that tells of it, and the next sync takes that to the disk: what
+ * the status on the disk surely says to be there is told_epoch.
+ *
  * Writes after `begin` belong to the next epoch, although the sync is still under way.  So
  * whoever must know that something is on the disk notes the present epoch, and compares it
  * with synced_epoch later.
@@ -72,7 +75,20 @@ int fe_image_write_status(struct fe_image *g)
 
 static struct fe_store_sync next_epoch(struct fe_image *g)
 {
-    return (struct fe_store_sync){.seq = g->seq, .epoch = g->epoch++};
+    return (struct fe_store_sync){
+        .seq = g->seq, .final = fe_min_u64(g->seq, g->final_seq), .epoch = g->epoch++};
+}
+
+void fe_store_note_gap(struct fe_store *s)
+{
+    if (s->img)
+        fe_image_sync_and_tell(s);
+}
+
+void fe_store_set_final(struct fe_store *s, uint64_t seq)
+{
+    if (s->img)
+        s->img->final_seq = seq;
 }
 
 /* 0 or a negative errno. */
@@ -93,13 +109,22 @@ static int end_epoch(struct fe_image *g, struct fe_store_sync sync, int result)
         fe_image_fail(g, -result, "fdatasync");
     if (g->failed)
         return -g->failed;
+    bool is_told = sync.epoch >= g->status_epoch; /* the status as it is has been synced */
+    if (is_told)
+        g->told_epoch = g->synced_epoch;
     if (sync.epoch > g->synced_epoch)
         g->synced_epoch = sync.epoch;
-    if (sync.seq > g->status.synced_seq) {
-        g->status.synced_seq = sync.seq;
-        return fe_image_write_status(g);
+    uint64_t synced = fe_max_u64(g->status.synced_seq, sync.seq);
+    uint64_t final = fe_max_u64(fe_image_final_seq(&g->status), sync.final);
+    uint32_t n_open_1 = (uint32_t)fe_min_u64(synced - final, UINT32_MAX - 1) + 1;
+    if (is_told && synced == g->status.synced_seq && n_open_1 == g->status.n_open_1) {
+        g->told_epoch = g->synced_epoch;
+        return 0;
     }
-    return 0;
+    g->status.synced_seq = synced;
+    g->status.n_open_1 = n_open_1;
+    g->status_epoch = g->epoch;
+    return fe_image_write_status(g);
 }
 
 struct fe_store_sync fe_store_sync_begin(struct fe_store *s)
@@ -129,6 +154,13 @@ void fe_image_sync_now(struct fe_store *s)
 {
     struct fe_store_sync sync = next_epoch(s->img);
     end_epoch(s->img, sync, sync_file(s->img, s->img->fd));
+}
+
+void fe_image_sync_and_tell(struct fe_store *s)
+{
+    uint32_t epoch = s->img->epoch;
+    while (s->img->sync && !s->img->failed && s->img->told_epoch < epoch)
+        fe_image_sync_now(s);
 }
 
 void fe_image_destroy(struct fe_image *g)

@@ -32,6 +32,17 @@ struct fe_store_sync fe_store_sync_begin(struct fe_store *s);
 int fe_store_sync_run(const struct fe_store *s);
 int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result);
 
+/* A power cut may take back programs with a number above seq, and no others.  The image never
+ * says of such a program that it is surely on the disk: taking it back changes its record and the
+ * bytes in any order, so after a crash of the host its bytes have to be looked at.  UINT64_MAX,
+ * which is also what it is at first: none. */
+void fe_store_set_final(struct fe_store *s, uint64_t seq);
+
+/* To be called before the first program of a cut is taken back, and after the last one: numbers that
+ * are missing in between, or from now on, are not those of programs that a crash of the host has
+ * lost. */
+void fe_store_note_gap(struct fe_store *s);
+
 /* ---- for the files of this folder ---- */
 
 /* Writes unless an earlier write has failed; `doing` says what, in words. */
@@ -46,6 +57,9 @@ int fe_image_write_status(struct fe_image *g);
 
 /* fdatasync now, inside an operation, because what comes next may only follow it. */
 void fe_image_sync_now(struct fe_store *s);
+
+/* The same, and when it returns the status on the disk says so, too. */
+void fe_image_sync_and_tell(struct fe_store *s);
 
 /* Closes the file and frees everything; removes the file if its making was not completed. */
 void fe_image_destroy(struct fe_image *g);

@@ -66,7 +66,10 @@ struct fe_image_status {
     uint32_t clean;       /* 1: the last server has ended, and all is on the disk */
     uint32_t control_bytes;
     uint8_t control[FE_IMAGE_CONTROL_BYTES]; /* the controller's own, see fe_store_set_control */
-    uint32_t reserved, crc;
+    uint32_t n_open_1;    /* so many of the programs up to synced_seq, the last ones, can still be
+                             taken back by a power cut, + 1; 0: written without the order that
+                             image_crash.c relies on (without `sync`, or by flashemu 0.2) */
+    uint32_t crc;
 };
 
 #define FE_IMAGE_LIFETIME_NUMBERS 6
@@ -102,18 +105,22 @@ struct fe_image_oob {
     uint64_t seq;
     uint32_t lpn, cycle;
     uint32_t data_crc;
-    uint8_t tag, state, zeros, pad; /* enum fe_store_page_state; zeros: no bytes in the file */
+    uint8_t tag, state, zeros, mode; /* enum fe_store_page_state; zeros: no bytes in the file */
     uint32_t reserved, crc;
 };
 
-enum fe_image_entry_state { FE_ENTRY_HELD = 1, FE_ENTRY_WRITTEN_OUT, FE_ENTRY_DROPPED };
+enum fe_image_entry_state {
+    FE_ENTRY_HELD = 1,
+    FE_ENTRY_ENDED,   /* written out to the flash or trimmed, which a crash of the host may undo */
+    FE_ENTRY_DROPPED, /* it never comes back */
+};
 
 /* One half of a cache entry. */
 struct fe_image_entry {
     uint64_t generation; /* the half of the higher generation is the valid one */
     uint64_t order, sectors;
     uint64_t seq;        /* the last program of the chip before the bytes were written */
-    uint64_t out_seq;    /* and after the page was written out */
+    uint64_t out_seq;    /* what ended the entry is older than programs from this number on */
     uint32_t lpn, state; /* enum fe_image_entry_state */
     uint32_t data_crc;
     uint32_t reserved[2], crc;
@@ -154,6 +161,13 @@ int fe_image_layout(struct fe_image_layout *ret, const struct fe_image_header *h
 
 /* The checksum of a record of `bytes` bytes, the last four of which are its own. */
 uint32_t fe_image_record_crc(uint64_t number, const void *record, uint32_t bytes);
+
+/* No power cut takes back a program up to this one. */
+static inline uint64_t fe_image_final_seq(const struct fe_image_status *st)
+{
+    uint64_t n_open = st->n_open_1 ? st->n_open_1 - 1 : 0;
+    return st->synced_seq - (n_open < st->synced_seq ? n_open : st->synced_seq);
+}
 
 /* Whether a record has never been written. */
 bool fe_image_is_zeros(const void *record, size_t bytes);

@@ -16,11 +16,12 @@
  *
  * With `sync`, the bytes and records of an erased block stay until the block is programmed
  * again, since they may be the last copy that the disk has.  So the first program after an
- * erase waits for an fdatasync if there was none since the erase, and a hole is not punched
- * before that either.
+ * erase waits until the status on the disk says that everything before the erase was synced, and
+ * a hole is not punched before that either.
  *
  * A power cut takes operations back, newest first: the erase of a block before the programs that
- * copied its pages.  With `sync` an fdatasync comes in between.
+ * copied its pages.  With `sync` an fdatasync comes in between, and another one before the block's
+ * record, so that the pages which count again have their bytes.
  */
 #include "store/image_page.h"
 
@@ -82,12 +83,12 @@ int fe_image_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
 }
 
 /* What the disk has of this block is about to be overwritten: the erase before must be there
- * first. */
+ * first, and the status must say so. */
 static void before_program(struct fe_store *s, fe_ppn ppn)
 {
     struct fe_image *g = s->img;
-    if (g->sync && g->blocks[ppn / s->pages_per_block].erase_epoch > g->synced_epoch)
-        fe_image_sync_now(s);
+    if (g->sync && g->blocks[ppn / s->pages_per_block].erase_epoch > g->told_epoch)
+        fe_image_sync_and_tell(s);
 }
 
 /* The image is read only: the bytes stay in memory. */
@@ -185,7 +186,7 @@ void fe_image_give_back(struct fe_store *s, fe_peb peb)
 {
     struct fe_image *g = s->img;
     uint64_t block_bytes = (uint64_t)s->page_bytes * s->pages_per_block;
-    if (g->failed || g->read_only || (g->sync && g->blocks[peb].erase_epoch > g->synced_epoch))
+    if (g->failed || g->read_only || (g->sync && g->blocks[peb].erase_epoch > g->told_epoch))
         return;
     (void)g->io->punch(g->io->ctx, g->fd, (off_t)bytes_at(s, peb * s->pages_per_block),
                        (off_t)block_bytes);
@@ -211,6 +212,7 @@ void fe_store_put_back_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store
     r.cycle = cycle;
     r.tag = oob->tag;
     r.state = oob->state;
+    r.mode = oob->mode;
     r.zeros = !fe_bit(s->written, ppn);
     r.data_crc = r.zeros ? 0 : g->crc[ppn];
     put_oob(s, ppn, &r);
@@ -233,7 +235,7 @@ void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_bl
     struct fe_image_block_state *b = &g->blocks[peb];
     bool taken_back = block->erase_count < b->cycle;
     if (block->erase_count > b->cycle) {
-        if (b->erase_epoch <= g->synced_epoch) {
+        if (b->erase_epoch <= g->told_epoch) {
             b->kept_cycle = b->cycle;
             b->kept_flags = b->flags;
         }
@@ -256,6 +258,8 @@ void fe_store_set_block(struct fe_store *s, fe_peb peb, const struct fe_store_bl
     };
     memcpy(r.extra, block->extra, sizeof r.extra);
     r.crc = fe_image_record_crc(peb, &r, sizeof r);
+    if (taken_back)
+        fe_image_sync_now(s); /* before its pages count again: what they were is put back */
     fe_image_put(g, &r, sizeof r, g->at.blocks + peb * sizeof r, "writing a block record");
     if (taken_back)
         fe_image_sync_now(s); /* before the copies of its pages go */
@@ -295,6 +299,7 @@ static int load_record(struct fe_store *s, fe_peb peb, struct fe_store_block *re
         .kept_flags = r.kept_flags,
         .erase_seq = r.erase_seq,
     };
+    g->seq = fe_max_u64(g->seq, r.erase_seq); /* a number is not used twice */
     return 0;
 }
 
@@ -302,7 +307,8 @@ static void take_page(struct fe_store *s, fe_ppn ppn, const struct fe_image_oob 
                       struct fe_store_oob *ret)
 {
     struct fe_image *g = s->img;
-    *ret = (struct fe_store_oob){.seq = r->seq, .lpn = r->lpn, .tag = r->tag, .state = r->state};
+    *ret = (struct fe_store_oob){
+        .seq = r->seq, .lpn = r->lpn, .tag = r->tag, .state = r->state, .mode = r->mode};
     fe_bit_put(s->written, ppn, !r->zeros && r->state != FE_STORE_TORN);
     fe_bit_put(g->raw, ppn, r->state == FE_STORE_RAW);
     g->crc[ppn] = r->data_crc;

@@ -15,6 +15,7 @@ struct fe_store_oob {
     uint64_t seq;
     fe_lpn lpn;
     uint8_t tag, state; /* the strategy's; enum fe_store_page_state */
+    uint8_t mode;       /* the chip's; 0 in images that were made before there was one */
 };
 
 struct fe_store_block {

@@ -77,7 +77,11 @@ struct fe_image {
     uint32_t n_torn_entries; /* of the cache entries loaded, whose bytes do not fit the record */
     bool creating, created;  /* created: the file is ours to remove if making it fails */
     uint32_t epoch, synced_epoch; /* the present one, and the last that is on the disk */
+    uint32_t status_epoch;   /* the one in which the status was written that says so */
+    uint32_t told_epoch;     /* the last that the status on the disk surely says to be there */
     uint64_t seq;            /* the latest program */
+    uint64_t final_seq;      /* no cut takes a program up to this one back */
+    uint32_t end_epoch;      /* the epoch in which a cache entry has ended last */
 
     int failed;          /* errno of the first write that failed, or 0 */
     struct fe_err why;   /* and its message */

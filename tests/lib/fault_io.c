@@ -25,9 +25,20 @@ static void must(bool ok)
         abort();
 }
 
+static bool is_change(enum ft_call call)
+{
+    return call == FT_PWRITE || call == FT_FDATASYNC || call == FT_PUNCH;
+}
+
 static bool fails(struct ft_io *f, enum ft_call call)
 {
     f->n[call]++;
+    if (is_change(call) && f->changes_left == 0) {
+        errno = EIO;
+        return true;
+    }
+    if (is_change(call) && f->changes_left != UINT64_MAX)
+        f->changes_left--;
     if (f->fail_at == 0 || call != f->fail_call || f->n[call] < f->fail_at ||
         (f->n[call] > f->fail_at && !f->fail_on))
         return false;
@@ -108,7 +119,7 @@ static int fault_punch(void *ctx, int fd, off_t off, off_t len)
 
 void ft_io_init(struct ft_io *f)
 {
-    *f = (struct ft_io){.io = {
+    *f = (struct ft_io){.changes_left = UINT64_MAX, .io = {
                             .ctx = f,
                             .pread = fault_pread,
                             .pwrite = fault_pwrite,

@@ -32,6 +32,10 @@ struct ft_io {
     bool lost;
     bool told[FT_MAX_FD];
 
+    /* The host goes down after so many more changes (pwrite, fdatasync and punch): no later change
+     * happens, and each of them fails with EIO.  UINT64_MAX: it stays up. */
+    uint64_t changes_left;
+
     size_t longest;    /* a pwrite or pread takes at most this many bytes; 0: all */
     bool log;          /* remember what a crash could undo */
     struct ft_undo *undo; /* the newest one first */

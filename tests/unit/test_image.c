@@ -32,10 +32,10 @@ static void test_image_is_the_same_after_a_kill(void **state)
     program(s, 0, 5, 1, 10);
     program(s, 1, 6, 2, 20);
     fe_store_write(s, 2, FE_PPN_NONE, 0, 0, NULL); /* zeros: no bytes */
-    fe_store_set_oob(s, 2, &(struct fe_store_oob){3, 9, 1, FE_STORE_PROGRAMMED});
-    fe_store_set_oob(s, 3, &(struct fe_store_oob){0, FE_LPN_NONE, 255, FE_STORE_TORN});
+    fe_store_set_oob(s, 2, &(struct fe_store_oob){3, 9, 1, FE_STORE_PROGRAMMED, 0});
+    fe_store_set_oob(s, 3, &(struct fe_store_oob){0, FE_LPN_NONE, 255, FE_STORE_TORN, 0});
     fe_store_write(s, 4, 0, 4, 8, NULL); /* a copy with a hole */
-    fe_store_set_oob(s, 4, &(struct fe_store_oob){4, 5, 0, FE_STORE_PROGRAMMED});
+    fe_store_set_oob(s, 4, &(struct fe_store_oob){4, 5, 0, FE_STORE_PROGRAMMED, 0});
     fe_store_destroy(s); /* no close: as killed */
 
     s = opened();

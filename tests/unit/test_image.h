@@ -106,7 +106,7 @@ static inline const uint8_t *bytes(uint8_t value)
 static inline void program(struct fe_store *s, fe_ppn ppn, fe_lpn lpn, uint64_t seq, uint8_t value)
 {
     fe_store_write(s, ppn, FE_PPN_NONE, 0, PAGE, bytes(value));
-    fe_store_set_oob(s, ppn, &(struct fe_store_oob){seq, lpn, 3, FE_STORE_PROGRAMMED});
+    fe_store_set_oob(s, ppn, &(struct fe_store_oob){seq, lpn, 3, FE_STORE_PROGRAMMED, 0});
 }
 
 static inline void erase(struct fe_store *s, fe_peb peb, uint32_t cycle)

@@ -62,7 +62,7 @@ static void check_store(struct fe_store *s, uint64_t n_pages, uint32_t page_byte
     for (uint32_t i = 0; i < n; i++) {
         fe_ppn ppn = (fe_ppn)(at[i] / page_bytes);
         fe_store_write(s, ppn, FE_PPN_NONE, (uint32_t)(at[i] % page_bytes), SECTOR, bytes(at[i]));
-        fe_store_set_oob(s, ppn, &(struct fe_store_oob){i + 1, ppn, 0, FE_STORE_PROGRAMMED});
+        fe_store_set_oob(s, ppn, &(struct fe_store_oob){i + 1, ppn, 0, FE_STORE_PROGRAMMED, 0});
     }
     for (uint32_t i = 0; i < n; i++) {
         fe_ppn ppn = (fe_ppn)(at[i] / page_bytes);
