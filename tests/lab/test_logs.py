@@ -217,6 +217,93 @@ def test_what_stands_in_front_of_a_line():
         check(name, *both(2.5e6, 1.6e6, RW4K))
 
 
+def test_agnostics():
+    how = {"op": "write", "pattern": "sequential", "bs": 512 << 10, "depth": 4, "jobs": 1,
+           "direct": True, "size": 64 * MIB}
+    end = {"end_fsync": True}
+    found = said(log_of("agnostics.txt"))
+    assert found[:4] == [
+        ("fio-rate", {**how, "job": "prepare-file", **end}, [10556 * 1024]),
+        ("fio-rate", {**how, "job": "seq-write", **end}, [14160 * 1024]),
+        ("fio-rate", {**how, "pattern": "random", "bs": 4096, "job": "rand-4k-write", **end},
+         [855 * 1024]),
+        ("fio-rate", {**how, "op": "read", "pattern": "random", "bs": 4096, "job": "rand-4k-read"},
+         [3534 * 1024])]
+    assert [values for _, _, values in found[4:]] == [[k * 1024] for k in (10609, 12089, 767, 3742)]
+    # 4 MiB: 3 requests a second
+    later = read_log(b"seq-write;0;0;14160;3\nseq-write;0;0;14160;9\n", "x")
+    assert [dict(p.parameters)["bs"] for p in later.points] == [4 * MIB]
+    assert later.left[0].line == 2 and "of no size" in later.left[0].reason
+
+
+def marks(name, program, size, rates, blocks):
+    """Eight figures: reads and writes, of (pattern, bs, depth, jobs) each."""
+    how = [{"op": op, "pattern": pattern, "bs": bs, "size": size, "depth": depth, "jobs": jobs,
+            "program": program}
+           for op, (pattern, bs, depth, jobs) in zip(
+               *zip(*[(op, block) for op, block in blocks]))]
+    check(name, *(("load", rate * 1e6, one) for rate, one in zip(rates, how)))
+
+
+def test_crystaldiskmark_and_kdiskmark():
+    seq, rnd = ("sequential", MIB), ("random", 4096)
+    rows = [(*seq, 8, 1), (*seq, 1, 1), (*rnd, 32, 1), (*rnd, 1, 1)]
+    both_ops = [("read", row) for row in rows] + [("write", row) for row in rows]
+    marks("cdm.txt", "crystaldiskmark", 64 * MIB,
+          (33.064, 32.158, 4.640, 4.202, 6.390, 6.076, 0.014, 0.013), both_ops)
+    many = [(op, (*rnd, 32, 16) if row[2] == 32 else row) for op, row in both_ops]
+    marks("kdm.txt", "kdiskmark", 128 * MIB,
+          (33.010, 32.700, 4.100, 2.328, 7.000, 6.900, 0.014, 0.013), many)
+    rows = [("sequential", 128 << 10, 32, 1), (*rnd, 32, 1), (*seq, 1, 1), (*rnd, 1, 1)]
+    marks("cdm5.txt", "crystaldiskmark", 1024 * MIB,
+          (33.872, 6.100, 4.872, 0.013, 33.100, 6.050, 4.520, 0.013),
+          [(op, row) for row in rows for op in ("read", "write")])
+    log = log_of("cdm.txt", lambda data: data.replace(b" 0.014 MB/s", b" 0.000 MB/s"))
+    assert len(log.points) == 7 and log.left[0].reason == "its rate is shown as 0"
+    # a comma in front of the fraction
+    comma = log_of("kdm.txt", lambda data: data.replace(b".", b","))
+    assert [p.values for p in comma.points] == [p.values for p in log_of("kdm.txt").points]
+
+
+def test_programs_that_fill_a_device():
+    how = {"op": "write", "pattern": "sequential", "bs": MIB, "size": 30107 * MIB,
+           "program": "h2testw"}
+    check("h2.txt", ("load", 17.7 * MIB, how), ("load", 17.9 * MIB, {**how, "op": "read"}))
+    german = b"Achtung: Nur 30107 von 30108 MByte getestet.\nSchreibrate: 17,7 MByte/s\n" \
+        b"Leserate: 17,9 MByte/s\nH2testw v1.4\n"
+    assert said(read_log(german, "x")) == said(log_of("h2.txt"))
+    how = {"op": "write", "pattern": "sequential", "bs": MIB, "program": "f3"}
+    check("f3w.txt", ("load", 5.23 * MIB, how),
+          ("load", 18.11 * MIB, {**how, "op": "read", "bs": 128 << 10}))
+
+
+def test_hd_tune():
+    how = {"op": "read", "pattern": "sequential", "bs": 65536, "size": 256 * MIB, "depth": 1,
+           "program": "hdtune"}
+    check("hdtune.txt", ("load", 20.1e6, how),
+          ("load-latency", 0.9e6, {**how, "pattern": "random", "bs": 512,
+                                   "program": "hdtune-access"}),
+          left=["does not say at which place of the device"] * 2 + [
+              "is about the link and the cache"])
+
+
+def test_programs_that_are_named():
+    for name, program, row in (("bonnie.csv", "bonnie++", "other,write,sequential,1M"),
+                               ("diskspd.xml", "diskspd", "other,write,random,4K"),
+                               ("sdfat.txt", "SdFat bench", "other,write,sequential,512"),
+                               ("sysbench.txt", "sysbench fileio", "other,write,random,16K")):
+        log = log_of(name)
+        assert log.points == () and [one.what for one in log.left] == [program], (name, log.left)
+        assert row in log.left[0].reason and "program,op,pattern,block" in log.left[0].reason
+    for text, program in (("ATTO Disk Benchmark 4.01", "ATTO"),
+                          ("Average Read Rate 20.5 MB/s (100 samples)", "gnome-disks"),
+                          ("  Extended CSD rev 1.8 (MMC 5.1)", "mmc extcsd read"),
+                          ("Device   r/s   rkB/s  rrqm/s  %rrqm", "sar -d or iostat"),
+                          ("12:00:01 AM   DEV       tps     rkB/s", "sar -d or iostat")):
+        log = read_log(text.encode(), "x")
+        assert [one.what for one in log.left] == [program], (text, log.left, log.skipped)
+
+
 def test_the_counts():
     """Each line has been counted: taken, left out with the reason, or of nothing."""
     out = good("import", str(LOGS / "fio-rate.json"), str(LOGS / "my8gb.txt"), "-o", "o.json")

@@ -301,8 +301,9 @@ def test_mutated_logs():
 
 def test_import_refuses():
     write("none.txt", "nothing\nat all\n")
-    bad("none.txt: no line is a result of flashbench, fio, iozone, hdparm -t or dd, and it is no "
-        "table; 2 lines were skipped", "import", "none.txt", "-o", "x.json")
+    bad("none.txt: no line is a result of flashbench, fio, iozone, hdparm -t, dd or another "
+        "program that is read, see flashemu-lab(1), and it is no table, whose first line is such as "
+        "program,op,block,value,unit; 2 lines were skipped", "import", "none.txt", "-o", "x.json")
     bad("nope.txt: No such file or directory", "import", "nope.txt", "-o", "x.json")
     write("a.txt", read(LOG))
     write("b.txt", read(LOG).replace("name:SU04G", "name:OTHER"))
@@ -346,6 +347,25 @@ def test_typed_figures():
     good("import", "typed.csv", "-o", "typed.json")
     (p,) = schema.load(Path("typed.json")).points
     assert p.value == 3120.5e3 and dict(p.parameters)["size"] == 1 << 20
+
+
+def test_tables_of_spreadsheets_and_pages():
+    want = ({"op": "write", "pattern": "sequential", "bs": 512, "size": 256 << 20, "depth": 4,
+             "program": "atto"}, 3.12e6)
+    for text in ("Program,Op,Block,Value,Unit\nATTO,Write,0.5K,3.12,MB/s\n",
+                 "sep=;\nprogram;op;block;value;unit\natto;write;0,5 KB;3,12;MB/s\n",
+                 "UNIT\tvalue\tprogram\top\tblock\r\nmb/s\t3,12\tatto\twrite\t512\r\n",
+                 "# a stick\ntext | more\n\n| Op | Program | Value | Unit | Block |\n|---|:-:|--:|-|-|\n"
+                 "| write | atto | 3.12 | MB/S | 0.5 KiB |\n\n| other | table |\n"):
+        write("typed.csv", text)
+        (p,) = read_file(Path("typed.csv")).points
+        assert (dict(p.parameters), p.value) == want, text
+    # what stands around a table in a page is a log
+    write("page.md", text + "$ dd if=/dev/sdb of=/dev/null bs=1M iflag=direct\n"
+          "104857600 bytes (105 MB, 100 MiB) copied, 10.5 s, 10.0 MB/s\n")
+    log = read_file(Path("page.md"))
+    assert [p.procedure for p in log.points] == ["load", "dd"]
+    assert log.skipped == ("a stick", "text | more", "| other | table |") and log.lines == 8
 
 
 def test_mistakes_in_typed_figures():

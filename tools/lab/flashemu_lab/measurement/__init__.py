@@ -16,6 +16,11 @@
     fio_command  the options in fio's commands and job files
     fio_text     fio's normal output
     fio          fio, in all these forms
+    agnostics    Raspberry Pi's card test
+    crystaldiskmark  the text of CrystalDiskMark and KDiskMark
+    filling      H2testw and f3
     tables       figures in tables, typed or collected
+    hdtune       the text of HD Tune
+    refused      programs that are named and not read
     importing    from files that people have to a measurement
 """

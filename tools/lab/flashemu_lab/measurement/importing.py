@@ -18,12 +18,17 @@ from typing import Mapping
 from ..core.errors import LabError
 from ..core.text import listed
 from . import text as front
+from .agnostics import AgnosticsReader
+from .crystaldiskmark import CrystalDiskMarkReader
 from .dd import DdReader
+from .filling import FillingReader
 from .fio import FioReader
 from .flashbench import FlashbenchReader, least_align
 from .hdparm import HdparmReader
+from .hdtune import HdTuneReader
 from .iozone import IozoneReader
 from .reader import Document, LeftOut, Line, Reader, Sink
+from .refused import RefusedReader
 from .schema import MOST_BYTES, Measurement, PROCEDURES, Point, Source, gather, make_point
 from .tables import read_table
 
@@ -60,7 +65,8 @@ def read_log(data: bytes, name: str, fio: Mapping[str, str] | None = None) -> Lo
     lines = front.lines(text)
     of_fio = FioReader(fio or {})
     readers: list[Reader] = [FlashbenchReader(least_align(lines)), DdReader(), HdparmReader(),
-                             IozoneReader(), of_fio]
+                             IozoneReader(), AgnosticsReader(), CrystalDiskMarkReader(),
+                             FillingReader(), HdTuneReader(), RefusedReader(), of_fio]
     sink = Sink()
     skipped, count = [], 0
     for item in front.items(lines):
@@ -91,10 +97,13 @@ def read_file(path: Path, device: str = "", fio: Mapping[str, str] | None = None
         raise LabError(f"{path}: {e.strerror}") from None
     if len(data) > MOST_BYTES:
         raise LabError(f"{path}: has more than {MOST_BYTES} bytes; that is no log of a benchmark")
+    sha256 = hashlib.sha256(data).hexdigest()
     table = read_table(front.decode(data).replace("\r\n", "\n"), str(path), device)
     if table:
-        points, lines = table
-        return Log(path.name, hashlib.sha256(data).hexdigest(), lines, (), tuple(points), device)
+        points, lines, around = table
+        log = read_log(around.encode(errors="replace"), path.name)
+        return replace(log, sha256=sha256, lines=lines + log.lines, card=device or log.card,
+                       points=(*points, *log.points))
     if device:
         raise LabError(f"--device {device}: {path} is no table with several devices")
     log = read_log(data, path.name, fio)
@@ -110,8 +119,9 @@ def _nothing(log: Log) -> str:
         more = len(log.left) - len(shown)
         return "no result can be taken; " + "; ".join(shown + ([f"and {more} more"] if more else
                                                                []))
-    return ("no line is a result of flashbench, fio, iozone, hdparm -t or dd, and it is no table; "
-            f"{len(log.skipped)} lines were skipped")
+    return ("no line is a result of flashbench, fio, iozone, hdparm -t, dd or another program that "
+            "is read, see flashemu-lab(1), and it is no table, whose first line is such as "
+            f"program,op,block,value,unit; {len(log.skipped)} lines were skipped")
 
 
 def with_queue(log: Log, queue: bool) -> Log:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Callable, Iterator, Mapping
@@ -35,6 +36,8 @@ _RATES = {"B/s": 1.0, "kB/s": 1e3, "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "KiB/s
           "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 _TIMES = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _COUNTED = "IOPS"
+# As people write them; kB/s and KB/s are the same.
+_UNITS = {unit.lower(): unit for unit in (*_RATES, *_TIMES, _COUNTED)}
 _OPS = ("read", "write")
 _PATTERNS = ("sequential", "random")
 
@@ -90,20 +93,49 @@ def _cells(line: str, number: int, mark: str) -> list[str]:
         raise LabError(f"{number}: is no line of a table: a quotation mark is missing") from None
 
 
-def _rows(text: str) -> tuple[list[str], Iterator[Row]]:
-    """The columns and the rows of a table; comments and blank lines are left out."""
-    lines = text.split("\n")
-    first = next((i for i, line in enumerate(lines) if line.strip() and line[0] != "#"), -1)
+def _marked(line: str, mark: str) -> str:
+    """A line of a table in Markdown without the marks at its ends."""
+    return line.strip().removeprefix("|").removesuffix("|") if mark == "|" else line
+
+
+def _first(lines: list[str]) -> tuple[int, str]:
+    """Where a table begins and what is between its cells; -1 if there is none.  A spreadsheet may
+    say the mark in a line of its own.  Typed figures in Markdown may stand in a page."""
+    for i, line in enumerate(lines):
+        if line.strip().startswith("|"):
+            columns = {c.strip().lower() for c in _marked(line, "|").split("|")}
+            if columns.issuperset(_NEEDED):
+                return i, "|"
+    said = ""
+    for i, line in enumerate(lines):
+        if match := re.fullmatch(r"\"?sep=(.)\"?\s*", line, re.I):
+            said = match[1]
+        elif line.strip() and line[0] != "#":
+            return i, said or max(",;\t", key=line.count)
+    return -1, ""
+
+
+def _apart(lines: list[str], first: int) -> tuple[list[str], str]:
+    """A page with the lines of its table in Markdown alone, and the text of the others; each is in
+    its place, so that numbers of lines stay right."""
+    end = next((i for i in range(first, len(lines)) if not lines[i].strip().startswith("|")),
+               len(lines))
+    return ([line if first <= i < end else "" for i, line in enumerate(lines)],
+            "\n".join("" if first <= i < end else line for i, line in enumerate(lines)))
+
+
+def _rows(lines: list[str], first: int, mark: str) -> tuple[list[str], Iterator[Row]]:
+    """The columns and the rows of a table; comments and blank lines are left out.  The names of the
+    columns may be written with capital letters."""
     if first < 0:
         return [], iter(())
-    mark = max(",;\t", key=lines[first].count)
-    columns = _cells(lines[first], first + 1, mark)
+    columns = [c.lower() for c in _cells(_marked(lines[first], mark), first + 1, mark)]
 
     def rest() -> Iterator[Row]:
         for number, line in enumerate(lines[first + 1:], first + 2):
-            if not line.strip() or line[0] == "#":
+            if not line.strip() or line[0] == "#" or re.fullmatch(r"[\s|:-]+", line):
                 continue
-            cells = _cells(line, number, mark)
+            cells = _cells(_marked(line, mark), number, mark)
             if len(cells) > len(columns):
                 raise LabError(f"{number}: has {len(cells)} cells; allowed: {len(columns)}, as the "
                                "first line has")
@@ -152,7 +184,7 @@ def _figure(row: Row) -> Point:
         raise row.wrong("size", f"at least a block, {bs}")
     if depth > 64:
         raise row.wrong("depth", "1 to 64")
-    value, unit = _number(row, "value"), row.cells.get("unit", "")
+    value, unit = _number(row, "value"), _UNITS.get(row.cells.get("unit", "").lower(), "")
     offset = size(row.cells["offset"]) if row.cells.get("offset") else None
     how: dict[str, int | float | str | bool] = {
         "op": op, "pattern": pattern, "bs": bs, "size": region, "depth": depth, "program": name}
@@ -332,11 +364,14 @@ _KINDS: tuple[tuple[tuple[str, ...], Callable[[list[str], Iterator[Row], str], l
     (("id", "device", "procedure", "quantity", "value", "unit"), _published))
 
 
-def read_table(text: str, name: str, device: str) -> tuple[list[Point], int] | None:
-    """The points of a table and how many lines it has; None if the text is no table that is known.
-    LabError "NAME:LINE: ..." for a mistake in it."""
+def read_table(text: str, name: str, device: str) -> tuple[list[Point], int, str] | None:
+    """The points of a table, how many lines it has, and the text around it if it stands in a page;
+    None if the text is no table that is known.  LabError "NAME:LINE: ..." for a mistake in it."""
+    lines = text.split("\n")
+    first, mark = _first(lines)
+    table, around = _apart(lines, first) if mark == "|" else (lines, "")
     try:
-        columns, rows = _rows(text)
+        columns, rows = _rows(table, first, mark)
     except LabError:
         return None     # a log may begin with anything
     for needed, take in _KINDS:
@@ -349,5 +384,5 @@ def read_table(text: str, name: str, device: str) -> tuple[list[Point], int] | N
             if not points:
                 raise LabError(f"{name}: has no figure that a procedure of flashemu-measurement(5) "
                                f"means; columns: {listed(columns)}")
-            return points, sum(1 for line in text.split("\n") if line.strip())
+            return points, sum(1 for line in table if line.strip()), around
     return None
