@@ -21,6 +21,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* How often a trim in its pause lets others run, if they wait for the lock.  Some 100 us, so that a
  * thread that has slept can get it. */
@@ -71,6 +72,17 @@ static void pause_trim(void *ctx)
     lock(&s->lock);
 }
 
+/* A damaged image is refused before anything is written to it; one that is not there is made.  That
+ * a file may not be written is said when it is opened for that. */
+static int judge_image(const struct fe_store_file *file, struct fe_err *err)
+{
+    struct fe_err said = {""};
+    if (!file->read_only && access(file->path, W_OK) < 0)
+        return 0;
+    int r = fe_device_judge(file, &said);
+    return r == 0 || r == -ENOENT ? 0 : fe_err_set(err, -r, "%s", said.text);
+}
+
 int fe_server_create(struct fe_server **ret, const struct fe_params *params,
                      const struct fe_profile *profile, struct fe_err *err)
 {
@@ -103,6 +115,8 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
 
     uint64_t before_ns = fe_clock_now_ns();
     int r = fe_events_init(&s->events, err);
+    if (r == 0 && opt.file)
+        r = judge_image(&file, err);
     if (r == 0)
         r = fe_device_create(&s->dev, profile, &opt, err);
     s->image = opt.file != NULL;

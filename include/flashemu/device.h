@@ -60,6 +60,12 @@ void fe_device_destroy(struct fe_device *dev);
  * fe_device_medium may be called.  Errors as above, and -ENOENT. */
 int fe_device_look(struct fe_device **ret, const char *path, bool recover, struct fe_err *err);
 
+/* Whether a server can use the image: every record is what the device could have written, the
+ * strategy finds its mapping, and all its invariants hold.  The one judgement of everybody who opens
+ * an image: a server asks for it before fe_device_create, which writes to the file.  0, or a message
+ * as above; -ENOENT if there is none, or none whose making was finished.  The file is not changed. */
+int fe_device_judge(const struct fe_store_file *file, struct fe_err *err);
+
 /* The chip; its store comes with it. */
 struct fe_medium *fe_device_medium(struct fe_device *dev);
 

@@ -216,7 +216,7 @@ static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
 static int build_again(struct fe_device *dev, const struct fe_device_options *opt,
                        struct fe_err *err)
 {
-    int r = fe_medium_load(dev->medium, err);
+    int r = fe_medium_load(dev->medium, fe_ftl_registry[dev->profile.ftl.type]->no_medium, err);
     if (r < 0)
         return r;
     dev->now_ns = fe_medium_lifetime(dev->medium).clock_ns;
@@ -239,7 +239,9 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
     fe_power_end_start(dev);
     int errnum;
     const char *why = fe_device_failure(dev, &errnum);
-    return why ? fe_err_set(err, errnum, "%s", why) : 0;
+    if (why)
+        return fe_err_set(err, errnum, "%s", why);
+    return opt->file->read_only ? fe_device_check(dev, err) : 0; /* who writes has judged before */
 }
 
 /* The blocks that the strategy can use of the chip; 0 if the numbers contradict each other. */

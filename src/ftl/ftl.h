@@ -105,6 +105,11 @@ struct fe_ftl_ops {
     int (*recover)(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                    uint32_t n_lpns, struct fe_err *err);
 
+    /* Whether the strategy could have programmed this page, which can be read: power-on asks for
+     * each one before it does anything (fe_recover_check).  NULL: any page in the host's range. */
+    bool (*may_hold)(const struct fe_ftl *ftl, fe_ppn ppn);
+    bool uses_slc; /* some blocks may be in SLC mode */
+
     /* Reads bytes [off, off + len) of the page into buf[0, len).  An unmapped page reads as zeros
      * and needs no operation, except where the strategy has to read its table to know that (dftl).
      * buf may be NULL: then only the time counts.  The medium may bring the bytes at the end of the

@@ -10,8 +10,34 @@
  */
 #include "ftl/recover.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+static bool may_hold(const struct fe_ftl *ftl, fe_ppn ppn)
+{
+    const struct fe_medium *m = ftl->medium;
+    if (fe_medium_tag(m, ppn) >= FE_N_TAGS)
+        return false;
+    return ftl->ops->may_hold ? ftl->ops->may_hold(ftl, ppn) : fe_medium_lpn(m, ppn) < ftl->n_lpns;
+}
+
+int fe_recover_check(const struct fe_ftl *ftl, struct fe_err *err)
+{
+    const struct fe_medium *m = ftl->medium;
+    for (fe_peb peb = 0; peb < m->geo.n_pebs; peb++) {
+        fe_ppn first = peb * m->geo.pages_per_block;
+        if (fe_medium_is_slc(m, peb) && !ftl->ops->uses_slc)
+            return fe_err_set(err, EIO, "block %u is in SLC mode, which ftl.type=%s does not use",
+                              peb, ftl->ops->name);
+        for (fe_ppn ppn = first; ppn < first + fe_medium_next_page(m, peb); ppn++)
+            if (fe_recover_readable(m, ppn) && !may_hold(ftl, ppn))
+                return fe_err_set(err, EIO, "page %u says that it is logical page %u with tag %u: "
+                                  "ftl.type=%s writes none there", ppn, fe_medium_lpn(m, ppn),
+                                  fe_medium_tag(m, ppn), ftl->ops->name);
+    }
+    return 0;
+}
 
 /* A torn page is found by reading it, so the status of the read does not matter. */
 static void read_block(struct fe_medium *m, fe_peb peb)

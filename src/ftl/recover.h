@@ -17,6 +17,11 @@
 #include "ftl/ftl.h"
 #include "ftl/mapping.h"
 
+/* Refuses a chip on which a page says what this strategy never writes, or a block is in SLC mode
+ * that may not be: a damaged image.  Everything else relies on this, so it comes first.  -EIO with a
+ * message; O(pages). */
+int fe_recover_check(const struct fe_ftl *ftl, struct fe_err *err);
+
 /* Pays for looking at the chip.  Of a full block one page is read, in which the controller has
  * written down what the other pages are.  Of an unfinished block each page is read.  To find
  * that a block is erased costs nothing.  Unstable blocks are erased, with a barrier behind the

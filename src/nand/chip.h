@@ -78,10 +78,10 @@ int fe_chip_keep_flips(struct fe_chip *c, struct fe_err *err);
 
 /* Connects the chip with the store's image; without an image they do nothing.  begin_image:
  * the image is new, and gets what has been changed so far.  load: the chip, which is fresh,
- * becomes what the image says; -EIO with a message if a record is damaged or cannot be of
- * this chip; O(pages). */
+ * becomes what the image says; raw: its pages are no flash (fe_store_overwrite).  -EIO with a
+ * message if a record is damaged or cannot be of this chip; O(pages log pages). */
 void fe_chip_begin_image(struct fe_chip *c);
-int fe_chip_load(struct fe_chip *c, struct fe_err *err);
+int fe_chip_load(struct fe_chip *c, bool raw, struct fe_err *err);
 
 /* ---- pages ---- */
 

@@ -11,6 +11,7 @@
 
 #include "nand/chip_record.h"
 #include "store/image.h"
+#include "store/image_check.h"
 #include "store/image_extra.h"
 #include "store/image_page.h"
 
@@ -20,6 +21,12 @@
 
 /* In since_ns while an image is being loaded. */
 #define UNDATED UINT64_MAX
+
+static int by_number(const void *va, const void *vb)
+{
+    const uint64_t *a = va, *b = vb;
+    return *a < *b ? -1 : *a > *b;
+}
 
 static int refuse(fe_peb peb, const char *why, struct fe_err *err)
 {
@@ -31,6 +38,8 @@ static int take_extra(struct fe_chip *c, fe_peb peb, const struct fe_store_block
                       struct fe_err *err)
 {
     uint32_t block = r->extra[FE_CHIP_EXTRA_BLOCK];
+    if (r->erase_count - r->extra[FE_CHIP_EXTRA_DIFFERENCE] >= FE_IMAGE_CYCLES_MAX)
+        return refuse(peb, "has more cycles behind it than a block can have", err);
     if (block && !c->blocks)
         return refuse(peb, "is another block of the chip, which has no reserve", err);
     if (block > c->geo->n_chip_blocks)
@@ -58,7 +67,13 @@ static int take_page(struct fe_chip *c, fe_ppn ppn, const struct fe_store_oob *r
                      struct fe_err *err)
 {
     bool torn = r->state == FE_STORE_TORN;
+    fe_peb peb = fe_peb_of(c->geo, ppn);
     uint8_t lost = r->tag & (FE_CHIP_TAG_LOST | FE_CHIP_TAG_SILENT);
+    if (torn != (r->tag == FE_TAG_TORN))
+        return refuse(peb, torn ? "has a torn page that is not marked as one"
+                                : "has a programmed page that counts as torn", err);
+    if (!torn && lost == (FE_CHIP_TAG_LOST | FE_CHIP_TAG_SILENT))
+        return refuse(peb, "has a page that is lost in two ways", err);
     if (!torn && lost) {
         int e = fe_chip_keep_flips(c, err);
         if (e < 0)
@@ -72,38 +87,49 @@ static int take_page(struct fe_chip *c, fe_ppn ppn, const struct fe_store_oob *r
     return 0;
 }
 
-/* pages: those of the block.  Raw pages are no flash and do not belong to the chip. */
-static int take_pages(struct fe_chip *c, fe_peb peb, const struct fe_store_oob *pages,
+/* pages: those of the block; raw: they are no flash, and do not belong to the chip. */
+static int take_pages(struct fe_chip *c, fe_peb peb, const struct fe_store_oob *pages, bool raw,
                       struct fe_err *err)
 {
+    uint64_t last = 0;
     struct fe_peb_info *b = &c->pebs[peb];
     fe_ppn first = peb * c->geo->pages_per_block;
     for (uint32_t i = 0; i < c->geo->pages_per_block; i++, b->next_page++) {
         if (pages[i].state != FE_STORE_PROGRAMMED && pages[i].state != FE_STORE_TORN)
             break;
-        if (pages[i].state == FE_STORE_PROGRAMMED && pages[i].tag == FE_TAG_TORN)
-            return refuse(peb, "has a programmed page that counts as torn", err);
         if (peb >= c->geo->n_pebs)
             return refuse(peb, "is a spare or bad, and has programmed pages", err);
+        if (pages[i].mode & ~FE_MARK_SLC)
+            return refuse(peb, "has a page of a mode that there is not", err);
         int e = take_page(c, first + i, &pages[i], err);
         if (e < 0)
             return e;
+        if (pages[i].state == FE_STORE_PROGRAMMED && pages[i].seq <= last)
+            return refuse(peb, "has pages whose numbers do not grow", err);
+        last = fe_max_u64(last, pages[i].seq);
     }
-    return 0;
+    for (uint32_t i = b->next_page; i < c->geo->pages_per_block; i++)
+        if (pages[i].state == FE_STORE_RAW && !raw)
+            return refuse(peb, "has pages that are no flash", err);
+    return b->next_page && raw ? refuse(peb, "has pages of flash", err) : 0;
 }
 
 static int take_block(struct fe_chip *c, fe_peb peb, const struct fe_store_block *r,
-                      const struct fe_store_oob *pages, struct fe_err *err)
+                      const struct fe_store_oob *pages, bool raw, struct fe_err *err)
 {
     struct fe_peb_info *b = &c->pebs[peb];
-    if (r->flags & ~(uint32_t)FE_MARKS_SAVED)
+    if ((r->flags | r->kept_flags) & ~(uint32_t)FE_MARKS_SAVED)
         return refuse(peb, "has flags that this version does not know", err);
     *b = (struct fe_peb_info){.erase_count = r->erase_count, .marks = (uint8_t)r->flags};
     if (peb < c->geo->n_pebs && b->marks & FE_MARKS_BAD)
         return refuse(peb, "is bad, but none of those that were set aside", err);
+    if (peb >= c->geo->n_pebs && b->marks & ~FE_MARKS_BAD)
+        return refuse(peb, "is a spare or bad, and has the marks of one in use", err);
+    if (raw && (r->erase_count || b->marks & (FE_MARK_SLC | FE_MARK_UNSTABLE)))
+        return refuse(peb, "has been used, and its pages are no flash", err);
     int e = take_extra(c, peb, r, err);
     if (e == 0)
-        e = take_pages(c, peb, pages, err);
+        e = take_pages(c, peb, pages, raw, err);
     if (e < 0)
         return e;
     if (b->next_page && pages[0].mode & FE_MARK_SLC && !(b->marks & FE_MARK_SLC))
@@ -113,6 +139,25 @@ static int take_block(struct fe_chip *c, fe_peb peb, const struct fe_store_block
     if (b->marks & FE_MARK_SLC && b->next_page > fe_slc_pages(c->geo))
         return refuse(peb, "is in SLC mode and holds more than that allows", err);
     return 0;
+}
+
+/* No two programs have the same number. */
+static int check_numbers(const struct fe_chip *c, struct fe_err *err)
+{
+    uint64_t *seq = malloc(((size_t)c->geo->n_ppns + 1) * sizeof *seq), n = 0;
+    int r = seq ? 0 : fe_err_nomem(err, "numbers of programs", c->geo->n_ppns * UINT64_C(8));
+    for (fe_peb peb = 0; r == 0 && peb < c->geo->n_pebs; peb++)
+        for (uint32_t i = 0; i < c->pebs[peb].next_page; i++)
+            if (c->oob_seq[peb * c->geo->pages_per_block + i])
+                seq[n++] = c->oob_seq[peb * c->geo->pages_per_block + i];
+    if (r == 0)
+        qsort(seq, n, sizeof *seq, by_number);
+    for (uint64_t i = 1; r == 0 && i < n; i++)
+        if (seq[i] == seq[i - 1])
+            r = fe_err_set(err, EIO, "the image has two pages that are program number %llu",
+                           (unsigned long long)seq[i]);
+    free(seq);
+    return r;
 }
 
 /* A device whose power was never cut has no journal. */
@@ -129,6 +174,12 @@ static int load_journal(struct fe_chip *c, struct fe_err *err)
         return fe_err_set(err, EIO, "the image's journal of a power cut has %u bytes and names "
                           "block %u; %zu bytes and one of %u blocks were expected",
                           n, n == sizeof j ? j.interrupted : 0, sizeof j, c->geo->n_pebs);
+    if (j.n_stale > j.n || j.n >= FE_IMAGE_COUNT_MAX || j.since > j.until ||
+        j.until >= FE_IMAGE_COUNT_MAX)
+        return fe_err_set(err, EIO, "the image's journal of a power cut counts %llu cuts, pages of "
+                          "cut %llu came back stale, and programs %llu to %llu: that cannot be",
+                          (unsigned long long)j.n, (unsigned long long)j.n_stale,
+                          (unsigned long long)j.since, (unsigned long long)j.until);
     c->interrupted = (struct fe_interrupted){j.interrupted, j.since, j.until};
     c->cuts = (struct fe_cut_log){
         .n = j.n, .n_stale = j.n_stale, .is_off = j.is_off, .is_dead = j.is_dead};
@@ -175,23 +226,32 @@ static void date_blocks(struct fe_chip *c)
 
 /* Makes every chip block stand behind exactly one peb.  Where a kill came between the two
  * records of an exchange, the later peb, which is in the reserve, gets the chip block that is
- * left over.  O(n^2) only in the blocks that stand twice, of which a kill leaves one. */
-static void separate_blocks(struct fe_chip *c)
+ * left over.  A kill leaves one such block at most. */
+static int separate_blocks(struct fe_chip *c, struct fe_err *err)
 {
     uint32_t n = c->geo->n_chip_blocks;
-    for (fe_peb peb = 0; peb < n; peb++) {
-        if (peb < c->geo->n_pebs && c->blocks[peb] == peb)
-            continue;
-        fe_chip_block left_over = 0;
-        if (fe_chip_find_block(c, c->blocks[peb]) == peb)
-            continue;
-        while (fe_chip_find_block(c, left_over) < n)
-            left_over++;
-        c->blocks[peb] = left_over;
+    fe_peb *behind = malloc(n * sizeof *behind), twice = FE_PEB_NONE; /* by chip block: its peb */
+    int r = behind ? 0 : fe_err_nomem(err, "blocks of the chip", n * sizeof *behind);
+    for (fe_chip_block block = 0; r == 0 && block < n; block++)
+        behind[block] = FE_PEB_NONE;
+    for (fe_peb peb = 0; r == 0 && peb < n; peb++) {
+        fe_peb *first = &behind[c->blocks[peb]];
+        if (*first == FE_PEB_NONE) {
+            *first = peb;
+        } else if (twice != FE_PEB_NONE || peb < c->geo->n_pebs || *first >= c->geo->n_pebs) {
+            r = refuse(peb, "is the same block of the chip as another one", err);
+        } else {
+            twice = peb;
+        }
     }
+    for (fe_chip_block block = 0; r == 0 && twice != FE_PEB_NONE && block < n; block++)
+        if (behind[block] == FE_PEB_NONE)
+            c->blocks[twice] = block;
+    free(behind);
+    return r;
 }
 
-int fe_chip_load(struct fe_chip *c, struct fe_err *err)
+int fe_chip_load(struct fe_chip *c, bool raw, struct fe_err *err)
 {
     uint32_t n = c->geo->pages_per_block;
     struct fe_store_oob *pages = malloc(n * sizeof *pages);
@@ -201,7 +261,7 @@ int fe_chip_load(struct fe_chip *c, struct fe_err *err)
     for (fe_peb peb = 0; r == 0 && peb < c->geo->n_chip_blocks; peb++) {
         r = fe_store_load_block(c->store, peb, &block, pages, err);
         if (r == 0)
-            r = take_block(c, peb, &block, pages, err);
+            r = take_block(c, peb, &block, pages, raw, err);
     }
     free(pages);
     if (r == 0)
@@ -214,7 +274,9 @@ int fe_chip_load(struct fe_chip *c, struct fe_err *err)
     if (r == 0)
         r = load_lifetime(c, err);
     if (r == 0 && c->blocks)
-        separate_blocks(c);
+        r = separate_blocks(c, err);
+    if (r == 0)
+        r = check_numbers(c, err);
     if (r == 0)
         date_blocks(c);
     return r;

@@ -82,9 +82,9 @@ void fe_medium_destroy(struct fe_medium *m)
     free(m);
 }
 
-int fe_medium_load(struct fe_medium *m, struct fe_err *err)
+int fe_medium_load(struct fe_medium *m, bool raw, struct fe_err *err)
 {
-    int r = fe_chip_load(&m->chip, err);
+    int r = fe_chip_load(&m->chip, raw, err);
     if (r == 0 && m->wear)
         fe_wear_loaded(m);
     return r;

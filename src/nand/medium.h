@@ -34,8 +34,8 @@ int fe_medium_create(struct fe_medium **ret, const struct fe_nand_params *p,
                      struct fe_oplist *ops, struct fe_err *err);
 void fe_medium_destroy(struct fe_medium *m);
 
-/* The chip as the image has it; m is fresh, its failures attached.  Errors of fe_chip_load. */
-int fe_medium_load(struct fe_medium *m, struct fe_err *err);
+/* The chip as the image has it; m is fresh, its failures attached.  As fe_chip_load. */
+int fe_medium_load(struct fe_medium *m, bool raw, struct fe_err *err);
 
 /* Takes tR, tPROG and tBERS from *p, for operations from now on. */
 void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p);

@@ -16,10 +16,12 @@
 
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "store/image_check.h"
 #include "store/image_crash.h"
 #include "store/image_extra.h"
 #include "store/image_file.h"
 #include "store/internal.h"
+#include "store/overlay.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -69,10 +71,8 @@ static int init_tables(struct fe_store *s, struct fe_err *err)
     g->trims = calloc(fe_div_up(n, 64), 8);
     g->page = malloc(s->page_bytes);
     g->records = malloc(FE_IMAGE_TRIMS_MAX * sizeof(struct fe_image_trim));
-    if (g->read_only)
-        g->changed = calloc(n, sizeof *g->changed);
     if (!s->written || !g->blocks || !g->entries || !g->entry_epoch || !g->crc || !g->raw ||
-        !g->lost || !g->trims || !g->page || !g->records || (g->read_only && !g->changed))
+        !g->lost || !g->trims || !g->page || !g->records)
         return fe_err_nomem(err, "tables of the image", n * 5);
     return 0;
 }
@@ -160,6 +160,8 @@ static int start(struct fe_store **ret, const struct fe_store_file *f, int flags
     }
     if (r == 0 && g->sync && !g->read_only && (r = open_for_run(g)) < 0)
         fe_err_set(err, -r, "%.200s: cannot be opened a second time: %s", path, strerror(-r));
+    if (r == 0 && g->read_only && (r = fe_overlay_create(&g->overlay, g->io, err)) == 0)
+        g->io = fe_overlay_io(g->overlay);
     if (r < 0) {
         fe_store_destroy(s);
         return r;
@@ -174,6 +176,30 @@ static int read_part(struct fe_image *g, void *buf, size_t len, uint64_t at, con
     int r = fe_io_read(g->io, g->fd, buf, len, (off_t)at);
     return r < 0 ? fe_err_set(err, -r, "%.200s: reading its %s: %s", g->path, what, strerror(-r))
                  : 0;
+}
+
+static bool is_status(const struct fe_image_status *st)
+{
+    return st->crc == fe_image_record_crc(0, st, sizeof *st);
+}
+
+/* -ENOENT: the making of the image was interrupted, and nothing in it has ever been answered.  -EIO
+ * if its status says that it was served, for then it must not be made anew. */
+static int check_unserved(struct fe_image *g, uint64_t size, struct fe_err *err)
+{
+    struct fe_image_status st;
+    for (int i = 0; i < 2; i++) {
+        int r = size < FE_IMAGE_STATUS(i) + sizeof st
+                    ? -ENOENT
+                    : read_part(g, &st, sizeof st, FE_IMAGE_STATUS(i), "status", err);
+        if (r < 0)
+            return r;
+        if (is_status(&st) && st.generation >= FE_IMAGE_SERVED)
+            return fe_err_set(err, EIO,
+                              "%.200s: its header says that its making was interrupted, its status "
+                              "that it has been served", g->path);
+    }
+    return -ENOENT;
 }
 
 /* The header, if the file has one of this version.  -ENOENT if its making was interrupted. */
@@ -206,7 +232,10 @@ static int read_header(struct fe_image *g, struct fe_image_header *h, uint64_t *
                           g->path, h->version, FE_IMAGE_VERSION);
     if (h->crc != fe_image_record_crc(0, h, sizeof *h))
         return fe_err_set(err, EIO, "%.200s: its header is damaged (checksum)", g->path);
-    return h->state == FE_IMAGE_READY ? 0 : -ENOENT;
+    if (h->state != FE_IMAGE_CREATING && h->state != FE_IMAGE_READY)
+        return fe_err_set(err, EIO, "%.200s: its header says state %u, which there is not", g->path,
+                          h->state);
+    return h->state == FE_IMAGE_READY ? 0 : check_unserved(g, *ret_size, err);
 }
 
 static int read_status(struct fe_image *g, struct fe_err *err)
@@ -217,8 +246,10 @@ static int read_status(struct fe_image *g, struct fe_err *err)
         int r = read_part(g, &st[i], sizeof st[i], FE_IMAGE_STATUS(i), "status", err);
         if (r < 0)
             return r;
-        valid[i] = st[i].crc == fe_image_record_crc(0, &st[i], sizeof st[i]) &&
-                   st[i].control_bytes <= FE_IMAGE_CONTROL_BYTES;
+        valid[i] = is_status(&st[i]);
+        r = valid[i] ? fe_image_check_status(g, &st[i], err) : 0;
+        if (r < 0)
+            return r;
     }
     for (int i = 0; i < 2; i++)
         g->is_status_damaged |= !valid[i] && !fe_image_is_zeros(&st[i], sizeof st[i]);
@@ -413,8 +444,11 @@ int fe_store_image_ready(struct fe_store *s, struct fe_err *err)
     write_gathered(s);
     fe_image_sync_now(s);
     int r = g->failed ? -g->failed : write_header(g, FE_IMAGE_READY, err);
-    if (r == 0)
+    if (r == 0) {
         fe_image_sync_now(s);
+        g->status.generation = FE_IMAGE_SERVED;
+        fe_image_write_status(g);
+    }
     if (g->failed)
         return fe_err_set(err, g->failed, "%s", g->why.text);
     r = g->sync && g->created ? sync_folder(g) : 0;

@@ -108,6 +108,13 @@ static void put_record(struct mend *m, fe_ppn ppn, const struct fe_image_oob *r)
     fe_image_put(g, r, sizeof *r, g->at.oob + ppn * sizeof *r, "mending an OOB record");
 }
 
+/* A record that is damaged, or of an erase that the disk has lost: when the block is erased again,
+ * the page would count as programmed. */
+static bool is_of_no_cycle(const struct fe_image_oob *r, fe_ppn ppn, uint32_t cycle)
+{
+    return fe_image_oob_is_valid(r, ppn) ? r->cycle > cycle : !fe_image_is_zeros(r, sizeof *r);
+}
+
 /* Looks at the pages of one cycle in order.  From the first page on that is missing, that is behind
  * the last program which counts, or that is newer than sure_seq and lacks its bytes, no page was
  * programmed: their records are erased. */
@@ -123,8 +130,7 @@ static void mend_pages(struct mend *m, fe_peb peb, uint32_t cycle, uint64_t sure
             continue;
         good = good && is_page && r->seq <= m->last_seq &&
                (r->seq <= sure_seq || has_its_bytes(m, r, first + p));
-        if (!good && (is_page || (!fe_image_oob_is_valid(r, first + p) &&
-                                  !fe_image_is_zeros(r, sizeof *r)))) {
+        if (!good && (is_page || is_of_no_cycle(r, first + p, cycle))) {
             put_record(m, first + p, &erased);
             m->n_dropped++;
         } else if (good && r->state == FE_STORE_PROGRAMMED && r->lpn < m->s->n_pages) {
@@ -353,6 +359,25 @@ static int mend_all(struct mend *m)
     return r == 0 && g->failed ? fe_err_set(m->err, g->failed, "%s", g->why.text) : r;
 }
 
+/* What has been done, for people.  What is only looked at was put right in memory. */
+static void note_crash(const struct mend *m)
+{
+    struct fe_image *g = m->s->img;
+    bool looks = g->read_only, any = m->n_dropped || m->n_taken_back || m->n_held;
+    const char *more = looks ? " since this image was served; it is shown as the next server puts "
+                               "it right" : "";
+    if (looks && !any)
+        snprintf(g->note, sizeof g->note,
+                 "the host has crashed or is another one since this image was served; it is shown "
+                 "as it lies on the disk, the next server puts it right");
+    else
+        snprintf(g->note, sizeof g->note,
+                 "the host has crashed or is another one%s: %llu pages dropped, %llu erases and "
+                 "%llu cache pages taken back", more,
+                 (unsigned long long)m->n_dropped, (unsigned long long)m->n_taken_back,
+                 (unsigned long long)m->n_held);
+}
+
 int fe_image_mend(struct fe_store *s, struct fe_err *err)
 {
     struct fe_image *g = s->img;
@@ -361,12 +386,6 @@ int fe_image_mend(struct fe_store *s, struct fe_err *err)
                           "%.200s: the host has crashed or is another one since this image was "
                           "served; a server that may write must put it right first",
                           g->path);
-    if (g->read_only) {
-        snprintf(g->note, sizeof g->note,
-                 "the host has crashed or is another one since this image was served; it is shown "
-                 "as it lies on the disk, the next server puts it right");
-        return 0;
-    }
     struct mend m = {
         .s = s,
         .oob = malloc((size_t)s->pages_per_block * sizeof *m.oob),
@@ -385,10 +404,6 @@ int fe_image_mend(struct fe_store *s, struct fe_err *err)
     free(m.present);
     free(m.synced);
     free(m.newest);
-    snprintf(g->note, sizeof g->note,
-             "the host has crashed or is another one: %llu pages dropped, %llu erases and %llu "
-             "cache pages taken back",
-             (unsigned long long)m.n_dropped, (unsigned long long)m.n_taken_back,
-             (unsigned long long)m.n_held);
+    note_crash(&m);
     return r;
 }

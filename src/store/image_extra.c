@@ -29,6 +29,7 @@
 
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "store/image_check.h"
 #include "store/image_file.h"
 #include "store/internal.h"
 
@@ -138,8 +139,7 @@ static bool can_be(struct fe_image *g, uint32_t entry, uint32_t half, const void
     if (g->was_clean || g->n_torn_entries++ > 0)
         return false;
     r->data_crc = crc;
-    if (!g->read_only)
-        put_half(g, entry, half);
+    put_half(g, entry, half);
     return true;
 }
 
@@ -156,6 +156,10 @@ int fe_store_entry_load(struct fe_store *s, uint32_t entry, struct fe_store_entr
             r[i].crc != fe_image_record_crc(entry * 2 + i, &r[i], sizeof r[i]))
             return fe_err_set(err, EIO, "%.200s: the record of cache page %u is damaged", g->path,
                               entry);
+    for (uint32_t i = 0; e == 0 && i < 2; i++)
+        if (!fe_image_is_zeros(&r[i], sizeof r[i]) &&
+            (e = fe_image_check_entry(g, entry, &r[i], err)) < 0)
+            return e;
     uint32_t half = half_of(g, entry);
     if (e == 0 && r[half].state == FE_ENTRY_ENDED && !g->read_only)
         end_half(g, entry, half, FE_ENTRY_DROPPED); /* the sync of the opening has its page */
@@ -268,6 +272,9 @@ int fe_image_read_trims(struct fe_store *s, uint64_t *seqs, struct fe_err *err)
                 return fe_err_set(err, EIO,
                                   "%.200s: the record of the trim of page %llu is damaged",
                                   g->path, (unsigned long long)(at + i));
+        for (uint64_t i = 0; i < len; i++)
+            if ((e = fe_image_check_trim(g, at + i, seqs[at + i], err)) < 0)
+                return e;
     }
     return 0;
 }

@@ -32,6 +32,7 @@
 
 #include "base/num.h"
 #include "store/internal.h"
+#include "store/overlay.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ void fe_image_fail(struct fe_image *g, int errnum, const char *doing)
 
 void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at, const char *doing)
 {
-    if (g->failed || g->read_only)
+    if (g->failed)
         return;
     int r = fe_io_write(g->io, g->fd, buf, len, (off_t)at);
     if (r < 0)
@@ -173,9 +174,7 @@ void fe_image_destroy(struct fe_image *g)
         close(g->fd);
     if (g->run_fd >= 0)
         close(g->run_fd);
-    for (uint64_t i = 0; g->changed && i < g->what.n_pages; i++)
-        free(g->changed[i]);
-    free(g->changed);
+    fe_overlay_destroy(g->overlay);
     free(g->gathered);
     free(g->blocks);
     free(g->entries);

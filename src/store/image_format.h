@@ -50,6 +50,9 @@ enum fe_image_state {
     FE_IMAGE_READY = 2,
 };
 
+/* The status of an image that is being made has a lower generation. */
+#define FE_IMAGE_SERVED 3
+
 struct fe_image_header {
     char magic[16];
     uint32_t version, state;

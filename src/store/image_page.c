@@ -27,6 +27,7 @@
 
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "store/image_check.h"
 #include "store/image_file.h"
 #include "store/internal.h"
 
@@ -51,10 +52,6 @@ static uint64_t oob_at(const struct fe_store *s, fe_ppn ppn)
 static int read_whole(const struct fe_store *s, fe_ppn ppn, void *buf)
 {
     const struct fe_image *g = s->img;
-    if (g->changed && g->changed[ppn]) {
-        memcpy(buf, g->changed[ppn], s->page_bytes);
-        return 0;
-    }
     int r = fe_io_read(g->io, g->fd, buf, s->page_bytes, (off_t)bytes_at(s, ppn));
     return r < 0 || fe_crc32c(0, buf, s->page_bytes) != g->crc[ppn] ? -EIO : 0;
 }
@@ -91,25 +88,10 @@ static void before_program(struct fe_store *s, fe_ppn ppn)
         fe_image_sync_and_tell(s);
 }
 
-/* The image is read only: the bytes stay in memory. */
-static void keep_changed(struct fe_store *s, fe_ppn ppn, const void *page)
-{
-    struct fe_image *g = s->img;
-    if (!g->changed[ppn])
-        g->changed[ppn] = malloc(s->page_bytes);
-    if (!g->changed[ppn])
-        fe_image_fail(g, ENOMEM, "keeping a changed page");
-    else
-        memcpy(g->changed[ppn], page, s->page_bytes);
-}
-
 static void put_page(struct fe_store *s, fe_ppn ppn, const void *page)
 {
     struct fe_image *g = s->img;
-    if (g->read_only)
-        keep_changed(s, ppn, page);
-    else
-        fe_image_put(g, page, s->page_bytes, bytes_at(s, ppn), "writing a page");
+    fe_image_put(g, page, s->page_bytes, bytes_at(s, ppn), "writing a page");
     fe_bit_put(s->written, ppn, true);
     fe_bit_put(g->raw, ppn, false);
     fe_bit_put(g->lost, ppn, g->failed);
@@ -162,7 +144,6 @@ void fe_image_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
 
     if (!data)
         memset(g->page, 0, len);
-    assert(!g->read_only);
     if (fe_bit(s->written, ppn)) {
         assert(fe_bit(g->raw, ppn));
         fe_image_put(g, data ? data : g->page, len, bytes_at(s, ppn) + off, "writing a page");
@@ -186,7 +167,7 @@ void fe_image_give_back(struct fe_store *s, fe_peb peb)
 {
     struct fe_image *g = s->img;
     uint64_t block_bytes = (uint64_t)s->page_bytes * s->pages_per_block;
-    if (g->failed || g->read_only || (g->sync && g->blocks[peb].erase_epoch > g->told_epoch))
+    if (g->failed || (g->sync && g->blocks[peb].erase_epoch > g->told_epoch))
         return;
     (void)g->io->punch(g->io->ctx, g->fd, (off_t)bytes_at(s, peb * s->pages_per_block),
                        (off_t)block_bytes);
@@ -289,8 +270,12 @@ static int load_record(struct fe_store *s, fe_peb peb, struct fe_store_block *re
         return 0;
     if (r.crc != fe_image_record_crc(peb, &r, sizeof r))
         return damaged(g, "block", peb, err);
+    e = fe_image_check_block(g, peb, &r, err);
+    if (e < 0)
+        return e;
     ret->erase_count = r.erase_count;
     ret->flags = r.flags;
+    ret->kept_flags = r.kept_flags;
     memcpy(ret->extra, r.extra, sizeof ret->extra);
     g->blocks[peb] = (struct fe_image_block_state){
         .cycle = r.erase_count,
@@ -336,6 +321,8 @@ int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *r
             if (!fe_image_is_zeros(&r[i], sizeof r[i]))
                 return damaged(g, "page", first + p, err);
             erased = true;
+        } else if ((e = fe_image_check_oob(g, first + p, &r[i], ret->erase_count, err)) < 0) {
+            return e;
         } else if (r[i].cycle != ret->erase_count) {
             erased = true;
         } else if (erased && r[i].state != FE_STORE_RAW) {

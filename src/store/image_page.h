@@ -22,6 +22,7 @@ struct fe_store_block {
     uint32_t erase_count;
     uint32_t flags;     /* the chip's */
     uint32_t extra[9];  /* the chip's */
+    uint32_t kept_flags; /* only when it is loaded: of the cycle that the disk surely has */
 };
 
 /* Each record is written immediately: the OOB after the page's bytes and before anything later.

@@ -11,9 +11,11 @@
  *     gather.c           what reads of one request have to copy
  *     image_extra.c      the write cache, trims and control bytes of an image
  *     image_page.c       pages and blocks of an image
+ *     image_check.c      records that no server has written
  *     image_file.c       writes to the file of an image, and syncs
  *     image_format.c     what lies where
  *     warm.c             which memory is given back to the host, and when
+ *     overlay.c          the host's calls over a file that must stay as it is
  *     io.c               the host's calls
  */
 #ifndef FE_STORE_INTERNAL_H
@@ -64,9 +66,9 @@ struct fe_image {
     uint8_t *page;         /* one page, for whoever needs one for a moment */
     uint8_t *records;      /* FE_IMAGE_TRIMS_MAX records of trims, likewise */
     struct fe_image_oob *gathered; /* while the image is made: all OOB records */
-    uint8_t **changed;     /* read only: the bytes of pages that were written since, or NULL */
 
-    const struct fe_io *io;
+    const struct fe_io *io;     /* of the overlay, if there is one */
+    struct fe_overlay *overlay; /* read only: what is written stays in memory; or NULL */
     char *path;
     int fd;
     int run_fd;              /* the same file, opened once more: for fe_store_sync_run; or -1 */
@@ -85,7 +87,7 @@ struct fe_image {
 
     int failed;          /* errno of the first write that failed, or 0 */
     struct fe_err why;   /* and its message */
-    char note[160];      /* on a crash of the host, for people */
+    char note[240];      /* on a crash of the host, for people */
 };
 
 #endif

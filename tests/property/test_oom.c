@@ -495,6 +495,8 @@ static const char *try_image(const struct fe_profile *p, enum image what, long n
     countdown = -1;
     if (r < 0 && (r != -ENOMEM || !strstr(err->text, "out of memory") || dev || !hit))
         return "opening";
+    if (r < 0)
+        fe_err_init(err);
     if (r < 0 && fe_device_create(&dev, p, &opt, err) < 0)
         return "opening again";
     if (what != IMAGE_NEW && !read_pages(dev, got, false, err))

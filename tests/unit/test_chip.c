@@ -50,7 +50,7 @@ static void start(struct both *b, bool is_new)
         fe_chip_begin_image(&b->chip);
         check(fe_store_image_ready(b->store, &err), &err);
     } else {
-        check(fe_chip_load(&b->chip, &err), &err);
+        check(fe_chip_load(&b->chip, false, &err), &err);
     }
 }
 

@@ -63,7 +63,7 @@ static void start(struct chip *c, const struct fe_wear_params *w, bool is_new)
         fe_chip_begin_image(&c->m->chip);
         check(fe_store_image_ready(c->store, &err), &err);
     } else {
-        check(fe_medium_load(c->m, &err), &err);
+        check(fe_medium_load(c->m, false, &err), &err);
     }
 }
 
@@ -379,7 +379,7 @@ static void test_wear_image_refuses_records_that_cannot_be(void **state)
         check(fe_store_image_open(&c.store, &f, &err), &err);
         check(fe_medium_create(&c.m, &c.nand, &c.geo, c.store, &c.ops, &err), &err);
         check(fe_wear_attach(c.m, &wear, &c.nand, 1, &err), &err);
-        assert_int_equal(fe_medium_load(c.m, &err), w->message ? -EIO : 0);
+        assert_int_equal(fe_medium_load(c.m, false, &err), w->message ? -EIO : 0);
         if (w->message && !strstr(err.text, w->message))
             fail_msg("%s, not %s", err.text, w->message);
         stop(&c);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * fsck: checks whether an image is intact.  There are four passes.  A pass runs only if the passes
- * before it have left it something meaningful to check:
+ * fsck: checks whether an image is intact.
  *
- *   records   each record of a block, a page or a trim has the right checksum, and pages are in
- *             order
- *   pages     each page has the bytes that were written
- *   chip      the records describe a state in which the chip can be
- *   device    the strategy finds its mapping in this state, and all its invariants hold.  This
- *             happens in memory; the image is not changed.
+ *   device    the judgement of everybody who opens an image (fe_device_judge): the records can be
+ *             those of the device, and its strategy finds its mapping.  A server would say the same,
+ *             and refuse the image.
+ *   records   all other damaged records of blocks and pages
+ *   pages     each page has the bytes that were written.  A server answers EIO for one that has not,
+ *             when the host reads it.
+ *
+ * This happens in memory; the image is not changed.
  */
 #include "tool.h"
 
 #include "flashemu/device.h"
-#include "nand/medium.h"
 #include "obs/json_text.h"
 #include "store/image.h"
-#include "store/image_extra.h"
 #include "store/image_page.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -66,8 +66,8 @@ static void check_bytes(struct fsck *f, fe_ppn ppn, void *buf, uint32_t len, uin
     wrong(f, ++*n_bad, text);
 }
 
-/* Records and pages, block by block. */
-static int check_store(struct fsck *f)
+/* Records and pages, block by block; `said` was said already. */
+static int check_store(struct fsck *f, const char *said)
 {
     const struct fe_store_what *what = fe_store_image(f->store);
     uint32_t n = what->pages_per_block;
@@ -83,7 +83,8 @@ static int check_store(struct fsck *f)
         struct fe_store_block block;
         struct fe_err err = {""};
         if (fe_store_load_block(f->store, peb, &block, pages, &err) < 0) {
-            wrong(f, ++bad_records, err.text);
+            if (strcmp(err.text, said) != 0)
+                wrong(f, ++bad_records, err.text);
             continue;
         }
         for (uint32_t i = 0; i < n; i++)
@@ -95,58 +96,15 @@ static int check_store(struct fsck *f)
     return TOOL_OK;
 }
 
-static int check_trims(struct fsck *f)
+/* What a server would say.  *ret_said is the message, or empty. */
+static int judge(struct fsck *f, const char *path, struct fe_err *ret_said)
 {
-    uint64_t *words = calloc(fe_store_image(f->store)->n_pages / 64 + 1, sizeof *words);
-    struct fe_err err = {""};
-    int r = words ? fe_store_load_trims(f->store, words, &err) : -ENOMEM;
-    free(words);
+    int r = fe_device_judge(&(struct fe_store_file){.path = path}, ret_said);
     if (r == -ENOMEM)
-        return tool_error("out of memory");
+        return tool_fail(ret_said);
     if (r < 0)
-        wrong(f, 1, err.text);
+        wrong(f, 1, ret_said->text);
     return TOOL_OK;
-}
-
-/* Checks that no two programs of the chip have the same number. */
-static int check_numbers(struct fsck *f, const struct fe_medium *m)
-{
-    uint64_t *seq = malloc((size_t)m->geo.n_ppns * sizeof *seq), n = 0, twice = 0;
-    char text[80];
-    if (!seq)
-        return tool_error("out of memory");
-    for (fe_ppn ppn = 0; ppn < m->geo.n_ppns; ppn++)
-        if (fe_medium_state(m, ppn) == FE_PAGE_PROGRAMMED)
-            seq[n++] = fe_medium_seq(m, ppn);
-    qsort(seq, n, sizeof *seq, tool_compare_u64);
-    for (uint64_t i = 1; i < n; i++)
-        if (seq[i] == seq[i - 1]) {
-            snprintf(text, sizeof text, "two pages are program number %" PRIu64, seq[i]);
-            wrong(f, ++twice, text);
-        }
-    free(seq);
-    return TOOL_OK;
-}
-
-static int check_device(struct fsck *f, const char *path)
-{
-    struct fe_err err = {""};
-    struct fe_device *dev;
-    int code = TOOL_OK, r = fe_device_look(&dev, path, false, &err);
-    if (r == 0) {
-        code = check_numbers(f, fe_device_medium(dev));
-        fe_device_destroy(dev);
-        r = fe_device_look(&dev, path, true, &err);
-    }
-    if (r == 0) {
-        r = fe_device_check(dev, &err);
-        fe_device_destroy(dev);
-    }
-    if (r == -ENOMEM)
-        return tool_fail(&err);
-    if (r < 0)
-        wrong(f, 1, err.text);
-    return code;
 }
 
 /* Runs all passes.  Returns an exit code; TOOL_USAGE if there is no answer. */
@@ -171,13 +129,12 @@ static int check_image(struct fsck *f, const char *path)
         f->note = fe_json_text(note, strlen(note));
         f->no_memory = !f->note;
     }
-    int code = check_store(f);
-    if (code == TOOL_OK && f->n_wrong == 0)
-        code = check_trims(f);
+    struct fe_err said = {""};
+    int code = judge(f, path, &said);
+    if (code == TOOL_OK)
+        code = check_store(f, said.text);
     bool is_status_damaged = fe_store_is_status_damaged(f->store);
     fe_store_destroy(f->store);
-    if (code == TOOL_OK && f->n_wrong == 0)
-        code = check_device(f, path);
     if (is_status_damaged)
         wrong(f, 1, "one of the two copies of its status or clock is damaged (checksum); the other is used");
     return code == TOOL_OK && f->n_wrong ? TOOL_NO : code;

@@ -293,7 +293,8 @@ int cmd_inspect(int argc, char **argv)
         return tool_error("inspect: expected one IMAGE");
     if (page && block)
         return tool_error("inspect: --page and --block: one of them");
-    if (fe_device_look(&dev, argv[1], false, &err) < 0)
+    if (fe_device_judge(&(struct fe_store_file){.path = argv[1]}, &err) < 0 ||
+        fe_device_look(&dev, argv[1], false, &err) < 0)
         return tool_fail(&err);
     const struct fe_medium *m = fe_device_medium(dev);
     uint64_t n_pages = (uint64_t)m->geo.n_chip_blocks * m->geo.pages_per_block;

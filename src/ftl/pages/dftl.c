@@ -327,6 +327,7 @@ const struct fe_ftl_ops fe_ftl_dftl = {
     .max_lpns = fe_dftl_max_lpns,
     .create = dftl_create,
     .recover = dftl_recover,
+    .may_hold = fe_dftl_may_hold,
     .destroy = dftl_destroy,
     .read = dftl_read,
     .locate = dftl_locate,

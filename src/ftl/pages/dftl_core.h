@@ -71,6 +71,9 @@ static inline uint32_t dftl_kind_of(const struct fe_ftl *ftl, fe_peb peb)
 /* dftl_recover.c: finds the table and puts the blocks in order.  0 or -errno. */
 int fe_dftl_power_on(struct dftl *f, struct fe_err *err);
 
+/* As in struct fe_ftl_ops. */
+bool fe_dftl_may_hold(const struct fe_ftl *ftl, fe_ppn ppn);
+
 /* dftl_place.c */
 
 /* Programs a page at the frontier of its kind.  It is valid then, and so is its former copy

@@ -77,13 +77,24 @@ static enum fe_status write_table(struct dftl *f, void *buf)
     return st;
 }
 
+bool fe_dftl_may_hold(const struct fe_ftl *ftl, fe_ppn ppn)
+{
+    const struct dftl *f = (const struct dftl *)ftl;
+    fe_lpn lpn = fe_medium_lpn(ftl->medium, ppn);
+    if (lpn < ftl->n_lpns)
+        return fe_medium_tag(ftl->medium, ppn) == FE_TAG_DATA;
+    return lpn - ftl->n_lpns < f->n_tps && fe_medium_tag(ftl->medium, ppn) == FE_TAG_MAP;
+}
+
 int fe_dftl_power_on(struct dftl *f, struct fe_err *err)
 {
+    int r = fe_recover_check(&f->base, err);
+    if (r < 0 || (r = fe_dftl_check_kinds(f, err)) < 0)
+        return r;
     void *buf = malloc(f->blocks.geo.page_bytes);
     if (!buf)
         return fe_err_nomem(err, "a translation page", f->blocks.geo.page_bytes);
     enum fe_status st = fe_recover_scan(f->base.medium);
-    int r = fe_dftl_check_kinds(f, err);
     if (r == 0)
         r = find_mapping(f, err);
     if (r == 0 && st == FE_OK)

@@ -354,9 +354,23 @@ static fe_peb newest_unfinished(const struct norlog *n)
     return newest;
 }
 
+/* The header comes first, and sectors behind it. */
+static bool norlog_may_hold(const struct fe_ftl *ftl, fe_ppn ppn)
+{
+    const struct norlog *n = (const struct norlog *)ftl;
+    fe_lpn lpn = fe_medium_lpn(ftl->medium, ppn);
+    uint8_t tag = fe_medium_tag(ftl->medium, ppn);
+    if (fe_page_of(&n->blocks.geo, ppn) < n->header_pages)
+        return tag == FE_TAG_HEADER && lpn == FE_LPN_NONE;
+    return (tag == FE_TAG_DATA || tag == FE_TAG_COPY) && lpn < ftl->n_lpns;
+}
+
 static int power_on(struct norlog *n, struct fe_err *err)
 {
     struct fe_medium *m = n->base.medium;
+    int r = fe_recover_check(&n->base, err);
+    if (r < 0)
+        return r;
     enum fe_status st = fe_recover_scan(m);
     fe_recover_newest(m, n->map, n->base.n_lpns, NULL);
     if (st == FE_OK)
@@ -368,7 +382,7 @@ static int power_on(struct norlog *n, struct fe_err *err)
     fe_ops_barrier(m->ops);
     fe_blocks_mark_valid(&n->blocks, n->map, n->base.n_lpns);
     n->blocks.fronts[LOG].open[0] = newest_unfinished(n); /* fe_blocks_sort keeps this place */
-    int r = fe_blocks_sort(&n->blocks, true, err);
+    r = fe_blocks_sort(&n->blocks, true, err);
     return r == 0 ? fe_blocks_restore(&n->blocks, err) : r;
 }
 
@@ -475,6 +489,7 @@ const struct fe_ftl_ops fe_ftl_norlog = {
     .max_lpns = norlog_max_lpns,
     .create = norlog_create,
     .recover = norlog_recover,
+    .may_hold = norlog_may_hold,
     .destroy = norlog_destroy,
     .read = norlog_read,
     .locate = norlog_locate,

@@ -208,9 +208,30 @@ static int put_in_order(struct fe_blocks *b, struct fe_err *err)
     return r == 0 ? fe_blocks_restore(b, err) : r;
 }
 
+/* Pages of the area, and no others, are in its blocks, in SLC mode.  Of the others, the pages of the
+ * cache are in SLC mode, and a static cache has its own blocks. */
+static bool page_may_hold(const struct fe_ftl *ftl, fe_ppn ppn)
+{
+    const struct page_ftl *f = (const struct page_ftl *)ftl;
+    fe_peb peb = fe_peb_of(&ftl->medium->geo, ppn);
+    fe_lpn lpn = fe_medium_lpn(ftl->medium, ppn);
+    uint8_t tag = fe_medium_tag(ftl->medium, ppn);
+    bool in_area = peb < f->area.end, slc = fe_medium_is_slc(ftl->medium, peb);
+    if (lpn >= ftl->n_lpns || tag > FE_TAG_REST || tag == FE_TAG_LOG || tag == FE_TAG_SHARED_LOG)
+        return false;
+    if (fe_page_in_area(f, lpn) != in_area || in_area)
+        return in_area && fe_page_in_area(f, lpn) && slc && tag != FE_TAG_SLC;
+    bool aside = peb < f->blocks.aside_end;
+    return slc == (tag == FE_TAG_SLC) && (!slc || f->p.page.slc_mode != FE_SLC_OFF) &&
+           (f->p.page.slc_mode != FE_SLC_STATIC || slc == aside);
+}
+
 static int power_on(struct page_ftl *f, struct fe_err *err)
 {
     struct fe_medium *m = f->base.medium;
+    int r = fe_recover_check(&f->base, err);
+    if (r < 0)
+        return r;
     enum fe_status st = fe_recover_scan(m);
     fe_recover_newest(m, f->map, f->base.n_lpns, NULL);
     if (st == FE_OK)
@@ -223,7 +244,7 @@ static int power_on(struct page_ftl *f, struct fe_err *err)
         n = pages_together(f, lpn, f->base.n_lpns - lpn);
         fe_blocks_mark_valid(fe_page_blocks_for(f, lpn), f->map + lpn, n);
     }
-    int r = put_in_order(&f->blocks, err);
+    r = put_in_order(&f->blocks, err);
     return r == 0 && f->area_pages ? put_in_order(&f->area, err) : r;
 }
 
@@ -300,6 +321,8 @@ const struct fe_ftl_ops fe_ftl_page = {
     .enhanced_blocks = fe_page_area_blocks,
     .create = page_create,
     .recover = page_recover,
+    .may_hold = page_may_hold,
+    .uses_slc = true,
     .destroy = page_destroy,
     .read = page_read,
     .locate = page_locate,

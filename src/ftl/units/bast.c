@@ -227,6 +227,7 @@ const struct fe_ftl_ops fe_ftl_bast = {
     .max_lpns = bast_max_lpns,
     .create = bast_create,
     .recover = bast_recover,
+    .may_hold = fe_units_may_hold,
     .destroy = bast_destroy,
     .read = fe_unit_map_read,
     .locate = fe_unit_map_where,

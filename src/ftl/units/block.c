@@ -134,6 +134,7 @@ const struct fe_ftl_ops fe_ftl_block = {
     .max_lpns = block_max_lpns,
     .create = block_create,
     .recover = block_recover,
+    .may_hold = fe_units_may_hold,
     .destroy = fe_unit_map_destroy,
     .read = fe_unit_map_read,
     .locate = fe_unit_map_where,

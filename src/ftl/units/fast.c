@@ -184,6 +184,7 @@ const struct fe_ftl_ops fe_ftl_fast = {
     .max_lpns = fast_max_lpns,
     .create = fast_create,
     .recover = fast_recover,
+    .may_hold = fe_units_may_hold,
     .destroy = fe_unit_map_destroy,
     .read = fe_unit_map_read,
     .locate = fe_unit_map_where,

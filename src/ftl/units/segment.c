@@ -491,6 +491,7 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .max_lpns = seg_max_lpns,
     .create = seg_create,
     .recover = seg_recover,
+    .may_hold = fe_units_may_hold,
     .destroy = seg_destroy,
     .read = seg_read,
     .locate = fe_unit_map_where,

@@ -243,8 +243,54 @@ static enum fe_status settle(struct recovery *r, fe_leb leb)
     return st == FE_OK ? release_useless(r) : st;
 }
 
+/* A page of a data unit, or of a unit that is going to be one, lies in its place, and the pages of a
+ * log that one logical unit has for itself are all of that one. */
+static bool is_good_unit(const struct recovery *r, uint32_t unit)
+{
+    fe_leb leb = FE_LEB_NONE;
+    for (uint32_t i = 0; i < r->u->unit_pages; i++) {
+        fe_ppn ppn = fe_unit_ppn(r->u, unit, i);
+        if (!fe_recover_readable(r->m, ppn))
+            continue;
+        fe_lpn lpn = fe_medium_lpn(r->m, ppn);
+        uint8_t tag = fe_medium_tag(r->m, ppn);
+        if (tag == FE_TAG_SHARED_LOG || lpn == FE_LPN_NONE)
+            continue;
+        fe_leb its = fe_unit_map_leb(r->map, lpn);
+        if ((leb != FE_LEB_NONE && leb != its) ||
+            (tag != FE_TAG_LOG && lpn != fe_unit_map_lpn(r->map, its, i)))
+            return false;
+        leb = its;
+    }
+    return true;
+}
+
+static int check(const struct recovery *r, struct fe_err *err)
+{
+    int result = fe_recover_check(&r->map->base, err);
+    for (uint32_t unit = 0; unit < r->u->n_units && result == 0; unit++)
+        if (!is_good_unit(r, unit))
+            result = fe_err_set(err, EIO, "unit %u (blocks from %u on) holds pages that are not in "
+                                "their place", unit, fe_unit_peb(r->u, unit, 0));
+    return result;
+}
+
+bool fe_units_may_hold(const struct fe_ftl *ftl, fe_ppn ppn)
+{
+    const struct fe_units *u = &((const struct fe_unit_map *)ftl)->units;
+    const unsigned tags = 1u << FE_TAG_DATA | 1u << FE_TAG_LOG | 1u << FE_TAG_SHARED_LOG |
+                          1u << FE_TAG_COPY | 1u << FE_TAG_MERGE | 1u << FE_TAG_MERGE_END;
+    fe_lpn lpn = fe_medium_lpn(ftl->medium, ppn);
+    uint8_t tag = fe_medium_tag(ftl->medium, ppn);
+    return tags >> tag & 1 && ppn / u->unit_pages < u->n_units &&
+           (lpn < ftl->n_lpns || (lpn == FE_LPN_NONE && tag != FE_TAG_SHARED_LOG));
+}
+
 static int find_units(struct recovery *r, struct fe_err *err)
 {
+    int checked = check(r, err);
+    if (checked < 0)
+        return checked;
     enum fe_status st = fe_recover_scan(r->m);
     for (uint32_t unit = 0; unit < r->u->n_units; unit++)
         look_at(r, unit);

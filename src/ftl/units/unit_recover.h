@@ -18,4 +18,7 @@ int fe_units_recover(struct fe_ftl **ret, const struct fe_ftl_ops *ops,
                      const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
                      struct fe_err *err);
 
+/* As in struct fe_ftl_ops, for these strategies. */
+bool fe_units_may_hold(const struct fe_ftl *ftl, fe_ppn ppn);
+
 #endif
