@@ -161,6 +161,9 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret);
 void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret); /* O(1) */
 const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req_type type);
 
+/* Of commits, as flashemu/commits.h has them; those with a request that failed are left out. */
+void fe_device_commit_latency(const struct fe_device *dev, struct fe_hist *ret);
+
 /* Statistics start again at zero; the state and the clock of the device stay. */
 void fe_device_reset_stats(struct fe_device *dev);
 

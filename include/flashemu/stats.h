@@ -111,6 +111,7 @@ struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev);
 void fe_snapshot_take(struct fe_snapshot *s, const struct fe_device *dev);
 void fe_snapshot_stats(const struct fe_snapshot *s, struct fe_stats *ret); /* O(blocks) */
 const struct fe_hist *fe_snapshot_latency(const struct fe_snapshot *s, enum fe_req_type type);
+const struct fe_hist *fe_snapshot_commit_latency(const struct fe_snapshot *s);
 void fe_snapshot_destroy(struct fe_snapshot *s); /* NULL is allowed */
 
 #endif

@@ -453,8 +453,12 @@ static void carry_out(struct fe_device *dev, const struct fe_request *req, struc
     }
     fe_hist_add(&dev->latency[req->type], ret->complete_ns - arrival);
     dev->host[req->type].ops++;
-    if (ret->status == FE_OK || ret->status == FE_CORRECTED)
+    if (ret->status == FE_OK || ret->status == FE_CORRECTED) {
         dev->host[req->type].bytes += req->len;
+        fe_commits_add(&dev->commits, req->type, req->fua, arrival, ret->complete_ns);
+    } else if (req->type != FE_REQ_READ) {
+        fe_commits_fail(&dev->commits);
+    }
 }
 
 /* The order of the steps is visible to hosts and in golden traces, so it must not change:
@@ -509,6 +513,11 @@ const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req
     return &dev->latency[type];
 }
 
+void fe_device_commit_latency(const struct fe_device *dev, struct fe_hist *ret)
+{
+    fe_commits_latency(&dev->commits, ret);
+}
+
 /* The tally counts in this run, and resets do not touch it: whoever compares two
  * tallies to find events must not miss any because somebody reset the statistics. */
 void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
@@ -536,6 +545,7 @@ void fe_device_reset_stats(struct fe_device *dev)
     memset(dev->host, 0, sizeof dev->host);
     for (int i = 0; i < FE_N_REQ_TYPES; i++)
         fe_hist_reset(&dev->latency[i]);
+    fe_commits_reset(&dev->commits);
     dev->nand_before = dev->medium->counters;
     dev->ftl_before = dev->ftl->counters;
 }

@@ -22,6 +22,7 @@
 #define FE_DEVICE_INTERNAL_H
 
 #include "device/forged.h"
+#include "flashemu/commits.h"
 #include "flashemu/device.h"
 #include "host/behind.h"
 #include "host/cache.h"
@@ -76,6 +77,7 @@ struct fe_device {
     uint64_t busy_ns;         /* the sum of all intervals in which the device worked */
     struct fe_req_stats host[FE_N_REQ_TYPES];
     struct fe_hist latency[FE_N_REQ_TYPES];
+    struct fe_commits commits;
     struct fe_nand_counters nand_before; /* counters at the reset */
     struct fe_ftl_counters ftl_before;
 

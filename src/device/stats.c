@@ -19,7 +19,7 @@
 
 struct fe_snapshot {
     struct fe_stats stats; /* without the wear */
-    struct fe_hist latency[FE_N_REQ_TYPES];
+    struct fe_hist latency[FE_N_REQ_TYPES], commits;
     uint32_t n_blocks, n_pebs;
     struct fe_peb_info blocks[]; /* of the whole chip, by peb */
 };
@@ -139,6 +139,7 @@ void fe_snapshot_take(struct fe_snapshot *s, const struct fe_device *dev)
 {
     fe_device_get_counters(dev, &s->stats);
     memcpy(s->latency, dev->latency, sizeof s->latency);
+    fe_device_commit_latency(dev, &s->commits);
     memcpy(s->blocks, fe_medium_block(dev->medium, 0), s->n_blocks * sizeof *s->blocks);
 }
 
@@ -151,6 +152,11 @@ void fe_snapshot_stats(const struct fe_snapshot *s, struct fe_stats *ret)
 const struct fe_hist *fe_snapshot_latency(const struct fe_snapshot *s, enum fe_req_type type)
 {
     return &s->latency[type];
+}
+
+const struct fe_hist *fe_snapshot_commit_latency(const struct fe_snapshot *s)
+{
+    return &s->commits;
 }
 
 void fe_snapshot_destroy(struct fe_snapshot *s)

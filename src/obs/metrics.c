@@ -236,6 +236,9 @@ static void print_times(FILE *out, const struct fe_snapshot *now, const struct f
               fe_snapshot_latency(now, FE_REQ_WRITE));
     histogram(out, "request_duration_seconds", "type=\"flush\",",
               fe_snapshot_latency(now, FE_REQ_FLUSH));
+    family(out, "commit_duration_seconds", "histogram", "seconds",
+           "Device time from the first write of a commit to the end of its flush.");
+    histogram(out, "commit_duration_seconds", "", fe_snapshot_commit_latency(now));
     family(out, "lateness_seconds", "histogram", "seconds",
            "How much later than planned the server has answered, in real time.");
     histogram(out, "lateness_seconds", "", lateness);

@@ -141,6 +141,7 @@ static json_t *latency_json(const struct fe_snapshot *now)
     put(&o, "read", hist_json(fe_snapshot_latency(now, FE_REQ_READ), 1));
     put(&o, "write", hist_json(fe_snapshot_latency(now, FE_REQ_WRITE), 1));
     put(&o, "flush", hist_json(fe_snapshot_latency(now, FE_REQ_FLUSH), 1));
+    put(&o, "commit", hist_json(fe_snapshot_commit_latency(now), 1));
     return o;
 }
 

@@ -125,7 +125,7 @@ def test_stats_has_every_field_in_order():
             assert list(st["wear"]) == ["min", "mean", "max", "stddev"]
             assert list(st["bad_blocks"]) == ["factory", "grown"]
             assert list(st["ecc"]) == ["corrected", "uncorrectable"]
-            for kind in ("read", "write", "flush"):
+            for kind in ("read", "write", "flush", "commit"):
                 assert list(st["latency_ns"][kind]) == HIST_KEYS
             assert list(st["lateness_ns"]) == [k for k in HIST_KEYS if k != "mean"] + ["late"]
             h.pwrite(bytes(8192), 0)

@@ -125,6 +125,9 @@ def test_histograms():
             assert below * 1e9 < stats[kind]["max"] <= top * 1e9 + 1, (kind, below, top)
             total = get(found, "request_duration_seconds_sum", type=kind)
             assert abs(total * 1e9 - stats[kind]["mean"] * stats[kind]["count"]) < 1e4, kind
+        assert get(found, "commit_duration_seconds_count") == stats["commit"]["count"] > 0
+        total = get(found, "commit_duration_seconds_sum")
+        assert abs(total * 1e9 - stats["commit"]["mean"] * stats["commit"]["count"]) < 1e4
         assert get(found, "lateness_seconds_count") >= 0
         assert get(found, "late") == 0 # not 1000 requests yet
 

@@ -40,6 +40,29 @@ def test_json_is_the_object_of_stats_and_more():
         assert key in o, key
 
 
+def test_commits_are_writes_and_their_flush():
+    """At depth 1 a commit is the time of its requests, one after the other."""
+    cached = ("cache.size=64K", "cache.volatile=yes")
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        trace = write(os.path.join(folder, "x"), HEAD + "0 write 0 4096\n0 write 1048576 8192\n"
+                      "0 flush 0 0\n0 write 4096 512\n0 flush 0 0\n0 write 0 512\n")
+        o = replay(PROFILE, trace, *cached)["latency_ns"]
+        last = replay(PROFILE, "--warmup", trace, trace, *cached)["latency_ns"]["commit"]
+        assert o["commit"]["count"] == last["count"] == 2, "the last write was not flushed"
+        assert o["commit"]["max"] < 2 * o["commit"]["mean"]
+
+        def total(kind):
+            return round(o[kind]["mean"] * o[kind]["count"])
+        alone = replay(PROFILE, write(os.path.join(folder, "y"), HEAD + "0 write 0 4096\n"
+                                      "0 write 1048576 8192\n0 flush 0 0\n0 write 4096 512\n"
+                                      "0 flush 0 0\n"), *cached)["latency_ns"]
+        o = alone
+        assert total("commit") == total("write") + total("flush")
+        text = good("replay", PROFILE, trace, *cached)
+        assert "\ncommit       2: writes, and what makes them durable\n" in text, text
+        assert text.count(", p99.9 ") == 3, "of writes, flushes and commits"
+
+
 def test_wear_svg_is_a_picture_of_every_block():
     with tempfile.TemporaryDirectory(prefix="fe") as folder:
         path = os.path.join(folder, "wear.svg")

@@ -77,6 +77,8 @@ def test_a_recorded_trace():
     assert t["write rate"] == "1.229 MB/s" and t["read rate"] == "6.554 MB/s", t
     assert t["write latency"] == "half within 1 ms, 99 % within 1 ms, at most 1 ms", t
     assert t["flush latency"].endswith("at most 5 ms"), t
+    assert t["commits"] == ("1: half within 10 ms, 99 % within 10 ms, 99.9 % within 10 ms, "
+                            "at most 10 ms"), t
     assert "write amplification" not in t, t
     f = figures(tree)
     assert list(f) == ["Rate", "Latency of each request", "Tail of the latencies", "Addresses",

@@ -53,13 +53,34 @@ json_t *replay_json(const struct replay *r)
     return o;
 }
 
+static void print_latency(const struct fe_hist *h)
+{
+    char mean[FE_ROUNDED_MAX], p50[FE_ROUNDED_MAX], p99[FE_ROUNDED_MAX], p999[FE_ROUNDED_MAX],
+        max[FE_ROUNDED_MAX];
+
+    printf("%-12s mean %s, p50 %s, p99 %s, p99.9 %s, max %s\n", "",
+           fe_time_text(fe_hist_mean(h), mean),
+           fe_time_text((double)fe_hist_quantile(h, 500000), p50),
+           fe_time_text((double)fe_hist_quantile(h, 990000), p99),
+           fe_time_text((double)fe_hist_quantile(h, 999000), p999),
+           fe_time_text((double)h->max, max));
+}
+
+static void print_commits(const struct replay *r)
+{
+    struct fe_hist h;
+
+    fe_device_commit_latency(r->dev, &h);
+    if (h.count == 0)
+        return;
+    printf("%-12s %" PRIu64 ": writes, and what makes them durable\n", "commit", h.count);
+    print_latency(&h);
+}
+
 static void print_requests(const struct replay *r, const struct fe_stats *s, enum fe_req_type type,
                            const char *name)
 {
-    const struct fe_hist *h = fe_device_latency(r->dev, type);
     double seconds = (double)(fe_device_now(r->dev) - r->start_ns) / 1e9;
-    char mean[FE_ROUNDED_MAX], p50[FE_ROUNDED_MAX], p99[FE_ROUNDED_MAX],
-        max[FE_ROUNDED_MAX];
 
     if (s->host[type].ops == 0)
         return;
@@ -68,10 +89,8 @@ static void print_requests(const struct replay *r, const struct fe_stats *s, enu
     if (seconds > 0)
         printf(", %.4g MB/s, %.4g IOPS", (double)s->host[type].bytes / 1e6 / seconds,
                (double)s->host[type].ops / seconds);
-    printf("\n%-12s mean %s, p50 %s, p99 %s, max %s\n", "", fe_time_text(fe_hist_mean(h), mean),
-           fe_time_text((double)fe_hist_quantile(h, 500000), p50),
-           fe_time_text((double)fe_hist_quantile(h, 990000), p99),
-           fe_time_text((double)h->max, max));
+    printf("\n");
+    print_latency(fe_device_latency(r->dev, type));
 }
 
 static void print_errors(const struct replay *r)
@@ -106,6 +125,7 @@ int replay_print(const struct replay *r)
     print_requests(r, &s, FE_REQ_WRITE, "write");
     print_requests(r, &s, FE_REQ_TRIM, "trim");
     print_requests(r, &s, FE_REQ_FLUSH, "flush");
+    print_commits(r);
     printf("%-12s %" PRIu64 " page reads, %" PRIu64 " programs, %" PRIu64 " block erases\n", "nand",
            s.nand.page_reads, s.nand.page_programs, s.nand.block_erases);
     if (r->user_bytes && s.busy_ns)

@@ -47,11 +47,11 @@ static void print_host(FILE *out, const json_t *stats)
 
 static void print_latency(FILE *out, const json_t *stats)
 {
-    static const char *const types[] = {"read", "write", "flush"};
+    static const char *const types[] = {"read", "write", "flush", "commit"};
     static const char *const names[] = {"p50", "p99", "p999", "max"};
     char path[40], text[4][FE_ROUNDED_MAX];
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         bool known = true;
         snprintf(path, sizeof path, "latency_ns.%s.count", types[i]);
         if (!(number(stats, path) > 0))

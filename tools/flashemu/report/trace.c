@@ -45,6 +45,7 @@ static int keep(struct report_trace *t, const struct fe_trace_rec *rec, struct f
         .len = rec->len,
         .programmed = programmed > UINT32_MAX ? UINT32_MAX : (uint32_t)programmed,
         .type = rec->type,
+        .fua = rec->fua,
         .collected = rec->collections > 0,
         .merged = rec->merges > 0,
     };
@@ -91,6 +92,9 @@ static void count(struct report_trace *t)
         t->count[q->type]++;
         t->bytes[q->type] += q->len;
         t->n_latency[q->type] += q->done_ns > 0;
+        if (q->done_ns > 0)
+            fe_commits_add(&t->commits, q->type, q->fua, q->time_ns,
+                           q->done_ns > q->time_ns ? q->done_ns : q->time_ns);
         t->begin_ns = q->time_ns < t->begin_ns ? q->time_ns : t->begin_ns;
         t->end_ns = q->time_ns > t->end_ns ? q->time_ns : t->end_ns;
         t->end_ns = q->done_ns > t->end_ns ? q->done_ns : t->end_ns;
@@ -166,6 +170,22 @@ static void print_type(FILE *out, const struct report_trace *t, int type)
     }
 }
 
+static void print_commits(FILE *out, const struct report_trace *t)
+{
+    char p50[FE_ROUNDED_MAX], p99[FE_ROUNDED_MAX], p999[FE_ROUNDED_MAX], most[FE_ROUNDED_MAX];
+    struct fe_hist h;
+
+    fe_commits_latency(&t->commits, &h);
+    if (h.count)
+        report_row(out, "commits",
+                   "%llu: half within %s, 99 %% within %s, 99.9 %% within %s, at most %s",
+                   (unsigned long long)h.count,
+                   fe_time_text((double)fe_hist_quantile(&h, 500000), p50),
+                   fe_time_text((double)fe_hist_quantile(&h, 990000), p99),
+                   fe_time_text((double)fe_hist_quantile(&h, 999000), p999),
+                   fe_time_text((double)h.max, most));
+}
+
 static void print_numbers(FILE *out, const struct report_trace *t)
 {
     char span[FE_ROUNDED_MAX];
@@ -174,6 +194,7 @@ static void print_numbers(FILE *out, const struct report_trace *t)
         report_row(out, "time", "%s", fe_time_text((double)(t->end_ns - t->begin_ns), span));
     for (int type = 0; type < FE_N_REQ_TYPES; type++)
         print_type(out, t, type);
+    print_commits(out, t);
     if (t->programmed > 0 && t->bytes[FE_REQ_WRITE])
         report_row(out, "write amplification", "%.3f",
                    t->programmed / (double)t->bytes[FE_REQ_WRITE]);

@@ -7,6 +7,7 @@
 
 #include "report/report.h"
 
+#include "flashemu/commits.h"
 #include "flashemu/request.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@ struct report_req {
     uint64_t offset, len;
     uint32_t programmed; /* units of 512 bytes, at most UINT32_MAX */
     uint8_t type;
+    bool fua;
     bool collected, merged; /* the request brought about a collection, a merge */
 };
 
@@ -27,6 +29,7 @@ struct report_trace {
     uint64_t count[FE_N_REQ_TYPES], bytes[FE_N_REQ_TYPES], in_order[FE_N_REQ_TYPES];
     uint64_t *latency[FE_N_REQ_TYPES]; /* of the requests with a completion, sorted */
     size_t n_latency[FE_N_REQ_TYPES];
+    struct fe_commits commits; /* of requests with a completion */
     uint64_t begin_ns, end_ns, max_end, failed;
     double programmed; /* bytes; 0 = not recorded */
     bool timed; /* false: the x axis is the number of the request */
