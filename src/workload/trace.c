@@ -17,16 +17,18 @@
  * error and returns it from the next call, so that whoever replays a trace has replayed
  * everything in front of the bad line.
  */
-#include "workload/trace_format.h"
+#include "workload/trace_columns.h"
 
 #include "base/roff.h"
-#include "workload/number.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 enum { READ_BYTES = 1 << 18, MAX_LINE = 1 << 16 };
+
+/* Behind the summary of a format that is not written. */
+#define READ_ONLY "; read only"
 
 #define ROW(name) &fe_trace_##name,
 static const struct fe_trace_format *const formats[] = {FE_TRACE_FORMATS(ROW) NULL};
@@ -61,7 +63,7 @@ static const char *all_names(char *buf, size_t size, const char *separator)
 int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
                          struct fe_err *err)
 {
-    char names[200];
+    char names[250];
 
     for (unsigned i = 0; formats[i]; i++) {
         if (strcmp(formats[i]->name, name) == 0) {
@@ -76,7 +78,8 @@ int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
 void fe_trace_format_help(FILE *out)
 {
     for (unsigned i = 0; formats[i]; i++)
-        fprintf(out, "%-22s %s\n", formats[i]->name, formats[i]->summary);
+        fprintf(out, "%-22s %s%s\n", formats[i]->name, formats[i]->summary,
+                formats[i]->put ? "" : READ_ONLY);
 }
 
 void fe_trace_formats_roff(FILE *out)
@@ -84,7 +87,7 @@ void fe_trace_formats_roff(FILE *out)
     for (unsigned i = 0; formats[i]; i++) {
         fprintf(out, ".It Cm %s\n", formats[i]->name);
         fe_roff_put(out, formats[i]->summary);
-        fputs(".\n", out);
+        fprintf(out, "%s.\n", formats[i]->put ? "" : READ_ONLY);
     }
 }
 
@@ -99,10 +102,26 @@ int fe_trace_bad(const struct fe_trace_reader *r, struct fe_err *err, const char
     return fe_err_set(err, EINVAL, "%s:%llu: %s", r->name, (unsigned long long)r->line, text);
 }
 
-void fe_trace_push(struct fe_trace_reader *r, const struct fe_trace_rec *rec)
+int fe_trace_wanted(struct fe_trace_reader *r, struct fe_span device, struct fe_err *err)
 {
-    r->pushed = *rec;
-    r->has_pushed = true;
+    if (r->opt.device)
+        return fe_span_is(device, r->opt.device);
+    if (r->device[0] == '\0')
+        memcpy(r->device, device.p, device.len);
+    if (!fe_span_is(device, r->device))
+        return fe_trace_bad(r, err, "requests of a second device %.*s after %s; --from-device says "
+                                    "which one is wanted", fe_span_shown(device), device.p,
+                            r->device);
+    return 1;
+}
+
+uint64_t fe_trace_since_first(struct fe_trace_reader *r, uint64_t ns)
+{
+    if (!r->has_first) {
+        r->has_first = true;
+        r->first_ns = ns;
+    }
+    return ns > r->first_ns ? ns - r->first_ns : 0;
 }
 
 void fe_trace_take_origin(struct fe_trace_reader *r, struct fe_span line)
@@ -182,25 +201,45 @@ static int next_line(struct fe_trace_reader *r, struct fe_span *ret, struct fe_e
     }
 }
 
-/* Settles the format: the one that was asked for, or the first that knows the line. */
-static int choose_format(struct fe_trace_reader *r, struct fe_span line, struct fe_err *err)
+static bool knows(const struct fe_trace_format *f, struct fe_span line)
 {
-    char names[200];
-
-    for (unsigned i = 0; !r->opt.format && formats[i]; i++)
-        if (formats[i]->detect(line))
-            r->opt.format = formats[i];
-    if (!r->opt.format)
-        return fe_trace_bad(r, err, "not the first line of a known trace format (%s)",
-                            all_names(names, sizeof names, ", "));
-    r->state = calloc(1, r->opt.format->reader_state + 1);
-    if (!r->state)
-        return fe_err_nomem(err, "trace reader", r->opt.format->reader_state);
-    return 0;
+    return f->columns ? fe_columns_detect(f->columns, line) : f->detect && f->detect(line);
 }
 
-/* Reads the first line, settles the format, and puts the line back, without the byte order mark of
- * UTF-8 that some editors write. */
+/* Finds the one format that knows the first line. */
+static int detect_line(struct fe_trace_reader *r, struct fe_span line, struct fe_err *err)
+{
+    char names[250];
+
+    for (unsigned i = 0; formats[i]; i++) {
+        if (!knows(formats[i], line))
+            continue;
+        if (r->opt.format)
+            return fe_trace_bad(r, err, "may be %s or %s; --format says which",
+                                r->opt.format->name, formats[i]->name);
+        r->opt.format = formats[i];
+    }
+    if (r->opt.format)
+        return 0;
+    if (fe_trace_foreign_line(line))
+        return fe_trace_bad(r, err, "%s", fe_trace_foreign_line(line));
+    return fe_trace_bad(r, err, "not the first line of a known trace format (%s)",
+                        all_names(names, sizeof names, ", "));
+}
+
+/* Settles the format by the first bytes, if one of those without lines begins so. */
+static int detect_bytes(struct fe_trace_reader *r, struct fe_err *err)
+{
+    int ret = refill(r, err);
+
+    for (unsigned i = 0; ret == 0 && !r->opt.format && formats[i]; i++)
+        if (formats[i]->starts && formats[i]->starts((const uint8_t *)r->buf, r->end))
+            r->opt.format = formats[i];
+    return ret;
+}
+
+/* Settles the format by the first line, and puts the line back, without the byte order mark of UTF-8
+ * that some editors write. */
 static int read_first_line(struct fe_trace_reader *r, struct fe_err *err)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -210,17 +249,35 @@ static int read_first_line(struct fe_trace_reader *r, struct fe_err *err)
 
     if (ret < 0)
         return ret;
-    if (ret == 0) {
-        r->line = 1;
-        return fe_trace_bad(r, err, "empty file, not a trace");
-    }
     if (line.len >= 3 && memcmp(line.p, mark, 3) == 0)
         skip = 3;
-    ret = choose_format(r, (struct fe_span){line.p + skip, line.len - skip}, err);
+    if (!r->opt.format)
+        ret = detect_line(r, (struct fe_span){line.p + skip, line.len - skip}, err);
     r->start = skip;
     r->line = 0;
     r->consumed = skip;
-    return ret;
+    return ret < 0 ? ret : 0;
+}
+
+/* Settles the format, the one that was asked for or the one that the file begins like. */
+static int choose_format(struct fe_trace_reader *r, struct fe_err *err)
+{
+    int ret = detect_bytes(r, err);
+
+    const char *foreign = fe_trace_foreign_bytes((const uint8_t *)r->buf, r->end);
+    if (ret == 0 && (r->end == 0 || foreign)) {
+        r->line = 1;
+        return fe_trace_bad(r, err, "%s", foreign ? foreign : "empty file, not a trace");
+    }
+    r->has_records = ret == 0 && r->opt.format && r->opt.format->starts;
+    if (ret == 0 && !r->has_records)
+        ret = read_first_line(r, err);
+    if (ret < 0)
+        return ret;
+    r->state = calloc(1, r->opt.format->reader_state + 1);
+    if (!r->state)
+        return fe_err_nomem(err, "trace reader", r->opt.format->reader_state);
+    return 0;
 }
 
 int fe_trace_reader_open(struct fe_trace_reader **ret, FILE *f, const char *name,
@@ -237,7 +294,7 @@ int fe_trace_reader_open(struct fe_trace_reader **ret, FILE *f, const char *name
         r->opt.sector_size = 512;
     r->cap = READ_BYTES;
     r->buf = malloc(r->cap);
-    int code = r->buf ? read_first_line(r, err) : fe_err_nomem(err, "trace reader", r->cap);
+    int code = r->buf ? choose_format(r, err) : fe_err_nomem(err, "trace reader", r->cap);
     if (code < 0) {
         fe_trace_reader_close(r);
         return code;
@@ -252,6 +309,7 @@ void fe_trace_reader_close(struct fe_trace_reader *r)
         return;
     if (r->state && r->opt.format->free_state)
         r->opt.format->free_state(r->state);
+    fe_trace_unhold(r);
     free(r->state);
     free(r->buf);
     free(r);
@@ -283,42 +341,65 @@ static int check_range(const struct fe_trace_reader *r, const struct fe_trace_re
     return 0;
 }
 
-/* The next record of a format without lines; the same contract as read_one. */
-static int take_one(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_err *err)
+static bool has_record(struct fe_trace_reader *r, int *ret, struct fe_err *err)
 {
-    while (r->end - r->start < r->opt.format->take_bytes && !r->eof) {
-        int ret = refill(r, err);
-        if (ret < 0)
-            return ret;
-    }
-    if (r->end == r->start)
-        return 0;
+    while (r->end - r->start < r->opt.format->take_bytes && !r->eof && *ret >= 0)
+        *ret = refill(r, err);
+    return *ret >= 0 && r->end > r->start;
+}
+
+/* Reads from the file until a record or the end comes.  Returns 1, 0 at the end or if records are
+ * held that are to be delivered, or a negative errno with message. */
+static int read_file(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_err *err)
+{
+    struct fe_span line;
+    int ret = 0;
+
     *rec = (struct fe_trace_rec){0};
-    int ret = r->opt.format->take(r, rec, err);
-    return ret < 0 || (ret = check_range(r, rec, err)) < 0 ? ret : 1;
+    if (r->has_records) {
+        r->ended = !has_record(r, &ret, err);
+        return r->ended ? ret : r->opt.format->take(r, rec, err);
+    }
+    ret = next_line(r, &line, err);
+    r->ended = ret <= 0;
+    if (r->ended)
+        return ret;
+    rec->line = r->line;
+    return r->opt.format->columns ? fe_columns_parse(r, r->opt.format->columns, line, rec, err)
+                                  : r->opt.format->parse(r, line, rec, err);
+}
+
+/* Checks a record that was held, whose line is not the last one any more. */
+static int check_held(struct fe_trace_reader *r, const struct fe_trace_rec *rec,
+                      struct fe_err *err)
+{
+    uint64_t line = r->line;
+
+    r->line = rec->line;
+    int ret = check_range(r, rec, err);
+    r->line = line;
+    return ret < 0 ? ret : 1;
 }
 
 /* Reads one record.  Returns 1, 0 at the end, or a negative errno with message. */
 static int read_one(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_err *err)
 {
-    struct fe_span line;
-    int ret = 0;
+    int ret;
 
-    if (r->has_pushed) {
-        *rec = r->pushed;
-        r->has_pushed = false;
-        return (ret = check_range(r, rec, err)) < 0 ? ret : 1;
-    }
-    while (!r->has_records && (ret = next_line(r, &line, err)) > 0) {
-        *rec = (struct fe_trace_rec){.line = r->line};
-        ret = r->opt.format->parse(r, line, rec, err);
-        if (ret < 0)
-            return ret;
+    for (;;) {
+        if (fe_trace_release(r, rec))
+            return check_held(r, rec, err);
+        if (r->ended)
+            break;
+        ret = read_file(r, rec, &r->failure);
         if (ret > 0)
             return (ret = check_range(r, rec, err)) < 0 ? ret : 1;
+        if (ret < 0) { /* what is held comes first */
+            r->ended = true;
+            r->late = ret;
+        }
     }
-    if (ret == 0 && r->has_records)
-        ret = take_one(r, rec, err);
+    ret = r->late;
     if (ret == 0 && r->opt.format->end)
         ret = r->opt.format->end(r, err);
     if (ret == 0 && r->opt.device && r->n_read == 0)

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The default text output of blkparse.
+ * The text output of blkparse (blktrace 1.2.0: blkparse.c, blkparse_fmt.c).
  *
  *       8,0    3       11     0.009507758   697  D   W 223490 + 56 [kjournald]
  *       dev    cpu     seq    seconds       pid  act rwbs sector + sectors [process]
  *
- * A request passes through many events: it is queued, merged, issued and completed.  Only one
- * kind of event makes records.  By default that is D, the moment at which the driver gets the
- * request, because that is what a device sees.  Events of other kinds are counted as skipped.
- * Sectors have 512 bytes; in events D they count from the start of the whole disk.
+ * trace_event.h says which events make requests.  Sectors have 512 bytes; in events D they count from
+ * the start of the whole disk.
  *
- * The field RWBS consists of
+ * With -f the fields stand in any order.  A line is read if it has the time, somewhere behind it the
+ * action with RWBS and the sectors right behind the action, and in front of the action nothing but
+ * numbers and the device; the number right in front of the action is the process.
  *
- *     [F]           a flush in front of the rest
- *     D W R or N    discard, write, read, nothing
- *     letters       F FUA, A readahead, B barrier, S sync, M metadata, E secure erase
+ * blkparse also prints on standard output: lines "Input file NAME added", first on a terminal and last
+ * in a pipe; and at the end, for each device, a summary of blocks "CPU0 (sda):" and "Total (sda):" of
+ * indented lines "name: value", after "PROCESS (PID)" with -s.
  *
- * So FWFS with sectors gives two records, a flush and a FUA write.  FN or FWS without sectors
- * gives one flush.  Packet commands have no sectors and are skipped.
- *
- * blkparse ends with a summary of indented lines "name: value".
+ * blkparse sorts the events of all processors; what it leaves out of order is put in order.
  */
-#include "workload/trace_format.h"
+#include "workload/trace_event.h"
 
 #include "base/num.h"
 #include "workload/number.h"
@@ -29,28 +26,15 @@
 #include <ctype.h>
 #include <errno.h>
 
-enum { SECTOR = 512, MAX_DEVICE = 32 };
-
 struct blkparse_reader {
-    char device[MAX_DEVICE]; /* the device of all requests so far; empty = none yet */
+    struct fe_trace_events events;
     bool in_summary;
-    bool other_events, chosen_events;
 };
 
-struct event {
-    struct fe_span device, action, rwbs, rest;
+struct header {
+    struct fe_span device, action, rest;
     uint64_t time_ns, pid;
 };
-
-static bool is_device(struct fe_span s)
-{
-    const char *comma = memchr(s.p, ',', s.len);
-    uint64_t major, minor;
-
-    return comma && s.len < MAX_DEVICE &&
-           fe_number_u64(s.p, (size_t)(comma - s.p), &major) &&
-           fe_number_u64(comma + 1, s.len - (size_t)(comma - s.p) - 1, &minor);
-}
 
 /* Parses SECONDS.NNNNNNNNN.  Returns false if it is something else, or 2^64 ns and more. */
 static bool parse_time(struct fe_span s, uint64_t *ret_ns)
@@ -65,180 +49,111 @@ static bool parse_time(struct fe_span s, uint64_t *ret_ns)
     return !__builtin_add_overflow(sec, ns, ret_ns);
 }
 
-/* Whether c is one of the characters of set.  strchr() would find a NUL in every set, and a line
- * may hold one. */
-static bool is_one_of(char c, const char *set)
+static bool is_action(struct fe_span s)
 {
-    return memchr(set, c, strlen(set)) != NULL;
+    static const char actions[] = "QGIDCMFARSPUTXBm";
+    return s.len > 0 && s.len <= 2 && memchr(actions, s.p[0], sizeof actions - 1);
 }
 
-/* Parses the seven fields that every event has.  Returns false if the line is no event. */
-static bool parse_header(struct fe_span line, struct event *ret)
+/* Parses what stands in front of RWBS.  Returns false if the line is no event. */
+static bool parse_header(struct fe_span line, struct header *ret)
 {
-    struct fe_span word[5];
-    uint64_t n;
+    bool has_time = false;
 
-    for (int i = 0; i < 5; i++)
-        word[i] = fe_span_word(&line);
-    ret->device = word[0];
-    ret->action = fe_span_word(&line);
-    ret->rwbs = fe_span_word(&line);
-    ret->rest = line;
-    return is_device(word[0]) && fe_number_u64(word[1].p, word[1].len, &n) &&
-           fe_number_u64(word[2].p, word[2].len, &n) && parse_time(word[3], &ret->time_ns) &&
-           fe_number_u64(word[4].p, word[4].len, &ret->pid) && ret->pid <= UINT32_MAX &&
-           ret->action.len > 0 &&
-           ret->action.len <= 2 && is_one_of(ret->action.p[0], "QGIDCMFARSPUTXBm");
+    *ret = (struct header){.device = {"", 0}};
+    for (int i = 0; i < 8; i++) {
+        struct fe_span word = fe_span_word(&line);
+        if (has_time && is_action(word)) {
+            ret->action = word;
+            ret->rest = line;
+            return ret->pid <= UINT32_MAX;
+        }
+        ret->pid = 0;
+        if (!has_time && parse_time(word, &ret->time_ns))
+            has_time = true;
+        else if (ret->device.len == 0 && fe_trace_is_device(word))
+            ret->device = word;
+        else if (!fe_number_u64(word.p, word.len, &ret->pid))
+            return false;
+    }
+    return false;
+}
+
+/* "Input file NAME added", as blkparse tells on standard output what it reads. */
+static bool is_input_line(struct fe_span line)
+{
+    static const char begin[] = "Input file ", end[] = " added";
+
+    return line.len >= sizeof begin + sizeof end - 2 && memcmp(line.p, begin, sizeof begin - 1) == 0 &&
+           memcmp(line.p + line.len - (sizeof end - 1), end, sizeof end - 1) == 0;
 }
 
 static bool detect(struct fe_span line)
 {
-    struct event event;
-    return parse_header(line, &event);
-}
+    struct header header;
+    struct fe_trace_rwbs rwbs;
+    uint64_t offset, len;
 
-struct rwbs {
-    bool flush, fua;
-    char op; /* D, W, R or N */
-};
-
-static bool parse_rwbs(struct fe_span s, struct rwbs *ret)
-{
-    size_t i = 0;
-
-    *ret = (struct rwbs){0};
-    if (s.len > 0 && s.p[0] == 'F') {
-        ret->flush = true;
-        i = 1;
-    }
-    if (i == s.len || !is_one_of(s.p[i], "DWRN"))
+    if (is_input_line(line))
+        return true;
+    if (!parse_header(line, &header))
         return false;
-    ret->op = s.p[i++];
-    for (; i < s.len; i++) {
-        if (s.p[i] == 'F')
-            ret->fua = true;
-        else if (!is_one_of(s.p[i], "ABSME"))
-            return false;
-    }
-    return true;
+    struct fe_span word = fe_span_word(&header.rest);
+    return header.device.len > 0 || (fe_trace_parse_rwbs(word, &rwbs) &&
+                                     fe_trace_parse_sectors(header.rest, &offset, &len) > 0);
 }
 
-/* Parses "SECTOR + COUNT ...".  Returns 1, 0 if the event has no sectors, or -1 if this is
- * neither. */
-static int parse_sectors(struct fe_span rest, uint64_t *ret_offset, uint64_t *ret_len)
+/* Whether the line is "WORDS (NUMBER)", the head of a process in the summary. */
+static bool is_process(struct fe_span line)
 {
-    struct fe_span first = fe_span_word(&rest);
-    struct fe_span plus = fe_span_word(&rest);
-    struct fe_span count = fe_span_word(&rest);
-    uint64_t sector, n;
+    const char *paren = memrchr(line.p, '(', line.len);
+    size_t at = paren ? (size_t)(paren - line.p) : 0;
+    uint64_t pid;
 
-    if (first.len > 0 && first.p[0] == '[')
-        return 0;
-    if (!fe_number_u64(first.p, first.len, &sector))
-        return -1;
-    if (plus.len > 0 && (plus.p[0] == '[' || plus.p[0] == '('))
-        return 0;
-    if (!fe_span_is(plus, "+") || !fe_number_u64(count.p, count.len, &n) ||
-        !fe_mul_ok(sector, SECTOR, ret_offset) || !fe_mul_ok(n, SECTOR, ret_len))
-        return -1;
-    return n > 0;
-}
-
-/* Returns 1 if requests of this device are wanted, 0 if not, or -EINVAL with message. */
-static int wanted(struct fe_trace_reader *r, struct fe_span device, struct fe_err *err)
-{
-    struct blkparse_reader *s = r->state;
-
-    if (r->opt.device)
-        return fe_span_is(device, r->opt.device);
-    if (s->device[0] == '\0')
-        memcpy(s->device, device.p, device.len);
-    if (!fe_span_is(device, s->device))
-        return fe_trace_bad(r, err, "requests of a second device %.*s after %s; say which one",
-                            fe_span_shown(device), device.p, s->device);
-    return 1;
-}
-
-/* Makes the records of an event of the chosen kind.  Returns what parse returns. */
-static int make_records(struct fe_trace_reader *r, const struct event *event,
-                        struct fe_trace_rec *rec, struct fe_err *err)
-{
-    struct rwbs rwbs;
-    struct fe_trace_rec io = *rec;
-
-    if (!parse_rwbs(event->rwbs, &rwbs))
-        return fe_trace_bad(r, err, "'%.*s' is not an RWBS field", fe_span_shown(event->rwbs),
-                            event->rwbs.p);
-    int sectors = parse_sectors(event->rest, &io.offset, &io.len);
-    if (sectors < 0)
-        return fe_trace_bad(r, err, "expected SECTOR + COUNT behind '%.*s'",
-                            fe_span_shown(event->rwbs), event->rwbs.p);
-    if (rwbs.op == 'N')
-        sectors = 0;
-    if (!rwbs.flush && sectors == 0)
-        return fe_trace_skip(r);
-    int ret = wanted(r, event->device, err);
-    if (ret <= 0)
-        return ret < 0 ? ret : fe_trace_skip(r);
-
-    io.type = rwbs.op == 'D' ? FE_REQ_TRIM : rwbs.op == 'W' ? FE_REQ_WRITE : FE_REQ_READ;
-    io.fua = rwbs.fua && io.type != FE_REQ_READ;
-    if (!rwbs.flush) {
-        *rec = io;
-        return 1;
-    }
-    rec->type = FE_REQ_FLUSH;
-    if (sectors)
-        fe_trace_push(r, &io);
-    return 1;
+    return at > 1 && line.p[at - 1] == ' ' && line.p[line.len - 1] == ')' &&
+           fe_number_u64(paren + 1, line.len - at - 2, &pid);
 }
 
 /* Whether this is a line of the summary at the end. */
 static bool is_summary(struct blkparse_reader *s, struct fe_span line)
 {
     struct fe_span rest = line, word = fe_span_word(&rest);
+    bool process = is_process(line);
 
     if (!s->in_summary)
-        s->in_summary = fe_span_is(word, "Total") ||
+        s->in_summary = process || fe_span_is(word, "Total") ||
+                        fe_span_is(word, "Throughput") ||
                         (word.len > 3 && memcmp(word.p, "CPU", 3) == 0 &&
                          isdigit((unsigned char)word.p[3]));
-    return s->in_summary && word.len > 0 && isalpha((unsigned char)word.p[0]) &&
-           memchr(line.p, ':', line.len);
+    return s->in_summary && (process || (word.len > 0 && isalpha((unsigned char)word.p[0]) &&
+                                         memchr(line.p, ':', line.len)));
 }
 
 static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace_rec *rec,
                  struct fe_err *err)
 {
-    struct blkparse_reader *s = r->state;
     struct fe_span rest = line;
-    struct event event;
+    struct header header;
+    struct fe_trace_event event = {0};
 
-    if (fe_span_word(&rest).len == 0)
+    if (fe_span_word(&rest).len == 0 || is_input_line(line) || is_summary(r->state, line))
         return 0;
-    if (is_summary(s, line))
-        return 0;
-    if (s->in_summary || !parse_header(line, &event))
+    if (((struct blkparse_reader *)r->state)->in_summary || !parse_header(line, &header))
         return fe_trace_bad(r, err, "not an event as blkparse prints it by default (MAJ,MIN CPU "
                                     "SEQ SECONDS PID ACTION RWBS ...)");
-    char chosen = r->opt.event ? r->opt.event : 'D';
-    if (event.action.len != 1 || event.action.p[0] != chosen) {
-        s->other_events = true;
+    event.kind = header.action.len == 1 ? header.action.p[0] : 0;
+    if (!fe_trace_event_matters(r, event.kind))
         return fe_trace_skip(r);
-    }
-    s->chosen_events = true;
-    rec->time_ns = event.time_ns;
-    rec->stream = (uint32_t)event.pid;
-    return make_records(r, &event, rec, err);
-}
-
-static int end(struct fe_trace_reader *r, struct fe_err *err)
-{
-    struct blkparse_reader *s = r->state;
-
-    if (s->other_events && !s->chosen_events)
-        return fe_err_set(err, EINVAL, "%s: has no events of kind %c; choose another kind",
-                          r->name, r->opt.event ? r->opt.event : 'D');
-    return 0;
+    struct fe_span rwbs = fe_span_word(&header.rest);
+    if (!fe_trace_parse_rwbs(rwbs, &event.rwbs))
+        return fe_trace_bad(r, err, "'%.*s' is not an RWBS field", fe_span_shown(rwbs), rwbs.p);
+    if (fe_trace_parse_sectors(header.rest, &event.offset, &event.len) < 0)
+        return fe_trace_bad(r, err, "expected SECTOR + COUNT behind '%.*s'", fe_span_shown(rwbs),
+                            rwbs.p);
+    event.device = header.device;
+    event.time_ns = header.time_ns;
+    event.pid = (uint32_t)header.pid;
+    return fe_trace_take_event(r, &event, rec, err);
 }
 
 static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct fe_err *err)
@@ -260,18 +175,18 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
                  (unsigned long long)(rec->time_ns % FE_NS_PER_S), rec->stream, "D",
                  rec->fua ? (rec->type == FE_REQ_TRIM ? "DF" : "WF") : rwbs[rec->type]);
     if (rec->type != FE_REQ_FLUSH)
-        p += sprintf(p, "%llu + %llu ", (unsigned long long)(rec->offset / SECTOR),
-                     (unsigned long long)(rec->len / SECTOR));
+        p += sprintf(p, "%llu + %llu ", (unsigned long long)(rec->offset / FE_SECTOR),
+                     (unsigned long long)(rec->len / FE_SECTOR));
     p = fe_put_text(p, "[flashemu]\n");
     return fe_trace_used(w, p);
 }
 
 const struct fe_trace_format fe_trace_blkparse = {
     .name = "blkparse",
-    .summary = "what blkparse prints by default (--from-device MAJ,MIN)",
+    .summary = "what blkparse prints (--from-device MAJ,MIN)",
     .reader_state = sizeof(struct blkparse_reader),
     .detect = detect,
     .parse = parse,
-    .end = end,
+    .end = fe_trace_end_events,
     .put = put,
 };

@@ -12,16 +12,10 @@
 #ifndef FE_WORKLOAD_TRACE_FORMAT_H
 #define FE_WORKLOAD_TRACE_FORMAT_H
 
+#include "workload/span.h"
 #include "workload/trace.h"
 
-#include <stddef.h>
-#include <string.h>
-
-/* A piece of a line.  It has no NUL at its end, and stays valid until the next line. */
-struct fe_span {
-    const char *p;
-    size_t len;
-};
+struct fe_columns; /* trace_columns.h */
 
 struct fe_trace_format {
     const char *name;    /* what users type; lower case, no blanks */
@@ -31,21 +25,28 @@ struct fe_trace_format {
      * r->state or w->state points to them. */
     size_t reader_state, writer_state;
 
+    /* The lines are columns: then detect and parse are not asked.  NULL = they are. */
+    const struct fe_columns *columns;
+
     /* Whether a trace that begins with this line is in this format. */
     bool (*detect)(struct fe_span line);
 
+    /* For files without lines: whether the file begins with these bytes, which are as many as have
+     * been read.  NULL = there are lines. */
+    bool (*starts)(const uint8_t *p, size_t n);
+
     /* Parses one line, which comes without its end.  Returns 1 if *ret is a record, 0 if the
-     * line gives none, or -EINVAL with message.  The format sets time_ns, type, offset, len
-     * and what else it knows.  Everything except `line` is zero before, and the caller
-     * checks the range afterwards.  If one line gives two records, fe_trace_push takes the
-     * second. */
+     * line gives none, or a negative errno with message.  The format sets time_ns, type, offset,
+     * len and what else it knows.  Everything except `line` is zero before, and the caller
+     * checks the range afterwards.  Instead of returning 1 it may hand in records with
+     * fe_trace_hold. */
     int (*parse)(struct fe_trace_reader *r, struct fe_span line, struct fe_trace_rec *ret,
                  struct fe_err *err);
 
-    /* For records that are not lines, behind first lines that are: when parse has set
-     * r->has_records, this takes each record off the front of the buffer and moves r->start,
-     * r->consumed and r->line.  There are take_bytes bytes, or all that are left, but at least one.
-     * Returns 1, or -EINVAL with message.  NULL = all records are lines. */
+    /* For records that are not lines: when parse has set r->has_records, or there is `starts`,
+     * this takes each record off the front of the buffer and moves r->start, r->consumed and
+     * r->line.  There are take_bytes bytes, or all that are left, but at least one.  Returns as
+     * parse does.  NULL = all records are lines. */
     int (*take)(struct fe_trace_reader *r, struct fe_trace_rec *ret, struct fe_err *err);
     size_t take_bytes;
 
@@ -54,26 +55,42 @@ struct fe_trace_format {
     void (*free_state)(void *state); /* frees what r->state points to; NULL = nothing */
 
     /* Write the first lines, one record, and the last lines, with fe_trace_room and
-     * fe_trace_used.  begin and finish: NULL = there are no such lines.  0 or a negative
-     * errno with message. */
+     * fe_trace_used.  begin and finish: NULL = there are no such lines.  put: NULL = the format
+     * is read only.  0 or a negative errno with message. */
     int (*begin)(struct fe_trace_writer *w, struct fe_err *err);
     int (*put)(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct fe_err *err);
     int (*finish)(struct fe_trace_writer *w, struct fe_err *err);
 };
 
-/* The table of all formats.  A reader that has to find out the format asks them in this
- * order. */
+/* The table of all formats.  A reader that has to find out the format asks all of them; if two say
+ * yes, the user must say which. */
 #define FE_TRACE_FORMATS(FORMAT) \
     FORMAT(text)                 \
     FORMAT(binary)               \
     FORMAT(iolog)                \
     FORMAT(iolog2)               \
     FORMAT(blkparse)             \
-    FORMAT(msr)
+    FORMAT(blktrace)             \
+    FORMAT(ftrace)               \
+    FORMAT(biosnoop)             \
+    FORMAT(dmlogwrites)          \
+    FORMAT(msr)                  \
+    FORMAT(systor)               \
+    FORMAT(alibaba)              \
+    FORMAT(tencent)              \
+    FORMAT(spc)                  \
+    FORMAT(mqsim)                \
+    FORMAT(disksim)              \
+    FORMAT(fiu)                  \
+    FORMAT(biotracer)
 
 #define FE_TRACE_DECLARE(name) extern const struct fe_trace_format fe_trace_##name;
 FE_TRACE_FORMATS(FE_TRACE_DECLARE)
 #undef FE_TRACE_DECLARE
+
+#define FE_TRACE_DEVICE 128 /* characters of a device's name, with the NUL */
+
+struct fe_trace_held; /* trace_hold.c */
 
 struct fe_trace_reader {
     FILE *file;
@@ -88,9 +105,13 @@ struct fe_trace_reader {
 
     char origin[FE_N_ORIGIN_KEYS][256]; /* empty = the trace does not say */
 
-    struct fe_trace_rec pushed; /* the second record of a line */
-    bool has_pushed;
+    char device[FE_TRACE_DEVICE]; /* of all requests so far; empty = none yet */
+    bool has_first;
+    uint64_t first_ns; /* of fe_trace_since_first */
+    struct fe_trace_held *held; /* NULL = nothing was held yet */
 
+    bool ended; /* nothing more comes but what is held, and then `late`, 0 or an error */
+    int late;
     int failed; /* negative errno; returned after the good records, and from then on */
     struct fe_err failure;
 };
@@ -122,8 +143,34 @@ void fe_trace_take_origin(struct fe_trace_reader *r, struct fe_span line);
  * or a negative errno with message. */
 int fe_trace_put_header(struct fe_trace_writer *w, const char *first, struct fe_err *err);
 
-/* Hands in the record that follows the one that parse returns; rec->line is set. */
-void fe_trace_push(struct fe_trace_reader *r, const struct fe_trace_rec *rec);
+/* Returns 1 if requests of this device are wanted, 0 if not, or -EINVAL with message: a second
+ * device, and nobody said which one.  The name is shorter than FE_TRACE_DEVICE, without NUL. */
+int fe_trace_wanted(struct fe_trace_reader *r, struct fe_span device, struct fe_err *err);
+
+/* The time since the first call, for formats whose clock does not start with the trace.  0 for an
+ * earlier time. */
+uint64_t fe_trace_since_first(struct fe_trace_reader *r, uint64_t ns);
+
+/* Hands in a record; rec->line is set.  Records are delivered in order of time among those that are
+ * held.  `waits`: it is held until fe_trace_complete tells when it was done, thousands of others
+ * have come, or the trace ends.  0 or -ENOMEM with message. */
+int fe_trace_hold(struct fe_trace_reader *r, const struct fe_trace_rec *rec, bool waits,
+                  struct fe_err *err);
+
+/* The oldest held record of this request that waits was done at done_ns.  If there is none, nothing
+ * happens. */
+void fe_trace_complete(struct fe_trace_reader *r, const struct fe_trace_rec *request,
+                       uint64_t done_ns);
+
+/* Takes the next held record that is to be delivered now.  False if there is none.  fe_trace_unhold
+ * frees them all. */
+bool fe_trace_release(struct fe_trace_reader *r, struct fe_trace_rec *ret);
+void fe_trace_unhold(struct fe_trace_reader *r);
+
+/* What a file is that begins with these bytes or this line and cannot be read, and what to do with
+ * it.  NULL = not known. */
+const char *fe_trace_foreign_bytes(const uint8_t *p, size_t n);
+const char *fe_trace_foreign_line(struct fe_span line);
 
 /* Counts an event that is not one of the requests asked for.  Returns what parse returns
  * then. */
@@ -144,40 +191,6 @@ static inline int fe_trace_used(struct fe_trace_writer *w, const char *end)
 {
     w->used = (size_t)(end - w->buf);
     return 0;
-}
-
-static inline bool fe_span_is(struct fe_span s, const char *word)
-{
-    return s.len == strlen(word) && memcmp(s.p, word, s.len) == 0;
-}
-
-/* How many characters of s a message shows. */
-static inline int fe_span_shown(struct fe_span s)
-{
-    return s.len > 80 ? 80 : (int)s.len;
-}
-
-/* Takes the next word off the front of *rest.  Blanks and tabs separate words.  The word is
- * empty at the end. */
-static inline struct fe_span fe_span_word(struct fe_span *rest)
-{
-    const char *p = rest->p, *end = rest->p + rest->len;
-
-    while (p < end && (*p == ' ' || *p == '\t'))
-        p++;
-    const char *word = p;
-    while (p < end && *p != ' ' && *p != '\t')
-        p++;
-    *rest = (struct fe_span){p, (size_t)(end - p)};
-    return (struct fe_span){word, (size_t)(p - word)};
-}
-
-/* Puts text at p; returns its end. */
-static inline char *fe_put_text(char *p, const char *text)
-{
-    size_t len = strlen(text);
-    memcpy(p, text, len);
-    return p + len;
 }
 
 #endif

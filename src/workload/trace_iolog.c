@@ -15,6 +15,8 @@
  *
  * A file must be added and opened before it is used.  sync and datasync are a flush of the host.
  * fio writes the offset of the last request on these lines, so the numbers there mean nothing.
+ * sync_file_range makes the host write its pages, and sends no flush to the device.  The writes that
+ * it brings about are not told from others, so such a line is passed over and counted.
  *
  * A device has one address space, so requests to two files would overlay each other.  That is an
  * error unless the reader was told which of the files is the device.
@@ -163,7 +165,8 @@ static int io_action(struct fe_trace_reader *r, const struct fe_span *word,
     int ret = is_device(r, word[0], err);
     if (ret < 0)
         return ret;
-
+    if (fe_span_is(action, "sync_file_range"))
+        return fe_trace_skip(r);
     rec->offset = offset;
     rec->len = len;
     if (fe_span_is(action, "read"))
@@ -176,7 +179,8 @@ static int io_action(struct fe_trace_reader *r, const struct fe_span *word,
         rec->type = FE_REQ_FLUSH;
         rec->offset = rec->len = 0;
     } else {
-        return fe_trace_bad(r, err, "'%.*s' is not read, write, trim, sync, datasync or wait",
+        return fe_trace_bad(r, err, "'%.*s' is not read, write, trim, sync, datasync, "
+                                    "sync_file_range or wait",
                             fe_span_shown(action), action.p);
     }
     return ret == 1 ? 1 : fe_trace_skip(r);

@@ -65,8 +65,10 @@ int fe_trace_put_header(struct fe_trace_writer *w, const char *first, struct fe_
 int fe_trace_writer_open(struct fe_trace_writer **ret, FILE *f, const char *name,
                          const struct fe_trace_writer_options *opt, struct fe_err *err)
 {
+    if (opt->format && !opt->format->put)
+        return fe_err_set(err, EINVAL, "%s: the format %s can be read, not written; flashemu trace "
+                          "--formats says which can", name, opt->format->name);
     struct fe_trace_writer *w = calloc(1, sizeof *w);
-
     if (!w)
         return fe_err_nomem(err, "trace writer", sizeof *w);
     w->file = f;

@@ -243,11 +243,11 @@ static void test_msr_names_the_bad_line(void **state)
     check_bad(MSR "Read,0,512,1\n" MSR "Read,0,512\n", "t:2: ", "7 columns");
     check_bad(MSR "Read,0,512,1\n" MSR "Read,0,512,1,2\n", "t:2: ", "7 columns");
     check_bad(MSR "Read,0,512,1\n" MSR "Trim,0,512,1\n", "t:2: ", "'Trim'");
-    check_bad(MSR "Read,0,512,1\n" MSR "Read,zero,512,1\n", "t:2: ", "plain numbers");
+    check_bad(MSR "Read,0,512,1\n" MSR "Read,zero,512,1\n", "t:2: ", "plain number");
     check_bad(MSR "Read,0,512,1\n" MSR "Read,0,100,1\n", "t:2: ", "sector size");
     check_bad(MSR "Read,0,512,1\n18446744073709551615,usr,0,Read,0,512,1\n", "t:2: ", "2^64 ns");
     check_bad(MSR "Read,0,512,1\n128166372003061629,,0,Read,0,512,1\n", "t:2: ", "empty");
-    check_bad(two, "t:2: ", "second disk usr.1");
+    check_bad(two, "t:2: ", "second device usr.1");
     struct loaded l = load_options(two, sizeof two - 1, 1, &one);
     assert_int_equal(l.n, 1);
     assert_int_equal(l.rec[0].offset, 512);

@@ -262,6 +262,8 @@ static void test_every_format_reads_what_it_writes(void **state)
     for (unsigned k = 0; (format = fe_trace_format_at(k)) != NULL; k++) {
         const char *name = fe_trace_format_name(format);
         struct fe_trace_rec recs[ft_array_len(samples)];
+        if (!format->put)
+            continue;
         uint32_t n = samples_of(format, recs);
         char *text;
         size_t len;
@@ -361,6 +363,12 @@ static void test_writers_report_a_full_disk(void **state)
         if (!f)
             skip();
         fe_err_init(&err);
+        if (!format->put) {
+            assert_int_equal(fe_trace_writer_open(&w, f, "out", &opt, &err), -EINVAL);
+            assert_non_null(strstr(err.text, "can be read, not written"));
+            fclose(f);
+            continue;
+        }
         assert_int_equal(fe_trace_writer_open(&w, f, "out", &opt, &err), 0);
         int ret = 0;
         for (int i = 0; i < 100000 && ret == 0; i++)

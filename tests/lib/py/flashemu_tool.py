@@ -66,9 +66,10 @@ def good_json(*args, **kwargs):
     return json.loads(good(*args, **kwargs), parse_constant=no_constant)
 
 
-def trace_formats():
-    """The names of all formats of traces, as the tool lists them."""
-    return [line.split()[0] for line in good("trace", "--formats").splitlines()]
+def trace_formats(written=False):
+    """The names of all formats of traces, as the tool lists them; or of those that it writes."""
+    return [line.split()[0] for line in good("trace", "--formats").splitlines()
+            if not (written and line.endswith("; read only"))]
 
 
 def bad(message, *args, **kwargs):
