@@ -4,6 +4,7 @@
  */
 #include "replay/source.h"
 
+#include "blktracefile.h"
 #include "gzfile.h"
 #include "tool.h"
 
@@ -23,7 +24,10 @@ static int open_file(struct source *s, const char *arg, struct fe_err *err)
         s->name = "standard input";
         return 0;
     }
-    int code = gzfile_open(&s->file, &compressed, arg, err);
+    int code = blktracefile_open(&s->file, arg, err);
+    if (code < 0 || s->file)
+        return code;
+    code = gzfile_open(&s->file, &compressed, arg, err);
     if (code < 0)
         return code;
     if (!compressed && fstat(fileno(s->file), &st) == 0 && S_ISREG(st.st_mode))

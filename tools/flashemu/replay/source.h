@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where requests come from: a trace file, which may be compressed by gzip, standard input ("-"), a
- * pattern ("gen:PATTERN[,KEY=VALUE...]"), or a recording ("rec:NAME[,KEY=VALUE...]", recording.h).
- * All of them are read in the same way.
+ * Where requests come from: a trace file, which may be compressed by gzip, or of which blktrace has
+ * made one for each processor; standard input ("-"); a pattern ("gen:PATTERN[,KEY=VALUE...]"); or a
+ * recording ("rec:NAME[,KEY=VALUE...]", recording.h).  All of them are read in the same way.
  */
 #ifndef FLASHEMU_SOURCE_H
 #define FLASHEMU_SOURCE_H
