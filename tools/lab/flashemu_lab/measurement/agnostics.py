@@ -36,21 +36,22 @@ class AgnosticsReader(LineReader):
         rates = [int(text) for text in texts]
         for i, op in enumerate(("read", "write")):
             if rates[2 * i]:
-                self._side(line.number, name, op, rates[2 * i], rates[2 * i + 1], sink)
+                self._side(line, name, op, rates[2 * i], rates[2 * i + 1], sink)
         if not any(rates):
             sink.leave(line.number, f"agnostics, {name}", "has sent no request")
         return True
 
-    def _side(self, line: int, name: str, op: str, kib: int, count: int, sink: Sink) -> None:
+    def _side(self, line: Line, name: str, op: str, kib: int, count: int, sink: Sink) -> None:
         kind = name.partition("-")[0]
-        fits = [bs for bs in _BLOCKS[kind] if abs((kib << 10) // bs - count) <= 1]
+        fits = [bs for bs in _BLOCKS[kind][:1 if line.cut else None]
+                if (kib << 10) // bs == count]
         if len(fits) != 1:
-            sink.leave(line, f"agnostics, {name}", f"{kib} KB/s in {count} requests a second are "
-                       "of no size that its job file has had")
+            sink.leave(line.number, f"agnostics, {name}", f"{kib} KB/s in {count} requests a "
+                       "second are of no size that its job file has had")
             return
         how: dict[str, Scalar] = {
             "op": op, "pattern": "random" if kind == "rand" else "sequential", "bs": fits[0],
             "depth": 4, "jobs": 1, "direct": True, "size": 64 << 20, "job": name}
         if op == "write":
             how["end_fsync"] = True
-        sink.take(line, make_point("fio-rate", [kib * 1024.0], **how))
+        sink.take(line.number, make_point("fio-rate", [kib * 1024.0], **how))

@@ -84,15 +84,22 @@ class CrystalDiskMarkReader(LineReader):
                 "program": self._program or "crystaldiskmark"}))
 
     def _settle(self, whole: int | None, sink: Sink) -> None:
+        rates: dict[tuple[tuple[str, Scalar], ...], set[float]] = {}
+        for _, _, rate, how in self._rows:
+            rates.setdefault(tuple(how.items()), set()).add(rate)
         for at, what, rate, how in self._rows:
-            if not how["bs"] or not how["depth"] or not how["jobs"]:
+            if len(rates[tuple(how.items())]) > 1:
+                sink.leave(at, what, "the test has another row of the same name")
+            elif not how["bs"] or not how["depth"] or not how["jobs"]:
                 sink.leave(at, what, "says no size or depth that is known here")
-                continue
-            region: dict[str, Scalar] = {"size": whole} if whole else {}
-            sink.take(at, make_point("load", [rate], **how, **region))
-        self._rows = []
+            elif not whole:
+                sink.leave(at, what, "the line with the size of its test is missing, such as "
+                           "Test: 1 GiB")
+            else:
+                sink.take(at, make_point("load", [rate], size=whole, **how))
+        self._rows, self._section = [], ""
 
     def end(self, sink: Sink) -> None:
         """As for reader.Reader."""
         self._settle(None, sink)
-        self._program = self._section = ""
+        self._program = ""

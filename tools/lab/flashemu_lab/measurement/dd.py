@@ -69,6 +69,7 @@ class DdReader(LineReader):
     """As reader.Reader.  A result waits until it is clear that its call does not go on."""
 
     def __init__(self) -> None:
+        self._seen: dict[str, object] = {}      # the lines of results, and what was done
         self._forget()
         self._waiting: _Ended | None = None
 
@@ -77,13 +78,16 @@ class DdReader(LineReader):
         self._wrong = ""
         self._whole = 0             # bytes that the command wants to copy, 0 if it does not say
         self._records: list[tuple[int, int]] = []
-        self._failed = self._is_command = False
+        self._failed = self._is_command = self._progress = False
 
     def take(self, line: Line, sink: Sink) -> bool:
         """As for reader.Reader."""
         text = line.text.translate(_WIDE)
         if match := _END.search(text) or _SHORT.fullmatch(text):
             groups = match.groups()
+            if self._seen.setdefault(text, self._how) != self._how:
+                sink.leave(line.number, "dd", "is the same line as behind another command")
+                return True
             return self._ended(line, int(groups[0]), groups[-3], number(groups[-2]), True, sink)
         if match := _BSD.fullmatch(text):
             return self._ended(line, int(match[1]), match[2], number(match[3]), False, sink)
@@ -111,7 +115,7 @@ class DdReader(LineReader):
         """A line with a rate; dd may go on behind it."""
         seconds = number(time)
         new = _Ended(line.number, count, seconds, 0.0, re.fullmatch(r"\d+", time) is not None,
-                     bool(self._records))
+                     len(self._records) > 1)
         self._records = []
         if count == 0 or not 1e-9 < seconds < 1e9 or rate <= 0 or \
                 not _agree(count / seconds, rate, scaled):
@@ -129,6 +133,8 @@ class DdReader(LineReader):
         """Whether the call went on behind the old line to the new one."""
         if new.count < old.count or new.seconds < old.seconds:
             return False
+        if self._progress and old.whole_seconds and new.count == old.count:
+            return new.seconds - old.seconds <= 1
         if old.records:
             return self._is_command and new.count > old.count and (
                 old.count < self._whole or not self._whole)
@@ -139,7 +145,7 @@ class DdReader(LineReader):
             sink.leave(one.line, "dd", self._wrong)
         elif one.count < self._whole and not one.records and not self._failed:
             sink.leave(one.line, "dd", f"was to copy {self._whole} bytes, so this is not the end")
-        elif one.whole_seconds and not one.records and not self._whole:
+        elif one.whole_seconds and not one.records and (self._progress or not self._whole):
             sink.leave(one.line, "dd", "is a line of its progress, and the end is missing")
         else:
             sink.take(one.line, make_point("dd", [one.rate], bytes=one.count, **self._how))
@@ -166,6 +172,7 @@ class DdReader(LineReader):
     def _command(self, words: dict[str, str]) -> None:
         self._forget()
         self._is_command = True
+        self._progress = words.get("status") == "progress"
         source, target = words.get("if", ""), words.get("of", "")
         reads = not target or re.match(r"/dev/(?:null|zero|stdout)\b", target) is not None
         other = source if reads else target

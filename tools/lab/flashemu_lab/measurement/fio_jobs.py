@@ -101,6 +101,7 @@ def settle(run: Run, said: Mapping[str, str], sink: Sink) -> bool:
     none; True if some job needed them."""
     used = False
     groups: dict[int, list[tuple[Section, Load]]] = {}
+    broken = set()      # groups of which some section is no result
     for section in run.sections:
         reason = section.wrong
         if section.error:
@@ -112,11 +113,17 @@ def settle(run: Run, said: Mapping[str, str], sink: Sink) -> bool:
             load, reason = None, str(e)
         if load is None:
             sink.leave(section.line, section.what(), reason)
+            broken.add(section.group)
             continue
         groups.setdefault(section.group, []).append((section, load))
     whole = not run.expected or sum(s.processes or 1 for s in run.sections) >= run.expected
-    for members in groups.values():
-        _group(members, whole, sink)
+    for group, members in groups.items():
+        if group in broken:
+            for section, _ in members:
+                sink.leave(section.line, section.what(),
+                           "ran beside another one of its group that is no result")
+        else:
+            _group(members, whole, sink)
     return used
 
 

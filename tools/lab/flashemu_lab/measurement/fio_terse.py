@@ -12,6 +12,7 @@ import re
 from typing import Sequence
 
 from .fio_jobs import Latency, Section, Side
+from .numbers import number
 from .reader import Line
 
 _BEGIN = re.compile(r"([2-9]);(fio-[^;]{1,40});([^;]{0,200});(\d{1,6});(\d{1,6});(.*)")
@@ -38,7 +39,7 @@ def section_of(line: Line) -> Section | None:
             if side:
                 sides[op] = side
                 sizes.add(size)
-        depths = [float(text.rstrip("%")) for text in fields[after + 5:after + 12]]
+        depths = [number(text.rstrip("%")) for text in fields[after + 5:after + 12]]
         complete = len(fields) >= after + 12 + 22 or not ops
     except (ValueError, IndexError):
         complete, depths = False, []
@@ -55,16 +56,16 @@ def _side(fields: Sequence[str], width: int) -> tuple[Side | None, int]:
     """A direction and the size of its requests, 0 if it does not follow."""
     if len(fields) != width:
         raise ValueError
-    kib, bw, iops, runtime = (float(text.replace(",", ".")) for text in fields[:4])
-    mean, spread = (float(text.replace(",", ".")) for text in fields[10:12])
-    lat = [float(text.replace(",", ".")) for text in fields[34:36]]
+    kib, bw, iops, runtime = (number(text) for text in fields[:4])
+    mean, spread = (number(text) for text in fields[10:12])
+    lat = [number(text) for text in fields[34:36]]
     if not kib and not bw:
         return None, 0
     found = []
     for text in fields[12:12 + _SHARES]:
         share, _, value = text.partition("%=")
-        if float(share) > 0:
-            found.append((f"{float(share):.4f}".rstrip("0").rstrip("."), float(value) * _US))
+        if number(share) > 0:
+            found.append((f"{number(share):.4f}".rstrip("0").rstrip("."), number(value) * _US))
     if not mean:
         mean, spread, found = lat[0], lat[1], []
     requests = iops * runtime / 1e3

@@ -180,8 +180,11 @@ class TextParser:
         mean, spread = number(texts[4]), number(texts[5])
         if not least <= mean + 1 or not mean <= most + 1:
             o.wrong = f"the mean of {kind} is not between its least and its most"
-        o.times[kind if kind == "sync" else f"{kind} {o.op}"] = Latency(
-            mean * _NS[unit], spread * _NS[unit])
+        kind = kind if kind == "sync" else f"{kind} {o.op}"
+        found = Latency(mean * _NS[unit], spread * _NS[unit])
+        if (o.times.get(kind) or found).mean != found.mean:
+            o.wrong = f"says {kind} twice"
+        o.times[kind] = found
 
     def _shares(self, o: _Open, text: str) -> None:
         assert o.percentiles_of
@@ -263,9 +266,24 @@ class TextParser:
             self._run.sections = [
                 replace(s, wrong=s.wrong or "fio has put jobs of its group together, or some of "
                         "them are missing") if s.group in merged else s
-                for s in self._run.sections]
+                for s in _once(self._run.sections)]
             self.runs.append(self._run)
         self._begin()
+
+
+def _once(sections: list[Section]) -> list[Section]:
+    """The sections, each process once: a part of a log that was pasted twice has them again."""
+    found: dict[tuple[object, ...], Section] = {}
+    differ = set()
+    for i, s in enumerate(sections):
+        key = s.identity if s.identity[1] else (i,)
+        old = found.get(key)
+        if old and not old.wrong and not s.wrong and (old.sides, old.sync) != (s.sides, s.sync):
+            differ.add(key)
+        if not old or old.wrong:
+            found[key] = s
+    return [replace(s, wrong="its figures stand there twice, and differ") if key in differ else s
+            for key, s in found.items()]
 
 
 def _sizes(text: str) -> list[tuple[str, Scalar]]:

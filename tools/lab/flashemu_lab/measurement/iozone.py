@@ -155,8 +155,9 @@ class IozoneReader(LineReader):
             return
         for column, value in zip(columns, values):
             test, bs = _COLUMNS[column], record << 10
-            if not value:
-                sink.leave(line.number, f"iozone, {test}", "is 0")
+            if not value or (line.cut and column == columns[-1]):
+                sink.leave(line.number, f"iozone, {test}",
+                           "the log ends in it" if value else "is 0")
                 continue
             rate = {"ops": value * float(bs), "us": bs * 1e6 / value}.get(
                 self._said.get("unit", ""), value * 1024.0)

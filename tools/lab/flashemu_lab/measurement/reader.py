@@ -30,10 +30,12 @@ class Line:
 
     number  in the file, from 1 on
     whole   without what stands around it, but with its indentation
+    cut     the file ends in it, perhaps in the middle of a number
     """
 
     number: int
     whole: str
+    cut: bool = False
 
     @property
     def text(self) -> str:

@@ -39,11 +39,13 @@ _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _STAMP = re.compile(
     rf"[ \t]*(?:\[?(?:{_DAY}[T ])?{_TIME}(?:Z| ?[+-]\d\d:?\d\d| UTC)?\]?"
     r"|\[\s*\d{1,9}\.\d{3,9}\]|\d{10}\.\d{3,9})(?::?[ \t]|$)")
-_SYSLOG = re.compile(r"[ \t]*(?:[A-Z][a-z]{2} +\d{1,2}|" + _DAY + r")[T ]" + _TIME +
-                     r"(?:Z|[+-]\d\d:?\d\d)?[ \t]+[\w.-]+[ \t]+[\w./@-]+(?:\[\d+\])?:(?: |$)")
+# A host and a program; behind a date in numbers only with the number of the process.
+_SYSLOG = re.compile(rf"[ \t]*(?:[A-Z][a-z]{{2}} +\d{{1,2}} {_TIME}[ \t]+[\w.-]+[ \t]+[\w./@-]+"
+                     rf"(?:\[\d+\])?:|{_DAY}[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?[ \t]+[\w.-]+[ \t]+"
+                     r"[\w./@-]+\[\d+\]:)(?: |$)")
 _PROGRAM = re.compile(r"[\w.-]+ [\w./@-]+\[\d+\]: ?")
-_LEVEL = re.compile(r"(?:- )?(?:\[\w{1,12}\] ?|(?:INFO|DEBUG|NOTICE|WARN(?:ING)?|ERROR)\b:? ?"
-                    r"(?:- )?)|std(?:out|err) [FP] ?")
+_LEVEL = re.compile(r"(?:- )?\[?(?:INFO|DEBUG|NOTICE|WARN(?:ING)?|ERROR)\b\]?:? ?(?:- )?|"
+                    r"std(?:out|err) [FP] ?")
 
 
 def decode(data: bytes) -> str:
@@ -113,15 +115,16 @@ def lines(text: str) -> list[Line]:
     """All lines that are not blank.  A command that goes on behind a backslash is one line."""
     found: list[Line] = []
     goes_on = False
+    last = text.count("\n") + 1 if text and not text.endswith("\n") else 0
     for number, raw in enumerate(text.split("\n"), 1):
         whole = _cleaned(raw)
         if goes_on and whole.strip():
-            last = found.pop()
-            whole, number = f"{last.whole[:-1].rstrip()} {whole.strip()}", last.number
+            before = found.pop()
+            whole, number = f"{before.whole[:-1].rstrip()} {whole.strip()}", before.number
         elif not whole.strip():
             goes_on = False
             continue
-        found.append(Line(number, whole.expandtabs()))
+        found.append(Line(number, whole.expandtabs(), number == last))
         goes_on = re.search(r"\s\\$", whole) is not None
     return found
 
