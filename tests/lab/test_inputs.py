@@ -19,7 +19,7 @@ from flashemu_lab.experiment.spec import load
 from flashemu_lab.runs import worker
 from flashemu_lab.runs.local import execute
 from flashemu_lab.runs.program import Outcome, Tool
-from flashemu_lab.runs.run import Input, Run, Source
+from flashemu_lab.runs.run import Input, Run, Source, arguments
 from flashemu_lab.runs.store import Store
 
 TRACE = "# flashemu trace 1\n0 write 0 4096\n0 write 8192 4096\n"
@@ -225,6 +225,23 @@ def test_every_field_of_a_run_counts():
         changed = dataclasses.replace(source, **{name: value})
         assert dataclasses.replace(one, requests=(changed,)).key() != one.key(), name
         assert dataclasses.replace(one, warmup=changed).key() != one.key(), name
+
+
+def test_one_process_does_runs_that_differ_in_their_requests_alone():
+    """Its options hold for all of them."""
+    source, other = Source("pattern", "gen:a", "gen:a"), Source("pattern", "gen:b", "gen:b")
+    one = Run("1", "x", (), "c", 1, (source,), source, 3, ("--wrap",))
+    differing = {"program": "2", "profile": "y", "overrides": ("a.b=1",), "canonical": "d",
+                 "seed": 2, "warmup": other, "depth": 2, "flags": ()}
+    assert {f.name for f in dataclasses.fields(Run)} == {*differing, "requests", "files"}
+    for name, value in differing.items():
+        assert dataclasses.replace(one, **{name: value}).shared() != one.shared(), name
+    assert dataclasses.replace(one, requests=(other,)).shared() == one.shared()
+    several = dataclasses.replace(one, requests=(source, other))
+    assert several.shared() != one.shared()
+    assert arguments([one, dataclasses.replace(one, requests=(other,))]) == [
+        "replay", "x", "--warmup", "gen:a", "gen:a", "gen:b", "--depth", "3", "--each", "--jobs",
+        "1", "--wrap"]
 
 
 run(globals())

@@ -45,7 +45,7 @@ def number(value: float) -> str:
         return "0"
     if size >= 1e15 or size < 1e-4:
         return f"{value:.3g}"
-    if size >= 1000:
+    if size >= 999.5:  # it has four digits when it is rounded
         return f"{value:,.0f}".replace(",", NARROW_SPACE)
     digits = 2 if size >= 1 else 4
     text = f"{float(f'{value:.3g}'):.{digits}f}"

@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where charts put their marks: places, scales and numbers, worked out by hand."""
+
+import re
+from dataclasses import replace
+
+from flashemu_lab_bench import FLASHEMU  # noqa: F401
+from flashemu_script import run
+
+from flashemu_lab.core import streams
+from flashemu_lab.core.units import NARROW_SPACE, number, quantity, whole
+from flashemu_lab.experiment.agreement import ranges
+from flashemu_lab.experiment.spec import parse
+from flashemu_lab.experiment.table import Row, Table
+from flashemu_lab.report import charts, figures, svg
+from flashemu_lab.report.charts import Chart, Series
+
+TEXT = """name = "x"
+title = "X"
+[factors]
+bs = ["4K", "8K", "16K"]
+op = ["7%", "28%"]
+[device]
+profile = "transcend8g"
+[workload]
+requests = "gen:random,op=write,bs={bs},count={op}"
+[measure.rate]
+value = "host.write.bytes"
+label = "rate"
+unit = "MB/s"
+[[figure]]
+kind = "lines"
+measure = "rate"
+x = "bs"
+panel = "op"
+range = "RANGE"
+"""
+
+
+def places(picture, mark):
+    """The numbers of each mark: x, y, width, height of a bar; x1, y1, x2, y2 of a line; x, y of a
+    circle or a text, with the text."""
+    found = []
+    for tag, rest, inner in re.findall(r"<(\w+) ([^>]*)>(?:<title>)?([^<]*)", picture):
+        names = {"rect": ("x", "y", "width", "height"), "line": ("x1", "y1", "x2", "y2"),
+                 "circle": ("cx", "cy"), "text": ("x", "y")}.get(tag, ())
+        if tag == mark[0] and mark[1] in rest:
+            at = [float(re.search(r'\b%s="([-\d.]+)"' % n, rest)[1]) for n in names]
+            found.append((*at, inner) if tag in ("text", "circle", "rect") else tuple(at))
+    return found
+
+
+def chart(*series, log=False, least=0.0, top=100.0):
+    return Chart("t", "size", ["a", "b", "c", "d"], "MB/s", list(series), log, least, top)
+
+
+def near(a, b):
+    assert abs(a - b) <= 0.051, (a, b)
+
+
+def test_ticks():
+    assert svg.linear_ticks(100) == [0, 20, 40, 60, 80, 100]
+    assert svg.linear_ticks(101) == [0, 25, 50, 75, 100, 125]
+    assert svg.linear_ticks(11) == [0, 2.5, 5, 7.5, 10, 12.5]
+    assert svg.linear_ticks(0.7) == [0, 0.2, 0.4, 0.6000000000000001, 0.8]
+    assert svg.linear_ticks(6) == [0, 2, 4, 6] and svg.linear_ticks(0) == [0, 1]
+    assert svg.linear_ticks(3, 3) == [0, 1, 2, 3]
+    assert svg.log_ticks(3, 40) == [2, 5, 10, 20, 50]
+    assert svg.log_ticks(2, 50) == [1, 2, 5, 10, 20, 50, 100]       # room at both ends
+    assert svg.log_ticks(0.03, 0.04) == [0.02, 0.05]
+    assert svg.log_ticks(1000, 1000) == [500, 1000, 2000]
+
+
+def test_lines_are_where_their_values_are():
+    """A slot is 99 wide, and the first begins at 52; the plot is 190 high."""
+    picture = charts.line_chart(chart(Series("one", [100.0, None, 25.0, 0.0],
+                                             ["p", "q", "r", "s"], 0,
+                                             spreads=[(50.0, 75.0), None, None, None])))
+    marks = places(picture, ("circle", "f0"))
+    assert [m[2] for m in marks] == ["p", "r", "s"]
+    assert [m[0] for m in marks] == [101.5, 299.5, 398.5]
+    top, base = 48.0, 48.0 + 190
+    assert [m[1] for m in marks] == [top, base - 47.5, base]
+    axis = places(picture, ("line", "axis"))
+    assert axis[0] == (52, base, 448, base)
+    assert axis[1] == (101.5, base - 95, 101.5, base - 142.5), axis
+    assert re.search(r'points="101.5,48.0 299.5,190.5 398.5,238.0" class="line k0"', picture)
+    labels = [t for t in places(picture, ("text", 'text-anchor="end"'))]
+    assert [t[2] for t in labels] == ["0", "20", "40", "60", "80", "100"]
+    near(labels[1][1], base - 38 + 4)
+
+
+def test_a_logarithmic_axis():
+    picture = charts.line_chart(chart(Series("one", [3.0, 30.0, 4.0, 40.0], ["t"] * 4, 0),
+                                      log=True, least=3.0, top=40.0))
+    marks = places(picture, ("circle", "f0"))
+    # 2, 5, 10, 20 and 50: ln 25 is 3.2189, ln(3/2) 0.4055, ln(30/2) 2.7081
+    near(marks[0][1], 48 + 190 * (1 - 0.4055 / 3.2189))
+    near(marks[1][1], 48 + 190 * (1 - 2.7081 / 3.2189))
+    assert [t[2] for t in places(picture, ("text", 'text-anchor="end"'))] == \
+        ["2", "5", "10", "20", "50"]
+
+
+def test_theory_belongs_to_its_series():
+    """Each bar has the line of the theory of its colour, and not of another one."""
+    picture = charts.bar_chart(chart(
+        Series("one", [100.0] * 4, ["t"] * 4, 0), Series("two", [50.0] * 4, ["t"] * 4, 1),
+        Series("one in theory", [80.0, None, None, None], [""] * 4, 0, theory=True),
+        Series("two in theory", [None, 20.0, None, None], [""] * 4, 1, theory=True)))
+    bars = places(picture, ("rect", '"f1"'))
+    # beside the one of the legend: two bars of 0.4 slots around the middle of a slot
+    lines = [(x1, y1, x2) for x1, y1, x2, _ in places(picture, ("line", "theory"))][1:]
+    width = 0.4 * 99
+    base = 65.0 + 190
+    assert len(lines) == 2 and len(bars) == 4, (lines, bars)
+    for got, want in zip(lines[0], (101.5 - width, base - 152, 101.5)):
+        near(got, want)
+    for got, want in zip(lines[1], (200.5, base - 38, 200.5 + width)):
+        near(got, want)
+    near(bars[0][0], 101.5 + 0.75)
+    near(bars[0][1], base - 95)
+    near(bars[0][2], width - 1.5)
+    near(bars[0][3], 95)
+
+
+def test_short_numbers():
+    def short(value):
+        return charts._short(value).replace(NARROW_SPACE, " ")
+    assert [short(v) for v in (99999, 100000, 123456, 999999, 1234567, 2.5e9, 3e12)] == \
+        ["99 999", "100 k", "123 k", "1 000 k", "1.23 M", "2.5 G", "3 T"]
+    assert short(-200000) == "-200 k" and short(0.25) == "0.25" and short(0) == "0"
+
+
+def test_numbers_for_people():
+    def shown(value):
+        return number(value).replace(NARROW_SPACE, " ")
+    assert [shown(v) for v in (999.4, 999.6, 1000, 1234.5, 9876.5, 12345, 1234567)] == \
+        ["999", "1 000", "1 000", "1 234", "9 876", "12 345", "1 234 567"]
+    assert [shown(v) for v in (12.34, 1.006, 1, 0.12345, 0.00012345, 0.00001234)] == \
+        ["12.3", "1.01", "1", "0.123", "0.0001", "1.23e-05"]
+    assert [shown(v) for v in (-1234.5, -0.5, 0, 1e15, 9.99e14)] == \
+        ["-1 234", "-0.5", "0", "1e+15", "999 000 000 000 000"]
+    assert number(float("nan")) == "-"
+
+
+def test_numbers_in_a_narrow_locale():
+    """A narrow space becomes a space; what else the locale lacks, a question mark; and bytes of a
+    file's name stay as they are."""
+    with streams._prepared():
+        assert f"{number(1234567)} \u2026 \udcffx".encode("latin-1", "flashemu-lab") == \
+            b"1 234 567 ? \xffx"
+
+
+def test_units_of_users():
+    """K is 1024 and KB is 1000; times are in ns, and shares in fractions of 1."""
+    for text, value in (("3K", 3072), ("3KB", 3000), ("3M", 3 << 20), ("3MB", 3e6), ("3G", 3 << 30),
+                        ("3GB", 3e9), ("3T", 3 << 40), ("3TB", 3e12), ("3us", 3e3), ("3ms", 3e6),
+                        ("3s", 3e9), ("3ns", 3), ("7%", 0.07), ("3KB/s", 3e3), ("3MB/s", 3e6),
+                        ("3GB/s", 3e9), ("3MT/s", 3e6), ("-1.5e3", -1500)):
+        assert abs(quantity(text) - value) <= 1e-12 * abs(value), (text, quantity(text))
+    assert quantity("3k") is quantity("1e400") is quantity("3 4") is None
+    assert whole("0123") == 123 and whole("-1") is whole("1" * 31) is whole("") is None
+
+
+def test_cells_of_a_heat_map():
+    """The larger, the darker; rows from top to bottom, columns from left to right."""
+    picture = charts.heat_map("t", "x", ["p", "q"], "y", ["r", "s"],
+                              [[10.0, 30.0], [None, 20.0]],
+                              [["10", "30"], ["none", "20"]], False)
+    cells = {tip: (x, y, float(more)) for x, y, more, tip in re.findall(
+        r'<rect x="([\d.]+)" y="([\d.]+)"[^>]*fill-opacity="([\d.]+)"><title>(\d+)', picture)}
+    assert {tip: round(v[2], 3) for tip, v in cells.items()} == {"10": 0.1, "30": 1.0, "20": 0.55}
+    assert cells["10"][1] == cells["30"][1] == "44.0" and cells["20"][1] == "72.0"
+    assert float(cells["10"][0]) < float(cells["30"][0]) == float(cells["20"][0])
+    logs = charts.heat_map("t", "x", ["p", "q", "o"], "y", ["r"], [[1.0, 10.0, 100.0]],
+                           [["1", "2", "3"]], True)
+    assert re.findall(r'fill-opacity="([\d.]+)"', logs) == ["0.100", "0.550", "1.000"]
+    same = charts.heat_map("t", "x", ["p"], "y", ["r"], [[7.0]], [["1"]], False)
+    assert re.findall(r'fill-opacity="([\d.]+)"', same) == ["0.550"]
+
+
+def test_bars_of_shares():
+    picture = charts.share_chart("t", [("aa", 0.5), ("b", 0.25), ("c", 0.0)], "of it")
+    bars = places(picture, ("rect", "f0"))
+    assert [b[4] for b in bars] == ["aa: 50.0 % of it", "b: 25.0 % of it", "c: 0.0 % of it"]
+    room = 460 - 74 - 6 - 7 * 12 * 0.56 - 12   # names have 60 at least
+    near(bars[0][2], room / 2)
+    near(bars[1][2], room / 4)
+    assert bars[2][2] == 1 and [b[1] for b in bars] == [30, 56, 82]
+
+
+def test_labels_leave_room_for_each_other():
+    """Of 40 labels each third or so is drawn, and the first one always."""
+    labels = ["%03d" % i for i in range(40)]
+    one = Chart("t", "x", labels, "y", [Series("s", [1.0] * 40, ["t"] * 40, 0)], False, 0.0, 1.0)
+    drawn = [t[2] for t in places(charts.line_chart(one), ("text", 'text-anchor="middle"'))][:-1]
+    # a slot is 9.9 wide, and a label 20.16 and 6
+    assert drawn == labels[::3]
+
+
+def table(kind="shared", rows=None):
+    e = parse(TEXT.replace("RANGE", kind), "x.toml")
+    levels = [(bs, op) for bs in ("4K", "8K", "16K") for op in ("7%", "28%")]
+    values = rows or [1.0, 100.0, 2.0, 200.0, 4.0, 400.0]
+    return Table(e, "", tuple(Row(one, "", "done", {"rate": v}, None, "", "")
+                              for one, v in zip(levels, values)))
+
+
+def tops(t):
+    return [[w[2] for w in places(d.picture, ("text", 'text-anchor="end"'))][-1]
+            for d in figures.draw(t)]
+
+
+def test_the_scale_of_pictures():
+    """Pictures share a scale if they should be compared."""
+    assert tops(table("shared")) == ["400", "400"]
+    assert tops(table("own")) == ["4", "400"]
+
+
+def test_a_range_over_sets():
+    """The least value of any set and the largest one, wherever they are."""
+    some = [table(rows=[v] * 6) for v in (5.0, 3.0, 9.0, 4.0)]
+    assert ranges(some, "rate")[("8K", "28%")] == (3.0, 9.0)
+    lacking = replace(some[0], rows=(replace(some[0].rows[0], values={"rate": None}),))
+    assert ranges([lacking, *some[2:]], "rate")[("4K", "7%")] == (4.0, 9.0)
+    assert ranges([lacking], "rate") == {}
+
+
+run(globals())

@@ -1,0 +1,313 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tables say, worked out by hand: directions, signs, groups, thresholds and error bars, with
+garbage in the rows that must not matter."""
+
+import itertools
+import math
+
+from flashemu_lab_bench import FLASHEMU  # noqa: F401
+from flashemu_script import run
+
+from flashemu_lab.experiment import agreement, choice, conclusion, decision, host_time
+from flashemu_lab.experiment import replay_accuracy
+from flashemu_lab.experiment.agreement import Agreement
+from flashemu_lab.experiment.effects import analyse, contributions
+from flashemu_lab.experiment.evidence import Judged, Trial
+from flashemu_lab.experiment.replay_accuracy import Sample
+from flashemu_lab.experiment.spec import parse
+from flashemu_lab.experiment.table import Check, Row, Table
+from flashemu_lab.runs.program import Outcome
+
+HEAD = """name = "x"
+title = "X"
+[factors]
+fs = ["fat", "ext", "xfs"]
+work = ["log", "big"]
+[device]
+profile = "transcend8g"
+[workload]
+requests = "gen:random,op=write,bs={fs},count={work}"
+[measure.rate]
+value = "host.write.bytes"
+label = "rate"
+unit = "MB/s"
+better = "more"
+[measure.wear]
+value = "host.write.bytes"
+label = "wear"
+better = "less"
+"""
+
+
+def table(rate, wear=(1,) * 6, say="", theory=(None,) * 6, checks=()):
+    """Rows in the order of the file: fat log, fat big, ext log, ext big, xfs log, xfs big."""
+    e = parse(HEAD + say, "x.toml")
+    levels = itertools.product(*(f.levels for f in e.factors))
+    return Table(e, "", tuple(
+        Row(one, "", "done", {"rate": r, "wear": w}, t, "", "")
+        for one, r, w, t in zip(levels, rate, wear, theory)), tuple(checks))
+
+
+def near(got, want):
+    assert abs(got - want) <= 1e-9 * max(1, abs(want)), (got, want)
+
+
+def said(*arguments, **more):
+    return conclusion.conclusion(table(*arguments, **more))
+
+
+CHOOSE = """[[conclusion]]
+say = "choose"
+measure = "rate"
+factor = "fs"
+wear = "%s"
+threshold = "%s"
+among = "%s"
+"""
+
+
+def test_scores():
+    """A score is a share of the best of the same work: of the most, or of the least."""
+    t = table((4, 100, 8, 50, 2, 25), (3, 20, 6, 10, 12, 80))
+    rate, wear = t.experiment.measures
+    for got, want in ((choice.scores(t, "fs", rate), (1 / 2, 1, 1, 1 / 2, 1 / 4, 1 / 4)),
+                      (choice.scores(t, "fs", wear), (1, 1 / 2, 1 / 2, 1, 1 / 4, 1 / 8))):
+        for i, level in enumerate(("fat", "ext", "xfs")):
+            near(got[level], math.sqrt(want[2 * i] * want[2 * i + 1]))
+    # a work for which one filesystem has no value counts for none
+    some = choice.scores(table((4, 100, 8, None, 2, 25)), "fs", rate)
+    near(some["fat"], 1 / 2)
+    near(some["xfs"], 1 / 4)
+    assert choice.scores(table((4, 100, None, None, 2, 25)), "fs", rate) == {}
+
+
+def chosen(rate, wear="", threshold="10%", among="", wears=(1,) * 6):
+    t = table(rate, wears, CHOOSE % (wear, threshold, among))
+    words = t.experiment.statements[0].words
+    return choice.choose(t, words), t, words
+
+
+def test_what_is_chosen():
+    found = chosen((91, 91, 100, 100, 89, 89))[0]
+    assert (found.level, found.equal) == ("fat", ("fat", "ext"))
+    assert chosen((91, 91, 100, 100, 89, 89), threshold="5%")[0].equal == ("ext",)
+    # what cannot be chosen is no measure either
+    found = chosen((50, 50, 100, 100, 47, 47), among="f")[0]
+    assert (found.level, found.equal) == ("fat", ("fat", "xfs"))
+    # of those that are as good, the one that wears less
+    found = chosen((91, 91, 100, 100, 95, 95), wear="wear", wears=(9, 9, 5, 5, 2, 2))[0]
+    assert (found.level, found.equal) == ("xfs", ("xfs",))
+    near(found.wear["fat"], 2 / 9)
+
+
+def test_what_the_others_cost():
+    found, t, words = chosen((100, 40, 20, 30, 50, 4))
+    cost = choice.costs(t, words, found, "ext")[0]
+    assert found.level == "fat" and cost.measure.name == "rate"
+    for got, want in ((cost.ratio, math.sqrt(0.2 * 0.75)), (cost.least, 0.2), (cost.most, 0.75)):
+        near(got, want)
+    assert (cost.least_at, cost.most_at) == ("log", "big")
+    assert cost.words() == "rate 38.7 % (20 % with log, 75 % with big)"
+    assert [choice.times(r) for r in (0.5, 1.099, 1.1, 3)] == ["50 %", "110 %", "1.1 times",
+                                                               "3 times"]
+    assert said((100, 40, 20, 30, 50, 4), say=CHOOSE % ("", "10%", "")) == [
+        "Choose fat.",
+        "Ext, compared with the choice: rate 38.7 % (20 % with log, 75 % with big).",
+        "Xfs, compared with the choice: rate 22.4 % (10 % with big, 50 % with log)."]
+
+
+COMPARE = """[[conclusion]]
+say = "compare"
+measure = "rate"
+factor = "fs"
+from = "fat"
+to = "ext"
+only = "%s"
+"""
+
+
+def test_ratios():
+    """Of the pairs that were asked for; all else may be anything."""
+    rate = (2, 999, 6, 1, 12345, -7)
+    words = parse(HEAD + COMPARE % "work=log", "x.toml").statements[0].words
+    near(agreement.mean_ratio(table(rate), words), 3)
+    near(agreement.mean_ratio(table((2, 8, 6, 4, 0, 0)), words | {"only": ""}), math.sqrt(1.5))
+    assert agreement.mean_ratio(table((2, 8, None, 4, 0, 0)), words) is None
+    assert said(rate, say=COMPARE % "work=log") == [
+        "With fs ext instead of fat and work log, rate is 3 times as large."]
+    assert said((2, 8, 6, 4, 99, 99), say=COMPARE % "") == [
+        "With fs ext instead of fat, rate is 1.22 times as large in the mean of 2 pairs of runs; "
+        "the ratio is between 0.5 and 3."]
+    assert said((8, 8, 2, 2, 99, 99), say=COMPARE % "work=big") == [
+        "With fs ext instead of fat and work big, rate is 25 % of what it was."]
+    assert said((8, 8, 8.03, 8.03, 99, 99), say=COMPARE % "work=big") == [
+        "With fs ext instead of fat and work big, rate hardly changes."]
+
+
+def test_sets_that_agree():
+    """The numbers of a claim are those of the sets in which it holds."""
+    say = COMPARE % "work=log"
+    tables = [table((r, 7, 6, 9, 1, 1), say=say) for r in (2, 3, 60, 1.5, 6.01)]
+    found = agreement.agreement(tables, tables[0].experiment.statements)
+    assert [(a.holds, a.values) for a in found] == [((True, False, True, False), (2.0, 4.0))]
+    assert found[0].sentence() == (
+        "In 2 of the 4 other sets of parameters that fit the published figures as well, rate is "
+        "larger with fs ext instead of fat and work log, 2 to 4 times.")
+    everywhere = agreement.agreement(tables[:2], tables[0].experiment.statements)[0]
+    assert everywhere.sentence().startswith("In all 1 other sets") and everywhere.values == (2, 2)
+
+
+LIMIT = """[[conclusion]]
+say = "limit"
+measure = "rate"
+factor = "fs"
+share = "50%"
+what = "kinds"
+"""
+
+
+def test_the_last_good_level():
+    assert said((10, 10, 6, 4, 4.9, 9), say=LIMIT) == [
+        "log: 6 MB/s with up to ext, 4.9 MB/s with xfs kinds.",
+        "big: 10 MB/s with fat, 4 MB/s with ext kinds."]
+    assert said((10, 10, 5, 10, 5, 5), say=LIMIT) == [
+        "log: rate stays above 50 % up to the last of xfs kinds.",
+        "big: rate stays above 50 % up to the last of xfs kinds."]
+    t = table((10, 10, 6, 4, 4.9, 9), say=LIMIT)
+    assert [c.text for c in agreement._limit(t, t.experiment.statements[0].words)] == [
+        "the limit of log is at ext kinds", "the limit of big is at fat kinds"]
+
+
+def test_signs_of_differences():
+    """From theory and from a kernel, as a share of what the replay is compared with."""
+    law = ('[theory]\nlaw = "uniform-writes"\nmeasure = "rate"\n[[conclusion]]\nsay = "theory"\n')
+    assert said((11, 5, 4, 8, 1, 1), theory=(10, 10, None, 8, None, None), say=law) == [
+        "Where there is a theory (3 runs), rate differs from the theory by 20 % in the mean and by "
+        "at most 50 % (fs fat, work big)."]
+    checks = [Check(("fat", "log"), {"rate": 5}), Check(("xfs", "big"), {"rate": 6}),
+              Check(("ext", "log"), {"rate": None})]
+    assert said((4, 9, 9, 9, 9, 8), checks=checks, say='[[conclusion]]\nsay = "text"\ntext = "-"\n'
+                ) == ["-", "2 of the runs went through a kernel as well: rate differs there from "
+                      "the replay by 25 % in the mean and by at most 25 % (fs fat, work log)."]
+    checks[1] = Check(("xfs", "big"), {"rate": 2})
+    assert said((4, 9, 9, 9, 9, 8), checks=checks, say='[[conclusion]]\nsay = "text"\ntext = "-"\n'
+                )[1].endswith("by 50 % in the mean and by at most 75 % (fs xfs, work big).")
+
+
+def test_shares_of_levels_of_different_numbers():
+    """The squares of a term count for each of its rows: 2 levels with 3, and 3 with 2."""
+    found = {e.factors: e.share for e in analyse([1, 2, 6, 4, 5, 9], (2, 3))}
+    near(found[(0,)], 13.5 / (13.5 + 28))
+    near(found[(1,)], 28 / (13.5 + 28))
+    near(sum(found.values()), 1)
+
+
+def test_what_each_of_three_steps_adds():
+    """The steps 1, 10 and 100; and what the first two give together is shared between them."""
+    def value(done):
+        return sum((1, 10, 100)[i] for i in done) + 6 * ({0, 1} <= done) + 9 * (len(done) == 3)
+    for got, want in zip(contributions(value, 3), (1 + 3 + 3, 10 + 3 + 3, 100 + 3)):
+        near(got, want)
+
+
+def trial(*values, what="w"):
+    return Trial("p", what, "how", "MB/s", values)
+
+
+def test_a_threshold_between_sets():
+    """Halfway between the logarithms; and what is off by 2 % is judged by the normal law."""
+    claim = Agreement("c", (True, False, False))
+    best = decision.decide(claim, (trial(7, 7, 7, 7), trial(4, 5, 9, 16, what="b")))
+    assert best.trial.what == "b" and not best.above and best.tried == 1
+    near(best.threshold, math.sqrt(45))
+    assert (best.where, best.where_not) == ((4, 5), (9, 16)) and best.right > 0.999999
+    other = decision.decide(claim, (trial(16, 9, 5, 4),))
+    assert other.above and (other.where, other.where_not) == ((9, 16), (4, 5))
+    # 2 % on each side of the threshold is half of a standard deviation off twice
+    close = decision.decide(Agreement("c", (False,)), (trial(1.02, 1.0),))
+    near(close.right, 0.5 * (1 + math.erf(math.log(1.02) / 2 / 0.02 / math.sqrt(2))))
+    assert close.above and 0.68 < close.right < 0.7 and not close.useful
+    # what some set cannot do, and what is 0 somewhere, is no measurement
+    assert decision.decide(claim, (trial(4, None, 9, 16), trial(4, 0, 9, 16))) is None
+    text = decision.decisive(best)
+    assert "Below 6.71 MB/s it is so (4 to 5 MB/s in these sets), above it is not (9 to 16 MB/s)" \
+        in text, text
+
+
+def test_what_rejects_draws():
+    told = decision.weighty((Judged("p", "a", 10, 2), Judged("p", "b", 4, 3), Judged("p", "c", 0, 0),
+                             Judged("p", "d", 9, 1), Judged("p", "e", 5, 0), Judged("q", "f", 3, 0)))
+    assert told[0].startswith("The published figures that say most about the parameters of p: b "
+                              "rejects 3 of 4 draws, a rejects 2 of 10 draws and d rejects 1 of 9 "
+                              "draws. The other one rejects no more."), told
+    assert told[1].startswith("No published figure of q rejects")
+
+
+def sample(filesystem, limit, kernel, replay=100):
+    return Sample(1, filesystem, "r", "0", limit, "p", 63, "write", 1, kernel, "0", replay)
+
+
+def test_samples():
+    """The kernel's time against the replay's; the largest difference counts on either side, and
+    only samples of devices like these."""
+    near(sample("vfat", 1, 125).difference, 0.25)
+    near(sample("vfat", 1, 80).difference, -0.2)
+    assert replay_accuracy.percent(sample("vfat", 1, 80)) == "-20.00%"
+    samples = (sample("vfat", 65536, 103), sample("vfat", 65536, 95), sample("ext4", 65536, 101),
+               sample("vfat", 524288, 190), sample("ext4", 524288, 20))
+    real = replay_accuracy.load, replay_accuracy._used
+    replay_accuracy.load = lambda: samples
+    replay_accuracy._used = lambda runs: replay_accuracy._Used(
+        ("ext4", "f2fs", "vfat"), frozenset({65536}), frozenset())
+    try:
+        found = replay_accuracy.agreement(())
+    finally:
+        replay_accuracy.load, replay_accuracy._used = real
+    near(found["largest"], 0.9)
+    near(found["like"]["largest"], 0.05)
+    assert (found["samples"], found["like"]["samples"]) == (5, 3)
+    assert {name: n["samples"] for name, n in found["filesystems"].items()} == {
+        "ext4": 1, "f2fs": 0, "vfat": 2}
+    assert found["sentence"] == (
+        "Replayed results differ by at most 5.0 % from runs through the kernel at the same pace (3 "
+        "samples with requests up to 64 KiB, as here; ext4: 1.0 % in 1; vfat: 5.0 % in 2; none of "
+        "f2fs), and by at most 90.0 % in all 5 samples.")
+    # rounded up, but not because of the last bit of a binary fraction
+    assert [replay_accuracy._share([sample("x", 1, 100000 + k, 100000)])
+            for k in (1401, 1400, 1399, 100)] == ["1.5 %", "1.4 %", "1.4 %", "0.1 %"]
+
+
+class _Run:
+    def __init__(self, name):
+        self.name = name
+
+    def key(self):
+        return self.name
+
+
+def test_what_thinking_changes():
+    """The slow run's time against the quick one's, and the largest difference on either side."""
+    def told(*times):
+        runs = [(_Run(f"q{i}"), _Run(f"s{i}")) for i in range(len(times))]
+        results = {}
+        for (quick, slow), (a, b) in zip(runs, times):
+            results[quick.key()] = Outcome("done", {"busy_ns": a} if a else {})
+            results[slow.key()] = Outcome("done", {"busy_ns": b})
+        real = host_time.pairs, host_time.execute
+        host_time.pairs = lambda _: runs
+        host_time.execute = lambda some, store, engine: [(r, results[r.key()]) for r in some]
+        try:
+            return host_time.told({"sentence": "S."}, (), results.get, None, None)
+        finally:
+            host_time.pairs, host_time.execute = real
+    found = told((100, 98), (100, 120), (None, 900))
+    assert found["thinking"]["runs"] == 2
+    near(found["thinking"]["largest"], 0.2)
+    assert found["sentence"].startswith("S. The host") and \
+        "takes up to 20.0 % longer (tried with 2 of the runs)" in found["sentence"]
+    assert "takes up to 20.0 % shorter (tried with 2" in told((100, 80), (100, 119))["sentence"]
+    assert told((1000, 1004))["sentence"] == "S." and told() == {"sentence": "S."}
+
+
+run(globals())

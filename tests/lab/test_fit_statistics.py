@@ -1,0 +1,284 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a fit says about itself: errors, intervals and what was held out, with garbage in what must
+not matter, and intervals counted on simulated data."""
+
+import math
+from dataclasses import replace
+
+from flashemu_lab_bench import FLASHEMU  # noqa: F401
+from flashemu_script import run, skip
+
+try:
+    import numpy as np
+    import scipy.optimize  # noqa: F401
+except ImportError:
+    skip("no Python modules numpy and scipy")
+
+from flashemu_fit_bench import MIB, SEGMENT, plan, values  # noqa: E402
+
+from flashemu_lab.fit import curves, fit_result, fitting, model, refining  # noqa: E402
+from flashemu_lab.fit import rows_in_order, search  # noqa: E402
+from flashemu_lab.fit.compare import Answer  # noqa: E402
+from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
+
+
+def near(got, want, slack=1e-9):
+    assert abs(got - want) <= slack * max(1, abs(want)), (got, want)
+
+
+def ln(*ratios):
+    return [None if r is None else math.log(r) for r in ratios]
+
+
+def test_errors_are_relative():
+    """A share of the measured value, and no logarithm; up to 10 % is near."""
+    found = fitting.summed(ln(1.099, 0.897, 0.91, None, 3))
+    near(found.median, (0.103 + 0.099) / 2)
+    assert (found.points, found.near) == (4, 0.5)
+    near(fitting.summed(ln(0.8)).median, 0.2)
+    assert fitting.summed([None]) is None and fitting.summed([]) is None
+    assert [fit_result.percent_text(math.log(r)) for r in (1.25, 0.8, 1, 3)] == \
+        ["+25 %", "-20 %", "+0 %", "+200 %"]
+
+
+def moving(count):
+    """Times that cannot be 0, with places in the middle of their scales."""
+    times = [t for t in model.times_of(SEGMENT) if not t.zero][:count]
+    return times, [sum(t.bounds) / 2 for t in times]
+
+
+def test_an_interval():
+    """Twice 1.4826 times the median of the errors, which a few large ones do not move."""
+    times, x = moving(3)
+    slopes = np.array([[2, 0.02, 1e-3], [2, -0.02, -1e-3], [2, 0.02, -1e-3], [2, -0.02, 1e-3]])
+    base = np.array([0.01, -0.02, 0.03, 1e6])
+    found = fitting.intervals_of(times, x, slopes, base)
+    near(found[times[0].key], math.exp(2 * 1.4826 * 0.025 / 4), 1e-6)
+    assert found[times[1].key] is None   # a factor of e^1.85
+    assert found[times[2].key] is None   # nothing depends on it
+    assert list(found) == [t.key for t in times]
+    wide = fitting.intervals_of(times, x, slopes, base * 9.3)
+    near(wide[times[0].key], math.exp(2 * 1.4826 * 0.2325 / 4), 1e-6)
+    assert fitting.intervals_of(times, x, slopes, base * 40)[times[0].key] is None  # beyond 2
+
+
+def test_an_interval_of_a_time_near_0():
+    """Its scale is that of a sum with `least`; a factor is of the time alone."""
+    t = next(t for t in model.times_of(SEGMENT) if t.zero)
+    x = t.to_x(3 * t.least)
+    found = fitting.intervals_of([t], [x], np.full((4, 1), 2.0), np.full(4, 0.025))
+    near(found[t.key], math.exp(2 * 1.4826 * 0.025 / 4 * 4 / 3), 1e-6)
+
+
+def test_intervals_hold_as_often_as_they_say():
+    """Of 1000 simulated measurements with normal errors, in about 95 % the true time is inside."""
+    random = np.random.default_rng(5)
+    times, x = moving(2)
+    inside = 0
+    for _ in range(500):
+        slopes = random.normal(size=(60, 2))
+        errors = 0.05 * random.normal(size=60)
+        off, *_ = np.linalg.lstsq(slopes, errors, rcond=None)
+        found = fitting.intervals_of(times, x, slopes, errors - slopes @ off)
+        inside += sum(math.exp(abs(off[k])) <= found[t.key] for k, t in enumerate(times))
+    assert 920 <= inside <= 980, inside
+
+
+class Constant:
+    """A comparer whose model has these values, whatever it is asked."""
+
+    def __init__(self, measured):
+        self.measured, self.questions = tuple(measured), []
+
+    def ask(self, questions):
+        self.questions += [(q.changes, q.points, q.weights) for q in questions]
+        return [Answer("done", 1.0, self.measured, "") for _ in questions]
+
+    def side_by_side(self, function, items):
+        return [function(i) for i in items]
+
+
+def fitting_of(m, comparer):
+    f = fitting.Fitting.__new__(fitting.Fitting)
+    f._comparer, f._m, f._budget, f._seed = comparer, m, 500, 3
+    f._told, f._best = (lambda what, error: None), math.inf
+    f._weights = [1.0 + i / 7 for i in range(len(m.points))]
+    return f
+
+
+def points(factor=lambda p: 1.0):
+    """Times of a plain card, in the places of a small session."""
+    found = []
+    for i, p in enumerate(plan(2 * MIB)):
+        how = dict(p.parameters)
+        size = int(how.get("chunk", how.get("bs", 1)))
+        value = (4e5 + 40 * size) * (1.2 if how.get("place") == "on" else 1) * (1 + i % 7 / 50)
+        value = value if p.unit == "ns" else size * 1e9 / value
+        found.append(Point(p.procedure, p.parameters, (value * factor(p),)))
+    return tuple(found)
+
+
+def test_what_is_held_out_is_not_seen():
+    """Neither by the rules, which tell the first times, nor by the weights of the search."""
+    best = search.start(SEGMENT, values(SEGMENT))
+    for name in sorted({search.kind(p) for p in points()}):
+        left = [i for i, p in enumerate(points()) if search.kind(p) == name]
+        seen, errors = [], []
+        for garbage in (1.0, 300.0, 1e-3):
+            m = Measurement(points(lambda p, g=garbage: g if search.kind(p) == name else 1.0), "x",
+                            512 * MIB)
+            comparer = Constant(p.value for p in points())
+            f = fitting_of(m, comparer)
+            errors.append(f._without(best, 40, left))
+            seen.append([(changes, points_, weights) for changes, points_, weights
+                         in comparer.questions])
+        assert seen[0] == seen[1] == seen[2], name
+        for garbage, some in zip((1.0, 300.0, 1e-3), errors):
+            assert len(some) == len(left)
+            for e in some:
+                near(e, -math.log(garbage))
+
+
+def test_each_point_is_held_out_once():
+    """In a quarter of the points, and with all others of its test."""
+    m = Measurement(points(), "x", 512 * MIB)
+    comparer = Constant(p.value for p in m.points)
+    f = fitting_of(m, comparer)
+    asked = []
+
+    def without(best, share, left):
+        asked.append(list(left))
+        return [math.log(1 + 0.01 * len(asked))] * len(left)
+    f._without = without
+    held = f._held(search.start(SEGMENT, values(SEGMENT)))
+    every = list(range(len(m.points)))
+    assert sorted(i for some in asked[:4] for i in some) == every
+    assert max(map(len, asked[:4])) - min(map(len, asked[:4])) <= 1
+    assert all(some != sorted(some) for some in asked[:4]), "not a quarter of the session"
+    kinds = list(dict.fromkeys(search.kind(p) for p in m.points))
+    assert asked[4:] == [[i for i in every if search.kind(m.points[i]) == k] for k in kinds]
+    assert [name for name, _ in held] == ["a quarter of the points, four times", *kinds]
+    assert held[0][1].points == len(every)
+    assert 0.0199 < held[0][1].median < 0.0301
+    for i, (_, summary) in enumerate(held[1:]):
+        near(summary.median, 0.05 + 0.01 * i, 1e-6)
+
+
+def in_order(rows, slow, factor=60.0):
+    """Rows of -O in order; small writes of the rows in `slow` merge a unit each."""
+    return [make_point("flashbench-open-au",
+                       [chunk * 1e9 / ((2e6 + 20 * chunk) * (factor if n in slow else 1))],
+                       erasesize=4 * MIB, open=n, random=False, chunk=chunk)
+            for n in rows for chunk in (4096 << i for i in range(11))]
+
+
+def test_a_limit_that_was_tried():
+    """A limit is told if the row behind it was tried; otherwise it may be any number between."""
+    assert rows_in_order.merges_from(in_order(range(1, 8), (6, 7))) == 5
+    assert rows_in_order.told_limit(in_order(range(1, 8), (6, 7))) == 5
+    for rows in ((1, 2, 3, 5, 7), (1, 2, 3, 5, 7, 8)):
+        assert rows_in_order.merges_from(in_order(rows, (7, 8))) == 5
+        assert rows_in_order.told_limit(in_order(rows, (7, 8))) is None
+    assert rows_in_order.told_limit(in_order((1, 2, 3, 4, 6, 7), (7,))) == 6
+    assert rows_in_order.told_limit(in_order(range(1, 8), ())) is None
+    random = [replace(p, parameters=tuple(dict(p.parameters, random=True).items()))
+              for p in in_order((1,), ())]
+    assert rows_in_order.told_limit([*in_order(range(1, 8), (6, 7)), *random]) is None
+
+
+def test_a_limit_of_two_slower_rows():
+    row = {chunk: 1e6 + 20 * chunk for chunk in (4096 << i for i in range(8))}
+
+    def rows(*factors):
+        return {n: {c: t * f for c, t in row.items()} for n, f in enumerate(factors, 1)}
+    assert curves.slower_from(rows(1, 1, 1, 1.2, 1.3)) == 3
+    assert curves.slower_from(rows(1, 1, 1.2, 1, 1, 1)) is None      # one slow row
+    assert curves.slower_from(rows(1, 1, 1, 1, 1.2)) == 4             # nothing behind it
+    assert curves.slower_from(rows(1, 1.2, 1.2, 1.2, 1.2)) is None   # one unit is no limit
+    assert curves.slower_from(rows(1, 1, 1, 1.06, 1.06)) is None
+    near(curves.slower(rows(1)[1], rows(1, 1.5)[2]), math.log(1.5))
+    small = {c: t * (9 if c < 64 << 10 else 1.5) for c, t in row.items()}
+    near(curves.slower(row, small), math.log(1.5))                    # large commands count
+
+
+def test_rows_together():
+    rows = {1: {4096: 1.0, 8192: 2.0}, 2: {4096: 5.0}, 3: {4096: 3.0, 16384: 7.0},
+            4: {4096: 90.0, 8192: 80.0}}
+    assert curves.pooled(rows, 1, 3) == {4096: 3.0, 8192: 2.0, 16384: 7.0}
+    assert curves.pooled(rows, 2, 3) == {4096: 4.0, 16384: 7.0}
+    assert curves.pooled(rows, 4) == {4096: 90.0, 8192: 80.0} and curves.few_units(rows) == \
+        curves.pooled(rows, 1, 3)
+    assert curves.flat_until({4096: 10.0, 8192: 11.0, 16384: 13.0, 32768: 10.0}, 1.2) == 8192
+    assert curves.flat_until({4096: 10.0}, 1.2) == 4096 and curves.flat_until({}, 1.2) == 0
+
+
+def test_points_as_tables():
+    """ns for a write of each size, and what a read across takes more than the mean of those beside
+    it."""
+    some = [make_point("flashbench-open-au", [2e6], erasesize=MIB, open=3, random=False, chunk=4096),
+            make_point("flashbench-open-au", [1e6], erasesize=MIB, open=5, random=True, chunk=8192),
+            make_point("flashbench-find-fat", [4e6], erasesize=MIB, units=6, unit=2, chunk=4096),
+            *(make_point("flashbench-align", [v], align=8192, bs=1024, place=place)
+              for place, v in (("pre", 100), ("on", 260), ("post", 300))),
+            make_point("seq-write", [5e6], bs=4096, size=16384),
+            make_point("seq-read", [6e6], bs=8192, size=16384)]
+    c = curves.curves(some)
+    assert (c.linear, c.random, c.fat) == ({3: {4096: 2048000}}, {5: {8192: 8192000}},
+                                           {2: {4096: 1024000}})
+    assert c.across == {8192: (60, 200)} and c.erasesize == MIB
+    assert c.rates == [(True, 4096, 5e6)]   # of single commands nothing is known
+
+
+def test_a_step_beside_unequal_reads():
+    """A read across is compared with the mean of those before and behind it."""
+    some = [make_point("flashbench-align", [v], align=8192, bs=1024, place=place)
+            for place, v in (("pre", 100), ("on", 260), ("post", 300))]
+    m = Measurement(tuple(some), "x")
+    found = refining.sorts(m, ln(1, 230 / 260, 1))
+    near(found[refining.STEPS][0], math.log(30 / 60))
+    assert len(found[refining.STEPS]) == 1
+    found = refining.sorts(m, ln(1, 150 / 260, 1))      # the model has no step
+    near(found[refining.STEPS][0], math.log(0.01))
+    flat = [make_point("flashbench-align", [v], align=8192, bs=1024, place=place)
+            for place, v in (("pre", 200), ("on", 209), ("post", 200))]
+    assert refining.STEPS not in refining.sorts(Measurement(tuple(flat), "x"), ln(1, 1, 1))
+
+
+def test_no_sort_of_test_pays_for_another():
+    some = [make_point("seq-write", [1e6], bs=4096, size=1 << 20),
+            make_point("flashbench-find-fat", [1e6], erasesize=MIB, units=3, unit=1, chunk=4096)]
+    judge = refining.Judge(Measurement(tuple(some), "x"), ln(1.4, 1.2))
+    assert judge.value(ln(1.04, 1.21)) > 1 and judge.value(ln(1.41, 1.03)) > 1
+    assert judge.value(ln(1.3, 1.1)) < 1 and judge.value(ln(1.3, None)) > 50
+    near(judge.value(ln(1.04, 1.22)), 1.1)
+    near(judge.value(ln(1.4, 1.2)), 1)
+
+
+def test_numbers_as_a_profile_has_them():
+    by_key = {t.key: t for t in model.TIMES}
+    rate, time = by_key["nand.bus_rate"], by_key["nand.tR"]
+    assert [refining.time_text(rate, v) for v in (123456789, 1e6, 999960, 654321, 1234)] == [
+        "123.5MB/s", "1MB/s", "1MB/s", "654KB/s", "1KB/s"]
+    assert [refining.time_text(time, v) for v in (123456, 1000, 999, 12.4, 0, -1)] == [
+        "123.5us", "1us", "999ns", "12ns", "0", "0"]
+    assert [refining.size_text(n) for n in (3 << 20, 3 << 10, 1536, 1000)] == [
+        "3M", "3K", "1536", "1000"]
+
+
+def test_weights_of_tests():
+    """A kind of test counts as much as the square root of its number of points."""
+    some = [make_point("flashbench-open-au", [1e6], erasesize=MIB, open=2, random=order,
+                       chunk=4096 << i) for order, n in ((False, 4), (True, 9)) for i in range(n)]
+    m = Measurement(tuple(some), "x")
+    answer = Answer("done", 0.0, (1e6,) * 13, "")
+    weights = search.weights_of(m, answer)
+    assert weights[:4] == [0.5] * 4
+    for w in weights[4:]:
+        near(w, 1 / 3)
+    lacking = replace(answer, measured=(None, *(1e6,) * 12))
+    weights = search.weights_of(m, lacking, [1, 2])
+    assert weights[:4] == [0, 0, 0, 1]
+
+
+run(globals())
