@@ -239,7 +239,7 @@ def test_no_mutant_is_in_two_trees():
     mutate("--count", "1", code=(0, 1))
     campaign = Campaign(Path("."), Path("build-state").resolve(), 2, Choice(False, math.inf, False))
     campaign.open()
-    campaign.benches[0].prepare(False)
+    campaign.benches[0].prepare(False, False)
     asked = []
 
     def judge(_mutant, _order):
@@ -247,8 +247,9 @@ def test_no_mutant_is_in_two_trees():
         return Verdict("noticed", "unit:core", 1)
     for bench in campaign.benches:
         bench.judge = judge
-    parser = Parser(str(campaign.benches[0].tree), str(campaign.benches[0].build))
-    campaign.run(plan.draw(parser, ["src/nand/core.c"], 4, 2), True)
+    first = campaign.benches[0]
+    parsers = plan.Parsers(first.tree, first.build, Path("build-state/python"))
+    campaign.run(plan.draw(parsers, ["src/nand/core.c"], 4, 2), True)
     assert asked == [[True, True]] * len(asked) and len(asked) > 1, asked
 
 

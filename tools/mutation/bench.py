@@ -15,6 +15,11 @@ Before a test runs, its programs are built and compared with those of the unchan
 test whose programs are the same cannot notice the mutant, so it does not run. In this way the
 tests of other layers cost nothing.
 
+A mutant of the laboratory needs no build. The tests that load one of its modules run, from the
+shortest to the longest. Which modules a test and its programs load is found out on the unchanged
+tree: Python keeps a compiled copy of each. A test that only reads the text of a module (as mypy
+does) has no part in this.
+
 A test that fails runs a second time, and counts only when it fails again. A busy machine can
 make a test of a server fail by chance.
 """
@@ -33,6 +38,7 @@ from typing import Any, Iterable
 
 from .plan import Mutant
 from .process import Outcome, Runner
+from .python_changes import LAB
 
 # What does not change the outcome of a test.
 NOT_BUILT = ("docs/", "tools/mutate", "tools/mutation/", "tests/planted/", ".ci/")
@@ -96,6 +102,25 @@ def _hash_file(path: Path) -> bytes:
     return hashlib.sha256(path.read_bytes()).digest()
 
 
+def names_lab(command: list[str]) -> bool:
+    """Whether a test is a script that says anything of the laboratory."""
+    scripts = [Path(word) for word in command if word.endswith(".py") and Path(word).is_file()]
+    return any(word in script.read_text(encoding="utf-8") for script in scripts
+               for word in ("flashemu_lab", "flashemu-lab"))
+
+
+def loaded(compiled: Path) -> list[str]:
+    """The files of the laboratory of which Python has left a compiled copy."""
+    package = LAB.rsplit("/", 1)[1]
+    found = set()
+    for path in compiled.rglob("*.pyc"):
+        parts = path.relative_to(compiled).parts
+        if package in parts:
+            inside = parts[parts.index(package) + 1:-1]
+            found.add("/".join((LAB, *inside, path.name.split(".")[0] + ".py")))
+    return sorted(found)
+
+
 class Bench:
     """Used by one thread at a time."""
 
@@ -129,11 +154,11 @@ class Bench:
         else:
             self.must("ninja", "-C", str(self.build), "build.ninja")
 
-    def prepare(self, golden: bool) -> None:
-        """Builds the unchanged tree."""
+    def prepare(self, golden: bool, lab: bool) -> None:
+        """Builds the unchanged tree; if `lab`, what tests of the laboratory need of it."""
         outputs = {e["output"] for e in self.read_json("compile_commands.json")}
-        self.objects = [self.build / o for o in sorted(outputs)]
-        self.tests = self.find_tests(golden)
+        self.objects = [] if lab else [self.build / o for o in sorted(outputs)]
+        self.tests = self.find_tests(golden, lab)
         programs = sorted({p for t in self.tests.values() for p in t.programs})
         self.must(*self.ninja(self.jobs, self.objects + programs))
         self.original = {p: self.hash(p) for p in self.objects + programs}
@@ -151,7 +176,7 @@ class Bench:
         return ["ninja", "-C", str(self.build), f"-j{jobs}",
                 *(os.path.relpath(f, self.build) for f in files)]
 
-    def find_tests(self, golden: bool) -> dict[str, Test]:
+    def find_tests(self, golden: bool, lab: bool) -> dict[str, Test]:
         left_out = NEVER if golden else (*NEVER, "golden")
         programs = {t["id"]: [Path(f) for f in t["filename"]]
                     for t in self.read_json("meson-info/intro-targets.json")}
@@ -160,6 +185,8 @@ class Bench:
             suites = [s.split(":")[-1] for s in t["suite"]] or ["none"]
             if any(s in left_out for s in suites) or not t["depends"]:
                 continue  # a test without a program cannot notice a mutant
+            if lab and not names_lab(t["cmd"]):
+                continue
             name = f"{suites[0]}:{t['name']}"
             found[name] = Test(name, t["cmd"], t["env"], Path(t["workdir"] or self.build),
                                [p for d in t["depends"] for p in programs[d]],
@@ -174,23 +201,31 @@ class Bench:
             known = self.hashes[path] = (changed, _hash_file(path))
         return known[1]
 
-    def run_test(self, test: Test, wall: float, cpu: int) -> Outcome:
-        """Runs a test for `wall` seconds at most, and each of its processes for `cpu` seconds."""
+    def run_test(self, test: Test, wall: float, cpu: int,
+                 compiled: str | None = None) -> Outcome:
+        """Runs a test for `wall` seconds at most, and each of its processes for `cpu` seconds.
+        Python leaves what it has compiled in the folder `compiled`."""
         with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as tmp:
             env = {"MALLOC_PERTURB_": "165", **test.env, "TMPDIR": tmp}
+            if compiled is not None:
+                env |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": compiled}
             return self.runner.run(test.command, test.folder, env=env, wall_s=wall, cpu_s=cpu)
 
-    def run_twice(self, test: Test, wall: float, cpu: int) -> Outcome:
+    def run_twice(self, test: Test, wall: float, cpu: int,
+                  compiled: str | None = None) -> Outcome:
         """Runs a test, and once more if it fails."""
-        done = self.run_test(test, wall, cpu)
+        done = self.run_test(test, wall, cpu, compiled)
         if done.hang or done.code in (0, SKIPPED):
             return done
-        return self.run_test(test, wall, cpu)
+        return self.run_test(test, wall, cpu, compiled)
 
-    def measure(self, test: Test, longest: float) -> Outcome:
-        """Runs a test on the unchanged tree, for `longest` seconds at most."""
+    def measure(self, test: Test, longest: float) -> tuple[Outcome, list[str]]:
+        """Runs a test on the unchanged tree, for `longest` seconds at most. Which files of the
+        laboratory it has loaded, too."""
         wall = min(test.timeout, longest)
-        return self.run_twice(test, wall, math.ceil(test.timeout))
+        with tempfile.TemporaryDirectory(prefix="mutate-") as compiled:
+            done = self.run_twice(test, wall, math.ceil(test.timeout), compiled)
+            return done, loaded(Path(compiled))
 
     def judge(self, mutant: Mutant, order: Iterable[tuple[str, float]]) -> Verdict:
         """Runs the tests in the given order (name, usual seconds) until one notices."""
@@ -202,7 +237,8 @@ class Bench:
             for path, text in paths.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(text)
-            return self.judge_tree(order)
+            return self.judge_tree(order, mutant.in_lab) if mutant.is_python else \
+                Verdict("invalid", "", 0)
         finally:
             for path in paths:
                 if path in saved:
@@ -210,18 +246,20 @@ class Bench:
                 else:
                     path.unlink(missing_ok=True)
 
-    def judge_tree(self, order: Iterable[tuple[str, float]]) -> Verdict:
-        if not self.make(self.objects):
-            return Verdict("invalid", "", 0)
-        if all(self.hash(o) == self.original[o] for o in self.objects):
-            return Verdict("equivalent", "", 0)
+    def judge_tree(self, order: Iterable[tuple[str, float]], in_lab: bool) -> Verdict:
+        if not in_lab:
+            if not self.make(self.objects):
+                return Verdict("invalid", "", 0)
+            if all(self.hash(o) == self.original[o] for o in self.objects):
+                return Verdict("equivalent", "", 0)
         ran = 0
         for name, seconds in order:
             test = self.tests[name]
-            if not self.make(test.programs):
-                return Verdict("invalid", "", ran)
-            if all(self.hash(p) == self.original[p] for p in test.programs):
-                continue
+            if not in_lab:
+                if not self.make(test.programs):
+                    return Verdict("invalid", "", ran)
+                if all(self.hash(p) == self.original[p] for p in test.programs):
+                    continue
             ran += 1
             done = self.run_twice(test, max(LEAST_WALL_S, WALL_FACTOR * seconds),
                                   max(LEAST_CPU_S, int(CPU_FACTOR * seconds)))

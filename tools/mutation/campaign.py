@@ -16,10 +16,11 @@ import os
 import queue
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Callable, Iterator, Sequence, TypeVar
 
+from . import equivalent
 from .bench import SKIPPED, SUITES, Bench, BenchError, Verdict, fingerprint, tree_files
 from .plan import Mutant
 from .process import Runner
@@ -34,6 +35,7 @@ class Baseline:
     """The tests of the unchanged tree."""
 
     seconds: dict[str, float] = field(default_factory=dict)  # of those that pass
+    loads: dict[str, list[str]] = field(default_factory=dict)  # files of the laboratory
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 
@@ -45,11 +47,13 @@ class Choice:
     golden: bool
     longest: float  # seconds; tests that take longer do not run
     by_duration: bool
+    lab: bool = False  # only tests of the laboratory
 
     @property
     def name(self) -> str:
         """Identifies the tests that had their chance to notice a survivor."""
-        return ("golden" if self.golden else "all") + f" up to {self.longest:g} s"
+        return ("golden" if self.golden else "all") + (" of the laboratory" if self.lab else "") \
+            + f" up to {self.longest:g} s"
 
 
 class Campaign:
@@ -134,7 +138,7 @@ class Campaign:
                 while True:
                     item = todo.get_nowait()
                     if not bench.ready:
-                        bench.prepare(self.choice.golden)
+                        bench.prepare(self.choice.golden, self.choice.lab)
                     done.put((item, work(bench, item)))
             except queue.Empty:
                 pass
@@ -171,14 +175,16 @@ class Campaign:
                 return
         first = self.benches[0]
         self.progress.status("building")
-        first.prepare(self.choice.golden)
+        first.prepare(self.choice.golden, self.choice.lab)
         base = Baseline()
         names = sorted(first.tests)
-        for n, (name, done) in enumerate(self.each(
+        for n, (name, (done, files)) in enumerate(self.each(
                 names, lambda b, test: b.measure(b.tests[test], self.choice.longest)), 1):
             self.progress.status(f"tests without a change: {n} of {len(names)}")
             if done.code == 0:
                 base.seconds[name] = round(done.seconds, 2)
+                if files:
+                    base.loads[name] = files
             elif done.seconds < self.choice.longest:
                 (base.skipped if done.code == SKIPPED else base.failed).append(name)
         self.baseline = base
@@ -192,20 +198,33 @@ class Campaign:
             return 0 if self.choice.by_duration else rank, item[1], item[0]
         return sorted(self.baseline.seconds.items(), key=cost)
 
+    def order_for(self, mutant: Mutant) -> list[tuple[str, float]]:
+        """The tests that can notice a mutant, in the order in which they run."""
+        if not mutant.in_lab:
+            return self.order()
+        return sorted(((name, self.baseline.seconds[name])
+                       for name, files in self.baseline.loads.items()
+                       if not mutant.edits.keys().isdisjoint(files)),
+                      key=lambda item: (item[1], item[0]))
+
     def run(self, mutants: Sequence[Mutant], afresh: bool) -> list[dict[str, Any]]:
         """The results of all the mutants, in their order."""
+        real = [m for m in mutants if m.edits]
+        self.choice = replace(self.choice, lab=bool(real) and all(m.in_lab for m in real))
         self.measure()
         for name in self.baseline.failed:
             self.progress.line(f"left out, because it fails without a change: {name}")
-        order = self.order()
-        if not order:
+        if not self.baseline.seconds:
             raise BenchError("no test passes without a change")
         known = {} if afresh else self.known()
         results = {m.name: known[m.name] for m in mutants if m.name in known}
         todo = [m for m in mutants if m.name not in known]
 
         def judge(bench: Bench, mutant: Mutant) -> Verdict:
-            return bench.judge(mutant, order)
+            found = bench.judge(mutant, self.order_for(mutant))
+            if found.status == "survived" and equivalent.is_listed(mutant):
+                return replace(found, status="equivalent")
+            return found
 
         with open(self.state / "results.jsonl", "a", encoding="utf-8") as out:
             self.progress.count(len(results), len(mutants))

@@ -20,16 +20,15 @@ A replacement has as many lines as the text that it replaces. So __LINE__ stays 
 the rest of the file, and an unchanged program gives an unchanged object file.
 """
 
-import bisect
 import json
 import os
 import re
 import shlex
-import zlib
-from dataclasses import dataclass
 from typing import Any, Iterator
 
 import clang.cindex as cindex  # type: ignore
+
+from .change import Change, made
 
 Cursor = Any  # the Python binding of libclang has no types
 Kind = cindex.CursorKind
@@ -60,30 +59,6 @@ class ParseError(Exception):
     """A file that libclang cannot parse with the flags of the build."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """One change of one file: the bytes [start, end) become `new`."""
-
-    file: str  # from the top of the tree
-    line: int  # from 1, as is `column`
-    column: int
-    operator: str  # one of OPERATORS
-    start: int
-    end: int
-    new: bytes
-    before: str  # the whole lines that change
-    after: str
-
-    @property
-    def name(self) -> str:
-        """Names the change within one state of the tree."""
-        check = zlib.crc32(b"%d %s" % (self.end, self.new))
-        return f"{self.file}:{self.line}:{self.column}:{self.operator}:{check:08x}"
-
-    def apply(self, text: bytes) -> bytes:
-        return text[:self.start] + self.new + text[self.end:]
-
-
 class _Finder:
     """Walks through one syntax tree and collects the changes."""
 
@@ -91,7 +66,6 @@ class _Finder:
         self.file = file
         self.text = text
         self.changes: list[Change] = []
-        self.line_starts = [0] + [m.end() for m in re.finditer(rb"\n", text)]
         self.macros: list[tuple[int, int]] = []
         self.bodies: set[tuple[int, int]] = set()  # of functions
         booleans: list[tuple[int, int]] = []
@@ -139,14 +113,7 @@ class _Finder:
     def add(self, operator: str, start: int, end: int, new: bytes) -> None:
         old = self.text[start:end]
         new += b"\n" * (old.count(b"\n") - new.count(b"\n"))
-        first = bisect.bisect_right(self.line_starts, start) - 1
-        head = self.line_starts[first]
-        tail = self.text.find(b"\n", end)
-        tail = len(self.text) if tail < 0 else tail
-        after = self.text[head:start] + new + self.text[end:tail]
-        self.changes.append(Change(
-            self.file, first + 1, start - head + 1, operator, start, end, new,
-            self.text[head:tail].decode(), after.decode()))
+        self.changes.append(made(self.file, operator, self.text, start, end, new))
 
     def visit(self, c: Cursor) -> None:
         start, end = self.range(c)
@@ -316,6 +283,11 @@ class Parser:
                 path = os.path.realpath(os.path.join(entry["directory"], entry["file"]))
                 file = os.path.relpath(path, os.path.realpath(top))
                 self.flags.setdefault(file, _flags(entry))
+
+    @property
+    def files(self) -> list[str]:
+        """The files that can change."""
+        return [f for f in self.flags if f.endswith(".c")]
 
     def read(self, file: str) -> bytes:
         with open(os.path.join(self.top, file), "rb") as f:

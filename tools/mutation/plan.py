@@ -13,11 +13,15 @@ import subprocess
 import tempfile
 import zlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Sequence
 
+from .python_changes import LAB, OperatorsError, PythonParser, compiles, provide
+
 if TYPE_CHECKING:
-    from .changes import Change, Parser
+    from .change import Change
+    from .changes import Parser
 
 FOLDERS = ("src/ftl", "src/nand", "src/store", "src/device", "src/host", "src/sched",
            "src/profile", "src/workload", "plugin")
@@ -26,6 +30,40 @@ PATCHED = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)", re.M)
 
 class PlanError(Exception):
     """A file that cannot be mutated, or a patch that cannot be read."""
+
+
+class Parsers:
+    """The parser of each file, made when the first of its files is asked for."""
+
+    def __init__(self, top: Path, build: Path, environment: Path) -> None:
+        self.top, self._build, self._environment = str(top), str(build), environment
+
+    @cached_property
+    def c(self) -> "Parser":
+        """libclang's."""
+        try:
+            from .changes import Parser  # pylint: disable=import-outside-toplevel
+        except ImportError as e:
+            raise PlanError(f"needs Debian's package python3-clang ({e})") from e
+        return Parser(self.top, self._build)
+
+    @cached_property
+    def python(self) -> PythonParser:
+        """The one with cosmic-ray's operators."""
+        try:
+            provide(self._environment)
+        except OperatorsError as e:
+            raise PlanError(str(e)) from e
+        return PythonParser(self.top)
+
+    def of(self, name: str) -> "Parser | PythonParser":
+        """The parser of a file or folder."""
+        return self.python if in_lab(name) else self.c
+
+
+def in_lab(name: str) -> bool:
+    """Whether a file or folder is the laboratory's, which is in Python."""
+    return name == LAB or name.startswith(LAB + "/")
 
 
 @dataclass(frozen=True)
@@ -43,8 +81,20 @@ class Mutant:
 
     @property
     def layer(self) -> str:
+        if in_lab(self.file):
+            return "/".join(("lab", *self.file[len(LAB) + 1:].split("/")[:-1]))
         parts = self.file.split("/")
         return parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
+
+    @property
+    def in_lab(self) -> bool:
+        """Whether it changes the laboratory alone, so that nothing has to be built."""
+        return bool(self.edits) and all(map(in_lab, self.edits))
+
+    @property
+    def is_python(self) -> bool:
+        """Whether Python understands what it changes in the laboratory."""
+        return all(compiles(text) for file, text in self.edits.items() if in_lab(file))
 
     def record(self) -> dict[str, Any]:
         """What a result says about the mutant."""
@@ -58,26 +108,27 @@ def of_change(change: "Change", text: bytes) -> Mutant:
                   change.after, {change.file: change.apply(text)})
 
 
-def files_to_mutate(parser: "Parser", chosen: Sequence[str]) -> list[str]:
-    """The compiled C files that `chosen` names (files or folders), or those of FOLDERS."""
+def files_to_mutate(parsers: Parsers, chosen: Sequence[str]) -> list[str]:
+    """The files that `chosen` names (files or folders): compiled C files and the laboratory's; or
+    those of FOLDERS."""
     found: set[str] = set()
-    for name in chosen or [f for f in FOLDERS if os.path.isdir(os.path.join(parser.top, f))]:
+    for name in chosen or [f for f in FOLDERS if os.path.isdir(os.path.join(parsers.top, f))]:
         name = os.path.normpath(name)
-        inside = [f for f in parser.flags
-                  if f.endswith(".c") and (f == name or f.startswith(name + "/"))]
+        inside = [f for f in parsers.of(name).files if f == name or f.startswith(name + "/")]
         if not inside:
-            raise PlanError(f"{name}: not a C file that the build compiles, nor a folder of them")
+            raise PlanError(f"{name}: not a C file that the build compiles, nor a folder of them, "
+                            f"nor in {LAB}")
         found.update(inside)
     if not found:
         raise PlanError(f"there is nothing to change in {' '.join(FOLDERS)}")
     return sorted(found)
 
 
-def draw(parser: "Parser", files: Sequence[str], count: int, seed: int) -> list[Mutant]:
+def draw(parsers: Parsers, files: Sequence[str], count: int, seed: int) -> list[Mutant]:
     """`count` mutants, or all there are if there are fewer."""
     lines: dict[tuple[str, int], list["Change"]] = {}
     for file in files:
-        for change in parser.changes(file):
+        for change in parsers.of(file).changes(file):
             lines.setdefault((change.file, change.line), []).append(change)
     rng = random.Random(seed)
     keys = sorted(lines)
@@ -87,6 +138,7 @@ def draw(parser: "Parser", files: Sequence[str], count: int, seed: int) -> list[
         for key in keys:
             if len(drawn) == count:
                 break
+            parser = parsers.of(key[0])
             taken = _draw_of_line(parser, lines[key], rng)
             if taken is not None:
                 drawn.append(of_change(taken, parser.read(taken.file)))
@@ -94,7 +146,8 @@ def draw(parser: "Parser", files: Sequence[str], count: int, seed: int) -> list[
     return drawn
 
 
-def _draw_of_line(parser: "Parser", left: list["Change"], rng: random.Random) -> "Change | None":
+def _draw_of_line(parser: "Parser | PythonParser", left: list["Change"],
+                  rng: random.Random) -> "Change | None":
     """Takes one change that compiles from those that are left of a line."""
     while left:
         operator = rng.choice(sorted({c.operator for c in left}))
@@ -105,7 +158,7 @@ def _draw_of_line(parser: "Parser", left: list["Change"], rng: random.Random) ->
     return None
 
 
-def again(parser: "Parser", survivors: Sequence[dict[str, Any]],
+def again(parsers: Parsers, survivors: Sequence[dict[str, Any]],
           chosen: Sequence[str]) -> tuple[list[Mutant], list[dict[str, Any]]]:
     """The mutants that survived before, and those that the files no longer have.
 
@@ -119,8 +172,9 @@ def again(parser: "Parser", survivors: Sequence[dict[str, Any]],
         file = old["file"]
         if names and not any(file == n or file.startswith(n + "/") for n in names):
             continue
+        parser = parsers.of(file)
         if file not in changes:
-            changes[file] = parser.changes(file) if file in parser.flags else []
+            changes[file] = parser.changes(file) if file in parser.files else []
         same = [c for c in changes[file] if (c.operator, c.before, c.after) ==
                 (old["operator"], old["before"], old["after"])]
         if same:
