@@ -19,9 +19,9 @@ from ..core.text import listed
 from ..core.units import quantity
 from ..fit import fit_result, fitting, refine_result, refining, relatives, relatives_result
 from ..fit.rules import fittable
-from ..measurement import importing, schema
+from ..measurement import figures, importing, schema
 from ..measurement.fio_options import Refused, understood
-from ..probe import session
+from ..probe import next_step, session, speaking
 from ..probe.datasheet import datasheet, sentences, to_json
 from ..probe.findings import Found, Wishes, judge
 from ..probe.target import Clock, DeviceClock, Target, WallClock, allow_destroying, open_target
@@ -108,6 +108,11 @@ def add_commands(add: Add) -> None:
                    help="take times from the control socket of an emulated device")
     c.add_argument("--json", action="store_true", help="print JSON")
     _about(c)
+    c = add("datasheet", "say what a measurement tells about a device, without a fit")
+    c.add_argument("measurement", metavar="MY.json", type=Path,
+                   help="a measurement, from import or probe")
+    c.add_argument("-o", "--output", metavar="MY.html", type=Path, help="the page")
+    c.add_argument("--json", action="store_true", help="print JSON")
     _add_fit(add)
 
 
@@ -288,6 +293,29 @@ def _told(arguments: argparse.Namespace, run: session.Probe, save: Callable[[Fou
     print("\n".join([*sentences(run.found), *notes, "", str(arguments.output), str(path)]))
 
 
+def _datasheet(arguments: argparse.Namespace) -> int:
+    output: Path | None = arguments.output
+    if output:
+        keeps_inputs(output, [arguments.measurement])
+        if output.suffix != ".html":
+            raise LabError(f"-o {output}: expected a name that ends in .html")
+    m = schema.load(arguments.measurement)
+    found = Found(list(m.points))
+    judge(found)
+    told = speaking.told(m.points)
+    left = next_step.sentence(Tool(), m)
+    if output:
+        write_whole(output, datasheet(m, found, [left] if left else [], "datasheet"))
+    if arguments.json:
+        print(json.dumps({"figures": figures.independent(m.points), "points": len(m.points),
+                          **to_json(found), "untold": told.untold(), "next": left or None},
+                         indent=1))
+        return 0
+    print("\n".join([*sentences(found), *([left] if left else []),
+                     *(["", str(output)] if output else [])]))
+    return 0
+
+
 Fit = fitting.Fitted | relatives.Related
 # A probe does not write all of a device, and a fit takes for granted that somebody has.
 _NEW = "; if the device was new, write it all over and probe it again"
@@ -466,4 +494,4 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "import": _import, "probe": _probe, "fit": _fit, "refine": _refine}
+    "import": _import, "probe": _probe, "datasheet": _datasheet, "fit": _fit, "refine": _refine}

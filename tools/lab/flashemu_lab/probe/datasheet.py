@@ -13,7 +13,11 @@ from ..report.charts import Chart, Series, line_chart
 from ..report.page import _STYLE as STYLE
 from .findings import Found
 from .tests import (behaviour, forged, partial_pages, structure, unit_crossings, unit_pairs,
-                    unit_size)
+                    unit_reads, unit_size)
+
+# Bytes of the usual allocation unit of a card, and the rows of -a without which nothing is said.
+_USUAL_UNIT = 4 << 20
+_ROWS_OF_READS = 6
 
 
 def bytes_text(count: int) -> str:
@@ -53,6 +57,8 @@ def sentences(found: Found) -> list[str]:
                     "No allocation unit shows: where small writes are does not tell how long they "
                     "take." + (" Behind this cache, a log that takes all writes may hide it."
                                if found.seen.push else ""))
+    else:
+        told += _boundary_texts(found.points)
     if found.seen.push and found.open_linear is None and found.open_random is None:
         told.append("How many units it keeps open does not show through this cache.")
     told += _page_texts(found, hidden)
@@ -65,6 +71,22 @@ def sentences(found: Found) -> list[str]:
     told += [_real_text(found), *_small_texts(found), *_memory_texts(found), *_work_texts(found),
              *_trim_texts(found)]
     return [text for text in told if text] or ["Nothing follows from these measurements."]
+
+
+def _boundary_texts(points: Sequence[Point]) -> list[str]:
+    """About a unit of which nothing but reads across multiples may tell."""
+    step = unit_reads.step_from(points)
+    if step is None:
+        return ["No allocation unit shows: reads across multiples of all sizes take about as "
+                "long."] if len(unit_reads.excesses(points)) >= _ROWS_OF_READS else []
+    unit, more, before = step
+    usual = f" or of {bytes_text(_USUAL_UNIT)}" if unit < _USUAL_UNIT else ""
+    why = ", because reads do not tell whether several of these are one unit for writes" \
+        if usual else ""
+    return [f"The allocation unit is probably {bytes_text(unit)} (a read across a multiple of this "
+            f"size takes at least {number(more / 1e3)} us longer than beside it, and across "
+            f"smaller ones at most {number(before / 1e3)} us).",
+            f"Partitions should begin at a multiple of {bytes_text(unit)}{usual}{why}."]
 
 
 def _page_texts(found: Found, hidden: bool) -> list[str]:
@@ -202,13 +224,15 @@ def to_json(found: Found) -> dict[str, object]:
     cache, slc = behaviour.cache_from(points), behaviour.slc_from(points)
     reads, writes = (behaviour.depth_from(points, op) for op in ("read", "write"))
     together, rest_ns = partial_pages.of_reads(points)
+    step = unit_reads.step_from(points)
     return {
         "overhead_ns": link and link[0], "bytes_per_s": link and link[1],
         "real_capacity": found.real, "forged": forged.kind(points),
         "wraps": forged.module(points) is not None if found.real else None,
         "module": forged.module(points),
         "read_rest": together and {"bytes": together, "ns": rest_ns} or None,
-        "unit": found.unit, "page": found.page, "open_linear": found.open_linear,
+        "unit": found.unit, "unit_by_reads": step and step[0],
+        "page": found.page, "open_linear": found.open_linear,
         "open_random": found.open_random, "granule": found.granule,
         "small_write": found.small_write, "zone": behaviour.zone_from(points) or None,
         "fat_gain": behaviour.fat_gain(points),
@@ -296,24 +320,24 @@ def _rows(points: Sequence[Point]) -> str:
     return "\n".join(rows)
 
 
-def datasheet(m: Measurement, found: Found, notes: Sequence[str]) -> str:
-    """The whole page; `notes` say what was left out and why."""
+def datasheet(m: Measurement, found: Found, notes: Sequence[str], command: str = "probe") -> str:
+    """The whole page; `notes` say what was left out and why, and what the points leave open."""
     told = sentences(found)
     name = m.name or m.host or "A flash device"
     more = "".join(f"<li>{escape(s)}</li>" for s in told[1:])
     left = "".join(f'<p class="notes">{escape(n)}</p>' for n in notes)
     figures = "\n".join(_figures(m.points))
+    drawn = f'<h2>Figures</h2><div class="figures">{figures}</div>' if figures else ""
+    about = "; ".join(text for text in (", through ".join(text for text in (
+        bytes_text(m.capacity) if m.capacity else "", m.host) if text), m.state) if text)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(name)}</title><style>{STYLE}{svg.STYLE}</style></head><body><main>"
-        f'<p class="from">flashemu-lab probe</p><h1>{escape(name)}</h1>'
-        f'<p class="question">{escape(bytes_text(m.capacity))}'
-        f'{escape(", through " + m.host if m.host else "")}'
-        f'{escape("; " + m.state if m.state else "")}</p>'
+        f'<p class="from">flashemu-lab {command}</p><h1>{escape(name)}</h1>'
+        f'<p class="question">{escape(about)}</p>'
         f'<section class="answer"><p>{escape(told[0])}</p><ul>{more}</ul></section>{left}'
-        f'<h2>Figures</h2><div class="figures">{figures}</div>'
-        f'<h2>All {len(m.points)} points</h2><div class="scroll rows"><table><thead><tr>'
+        f'{drawn}<h2>All {len(m.points)} points</h2><div class="scroll rows"><table><thead><tr>'
         '<th>procedure and parameters</th><th class="n">value</th></tr></thead><tbody>\n'
         f"{_rows(m.points)}\n</tbody></table></div>"
         f'<p class="notes">{escape(m.made_by)}. <code>flashemu verify PROFILE --against</code> '

@@ -4,6 +4,7 @@
     partial_pages          what does a command take for what it leaves of a page?
     merge_cost             what does a merge cost at least?
     structure              page, planes, links: the first tests, and how tests are written down
+    unit_reads             where is a boundary that reads across it show?
     unit_crossings         where is the boundary of a unit? writes that lie in two of them
     unit_pairs             do two places lie in one unit? two small writes that tell it
     unit_pushed_pairs      the same behind a write cache that no flush empties

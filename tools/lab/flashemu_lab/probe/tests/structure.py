@@ -372,7 +372,7 @@ def page_read_excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]
     across its multiples takes, and a read that crosses none, in ns.  What is fetched besides does
     not count."""
     times: dict[int, float] = {}
-    aligned, fetched = _aligned(points), _fetched(points)
+    rows, fetched = aligned(points), _fetched(points)
     for p in points:
         how = dict(p.parameters)
         if p.procedure == "request" and how["op"] == "read" and how["bs"] == _KIB and \
@@ -383,7 +383,7 @@ def page_read_excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]
     for size in _READ_PAGES:
         row = [times.get(begin + size - before) for before in (_KIB, _KIB // 2, 0)]
         if None in row:
-            row = [aligned.get(size, {}).get(place) for place in ("pre", "on", "post")]
+            row = [rows.get(size, {}).get(place) for place in ("pre", "on", "post")]
         before, on, behind = row
         if before is not None and on is not None and behind is not None:
             found[size] = (fetched(size, on - (before + behind) / 2), (before + behind) / 2)
@@ -403,7 +403,7 @@ def _fetched(points: Sequence[Point]) -> Callable[[int, float], float]:
     return left
 
 
-def _aligned(points: Sequence[Point]) -> dict[int, dict[str, float]]:
+def aligned(points: Sequence[Point]) -> dict[int, dict[str, float]]:
     """ns of each row of flashbench -a, by alignment and place."""
     rows: dict[int, dict[str, float]] = {}
     for p in points:
@@ -417,7 +417,7 @@ def _is_usual(points: Sequence[Point], size: int, excess: float) -> bool:
     """Whether nearly all rows of flashbench -a from this size on have this excess."""
     fetched = _fetched(points)
     every = [fetched(align, row["on"] - (row["pre"] + row["post"]) / 2)
-             for align, row in _aligned(points).items() if align >= size and len(row) == 3]
+             for align, row in aligned(points).items() if align >= size and len(row) == 3]
     others = sum(not excess / 1.1 < e < 1.1 * excess for e in every)
     return len(every) >= _ROWS and others <= _OTHERS * len(every)
 

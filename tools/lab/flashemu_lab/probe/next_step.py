@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What to measure next, if a measurement leaves the structure open: the command, and how long it
+takes."""
+
+from __future__ import annotations
+
+from ..core.text import listed
+from ..measurement import figures
+from ..measurement.schema import Measurement
+from ..runs.program import Tool
+from . import session, speaking
+from .findings import Wishes
+
+# Of a device whose capacity nobody has said, in bytes.
+_USUAL_CAPACITY = 8 * 10**9
+
+
+def _minutes(tool: Tool, capacity: int, read_only: bool) -> int:
+    planned = session.plan(tool, Wishes(capacity or _USUAL_CAPACITY, read_only))
+    return max(1, round(planned.seconds / 60))
+
+
+def measure(tool: Tool, m: Measurement) -> str:
+    """The clause with the command, such as "measure next: `flashemu-lab probe ...`, which ..."."""
+    told = speaking.told(m.points)
+    size = str(m.capacity) if m.capacity else "SIZE"
+    text = (f"measure next: `flashemu-lab probe /dev/sdX -o PROBED.json --destroy {size}`, which "
+            "tells all of this, overwrites the device and takes about "
+            f"{_minutes(tool, m.capacity, False)} min on a slow stick")
+    if told.page is None or told.unit is None:
+        text += (f" (with --read-only instead of --destroy it writes nothing, takes about "
+                 f"{_minutes(tool, m.capacity, True)} min and tells the page, and often the unit)")
+    return text
+
+
+def untold(m: Measurement) -> str:
+    """What no point speaks about, such as "no point speaks about the page"; "" if each number of
+    the structure has one."""
+    missing = speaking.told(m.points).untold()
+    return f"no point speaks about {listed(missing)}" if missing else ""
+
+
+def too_few(m: Measurement) -> str:
+    """The clause that says so; "" if there are enough figures."""
+    count = figures.independent(m.points)
+    if count >= figures.ENOUGH:
+        return ""
+    how_many = ("no figure is" if count == 0 else "one figure is" if count == 1 else
+                f"{count} figures that do not follow from each other are")
+    return f"{how_many} too little for a profile (at least {figures.ENOUGH})"
+
+
+def sentence(tool: Tool, m: Measurement) -> str:
+    """All of this in one sentence; "" if nothing is missing."""
+    said = [text for text in (too_few(m), untold(m)) if text]
+    if not said:
+        return ""
+    text = ", and ".join(said)
+    return f"{text[0].upper()}{text[1:]}; {measure(tool, m)}."
