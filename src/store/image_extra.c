@@ -14,6 +14,9 @@
  *   the valid half has changed since the last sync     into the same half
  *   it has not, so the disk may need it                into the other half
  *
+ * While a sync runs that has begun since the change, the disk needs the other half, and when it has
+ * ended the valid one: so another sync comes first, and then the other half takes the bytes.
+ *
  * So after a kill the bytes of one entry may not fit their record: the entry that was being
  * changed in the same half.  If more entries do not fit, the image is damaged.
  *
@@ -72,11 +75,12 @@ void fe_store_entry_put(struct fe_store *s, uint32_t entry, const struct fe_stor
     uint32_t half = half_of(g, entry);
     struct fe_image_entry *r = &g->entries[entry * 2 + half];
     bool same_page = r->state == FE_ENTRY_HELD && r->lpn == v->lpn;
-    bool needed = g->sync && g->entry_epoch[entry * 2 + half] <= g->synced_epoch;
+    uint32_t changed = g->entry_epoch[entry * 2 + half];
+    bool is_in_sync = changed > g->synced_epoch && changed < g->epoch;
     uint64_t generation = r->generation + 1;
-    if (!same_page && g->sync && g->end_epoch > g->synced_epoch)
+    if (g->sync && (same_page ? is_in_sync : g->end_epoch > g->synced_epoch))
         fe_image_sync_now(s);
-    if (!same_page || needed) {
+    if (!same_page || (g->sync && changed <= g->synced_epoch)) {
         half = !half;
         off = 0;
         len = s->page_bytes;

@@ -15,7 +15,8 @@
  *   - the chip, the strategy's parameters, and the cache: none, volatile or kept, written out when
  *     idle or not, with writes behind or not (devices.c);
  *   - when requests come: after the answer to the one before, before it, or after a pause;
- *   - syncs of other clients: at any time, whole, or begun before a cut and ended after it;
+ *   - syncs of flushes, of writes with FUA and of other clients: whole, or with any work and any cut
+ *     between their beginning and their end;
  *   - the instant of a cut: any, or in the middle of an erase;
  *   - what comes between the cut and the crash: nothing, work with power, or another cut, also
  *     before power-on is complete;
@@ -64,8 +65,9 @@ struct bench {
     bool *may_be;                /* per sector */
     struct event events[EVENTS];
     uint32_t n_events;
-    bool sync_runs;              /* of another client */
+    bool sync_runs;              /* it has begun, and has not ended */
     struct fe_store_sync sync;
+    int sync_result;
     uint32_t sync_events;        /* so many events had come when it began */
     uint64_t erase_from_ns, erase_to_ns; /* of the latest erase */
 };
@@ -123,35 +125,29 @@ static bool sync_end(struct bench *b)
     if (!b->sync_runs)
         return true;
     b->sync_runs = false;
-    if (fe_device_sync_end(b->dev, b->sync, fe_device_sync_run(b->dev)) < 0)
+    if (fe_device_sync_end(b->dev, b->sync, b->sync_result) < 0)
         return is_down(b) ? true : complain(b, "the sync has failed");
     for (uint32_t i = 0; i < b->sync_events; i++)
         b->events[i].synced = true;
     return true;
 }
 
-static void sync_begin(struct bench *b)
-{
-    b->sync = fe_device_sync_begin(b->dev);
-    b->sync_events = b->n_events;
-    b->sync_runs = true;
-}
-
-/* The server answers a request that needs a sync after one that began after the request. */
+/* The server answers a request that needs a sync after one that began after the request.  The disk
+ * gets nothing of what other clients write until it ends. */
 static bool sync_device(struct bench *b)
 {
     if (!sync_end(b))
         return false;
-    sync_begin(b);
-    return sync_end(b);
+    b->sync = fe_device_sync_begin(b->dev);
+    b->sync_events = b->n_events;
+    b->sync_result = fe_device_sync_run(b->dev);
+    b->sync_runs = true;
+    return ft_chance(&b->rand, 50) || sync_end(b);
 }
 
 static bool sync_of_another(struct bench *b)
 {
-    if (b->sync_runs)
-        return sync_end(b);
-    sync_begin(b);
-    return ft_chance(&b->rand, 50) || sync_end(b);
+    return b->sync_runs ? sync_end(b) : sync_device(b);
 }
 
 /* ---- requests ---- */
@@ -282,7 +278,7 @@ static bool verify(struct bench *b)
 /* What is there is read and flushed: from now on nothing else may be there. */
 static bool pin(struct bench *b)
 {
-    if (!verify(b) || !flush(b))
+    if (!verify(b) || !flush(b) || !sync_end(b))
         return false;
     if (!b->events[b->n_events - 1].synced)
         return true; /* the host is down */

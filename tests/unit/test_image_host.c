@@ -3,6 +3,7 @@
  * An image on a host that fails: short writes, a full disk, errors, and what has to be
  * synced when.
  */
+#include "lib/other_host.h"
 #include "test_image.h"
 
 static void test_image_survives_short_writes_and_reads(void **state)
@@ -135,6 +136,52 @@ static void test_image_both_kinds_of_sync_hear_of_lost_data(void **state)
         assert_int_equal(b.erase_count, 1);
         assert_int_equal(p[0].state, FE_STORE_ERASED);
         fe_store_destroy(s);
+        unlink(path);
+    }
+}
+
+/* After a crash of the host the entry holds one of these versions of its page. */
+static void assert_entry(fe_lpn lpn, uint8_t oldest, uint8_t newest, uint64_t seed)
+{
+    struct fe_store_entry v;
+    struct fe_err err = {""};
+    uint8_t buf[PAGE];
+    ft_io_crash(&host, path, seed);
+    ft_pretend_another_host(path);
+    struct fe_store *s = opened();
+    assert_int_equal(fe_store_entry_load(s, 1, &v, buf, &err), 0);
+    assert_int_equal(v.lpn, lpn);
+    assert_in_range(buf[0], oldest, newest);
+    assert_memory_equal(buf, bytes(buf[0]), PAGE);
+    fe_store_destroy(s);
+}
+
+static void put_entry(struct fe_store *s, fe_lpn lpn, uint8_t value)
+{
+    fe_store_entry_put(s, 1, &(struct fe_store_entry){.order = value, .sectors = 3, .lpn = lpn}, 0,
+                       PAGE, bytes(value));
+}
+
+/* A client flushes, and while its sync runs another one changes the cached page.  The crash comes
+ * before the sync ends or after it. */
+static void test_image_changes_a_cached_page_while_it_is_synced(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 64; seed++) {
+        bool has_ended = seed % 2;
+        ft_io_init(&host);
+        struct fe_store *s = made();
+        host.log = true;
+        put_entry(s, 4, 50);
+        fe_image_sync_now(s);
+        put_entry(s, 4, 51);
+        struct fe_store_sync sync = fe_store_sync_begin(s);
+        int r = has_ended ? fe_store_sync_run(s) : 0;
+        put_entry(s, 4, 52);
+        if (has_ended)
+            assert_int_equal(fe_store_sync_end(s, sync, r), 0);
+        fe_store_destroy(s);
+        assert_entry(4, has_ended ? 51 : 50, 52, seed);
         unlink(path);
     }
 }
@@ -293,6 +340,7 @@ int main(void)
         T(test_image_stops_at_the_first_failure),
         T(test_image_failed_sync_is_final),
         T(test_image_both_kinds_of_sync_hear_of_lost_data),
+        T(test_image_changes_a_cached_page_while_it_is_synced),
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
         T(test_image_crash_of_the_host_while_making),
