@@ -9,14 +9,18 @@ import math
 from flashemu_lab_bench import FLASHEMU  # noqa: F401
 from flashemu_script import run
 
+from flashemu_lab.core import streams
+from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment import agreement, choice, conclusion, decision, host_time
-from flashemu_lab.experiment import replay_accuracy
+from flashemu_lab.experiment import replay_accuracy, sweep, trials
 from flashemu_lab.experiment.agreement import Agreement
 from flashemu_lab.experiment.effects import analyse, contributions
 from flashemu_lab.experiment.evidence import Judged, Trial
 from flashemu_lab.experiment.replay_accuracy import Sample
 from flashemu_lab.experiment.spec import parse
 from flashemu_lab.experiment.table import Check, Row, Table
+from flashemu_lab.kernel import sample as kernel_sample
+from flashemu_lab.runs import expression
 from flashemu_lab.runs.program import Outcome
 
 HEAD = """name = "x"
@@ -308,6 +312,95 @@ def test_what_thinking_changes():
         "takes up to 20.0 % longer (tried with 2 of the runs)" in found["sentence"]
     assert "takes up to 20.0 % shorter (tried with 2" in told((100, 80), (100, 119))["sentence"]
     assert told((1000, 1004))["sentence"] == "S." and told() == {"sentence": "S."}
+
+
+CANONICAL = """[device]
+capacity = 1073741824
+[link]
+max_transfer = 120K
+[ftl]
+unit_size = 4M
+"""
+
+
+def test_measurements_that_are_tried():
+    """Each kind as often as it should be, in a region of 64 MiB behind 4 MiB, and beyond it by what
+    it is shifted."""
+    found = trials._plain(120 * 1024, 64 << 20)
+    assert [c.what for c in found] == [
+        "reads of 120 KiB in order", "reads of 4 KiB at random", "reads of 64 KiB at random",
+        *(f"writes of {s} KiB in order" for s in (4, 16, 64, 120)),
+        *(f"writes of 120 KiB in order, shifted by {s}" for s in ("512 bytes", "2 KiB", "16 KiB")),
+        *(f"writes of {s} at random" for s in ("4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB")),
+        "writes of 16 KiB at random, shifted by 512 bytes",
+        "writes of 16 KiB at random, shifted by 2 KiB"]
+    assert found[7].requests == ("gen:sequential,op=write,bs=122880,offset=4194816,size=67108864,"
+                                 "count=546")
+    assert found[7].how.endswith("--rw=write --bs=122880 --offset=4194816 --size=67108864 "
+                                 "--number_ios=546")
+    assert found[14].requests.endswith("bs=1048576,offset=4194304,size=67108864,count=100")
+    units = trials._open_units(4 << 20, 24 << 20)
+    assert [c.what for c in units] == [f"flashbench -O with {n} units, {order}"
+                                       for order in ("in order", "at random") for n in (2, 3, 4)]
+    assert units[4].requests == ("gen:flashbench-open-au,erasesize=4194304,bs=65536,open-au-nr=3,"
+                                 "offset=4194304,random=yes")
+
+
+def refused(function, *arguments):
+    try:
+        function(*arguments)
+    except LabError as e:
+        return str(e), e.code
+    raise AssertionError("no message")
+
+
+def test_members_of_results():
+    """A message has what stands at the place of the word that is wrong."""
+    result = {"host": {"write": {"bytes": 6, "ops": 2}}, "waf": None}
+    value = expression.evaluate
+    assert value("host.write.bytes / host.write.ops * 5 - 1", result, {}) == 14
+    assert value("waf", result, {}) is None and value("profile.ftl.op", result, {"ftl.op": "7%"}) \
+        == 0.07
+    told = refused(value, "host.write.byte", result, {})[0]
+    assert "there is no 'byte'" in told and "bytes, ops" in told
+    told = refused(value, "host.write.bytes.x", result, {})[0]
+    assert "there is no 'x'" in told and told.endswith("nothing")
+    assert expression.longest_command(CANONICAL) == 122880
+
+
+def test_measures_of_a_sweep():
+    """Those that were asked for, or the usual ones."""
+    lines = sweep._measures(["slow=a.b/1000"])
+    assert [x for x in lines if x.startswith("[")] == ["[measure.slow]"]
+    assert 'value = "a.b/1000"' in lines and 'label = "slow"' in lines
+    usual = [x for x in sweep._measures([]) if x.startswith("[")]
+    assert usual == [f"[measure.{name}]" for name, *_ in sweep.MEASURES] and len(usual) > 1
+    assert "expected NAME=EXPRESSION" in refused(sweep._measures, ["slow"])[0]
+
+
+def test_exit_codes():
+    """What a device or a host has refused ends with 1, a mistake with 2, and a signal with 130."""
+    def stopped():
+        raise KeyboardInterrupt
+
+    def mistaken():
+        raise LabError("a mistake")
+
+    assert streams.run(stopped) == 130 and streams.run(mistaken) == 2
+    assert streams.run(lambda: 0) == 0 and LabError("x", 1).code == 1
+    no_time = table((0,) * 6)
+    drawn = [kernel_sample.Drawn.__new__(kernel_sample.Drawn)]
+    object.__setattr__(drawn[0], "recording", type("R", (), {"name": "log"}))
+    row = no_time.rows[0]
+    row.values[kernel_sample._MEASURE] = 0
+    real, kernel_sample.paces = kernel_sample.paces, lambda drawn, table: ["0"]
+    try:
+        one = Table(no_time.experiment, "", (row,), (Check(row.levels,
+                                                           {kernel_sample._MEASURE: 5}),))
+        assert refused(kernel_sample.samples, drawn, one, one) == (
+            "log: the phase took no time in the kernel", 1)
+    finally:
+        kernel_sample.paces = real
 
 
 run(globals())

@@ -18,7 +18,7 @@ except ImportError:
 from flashemu_fit_bench import MIB, SEGMENT, plan, values  # noqa: E402
 
 from flashemu_lab.fit import curves, fit_result, fitting, model, refining  # noqa: E402
-from flashemu_lab.fit import rows_in_order, search  # noqa: E402
+from flashemu_lab.fit import relatives, rows_in_order, search  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
 
@@ -279,6 +279,52 @@ def test_weights_of_tests():
     lacking = replace(answer, measured=(None, *(1e6,) * 12))
     weights = search.weights_of(m, lacking, [1, 2])
     assert weights[:4] == [0, 0, 0, 1]
+
+
+def test_what_a_row_lacks_between_two_others():
+    """The geometric mean of the rates beside it; nothing at the ends of a row."""
+    def row(units, rates):
+        return [make_point("flashbench-open-au", [r], erasesize=MIB, open=units, random=False,
+                           chunk=c) for c, r in rates.items()]
+    found = curves.comparable(row(1, {4096: 2.0, 16384: 8.0, 65536: 50.0})
+                              + row(2, {4096: 3.0, 8192: 5.0, 16384: 7.0, 32768: 9.0, 65536: 11.0}))
+    rates = {dict(p.parameters)["chunk"]: p.value for p in found if dict(p.parameters)["open"] == 1}
+    assert sorted(rates) == [4096, 8192, 16384, 32768, 65536]
+    near(rates[8192], 4.0)
+    near(rates[32768], 20.0)
+    ends = curves.comparable(row(1, {8192: 2.0, 16384: 8.0, 32768: 9.0})
+                             + row(2, {4096: 3.0, 8192: 5.0, 16384: 7.0, 32768: 1.0}))
+    assert {dict(p.parameters)["chunk"] for p in ends} == {8192, 16384, 32768}
+
+
+def test_requests_as_tables():
+    """Single reads tell the link; single writes and reads in order tell other things."""
+    some = [make_point("request", [v], op=op, bs=bs, start=0, stride=0, count=9)
+            for op, bs, v in (("read", 4096, 7.0), ("write", 8192, 8.0), ("read", 512, 9.0))]
+    assert curves.curves(some).reads == [(4096, 7.0), (512, 9.0)]
+
+
+def test_steps_of_a_ladder():
+    ladder = relatives.Ladder(2, 16, off="none", first=5, ones=True)
+    assert ladder.next_to(8) == [16, 4, 7, 9, 0] and ladder.next_to(0) == [5]
+    assert ladder.next_to(16) == [8, 15, 0] and ladder.next_to(2) == [4, 3, 0]
+    assert relatives.Ladder(2, 16).next_to(8) == [16, 4]
+
+
+def test_other_numbers_of_scattered_units():
+    """None, or more than a group, and never the same number again."""
+    s = replace(SEGMENT, unit=MIB // 2, group=4, scattered=6)
+    found = {n.scattered for n in model.neighbours(s) if n.group == 4 and n.unit == s.unit}
+    assert found - {6} == {0, 5, 7, 10, 18}
+    at = model.neighbours(s)
+    assert s not in at and len(set(at)) == len(at)
+
+
+def test_kinds_of_numbers():
+    """Sizes in bytes, a share in percent, and flags in words."""
+    assert fit_result._shown("unit", 3 << 20) == "3 MiB" and fit_result._shown("spare", 125) == \
+        "12.5 %" and fit_result._shown("copyback", 1) == "yes" and \
+        fit_result._shown("open_linear", 4096) == "4096"
 
 
 run(globals())

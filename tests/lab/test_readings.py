@@ -114,6 +114,9 @@ def test_where_dd_was():
     assert of("if=/dev/sdb of=/dev/null bs=4096 count=1000 skip=3") == ("read", 4096, 3 * 4096)
     assert of("if=/dev/zero of=/dev/sdb bs=8192 count=500 seek=5 oflag=direct") == \
         ("write", 8192, 5 * 8192)
+    assert of("if=/dev/zero of=/dev/sdb bs=8192 count=500 oflag=direct") == ("write", 8192, 0)
+    assert of("if=/dev/zero of=/dev/sdb bs=8192 count=500 seek=24K oflag=direct,seek_bytes") == \
+        ("write", 8192, 24576)
 
 
 def test_equal_points_are_one():
@@ -181,6 +184,39 @@ def test_lines_of_keys():
                                   ("u", 0, "d"), ("u", 1, "d"))] == [1, 1, 3, 4, 8, 3, 10, 12]
     assert where.of(("t", "b"), "x") == 5 and where.of(("t", "b"), "y") == 6
     assert where.of(("t", "b"), "z") == 4
+
+
+def test_each_line_is_counted_once():
+    """Lines of a result, and of one that is left out, are none that said nothing; an object counts
+    by its lines, wherever it begins."""
+    disk = " Timing buffered disk reads:  63 MB in  3.00 seconds =  21.00 MB/sec\n"
+    objects = job("8k", "write", write=side(7, bw=3)) + "\n"
+    text = "hello\n\n" + objects + disk + disk.replace("21", "31") + "bye\n" + disk
+    log = read_log(text.encode(), "log")
+    assert log.lines == 5 + objects.count("\n") and log.skipped == ("hello", "bye")
+    assert [p.value for p in log.points] == [3072, 21 << 20, 21 << 20]
+    assert [one.line for one in log.left] == [4 + objects.count("\n")]
+    unknown = read_log(b'x\n{"a":\n {"b": 1}}\n', "log")
+    assert unknown.skipped == ("x", "2 lines of JSON from line 2 on") and unknown.lines == 3
+
+
+def test_a_block_is_half_of_the_least_alignment():
+    """In the order of no line; an alignment of 1 is none."""
+    def of(*aligns):
+        found = points("".join(f"align {a}\tpre 1.5ms\ton 2ms\tpost 1.5ms\tdiff 500us\n"
+                               for a in aligns))
+        return {how(p, "bs")[0] for p in found}
+    assert of(65536, 2048, 4096) == {1024} and of(4, 2, 8) == {1}
+
+
+def test_two_tables_of_flashbench():
+    """A table that begins anew has no heading any more, so nobody knows how many units it had."""
+    table = "4MiB 6M/s\n2MiB 3M/s\n"
+    log = read_log(("flashbench -O --open-au-nr=5 --erasesize=4194304 /dev/sdx\n" + table
+                    + table.replace("6", "7")).encode(), "log")
+    assert [p.value for p in log.points] == [6e6, 3e6] and [o.line for o in log.left] == [4, 5]
+    fat = "flashbench -f --erasesize=4194304 /dev/sdx\n4MiB 6M/s 5M/s\n4MiB 8M/s 7M/s\n"
+    assert [p.value for p in points(fat)] == [6e6, 5e6, 8e6, 7e6]
 
 
 run(globals())
