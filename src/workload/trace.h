@@ -27,9 +27,9 @@
  * another kind, or a request to another device.  Such lines are counted; see
  * fe_trace_skipped.
  *
- * Times count from the trace's start.  blkparse, iolog and text have such times in the
- * file; for msr the first line is the start.  Times may run backwards.  A device handles
- * that by taking each request no earlier than the one before it.
+ * Times count from the trace's start.  Some formats have such times in the file; for those with
+ * dates, or times since the host was started, the first request is the start.  Times may run
+ * backwards.  A device handles that by taking each request no earlier than the one before it.
  *
  * Thread rule: one caller at a time for each reader or writer.
  */
@@ -95,7 +95,7 @@ struct fe_trace_options {
     const char *device;   /* takes only requests of this device, in the words of the format:
                              a file (iolog), "MAJ,MIN" (blkparse) or "HOST.DISK" (msr).  NULL:
                              requests of a second device are an error */
-    char event;           /* blkparse: the kind of event that is a request: Q, G, I, D or C;
+    char event;           /* trace_event.h: the kind of event that is a request: Q, G, I, D or C;
                              0 = D */
 };
 
@@ -139,17 +139,18 @@ struct fe_trace_writer_options {
     bool lossy;         /* leaves out what the format cannot hold instead of failing */
 };
 
-/* Writes to f, which stays the caller's.  Opening writes the first lines of the format.
+/* Writes to f, which stays the caller's.  Opening writes the first lines of the format.  -EINVAL with
+ * message if the format is read only.
  *
  * Times are rounded down to the unit of the format: 1 us in iolog (in version 2, where only
- * waits of 100 us and more count, to such waits), 100 ns in msr.  Which other fields of a
- * record survive depends on the format: text and binary keep them all, msr keeps
+ * waits of 100 us and more count, to such waits), 100 ns in msr, 1 us in alibaba.  Which other fields of a
+ * record survive depends on the format: text and binary keep them all, msr and systor keep
  * done_ns, and blkparse keeps stream (as the process). */
 int fe_trace_writer_open(struct fe_trace_writer **ret, FILE *f, const char *name,
                          const struct fe_trace_writer_options *opt, struct fe_err *err);
 
 /* -EINVAL with message for a record that the format cannot hold: only text and binary have think
- * time, only these and blkparse have FUA, and msr has neither trim nor flush.  Writes are
+ * time, only these and blkparse have FUA, and formats with columns have neither trim nor flush.  Writes are
  * buffered. */
 int fe_trace_write(struct fe_trace_writer *w, const struct fe_trace_rec *recs, uint32_t n,
                    struct fe_err *err);

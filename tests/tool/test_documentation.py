@@ -28,7 +28,7 @@ BUILD = from_env("FLASHEMU_BUILD")
 ROOT = from_env("SOURCE_ROOT")
 PROGRAMS = ("flashemu", "flashemu-lab", "nbdkit", "nbdsh", "nbdinfo", "nbdcopy", "nbd-client",
             "nbdfuse", "meson", "tools/", "sed", "blkparse", "qemu-",
-            "sudo", "for", "python3", "/usr/bin/python3")
+            "sudo", "for", "awk", "printf", "python3", "/usr/bin/python3")
 NEEDS_ROOT = "needs root and a block device"
 NOT_RUN = {
     r"^(nbd-client|sudo) ": NEEDS_ROOT,

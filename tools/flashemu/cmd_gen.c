@@ -170,9 +170,9 @@ static const char trace_help[] =
     "  --format FORMAT      of FILE; default: its first line tells\n"
     "  --to FORMAT          of the output: text (default) or another\n"
     "  -o, --output FILE    instead of standard output\n"
-    "  --from-device NAME   only requests of this device: a file (iolog), MAJ,MIN (blkparse) or\n"
-    "                       HOST.DISK (msr)\n"
-    "  --event LETTER       blkparse: D issued (default), Q queued, G, I, or C completed\n"
+    "  --from-device NAME   only requests of this device, as --formats says how it is named\n"
+    "  --event LETTER       blkparse, blktrace, ftrace: D issued (default), Q queued, G, I,\n"
+    "                       or C completed\n"
     "  --sector SIZE        offsets and lengths must be multiples of it (512)\n"
     "  --device NAME        iolog: the file's name in the output (/dev/flashemu)\n"
     "  --lossy              leave out what the format cannot hold instead of failing\n";
