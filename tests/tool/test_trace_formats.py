@@ -105,15 +105,16 @@ def event(time, what, sector, size, flags=0, big=False, follow=b""):
 
 
 def test_the_files_of_all_processors():
-    """Read as one, in order of time: a request ends on another processor than it began."""
+    """Read as one, in order of time: the first event is not on the first processor, and a request
+    ends on another processor than it began."""
     issue, complete, writes, flush = 7, 8, 2, 4
     for big in (False, True):
-        with open("x.blktrace.0", "wb") as f:
+        with open("x.blktrace.3", "wb") as f:
             f.write(event(500, 0, 0, 0, 1 << 10, big, b"name") +
                     event(1000, issue, 8, 4096, writes, big) +
                     event(9000, issue, 16, 512, 0, big, b"abc") +
                     event(9500, complete, 16, 512, 0, big))
-        with open("x.blktrace.3", "wb") as f:
+        with open("x.blktrace.0", "wb") as f:
             f.write(event(2000, issue, 0, 0, flush, big) +
                     event(3000, issue, 32, 1024, writes, big) +
                     event(4000, complete, 8, 4096, writes, big))
