@@ -218,10 +218,10 @@ class TextParser:
             return replace(section, options=options)
         load = replace(job.load, processes=0 if job.several else 1)
         if section.sync and section.sync.mean:
-            every = 1 / (synced - 1) if synced > 1 else 0.0
-            if not every or abs(every - round(every)) > 0.05 * every:
+            every = _every(section, synced)
+            if not every:
                 return replace(section, wrong="has syncs, and no line says behind how many writes")
-            load = replace(load, how=(*load.how, ("fsync", round(every))))
+            load = replace(load, how=(*load.how, ("fsync", every)))
         return replace(section, load=load)
 
     def _options(self, name: str, job: _Job) -> dict[str, str] | None:
@@ -269,6 +269,16 @@ class TextParser:
                 for s in _once(self._run.sections)]
             self.runs.append(self._run)
         self._begin()
+
+
+def _every(section: Section, synced: float) -> int:
+    """Behind how many writes there was a sync, 0 if several numbers fit.  fio sends none behind the
+    last write, and the share of all requests is rounded to 0.1 %."""
+    writes = section.sides["write"].requests if "write" in section.sides else 0.0
+    in_all = sum(side.requests for side in section.sides.values())
+    least, most = ((synced - 1 + end) * in_all for end in (-0.0006, 0.0006))
+    fits = [n for n in range(1, 1001) if least <= (writes - 1) // n <= most]
+    return fits[0] if len(fits) == 1 and most >= 1 else 0
 
 
 def _once(sections: list[Section]) -> list[Section]:
