@@ -165,6 +165,20 @@ def test_each_point_is_held_out_once():
         near(summary.median, 0.05 + 0.01 * i, 1e-6)
 
 
+def test_numbers_that_are_as_good():
+    """Of each member of the structure, the neighbours' values with which the error is the same."""
+    m = Measurement(points(), "x", 512 * MIB)
+    f = fitting_of(m, Constant(p.value for p in m.points))
+    best = search.start(SEGMENT, values(SEGMENT))
+    error = f._search("", f._weights, 1000).judge([best])[0].error
+    found = f._as_good(replace(best, error=error))
+    assert found["cache"] == [16384, 65536] and found["copyback"] == [int(not SEGMENT.copyback)]
+    assert found["limit"] == [64 * 1024, 120 * 1024] and "strategy" not in found
+    assert set(found["open_random"]) == set(range(9)) - {3}
+    worse = f._as_good(replace(best, error=error / 1.02))
+    assert worse.keys() == found.keys() and not any(worse.values())
+
+
 def in_order(rows, slow, factor=60.0):
     """Rows of -O in order; small writes of the rows in `slow` merge a unit each."""
     return [make_point("flashbench-open-au",

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Requests of the tests of `probe`, and conclusions from points by hand."""
+
+from flashemu_lab_bench import FLASHEMU  # noqa: F401
+from flashemu_script import run
+
+from flashemu_lab.measurement.schema import make_point
+from flashemu_lab.probe.tests import behaviour, partial_pages, structure, unit_pairs
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def near(got, want, slack=1e-6):
+    assert abs(got - want) <= slack * max(1, abs(want)), (got, want)
+
+
+def keys(test):
+    return [tuple(how[n] for n in ("op", "bs", "start", "stride", "count")) for _, how in test.keys]
+
+
+def test_reads_around_pages():
+    """Before, across and behind odd multiples of 1 to 64 KiB, behind a quarter of the device."""
+    got = structure.page_reads(64 * MIB)
+    begin = 16 * MIB
+    assert keys(got) == [("read", KIB, begin + size - before, 2 * size, 12)
+                         for size in (KIB << i for i in range(7)) for before in (1024, 512, 0)]
+    assert all(how["median"] for _, how in got.keys) and len(got.requests) == 21 * 12
+    assert [r.offset for r in got.requests[12:15]] == [begin + 512, begin + 2560, begin + 4608]
+
+
+def test_many_small_writes():
+    """256 for each of three points, none of them where another one was."""
+    got = behaviour.logged(4096, 64 * MIB)
+    assert [how["count"] for _, how in got.keys] == [256] * 3 and got.merges == 256
+    places = [r.offset for r in got.requests]
+    assert len(set(places)) == 768 and places == sorted(places) and max(places) + 4096 <= 64 * MIB
+    assert all((p - 288 * KIB) % (16 * KIB) == 0 for p in places)
+    p = make_point("request", [1.0], **got.keys[0][1])
+    assert behaviour.is_logged(p)
+
+
+def test_granules():
+    """Writes of four granules, of 1 to 32 KiB, shifted by half of one in the second of three."""
+    found = {}
+    for _, how in behaviour.scattered_wide(64 * MIB).keys:
+        found.setdefault(how["bs"], []).append(how["start"])
+    assert list(found) == [4 * KIB << i for i in range(6)]
+    for bs, starts in found.items():
+        assert [s % (bs // 4) for s in starts] == [0, bs // 8, 0], (bs, starts)
+
+
+def test_units_of_a_pair():
+    pair = unit_pairs.Pair(4 * MIB, 3 * MIB, 5 * MIB, 1.0)
+    assert [pair.parted(u * MIB) for u in (1, 2, 3, 4, 6, 8)] == [True, True, False, True, False,
+                                                                 False]
+
+
+def test_where_a_rate_falls():
+    """After four parts at 20 MB/s; the fifth is half at 20 and half at 5, which makes 8."""
+    def parts(*rates):
+        return [(i * MIB, MIB, r * 1e6) for i, r in enumerate(rates)]
+    found = behaviour.knee(parts(20, 20, 20, 20, 8, 5, 5, 5))
+    assert found is not None
+    near(found[0], 4.5 * MIB)
+    near(found[1], 20e6)
+    near(found[2], 5e6)
+    assert behaviour.knee(parts(20, 20, 20, 20, 19, 18, 20, 19)) is None
+    # one slow part between quick ones is no knee
+    assert behaviour.knee(parts(20, 20, 20, 5, 20, 5, 20, 5)) is None
+
+
+def test_what_is_fetched_together():
+    """16 KiB are: a read takes 100 us, and 80 us more for what it leaves of them."""
+    def read(align, place, bs=1024):
+        end = align if place == "pre" else align + bs
+        left = -end % (16 * KIB) / (16 * KIB)
+        return make_point("flashbench-align", [1e5 + 8e4 * left], align=align, bs=bs, place=place)
+    points = [read(1024 << i, place) for i in range(10) for place in ("pre", "post")]
+    together, ns = partial_pages.of_reads(points)
+    assert together == 16 * KIB
+    near(ns, 8e4)
+    assert partial_pages.of_reads(points[:7]) == (0, 0.0)
+    flat = [make_point("flashbench-align", [1e5], align=1024 << i, bs=1024, place=place)
+            for i in range(10) for place in ("pre", "post")]
+    assert partial_pages.of_reads(flat) == (0, 0.0)
+
+
+def test_what_a_write_copies():
+    """200 us for each page that it leaves, besides 300 us."""
+    times = {s * KIB: 3e5 + 2e5 * (1 - s / 16) for s in (1, 2, 4, 8, 16)}
+    near(partial_pages.of_writes(times | {64 * KIB: 9e9}, 16 * KIB), 2e5)
+    assert partial_pages.of_writes(times, 32 * KIB) == 0
+    assert partial_pages.of_writes({s: 3e5 for s in times}, 16 * KIB) == 0
+
+
+run(globals())
