@@ -3,6 +3,7 @@
 """Where charts put their marks: places, scales and numbers, worked out by hand."""
 
 import re
+from xml.etree import ElementTree
 from dataclasses import replace
 
 from flashemu_lab_bench import FLASHEMU  # noqa: F401
@@ -197,6 +198,17 @@ def test_labels_leave_room_for_each_other():
     drawn = [t[2] for t in places(charts.line_chart(one), ("text", 'text-anchor="middle"'))][:-1]
     # a slot is 9.9 wide, and a label 20.16 and 6
     assert drawn == labels[::3]
+
+
+def test_a_picture_as_a_file():
+    """With its size, the light colours and a paper, and all of its parts in their order."""
+    alone = svg.alone(svg.picture(460, 123, "n", [svg.text(1, 2, "a > b"), svg.box(1, 2, 3, 4, "x")]))
+    root = ElementTree.fromstring(alone)
+    assert (root.get("width"), root.get("height"), root.get("viewBox")) == (
+        "460", "123", "0 0 460 123")
+    assert [e.tag.rpartition("}")[2] for e in root] == ["style", "rect", "text", "rect"]
+    assert root[1].get("fill") == svg.LIGHT["paper"] and root[1].get("height") == "123"
+    assert root[2].text == "a > b" and "var(" not in alone and svg.LIGHT["s7"] in root[0].text
 
 
 def table(kind="shared", rows=None):

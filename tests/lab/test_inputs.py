@@ -13,10 +13,12 @@ from pathlib import Path
 from flashemu_lab_bench import FLASHEMU, SMALL, TOP, bad, good, lab, stored, write
 from flashemu_script import run
 
+from flashemu_lab.advise import raw_writes
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment.plan import plan
 from flashemu_lab.experiment.spec import load
-from flashemu_lab.runs import worker
+from flashemu_lab.recording import recordings
+from flashemu_lab.runs import dask_cluster, worker
 from flashemu_lab.runs.local import execute
 from flashemu_lab.runs.program import Outcome, Tool
 from flashemu_lab.runs.run import Input, Run, Source, arguments
@@ -242,6 +244,74 @@ def test_one_process_does_runs_that_differ_in_their_requests_alone():
     assert arguments([one, dataclasses.replace(one, requests=(other,))]) == [
         "replay", "x", "--warmup", "gen:a", "gen:a", "gen:b", "--depth", "3", "--each", "--jobs",
         "1", "--wrap"]
+
+
+class KilledWorker(Exception):
+    """As Dask names it."""
+
+
+def test_a_run_that_ends_its_workers():
+    """It is sent four times more; the fifth worker that it ends is the last one.  Any other error is
+    the run's own."""
+    job = dask_cluster._Job(Run("1", "x", (), "c", 1, (Source("pattern", "a", "a"),)))
+    judged = [dask_cluster.DaskEngine._judge(None, job, KilledWorker("a\nb")) for _ in range(5)]
+    assert judged[:4] == [None] * 4
+    assert judged[4] == Outcome("lost", message="the run ended on a worker by KilledWorker: a")
+    job.deaths = 0
+    assert dask_cluster.DaskEngine._judge(None, job, ValueError("x")).status == "lost"
+
+
+class Told:
+    """A program that says this of a device."""
+
+    def __init__(self, canonical, multiple=None):
+        self.text, self.multiple = canonical, multiple
+
+    def canonical(self, _profile, _overrides):
+        return self.text
+
+    def ask(self, *_words):
+        return json.dumps({"capacity": 64 << 20, "advice": {"multiple": self.multiple,
+                                                            "text": "t"}})
+
+
+def test_what_advice_knows_of_a_device():
+    """A unit only where the device has units, and no command above 1 MiB."""
+    def look(kind, limit="", multiple=None):
+        found = raw_writes.look(Told("[ftl]\ntype = %s\nunit_size = 3M\n[link]\n%s" % (kind, limit),
+                                     multiple), "p", ())
+        return found.limit, found.unit, found.multiple
+    assert look("segment", "max_transfer = 120K\n", 5) == (120 << 10, 3 << 20, 5)
+    assert look("block", "max_transfer = 4M\n") == (1 << 20, 3 << 20, 0)
+    assert look("page") == (1 << 20, 0, 0)
+
+
+def test_files_of_a_recording():
+    """One recording has a file for each longest command, whichever of them is there."""
+    r = recordings.load("vfat-log")
+    every = recordings.limits(r)
+    assert len(every) > 2 and every == tuple(sorted(set(every))) and r.limit in every
+    for limit in every:
+        found = recordings.load("vfat-log", limit)
+        assert found.limit == limit and recordings.limits(found) == every, limit
+    meant = recordings.operand("rec:vfat-log,start=77,measure=write")
+    assert (meant.start, meant.measure, meant.pace) == (77, "write", 0)
+    try:
+        recordings.operand("rec:vfat-log,phase=write")
+    except LabError as e:
+        assert "'phase=write': a recording takes start=SECTOR" in str(e)
+    else:
+        raise AssertionError("no message")
+
+
+def test_what_is_stored_is_counted():
+    """`show` counts the runs of which the store has a result, and no others."""
+    write("x.toml", SMALL)
+    assert "6 runs, of which 0 are stored." in good("show", "./x.toml", store="s")
+    some = [p.run for p in plan(load("./x.toml"), Tool())][:4]
+    for one in some:
+        Store(Path("s")).put(one, Outcome("done", {"ftl": {"waf": 1.0}}))
+    assert "6 runs, of which 4 are stored." in good("show", "./x.toml", store="s")
 
 
 run(globals())
