@@ -18,7 +18,7 @@ except ImportError:
 from flashemu_fit_bench import MIB, SEGMENT, plan, values  # noqa: E402
 
 from flashemu_lab.fit import curves, fit_result, fitting, model, refining  # noqa: E402
-from flashemu_lab.fit import relatives, rows_in_order, search  # noqa: E402
+from flashemu_lab.fit import relatives, relatives_result, rows_in_order, search  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
 
@@ -325,6 +325,16 @@ def test_steps_of_a_ladder():
     assert relatives.Ladder(2, 16).next_to(8) == [16, 4]
 
 
+def test_both_ends_of_a_ladder_are_reached():
+    for key, ladder in relatives._LADDERS.items():
+        reached, fresh = set(), [ladder.first or ladder.least]
+        while fresh:
+            reached.update(fresh)
+            fresh = [n for value in fresh for n in ladder.next_to(value) if n not in reached]
+        assert {ladder.least, ladder.most} <= reached, (key, reached)
+        assert (0 in reached) == bool(ladder.off), key
+
+
 def test_other_numbers_of_scattered_units():
     """None, or more than a group, and never the same number again."""
     s = replace(SEGMENT, unit=MIB // 2, group=4, scattered=6)
@@ -339,6 +349,27 @@ def test_kinds_of_numbers():
     assert fit_result._shown("unit", 3 << 20) == "3 MiB" and fit_result._shown("spare", 125) == \
         "12.5 %" and fit_result._shown("copyback", 1) == "yes" and \
         fit_result._shown("open_linear", 4096) == "4096"
+
+
+def test_procedures_that_repeat_a_figure():
+    """Of a direct job of one process from the begin of the device, with nothing special."""
+    def said(procedure="fio-rate", **how):
+        usual = {"op": "write", "pattern": "random", "bs": 4096, "depth": 3, "jobs": 1,
+                 "size": 5 << 20}
+        usual |= how
+        return relatives_result._procedure(make_point(procedure, [1e6], **{
+            k: v for k, v in usual.items() if v is not None}))
+    assert said() == "fio-randwrite bs=4K depth=3 size=5M"
+    assert said(pattern="sequential", op="read", queue=False) == \
+        "fio-read-cq-off bs=4K depth=3 size=5M"
+    assert said(direct=True, queue=True) == said()
+    for other in ({"op": "trim"}, {"jobs": 2}, {"direct": False}, {"size": None}, {"share": 70}):
+        assert said(**other) == "", other
+    zone = {"test": "random-write", "file": 3 << 20, "bs": 4096, "direct": True, "fsync": True}
+    assert relatives_result._procedure(make_point("iozone", [1.0], **zone)) == \
+        "iozone-rand-write bs=4K size=3M"
+    for other in ({"direct": False}, {"fsync": False}, {"jobs": 2}, {"test": "rewrite"}):
+        assert relatives_result._procedure(make_point("iozone", [1.0], **zone | other)) == "", other
 
 
 run(globals())

@@ -5,6 +5,7 @@
 from flashemu_lab_bench import FLASHEMU  # noqa: F401
 from flashemu_script import run
 
+from flashemu_lab.fit import from_probe
 from flashemu_lab.measurement.schema import make_point
 from flashemu_lab.probe.tests import behaviour, partial_pages, structure, unit_pairs
 
@@ -92,6 +93,51 @@ def test_what_a_write_copies():
     near(partial_pages.of_writes(times | {64 * KIB: 9e9}, 16 * KIB), 2e5)
     assert partial_pages.of_writes(times, 32 * KIB) == 0
     assert partial_pages.of_writes({s: 3e5 for s in times}, 16 * KIB) == 0
+
+
+class Told:
+    """A program that answers this."""
+
+    def ask(self, *words):
+        assert words == ("gen", "x", "--capacity", "4096"), words
+        return "# trace\n\n0 write 512 1024 stream=3\n7 read 2048 512 stream=1\n"
+
+
+def test_requests_of_a_pattern():
+    """Offset and length as they stand there; streams are numbered from 1, and points from 0."""
+    assert structure.traced(Told(), "x", 4096) == [
+        structure.Request("write", 512, 1024, 2), structure.Request("read", 2048, 512, 0)]
+
+
+def test_where_data_were_found():
+    """The same, from another place, or a word; how far away only if the place is behind."""
+    got = structure.contents(structure.link(8 * MIB), {
+        4096: 4096, 8192: 8192, 12288: 4096, 16384: 65536, 20480: "zeros", 24576: "zeros"})
+    assert [tuple(dict(p.parameters).get(n) for n in ("found", "first", "last", "distance"))
+            for p in got] == [
+        ("same", 4096, 8192, None), ("elsewhere", 12288, 12288, None),
+        ("elsewhere", 16384, 16384, 49152), ("zeros", 20480, 24576, None)]
+    assert [p.value for p in got] == [2, 1, 1, 2]
+
+
+def test_reads_by_size():
+    """A sixteenth of the device apart, and none that is so large itself."""
+    got = structure.link(8 * MIB)
+    assert keys(got) == [("read", 512 << i, 0, MIB, keys(got)[0][4]) for i in range(10)]
+    assert len(structure.link(1024 * MIB).keys) == 11
+    assert keys(structure.link(1024 * MIB))[0][3] == 64 * MIB
+
+
+def test_what_a_merge_copies():
+    """For each page of the unit."""
+    real = from_probe.open_units.merge_from
+    try:
+        from_probe.open_units.merge_from = lambda points: 640.0
+        assert from_probe.copied_ns((), 64) == 10
+        from_probe.open_units.merge_from = lambda points: None
+        assert from_probe.copied_ns((), 64) is None
+    finally:
+        from_probe.open_units.merge_from = real
 
 
 run(globals())
