@@ -15,13 +15,14 @@ from flashemu_script import ended, run
 
 from flashemu_lab.advise import filesystems, raw_writes
 from flashemu_lab.recording import recordings
-from flashemu_lab.experiment.choice import choose, costs, scores
+from flashemu_lab.experiment.choice import choose, costs, ratios, worst
 from flashemu_lab.experiment.conclusion import conclusion
 from flashemu_lab.advise.sd_layout import sda_layout
 from flashemu_lab.advise.paste import Hints, lines
 from flashemu_lab.recording.recordings import Phase, Recording
 from flashemu_lab.experiment.spec import parse
 from flashemu_lab.experiment.table import Row, Table
+from flashemu_lab.report.figures import draw
 from flashemu_lab.runs.program import Tool
 
 TOOL = Tool()
@@ -37,69 +38,210 @@ factor = "layout"
 """
 
 
-def table_of(rates, wafs, threshold="2%", among=""):
+def table_of(rates, wafs, threshold="2%", among="", more="", replay=None, steady=None):
     """Three layouts by three request sizes."""
-    e = parse(CHOOSING + 'threshold = "%s"\namong = "%s"\n' % (threshold, among), "x")
+    text = CHOOSING
+    if steady:
+        text = text.replace("[[conclusion]]", '[measure.new]\nvalue = "busy_ns"\n[[conclusion]]', 1)
+        more += 'steady = "new"\n'
+    e = parse(text + 'threshold = "%s"\namong = "%s"\n%s' % (threshold, among, more), "x")
     rows = []
     for i, layout in enumerate("123"):
         for j, bs in enumerate(("4K", "8K", "16K")):
-            rows.append(Row((layout, bs), "", "done", {"rate": rates[i][j], "waf": wafs[i][j]},
-                            None, "", ""))
-    return Table(e, "", tuple(rows))
+            values = {"rate": rates[i][j], "waf": wafs[i][j]}
+            if steady:
+                values["new"] = steady[i][j]
+            rows.append(Row((layout, bs), "", "done", values, None, "", ""))
+    return Table(e, "", tuple(rows), replay=replay)
 
 
 EQUAL = [[1, 1, 1]] * 3
 
 
-def chosen(rates, wafs=EQUAL, threshold="2%", among=""):
-    table = table_of(rates, wafs, threshold, among)
+def chosen(rates, wafs=EQUAL, *args, **more):
+    table = table_of(rates, wafs, *args, **more)
     return choose(table, table.experiment.statements[0].words)
 
 
-def test_scores_by_hand():
+def test_ratios_by_hand():
     table = table_of([[8, 1, 30], [4, 2, 30], [8, 4, 60]], [[2, 1, 1], [1, 1, 1], [1, 1, 4]])
-    e = table.experiment
-    found = scores(table, "layout", e.measure("rate"))
-    want = {"1": (1 * .25 * .5)**(1 / 3), "2": (.5 * .5 * .5)**(1 / 3), "3": 1}
-    assert all(abs(found[k] - want[k]) < 1e-12 for k in want) and len(found) == 3
-    found = scores(table, "layout", e.measure("waf"))
-    want = {"1": .5**(1 / 3), "2": 1, "3": .25**(1 / 3)}
-    assert all(abs(found[k] - want[k]) < 1e-12 for k in want)
+    rate, waf = (table.experiment.measure(name) for name in ("rate", "waf"))
+    found = ratios(table, "layout", rate)
+    assert found == {("4K",): {"1": 1, "2": .5, "3": 1}, ("8K",): {"1": .25, "2": .5, "3": 1},
+                     ("16K",): {"1": .5, "2": .5, "3": 1}}
+    assert worst(found, rate) == {"1": .25, "2": .5, "3": 1}
+    # Of what is better if there is less, a ratio says how many times as much there is.
+    found = ratios(table, "layout", waf)
+    assert found == {("4K",): {"1": 2, "2": 1, "3": 1}, ("8K",): {"1": 1, "2": 1, "3": 1},
+                     ("16K",): {"1": 1, "2": 1, "3": 4}}
+    assert worst(found, waf) == {"1": 2, "2": 1, "3": 4}
     # A combination that has no value at some level says nothing about any.
     rows = tuple(r for r in table.rows if r.levels != ("2", "8K"))
-    found = scores(Table(e, "", rows), "layout", e.measure("rate"))
-    assert abs(found["1"] - .5**.5) < 1e-12 and found["3"] == 1
+    found = ratios(Table(table.experiment, "", rows), "layout", rate)
+    assert list(found) == [("4K",), ("16K",)] and worst(found, rate)["1"] == .5
+    assert worst({}, rate) == {}
 
 
 def test_the_choice():
     best = [[1, 1, 1], [1, 1, 1.1], [1, 1, 1]]
     assert chosen(best).level == "2" and chosen(best).equal == ("2",)
-    near = chosen([[1, 1, 1], [1, 1, 1.05], [1, 1, 1]])
+    near = chosen([[1, 1, 1], [1, 1, 1.02], [1, 1, 1]])
     assert near.level == "1" and near.equal == ("1", "2", "3"), "less than the threshold is equal"
-    assert chosen([[1, 1, 1], [1, 1, 1.05], [1, 1, 1]], threshold="1%").level == "2"
-    # What is only there for comparison is not chosen, and not called as good.
+    assert chosen([[1, 1, 1], [1, 1, 1.02], [1, 1, 1]], threshold="1%").level == "2"
+    assert chosen([[.98, 1, 1], [1, 1, 1], [1, 1, 1]]).equal == ("1", "2", "3"), "just 2 %"
+    assert chosen([[.979, 1, 1], [1, 1, 1], [1, 1, 1]]).equal == ("2", "3")
+    # What is only there for comparison is not chosen, not called as good, and no measure of others.
     assert chosen(best, among="3").equal == ("3",)
+    assert chosen(best, among="3").share == (1, "4K")
     # Of what is equally fast, the one that wears less.
     assert chosen(EQUAL, [[2, 1, 1], [1, 1, 1], [1, 1, 1]]).equal == ("2", "3")
     assert chosen([[9, 9, 9], [1, 1, 1], [1, 1, 1]], [[2, 1, 1], [1, 1, 1], [1, 1, 1]]).level == "1"
     assert chosen([[0, 0, 0]] * 3) is None
 
 
-def test_what_is_said():
-    told = conclusion(table_of(EQUAL, EQUAL))
-    assert told == ["The layout does not matter here: rate and write amplification differ by less "
-                    "than 2 % in the mean, which is less than the model can tell. Take 1."]
-    table = table_of([[10, 10, 10], [10, 10, 10], [5, 10, 2.5]], [[1, 1, 1], [1, 1, 1], [1, 2, 4]])
+def test_the_worst_work_decides():
+    """In the mean 1 would be best: 0.16^(1/3) = 0.54, and 2 has 0.5."""
+    rates = [[100, 100, 16], [50, 50, 50], [50, 50, 100]]
+    found = chosen(rates)
+    # Of equal worst shares the mean decides: 0.5, and (0.5 x 0.5 x 1)^(1/3) = 0.63.
+    assert (found.level, found.equal, found.share) == ("3", ("3",), (.5, "4K"))
+    assert [(b.group, b.levels, b.worst) for b in found.best] == [
+        ("4K", ("1",), ("2", .5)), ("8K", ("1",), ("2", .5)), ("16K", ("3",), ("1", .16))]
+    told = conclusion(table_of(rates, EQUAL))
+    assert told[:4] == ["Choose 3, which has at least 50 % of the best, and that with 4K.",
+                        "Best for 4K: 1. Worst: 2, with 50 % of the best.",
+                        "Best for 8K: 1. Worst: 2, with 50 % of the best.",
+                        "Best for 16K: 3. Worst: 1, with 16 % of the best."], told
+    # Asked for one work only, its best one is chosen.
+    table = table_of(rates, EQUAL)
+    for bs, level in (("4K", "1"), ("16K", "3")):
+        e = parse(table.experiment.text.replace(
+            'levels = ["4K", "8K", "16K"]', f'levels = ["{bs}"]'), "x")
+        rows = tuple(r for r in table.rows if r.levels[1] == bs)
+        assert choose(Table(e, "", rows), e.statements[0].words).level == level, bs
+
+
+def replay_of(like, **by_filesystem):
+    numbers = {name: {"samples": 1, "largest": value} for name, value in by_filesystem.items()}
+    return {"sentence": "", "samples": 9, "largest": 2.0, "filesystems": numbers, "any": {},
+            "like": {"samples": 5, "largest": like}}
+
+
+def test_differences_count_from_what_replays_differ_by():
+    """Both count: 1.1 x 1.2 = 1.32, and 1.1 x 1.02 is more than 1.1."""
+    names = {"1": .1, "2": .2, "3": .0}
+    for rate, equal in ((1.31, ("1", "2")), (1.33, ("2",))):
+        rates = [[1, 1, 1], [rate, 1, 1], [.5, 1, 1]]
+        found = chosen(rates, replay=replay_of(.3, **names))
+        assert found.equal == equal, (rate, found)
+        assert found.level == "2", "of equal ones that with the better numbers"
+        best = found.best[0]
+        assert (best.levels, best.perhaps) == (("2",), ("1",) if len(equal) == 2 else ())
+    assert chosen([[1, 1, 1], [1.31, 1, 1], [.5, 1, 1]]).equal == ("2",), "without a replay"
+    # The exact one differs from the first by more than 1.1, from the second by more than 1.2.
+    assert chosen([[1, 1, 1], [1, 1, 1], [1.15, 1, 1]],
+                  replay=replay_of(.3, **names)).equal == ("2", "3")
+    # 2 % is the least; and a filesystem without samples is as far off as the worst like it.
+    assert chosen([[1, 1, 1], [1.03, 1, 1], [1, 1, 1]],
+                  replay=replay_of(.3, **dict.fromkeys("123", 0.))).equal == ("2",)
+    unknown = replay_of(.3, **{"1": .1, "2": None, "3": .0})
+    assert chosen([[1, 1, 1], [1.42, 1, 1], [.5, 1, 1]], replay=unknown).equal == ("1", "2")
+    assert chosen([[1, 1, 1], [1.44, 1, 1], [.5, 1, 1]], replay=unknown).equal == ("2",)
+    told = conclusion(table_of([[1, 1, 1], [1.31, 1, 1], [.5, 1, 1]], EQUAL,
+                               replay=replay_of(.3, **names)))
+    assert told[:5] == [
+        "Choose 2: no other layout is better by a difference that counts.",
+        "As good, because no difference counts: 1.",
+        "Best for 4K: 2. Perhaps as good: 1. Worst: 3, with 38.2 % of the best.",
+        "No difference counts for 8K and 16K.",
+        "A difference counts from 2 % on; with 1 10.0 % and with 2 20.0 %. So much have replays "
+        "differed from a kernel, and of two that are compared both count."], told
+    # A level may tell its filesystem.
+    table = table_of([[1, 1, 1], [1.31, 1, 1], [.5, 1, 1]], EQUAL)
+    e = parse(table.experiment.text.replace('layout = ["1", "2", "3"]', """layout.label = "layout"
+layout.levels = {"1" = {filesystem = "a"}, "2" = {filesystem = "b"}, "3" = {filesystem = "c"}}"""),
+              "x")
+    table = Table(e, "", table.rows, replay=replay_of(.3, a=.1, b=.2, c=0.))
+    assert choose(table, e.statements[0].words).equal == ("1", "2")
+
+
+def test_wear_counts_in_a_steady_state():
+    wafs = [[9, 1, 1], [1, 1, 1], [1, 1, 2]]
+    assert chosen(EQUAL, wafs).equal == ("2",)
+    new = [[1, 1, 1], [1, 1, 1], [1, 1, .49]]
+    found = chosen(EQUAL, wafs, steady=new)
+    assert (found.equal, found.unsteady) == (("2", "3"), ("16K",))
+    assert chosen(EQUAL, wafs, steady=[[.5] * 3] * 3).equal == ("2",)
+    found = chosen(EQUAL, wafs, steady=[[0] * 3] * 3)
+    assert (found.equal, found.unsteady) == (("1", "2", "3"), ("4K", "8K", "16K"))
+    table = table_of(EQUAL, wafs, steady=new)
     told = conclusion(table)
-    assert told[:2] == ["Choose 1.", "As good, because less than 2 % is less than the model can "
-                        "tell: 2."]
-    assert told[2] == ("3, compared with the choice: rate 50 % (25 % with 16K, 100 % with 8K) and "
-                       "write amplification 2 times (100 % with 4K, 4 times with 16K).")
+    assert ("The device is not in a steady state with 16K: it has blocks that nobody has written "
+            "yet, and erases less than half of what it programs. Its write amplification grows "
+            "later, so wear does not decide there.") in told, told
+    assert told[-1] == "1, compared with the choice: rate 100 % and write amplification 100 % (8K) to 9 times (4K)."
     words = table.experiment.statements[0].words
     found = costs(table, words, choose(table, words), "3")
-    assert [(c.measure.name, c.least_at, c.most_at) for c in found] == [
-        ("rate", "16K", "8K"), ("waf", "4K", "16K")]
-    assert abs(found[0].ratio - .5) < 1e-12 and abs(found[1].ratio - 2) < 1e-12
+    assert [(c.measure.name, c.least, c.most) for c in found] == [("rate", 1, 1), ("waf", 1, 1)]
+    told = conclusion(table_of(EQUAL, wafs, steady=[[0] * 3] * 3))
+    assert told[0] == ("The layout does not matter here: no difference of rate counts. Take 1."), told
+
+
+def test_a_work_may_have_several_rows():
+    """What is best for a device is what is good at each size."""
+    text = CHOOSING.replace('bs = {', 'profile = ["a", "b"]\nbs = {').replace(
+        'profile = "ssd-page"\n', "") + 'by = "BY"\n'
+    rates = {"a": [[8, 8, 8], [4, 8, 8], [8, 8, 8]], "b": [[2, 2, 2], [2, 2, 2], [2, 1, 2]]}
+    for by, want in (("profile", [("a", ("1", "3"), ("2", .5)), ("b", ("1", "2"), ("3", .5))]),
+                     ("bs", [("4K", ("1", "3"), ("2", .5)), ("8K", ("1", "2"), ("3", .5)),
+                             ("16K", ("1", "2", "3"), ("1", 1))]), ("", [])):
+        e = parse(text.replace("BY", by), "x")
+        assert [f.name for f in e.factors] == ["layout", "profile", "bs"]
+        rows = tuple(Row((layout, profile, bs), "", "done",
+                         {"rate": rates[profile][i][j], "waf": 1}, None, "", "")
+                     for i, layout in enumerate("123") for profile in "ab"
+                     for j, bs in enumerate(("4K", "8K", "16K")))
+        found = choose(Table(e, "", rows), e.statements[0].words)
+        assert (found.level, found.equal) == ("1", ("1",))
+        assert [(b.group, b.levels, b.worst) for b in found.best] == want, by
+
+
+def test_what_is_said():
+    told = conclusion(table_of(EQUAL, EQUAL))
+    assert told == ["The layout does not matter here: no difference of rate and write amplification "
+                    "counts. Take 1.", "No difference counts for 4K, 8K and 16K.",
+                    "A difference counts from 2 % on: that is what the model can tell."], told
+    table = table_of([[10, 10, 10], [10, 10, 10], [5, 10, 2.5]], [[1, 1, 1], [1, 1, 1], [1, 2, 4]])
+    told = conclusion(table)
+    assert told[:2] == ["Choose 1: no other layout is better by a difference that counts.",
+                        "As good, because no difference counts: 2."]
+    assert told[-1] == ("3, compared with the choice: rate 25 % (16K) to 100 % (8K) and write "
+                        "amplification 100 % (4K) to 4 times (16K).")
+    words = table.experiment.statements[0].words
+    found = costs(table, words, choose(table, words), "3")
+    assert [(c.measure.name, c.least, c.least_at, c.most, c.most_at) for c in found] == [
+        ("rate", .25, "16K", 1, "8K"), ("waf", 1, "4K", 4, "16K")]
+
+
+def test_bars_point_the_right_way():
+    """The longest bar is the best one of a rate, and the worst one of wear."""
+    figures = ('[[figure]]\nkind = "scores"\nmeasure = "rate"\nx = "layout"\n'
+               '[[figure]]\nkind = "scores"\nmeasure = "waf"\nx = "layout"\n')
+    table = table_of([[8, 8, 8], [4, 8, 8], [8, 8, 8]], [[1, 1, 1], [1, 1, 1], [1, 5, 1]],
+                     more=figures)
+    drawn = draw(table)
+    heads = ["Rate by layout, as a share of the best: long bars are good",
+             "Write amplification by layout, in multiples of the least: short bars are good"]
+    assert [d.heading for d in drawn] == [heads[0]] * 4 + [heads[1]] * 4
+    for picture, want in ((drawn[0].picture, ["100.0 %", "50.0 %", "100.0 %"]),
+                          (drawn[4].picture, ["1 x", "1 x", "5 x"]),
+                          (drawn[5].picture, ["1 x", "1 x", "1 x"])):
+        bars = [float(w) for w in re.findall(r'<rect [^>]*width="([0-9.]+)"', picture)]
+        values = re.findall(r">([0-9.]+ (?:%|x))</text>", picture)
+        assert values == want, picture
+        numbers = [float(v.split()[0]) for v in values]
+        assert all(abs(b / max(bars) - n / max(numbers)) < .01 for b, n in zip(bars, numbers)), bars
+    assert "in the worst case of each" in drawn[0].picture and "4K" in drawn[1].picture
 
 
 def test_advice_is_an_experiment():
@@ -148,6 +290,40 @@ def test_filesystems_come_from_recordings():
     assert text.count("sfdisk --wipe") == 2 and "mount -t" in text
 
 
+def test_the_answer_comes_first():
+    text = good("advise", *QUICK)
+    assert text.startswith("Choose ") and "workload  " not in text
+    told = good("advise", *QUICK, "--rows")
+    assert told.startswith(text), "the rows come behind the answer"
+    rows = [line for line in told[len(text):].splitlines() if line.strip()]
+    heads = [line for line in rows if re.match("(layout|filesystem) +workload +rate", line)]
+    found = good_json("advise", *QUICK)
+    assert len(heads) == 2
+    assert len(rows) == 2 + len(found["rows"]) + len(found["filesystems"]["rows"])
+    bad("unrecognized arguments: --rows", "sweep", "ideal", "gen:random,op=write,count=1", "--rows")
+
+
+def test_works_that_were_asked_for():
+    """Packages need links and owners, so for them only some filesystems are there."""
+    words = ("sandisk-su04g", "device.used=0", "--workload", "log,packages")
+    rows = good_json("advise", *words)["filesystems"]["rows"]
+    assert {r["levels"]["workload"] for r in rows} == {"log", "packages"}
+    assert not any(r["levels"]["filesystem"].startswith(("vfat", "exfat")) for r in rows)
+
+
+def test_a_card_that_fills_its_blocks_says_so():
+    """Its cache takes all that is written, so nothing is erased."""
+    out = good_json("advise", "raspberrypi32g", "--workload", "log")
+    rows = [r for r in out["rows"] + out["filesystems"]["rows"]]
+    assert all(r["values"]["erases"] == 0 == r["values"]["renewed"] for r in rows)
+    for found in (out, out["filesystems"]):
+        assert any(s.startswith("The device is not in a steady state with log: ")
+                   for s in found["conclusion"])
+    out = good_json("advise", "sandisk-su04g", "--workload", "log")  # it has been written all over
+    assert all(.5 < r["values"]["renewed"] < 1.5 for r in out["rows"])
+    assert not any("steady" in s for s in out["conclusion"])
+
+
 def test_reads_of_a_boot_count():
     out = good_json("advise", "sandisk-su04g", "device.used=0", "--workload", "log,boot")
     assert {r["levels"]["workload"] for r in out["rows"]} == {"log"}
@@ -170,7 +346,7 @@ def test_advice_for_everything_has_filesystems():
             (["database", "log"], {"vfat", "xfs"}, 2),
             (["large-file"], {"vfat-2k", "btrfs", "ntfs"}, 1),
             (["packages", "boot"], {"btrfs"}, 1)):
-        found = filesystems.known(workloads, 2**24)
+        found = filesystems.known(workloads, 2**24, workloads is not everything)
         names = [f.name for f in found]
         assert names[0] == "ext4" and others < set(names), (workloads, names)
         assert len(found[0].by_workload) >= least, found[0]
@@ -183,12 +359,13 @@ def recording_of(name, work, sectors=1000, size=5, phase="write"):
     return Recording(**{f.name: values.get(f.name, "") for f in dataclasses.fields(Recording)})
 
 
-def known_of(*made, workloads=("large-file", "log"), room=2000):
+def known_of(*made, workloads=("large-file", "log"), room=2000, asked=False):
     by_name = {r.name: r for r in made}
     names, load = recordings.names, recordings.load
     recordings.names, recordings.load = lambda: tuple(sorted(by_name)), by_name.__getitem__
     try:
-        return [(f.name, sorted(f.by_workload)) for f in filesystems.known(list(workloads), room)]
+        return [(f.name, sorted(f.by_workload)) for f in filesystems.known(
+            list(workloads), room, asked)]
     finally:
         recordings.names, recordings.load = names, load
 
@@ -220,6 +397,10 @@ def test_which_filesystems_are_compared():
     many = [recording_of(n + "-large", "large 1") for n in ("jfs", "zfs", "ntfs")]
     assert known_of(a, b, c, *logs, *many) == [
         (n, ["large-file"]) for n in ("ext4", "exfat", "jfs", "ntfs", "xfs", "zfs")], "6 > 2 * 2"
+    # Whoever asks for both works gets those filesystems that have both.
+    assert known_of(a, b, c, *logs, *many, asked=True) == [("exfat", both), ("xfs", both)]
+    assert known_of(a, b, c, logs[0], asked=True) == known_of(a, b, c, logs[0]) == [
+        (n, ["large-file"]) for n in ("ext4", "exfat", "xfs")], "xfs alone is no comparison"
     assert known_of(a, recording_of("ext4-log", "log 9")) == []
     boots = [recording_of(n + "-boot", "boot 1", phase="read") for n in ("xfs", "ext4")]
     boot = [recording_of("exfat-boot", "boot 1", phase="write")]

@@ -38,7 +38,7 @@ value = "busy_ns"
 LOG = '"rec:%s-log,start=63,measure=write"'
 ALL = ("Replayed results differ by at most 1.4 % from runs through the kernel at the same pace (3 "
        "samples with requests up to 120 KiB, as here; ")
-END = "), and by at most 5.0 % in all 5 samples."
+END = ("), and by at most 5.0 % in all 5 samples. The largest one is ext4-log on intenso4g.")
 NONE = ("It is not known how far these replayed results are from runs through the kernel: there "
         "are no samples (no sampled.csv next to the recordings).")
 
@@ -100,7 +100,8 @@ def test_the_samples_of_like_devices_count():
     few = there("".join(line for line in SAMPLES.splitlines(True) if ",524288," not in line))
     text = in_one_line(good("sweep", "intenso4g", "rec:ext4-log,measure=write", env=few))
     assert ("Replayed results differ by at most 1.4 % from runs through the kernel at the same "
-            "pace (4 samples, none with requests up to 512 KiB, as here).") in text
+            "pace (4 samples, none with requests up to 512 KiB, as here). The largest one is vfat-log "
+            "on transcend8g.") in text
     text = in_one_line(good("sweep", "transcend8g", "rec:ext4-log,measure=write",
                             "link.max_transfer=1M,120K", env=env))
     assert ("A kernel would send requests up to 1024 KiB to some of these devices; there is no "
@@ -197,6 +198,68 @@ def test_damaged_files():
         f.write(b"\xff\xfe")
     bad("mine/sampled.csv: is damaged", "run", "x.toml",
         env={"FLASHEMU_RECORDINGS": os.path.abspath("mine")})
+
+
+def test_the_worst_sample_is_named():
+    """With its reason, where that is known."""
+    worst = SAMPLES + ("3,f2fs,f2fs-large,0123456789ab,524288,CARD,256,write,1000000000,"
+                       "2809900000,0,1000000000,+180.99%\n")
+    experiment("vfat")
+    for card, why in (("sandisk-sd4gb", "The largest one is f2fs-large on sandisk-sd4gb, where in "
+                       "four of ten runs the kernel's requests made this card copy whole units "
+                       "again and again, and in the others the replay was exact."),
+                      ("intenso4g", "The largest one is f2fs-large on intenso4g.")):
+        text = in_one_line(good("run", "x.toml", "-o", "out", env=there(worst.replace("CARD", card))))
+        assert "at most 181.0 % in all 6 samples. " + why in text, text
+        assert why in read("out/index.html").replace("&#x27;", "'"), card
+    # A kernel that is quicker differs as well.
+    quick = SAMPLES + ("3,xfs,xfs-log,0123456789ab,65536,lexar8g,256,write,1000000000,900000000,0,"
+                       "1000000000,-10.00%\n")
+    assert ("at most 10.0 % in all 6 samples. The largest one is xfs-log on lexar8g.") in \
+        in_one_line(good("run", "x.toml", env=there(quick)))
+
+
+def test_what_differences_count_for_a_filesystem():
+    """Its samples with requests as long; or those with others; or all samples."""
+    worst = SAMPLES + ("3,f2fs,f2fs-log,0123456789ab,65536,lexar8g,256,write,1000000000,1300000000,"
+                       "0,1000000000,+30.00%\n")
+    experiment("vfat", "ext4", "f2fs", "xfs")
+    replay = good_json("run", "x.toml", env=there(worst))["replay"]
+    found = {name: round(replay_accuracy.off(replay, name), 9)
+             for name in ("vfat", "ext4", "f2fs", "xfs", "none")}
+    assert found == {"vfat": .014, "ext4": .006, "f2fs": .3, "xfs": .014, "none": .014}, found
+    few = "".join(line for line in worst.splitlines(True) if ",122880," not in line)
+    replay = good_json("run", "x.toml", env=there(few))["replay"]
+    found = {name: round(replay_accuracy.off(replay, name), 9) for name in ("ext4", "f2fs", "xfs")}
+    assert found == {"ext4": .05, "f2fs": .3, "xfs": .3}, found
+    replay = good_json("run", "x.toml", env=there(HEAD))["replay"]
+    assert replay_accuracy.off(replay, "vfat") == 0 == replay_accuracy.off(None, "vfat")
+    assert [replay_accuracy.in_percent(x) for x in (.014, .20221, .0341)] == [
+        "1.4 %", "20.3 %", "3.5 %"]
+
+
+def test_damaged_results():
+    """What a choice reads of `replay`."""
+    experiment("vfat")
+    good("run", "x.toml", "-o", "out", env=there())
+    whole = json.loads(read("out/results.json"))
+    for path, value, message in (
+            (("like",), None, "replay.like: null; allowed: an object"),
+            (("like", "largest"), "x", 'replay.like.largest: "x"; allowed: a number'),
+            (("filesystems",), [], "replay.filesystems: []; allowed: an object"),
+            (("filesystems", "vfat", "samples"), 0.5, "replay.filesystems.vfat.samples: 0.5"),
+            (("any", "vfat"), 7, "replay.any.vfat: 7; allowed: an object"),
+            (("largest",), -2.0, "replay: -2.0; allowed: differences of at least 0")):
+        broken = json.loads(json.dumps(whole))
+        place = broken["replay"]
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = value
+        write("out/results.json", json.dumps(broken))
+        bad("out/results.json: " + message, "report", "out", "-o", "page.html")
+    del whole["replay"]["any"]  # as older versions have written it
+    write("out/results.json", json.dumps(whole))
+    good("report", "out", "-o", "page.html")
 
 
 def test_a_file_reads_back():

@@ -23,7 +23,7 @@ from ..experiment.sweep import array, text
 from ..recording import recordings
 from ..recording.recipes import partition_type
 from ..recording.recordings import Recording
-from .raw_writes import Device, THRESHOLD, place, size
+from .raw_writes import Device, RENEWED, THRESHOLD, place, size
 from .sd_layout import SECTOR
 
 # The work of a recording that a workload of advice means, and the phase that counts.
@@ -45,6 +45,7 @@ _MEASURES = (
      "less"),
     ("erases", "nand.block_erases / user_bytes * 1000000000", "erases for each GB of files", "",
      "less"),
+    RENEWED,
 )
 
 
@@ -61,15 +62,17 @@ class Filesystem:
         return next(iter(self.by_workload.values()))
 
 
-def known(workloads: list[str], room: int) -> list[Filesystem]:
+def known(workloads: list[str], room: int, asked: bool) -> list[Filesystem]:
     """The filesystems that can be compared for these workloads, the most common one first.
 
-    room  sectors that a partition may have
+    room   sectors that a partition may have
+    asked  whether somebody has asked for just these workloads: then as many of them count as two
+           filesystems can do
 
-    Not every filesystem has a recording of every work.  The workloads that are left are those that
-    give the largest table in which no row lacks one: many filesystems with one workload, or fewer
-    with several.  FAT12 and FAT16 are left out where the partition is too large for them.  Empty
-    if no workload has two filesystems.
+    Not every filesystem has a recording of every work.  If nobody has asked for a work, those are
+    left that give the largest table in which no row lacks one: many filesystems with one workload,
+    or fewer with several.  FAT12 and FAT16 are left out where the partition is too large for
+    them.  Empty if no workload has two filesystems.
     """
     found: dict[str, dict[str, Recording]] = {}
     for name in recordings.names():
@@ -92,7 +95,7 @@ def known(workloads: list[str], room: int) -> list[Filesystem]:
               for chosen in combinations(workloads, n)]
     best: list[Filesystem] = max(
         (t for t in tables if len(t) > 1), default=[],
-        key=lambda t: len(t) * len(t[0].by_workload))
+        key=lambda t: (asked * len(t[0].by_workload), len(t) * len(t[0].by_workload)))
     return sorted(best, key=lambda f: (
         _COMMON.index(f.name) if f.name in _COMMON else len(_COMMON), f.name))
 
@@ -109,10 +112,10 @@ def _fills(mkfs: str, sectors: int) -> bool:
                for kind, most in _FEW_CLUSTERS.items())
 
 
-def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
+def filesystems_text(d: Device, workloads: list[str], start: int, asked: bool) -> str:
     """The experiment in TOML, with partitions at `start` bytes and at sector 63; "" if there are no
-    recordings for it."""
-    tried = known(workloads, (d.capacity - start) // SECTOR)
+    recordings for it.  See `known` for `asked`."""
+    tried = known(workloads, (d.capacity - start) // SECTOR, asked)
     if not tried:
         return ""
     lines = [
@@ -125,7 +128,8 @@ def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
         for f in tried:
             if f.example.filesystem == "f2fs" and (at - f.example.start * SECTOR) % _SEGMENT:
                 continue
-            words = {"name": f.name, "start": f"{at // SECTOR}", "paste": _paste(d, f, at)}
+            words = {"name": f.name, "filesystem": f.example.filesystem,
+                     "start": f"{at // SECTOR}", "paste": _paste(d, f, at)}
             inner = ", ".join(f"{word} = {text(value)}" for word, value in words.items())
             lines.append(f"{text(f'{f.name} at {place(at)}')} = {{{inner}}}")
     lines += ["", "[factors.workload]", 'label = "workload"', "[factors.workload.levels]"]
@@ -136,12 +140,12 @@ def filesystems_text(d: Device, workloads: list[str], start: int) -> str:
         lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
                   f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
     lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "written"',
-              'factor = "filesystem"', f'threshold = "{THRESHOLD}"',
+              'steady = "renewed"', 'factor = "filesystem"', f'threshold = "{THRESHOLD}"',
               f"among = {text(f' at {place(start)}')}"]
     left_out = [w for w in workloads if w not in tried[0].by_workload]
     if left_out:
         lines += ["", "[[conclusion]]", 'say = "text"', f"text = {text(_missing(left_out))}"]
-    for measure in ("rate", "written"):
+    for measure in ("rate", "written", "erases"):
         lines += ["", "[[figure]]", 'kind = "scores"', f'measure = "{measure}"',
                   'x = "filesystem"']
     return "\n".join(lines) + "\n"
@@ -153,8 +157,9 @@ _NOTES = (
     "The requests are those of Debian's kernel, recorded once on a short partition and replayed "
     "with the partition at each start, behind mkfs, mount and the work before. The options are in "
     "the lines to paste and in `flashemu-lab show` of a recording. Rates are of bytes of files. "
-    "Filesystems that differ by less than 2 % are said to be equal, and of those the most common "
-    "one is chosen.")
+    "The filesystem is chosen whose worst work comes nearest to the best one. Rates differ if "
+    "their ratio is above 1.02, and above what the samples of both filesystems say about replays "
+    "and a kernel; of equal ones the most common one is chosen.")
 
 
 def _missing(workloads: list[str]) -> str:

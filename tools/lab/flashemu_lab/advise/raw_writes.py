@@ -258,11 +258,12 @@ def advise_text(d: Device, workloads: list[str]) -> str:
     amounts = _amounts(d)
     lines += [f"{text(name.replace('-', ' '))} = {{run = {text(WORKLOADS[name] % amounts)}}}"
               for name in patterns]
-    for name, value, label, unit, better in (*MEASURES[:2], _ERASES):
+    for name, value, label, unit, better in (*MEASURES[:2], _ERASES, RENEWED):
         lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
                   f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
     lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "waf"',
-              'factor = "layout"', f'threshold = "{THRESHOLD}"', "", "[[conclusion]]",
+              'steady = "renewed"', 'factor = "layout"', f'threshold = "{THRESHOLD}"', "",
+              "[[conclusion]]",
               'say = "text"',
               f"text = {text('Without a filesystem, by flashemu align: ' + d.finding)}"]
     for measure in ("rate", "waf", "erases"):
@@ -277,12 +278,15 @@ _NOTES = (
     "area at a multiple of 4 MiB on the device. The workloads are patterns that stand for what a "
     "host does, and no recordings of a kernel. Each of them does the same work on each layout, on "
     "a device as full as its profile says. The patterns know where a FAT32 has its FATs, its "
-    "directory and its data, and nothing of a page cache, a journal or fragments. A score is the "
-    "geometric mean over the workloads of what a layout reaches of the best one. Layouts whose "
-    "scores differ by less than 2 % are said to be equal, and of those the most common one is "
-    "chosen.")
+    "directory and its data, and nothing of a page cache, a journal or fragments. The layout "
+    "is chosen whose worst workload comes nearest to the best one. Rates that differ by less than "
+    "2 % are said to be equal, and of equal layouts the most common one is chosen. A device that "
+    "is in a steady state erases as much as it programs.")
 _ERASES = ("erases", "nand.block_erases / host.write.bytes * 1000000000", "erases for each GB",
            "", "less")
+# About 1 in a steady state, and about 0 as long as the device fills blocks that are still empty.
+RENEWED = ("renewed", "nand.block_erases * profile.nand.pages_per_block / nand.page_programs",
+           "erased of what was programmed", "", "")
 
 
 def _level(d: Device, c: Candidate) -> str:

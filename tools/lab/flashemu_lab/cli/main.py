@@ -183,8 +183,9 @@ def _add_recordings(add: devices.Add) -> None:
     c.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="changes keys of the profile")
     devices.add_fit_options(c)
     workloads = (*raw_writes.WORKLOADS, *raw_writes.RECORDED)
-    c.add_argument("--workload", metavar="NAME,...", default=",".join(workloads),
+    c.add_argument("--workload", metavar="NAME,...", default=None,
                    help=f"what the device is for: {', '.join(workloads)} (all of them)")
+    c.add_argument("--rows", action="store_true", help="print the numbers of all runs, too")
     _common(c)
 
 
@@ -258,6 +259,21 @@ def _print(table: Table, folder: Path | None) -> None:
     sys.stdout.write(show.summary(table))
     if folder:
         print(f"\n{folder / 'index.html'}")
+
+
+def _print_advice(layouts: Table, by_filesystem: Table | None, folder: Path | None,
+                  rows: bool) -> None:
+    """The answer comes first."""
+    sys.stdout.write(show.answer(layouts) + "\n")
+    if by_filesystem:
+        sys.stdout.write(show.answer(by_filesystem))
+    else:
+        print("There are no recordings that compare filesystems for this (see flashemu-lab list).")
+    for table, name in ((layouts, ""), (by_filesystem, "filesystems")):
+        if table and (rows or table.failures):
+            sys.stdout.write("\n" + show.rows(table))
+        if table and folder:
+            print(f"\n{folder / name / 'index.html'}")
 
 
 def _say_stopped(progress: Progress, what: str) -> None:
@@ -406,8 +422,8 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _advise(arguments: argparse.Namespace) -> int:
-    profile = arguments.profile
-    workloads = arguments.workload.split(",")
+    profile, asked = arguments.profile, arguments.workload is not None
+    workloads = arguments.workload.split(",") if asked else list(raw_writes.ABOUT)
     raw_writes.check_workloads(workloads)
     if profile.endswith(".json"):
         profile = devices.profile_for_advice(Path(profile), arguments)
@@ -419,7 +435,7 @@ def _advise(arguments: argparse.Namespace) -> int:
         layouts = _table(parse(raw_writes.advise_text(device, workloads), "advise.toml"), arguments)
     if layouts is None:
         return 130
-    text = filesystems.filesystems_text(device, workloads, raw_writes.chosen_start(layouts))
+    text = filesystems.filesystems_text(device, workloads, raw_writes.chosen_start(layouts), asked)
     by_filesystem = _table(parse(text, "advise.toml"), arguments) if text else None
     if text and by_filesystem is None:
         return 130
@@ -433,13 +449,7 @@ def _advise(arguments: argparse.Namespace) -> int:
                           json.loads(result(by_filesystem)) if by_filesystem else None},
                          indent=1, ensure_ascii=False))
     else:
-        _print(layouts, folder)
-        print()
-        if by_filesystem:
-            _print(by_filesystem, folder / "filesystems" if folder else None)
-        else:
-            print("There are no recordings that compare filesystems for this (see flashemu-lab "
-                  "list).")
+        _print_advice(layouts, by_filesystem, folder, arguments.rows)
     return 1 if layouts.failures or (by_filesystem and by_filesystem.failures) else 0
 
 

@@ -64,7 +64,24 @@ def _value(row: Row, measure: str, spread: Ranges) -> str:
 def summary(table: Table) -> str:
     """The rows and the conclusion; with an ensemble, the rows with the parameters as shipped, and
     behind each value the least and the largest one."""
-    whole = table
+    return f"{_rows(table, MOST_ROWS)}\n{answer(table)}"
+
+
+def answer(table: Table) -> str:
+    """The conclusion, and what is to be pasted."""
+    lines = [line for sentence in conclusion(table) for line in textwrap.wrap(sentence, 78)]
+    if table.replay:
+        lines += textwrap.wrap(table.replay["sentence"], 78)
+    literal = paste(split(table)[0])
+    return "\n".join(lines) + "\n" + (f"\n{literal}" if literal else "")
+
+
+def rows(table: Table) -> str:
+    """All rows, and why some of them failed."""
+    return _rows(table, len(table.rows))
+
+
+def _rows(table: Table, most: int) -> str:
     tables = split(table)
     table = tables[0]
     e = table.experiment
@@ -75,7 +92,7 @@ def summary(table: Table) -> str:
         head.append("theory")
     cells = [head]
     reasons = Counter(row.message for row in table.rows if row.message)
-    for row in table.rows[:MOST_ROWS]:
+    for row in table.rows[:most]:
         values = [_value(row, m.name, spread.get(m.name, {})) for m in e.measures]
         if e.law:
             values.append("-" if row.theory is None else number(row.theory))
@@ -89,17 +106,11 @@ def summary(table: Table) -> str:
         right = [f"{c:>{w}}" for c, w in
                  zip(line[len(e.factors):len(head)], widths[len(e.factors):])]
         lines.append("  ".join([*left, *right, *line[len(head):]]).rstrip())
-    if len(table.rows) > MOST_ROWS:
-        lines.append(f"... and {len(table.rows) - MOST_ROWS} more rows")
+    if len(table.rows) > most:
+        lines.append(f"... and {len(table.rows) - most} more rows")
     lines += [f"{'all' if count == len(table.rows) else count} runs failed: {message}"
               for message, count in reasons.items() if count > 1]
-    lines.append("")
-    for sentence in conclusion(whole):
-        lines += textwrap.wrap(sentence, 78)
-    if whole.replay:
-        lines += textwrap.wrap(whole.replay["sentence"], 78)
-    literal = paste(table)
-    return "\n".join(lines) + "\n" + (f"\n{literal}" if literal else "")
+    return "\n".join(lines) + "\n"
 
 
 def describe_samples(samples: list[Sample]) -> str:

@@ -51,7 +51,7 @@ def split(table: Table) -> list[Table]:
     for level in e.factors[place].levels:
         rows = tuple(replace(row, levels=row.levels[:place] + row.levels[place + 1:])
                      for row in table.rows if row.levels[place] == level)
-        found.append(Table(inner, table.program, rows))
+        found.append(Table(inner, table.program, rows, replay=table.replay))
     return found
 
 

@@ -1,27 +1,53 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which level of a factor comes out best, and what the others cost.
+"""Which level of a factor comes out best, for which work, and what the others cost.
 
-    score(level) = geometric mean, over all combinations of the other factors, of
-                   value(level, combination) / best value of the combination
+A combination of the other factors' levels, such as a work, is where levels are compared:
 
-So each combination counts as much as any other, however fast it is.  For a measure of which less
-is better the ratio is the other way round.  A score is between 0 and 1.
+    share(level, combination) = value / value of the best level; 1 if no level is better by a
+                                difference that counts
 
-A model is no better than its parameters, so a difference below a threshold says nothing.  The
-levels whose score is within the threshold of the best one are equal; so are those of them whose
-wear is within the threshold of the least.  Of these the first in the file is chosen: a file lists
-the most common choice first.  Levels that are only there for comparison, because nobody asked for
-them, cannot be chosen.
+The level is chosen whose worst share is the best one: a mean would hide that a filesystem which
+is the best for logs writes small files at a sixth of the rate.  Levels whose worst shares do not
+differ are compared by the geometric mean of their shares, and then by their wear, in the same two
+steps.  Those that are left are equal.  Of these one is chosen whose numbers are best, however
+little that means: first by shares that differ by the threshold, and then the first in the file,
+because a file lists the most common choice first.  Levels that are only there for comparison,
+because nobody asked for them, cannot be chosen, and nothing is measured by them.
+
+A model is no better than its parameters, and a replay no better than its samples.  So two values
+differ only if their ratio is above both of
+
+    1 / (1 - threshold)
+    (1 + e1) (1 + e2)      where e1 and e2 are the largest differences of replays from a kernel in
+                           the samples of the levels' filesystems (replay_accuracy)
+
+A level tells its filesystem by the word `filesystem`, or by its name.
+
+Wear is known only where the device was in a steady state.  A device that still has blocks which
+nobody has written programs them and erases nothing, so it seems to wear less than it will.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import geometric_mean
+from typing import Callable, Iterable
 
 from ..core.units import number, quantity
-from .spec import Measure
+from .replay_accuracy import off
+from .spec import Experiment, Measure
 from .table import Table
+
+# The levels of the other factors; and a number for each level of the factor.
+Combination = tuple[str, ...]
+ByLevel = dict[str, float]
+Shares = dict[Combination, ByLevel]
+# From which ratio on the values of two levels differ.
+Margin = Callable[[str, str], float]
+# A device that is in a steady state erases, in the long run, as much as it programs.  With open
+# blocks at both ends of a short work it may be less.
+_STEADY = 0.5
+_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -29,25 +55,22 @@ class Cost:
     """What a level costs, compared with the chosen one.
 
     measure  which one
-    ratio    value divided by that of the chosen level, the geometric mean over the combinations
-    least, most        the smallest and the largest ratio
+    least, most        the smallest and the largest of the ratios to the value of the chosen level
     least_at, most_at  the levels of the other factors there
     """
 
     measure: Measure
-    ratio: float
     least: float
     most: float
     least_at: str
     most_at: str
 
     def words(self) -> str:
-        """Such as "rate 60 % (20 % with log, 99 % with database)"."""
-        found = f"{self.measure.label} {times(self.ratio)}"
+        """Such as "rate 20 % (log) to 99 % (database)"."""
         if self.most > self.least * 1.02:
-            found += (f" ({times(self.least)} with {self.least_at}, {times(self.most)} with "
-                      f"{self.most_at})")
-        return found
+            return (f"{self.measure.label} {times(self.least)} ({self.least_at}) to "
+                    f"{times(self.most)} ({self.most_at})")
+        return f"{self.measure.label} {times(self.least)}"
 
 
 def times(ratio: float) -> str:
@@ -56,89 +79,208 @@ def times(ratio: float) -> str:
 
 
 @dataclass(frozen=True)
+class Best:
+    """What is best in a group of combinations, such as a work.
+
+    group    its name
+    levels   that no other one beats and whose numbers are best, in the order of the file
+    perhaps  others that no other one beats
+    worst    the level that comes out worst, and its share
+    """
+
+    group: str
+    levels: tuple[str, ...]
+    perhaps: tuple[str, ...]
+    worst: tuple[str, float]
+
+
+@dataclass(frozen=True)
 class Choice:
     """What comes out best.
 
-    level   the level that is chosen
-    equal   all levels that are as good by both measures, in the order of the file
-    speed   score of each level by the measure
-    wear    score of each level by the second measure; empty without one
+    level     the level that is chosen
+    equal     all levels that are as good by both measures, in the order of the file
+    share     the worst share of the chosen level, and in which combination that is
+    best      what is best for each work: for each level of the only other factor with several, or
+              of the one that the statement names
+    counts    the ratio from which on a level differs from another one that is exact, less 1
+    unsteady  the combinations, as in "log, transcend8g", whose wear is not known
     """
 
     level: str
     equal: tuple[str, ...]
-    speed: dict[str, float]
-    wear: dict[str, float]
+    share: tuple[float, str]
+    best: tuple[Best, ...]
+    counts: ByLevel
+    unsteady: tuple[str, ...]
 
 
-def scores(table: Table, factor: str, measure: Measure) -> dict[str, float]:
-    """The score of each level of a factor.
-
-    A combination in which some level has no value above 0 does not count, and a level without
-    any combination has no score.
-    """
+def cells(table: Table, factor: str, measure: Measure) -> Shares:
+    """The values of each combination.  One in which some level has no value above 0 is left out."""
     e = table.experiment
     place = e.factors.index(e.factor(factor))
-    cells: dict[tuple[str, ...], dict[str, float]] = {}
+    found: Shares = {}
     for row, value in table.select(measure.name, {}):
         if value > 0:
             others = row.levels[:place] + row.levels[place + 1:]
-            cells.setdefault(others, {})[row.levels[place]] = value
-    levels = e.factor(factor).levels
-    whole = [cell for cell in cells.values() if len(cell) == len(levels)]
-    if not whole:
-        return {}
+            found.setdefault(others, {})[row.levels[place]] = value
+    count = len(e.factor(factor).levels)
+    return {others: cell for others, cell in found.items() if len(cell) == count}
 
-    def ratio(cell: dict[str, float], level: str) -> float:
-        if measure.better == "less":
-            return min(cell.values()) / cell[level]
-        return cell[level] / max(cell.values())
 
-    return {level: geometric_mean([ratio(cell, level) for cell in whole]) for level in levels}
+def ratios(table: Table, factor: str, measure: Measure) -> Shares:
+    """Each value divided by the best one of its combination: at most 1, or at least 1 for a measure
+    of which less is better."""
+    best = min if measure.better == "less" else max
+    return {others: {level: value / best(cell.values()) for level, value in cell.items()}
+            for others, cell in cells(table, factor, measure).items()}
+
+
+def worst(found: Shares, measure: Measure) -> ByLevel:
+    """The worst of the `ratios` of each level; none if there is no combination."""
+    pick = max if measure.better == "less" else min
+    levels: ByLevel = next(iter(found.values()), {})
+    return {level: pick(cell[level] for cell in found.values()) for level in levels}
+
+
+def accuracy(table: Table, factor: str) -> ByLevel:
+    """By how much replays differ from a kernel, as a share, for each level; 0 if nothing was
+    replayed, or if there are no samples at all."""
+    f = table.experiment.factor(factor)
+    return {level: off(table.replay, f.given(level).get("filesystem", level))
+            for level in f.levels}
+
+
+def least_margin(words: dict[str, str]) -> float:
+    """The ratio from which on the values of exact levels differ."""
+    threshold = quantity(words["threshold"])
+    assert threshold is not None
+    return 1 / (1 - threshold)
+
+
+def _margin(table: Table, words: dict[str, str]) -> Margin:
+    may, least = accuracy(table, words["factor"]), least_margin(words)
+    return lambda a, b: max(least, (1 + may[a]) * (1 + may[b]))
+
+
+def _shares(cell: ByLevel, better: str, margin: Margin) -> ByLevel:
+    """The share of each level in a combination."""
+    def beaten(level: str) -> list[float]:
+        behind = {other: cell[level] / value if better == "less" else value / cell[level]
+                  for other, value in cell.items()}
+        return [ratio for other, ratio in behind.items()
+                if ratio > margin(level, other) * _ROUNDING]
+    return {level: 1 / max(beaten(level), default=1.0) for level in cell}
+
+
+def _unbeaten(scored: ByLevel, margin: Margin) -> list[str]:
+    """The levels whose score is not smaller than any other by a difference that counts."""
+    return [level for level, score in scored.items()
+            if all(other <= score * margin(level, name) * _ROUNDING
+                   for name, other in scored.items())]
+
+
+def _best(found: Iterable[ByLevel], levels: list[str], margin: Margin) -> list[str]:
+    """Those of the levels with the best worst share, and of these the ones with the best mean."""
+    each = list(found)
+    if not each:
+        return levels
+    levels = _unbeaten({level: min(cell[level] for cell in each) for level in levels}, margin)
+    return _unbeaten({level: geometric_mean([cell[level] for cell in each]) for level in levels},
+                     margin)
 
 
 def choose(table: Table, words: dict[str, str]) -> Choice | None:
     """The choice that [[conclusion]] with say = "choose" asks for; None if there is no value.
 
-    words  measure, factor, threshold, wear (a second measure, or ""), and among (what the names of
-           levels that can be chosen have in them)
+    words  measure, factor, threshold, wear (a second measure, or ""), among (what the names of
+           levels that can be chosen have in them), steady (a measure: the blocks that were erased
+           as a share of those that were programmed; or ""), and by (the factor whose levels are
+           told one by one, or "")
     """
     e = table.experiment
-    threshold = quantity(words["threshold"])
-    assert threshold is not None
-    speed = scores(table, words["factor"], e.measure(words["measure"]))
+    factor, measure = e.factor(words["factor"]), e.measure(words["measure"])
+    levels = [level for level in factor.levels if words["among"] in level]
+    margin = _margin(table, words)
+
+    def shares(measure: Measure, margin: Margin) -> Shares:
+        return {others: _shares({level: cell[level] for level in levels}, measure.better, margin)
+                for others, cell in cells(table, factor.name, measure).items()}
+
+    speed, plain = shares(measure, margin), shares(measure, _plain(words))
     if not speed:
         return None
-    wear = scores(table, words["factor"], e.measure(words["wear"])) if words["wear"] else {}
-    equal = _near(speed, [level for level in speed if words["among"] in level], threshold)
-    if wear:
-        equal = _near(wear, equal, threshold)
-    return Choice(equal[0], tuple(equal), speed, wear)
+    equal = _best(speed.values(), levels, margin)
+    unsteady = _unsteady(table, words)
+    if words["wear"]:
+        wear = shares(e.measure(words["wear"]), margin)
+        equal = _best([cell for at, cell in wear.items() if at not in unsteady], equal, margin)
+    level = _best(plain.values(), equal, _plain(words))[0]
+    at = min(speed, key=lambda others: speed[others][level])
+    may = accuracy(table, factor.name)
+    return Choice(level, tuple(equal), (speed[at][level], ", ".join(at)),
+                  tuple(_groups(e, words, speed, plain, margin)),
+                  {name: max(least_margin(words) - 1, may[name]) for name in levels},
+                  tuple(", ".join(others) for others in unsteady))
+
+
+def _plain(words: dict[str, str]) -> Margin:
+    """What counts if all levels are exact."""
+    return lambda a, b: least_margin(words)
+
+
+def _groups(e: Experiment, words: dict[str, str], speed: Shares, plain: Shares, margin: Margin
+            ) -> list[Best]:
+    """What is best for each level of the factor `by`."""
+    others = [f for f in e.factors if f.name != words["factor"]]
+    varied = [f.name for f in others if len(f.levels) > 1]
+    by = words["by"] or (varied[0] if len(varied) == 1 else "")
+    if not by:
+        return []
+    place = [f.name for f in others].index(by)
+    found = []
+    for group in dict.fromkeys(at[place] for at in speed):
+        inside = [at for at in speed if at[place] == group]
+        least, shown = ({level: min(each[at][level] for at in inside) for level in each[inside[0]]}
+                        for each in (speed, plain))
+        good = _unbeaten(least, margin)
+        best = _unbeaten({level: shown[level] for level in good}, _plain(words))
+        last = min(least, key=lambda level: least[level])
+        found.append(Best(group, tuple(best), tuple(x for x in good if x not in best),
+                          (last, least[last])))
+    return found
+
+
+def _unsteady(table: Table, words: dict[str, str]) -> list[Combination]:
+    """The combinations in which, with some level, the device erased less than half of what it
+    programmed."""
+    if not words["steady"]:
+        return []
+    e = table.experiment
+    place = e.factors.index(e.factor(words["factor"]))
+    found = [row.levels[:place] + row.levels[place + 1:]
+             for row, value in table.select(words["steady"], {}) if value < _STEADY]
+    return list(dict.fromkeys(found))
 
 
 def costs(table: Table, words: dict[str, str], found: Choice, level: str) -> list[Cost]:
-    """What a level costs instead of the chosen one, by each measure that the choice is about."""
+    """What a level costs instead of the chosen one, by each measure that the choice is about; wear
+    only where it is known."""
     e = table.experiment
     place = e.factors.index(e.factor(words["factor"]))
     result = []
     for name in (words["measure"], words["wear"]):
-        values: dict[str, dict[str, float]] = {}
+        values: dict[str, ByLevel] = {}
         for row, value in table.select(name, {}) if name else ():
             others = ", ".join(row.levels[:place] + row.levels[place + 1:])
-            values.setdefault(row.levels[place], {})[others] = value
+            if name == words["measure"] or others not in found.unsteady:
+                values.setdefault(row.levels[place], {})[others] = value
         base, mine = values.get(found.level, {}), values.get(level, {})
-        ratios = sorted((mine[at] / base[at], at) for at in base
-                        if base[at] > 0 and mine.get(at, 0) > 0)
-        if ratios:
-            result.append(Cost(e.measure(name), geometric_mean([r for r, _ in ratios]),
-                               ratios[0][0], ratios[-1][0], ratios[0][1], ratios[-1][1]))
+        each = sorted((mine[at] / base[at], at) for at in base
+                      if base[at] > 0 and mine.get(at, 0) > 0)
+        if each:
+            result.append(Cost(e.measure(name), each[0][0], each[-1][0], each[0][1], each[-1][1]))
     return result
-
-
-def _near(scored: dict[str, float], levels: list[str], threshold: float) -> list[str]:
-    """Those of the levels that are within the threshold of the best of them."""
-    best = max(scored[level] for level in levels)
-    return [level for level in levels if scored[level] >= best * (1 - threshold)]
 
 
 def paste(table: Table) -> str:
@@ -149,4 +291,3 @@ def paste(table: Table) -> str:
             factor = table.experiment.factor(statement.words["factor"])
             return factor.given(found.level).get("paste", "") if found else ""
     return ""
-

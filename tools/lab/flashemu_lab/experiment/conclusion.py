@@ -14,15 +14,18 @@ from typing import Callable, Iterator
 from ..core.text import listed
 from ..core.units import number, quantity
 from .agreement import Agreement, agreement, split
-from .choice import choose, costs
+from .choice import Choice, cells, choose, costs, least_margin
 from .decision import Decision, decide, decisive, weighty
 from .effects import Effect, analyse
+from .replay_accuracy import in_percent
 from .spec import Experiment, Measure, Statement
 from .step_path import way
 from .table import Row, Table, to_json
 
 # Effects with a smaller share of the variation are not worth a word.
 _SMALL_SHARE = 0.01
+# So many levels that are equally good are named.
+_NAMED = 4
 
 
 def with_unit(value: float, measure: Measure) -> str:
@@ -226,28 +229,81 @@ def _limit(table: Table, words: dict[str, str]) -> Iterator[str]:
 
 
 def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
-    """The level that comes out best, and what each other level costs."""
+    """The level that comes out best, what is best for each work, and what the others cost."""
     e = table.experiment
     factor = e.factor(words["factor"])
     found = choose(table, words)
     if not found:
         return
-    labels = [e.measure(words[word]).label for word in ("measure", "wear") if words[word]]
-    threshold = number(100 * (quantity(words["threshold"]) or 0))
+    known = words["wear"] if len(found.unsteady) < len(cells(table, factor.name,
+                                                             e.measure(words["measure"]))) else ""
+    labels = [e.measure(name).label for name in (words["measure"], known) if name]
     others = [level for level in found.equal if level != found.level]
     if len(found.equal) == len(factor.levels):
-        yield (f"The {factor.label} does not matter here: {listed(labels)} differ by less than "
-               f"{threshold} % in the mean, which is less than the model can tell. Take "
-               f"{found.level}.")
-        return
-    yield f"Choose {found.level}."
-    if others:
-        yield (f"As good, because less than {threshold} % is less than the model can tell: "
-               f"{'; '.join(others)}.")
+        yield (f"The {factor.label} does not matter here: no difference of {listed(labels)} "
+               f"counts. Take {found.level}.")
+    else:
+        yield f"Choose {found.level}{_where_worst(found, factor.label)}."
+        if others:
+            yield f"As good, because no difference counts: {'; '.join(others)}."
+    yield from _for_each(found)
+    yield _what_counts(table, words, found)
+    if found.unsteady:
+        yield _not_steady(e.measure(words["wear"]).label, found)
     for level in factor.levels:
         if level not in found.equal:
             parts = listed([cost.words() for cost in costs(table, words, found, level)])
             yield f"{_capital(level)}, compared with the choice: {parts}."
+
+
+def _where_worst(found: Choice, label: str) -> str:
+    share, at = found.share
+    if share == 1:
+        return f": no other {label} is better by a difference that counts"
+    return f", which has at least {number(100 * share)} % of the best, and that with {at}"
+
+
+def _for_each(found: Choice) -> Iterator[str]:
+    """What is best for which work."""
+    same = [b.group for b in found.best if b.worst[1] == 1]
+    for b in found.best:
+        if b.group not in same:
+            level, share = b.worst
+            more = f" Perhaps as good: {_first(b.perhaps)}." if b.perhaps else ""
+            yield (f"Best for {b.group}: {_first(b.levels)}.{more} Worst: {level}, with "
+                   f"{number(100 * share)} % of the best.")
+    if same:
+        yield f"No difference counts for {listed(same)}."
+
+
+def _first(levels: tuple[str, ...]) -> str:
+    """The levels, or the first ones of many, as a sentence names them."""
+    more = len(levels) - _NAMED
+    return "; ".join(levels) if more < 2 else \
+        f"{'; '.join(levels[:_NAMED])}; and {more} more"
+
+
+def _what_counts(table: Table, words: dict[str, str], found: Choice) -> str:
+    """Such as "A difference counts from 2 % on, and with exfat from 13.2 % on: ..."."""
+    factor, least = table.experiment.factor(words["factor"]), least_margin(words) - 1
+    text = f"A difference counts from {number(100 * (quantity(words['threshold']) or 0))} % on"
+    by_name: dict[str, list[str]] = {}
+    for level, may in found.counts.items():
+        if may > least:
+            names = by_name.setdefault(in_percent(may), [])
+            name = factor.given(level).get("filesystem", level)
+            names += [name] if name not in names else []
+    if not by_name:
+        return f"{text}: that is what the model can tell."
+    parts = [f"with {listed(names)} {may}" for may, names in by_name.items()]
+    return (f"{text}; {listed(parts)}. So much have replays differed from a kernel, and of two "
+            "that are compared both count.")
+
+
+def _not_steady(label: str, found: Choice) -> str:
+    return (f"The device is not in a steady state with {listed(list(found.unsteady))}: it has "
+            "blocks that nobody has written yet, and erases less than half of what it programs. "
+            f"Its {label} grows later, so wear does not decide there.")
 
 
 def _published(table: Table, words: dict[str, str]) -> Iterator[str]:

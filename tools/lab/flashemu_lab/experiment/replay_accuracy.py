@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Iterable, Sized
 
 from ..core.errors import LabError
+from ..core.json_text import member, wrong
 from ..core.text import listed
 from ..recording import recordings
 from ..runs.expression import longest_command
@@ -26,6 +27,10 @@ from ..runs.run import Json, Run
 
 NAME = "sampled.csv"
 _LAST = "difference"
+# Why a shipped sample is so far off, by its recording and device; flashemu-lab(1) has more.
+_WHY = {("f2fs-large", "sandisk-sd4gb"):
+        "in four of ten runs the kernel's requests made this card copy whole units again and "
+        "again, and in the others the replay was exact"}
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,7 @@ def agreement(runs: Iterable[Run]) -> Json | None:
     largest      their largest difference from a kernel, as a share; None without samples
     like         the same two numbers for samples with requests as long as those of these runs
     filesystems  and of these, for each filesystem of these runs
+    any          for each filesystem of these runs, of its samples with requests of any length
     """
     used = _used(runs)
     if not used.filesystems:
@@ -161,7 +167,52 @@ def agreement(runs: Iterable[Run]) -> Json | None:
     of = {name: [s for s in like if s.filesystem == name] for name in used.filesystems}
     return {"sentence": " ".join([_sentence(samples, like, of, used), *_lacking(used)]),
             **_numbers(samples), "like": _numbers(like),
-            "filesystems": {name: _numbers(each) for name, each in of.items()}}
+            "filesystems": {name: _numbers(each) for name, each in of.items()},
+            "any": {name: _numbers(s for s in samples if s.filesystem == name) for name in of}}
+
+
+def off(replay: Json | None, filesystem: str) -> float:
+    """How far replays of a filesystem may be from a kernel, as a share, by what `agreement` has
+    said: the largest difference of its samples with requests as long; without such ones of its
+    samples; and without any of all samples.  0 if nothing was replayed, or without samples."""
+    told = replay or {}
+    for numbers in (told.get("filesystems", {}).get(filesystem),
+                    told.get("any", {}).get(filesystem), told.get("like"), told):
+        if numbers and numbers.get("largest") is not None:
+            return float(numbers["largest"])
+    return 0.0
+
+
+def in_percent(share: float) -> str:
+    """Such as "1.4 %": rounded up, but not for the last bit of a binary fraction."""
+    return f"{math.ceil(round(1000 * share, 6)) / 10:.1f} %"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How many samples there are, and their largest difference as a share; None without any."""
+
+    samples: int
+    largest: float | None
+
+
+def check(replay: Json) -> None:
+    """LabError if this is nothing that `agreement` has made, in what others read of it."""
+    member(str, replay.get("sentence"), "replay.sentence")
+    found = [member(Numbers, replay["like"], "replay.like")] if "like" in replay else []
+    for name in ("filesystems", "any"):
+        found += member(dict[str, Numbers], replay.get(name, {}), f"replay.{name}").values()
+    largest = member(float | None, replay.get("largest"), "replay.largest")
+    for value in (largest, *(n.largest for n in found)):
+        if value is not None and value < 0:
+            raise wrong("replay", value, "differences of at least 0")
+
+
+def _worst(samples: Iterable[Sample]) -> str:
+    """Which sample differs most, and why if that is known."""
+    found = max(samples, key=lambda s: abs(s.difference))
+    why = _WHY.get((found.recording, found.profile))
+    return f"{found.recording} on {found.profile}" + (f", where {why}" if why else "")
 
 
 def _largest(samples: Iterable[Sample]) -> float | None:
@@ -174,8 +225,7 @@ def _numbers(samples: Iterable[Sample]) -> Json:
 
 
 def _share(samples: Iterable[Sample]) -> str:
-    """Such as "1.4 %": rounded up, but not for the last bit of a binary fraction."""
-    return f"{math.ceil(round(1000 * (_largest(samples) or 0.0), 6)) / 10:.1f} %"
+    return in_percent(_largest(samples) or 0.0)
 
 
 def _count(samples: Sized) -> str:
@@ -194,13 +244,15 @@ def _sentence(samples: tuple[Sample, ...], like: list[Sample], of: dict[str, lis
     told = f"requests up to {_lengths(used.limits)}"
     if not like:
         return (f"Replayed results differ by at most {_share(samples)} from runs through the "
-                f"kernel at the same pace ({_count(samples)}, none with {told}, as here).")
+                f"kernel at the same pace ({_count(samples)}, none with {told}, as here). The "
+                f"largest one is {_worst(samples)}.")
     parts = [f"{name}: {_share(some)} in {len(some)}" for name, some in of.items() if some]
     unknown = [name for name, some in of.items() if not some]
     parts += [f"none of {listed(unknown)}"] if unknown else []
     return (f"Replayed results differ by at most {_share(like)} from runs through the kernel at "
             f"the same pace ({_count(like)} with {told}, as here; {'; '.join(parts)}), and by at "
-            f"most {_share(samples)} in all {_count(samples)}.")
+            f"most {_share(samples)} in all {_count(samples)}. The largest one is "
+            f"{_worst(samples)}.")
 
 
 def _lacking(used: _Used) -> list[str]:

@@ -21,7 +21,7 @@ from ..runs.program import Outcome
 from ..runs.run import Json
 from .evidence import Evidence
 from .plan import Point
-from .replay_accuracy import agreement
+from .replay_accuracy import agreement, check
 from .spec import ENSEMBLE, Experiment, parse
 from .theory import predict
 
@@ -170,7 +170,7 @@ def from_json(text: str, path: str) -> Table:
             raise wrong("format", value["format"], str(_FORMAT))
         file = record(_File, value, "")
         if file.replay is not None:
-            member(str, file.replay.get("sentence"), "replay.sentence")
+            check(file.replay)
     except LabError as e:
         raise LabError(f"{path}: {e}") from None
     experiment = parse(file.experiment, f"{path}: experiment")
@@ -204,11 +204,11 @@ def _check(table: Table) -> None:
     for i, row in enumerate(table.rows):
         if row.values.keys() != (known if row.status == "done" else row.values.keys() & known):
             raise wrong(f"rows[{i}].values", sorted(row.values), ", ".join(sorted(known)))
-    for i, check in enumerate(table.checks):
-        if check.levels not in points:
-            raise wrong(f"full[{i}].levels", list(check.levels), "levels of a row")
-        if not check.values.keys() <= known:
-            raise wrong(f"full[{i}].values", sorted(check.values), ", ".join(sorted(known)))
+    for i, one in enumerate(table.checks):
+        if one.levels not in points:
+            raise wrong(f"full[{i}].levels", list(one.levels), "levels of a row")
+        if not one.values.keys() <= known:
+            raise wrong(f"full[{i}].values", sorted(one.values), ", ".join(sorted(known)))
     sets = len(e.factor(ENSEMBLE).levels) if any(f.name == ENSEMBLE for f in e.factors) else 0
     for i, trial in enumerate(table.evidence.trials):
         if len(trial.values) != sets:

@@ -218,16 +218,27 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
 
 def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the variation") -> str:
     """A bar for each share of 1; `of` tells the pointer what it is a share of."""
-    wide = min(max([svg.text_width(name) for name, _ in rows] + [60]), 196)
+    return _bars_across(title, [(name, share, f"{100 * share:.1f} %") for name, share in rows], of)
+
+
+def multiple_chart(title: str, rows: list[tuple[str, float]]) -> str:
+    """A bar for each multiple of the least value; the longest bar is the largest one."""
+    most = max([value for _, value in rows] + [1.0])
+    return _bars_across(title, [(name, value / most, f"{number(value)} x") for name, value in rows],
+                        "the least")
+
+
+def _bars_across(title: str, rows: list[tuple[str, float, str]], of: str) -> str:
+    """A bar for each name, whose length is a share of the room, with what stands behind it."""
+    wide = min(max([svg.text_width(name) for name, _, _ in rows] + [60]), 196)
     left = wide + 14
     parts = [svg.text(8, 16, title, "head")]
     room = WIDTH - left - 6 - svg.text_width("100.0 %") - _RIGHT
-    for i, (name, share) in enumerate(rows):
+    for i, (name, share, words) in enumerate(rows):
         y = 30 + i * 26
         fitting = int(wide / svg.text_width("x")) - 1
         shown = name if svg.text_width(name) <= wide else name[:fitting] + "\u2026"
         parts.append(svg.text(left - 8, y + 14, shown, "", "end"))
-        parts.append(svg.box(left, y, max(room * share, 1), 19, "f0",
-                             f"{name}: {100 * share:.1f} % {of}"))
-        parts.append(svg.text(left + room * share + 6, y + 14, f"{100 * share:.1f} %"))
+        parts.append(svg.box(left, y, max(room * share, 1), 19, "f0", f"{name}: {words} {of}"))
+        parts.append(svg.text(left + room * share + 6, y + 14, words))
     return svg.picture(WIDTH, 30 + len(rows) * 26 + 6, title, parts)

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Iterable
 
 from ..core.units import number
 from ..experiment.agreement import Ranges, ranges, split
-from ..experiment.choice import scores
+from ..experiment.choice import ratios, worst
 from ..experiment.conclusion import effect_name, shares, with_unit
 from ..experiment.spec import Experiment, Factor, Figure, Measure
 from ..experiment.table import Row, Table
@@ -66,27 +66,25 @@ def _effects(table: Table, measure: Measure) -> list[Drawn]:
 
 
 def _scores(table: Table, name: str, measure: Measure) -> list[Drawn]:
-    """How near each level of a factor comes to the best one: over all combinations of the others,
-    and in each of them."""
+    """How each level of a factor compares with the best one in each combination of the others, and
+    in its worst one.  Long bars are good only if more of the measure is."""
     factor = table.experiment.factor(name)
-    found = scores(table, name, measure)
+    found = ratios(table, name, measure)
     if not found:
         return []
-    heading = f"{_capital(measure.label)} by {factor.label}, as a share of the best"
+    less = measure.better == "less"
+    heading = f"{_capital(measure.label)} by {factor.label}, " + (
+        "in multiples of the least: short bars are good" if less else
+        "as a share of the best: long bars are good")
 
-    def picture(title: str, values: dict[str, float], of: str) -> Drawn:
-        return Drawn(heading, charts.share_chart(title, list(values.items()), of))
+    def picture(title: str, values: dict[str, float]) -> Drawn:
+        rows = list(values.items())
+        return Drawn(heading, charts.multiple_chart(title, rows) if less else
+                     charts.share_chart(title, rows, "of the best"))
 
-    drawn = [picture("all together", found, "of the best, in the geometric mean")]
-    place = table.experiment.factors.index(factor)
-    cells: dict[str, list[Row]] = {}
-    for row in table.rows:
-        others = ", ".join(row.levels[:place] + row.levels[place + 1:])
-        cells.setdefault(others, []).append(row)
-    for others, rows in cells.items():
-        part = scores(replace(table, rows=tuple(rows)), name, measure)
-        if part and len(cells) > 1:
-            drawn.append(picture(others, part, "of the best"))
+    drawn = [picture(", ".join(others), values) for others, values in found.items()]
+    if len(drawn) > 1:
+        drawn.insert(0, picture("in the worst case of each", worst(found, measure)))
     return drawn
 
 
