@@ -31,7 +31,8 @@ def quickstart(profile, **env):
     write("build/build.ninja", "")
     for name, text in (("bin/meson", ""), ("tools/vm/on-host",
                        "echo 'file-fat32-factory MB/s=1.23 waf=4'\n"
-                       "echo 'file-ext4-aligned MB/s=5.67 waf=1'\n"),
+                       "echo 'file-ext4-aligned MB/s=5.67 waf=1'\n"
+                       "echo 'file-ext4-today MB/s=4.32 waf=2'\n"),
                        ("tools/lab/flashemu-lab", LAB)):
         write(name, "#!/bin/sh\n" + text)
         os.chmod(name, 0o755)
@@ -48,7 +49,7 @@ def test_published_figures_are_those_of_the_profile():
     for profile in ("transcend8g", "lexar8g", "ideal"):
         text = quickstart(profile)
         rows[profile] = [line.split()[-2:] for line in text.splitlines() if "ublished" in line]
-        assert ["1.23", "5.67"] in [line.split()[-2:] for line in text.splitlines()], text
+        assert ["1.23", "5.67", "4.32"] in [line.split()[-3:] for line in text.splitlines()], text
     fidelity = read(os.path.join(TOP, "profiles/transcend8g.ini"))
     assert "file-fat32-factory | 3.6 MB/s" in fidelity and "file-ext4-aligned | 6.2 MB/s" in fidelity
     assert rows == {"transcend8g": [["3.6", "6.2"]], "lexar8g": [], "ideal": []}, rows

@@ -73,6 +73,14 @@ work_large() {
     phase read $bytes
 }
 
+# work_installed WORK [ARG...]: another work, with the timers and limits with which the kernel has come.
+work_installed() {
+    as_installed
+    "work_$1" "${@:2}"
+    timers_late
+    memory 256
+}
+
 # work_second BEFORE MIB: writes a file of BEFORE MiB, and then another one, which is measured.
 work_second() {
     dd if=/dev/zero of="$MNT"/before bs=1M count="$1" conv=fsync status=none

@@ -107,6 +107,18 @@ memory() {
     echo $(($1 << 21)) >/proc/sys/vm/dirty_bytes
 }
 
+# as_installed: timers and limits are those with which the kernel has come, which `installed` keeps.
+declare -A installed
+for file in /proc/sys/vm/dirty_{{writeback,expire}_centisecs,background_ratio,ratio}; do
+    installed[$file]=$(cat "$file")
+done
+
+as_installed() {
+    [ -z "${FLASHEMU_DEV-}" ] || return 0
+    local file
+    for file in "${!installed[@]}"; do echo "${installed[$file]}" >"$file"; done
+}
+
 # write_file STEP SOURCE MEGABYTES: writes a file, reports, and compares the file with its source.
 write_file() {
     mark
@@ -169,11 +181,13 @@ format() {
 # ext4 behaves as it did in 2010. mke2fs wrote the inode tables itself then; today it leaves that to
 # the kernel, which does it while the file is being written. And the search for free blocks went
 # from one block group to the next (until Linux 5.13); today it spreads a file over several groups.
+# The steps file-ext4-today... have other options.
 # With big_writes ntfs-3g needs fewer calls for the same writes.
+ext4_options=noinit_itable,mb_optimize_scan=0,commit=300
 mount_again() {
     case $fstype in
     ntfs) ntfs-3g -o big_writes "$(part)" "$MNT" ;;
-    ext4) mount -t ext4 -o noinit_itable,mb_optimize_scan=0,commit=300 "$(part)" "$MNT" ;;
+    ext4) mount -t ext4 -o "$ext4_options" "$(part)" "$MNT" ;;
     *) mount -t "$fstype" "$(part)" "$MNT" ;;
     esac
 }
@@ -192,7 +206,8 @@ step_file-fat32-aligned() {
     check_sum fsck.vfat -n "$(part)"
 }
 
-step_file-ext4-aligned() {
+# ext4_of_the_article STEP: the article's commands.
+ext4_of_the_article() {
     wipe
     # it fails if the kernel reads no partition tables
     printf 'o\nn\np\n1\n256\n\nw\n' |
@@ -203,8 +218,26 @@ step_file-ext4-aligned() {
     mke2fs -q -F -t ext4 -E stripe-width=32 -m 0 "$(part)"
     fstype=ext4
     mount_again
-    write_file file-ext4-aligned /dev/urandom 100
+    write_file "$1" /dev/urandom 100
     check_sum e2fsck -fn "$(part)"
+}
+
+step_file-ext4-aligned() { ext4_of_the_article file-ext4-aligned; }
+
+# ext4_today STEP OPTION,...: the same with a kernel as it is installed today, and these options.
+# Those of the article are in the steps one after the other: the inode tables are not written beside
+# the file, then the search for free blocks is that of 2010. What is left are the commits every 5 s,
+# and how much the kernel keeps until it writes.
+ext4_today() {
+    as_installed
+    local ext4_options=$2
+    ext4_of_the_article "$1"
+}
+
+step_file-ext4-today() { ext4_today file-ext4-today defaults; }
+step_file-ext4-today-tables() { ext4_today file-ext4-today-tables noinit_itable; }
+step_file-ext4-today-allocator() {
+    ext4_today file-ext4-today-allocator noinit_itable,mb_optimize_scan=0
 }
 
 # The experiment was published with -o sync, which is not used here. With it, today's ntfs-3g
