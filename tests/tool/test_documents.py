@@ -158,7 +158,7 @@ def test_speed():
 def test_figures_of_the_first_stick():
     """The tables of README.md against docs/FIDELITY.md."""
     known = {row[0]: row for row in rows("docs/FIDELITY.md", "transcend8g", 6)}
-    says("README.md", "MB/s %s %s write amplification" %
+    says("README.md", "as today ------------- ------------ --------- MB/s %s %s" %
          (known["tr8-write-fat32"][3], known["tr8-write-ext4-aligned"][3]))
     here = rows("README.md", "How good", 3)
     names = ["tr8-read-fat32", "tr8-write-fat32", "tr8-write-ext4-aligned",
