@@ -325,6 +325,17 @@ def test_steps_of_a_ladder():
     assert relatives.Ladder(2, 16).next_to(8) == [16, 4]
 
 
+def test_points_that_are_far_off():
+    """The farthest first, on either side, and how many more there are beyond 15 %."""
+    some = tuple(make_point("fio-rate", [1e6], op="read", pattern="random", bs=512 << i, depth=1,
+                            jobs=1) for i in range(8))
+    off = [0.14, -0.16, 0.5, -0.7, None, 0.2, 0.3, 0.4]
+    told = relatives_result.misses(type("R", (), {"errors": off}), Measurement(some, "x"))
+    sizes = [t.split(" by ")[1].split()[0] for t in told[:5]]
+    assert sizes == ["4096", "2048", "65536", "32768", "16384"] and "(-50 %)" in told[0], told
+    assert told[5:] == ["1 more points are off by more than 15 %."]
+
+
 def test_both_ends_of_a_ladder_are_reached():
     for key, ladder in relatives._LADDERS.items():
         reached, fresh = set(), [ladder.first or ladder.least]

@@ -15,6 +15,7 @@ from flashemu_script import run
 
 from flashemu_lab.advise import raw_writes
 from flashemu_lab.core.errors import LabError
+from flashemu_lab.experiment import shipped
 from flashemu_lab.experiment.plan import plan
 from flashemu_lab.experiment.spec import load
 from flashemu_lab.recording import recordings
@@ -312,6 +313,15 @@ def test_what_is_stored_is_counted():
     for one in some:
         Store(Path("s")).put(one, Outcome("done", {"ftl": {"waf": 1.0}}))
     assert "6 runs, of which 4 are stored." in good("show", "./x.toml", store="s")
+
+
+def test_what_there_is():
+    """A line for each experiment, and a recording in words and as JSON."""
+    lines = good("list").splitlines()
+    assert [line.split()[0] for line in lines] == list(shipped.names()) and len(lines) > 3
+    assert all(" runs  " in line for line in lines)
+    assert "vfat" in good("show", "vfat-log")
+    assert json.loads(good("show", "vfat-log", "--json"))["name"] == "vfat-log"
 
 
 run(globals())
