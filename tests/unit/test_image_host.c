@@ -222,6 +222,35 @@ static void test_image_syncs_before_an_erased_block_is_overwritten(void **state)
     fe_store_destroy(s);
 }
 
+/* A power cut takes an erase back.  What was put back into the pages is on the disk before the record
+ * that makes them count, and the record before anything else. */
+static void test_image_syncs_when_an_erase_is_taken_back(void **state)
+{
+    (void)state;
+    for (int is_down = 0; is_down < 2; is_down++) {
+        struct fe_store_block b;
+        struct fe_store_oob p[PPB];
+        struct fe_store *s = made();
+        program(s, 0, 1, 1, 1);
+        erase(s, 0, 1);
+        program(s, 0, 2, 2, 2);
+        fe_store_write(s, 0, FE_PPN_NONE, 0, PAGE, bytes(1));
+        fe_store_put_back_oob(s, 0, &(struct fe_store_oob){1, 1, 3, FE_STORE_PROGRAMMED, 0}, 0);
+        uint64_t before = host.n[FT_FDATASYNC];
+        if (is_down)
+            host.changes_left = 1; /* the first sync; the host goes down before the record */
+        fe_store_set_block(s, 0, &(struct fe_store_block){.erase_count = 0});
+        host.changes_left = UINT64_MAX;
+        assert_int_equal(host.n[FT_FDATASYNC], before + 2);
+        fe_store_destroy(s);
+        s = opened();
+        load(s, 0, &b, p);
+        assert_int_equal(b.erase_count, is_down ? 1 : 0);
+        fe_store_destroy(s);
+        unlink(path);
+    }
+}
+
 /* Makes an image with two pages that are programmed already, on a host that fails at the sync with
  * this number and then crashes.  Another link keeps the file, which is removed after a failure.
  * False if there are fewer syncs. */
@@ -343,6 +372,7 @@ int main(void)
         T(test_image_changes_a_cached_page_while_it_is_synced),
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
+        T(test_image_syncs_when_an_erase_is_taken_back),
         T(test_image_crash_of_the_host_while_making),
         T(test_image_trims_are_written_together),
     };

@@ -8,8 +8,11 @@
 #include "device/internal.h"
 #include "flashemu/map.h"
 #include "nand/undo.h"
+#include "store/image_format.h"
+#include "store/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -427,6 +430,70 @@ static void test_power_image_end_of_life_of_a_strategy_without_trim(void **state
     }
 }
 
+/* ---- what the disk knows of a cut ---- */
+
+/* The status that the last fdatasync has brought to the disk, and where the records of pages are. */
+static struct fe_image_status on_disk;
+static struct fe_image_layout at;
+static uint32_t n_gone, n_gone_early; /* records of programs that were overwritten; early: while the
+                                         disk did not have their numbers */
+
+static int watch_fdatasync(void *ctx, int fd)
+{
+    (void)ctx;
+    for (int i = 0; i < 2; i++) {
+        struct fe_image_status st;
+        assert_int_equal(pread(fd, &st, sizeof st, (off_t)FE_IMAGE_STATUS(i)), sizeof st);
+        if (st.generation > on_disk.generation)
+            on_disk = st;
+    }
+    return 0;
+}
+
+static ssize_t watch_pwrite(void *ctx, int fd, const void *buf, size_t len, off_t off)
+{
+    struct fe_image_oob old;
+    (void)ctx;
+    if (at.end && (uint64_t)off >= at.oob && (uint64_t)off < at.pages) {
+        assert_int_equal(len, sizeof old);
+        assert_int_equal(pread(fd, &old, sizeof old, off), sizeof old);
+        n_gone += old.state == FE_STORE_PROGRAMMED;
+        n_gone_early += old.state == FE_STORE_PROGRAMMED && old.seq > on_disk.synced_seq;
+    }
+    return pwrite(fd, buf, len, off);
+}
+
+/* Nothing is done to programs that a cut takes back before the status on the disk has their numbers.
+ * When the cut is done, it says that no program can be taken back any more. */
+static void test_power_image_status_tells_of_a_cut(void **state)
+{
+    static struct fe_io watch;
+    uint8_t buf[8 * PAGE] = {1};
+    struct fe_request req = {.type = FE_REQ_WRITE, .len = sizeof buf, .buf = buf};
+    struct fe_reply reply;
+    struct fe_image_header h;
+    (void)state;
+    watch = fe_io_host;
+    watch.fdatasync = watch_fdatasync;
+    watch.pwrite = watch_pwrite;
+    file = (struct fe_store_file){.path = path, .sync = true, .io = &watch};
+    plug_in();
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
+    close(fd);
+    assert_int_equal(fe_image_layout(&at, &h, NULL), 0);
+    uint64_t now_ns = fe_device_now(dev);
+    assert_int_equal(fe_device_submit(dev, now_ns, &req, &reply), 0);
+    assert_in_range(on_disk.synced_seq, 0, 7);
+    assert_int_equal(fe_device_cut_power(dev, now_ns + 500000, NULL), 0);
+    assert_in_range(n_gone, 1, 8); /* of 200 us each: most of the 8 pages had not begun */
+    assert_int_equal(n_gone_early, 0);
+    assert_int_equal(on_disk.synced_seq, 8);
+    assert_int_equal(on_disk.n_open_1, 1);
+    at.end = 0;
+    file = (struct fe_store_file){.path = path};
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -443,6 +510,7 @@ int main(void)
         T(test_power_image_stale_pages_that_were_trimmed),
         T(test_power_image_trims_before_a_page_that_its_partner_takes),
         T(test_power_image_wear_and_statistics),
+        T(test_power_image_status_tells_of_a_cut),
     };
     return cmocka_run_group_tests_name("power_image", tests, NULL, NULL);
 }
