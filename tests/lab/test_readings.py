@@ -196,6 +196,8 @@ def test_each_line_is_counted_once():
     assert log.lines == 5 + objects.count("\n") and log.skipped == ("hello", "bye")
     assert [p.value for p in log.points] == [3072, 21 << 20, 21 << 20]
     assert [one.line for one in log.left] == [4 + objects.count("\n")]
+    cached = read_log((disk + disk.replace("buffered disk", "cached")).encode(), "log")
+    assert cached.skipped == () and [(o.line, o.what) for o in cached.left] == [(2, "hdparm -T")]
     unknown = read_log(b'x\n{"a":\n {"b": 1}}\n', "log")
     assert unknown.skipped == ("x", "2 lines of JSON from line 2 on") and unknown.lines == 3
 
