@@ -107,7 +107,7 @@ def test_cards_with_a_small_log_merge_units_before_they_are_full():
         known = in_order(replace(m, points=tuple(points)))
         some = [s for s in rules.candidates(known) if s.strategy == "segment" and not s.spills]
         assert {s.random_log for s in some if not s.gathers} == {first}, some
-        with compare.Comparer(Tool(), points, 1) as comparer:
+        with compare.Comparer(Tool(), known, 1) as comparer:
             one = search.Search(comparer, known, [1.0] * len(known.points))
         assert {n.random_log for n in one.near(some[0], [SEGMENT])} == {first}
 
