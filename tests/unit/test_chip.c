@@ -10,6 +10,7 @@
 #include "nand/chip_lifetime.h"
 #include "nand/chip_undo.h"
 #include "store/image.h"
+#include "store/image_page.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -305,6 +306,23 @@ static void test_chip_trims_follow_their_programs(void **state)
     stop(&b);
 }
 
+/* A crash of the host may lose the record of a block and not those of its pages. */
+static void test_chip_slc_mode_is_kept_with_the_pages(void **state)
+{
+    (void)state;
+    struct both b;
+    start(&b, true);
+    fe_chip_mark(&b.chip, 3, FE_MARK_SLC, true);
+    program(&b, 3 * B, 1, 0);
+    program(&b, 4 * B, 2, 0);
+    fe_store_set_block(b.store, 3, &(struct fe_store_block){0});
+    stop(&b);
+    start(&b, false);
+    assert_true(b.chip.pebs[3].marks & FE_MARK_SLC);
+    assert_false(b.chip.pebs[4].marks & FE_MARK_SLC);
+    stop(&b);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -312,6 +330,7 @@ int main(void)
         T(test_chip_image_follows_every_change),
         T(test_chip_dead_is_written_down_immediately),
         T(test_chip_trims_follow_their_programs),
+        T(test_chip_slc_mode_is_kept_with_the_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,6 +186,54 @@ static void test_image_changes_a_cached_page_while_it_is_synced(void **state)
     }
 }
 
+/* Another page comes into an entry only when the end of the page before is on the disk. */
+static void test_image_syncs_the_end_of_a_cached_page(void **state)
+{
+    (void)state;
+    struct fe_store *s = made();
+    put_entry(s, 4, 50);
+    fe_store_entry_end(s, 1, false);
+    uint64_t before = host.n[FT_FDATASYNC];
+    put_entry(s, 5, 51);
+    assert_int_equal(host.n[FT_FDATASYNC], before + 1);
+    put_entry(s, 5, 52);
+    assert_int_equal(host.n[FT_FDATASYNC], before + 1);
+    fe_store_destroy(s);
+}
+
+/* A cached page is trimmed, and the host crashes: the cache has the page, or it is trimmed. */
+static void test_image_trim_of_a_cached_page(void **state)
+{
+    (void)state;
+    int n_held = 0, n_trimmed = 0;
+    for (uint64_t seed = 0; seed < 64; seed++) {
+        struct fe_store_entry v;
+        struct fe_err err = {""};
+        uint64_t trims = 1 << 4;
+        ft_io_init(&host);
+        struct fe_store *s = made();
+        host.log = true;
+        put_entry(s, 4, 50);
+        fe_image_sync_now(s);
+        fe_store_entry_end(s, 1, true);
+        fe_store_set_trims(s, &trims, 0, 1);
+        fe_store_destroy(s);
+        ft_io_crash(&host, path, seed);
+        ft_pretend_another_host(path);
+        s = opened();
+        load_all(s);
+        assert_int_equal(fe_store_load_trims(s, &trims, &err), 0);
+        assert_int_equal(fe_store_entry_load(s, 1, &v, NULL, &err), 0);
+        assert_true(v.lpn == 4 || trims == 1 << 4); /* or both: the end of the entry is lost */
+        n_held += v.lpn == 4 && trims == 0;
+        n_trimmed += v.lpn != 4;
+        fe_store_destroy(s);
+        unlink(path);
+    }
+    assert_in_range(n_held, 1, 63);
+    assert_in_range(n_trimmed, 1, 63);
+}
+
 static void test_image_without_sync_never_syncs(void **state)
 {
     (void)state;
@@ -370,6 +418,8 @@ int main(void)
         T(test_image_failed_sync_is_final),
         T(test_image_both_kinds_of_sync_hear_of_lost_data),
         T(test_image_changes_a_cached_page_while_it_is_synced),
+        T(test_image_syncs_the_end_of_a_cached_page),
+        T(test_image_trim_of_a_cached_page),
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
         T(test_image_syncs_when_an_erase_is_taken_back),

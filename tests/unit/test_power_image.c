@@ -494,6 +494,24 @@ static void test_power_image_status_tells_of_a_cut(void **state)
     file = (struct fe_store_file){.path = path};
 }
 
+/* The number of a trim is given to no program after a start.  The disk hears that none is missing. */
+static void test_power_image_status_tells_of_left_out_numbers(void **state)
+{
+    struct fe_image_status st[2];
+    (void)state;
+    file = (struct fe_store_file){.path = path, .sync = true};
+    plug_in();
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 8), FE_OK); /* number 1 */
+    assert_int_equal(submit(FE_REQ_TRIM, 3, 0), FE_OK);  /* number 2 */
+    plug_in();
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pread(fd, &st[i], sizeof st[i], (off_t)FE_IMAGE_STATUS(i)), sizeof st[i]);
+    close(fd);
+    assert_int_equal(st[st[1].generation > st[0].generation].synced_seq, 2);
+    file = (struct fe_store_file){.path = path};
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -511,6 +529,7 @@ int main(void)
         T(test_power_image_trims_before_a_page_that_its_partner_takes),
         T(test_power_image_wear_and_statistics),
         T(test_power_image_status_tells_of_a_cut),
+        T(test_power_image_status_tells_of_left_out_numbers),
     };
     return cmocka_run_group_tests_name("power_image", tests, NULL, NULL);
 }
