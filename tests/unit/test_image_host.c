@@ -299,6 +299,57 @@ static void test_image_syncs_when_an_erase_is_taken_back(void **state)
     }
 }
 
+/* The crash has lost program 3, and the bytes of page 1. */
+static void lose_some(void)
+{
+    static const uint8_t zeros[PAGE];
+    struct fe_image_header h;
+    struct fe_image_layout at;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
+    assert_int_equal(fe_image_layout(&at, &h, NULL), 0);
+    assert_int_equal(pwrite(fd, zeros, 32, (off_t)(at.oob + PPB * 32)), 32);
+    assert_int_equal(pwrite(fd, zeros, PAGE, (off_t)(at.pages + PAGE)), PAGE);
+    close(fd);
+    ft_pretend_another_host(path);
+}
+
+/* A crash has lost program 3, so an erase after it is taken back, without a page that lacks its
+ * bytes.  Mending is cut short by another crash: the next one comes to the same end. */
+static void test_image_mending_is_cut_short(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 256; seed++) {
+        struct fe_store_block b;
+        struct fe_store_oob p[PPB];
+        struct fe_store_file f = file(true);
+        struct fe_err err = {""};
+        ft_io_init(&host);
+        struct fe_store *s = made();
+        program(s, 0, 1, 1, 1);
+        program(s, 1, 2, 2, 2);
+        fe_image_sync_now(s);
+        program(s, PPB, 3, 3, 3);
+        erase(s, 0, 1);
+        fe_store_destroy(s);
+        lose_some();
+        host.log = true;
+        host.changes_left = seed % 8;
+        if (fe_store_image_open(&s, &f, &err) == 0)
+            fe_store_destroy(s);
+        host.changes_left = UINT64_MAX;
+        ft_io_crash(&host, path, seed);
+        ft_pretend_another_host(path);
+        s = opened();
+        load(s, 0, &b, p);
+        assert_int_equal(b.erase_count, 0);
+        assert_page(s, 0, 1);
+        assert_int_equal(p[1].state, FE_STORE_ERASED);
+        fe_store_destroy(s);
+        unlink(path);
+    }
+}
+
 /* Makes an image with two pages that are programmed already, on a host that fails at the sync with
  * this number and then crashes.  Another link keeps the file, which is removed after a failure.
  * False if there are fewer syncs. */
@@ -423,6 +474,7 @@ int main(void)
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
         T(test_image_syncs_when_an_erase_is_taken_back),
+        T(test_image_mending_is_cut_short),
         T(test_image_crash_of_the_host_while_making),
         T(test_image_trims_are_written_together),
     };
