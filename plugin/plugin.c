@@ -165,7 +165,7 @@ static int flashemu_get_ready(void)
         fe_note("%s", idle);
     if (fe_profile_unused(&adapter.profile, unused, sizeof unused))
         fe_note("%s", unused);
-    const char *note = fe_server_crash_note(adapter.server);
+    const char *note = fe_server_image_note(adapter.server);
     if (note)
         fe_note("%s: %s", adapter.params.file, note);
     fe_adapter_report_notice();

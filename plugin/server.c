@@ -406,9 +406,9 @@ const struct fe_device *fe_server_device(const struct fe_server *s)
     return s->dev;
 }
 
-const char *fe_server_crash_note(const struct fe_server *s)
+const char *fe_server_image_note(const struct fe_server *s)
 {
-    return fe_device_crash_note(s->dev);
+    return fe_device_image_note(s->dev);
 }
 
 const char *fe_server_delay_name(const struct fe_server *s)

@@ -71,11 +71,11 @@ int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
                       void *ctx);
 
 /* What never changes while the server runs: the capacity that the host sees, in bytes; the bytes
- * that are programmed as one page; and one line on what a crash of the host has cost the image,
- * NULL if there was no crash. */
+ * that are programmed as one page; and one line on what was found when
+ * the image was opened and is no damage, or NULL. */
 uint64_t fe_server_capacity(const struct fe_server *s);
 uint32_t fe_server_page_bytes(const struct fe_server *s);
-const char *fe_server_crash_note(const struct fe_server *s);
+const char *fe_server_image_note(const struct fe_server *s);
 
 /* The device, for tests, as long as no other thread uses the server. */
 const struct fe_device *fe_server_device(const struct fe_server *s);

@@ -62,8 +62,10 @@ int fe_device_look(struct fe_device **ret, const char *path, bool recover, struc
 
 /* Whether a server can use the image: every record is what the device could have written, the
  * strategy finds its mapping, and all its invariants hold.  The one judgement of everybody who opens
- * an image: a server asks for it before fe_device_create, which writes to the file.  0, or a message
- * as above; -ENOENT if there is none, or none whose making was finished.  The file is not changed. */
+ * an image.  Whoever is going to write asks for it before fe_device_create, which may write to a
+ * damaged file before it refuses it; a device that only reads its image asks by itself.  0, or a
+ * message as above; -ENOENT if there is none, or none whose making was finished.  The file is not
+ * changed. */
 int fe_device_judge(const struct fe_store_file *file, struct fe_err *err);
 
 /* The chip; its store comes with it. */
@@ -86,8 +88,9 @@ int fe_device_sync_end(struct fe_device *dev, struct fe_store_sync sync, int res
  * page that the failing request was moving. */
 const char *fe_device_failure(const struct fe_device *dev, int *ret_errnum);
 
-/* One line on what a crash of the host has cost the image; NULL if there was no crash. */
-const char *fe_device_crash_note(const struct fe_device *dev);
+/* One line on what was found when the image was opened and is no damage, such as what a crash of the
+ * host has cost; NULL if there was nothing. */
+const char *fe_device_image_note(const struct fe_device *dev);
 
 /* The capacity that the host sees, in bytes; a multiple of the sector size. */
 uint64_t fe_device_capacity(const struct fe_device *dev);

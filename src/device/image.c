@@ -290,7 +290,7 @@ const char *fe_device_failure(const struct fe_device *dev, int *ret_errnum)
     return fe_store_failure(dev->store, ret_errnum);
 }
 
-const char *fe_device_crash_note(const struct fe_device *dev)
+const char *fe_device_image_note(const struct fe_device *dev)
 {
-    return fe_store_crash_note(dev->store);
+    return fe_store_image_note(dev->store);
 }

@@ -141,23 +141,37 @@ static int take_block(struct fe_chip *c, fe_peb peb, const struct fe_store_block
     return 0;
 }
 
-/* No two programs have the same number. */
+/* No two programs have the same number.  Nearly all numbers are among the latest, and each of those
+ * gets a bit; older ones are sorted.
+ *
+ *     0 ........ since ...................... c->seq
+ *        sorted       a bit each, 64 a page
+ */
 static int check_numbers(const struct fe_chip *c, struct fe_err *err)
 {
-    uint64_t *seq = malloc(((size_t)c->geo->n_ppns + 1) * sizeof *seq), n = 0;
-    int r = seq ? 0 : fe_err_nomem(err, "numbers of programs", c->geo->n_ppns * UINT64_C(8));
-    for (fe_peb peb = 0; r == 0 && peb < c->geo->n_pebs; peb++)
-        for (uint32_t i = 0; i < c->pebs[peb].next_page; i++)
-            if (c->oob_seq[peb * c->geo->pages_per_block + i])
-                seq[n++] = c->oob_seq[peb * c->geo->pages_per_block + i];
-    if (r == 0)
-        qsort(seq, n, sizeof *seq, by_number);
-    for (uint64_t i = 1; r == 0 && i < n; i++)
-        if (seq[i] == seq[i - 1])
-            r = fe_err_set(err, EIO, "the image has two pages that are program number %llu",
-                           (unsigned long long)seq[i]);
-    free(seq);
-    return r;
+    size_t n_pages = (size_t)c->geo->n_ppns + 1, n = 0;
+    uint64_t *bits = calloc(n_pages, sizeof *bits), *older = malloc(n_pages * sizeof *older);
+    uint64_t since = c->seq - fe_min_u64(c->seq, n_pages * 64 - 1), twice = 0;
+    for (fe_peb peb = 0; bits && older && peb < c->geo->n_pebs; peb++)
+        for (uint32_t i = 0; i < c->pebs[peb].next_page; i++) {
+            uint64_t seq = c->oob_seq[peb * c->geo->pages_per_block + i];
+            if (seq && seq < since) {
+                older[n++] = seq;
+            } else if (seq) {
+                twice = fe_bit(bits, seq - since) ? seq : twice;
+                fe_bit_set(bits, seq - since);
+            }
+        }
+    if (n)
+        qsort(older, n, sizeof *older, by_number);
+    for (size_t i = 1; i < n; i++)
+        twice = older[i] == older[i - 1] ? older[i] : twice;
+    int r = !bits || !older ? fe_err_nomem(err, "numbers of programs", n_pages * 16) : 0;
+    free(bits);
+    free(older);
+    return twice == 0 ? r
+                      : fe_err_set(err, EIO, "the image has two pages that are program number %llu",
+                                   (unsigned long long)twice);
 }
 
 /* A device whose power was never cut has no journal. */
@@ -186,9 +200,6 @@ static int load_journal(struct fe_chip *c, struct fe_err *err)
     return 0;
 }
 
-/* No device comes near it. */
-#define MAX_COUNT (UINT64_MAX / 2)
-
 /* An image of an older version has no such record: its clock is what its blocks say. */
 static int load_lifetime(struct fe_chip *c, struct fe_err *err)
 {
@@ -198,7 +209,7 @@ static int load_lifetime(struct fe_chip *c, struct fe_err *err)
     for (uint32_t i = 0; i < FE_IMAGE_LIFETIME_NUMBERS; i++)
         if (n[i] > (i == FE_CHIP_LIFETIME_CLOCK      ? FE_TIME_MAX
                     : i == FE_CHIP_LIFETIME_LAST_CUT ? clock_ns
-                                                     : MAX_COUNT))
+                                                     : FE_IMAGE_COUNT_MAX - 1))
             return fe_err_set(err, EIO, "the image's clock is at %llu ns and its counter %u at %llu: "
                               "that cannot be", (unsigned long long)clock_ns, i,
                               (unsigned long long)n[i]);

@@ -286,6 +286,15 @@ static int open_parts(struct fe_store *s, struct fe_err *err)
     return r;
 }
 
+/* The other copy has everything, so the image is whole. */
+static void note_damaged_copy(struct fe_image *g)
+{
+    size_t used = strlen(g->note);
+    snprintf(g->note + used, sizeof g->note - used,
+             "%sone of the two copies of its status or clock is damaged (checksum); the image is "
+             "whole, the other copy is used", used ? "; " : "");
+}
+
 int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, struct fe_err *err)
 {
     struct fe_store *s;
@@ -303,6 +312,8 @@ int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, st
         r = fe_image_mend(s, err);
     if (r == 0)
         r = fe_image_load_lifetime(g, !g->was_clean && !same_host, err);
+    if (r == 0 && g->is_status_damaged)
+        note_damaged_copy(g);
     if (r == 0 && !g->read_only) {
         memcpy(g->status.boot_id, boot_id, 16);
         g->status.clean = 0;
@@ -498,12 +509,7 @@ bool fe_store_is_clean(const struct fe_store *s)
     return s->img && s->img->status.clean;
 }
 
-bool fe_store_is_status_damaged(const struct fe_store *s)
-{
-    return s->img && s->img->is_status_damaged;
-}
-
-const char *fe_store_crash_note(const struct fe_store *s)
+const char *fe_store_image_note(const struct fe_store *s)
 {
     return s->img && s->img->note[0] ? s->img->note : NULL;
 }

@@ -41,12 +41,10 @@ const struct fe_store_what *fe_store_image(const struct fe_store *s);
 /* Whether the last run has ended by fe_store_image_close, and none has begun since. */
 bool fe_store_is_clean(const struct fe_store *s);
 
-/* Whether one of the two copies of its status, or of the device's clock and counters, was damaged
- * when it was opened; the other one, which may be older, is used. */
-bool fe_store_is_status_damaged(const struct fe_store *s);
-
-/* A line on what the crash of the host has cost, for people; NULL if there was none. */
-const char *fe_store_crash_note(const struct fe_store *s);
+/* A line for people on what was found when it was opened, and is no damage: what a crash of the host
+ * has cost, or that one of the two copies of its status, or of the device's clock and counters, is
+ * damaged, and the other one, which may be older, is used.  NULL if there was nothing. */
+const char *fe_store_image_note(const struct fe_store *s);
 
 /* The highest number of a program that the image has seen, once all is loaded. */
 uint64_t fe_store_last_seq(const struct fe_store *s);

@@ -47,6 +47,16 @@ int fe_image_check_status(const struct fe_image *g, const struct fe_image_status
     return REFUSE_FIRST(g, "status", r->generation % 2, fields, err);
 }
 
+int fe_image_check_lifetime(const struct fe_image *g, uint32_t place,
+                            const struct fe_image_lifetime *r, struct fe_err *err)
+{
+    const struct field fields[] = {
+        {"generation", r->generation, r->generation > 0 && r->generation < FE_IMAGE_COUNT_MAX &&
+                                      r->generation % 2 == place},
+    };
+    return REFUSE_FIRST(g, "the device's clock", place, fields, err);
+}
+
 int fe_image_check_block(const struct fe_image *g, fe_peb peb, const struct fe_image_block *r,
                          struct fe_err *err)
 {

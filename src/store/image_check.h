@@ -19,6 +19,9 @@ struct fe_image;
 /* 0, or -EIO with a message that names the record, the field and its value. */
 int fe_image_check_status(const struct fe_image *g, const struct fe_image_status *r,
                           struct fe_err *err);
+/* place: 0 or 1, of the two that are written in turn. */
+int fe_image_check_lifetime(const struct fe_image *g, uint32_t place,
+                            const struct fe_image_lifetime *r, struct fe_err *err);
 int fe_image_check_block(const struct fe_image *g, fe_peb peb, const struct fe_image_block *r,
                          struct fe_err *err);
 int fe_image_check_trim(const struct fe_image *g, uint64_t lpn, uint64_t seq, struct fe_err *err);

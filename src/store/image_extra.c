@@ -376,12 +376,17 @@ int fe_image_load_lifetime(struct fe_image *g, bool has_crashed, struct fe_err *
         if (e < 0)
             return fe_err_set(err, -e, "%.200s: reading the device's clock: %s", g->path,
                               strerror(-e));
-        if (r.crc == fe_image_record_crc(place, &r, sizeof r) && r.generation % 2 == place) {
-            if (r.generation > g->lifetime.generation)
-                g->lifetime = r;
-        } else if (!fe_image_is_zeros(&r, sizeof r)) {
+        if (fe_image_is_zeros(&r, sizeof r))
+            continue;
+        if (r.crc != fe_image_record_crc(place, &r, sizeof r)) {
             is_damaged = !has_crashed;
+            continue;
         }
+        e = fe_image_check_lifetime(g, place, &r, err);
+        if (e < 0)
+            return e;
+        if (r.generation > g->lifetime.generation)
+            g->lifetime = r;
     }
     if (is_damaged && g->lifetime.generation == 0)
         return fe_err_set(err, EIO, "%.200s: the record of the device's clock and counters is "

@@ -87,7 +87,7 @@ struct fe_image {
 
     int failed;          /* errno of the first write that failed, or 0 */
     struct fe_err why;   /* and its message */
-    char note[240];      /* on a crash of the host, for people */
+    char note[400];      /* on what was put right when it was opened, for people */
 };
 
 #endif

@@ -24,7 +24,7 @@ static void expect_constants(const struct fe_server *s)
 {
     assert_true(fe_server_capacity(s) >= THREADS * REQUESTS * SECTOR);
     assert_int_equal(fe_server_page_bytes(s) % SECTOR, 0);
-    assert_null(fe_server_crash_note(s));
+    assert_null(fe_server_image_note(s));
 }
 
 static void *work(void *arg)

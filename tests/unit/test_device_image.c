@@ -209,7 +209,7 @@ static void test_device_image_of_a_crashed_host_keeps_its_note(void **state)
     ft_pretend_another_host(path);
     if (fe_device_create(&dev, &p, &opt, &err) < 0)
         fail_msg("%s", err.text);
-    const char *note = fe_device_crash_note(dev);
+    const char *note = fe_device_image_note(dev);
     assert_non_null(note);
     assert_non_null(strstr(note, "the host has crashed"));
     fe_device_destroy(dev);

@@ -44,7 +44,7 @@ static void test_image_is_the_same_after_a_kill(void **state)
     assert_int_equal(w->capacity, 10 * PAGE);
     assert_int_equal(w->seed, 7);
     assert_string_equal(w->profile, profile);
-    assert_null(fe_store_crash_note(s));
+    assert_null(fe_store_image_note(s));
     load_all(s);
     load(s, 0, &b, p);
     assert_int_equal(p[0].seq, 1);

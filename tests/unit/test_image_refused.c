@@ -110,7 +110,7 @@ static void test_image_damage_is_an_error(void **state)
     ft_flip_byte(path, (int64_t)at.profile + 3);
     ft_flip_byte(path, FE_IMAGE_STATUS(0) + 1);
     s = opened(); /* there are two of them */
-    assert_true(fe_store_is_status_damaged(s));
+    assert_non_null(strstr(fe_store_image_note(s), "one of the two copies of its status"));
     fe_store_destroy(s);
     ft_flip_byte(path, FE_IMAGE_STATUS(0) + 1);
     ft_flip_byte(path, FE_IMAGE_STATUS(1) + 1);

@@ -141,7 +141,7 @@ static json_t *image_json(struct fe_device *dev)
     const struct fe_medium *m = fe_device_medium(dev);
     const struct fe_store_what *what = fe_store_image(m->store);
     const struct fe_profile *p = fe_device_profile(dev);
-    const char *note = fe_device_crash_note(dev);
+    const char *note = fe_device_image_note(dev);
     struct fe_stats s;
     uint64_t unstable = 0;
     fe_device_get_stats(dev, &s);
