@@ -35,6 +35,7 @@ import gzip
 import hashlib
 import os
 import re
+import time
 import zlib
 from dataclasses import dataclass
 from decimal import Decimal
@@ -56,6 +57,8 @@ _TEXTS = ("filesystem", "work", "mkfs", "mount", "kernel", "tools", "limit", "co
 _DECIDES = ("capacity", "partition", "phase", "mkfs", "offers")
 # What a machine may take, unless a recipe says otherwise; the memory in MiB.
 SECONDS, MEMORY = 900, 1024
+# A file system's clock is no finer than this, so a younger file may be written to without a trace.
+_TICK_NS = 20_000_000
 # The largest pace.
 MAX_PACE = 10000
 
@@ -206,6 +209,8 @@ def load_file(path: Path) -> Recording:
     written to since is read only once."""
     try:
         found = path.stat()
+        if 0 <= time.time_ns() - found.st_mtime_ns < _TICK_NS:
+            return parse(gzip.decompress(path.read_bytes()).decode(), path)
         return _load_file(path, found.st_ino, found.st_mtime_ns, found.st_size)
     except (EOFError, zlib.error, UnicodeDecodeError, gzip.BadGzipFile):
         raise LabError(f"{path}: is damaged") from None
