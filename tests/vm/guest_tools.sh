@@ -3,6 +3,7 @@
 set -euo pipefail
 # The guest's files belong to whoever has made the machine, who need not be root.
 [ -z "$(find /usr -xdev -perm /6000)" ] || fail "a program changes its user"
+echo "kernel $(uname -r)"
 dev=$(attach "$NBD_PORT")
 name=${dev##*/}
 [ "$(blockdev --getsize64 "$dev")" = 8019509248 ] || fail "size"

@@ -45,7 +45,7 @@ within "hdparm -t, dilated" "$dilated" "$statistics" 5
 echo "# interrupted"
 "$FLASHEMU" verify transcend8g file-fat32-factory --kernel vm >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-until compgen -G "$tmp/flashemu-vm.*/qemu" >/dev/null; do
+until compgen -G "$tmp/flashemu-vm.*/machine" >/dev/null; do
     kill -0 $pid 2>/dev/null || fail "it ended by itself: $(cat "$tmp/err")"
     sleep 0.1
 done

@@ -147,9 +147,10 @@ guest() {
     [[ ${1-} = put && $# -gt 1 ]] || fail "use: guest put FILE..."
     shift
     for file; do
-        ( # a port has one opener at a time
+        ( # a port has one opener at a time, and may be a terminal, to which tar does not write
+            set -o pipefail
             flock 9 &&
-                tar -cf - -C "$(dirname "$file")" "$(basename "$file")" >/dev/vm-files
+                tar -cf - -C "$(dirname "$file")" "$(basename "$file")" | cat >/dev/vm-files
         ) 9>/run/vm/put || return 1
     done
 }
