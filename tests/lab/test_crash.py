@@ -65,12 +65,20 @@ for cut in cuts:
 """
 
 
+# Plays tools/vm/prepare, with the engine that the file `engine` names.
+PREPARE = """#!/bin/sh
+case $1 in --engine) cat %s/engine ;; *) echo %s/vm ;; esac
+"""
+
+
 def env():
     """A folder with the script that plays the machine, and programs that are only looked for."""
     os.makedirs("scripts", exist_ok=True)
     os.makedirs("bin", exist_ok=True)
     os.makedirs("vm", exist_ok=True)
-    for path, text in (("scripts/run", GUEST), ("scripts/prepare", "#!/bin/sh\necho %s/vm\n" % os.getcwd()), ("vm/vmlinux", "6.1"),
+    for path, text in (("scripts/run", GUEST), ("scripts/prepare", PREPARE % (2 * (os.getcwd(),))),
+                       ("vm/vmlinux", "6.1"), ("vm/linux.uml", "6.2"), ("vm/uml.lacks", "exfat\n"),
+                       ("engine", "tcg and why\n"),
                        ("scripts/crash.sh", "# the script\n"),
                        ("bin/qemu-system-x86_64", "#!/bin/sh\n")):
         write(path, text)
@@ -117,6 +125,39 @@ def test_the_machine_counts():
         write(path, "another one")
         keys.append(good_json(*TWO, env=e)["cuts"][0]["key"])
     assert len(set(keys)) == 5 and len(done()) == 5 * len(IDS)
+
+
+def test_the_engine_counts():
+    """The other engine is another kernel; and a kernel that runs nothing matters to no cut."""
+    e = env()
+    keys = []
+    for engine, changed in (("tcg", ""), ("uml", ""), ("tcg", "linux.uml"), ("uml", "vmlinux"),
+                            ("uml", "linux.uml")):
+        write("engine", engine)
+        if changed:
+            write("vm/" + changed, "another one")
+        keys.append(good_json(*TWO, env=e)["cuts"][0]["key"])
+    assert keys[0] == keys[2] != keys[1], "another engine"
+    assert keys[3] == keys[4] != keys[1], "linux.uml has changed, and vmlinux means nothing"
+
+
+def test_what_user_mode_linux_lacks_has_a_machine_of_its_own():
+    e = env()
+    write("scripts/run", GUEST.replace('last = None', 'with open("boots", "a") as boots:\n    print('
+                                       '" ".join(words[:words.index("--forward-unix")][2:]), '
+                                       'len(cuts), file=boots)\nlast = None', 1))
+    three = (*TWO[:3], "ext4,exfat,vfat", *TWO[4:])
+    keys = {}
+    for engine in ("tcg", "uml"):
+        write("engine", engine)
+        cuts = good_json(*three, env=e)["cuts"]
+        keys[engine] = [c["key"] for c in cuts]
+        assert [c["id"].split(":")[1] for c in cuts] == [
+            f for f in ("ext4", "exfat", "vfat") for _ in "ab"]
+        assert all(c["status"] == "done" for c in cuts)
+    same = [a == b for a, b in zip(keys["tcg"], keys["uml"])]
+    assert same == [False, False, True, True, False, False], "exfat has the same kernel with both"
+    assert read("boots").splitlines() == ["--needs exfat 6", " 4"], read("boots")
 
 
 def test_one_cut_again():

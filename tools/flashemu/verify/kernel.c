@@ -8,6 +8,8 @@
  *                           '-----> run --> qemu: story.sh STEP  --,
  *             <------- "PROCEDURE figure=NUMBER KEY=NUMBER..." <---'
  *
+ * Instead of qemu it may be User Mode Linux that runs the kernel.  The environment has the choice.
+ *
  * The clock is virtual, and the figures come from the device's statistics.  So the time that the
  * machine itself needs does not count, and nothing waits.  The server has only one thread, so
  * that requests stay in the kernel's order.
@@ -300,6 +302,10 @@ static void make_words(struct words *w, const struct verify_kernel *k, const str
         add_word(w, "%d", KERNEL_TIMEOUT_S);
         add_word(w, "--env");
         add_word(w, "DILATE=%" PRIu64, k->dilate);
+        if (strstr(run->procedure->experiment, "exfat")) { /* not every kernel has it */
+            add_word(w, "--needs");
+            add_word(w, "exfat");
+        }
         for (int i = 0; job_files[i]; i++) {
             add_word(w, "--file");
             add_word(w, "%s/%s:/vm/script/%s", k->scripts, job_files[i], job_files[i]);

@@ -122,8 +122,14 @@ class Planner:
         self._settings = settings
         self._size = size
         self._within = within
-        self._machine = machine.identity(machine.find_scripts("crash.sh"))
+        self._machines: dict[str, str] = {}  # by what of run's options decides about the engine
         self._plugin = machine.find_plugin(tool)
+
+    def _machine(self, filesystem: str) -> str:
+        needs = " ".join(machine.needed([filesystem]))
+        if needs not in self._machines:
+            self._machines[needs] = machine.identity(machine.find_scripts("crash.sh"), [filesystem])
+        return self._machines[needs]
 
     def cut(self, profile: str, filesystem: str, workload: str, seed: int, number: int) -> Cut:
         """A cut.  LabError if there is no such profile."""
@@ -134,7 +140,7 @@ class Planner:
         plugin = digest(self._plugin) if "/" in self._plugin else self._tool.version
         return Cut(profile, filesystem, workload, seed, number, draw.randint(1, self._within),
                    self._within, self._settings, size, canonical, self._tool.program,
-                   plugin, self._machine)
+                   plugin, self._machine(filesystem))
 
 
 def plan(tool: Tool, operands: list[str], filesystems: str, workloads: str, count: int, seed: int,
@@ -170,18 +176,20 @@ Ended = Generator[tuple[Cut, Outcome], None, None]
 def perform(cuts: Iterable[Cut], tool: Tool) -> Ended:
     """Each cut with its outcome.  Closing the generator ends the machine and the server.
 
-    A cut that ends the guest is lost, and the machine boots again for the others.  LabError if the
-    machine cannot be made, or if it ends before it has done anything.
+    A machine is booted once for all cuts that count for it.  A cut that ends the guest is lost, and
+    the machine boots again for the others.  LabError if the machine cannot be made, or if it ends
+    before it has done anything.
     """
     scripts = machine.find_scripts("crash.sh")
     waiting = list(cuts)
     if not waiting:
         return
     while waiting:
+        batch = [cut for cut in waiting if cut.machine == waiting[0].machine]
         with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
             session = _Session(scripts, machine.find_plugin(tool), Path(name))
             try:
-                for cut, outcome in session.run(waiting):
+                for cut, outcome in session.run(batch):
                     waiting = [other for other in waiting if other is not cut]
                     yield cut, outcome
             finally:
@@ -225,6 +233,7 @@ class _Session:
         words = [f"{c.id}|{c.filesystem}|{c.workload}|{c.writes}" for c in cuts]
         self._guest = subprocess.Popen(
             [str(self._scripts / "run"), "--timeout", str(300 + 300 * len(cuts)),
+             *machine.needed(c.filesystem for c in cuts),
              "--forward-unix", f"{self._folder}/ctl:7000",
              "--env", f"NBD_PORT={self._server.port}", "--env", "CTL_PORT=7000",
              str(self._scripts / "crash.sh"), *words],

@@ -10,6 +10,7 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Iterable
 
 from ..core.errors import LabError
 from ..runs.program import Tool
@@ -48,25 +49,49 @@ def check_programs() -> None:
             raise LabError(f"there is no program {program}: apt-get install {package}")
 
 
-def identity(scripts: Path) -> str:
-    """What decides about what the machine does with a device, as a SHA-256: the scripts of this
-    folder, and the kernel, modules and programs of the guest.
+# The kernels of a machine that has been prepared, by the engine that runs them.
+_KERNELS = {"tcg": "vmlinux", "uml": "linux.uml"}
 
-    LabError if the machine cannot be made here.  The first call may make it, which takes a minute.
-    """
-    check_programs()
-    done = subprocess.run([scripts / "prepare", "--path"], stdin=subprocess.DEVNULL,
+
+def _prepare(scripts: Path, what: str) -> str:
+    """What `prepare` prints.  LabError, with its last line, if it fails."""
+    done = subprocess.run([scripts / "prepare", what], stdin=subprocess.DEVNULL,
                           encoding="utf-8", errors="replace",
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
         lines = done.stderr.splitlines() or ["it cannot be made"]
         raise LabError(f"the virtual machine: {lines[-1]}")
+    return done.stdout.strip()
+
+
+def identity(scripts: Path, needs: Iterable[str] = ()) -> str:
+    """What decides about what the machine does with a device, as a SHA-256: the scripts of this
+    folder, the engine, and the kernel, modules and programs of the guest.
+
+    needs  filesystems that the kernel must have, as in `needed`
+
+    LabError if the machine cannot be made here.  The first call may make it, which takes a minute.
+    """
+    check_programs()
+    base = Path(_prepare(scripts, "--path"))
+    engine = _prepare(scripts, "--engine").split(" ")[0]
     try:
-        files = [path for folder in (scripts, Path(done.stdout.strip()))
-                 for path in sorted(folder.iterdir()) if path.is_file()]
-        return key_of({"files": [[path.name, digest(str(path))] for path in files]})
+        if engine == "uml" and set(needs) & set((base / "uml.lacks").read_text().split()):
+            engine = "tcg"
+        others = {name for key, name in _KERNELS.items() if key != engine}
+        files = [path for folder in (scripts, base) for path in sorted(folder.iterdir())
+                 if path.is_file() and path.name not in others]
+        return key_of({"files": [[path.name, digest(str(path))] for path in files],
+                       "engine": engine})
     except OSError as e:
         raise LabError(f"the virtual machine: {e.filename}: {e.strerror}") from None
+
+
+def needed(filesystems: Iterable[str]) -> list[str]:
+    """The options of `run` for a kernel that has these filesystems; those that every kernel has
+    matter to no engine.  Each may be any text that names one, such as "mount -t exfat"."""
+    return [word for name in ("exfat",) if any(name in text for text in filesystems)
+            for word in ("--needs", name)]
 
 
 def end(process: subprocess.Popen[bytes] | subprocess.Popen[str] | None) -> None:

@@ -175,6 +175,7 @@ class _Session:
         self._guest = subprocess.Popen(
             [str(scripts / "run"), "--timeout", str(300 + sum(r.seconds for r in recipes)),
              "--mem", str(max(r.memory for r in recipes)),
+             *machine.needed(r.mount for r in recipes),
              "--file", f"{scripts}/story.sh:/vm/script/story.sh",
              "--forward-unix", f"{self._tmp}/ctl:7000",
              "--env", f"NBD_PORT={self._server.port}", "--env", "CTL_PORT=7000",
