@@ -169,6 +169,7 @@ static void test_image_changes_a_cached_page_while_it_is_synced(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 64; seed++) {
         bool has_ended = seed % 2;
+        ft_io_fini(&host);
         ft_io_init(&host);
         struct fe_store *s = made();
         host.log = true;
@@ -210,6 +211,7 @@ static void test_image_trim_of_a_cached_page(void **state)
         struct fe_store_entry v;
         struct fe_err err = {""};
         uint64_t trims = 1 << 4;
+        ft_io_fini(&host);
         ft_io_init(&host);
         struct fe_store *s = made();
         host.log = true;
@@ -324,6 +326,7 @@ static void test_image_mending_is_cut_short(void **state)
         struct fe_store_oob p[PPB];
         struct fe_store_file f = file(true);
         struct fe_err err = {""};
+        ft_io_fini(&host);
         ft_io_init(&host);
         struct fe_store *s = made();
         program(s, 0, 1, 1, 1);
