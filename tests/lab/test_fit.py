@@ -493,7 +493,8 @@ def test_mistakes():
         {"procedure": "iozone", "parameters": {"test": "write", "file": 1, "bs": 1,
                                                "direct": False, "fsync": True},
          "unit": "bytes/s", "values": [1]}]}))
-    bad("no point of the measurement can be compared", "fit", "none.json", "-o", "a.ini")
+    bad("no point of the measurement can be compared", "fit", "none.json", "-o", "a.ini",
+        "--anyway")
     assert lab("fit", "my.json", "-o", "a.ini", "--budget", "3")[0] == 2
     bad("nope/a.ini: No such file or directory", "fit", "my.json", "-o", "nope/a.ini")
 

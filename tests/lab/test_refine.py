@@ -20,6 +20,7 @@ except ImportError:
 
 from flashemu_lab.fit import fit_result, model, refine_result, refining  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
+from flashemu_lab.probe import speaking  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.core.errors import LabError  # noqa: E402
 from flashemu_lab.core.units import quantity  # noqa: E402
@@ -45,7 +46,7 @@ def numbers_of(**changed):
     keys = {"nand.tPROG": "416us/1126us", "nand.bus_rate": "122451KB/s", "nand.tR": "150us",
             "link.bandwidth": "19MB/s", "ftl.map_switch": "0", "nand.tBERS": "auto",
             "ftl.map_region": "256K", "ftl.open_linear": "4", "ftl.small_log": "0"} | changed
-    return keys, refining.numbers(keys)
+    return keys, refining.numbers(keys, speaking.told(plan(2 * MIB, 2)))
 
 
 def test_numbers_that_move():

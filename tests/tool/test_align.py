@@ -140,4 +140,60 @@ def test_help_and_json_are_whole():
                            "--json"))["capacity"] == 16 * MIB
 
 
+def noted(name, *lines):
+    write(name, ODD + "\n".join(["[provenance]", *lines]) + "\n")
+    return "./" + name
+
+
+def test_no_start_rests_on_what_was_taken():
+    """As `flashemu-lab fit` says it of a number of which no point speaks."""
+    fast = ("--start", "63s,48K,96K")
+    plain = good("align", noted("plain.ini", "ftl.unit_size = a data sheet"), *fast)
+    assert plain.startswith("plain: ") and "nothing follows" not in plain, plain
+    for key, words in (("ftl.type", "how writes are mapped"), ("nand.page_size", "the page"),
+                       ("ftl.unit_size", "the allocation unit")):
+        path = noted("taken.ini", f"{key} = taken from kingston512m, not measured")
+        text = good("align", path, *fast)
+        first, last = text.splitlines()[0], text.splitlines()[-1]
+        assert first.rstrip() == f"Not measured, but taken from kingston512m: {words}.", text
+        assert last.startswith("So nothing follows for the start of a partition"), text
+        assert "Start partitions" not in text and "best start" not in text
+        o = good_json("align", "--json", path, *fast)
+        assert o["not_measured"] == [key]
+        assert o["advice"]["text"].startswith("Not measured, but taken from kingston512m")
+        assert o["advice"]["multiple"] is None and o["advice"]["best"] is None
+        assert o["advice"]["given"] is False and o["advice"]["matters"] is False
+    # who gives the number on the command line knows it
+    path = noted("taken.ini", "ftl.unit_size = taken from kingston512m, not measured",
+                 "nand.page_size = taken from kingston512m, not measured")
+    text = good("align", path, "ftl.unit_size=48K", *fast)
+    assert text.startswith("Not measured, but taken from kingston512m: the page.  \n"), text
+    text = good("align", path, "ftl.unit_size=48K", "nand.page_size=2K", *fast)
+    assert text.startswith("taken: ") and "nothing follows" not in text, text
+
+
+def test_open_units_that_were_taken_are_told_first():
+    """They decide how fast writes are, and not where a partition should begin."""
+    path = noted("open.ini", "ftl.open_linear = taken from intenso4g, not measured",
+                 "ftl.open_random = taken from intenso4g, not measured")
+    text = good("align", path, "--start", "63s,48K,96K")
+    assert text.startswith("Not measured, but taken from intenso4g: how many units are open in "
+                           "order and how many units are open in random order.  \n"), text
+    assert "nothing follows" not in text
+    o = good_json("align", "--json", path, "--start", "63s,48K,96K")
+    assert o["advice"]["given"] is True and o["not_measured"] == ["ftl.open_linear",
+                                                                  "ftl.open_random"]
+
+
+def test_too_few_figures_give_no_start():
+    path = noted("few.ini", "figures = 3 figures are too little")
+    text = good("align", path, "--start", "63s,48K,96K")
+    assert text.startswith("3 figures are too little.  \n") and "nothing follows" in text, text
+    assert good_json("align", "--json", path)["not_measured"] == []
+    # words that only look like it
+    for value in ("taken from a data sheet", "taken from , not measured", "not measured"):
+        text = good("align", noted("other.ini", f"ftl.unit_size = {value}"), "--start", "63s,96K")
+        assert text.startswith("other: "), text
+
+
 run(globals())

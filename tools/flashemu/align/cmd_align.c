@@ -10,6 +10,7 @@
  */
 #include "align/align.h"
 #include "align/align_svg.h"
+#include "align/unmeasured.h"
 #include "tool.h"
 
 #include "base/quantity.h"
@@ -25,7 +26,9 @@ static const char align_help[] =
     "Writes in order and at random to partitions that start at different places of an\n"
     "emulated device, in virtual time.  Prints rate and write amplification (WAF) by start\n"
     "and size of the requests, and says what follows for the start of a partition.\n"
-    "The part of the device that is used has been written once before.\n\n"
+    "The part of the device that is used has been written once before.\n"
+    "If [provenance] says that the page, the unit or the map was taken from another device\n"
+    "and not measured, that stands first, and there is no advice.\n\n"
     "  --start START,...    these starts: sizes (4M), or sectors of 512 bytes (63s);\n"
     "                       the default is 63s, 32K, 64K, ... 8M and the device's own unit\n"
     "  --json               the same as JSON\n"
@@ -41,6 +44,7 @@ struct command {
     uint32_t n_overrides;
     struct fe_profile profile;
     struct align_result result;
+    struct unmeasured unmeasured;
 };
 
 /* --- arguments --- */
@@ -188,6 +192,11 @@ static void say_advice(FILE *out, const struct command *c, const struct align_ad
     char text[FE_ROUNDED_MAX];
     uint64_t sector_size = c->profile.device.sector_size;
 
+    if (c->unmeasured.decides) {
+        fputs("So nothing follows for the start of a partition: it would rest on what was not "
+              "measured.  flashemu-lab probe measures it.", out);
+        return;
+    }
     if (!v->matters) {
         fputs("The start of a partition does not matter on this device: all starts that were tried "
               "are equally good.", out);
@@ -210,6 +219,9 @@ static int print_text(const struct command *c)
 {
     struct align_advice v = align_advise(&c->result);
 
+    unmeasured_say(stdout, &c->unmeasured);
+    if (c->unmeasured.few || c->unmeasured.n > 0)
+        fputs("\n\n", stdout);
     print_table(c);
     putchar('\n');
     say_advice(stdout, c, &v);
@@ -249,6 +261,14 @@ static json_t *starts_json(const struct command *c)
     return starts;
 }
 
+static json_t *unmeasured_json(const struct unmeasured *u)
+{
+    json_t *keys = json_array();
+    for (uint32_t i = 0; i < u->n; i++)
+        json_array_append_new(keys, json_string(u->key[i]));
+    return keys;
+}
+
 static int print_json(const struct command *c)
 {
     struct align_advice v = align_advise(&c->result);
@@ -259,15 +279,21 @@ static int print_json(const struct command *c)
     FILE *out = open_memstream(&text, &len);
     if (!out)
         return tool_error("out of memory");
+    unmeasured_say(out, &c->unmeasured);
     say_advice(out, c, &v);
     if (fclose(out) != 0)
         return tool_error("out of memory");
-    json_t *o = json_pack("{s:o, s:I, s:I, s:o, s:{s:b, s:o, s:I, s:o}}", "profile",
+    bool given = !c->unmeasured.decides;
+    json_t *o = json_pack("{s:o, s:I, s:I, s:o, s:o, s:{s:b, s:b, s:o, s:o, s:o}}", "profile",
                           fe_json_text(c->profile.name, strlen(c->profile.name)), "capacity",
                           (json_int_t)c->capacity, "region", (json_int_t)c->result.region,
-                          "starts", starts_json(c), "advice", "matters", v.matters, "multiple",
-                          v.multiple ? json_integer((json_int_t)v.multiple) : json_null(), "best",
-                          (json_int_t)c->result.start[v.best], "text", fe_json_text(text, len));
+                          "starts", starts_json(c), "not_measured",
+                          unmeasured_json(&c->unmeasured), "advice", "given", given, "matters",
+                          given && v.matters, "multiple",
+                          given && v.multiple ? json_integer((json_int_t)v.multiple) : json_null(),
+                          "best",
+                          given ? json_integer((json_int_t)c->result.start[v.best]) : json_null(),
+                          "text", fe_json_text(text, len));
     free(text);
     if (!o)
         return tool_error("out of memory");
@@ -285,6 +311,7 @@ static int run(struct command *c, struct fe_err *err)
 {
     int code;
 
+    c->unmeasured = unmeasured_of(&c->profile, c->overrides, c->n_overrides);
     if (c->starts && !parse_starts(c->starts, c->profile.device.sector_size, &c->result))
         return TOOL_USAGE;
     if (!c->starts)

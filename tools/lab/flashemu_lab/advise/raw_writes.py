@@ -122,12 +122,15 @@ class Candidate:
 
 
 def look(tool: Tool, profile: str, overrides: tuple[str, ...]) -> Device:
-    """Asks the program about a device.  LabError if it refuses, or if the device is too small."""
+    """Asks the program about a device.  LabError if it refuses, or if the device is too small; with
+    exit code 1 if nobody has measured what decides about starts."""
     keys = parse_profile(tool.canonical(profile, overrides))
     found = json.loads(tool.ask("align", profile, *overrides, "--json"))
     if found["capacity"] < _LEAST_CAPACITY:
         raise LabError(f"{profile}: a device of {found['capacity']} bytes is too small for advice; "
                        "allowed: at least 4 MiB")
+    if not found["advice"]["given"]:
+        raise LabError(f"{profile}: {found['advice']['text'].replace('.  ', '. ')}", 1)
     unit = quantity(keys.get("ftl.unit_size", "0")) if keys.get("ftl.type") in (
         "segment", "block") else 0
     limit = quantity(keys.get("link.max_transfer", "1M")) or _M

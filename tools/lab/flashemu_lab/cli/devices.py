@@ -134,7 +134,8 @@ def _add_fit(add: Add) -> None:
                    help="the profile; the page MY.html says how near it comes")
     add_fit_options(c)
     c.add_argument("--anyway", action="store_true",
-                   help="write the profile even if it does not come near")
+                   help="write the profile even if it does not come near, or if the measurement "
+                   "has too few figures")
     _add_search_options(c)
     c = add("refine", "bring the numbers of a profile nearer to a measurement")
     c.add_argument("profile", metavar="PROFILE",
@@ -144,6 +145,8 @@ def _add_fit(add: Add) -> None:
     c.add_argument("-o", "--output", metavar="NEW.ini", type=Path, required=True,
                    help="the profile; the page NEW.html says how near it comes")
     add_fit_options(c)
+    c.add_argument("--anyway", action="store_true",
+                   help="even if the measurement has too few figures")
     _add_search_options(c)
 
 
@@ -345,24 +348,31 @@ def _fittable(path: Path) -> tuple[schema.Measurement, schema.Measurement]:
     return found, whole
 
 
+def _is_enough(tool: Tool, path: Path, m: schema.Measurement, anyway: bool) -> None:
+    """LabError with exit code 1 and what to measure next if a measurement is no reason for a
+    profile."""
+    refused = "" if anyway else next_step.refusal(tool, m, _writes(m))
+    if refused:
+        raise LabError(f"{path}: {refused}", 1)
+
+
 def fit_measurement(tool: Tool, path: Path, arguments: argparse.Namespace, seed: int,
                     anyway: bool = False) -> tuple[schema.Measurement, Fit]:
     """A measurement and the device that was fitted to it, with progress on a terminal.  LabError
-    with exit code 1 if nothing was written in it, unless the user wants a profile `anyway`."""
+    with exit code 1 if it has too few figures or nothing was written in it, unless the user wants a
+    profile `anyway`."""
     budget, jobs = budget_of(arguments), arguments.jobs
     more = 0 if arguments.quick or arguments.budget else fitting.MORE
     module("scipy.optimize", "python3-scipy")
     module("cmaes", "python3-cmaes")
     found, whole = _fittable(path)
-    if not _writes(found) and not anyway:
-        raise LabError(f"{path}: nothing was written, so a profile would make up what writes take; "
-                       "allowed: a measurement with writes", 1)
+    _is_enough(tool, path, found, anyway)
     note = Note()
 
     def told(what: str, error: float) -> None:
         note.show(f"{path}", f"{what}, typical error {100 * error:.1f} %")
     try:
-        if relatives.applies(found):
+        if relatives.applies(found) or not speaking.told(whole.points).structure:
             return found, relatives.fit(tool, found, budget, seed, jobs, told)
         return found, fitting.fit(tool, found, budget, seed, jobs, told, whole, more)
     finally:
@@ -440,6 +450,8 @@ def _refine(arguments: argparse.Namespace) -> int:
     output = _output_of(arguments, [arguments.measurement, Path(profile)])
     tool, source = Tool(), arguments.measurement.name
     text, (m, _) = _profile_text(tool, profile), _fittable(arguments.measurement)
+    if figures.independent(m.points) < figures.ENOUGH:
+        _is_enough(tool, arguments.measurement, m, arguments.anyway)
     note = Note()
     try:
         found = refining.refine(
@@ -484,6 +496,11 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
             raise LabError(f"{output}: is there and is no profile that advise has fitted; move it, "
                            "or give it instead of the measurement")
     can_write(output)
+    whole = schema.load(path)
+    _is_enough(tool, path, fittable(whole), False)
+    if not speaking.told(whole.points).structure:
+        raise LabError(f"{path}: {next_step.untold(whole)}, so advice would be about another "
+                       f"device; {next_step.measure(tool, whole)}", 1)
     m, found = fit_measurement(tool, path, arguments, 1)
     if not found.good:
         raise LabError(f"{path}: no profile comes near, so advice would be about another device: "

@@ -14,6 +14,7 @@ from ..core.markup import escape
 from ..core.text import listed
 from ..core.units import number
 from ..measurement.schema import Measurement, Point
+from ..probe import next_step
 from ..probe.datasheet import bytes_text
 from ..report.charts import Chart, Series, line_chart
 from ..report.page import document, grid
@@ -65,10 +66,12 @@ def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
     keys = f.keys()
     model = (m.name or f"fitted to {source}").replace("\n", " ")[:60]
     lines = [f"; {model}, fitted to {source} by {made_by}:",
-             *(f"; {line}" for line in (sentence(f),)), *sections({"device.model": model, **keys}),
+             *(f"; {line}" for line in (*_left_open(f, m), sentence(f))),
+             *sections({"device.model": model, **keys}),
              "", "[provenance]"]
     lines += [f"{key} = {provenance(f, m, key, source)}" for key in keys]
-    lines += ["errors = " + sentence(f)]
+    few = next_step.too_few(m)
+    lines += [*([f"figures = {few}"] if few else []), "errors = " + sentence(f)]
     rows = _fidelity(f, m)
     return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
 
@@ -188,9 +191,17 @@ def structure_text(s: Structure) -> str:
             f"{behind}.")
 
 
+def _left_open(f: Fitted, m: Measurement) -> list[str]:
+    """What stands in front of everything: a map by pages has no open units to be told."""
+    few = next_step.too_few(m)
+    return next_step.left_open(m) if f.structure.strategy == "segment" else \
+        [f"{few[0].upper()}{few[1:]}."] if few else []
+
+
 def sentences(f: Fitted, m: Measurement) -> list[str]:
-    """What came out, the verdict first."""
-    told = [f"The profile comes near: {sentence(f)}." if f.good else
+    """What came out, the verdict first; in front of it what nobody has measured."""
+    told = _left_open(f, m)
+    told += [f"The profile comes near: {sentence(f)}." if f.good else
             f"The model cannot do what this device did: {sentence(f)}, where at most "
             f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
             structure_text(f.structure)]

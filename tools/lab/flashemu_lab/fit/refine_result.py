@@ -11,6 +11,7 @@ import json
 
 from ..core.markup import escape
 from ..measurement.schema import Measurement
+from ..probe import next_step
 from ..report.page import document, grid
 from .fit_result import errors_json, errors_text, figures, points_table, table
 from .fitting import Errors, summed
@@ -62,12 +63,13 @@ def by_kind(r: Refined, m: Measurement) -> dict[str, tuple[Errors, Errors]]:
 
 
 def sentences(r: Refined, m: Measurement) -> list[str]:
-    """What came out, the verdict first."""
+    """What came out, the verdict first; in front of it what nobody has measured."""
+    told = next_step.left_open(m)
     if not r.better:
-        told = [f"{r.comparisons} comparisons found no other numbers that come nearer in some "
+        told += [f"{r.comparisons} comparisons found no other numbers that come nearer in some "
                 "sorts of test and are further off in none."]
     else:
-        told = [f"{len(r.after)} numbers have changed, and no sort of test is further off by its "
+        told += [f"{len(r.after)} numbers have changed, and no sort of test is further off by its "
                 "median error."]
     for name, (was, now) in by_kind(r, m).items():
         text = f"{name[0].upper()}{name[1:]}: {errors_text(was)}"

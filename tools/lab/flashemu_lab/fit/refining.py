@@ -17,8 +17,8 @@ no worse than others, because two runs on one device differ by as much.
 A read across a boundary of pages takes little more than one beside it.  So how much more it takes
 can be far off while each of the two times is near, and these steps are a sort by themselves.
 
-Not moved: what is no number (the strategy, copyback), the sizes that the chip is made of, and times
-that no test of a measurement can reach.
+Not moved: what is no number (the strategy, copyback), the sizes that the chip is made of, numbers
+of open units that no point speaks about, and times that no test of a measurement can reach.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ import numpy as np
 from ..core.errors import LabError, module
 from ..core.units import quantity
 from ..measurement.schema import Measurement
+from ..probe import speaking
+from ..probe.speaking import Told
 from ..runs.expression import parse_profile
 from ..runs.program import Tool
 from .compare import Answer, Comparer, Question, log_errors
@@ -64,8 +66,8 @@ _DOUBLED = {"ftl.map_region": 16 << 10, "ftl.small_write": 512}
 # Most cards take no such time, and those that do show it to a fit.
 _IF_THERE = ("ftl.rest_write", "ftl.rest_read", "ftl.end_read")
 
-# Told the worst sort's error, as a share of what it was; None while no numbers are better.
-Told = Callable[[float | None], None]
+# Shows the worst sort's error, as a share of what it was; None while no numbers are better.
+Show = Callable[[float | None], None]
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,12 @@ def _split(text: str) -> list[str]:
     return re.split(r"/(?!s$)", text)
 
 
-def numbers(keys: Mapping[str, str]) -> list[Number]:
-    """Those of a profile that a search moves, of its keys with every default spelled out."""
+def numbers(keys: Mapping[str, str], told: Told) -> list[Number]:
+    """Those of a profile that a search moves, of its keys with every default spelled out; `told` is
+    what the points speak about."""
     found = []
+    kept = {"ftl.open_linear": not told.open_linear, "ftl.open_random": not told.open_random,
+            "ftl.open_units": not (told.open_linear or told.open_random)}
     for time in TIMES:
         for part, text in enumerate(_split(keys.get(time.key, ""))):
             value = quantity(text)
@@ -158,7 +163,7 @@ def numbers(keys: Mapping[str, str]) -> list[Number]:
             found.append(Number(time.key, part, x, min(low, x), max(high, x), _STEP, time))
     for key, least in _UNITS.items():
         value = quantity(keys.get(key, "")) or 0
-        if value >= least:
+        if value >= least and not kept.get(key):
             found.append(Number(key, 0, value, least, 2 * value + 4, 1.0))
     for key, least in _DOUBLED.items():
         value = quantity(keys.get(key, "")) or 0
@@ -241,12 +246,12 @@ class Judge:
 
 
 def refine(tool: Tool, profile: str, m: Measurement, budget: int, seed: int, jobs: int,
-           told: Told = lambda worst: None) -> Refined:
+           show: Show = lambda worst: None) -> Refined:
     """The numbers of a profile with which it comes nearest to a measurement; `budget` is a number
     of comparisons.  The same arguments give the same numbers, whatever `jobs` is.  LabError if the
     profile and the measurement cannot be compared."""
     keys = parse_profile(tool.canonical(profile, ()))
-    some = numbers(keys)
+    some = numbers(keys, speaking.told(m.points))
     with Comparer(tool, m, jobs, profile) as comparer:
         def ask(places: Sequence[Sequence[float]]) -> list[Answer]:
             return comparer.ask([Question("", tuple(changes(written(some, x, keys))))
@@ -256,7 +261,7 @@ def refine(tool: Tool, profile: str, m: Measurement, budget: int, seed: int, job
         if first.state != "done":
             raise LabError(f"{profile}: {first.message}")
         was = log_errors(first, m)
-        search = _Search(ask, some, Judge(m, was), m, told)
+        search = _Search(ask, some, Judge(m, was), m, show)
         search.run(budget - 2 - len(some), seed)
         search.simplify()
         after = written(some, search.best, keys)
@@ -269,14 +274,14 @@ class _Search:
     """The best place so far, from the profile's numbers on, and what it is worth."""
 
     def __init__(self, ask: Callable[[Sequence[Sequence[float]]], list[Answer]],
-                 some: Sequence[Number], judge: Judge, m: Measurement, told: Told) -> None:
+                 some: Sequence[Number], judge: Judge, m: Measurement, show: Show) -> None:
         self.best = [n.begin for n in some]
         self.least = _BETTER
         self._ask = ask
         self._some = some
         self._judge = judge
         self._m = m
-        self._told = told
+        self._show = show
 
     def _values(self, places: Sequence[Sequence[float]]) -> list[float]:
         answers = self._ask(places)
@@ -302,7 +307,7 @@ class _Search:
             for value, place in zip(values, places):
                 if value < self.least:
                     self.best, self.least = place, value
-            self._told(self.least if self.least < _BETTER else None)
+            self._show(self.least if self.least < _BETTER else None)
             optimizer.tell([(x, value) for (_, x), value in zip(asked, values)])
 
     def simplify(self) -> None:

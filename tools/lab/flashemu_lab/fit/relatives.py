@@ -13,6 +13,10 @@ common, and moves what is written about them.
                 go up and down along the way, and least squares stop early
     the end     what can be as it was with the relative becomes so, at hardly any cost
 
+A measurement may also leave the structure open, because no point speaks about the page, the unit or
+the map.  Then the search begins at every shipped device, and its structure is kept as it is: only
+times move.
+
 Errors count as those of `search` do, each point as much as any other.
 
 Not modelled: what the host does.  Whoever measures on another host than the shipped cards were
@@ -33,6 +37,7 @@ import numpy as np
 from ..core.errors import LabError, module
 from ..core.units import quantity
 from ..measurement.schema import Measurement
+from ..probe import speaking
 from ..runs.expression import parse_profile
 from ..runs.program import Tool
 from .compare import BASE, Comparer, Question, log_errors
@@ -57,7 +62,10 @@ _MISSING = 1.5
 _BETTER, _SIMPLER, _NOISE = 0.998, 1.003, 0.01
 # What a profile has in any case.
 _NEEDED = ("device.capacity", "nand.cell", "nand.pages_per_block", "nand.page_size", "nand.tR",
-           "nand.tPROG", "nand.tBERS", "ftl.type", "link.type")
+           "nand.tPROG", "nand.tBERS", "ftl.type", "ftl.unit_size", "link.type")
+# What the defaults of others follow from.
+_PLAIN = ("device.capacity", "nand.cell", "link.type")
+_PLAIN_UNITS = ("nand.page_size", "nand.pages_per_block", "ftl.unit_size")
 # What follows from other keys, and what is another card's.
 _DERIVED = ("nand.blocks_per_plane", "nand.oob_size", "device.model", "device.claimed_capacity")
 
@@ -116,17 +124,24 @@ Told = Callable[[str, float], None]
 @dataclass(frozen=True)
 class Card:
     """A set of numbers: a shipped card's name, its keys that are no times, as text, and the times
-    on the scale of a search.  `error` is typical, infinity if nobody has compared it."""
+    on the scale of a search.  `error` is typical, infinity if nobody has compared it.  `times` are
+    those of `TIMES` that its profile has, and as one number."""
 
     relative: str
     words: tuple[tuple[str, str], ...]
     x: tuple[float, ...]
     error: float = math.inf
+    times: tuple[Time, ...] = TIMES
+
+    @property
+    def strategy(self) -> str:
+        """As the profile has it."""
+        return dict(self.words)["ftl.type"]
 
     def keys(self) -> dict[str, str]:
         """Every key of a profile but those that follow from others."""
         return {**dict(self.words),
-                **{t.key: time_text(t, t.from_x(x)) for t, x in zip(TIMES, self.x)}}
+                **{t.key: time_text(t, t.from_x(x)) for t, x in zip(self.times, self.x)}}
 
 
 @dataclass
@@ -134,6 +149,7 @@ class Related(Judged):
     """The result.
 
     card         the numbers
+    told         what the points speak about
     relative     the keys as the shipped card has them
     plain        the keys as a card without any of its own has them
     intervals    for each time the factor by which it may be off, or None if not identifiable
@@ -145,6 +161,7 @@ class Related(Judged):
     """
 
     card: Card
+    told: speaking.Told
     relative: dict[str, str]
     plain: dict[str, str]
     intervals: dict[str, float | None]
@@ -167,37 +184,39 @@ def applies(m: Measurement) -> bool:
     return any("queue" in dict(p.parameters) for p in m.points)
 
 
-def shipped(tool: Tool, capacity: int = 0) -> list[Card]:
-    """The shipped cards of today, which have an SLC cache, with this capacity if it is known."""
+def shipped(tool: Tool, capacity: int = 0, any_device: bool = False) -> list[Card]:
+    """The shipped cards of today, which have an SLC cache, or all devices, with this capacity if it
+    is known."""
     every = {name: parse_profile(tool.canonical(name, ())) for name in tool.profiles()}
     own = {"device.capacity": size_text(capacity)} if capacity else {}
     return [_card(name, {**keys, **own}) for name, keys in every.items()
-            if keys.get("ftl.slc_mode", "off") != "off"]
+            if any_device or keys.get("ftl.slc_mode", "off") != "off"]
 
 
 def _card(name: str, keys: Mapping[str, str]) -> Card:
-    of_time = {t.key for t in TIMES}
+    times = tuple(t for t in TIMES if quantity(keys.get(t.key, "")) is not None)
+    of_time = {t.key for t in times}
     words = tuple((k, v) for k, v in keys.items() if k not in of_time and k not in _DERIVED)
-    values = [max(quantity(keys[t.key]) or 0.0, 0.0 if t.zero else t.least) for t in TIMES]
+    values = [max(quantity(keys[t.key]) or 0.0, 0.0 if t.zero else t.least) for t in times]
     return Card(name, words, tuple(float(np.clip(t.to_x(v), *t.bounds))
-                                   for t, v in zip(TIMES, values)))
+                                   for t, v in zip(times, values)), times=times)
 
 
 def _plain(tool: Tool, words: Mapping[str, str]) -> dict[str, str]:
-    """The keys of a device mapped by pages of which only this is said: what the defaults of others
-    follow from."""
+    """The keys of a device of which only this is said: what the defaults of others follow from."""
     with tempfile.TemporaryDirectory(prefix="flashemu-fit-") as folder:
         path = Path(folder, "plain.ini")
-        path.write_text(BASE.format(strategy="page"), encoding="utf-8")
+        path.write_text(BASE.format(strategy=words["ftl.type"]), encoding="utf-8")
         return parse_profile(tool.canonical(str(path), tuple(
-            f"{key}={words[key]}" for key in ("device.capacity", "nand.cell", "link.type"))))
+            f"{key}={words[key]}" for key in
+            (*_PLAIN, *(_PLAIN_UNITS if "ftl.unit_size" in words else ())))))
 
 
-def neighbours(card: Card) -> list[Card]:
-    """The cards that differ in one size, number or word."""
+def neighbours(card: Card, kept: Sequence[str] = ()) -> list[Card]:
+    """The cards that differ in one size, number or word, but not in those that are kept."""
     found, words = [], dict(card.words)
     for key, ladder in _LADDERS.items():
-        if key not in words:
+        if key not in words or key in kept:
             continue
         value = int(quantity(words[key]) or 0)
         for other in ladder.next_to(value):
@@ -220,7 +239,7 @@ def _scaled(card: Card, key: str, text: str, factor: float) -> Card:
     moved = {"nand.page_size": ("nand.tPROG", "nand.slc_tPROG"),
              "nand.dies_per_channel": ("nand.tPROG",)}.get(key, ())
     x = [float(np.clip(t.to_x(t.from_x(v) * factor), *t.bounds)) if t.key in moved else v
-         for t, v in zip(TIMES, card.x)]
+         for t, v in zip(card.times, card.x)]
     return replace(_changed(card, key, text), x=tuple(x))
 
 
@@ -238,6 +257,7 @@ class Search:
     def __init__(self, comparer: Comparer, m: Measurement, points: Sequence[int],
                  told: Callable[[float], None] = lambda error: None) -> None:
         self.left = 0
+        self.kept: Sequence[str] = ()   # keys that a climb leaves alone
         self.best = math.inf
         self._comparer = comparer
         self._m = m
@@ -251,7 +271,7 @@ class Search:
             raise Ended
         self.left -= len(cards)
         answers = self._comparer.ask([
-            Question("page", tuple(changes(c.keys())), self._points) for c in cards])
+            Question(c.strategy, tuple(changes(c.keys())), self._points) for c in cards])
         found = []
         for a in answers:
             errors = log_errors(a, self._m) if a.state == "done" else []
@@ -271,9 +291,9 @@ class Search:
         self._told(self.best)
 
     def _slopes(self, card: Card, x: Any, base: Any) -> Any:
-        columns = np.zeros((len(base), len(TIMES)))
+        columns = np.zeros((len(base), len(card.times)))
         tried, steps = [], []
-        for k, t in enumerate(TIMES):
+        for k, t in enumerate(card.times):
             step = _FIRST_STEP if t.zero and x[k] < _STEP else \
                 _STEP if x[k] + _STEP <= t.bounds[1] else -_STEP
             tried.append(replace(card, x=tuple(float(v) + step * (i == k)
@@ -301,7 +321,7 @@ class Search:
                     best = replace(card, x=here, error=error)
                     self._note(error)
             return kept[here]
-        low, high = (np.array([t.bounds[k] for t in TIMES]) for k in (0, 1))
+        low, high = (np.array([t.bounds[k] for t in card.times]) for k in (0, 1))
         try:
             self._descent.run(at, partial(self._slopes, card),
                               np.clip(card.x, low + 1e-6, high - 1e-6), (low, high), "soft_l1",
@@ -312,9 +332,9 @@ class Search:
 
     def intervals(self, card: Card) -> dict[str, float | None]:
         """Of the times, as `Related` has them."""
-        self.left = len(TIMES) + 1
+        self.left = len(card.times) + 1
         base = self.residuals([card])[0]
-        return intervals_of(TIMES, card.x, self._slopes(card, card.x, base), base)
+        return intervals_of(card.times, card.x, self._slopes(card, card.x, base), base)
 
     def climb(self, card: Card) -> Card:
         """Until nothing near is better, or the budget ends."""
@@ -322,7 +342,7 @@ class Search:
         refitted = {card.words}
         settled = False
         while True:
-            near = neighbours(card)
+            near = neighbours(card, self.kept)
             try:
                 fresh = [n for n in near if n.words not in tried]
                 tried.update(n.words for n in fresh)
@@ -347,7 +367,7 @@ class Search:
     def rest(self, card: Card, seed: int) -> Card:
         """The times by CMA-ES, until the budget ends or nothing is better any more."""
         cmaes = module("cmaes", "python3-cmaes").CMA
-        low, high = (np.array([t.bounds[k] for t in TIMES]) / _SPREAD for k in (0, 1))
+        low, high = (np.array([t.bounds[k] for t in card.times]) / _SPREAD for k in (0, 1))
         optimizer = cmaes(mean=np.clip(np.array(card.x) / _SPREAD, low, high), sigma=1.0, seed=seed,
                           bounds=np.stack([low, high], axis=1))
         while self.left >= optimizer.population_size and not optimizer.should_stop():
@@ -361,7 +381,7 @@ class Search:
     def simplified(self, card: Card, relative: Card) -> Card:
         """Each number as the relative has it, if that costs hardly anything."""
         most = max(card.error * _SIMPLER, _NOISE)
-        for k in range(len(TIMES)):
+        for k in range(len(card.times)):
             if card.x[k] != relative.x[k]:
                 x = (*card.x[:k], relative.x[k], *card.x[k + 1:])
                 card = self._unless(card, replace(card, x=x), most)
@@ -399,11 +419,14 @@ class _Fitting:
         self._seed = seed
         self._told = told
         self._best = math.inf
-        self._relatives = shipped(tool, m.capacity)
+        self._speaks = speaking.told(m.points)
+        self._keeps = not applies(m)    # the structure
+        self._relatives = shipped(tool, m.capacity, self._keeps)
 
     def _search(self, what: str, points: Sequence[int], comparisons: int) -> Search:
         search = Search(self._comparer, self._m, points,
                         lambda error: self._told(what, min(error, self._best)))
+        search.kept = () if self._speaks.page else ("nand.page_size",)
         search.left = comparisons
         return search
 
@@ -415,8 +438,8 @@ class _Fitting:
         climbing = tried[:_CLIMB if self._budget >= 400 else 1]
         share = self._budget // 2 // len(climbing)
         searches = [self._search("numbers", points, share) for _ in climbing]
-        found = self._comparer.side_by_side(lambda at: at[0].climb(at[1]),
-                                            list(zip(searches, climbing)))
+        found = climbing if self._keeps else self._comparer.side_by_side(
+            lambda at: at[0].climb(at[1]), list(zip(searches, climbing)))
         best = min(found, key=lambda c: c.error)
         self._best = best.error
         best = self._search("the rest", points, self._budget // 4 +
@@ -425,17 +448,18 @@ class _Fitting:
         self._best = best.error
         last = self._search("the end", points, 0)
         best = last.simplified(best, relative)
-        answer = self._comparer.ask([Question("page", tuple(changes(best.keys())))])[0]
+        answer = self._comparer.ask([Question(best.strategy, tuple(changes(best.keys())))])[0]
         intervals = last.intervals(best)
         held = self._held(relative, points)
         plain = _plain(tool, dict(best.words))
-        return Related(best, relative.keys(), plain, intervals, log_errors(answer, self._m),
-                       list(answer.measured), held, tried, self._comparer.asked)
+        return Related(best, self._speaks, relative.keys(), plain, intervals,
+                       log_errors(answer, self._m), list(answer.measured), held,
+                       tried, self._comparer.asked)
 
     def _comparable(self) -> list[int]:
         """The points that the relatives have values for; from now on only those count that have the
         most, because a small one has no room for a large file."""
-        answers = self._comparer.ask([Question("page", tuple(changes(c.keys())))
+        answers = self._comparer.ask([Question(c.strategy, tuple(changes(c.keys())))
                                       for c in self._relatives])
         have = [{i for i, v in enumerate(a.measured) if v is not None} if a.state == "done" else
                 set() for a in answers]
@@ -474,10 +498,10 @@ class _Fitting:
             card = search.judge([relative])[0]
             try:
                 card = search.descend(card)
-                card = search.climb(card)
+                card = card if self._keeps else search.climb(card)
             except Ended as ended:
                 card = ended.best or card
-            answer = self._comparer.ask([Question("page", tuple(changes(card.keys())))])[0]
+            answer = self._comparer.ask([Question(card.strategy, tuple(changes(card.keys())))])[0]
             errors = log_errors(answer, self._m)
             return [errors[i] for i in left]
         folds = [order[k::_FOLDS] for k in range(_FOLDS)]

@@ -13,16 +13,22 @@ from typing import Mapping
 from ..core.markup import escape
 from ..core.text import listed
 from ..measurement.schema import Measurement, Point
+from ..probe import next_step
 from ..report.page import document, grid
 from .fit_result import (errors_json, errors_text, figures, percent_text, points_json, points_table,
                          sections, table, test_name)
 from .fitting import Errors, GOOD_MEDIAN, GOOD_SHARE, summed
 from .refining import size_text
-from .relatives import Card, Related, TIMES
+from .relatives import Card, Related, applies
 
 # Of a row of [fidelity], and how many points that are further off are told.
 _TOLERANCE = 0.15
 _MOST_MISSES = 5
+# What decides where a partition should begin, in words.
+_STRUCTURE = (("ftl.type", "the map"), ("nand.page_size", "the page"),
+              ("ftl.unit_size", "the unit"),
+              ("ftl.group_units", "units of a group"), ("ftl.open_linear", "units open in order"),
+              ("ftl.open_random", "units open in random order"))
 _IOZONE = {"write": "iozone-seq-write", "read": "iozone-seq-read",
            "random-read": "iozone-rand-read", "random-write": "iozone-rand-write"}
 
@@ -34,9 +40,12 @@ def profile(r: Related, m: Measurement, source: str, made_by: str) -> str:
     keys = r.keys()
     model = (m.name or f"fitted to {source}").replace("\n", " ")[:60]
     lines = [f"; {model}, fitted to {source} by {made_by}, from {r.card.relative} on:",
-             f"; {sentence(r)}", *sections({"device.model": model, **keys}), "", "[provenance]",
+             *(f"; {text}" for text in taken_texts(r, m)), f"; {sentence(r)}",
+             *sections({"device.model": model, **keys}), "", "[provenance]",
              *(f"{key} = {provenance(r, m, key, source)}" for key in keys),
              "errors = " + sentence(r)]
+    few = next_step.too_few(m)
+    lines += [f"figures = {few}"] if few else []
     rows = _fidelity(r, m)
     return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
 
@@ -46,6 +55,8 @@ def provenance(r: Related, m: Measurement, key: str, source: str) -> str:
     if key == "device.capacity":
         return f"{source}: its capacity" if m.capacity else f"assumed: that of {r.card.relative}"
     was = r.relative[key]
+    if r.card.keys()[key] == was and _is_taken(r, m, key):
+        return f"taken from {r.card.relative}, not measured"
     if r.card.keys()[key] == was:
         return f"as {r.card.relative}: another value was not better, or not tried"
     factor = r.intervals.get(key)
@@ -58,6 +69,26 @@ def provenance(r: Related, m: Measurement, key: str, source: str) -> str:
 # What no procedure of fio repeats.
 _SPECIAL = {"share", "sizes", "gap", "percent", "distribution", "fsync", "fdatasync", "sync",
             "end_fsync", "rate", "beside"}
+
+
+def _is_taken(r: Related, m: Measurement, key: str) -> bool:
+    """Whether a number that is as the relative has it was not measured, and no other was tried."""
+    if not applies(m):
+        return key not in {t.key for t in r.card.times}
+    return key == "nand.page_size" and r.told.page is None or \
+        key == "ftl.type" and not r.told.map
+
+
+def taken_texts(r: Related, m: Measurement) -> list[str]:
+    """What stands in front of everything: what was not measured but taken."""
+    keys = r.keys()
+    taken = [f"{words} ({keys[key]})" for key, words in _STRUCTURE
+             if key in keys and provenance(r, m, key, "").startswith("taken ")]
+    few = next_step.too_few(m)
+    said = next_step.left_open(m) if not applies(m) else [f"{few[0].upper()}{few[1:]}."] if few \
+        else []
+    return said + ([f"Taken from {r.card.relative}, not measured: {listed(taken)}."]
+                   if taken else [])
 
 
 def _procedure(p: Point) -> str:
@@ -116,8 +147,10 @@ def sentence(r: Related) -> str:
 
 def sentences(r: Related, m: Measurement) -> list[str]:
     """What came out, the verdict first."""
-    told = [f"The profile comes near: {sentence(r)}." if r.good else
-            f"No shipped card of today, with other numbers, does what this one did: {sentence(r)}, "
+    cards = "card of today" if applies(m) else "device"
+    told = taken_texts(r, m)
+    told += [f"The profile comes near: {sentence(r)}." if r.good else
+            f"No shipped {cards}, with other numbers, does what this one did: {sentence(r)}, "
             f"where at most {100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would "
             "be good."]
     moved = [key for key, value in r.keys().items()
@@ -126,7 +159,7 @@ def sentences(r: Related, m: Measurement) -> list[str]:
                 "changed.")
     told += [f"A smaller search without {name} predicts that with {errors_text(e)}."
              for name, e in r.held]
-    unknown = [t.key for t in TIMES if r.intervals.get(t.key) is None and t.key in r.keys()]
+    unknown = [t.key for t in r.card.times if r.intervals.get(t.key) is None and t.key in r.keys()]
     if unknown:
         told.append(f"Not identifiable from these data: {listed(unknown)}.")
     return told + misses(r, m)

@@ -50,6 +50,24 @@ def too_few(m: Measurement) -> str:
     return f"{how_many} too little for a profile (at least {figures.ENOUGH})"
 
 
+def refusal(tool: Tool, m: Measurement, written: bool) -> str:
+    """Why there is no profile, and what to measure next, in one sentence without its full stop; ""
+    if there are enough figures, and something was written."""
+    few, open_ = too_few(m), untold(m)
+    if not few and written:
+        return ""
+    why = [few] if few else \
+        ["nothing was written, so a profile would make up what writes take"]
+    return f"{', and '.join([*why, *([open_] if open_ else [])])}; {measure(tool, m)}"
+
+
+def left_open(m: Measurement) -> list[str]:
+    """The sentences that stand in front of everything that was made from these points: that there
+    are too few, and about what none of them speaks."""
+    said = [text for text in (too_few(m), untold(m)) if text]
+    return [f"{text[0].upper()}{text[1:]}." for text in said]
+
+
 def sentence(tool: Tool, m: Measurement) -> str:
     """All of this in one sentence; "" if nothing is missing."""
     said = [text for text in (too_few(m), untold(m)) if text]
