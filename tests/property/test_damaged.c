@@ -12,8 +12,9 @@
  *                also after a restart, and the image is still good
  *
  * What a change concerns are the logical pages that the record names, before or after it: for a
- * block, those of all records of its pages, or of its unit if the strategy erases units.  A page whose checksum of bytes was changed cannot be
- * copied, which ends the writing (image_page.c); only reads are looked at then.
+ * block, those of all records of its pages, or of its unit if the strategy erases units.  A page
+ * whose checksum of bytes was changed cannot be copied, which ends the writing (image_page.c); only
+ * reads are looked at then.
  *
  * Each case runs in a process of its own, so that one that crashes does not hide the others.
  *
@@ -24,6 +25,7 @@
 
 #include "base/crc32c.h"
 #include "flashemu/device.h"
+#include "store/image_check.h"
 #include "store/image_format.h"
 
 #include <errno.h>
@@ -57,6 +59,7 @@ static struct {
 } b;
 
 static char told[400]; /* what the present case does */
+static bool must_refuse;
 static bool is_worn;   /* by the present change: the life of the device may end */
 
 static bool has_key(uint32_t kind, const char *key)
@@ -223,42 +226,46 @@ static void make_good(uint32_t kind)
 /* ---- changes ---- */
 
 #define FIELD(type, member) {#member, offsetof(struct type, member), \
-                             sizeof(((struct type *)0)->member)}
+                             sizeof(((struct type *)0)->member), 0}
+
+/* A number that no device reaches. */
+#define COUNT(type, member) {#member, offsetof(struct type, member), 8, FE_IMAGE_COUNT_MAX - 1}
 
 struct field {
     const char *name;
     size_t off, size;
+    uint64_t max; /* what is more must be refused; 0: it depends */
 };
 
 static const struct field header[] = {
-    FIELD(fe_image_header, version), FIELD(fe_image_header, state),
+    FIELD(fe_image_header, version), {"state", 20, 4, FE_IMAGE_READY},
     FIELD(fe_image_header, n_pages), FIELD(fe_image_header, capacity),
     FIELD(fe_image_header, seed), FIELD(fe_image_header, page_bytes),
     FIELD(fe_image_header, pages_per_block), FIELD(fe_image_header, n_entries),
     FIELD(fe_image_header, profile_bytes), FIELD(fe_image_header, profile_crc)};
 static const struct field status[] = {
-    FIELD(fe_image_status, generation), FIELD(fe_image_status, synced_seq),
+    COUNT(fe_image_status, generation), COUNT(fe_image_status, synced_seq),
     FIELD(fe_image_status, n_open_1), FIELD(fe_image_status, boot_id), FIELD(fe_image_status, clean),
-    FIELD(fe_image_status, control_bytes), {"control", 40, 4}, {"control.off", 44, 1},
-    {"control.dead", 45, 1}, {"control.since", 48, 8}, {"control.until", 56, 8},
-    {"control.n", 64, 8}, {"control.n_stale", 72, 8}};
+    FIELD(fe_image_status, control_bytes), {"control", 40, 4, 0}, {"control.off", 44, 1, 0},
+    {"control.dead", 45, 1, 0}, {"control.since", 48, 8, 0}, {"control.until", 56, 8, 0},
+    {"control.n", 64, 8, 0}, {"control.n_stale", 72, 8, 0}};
 static const struct field lifetime[] = {
-    FIELD(fe_image_lifetime, generation), {"clock", 8, 8}, {"last cut", 16, 8}, {"writes", 24, 8},
-    {"programs", 32, 8}, {"erases", 40, 8}, {"number 5", 48, 8},
+    COUNT(fe_image_lifetime, generation), {"clock", 8, 8, 0}, {"last cut", 16, 8, 0}, {"writes", 24, 8, 0},
+    {"programs", 32, 8, 0}, {"erases", 40, 8, 0}, {"number 5", 48, 8, 0},
     FIELD(fe_image_lifetime, reserved)};
 static const struct field block[] = {
-    FIELD(fe_image_block, erase_seq), FIELD(fe_image_block, erase_count),
+    COUNT(fe_image_block, erase_seq), FIELD(fe_image_block, erase_count),
     FIELD(fe_image_block, kept_cycle), FIELD(fe_image_block, flags),
-    FIELD(fe_image_block, kept_flags), {"difference", 24, 4}, {"chip block", 28, 4},
-    {"reads", 32, 4}, {"since", 36, 4}, {"since high", 40, 4}, {"extra 5", 44, 4}};
+    FIELD(fe_image_block, kept_flags), {"difference", 24, 4, 0}, {"chip block", 28, 4, 0},
+    {"reads", 32, 4, 0}, {"since", 36, 4, 0}, {"since high", 40, 4, 0}, {"extra 5", 44, 4, 0}};
 static const struct field trim[] = {
     FIELD(fe_image_trim, seq), FIELD(fe_image_trim, reserved)};
 static const struct field entry[] = {
-    FIELD(fe_image_entry, generation), FIELD(fe_image_entry, order),
-    FIELD(fe_image_entry, sectors), FIELD(fe_image_entry, seq), FIELD(fe_image_entry, out_seq),
+    COUNT(fe_image_entry, generation), COUNT(fe_image_entry, order),
+    FIELD(fe_image_entry, sectors), COUNT(fe_image_entry, seq), COUNT(fe_image_entry, out_seq),
     FIELD(fe_image_entry, lpn), FIELD(fe_image_entry, state), FIELD(fe_image_entry, data_crc)};
 static const struct field oob[] = {
-    FIELD(fe_image_oob, seq), FIELD(fe_image_oob, lpn), FIELD(fe_image_oob, cycle),
+    COUNT(fe_image_oob, seq), FIELD(fe_image_oob, lpn), FIELD(fe_image_oob, cycle),
     FIELD(fe_image_oob, data_crc), FIELD(fe_image_oob, tag), FIELD(fe_image_oob, state),
     FIELD(fe_image_oob, zeros), FIELD(fe_image_oob, mode), FIELD(fe_image_oob, reserved)};
 
@@ -430,6 +437,7 @@ static bool change(uint8_t *image, uint32_t number_of_case, bool *ret_only_reads
     uint32_t crc = fe_image_record_crc(number, record, records[sort].bytes);
     memcpy(record + records[sort].bytes - 4, &crc, 4);
     is_worn = sort == BLOCK;
+    must_refuse = f->max && (size < 8 ? (uint32_t)value : value) > f->max;
     *ret_only_reads = sort == OOB && (strcmp(f->name, "data_crc") == 0 ||
                                       strcmp(f->name, "zeros") == 0);
     return true;
@@ -485,6 +493,8 @@ static bool run_case(uint32_t kind, uint32_t number)
         fail("the file was changed");
     free(after);
     free(image);
+    if (r == 0 && must_refuse)
+        fail("is served");
     if (r < 0 && r != -EIO && r != -EINVAL)
         fail("judged %d: %s", r, err.text);
     if (r < 0 && (!err.text[0] || strchr(err.text, '\n')))
