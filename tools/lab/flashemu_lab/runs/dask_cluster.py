@@ -137,7 +137,7 @@ class _Link:
         except _GONE:
             raise _Lost from None
 
-    def ended(self) -> tuple[_Job, dict[str, Any] | Exception] | None:
+    def ended(self) -> tuple[_Job, dict[str, Any] | BaseException] | None:
         """A job that has ended, with its answer or with what Dask says; None if there is none
         within a second.  _Lost if jobs were forgotten."""
         try:
@@ -147,15 +147,13 @@ class _Link:
                 raise _Lost from None
             return None
         future, job = self.flying[key]
+        found: dict[str, Any] | BaseException
         try:
-            if future.status == "error":  # of the task, which can be anything, also one of _GONE
-                found: dict[str, Any] | Exception = future.exception(timeout=PATIENCE_S)
-            else:
-                found = json.loads(future.result(timeout=PATIENCE_S))
-        except _GONE:
-            raise _Lost from None
-        except ValueError as e:
-            found = e
+            found = json.loads(future.result(timeout=PATIENCE_S))
+        except (Exception, asyncio.CancelledError) as e:
+            if future.status != "error" and isinstance(e, _GONE):
+                raise _Lost from None
+            found = e  # of the task, which can be anything, also of a kind that is in _GONE
         del self.flying[key]
         return job, found
 
@@ -292,9 +290,9 @@ class DaskEngine:
             print(f"flashemu-lab: the scheduler {self._address} has no worker; waiting for one",
                   file=sys.stderr)
 
-    def _judge(self, job: _Job, answer: dict[str, Any] | Exception) -> Outcome | None:
+    def _judge(self, job: _Job, answer: dict[str, Any] | BaseException) -> Outcome | None:
         """The outcome of a job that has ended; None if it must be sent again."""
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             job.deaths += 1
             if type(answer).__name__ == "KilledWorker" and job.deaths < _MOST_DEATHS:
                 return None
