@@ -252,13 +252,15 @@ def _sync(first: Section, how: dict[str, Scalar], times: list[Latency], sink: Si
 
 def _latency(line: int, what: str, procedure: str, times: list[Latency], how: dict[str, Scalar],
              sink: Sink) -> None:
+    first = times[0]
+    if len(times) == 1:  # as it is printed, to the last digit
+        _take(line, what, procedure, first.mean, how, sink, first.spread,
+              tuple((share, (value,)) for share, value in first.percentiles if value > 0))
+        return
     n = sum(t.n for t in times)
     mean = sum(t.mean * t.n for t in times) / n
     square = sum(t.n * (t.spread**2 + t.mean**2) for t in times) / n
-    spread = times[0].spread if len(times) == 1 else math.sqrt(max(square - mean**2, 0.0))
-    percentiles = tuple((share, (value,)) for share, value in times[0].percentiles if value > 0) \
-        if len(times) == 1 else ()
-    _take(line, what, procedure, mean, how, sink, spread, percentiles)
+    _take(line, what, procedure, mean, how, sink, math.sqrt(max(square - mean**2, 0.0)), ())
 
 
 def _take(line: int, what: str, procedure: str, value: float, how: dict[str, Scalar], sink: Sink,
