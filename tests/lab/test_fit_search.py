@@ -15,6 +15,7 @@ try:
 except ImportError:
     skip("no Python module scipy")
 
+from flashemu_fit_bench import plan  # noqa: E402
 from flashemu_lab.cli import devices, main  # noqa: E402
 from flashemu_lab.fit import fitting, search  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
@@ -310,10 +311,10 @@ def test_only_the_default_budget_has_a_larger_search():
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "m.json"
-            schema.save(MEASURED, path)
+            schema.save(Measurement(tuple(plan(4 * MIB)), "x", 512 * MIB), path)
             for words in ([], ["--quick"], ["--budget", "70"]):
                 arguments = main.build_parser().parse_args(["fit", str(path), "-o", "x.ini", *words])
-                devices.fit_measurement(Tool(), path, arguments, 1)
+                devices.fit_measurement(Tool(), path, arguments, 1, anyway=True)
     finally:
         fitting.fit = kept
     assert asked == [(fitting.BUDGET, fitting.MORE), (fitting.QUICK, 0), (70, 0)]

@@ -272,8 +272,8 @@ class Told:
         return self.text
 
     def ask(self, *_words):
-        return json.dumps({"capacity": 64 << 20, "advice": {"multiple": self.multiple,
-                                                            "text": "t"}})
+        return json.dumps({"capacity": 64 << 20, "advice": {"given": True, "text": "t",
+                                                            "multiple": self.multiple}})
 
 
 def test_what_advice_knows_of_a_device():
