@@ -52,13 +52,19 @@ enum fe_end_of_life {
     FE_N_EOLS
 };
 
+/* How the lives of blocks lie around the endurance of the device. */
+enum fe_life_shape { FE_LIFE_UNIFORM, FE_LIFE_LOGNORMAL, FE_N_LIFE_SHAPES };
+
 /* How the chip fails, and what the controller does against it. */
 struct fe_wear_params {
     uint64_t factory_bad_ppm;  /* share of the chip blocks that are bad from the start */
     uint32_t spare_blocks;     /* chip blocks that can replace failed ones */
     uint32_t end_of_life;      /* enum fe_end_of_life */
     uint32_t slow_factor;      /* how often FE_EOL_SLOW does an operation on a failed block */
-    uint64_t life_spread_ppm;  /* how far the life of a block can lie from `endurance` */
+    uint64_t life_spread_ppm;  /* how far the life of a block can lie from the endurance; of
+                                  FE_LIFE_LOGNORMAL the standard deviation of its logarithm */
+    uint32_t life_shape;       /* enum fe_life_shape */
+    uint64_t device_spread_ppm; /* standard deviation of the logarithm of a device's endurance */
     uint32_t weak_block;       /* a chip block; counts only with weak_cycles */
     uint64_t weak_cycles;      /* cycles after which weak_block dies; 0: no block is weak */
     uint64_t program_fail_ppm, erase_fail_ppm; /* shares of operations that fail by chance */

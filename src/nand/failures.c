@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A chip block's erase fails for certain once the block has its life behind it: endurance
- * cycles, more or less by life_spread, or weak_cycles.  Besides that, programs and erases
- * fail by chance.  A block in SLC mode has a longer life (nand.slc_endurance), because its cells
- * have to tell two states apart instead of four or eight.  Cycles are counted alike in both modes:
- * the mode in which a block ends a cycle says how many it may have.
+ * A chip block's erase fails for certain once the block has its life behind it: the device's
+ * endurance in cycles, more or less by life_spread, or weak_cycles.  A device draws its endurance
+ * from device_spread, a block its life, both by the seed alone.  Lives of devices that were worn
+ * out on purpose spread over three powers of ten; a lognormal distribution has such long tails, and
+ * no life below zero.  Besides that, programs and erases fail by chance.
+ *
+ * A block in SLC mode has a longer life (nand.slc_endurance), because its cells have to tell two
+ * states apart instead of four or eight.  Cycles are counted alike in both modes: the mode in which
+ * a block ends a cycle says how many it may have.
  *
  * Bits that flip by themselves are drawn when a page is read; the store always keeps what
  * was written.  The i-th wrong bit of a codeword is at (start + i x stride) mod bits.  The
@@ -15,6 +19,7 @@
  */
 #include "nand/failures.h"
 
+#include "base/powers.h"
 #include "base/rng.h"
 #include "nand/chip_lifetime.h"
 
@@ -54,14 +59,28 @@ static uint64_t endurance_of(const struct fe_wear *w, bool slc)
     return slc ? w->slc_endurance : w->endurance;
 }
 
+uint64_t fe_failures_endurance(const struct fe_wear_params *p, uint64_t cycles, uint64_t seed)
+{
+    if (cycles == 0 || p->device_spread_ppm == 0)
+        return cycles;
+    uint64_t u = fe_rng(seed, FE_RNG_FAILURE, UINT64_MAX, UINT64_MAX);
+    return fe_max_u64(fe_lognormal(u, cycles, p->device_spread_ppm), 1);
+}
+
+/* The life of a block with so many cycles of endurance that has drawn u. */
+static uint64_t spread(const struct fe_wear_params *p, uint64_t endurance, uint64_t u)
+{
+    if (p->life_shape == FE_LIFE_LOGNORMAL)
+        return fe_lognormal(u, endurance, p->life_spread_ppm);
+    uint64_t half = fe_muldiv(endurance, p->life_spread_ppm, 1000000);
+    return endurance - half + fe_rng_below(u, 2 * half + 1);
+}
+
 static uint64_t life_of(const struct fe_wear *w, fe_chip_block block, bool slc)
 {
     uint64_t endurance = endurance_of(w, slc), life = endurance ? endurance : UINT64_MAX;
-    if (endurance && w->p.life_spread_ppm) {
-        uint64_t half = fe_muldiv(life, w->p.life_spread_ppm, 1000000);
-        uint64_t u = fe_rng(w->seed, FE_RNG_FAILURE, block, UINT64_MAX);
-        life = life + fe_rng_below(u, 2 * half + 1) - half;
-    }
+    if (endurance && w->p.life_spread_ppm)
+        life = spread(&w->p, endurance, fe_rng(w->seed, FE_RNG_FAILURE, block, UINT64_MAX));
     return w->p.weak_cycles && block == w->p.weak_block ? fe_min_u64(life, w->p.weak_cycles) : life;
 }
 

@@ -19,11 +19,16 @@
 struct fe_wear {
     struct fe_wear_params p;
     uint64_t seed;
-    uint64_t endurance, slc_endurance; /* in cycles, of blocks in SLC mode; 0: no limit */
+    uint64_t endurance, slc_endurance; /* of this device, in cycles; of blocks in SLC mode; 0: no
+                                          limit */
     uint32_t n_failed;              /* blocks that stayed in use after their failure */
     fe_peb pending[FE_REFRESH_MAX]; /* blocks that ask for a refresh, oldest first */
     uint32_t n_pending;
 };
+
+/* The endurance of the device with this seed, of those that are built for so many cycles: one factor
+ * for all its blocks, whatever their mode.  At least 1; 0, which is without limit, stays. */
+uint64_t fe_failures_endurance(const struct fe_wear_params *p, uint64_t cycles, uint64_t seed);
 
 /* Whether reads have to look for wrong bits: bits flip by themselves, or have been flipped. */
 static inline bool fe_failures_of_bits(const struct fe_medium *m)

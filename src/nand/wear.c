@@ -47,8 +47,10 @@ int fe_wear_attach(struct fe_medium *m, const struct fe_wear_params *p,
     struct fe_wear *w = calloc(1, sizeof *w);
     if (!w)
         return fe_err_nomem(err, "wear", sizeof *w);
-    *w = (struct fe_wear){.p = *p, .seed = seed, .endurance = nand->endurance};
-    w->slc_endurance = nand->slc_endurance ? nand->slc_endurance : nand->endurance;
+    *w = (struct fe_wear){.p = *p, .seed = seed};
+    w->endurance = fe_failures_endurance(p, nand->endurance, seed);
+    w->slc_endurance = nand->slc_endurance ? fe_failures_endurance(p, nand->slc_endurance, seed)
+                                           : w->endurance;
     m->wear = w;
     fe_bbm_init(m, (uint32_t)factory_bad(p, &m->geo), seed);
     int r = 0;

@@ -103,3 +103,11 @@ const char *fe_name_end_of_life(uint32_t i)
     };
     return i < FE_N_EOLS ? names[i] : NULL;
 }
+
+const char *fe_name_life_shape(uint32_t i)
+{
+    static const char *const names[FE_N_LIFE_SHAPES] = {
+        [FE_LIFE_UNIFORM] = "uniform", [FE_LIFE_LOGNORMAL] = "lognormal",
+    };
+    return i < FE_N_LIFE_SHAPES ? names[i] : NULL;
+}

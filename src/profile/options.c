@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table itself; option_find.c finds a row of it.
+ * The table itself; option_find.c finds a row of it.  The rows of [faults] are in
+ * options_faults.inc, which stands in the table in their place.
  *
  * Ranges are wide: they stop what is a slip of the pen (a page of 3 bytes, a time in
  * seconds instead of microseconds) and what the arithmetic below cannot carry.  Whether
@@ -457,97 +458,7 @@ const struct fe_option fe_options[] = {
      .help = "Number of corrected bits in a codeword from which on its block is copied to a spare "
              "block."},
 
-    {FE_SEC_FAULTS, "factory_bad", FE_OPT_SHARE, FIELD(wear.factory_bad_ppm), .max = 200000,
-     .def = "0%",
-     .help = "Share of the chip's blocks that are bad from the start; the seed chooses them, and "
-             "block 0 is never bad."},
-    {FE_SEC_FAULTS, "spare_blocks", FE_OPT_U32, FIELD(wear.spare_blocks), .max = UINT64_C(1) << 28,
-     .def = "0",
-     .help = "Number of blocks that can replace failed blocks; together with the bad blocks it is "
-             "rounded up to one block on every die."},
-    {FE_SEC_FAULTS, "end_of_life", FE_OPT_ENUM, FIELD(wear.end_of_life),
-     .name = fe_name_end_of_life, .def = "read-only",
-     .help = "What happens when a block fails and no spare block is left: no more writes (read- "
-             "only: EROFS, full: ENOSPC), no more answers (dead), or failed blocks stay in use "
-             "and are slow (slow) or silently lose data (silent)."},
-    {FE_SEC_FAULTS, "slow_factor", FE_OPT_U32, FIELD(wear.slow_factor), .min = 2, .max = 1000,
-     .def = "10", .live = true, .on_chip = true,
-     .help = "How many times end_of_life=slow repeats each program and erase of a failed block."},
-    {FE_SEC_FAULTS, "life_spread", FE_OPT_SHARE, FIELD(wear.life_spread_ppm), .max = 1000000,
-     .def = "0%", .on_chip = true,
-     .help = "How far the life of a block can differ from its endurance, in both directions."},
-    {FE_SEC_FAULTS, "weak_block", FE_OPT_U32, FIELD(wear.weak_block), .max = UINT64_C(1) << 28,
-     .def = "0", .live = true, .on_chip = true,
-     .help = "The block that weak_cycles applies to."},
-    {FE_SEC_FAULTS, "weak_cycles", FE_OPT_U64, FIELD(wear.weak_cycles), .min = 1,
-     .max = UINT64_C(1000000000), .zero = "never", .def = "never", .live = true, .on_chip = true,
-     .help = "Number of cycles after which weak_block dies."},
-    {FE_SEC_FAULTS, "program_fail", FE_OPT_SHARE, FIELD(wear.program_fail_ppm), .max = 1000000,
-     .def = "0%", .live = true, .on_chip = true,
-     .help = "Share of programs that fail."},
-    {FE_SEC_FAULTS, "erase_fail", FE_OPT_SHARE, FIELD(wear.erase_fail_ppm), .max = 1000000,
-     .def = "0%", .live = true, .on_chip = true,
-     .help = "Share of erases that fail."},
-    {FE_SEC_FAULTS, "fail_program", FE_OPT_U64, FIELD(wear.fail_program), .min = 1,
-     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true, .on_chip = true,
-     .help = "The number of the one program that fails, counted from the first power-on of a new "
-             "device."},
-    {FE_SEC_FAULTS, "fail_erase", FE_OPT_U64, FIELD(wear.fail_erase), .min = 1,
-     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true, .on_chip = true,
-     .help = "The number of the one erase that fails, counted from the first power-on of a new "
-             "device."},
-    {FE_SEC_FAULTS, "hang_request", FE_OPT_U64, FIELD(manners.hang_request), .min = 1,
-     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true,
-     .help = "The number of the request that hangs, counted from power-on; faults.hang says for "
-             "how long."},
-    {FE_SEC_FAULTS, "hang", FE_OPT_TIME, FIELD(manners.hang_ns), .max = SEC(86400), .def = "60s",
-     .live = true,
-     .help = "Additional time that hang_request takes."},
-    {FE_SEC_FAULTS, "disconnect_request", FE_OPT_U64, FIELD(manners.gone_request), .min = 1,
-     .max = UINT64_C(1) << 62, .zero = "never", .def = "never", .live = true,
-     .help = "The number of the request after which the device leaves the bus, counted from "
-             "power-on."},
-    {FE_SEC_FAULTS, "disconnect", FE_OPT_TIME, FIELD(manners.gone_ns), .min = 1, .max = SEC(86400),
-     .zero = "forever", .def = "forever", .live = true,
-     .help = "How long the device stays off the bus after disconnect_request."},
-    {FE_SEC_FAULTS, "rber_fresh", FE_OPT_U64, FIELD(wear.ber.fresh), .max = MAX_RBER, .def = "0",
-     .on_chip = true,
-     .help = "Raw bit errors in 10^12 bits that are read from any block."},
-    {FE_SEC_FAULTS, "rber_worn", FE_OPT_U64, FIELD(wear.ber.worn), .max = MAX_RBER, .def = "0",
-     .on_chip = true,
-     .help = "Additional raw bit errors in 10^12 bits at nand.endurance cycles; they grow with "
-             "cycles^2.05."},
-    {FE_SEC_FAULTS, "rber_retention", FE_OPT_U64, FIELD(wear.ber.retention), .max = MAX_RBER,
-     .def = "0", .on_chip = true,
-     .help = "Additional raw bit errors in 10^12 bits of data that are a year old, at "
-             "nand.endurance cycles; they grow with time^0.54."},
-    {FE_SEC_FAULTS, "rber_disturb", FE_OPT_U64, FIELD(wear.ber.disturb), .max = MAX_RBER,
-     .def = "0", .on_chip = true,
-     .help = "Additional raw bit errors in 10^12 bits after 100000 reads of the block, at "
-             "nand.endurance cycles; they grow with reads^1.71."},
-    {FE_SEC_FAULTS, "power_cut", FE_OPT_SHARE, FIELD(power.cut_ppm), .max = 1000000, .def = "0%",
-     .help = "Share of the host's writes during which power fails, at a random instant."},
-    {FE_SEC_FAULTS, "power_cut_writes", FE_OPT_U64, FIELD(power.cut_writes), .min = 1,
-     .max = UINT64_C(1) << 60, .zero = "never", .def = "never",
-     .help = "Number of host writes after which power fails, at the completion of the last of "
-             "them."},
-    {FE_SEC_FAULTS, "power_cut_time", FE_OPT_TIME, FIELD(power.cut_time_ns), .min = 1,
-     .max = UINT64_MAX / 2, .zero = "never", .def = "never",
-     .help = "The time on the device's clock at which power fails; an image keeps this clock."},
-    {FE_SEC_FAULTS, "cut_partner", FE_OPT_SHARE, FIELD(power.partner_ppm), .max = 1000000,
-     .def = "0%", .on_chip = true,
-     .help = "Share of interrupted programs of MSB pages that also destroy the LSB page of the "
-             "same cells (MLC)."},
-    {FE_SEC_FAULTS, "cut_map_lost", FE_OPT_SHARE, FIELD(power.map_lost_ppm), .max = 1000000,
-     .def = "0%", .on_chip = true,
-     .help = "Share of power cuts after which the device has lost its mapping and comes back "
-             "empty."},
-    {FE_SEC_FAULTS, "cut_stale", FE_OPT_SHARE, FIELD(power.stale_ppm), .max = 1000000, .def = "0%",
-     .on_chip = true,
-     .help = "Share of pages that come back as an older copy after a power cut, flushed or not, "
-             "if the chip still has an older copy."},
-    {FE_SEC_FAULTS, "cut_dead", FE_OPT_SHARE, FIELD(power.dead_ppm), .max = 1000000, .def = "0%",
-     .help = "Share of power cuts that the device does not survive."},
+#include "profile/options_faults.inc"
 
     {FE_SEC_STEP, "block_size", FE_OPT_SIZE, FIELD(ftl.step.block_size), .min = 512,
      .max = MIB(1024), .multiple = 512, .def = "512", .used_by = "step",

@@ -121,6 +121,8 @@ static const struct change changes[] = {
     {"ecc.refresh_bits=1", {RBER, "faults.spare_blocks=4"}},
     {"faults.slow_factor=20", {"faults.end_of_life=slow", "faults.program_fail=1%"}},
     {"faults.life_spread=50%", {SHORT}},
+    {"faults.life_shape=lognormal", {"faults.life_spread=100%", SHORT}},
+    {"faults.device_spread=100%", {SHORT}},
     {"faults.weak_block=3", {"faults.weak_cycles=1", "faults.spare_blocks=8"}},
     {"faults.weak_cycles=1", {"faults.spare_blocks=8"}},
     {"faults.program_fail=1%", {"faults.spare_blocks=8"}},
