@@ -24,6 +24,7 @@
 struct fe_block_wear {
     uint32_t cycles;
     uint16_t programmed; /* pages; 0: erased */
+    bool slc;            /* erased for the SLC mode, whose cycles nand.slc_endurance counts */
     enum { FE_BLOCK_USED, FE_BLOCK_SPARE, FE_BLOCK_FACTORY_BAD, FE_BLOCK_GROWN_BAD } state;
 };
 

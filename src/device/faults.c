@@ -37,6 +37,7 @@ void fe_device_get_blocks(const struct fe_device *dev, struct fe_block_wear *ret
         ret[fe_medium_chip_block(m, peb)] = (struct fe_block_wear){
             .cycles = p->erase_count,
             .programmed = p->next_page,
+            .slc = fe_medium_is_slc(m, peb),
             .state = p->marks & FE_MARK_FACTORY_BAD                  ? FE_BLOCK_FACTORY_BAD
                      : p->marks & (FE_MARK_GROWN_BAD | FE_MARK_FAILED) ? FE_BLOCK_GROWN_BAD
                      : peb >= m->geo.n_pebs                            ? FE_BLOCK_SPARE

@@ -63,6 +63,59 @@ def test_commits_are_writes_and_their_flush():
         assert text.count(", p99.9 ") == 3, "of writes, flushes and commits"
 
 
+SMALL_CHIP = ("ssd-page", "nand.blocks_per_plane=32", "ftl.op=20%", "faults.spare_blocks=4")
+
+
+def test_repeats_until_it_is_steady():
+    """A pass is as much programming as the chip has bytes: 128 blocks of 64 pages of 4 KiB."""
+    o = replay(*SMALL_CHIP, "gen:random,op=write,bs=4K,count=700", "--until", "steady")
+    r = o["repeated"]
+    assert r["reached"] and r["until"] == "steady" and r["pass_bytes"] == 128 * 64 * 4096
+    wafs = [p["programmed"] / p["host_bytes"] for p in r["passes"]]
+    assert all(p["programmed"] >= r["pass_bytes"] for p in r["passes"])
+    assert abs(wafs[-1] / wafs[-2] - 1) < 0.01, wafs
+    assert all(abs(b / a - 1) >= 0.01 for a, b in zip(wafs, wafs[1:-1])), "it goes no further"
+    for key, total in (("host_bytes", o["host"]["write"]["bytes"]), ("requests", o["records"]),
+                       ("programmed", o["nand"]["bytes_programmed"]),
+                       ("erases", o["nand"]["block_erases"])):
+        assert sum(p[key] for p in r["passes"]) == total, key
+    blocks = {b["erases"]: b["blocks"] for b in r["blocks"]}
+    assert sum(blocks.values()) + r["spares"] == 128 and r["spares"] == 4
+    assert sum(n * b for n, b in blocks.items()) == sum(p["erases"] for p in r["passes"][1:])
+    cut = replay(*SMALL_CHIP, "gen:random,op=write,bs=4K,count=700", "--until", "steady",
+                 "--most", "1500")["repeated"]
+    assert not cut["reached"] and sum(p["requests"] for p in cut["passes"]) == 2100, "3 rounds"
+
+
+def test_repeats_until_it_is_dead():
+    """In order, every block is erased as often as any other: 20 cycles of the whole chip."""
+    o = replay(*SMALL_CHIP, "gen:sequential,op=write,bs=256K,count=10", "nand.endurance=20",
+               "--until", "dead")
+    assert o["state"] == "read-only" and o["repeated"]["reached"]
+    assert 20 <= o["nand"]["bytes_programmed"] / (124 * 64 * 4096) < 21.5
+    cold = replay(*SMALL_CHIP, "gen:random,op=write,bs=4K,size=64K,count=100", "device.used=16M",
+                  "--until", "steady")["repeated"]["blocks"]
+    assert cold[0]["erases"] == 0 and cold[0]["blocks"] == 64, "16 MiB lie still in 64 blocks"
+
+
+def test_a_recording_is_made_ready_once():
+    work = ("ssd-page", "rec:ext4-log,start=8192,measure=write", "cache.size=64K")
+    once, o = replay(*work), replay(*work, "--until", "steady", "--most", "8004")
+    assert once["records"] == 2001 and o["records"] == 4 * 2001
+    assert o["host"]["write"]["bytes"] == 4 * once["host"]["write"]["bytes"]
+
+
+def test_what_cannot_be_repeated_is_refused():
+    for said, *words in (
+            ("allowed: steady, dead", "ssd-page", "gen:random,op=write,count=1", "--until", "old"),
+            ("has no chip that wears", "generic32m", "gen:random,op=write,count=1", "--until",
+             "steady"),
+            ("write nothing", "ssd-page", "gen:random,op=read,count=9", "--until", "dead"),
+            ("cannot be read again", "ssd-page", "-", "--until", "dead"),
+            ("has no effect without --until", "ssd-page", "gen:random,count=1", "--most", "5")):
+        bad(said, "replay", *words)
+
+
 def test_wear_svg_is_a_picture_of_every_block():
     with tempfile.TemporaryDirectory(prefix="fe") as folder:
         path = os.path.join(folder, "wear.svg")

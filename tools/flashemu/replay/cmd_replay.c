@@ -32,6 +32,10 @@ static const char replay_help[] =
     "                       KEY is SECTION.KEY, size or seed\n"
     "  --jobs N             how many of several runs are made simultaneously (one for each\n"
     "                       processor)\n"
+    "  --until WHAT         repeats the traces until the write amplification of a whole pass of\n"
+    "                       the chip moves by less than 1 % (steady), or until the end of life\n"
+    "                       (dead); --json has the passes, and how often blocks were erased\n"
+    "  --most N             with --until: ends after so many requests all the same (20M)\n"
     "  --depth N            keeps this many requests in flight (1)\n"
     "  --timed              lets requests arrive at the trace's own times\n"
     "  --payload            keeps data, and compares what is read with what was written\n"
@@ -179,6 +183,20 @@ static int refuse_shared_files(const struct command *c, uint32_t n_runs, struct 
     return reads ? fe_err_set(err, EINVAL, "-: standard input can be read by one run only") : 0;
 }
 
+/* What is repeated must be there again. */
+static int settle_until(struct command *c)
+{
+    c->most = 20000000;
+    if (!c->until)
+        return c->most_text ? tool_error("--most %.80s: has no effect without --until",
+                                         c->most_text) : TOOL_OK;
+    for (uint32_t i = 0; i < c->n_traces; i++)
+        if (strcmp(c->traces[i], "-") == 0)
+            return tool_error("--until %.80s: standard input cannot be read again", c->until);
+    return !c->most_text || tool_number("--most", c->most_text, 1, UINT64_MAX, &c->most)
+               ? TOOL_OK : TOOL_USAGE;
+}
+
 /* Collects what is varied.  Returns an exit code, after a message if it is not TOOL_OK. */
 static int settle_vary(struct command *c, struct fe_err *err)
 {
@@ -204,6 +222,8 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         {"each", 0, &c->each, NULL},
         {"vary=KEY=VALUE...", 0, NULL, c->vary_words},
         {"jobs", 0, NULL, &c->jobs_text},
+        {"until=steady dead", 0, NULL, &c->until},
+        {"most", 0, NULL, &c->most_text},
         {"depth", 0, NULL, &c->depth_text},
         {"timed", 0, &c->opt.timed, NULL},
         {"payload", 0, &c->payload, NULL},
@@ -242,6 +262,8 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
     c->opt.progress = isatty(STDERR_FILENO) != 0;
     c->device.payload = c->payload;
     *ret_code = sort_operands(c, argc, argv);
+    if (*ret_code == TOOL_OK)
+        *ret_code = settle_until(c);
     if (*ret_code == TOOL_OK)
         *ret_code = settle_vary(c, &err);
     return *ret_code == TOOL_OK ? 0 : -1;

@@ -13,6 +13,8 @@
 
 struct command {
     const char *warmup, *depth_text, *seed_text, *record, *wear_svg, *format, *event, *jobs_text;
+    const char *until, *most_text; /* --until and --most */
+    uint64_t most;
     bool json, payload, each;
     struct replay_options opt;
     struct fe_device_options device;

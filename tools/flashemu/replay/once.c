@@ -47,6 +47,20 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
     return code;
 }
 
+/* All traces, one after the other, and that again if the user wants it. */
+static int run_rounds(const struct command *c, struct replay *r, struct fe_err *err)
+{
+    int code = 0;
+
+    do {
+        for (uint32_t i = 0; i < c->n_traces && code == 0 && !(r->repeat && r->repeat->ended); i++)
+            code = run_source(c, r, c->traces[i], err);
+        if (code == 0 && r->repeat && !r->repeat->ended)
+            code = repeat_round(r->repeat, r->records, err);
+    } while (code == 0 && r->repeat && !r->repeat->ended);
+    return code < 0 ? code : 0;
+}
+
 /* Runs the traces, and records the requests if the user wants that. */
 static int run_traces(const struct command *c, struct replay *r, const struct output *record,
                       struct fe_err *err)
@@ -61,8 +75,8 @@ static int run_traces(const struct command *c, struct replay *r, const struct ou
     }
     if (code == 0 && record->file)
         code = fe_trace_writer_open(&r->record, record->file, record->name, &text, err);
-    for (uint32_t i = 0; i < c->n_traces && code == 0; i++)
-        code = run_source(c, r, c->traces[i], err);
+    if (code == 0)
+        code = run_rounds(c, r, err);
     if (r->record) {
         int closed = fe_trace_writer_close(r->record, code < 0 ? NULL : err);
         code = code < 0 ? code : closed;
@@ -133,6 +147,7 @@ int replay_on_device(struct command *c, struct fe_device *dev, struct fe_err *er
 {
     const struct fe_profile *profile = fe_device_profile(dev);
     struct replay replay;
+    struct repeat repeat;
     int result = TOOL_USAGE;
 
     c->trace.sector_size = c->env.sector_size = profile->device.sector_size;
@@ -140,10 +155,16 @@ int replay_on_device(struct command *c, struct fe_device *dev, struct fe_err *er
     int code = replay_init(&replay, dev, &c->opt, err);
     if (code == 0 && c->payload)
         code = payload_create(&replay.payload, dev, c->device.seed, err);
+    if (code == 0 && c->until) {
+        code = repeat_init(&repeat, dev, c->until, c->most, err);
+        replay.repeat = code == 0 ? &repeat : NULL;
+    }
     if (code == 0)
         code = run_with_outputs(c, &replay, err);
     if (code == 0)
         result = report(c, &replay);
+    if (replay.repeat)
+        repeat_fini(replay.repeat);
     payload_destroy(replay.payload);
     replay_fini(&replay);
     return code < 0 ? tool_fail(err) : result;

@@ -39,6 +39,8 @@ json_t *replay_json(const struct replay *r)
     json_object_set_new(o, "user_bytes",
                         r->user_bytes ? json_integer((json_int_t)r->user_bytes) : json_null());
     json_object_set_new(o, "failed", failures_json(r));
+    if (r->repeat)
+        json_object_set_new(o, "repeated", repeat_json(r->repeat));
     json_object_set_new(o, "elapsed_ns",
                         json_integer((json_int_t)(fe_device_now(r->dev) - r->start_ns)));
     if (r->payload) {

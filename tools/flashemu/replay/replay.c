@@ -74,6 +74,8 @@ void replay_reset(struct replay *r)
     r->records = r->dropped_trims = r->user_bytes = r->corrected = 0;
     memset(r->failed, 0, sizeof r->failed);
     r->wall_seconds = r->cpu_seconds = 0;
+    if (r->repeat)
+        repeat_begin(r->repeat);
 }
 
 /* Replaces the earliest completion by a later one. */
@@ -266,19 +268,44 @@ static void show_progress(const struct replay *r, const struct source *s, double
     fflush(stderr);
 }
 
+/* The records of a batch, one by one. */
+static int run_batch(struct replay *r, const struct source *source, struct fe_trace_rec *recs,
+                     int n, struct fe_err *err)
+{
+    struct fe_err reason;
+    char where[256];
+    int code = 0;
+
+    fe_err_init(&reason);
+    for (int i = 0; i < n && code == 0; i++) {
+        fetch(r, recs, n, i);
+        if (!is_dropped(r, source, &recs[i]))
+            code = run_record(r, &recs[i], &reason);
+        if (code < 0)
+            fe_err_set(err, -code, "%s: %s",
+                       source_where(source, &recs[i], where, sizeof where), reason.text);
+    }
+    return code;
+}
+
+/* Whether the work has been repeated often enough, or -ENOMEM. */
+static int is_enough(struct replay *r, const struct source *source, struct fe_err *err)
+{
+    return r->repeat && !r->warming ? repeat_look(r->repeat, r->records, source->pattern != NULL,
+                                                  err) : 0;
+}
+
 int replay_run(struct replay *r, struct source *source, struct fe_err *err)
 {
     struct fe_trace_rec recs[BATCH];
     double started = now_seconds() - r->wall_seconds, shown = started;
     double cpu_started = cpu_seconds() - r->cpu_seconds;
-    struct fe_err reason;
-    char where[256];
     int n, code = 0;
 
     r->base_ns = fe_device_now(r->dev);
     r->think_ns = 0;
     r->warming = source->recording && source->recording->first > 0;
-    fe_err_init(&reason);
+    bool again = r->repeat && r->repeat->rounds > 0;
     if (source->recording && r->flush && !source->recording->flushes)
         return fe_err_set(err, EINVAL, "%s: was recorded without flushes, which a kernel would send "
                                        "to this device, because it offers them; make it "
@@ -288,20 +315,21 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
             code = n;
             break;
         }
-        for (int i = 0; i < n && code == 0; i++) {
-            fetch(r, recs, n, i);
-            if (!is_dropped(r, source, &recs[i]))
-                code = run_record(r, &recs[i], &reason);
-            if (code < 0)
-                fe_err_set(err, -code, "%s: %s",
-                           source_where(source, &recs[i], where, sizeof where), reason.text);
+        if (again && r->warming) {
+            r->warming = !source_counts_now(source);
+            continue;
         }
+        code = run_batch(r, source, recs, n, err);
         if (code == 0 && source_counts_now(source)) {
             replay_reset(r);
             r->warming = false;
             started = now_seconds();
             cpu_started = cpu_seconds();
         }
+        int enough = code == 0 ? is_enough(r, source, err) : 0;
+        code = enough < 0 ? enough : code;
+        if (enough > 0)
+            break;
         double now = r->opt.progress ? now_seconds() : shown;
         if (now - shown > 0.2) {
             show_progress(r, source, now - started);

@@ -10,6 +10,7 @@
 #define FLASHEMU_REPLAY_H
 
 #include "replay/payload.h"
+#include "replay/repeat.h"
 #include "replay/source.h"
 
 #include <stdbool.h>
@@ -25,6 +26,7 @@ struct replay {
     struct replay_options opt;
     struct payload *payload;         /* NULL = no data */
     struct fe_trace_writer *record;  /* NULL = requests are not recorded */
+    struct repeat *repeat;           /* NULL = each source runs once */
     uint64_t capacity;
     bool discard;
     bool flush;                      /* the device offers flush and FUA */
@@ -50,8 +52,9 @@ void replay_fini(struct replay *r);
 
 /* Runs one source to its end.  Of a recording with phases of warm-up, only what follows these
  * phases is counted.  A kernel sends neither flushes nor FUA to a device that does not offer them,
- * so there they are left out of a recording.  Negative errno with message.  If a request is the
- * reason, the message names the line of the trace. */
+ * so there they are left out of a recording.  With `repeat`, it ends as soon as that has ended, and
+ * from the second round on the phases of warm-up are left out.  Negative errno with message.  If a
+ * request is the reason, the message names the line of the trace. */
 int replay_run(struct replay *r, struct source *source, struct fe_err *err);
 
 /* Starts counting: everything that was run so far was the warm-up. */

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Passes are kept as sums since the beginning of each, and a pass is only as long as it must be.  A
+ * trace that is longer than a pass makes passes of whole rounds: its parts may differ.
+ */
+#include "replay/repeat.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct repeat_sum sum_now(const struct repeat *r, uint64_t requests)
+{
+    struct fe_stats s;
+
+    fe_device_get_stats(r->dev, &s);
+    return (struct repeat_sum){.requests = requests,
+                               .written = s.host[FE_REQ_WRITE].bytes,
+                               .programmed = s.nand.bytes_programmed,
+                               .erased = s.nand.block_erases,
+                               .device_ns = s.device_ns};
+}
+
+static struct repeat_sum difference(const struct repeat_sum *a, const struct repeat_sum *b)
+{
+    return (struct repeat_sum){a->requests - b->requests, a->written - b->written,
+                               a->programmed - b->programmed, a->erased - b->erased,
+                               a->device_ns - b->device_ns};
+}
+
+int repeat_init(struct repeat *ret, const struct fe_device *dev, const char *what, uint64_t most,
+                struct fe_err *err)
+{
+    const struct fe_profile *p = fe_device_profile(dev);
+
+    *ret = (struct repeat){.dev = dev, .until_dead = strcmp(what, "dead") == 0, .most = most,
+                           .n_blocks = fe_device_blocks(dev)};
+    if (!ret->until_dead && strcmp(what, "steady") != 0)
+        return fe_err_set(err, EINVAL, "--until %.80s: allowed: steady, dead", what);
+    if (!fe_device_knows_valid(dev))
+        return fe_err_set(err, EINVAL, "--until %s: the device has no chip that wears "
+                                       "(ftl.type=step)", what);
+    ret->pass_bytes = (uint64_t)ret->n_blocks * p->nand.pages_per_block * p->nand.page_size;
+    ret->before = calloc(ret->n_blocks, sizeof *ret->before);
+    ret->now = calloc(ret->n_blocks, sizeof *ret->now);
+    if (!ret->before || !ret->now) {
+        repeat_fini(ret);
+        return fe_err_nomem(err, "wear of blocks", 2 * ret->n_blocks * sizeof *ret->now);
+    }
+    repeat_begin(ret);
+    return 0;
+}
+
+void repeat_begin(struct repeat *r)
+{
+    r->begun = sum_now(r, 0);
+    fe_device_get_blocks(r->dev, r->before);
+}
+
+void repeat_fini(struct repeat *r)
+{
+    free(r->passes);
+    free(r->before);
+    free(r->now);
+    r->passes = NULL;
+    r->before = r->now = NULL;
+}
+
+static double waf(const struct repeat_sum *s)
+{
+    return (double)s->programmed / (double)s->written;
+}
+
+static bool is_steady(const struct repeat *r)
+{
+    if (r->n_passes < 2)
+        return false;
+    double is = waf(&r->passes[r->n_passes - 1]), was = waf(&r->passes[r->n_passes - 2]);
+    return is < 1.01 * was && is > 0.99 * was;
+}
+
+static bool is_dead(const struct repeat *r)
+{
+    struct fe_tally t;
+
+    fe_device_get_tally(r->dev, &t);
+    return t.condition != FE_COND_ALIVE;
+}
+
+/* Ends a pass if it is long enough, or if all ends. */
+static int end_pass(struct repeat *r, uint64_t requests, bool all, struct fe_err *err)
+{
+    const struct repeat_sum now = sum_now(r, requests);
+    struct repeat_sum pass = difference(&now, &r->begun);
+
+    if (pass.written == 0 || (!all && pass.programmed < r->pass_bytes))
+        return 0;
+    struct repeat_sum *grown = reallocarray(r->passes, r->n_passes + 1, sizeof *grown);
+    if (!grown)
+        return fe_err_nomem(err, "passes of the device", (r->n_passes + 1) * sizeof *grown);
+    r->passes = grown;
+    r->passes[r->n_passes++] = pass;
+    r->begun = now;
+    if (r->n_passes == 1)
+        fe_device_get_blocks(r->dev, r->before);
+    return 0;
+}
+
+int repeat_look(struct repeat *r, uint64_t requests, bool may_cut, struct fe_err *err)
+{
+    bool dead = is_dead(r), out = requests >= r->most;
+    int code = dead || out || may_cut ? end_pass(r, requests, dead || out, err) : 0;
+
+    if (code < 0)
+        return code;
+    r->reached = r->until_dead ? dead : !dead && !out && is_steady(r);
+    r->ended = dead || out || r->reached;
+    if (r->ended)
+        fe_device_get_blocks(r->dev, r->now);
+    return r->ended;
+}
+
+int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err)
+{
+    struct fe_stats s;
+
+    fe_device_get_stats(r->dev, &s);
+    if (s.host[FE_REQ_WRITE].bytes == 0)
+        return fe_err_set(err, EINVAL, "--until %s: the traces write nothing, so nothing wears",
+                          r->until_dead ? "dead" : "steady");
+    r->rounds++;
+    return repeat_look(r, requests, true, err);
+}
+
+static json_t *passes_json(const struct repeat *r)
+{
+    json_t *a = json_array();
+
+    for (uint32_t i = 0; i < r->n_passes; i++) {
+        const struct repeat_sum *s = &r->passes[i];
+        json_array_append_new(a, json_pack(
+            "{s:I, s:I, s:I, s:I, s:I}", "requests", (json_int_t)s->requests, "host_bytes",
+            (json_int_t)s->written, "programmed", (json_int_t)s->programmed, "erases",
+            (json_int_t)s->erased, "device_ns", (json_int_t)s->device_ns));
+    }
+    return a;
+}
+
+struct count {
+    bool slc;
+    uint32_t erases;
+};
+
+static int by_count(const void *a, const void *b)
+{
+    const struct count *x = a, *y = b;
+    if (x->slc != y->slc)
+        return x->slc - y->slc;
+    return (x->erases > y->erases) - (x->erases < y->erases);
+}
+
+/* The blocks in use, each with the erases since the first pass. */
+static uint32_t count_blocks(const struct repeat *r, struct count *counts)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        const struct fe_block_wear *b = &r->now[i];
+        uint32_t was = r->n_passes > 1 ? r->before[i].cycles : 0;
+        if (b->state == FE_BLOCK_USED)
+            counts[n++] = (struct count){b->slc, b->cycles - was};
+    }
+    qsort(counts, n, sizeof *counts, by_count);
+    return n;
+}
+
+static json_t *blocks_json(const struct repeat *r)
+{
+    struct count *counts = calloc(r->n_blocks, sizeof *counts);
+    json_t *a = counts ? json_array() : NULL;
+    uint32_t n = a ? count_blocks(r, counts) : 0;
+
+    for (uint32_t i = 0, from = 0; i < n; i++) {
+        if (i + 1 < n && by_count(&counts[i], &counts[i + 1]) == 0)
+            continue;
+        json_array_append_new(a, json_pack("{s:b, s:I, s:I}", "slc", counts[i].slc, "erases",
+                                           (json_int_t)counts[i].erases, "blocks",
+                                           (json_int_t)(i + 1 - from)));
+        from = i + 1;
+    }
+    free(counts);
+    return a;
+}
+
+json_t *repeat_json(const struct repeat *r)
+{
+    uint32_t spares = 0;
+
+    for (uint32_t i = 0; i < r->n_blocks; i++)
+        spares += r->now[i].state == FE_BLOCK_SPARE;
+    return json_pack("{s:s, s:b, s:I, s:I, s:o, s:I, s:o}", "until",
+                     r->until_dead ? "dead" : "steady", "reached", r->reached, "rounds",
+                     (json_int_t)r->rounds, "pass_bytes", (json_int_t)r->pass_bytes, "passes",
+                     passes_json(r), "spares", (json_int_t)spares, "blocks", blocks_json(r));
+}
