@@ -71,10 +71,16 @@ parent.postMessage(JSON.stringify({
   loaded: performance.getEntriesByType("resource").length}), "*");
 </script>"""
 
-FRAME = """<!DOCTYPE html><html><body style="margin:0"><iframe src="measured.html" width="%d"
-height="900" style="border:0"></iframe><pre id="found"></pre><script>
-onmessage = m => { document.getElementById("found").textContent = "found " + m.data; };
-</script></body></html>"""
+# The script stands before the frames, which may speak before all of them are there.
+FRAME = """<!DOCTYPE html><html><body style="margin:0"><pre id="found"></pre><script>
+const found = [];
+onmessage = m => {
+  const sender = [...document.querySelectorAll("iframe")]
+    .find(f => f.contentWindow == m.source);
+  found.push([sender.src.match(/-(\d+)[.]/)[1], sender.width, JSON.parse(m.data)]);
+  document.getElementById("found").textContent = "found " + JSON.stringify(found);
+};
+</script>%s</body></html>"""
 
 
 def browser(*args):
@@ -88,32 +94,58 @@ def browser(*args):
     return p.stdout.decode()
 
 
-def measured(text, width, dark):
-    """What the browser says about the page with this text."""
-    write("measured.html", text.replace("</body>", MEASURE + "</body>"))
-    write("frame.html", FRAME % width)
+def measured(texts, dark):
+    """What the browser says about each page with one of these texts, in each of WIDTHS.  One
+    browser shows all of them, each in a frame of its own, because its start takes longest."""
+    frames = []
+    for i, text in enumerate(texts):
+        write("measured-%d.html" % i, text.replace("</body>", MEASURE + "</body>"))
+        frames += ['<iframe src="measured-%d.html" width="%d" height="900" style="border:0">'
+                   '</iframe>' % (i, width) for width in WIDTHS]
+    write("frame.html", FRAME % "".join(frames))
     scheme = 0 if dark else 1
     out = browser("--window-size=1280,900", "--blink-settings=preferredColorScheme=%d" % scheme,
                   "--dump-dom", "file://" + os.path.abspath("frame.html"))
     found = re.search(r'<pre id="found">found (.*?)</pre>', out, re.S)
     assert found, out[-2000:]
-    return json.loads(html.unescape(found[1]))
+    answers = {(int(page), int(width)): answer
+               for page, width, answer in json.loads(html.unescape(found[1]))}
+    return [[answers[i, width] for width in WIDTHS] for i in range(len(texts))]
 
 
-def check(name, text):
-    """One page in all widths and colours."""
-    for word in ("<script", "<link", "<img", "<iframe", "src=", "href=", "url(", "@import"):
-        assert word not in text, (name, word)
-    for width in WIDTHS:
-        for dark in (False, True):
-            got = measured(text, width, dark)
-            where = (name, width, "dark" if dark else "light", got)
-            assert got["width"] == width and got["dark"] == dark and got["loaded"] == 0, where
-            assert got["scroll"] <= width, where
-            assert got["small"]["size"] >= SMALLEST_TEXT, where
-            assert got["pale"]["contrast"] >= LEAST_CONTRAST, where
-            assert got["marks"] > 0 and got["dumb"] == 0, where
-            assert got["outside"] == [], where
+def faults(got, width, dark):
+    """The names of what is wrong with a page, of which the browser says this."""
+    rules = {
+        "width": got["width"] == width, "dark": got["dark"] == dark, "loaded": got["loaded"] == 0,
+        "scroll": got["scroll"] <= width, "small": got["small"]["size"] >= SMALLEST_TEXT,
+        "pale": got["pale"]["contrast"] >= LEAST_CONTRAST,
+        "marks": got["marks"] > 0, "dumb": got["dumb"] == 0, "outside": got["outside"] == []}
+    return {rule for rule, kept in rules.items() if not kept}
+
+
+def found_faults(texts):
+    """For each page with one of these texts, what is wrong with it in any width and colour, and
+    what the browser says there."""
+    found = [{} for _ in texts]
+    for dark in (False, True):
+        for mine, answers in zip(found, measured(texts, dark)):
+            for width, got in zip(WIDTHS, answers):
+                for fault in faults(got, width, dark):
+                    mine[fault] = (width, "dark" if dark else "light", got)
+    return found
+
+
+def links(text):
+    """The words of a page that may load something."""
+    return {word for word in ("<script", "<link", "<img", "<iframe", "src=", "href=", "url(",
+                              "@import") if word in text}
+
+
+def check(pages):
+    """{name: page}, all in all widths and colours."""
+    for (name, text), found in zip(pages.items(), found_faults(list(pages.values()))):
+        assert not links(text), (name, links(text))
+        assert not found, (name, found)
 
 
 def drawn_numbers(name):
@@ -136,8 +168,7 @@ def drawn_numbers(name):
 
 
 def test_shipped_experiments():
-    for e in good_json("list"):
-        check(e["name"], drawn_numbers(e["name"]))
+    check({e["name"]: drawn_numbers(e["name"]) for e in good_json("list")})
 
 
 def test_a_sweep_and_its_report():
@@ -145,14 +176,14 @@ def test_a_sweep_and_its_report():
          "gen:random,op=write,count=2000", "-o", "x")
     good("report", "x", "-o", "again.html")
     assert read("x/index.html") == read("again.html")
-    check("sweep", read("again.html"))
+    check({"sweep": read("again.html")})
 
 
 def test_failures_are_shown():
     write("x.toml", SMALL.replace('"4K", "8K", "16K"', '"4K", "4K,offset=1T"'))
     code, _, _ = ended(["env", "FLASHEMU_LAB_STORE=store", LAB, "run", "x.toml", "-o", "x"])
     assert code == 1
-    check("failures", read("x/index.html"))
+    check({"failures": read("x/index.html")})
 
 
 def test_a_page_that_is_bad_is_noticed():
@@ -160,19 +191,21 @@ def test_a_page_that_is_bad_is_noticed():
     write("x.toml", SMALL)
     good("run", "x.toml", "-o", "x")
     text = read("x/index.html")
-    check("small", text)
-    for old, new in (("</main>", '<div style="width:1300px">x</div></main>'),
-                     ("</main>", '<p style="font-size:8px">x</p></main>'),
-                     ("</main>", '<p style="color:#999">x</p></main>'),
-                     ("<title>ftl.op 10%", "<desc>ftl.op 10%"),
-                     ("svg text{", "svg text{letter-spacing:30px;"),
-                     ("</main>", '<p style="background:url(x.png)">x</p></main>')):
+    planted = {
+        "scroll": ("</main>", '<div style="width:1300px">x</div></main>'),
+        "small": ("</main>", '<p style="font-size:8px">x</p></main>'),
+        "pale": ("</main>", '<p style="color:#999">x</p></main>'),
+        "dumb": ("<title>ftl.op 10%", "<desc>ftl.op 10%"),
+        "outside": ("svg text{", "svg text{letter-spacing:30px;")}
+    for old, _ in planted.values():
         assert old in text, old
-        try:
-            check("planted", text.replace(old, new, 1))
-        except AssertionError:
-            continue
-        raise AssertionError("not noticed: " + new)
+    good_one, *others = found_faults([text] + [text.replace(old, new, 1)
+                                               for old, new in planted.values()])
+    assert not good_one, good_one
+    for fault, found in zip(planted, others):
+        assert fault in found, (fault, found)
+    assert not links(text)
+    assert links(text.replace("</main>", '<p style="background:url(x.png)">x</p></main>'))
 
 
 def test_print():
