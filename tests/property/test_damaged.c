@@ -18,7 +18,7 @@
  *
  * Each case runs in a process of its own, so that one that crashes does not hide the others.
  *
- *     test_damaged [KIND:CASE...]     reruns cases, in this process
+ *     test_damaged [--part K/N | KIND:CASE...]     cases that are named run in this process
  */
 #include "lib/image_kinds.h"
 #include "lib/rand.h"
@@ -543,24 +543,16 @@ static int run_named(const char *name)
     return 2;
 }
 
-int main(int argc, char **argv)
+/* Every parts-th case, from the part-th on.  Returns how many of them failed. */
+static uint32_t run_part(uint32_t part, uint32_t parts)
 {
     bool is_long = getenv("FLASHEMU_LONG");
     uint32_t rounds = is_long ? 4 : 1, n_drawn = is_long ? 300 : 24, pairs = n_all_pairs();
-    uint32_t n_cases = 0, n_failed = 0, n_served = 0;
-    int code = 0;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    snprintf(b.path, sizeof b.path, "%s/fe-damaged-%d", access("/dev/shm", W_OK) == 0 ? "/dev/shm"
-                                                                                    : "/tmp",
-             (int)getpid());
-    for (uint32_t kind = 0; kind < FT_IMAGE_KINDS; kind++)
-        b.has_cache[kind] = has_key(kind, "cache.size");
-    for (int i = 1; i < argc && code == 0; i++)
-        code = run_named(argv[i]);
-    for (uint32_t kind = 0; kind < FT_IMAGE_KINDS && argc == 1; kind++) {
+    uint32_t n_cases = 0, n_failed = 0, n_served = 0, n_turns = 0;
+    for (uint32_t kind = 0; kind < FT_IMAGE_KINDS; kind++) {
         make_good(kind);
         for (uint32_t i = 0; i < pairs + n_drawn; i++) {
-            if (i < pairs && !is_its_turn(kind, i, rounds))
+            if ((i < pairs && !is_its_turn(kind, i, rounds)) || n_turns++ % parts != part - 1)
                 continue;
             int r = run_apart(kind, i);
             n_cases++;
@@ -568,9 +560,32 @@ int main(int argc, char **argv)
             n_served += r == 2;
         }
     }
+    printf("%u cases, %u served, %u failed\n", n_cases, n_served, n_failed);
+    return n_failed;
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t part = 1, parts = 1, n_failed = 0;
+    int code = 0, first = 1;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    snprintf(b.path, sizeof b.path, "%s/fe-damaged-%d", access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+                                                                                    : "/tmp",
+             (int)getpid());
+    for (uint32_t kind = 0; kind < FT_IMAGE_KINDS; kind++)
+        b.has_cache[kind] = has_key(kind, "cache.size");
+    if (argc == 3 && strcmp(argv[1], "--part") == 0) {
+        first = 3;
+        if (sscanf(argv[2], "%u/%u", &part, &parts) != 2 || part < 1 || part > parts) {
+            fprintf(stderr, "usage: %s [--part K/N | KIND:CASE...]\n", argv[0]);
+            return 2;
+        }
+    }
+    for (int i = first; i < argc && code == 0; i++)
+        code = run_named(argv[i]);
+    if (first == argc)
+        n_failed = run_part(part, parts);
     unlink(b.path);
     free(b.good);
-    if (argc == 1)
-        printf("%u cases, %u served, %u failed\n", n_cases, n_served, n_failed);
     return n_failed ? 1 : code;
 }

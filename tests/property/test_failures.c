@@ -10,7 +10,7 @@
  *   chance   Programs and erases fail by chance, far more often than on any chip, and there are
  *            plenty of spare blocks.  Nothing is lost.
  *
- *     test_failures [--long] [STRATEGY:WHAT:N[:SEED]...]
+ *     test_failures [--long] [--part K/N] [STRATEGY:WHAT:N[:SEED]...]
  *
  * A failing case prints its id.  WHAT is spared-program, spared-erase, end-program, end-erase or
  * chance.  Cases that are given as arguments run alone.
@@ -300,31 +300,39 @@ static uint32_t run_strategy(uint32_t type, uint64_t seed, uint32_t *ret_run)
     return failed;
 }
 
+/* Every parts-th seed, from the part-th on.  Returns an exit code. */
+static int run_part(uint32_t part, uint32_t parts, bool is_long)
+{
+    uint32_t failed = 0, n_run = 0;
+    for (uint32_t type = 0; fe_ftl_registry[type]; type++)
+        for (uint64_t seed = part - 1; seed < (is_long ? 24 : 4); seed += parts)
+            if (!fe_ftl_registry[type]->no_medium)
+                failed += run_strategy(type, seed, &n_run);
+    printf("%u failures, %u of them wrongly taken\n", n_run, failed);
+    return failed || n_run < 1000 ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *env = getenv("FLASHEMU_LONG");
     bool is_long = env && strcmp(env, "1") == 0;
-    uint32_t failed = 0, n_run = 0;
-    int named = 0;
+    uint32_t part = 1, parts = 1;
+    int code = 0, named = 0;
     signal(SIGABRT, on_abort);
     signal(SIGSEGV, on_abort);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--long") == 0) {
             is_long = true;
-            continue;
+        } else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc) {
+            if (sscanf(argv[++i], "%u/%u", &part, &parts) != 2 || part < 1 || part > parts) {
+                fprintf(stderr, "%s: K/N is wanted\n", argv[i]);
+                return 2;
+            }
+        } else {
+            int r = run_named(argv[i]);
+            code = r > code ? r : code;
+            named++;
         }
-        int r = run_named(argv[i]);
-        if (r == 2)
-            return 2;
-        failed += (uint32_t)r;
-        named++;
     }
-    if (named)
-        return failed ? 1 : 0;
-    for (uint32_t type = 0; fe_ftl_registry[type]; type++)
-        for (uint64_t seed = 0; seed < (is_long ? 24 : 4); seed++)
-            if (!fe_ftl_registry[type]->no_medium)
-                failed += run_strategy(type, seed, &n_run);
-    printf("%u failures, %u of them wrongly taken\n", n_run, failed);
-    return failed || n_run < 1000 ? 1 : 0;
+    return named ? code : run_part(part, parts, is_long);
 }
