@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 static ssize_t read_content(void *cookie, char *buf, size_t size)
@@ -28,6 +29,11 @@ static ssize_t read_content(void *cookie, char *buf, size_t size)
 static int close_content(void *cookie)
 {
     return gzclose_r(cookie) == Z_OK ? 0 : -1;
+}
+
+bool gzfile_exists(const char *path)
+{
+    return access(path, R_OK) == 0;
 }
 
 int gzfile_open(FILE **ret, bool *compressed, const char *path, struct fe_err *err)

@@ -15,4 +15,7 @@
  * Negative errno with message. */
 int gzfile_open(FILE **ret, bool *compressed, const char *path, struct fe_err *err);
 
+/* Whether there is a file of this name that may be read. */
+bool gzfile_exists(const char *path);
+
 #endif

@@ -259,7 +259,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
     if (!is_file("--record", c->record) || !is_file("--wear-svg", c->wear_svg))
         return -1;
     c->opt.depth = (uint32_t)depth;
-    c->opt.progress = isatty(STDERR_FILENO) != 0;
+    c->opt.progress = isatty(STDERR_FILENO) ? replay_show_progress : NULL;
     c->device.payload = c->payload;
     *ret_code = sort_operands(c, argc, argv);
     if (*ret_code == TOOL_OK)

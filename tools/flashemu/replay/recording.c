@@ -105,7 +105,7 @@ static bool try_folder(struct recording *r, const char *folder, size_t len, cons
     for (size_t i = 0; len > 0 && i < sizeof limits / sizeof *limits; i++) {
         int n = snprintf(path, sizeof path, "%.*s/%s%s.trace.gz", (int)len, folder,
                          limits[i].folder, name);
-        if (n >= (int)sizeof path || access(path, R_OK) != 0)
+        if (n >= (int)sizeof path || !gzfile_exists(path))
             continue;
         uint64_t bytes = limits[i].bytes ? limits[i].bytes : max_transfer ? read_limit(path) : 0;
         if (!found || is_nearer(bytes, chosen, max_transfer)) {

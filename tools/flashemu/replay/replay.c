@@ -73,7 +73,7 @@ void replay_reset(struct replay *r)
         r->in_flight[i] = r->start_ns;
     r->records = r->dropped_trims = r->user_bytes = r->corrected = 0;
     memset(r->failed, 0, sizeof r->failed);
-    r->wall_seconds = r->cpu_seconds = 0;
+    r->wall_seconds = r->cpu_seconds = r->shown_seconds = 0;
     if (r->repeat)
         repeat_begin(r->repeat);
 }
@@ -258,8 +258,11 @@ static void fetch(const struct replay *r, const struct fe_trace_rec *recs, int n
             fetch_group(r, recs, n, i + (FE_FETCH_STEPS - step) * GROUP, (uint32_t)step);
 }
 
-static void show_progress(const struct replay *r, const struct source *s, double seconds)
+void replay_show_progress(struct replay *r, const struct source *s, double seconds)
 {
+    if (seconds - r->shown_seconds < 0.2)
+        return;
+    r->shown_seconds = seconds;
     fprintf(stderr, "\r%.40s ", s->name);
     if (s->total > 0)
         fprintf(stderr, "%3.0f %%, ", 100 * (double)s->done / (double)s->total);
@@ -298,7 +301,7 @@ static int is_enough(struct replay *r, const struct source *source, struct fe_er
 int replay_run(struct replay *r, struct source *source, struct fe_err *err)
 {
     struct fe_trace_rec recs[BATCH];
-    double started = now_seconds() - r->wall_seconds, shown = started;
+    double started = now_seconds() - r->wall_seconds;
     double cpu_started = cpu_seconds() - r->cpu_seconds;
     int n, code = 0;
 
@@ -330,11 +333,8 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
         code = enough < 0 ? enough : code;
         if (enough > 0)
             break;
-        double now = r->opt.progress ? now_seconds() : shown;
-        if (now - shown > 0.2) {
-            show_progress(r, source, now - started);
-            shown = now;
-        }
+        if (r->opt.progress)
+            r->opt.progress(r, source, now_seconds() - started);
     }
     r->user_bytes += source->recording ? source->recording->bytes : 0;
     r->wall_seconds = now_seconds() - started;

@@ -16,9 +16,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct replay;
+
 struct replay_options {
     uint32_t depth;
-    bool timed, wrap, drop_trim, progress;
+    bool timed, wrap, drop_trim;
+
+    /* Called from time to time, `seconds` of the wall clock after counting began.  NULL: nobody
+     * wants to know. */
+    void (*progress)(struct replay *r, const struct source *s, double seconds);
 };
 
 struct replay {
@@ -43,6 +49,7 @@ struct replay {
     uint64_t failed[FE_N_REQ_TYPES]; /* requests that ended with an error */
     uint64_t corrected;
     double wall_seconds, cpu_seconds;
+    double shown_seconds;            /* of replay_show_progress, when it last did */
 };
 
 /* Returns 0, or -ENOMEM with message.  The caller keeps the device. */
@@ -56,6 +63,9 @@ void replay_fini(struct replay *r);
  * from the second round on the phases of warm-up are left out.  Negative errno with message.  If a
  * request is the reason, the message names the line of the trace. */
 int replay_run(struct replay *r, struct source *source, struct fe_err *err);
+
+/* The progress of a terminal: a line on standard error, five times a second. */
+void replay_show_progress(struct replay *r, const struct source *s, double seconds);
 
 /* Starts counting: everything that was run so far was the warm-up. */
 void replay_reset(struct replay *r);

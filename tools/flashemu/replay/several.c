@@ -103,7 +103,7 @@ static int sweep_run(void *ctx, uint32_t run, FILE *data)
 
     fe_err_init(&err);
     int code = make_variant(&one, s->c, run, &err);
-    one.opt.progress = false;
+    one.opt.progress = NULL;
     one.data = data;
     one.silent = has_devices(s->c);
     if (code == 0 && !s->dev)
