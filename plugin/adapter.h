@@ -21,12 +21,12 @@
 struct adapter {
     struct fe_params params;
     struct fe_profile profile;
-    struct fe_server *server;
+    struct fe_server *server; /* the device of all connections, or of the export "" */
 };
 extern struct adapter adapter;
 
-/* Prints what the server has to say by now. */
-void fe_adapter_report_notice(void);
+/* Prints what this server has to say by now. */
+void fe_adapter_report_notice(struct fe_server *s);
 
 /* The callbacks of nbdkit-plugin(3) with these names. */
 void *fe_requests_open(int readonly);

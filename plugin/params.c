@@ -9,6 +9,7 @@
  */
 #include "params.h"
 
+#include "base/guess.h"
 #include "base/origin.h"
 #include "base/quantity.h"
 #include "cmdline.h"
@@ -152,6 +153,14 @@ static int set_flush(struct fe_params *p, const char *value, struct fe_err *err)
     return 0;
 }
 
+static int set_exports(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    if (strcmp(value, "same") != 0 && strcmp(value, "own") != 0)
+        return fe_err_set(err, EINVAL, "must be same or own");
+    p->own_exports = value[0] == 'o';
+    return 0;
+}
+
 static int set_trace(struct fe_params *p, const char *value, struct fe_err *err)
 {
     return set_text(&p->trace, value, "the path of the trace to be written", err);
@@ -184,6 +193,7 @@ static const struct {
     {"trace", set_trace, NEEDS_NOTHING},
     {"extents", set_extents, NEEDS_NOTHING},
     {"flush", set_flush, NEEDS_NOTHING},
+    {"exports", set_exports, NEEDS_NOTHING},
 };
 
 #define N_PARAMS (sizeof table / sizeof table[0])
@@ -224,8 +234,14 @@ static int add_override(struct fe_params *p, const char *key, const char *value,
 
 static int refuse_unknown(struct fe_err *err, const char *key, const char *value)
 {
-    char reason[256] = "unknown parameter; allowed:";
+    struct fe_guess guess = FE_GUESS_NONE;
+    char reason[320] = "unknown parameter; ";
     size_t n = strlen(reason);
+    for (size_t i = 0; i < N_PARAMS; i++)
+        fe_guess_try(&guess, key, strlen(key), table[i].key);
+    if (guess.name)
+        n += (size_t)snprintf(reason + n, sizeof reason - n, "did you mean %s? ", guess.name);
+    n += (size_t)snprintf(reason + n, sizeof reason - n, "allowed:");
     for (size_t i = 0; i < N_PARAMS; i++)
         n += (size_t)snprintf(reason + n, sizeof reason - n, " %s", table[i].key);
     snprintf(reason + n, sizeof reason - n, " SECTION.KEY");
@@ -276,6 +292,17 @@ void fe_params_idle(const struct fe_params *p, char *buf, size_t len)
             n += (size_t)snprintf(buf + n, len - n, "%s%s does nothing with %s", n ? ", " : "",
                                   table[i].key, why);
     }
+}
+
+/* What belongs to one device cannot belong to each of several. */
+static int refuse_shared(const struct fe_params *p, struct fe_err *err)
+{
+    const char *key = p->file ? "file" : p->trace ? "trace" : p->control ? "control" : NULL;
+    const char *value = p->file ? p->file : p->trace ? p->trace : p->control;
+
+    if (!p->own_exports || !key)
+        return 0;
+    return refuse(err, key, value, EINVAL, "is for one device, and exports=own makes several");
 }
 
 static int refuse_no_profile(struct fe_err *err)
@@ -333,6 +360,8 @@ int fe_params_load_profile(const struct fe_params *p, struct fe_profile *ret, st
 {
     if (!p->profile)
         return refuse_no_profile(err);
+    if (refuse_shared(p, err) < 0)
+        return -EINVAL;
     if (p->size && has_override(p, "device.capacity"))
         return refuse(err, "size", p->size, EINVAL, "device.capacity is given too; allowed: one");
     int r = fe_profile_load(ret, p->profile, (const char *const *)p->overrides, p->n_overrides,

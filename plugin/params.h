@@ -41,6 +41,7 @@ struct fe_params {
     bool read_only; /* of nbdkit: `file` is only read */
     bool seed_given;
     bool no_extents;   /* a client hears nothing of what was never written or trimmed */
+    bool own_exports;  /* each export name has a device of its own */
     bool always_flush; /* flush and FUA are offered where nothing needs them, too */
 };
 

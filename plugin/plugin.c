@@ -9,6 +9,7 @@
 #include "cmdline.h"
 #include "control.h"
 #include "debug.h"
+#include "exports.h"
 #include "nand/ops.h"
 #include "notes.h"
 
@@ -43,9 +44,9 @@ static int answer(int r, const struct fe_err *err)
     return r < 0 ? -1 : 0;
 }
 
-void fe_adapter_report_notice(void)
+void fe_adapter_report_notice(struct fe_server *s)
 {
-    const char *notice = fe_server_take_notice(adapter.server);
+    const char *notice = fe_server_take_notice(s);
     if (notice)
         fe_note("%s", notice);
 }
@@ -63,6 +64,7 @@ static void flashemu_cleanup(void)
     struct fe_err err = {""};
     fe_control_destroy(control);
     control = NULL;
+    fe_exports_end();
     if (adapter.server)
         answer(fe_server_close(adapter.server, &err), &err);
     fe_server_destroy(adapter.server);
@@ -168,7 +170,7 @@ static int flashemu_get_ready(void)
     const char *note = fe_server_image_note(adapter.server);
     if (note)
         fe_note("%s: %s", adapter.params.file, note);
-    fe_adapter_report_notice();
+    fe_adapter_report_notice(adapter.server);
     return 0;
 }
 
@@ -290,7 +292,7 @@ static int flashemu_is_rotational(void *handle)
     return adapter.profile.device.rotational;
 }
 
-/* All connections have the same device. */
+/* All connections of an export have the same device. */
 static int flashemu_can_multi_conn(void *handle)
 {
     (void)handle;
@@ -326,7 +328,8 @@ static const char *flashemu_export_description(void *handle)
     "control=SOCKET              Unix socket for `flashemu ctl` (none).\n"                  \
     "trace=FILE                  Record every request and its completion (none).\n"         \
     "extents=auto|no             Tell what was never written or trimmed (auto).\n"          \
-    "flush=auto|always           Offer flush where nothing needs it, too (auto)."
+    "flush=auto|always           Offer flush where nothing needs it, too (auto).\n"        \
+    "exports=same|own            All exports are one device, or each name its own (same)."
 
 static struct nbdkit_plugin plugin = {
     .name = "flashemu",

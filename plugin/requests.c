@@ -21,6 +21,7 @@
 #include "adapter.h"
 #include "base/num.h"
 #include "debug.h"
+#include "exports.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -39,6 +40,7 @@ static atomic_uint reported;
  * the socket, and the second answer finds it closed (fixed by nbdkit's commit 9d82aa4f).  So the
  * requests leave one by one, with a pause in which nbdkit notices that the client is gone. */
 struct connection {
+    struct fe_server *server;    /* of the export that the client has named */
     pthread_mutex_t leave_lock; /* held during the pause; protects n_left */
     unsigned n_left;
 };
@@ -57,9 +59,16 @@ static void leave_one_by_one(struct connection *c)
 void *fe_requests_open(int readonly)
 {
     struct connection *c = calloc(1, sizeof *c);
+    const char *name = nbdkit_export_name();
+    struct fe_err err = {""};
     (void)readonly;
     if (!c) {
         nbdkit_error("out of memory: connection (%zu bytes)", sizeof *c);
+        return NULL;
+    }
+    if (fe_exports_find(&c->server, name ? name : "", &err) < 0) {
+        nbdkit_error("%s", err.text);
+        free(c);
         return NULL;
     }
     pthread_mutex_init(&c->leave_lock, NULL);
@@ -148,10 +157,10 @@ enum { KIND_INVALID = 16, KIND_SHUTDOWN = 17 };
 
 /* The host's file has failed.  The message is the image's own.  The client gets the host's errno if
  * the client can make use of it, otherwise EIO. */
-static int fail_host(const struct fe_request *req)
+static int fail_host(struct fe_server *s, const struct fe_request *req)
 {
     int errnum = EIO;
-    const char *why = fe_server_failure(adapter.server, &errnum);
+    const char *why = fe_server_failure(s, &errnum);
     return fail(req, errnum == ENOSPC ? ENOSPC : EIO, FE_HOST_FAILED, why ? why : "unknown");
 }
 
@@ -163,7 +172,7 @@ static int refuse_parts(const struct fe_request *req)
 static int submit(struct connection *c, const struct fe_request *req)
 {
     struct fe_outcome out;
-    int r = fe_server_submit(adapter.server, req, coarse_sleep, NULL, &out);
+    int r = fe_server_submit(c->server, req, coarse_sleep, NULL, &out);
 
     if (r == -EINVAL)
         return refuse_parts(req);
@@ -171,7 +180,7 @@ static int submit(struct connection *c, const struct fe_request *req)
         leave_one_by_one(c);
         return fail(req, -r, KIND_SHUTDOWN, "wait ended early");
     }
-    fe_adapter_report_notice();
+    fe_adapter_report_notice(c->server);
     if (flashemu_debug_request)
         nbdkit_debug("request: %s offset %llu len %llu%s arrival %llu complete %llu status %d "
                      "late %llu ns",
@@ -181,7 +190,7 @@ static int submit(struct connection *c, const struct fe_request *req)
                      (unsigned long long)out.reply.complete_ns, out.reply.status,
                      (unsigned long long)out.lateness_ns);
     if (out.reply.status == FE_HOST_FAILED)
-        return fail_host(req);
+        return fail_host(c->server, req);
     int errnum = errno_of(out.reply.status);
     return errnum ? fail(req, errnum, out.reply.status, status_text(out.reply.status)) : 0;
 }
@@ -341,8 +350,8 @@ int fe_requests_extents(void *handle, uint32_t count, uint64_t offset, uint32_t 
                         struct nbdkit_extents *extents)
 {
     struct gathering g = {.extents = extents, .one = flags & NBDKIT_FLAG_REQ_ONE};
-    int r = fe_server_extents(adapter.server, offset, count, add_extent, &g);
-    (void)handle;
+    struct connection *c = handle;
+    int r = fe_server_extents(c->server, offset, count, add_extent, &g);
     if (r < 0)
         nbdkit_set_error(-r);
     return r < 0 ? -1 : 0;

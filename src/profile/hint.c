@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Suggestions for a name that does not exist.
- *
- * The distance between two names is the number of edits that turn one into the other.  An edit
- * inserts, drops or replaces a letter, or swaps two neighbours (optimal string alignment).  A
- * change of case counts as one replacement.
- *
- * A name is suggested only if its distance is at most a third of the length of the longer name.
- * A suggestion that is farther away would mislead people.
+ * Suggestions for a key or a section that does not exist.  base/guess.h says which names are similar.
  *
  * The hint for a key is the first of these that applies:
  *   1. the full name of a key of this very section: the section's name is to be left out;
@@ -24,55 +17,12 @@
  */
 #include "profile/options.h"
 
+#include "base/guess.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#define LONGEST 40 /* names beyond this are not compared; the longest key has 20 */
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-    unsigned m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/* rows[i % 3][j] is the distance between the first i letters of a and the first j letters of b.
- * Three rows of this table are enough: a swap looks back two rows.  Neither name may be longer than
- * LONGEST. */
-static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
-{
-    unsigned rows[3][LONGEST + 1];
-
-    for (size_t j = 0; j <= lb; j++)
-        rows[0][j] = (unsigned)j;
-    for (size_t i = 1; i <= la; i++) {
-        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= lb; j++) {
-            row[j] = min3(row[j - 1] + 1, above[j] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                above2[j - 2] + 1 < row[j])
-                row[j] = above2[j - 2] + 1;
-        }
-    }
-    return rows[la % 3][lb];
-}
-
-/* The distance, if it is small enough for a suggestion and smaller than `worst`; else `worst`.
- *
- * The difference of the lengths is a lower bound of the distance, so most names are dismissed
- * before a table is filled.  A name of up to three letters may have one edit: a third of such a
- * length would allow less than one for the shortest names. */
-static unsigned near(const char *a, size_t la, const char *b, unsigned worst)
-{
-    size_t lb = strlen(b);
-    size_t longer = la > lb ? la : lb, shorter = la > lb ? lb : la;
-    unsigned limit = longer <= 3 ? 1 : (unsigned)(longer / 3);
-
-    if (la == 0 || longer > LONGEST || longer - shorter > limit)
-        return worst;
-    unsigned d = distance(a, la, b, lb);
-    return d <= limit && d < worst ? d : worst;
-}
+#define LONGEST 40 /* bytes of a full name */
 
 static void full_name(const struct fe_option *o, char *buf, size_t len)
 {
@@ -103,19 +53,18 @@ static bool elsewhere(const char *key, char *buf, size_t len)
 static const struct fe_option *nearest(enum fe_section section, const char *key)
 {
     const struct fe_option *best = NULL;
-    unsigned worst = ~0u;
+    struct fe_guess guess = FE_GUESS_NONE;
 
     for (uint32_t i = 0; i < fe_n_options; i++) {
         const struct fe_option *o = &fe_options[i];
+        unsigned before = guess.distance;
         char full[LONGEST];
         full_name(o, full, sizeof full);
         if (section != FE_N_SECTIONS && o->section != section)
             continue;
-        unsigned d = near(key, strlen(key), section == FE_N_SECTIONS ? full : o->key, worst);
-        if (d < worst) {
+        fe_guess_try(&guess, key, strlen(key), section == FE_N_SECTIONS ? full : o->key);
+        if (guess.distance < before)
             best = o;
-            worst = d;
-        }
     }
     return best;
 }
@@ -158,19 +107,12 @@ void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t 
 /* The name is not a string: it stands between the brackets of a line. */
 void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len)
 {
-    unsigned worst = ~0u;
-    const char *best = NULL;
+    struct fe_guess guess = FE_GUESS_NONE;
 
-    for (int s = 0; s < FE_N_SECTIONS; s++) {
-        const char *candidate = fe_section_name((enum fe_section)s);
-        unsigned d = near(name, name_len, candidate, worst);
-        if (d < worst) {
-            best = candidate;
-            worst = d;
-        }
-    }
-    if (best) {
-        snprintf(buf, len, "; did you mean [%s]?", best);
+    for (int s = 0; s < FE_N_SECTIONS; s++)
+        fe_guess_try(&guess, name, name_len, fe_section_name((enum fe_section)s));
+    if (guess.name) {
+        snprintf(buf, len, "; did you mean [%s]?", guess.name);
         return;
     }
     size_t n = (size_t)snprintf(buf, len, "; known:");

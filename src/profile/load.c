@@ -27,6 +27,7 @@
  * Not checked here: whether the device can be built.  That is the business of device/build.c,
  * whose messages name a key.  fe_profile_explain reads the profile again to find the key's place.
  */
+#include "base/guess.h"
 #include "profile/builtin.h"
 #include "profile/notes.h"
 #include "profile/parse.h"
@@ -34,6 +35,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -158,7 +160,13 @@ void fe_profile_list_names(char *buf, size_t len)
 /* The names in the folders of $FLASHEMU_PATH are not listed: folders are never read. */
 static int unknown_name(const char *name, struct fe_err *err)
 {
+    struct fe_guess guess = FE_GUESS_NONE;
     char list[400];
+    for (uint32_t i = 0; fe_profile_names[i]; i++)
+        fe_guess_try(&guess, name, strlen(name), fe_profile_names[i]);
+    if (guess.name)
+        return fe_err_set(err, ENOENT, "profile=%.64s: no profile of that name; did you mean %s? "
+                          "flashemu profiles lists them", name, guess.name);
     fe_profile_list_names(list, sizeof list);
     return fe_err_set(err, ENOENT,
                       "profile=%.64s: no profile of that name; known:%s; or a path with '/' or "

@@ -12,7 +12,7 @@ import time
 from flashemu_server import Ctl, NBDKIT, PLUGIN, Server, has_all, refused, run, run_nbdkit
 
 PARAMETERS = ["profile", "size", "clock", "time-scale", "transport-overhead", "delay", "spin",
-              "seed", "control", "file", "sync", "trace", "extents", "flush"]
+              "seed", "control", "file", "sync", "trace", "extents", "flush", "exports"]
 
 
 MAN = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -73,7 +73,7 @@ def test_duplicates():
     good = {"profile": "ideal", "size": "1M", "clock": "real", "time-scale": "1",
             "transport-overhead": "0", "delay": "auto", "spin": "auto", "seed": "1",
             "control": "/nonexistent/socket", "file": "/nonexistent/image", "sync": "flush",
-            "trace": "/nonexistent/trace", "extents": "no", "flush": "always"}
+            "trace": "/nonexistent/trace", "extents": "no", "flush": "always", "exports": "own"}
     assert set(good) == set(PARAMETERS)
     for key, value in good.items():
         twice = ["%s=%s" % (key, value)] * 2

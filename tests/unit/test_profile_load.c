@@ -213,11 +213,15 @@ static void test_load_unknown_names_list_the_known(void **state)
     struct fe_profile p;
     struct fe_err err = {""};
     (void)state;
-    assert_int_equal(fe_profile_load(&p, "transcend9g", NULL, 0, &err), -ENOENT);
-    assert_memory_equal(err.text, "profile=transcend9g: no profile of that name; known: ", 53);
+    assert_int_equal(fe_profile_load(&p, "mystick", NULL, 0, &err), -ENOENT);
+    assert_memory_equal(err.text, "profile=mystick: no profile of that name; known: ", 49);
     for (uint32_t i = 0; fe_profile_names[i]; i++)
         assert_non_null(strstr(err.text, fe_profile_names[i]));
     assert_non_null(strstr(err.text, "or a path with '/' or .ini"));
+    fe_err_init(&err);
+    assert_int_equal(fe_profile_load(&p, "trancsend8g", NULL, 0, &err), -ENOENT);
+    assert_string_equal(err.text, "profile=trancsend8g: no profile of that name; did you mean "
+                                  "transcend8g? flashemu profiles lists them");
 }
 
 /* Whole names, as many as fit, and dots behind them unless all do; for every length. */

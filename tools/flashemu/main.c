@@ -7,6 +7,8 @@
  */
 #include "tool.h"
 
+#include "base/guess.h"
+
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +25,7 @@ static const struct {
     {"verify", cmd_verify, "PROFILE [PROCEDURE...] [KEY=VALUE...]",
      "published figures, measured again"},
     {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},
+    {"serve", cmd_serve, "PROFILE [KEY=VALUE...]", "serves a device, or attaches it here"},
     {"align", cmd_align, "PROFILE [KEY=VALUE...]", "where a partition should start"},
     {"gen", cmd_gen, "PATTERN [--KEY VALUE...]", "writes a trace"},
     {"trace", cmd_trace, "FILE", "prints or converts a trace"},
@@ -56,6 +59,17 @@ static int print_completions(void)
     return tool_finish(TOOL_OK);
 }
 
+static int no_command(const char *name)
+{
+    struct fe_guess guess = FE_GUESS_NONE;
+
+    for (int i = 0; i < N_COMMANDS; i++)
+        fe_guess_try(&guess, name, strlen(name), commands[i].name);
+    if (guess.name)
+        return tool_error("there is no command '%s'; did you mean %s?", name, guess.name);
+    return tool_error("there is no command '%s'; flashemu --help lists them", name);
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "C");
@@ -82,5 +96,5 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
-    return tool_error("there is no command '%s'; flashemu --help lists them", argv[1]);
+    return no_command(argv[1]);
 }

@@ -8,6 +8,7 @@
  */
 #include "tool.h"
 
+#include "base/guess.h"
 #include "base/quantity.h"
 #include "obs/origin_json.h"
 #include "obs/stats_json.h"
@@ -172,6 +173,26 @@ static int keep_value(const char *command, const struct tool_option *o, const ch
     return TOOL_OK;
 }
 
+/* The message about an option that does not exist, of which so many bytes are shown. */
+static int refuse_option(const struct tool_args *args, const char *command, const char *word, int len)
+{
+    struct fe_guess guess = FE_GUESS_NONE;
+    const char *name = word + strspn(word, "-");
+
+    for (const struct tool_option *o = args->options; o && o->name; o++) {
+        char full[64];
+        snprintf(full, sizeof full, "%.*s", (int)name_length(o), o->name);
+        unsigned before = guess.distance;
+        fe_guess_try(&guess, name, (size_t)(word + len - name), full);
+        if (guess.distance < before)
+            guess.name = o->name;
+    }
+    if (!guess.name)
+        return tool_error("%s: there is no option %.*s", command, len, word);
+    return tool_error("%s: there is no option %.*s; did you mean --%.*s?", command, len, word,
+                      (int)strcspn(guess.name, "="), guess.name);
+}
+
 /* Takes the option that starts at argv[*i], and moves *i to its last word. */
 static int take_option(const struct tool_args *args, int argc, char **argv, int *i)
 {
@@ -185,7 +206,7 @@ static int take_option(const struct tool_args *args, int argc, char **argv, int 
         for (o = args->options; o && o->name && o->letter != word[1]; o++)
             ;
         if (!o || !o->name || word[2] != '\0')
-            return tool_error("%s: there is no option %s", argv[0], word);
+            return refuse_option(args, argv[0], word, (int)strlen(word));
         len = 1;
     }
     bool inline_value = name[len] == '=';
@@ -196,7 +217,7 @@ static int take_option(const struct tool_args *args, int argc, char **argv, int 
         return TOOL_OK;
     }
     if (!o && (!args->other || len == 0))
-        return tool_error("%s: there is no option %.*s", argv[0], (int)(2 + len), word);
+        return refuse_option(args, argv[0], word, (int)(2 + len));
     if (!inline_value && *i + 1 >= argc)
         return tool_error("%s: option %s needs a value", argv[0], word);
     char *value = inline_value ? name + len + 1 : argv[++*i];

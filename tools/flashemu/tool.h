@@ -38,6 +38,7 @@ int cmd_inspect(int argc, char **argv);
 int cmd_fsck(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
 
 /* Prints "flashemu: MESSAGE" on standard error; returns TOOL_USAGE. */
 int tool_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

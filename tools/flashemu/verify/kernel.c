@@ -24,6 +24,7 @@
 
 #include "base/num.h"
 #include "rt/clock.h"
+#include "scripts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,62 +140,6 @@ static void child_stop(struct child *c)
 
 /* --- what this machine has --- */
 
-static bool executable(const char *folder, const char *name)
-{
-    char path[700];
-    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
-
-    return n < (int)sizeof path && access(path, X_OK) == 0;
-}
-
-/* The plugin that the environment names.  If it names none, path is used from now on.  NULL without
- * memory. */
-static const char *plugin_or(const char *path)
-{
-    return setenv("FLASHEMU_PLUGIN", path, 0) < 0 ? NULL : getenv("FLASHEMU_PLUGIN");
-}
-
-/* Finds the scripts: in the folder that the environment names, above the program in a build tree,
- * or where they are installed.  In a build tree the plugin is next to the tool.  *plugin_used is
- * NULL without memory. */
-static bool find_scripts(struct verify_kernel *k, const char **plugin_used)
-{
-    const char *named = getenv("FLASHEMU_SCRIPTS");
-    char exe[512], plugin[600];
-    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-
-    exe[len > 0 ? len : 0] = '\0';
-    snprintf(k->scripts, sizeof k->scripts, "%s", named ? named : FLASHEMU_SCRIPTS);
-    for (int up = 0; !named && up < 5 && strrchr(exe, '/'); up++) {
-        *strrchr(exe, '/') = '\0';
-        snprintf(plugin, sizeof plugin, "%s/plugin/nbdkit-flashemu-plugin.so", exe);
-        if (access(plugin, R_OK) == 0 && !plugin_or(plugin))
-            break;
-        if (snprintf(plugin, sizeof plugin, "%s/tools/vm", exe) < (int)sizeof k->scripts &&
-            executable(plugin, "serve")) {
-            memcpy(k->scripts, plugin, strlen(plugin) + 1);
-            break;
-        }
-    }
-    *plugin_used = plugin_or(FLASHEMU_PLUGIN_PATH);
-    return executable(k->scripts, "serve") && executable(k->scripts, "on-host");
-}
-
-static bool in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    char folder[512];
-
-    for (path = path ? path : "/usr/bin:/bin"; *path; path += *path == ':') {
-        size_t len = strcspn(path, ":");
-        snprintf(folder, sizeof folder, "%.*s", (int)len, path);
-        if (len > 0 && executable(folder, name))
-            return true;
-        path += len;
-    }
-    return false;
-}
-
 static bool vm_can(const struct verify_kernel *k, char *why, size_t size)
 {
     char prepare[600];
@@ -220,9 +165,9 @@ static enum verify_way host_can(char *why, size_t size)
 {
     if (geteuid() != 0)
         snprintf(why, size, "not root, which it takes to attach and mount on this host");
-    else if (access("/sys/module/nbd", F_OK) == 0 && in_path("nbd-client"))
+    else if (access("/sys/module/nbd", F_OK) == 0 && scripts_in_path("nbd-client"))
         return VERIFY_WAY_NBD;
-    else if (in_path("nbdfuse") && in_path("losetup") && access("/dev/loop-control", F_OK) == 0)
+    else if (scripts_in_path("nbdfuse") && scripts_in_path("losetup") && access("/dev/loop-control", F_OK) == 0)
         return VERIFY_WAY_LOOP;
     else
         snprintf(why, size, "neither nbd (module and nbd-client) nor nbdfuse and losetup here");
@@ -242,13 +187,13 @@ bool verify_kernel_init(struct verify_kernel *k, const char *wish)
     }
     if (!automatic && strcmp(wish, "vm") != 0 && strcmp(wish, "host") != 0)
         return false;
-    if (!find_scripts(k, &plugin)) {
+    if (!scripts_find(k->scripts, sizeof k->scripts, &plugin)) {
         snprintf(k->why, sizeof k->why, "no scripts in %.120s ($FLASHEMU_SCRIPTS)", k->scripts);
     } else if (!plugin) {
         snprintf(k->why, sizeof k->why, "%s", strerror(ENOMEM));
     } else if (access(plugin, R_OK) != 0) {
         snprintf(k->why, sizeof k->why, "no plugin %.120s ($FLASHEMU_PLUGIN)", plugin);
-    } else if (!in_path("nbdkit")) {
+    } else if (!scripts_in_path("nbdkit")) {
         snprintf(k->why, sizeof k->why, "no nbdkit");
     } else {
         if (strcmp(wish, "host") != 0 && vm_can(k, vm, sizeof vm))

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The distance between two names is the number of edits that turn one into the other.  An edit
+ * inserts, drops or replaces a letter, or swaps two neighbours (optimal string alignment).  A
+ * change of case counts as one replacement.
+ *
+ * A name is near enough if its distance is at most a third of the length of the longer name.  A
+ * suggestion that is farther away would mislead people.
+ */
+#include "base/guess.h"
+
+#include <string.h>
+
+#define LONGEST 40 /* names beyond this are not compared */
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* rows[i % 3][j] is the distance between the first i letters of a and the first j letters of b.
+ * Three rows of this table are enough: a swap looks back two rows.  Neither name may be longer than
+ * LONGEST. */
+static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
+{
+    unsigned rows[3][LONGEST + 1];
+
+    for (size_t j = 0; j <= lb; j++)
+        rows[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= la; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= lb; j++) {
+            row[j] = min3(row[j - 1] + 1, above[j] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                above2[j - 2] + 1 < row[j])
+                row[j] = above2[j - 2] + 1;
+        }
+    }
+    return rows[la % 3][lb];
+}
+
+/* The difference of the lengths is a lower bound of the distance, so most names are dismissed before
+ * a table is filled.  A name of up to three letters may have one edit: a third of such a length would
+ * allow less than one for the shortest names. */
+void fe_guess_try(struct fe_guess *g, const char *typed, size_t len, const char *name)
+{
+    size_t other = strlen(name);
+    size_t longer = len > other ? len : other, shorter = len > other ? other : len;
+    unsigned limit = longer <= 3 ? 1 : (unsigned)(longer / 3);
+
+    if (len == 0 || longer > LONGEST || longer - shorter > limit)
+        return;
+    unsigned d = distance(typed, len, name, other);
+    if (d <= limit && d < g->distance)
+        *g = (struct fe_guess){name, d};
+}

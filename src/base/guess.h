@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which of some names a person may have meant who typed one that does not exist.
+ *
+ *     struct fe_guess g = FE_GUESS_NONE;
+ *     for (each name)
+ *         fe_guess_try(&g, typed, strlen(typed), name);
+ *     if (g.name)
+ *         printf("did you mean %s?", g.name);
+ *
+ * A guess is only made for a message that is about to be printed, so its cost does not matter.
+ */
+#ifndef FE_BASE_GUESS_H
+#define FE_BASE_GUESS_H
+
+#include <limits.h>
+#include <stddef.h>
+
+struct fe_guess {
+    const char *name; /* NULL: none is near enough */
+    unsigned distance;
+};
+
+#define FE_GUESS_NONE ((struct fe_guess){NULL, UINT_MAX})
+
+/* Takes `name`, which the caller keeps, if it is near enough to what was typed and nearer than what
+ * *g has. */
+void fe_guess_try(struct fe_guess *g, const char *typed, size_t len, const char *name);
+
+#endif
