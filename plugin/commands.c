@@ -11,6 +11,7 @@
 #include "nand/wear.h"
 #include "obs/json_text.h"
 #include "obs/stats_json.h"
+#include "workload/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -87,6 +88,21 @@ static int cmd_idle(struct call *c)
         r = fe_server_idle(c->server, ns, &now_ns, &why);
     if (r < 0)
         return fe_err_set(&c->err, -r, "idle %.80s: %s", c->arg[0], why.text);
+    return add(c, "device_ns", json_integer((json_int_t)now_ns));
+}
+
+/* The words of the text, which a shell may have parted. */
+static int cmd_mark(struct call *c)
+{
+    struct fe_err why = {""};
+    char text[2 * FE_TRACE_MARK_MAX] = "";
+    uint64_t now_ns;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_args && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? " " : "", c->arg[i]);
+    int r = fe_server_mark(c->server, text, &now_ns, &why);
+    if (r < 0)
+        return fe_err_set(&c->err, -r, "mark: %s", why.text);
     return add(c, "device_ns", json_integer((json_int_t)now_ns));
 }
 
@@ -246,6 +262,7 @@ static const struct command {
     {"get", "get KEY", 1, 1, cmd_get},
     {"idle", "idle TIME", 1, 1, cmd_idle},
     {"quit", "quit", 0, 0, cmd_quit},
+    {"mark", "mark TEXT", 1, MAX_ARGS, cmd_mark},
     {"mark-bad", "mark-bad BLOCK", 1, 1, cmd_mark_bad},
     {"flip", "flip PPN BITS", 2, 2, cmd_flip},
     {"wear", "wear BLOCK CYCLES", 2, 2, cmd_wear},

@@ -13,6 +13,7 @@
  *   set KEY VALUE    {"ok":true,"key":KEY,"value":the value in canonical form}
  *   get KEY          {"ok":true,"key":KEY,"value":...}
  *   idle TIME        {"ok":true,"device_ns":the device's clock afterwards}
+ *   mark TEXT        {"ok":true,"device_ns":...}: a mark in the trace, which is in the file by then
  *   mark-bad BLOCK   {"ok":true}: a block of the chip, which is bad from now on
  *   flip PPN BITS    {"ok":true}: so many additional wrong bits in a page of the chip
  *   wear BLOCK CYCLES  {"ok":true}: the number of cycles that the block has seen

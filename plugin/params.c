@@ -166,13 +166,18 @@ static int set_trace(struct fe_params *p, const char *value, struct fe_err *err)
     return set_text(&p->trace, value, "the path of the trace to be written", err);
 }
 
+static int set_trace_data(struct fe_params *p, const char *value, struct fe_err *err)
+{
+    return set_text(&p->trace_data, value, "the path of the file for what is written", err);
+}
+
 static int set_control(struct fe_params *p, const char *value, struct fe_err *err)
 {
     return set_text(&p->control, value, "the path of a Unix socket", err);
 }
 
 /* What else must be given for a parameter to have an effect. */
-enum needs { NEEDS_NOTHING, NEEDS_REAL_CLOCK, NEEDS_FILE };
+enum needs { NEEDS_NOTHING, NEEDS_REAL_CLOCK, NEEDS_FILE, NEEDS_TRACE };
 
 static const struct {
     const char *key;
@@ -191,6 +196,7 @@ static const struct {
     {"file", set_file, NEEDS_NOTHING},
     {"sync", set_sync, NEEDS_FILE},
     {"trace", set_trace, NEEDS_NOTHING},
+    {"trace-data", set_trace_data, NEEDS_TRACE},
     {"extents", set_extents, NEEDS_NOTHING},
     {"flush", set_flush, NEEDS_NOTHING},
     {"exports", set_exports, NEEDS_NOTHING},
@@ -288,6 +294,8 @@ void fe_params_idle(const struct fe_params *p, char *buf, size_t len)
             why = "clock=virtual";
         if (table[i].needs == NEEDS_FILE && !p->file)
             why = "no file=PATH";
+        if (table[i].needs == NEEDS_TRACE && !p->trace)
+            why = "no trace=FILE";
         if ((p->seen & (1u << i)) && why && n < len)
             n += (size_t)snprintf(buf + n, len - n, "%s%s does nothing with %s", n ? ", " : "",
                                   table[i].key, why);

@@ -36,6 +36,7 @@ struct fe_params {
     const char *control; /* path as given, or NULL */
     const char *file;    /* likewise */
     const char *trace;   /* likewise */
+    const char *trace_data; /* likewise */
     const struct fe_io *io; /* the host's calls for `file`; NULL: the system's.  For tests */
     bool no_sync;
     bool read_only; /* of nbdkit: `file` is only read */

@@ -202,7 +202,7 @@ static void flashemu_dump_plugin(void)
     } kinds[] = {{FE_DELAY_IO_URING, "io_uring"}, {FE_DELAY_NANOSLEEP, "nanosleep"}};
 
     printf("flashemu_version=%s\n", FLASHEMU_VERSION);
-    printf("flashemu_features=control image real-clock trace virtual-clock\n");
+    printf("flashemu_features=control image marks real-clock trace trace-data virtual-clock\n");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct fe_delay_params p = {.kind = kinds[i].kind};
         struct fe_delay *d;
@@ -327,6 +327,7 @@ static const char *flashemu_export_description(void *handle)
     "sync=flush|none             With file: whether flushed data survive the host (flush).\n" \
     "control=SOCKET              Unix socket for `flashemu ctl` (none).\n"                  \
     "trace=FILE                  Record every request and its completion (none).\n"         \
+    "trace-data=FILE             With trace: the bytes that were written (none).\n"         \
     "extents=auto|no             Tell what was never written or trimmed (auto).\n"          \
     "flush=auto|always           Offer flush where nothing needs it, too (auto).\n"        \
     "exports=same|own            All exports are one device, or each name its own (same)."

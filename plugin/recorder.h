@@ -13,8 +13,11 @@
  * falls behind by FE_RECORDER_KEPT requests, or if one request keeps that many younger ones back, the
  * trace ends: the file keeps all requests up to there, and none of the later ones.
  *
- * Thread rule: fe_recorder_add is called with the device's lock held, which gives the records their
- * order.  Open, start and close are called when there are no requests.  Any thread may call the
+ * With trace-data=FILE the bytes of writes go to that file (workload/data.h).  A copy of them waits
+ * with the record; what waits is at most FE_RECORDER_BYTES.
+ *
+ * Thread rule: fe_recorder_add and fe_recorder_add_mark are called with the device's lock held, which
+ * gives the records their order.  Open, start and close are called when there are no requests.  Any thread may call the
  * other functions.
  */
 #ifndef FLASHEMU_PLUGIN_RECORDER_H
@@ -28,16 +31,18 @@
 #include <stdint.h>
 
 #define FE_RECORDER_KEPT  65536 /* requests; a power of two */
+#define FE_RECORDER_BYTES (UINT64_C(256) << 20) /* of data that wait to be written */
 #define FE_RECORDER_BATCH 1024  /* records that the host gets in one step; if it fails, none of them
                                    is in the file.  A power of two */
 
 struct fe_recorder;
 
 /* Makes the file, or empties it if it is a trace already.  A file with other contents, a folder and
- * a disk are refused, and stay as they are.  The file begins with `origin`; NULL: with none.  The
- * host's error, -EEXIST or -ENOMEM, with a message that begins with "trace=PATH: ". */
-int fe_recorder_open(struct fe_recorder **ret, const char *path, const struct fe_origin *origin,
-                     struct fe_err *err);
+ * a disk are refused, and stay as they are.  The file begins with `origin`; NULL: with none.  The same
+ * holds for `data`, the file for what is written; NULL: nobody wants to keep that.  The host's error,
+ * -EEXIST or -ENOMEM, with a message that begins with "trace=PATH: " or "trace-data=PATH: ". */
+int fe_recorder_open(struct fe_recorder **ret, const char *path, const char *data,
+                     const struct fe_origin *origin, struct fe_err *err);
 
 /* Starts the thread; to be called after the fork.  -EAGAIN with message. */
 int fe_recorder_start(struct fe_recorder *r, struct fe_err *err);
@@ -48,6 +53,16 @@ int fe_recorder_start(struct fe_recorder *r, struct fe_err *err);
 uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
                          const struct fe_reply *reply, const struct fe_work *work);
 void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status status);
+
+/* Adds a mark (fe_trace_mark_ok) at that time of the device: behind all requests that were added.
+ * *ret_ticket is for fe_recorder_await, which must follow, without the device's lock.  -ENOMEM, or why
+ * the trace has ended, with message. */
+int fe_recorder_add_mark(struct fe_recorder *r, uint64_t now_ns, const char *text,
+                         uint64_t *ret_ticket, struct fe_err *err);
+
+/* Waits until the mark stands in the file, which takes as long as the requests in front of it and the
+ * disk take.  Why it does not get there, with message. */
+int fe_recorder_await(struct fe_recorder *r, uint64_t ticket, struct fe_err *err);
 
 struct fe_recorder_state {
     uint64_t records;  /* requests in the trace: in the file, or on their way to the file */

@@ -38,12 +38,12 @@ static void init_lock(pthread_mutex_t *m)
     pthread_mutexattr_destroy(&attr);
 }
 
-static int open_trace(struct fe_server *s, const char *path, const struct fe_origin *origin,
-                      struct fe_err *err)
+static int open_trace(struct fe_server *s, const struct fe_params *p,
+                      const struct fe_origin *origin, struct fe_err *err)
 {
-    s->trace = strdup(path);
-    return s->trace ? fe_recorder_open(&s->recorder, path, origin, err)
-                    : fe_err_nomem(err, "trace", strlen(path) + 1);
+    s->trace = strdup(p->trace);
+    return s->trace ? fe_recorder_open(&s->recorder, p->trace, p->trace_data, origin, err)
+                    : fe_err_nomem(err, "trace", strlen(p->trace) + 1);
 }
 
 /* Keeps the origin for `stats`, and begins the trace with it. */
@@ -56,7 +56,7 @@ static int take_origin(struct fe_server *s, const struct fe_params *params, stru
     if (r == 0 && !s->origin)
         r = fe_err_nomem(err, "origin", sizeof origin);
     if (r == 0 && params->trace)
-        r = open_trace(s, params->trace, &origin.o, err);
+        r = open_trace(s, params, &origin.o, err);
     free(origin.overrides);
     return r;
 }

@@ -13,6 +13,7 @@ const char *const fe_origin_names[FE_N_ORIGIN_KEYS] = {
     [FE_ORIGIN_VERSION] = "version",     [FE_ORIGIN_COMMAND] = "command",
     [FE_ORIGIN_PROFILE] = "profile",     [FE_ORIGIN_OVERRIDES] = "overrides",
     [FE_ORIGIN_IMAGE] = "image",         [FE_ORIGIN_SEED] = "seed",
+    [FE_ORIGIN_DATA] = "data",
 };
 
 /* Appends text at buf[n] and returns the new length, which may be more than fits. */
@@ -26,6 +27,7 @@ bool fe_origin_text(const struct fe_origin *o, enum fe_origin_key key, char *buf
     const char *const texts[FE_N_ORIGIN_KEYS] = {
         [FE_ORIGIN_VERSION] = o->version, [FE_ORIGIN_COMMAND] = o->command,
         [FE_ORIGIN_PROFILE] = o->profile, [FE_ORIGIN_IMAGE] = o->image,
+        [FE_ORIGIN_DATA] = o->data,
     };
     char number[24] = "";
     size_t n = 0;

@@ -21,6 +21,7 @@ struct fe_origin {
     const char *const *overrides; /* each "SECTION.KEY=VALUE" */
     uint32_t n_overrides;
     const char *image;   /* path */
+    const char *data;    /* of a trace: the file with what was written (workload/data.h) */
     uint64_t seed;
     bool has_seed;
 };
@@ -28,7 +29,7 @@ struct fe_origin {
 /* What an origin tells, in the order in which it is printed. */
 enum fe_origin_key {
     FE_ORIGIN_VERSION, FE_ORIGIN_COMMAND, FE_ORIGIN_PROFILE, FE_ORIGIN_OVERRIDES,
-    FE_ORIGIN_IMAGE, FE_ORIGIN_SEED, FE_N_ORIGIN_KEYS
+    FE_ORIGIN_IMAGE, FE_ORIGIN_SEED, FE_ORIGIN_DATA, FE_N_ORIGIN_KEYS
 };
 
 extern const char *const fe_origin_names[FE_N_ORIGIN_KEYS]; /* "version" ... */

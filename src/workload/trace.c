@@ -136,6 +136,48 @@ void fe_trace_take_origin(struct fe_trace_reader *r, struct fe_span line)
     }
 }
 
+bool fe_trace_mark_ok(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return false;
+    return len > 0 && len <= FE_TRACE_MARK_MAX && text[0] != ' ' && text[len - 1] != ' ';
+}
+
+struct fe_trace_text {
+    struct fe_trace_text *next;
+    char text[];
+};
+
+int fe_trace_take_mark(struct fe_trace_reader *r, struct fe_span text, struct fe_trace_rec *rec,
+                       struct fe_err *err)
+{
+    if (!fe_trace_mark_ok(text.p, text.len))
+        return fe_trace_bad(r, err, "a mark is 1 to %d bytes without control characters, and without "
+                                    "a blank at its ends", FE_TRACE_MARK_MAX);
+    if (!r->opt.marks)
+        return fe_trace_skip(r);
+    struct fe_trace_text *t = malloc(sizeof *t + text.len + 1);
+    if (!t)
+        return fe_err_nomem(err, "mark", sizeof *t + text.len + 1);
+    memcpy(t->text, text.p, text.len);
+    t->text[text.len] = '\0';
+    t->next = r->marks;
+    r->marks = t;
+    rec->type = FE_TRACE_MARK;
+    rec->mark = t->text;
+    return 1;
+}
+
+static void free_marks(struct fe_trace_reader *r)
+{
+    while (r->marks) {
+        struct fe_trace_text *next = r->marks->next;
+        free(r->marks);
+        r->marks = next;
+    }
+}
+
 /* Why a file cannot be read. */
 static const char *read_error(int errnum)
 {
@@ -310,6 +352,7 @@ void fe_trace_reader_close(struct fe_trace_reader *r)
     if (r->state && r->opt.format->free_state)
         r->opt.format->free_state(r->state);
     fe_trace_unhold(r);
+    free_marks(r);
     free(r->state);
     free(r->buf);
     free(r);
@@ -322,7 +365,7 @@ static int check_range(const struct fe_trace_reader *r, const struct fe_trace_re
     uint32_t sector = r->opt.sector_size;
     uint64_t end;
 
-    if (rec->type == FE_REQ_FLUSH) {
+    if (rec->type == FE_REQ_FLUSH || rec->type == FE_TRACE_MARK) {
         if (rec->offset || rec->len)
             return fe_trace_bad(r, err, "flush takes offset 0 and length 0");
         return 0;

@@ -11,7 +11,11 @@
  *
  *     # flashemu trace 1
  *     TIME_NS OP OFFSET LEN [fua] [stream=N] [depth=N] [think=NS] [done=NS] [programmed=BYTES]
- *         [collections=N] [merges=N] [status=WORD]
+ *         [collections=N] [merges=N] [status=WORD] [data=PLACE]
+ *     TIME_NS mark TEXT
+ *
+ * A mark is no request: it says what the host relies on from here on, behind everything in front of
+ * it.  data= is the place of what was written in a file beside the trace (data.h).
  *
  * Comments "# version: ..." between the first line and the first request say where the trace comes
  * from; struct fe_origin has their keys.
@@ -51,14 +55,23 @@ struct fe_trace_rec {
     uint64_t think_ns;    /* in a closed loop the host waits this long before it asks */
     uint64_t done_ns;     /* recorded completion; 0 = not recorded */
     uint64_t programmed;  /* recorded: bytes that the chip programmed meanwhile; 0 = not recorded */
+    uint64_t data;        /* of a write: the place of its bytes (data.h); 0 = not recorded */
+    const char *mark;     /* the text of a mark.  A reader keeps it until it is closed */
     uint64_t line;        /* line of the file, from 1; in a pattern the record's number */
     uint32_t stream;      /* which of the host's tasks made it; 0 = not recorded */
     uint32_t collections, merges; /* recorded: how many the request brought about */
     uint16_t depth;       /* requests in flight when it was made; 0 = not recorded */
-    uint8_t type;         /* enum fe_req_type */
+    uint8_t type;         /* enum fe_req_type, or FE_TRACE_MARK */
     uint8_t status;       /* recorded enum fe_status */
     bool fua;
 };
+
+/* The type of a mark, which has a time and a text only.  The text is 1 to FE_TRACE_MARK_MAX bytes
+ * without control characters, and neither begins nor ends with a blank. */
+enum { FE_TRACE_MARK = FE_N_REQ_TYPES, FE_TRACE_MARK_MAX = 400 };
+
+/* Whether a mark may have this text. */
+bool fe_trace_mark_ok(const char *text, size_t len);
 
 /* Offsets and ends stay below this, so that they fit a file offset. */
 #define FE_TRACE_MAX_END ((uint64_t)INT64_MAX)
@@ -95,6 +108,7 @@ struct fe_trace_options {
     const char *device;   /* takes only requests of this device, in the words of the format:
                              a file (iolog), "MAJ,MIN" (blkparse) or "HOST.DISK" (msr).  NULL:
                              requests of a second device are an error */
+    bool marks;           /* delivers marks; otherwise they are skipped and counted */
     char event;           /* trace_event.h: the kind of event that is a request: Q, G, I, D or C;
                              0 = D */
 };

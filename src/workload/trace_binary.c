@@ -12,11 +12,15 @@
  * byte:
  *
  *     head      2 bytes: 2 bits each for the request's type and the sizes of time, offset, length;
- *               FUA; whether the offset counts in 512 bytes; whether there is `more`; zeros
+ *               FUA; whether the offset counts in 512 bytes; whether there is `more`; whether it is a
+ *               mark; whether there is `data`; zeros
  *     time      after the last record's, modulo 2^64
  *     offset    in units of 512 bytes or of one byte; size 0: the end of the last request
  *     length    in the same units; size 0: the length of the last request
  *     more      2 bytes: 2 bits each for the size of every field of `fields`, then these numbers
+ *     data      8 bytes: the place of what was written
+ *     mark      instead of all this but the time: 2 bytes, the length of the text, and the text; the
+ *               type is that of a flush
  *
  * Sizes 0 to 3 mean 0, 2, 4 and 8 bytes; numbers are little endian.  A flush has neither offset nor
  * length, and leaves the last request as it is.
@@ -33,8 +37,11 @@ static const char last_line[] = "# requests";
 
 enum {
     TIME_SHIFT = 2, OFFSET_SHIFT = 4, LEN_SHIFT = 6,
-    FUA = 1 << 8, SECTORS = 1 << 9, MORE = 1 << 10, UNUSED = 0xf800,
-    RECORD_MAX = 2 + 3 * 8 + 2 + 8 * 8,
+    FUA = 1 << 8, SECTORS = 1 << 9, MORE = 1 << 10, MARK = 1 << 11, DATA = 1 << 12,
+    UNUSED = 0xe000,
+    REQUEST_MAX = 2 + 3 * 8 + 2 + 8 * 8 + 8,
+    RECORD_MAX = 2 + 8 + 2 + FE_TRACE_MARK_MAX > REQUEST_MAX ? 2 + 8 + 2 + FE_TRACE_MARK_MAX
+                                                             : REQUEST_MAX,
 };
 
 /* The numbers of `more`. */
@@ -131,6 +138,8 @@ static inline const uint8_t *take_record(struct last *last, const uint8_t *p,
     rec->type = (uint8_t)type;
     rec->fua = (head & FUA) != 0;
     rec->time_ns = last->time_ns += take(&p, head >> TIME_SHIFT & 3);
+    if (head & DATA && type != FE_REQ_WRITE)
+        return NULL;
     if (type == FE_REQ_FLUSH) {
         if (offset || len || rec->fua || shift)
             return NULL;
@@ -143,30 +152,56 @@ static inline const uint8_t *take_record(struct last *last, const uint8_t *p,
         last->len = rec->len;
         last->end = rec->offset + rec->len;
     }
-    return head & MORE ? take_more(p, rec) : p;
+    if (head & MORE && !(p = take_more(p, rec)))
+        return NULL;
+    if (head & DATA && (rec->data = take(&p, 3)) == 0)
+        return NULL;
+    return p;
+}
+
+/* Takes a mark from p, where RECORD_MAX bytes can be read.  Returns its end, NULL if it is damaged;
+ * *ret is as that of fe_trace_take_mark. */
+static const uint8_t *take_mark(struct fe_trace_reader *r, const uint8_t *p,
+                                struct fe_trace_rec *rec, int *ret, struct fe_err *err)
+{
+    struct last *last = r->state;
+    unsigned head = (unsigned)p[0] | (unsigned)p[1] << 8;
+
+    p += 2;
+    if (head & ~(unsigned)(MARK | 3 | 3 << TIME_SHIFT) || (head & 3) != FE_REQ_FLUSH)
+        return NULL;
+    rec->time_ns = last->time_ns += take(&p, head >> TIME_SHIFT & 3);
+    uint64_t len = take(&p, 1);
+    if (len > FE_TRACE_MARK_MAX)
+        return NULL;
+    *ret = fe_trace_take_mark(r, (struct fe_span){(const char *)p, (size_t)len}, rec, err);
+    return p + len;
 }
 
 /* The last records of the file have fewer than RECORD_MAX bytes behind them.  They are taken from a
  * copy with zeros at its end. */
 static int take_binary(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_err *err)
 {
-    uint8_t copy[2 * RECORD_MAX] = {0};
+    uint8_t copy[2 * RECORD_MAX];
     const uint8_t *from = (const uint8_t *)r->buf + r->start, *to;
     size_t have = r->end - r->start;
+    int ret = 1;
 
     rec->line = ++r->line;
     if (have < RECORD_MAX + 8) {
         memcpy(copy, from, have);
+        memset(copy + have, 0, sizeof copy - have);
         from = copy;
     }
-    to = take_record(r->state, from, rec);
+    to = from[1] & MARK >> 8 ? take_mark(r, from, rec, &ret, err)
+                             : take_record(r->state, from, rec);
     if (!to)
         return fe_trace_bad(r, err, "a damaged record of a binary trace");
     if ((size_t)(to - from) > have)
         return fe_trace_bad(r, err, "the trace ends in the middle of a record");
     r->start += (size_t)(to - from);
     r->consumed += (size_t)(to - from);
-    return 1;
+    return ret;
 }
 
 /* --- writing --- */
@@ -218,6 +253,20 @@ static char *put_more(char *p, const struct fe_trace_rec *rec, bool *ret_any)
     return sizes ? p : sizes_at;
 }
 
+static int put_mark(struct fe_trace_writer *w, const struct fe_trace_rec *rec, char *p)
+{
+    struct last *last = w->state;
+    uint64_t time = rec->time_ns - last->time_ns;
+    size_t len = strlen(rec->mark);
+
+    p = put_number(p, FE_REQ_FLUSH | MARK | size_of(time) << TIME_SHIFT, 1);
+    p = put_number(p, time, size_of(time));
+    p = put_number(p, len, 1);
+    memcpy(p, rec->mark, len);
+    last->time_ns = rec->time_ns;
+    return fe_trace_used(w, p + len);
+}
+
 static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct fe_err *err)
 {
     struct last *last = w->state;
@@ -229,6 +278,8 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
 
     if (!p)
         return w->broken;
+    if (rec->type == FE_TRACE_MARK)
+        return put_mark(w, rec, p);
     unsigned offset = is_flush || rec->offset == last->end ? 0 : size_of(rec->offset >> shift);
     unsigned len = is_flush || rec->len == last->len ? 0 : size_of(rec->len >> shift);
     if (!is_flush && rec->offset != last->end && offset == 0)
@@ -239,7 +290,9 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
     p = put_number(p, rec->offset >> shift, offset);
     p = put_number(p, rec->len >> shift, len);
     p = put_more(p, rec, &has_more);
-    put_number(head_at, head | (has_more ? MORE : 0), 1);
+    if (rec->data)
+        p = put_number(p, rec->data, 3);
+    put_number(head_at, head | (has_more ? MORE : 0) | (rec->data ? DATA : 0), 1);
     last->time_ns = rec->time_ns;
     if (!is_flush) {
         last->end = rec->offset + rec->len;
@@ -257,6 +310,7 @@ const struct fe_trace_format fe_trace_binary = {
     .parse = parse,
     .take = take_binary,
     .take_bytes = RECORD_MAX + 8,
+    .holds_marks = true,
     .begin = begin,
     .put = put,
 };

@@ -57,6 +57,7 @@ struct fe_trace_format {
     /* Write the first lines, one record, and the last lines, with fe_trace_room and
      * fe_trace_used.  begin and finish: NULL = there are no such lines.  put: NULL = the format
      * is read only.  0 or a negative errno with message. */
+    bool holds_marks; /* `put` takes marks, too */
     int (*begin)(struct fe_trace_writer *w, struct fe_err *err);
     int (*put)(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct fe_err *err);
     int (*finish)(struct fe_trace_writer *w, struct fe_err *err);
@@ -109,6 +110,7 @@ struct fe_trace_reader {
     bool has_first;
     uint64_t first_ns; /* of fe_trace_since_first */
     struct fe_trace_held *held; /* NULL = nothing was held yet */
+    struct fe_trace_text *marks; /* the texts of all marks so far */
 
     bool ended; /* nothing more comes but what is held, and then `late`, 0 or an error */
     int late;
@@ -150,6 +152,11 @@ int fe_trace_wanted(struct fe_trace_reader *r, struct fe_span device, struct fe_
 /* The time since the first call, for formats whose clock does not start with the trace.  0 for an
  * earlier time. */
 uint64_t fe_trace_since_first(struct fe_trace_reader *r, uint64_t ns);
+
+/* Makes *rec a mark with this text, which is copied.  Returns 1, 0 if marks are not wanted, or a
+ * negative errno with message. */
+int fe_trace_take_mark(struct fe_trace_reader *r, struct fe_span text, struct fe_trace_rec *rec,
+                       struct fe_err *err);
 
 /* Hands in a record; rec->line is set.  Records are delivered in order of time among those that are
  * held.  `waits`: it is held until fe_trace_complete tells when it was done, thousands of others

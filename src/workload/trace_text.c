@@ -7,6 +7,7 @@
  *     0 write 8388608 4096
  *     125000 write 8392704 512 fua stream=2
  *     250000 flush 0 0
+ *     250000 mark the first record is safe
  *
  * The four fixed fields come first.  They are parsed by hand, because a replay reads millions of
  * lines of this format a second.  The attributes behind them are rare and are looked up by
@@ -120,6 +121,10 @@ static bool set_attribute(struct fe_trace_rec *rec, struct fe_span key, struct f
         rec->done_ns = n;
         return n >= rec->time_ns;
     }
+    if (fe_span_is(key, "data")) {
+        rec->data = n;
+        return n > 0 && rec->type == FE_REQ_WRITE;
+    }
     return false;
 }
 
@@ -140,10 +145,18 @@ static int parse_attributes(struct fe_trace_reader *r, struct fe_span rest,
         struct fe_span value = {word.p + key.len + 1, eq ? word.len - key.len - 1 : 0};
         if (!eq || !set_attribute(rec, key, value))
             return fe_trace_bad(r, err, "'%.*s' is not fua (writes and trims), stream=, depth=, "
-                                        "think=, done=, programmed=, collections=, merges= "
-                                        "or status= with a value in range",
+                                        "think=, done=, programmed=, collections=, merges=, "
+                                        "status= or data= (writes) with a value in range",
                                 fe_span_shown(word), word.p);
     }
+}
+
+/* The text is all that follows, without the one blank in front of it. */
+static int parse_mark(struct fe_trace_reader *r, struct fe_span rest, struct fe_trace_rec *rec,
+                      struct fe_err *err)
+{
+    size_t blank = rest.len > 0;
+    return fe_trace_take_mark(r, (struct fe_span){rest.p + blank, rest.len - blank}, rec, err);
 }
 
 static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace_rec *rec,
@@ -164,9 +177,11 @@ static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace
         return bad_line(r, err);
     struct fe_span rest = {p, (size_t)(end - p)};
     struct fe_span op = fe_span_word(&rest);
+    if (fe_span_is(op, "mark"))
+        return parse_mark(r, rest, rec, err);
     int type = find_word(op, op_names, FE_N_REQ_TYPES);
     if (type < 0)
-        return fe_trace_bad(r, err, "'%.*s' is not read, write, trim or flush",
+        return fe_trace_bad(r, err, "'%.*s' is not read, write, trim, flush or mark",
                             fe_span_shown(op), op.p);
     rec->type = (uint8_t)type;
     p = rest.p;
@@ -195,6 +210,11 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
     if (!p)
         return w->broken;
     p += fe_number_put(p, rec->time_ns);
+    if (rec->type == FE_TRACE_MARK) {
+        p = fe_put_text(fe_put_text(p, " mark "), rec->mark);
+        *p++ = '\n';
+        return fe_trace_used(w, p);
+    }
     *p++ = ' ';
     p = fe_put_text(p, op_names[rec->type]);
     *p++ = ' ';
@@ -210,6 +230,7 @@ static int put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct
     p = put_attribute(p, " programmed=", rec->programmed);
     p = put_attribute(p, " collections=", rec->collections);
     p = put_attribute(p, " merges=", rec->merges);
+    p = put_attribute(p, " data=", rec->data);
     if (rec->status != FE_OK)
         p = fe_put_text(fe_put_text(p, " status="), status_names[rec->status]);
     *p++ = '\n';
@@ -221,6 +242,7 @@ const struct fe_trace_format fe_trace_text = {
     .summary = "flashemu's own: keeps everything, times in ns",
     .detect = detect,
     .parse = parse,
+    .holds_marks = true,
     .begin = begin,
     .put = put,
 };

@@ -96,7 +96,8 @@ int fe_trace_write(struct fe_trace_writer *w, const struct fe_trace_rec *recs, u
                    struct fe_err *err)
 {
     for (uint32_t i = 0; i < n; i++) {
-        int code = w->opt.format->put(w, &recs[i], err);
+        bool lacks = recs[i].type == FE_TRACE_MARK && !w->opt.format->holds_marks;
+        int code = lacks ? fe_trace_cannot(w, err, "mark") : w->opt.format->put(w, &recs[i], err);
         if (code < 0) {
             w->broken = code;
             return code;

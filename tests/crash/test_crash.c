@@ -27,6 +27,7 @@
  */
 #include "crash/bench.h"
 
+#include "device/cuts.h"
 #include "device/internal.h"
 
 #include <inttypes.h>
@@ -67,49 +68,16 @@ static void on_abort(int sig)
     raise(sig);
 }
 
-/* The given operation has the given outcome.  The outcome of all others is drawn. */
-struct choice {
-    const struct fe_undo_op *op;
-    enum fe_cut_outcome outcome;
-    uint64_t seed;
-};
-
-static enum fe_cut_outcome choose(void *ctx, const struct fe_undo_op *op)
-{
-    const struct choice *c = ctx;
-    if (op == c->op)
-        return c->outcome;
-    return (enum fe_cut_outcome)fe_rng_below(fe_rng(c->seed, FE_RNG_TEST, op->ppn, op->kind), 3);
-}
-
-static struct fe_undo_op *op_at(struct fe_device *dev, uint32_t i)
-{
-    struct fe_undo *u = dev->medium->undo;
-    return &u->ring[(u->head + i) & (u->room - 1)];
-}
-
-/* Finds an instant within the operation and within [from, to).  False if there is none. */
-static bool instant(const struct fe_undo_op *op, uint64_t from, uint64_t to, uint64_t *ret)
-{
-    uint64_t at = op->start_ns + (op->end_ns - op->start_ns) / 2;
-    at = at < from ? from : at >= to ? to - 1 : at;
-    *ret = at;
-    return to > from && at > op->start_ns && at < op->end_ns;
-}
-
 /* dev already has the chip.  Power fails at at_ns with this outcome of operation i, and comes back.
  * False with c.wrong. */
 static bool cut_and_start(struct run *r, struct fe_device *dev, uint32_t i, int outcome,
                           uint64_t at_ns)
 {
-    struct choice choice = {op_at(dev, i), (enum fe_cut_outcome)outcome,
-                            r->c.seed + 31 * i + 7 * (uint64_t)outcome};
-    struct fe_cut how = {.choose = choose, .ctx = &choice};
     struct fe_err err = {""};
     uint64_t ready;
-    dev->power.cut_ns = at_ns;
     ft_crash_before_cut(&r->c, dev, at_ns);
-    fe_power_cut(dev, &how);
+    fe_cuts_cut(dev, at_ns, i, (enum fe_cut_outcome)outcome,
+                r->c.seed + 31 * i + 7 * (uint64_t)outcome);
     ft_crash_note_loss(&r->c, dev);
     if (fe_device_power_on(dev, at_ns, &ready, &err) == 0) {
         count.ended += dev->medium->eol;
@@ -131,13 +99,13 @@ static bool cut_start(struct run *r, struct fe_device *started)
 {
     char outer[sizeof r->point];
     snprintf(outer, sizeof outer, "%.120s", r->point);
-    uint32_t n = started->medium->undo->n;
+    uint32_t n = fe_cuts_ops(started);
     memcpy(r->found, r->c.found, r->c.n_sectors * sizeof *r->found);
     for (uint32_t i = 0; i < n; i++) {
         for (int o = FE_CUT_NOT_BEGUN; o <= FE_CUT_DONE; o++) {
             uint64_t at;
             if ((r->only.op2 != ALL && (r->only.op2 != i || r->only.outcome2 != o)) ||
-                !instant(op_at(started, i), started->last_arrival_ns, UINT64_MAX, &at))
+                !fe_cuts_instant(started, i, started->last_arrival_ns, UINT64_MAX, &at))
                 continue;
             snprintf(r->point, sizeof r->point, "%.120s:%u:%d", outer, i, o);
             snprintf(now_running, sizeof now_running, "\nABORTED at %s\n", r->point);
@@ -172,10 +140,10 @@ static bool run_point(struct run *r, uint32_t i, int outcome, uint64_t at_ns)
 /* Runs the points of all operations that are under way in [from, to). */
 static bool run_window(struct run *r, uint64_t from, uint64_t to)
 {
-    uint32_t n = r->c.live->medium->undo->n;
+    uint32_t n = fe_cuts_ops(r->c.live);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t at;
-        if ((r->only.op != ALL && r->only.op != i) || !instant(op_at(r->c.live, i), from, to, &at))
+        if ((r->only.op != ALL && r->only.op != i) || !fe_cuts_instant(r->c.live, i, from, to, &at))
             continue;
         ft_crash_expect(&r->c, at);
         for (int o = FE_CUT_NOT_BEGUN; o <= FE_CUT_DONE; o++)

@@ -6,10 +6,13 @@
 
 #include "recorder.h"
 
+#include "workload/data.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -32,7 +35,7 @@ static uint64_t add(struct fe_recorder *r, uint64_t n)
 static struct fe_recorder *open_recorder(void)
 {
     struct fe_recorder *r = NULL;
-    assert_int_equal(fe_recorder_open(&r, path, NULL, NULL), 0);
+    assert_int_equal(fe_recorder_open(&r, path, NULL, NULL, NULL), 0);
     return r;
 }
 
@@ -272,7 +275,7 @@ static void test_recorder_full_disk(void **state)
     (void)state;
     struct fe_recorder *r = NULL;
     struct fe_err err = {""};
-    assert_int_equal(fe_recorder_open(&r, "/dev/full", NULL, &err), -ENOSPC);
+    assert_int_equal(fe_recorder_open(&r, "/dev/full", NULL, NULL, &err), -ENOSPC);
     assert_non_null(strstr(err.text, "trace=/dev/full: No space left"));
     assert_null(r);
 }
@@ -301,7 +304,7 @@ static void test_recorder_stalled_disk(void **state)
     unlink(pipe_path);
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     int fd = open(pipe_path, O_RDONLY | O_NONBLOCK);
-    assert_int_equal(fe_recorder_open(&r, pipe_path, NULL, NULL), 0);
+    assert_int_equal(fe_recorder_open(&r, pipe_path, NULL, NULL, NULL), 0);
     assert_int_equal(fcntl(fd, F_SETFL, 0), 0); /* from now on reading waits */
     assert_int_equal(fe_recorder_start(r, NULL), 0);
     for (uint64_t i = 0; i < 2 * FE_RECORDER_KEPT; i++)
@@ -382,7 +385,7 @@ static void test_recorder_overwrites_only_traces(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct fe_err err = {""};
         write_file(others[i]);
-        assert_int_equal(fe_recorder_open(&r, path, NULL, &err), -EEXIST);
+        assert_int_equal(fe_recorder_open(&r, path, NULL, NULL, &err), -EEXIST);
         assert_memory_equal(err.text, "trace=/tmp/fe-recorder-", 23);
         assert_non_null(strstr(err.text, "is not a flashemu trace"));
         FILE *f = fopen(path, "r");
@@ -403,12 +406,111 @@ static void test_recorder_paths_that_are_no_file(void **state)
     struct fe_recorder *r = NULL;
     (void)state;
     struct fe_err err = {""};
-    assert_int_equal(fe_recorder_open(&r, "/tmp", NULL, &err), -EISDIR);
+    assert_int_equal(fe_recorder_open(&r, "/tmp", NULL, NULL, &err), -EISDIR);
     assert_string_equal(err.text, "trace=/tmp: Is a directory");
     fe_err_init(&err);
-    assert_int_equal(fe_recorder_open(&r, "/no/such/file", NULL, &err), -ENOENT);
+    assert_int_equal(fe_recorder_open(&r, "/no/such/file", NULL, NULL, &err), -ENOENT);
     assert_string_equal(err.text, "trace=/no/such/file: No such file or directory");
     assert_null(r);
+}
+
+/* A thread that waits for a mark. */
+struct waiter {
+    struct fe_recorder *r;
+    uint64_t ticket;
+    atomic_bool is_over;
+    int result;
+};
+
+static void *await_mark(void *arg)
+{
+    struct waiter *w = arg;
+    w->result = fe_recorder_await(w->r, w->ticket, NULL);
+    atomic_store(&w->is_over, true);
+    return NULL;
+}
+
+static void read_text(const char *file, char *buf, size_t len)
+{
+    FILE *f = fopen(file, "r");
+    assert_non_null(f);
+    buf[fread(buf, 1, len - 1, f)] = '\0';
+    fclose(f);
+}
+
+static void test_a_mark_stands_behind_what_was_answered(void **state)
+{
+    char data[64], text[500];
+    uint8_t sector[512] = {3, 1, 4}, buf[512];
+    struct fe_recorder *r = NULL;
+    struct fe_request req = {.type = FE_REQ_WRITE, .offset = 1024, .len = 512, .buf = sector};
+    struct fe_reply reply = {.arrival_ns = 4, .complete_ns = 6, .status = FE_OK};
+    struct fe_work work = {0};
+    pthread_t thread;
+    (void)state;
+    snprintf(data, sizeof data, "%s.data", path);
+    assert_int_equal(fe_recorder_open(&r, path, data, NULL, NULL), 0);
+    assert_int_equal(fe_recorder_start(r, NULL), 0);
+    struct waiter w = {.r = r};
+    uint64_t ticket = fe_recorder_add(r, &req, &reply, &work);
+    memset(sector, 0xee, sizeof sector); /* the caller's from now on */
+    assert_int_equal(fe_recorder_add_mark(r, 6, "kept", &w.ticket, NULL), 0);
+    pthread_create(&thread, NULL, await_mark, &w);
+    usleep(60000);
+    assert_false(atomic_load(&w.is_over)); /* the write in front of it is not answered yet */
+    fe_recorder_finish(r, ticket, FE_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.result, 0);
+    read_text(path, text, sizeof text); /* in the file before anything is closed */
+    assert_non_null(strstr(text, "# data: "));
+    assert_non_null(strstr(text, "4 write 1024 512 done=6 data=542\n6 mark kept\n"));
+    assert_int_equal(fe_recorder_close(r, NULL), 0);
+
+    struct fe_data_reader *reader;
+    assert_int_equal(fe_data_reader_open(&reader, data, NULL), 0);
+    assert_int_equal(fe_data_get(reader, 542, 1024, 512, buf, NULL), 0);
+    assert_int_equal(buf[0] << 16 | buf[1] << 8 | buf[2], 0x030104);
+    fe_data_reader_close(reader);
+    unlink(data);
+}
+
+static void test_a_mark_of_a_trace_that_has_ended(void **state)
+{
+    struct fe_recorder *r = open_recorder();
+    struct fe_err err = {""};
+    uint64_t ticket;
+    (void)state;
+    for (uint64_t i = 0; i < FE_RECORDER_KEPT; i++)
+        fe_recorder_finish(r, add(r, i), FE_OK);
+    assert_int_equal(fe_recorder_add_mark(r, 1, "late", &ticket, &err), -EIO);
+    assert_non_null(strstr(err.text, "the trace ends"));
+    fe_recorder_close(r, NULL);
+}
+
+static void test_more_data_than_may_wait(void **state)
+{
+    enum { MAX = 32 << 20 };
+    char data[64];
+    struct fe_recorder *r = NULL;
+    void *buf = calloc(1, MAX);
+    struct fe_request req = {.type = FE_REQ_WRITE, .len = MAX, .buf = buf};
+    struct fe_reply reply = {.complete_ns = 6};
+    struct fe_work work = {0};
+    uint64_t tickets[8];
+    (void)state;
+    assert_non_null(buf);
+    snprintf(data, sizeof data, "%s.data", path);
+    assert_int_equal(fe_recorder_open(&r, path, data, NULL, NULL), 0); /* and nobody writes */
+    for (int i = 0; i < 8; i++)
+        tickets[i] = fe_recorder_add(r, &req, &reply, &work);
+    assert_null(fe_recorder_ended(r));
+    fe_recorder_finish(r, fe_recorder_add(r, &req, &reply, &work), FE_OK);
+    assert_non_null(strstr(fe_recorder_ended(r), "after 8 requests"));
+    for (int i = 0; i < 8; i++)
+        fe_recorder_finish(r, tickets[i], FE_OK);
+    assert_int_equal(fe_recorder_close(r, NULL), -ENOBUFS);
+    free(buf);
+    unlink(data);
 }
 
 int main(void)
@@ -427,6 +529,9 @@ int main(void)
         cmocka_unit_test(test_recorder_disk_becomes_full_after_the_end),
         cmocka_unit_test(test_recorder_overwrites_only_traces),
         cmocka_unit_test(test_recorder_paths_that_are_no_file),
+        cmocka_unit_test(test_a_mark_stands_behind_what_was_answered),
+        cmocka_unit_test(test_a_mark_of_a_trace_that_has_ended),
+        cmocka_unit_test(test_more_data_than_may_wait),
     };
     int fd = mkstemp(path);
     if (fd < 0)

@@ -248,7 +248,7 @@ static void expect_trace_refused(atomic_int *call, int errnum)
     struct fe_err err = {""}, want = {""};
     fe_err_set(&want, errnum, "trace=%s: %s", trace_path, strerror(errnum));
     *call = errnum;
-    assert_int_equal(fe_recorder_open(&r, trace_path, NULL, &err), -errnum);
+    assert_int_equal(fe_recorder_open(&r, trace_path, NULL, NULL, &err), -errnum);
     assert_string_equal(err.text, want.text);
 }
 
@@ -260,7 +260,7 @@ static void test_trace_cannot_start(void **state)
     expect_trace_refused(&fails.pread64, EIO);
     expect_trace_refused(&fails.ftruncate64, EIO);
     expect_trace_refused(&fails.fdopen, ENOMEM);
-    assert_int_equal(fe_recorder_open(&r, trace_path, NULL, &err), 0);
+    assert_int_equal(fe_recorder_open(&r, trace_path, NULL, NULL, &err), 0);
     fails.pthread_create = EAGAIN;
     assert_int_equal(fe_recorder_start(r, &err), -EAGAIN);
     assert_non_null(strstr(err.text, "thread: "));

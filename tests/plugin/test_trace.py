@@ -89,6 +89,41 @@ def test_a_trace_says_where_it_comes_from():
         assert "nbdkit" in told["command"] and "link.queue_depth=3" in told["command"], told
 
 
+def test_marks_and_what_was_written():
+    with Folder() as f:
+        data = f.trace + ".data"
+        with Server("ssd-page", "clock=virtual", "trace=" + f.trace, "trace-data=" + data,
+                    *OPTIONS) as s, Ctl(s.control) as ctl:
+            h = s.connect()
+            h.pwrite(bytes([5]) * 8 * KB, 4 * KB)
+            h.flush()
+            said = ctl.ask("mark", "record", "1")
+            assert said["ok"], said
+            with open(f.trace) as file:  # while the server runs
+                assert file.read().endswith("mark record 1\n")
+            h.pwrite(bytes([5]) * 4 * KB, 0)
+            assert ctl.ask("mark", "record 2")["ok"]
+            for wrong in ("two\nlines", "", " x", "m" * 401):
+                assert "mark: must be 1 to 400 bytes" in ctl.ask("mark", wrong)["error"]
+            h.shutdown()
+            assert s.terminate() == 0
+        with open(f.trace) as file:
+            lines = [line.split() for line in file if not line.startswith("#")]
+        assert [line[1] for line in lines] == ["write", "flush", "mark", "write", "mark"], lines
+        assert lines[2] == [str(said["device_ns"]), "mark", "record", "1"]
+        places = [line[-1] for line in lines if line[1] == "write"]
+        # One block of 4 KiB, a list of two, and a list of one; the records' heads have 12 bytes.
+        assert places == ["data=%d" % (18 + 12 + 4096), "data=%d" % (18 + 12 + 4096 + 12 + 16)]
+        assert os.path.getsize(data) == 18 + 12 + 4096 + 12 + 16 + 12 + 8
+        with open(f.trace) as file:
+            assert "# data: trace.data\n" in file.read()
+
+
+def test_a_mark_without_a_trace():
+    with Server("ssd-page", "clock=virtual") as s, Ctl(s.control) as ctl:
+        assert "trace=FILE" in ctl.ask("mark", "x")["error"]
+
+
 def test_a_replay_is_the_same_life():
     """More than the recorder keeps back; collections included."""
     with Folder() as f:

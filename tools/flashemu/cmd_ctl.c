@@ -23,6 +23,7 @@ static const char ctl_help[] =
     "  set KEY VALUE    time-scale, transport-overhead, or a live key of the profile\n"
     "  get KEY          one of these keys, clock, or any key of the profile\n"
     "  idle TIME        lets this much device time pass\n"
+    "  mark TEXT        a mark in the trace, behind everything that was acknowledged\n"
     "  power-cut [after N writes | after TIME]  power fails, now or later\n"
     "  power-on         power is back; the device recovers as its controller would\n"
     "  mark-bad BLOCK   this block of the chip is bad from now on\n"

@@ -238,5 +238,6 @@ int cmd_trace(int argc, char **argv)
     if (sector && !tool_number("--sector", sector, 1, 1 << 20, &bytes))
         return TOOL_USAGE;
     in.sector_size = (uint32_t)bytes;
+    in.marks = true;
     return convert(argv[1], &in, &target);
 }

@@ -258,6 +258,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         return -1;
     if (!is_file("--record", c->record) || !is_file("--wear-svg", c->wear_svg))
         return -1;
+    c->trace.marks = true;
     c->opt.depth = (uint32_t)depth;
     c->opt.progress = isatty(STDERR_FILENO) ? replay_show_progress : NULL;
     c->device.payload = c->payload;

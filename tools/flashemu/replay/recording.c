@@ -400,7 +400,7 @@ void recording_move(const struct recording *r, uint64_t number, struct fe_trace_
     int64_t shift = r->shift;
 
     rec->think_ns = fe_muldiv(fe_min_u64(rec->think_ns, UINT64_MAX / MAX_PACE), r->pace, BILLION);
-    if (rec->type == FE_REQ_FLUSH)
+    if (rec->type == FE_REQ_FLUSH || rec->type == FE_TRACE_MARK)
         return;
     if (wipes ? rec->offset < r->capacity / 2 : sector < r->start)
         shift = 0;

@@ -109,6 +109,7 @@ static void note(struct replay *r, struct fe_trace_rec *rec, const struct fe_rep
     rec->done_ns = reply->complete_ns - r->start_ns;
     rec->status = (uint8_t)reply->status;
     rec->think_ns = 0; /* the recorded times include it */
+    rec->data = 0;     /* the record has no file for it */
     if (reply->status == FE_CORRECTED)
         r->corrected++;
     else if (reply->status != FE_OK)
@@ -210,8 +211,22 @@ static int submit_parts(struct replay *r, struct fe_trace_rec *rec, uint64_t arr
     return code;
 }
 
+/* A mark is recorded behind the request in front of it. */
+static int run_mark(struct replay *r, struct fe_trace_rec *rec, struct fe_err *err)
+{
+    uint64_t now_ns = fe_device_now(r->dev) - r->start_ns;
+
+    if (!r->record || r->warming)
+        return 0;
+    if (!r->opt.timed || rec->time_ns > UINT64_MAX - r->base_ns)
+        rec->time_ns = now_ns;
+    return fe_trace_write(r->record, rec, 1, err);
+}
+
 static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err *err)
 {
+    if (rec->type == FE_TRACE_MARK)
+        return run_mark(r, rec, err);
     uint64_t arrival_ns = r->opt.timed ? add_sat(r->base_ns, rec->time_ns)
                                        : add_sat(r->in_flight[0], rec->think_ns);
     if (rec->type == FE_REQ_TRIM && !r->discard) {

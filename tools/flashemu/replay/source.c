@@ -148,6 +148,7 @@ bool source_origin(const struct source *s, struct source_origin *ret)
     ret->origin = (struct fe_origin){
         .version = text[FE_ORIGIN_VERSION], .command = text[FE_ORIGIN_COMMAND],
         .profile = text[FE_ORIGIN_PROFILE], .image = text[FE_ORIGIN_IMAGE],
+        .data = text[FE_ORIGIN_DATA],
         .overrides = &ret->overrides, .n_overrides = ret->overrides != NULL,
         .has_seed = text[FE_ORIGIN_SEED] != NULL,
     };
