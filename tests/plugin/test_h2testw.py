@@ -3,6 +3,8 @@
 """Who fills a stick in order and then reads all of it, as H2testw does, finds out every kind of
 forged stick, where its real capacity ends, and where its addresses come round."""
 
+import functools
+
 from flashemu_forged import ODD, SMALL
 from flashemu_server import Server, run
 
@@ -19,6 +21,7 @@ def pieces(size):
     return [(at, min(PIECE, size - at)) for at in range(0, size, PIECE)]
 
 
+@functools.lru_cache(maxsize=256)  # of the largest stick; all sticks have the same addresses
 def pattern(at, length):
     return b"".join(sector(at + i) for i in range(0, length, SECTOR))
 
