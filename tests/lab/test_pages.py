@@ -2,20 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pages in a browser: wide and narrow, light, dark and printed.
 
-Each page is shown in a frame of a certain width by headless Chromium.  A script that is added to a
-copy of the page measures what the browser has made of it.
+A script that is added to a copy of each page measures what the browser has made of it.
 """
 
-import html
-import json
-import os
 import random
 import re
 import shutil
-import subprocess
 
+from flashemu_browser import BROWSER, answers, browser, url
 from flashemu_lab_bench import LAB, SMALL, good, good_json, read, write
-from flashemu_script import PROGRAM_HANG_S, ended, need, run, skip
+from flashemu_script import ended, need, run, skip
 
 from flashemu_lab.experiment import shipped
 from flashemu_lab.report.page import page
@@ -24,7 +20,6 @@ from flashemu_lab.experiment.spec import load
 from flashemu_lab.experiment.table import tabulate
 from flashemu_lab.runs.program import Outcome, Tool
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 WIDTHS = (1280, 390)
 SMALLEST_TEXT = 9.0  # CSS pixels
 LEAST_CONTRAST = 4.5  # of text, as WCAG 2.1 has it for level AA
@@ -71,48 +66,6 @@ parent.postMessage(JSON.stringify({
   loaded: performance.getEntriesByType("resource").length}), "*");
 </script>"""
 
-# The script stands before the frames, which may speak before all of them are there.
-FRAME = """<!DOCTYPE html><html><body style="margin:0"><pre id="found"></pre><script>
-const found = [];
-onmessage = m => {
-  const sender = [...document.querySelectorAll("iframe")]
-    .find(f => f.contentWindow == m.source);
-  found.push([sender.src.match(/-(\d+)[.]/)[1], sender.width, JSON.parse(m.data)]);
-  document.getElementById("found").textContent = "found " + JSON.stringify(found);
-};
-</script>%s</body></html>"""
-
-
-def browser(*args):
-    """Standard output of a browser without a window and without a network."""
-    p = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-         "--user-data-dir=browser", "--host-resolver-rules=MAP * ~NOTFOUND",
-         "--virtual-time-budget=20000", *args],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PROGRAM_HANG_S)
-    assert p.returncode == 0, p.stderr[-2000:]
-    return p.stdout.decode()
-
-
-def measured(texts, dark):
-    """What the browser says about each page with one of these texts, in each of WIDTHS.  One
-    browser shows all of them, each in a frame of its own, because its start takes longest."""
-    frames = []
-    for i, text in enumerate(texts):
-        write("measured-%d.html" % i, text.replace("</body>", MEASURE + "</body>"))
-        frames += ['<iframe src="measured-%d.html" width="%d" height="900" style="border:0">'
-                   '</iframe>' % (i, width) for width in WIDTHS]
-    write("frame.html", FRAME % "".join(frames))
-    scheme = 0 if dark else 1
-    out = browser("--window-size=1280,900", "--blink-settings=preferredColorScheme=%d" % scheme,
-                  "--dump-dom", "file://" + os.path.abspath("frame.html"))
-    found = re.search(r'<pre id="found">found (.*?)</pre>', out, re.S)
-    assert found, out[-2000:]
-    answers = {(int(page), int(width)): answer
-               for page, width, answer in json.loads(html.unescape(found[1]))}
-    return [[answers[i, width] for width in WIDTHS] for i in range(len(texts))]
-
-
 def faults(got, width, dark):
     """The names of what is wrong with a page, of which the browser says this."""
     rules = {
@@ -126,12 +79,13 @@ def faults(got, width, dark):
 def found_faults(texts):
     """For each page with one of these texts, what is wrong with it in any width and colour, and
     what the browser says there."""
+    shown = [(i, width) for i in range(len(texts)) for width in WIDTHS]
     found = [{} for _ in texts]
     for dark in (False, True):
-        for mine, answers in zip(found, measured(texts, dark)):
-            for width, got in zip(WIDTHS, answers):
-                for fault in faults(got, width, dark):
-                    mine[fault] = (width, "dark" if dark else "light", got)
+        got = answers([(texts[i], width) for i, width in shown], MEASURE, dark)
+        for (i, width), answer in zip(shown, got):
+            for fault in faults(answer, width, dark):
+                found[i][fault] = (width, "dark" if dark else "light", answer)
     return found
 
 
@@ -215,8 +169,7 @@ def test_print():
         return
     write("x.toml", SMALL)
     result = good_json("run", "x.toml", "-o", "x")
-    browser("--print-to-pdf=x.pdf", "--no-pdf-header-footer",
-            "file://" + os.path.abspath("x/index.html"))
+    browser(False, "--print-to-pdf=x.pdf", "--no-pdf-header-footer", url("x/index.html"))
     code, out, err = ended(["pdftotext", "-raw", "x.pdf", "-"])
     assert code == 0, err
 

@@ -11,20 +11,17 @@ axes that matters at this size, so fonts do not either.
 """
 
 import base64
-import html
 import json
 import os
 import random
-import re
-import shutil
 
-from flashemu_script import ended, run, skip
+from flashemu_browser import BROWSER, answers, browser, found_in, url
+from flashemu_script import run, skip
 from flashemu_tool import good, read, write
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "screens", "report.json")
 HEAD = "# flashemu trace 1\n"
-VARIANTS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
+WIDTHS = (1280, 390)
 COLUMNS, ROWS = 16, 10  # of a small picture
 LEAST_TEXT = 10         # CSS pixels
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3  # as WCAG 2.1 has them for level AA
@@ -116,9 +113,7 @@ for _name, _value in (("LEAST >", LEAST_TEXT), ("TEXT_CONTRAST >", TEXT_CONTRAST
     MEASURE = MEASURE.replace(_name, "%g >" % _value)
 
 FRAME = """<!DOCTYPE html><body style="margin:0"><iframe src="%s" style="border:0;display:block;
-width:%dpx;height:%dpx"></iframe><pre id="found"></pre><script>
-onmessage = m => { document.getElementById("found").textContent = "found " + m.data; };
-</script></body>"""
+width:%dpx;height:%dpx"></iframe></body>"""
 
 # Makes parts of screenshots small; a page may read the pixels of an image that is in it.
 SHRINK = """<!DOCTYPE html><body>%s<pre id="found"></pre><script>
@@ -146,44 +141,22 @@ onload = () => {
 </script></body>"""
 
 
-def browser(dark, *args):
-    """Standard output of a browser without a window and without a network."""
-    code, out, err = ended(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-         "--allow-file-access-from-files", "--user-data-dir=" + os.path.abspath("browser"),
-         "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000",
-         "--force-color-profile=srgb", "--force-device-scale-factor=1",
-         "--blink-settings=preferredColorScheme=%d" % (0 if dark else 1), *args])
-    assert code == 0, err[-2000:]
-    return out
-
-
-def found_in(out):
-    found = re.search(r'<pre id="found">found (.*?)</pre>', out, re.S)
-    assert found, out[-2000:]
-    return json.loads(html.unescape(found[1]))
-
-
-def url(name):
-    return "file://" + os.path.abspath(name)
-
-
-def measured(text, width, dark):
-    """What the browser says about the page with this text."""
-    write("measured.html", text.replace("</body>", MEASURE + "</body>"))
-    write("frame.html", FRAME % ("measured.html", width, 900))
-    got = found_in(browser(dark, "--window-size=1400,900", "--dump-dom", url("frame.html")))
-    assert got["width"] == width and got["dark"] == dark and got["texts"] > 50, got
-    return got
+def measured(pages, dark):
+    """What the browser says about each page.  `pages`: (text, width)."""
+    found = answers(pages, MEASURE, dark)
+    for (_, width), got in zip(pages, found):
+        assert got["width"] == width and got["dark"] == dark and got["texts"] > 50, got
+    return found
 
 
 def check(text):
     """Every rule, in all variants.  What was measured, by variant."""
     all_got = {}
-    for width, dark in VARIANTS:
-        got = all_got[width, dark] = measured(text, width, dark)
-        assert not got["wrong"], (width, dark, got["wrong"][:10])
-        assert got["ticks"] and got["zoomed"].split()[2] == "162", got["zoomed"]
+    for dark in (False, True):
+        for width, got in zip(WIDTHS, measured([(text, width) for width in WIDTHS], dark)):
+            assert not got["wrong"], (width, dark, got["wrong"][:10])
+            assert got["ticks"] and got["zoomed"].split()[2] == "162", got["zoomed"]
+            all_got[width, dark] = got
     return all_got
 
 
@@ -252,18 +225,21 @@ def test_screens():
 def test_a_broken_layout_is_noticed():
     """The measurement itself: planted mistakes, and the word that each of them must bring up."""
     text = report()
-    for old, new, word in (
-            (".figures{display:grid;", ".figures{display:grid;width:1400px;", "wider"),
-            ("svg text{font:12px", "svg text{font:6px", "small text"),
-            ("figure{margin:0;", "figure{margin:-30px 0;", "over"),
-            ("td{padding:.15em 0}", "td{padding:.15em 0;max-width:9em;overflow:hidden;"
-             "white-space:nowrap}", "cut text"),
-            ("--write:#c2410c", "--write:#1f6fa0", "one colour"),
-            ("--soft:#666", "--soft:#aaa", "pale text"),
-            ("svg text{", "svg text{letter-spacing:40px;", "outside")):
+    planted = (
+        (".figures{display:grid;", ".figures{display:grid;width:1400px;", "wider"),
+        ("svg text{font:12px", "svg text{font:6px", "small text"),
+        ("figure{margin:0;", "figure{margin:-30px 0;", "over"),
+        ("td{padding:.15em 0}", "td{padding:.15em 0;max-width:9em;overflow:hidden;"
+         "white-space:nowrap}", "cut text"),
+        ("--write:#c2410c", "--write:#1f6fa0", "one colour"),
+        ("--soft:#666", "--soft:#aaa", "pale text"),
+        ("svg text{", "svg text{letter-spacing:40px;", "outside"))
+    for old, _, _ in planted:
         assert old in text, old
-        wrong = " ".join(w for width in (1280, 390)
-                         for w in measured(text.replace(old, new, 1), width, False)["wrong"])
+    got = measured([(text.replace(old, new, 1), width) for old, new, _ in planted
+                    for width in WIDTHS], False)
+    for i, (_, new, word) in enumerate(planted):
+        wrong = " ".join(w for one in got[2 * i:2 * i + 2] for w in one["wrong"])
         assert word in wrong, (new, wrong[:500])
 
 
@@ -271,13 +247,14 @@ def test_another_picture_is_noticed():
     """What no rule on text and boxes can see."""
     text = report()
     kept = json.loads(read(KEPT))
-    for old, new in ((".cloud{stroke-width:2;", ".cloud{stroke-width:0;"),
-                     (".frame{stroke:var(--ink);fill:none}", ".frame{fill:var(--ink)}"),
-                     ("--write:#c2410c", "--write:#0f7a0f")):
+    planted = ((".cloud{stroke-width:2;", ".cloud{stroke-width:0;"),
+               (".frame{stroke:var(--ink);fill:none}", ".frame{fill:var(--ink)}"),
+               ("--write:#c2410c", "--write:#0f7a0f"))
+    for old, _ in planted:
         assert old in text, old
-        changed = text.replace(old, new, 1)
-        got = {(1280, False): measured(changed, 1280, False)}
-        pictures = small_pictures(changed, got)
+    texts = [text.replace(old, new, 1) for old, new in planted]
+    for (_, new), changed, got in zip(planted, texts, measured([(t, 1280) for t in texts], False)):
+        pictures = small_pictures(changed, {(1280, False): got})
         assert differences({"1280 light": kept["1280 light"]}, pictures), new
 
 
@@ -289,9 +266,8 @@ def test_long_ticks_have_room():
     good("replay", "transcend8g", "gen:random,op=write,bs=64K,count=300", "--record", "lay.tr")
     good("report", "lay.tr", "wide.tr", "number.tr", "-o", "lay.html")
     assert ">1000000</text>" in read("lay.html")
-    for width in (1280, 390):
-        wrong = measured(read("lay.html"), width, False)["wrong"]
-        assert not wrong, (width, wrong[:10])
+    for got in measured([(read("lay.html"), width) for width in WIDTHS], False):
+        assert not got["wrong"], (got["width"], got["wrong"][:10])
 
 
 if not BROWSER:
