@@ -15,6 +15,12 @@
  *
  * Times are in seconds since the host's start, so the first event is the start of the trace.  `trace`
  * has the events of all processors in order; a raw file of one processor does not.
+ *
+ * WFS is a write with FUA (blk_fill_rwbs of Linux), as O_DSYNC sends it.  But what a journal commits
+ * is always a flush and a write with FUA, which the block layer issues as two requests: FF, then WFS.
+ * People filter events by bytes, or paste the slow one alone, and then the flush is missing that the
+ * device got.  So a write with FUA of jbd2 has it in front, unless the trace has one; and so has one of
+ * mmcqd, which issued the requests of everybody while no host sent FUA for O_DSYNC (up to 4.15).
  */
 #include "workload/trace_event.h"
 
@@ -32,6 +38,11 @@ static const struct {
 struct line {
     struct fe_span event, rest; /* the event's name without "block:", and what stands behind */
     uint64_t time_ns, pid;
+};
+
+struct ftrace_reader {
+    struct fe_trace_events events;
+    bool flushed; /* there was a flush behind the last write with FUA */
 };
 
 static struct fe_span without_colon(struct fe_span s)
@@ -124,6 +135,28 @@ static bool find_sectors(struct fe_span rest, uint64_t *ret_offset, uint64_t *re
     return false;
 }
 
+/* Whether the line is of a process whose writes with FUA are those of a journal. */
+static bool is_journal(struct fe_span text)
+{
+    static const char jbd2[] = "jbd2/", mmcqd[] = "mmcqd/";
+    struct fe_span word = fe_span_word(&text);
+
+    return (word.len >= sizeof jbd2 - 1 && memcmp(word.p, jbd2, sizeof jbd2 - 1) == 0) ||
+           (word.len >= sizeof mmcqd - 1 && memcmp(word.p, mmcqd, sizeof mmcqd - 1) == 0);
+}
+
+/* Gives a commit the flush that the trace does not have. */
+static void complete_commit(struct ftrace_reader *s, struct fe_span text, struct fe_trace_event *event)
+{
+    struct fe_trace_rwbs *rwbs = &event->rwbs;
+    bool commits = event->kind == 'D' && rwbs->op == 'W' && rwbs->fua && event->len > 0;
+
+    if (commits && !s->flushed && is_journal(text))
+        rwbs->flush = true;
+    if (event->kind == 'D' && (commits || rwbs->flush))
+        s->flushed = !commits;
+}
+
 static int parse(struct fe_trace_reader *r, struct fe_span text, struct fe_trace_rec *rec,
                  struct fe_err *err)
 {
@@ -153,13 +186,14 @@ static int parse(struct fe_trace_reader *r, struct fe_span text, struct fe_trace
                             rwbs.p);
     event.time_ns = fe_trace_since_first(r, l.time_ns);
     event.pid = (uint32_t)l.pid;
+    complete_commit(r->state, text, &event);
     return fe_trace_take_event(r, &event, rec, err);
 }
 
 const struct fe_trace_format fe_trace_ftrace = {
     .name = "ftrace",
     .summary = "block events of ftrace, trace-cmd and perf script (--from-device MAJ,MIN)",
-    .reader_state = sizeof(struct fe_trace_events),
+    .reader_state = sizeof(struct ftrace_reader),
     .detect = detect,
     .parse = parse,
     .end = fe_trace_end_events,

@@ -260,6 +260,12 @@ def test_crystaldiskmark_and_kdiskmark():
           [(op, row) for row in rows for op in ("read", "write")])
     log = log_of("cdm.txt", lambda data: data.replace(b" 0.014 MB/s", b" 0.000 MB/s"))
     assert len(log.points) == 7 and log.left[0].reason == "its rate is shown as 0"
+    # a section of its own for a mix, whose rows look like those of writes
+    mix = log_of("cdm.txt", lambda data: data.replace(
+        b"  Test:", b"[Mix] Read 70%/Write 30%\n  RND    4KiB (Q=  4, T= 2):     9.876 MB/s "
+        b"[   2411.1 IOPS] <  3317.00 us>\n\n  Test:"))
+    assert len(mix.points) == 8 and [one.reason for one in mix.left] == [
+        "is a mix of reads and writes"], mix
     # a comma in front of the fraction
     comma = log_of("kdm.txt", lambda data: data.replace(b".", b","))
     assert [p.values for p in comma.points] == [p.values for p in log_of("kdm.txt").points]
@@ -275,6 +281,22 @@ def test_programs_that_fill_a_device():
     how = {"op": "write", "pattern": "sequential", "bs": MIB, "program": "f3"}
     check("f3w.txt", ("load", 5.23 * MIB, how),
           ("load", 18.11 * MIB, {**how, "op": "read", "bs": 128 << 10}))
+
+
+def test_a_fake_is_read_to_its_end():
+    """f3 reads what is lost as well."""
+    lost = b"  Data OK: 1.00 MB (2048 sectors)\nData LOST: 3.00 MB (6144 sectors)\n" \
+        b"Average reading speed: 20.88 MB/s\n"
+    (p,) = read_log(lost, "x").points
+    assert dict(p.parameters)["size"] == 4 * MIB and p.values == (20.88 * MIB,)
+
+
+def test_hd_tune_pro_says_which_side():
+    text = b"HD Tune Pro: Generic STORAGE DEVICE Benchmark\n\nWrite transfer rate\n" \
+        b"Transfer Rate Average : 7.7 MB/s\nAccess Time : 24.8 ms\nRead transfer rate\n" \
+        b"Transfer Rate Average : 21.5 MB/s\n"
+    assert [(dict(p.parameters)["op"], p.values) for p in read_log(text, "x").points] == [
+        ("write", (7.7e6,)), ("write", (24.8e6,)), ("read", (21.5e6,))]
 
 
 def test_hd_tune():
@@ -295,7 +317,11 @@ def test_programs_that_are_named():
         log = log_of(name)
         assert log.points == () and [one.what for one in log.left] == [program], (name, log.left)
         assert row in log.left[0].reason and "program,op,pattern,block" in log.left[0].reason
-    for text, program in (("ATTO Disk Benchmark 4.01", "ATTO"),
+    for text, program in (("1.98,2.00a,vm,1,1796011228,16M,,8192,5,380,19,+++++", "bonnie++"),
+                          ("Version 2.00a       ------Sequential Output------ --Seq", "bonnie++"),
+                          ("Version  1.03e       ------Sequential Output------ -", "bonnie++"),
+                          ("Operations performed:  6000 Read, 4000 Write, 12800 Other = 22800 Total",
+                           "sysbench fileio"), ("ATTO Disk Benchmark 4.01", "ATTO"),
                           ("Average Read Rate 20.5 MB/s (100 samples)", "gnome-disks"),
                           ("  Extended CSD rev 1.8 (MMC 5.1)", "mmc extcsd read"),
                           ("Device   r/s   rkB/s  rrqm/s  %rrqm", "sar -d or iostat"),

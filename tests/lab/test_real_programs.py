@@ -85,8 +85,9 @@ def test_units():
         assert dict(found["fio-rate"].parameters)["bs"] == bs, text
         shown, _ = taken(fio("normal", "--rw=write", f"--bs={text}"))
         assert dict(shown["fio-rate"].parameters)["bs"] == bs, text
-    found, _ = taken(fio("json", "--rw=write", "--kb_base=1000", "--bs=4k"))
-    assert dict(found["fio-rate"].parameters)["bs"] == 4000
+    for form in ("json", "normal"):     # 65 requests of 4000 bytes
+        found, _ = taken(fio(form, "--rw=write", "--kb_base=1000", "--bs=4k"))
+        assert dict(found["fio-rate"].parameters)["bs"] == 4000, form
 
 
 def test_dd():

@@ -246,14 +246,45 @@ static void test_ftrace(void **state)
     (void)state;
     assert_int_equal(l.result, 0);
     assert_ptr_equal(l.format, format_of("ftrace"));
-    assert_int_equal(l.n, 4);
+    assert_int_equal(l.n, 5);
     assert_int_equal(l.skipped, 3);
-    check_rec(&l.rec[0], 0, FE_REQ_WRITE, 4717976ull * 512, 4096, true);
-    assert_int_equal(l.rec[0].done_ns, 269655000);
-    assert_int_equal(l.rec[0].stream, 89);
-    check_rec(&l.rec[1], 801675000, FE_REQ_READ, 7380712ull * 512, 4096, false);
-    check_rec(&l.rec[2], 801678000, FE_REQ_FLUSH, 0, 0, false);
-    check_rec(&l.rec[3], 801680000, FE_REQ_TRIM, 4096, 4096, false);
+    check_rec(&l.rec[0], 0, FE_REQ_FLUSH, 0, 0, false); /* of the commit */
+    check_rec(&l.rec[1], 0, FE_REQ_WRITE, 4717976ull * 512, 4096, true);
+    assert_int_equal(l.rec[1].done_ns, 269655000);
+    assert_int_equal(l.rec[1].stream, 89);
+    check_rec(&l.rec[2], 801675000, FE_REQ_READ, 7380712ull * 512, 4096, false);
+    check_rec(&l.rec[3], 801678000, FE_REQ_FLUSH, 0, 0, false);
+    check_rec(&l.rec[4], 801680000, FE_REQ_TRIM, 4096, 4096, false);
+}
+
+/* The flush of a commit is there once: as a request of its own, or because a journal wrote with FUA.
+ * O_DSYNC writes with FUA and without a flush. */
+static void test_flush_of_a_commit(void **state)
+{
+#define ISSUE(task, seconds, what) "  " task " [000] d..2 " seconds ": block_rq_issue: 179,0 " what "\n"
+    struct loaded l = load(
+        ISSUE("jbd2/a-89", "1.000001", "FF 0 () 0 + 0 [j]")
+        ISSUE("jbd2/a-89", "1.000002", "WFS 4096 () 8 + 8 [j]")
+        ISSUE("jbd2/a-89", "1.000003", "WFS 4096 () 16 + 8 [j]")
+        ISSUE("dd-90", "1.000004", "WFS 4096 () 24 + 8 [d]")
+        ISSUE("mmcqd/0-91", "1.000005", "FWFS 4096 () 32 + 8 [m]")
+        ISSUE("mmcqd/0-91", "1.000006", "WFS 4096 () 40 + 8 [m]")
+        ISSUE("jbd2/a-89", "1.000007", "WS 4096 () 48 + 8 [j]"));
+    static const bool flush[] = {true, false, true, false, false, true, false, true, false, false};
+    static const uint64_t us[] = {0, 1, 2, 2, 3, 4, 4, 5, 5, 6};
+
+    (void)state;
+    assert_int_equal(l.result, 0);
+    assert_int_equal(l.n, 10);
+    for (size_t i = 0, sector = 8; i < 10; i++) {
+        if (flush[i]) {
+            check_rec(&l.rec[i], 1000 * us[i], FE_REQ_FLUSH, 0, 0, false);
+        } else {
+            check_rec(&l.rec[i], 1000 * us[i], FE_REQ_WRITE, 512 * sector, 4096, sector < 48);
+            sector += 8;
+        }
+    }
+#undef ISSUE
 }
 
 static void test_perf_and_trace_cmd(void **state)
@@ -475,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_blktrace_in_both_byte_orders),
         cmocka_unit_test(test_blktrace_mistakes),
         cmocka_unit_test(test_ftrace),
+        cmocka_unit_test(test_flush_of_a_commit),
         cmocka_unit_test(test_perf_and_trace_cmd),
         cmocka_unit_test(test_ftrace_events_by_letter),
         cmocka_unit_test(test_biosnoop),

@@ -51,7 +51,7 @@ class CrystalDiskMarkReader(LineReader):
             if not self._program or self._rows:
                 self.end(sink)
             self._program = self._program or match[1].lower()
-        elif (match := _SECTION.fullmatch(text)) and self._program:
+        elif (match := _SECTION.match(text)) and self._program:
             self._section = match[1].lower()
         elif match := _NEW.fullmatch(text):
             self._row(line, match[1], self._section, match[2], int(match[3]), int(match[4]),

@@ -21,9 +21,9 @@ _H2TESTW = re.compile(rf"(Writing speed|Schreibrate|Reading speed|Leserate)\s*:\
 _TESTED = re.compile(r"(?:Warning: Only|Warnung: Nur|Achtung: Nur|Nur)\s+(\d{1,9}) \w+ (\d{1,9}) "
                      r"MByte .*", re.I)
 _F3 = re.compile(rf"Average (writing|reading) speed:\s*({NUMBER}) ?(B|Bytes?|[KMGT]i?B)/s", re.I)
-_F3_DATA = re.compile(r"Data OK:.*\((\d{1,15}) sectors\)", re.I)
+_F3_DATA = re.compile(r"Data (OK|LOST):.*\((\d{1,15}) sectors\)", re.I)
 _KNOWN = re.compile(r"H2testw v\d.*|F3 (?:write|read) \d.*|(?:Creating|Validating) file \d+\.h2w.*|"
-                    r"Free space: .*|Data LOST: .*|(?:Corrupted|Slightly changed|Overwritten): .*|"
+                    r"Free space: .*|(?:Corrupted|Slightly changed|Overwritten): .*|"
                     r"Test finished without errors\.?|You can now delete the test files.*", re.I)
 _MIB = 1 << 20
 
@@ -40,7 +40,7 @@ class FillingReader(LineReader):
         if match := _TESTED.fullmatch(text):
             self._size = int(match[1]) * _MIB
         elif match := _F3_DATA.fullmatch(text):
-            self._size = int(match[1]) * 512
+            self._size = int(match[2]) * 512 + (self._size if match[1].upper() == "LOST" else 0)
         elif match := _H2TESTW.fullmatch(text):
             op = "write" if match[1][0] in "WS" else "read"
             self._take(line, "h2testw", op, _MIB, number(match[2]) * BINARY[match[3]], sink)

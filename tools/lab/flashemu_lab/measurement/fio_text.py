@@ -36,8 +36,8 @@ _STARTING = re.compile(r"Starting (?:(\d{1,6}) process(?:es)?)?(?: and )?(?:(\d{
 _SECTION = re.compile(r"(\S.*?): \(groupid=(\d{1,6}), jobs=(\d{1,6})\): err= *(-?\d+).*?"
                       r"(?:: pid=(\d+): (.*))?")
 _SIDE = re.compile(
-    rf"(read|write|trim|mixed)\s*: (?:IOPS=\S+, BW=\S+ ?\(({NUMBER})(B|kB|MB|GB)/s\)"
-    rf"\(({NUMBER})(B|[KMGT]iB)/({NUMBER})msec\)"
+    rf"(read|write|trim|mixed)\s*: (?:IOPS=\S+, BW=(?:\S+ ?\()?({NUMBER})(B|kB|MB|GB)/s\)?"
+    rf"(?: \(\S+\))?\(({NUMBER})(B|[KMGT]iB|kB|MB|GB|TB)/({NUMBER})msec\)"
     rf"|io=({NUMBER}) ?(B|[KMGT]B), bw=({NUMBER}) ?(B|[KMGT]B)/s, iops=\S+, *"
     rf"runt(?:ime)?= *({NUMBER})msec).*")
 _TIMES = re.compile(rf"(clat|lat|sync) \((nsec|usec|msec|sec)\)\s*: min= *({NUMBER})([kMG]?), "
@@ -53,7 +53,7 @@ _OTHER = re.compile(r"(?:slat|bw|iops|cpu|submit|complete|latency|errors|lat)\s*
                     r"\w+: No I/O performed by \w+.*")
 _NS = {"nsec": 1.0, "usec": 1e3, "msec": 1e6, "sec": 1e9}
 _SUFFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
-_DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+_DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _IEC = {"B": 1.0, **{unit + end: 1024.0**(i + 1) for i, unit in enumerate("KMGT")
                      for end in ("B", "iB")}}
 
@@ -165,12 +165,13 @@ class TextParser:
         if rate is None:
             done, size, rate, unit, runtime = old
         scale = _DECIMAL[unit] if match[2] else _IEC[unit]
+        whole = _DECIMAL.get(size, _IEC.get(size, 0.0)) if match[2] else _IEC[size]
         value, time = number(rate) * scale, number(runtime)
         if op == "mixed":
             o.wrong = "unified_rw_reporting mixes reads and writes"
         elif op in o.rates and o.rates[op] != (value, time):
             o.wrong = f"says {op} twice"
-        elif time >= 20 and abs(number(done) * _IEC[size] * 1e3 / time - value) > 0.3 * value:
+        elif time >= 20 and abs(number(done) * whole * 1e3 / time - value) > 0.3 * value:
             o.wrong = f"the rate of {op} contradicts its bytes and its time"
         o.rates[op] = value, time
 

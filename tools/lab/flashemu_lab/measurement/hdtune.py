@@ -14,6 +14,7 @@ from .tables import PROGRAMS
 _NAME = re.compile(r"HD Tune\b.*", re.I)
 _RATE = re.compile(rf"Transfer Rate (Minimum|Maximum|Average)\s*:\s*({NUMBER}) ?(KB|MB|GB)/s"
                    r"(?:ec)?", re.I)
+_SIDE = re.compile(r"(Read|Write) transfer rate", re.I)   # HD Tune Pro
 _ACCESS = re.compile(rf"Access Time\s*:\s*({NUMBER}) ?(ms|us)", re.I)
 _BURST = re.compile(r"Burst Rate\s*:.*", re.I)
 _UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9, "MS": 1e6, "US": 1e3}
@@ -30,6 +31,8 @@ class HdTuneReader(LineReader):
         text = line.text
         if _NAME.fullmatch(text):
             self._op = "write" if re.search(r"\bwrite\b", text, re.I) else "read"
+        elif match := _SIDE.fullmatch(text):
+            self._op = match[1].lower()
         elif match := _RATE.fullmatch(text):
             self._rate(line, match, sink)
         elif match := _ACCESS.fullmatch(text):

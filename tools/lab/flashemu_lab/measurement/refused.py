@@ -19,9 +19,11 @@ def _typed(*rows: str) -> str:
 _PROGRAMS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"<Results>.*|Command Line: .*diskspd.*|.*Results for timespan \d+:.*", re.I),
      "diskspd", _typed("other,write,random,4K,0.41,MB/s")),
-    (re.compile(r"sysbench \d.*|File operations:|written, MiB/s:.*|reads/s:.*", re.I),
+    (re.compile(r"sysbench \d.*|File operations:|written, MiB/s:.*|reads/s:.*|"
+                r"Operations performed: .*\bOther = .*", re.I),
      "sysbench fileio", _typed("other,write,random,16K,0.83,MiB/s")),
-    (re.compile(r"1\.\d\d\w?,1\.\d\d\w?,.*|Version +\d\.\d+ +-+Sequential Output-+.*", re.I),
+    (re.compile(r"\d\.\d\d\w?,\d\.\d\d\w?,.*|Version +\d\.\d+\w* +-+Sequential Output-+.*",
+                re.I),
      "bonnie++", _typed("other,write,sequential,1M,8.25,MB/s")),
     (re.compile(r"(?:write|read) speed and latency|speed,max,min,avg", re.I),
      "SdFat bench", _typed("other,write,sequential,512,203.93,KB/s")),
