@@ -8,6 +8,7 @@
  */
 #include "verify/against.h"
 
+#include "verify/against_percentiles.h"
 #include "verify/against_take.h"
 
 #include "verify/verify.h"
@@ -283,8 +284,9 @@ static int take_values(struct against_point *p, const json_t *values, const char
     return r;
 }
 
-static int take_point(struct against_point *p, const json_t *point, size_t i, struct fe_err *err)
+static int take_point(struct against *a, const json_t *point, size_t i, struct fe_err *err)
 {
+    struct against_point *p = &a->points[i];
     char path[PATH_MAX_TEXT], parameters[PATH_MAX_TEXT];
 
     snprintf(path, sizeof path, "points[%zu]", i);
@@ -300,6 +302,9 @@ static int take_point(struct against_point *p, const json_t *point, size_t i, st
     if (!json_is_object(p->parameters))
         return against_bad(err, parameters, "", "an object");
     int r = take_values(p, json_object_get(point, "values"), path, err);
+    if (r == 0)
+        r = against_take_percentiles(p, json_object_get(point, "percentiles"), path, err);
+    a->n_shares += p->n_shares;
     for (size_t k = 0; k < sizeof procedures / sizeof *procedures && r == 0; k++)
         if (strcmp(p->procedure, procedures[k].name) == 0)
             return strcmp(p->unit, procedures[k].unit) == 0
@@ -322,14 +327,16 @@ static int take_document(struct against *a, struct fe_err *err)
     if (json_array_size(points) == 0)
         return against_bad(err, "", "points", "a list of at least one point");
     a->points = calloc(json_array_size(points), sizeof *a->points);
-    a->errors = calloc(json_array_size(points), sizeof *a->errors);
-    if (!a->points || !a->errors)
+    if (!a->points)
         return fe_err_nomem(err, "points", json_array_size(points) * sizeof *a->points);
     a->n = json_array_size(points);
     int r = 0;
     for (size_t i = 0; i < a->n && r == 0; i++)
-        r = take_point(&a->points[i], json_array_get(points, i), i, err);
-    return r;
+        r = take_point(a, json_array_get(points, i), i, err);
+    if (r < 0)
+        return r;
+    a->errors = calloc(a->n + a->n_shares, sizeof *a->errors);
+    return a->errors ? 0 : fe_err_nomem(err, "errors", (a->n + a->n_shares) * sizeof *a->errors);
 }
 
 int against_load(struct against *a, const char *path, struct fe_err *err)
@@ -350,6 +357,8 @@ int against_load(struct against *a, const char *path, struct fe_err *err)
 
 void against_fini(struct against *a)
 {
+    for (size_t i = 0; i < a->n; i++)
+        free(a->points[i].shares);
     json_decref(a->document);
     free(a->points);
     free(a->errors);

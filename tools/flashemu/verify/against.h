@@ -43,6 +43,14 @@ enum against_what { AGAINST_RATE, AGAINST_LATENCY, AGAINST_LATENCY_SYNCED, AGAIN
 
 #define AGAINST_MAX_DEPTH 64 /* requests in flight */
 
+/* A percentile of a latency. */
+struct against_share {
+    const char *text;  /* "99.9", owned by the document */
+    uint32_t ppm;
+    double published;  /* the median of its values, in ns */
+    double measured;   /* 0: not compared */
+};
+
 struct against_point {
     const char *procedure, *unit; /* owned by the document, as are parameters */
     const json_t *parameters;
@@ -60,6 +68,7 @@ struct against_point {
     bool flush;                   /* request: a flush behind each; load, seq: one at the end */
     uint64_t sync_every;          /* load, seq: a flush behind each so many writes; 0: none */
     uint64_t gap;                 /* load: bytes that are left out behind each request */
+    uint64_t page;                /* load: requests are widened to multiples of it; 0: they are not */
     enum against_what what;       /* load: which of its figures the value is */
     uint64_t push, push_start;    /* request: bytes in order behind the last one, and where */
     bool median;                  /* request: the median of the times, not the mean */
@@ -71,13 +80,18 @@ struct against_point {
     bool unwanted;                /* not asked for: as if it were not in the file */
     double weight;                /* of its error in against_sum */
     char why[160];
+    struct against_share *shares; /* its percentiles, in the order of the file */
+    size_t n_shares;
+    uint64_t n_times;             /* of the times whose percentiles these are; 0: nobody took any */
 };
 
 struct against {
     json_t *document;
     struct against_point *points;
-    double *errors; /* room for an error of each point, for the median */
+    double *errors; /* room for an error of each point and each percentile, for the median */
     size_t n;
+    size_t n_shares;  /* of all points */
+    bool percentiles; /* whether these are compared, too */
     double knee;    /* of against_sum; 0 for none */
 };
 

@@ -2,9 +2,12 @@
  *
  * Every point of a measurement next to what the profile's device did, and two numbers about each
  * procedure and about all: the median of the errors without their sign, and the share of points
- * whose error is at most 10 %.
+ * whose error is at most 10 %.  Below a point stand its percentiles, about which there are two such
+ * numbers of their own.
  */
 #include "verify/against.h"
+
+#include "verify/against_percentiles.h"
 
 #include "tool.h"
 #include "verify/verify.h"
@@ -56,6 +59,24 @@ static struct share sum_up(const struct against *a, const char *procedure)
     return s;
 }
 
+/* About all percentiles. */
+static struct share sum_up_shares(const struct against *a)
+{
+    struct share s = {.points = a->n_shares};
+
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < a->points[i].n_shares; k++) {
+            const struct against_share *one = &a->points[i].shares[k];
+            if (*against_share_reason(&a->points[i], one))
+                continue;
+            a->errors[s.compared] = fabs(against_share_error(one));
+            s.near += a->errors[s.compared++] <= NEAR;
+        }
+    if (s.compared)
+        s.median = verify_median(a->errors, s.compared);
+    return s;
+}
+
 /* Whether point i is the first one of its procedure. */
 static bool is_first(const struct against *a, size_t i)
 {
@@ -82,6 +103,25 @@ static void print_text(const struct against_point *p)
     printf("  %-78s", text);
 }
 
+static void print_percentiles(const struct against_point *p)
+{
+    char text[64];
+
+    if (p->n_shares > 0 && p->state != AGAINST_MEASURED)
+        printf("    its %zu percentile%s not compared\n", p->n_shares,
+               p->n_shares == 1 ? " is" : "s are");
+    for (size_t i = 0; i < p->n_shares && p->state == AGAINST_MEASURED; i++) {
+        const struct against_share *s = &p->shares[i];
+        const char *why = against_share_reason(p, s);
+        snprintf(text, sizeof text, "  %.16s %% of these within", s->text);
+        printf("  %-78s %9.4g", text, s->published / 1e3);
+        if (*why)
+            printf(" %9s us   not compared: %s\n", "-", why);
+        else
+            printf(" %9.4g us   %+7.1f %%\n", s->measured / 1e3, against_share_error(s));
+    }
+}
+
 static void print_point(const struct against_point *p)
 {
     double unit = strcmp(p->unit, "ns") == 0 ? 1e3 : 1e6;
@@ -95,6 +135,7 @@ static void print_point(const struct against_point *p)
                p->state == AGAINST_OPEN ? "not run" : p->state == AGAINST_FAILED ? "failed"
                                                                                  : "left out",
                p->state == AGAINST_OPEN ? "interrupted" : p->why);
+    print_percentiles(p);
 }
 
 static void print_share(const char *name, struct share s)
@@ -118,6 +159,8 @@ void against_print(const struct against *a, const struct fe_profile *profile)
         if (is_first(a, i))
             print_share(a->points[i].procedure, sum_up(a, a->points[i].procedure));
     print_share("all", sum_up(a, NULL));
+    if (a->n_shares > 0)
+        print_share("percentiles", sum_up_shares(a));
 }
 
 static json_t *share_json(struct share s)
@@ -128,6 +171,22 @@ static json_t *share_json(struct share s)
     json_object_set_new(o, "median_error_percent", s.compared ? json_real(s.median) : json_null());
     json_object_set_new(o, "share_within_10_percent",
                         s.compared ? json_real((double)s.near / (double)s.compared) : json_null());
+    return o;
+}
+
+static json_t *percentiles_json(const struct against_point *p)
+{
+    json_t *o = json_object();
+
+    for (size_t i = 0; i < p->n_shares; i++) {
+        const struct against_share *s = &p->shares[i];
+        const char *why = against_share_reason(p, s);
+        json_object_set_new(o, s->text, json_pack(
+            "{s:f, s:o, s:o, s:o}", "published", s->published,
+            "measured", *why ? json_null() : json_real(s->measured),
+            "error_percent", *why ? json_null() : json_real(against_share_error(s)),
+            "reason", *why ? json_string(why) : json_null()));
+    }
     return o;
 }
 
@@ -143,6 +202,8 @@ static json_t *point_json(const struct against_point *p)
     json_object_set_new(o, "error_percent", done ? json_real(against_error(p)) : json_null());
     json_object_set_new(o, "reason",
                         p->why[0] ? fe_json_text(p->why, strlen(p->why)) : json_null());
+    if (p->n_shares > 0)
+        json_object_set_new(o, "percentiles", percentiles_json(p));
     return o;
 }
 
@@ -157,7 +218,8 @@ json_t *against_json(const struct against *a, const struct fe_profile *profile)
             json_object_set_new(procedures, a->points[i].procedure,
                                 share_json(sum_up(a, a->points[i].procedure)));
     }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "profile", fe_json_text(name, strlen(name)),
-                     "model", fe_json_text(model, strlen(model)), "points", points, "procedures",
-                     procedures, "all", share_json(sum_up(a, NULL)));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "profile",
+                     fe_json_text(name, strlen(name)), "model", fe_json_text(model, strlen(model)),
+                     "points", points, "procedures", procedures, "all",
+                     share_json(sum_up(a, NULL)), "percentiles", share_json(sum_up_shares(a)));
 }

@@ -76,10 +76,11 @@ int against_take_hdparm(struct against_point *p, const char *path, struct fe_err
 static void name_load(struct against_point *p)
 {
     p->kind = AGAINST_LOAD;
-    snprintf(p->test, sizeof p->test, "load %u %u %llu %llu %llu %u %u%u%u %llu %llu", p->op,
+    snprintf(p->test, sizeof p->test, "load %u %u %llu %llu %llu %u %u%u%u %llu %llu %llu", p->op,
              p->random, (unsigned long long)p->bs, (unsigned long long)p->size,
              (unsigned long long)p->start, p->depth, p->flush, p->may_shrink, p->queue_off,
-             (unsigned long long)p->sync_every, (unsigned long long)p->gap);
+             (unsigned long long)p->sync_every, (unsigned long long)p->gap,
+             (unsigned long long)p->page);
 }
 
 /* Whether the host uses the card's queue and cache.  If nobody says so, the profile decides. */
@@ -199,11 +200,12 @@ static void take_syncs(struct against_point *p, struct fio_manner *m)
               : of_sync                  ? AGAINST_SYNC
               : synced                   ? AGAINST_LATENCY_SYNCED
                                          : AGAINST_LATENCY;
-    if (p->op != FE_REQ_WRITE || p->sync_every != 1 || m->direct || p->bs % PAGE != 0)
+    if (p->op != FE_REQ_WRITE || p->sync_every != 1 || m->direct)
         return;
     /* Behind each write the page cache is empty again, so the device sees what it would see without
-     * it; but a write itself has not waited. */
+     * it, but whole pages; and a write itself has not waited. */
     m->direct = p->what != AGAINST_LATENCY;
+    p->page = p->bs % PAGE != 0 ? PAGE : 0;
     if (p->what == AGAINST_SYNC)
         p->what = AGAINST_SYNC_AND_WRITES;
 }

@@ -11,6 +11,9 @@
  */
 #include "verify/against.h"
 
+#include "verify/against_percentiles.h"
+#include "verify/against_series.h"
+
 #include "verify/verify.h"
 
 #include "base/num.h"
@@ -22,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_POSITIONS = 7, N_STREAMS = 192, PUSH_BYTES = 64 << 10, LAY_OUT = 1 << 20 };
+enum { N_POSITIONS = 7, N_STREAMS = 192, LAY_OUT = 1 << 20 };
 
 #define LOAD_NS UINT64_C(30000000000) /* after so long a benchmark sends no more requests */
 
@@ -150,155 +153,6 @@ static int run_flashbench(struct against *a, struct against_point *first, struct
     return r;
 }
 
-/* Where request number k of a series begins: start + k * stride, modulo the requests that fit the
- * device. */
-static uint64_t place_of(const struct against_point *p, uint64_t k, uint64_t len, uint64_t capacity)
-{
-    uint64_t from = p->start % capacity + k * (p->stride % capacity); /* below 2^44 * 2^20 */
-
-    return fe_min_u64(from % capacity, capacity - len);
-}
-
-static int check_bs(const struct fe_device *dev, const struct against_point *p, struct fe_err *err)
-{
-    uint64_t capacity = fe_device_capacity(dev);
-
-    return p->bs <= capacity ? 0
-                             : fe_err_set(err, EINVAL, "bs=%llu does not fit the device of %llu "
-                                          "bytes", (unsigned long long)p->bs,
-                                          (unsigned long long)capacity);
-}
-
-/* Whether a host sends flushes to the device: it sends none where there is no volatile cache. */
-static bool takes_flushes(const struct fe_device *dev)
-{
-    const struct fe_cache_params *cache = &fe_device_profile(dev)->cache;
-
-    return cache->size && cache->volatile_;
-}
-
-/* A flush; *ret_ns grows by its time. */
-static int run_flush(struct fe_device *dev, uint64_t *ret_ns, struct fe_err *err)
-{
-    uint64_t ns = 0;
-    int r = takes_flushes(dev) ? verify_request(dev, FE_REQ_FLUSH, 0, 0, &ns, err) : 0;
-
-    *ret_ns += ns;
-    return r;
-}
-
-/* One request after the other, each with a flush if the point says so.  `each` gets the time of each request; it may be NULL. */
-static int run_one_by_one(struct fe_device *dev, const struct against_point *p,
-                          enum fe_req_type type, uint64_t *each, uint64_t *ret_ns,
-                          struct fe_err *err)
-{
-    uint64_t capacity = fe_device_capacity(dev), ns = 0, k = 0;
-
-    *ret_ns = 0;
-    for (uint64_t done = 0; done < p->size; done += p->bs, k++) {
-        uint64_t len = fe_min_u64(p->bs, p->size - done);
-        uint64_t before = *ret_ns;
-        int r = verify_request(dev, type, place_of(p, k, len, capacity), len, &ns, err);
-        *ret_ns += ns;
-        if (r == 0 && p->flush)
-            r = run_flush(dev, ret_ns, err);
-        if (r < 0)
-            return r;
-        if (each)
-            each[k] = *ret_ns - before;
-    }
-    return 0;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The same; *ret_ns is what the requests would take if each took the median of their times. */
-static int run_for_median(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
-                          struct fe_err *err)
-{
-    size_t n = p->size / p->bs;
-    uint64_t *each = calloc(n, sizeof *each);
-
-    if (!each)
-        return fe_err_nomem(err, "times", n * sizeof *each);
-    int r = run_one_by_one(dev, p, (enum fe_req_type)p->op, each, ret_ns, err);
-    qsort(each, n, sizeof *each, by_size);
-    *ret_ns = each[(n - 1) / 2] * n;
-    free(each);
-    return r;
-}
-
-/* `depth` requests in flight: the next one arrives when the first of them completes. */
-static int run_in_flight(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
-                         struct fe_err *err)
-{
-    uint64_t done[AGAINST_MAX_DEPTH], count = p->size / p->bs, capacity = fe_device_capacity(dev);
-    uint64_t begin = fe_device_now(dev), end = begin;
-
-    for (uint32_t i = 0; i < p->depth; i++)
-        done[i] = begin;
-    for (uint64_t k = 0; k < count; k++) {
-        uint32_t first = 0;
-        for (uint32_t i = 1; i < p->depth; i++)
-            if (done[i] < done[first])
-                first = i;
-        const struct fe_request req = {.type = p->op, .len = p->bs,
-                                       .offset = place_of(p, k, p->bs, capacity)};
-        struct fe_reply reply;
-        if (verify_stopped())
-            return fe_err_set(err, ECANCELED, "interrupted");
-        if (fe_device_submit(dev, done[first], &req, &reply) < 0)
-            return fe_err_set(err, EINVAL, "%llu bytes at offset %llu are no sectors of the device",
-                              (unsigned long long)p->bs, (unsigned long long)req.offset);
-        if (reply.status != FE_OK && reply.status != FE_CORRECTED)
-            return fe_err_set(err, EIO, "the medium failed at offset %llu",
-                              (unsigned long long)req.offset);
-        done[first] = reply.complete_ns;
-        end = fe_max_u64(end, reply.complete_ns);
-    }
-    *ret_ns = end - begin;
-    return 0;
-}
-
-/* Writes in order behind the requests of a point, which push these out of a write cache.  *ret_ns
- * grows by their time. */
-static int run_push(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
-                    struct fe_err *err)
-{
-    const struct against_point push = {.bs = PUSH_BYTES, .stride = PUSH_BYTES,
-                                       .start = p->push_start, .size = p->push};
-    uint64_t ns = 0;
-    int r = check_bs(dev, &push, err);
-
-    if (r == 0)
-        r = run_one_by_one(dev, &push, FE_REQ_WRITE, NULL, &ns, err);
-    *ret_ns += ns;
-    return r;
-}
-
-static int run_series(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
-                      struct fe_err *err)
-{
-    int r = check_bs(dev, p, err);
-
-    if (r == 0 && p->op == FE_REQ_TRIM && !fe_device_profile(dev)->device.discard)
-        r = fe_err_set(err, EINVAL, "op=trim: the device has no TRIM (device.discard=no)");
-    if (r == 0 && p->idle_ns)
-        fe_device_idle(dev, fe_device_now(dev) + p->idle_ns);
-    if (r == 0)
-        r = p->depth > 1 ? run_in_flight(dev, p, ret_ns, err)
-            : p->median  ? run_for_median(dev, p, ret_ns, err)
-                         : run_one_by_one(dev, p, (enum fe_req_type)p->op, NULL, ret_ns, err);
-    if (r == 0 && p->push)
-        r = run_push(dev, p, ret_ns, err);
-    return r;
-}
-
 /* Sequential requests.  A read has a device of its own, on which the region has been written. */
 static int run_sequence(struct fe_device *shared, const struct against_point *p,
                         const struct fe_profile *profile, uint64_t seed, uint64_t *ret_ns,
@@ -314,13 +168,13 @@ static int run_sequence(struct fe_device *shared, const struct against_point *p,
         return r;
     in_order.stride = p->bs;
     in_order.flush = p->sync_every != 0;
-    r = check_bs(dev, p, err);
+    r = against_check_bs(dev, p, err);
     if (r == 0)
-        r = run_one_by_one(dev, &in_order, FE_REQ_WRITE, NULL, ret_ns, err);
+        r = against_one_by_one(dev, &in_order, FE_REQ_WRITE, NULL, ret_ns, err);
     if (r == 0 && p->flush && !alone)
-        r = run_flush(dev, ret_ns, err);
+        r = against_flush(dev, ret_ns, err);
     if (r == 0 && alone)
-        r = run_one_by_one(dev, &in_order, FE_REQ_READ, NULL, ret_ns, err);
+        r = against_one_by_one(dev, &in_order, FE_REQ_READ, NULL, ret_ns, err);
     if (alone)
         fe_device_destroy(dev);
     return r;
@@ -332,7 +186,7 @@ static int run_requests_of(struct against *a, struct against_point *first, struc
     const struct against_point p = *first;
     bool series = p.kind == AGAINST_REQUEST;
     uint64_t ns = 0;
-    int r = series ? run_series(b->dev, &p, &ns, err)
+    int r = series ? against_series(b->dev, &p, &ns, err)
                    : run_sequence(b->dev, &p, profile, seed, &ns, err);
 
     for (size_t i = 0; i < a->n && r == 0; i++)
@@ -390,7 +244,7 @@ static int lay_out(struct subject *s, const struct region *file, struct fe_err *
     if (r < 0)
         return r;
     s->laid = *file;
-    r = run_one_by_one(s->laid_out, &fill, FE_REQ_WRITE, NULL, &ns, err);
+    r = against_one_by_one(s->laid_out, &fill, FE_REQ_WRITE, NULL, &ns, err);
     if (r < 0) {
         fe_device_destroy(s->laid_out);
         s->laid_out = NULL;
@@ -401,7 +255,8 @@ static int lay_out(struct subject *s, const struct region *file, struct fe_err *
 /* A benchmark on a region.  Reads find what the loads in front of them have written, or else a file
  * that was laid out. */
 static int run_load_on(struct subject *s, const struct against_point *p, uint64_t size,
-                       struct verify_load *load, struct verify_done *done, struct fe_err *err)
+                       struct verify_load *load, const struct against_times *times,
+                       struct verify_done *done, struct fe_err *err)
 {
     const struct region file = {p->start, size};
     bool apart = p->op == FE_REQ_READ && !covers(&s->written, &file);
@@ -409,12 +264,14 @@ static int run_load_on(struct subject *s, const struct against_point *p, uint64_
     *load = (struct verify_load){.type = (enum fe_req_type)p->op, .offset = p->start,
                                  .bs = p->bs, .size = size, .depth = p->depth,
                                  .random = p->random, .flush = p->flush, .gap = p->gap,
-                                 .limit_ns = LOAD_NS, .seed = s->seed};
+                                 .page = p->page,
+                                 .limit_ns = LOAD_NS, .request_ns = times->request_ns,
+                                 .sync_ns = times->sync_ns, .seed = s->seed};
     int r = apart ? lay_out(s, &file, err) : 0;
     if (r < 0)
         return r;
     struct fe_device *dev = apart ? s->laid_out : s->dev;
-    load->sync_every = p->op == FE_REQ_WRITE && takes_flushes(dev) ? p->sync_every : 0;
+    load->sync_every = p->op == FE_REQ_WRITE && against_takes_flushes(dev) ? p->sync_every : 0;
     fe_device_idle(dev, fe_device_now(dev) + VERIFY_PAUSE_NS);
     r = verify_load(dev, load, done, err);
     bool whole = !p->gap && done->requests == size / p->bs;
@@ -445,7 +302,16 @@ static double figure_of(const struct against_point *p, const struct verify_load 
     return 0;
 }
 
-/* All points of such a test. */
+/* Whether somebody asks for percentiles of a test. */
+static bool wants_times(const struct against *a, const struct against_point *test)
+{
+    for (size_t i = 0; i < a->n && a->percentiles; i++)
+        if (same_test(test, &a->points[i]) && a->points[i].n_shares > 0)
+            return true;
+    return false;
+}
+
+/* All points of such a test, and their percentiles. */
 static int run_load(struct against *a, struct against_point *first, struct bench *b,
                     struct fe_err *err)
 {
@@ -454,8 +320,9 @@ static int run_load(struct against *a, struct against_point *first, struct bench
     const uint64_t size = p.may_shrink ? fe_min_u64(p.size, capacity) : p.size;
     struct subject *subject;
     struct verify_load load;
+    struct against_times times = {0};
     struct verify_done done = {0};
-    int r = check_bs(b->dev, &p, err);
+    int r = against_check_bs(b->dev, &p, err);
 
     if (r == 0 && p.start + size > capacity)
         return fe_err_set(err, EINVAL, "offset=%llu size=%llu: does not fit the device of %llu "
@@ -463,18 +330,23 @@ static int run_load(struct against *a, struct against_point *first, struct bench
                           (unsigned long long)capacity);
     if (r == 0)
         r = subject_of(b, &p, &subject, err);
+    if (r == 0 && wants_times(a, &p))
+        r = against_times_init(&times, size / p.bs, err);
     if (r == 0)
-        r = run_load_on(subject, &p, size, &load, &done, err);
+        r = run_load_on(subject, &p, size, &load, &times, &done, err);
     for (size_t i = 0; i < a->n && r == 0; i++) {
         struct against_point *q = &a->points[i];
         if (!same_test(&p, q))
             continue;
+        if (times.room)
+            against_percentiles(q, &times, &done);
         q->measured = figure_of(q, &load, &done);
         bool none = q->what >= AGAINST_SYNC && q->measured <= 0;
         q->state = none ? AGAINST_FAILED : AGAINST_MEASURED;
         if (none)
             snprintf(q->why, sizeof q->why, "a sync takes no time: the device has nothing to flush");
     }
+    against_times_fini(&times);
     return r;
 }
 
@@ -486,7 +358,7 @@ static int run_fill(struct against *a, struct against_point *first, struct fe_de
     const struct against_point test = *first;
     uint64_t end = 0, ns = 0, capacity = fe_device_capacity(dev);
     struct against_point all = {.start = test.start, .stride = test.bs};
-    int r = check_bs(dev, &test, err);
+    int r = against_check_bs(dev, &test, err);
 
     for (size_t i = 0; i < a->n; i++)
         if (same_test(&test, &a->points[i])) {
@@ -498,7 +370,7 @@ static int run_fill(struct against *a, struct against_point *first, struct fe_de
     if (r == 0 && test.idle_ns)
         fe_device_idle(dev, fe_device_now(dev) + test.idle_ns);
     for (uint64_t at = 0; at < end && r == 0; at += test.bs) {
-        r = verify_request(dev, FE_REQ_WRITE, place_of(&all, at / test.bs, test.bs, capacity),
+        r = verify_request(dev, FE_REQ_WRITE, against_place(&all, at / test.bs, test.bs, capacity),
                            test.bs, &ns, err);
         for (size_t i = 0; i < a->n && r == 0; i++) {
             struct against_point *p = &a->points[i];

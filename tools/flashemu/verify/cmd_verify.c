@@ -249,6 +249,7 @@ static int verify_against(struct command *c, const char *name)
     if (r == 0) {
         const struct against_limits none = {INFINITY, UINT64_MAX};
         bool exceeded;
+        a.percentiles = true;
         r = against_run(&a, &profile, c->seed, &none, &exceeded, &err);
         code = r == -ECANCELED ? VERIFY_INTERRUPTED : r < 0 ? tool_fail(&err) : against_code(&a);
         if (c->json && json_array_append_new(c->profiles, against_json(&a, &profile)) < 0)

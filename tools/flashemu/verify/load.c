@@ -8,7 +8,8 @@
  *                |==2==|======4======|..
  *
  * A program may need some time before it sends its first request, and between an answer and the
- * next one (its think time).  One that syncs waits for the flush before it writes again.
+ * next one (its think time).  One that syncs waits for the flush before it writes again.  If it does
+ * so through the page cache, the device gets whole pages, some of them again and again.
  */
 #include "verify/verify.h"
 
@@ -59,13 +60,20 @@ static uint64_t place_of(const struct verify_load *load, uint64_t k)
 }
 
 static int send(struct fe_device *dev, const struct verify_load *load, uint64_t block,
-                struct flight *f, struct fe_err *err)
+                struct flight *f, struct verify_done *done, struct fe_err *err)
 {
     uint32_t place = next_place(f);
-    uint64_t end = 0;
-    int r = verify_request_at(dev, load->type, f->next_ns[place], place_of(load, block), load->bs,
-                              &end, err);
+    uint64_t end = 0, begin = place_of(load, block), stop = begin + load->bs;
 
+    if (load->page) {
+        begin -= begin % load->page;
+        stop = (stop + load->page - 1) / load->page * load->page;
+    }
+    int r = verify_request_at(dev, load->type, f->next_ns[place], begin, stop - begin, &end, err);
+
+    if (load->request_ns)
+        load->request_ns[done->requests] = end - f->next_ns[place];
+    done->requests++;
     f->end_ns = fe_max_u64(f->end_ns, end);
     f->next_ns[place] = fe_time_add(end, load->think_ns);
     return r;
@@ -80,6 +88,8 @@ static int sync_all(struct fe_device *dev, const struct verify_load *load, struc
 
     for (uint32_t i = 0; i < f->depth; i++)
         f->next_ns[i] = fe_time_add(f->end_ns, load->think_ns);
+    if (load->sync_ns)
+        load->sync_ns[done->syncs] = f->end_ns - start;
     done->sync_ns += f->end_ns - start;
     done->syncs++;
     return r;
@@ -101,8 +111,7 @@ int verify_load(struct fe_device *dev, const struct verify_load *load, struct ve
     for (uint64_t i = 0; i < n && r == 0; i++) {
         if (load->limit_ns && f.next_ns[next_place(&f)] - start >= load->limit_ns)
             break;
-        r = send(dev, load, order ? order[i] : i, &f, err);
-        ret->requests++;
+        r = send(dev, load, order ? order[i] : i, &f, ret, err);
         if (r == 0 && load->sync_every && ret->requests % load->sync_every == 0)
             r = sync_all(dev, load, &f, ret, err);
     }

@@ -122,9 +122,12 @@ struct verify_load {
     bool flush;                /* a flush at the end belongs to the time */
     uint64_t sync_every;       /* a flush behind each so many requests; 0: none */
     uint64_t gap;              /* in order: bytes that are left out behind each request */
+    uint64_t page;             /* each request is widened to multiples of this; 0: it is not */
     uint64_t start_ns;         /* before the host sends the first request */
     uint64_t think_ns;         /* between an answer and the next request of its place */
     uint64_t limit_ns;         /* no request is sent after so long; 0: no limit */
+    uint64_t *request_ns, *sync_ns; /* room for the time of each request and of each flush of
+                                       sync_every, so many as there are blocks; NULL: not asked */
     uint64_t seed;
 };
 
