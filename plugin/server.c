@@ -124,7 +124,6 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     s->sync = s->image && file.sync;
     s->open_ns = s->image ? fe_clock_now_ns() - before_ns : 0;
     if (r == 0) {
-        s->capacity = fe_device_capacity(s->dev);
         s->page_bytes = fe_device_page_bytes(s->dev);
         memcpy(s->profile, fe_device_profile(s->dev)->name, sizeof s->profile);
     }
@@ -358,6 +357,12 @@ int fe_server_submit(struct fe_server *s, const struct fe_request *req,
     return 0;
 }
 
+/* The time of the device at an instant of the host; needs the lock. */
+static uint64_t device_time(struct fe_server *s, uint64_t now_ns)
+{
+    return s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
+}
+
 int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
                       int (*fn)(void *ctx, uint64_t offset, const struct fe_extent *extent),
                       void *ctx)
@@ -367,8 +372,8 @@ int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
         struct fe_extent extent;
         uint64_t now_ns = fe_clock_now_ns();
         lock_device(s);
-        now_ns = s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
-        enum fe_status st = fe_device_extent(s->dev, now_ns, offset + done, len - done, &extent);
+        enum fe_status st = fe_device_extent(s->dev, device_time(s, now_ns), offset + done,
+                                             len - done, &extent);
         unlock(&s->lock);
         if (st != FE_OK)
             return st == FE_GONE ? -ESHUTDOWN : -EIO;
@@ -391,9 +396,13 @@ uint64_t fe_server_open_ns(const struct fe_server *s)
     return s->open_ns;
 }
 
-uint64_t fe_server_capacity(const struct fe_server *s)
+uint64_t fe_server_capacity(struct fe_server *s)
 {
-    return s->capacity;
+    uint64_t now_ns = fe_clock_now_ns();
+    lock_device(s);
+    uint64_t capacity = fe_device_reported_capacity(s->dev, device_time(s, now_ns));
+    unlock(&s->lock);
+    return capacity;
 }
 
 uint32_t fe_server_page_bytes(const struct fe_server *s)

@@ -70,10 +70,11 @@ int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
                       int (*fn)(void *ctx, uint64_t offset, const struct fe_extent *extent),
                       void *ctx);
 
-/* What never changes while the server runs: the capacity that the host sees, in bytes; the bytes
- * that are programmed as one page; and one line on what was found when
+/* The capacity that the device reports now, in bytes: what a new connection hears. */
+uint64_t fe_server_capacity(struct fe_server *s);
+
+/* What never changes while the server runs: the bytes that are programmed as one page; and one line on what was found when
  * the image was opened and is no damage, or NULL. */
-uint64_t fe_server_capacity(const struct fe_server *s);
 uint32_t fe_server_page_bytes(const struct fe_server *s);
 const char *fe_server_image_note(const struct fe_server *s);
 

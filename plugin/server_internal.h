@@ -25,13 +25,12 @@
 #include <stdatomic.h>
 
 struct fe_server {
-    bool virtual_clock;      /* constant, as are the next seven */
+    bool virtual_clock;      /* constant, as are the next six */
     bool image, sync;
     bool keeps_pages;        /* no image and no cache: the device may keep a page of data in memory
                                 that it lends */
     uint64_t open_ns;        /* how long it took to open the image */
-    uint64_t capacity;       /* copies: `set` writes to the device's profile */
-    uint32_t page_bytes;
+    uint32_t page_bytes;     /* copies: `set` writes to the device's profile */
     char profile[sizeof(((struct fe_profile *)NULL)->name)];
     struct fe_delay *delay;  /* has its own locking; NULL with clock=virtual */
     json_t *origin;          /* constant: what `stats` says about where it comes from */

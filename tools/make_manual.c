@@ -22,6 +22,8 @@ static int copy_page(FILE *in, FILE *out, struct fe_err *err)
     while (r == 0 && fgets(line, sizeof line, in)) {
         if (strcmp(line, ".\\\" @STRATEGIES@\n") == 0)
             r = fe_strategies_roff(out, err);
+        else if (strcmp(line, ".\\\" @LIES@\n") == 0)
+            r = fe_lies_roff(out, err);
         else if (strcmp(line, ".\\\" @OPTIONS@\n") == 0)
             r = fe_options_roff(out, err);
         else if (strcmp(line, ".\\\" @FORMATS@\n") == 0)

@@ -95,6 +95,10 @@ const char *fe_device_image_note(const struct fe_device *dev);
 /* The capacity that the host sees, in bytes; a multiple of the sector size. */
 uint64_t fe_device_capacity(const struct fe_device *dev);
 
+/* What the device tells a host that asks for its capacity at now_ns: less, if it lies.  A host that
+ * has asked before may still send requests beyond it, which fail. */
+uint64_t fe_device_reported_capacity(const struct fe_device *dev, uint64_t now_ns);
+
 /* Bytes that are programmed as one flash page: the block size that a host should prefer. */
 uint32_t fe_device_page_bytes(const struct fe_device *dev);
 

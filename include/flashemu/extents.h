@@ -30,7 +30,7 @@ struct fe_extent {
 /* What a read of [offset, offset + len) would meet at now_ns: *ret is of one kind, begins at offset,
  * and ends where another kind begins, at the end of the range, or after 1024 pages: so the caller
  * need not keep the lock for long.  The range is within the capacity and not empty.  A device that
- * claims more capacity than it has says that all is data.  The status is what a read would get:
+ * claims more capacity than it has, or lies, says that all is data.  The status is what a read would get:
  * FE_OK, or why the device does not answer at all; then *ret stays. */
 enum fe_status fe_device_extent(const struct fe_device *dev, uint64_t now_ns, uint64_t offset,
                                 uint64_t len, struct fe_extent *ret);

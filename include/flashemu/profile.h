@@ -19,6 +19,7 @@
 #include "flashemu/err.h"
 #include "flashemu/ftl_params.h"
 #include "flashemu/host_params.h"
+#include "flashemu/lies.h"
 #include "flashemu/nand_params.h"
 
 #include <stdbool.h>
@@ -81,6 +82,7 @@ struct fe_profile {
     struct fe_nand_params nand;
     struct fe_manners_params manners;
     struct fe_power_params power;
+    struct fe_lies_params lies;
     struct fe_wear_params wear;
     struct fe_ftl_params ftl;
     struct fe_cache_params cache;

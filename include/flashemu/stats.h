@@ -6,6 +6,7 @@
 #define FLASHEMU_STATS_H
 
 #include "flashemu/hist.h"
+#include "flashemu/lies.h"
 #include "flashemu/request.h"
 
 #include <stdbool.h>
@@ -63,6 +64,8 @@ struct fe_stats {
         bool is_on;
     } power;
     uint64_t bad_factory, bad_grown;
+    bool lies;                   /* the device lies, or has lied since the reset */
+    uint64_t told[FE_N_LIES];    /* requests on which each lie has told */
     uint64_t ecc_corrected, ecc_uncorrectable; /* codewords */
     enum fe_condition condition;
 };

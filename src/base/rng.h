@@ -28,6 +28,7 @@ enum fe_rng_stream {
     FE_RNG_FAILURE,
     FE_RNG_BIT_PLACES,
     FE_RNG_HOST_ASKS,
+    FE_RNG_LIES,
 };
 
 static inline uint64_t fe_mix64(uint64_t x)

@@ -305,6 +305,8 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
     r = check_claim(p, dev->capacity, err);
     if (r == 0)
         r = fe_forged_init(&dev->forged, &p->device, dev->capacity, opt->payload, err);
+    if (r == 0)
+        r = fe_lies_init(dev, opt->payload, err);
     if (r < 0)
         return r;
     dev->page_bytes = geo.page_bytes;
@@ -375,6 +377,7 @@ void fe_device_destroy(struct fe_device *dev)
     fe_sched_fini(&dev->sched);
     fe_behind_fini(&dev->behind);
     fe_forged_fini(&dev->forged);
+    fe_lies_fini(dev);
     fe_profile_fini(&dev->profile);
     free(dev);
 }
@@ -399,9 +402,10 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
         return fe_err_set(err, EPERM, "%s: is built into the device and cannot change while "
                           "it runs", key);
     int r = fe_profile_set(&dev->profile, key, value, err);
-    if (r == 0)
-        apply_delays(dev);
-    return r;
+    if (r < 0)
+        return r;
+    apply_delays(dev);
+    return o->type == FE_OPT_LIES ? fe_lies_set(dev, err) : 0;
 }
 
 void *fe_device_lend(struct fe_device *dev, const void *data)

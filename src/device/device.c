@@ -89,12 +89,39 @@ static void work_until(struct fe_device *dev, uint64_t now_ns)
     }
 }
 
+/* Flush: what a power cut would take must reach the flash, in a form that power-on finds.  The
+ * strategy therefore finishes what it would otherwise leave open until the end of a command. */
+static enum fe_status write_all_out(struct fe_device *dev)
+{
+    enum fe_status st = FE_OK;
+    while (dev->cache && fe_cache_write_out(dev->cache, &st))
+        continue;
+    return st == FE_OK ? fe_ftl_end_command(dev->ftl) : st;
+}
+
+/* A flush that was answered long ago is carried out, if it is due before power fails; nobody hears
+ * how it ended. */
+static void flush_late(struct fe_device *dev, uint64_t now_ns)
+{
+    uint64_t due = dev->lies.flush_ns;
+    if (due > fe_min_u64(now_ns, dev->power.cut_ns) || !fe_device_has_power(dev))
+        return;
+    work_until(dev, due);
+    dev->lies.flush_ns = FE_NEVER;
+    uint64_t from = fe_max_u64(due, dev->busy_until_ns);
+    fe_sched_begin(&dev->sched, from);
+    (void)write_all_out(dev);
+    fe_device_place(dev);
+    fe_device_works(dev, from, fe_max_u64(from, fe_sched_end(&dev->sched)));
+}
+
 /* Everything that must happen before an arrival at now_ns: the planned cut, if it is due, and idle
  * work.  Settling comes last: it makes final what has ended by now_ns, so no cut may come before
  * now_ns from then on. */
 void fe_device_pass_time(struct fe_device *dev, uint64_t now_ns)
 {
     now_ns = fe_min_u64(now_ns, FE_TIME_MAX);
+    flush_late(dev, now_ns);
     if (fe_device_has_power(dev) && dev->power.cut_ns <= now_ns) {
         work_until(dev, dev->power.cut_ns);
         fe_power_cut(dev, NULL);
@@ -209,7 +236,8 @@ static bool is_reliable(const struct fe_device *dev, const struct fe_request *re
 static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, uint64_t at,
                          uint64_t to, uint64_t start, uint64_t *complete, struct fe_reply *reply)
 {
-    uint64_t n = to - at, real = fe_forged_place(&dev->forged, at, &n);
+    uint64_t n = to - at, told = fe_device_place_of(dev, req, at, &n);
+    uint64_t real = told == FE_NOWHERE ? FE_NOWHERE : fe_forged_place(&dev->forged, told, &n);
     fe_lpn lpn = (fe_lpn)(real / dev->page_bytes);
     uint32_t off = (uint32_t)((real == FE_NOWHERE ? at : real) % dev->page_bytes);
     uint32_t len = (uint32_t)fe_min_u64(dev->page_bytes - off, n);
@@ -222,7 +250,7 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
         if (real != FE_NOWHERE)
             st = read_page(dev, lpn, off, len, buf);
         else if (buf)
-            fe_forged_look(&dev->forged, at, len, buf);
+            fe_forged_look(&dev->forged, told, len, buf);
         fe_device_place(dev);
         uint64_t sent = fe_link_send(&dev->link, fe_sched_end(&dev->sched), len, at + len < to);
         *complete = fe_max_u64(*complete, sent);
@@ -231,8 +259,8 @@ static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, ui
         fe_sched_begin(&dev->sched, in);
         if (real != FE_NOWHERE)
             st = write_page(dev, lpn, off, len, buf, req->fua);
-        else
-            fe_forged_keep(&dev->forged, at, len, buf);
+        else if (told != FE_NOWHERE)
+            fe_forged_keep(&dev->forged, told, len, buf);
         fe_device_place(dev);
         uint64_t end = fe_sched_end(&dev->sched);
         if (dev->behind.n && end > in)
@@ -282,16 +310,6 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
     fe_link_end(&dev->link, complete);
     fe_link_end_turn(&dev->link, fe_max_u64(complete, fe_sched_all_end(&dev->sched)));
     reply->complete_ns = fe_max_u64(reply->complete_ns, complete);
-}
-
-/* Flush: what a power cut would take must reach the flash, in a form that power-on finds.  The
- * strategy therefore finishes what it would otherwise leave open until the end of a command. */
-static enum fe_status write_all_out(struct fe_device *dev)
-{
-    enum fe_status st = FE_OK;
-    while (dev->cache && fe_cache_write_out(dev->cache, &st))
-        continue;
-    return st == FE_OK ? fe_ftl_end_command(dev->ftl) : st;
 }
 
 /* How many pages from lpn on are trimmed before a pause. */
@@ -353,9 +371,10 @@ static void run_control(struct fe_device *dev, const struct fe_request *req, str
 {
     uint64_t start = fe_link_begin(&dev->link, reply->arrival_ns);
     fe_sched_begin(&dev->sched, start);
-    if (req->type == FE_REQ_TRIM)
+    if (req->type == FE_REQ_TRIM && !fe_lies_drop_trim(dev))
         note_status(reply, trim_range(dev, req->offset, req->len));
-    bool flush = (req->type == FE_REQ_FLUSH || req->fua) && fe_device_is_volatile(dev);
+    bool flush = (req->type == FE_REQ_FLUSH || req->fua) && fe_device_is_volatile(dev) &&
+                 !fe_lies_hold_flush(dev);
     if (flush)
         note_status(reply, write_all_out(dev));
     fe_device_place(dev);
@@ -418,10 +437,10 @@ static bool is_refused(const struct fe_device *dev, uint64_t arrival, const stru
     return true;
 }
 
-static void carry_out(struct fe_device *dev, const struct fe_request *req, struct fe_reply *ret)
+/* What the layers below do for the request. */
+static void run_request(struct fe_device *dev, const struct fe_request *req, struct fe_reply *ret)
 {
-    uint64_t arrival = ret->arrival_ns;
-    if (is_dead(dev)) {
+    if (is_dead(dev) || fe_lies_beyond(dev)) {
         run_dead(dev, ret);
     } else if (req->type == FE_REQ_READ || req->type == FE_REQ_WRITE) {
         uint64_t end = req->offset + req->len, step = dev->profile.link.max_transfer;
@@ -431,6 +450,15 @@ static void carry_out(struct fe_device *dev, const struct fe_request *req, struc
         run_control(dev, req, ret);
     }
     fe_store_settle(dev->store);
+}
+
+static void carry_out(struct fe_device *dev, const struct fe_request *req, struct fe_reply *ret)
+{
+    uint64_t arrival = ret->arrival_ns;
+    struct fe_request told = *req;
+    fe_lies_begin(dev, &told, arrival);
+    run_request(dev, &told, ret);
+    fe_lies_end(dev, req, ret);
     uint64_t hang = fe_device_take_hang(dev);
     if (hang) {
         ret->complete_ns = fe_time_add(ret->complete_ns, hang);
@@ -491,6 +519,11 @@ uint64_t fe_device_capacity(const struct fe_device *dev)
     return fe_max_u64(dev->capacity, dev->profile.device.claimed_capacity);
 }
 
+uint64_t fe_device_reported_capacity(const struct fe_device *dev, uint64_t now_ns)
+{
+    return fe_lies_capacity(dev, now_ns);
+}
+
 uint32_t fe_device_page_bytes(const struct fe_device *dev)
 {
     return dev->page_bytes;
@@ -546,6 +579,7 @@ void fe_device_reset_stats(struct fe_device *dev)
     for (int i = 0; i < FE_N_REQ_TYPES; i++)
         fe_hist_reset(&dev->latency[i]);
     fe_commits_reset(&dev->commits);
+    memset(dev->lies.told, 0, sizeof dev->lies.told);
     dev->nand_before = dev->medium->counters;
     dev->ftl_before = dev->ftl->counters;
 }

@@ -37,7 +37,7 @@ enum fe_status fe_device_extent(const struct fe_device *dev, uint64_t now_ns, ui
         return st;
     assert(len > 0 && offset <= fe_device_capacity(dev) &&
            len <= fe_device_capacity(dev) - offset);
-    if (fe_device_capacity(dev) > dev->forged.direct) {
+    if (fe_device_capacity(dev) > dev->forged.direct || dev->profile.lies.n) {
         *ret = (struct fe_extent){FE_EXTENT_DATA, len};
         return FE_OK;
     }

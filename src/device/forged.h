@@ -13,14 +13,7 @@
  *
  * Lost sectors read as zeros.  But many forgers keep what was written to them last in a buffer, so
  * that a host which writes a little and looks again finds its data.  This buffer is a ring of
- * sectors:
- *
- *     sectors   [ ][a][b][c][b][ ]     b was written twice; the second copy counts
- *                              ^next
- *
- * It keeps the last n sectors that were written, whatever their order; the next write takes the
- * place of the oldest one.  It is in the controller's memory: a power cut empties it, and an image
- * does not have it.
+ * sectors (ring.h), which a power cut empties.
  *
  * Not modelled: a buffer that keeps less of scattered sectors than of those in order, or that
  * survives without power.
@@ -29,6 +22,7 @@
 #define FE_DEVICE_FORGED_H
 
 #include "base/num.h"
+#include "device/ring.h"
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
 
@@ -37,16 +31,11 @@ struct fe_forged {
     uint64_t period;   /* after so many bytes addresses come round; UINT64_MAX: they never do */
     uint64_t direct;   /* below this a byte is where the host says: the smaller one of the two */
 
-    uint32_t n, next, sector_size; /* n places for sectors, 0: no buffer; `next` is used next */
-    uint64_t *sectors;             /* the number of the sector in each place, or FE_NO_SECTOR */
-    uint32_t *chain;               /* the next place with the same hash */
-    uint32_t *heads;               /* n_heads, a power of two */
-    uint32_t n_heads;
-    uint8_t *data;
+    uint32_t sector_size;
+    struct fe_ring kept; /* lost sectors that read back nevertheless */
 };
 
-#define FE_NOWHERE   UINT64_MAX
-#define FE_NO_SECTOR UINT64_MAX
+#define FE_NOWHERE UINT64_MAX
 
 /* The sectors of a device with so many bytes.  Without `payload` nobody wants their data, and none
  * are kept.  -ENOMEM, and -EINVAL if device.beyond_cache is given and no sector is lost; with

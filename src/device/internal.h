@@ -7,6 +7,8 @@
  *     device.c   carries requests through the parts, and counts
  *     power.c    cuts power and brings it back
  *     forged.c   finds the sectors that the host is told of and that are not there
+ *     lies.c     tells the host what is not so
+ *     ring.c     sectors in the controller's memory, for both of them
  *     faults.c   faults on purpose, and the blocks as a user sees them
  *     stats.c    a copy of the statistics, and the wear
  *
@@ -22,6 +24,7 @@
 #define FE_DEVICE_INTERNAL_H
 
 #include "device/forged.h"
+#include "device/lies.h"
 #include "flashemu/commits.h"
 #include "flashemu/device.h"
 #include "host/behind.h"
@@ -47,6 +50,7 @@ struct fe_device {
     struct fe_profile profile;
     uint64_t capacity; /* bytes that there are; the host may be told of more */
     struct fe_forged forged;
+    struct fe_lies lies;
     uint32_t page_bytes;
 
     /* The parts, from the host down to the bytes.  `ftl` is replaced at power-on. */
@@ -175,6 +179,13 @@ static inline void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t
 {
     fe_device_works(dev, from, to);
     dev->now_ns = fe_max_u64(dev->now_ns, to);
+}
+
+/* Where the device goes for the bytes from `at` on that the host names; as fe_lies_place. */
+static inline uint64_t fe_device_place_of(const struct fe_device *dev, const struct fe_request *req,
+                                          uint64_t at, uint64_t *len)
+{
+    return dev->lies.active ? fe_lies_place(dev, req, at, len) : at;
 }
 
 /* faults.c: whether the device is off the bus. */

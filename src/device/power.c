@@ -16,6 +16,8 @@
  *     volatile cache    is emptied, in an image as well       goes on empty
  *     other cache       is kept (there is a capacitor)        goes on
  *     forged sectors    those that were kept are gone         none are kept
+ *     lies              older copies and a late flush are     go on
+ *                       forgotten
  *     strategy          stays, but does no more work          is made again from the chip
  *     medium            goes back to that instant             is scanned and put in order
  *     chip's cut log    off, one cut more                     on (fe_power_end_start)
@@ -147,6 +149,7 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
             fe_cache_lose(dev->cache);
     }
     fe_forged_forget(&dev->forged, 0, UINT64_MAX);
+    fe_lies_forget(dev);
     stop(dev, w->cut_ns);
     fe_chip_set_last_cut(&dev->medium->chip, w->cut_ns);
     w->cut_ns = FE_NEVER;

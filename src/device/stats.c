@@ -108,6 +108,11 @@ void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret)
     ret->power.cuts = fe_device_cuts(dev);
     ret->power.is_on = fe_device_has_power(dev);
     ret->condition = fe_device_condition(dev);
+    ret->lies = dev->profile.lies.n > 0;
+    for (int i = 0; i < FE_N_LIES; i++) {
+        ret->told[i] = dev->lies.told[i];
+        ret->lies |= ret->told[i] > 0;
+    }
     const struct fe_ftl_params *p = &dev->profile.ftl;
     if (fe_ftl_registry[p->type]->enhanced_blocks)
         ret->enhanced_blocks = fe_ftl_registry[p->type]->enhanced_blocks(p, &dev->medium->geo);

@@ -94,12 +94,12 @@ void fe_cache_destroy(struct fe_cache *c)
     free(c);
 }
 
-static uint32_t *bucket_of(struct fe_cache *c, fe_lpn lpn)
+static uint32_t *bucket_of(const struct fe_cache *c, fe_lpn lpn)
 {
     return &c->buckets[(lpn * UINT32_C(2654435761)) & (c->n_buckets - 1)];
 }
 
-static uint32_t find(struct fe_cache *c, fe_lpn lpn)
+static uint32_t find(const struct fe_cache *c, fe_lpn lpn)
 {
     uint32_t i = *bucket_of(c, lpn);
     while (i != NONE && c->entries[i].lpn != lpn)
@@ -236,17 +236,9 @@ enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint
 
 /* If the cache does not hold all sectors, the whole range is read from the flash first.  Then the
  * sectors that the cache holds are copied over it. */
-enum fe_status fe_cache_read(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len, void *buf)
+/* What entry i has of the range. */
+static void overlay(const struct fe_cache *c, uint32_t i, uint32_t off, uint32_t len, void *buf)
 {
-    uint32_t i = find(c, lpn);
-    uint64_t want = sector_mask(c, off, len);
-    if (i == NONE || (c->entries[i].sectors & want) != want) {
-        enum fe_status st = c->ftl->ops->read(c->ftl, lpn, off, len, buf);
-        if (i == NONE || st == FE_UNCORRECTABLE)
-            return st;
-    }
-    if (!buf)
-        return FE_OK;
     for (uint32_t at = 0; at < len; at += c->sector_size) {
         if (!(c->entries[i].sectors >> ((off + at) / c->sector_size) & 1))
             continue;
@@ -256,7 +248,27 @@ enum fe_status fe_cache_read(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint3
         else
             memset(dst, 0, c->sector_size);
     }
+}
+
+enum fe_status fe_cache_read(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len, void *buf)
+{
+    uint32_t i = find(c, lpn);
+    uint64_t want = sector_mask(c, off, len);
+    if (i == NONE || (c->entries[i].sectors & want) != want) {
+        enum fe_status st = c->ftl->ops->read(c->ftl, lpn, off, len, buf);
+        if (i == NONE || st == FE_UNCORRECTABLE)
+            return st;
+    }
+    if (buf)
+        overlay(c, i, off, len, buf);
     return FE_OK;
+}
+
+void fe_cache_look(const struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len, void *buf)
+{
+    uint32_t i = find(c, lpn);
+    if (i != NONE)
+        overlay(c, i, off, len, buf);
 }
 
 void fe_cache_trim(struct fe_cache *c, fe_lpn first, uint32_t n)

@@ -27,6 +27,9 @@ enum fe_status fe_cache_read(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint3
 enum fe_status fe_cache_write(struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len,
                               const void *data);
 
+/* Puts what the cache holds of the range into buf, and leaves the rest of buf alone. */
+void fe_cache_look(const struct fe_cache *c, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);
+
 /* Whether the cache holds any sector of the page. */
 bool fe_cache_holds(const struct fe_cache *c, fe_lpn lpn);
 

@@ -206,6 +206,15 @@ static void print_wear(FILE *out, const struct fe_stats *s)
     gauge(out, "power_on", "1 if the device has power, otherwise 0.", s->power.is_on);
 }
 
+static void print_lies(FILE *out, const struct fe_stats *s)
+{
+    if (!s->lies)
+        return;
+    family(out, "lies", "counter", NULL, "Requests on which the device has lied, by faults.lie.");
+    for (uint32_t i = 0; i < FE_N_LIES; i++)
+        count(out, "lies", "lie", fe_lie_name(i), s->told[i]);
+}
+
 /* The samples of one histogram; the labels end with a comma if there are any. */
 static void histogram(FILE *out, const char *name, const char *labels, const struct fe_hist *h)
 {
@@ -264,6 +273,7 @@ char *fe_metrics_text(const struct fe_snapshot *now, const json_t *origin, const
     print_nand(out, &s);
     print_ftl(out, &s);
     print_wear(out, &s);
+    print_lies(out, &s);
     print_times(out, now, lateness, late);
     fputs("# EOF\n", out);
     bool failed = ferror(out) != 0;

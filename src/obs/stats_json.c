@@ -145,6 +145,15 @@ static json_t *latency_json(const struct fe_snapshot *now)
     return o;
 }
 
+/* Of every lie that a device can tell, how often it did. */
+static json_t *lies_json(const struct fe_stats *s)
+{
+    json_t *o = json_object();
+    for (uint32_t i = 0; i < FE_N_LIES; i++)
+        put_u64(&o, fe_lie_name(i), s->told[i]);
+    return o;
+}
+
 json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const char *clock,
                       const struct fe_hist *lateness, bool late)
 {
@@ -165,6 +174,8 @@ json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const cha
         pair_json("corrected", s.ecc_corrected, "uncorrectable", s.ecc_uncorrectable));
     put(&o, "power", json_pack("{s:b, s:I}", "on", (int)s.power.is_on, "cuts",
                                 (json_int_t)s.power.cuts));
+    if (s.lies)
+        put(&o, "lies", lies_json(&s));
     const char *reason = fe_condition_reason(s.condition);
     put(&o, "state", json_string(fe_condition_state(s.condition)));
     put(&o, "reason", reason ? json_string(reason) : json_null());

@@ -116,6 +116,35 @@ static void check_parts(const struct fe_profile *p, fe_complain_fn *complain, vo
                  "a chip that is programmed by units has no parts of pages");
 }
 
+/* What a lie needs to have anything to tell, and whole sectors. */
+static void check_lies(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
+{
+    const struct fe_option *lies = fe_option_in(FE_SEC_FAULTS, "lie");
+    uint32_t sector = p->device.sector_size ? p->device.sector_size : 1;
+    char why[160];
+
+    for (uint32_t i = 0; i < p->lies.n; i++) {
+        const struct fe_lie *lie = &p->lies.lies[i];
+        bool is_size = fe_lie_is_size(lie->kind), ends = lie->to != UINT64_MAX;
+        if ((is_size && lie->arg % sector) || lie->from % sector || (ends && lie->to % sector)) {
+            snprintf(why, sizeof why, "%s has bytes that are not a multiple of "
+                     "device.sector_size, %u", fe_lie_name(lie->kind), sector);
+            complain(ctx, lies, fe_option_in(FE_SEC_DEVICE, "sector_size"), why);
+        } else if ((lie->kind == FE_LIE_FLUSH_IGNORED || lie->kind == FE_LIE_FLUSH_LATE) &&
+                   !fe_cache_is_volatile(&p->cache)) {
+            snprintf(why, sizeof why, "%s needs a volatile cache, or no flush has anything to do: "
+                     "cache.size or cache.write_behind", fe_lie_name(lie->kind));
+            complain(ctx, lies, fe_option_in(FE_SEC_CACHE, "size"), why);
+        } else if (lie->kind == FE_LIE_MIXED_QUEUE && fe_link_in_flight(&p->link) < 2) {
+            complain(ctx, lies, fe_option_in(FE_SEC_LINK, "queue_depth"),
+                     "mixed-queue needs link.queue_depth of at least 2");
+        } else if (lie->kind == FE_LIE_WIDE_TRIM && !p->device.discard) {
+            complain(ctx, lies, fe_option_in(FE_SEC_DEVICE, "discard"),
+                     "wide-trim needs device.discard=yes");
+        }
+    }
+}
+
 /* The unit in which the chip is written is a page of all planes if they work together, or a part of
  * it.  That unit must consist of whole sectors; the page of a single plane need not. */
 void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
@@ -125,6 +154,7 @@ void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
     if (p->nand.page_parts)
         page /= p->nand.page_parts;
     check_parts(p, complain, ctx);
+    check_lies(p, complain, ctx);
     check_sectors(p, FE_SEC_DEVICE, "capacity", p->device.capacity, complain, ctx);
     check_sectors(p, FE_SEC_DEVICE, "claimed_capacity", p->device.claimed_capacity, complain, ctx);
     check_sectors(p, FE_SEC_DEVICE, "beyond_cache", p->device.beyond_cache, complain, ctx);

@@ -39,6 +39,17 @@ static int finish(FILE *out, struct fe_err *err)
     return 0;
 }
 
+/* The names of faults.lie, with what their arguments are when they are not given. */
+static void print_lies(FILE *out)
+{
+    for (uint32_t i = 0; i < FE_N_LIES; i++) {
+        char arg[FE_VALUE_MAX];
+        fe_lie_argument(i, arg, sizeof arg);
+        fprintf(out, "  %s%s%s\n      %s\n", fe_lie_name(i), *arg ? ":" : "", arg,
+                fe_lie_sentence(i));
+    }
+}
+
 /* One option as a paragraph of `flashemu help`. */
 static void print_one(const struct fe_option *o, FILE *out)
 {
@@ -57,6 +68,8 @@ static void print_one(const struct fe_option *o, FILE *out)
         fprintf(out, "  used by  %s\n", users);
     if (o->live)
         fprintf(out, "  live     may be set while the device runs\n");
+    if (o->type == FE_OPT_LIES)
+        print_lies(out);
 }
 
 /* A strategy: what it is, and the keys of [ftl] and [step] that it uses.  The keys of the other
@@ -153,6 +166,18 @@ static void roff_one(const struct fe_option *o, FILE *out)
     }
     if (o->live)
         fputs("Live.\n", out);
+}
+
+int fe_lies_roff(FILE *out, struct fe_err *err)
+{
+    for (uint32_t i = 0; i < FE_N_LIES; i++) {
+        char arg[FE_VALUE_MAX];
+        fe_lie_argument(i, arg, sizeof arg);
+        fprintf(out, ".It Cm %s%s%s\n", fe_lie_name(i), *arg ? ":" : "", arg);
+        fe_roff_put(out, fe_lie_sentence(i));
+        fputs(".\n", out);
+    }
+    return finish(out, err);
 }
 
 /* Each section of the profile becomes a subsection with a list of its own.  A list ends where the

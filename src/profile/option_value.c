@@ -52,6 +52,7 @@ static const struct {
     [FE_OPT_BOOL] = {"yes or no", FE_COUNT, false, false},
     [FE_OPT_ENUM] = {"name", FE_COUNT, false, false},
     [FE_OPT_STRING] = {"text", FE_COUNT, false, false},
+    [FE_OPT_LIES] = {"list", FE_COUNT, false, false},
 };
 
 /* The words that are accepted for a bool.  fe_option_print always writes yes or no. */
@@ -185,6 +186,8 @@ static int parse_trimmed(const struct fe_option *o, const char *text, struct fe_
         return parse_bool(text, field, why);
     case FE_OPT_ENUM:
         return parse_enum(o, text, field, why);
+    case FE_OPT_LIES:
+        return fe_lies_parse(text, field, why);
     default:
         return parse_string(text, field, why);
     }
@@ -285,6 +288,9 @@ void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char
     case FE_OPT_STRING:
         snprintf(buf, len, "%s", (const char *)field);
         break;
+    case FE_OPT_LIES:
+        fe_lies_print(field, buf, len);
+        break;
     default:
         print_number(o, types[o->type].wide ? *(const uint64_t *)field : *(const uint32_t *)field,
                      buf, len);
@@ -319,6 +325,8 @@ void fe_option_allowed(const struct fe_option *o, char *buf, size_t len)
         snprintf(buf, len, "yes, no");
     else if (o->type == FE_OPT_STRING)
         snprintf(buf, len, "up to %d bytes without ';'", STRING_SIZE - 1);
+    else if (o->type == FE_OPT_LIES)
+        fe_lies_allowed(buf, len);
     else
         for (uint32_t i = 0; o->name(i) && n < len; i++)
             n += (size_t)snprintf(buf + n, len - n, "%s%s", i ? ", " : "", o->name(i));

@@ -386,7 +386,7 @@ const struct fe_option fe_options[] = {
              "its data never wait."},
     {FE_SEC_CACHE, "volatile", FE_OPT_BOOL, FIELD(cache.volatile_), .def = "yes",
      .help = "Whether a power cut loses what the cache holds; flush and FUA write it to the "
-             "flash."},
+             "flash, unless the device lies (faults.lie=flush-ignored, flush-late)."},
     {FE_SEC_CACHE, "reliable_write", FE_OPT_TIME, FIELD(cache.reliable_ns), .max = SEC(10),
      .def = "0",
      .help = "Additional time of the controller for a write with FUA, which Linux sends to an eMMC "

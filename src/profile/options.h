@@ -42,6 +42,7 @@ enum fe_opt_type {
     FE_OPT_BOOL,   /* bool */
     FE_OPT_ENUM,   /* uint32_t */
     FE_OPT_STRING, /* char[64] */
+    FE_OPT_LIES,   /* struct fe_lies_params */
     FE_N_OPT_TYPES
 };
 
@@ -148,10 +149,11 @@ static inline bool fe_option_required(const struct fe_option *o)
 int fe_options_help(const char *key, FILE *out, struct fe_err *err);
 int fe_options_help_profile(const struct fe_profile *p, FILE *out, struct fe_err *err);
 
-/* The lists of the manual page, in the language mdoc: the strategies as items of a list that the
- * page begins and ends; the options as one subsection for each section of the profile.  -EIO if
+/* The lists of the manual page, in the language mdoc: the strategies, and the names of faults.lie,
+ * as items of lists that the page begins and ends; the options as one subsection for each section of the profile.  -EIO if
  * out cannot be written. */
 int fe_strategies_roff(FILE *out, struct fe_err *err);
+int fe_lies_roff(FILE *out, struct fe_err *err);
 int fe_options_roff(FILE *out, struct fe_err *err);
 
 #endif

@@ -20,7 +20,7 @@ struct worker {
 };
 
 /* What nbdkit asks of each new connection, while `set` changes the profile. */
-static void expect_constants(const struct fe_server *s)
+static void expect_constants(struct fe_server *s)
 {
     assert_true(fe_server_capacity(s) >= THREADS * REQUESTS * SECTOR);
     assert_int_equal(fe_server_page_bytes(s) % SECTOR, 0);

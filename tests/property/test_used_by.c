@@ -350,7 +350,7 @@ static bool any_value(const struct fe_option *o, uint32_t i, char *buf, size_t l
         uint64_t v = i ? o->max : o->min;
         uint32_t v32 = (uint32_t)v;
         bool yes = i;
-        if (i > 1 || o->type == FE_OPT_STRING)
+        if (i > 1 || o->type == FE_OPT_STRING || o->type == FE_OPT_LIES)
             return false;
         if (o->type == FE_OPT_BOOL)
             memcpy(field, &yes, sizeof yes);

@@ -49,6 +49,7 @@ static const struct change changes[] = {
     {"faults.hang", "1s", {"faults.hang_request=7"}},
     {"faults.disconnect_request", "7", {0}},
     {"faults.disconnect", "10ms", {"faults.disconnect_request=7"}},
+    {"faults.lie", "lost-write@3", {0}},
     {"step.read_random", "3ms", {STEP}},
     {"step.read_step", "1ms", {STEP}},
     {"step.read_spike", "5ms", {STEP, "step.read_first=3", "step.read_limit=2"}},

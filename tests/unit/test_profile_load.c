@@ -335,7 +335,8 @@ static void test_load_ssd_page_is_a_gibibyte(void **state)
 
 static bool is_number(const struct fe_option *o)
 {
-    return o->type != FE_OPT_BOOL && o->type != FE_OPT_ENUM && o->type != FE_OPT_STRING;
+    return o->type != FE_OPT_BOOL && o->type != FE_OPT_ENUM && o->type != FE_OPT_STRING &&
+           o->type != FE_OPT_LIES;
 }
 
 /* Each number that a shipped profile gives says where it comes from, or that it is assumed. */

@@ -10,7 +10,8 @@
 
 static bool is_number(const struct fe_option *o)
 {
-    return o->type != FE_OPT_BOOL && o->type != FE_OPT_ENUM && o->type != FE_OPT_STRING;
+    return o->type != FE_OPT_BOOL && o->type != FE_OPT_ENUM && o->type != FE_OPT_STRING &&
+           o->type != FE_OPT_LIES;
 }
 
 static void full_key(const struct fe_option *o, char *buf, size_t len)
@@ -60,6 +61,7 @@ static void test_options_live_ones_are_delays_and_faults(void **state)
         "faults.slow_factor", "faults.weak_block", "faults.weak_cycles", "faults.program_fail",
         "faults.erase_fail", "faults.fail_program", "faults.fail_erase",
         "faults.hang_request", "faults.hang", "faults.disconnect_request", "faults.disconnect",
+        "faults.lie",
     };
     uint32_t n = 0;
     (void)state;
@@ -98,6 +100,24 @@ static uint64_t draw(const struct fe_option *o, struct ft_rand *rand)
     return v;
 }
 
+/* A list of lies, most of them with a range or a begin. */
+static void draw_lies(struct ft_rand *rand, char *buf, size_t len)
+{
+    static const struct {
+        const char *before, *after;
+    } lies[] = {
+        {"flush-late:", "ms"}, {"lost-write:", "%/8K-16M"}, {"stuck-read:", "/1M-"},
+        {"capacity:", "M"}, {"misdirected-read:", "K@3"}, {"unstable-read@", "s"},
+        {"stale-read/", "K-1G@9"},
+    };
+    size_t at = 0;
+    for (uint64_t n = 1 + ft_below(rand, 3); n > 0; n--) {
+        uint64_t i = ft_below(rand, ft_array_len(lies));
+        at += (size_t)snprintf(buf + at, len - at, "%s%s%u%s", at ? " , " : "", lies[i].before,
+                               1 + (unsigned)ft_below(rand, 99), lies[i].after);
+    }
+}
+
 static void draw_text(const struct fe_option *o, uint32_t bits, struct ft_rand *rand, char *buf,
                       size_t len)
 {
@@ -109,7 +129,9 @@ static void draw_text(const struct fe_option *o, uint32_t bits, struct ft_rand *
     uint32_t n = o->type == FE_OPT_TIMES && ft_chance(rand, 60) ? bits : 1, names = 0;
     size_t at = 0;
 
-    if (o->type == FE_OPT_BOOL) {
+    if (o->type == FE_OPT_LIES) {
+        draw_lies(rand, buf, len);
+    } else if (o->type == FE_OPT_BOOL) {
         snprintf(buf, len, "%s", ft_chance(rand, 50) ? "on" : "false");
     } else if (o->type == FE_OPT_ENUM) {
         while (o->name(names))
