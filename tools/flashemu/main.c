@@ -26,6 +26,7 @@ static const struct {
      "published figures, measured again"},
     {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},
     {"serve", cmd_serve, "PROFILE [KEY=VALUE...]", "serves a device, or attaches it here"},
+    {"cuts", cmd_cuts, "PROFILE TRACE [KEY=VALUE...]", "every power cut of a recorded work"},
     {"align", cmd_align, "PROFILE [KEY=VALUE...]", "where a partition should start"},
     {"gen", cmd_gen, "PATTERN [--KEY VALUE...]", "writes a trace"},
     {"trace", cmd_trace, "FILE", "prints or converts a trace"},

@@ -31,6 +31,7 @@ int cmd_help(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_gen(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_cuts(int argc, char **argv);
 int cmd_align(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_top(int argc, char **argv);
