@@ -6,11 +6,13 @@ Pairs of a profile and a recording are replayed by both; 60 pairs, drawn by a se
 with FLASHEMU_LONG=1.  Where one refuses, the other one refuses with the same words.
 """
 
+import gzip
 import json
 import os
 import random
 import re
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from flashemu_script import PROGRAM_HANG_S, ended, from_env, need, run, skip
@@ -73,11 +75,34 @@ def test_statistics_are_equal():
     assert len(done) > len(wanted) / 2 and len({s["busy_ns"] for s in done}) > len(done) / 2
 
 
+def test_recordings_are_packed_without_loss():
+    """What the page carries of a recording is all of it but the times, which stay out of a replay
+    at the pace of a fast host."""
+    packed = page.recordings()
+    assert len(packed) > 100, len(packed)
+    script = ("const {unpack} = new Function(require('fs').readFileSync(process.argv[1], 'utf8') + "
+              "'\\nreturn {unpack};')(); const all = JSON.parse(require('fs').readFileSync(0)); "
+              "for (const name in all) all[name] = unpack(all[name]); "
+              "console.log(JSON.stringify(all));")
+    code, out, err = ended(["node", "-e", script, os.path.join(ROOT, "tools/web/pack.js")],
+                           json.dumps(packed))
+    assert code == 0, err
+    for name, text in json.loads(out).items():
+        with gzip.open(os.path.join(RECORDINGS, name), "rt", encoding="ascii") as file:
+            whole = file.read()
+        wanted = re.sub(r" think=\d+$", "", whole, flags=re.M)
+        wanted = re.sub(r"^# (think|kernel|tools|scale|command): .*\n", "", wanted, flags=re.M)
+        assert text == wanted, name
+
+
 def test_what_is_not_there_is_said():
     unknown, absent = web([("no-such-device", "vfat-large"), ("transcend8g", "no-such-recording")])
     assert "no-such-device" in unknown["error"], unknown
     assert "no-such-recording" in absent["error"], absent
 
+
+sys.path.insert(0, os.path.join(ROOT, "tools/web"))
+import page  # noqa: E402
 
 need("node")
 built, _, why = ended([os.path.join(ROOT, "tools/web/build"), BUILD])

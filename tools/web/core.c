@@ -177,14 +177,28 @@ int WEB_EXPORT(web_show)(void)
     return code < 0 ? web_answer_error(code, &err) : 0;
 }
 
-/* The answer is a list of the names of the shipped profiles. */
+/* The answer is a list of the shipped profiles: {"name":"...","model":"...","link":"..."}. */
 int WEB_EXPORT(web_profiles)(void)
 {
+    struct fe_err err = {""};
     json_t *list = json_array();
+    int code = 0;
 
-    for (const char *const *name = fe_profile_names; *name; name++)
-        json_array_append_new(list, json_string(*name));
-    return web_answer_json(list);
+    for (const char *const *name = fe_profile_names; *name && code == 0; name++) {
+        struct fe_profile p;
+        char link[32] = "";
+        code = fe_profile_load(&p, *name, NULL, 0, &err);
+        if (code < 0)
+            break;
+        fe_profile_get(&p, "link.type", link, sizeof link);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", *name, "model",
+                                              p.device.model, "link", link));
+        fe_profile_fini(&p);
+    }
+    if (code == 0)
+        return web_answer_json(list);
+    json_decref(list);
+    return web_answer_error(code, &err);
 }
 
 /* --- replays --- */

@@ -354,7 +354,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
     r->user_bytes += source->recording ? source->recording->bytes : 0;
     r->wall_seconds = now_seconds() - started;
     r->cpu_seconds = cpu_seconds() - cpu_started;
-    if (r->opt.progress)
+    if (r->opt.progress == replay_show_progress)
         fputs("\r\033[K", stderr);
     return code;
 }

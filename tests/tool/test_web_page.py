@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of tools/web in a browser: its answers, and whoever uses it with a keyboard, a phone, in
+the dark or with a screen reader."""
+
+import json
+import os
+import re
+
+from flashemu_chromium import CHROMIUM, Browser
+from flashemu_script import ended, from_env, need, run, skip
+from flashemu_tool import good_json
+
+ROOT = from_env("SOURCE_ROOT")
+BUILD = os.environ["FLASHEMU_WEB"]  # a folder, which the test makes
+PAGE = "file://" + os.path.join(os.path.abspath(BUILD), "flashemu.html")
+WORKED = "document.getElementById('status').textContent.startsWith('Worked out')"
+
+# Sentences about what is wrong with the layout, of all that is shown.
+LAYOUT = r"""(() => {
+  const wrong = [], root = document.documentElement;
+  if (root.scrollWidth > innerWidth) wrong.push(`${root.scrollWidth} wide`);
+  const light = c => c.match(/[\d.]+/g).slice(0, 3).map(x => x / 255)
+    .map(x => x > 0.03928 ? ((x + 0.055) / 1.055) ** 2.4 : x / 12.92)
+    .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = e => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if (c !== "rgba(0, 0, 0, 0)") return c;
+    }
+    return getComputedStyle(document.body).backgroundColor;
+  };
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.checkVisibility() || e.closest("script, style, option") || e.disabled) continue;
+    const style = getComputedStyle(e), drawn = e instanceof SVGElement;
+    const both = [light(drawn ? style.fill : style.color), light(behind(e))].sort((a, b) => b - a);
+    if ((both[0] + 0.05) / (both[1] + 0.05) < 4.5) wrong.push("pale: " + e.textContent.slice(0, 40));
+    const scale = drawn ? e.getScreenCTM().a : 1;
+    if (parseFloat(style.fontSize) * scale < 9) wrong.push("small: " + e.textContent.slice(0, 40));
+  }
+  return wrong;
+})()"""
+
+
+def text(browser, name):
+    return browser.js("document.getElementById(%s).innerText" % json.dumps(name))
+
+
+def rows(browser, table):
+    return browser.js("[...document.querySelectorAll('#%s tbody tr')].map(r => "
+                      "[...r.cells].map(c => c.innerText.trim()))" % table)
+
+
+def choose(browser, **values):
+    """Chooses in the form and sends it."""
+    for name, value in values.items():
+        browser.js("(e => { e.value = %s; e.dispatchEvent(new Event('change')); })"
+                   "(document.getElementById('%s'))" % (json.dumps(value), name))
+    browser.js("document.getElementById('go').click()")
+
+
+def rate(stats):
+    return stats["user_bytes"] / stats["busy_ns"] * 1e3
+
+
+def test_the_answer_is_that_of_the_program(b):
+    b.look(1280)
+    b.open(PAGE)
+    b.wait(WORKED)
+    shown = rows(b, "starts")
+    assert len(shown) == 11, shown
+    for name, mb, written in shown:
+        start = re.search(r"sector (\d+)", name)[1]
+        stats = good_json("replay", "transcend8g",
+                          "rec:vfat-large,start=%s,measure=write" % start, "--json")
+        assert abs(float(mb) / rate(stats) - 1) < 0.005, (name, mb, rate(stats))
+        flash = stats["nand"]["bytes_programmed"] / stats["user_bytes"]
+        assert abs(float(written) / flash - 1) < 0.005, (name, written, flash)
+    # In 4 MiB steps of this stick everything from 32 KiB on is alike; today's programs take 1 MiB.
+    assert text(b, "sentence").startswith("Start the partition at 1 MiB (sector 2048)."), shown
+    assert "At 31.5 KiB (sector 63) it loses 3" in text(b, "sentence"), text(b, "sentence")
+    assert "start=2048" in text(b, "lines") and "mkfs.vfat -F 32 -s 64" in text(b, "lines")
+    assert len(rows(b, "formats")) == 8, rows(b, "formats")
+
+
+def test_keyboard_alone(b):
+    b.look(1280)
+    b.open(PAGE)
+    b.wait(WORKED)
+    seen = []
+    for _ in range(12):
+        b.key("Tab")
+        seen.append(b.js("document.activeElement.id"))
+        if seen[-1] == "start":
+            break
+    assert seen == ["tab-ask", "profile", "work", "format", "go", "start"], seen
+    before = text(b, "at")
+    b.key("Home")
+    first = b.wait("document.getElementById('at').innerText.startsWith('31.5 KiB') && "
+                   "document.getElementById('start').getAttribute('aria-valuetext')")
+    assert first.startswith("31.5 KiB (sector 63): 4.") and before != first, first
+    assert "start=63," in text(b, "lines")
+
+
+def test_wide_and_narrow_light_and_dark(b):
+    b.open(PAGE)
+    b.wait(WORKED)
+    for width in (1280, 390, 320):
+        for dark in (False, True):
+            b.look(width, dark=dark, phone=width < 500)
+            assert b.js(LAYOUT) == [], (width, dark, b.js(LAYOUT))
+
+
+def test_names_for_a_screen_reader(b):
+    b.open(PAGE)
+    b.wait(WORKED)
+    names = b.names()
+    for wanted in (("combobox", "Which device?"), ("combobox", "What do you do with it?"),
+                   ("combobox", "How is it formatted?"), ("button", "Find the answer"),
+                   ("slider", "Start of the partition"), ("tab", "Ask a question"),
+                   ("table", "Speed and flash written at every start")):
+        assert wanted in names, (wanted, names)
+    dumb = [n for n in names if n[0] in ("button", "combobox", "slider", "tab", "table", "image",
+                                         "progressbar") and not n[1]]
+    assert dumb == [], dumb
+
+
+def test_stop_and_again(b):
+    b.open(PAGE)
+    b.wait(WORKED)
+    choose(b, profile="jetflash32g", work="small", format="ext4")
+    b.wait("!document.getElementById('stop').disabled")
+    b.js("document.getElementById('stop').click()")
+    b.wait("document.getElementById('status').textContent === 'Stopped.'")
+    choose(b, profile="noname-sd4g", work="log", format="ext4")
+    b.wait(WORKED)
+    assert "a sync takes" in text(b, "at"), text(b, "at")
+    assert "SD card without a name" in text(b, "sentence")
+
+
+def test_a_device_that_is_too_small(b):
+    b.open(PAGE)
+    b.wait(WORKED)
+    choose(b, profile="generic32m")
+    b.wait("document.getElementById('status').textContent.includes('32 MiB')")
+    assert b.js("document.getElementById('answer').hidden")
+
+
+def test_how_long_it_takes(b):
+    """Nothing is judged: how fast this machine is decides."""
+    b.open(PAGE)
+    b.wait(WORKED)
+    b.slow(4)
+    choose(b, profile="transcend8g", work="large", format="vfat")
+    b.wait("!document.getElementById('stop').disabled")
+    b.wait(WORKED)
+    print("    in a page that is four times slower:", text(b, "status"))
+    b.slow(1)
+
+
+def in_one_browser(namespace):
+    """The tests with their argument, which is one browser: its start takes long."""
+    browser = []
+
+    def bound(test):
+        def call():
+            if not browser:
+                browser.append(Browser())
+            b = browser[0]
+            b.events.clear()
+            test(b)
+            assert b.errors() == [], b.errors()
+        return call
+    return {name: bound(f) for name, f in namespace.items() if name.startswith("test_")}, browser
+
+
+if not CHROMIUM:
+    skip("no chromium")
+need("node")
+built, _, why = ended([os.path.join(ROOT, "tools/web/build"), BUILD])
+if built == 77:
+    skip(why.strip())
+assert built == 0, why
+tests, browsers = in_one_browser(dict(globals()))
+try:
+    run(tests)
+finally:
+    for one in browsers:
+        one.close()

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The page: its tabs, and the parts behind them.
+ */
+"use strict";
+
+const tabs = [...document.querySelectorAll("[role=tab]")];
+
+function open(tab) {
+  for (const t of tabs) {
+    t.setAttribute("aria-selected", t === tab);
+    t.tabIndex = t === tab ? 0 : -1;
+    $(t.getAttribute("aria-controls")).hidden = t !== tab;
+  }
+}
+
+for (const [i, tab] of tabs.entries()) {
+  tab.onclick = () => open(tab);
+  tab.onkeydown = e => {
+    const step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
+    if (!step) return;
+    const next = tabs[(i + step + tabs.length) % tabs.length];
+    open(next);
+    next.focus();
+  };
+}
+
+async function begin() {
+  const session = new Session(), ask = new Ask(session);
+  try {
+    ask.offer(await session.begin());
+  } catch (e) {
+    $("status").textContent = "This browser cannot run the emulator: " + e.message;
+    return;
+  }
+  await ask.run();
+}
+
+begin();
