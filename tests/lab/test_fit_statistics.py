@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What a fit says about itself: errors, intervals and what was held out, with garbage in what must
-not matter, and intervals counted on simulated data."""
+not matter."""
 
 import math
 from dataclasses import replace
@@ -48,41 +48,48 @@ def moving(count):
     return times, [sum(t.bounds) / 2 for t in times]
 
 
+STUDENT_5, STUDENT_7 = 2.5706, 2.3646
+
+
 def test_an_interval():
-    """Twice 1.4826 times the median of the errors, which a few large ones do not move."""
+    """Student's factor for so many more points than numbers, times the root of the mean square;
+    a residual that is far off counts no more than one at the end of what counts."""
     times, x = moving(3)
-    slopes = np.array([[2, 0.02, 1e-3], [2, -0.02, -1e-3], [2, 0.02, -1e-3], [2, -0.02, 1e-3]])
-    base = np.array([0.01, -0.02, 0.03, 1e6])
+    signs = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]] * 2)
+    slopes = signs * [2, 0.02, 1e-3]
+    base = np.array([0.001, -0.001] * 4)
     found = fitting.intervals_of(times, x, slopes, base)
-    near(found[times[0].key], math.exp(2 * 1.4826 * 0.025 / 4), 1e-6)
-    assert found[times[1].key] is None   # a factor of e^1.85
+    sigma = 0.001 * math.sqrt(8 / 5)
+    near(found[times[0].key], math.exp(STUDENT_5 * sigma / math.sqrt(8 * 4)), 1e-5)
+    near(found[times[1].key], math.exp(STUDENT_5 * sigma / math.sqrt(8 * 4e-4)), 1e-3)
     assert found[times[2].key] is None   # nothing depends on it
     assert list(found) == [t.key for t in times]
-    wide = fitting.intervals_of(times, x, slopes, base * 9.3)
-    near(wide[times[0].key], math.exp(2 * 1.4826 * 0.2325 / 4), 1e-6)
-    assert fitting.intervals_of(times, x, slopes, base * 40)[times[0].key] is None  # beyond 2
+    wide = fitting.intervals_of(times, x, slopes, base * 20)
+    assert wide[times[1].key] is None and 1.01 < wide[times[0].key] < 1.02  # beyond 2
+    far = [fitting.intervals_of(times, x, slopes, np.array([*base[:7], off]))[times[0].key]
+           for off in (1e3, 1e6)]
+    near(*far)
+    assert found[times[0].key] < far[0] < 1.05
 
 
 def test_an_interval_of_a_time_near_0():
     """Its scale is that of a sum with `least`; a factor is of the time alone."""
     t = next(t for t in model.times_of(SEGMENT) if t.zero)
     x = t.to_x(3 * t.least)
-    found = fitting.intervals_of([t], [x], np.full((4, 1), 2.0), np.full(4, 0.025))
-    near(found[t.key], math.exp(2 * 1.4826 * 0.025 / 4 * 4 / 3), 1e-6)
+    found = fitting.intervals_of([t], [x], np.full((8, 1), 2.0), np.array([0.001, -0.001] * 4))
+    sigma = 0.001 * math.sqrt(8 / 7)
+    near(found[t.key], math.exp(STUDENT_7 * sigma / math.sqrt(8 * 4) * 4 / 3), 1e-5)
 
 
-def test_intervals_hold_as_often_as_they_say():
-    """Of 1000 simulated measurements with normal errors, in about 95 % the true time is inside."""
-    random = np.random.default_rng(5)
-    times, x = moving(2)
-    inside = 0
-    for _ in range(500):
-        slopes = random.normal(size=(60, 2))
-        errors = 0.05 * random.normal(size=60)
-        off, *_ = np.linalg.lstsq(slopes, errors, rcond=None)
-        found = fitting.intervals_of(times, x, slopes, errors - slopes @ off)
-        inside += sum(math.exp(abs(off[k])) <= found[t.key] for k, t in enumerate(times))
-    assert 920 <= inside <= 980, inside
+def test_points_that_count_less_are_further_off():
+    """Four that count a quarter are off by twice as much, and the weighted mean is as good as it
+    is."""
+    times, x = moving(1)
+    weights = np.array([1.0] * 4 + [0.25] * 4)
+    base = np.sqrt(weights) * 0.001 * np.array([1, -1] * 4)
+    found = fitting.intervals_of(times, x, np.sqrt(weights)[:, None], base, "soft_l1", 0.1, weights)
+    sigma = 0.001 * math.sqrt(8 / 7)
+    near(found[times[0].key], math.exp(STUDENT_7 * sigma * math.sqrt(4 + 4 / 16) / 5), 1e-5)
 
 
 class Constant:

@@ -10,15 +10,14 @@ both results is kept.
 
 Candidates, climbs of a round and what is held out do not depend on each other and run side by side.
 What decides is what was compared, and never a clock, so the same measurement, budget and seed give
-the same profile on every machine whose linear algebra rounds alike.
+the same profile on every machine whose logarithms round alike.
 
 Two things say how far the result can be trusted:
 
     held out      the times are fitted again without some points, from the start, and are judged
                   by those points alone; the structure stays, so this says nothing about it
-    intervals     how far a time may move before the errors grow; with the usual linear
-                  approximation and the spread of the errors.  A number that nothing depends on is
-                  not identifiable
+    intervals     how far a time may be off, by the usual linear approximation and the spread of the
+                  errors (`descent.spreads`).  A number that nothing depends on is not identifiable
 """
 
 from __future__ import annotations
@@ -35,10 +34,11 @@ from ..core.errors import LabError
 from ..measurement.schema import Measurement
 from ..runs.program import Tool
 from .compare import Comparer, Question, affordable, log_errors
+from .descent import spreads
 from .model import Structure, Time, changes, price, profile_keys, times_of
 from .rows_in_order import shows_random_order, shows_units
 from .rules import candidates, first_times, variants
-from .search import Climb, Fit, Search, Stopped, kind, start, weights_of
+from .search import SOFT, Climb, Fit, Search, Stopped, kind, start, weights_of
 
 # Of one search, of the larger one that follows if it has not come near, and of a quick one.
 BUDGET, MORE, QUICK = 8000, 16000, 720
@@ -190,15 +190,15 @@ def _nearest(climbs: Sequence[Climb]) -> list[Climb]:
     return list(found.values())
 
 
-def intervals_of(times: Sequence[Time], x: Sequence[float], slopes: Any,
-                 base: Any) -> dict[str, float | None]:
-    """For each of some times at `x` the factor e^(2 sigma), or None beyond `WIDEST`: from the
-    residuals there, and their slopes, shape (residuals, times)."""
-    sigma = 1.4826 * float(np.median(np.abs(base)))
+def intervals_of(times: Sequence[Time], x: Sequence[float], slopes: Any, base: Any,
+                 loss: str = "soft_l1", scale: float = SOFT,
+                 weights: Any = None) -> dict[str, float | None]:
+    """For each of some times, which a descent has found at `x`, the factor by which it may be off
+    in 95 % of cases, or None beyond `WIDEST`: from the residuals there, and their slopes, shape
+    (residuals, times).  The other words are those of `descent.spreads`."""
     found: dict[str, float | None] = {}
-    inverse = np.linalg.pinv(slopes.T @ slopes + 1e-9 * np.eye(len(x)))
-    for k, (t, here) in enumerate(zip(times, x)):
-        spread = 2 * sigma * math.sqrt(max(float(inverse[k, k]), 0.0))
+    off = spreads(slopes, base, loss, scale, weights) or [math.inf] * len(x)
+    for k, (t, here, spread) in enumerate(zip(times, x, off)):
         seen = float(np.abs(slopes[:, k]).max()) > 0.01
         if t.zero and t.from_x(here) > 0:  # from the scale of the search to that of factors
             spread *= (t.least + t.from_x(here)) / t.from_x(here)
@@ -359,18 +359,15 @@ class Fitting:
     # --- trust ---
 
     def _intervals(self, best: Fit) -> dict[str, float | None]:
-        """For each time the factor e^(2 sigma), or None beyond `WIDEST`."""
+        """For each time the factor by which it may be off, or None beyond `WIDEST`."""
         search = self._search("intervals", self._weights,
                               (1 + len(best.x)) * price([best.structure]))
         try:
-            slopes = search.jacobian(best)
-            base = search.residuals([best])[0] if search.left else None
+            base, slopes = search.jacobian(best)
         except Stopped:
             return {}
-        if base is None:
-            search.grant(price([best.structure]))
-            base = search.residuals([best])[0]
-        return intervals_of(times_of(best.structure), best.x, slopes, base)
+        return intervals_of(times_of(best.structure), best.x, slopes, base, "cauchy", search.scale,
+                            np.array([w for w in self._weights if w > 0]))
 
     def _as_good(self, best: Fit) -> dict[str, list[int]]:
         """Numbers of the structure that could as well be others."""

@@ -45,14 +45,14 @@ from .descent import Descent
 from .fitting import Errors, Judged, intervals_of, summed
 from .model import Time, changes
 from .refining import size_text, time_text
-from .search import counted, typical
+from .search import SOFT, counted, typical
 
 # One comparison sends some 300 000 requests, as many as some comparisons of other measurements.
 PRICE = 3
 _FOLDS = 4
 # How many relatives get times of their own, and how many climb.
 _DESCEND, _CLIMB = 4, 2
-_STEPS, _STEP, _FIRST_STEP, _SOFT = 8, 0.04, 0.3, 0.1
+_STEPS, _STEP, _FIRST_STEP = 8, 0.04, 0.3
 # Of the logarithm of a time, the first step of CMA-ES.
 _SPREAD = 0.08
 # ln of the error of a point that a card cannot have.
@@ -321,11 +321,10 @@ class Search:
                     best = replace(card, x=here, error=error)
                     self._note(error)
             return kept[here]
-        low, high = (np.array([t.bounds[k] for t in card.times]) for k in (0, 1))
+        bounds = [t.bounds[0] for t in card.times], [t.bounds[1] for t in card.times]
         try:
-            self._descent.run(at, partial(self._slopes, card),
-                              np.clip(card.x, low + 1e-6, high - 1e-6), (low, high), "soft_l1",
-                              _SOFT, _STEPS)
+            self._descent.run(at, partial(self._slopes, card), card.x, bounds, "soft_l1", SOFT,
+                              _STEPS)
         except Ended:
             raise Ended(best) from None
         return best

@@ -49,7 +49,7 @@ _MISSING = 1.5
 # A set is given up if its device takes so many times as long as the measured one.
 _SLOWER = 6
 _STEP = 0.04
-_SOFT = 0.1
+SOFT = 0.1
 # Beyond this an error counts less and less.
 KNEE = 0.05
 # Comparisons along one descent, besides those for the slopes; and what it must gain if another one
@@ -188,6 +188,11 @@ class Search:
         """The price of what may still be compared."""
         return self._left
 
+    @property
+    def scale(self) -> float:
+        """The residual beyond which a descent counts one less and less."""
+        return SOFT * math.sqrt(self._total / len(self._points))
+
     def near(self, s: Structure, others: Sequence[Structure] = ()) -> list[Structure]:
         """These others and the neighbours of a structure, each once and without itself.  What the
         measurement does not show is as it is assumed.  Tests in order do not show how large units
@@ -245,12 +250,13 @@ class Search:
                                            for i in self._points], dtype=float))
         return found
 
-    def jacobian(self, fit: Fit) -> Any:
-        """The change of each residual with each time; shape (points, times)."""
-        return self._slopes(fit, self.residuals([fit])[0])
+    def jacobian(self, fit: Fit) -> tuple[Any, Any]:
+        """The residuals, and the change of each with each time; shape (points, times)."""
+        base = self.residuals([fit])[0]
+        return base, self._slopes(fit, base)
 
     def _slopes(self, fit: Fit, base: Any, zeros: bool = True) -> Any:
-        """As `jacobian`, with the residuals here; without `zeros` the times that are 0 have no
+        """The slopes of `jacobian`, with the residuals here; without `zeros` times that are 0 have no
         slope, which saves a comparison each."""
         columns = np.zeros((len(base), len(fit.x)))
         tried, steps, moved = [], [], []
@@ -333,15 +339,10 @@ class Search:
         def slopes_at(x: Any, base: Any) -> Any:
             return self._slopes(replace(fit, x=tuple(float(v) for v in x)), base, zeros)
 
-        low = [t.bounds[0] for t in known]
-        high = [t.bounds[1] for t in known]
-        asleep = np.array([t.zero and x == 0 and not zeros for t, x in zip(known, fit.x)])
-        inside = np.where(asleep, 0.0, np.clip(fit.x, np.array(low) + 1e-6, np.array(high) - 1e-6))
-        low = [bound - 1 if sleeps else bound for bound, sleeps in zip(low, asleep)]
-        scale = _SOFT * math.sqrt(self._total / len(self._points))
+        bounds = [t.bounds[0] for t in known], [t.bounds[1] for t in known]
         try:
-            self._descent.run(at, slopes_at, inside, (low, high),
-                              "cauchy" if sharply else "soft_l1", scale, _STEPS)
+            self._descent.run(at, slopes_at, fit.x, bounds, "cauchy" if sharply else "soft_l1",
+                              self.scale, _STEPS)
         except Stopped:
             raise Stopped(best) from None
         return best
@@ -354,7 +355,7 @@ class Search:
     def _missed(self, residuals: Any) -> float:
         """What `sharpened` makes less: beyond some percent an error hardly counts for more."""
         weights = self._weights[list(self._points)]
-        return float((weights * np.log1p((residuals / np.sqrt(weights) / _SOFT) ** 2)).sum())
+        return float((weights * np.log1p((residuals / np.sqrt(weights) / SOFT) ** 2)).sum())
 
     def structure(self, climb: Climb) -> Fit:
         """Goes on with a climb until the budget ends or there is nothing better near, and returns
