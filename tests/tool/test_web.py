@@ -95,6 +95,12 @@ def test_recordings_are_packed_without_loss():
         assert text == wanted, name
 
 
+def test_lessons_are_good_profiles():
+    folder = os.path.join(ROOT, "tools/web/lessons")
+    for name in os.listdir(folder):
+        assert good("check", os.path.join(folder, name)) == "", name
+
+
 def test_what_is_not_there_is_said():
     unknown, absent = web([("no-such-device", "vfat-large"), ("transcend8g", "no-such-recording")])
     assert "no-such-device" in unknown["error"], unknown

@@ -159,6 +159,72 @@ def test_how_long_it_takes(b):
     b.slow(1)
 
 
+def test_the_chip_request_by_request(b):
+    """After so many requests the counters are those of the program, and the story of one adds up."""
+    b.look(1280)
+    b.open(PAGE)
+    b.wait(WORKED)
+    b.js("document.getElementById('tab-chip').click()")
+    b.wait("document.getElementById('chip-story').innerText.startsWith('48 blocks of 16 pages')")
+    for n in range(1, 61):
+        b.js("document.getElementById('chip-step').click()")
+        b.wait("document.querySelector('#chip-counts dd')?.innerText === '%d'" % n)
+    shown = dict(b.js("[...document.querySelectorAll('#chip-counts div')].map(d => "
+                      "[...d.children].map(c => c.innerText))"))
+    stats = good_json("replay", os.path.join(ROOT, "tools/web/lessons/units.ini"),
+                      "gen:random,op=write,bs=4K,count=60", "--json")
+    merges = stats["ftl"]["merges"]
+    assert merges["full"] > 10 and shown["merges"] == str(sum(merges.values())), (shown, merges)
+    assert shown["blocks erased"] == str(stats["nand"]["block_erases"]), (shown, stats["nand"])
+    assert abs(float(shown["flash for each byte"]) / stats["ftl"]["waf"] - 1) < 0.005, shown
+    story = text(b, "chip-story")
+    programs = sum(int(n) for n in re.findall(r"program (\d+) page", story, re.I))
+    assert programs > 0 and "The chip programmed %d page" % programs in story, story
+    first = b.js("document.getElementById('chip-map').getAttribute('aria-label')")
+    kinds = [int(n) for n in re.findall(r"(\d+) (?:erased|open|full)", first)]
+    assert first.startswith("48 blocks") and len(kinds) == 3 and sum(kinds) == 48, first
+
+
+def test_power_fails_and_comes_back(b):
+    b.open(PAGE)
+    b.wait(WORKED)
+    b.js("document.getElementById('tab-chip').click()")
+    b.wait("document.getElementById('chip-story').innerText.startsWith('48 blocks')")
+    for n in range(1, 6):
+        b.js("document.getElementById('chip-step').click()")
+        b.wait("document.querySelector('#chip-counts dd')?.innerText === '%d'" % n)
+    b.js("document.getElementById('chip-cut').click()")
+    b.wait("document.getElementById('chip-story').innerText.startsWith('Power has failed.')")
+    assert b.js("['chip-cut', 'chip-step', 'chip-play', 'chip-on'].map(i => "
+                "document.getElementById(i).disabled)") == [True, True, True, False]
+    b.js("document.getElementById('chip-on').click()")
+    b.wait("document.getElementById('chip-story').innerText.startsWith('Power is back')")
+    b.wait("!document.getElementById('chip-step').disabled")
+    b.js("document.getElementById('chip-step').click()")
+    b.wait("document.getElementById('chip-story').innerText.startsWith('Write of 4 KiB')")
+    for width in (1280, 390, 320):
+        for dark in (False, True):
+            b.look(width, dark=dark, phone=width < 500)
+            assert b.js(LAYOUT) == [], (width, dark, b.js(LAYOUT))
+    b.look(1280)
+
+
+def test_play_and_pause(b):
+    b.open(PAGE)
+    b.wait(WORKED)
+    b.js("document.getElementById('tab-ask').focus()")
+    b.key("ArrowRight")
+    b.wait("document.activeElement.id === 'tab-chip' && "
+           "document.getElementById('chip-story').innerText.startsWith('48 blocks')")
+    b.js("document.getElementById('chip-speed').value = 4")
+    b.js("document.getElementById('chip-play').focus()")
+    b.key(" ")
+    b.wait("parseInt(document.querySelector('#chip-counts dd')?.innerText.replace(/\\D/g, '')) > 500")
+    b.key(" ")
+    assert text(b, "chip-play") == "Play"
+    b.wait("document.getElementById('chip-story').innerText.startsWith('Write of 4 KiB')")
+
+
 def in_one_browser(namespace):
     """The tests with their argument, which is one browser: its start takes long."""
     browser = []

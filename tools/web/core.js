@@ -106,4 +106,29 @@ class Core {
   replay(trace, {depth = 1, foreign = false} = {}) {
     return JSON.parse(this.text("web_replay", trace, depth, foreign ? 1 : 0));
   }
+
+  /* Looks at the device request by request.  Returns how many blocks and pages of each it has. */
+  chipBegin(trace) {
+    return JSON.parse(this.text("web_chip_begin", trace));
+  }
+
+  /* The next request with what it brings about; null behind the last one. */
+  chipStep() {
+    return JSON.parse(this.text("web_chip_step"));
+  }
+
+  /* Four numbers for each block: pages programmed, pages valid, erases, state (CHIP_STATES). */
+  chipBlocks(count) {
+    const at = this.raw.web_chip_blocks();
+    if (at === 0) throw new CoreError("There is not enough memory in this browser.");
+    return new Uint32Array(this.raw.memory.buffer, at, 4 * count).slice();
+  }
+
+  chipCut(atNs) {
+    return JSON.parse(this.text("web_chip_cut", atNs));
+  }
+
+  chipPowerOn() {
+    return JSON.parse(this.text("web_chip_power_on"));
+  }
 }

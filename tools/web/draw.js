@@ -29,6 +29,9 @@ function digits(x) {
   return x === 0 ? "0" : x.toPrecision(3);
 }
 
+/* A number of things: 3, 1 230, and only a part of one with its digits. */
+const whole = n => Number.isInteger(n) ? String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f") : digits(n);
+
 /* A ratio or rate and its unit; what takes no time has no rate. */
 const rateText = rate => Number.isFinite(rate) ? `${digits(rate)} MB/s` : "no time at all";
 

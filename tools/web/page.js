@@ -27,6 +27,7 @@ for (const [i, tab] of tabs.entries()) {
 
 async function begin() {
   const session = new Session(), ask = new Ask(session);
+  new Chip(session, ask);
   try {
     ask.offer(await session.begin());
   } catch (e) {

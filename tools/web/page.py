@@ -27,7 +27,7 @@ MOST_BYTES = 2_000_000
 KEPT = ("flashemu trace", "limit:", "offers:", "capacity:", "partition:", "phase:", "filesystem:",
         "mkfs:", "mount:", "work:")
 WORKER = ("pack.js", "core.js", "worker.js")
-PAGE = ("draw.js", "session.js", "ask.js", "page.js")
+PAGE = ("draw.js", "session.js", "ask.js", "story.js", "chip.js", "page.js")
 LETTERS = {"read": "r", "write": "w", "trim": "t", "flush": "F"}
 RECORD = re.compile(r"0 (read|write|trim|flush) (\d+) (\d+)( fua)?(?: think=\d+)?")
 
@@ -92,6 +92,17 @@ def described(found):
     return chosen
 
 
+def lessons():
+    """Small profiles to look at: [{name, label, text}]."""
+    folder = os.path.join(HERE, "lessons")
+    found = []
+    for name in sorted(os.listdir(folder)):
+        text = read(os.path.join("lessons", name))
+        found.append({"name": name, "text": text,
+                      "label": re.search(r"^model = (.*)$", text, re.M)[1]})
+    return found
+
+
 def data(name, content):
     """An element with bytes, compressed."""
     return '<script type="text/plain" id="%s">%s</script>' % (
@@ -109,7 +120,7 @@ def page(wasm, version):
         "VERSION": version,
         "STYLE": "<style>%s</style>" % read("page.css"),
         "TABLE": '<script type="application/json" id="table">%s</script>'
-                 % json.dumps(described(found)),
+                 % json.dumps({**described(found), "lessons": lessons()}),
         "CORE": data("core", wasm),
         "RECORDINGS": data("recordings", json.dumps(found).encode()),
         "WORKER": '<script type="text/plain" id="worker">%s</script>' % script(*WORKER),

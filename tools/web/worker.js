@@ -11,7 +11,6 @@
 /* Where a partition may begin, in sectors: what old and new programs choose, and what lies between. */
 const STARTS = [63, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768];
 const SECTOR = 512;
-const MOST_SHOWN = 400; /* operations of one request that are sent to the page */
 
 let core, packed, table;
 const unpacked = new Set();
@@ -91,7 +90,53 @@ function answer({profile, work: workName, format: formatName}) {
   }
 }
 
+/* --- the chip alive --- */
+
+let chip = null; /* {blocks, pages, work}: what web_chip_begin said, and what was done so far */
+const NOTHING = {requests: 0, bytes: 0, programmed: 0, erased: 0, collections: 0, merges: 0};
+
+function chipBegin({words, trace}) {
+  if (trace.startsWith("rec:")) keepRecording(trace.slice(4).split(",")[0]);
+  const device = core.create(words, {cuts: true});
+  chip = {...core.chipBegin(trace), work: {...NOTHING}};
+  say("chip", {device, ...chip, state: core.chipBlocks(chip.blocks)});
+}
+
+/* Up to count requests, or fewer if they have taken `most` ms.  The last one is told as a whole, of
+ * the others only which blocks they touched. */
+function chipStep({count, most}) {
+  const began = performance.now(), touched = {read: new Set(), program: new Set(), erase: new Set()};
+  let step = null, ended = false;
+  for (let i = 0; i < count && !(i > 0 && performance.now() - began > most); i++) {
+    const next = core.chipStep();
+    ended = next === null;
+    if (ended) break;
+    step = next;
+    chip.work.requests++;
+    chip.work.bytes += step.type === "write" ? step.length : 0;
+    chip.work.programmed += step.programmed;
+    chip.work.collections += step.collections;
+    chip.work.merges += step.switched + step.partial + step.full;
+    for (const op of step.ops) {
+      if (op.block >= 0) touched[op.kind]?.add(op.block);
+      chip.work.erased += op.kind === "erase";
+    }
+  }
+  say("steps", {step, ended, work: chip.work, state: core.chipBlocks(chip.blocks),
+    touched: Object.fromEntries(Object.entries(touched).map(([kind, set]) => [kind, [...set]]))});
+}
+
+function chipCut({at}) {
+  say("cut", {...core.chipCut(at), state: core.chipBlocks(chip.blocks)});
+}
+
+function chipOn() {
+  const answer = core.chipPowerOn();
+  say("on", {...answer, state: core.chipBlocks(chip.blocks)});
+}
+
 const JOBS = {
+  chipBegin, chipStep, chipCut, chipOn,
   async begin({wasm, recordings, table: chosen}) {
     core = await Core.load(await inflate(wasm), p => say("progress", p));
     packed = JSON.parse(new TextDecoder().decode(await inflate(recordings)));
