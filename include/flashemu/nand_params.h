@@ -15,6 +15,13 @@
 /* How many bits a memory cell holds: one, two, three; NOR cells hold one. */
 enum fe_cell { FE_CELL_SLC, FE_CELL_MLC, FE_CELL_TLC, FE_CELL_NOR, FE_N_CELLS };
 
+/* How much longer the operations of a block take at its device's endurance than when it was new,
+ * in ppm.  The first three grow in proportion to the cycles.  `end` is for all three, and grows with
+ * the 32nd power of the cycles: it is what the last tenth of a life costs in addition. */
+struct fe_slowdown {
+    uint64_t read_ppm, program_ppm, erase_ppm, end_ppm;
+};
+
 /* The shape of the chip and its times. */
 struct fe_nand_params {
     uint32_t cell; /* enum fe_cell */
@@ -34,6 +41,7 @@ struct fe_nand_params {
     uint64_t command_ns;              /* command and address cycles of an operation */
     uint64_t endurance;               /* program and erase cycles; 0 = unlimited */
     uint64_t slc_endurance;           /* of blocks in SLC mode; 0 = as endurance */
+    struct fe_slowdown worn;          /* how much longer its operations take when it is worn */
 };
 
 /* Rates of raw bit errors: errors in 10^12 bits, at most 5 x 10^11.  src/nand/ber.h has
@@ -72,6 +80,8 @@ struct fe_wear_params {
     struct fe_ber_params ber;
     uint32_t correctable_bits; /* in a codeword; 0: there is no code, errors go unnoticed */
     uint32_t codeword_size;    /* bytes, a power of two */
+    uint32_t retry_bits;       /* wrong bits of a codeword for which the page is read once more;
+                                  0: it never is */
     uint32_t refresh_bits;     /* with that many errors in a codeword the block is refreshed;
                                   0: never */
 };

@@ -14,14 +14,19 @@
  * was written.  The i-th wrong bit of a codeword is at (start + i x stride) mod bits.  The
  * stride has no common divisor with the number of bits, so no place is met twice.
  *
- * Not modelled: read retry, errors of the OOB (it has a code of its own), program and erase
- * times that change with wear, reads that disturb other blocks.
+ * A worn block is slower.  What its operations take grows in proportion to its cycles, and steeply
+ * in the last tenth of its life: cards that were written to their end lost a third of their speed
+ * on the way, and became ten times slower in the last days.
+ *
+ * Not modelled: errors of the OOB (it has a code of its own), reads that disturb other blocks, and
+ * that a retry mends what the code could not.
  */
 #include "nand/failures.h"
 
 #include "base/powers.h"
 #include "base/rng.h"
 #include "nand/chip_lifetime.h"
+#include "nand/issue.h"
 
 /* ---- programs and erases ---- */
 
@@ -82,6 +87,29 @@ static uint64_t life_of(const struct fe_wear *w, fe_chip_block block, bool slc)
     if (endurance && w->p.life_spread_ppm)
         life = spread(&w->p, endurance, fe_rng(w->seed, FE_RNG_FAILURE, block, UINT64_MAX));
     return w->p.weak_cycles && block == w->p.weak_block ? fe_min_u64(life, w->p.weak_cycles) : life;
+}
+
+/* 1 in numbers of 2^-32. */
+#define ONE (UINT64_C(1) << 32)
+
+/* x^32, for x of at most 1. */
+static uint64_t power_32(uint64_t x)
+{
+    for (int i = 0; i < 5; i++)
+        x = (uint64_t)((unsigned __int128)x * x >> 32);
+    return x;
+}
+
+uint64_t fe_failures_slowed(const struct fe_medium *m, fe_peb peb, uint64_t ns, uint64_t ppm)
+{
+    uint64_t endurance = endurance_of(m->wear, fe_medium_is_slc(m, peb));
+    if (endurance == 0)
+        return ns;
+    uint64_t cycles = fe_min_u64(fe_medium_erase_count(m, peb), endurance);
+    uint64_t share = power_32(fe_muldiv(cycles, ONE, endurance));
+    uint64_t worn = fe_muldiv(fe_muldiv(ns, ppm, 1000000), cycles, endurance);
+    uint64_t end = fe_muldiv(fe_muldiv(ns, m->worn.end_ppm, 1000000), share, ONE);
+    return fe_time_add(ns, fe_time_add(worn, end));
 }
 
 /* Page number of an erase in draws. */
@@ -199,6 +227,19 @@ static void spoil(const struct look *l, uint32_t codeword, uint32_t n, uint32_t 
     }
 }
 
+/* The page is sensed once more for each retry_bits of the wrong bits: the operation that was issued
+ * last takes as much longer. */
+static void retry(struct fe_medium *m, const struct look *l, uint32_t wrong)
+{
+    uint32_t step = m->wear->p.retry_bits, page = l->ppn - l->peb * m->geo.pages_per_block;
+    if (step == 0 || wrong < step)
+        return;
+    uint64_t tR_ns = fe_medium_is_slc(m, l->peb) ? m->slc_tR_ns : m->tR_ns[m->page_bit[page]];
+    tR_ns = fe_issue_worn(m, l->peb, tR_ns, m->worn.read_ppm);
+    struct fe_op *op = fe_ops_last(m->ops);
+    op->cell_ns = fe_time_add(op->cell_ns, fe_time_mul(tR_ns, wrong / step));
+}
+
 enum fe_status fe_failures_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uint32_t len,
                                 uint8_t *buf)
 {
@@ -207,14 +248,17 @@ enum fe_status fe_failures_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, u
     struct look l = look_at(m, ppn);
     uint32_t size = m->wear->p.codeword_size, last = (off + len - 1) / size;
     enum fe_status worst = FE_OK;
+    uint32_t most = 0;
     for (uint32_t codeword = off / size; codeword <= last; codeword++) {
         uint32_t n = wrong_bits(&l, codeword);
+        most = n > most ? n : most;
         enum fe_status st = correct(&l, n);
         if (n && buf && st != FE_CORRECTED)
             spoil(&l, codeword, n, off, len, buf);
         if (st > worst)
             worst = st;
     }
+    retry(m, &l, most);
     return worst;
 }
 
@@ -223,12 +267,15 @@ uint16_t fe_failures_copied(struct fe_medium *m, fe_ppn base)
     struct look l = look_at(m, base);
     uint32_t n_codewords = (uint32_t)fe_div_up(m->geo.page_bytes, m->wear->p.codeword_size);
     uint64_t unseen = 0;
+    uint32_t most = 0;
     bool lost = false;
     for (uint32_t codeword = 0; codeword < n_codewords; codeword++) {
         uint32_t n = wrong_bits(&l, codeword);
         lost |= correct(&l, n) == FE_UNCORRECTABLE;
         unseen += n;
+        most = n > most ? n : most;
     }
+    retry(m, &l, most);
     if (lost || l.flips == FE_FLIPS_SILENT)
         return lost ? FE_FLIPS_LOST : FE_FLIPS_SILENT;
     return m->wear->p.correctable_bits ? 0 : (uint16_t)fe_min_u64(unseen, FE_FLIPS_MAX);

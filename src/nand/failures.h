@@ -36,6 +36,10 @@ static inline bool fe_failures_of_bits(const struct fe_medium *m)
     return fe_medium_has_ages(m) || fe_medium_has_flips(m);
 }
 
+/* How long an operation on a block takes, whose cycles count, if it takes ns on a new one.  ppm: how
+ * much longer it takes at the endurance; fe_slowdown says how that grows. */
+uint64_t fe_failures_slowed(const struct fe_medium *m, fe_peb peb, uint64_t ns, uint64_t ppm);
+
 /* Whether an operation fails that has been issued: the program of a page on the chip block
  * behind peb, or the erase of that chip block, which would end its present cycle.  slc: in that
  * cycle it has been in SLC mode.  A program that fails is counted here, one that does not fail by its
@@ -43,8 +47,8 @@ static inline bool fe_failures_of_bits(const struct fe_medium *m)
 bool fe_failures_program(struct fe_medium *m, fe_peb peb, uint32_t page);
 bool fe_failures_erase(struct fe_medium *m, fe_peb peb, bool slc);
 
-/* Bytes [off, off + len) of the page have been read into buf, which may be NULL: counts wrong
- * bits, corrects them, or flips them in buf.  The block may ask for a refresh. */
+/* Bytes [off, off + len) of the page have been read into buf, which may be NULL, by the operation
+ * that was issued last, which takes longer if the page has to be sensed again: counts wrong bits, corrects them, or flips them in buf.  The block may ask for a refresh. */
 enum fe_status fe_failures_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uint32_t len,
                                 uint8_t *buf);
 

@@ -7,6 +7,7 @@
 #ifndef FE_NAND_ISSUE_H
 #define FE_NAND_ISSUE_H
 
+#include "nand/failures.h"
 #include "nand/medium_read.h"
 
 /* Bytes of a page with its OOB. */
@@ -36,6 +37,14 @@ static inline bool fe_issue_joins(const struct fe_medium *m, fe_ppn ppn, uint32_
            fe_part_of(&m->geo, page) != 0;
 }
 
+/* What an operation on the block takes of which a new block needs ns, and that is ppm slower at the
+ * end of a life. */
+static inline uint64_t fe_issue_worn(const struct fe_medium *m, fe_peb peb, uint64_t ns,
+                                     uint64_t ppm)
+{
+    return m->slows && m->wear ? fe_failures_slowed(m, peb, ns, ppm) : ns;
+}
+
 static inline void fe_issue_read(struct fe_medium *m, fe_peb peb, uint32_t page,
                                  uint32_t bus_bytes)
 {
@@ -46,7 +55,9 @@ static inline void fe_issue_read(struct fe_medium *m, fe_peb peb, uint32_t page,
         .flags = fe_ops_take_flags(m->ops),
         .ppn = ppn,
         .die = (uint16_t)fe_medium_die(m, peb),
-        .cell_ns = fe_issue_is_sensed(m, ppn, page) ? 0 : tR_ns,
+        .cell_ns = fe_issue_is_sensed(m, ppn, page)
+                       ? 0
+                       : fe_issue_worn(m, peb, tR_ns, m->worn.read_ppm),
         .bus_bytes = bus_bytes,
     };
     fe_issue_note(m, ppn, true);
@@ -61,6 +72,7 @@ static inline void fe_issue_prog(struct fe_medium *m, fe_peb peb, uint32_t page,
                                  uint32_t die, uint32_t bus_bytes, uint8_t flags)
 {
     bool slc = fe_medium_is_slc(m, peb);
+    uint64_t tPROG_ns = slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]];
     if (flags == 0 && fe_issue_joins(m, ppn, page))
         flags = FE_OP_JOINS;
     fe_issue_note(m, ppn, false);
@@ -69,7 +81,7 @@ static inline void fe_issue_prog(struct fe_medium *m, fe_peb peb, uint32_t page,
         .flags = flags,
         .ppn = ppn,
         .die = (uint16_t)die,
-        .cell_ns = slc ? m->slc_tPROG_ns : m->tPROG_ns[m->page_bit[page]],
+        .cell_ns = fe_issue_worn(m, peb, tPROG_ns, m->worn.program_ppm),
         .bus_bytes = slc ? bus_bytes : bus_bytes * m->program_passes,
     };
 }
@@ -81,7 +93,7 @@ static inline void fe_issue_erase(struct fe_medium *m, fe_peb peb, fe_ppn ppn)
         .kind = FE_OP_ERASE,
         .ppn = ppn,
         .die = (uint16_t)fe_medium_die(m, peb),
-        .cell_ns = m->tBERS_ns,
+        .cell_ns = fe_issue_worn(m, peb, m->tBERS_ns, m->worn.erase_ppm),
     };
 }
 

@@ -37,10 +37,12 @@ struct fe_medium {
     struct fe_geometry geo;
     uint64_t tR_ns[3], tPROG_ns[3], tBERS_ns; /* of a whole page, of a block */
     uint64_t slc_tR_ns, slc_tPROG_ns;
+    struct fe_slowdown worn;   /* how much longer they take in worn blocks */
+    bool slows;                /* any of that is not 0 */
     bool copyback;
     uint32_t program_passes;   /* times that the data of a program cross the channel; at least 1 */
-    bool one_by_one;           /* one die, which does nothing at the same time and takes the data of
-                                  a program once: see nand/run.h */
+    bool one_by_one;           /* one die, which does nothing at the same time, takes the data of a
+                                  program once and is as fast in all blocks: see nand/run.h */
     bool read_hook, prog_hook; /* reads and programs have to ask `wear` */
     bool never_cut;            /* power is never cut, and there is no image: the controller need
                                   not find again on the chip what it knows.  Known from the start,

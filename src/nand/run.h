@@ -15,8 +15,8 @@
  * The chip changes page by page, as by the functions of nand/medium.h; a row of pages that lie
  * together in one block and go together to another one changes it at once.  Where single operations
  * matter there are no runs: a power cut may come between two of them, each may fail, and somebody
- * may look at them.  With several dies or cached operations pages overlap, and a staged program
- * transfers more than a read.
+ * may look at them.  With several dies or cached operations pages overlap, a staged program transfers
+ * more than a read, and operations that slow with wear take a time of their own in each block.
  */
 #ifndef FE_NAND_RUN_H
 #define FE_NAND_RUN_H

@@ -149,6 +149,19 @@ const struct fe_option fe_options[] = {
      .max = UINT64_C(1000000000), .zero = "auto", .def = "auto", .used_by = "page",
      .help = "Cycles that a block in SLC mode is built for; auto is nand.endurance."},
 
+    {FE_SEC_NAND, "worn_read", FE_OPT_SHARE, FIELD(nand.worn.read_ppm), .max = 100000000,
+     .def = "0%", .on_chip = true,
+     .help = "How much longer a read takes at nand.endurance cycles of its block than in a new one; "
+             "in proportion to the cycles before that, and no more after it."},
+    {FE_SEC_NAND, "worn_program", FE_OPT_SHARE, FIELD(nand.worn.program_ppm), .max = 100000000,
+     .def = "0%", .on_chip = true, .help = "The same for a program."},
+    {FE_SEC_NAND, "worn_erase", FE_OPT_SHARE, FIELD(nand.worn.erase_ppm), .max = 100000000,
+     .def = "0%", .on_chip = true, .help = "The same for an erase."},
+    {FE_SEC_NAND, "worn_end", FE_OPT_SHARE, FIELD(nand.worn.end_ppm), .max = 100000000,
+     .def = "0%", .on_chip = true,
+     .help = "How much longer all three take in addition at nand.endurance cycles; it grows with "
+             "the 32nd power of the cycles, so it is what the last tenth of a life costs."},
+
     {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = fe_name_ftl,
      .help = "The strategy of the translation layer; 'flashemu help page' describes page."},
     {FE_SEC_FTL, "op", FE_OPT_SHARE, FIELD(ftl.op_ppm), .max = 10000000, .def = "7%",
@@ -453,6 +466,11 @@ const struct fe_option fe_options[] = {
     {FE_SEC_ECC, "codeword_size", FE_OPT_SIZE32, FIELD(wear.codeword_size), .min = 256,
      .max = KIB(64), .pow2 = true, .derived = "1K with tlc, else 512", .on_chip = true,
      .help = "Data bytes of a codeword."},
+    {FE_SEC_ECC, "retry_bits", FE_OPT_U32, FIELD(wear.retry_bits), .min = 1, .max = 4096,
+     .zero = "never", .def = "never", .on_chip = true,
+     .help = "Number of wrong bits in a codeword for which the page is sensed once more, with other "
+             "voltages; twice as many, and it is sensed twice more.  So reads of worn blocks and of "
+             "old data take longer."},
     {FE_SEC_ECC, "refresh_bits", FE_OPT_U32, FIELD(wear.refresh_bits), .min = 1, .max = 4096,
      .zero = "never", .derived = "three quarters of correctable_bits, rounded up", .on_chip = true,
      .help = "Number of corrected bits in a codeword from which on its block is copied to a spare "

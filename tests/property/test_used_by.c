@@ -54,6 +54,10 @@ static const struct change changes[] = {
     {"nand.bus_rate=20MB/s", {0}},
     {"nand.command=1us", {0}},
     {"nand.endurance=2", {0}},
+    {"nand.worn_read=1000%", {"nand.endurance=50"}},
+    {"nand.worn_program=1000%", {"nand.endurance=50"}},
+    {"nand.worn_erase=1000%", {"nand.endurance=50"}},
+    {"nand.worn_end=1000%", {SHORT}},
     {"nand.slc_tR=5us", {"ftl.slc_mode=dynamic"}},
     {"nand.slc_tPROG=1ms", {"ftl.slc_mode=dynamic"}},
     {"nand.slc_endurance=1", {"ftl.slc_mode=dynamic", SHORT}},
@@ -118,6 +122,7 @@ static const struct change changes[] = {
 
     {"ecc.correctable_bits=2", {RBER}},
     {"ecc.codeword_size=2K", {RBER}},
+    {"ecc.retry_bits=1", {RBER}},
     {"ecc.refresh_bits=1", {RBER, "faults.spare_blocks=4"}},
     {"faults.slow_factor=20", {"faults.end_of_life=slow", "faults.program_fail=1%"}},
     {"faults.life_spread=50%", {SHORT}},

@@ -9,8 +9,6 @@
 #include "nand/bbm.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 
 #define PAGE 512u
 #define B    4u /* pages of a block */
@@ -227,105 +225,6 @@ static void test_wear_lives_spread_and_weak_blocks(void **state)
     }
     assert_in_range(sum / 8, 880, 1120);
     assert_true(different >= 6);
-}
-
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The p-quantile of n sorted values is median x e^(sigma z), give or take this share. */
-static void expect_quantile(const uint64_t *sorted, uint32_t n, double p, double median,
-                            double sigma_z, double tolerance)
-{
-    double want = median * exp(sigma_z), got = (double)sorted[(uint32_t)(p * n)];
-    if (fabs(got / want - 1) > tolerance)
-        fail_msg("quantile %g: %g, must be %g", p, got, want);
-}
-
-/* How many erases the peb of a new chip stands. */
-static uint64_t life_of(const struct fe_nand_params *p, const struct fe_wear_params *w, fe_peb peb)
-{
-    struct ft_rig rig;
-    uint64_t n = 0;
-    ft_rig_init_worn(&rig, p, w);
-    for (; rig.medium->counters.erase_failures == 0; n++)
-        assert_int_equal(fe_medium_erase(rig.medium, peb), FE_OK);
-    ft_rig_fini(&rig);
-    return n - 1;
-}
-
-/* 400 blocks, sigma 0.3: of the weakest, the median of the first order statistic is at
- * 1 - 0.5^(1/400) = 0.00173, z = -2.923; it is within a fifth in 9 of 10 seeds. */
-static void test_wear_lognormal_lives_have_their_order(void **state)
-{
-    (void)state;
-    enum { N = 400 };
-    struct fe_wear_params w = plain;
-    struct fe_nand_params p = ft_nand(1, N + 2, B, PAGE);
-    uint64_t lives[N];
-    p.endurance = 1000;
-    w.life_spread_ppm = 300000;
-    w.life_shape = FE_LIFE_LOGNORMAL;
-    for (fe_peb peb = 0; peb < N; peb++)
-        lives[peb] = life_of(&p, &w, peb);
-    qsort(lives, N, sizeof *lives, compare);
-    expect_quantile(lives, N, 0, 1000, 0.3 * -2.923, 0.2);
-    expect_quantile(lives, N, 0.1, 1000, 0.3 * -1.2816, 0.06);
-    expect_quantile(lives, N, 0.5, 1000, 0, 0.04);
-    expect_quantile(lives, N, 0.9, 1000, 0.3 * 1.2816, 0.06);
-    expect_quantile(lives, N, 0.9999, 1000, 0.3 * 2.923, 0.2);
-}
-
-static void test_wear_devices_spread_by_seed(void **state)
-{
-    (void)state;
-    enum { N = 20000 };
-    static uint64_t lives[N];
-    struct fe_wear_params w = plain;
-    double mean = 0;
-    assert_int_equal(fe_failures_endurance(&w, 3000, 5), 3000);
-    w.device_spread_ppm = 900000;
-    for (uint64_t seed = 0; seed < N; seed++) {
-        lives[seed] = fe_failures_endurance(&w, 3000, seed);
-        mean += (double)lives[seed] / N;
-    }
-    assert_int_equal(fe_failures_endurance(&w, 0, 5), 0); /* without limit */
-    qsort(lives, N, sizeof *lives, compare);
-    expect_quantile(lives, N, 0.01, 3000, 0.9 * -2.3263, 0.06);
-    expect_quantile(lives, N, 0.25, 3000, 0.9 * -0.6745, 0.025);
-    expect_quantile(lives, N, 0.5, 3000, 0, 0.025);
-    expect_quantile(lives, N, 0.75, 3000, 0.9 * 0.6745, 0.025);
-    expect_quantile(lives, N, 0.99, 3000, 0.9 * 2.3263, 0.06);
-    assert_true(fabs(mean / (3000 * exp(0.9 * 0.9 / 2)) - 1) < 0.03);
-    w.device_spread_ppm = 3000000;
-    for (uint64_t seed = 0; seed < N; seed++)
-        assert_true(fe_failures_endurance(&w, 1, seed) >= 1);
-}
-
-/* The spread of the device moves every block by one factor, in SLC mode as well. */
-static void test_wear_device_spread_is_one_factor(void **state)
-{
-    (void)state;
-    struct ft_rig rig;
-    struct fe_wear_params w = plain;
-    struct fe_nand_params p = ft_nand(2, 5, B, PAGE);
-    p.endurance = 400;
-    p.slc_endurance = 4000;
-    w.device_spread_ppm = 500000;
-    uint64_t mine = fe_failures_endurance(&w, 400, 1);
-    assert_true(mine < 380 || mine > 420);
-    for (fe_peb peb = 0; peb < 8; peb++)
-        assert_int_equal(life_of(&p, &w, peb), mine);
-    ft_rig_init_worn(&rig, &p, &w);
-    assert_int_equal(rig.medium->wear->endurance, mine);
-    assert_in_range(rig.medium->wear->slc_endurance, 10 * mine, 10 * mine + 10);
-    ft_rig_fini(&rig);
-    p.slc_endurance = 0;
-    ft_rig_init_worn(&rig, &p, &w);
-    assert_int_equal(rig.medium->wear->slc_endurance, mine);
-    ft_rig_fini(&rig);
 }
 
 static void test_wear_slow_repeats_and_keeps_everything(void **state)
@@ -647,9 +546,6 @@ int main(void)
         cmocka_unit_test(test_wear_failed_copy_takes_the_next_spare),
         cmocka_unit_test(test_wear_blocks_die_after_their_endurance),
         cmocka_unit_test(test_wear_lives_spread_and_weak_blocks),
-        cmocka_unit_test(test_wear_lognormal_lives_have_their_order),
-        cmocka_unit_test(test_wear_devices_spread_by_seed),
-        cmocka_unit_test(test_wear_device_spread_is_one_factor),
         cmocka_unit_test(test_wear_slow_repeats_and_keeps_everything),
         cmocka_unit_test(test_wear_silent_loses_without_a_word),
         cmocka_unit_test(test_wear_flips_are_corrected_up_to_the_code),
