@@ -42,6 +42,8 @@ def test_words():
     assert offered("sweep", "ssd-page", "ftl.gc_p") == ["ftl.gc_policy="]
     assert offered("sweep", "ssd-page", "--depth", "2", "ftl.op=1%", "mi") == ["mine.toml"]
     assert offered("nope", "") == []
+    assert offered("life", "camera", "mi") == ["mine.toml"] and offered("life", "logg") == ["logger"]
+    assert offered("life", "camera", "--card", "ssd") == ["ssd-page"]
 
 
 def test_the_manual_has_every_command_and_option():

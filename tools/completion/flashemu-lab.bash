@@ -20,7 +20,8 @@ _flashemu_lab_kind()
     local\|dask) _flashemu_lab_words "local dask" ;;
     PROFILE) _flashemu_lab_words "$(flashemu profiles 2>/dev/null)" ;;
     *EXPERIMENT*) _flashemu_lab_words "$("$tool" list 2>/dev/null | sed 's/ .*//')" ;;&
-    *FILE* | *DIR* | *FOLDER* | *TRACE* | *OUT*)
+    *WORK\|*) _flashemu_lab_words "$("$tool" list --works 2>/dev/null | sed 's/ .*//')" ;;&
+    *FILE* | *WORK\|* | *DIR* | *FOLDER* | *TRACE* | *OUT*)
         compopt -o filenames 2>/dev/null
         mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
         ;;

@@ -72,12 +72,19 @@ static double waf(const struct repeat_sum *s)
     return (double)s->programmed / (double)s->written;
 }
 
+/* Whether the last pass differs from the one `back` before by less than this share. */
+static bool differs_less(const struct repeat *r, uint32_t back, double share)
+{
+    double is = waf(&r->passes[r->n_passes - 1]), was = waf(&r->passes[r->n_passes - 1 - back]);
+    return is < (1 + share) * was && is > (1 - share) * was;
+}
+
+/* Two passes alone must agree very well, because a device may only begin to clean. */
 static bool is_steady(const struct repeat *r)
 {
-    if (r->n_passes < 2)
-        return false;
-    double is = waf(&r->passes[r->n_passes - 1]), was = waf(&r->passes[r->n_passes - 2]);
-    return is < 1.01 * was && is > 0.99 * was;
+    if (r->n_passes < 3)
+        return r->n_passes == 2 && differs_less(r, 1, 0.001);
+    return differs_less(r, 1, 0.01) && differs_less(r, 2, 0.02);
 }
 
 static bool is_dead(const struct repeat *r)
@@ -102,7 +109,7 @@ static int end_pass(struct repeat *r, uint64_t requests, bool all, struct fe_err
     r->passes = grown;
     r->passes[r->n_passes++] = pass;
     r->begun = now;
-    if (r->n_passes == 1)
+    if (r->n_passes == 1 && !all)
         fe_device_get_blocks(r->dev, r->before);
     return 0;
 }
@@ -148,7 +155,7 @@ static json_t *passes_json(const struct repeat *r)
 }
 
 struct count {
-    bool slc;
+    bool slc, rests;
     uint32_t erases;
 };
 
@@ -157,6 +164,8 @@ static int by_count(const void *a, const void *b)
     const struct count *x = a, *y = b;
     if (x->slc != y->slc)
         return x->slc - y->slc;
+    if (x->rests != y->rests)
+        return x->rests - y->rests;
     return (x->erases > y->erases) - (x->erases < y->erases);
 }
 
@@ -167,9 +176,11 @@ static uint32_t count_blocks(const struct repeat *r, struct count *counts)
 
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         const struct fe_block_wear *b = &r->now[i];
-        uint32_t was = r->n_passes > 1 ? r->before[i].cycles : 0;
+        uint32_t erases = b->cycles - r->before[i].cycles;
+        bool fills = r->before[i].programmed == 0 && b->programmed > 0;
+        bool rests = erases == 0 && !fills;
         if (b->state == FE_BLOCK_USED)
-            counts[n++] = (struct count){b->slc, b->cycles - was};
+            counts[n++] = (struct count){b->slc, rests, erases};
     }
     qsort(counts, n, sizeof *counts, by_count);
     return n;
@@ -184,7 +195,8 @@ static json_t *blocks_json(const struct repeat *r)
     for (uint32_t i = 0, from = 0; i < n; i++) {
         if (i + 1 < n && by_count(&counts[i], &counts[i + 1]) == 0)
             continue;
-        json_array_append_new(a, json_pack("{s:b, s:I, s:I}", "slc", counts[i].slc, "erases",
+        json_array_append_new(a, json_pack("{s:b, s:b, s:I, s:I}", "slc", counts[i].slc,
+                                           "rests", counts[i].rests, "erases",
                                            (json_int_t)counts[i].erases, "blocks",
                                            (json_int_t)(i + 1 - from)));
         from = i + 1;

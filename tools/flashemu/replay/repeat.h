@@ -4,11 +4,12 @@
  *
  * A round is all that the user has named, once.  A pass of the device is as much programming as its
  * chip has bytes; a pass ends with a round, or anywhere if a pattern goes on for longer.  The state
- * is steady when the write amplification of a pass and of the one before differ by less than 1 %.
+ * is steady when the write amplification of a pass differs by less than 1 % from that of the one
+ * before, and by less than 2 % from that of the one before that: it neither jumps nor creeps.
  *
- *     rounds   |--|--|--|--|--|--|--|--|--|--|--|--|
- *     passes   |-- first ---|-- WAF 1.43 -|- 1.44 -|   steady
- *                           |<- blocks' cycles --->|
+ *     rounds   |--|--|--|--|--|--|--|--|--|--|--|--|--|
+ *     passes   |-- first ---|- 1.42 -|- 1.43 -|- 1.43 -|   steady
+ *                           |<---- blocks' cycles ---->|
  *
  * The first pass fills what is free on a new device, so it counts for nothing but the comparison.
  */
@@ -62,10 +63,11 @@ int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err);
  *
  *     {"until":"steady","reached":B,"rounds":N,"pass_bytes":N,
  *      "passes":[{"requests":N,"host_bytes":N,"programmed":N,"erases":N,"device_ns":N}...],
- *      "spares":N,"blocks":[{"slc":B,"erases":N,"blocks":N}...]}
+ *      "spares":N,"blocks":[{"slc":B,"rests":B,"erases":N,"blocks":N}...]}
  *
- * `blocks` counts the blocks in use that were erased so often since the first pass; all of them from
- * the beginning if there was one pass only. */
+ * `blocks` counts the blocks in use that were erased so often since the first pass, or from the
+ * beginning if there was one pass only.  One that rests was not erased since, nor did a free one begin to
+ * hold data. */
 json_t *repeat_json(const struct repeat *r);
 
 #endif

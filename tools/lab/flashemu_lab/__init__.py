@@ -10,6 +10,7 @@ The packages, each of which uses only those above it:
     report       pictures and pages
     kernel       what needs a kernel in a virtual machine
     advise       where to start a partition, and how to format it
+    life         how long cards live under a work
     crash        power cuts, and what they have left
     measurement  what people have measured on real devices: the file, and readers of other programs
     probe        measures a device from outside

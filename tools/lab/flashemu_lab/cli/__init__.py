@@ -2,8 +2,10 @@
 """What a shell calls.
 
     arguments   types of options
+    engines     what the options about running say
     show        what commands print for people
     devices     the commands about real devices
+    life        the command life
     completion  what the completion of a shell asks for
     main        the command line
 """

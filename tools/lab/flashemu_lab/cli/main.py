@@ -33,11 +33,10 @@ from ..kernel.record import record
 from ..recording import recipes, recordings
 from ..report.folder import read_result, write_folder
 from ..report.page import page
-from ..runs.dask_cluster import DaskEngine
-from ..runs.local import Engine, LocalEngine, execute
+from ..runs.local import Engine, execute
 from ..runs.program import Outcome, Tool
-from ..runs.store import Store, default_folder
-from . import devices, show
+from ..runs.store import Store
+from . import devices, engines, life, show
 from .arguments import MOST_SEED, number, seeds
 from .completion import commands, complete
 
@@ -61,16 +60,7 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="DIR", type=Path,
                          help="write page, pictures, CSV and JSON into this folder")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
-    command.add_argument("--jobs", metavar="N", type=number(1, 1024), default=os.cpu_count() or 1,
-                         help="how many runs at the same time (one for each processor)")
-    command.add_argument("--engine", metavar="local|dask", choices=("local", "dask"),
-                         default="local",
-                         help="what executes runs: this machine, or the workers of a Dask cluster")
-    command.add_argument("--scheduler", metavar="ADDRESS", default="",
-                         help="of the Dask cluster, such as tcp://10.0.0.1:8786")
-    command.add_argument("--store", metavar="FOLDER", type=Path, default=None,
-                         help="where results are kept ($FLASHEMU_LAB_STORE, or "
-                         "~/.cache/flashemu-lab)")
+    engines.add_options(command)
     command.add_argument("--again", action="store_true",
                          help="execute stored runs, too, and compare")
     command.add_argument("--retry", action="store_true",
@@ -99,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_experiments(add)
     _add_recordings(add)
     _add_crash(add)
+    life.add_command(add)
     devices.add_commands(add)
     c = add("report", "make the page of a result again")
     c.add_argument("folder", metavar="DIR", type=Path)
@@ -113,6 +104,7 @@ def _add_experiments(add: devices.Add) -> None:
     what.add_argument("--recordings", action="store_true", help="recordings instead")
     what.add_argument("--workloads", action="store_true",
                       help="what advise, and its recordings, are about instead")
+    what.add_argument("--works", action="store_true", help="the works of life instead")
     c.add_argument("--json", action="store_true", help="print JSON")
     c = add("show", "what an experiment does, or what is in a recording, or a workload")
     c.add_argument("experiment", metavar="EXPERIMENT|RECORDING|WORKLOAD|FILE.toml")
@@ -226,21 +218,6 @@ def _without_places(name: str) -> Iterator[None]:
                        e.code) from None
 
 
-def _store(arguments: argparse.Namespace) -> Store:
-    return Store(arguments.store or default_folder())
-
-
-def _engine(arguments: argparse.Namespace, tool: Tool) -> Engine:
-    """The engine that the options name."""
-    if arguments.engine == "dask":
-        if not arguments.scheduler:
-            raise LabError("--engine dask needs --scheduler ADDRESS, such as tcp://10.0.0.1:8786")
-        return DaskEngine(tool, arguments.scheduler)
-    if arguments.scheduler:
-        raise LabError(f"--scheduler {arguments.scheduler}: has no effect without --engine dask")
-    return LocalEngine(tool, arguments.jobs)
-
-
 def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     """Runs what is missing, and prints and writes the result."""
     table = _table(experiment, arguments)
@@ -283,8 +260,8 @@ def _say_stopped(progress: Progress, what: str) -> None:
 
 def _table(experiment: Experiment, arguments: argparse.Namespace) -> Table | None:
     """Runs what is missing; None if a signal ended that."""
-    tool, store = Tool(), _store(arguments)
-    engine = _engine(arguments, tool)
+    tool, store = Tool(), engines.store_of(arguments)
+    engine = engines.engine_of(arguments, tool)
     judged: tuple[Judged, ...] = ()
     if arguments.ensemble:
         text, judged = parameter_sets.with_sets(experiment, tool, store, arguments.jobs,
@@ -357,6 +334,9 @@ def _list(arguments: argparse.Namespace) -> int:
         print(json.dumps([show.workload(name) for name in raw_writes.ABOUT], indent=1)
               if arguments.json else show.list_workloads(), end="\n" if arguments.json else "")
         return 0
+    if arguments.works:
+        sys.stdout.write(show.list_works(arguments.json))
+        return 0
     found = [load(shipped.locate(name)) for name in shipped.names()]
     if arguments.json:
         print(json.dumps([{"name": e.name, "title": e.title, "question": e.question,
@@ -402,7 +382,7 @@ def _show(arguments: argparse.Namespace) -> int:
                       "command": p.run.command() if p.run else None, "message": p.message}
                      for p in points]}, indent=1))
         return 0
-    store = _store(arguments)
+    store = engines.store_of(arguments)
     stored = sum(p.run is not None and store.get(p.run) is not None for p in points)
     sys.stdout.write(show.describe(experiment, stored))
     return 0
@@ -509,7 +489,7 @@ def _sample(arguments: argparse.Namespace) -> int:
 
 def _crash(arguments: argparse.Namespace) -> int:
     """Does the cuts that are missing, and prints and writes the result."""
-    tool, store = Tool(), _store(arguments)
+    tool, store = Tool(), engines.store_of(arguments)
     cuts = {cut.key(): cut for cut in power_cuts.plan(
         tool, arguments.operands, arguments.filesystem, arguments.workload, arguments.cuts,
         arguments.seed, arguments.within, arguments.size, arguments.cut)}
@@ -575,7 +555,7 @@ def _dispatch(argv: Sequence[str]) -> int:
         return 2
     perform = {"list": _list, "show": _show, "run": _run_shipped, "sweep": _sweep,
                "record": _record, "sample": _sample, "crash": _crash, "advise": _advise,
-               "report": _report, **devices.COMMANDS}
+               "report": _report, "life": life.perform, **devices.COMMANDS}
     return perform[name](arguments)
 
 

@@ -17,6 +17,7 @@ from ..experiment.conclusion import conclusion
 from ..experiment.replay_accuracy import Sample, percent
 from ..experiment.spec import Experiment
 from ..experiment.table import Row, Table
+from ..life import works
 from ..recording import recordings
 from ..recording.recordings import Recording
 from ..runs.run import Json
@@ -146,6 +147,14 @@ def describe_workload(name: str) -> str:
              for i, line in enumerate(text)]
     return "\n".join([f"{name}: {w['about']}", "", *lines, "",
                       f"flashemu-lab advise PROFILE --workload {name}"]) + "\n"
+
+
+def list_works(as_json: bool) -> str:
+    """The works that `life` knows by name."""
+    known = works.shipped()
+    if as_json:
+        return json.dumps([{"name": name, **w} for name, w in known.items()], indent=1) + "\n"
+    return "".join(f"{name:<21} {w['title']}\n" for name, w in known.items())
 
 
 def list_recordings(as_json: bool) -> str:

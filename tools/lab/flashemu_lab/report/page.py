@@ -172,7 +172,8 @@ def _checks(table: Table) -> str:
             + "\n".join(rows) + "</tbody></table></div>")
 
 
-def _table(heading: str, intro: str, heads: list[tuple[str, bool]], rows: list[list[str]]) -> str:
+def plain_table(heading: str, intro: str, heads: list[tuple[str, bool]],
+                rows: list[list[str]]) -> str:
     """A table under a heading; heads that are marked are of numbers."""
     def cells(tag: str, row: list[str]) -> str:
         return "".join(f'<{tag}{" class=n" if numeric else ""}>{escape(text)}</{tag}>'
@@ -195,7 +196,7 @@ def _decisions(table: Table) -> str:
                      f"{side} {number(d.threshold)} {d.trial.unit}",
                      *(f"{number(low)} to {number(high)}" for low, high in (d.where, d.where_not)),
                      f"{100 * d.right:.0f} %", f"{100 * d.chance:.0f} %", d.trial.how])
-    return _table("What would decide", _DECIDES.format(tried=found[0].tried), [
+    return plain_table("What would decide", _DECIDES.format(tried=found[0].tried), [
         ("what some sets contradict", False), ("measurement", False), ("holds", True),
         ("where it holds", True), ("where not", True), ("right", True), ("by chance", True),
         ("how to measure it", False)], rows)
@@ -216,7 +217,7 @@ def _judged(table: Table) -> str:
                     key=lambda j: (j.profile, -j.rejected / j.judged))
     rows = [[j.profile, j.row, str(j.judged), str(j.rejected),
              f"{100 * j.rejected / j.judged:.0f} %"] for j in judged]
-    return _table("What the published figures are worth", _JUDGES, [
+    return plain_table("What the published figures are worth", _JUDGES, [
         ("profile", False), ("figure", False), ("draws", True), ("rejected", True),
         ("share", True)], rows) if rows else ""
 

@@ -1,0 +1,338 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab life: closed forms, replays to death, readings, and what is refused."""
+
+import json
+import math
+import re
+
+import numpy as np
+from flashemu_lab_bench import FLASHEMU, bad, good, good_json, read, write
+from flashemu_script import ended, run
+
+from flashemu_lab.cli import main
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.experiment.theory import greedy
+from flashemu_lab.life import card, lives, readings, steady, works
+from flashemu_lab.life.endurance import Spread, of_cell
+from flashemu_lab.life.lives import Pool
+from flashemu_lab.runs.program import Tool
+
+NONE = Spread(0, 0, "uniform")
+SMALL = ("nand.blocks_per_plane=64", "ftl.op=15%", "faults.spare_blocks=6", "device.capacity=auto")
+FULL = (*SMALL, "device.used=16T")
+
+
+def replay(*words):
+    code, out, err = ended([FLASHEMU, "replay", *words, "--json"])
+    assert code == 0, err
+    return json.loads(out)
+
+
+# ---- order statistics ----
+
+def test_without_a_spread_all_cards_are_one():
+    """100 blocks of 3000 cycles, each erased once for 400 bytes."""
+    found = lives.draw([Pool("x", 100, 1 / 400, 3000)], 7, NONE)
+    assert np.allclose(found.bytes, 1200000) and found.ends == {"x": 1.0}
+
+
+def test_the_weakest_of_uniform_lives():
+    """The k smallest of n uniform numbers has the mean k / (n + 1)."""
+    found = lives.draw([Pool("x", 99, 1, 1000)], 9, Spread(0, 0.2, "uniform"), cards=4000)
+    assert abs(found.bytes.mean() / (1000 * (0.8 + 0.4 * 10 / 100)) - 1) < 0.002
+    assert found.bytes.min() > 800
+
+
+def test_the_weakest_of_lognormal_lives():
+    """The same as by drawing every block."""
+    spread = Spread(0, 0.3, "lognormal")
+    found = lives.draw([Pool("x", 500, 0.5, 2000)], 20, spread, cards=2000)
+    rng = np.random.default_rng(7)
+    every = np.sort(4000 * np.exp(0.3 * rng.standard_normal((2000, 500))), axis=1)[:, 20]
+    for share in (0.1, 0.5, 0.9):
+        assert abs(found.quantile(share) / np.quantile(every, share) - 1) < 0.01, share
+
+
+def test_a_data_sheet_means_that_few_blocks_fail_before():
+    spread = Spread(0, 0.3, "rated")
+    found = lives.draw([Pool("x", 100000, 1, 3000)], 2000, spread, cards=200)
+    assert abs(found.quantile(0.5) / 3000 - 1) < 0.01, "2 % of the blocks"
+
+
+def test_cards_differ():
+    found = lives.draw([Pool("x", 10, 2, 600)], 0, Spread(0.5, 0, "uniform"), cards=2000)
+    for share, z in ((0.1, -1.2815516), (0.5, 0), (0.9, 1.2815516)):
+        assert abs(found.quantile(share) / (300 * math.exp(0.5 * z)) - 1) < 0.01, share
+
+
+def test_two_pools_share_the_spares():
+    """Of the first pool 3 blocks fail at 100 and of the second 5 at 70; the sixth failure ends it."""
+    pools = [Pool("a", 3, 1, 100), Pool("b", 5, 1, 70)]
+    for spares, when, who in ((4, 70, "b"), (5, 100, "a"), (7, 100, "a"), (30, 100, "a")):
+        found = lives.draw(pools, spares, NONE, cards=10)
+        assert np.allclose(found.bytes, when) and found.ends[who] == 1, (spares, found)
+
+
+def test_the_same_seed_gives_the_same_cards():
+    pool = [Pool("x", 50, 1, 1000)]
+    spread = Spread(0.2, 0.1, "lognormal")
+    one, again, other = (lives.draw(pool, 3, spread, seed).bytes for seed in (1, 1, 2))
+    assert (one == again).all() and (one != other).any()
+
+
+def test_chance_is_no_difference():
+    """Counts of a Poisson distribution are of equal blocks; what is more is the blocks' own."""
+    rows = [{"blocks": 30, "erases": 1}, {"blocks": 40, "erases": 2}, {"blocks": 30, "erases": 3}]
+    assert steady.unlevelled(rows) == [(30, 2), (40, 2), (30, 2)]
+    own = steady.unlevelled([{"blocks": 50, "erases": 10}, {"blocks": 50, "erases": 90}])
+    expected = 40 * math.sqrt(1 - 50 / 1600)
+    assert np.allclose([rate for _, rate in own], [50 - expected, 50 + expected])
+
+
+# ---- replays ----
+
+def steady_of(tool, profile, settings, work, cycles):
+    c = card.look(tool, profile, (*settings, f"nand.endurance={cycles}"), 2018)
+    return c, steady.judge(replay(profile, work, *c.replayed, "--until", "steady"), c, work)
+
+
+def test_greedy_cleaning_of_uniform_writes():
+    """Against Desnoyers' law."""
+    settings = ("nand.blocks_per_plane=512", *FULL[1:])
+    c, found = steady_of(Tool(), "ssd-page", settings, "gen:random,op=write,bs=4K,count=10M", 1000)
+    blocks = sum(p.blocks for p in found.pools)
+    alpha = 1.15 * (1 - 2 / blocks)
+    law = greedy(alpha, int(c.values["nand.pages_per_block"]))
+    assert abs(found.waf / law - 1) < 0.05, (found.waf, law)
+
+
+STRATEGIES = (("ssd-page", *FULL), ("ssd-page", *SMALL), ("ssd-page", "ftl.type=dftl", *FULL),
+              ("transcend8g", "nand.blocks_per_plane=128", "ftl.op=60%", "device.capacity=auto",
+               "device.used=0", "faults.spare_blocks=6"),
+              ("kingston512m", "nand.blocks_per_plane=64", "ftl.op=60%", "device.capacity=auto"),
+              ("flashfx4m",))
+
+
+def test_what_the_chip_writes_is_what_the_host_writes_times_waf():
+    """And erases are programs by whole blocks, for every strategy that can be steady."""
+    tool = Tool()
+    for profile, *settings in STRATEGIES:
+        work = "gen:zipf,op=write,bs=4K,size=1M,count=300K"
+        c, found = steady_of(tool, profile, settings, work, 1000)
+        block = int(c.values["nand.pages_per_block"]) * card._bytes(c.values["nand.page_size"])
+        erased = sum(p.blocks * p.rate for p in found.pools) * block
+        # A block may be given up before it is full, but never hold more than it has.
+        assert found.waf * 0.97 < erased < found.waf * 4, (profile, settings, erased, found.waf)
+
+
+def death(tool, profile, settings, work, cycles, spread):
+    """The predicted life over that of a replay to death."""
+    _, found = steady_of(tool, profile, settings, work, cycles)
+    o = replay(profile, work, *settings, f"nand.endurance={cycles}", "--until", "dead", "--drop-trim")
+    assert o["state"] != "alive"
+    drawn = lives.draw(found.pools, found.spares, spread, 1, 200)
+    return (drawn.quantile(0.5) + found.gained) / o["host"]["write"]["bytes"]
+
+
+def test_a_replay_to_death_agrees():
+    tool = Tool()
+    flat, wide = NONE, Spread(0, 0.1, "uniform")
+    spread = ("faults.life_spread=10%",)
+    lagging = ("ftl.wear_levelling=static", "ftl.wl_threshold=5")
+    for settings, lives_of, work in (
+            ((*FULL, *spread), wide, "gen:random,op=write,bs=4K,count=100M"),
+            ((*FULL, *spread), wide, "gen:zipf,op=write,bs=4K,count=100M"),
+            ((*SMALL, *spread), wide, "gen:random,op=write,bs=4K,count=100M"),
+            ((*SMALL, *spread), wide, "gen:sequential,op=write,bs=64K,count=100M"),
+            ((*FULL, "ftl.wear_levelling=off"), flat, "gen:random,op=write,bs=4K,count=100M"),
+            ((*FULL, "ftl.wear_levelling=off"), flat, "gen:sequential,op=write,bs=64K,count=100M"),
+            ((*FULL, *lagging), flat, "gen:zipf,op=write,bs=4K,count=100M"),
+            ((*FULL, *spread), wide, "gen:zipf,op=write,bs=4K,size=4M,count=100M")):
+        ratio = death(tool, "ssd-page", settings, work, 100, lives_of)
+        assert 0.9 < ratio < 1.1, (settings, work, ratio)
+
+
+def test_blocks_at_rest_do_not_share_the_wear():
+    _, found = steady_of(Tool(), "ssd-page", FULL, "gen:zipf,op=write,bs=4K,size=4M,count=100M", 99)
+    assert found.cold > 190 and sum(p.blocks for p in found.pools) < 60
+    levelled = (*FULL, "ftl.wear_levelling=static")
+    _, found = steady_of(Tool(), "ssd-page", levelled,
+                         "gen:zipf,op=write,bs=4K,size=4M,count=100M", 99)
+    assert found.cold == 0 and sum(p.blocks for p in found.pools) == 248
+
+
+# ---- the command ----
+
+def test_the_command_says_years_and_what_they_rest_on():
+    o = good_json("life", "gen:zipf,op=write,bs=4K,count=1M", "--per-day", "1GB", "--card", "ssd-page",
+                  "--only", *FULL, "nand.endurance=3000", "faults.device_spread=50%")
+    assert o["evidence"] and o["host_bytes_per_day"] == 1e9
+    assert abs(o["chip_bytes_per_day"] / 1e9 - o["waf"]) < 1e-9
+    # All blocks take part; rated by a data sheet they end a little later than at 3000 cycles.
+    pool = o["steady"]["pattern"]["pools"][0]
+    expected = 3000 / pool["erases_per_host_byte"] / 1e9 / 365.25
+    years = o["years"]
+    assert abs(years["median"] / expected - 1) < 0.03, (years, expected)
+    assert abs(years["high"] / years["low"] / math.exp(2 * 1.2816 * 0.5) - 1) < 0.03
+    assert {"nand.endurance=3000", "faults.device_spread=50%"} < set(o["settings"])
+    assert all(n["source"] for n in o["assumed"])
+    text = good("life", "gen:zipf,op=write,bs=4K,count=1M", "--per-day", "1GB", "--card", "ssd-page",
+                "--only", *FULL, "nand.endurance=3000", "faults.device_spread=50%", "-o", "out")
+    assert text.splitlines()[0] == o["sentence"] and text.endswith("out/index.html\n")
+    assert o["sentence"] in re.sub("&[a-z#0-9]+;", "'", read("out/index.html"))
+    assert json.loads(read("out/results.json"))["years"] == years
+
+
+def test_the_nominal_life_of_an_emmc():
+    """3000 cycles, 5.6 GB a day on the chip of 8 GB: 11 to 12 years."""
+    o = good_json("life", "chip=5.6GB/day", "nand.endurance=3000", "--card", "samsung-emmc8g", "--only")
+    assert abs(o["years"]["median"] / 11.5 - 1) < 0.05, o["years"]
+    assert o["chip_bytes_per_day"] == 5.6e9
+
+
+def test_works_side_by_side():
+    o = good_json("life", "rec:vfat-log", "rec:ext4-log", "rec:vfat-log,start=8192", "--every", "1h",
+                  "--card", "toshiba16g", "--only")
+    vfat, ext4, again = o["answers"]
+    assert ext4["years"]["median"] < vfat["years"]["median"] and "shorter" in ext4["compared"]
+    assert again["compared"] == "equal" and vfat["evidence"]
+    assert o["what_if"] == []
+
+
+def test_what_if():
+    o = good_json("life", "logger,every=1s", "--card", "ssd-page", "--most", "300000",
+                  "device.used=500M")
+    found = {w["what"]: w for w in o["what_if"]}
+    assert any("f2fs" in name for name in found) and any("vfat" in name for name in found)
+    assert "partition at 1 MiB" in found
+    lost = found["card written all over before"]
+    spared = found["written all over, but three tenths are unpartitioned"]
+    assert lost["years"]["median"] < spared["years"]["median"] < o["years"]["median"]
+    assert o["not_compared"]
+
+
+# ---- what people have ----
+
+DISKS = """   8       0 sda 100 0 800 9 10 0 80 9 0 9 9
+ 179       0 mmcblk0 12039 3022 983474 90000 %d 9 %d 9 0 9 9 0 0 0 0
+ 179       1 mmcblk0p1 200 20 9000 100 10 0 80 10 0 100 110
+"""
+FIRST, SECOND = DISKS % (400, 1803200), DISKS % (900, 1903200)
+
+
+def test_two_readings_of_diskstats():
+    """100000 sectors in 500 writes within two hours."""
+    want = readings.Reading("/proc/diskstats", "mmcblk0", 51200000 * 12, 102400, 7200)
+    texts = [("a", FIRST), ("b", SECOND)]
+    assert readings.diskstats(texts, "", 7200) == want
+    for clocks in (("2026-02-28 23:00:00", "2026-03-01T01:00:00"), ("1700000000", "1700007200"),
+                   ("Fri Jan  9 22:30:00 UTC 2026", "Sat Jan 10 00:30:00 UTC 2026"),
+                   ("100.5 90.1", "7300.5 7000.2")):
+        dated = [(n, f"{clock}\n{t}") for (n, t), clock in zip(texts, clocks)]
+        assert readings.diskstats(dated, "", 0) == want, clocks
+        assert readings.diskstats([("x", "".join(t for _, t in dated))], "", 0) == want
+    assert readings.kind_of(FIRST) == "diskstats"
+
+
+COLUMNS = (
+    ("iostat", "Device tps kB_read/s kB_wrtn/s kB_dscd/s kB_read kB_wrtn kB_dscd\n"
+     "mmcblk0 5.52 1.2 121.71 0 1 6 0\n", 121.71 * 1024, 0),
+    ("iostat", "Device:  tps  Blk_read/s Blk_wrtn/s Blk_read Blk_wrtn\nmmcblk0 4 1 77 3 4\n",
+     77 * 512, 0),
+    ("iostat", "Device r/s rkB/s rrqm/s %rrqm r_await rareq-sz w/s wkB/s wrqm/s %wrqm w_await wareq-sz"
+     "\nsda 9 9 9 9 9 9 0.60 6.33 9 9 9 10.55\nmmcblk0 0,1 9,0 9 9 9 9 0,80 16,00 9 9 9 20,00\n",
+     16 * 1024, 20 * 1024),
+    ("iostat", "Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util\n"
+     "mmcblk0 0 1 0 2 0 64 32 0 9 9 9\n\n"
+     "Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util\n"
+     "mmcblk0 0 1 0 4 0 256 64 0 9 9 9\n", 256 * 512, 256 * 512 / 4),
+    ("sar", "12:00:01 AM DEV tps rkB/s wkB/s areq-sz aqu-sz await svctm %util\n"
+     "12:10:01 AM dev179-0 5.5 0 120 22 0 9 9 9\n01:10:01 AM dev179-0 5.5 0 60 24 0 9 9 9\n",
+     90 * 1024, 23 * 1024),
+    ("sar", "00:00:01 DEV tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util\n"
+     "00:10:01 dev179-0 5.5 0 120 22 0 9 9 9\n"
+     "Average: DEV tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util\n"
+     "Average: dev179-0 5.5 0 50 30 0 9 9 9\n", 50 * 512, 30 * 512))
+
+
+def test_columns_of_iostat_and_sar():
+    for kind, text, rate, size in COLUMNS:
+        assert readings.kind_of(text) == kind, text
+        found = readings.rates(text, kind, "", "x")
+        assert abs(found.per_day - rate * 86400) < 1, (text, found.per_day / 86400)
+        assert abs(found.size - size) < 1e-6, (text, found.size)
+    assert readings.rates(COLUMNS[4][1], "sar", "", "x").seconds == 3600
+    assert readings.rates(COLUMNS[2][1], "iostat", "/dev/sda", "x").per_day == 6.33 * 1024 * 86400
+
+
+def test_what_an_emmc_says_about_itself():
+    text = ("Extended CSD rev 1.8 (MMC 5.1)\n"
+            "eMMC Life Time Estimation A [EXT_CSD_DEVICE_LIFE_TIME_EST_TYP_A]: 0x02\n"
+            "eMMC Life Time Estimation B [EXT_CSD_DEVICE_LIFE_TIME_EST_TYP_B]: 0x05\n"
+            "eMMC Pre EOL information [EXT_CSD_PRE_EOL_INFO]: 0x01\n")
+    assert readings.health(text, "x") == readings.Health({"A": (0.1, 0.2), "B": (0.4, 0.5)}, 1)
+    older = "Device life time estimation type A [DEVICE_LIFE_TIME_EST_TYP_A: 0x01]\n"
+    assert readings.health(older, "x").used == {"A": (0, 0.1)}
+    o = good_json("life", write("ext_csd", text), "--age", "2y")
+    assert 4 <= o["years"]["low"] < 4.1 and 4.8 < o["years"]["high"] <= 5 and o["card"] is None
+    bad("--age TIME", "life", "ext_csd")
+
+
+def test_a_trace_of_a_day():
+    lines = "".join(f"{i * 60 * 10**9} write {i % 64 * 65536} 65536\n" for i in range(1441))
+    trace = write("day.trace", "# flashemu trace 1\n" + lines)
+    o = good_json("life", trace, "--card", "ssd-page", *FULL, "--only")
+    assert abs(o["host_bytes_per_day"] / (1441 * 65536) - 1) < 1e-9 and o["evidence"]
+
+
+# ---- refusals ----
+
+def refusal(*words):
+    """The message, in this process because there are many."""
+    try:
+        main._dispatch(["life", *words, "--store", "store"])
+    except LabError as e:
+        return str(e)
+    raise AssertionError(words)
+
+
+def test_what_is_refused():
+    head = "# flashemu trace 1\n"
+    reads = write("reads.trace", head + "0 read 0 4096\n7200000000000 read 0 4096\n")
+    short = write("short.trace", head + "0 write 0 4096\n9000000000 write 0 4096\n")
+    write("one.txt", FIRST)
+    write("two.txt", SECOND)
+    ssd = ("--card", "ssd-page", "--only")
+    for said, *words in (
+            ("has no writes, so nothing wears", reads),
+            ("lasts 9 s, which cannot stand for years", short),
+            ("has no chip", "home-assistant", "--card", "generic32m"),
+            ("the card never wears out", "home-assistant", "--card", "ideal"),
+            ("more than ssd-page can write", "host=900TB", *ssd),
+            ("--apart TIME", "one.txt", "two.txt"),
+            ("a second one is needed", "one.txt"),
+            ("their order is wrong", "two.txt", "one.txt", "--apart", "1h"),
+            ("has no device 'sdz'", "one.txt", "two.txt", "--apart", "1h", "--device", "sdz"),
+            ("--per-day SIZE", "gen:random,op=write"),
+            ("there is no such file, and no work of this name", "nowhere.trace"),
+            ("allowed: every, commits", "database,rate=3"),
+            ("allowed: a time such as", "logger,every=soon"),
+            ("is given twice", "home-assistant", "--card", "ssd-page", "--card", "ssd-page"),
+            ("which work?", "nand.endurance=5")):
+        told = refusal(*words)
+        assert said in told and "\n" not in told, (words, told)
+    o = good_json("life", short, *ssd, "--every", "1h", *FULL)
+    assert o["sentence"].startswith("Without evidence, because a trace of 9 s stands for years: ")
+
+
+def test_words_of_works():
+    assert works.seconds("10s") == 10 and works.seconds("2h") == 7200 and works.seconds("x") is None
+    assert of_cell("mlc", 2009).cycles == 5000 and of_cell("mlc", 2016).cycles == 3000
+    assert of_cell("tlc", 2015).cycles < of_cell("tlc", 2022).cycles
+    found = works.read(Tool(), ["Home_Assistant", "HA", "database,commits=6"], works.Told())
+    assert found[0].per_day == found[1].per_day == 10.5e9
+    assert abs(found[2].rounds - 86400 / 10 / 500) < 1e-9 and not found[2].doubts
+
+
+run(globals())

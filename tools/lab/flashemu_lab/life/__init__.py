@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long cards live under a work.
+
+    endurance    how many cycles blocks bear, with the source of each number
+    readings     what counters of a kernel, iostat, sar and mmc say about a work
+    card         a profile with what decides about its life
+    works        what a user means by a work: requests, and how much of them a day
+    lives        when cards end whose blocks differ: order statistics
+    steady       the work repeated until the device is steady: what wears, and how fast
+    prediction   years, and what they rest on
+    what_if      the same with something changed
+    told         the answer as sentences, JSON and a page
+"""

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The work repeated until the device is steady, and what wears then.
+
+`flashemu replay --until steady` repeats requests until the write amplification of a whole pass of
+the chip differs by less than 1 % from that of the pass before, with everything that a device does:
+merges, cleaning, the folds of an SLC cache, refresh, and what it does while the host pauses.  It
+says how often each block was erased since the first pass.
+
+What follows from that for the rest of a life:
+
+* Blocks that took part wear alike, because free blocks are used in turn or the least worn one
+  first.
+* Blocks that hold data that never change keep their cycles.  With static wear levelling they take
+  part: each time that the others are `wl_threshold` erases ahead, their data are moved.
+* Without wear levelling (ftl.wear_levelling=off) each block keeps its own rate.  Counts of a short
+  time differ by chance as well, by as much as their mean if erases fall on blocks at random; what
+  they differ more by is taken for the rates' own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import LabError
+from ..runs.run import Json
+from .card import Card
+from .lives import Pool
+
+CACHE, BLOCKS = "the SLC cache", "the blocks"
+
+
+@dataclass(frozen=True)
+class Steady:
+    """What a replay says.
+
+    waf         chip bytes for each byte of the host, in the last pass
+    passes      the same of all passes, in their order
+    reached     whether the state is steady
+    requests    that were replayed
+    host_bytes  that were written in them
+    rounds      of the work that were whole
+    spares      blocks that may fail
+    pools       blocks that wear
+    cold        blocks that do not
+    gained      bytes that the host wrote before the device was steady, beyond what as many erases
+                allow afterwards: free blocks are used up first
+    most        bytes that the host could write in a day at most
+    """
+
+    waf: float
+    passes: tuple[float, ...]
+    reached: bool
+    requests: int
+    host_bytes: int
+    rounds: int
+    spares: int
+    pools: tuple[Pool, ...]
+    cold: int
+    gained: float
+    most: float
+
+
+def judge(result: Json, card: Card, name: str) -> Steady:
+    """What the result of a replay says about this card.  LabError if nothing was written or erased,
+    or if the card did not survive; `name` is the work's."""
+    r = result["repeated"]
+    passes = r["passes"]
+    if result["state"] != "alive":
+        raise LabError(f"{card.profile}: dies within the replay of {name}, after "
+                       f"{result['host']['write']['bytes']} bytes: {result['reason']}; nothing is "
+                       "known about years")
+    last = passes[-1]
+    # Which blocks take part, all passes say; how fast they wear, the last one.
+    each = last["host_bytes"] / max(1, last["erases"])
+    written = sum(b["blocks"] * b["erases"] for b in r["blocks"]) * each
+    pools, cold = _pools(r["blocks"], written, card, result["ftl"]["wear_moves"] > 0)
+    if not pools:
+        raise LabError(f"{name} on {card.profile}: {result['records']} requests erase no block, so "
+                       "nothing is known about its wear; --most N replays more")
+    return Steady(last["programmed"] / last["host_bytes"],
+                  tuple(p["programmed"] / p["host_bytes"] for p in passes), r["reached"],
+                  result["records"], result["host"]["write"]["bytes"], r["rounds"], r["spares"],
+                  tuple(pools), cold,
+                  sum(p["host_bytes"] - p["erases"] * each for p in passes),
+                  result["host"]["write"]["bytes"] / max(1, result["busy_ns"]) * 86400e9)
+
+
+def unlevelled(rows: list[dict[str, Any]]) -> list[tuple[int, float]]:
+    """Blocks with the erases that each of them would have without chance, from rows with counts."""
+    n = sum(r["blocks"] for r in rows)
+    mean = sum(r["blocks"] * r["erases"] for r in rows) / n
+    variance = sum(r["blocks"] * (r["erases"] - mean) ** 2 for r in rows) / n
+    own = math.sqrt(max(0.0, 1 - mean / variance)) if variance else 0.0
+    return [(r["blocks"], max(mean + own * (r["erases"] - mean), 1e-9)) for r in rows]
+
+
+def _pools(blocks: list[dict[str, Any]], written: float, card: Card,
+           moves: bool) -> tuple[list[Pool], int]:
+    """The pools that wear, and how many blocks do not; `written` bytes go with the erases, and
+    `moves` says whether cold data were moved meanwhile."""
+    levelled = card.values.get("ftl.wear_levelling") != "off"
+    pools = []
+    cold = sum(b["blocks"] for b in blocks if b["rests"] and not b["slc"])
+    for slc, name, cycles in ((True, CACHE, card.slc.cycles), (False, BLOCKS, card.blocks.cycles)):
+        rows = [b for b in blocks if b["slc"] == slc and not b["rests"]]
+        if not any(b["erases"] for b in rows):
+            continue
+        if not levelled:
+            pools += [Pool(name, n, rate / written, cycles) for n, rate in unlevelled(rows)]
+            continue
+        n = sum(b["blocks"] for b in rows)
+        erases = float(sum(b["blocks"] * b["erases"] for b in rows))
+        if card.static_threshold is not None and not slc:
+            # Each block with cold data is emptied once while the others are erased so often.
+            erases += 0 if moves else cold * erases / n / max(1.0, card.static_threshold)
+            n, cold = n + cold, 0
+        pools.append(Pool(name, n, erases / n / written, cycles))
+    return pools, cold

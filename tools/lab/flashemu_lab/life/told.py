@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The answer as sentences, JSON and a page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Sequence
+
+from ..core.text import listed
+from ..core.units import number
+from ..report.page import document, plain_table
+from .prediction import HIGH, LOW, Prediction
+
+# Blocks are no reason any more: other parts of a card, and its owner, have an end, too.
+LONG = 30.0
+# Lives that differ by less are called equal.
+EQUAL = 1.05
+
+
+def span(years: float) -> str:
+    """A time for people."""
+    if years >= 0.95:
+        return f"{number(float(f'{years:.2g}'))} years"
+    days = years * 365.25
+    return f"{number(float(f'{days:.2g}'))} days"
+
+
+def _interval(p: Prediction) -> str:
+    return f"8 of 10 such cards {span(p.quantile(LOW))} to {span(p.quantile(HIGH))}"
+
+
+def first(p: Prediction) -> str:
+    """The sentence that stands first."""
+    doubt = f"Without evidence, because {listed(list(p.doubts))}: " if p.doubts else ""
+    if not p.card:
+        if p.quantile(HIGH) <= p.work.age / 365.25 / 86400 * 1.0001 and p.median <= 0:
+            return doubt
+        text = (f"at the pace of its first {span(p.work.age / 86400 / 365.25)}, this device lives "
+                f"{span(p.quantile(LOW))} to {span(p.quantile(HIGH))}, most likely "
+                f"{span(p.median)}")
+    else:
+        text = f"{p.card.profile} lives {span(p.median)} under {p.work.name} ({_interval(p)})"
+    return doubt + (text[0].upper() + text[1:] if not doubt and not p.card else text) + "."
+
+
+def more(p: Prediction) -> list[str]:
+    """What follows it."""
+    if not p.card or p.waf is None:
+        return []
+    found = [f"The host writes {number(p.per_day / 1e9)} GB a day and the chip "
+             f"{number(p.chip_per_day / 1e9)} GB, {number(p.waf)} times as much."]
+    shapes = {name: s.waf for name, s in p.steady.items()}
+    if len(shapes) > 1:
+        found.append("The shape of the requests is assumed: " + listed(
+            [f"{name} the chip writes {number(w)} times as much" for name, w in shapes.items()])
+            + ".")
+    found.append(_end(p))
+    at_rest = max(s.cold for s in p.steady.values())
+    if at_rest:
+        found.append(f"{at_rest} blocks with data that never change do not share the wear, "
+                     "because this "
+                     "profile never moves such data.")
+    if p.median > LONG:
+        found.append("Other causes end most cards before that.")
+    return found
+
+
+def _end(p: Prediction) -> str:
+    """What ends the life."""
+    assert p.card
+    spares = next(iter(p.steady.values())).spares
+    name = max(p.ends, key=lambda n: p.ends[n])
+    share = f" ({100 * p.ends[name]:.0f} % of the cards)" if p.ends[name] < 0.995 else ""
+    then = {"read-only": "it takes no more writes", "full": "it takes no more writes",
+            "dead": "it does not answer any more", "slow": "it is slow",
+            "silent": "it loses data silently"}.get(p.card.values.get("faults.end_of_life", ""),
+                                                     "it ends")
+    return (f"What ends it is the wear of {name}{share}: when more than {spares} blocks have "
+            "failed, "
+            f"no spare is left, and {then}.")
+
+
+def sentences(p: Prediction) -> list[str]:
+    """All of an answer but its numbers."""
+    return [first(p), *more(p)]
+
+
+def as_json(p: Prediction) -> dict[str, Any]:
+    """An answer for programs; times in years, sizes in bytes."""
+    return {
+        "sentence": first(p), "work": p.work.name, "about": p.work.title,
+        "card": p.card.profile if p.card else None,
+        "settings": list(p.card.settings) if p.card else [],
+        "years": {"median": p.median, "low": p.quantile(LOW), "high": p.quantile(HIGH),
+                  "interval": HIGH - LOW, "cards": len(p.years)},
+        "host_bytes_per_day": p.per_day or None, "chip_bytes_per_day": p.chip_per_day or None,
+        "waf": p.waf,
+        "ends": {"sentence": _end(p) if p.card else None, "share": dict(p.ends)},
+        "evidence": not p.doubts, "doubts": list(p.doubts),
+        "steady": {name: {"reached": s.reached, "requests": s.requests, "waf": s.waf,
+                          "passes": list(s.passes), "spares": s.spares, "blocks_at_rest": s.cold,
+                          "pools": [{"name": q.name, "blocks": q.blocks, "cycles": q.cycles,
+                                     "erases_per_host_byte": q.rate} for q in s.pools]}
+                   for name, s in p.steady.items()},
+        "assumed": [{"what": n.what, "value": n.value, "source": n.source} for n in p.assumed],
+        "commands": list(p.commands),
+    }
+
+
+Row = tuple[str, Prediction]
+
+
+def compared(base: Prediction, p: Prediction) -> str:
+    """How a life differs from another."""
+    ratio = p.median / base.median
+    if 1 / EQUAL < ratio < EQUAL:
+        return "equal"
+    if ratio >= 1:
+        return f"{number(float(f'{ratio:.2g}'))} times as long"
+    return f"{number(float(f'{1 / ratio:.2g}'))} times shorter"
+
+
+HEADS = [("", False), ("years", True), ("8 of 10", True), ("GB a day", True), ("on the chip", True),
+         ("", False)]
+
+
+def rows(base: Prediction, found: Sequence[Row]) -> list[list[str]]:
+    """A table: what, years, interval, bytes, and the comparison."""
+    return [[name, number(float(f"{p.median:.3g}")),
+             f"{number(float(f'{p.quantile(LOW):.2g}'))} to "
+             f"{number(float(f'{p.quantile(HIGH):.2g}'))}",
+             number(p.per_day / 1e9) if p.per_day else "-",
+             number(p.chip_per_day / 1e9) if p.per_day else "-",
+             "" if p is base else compared(base, p)] for name, p in found]
+
+
+def text(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequence[str]) -> str:
+    """Everything for people: the first answer with what it rests on, and tables."""
+    p = answers[0]
+    lines = [*sentences(p)]
+    if len(answers) > 1:
+        lines += ["", *_lines([("", answers[0]), *[("", a) for a in answers[1:]]], p, True)]
+    if what_ifs:
+        lines += ["", "What if", *_lines([("as it is", p), *what_ifs], p, False)]
+    lines += [f"not compared: {reason}" for reason in refused]
+    lines += ["", "Assumed", *(f"  {n.what}: {n.value} ({n.source})" for n in p.assumed)]
+    return "\n".join(lines) + "\n"
+
+
+def name_of(p: Prediction) -> str:
+    """A work on a card."""
+    return f"{p.work.name} on {p.card.profile}" if p.card else p.work.name
+
+
+def _lines(found: Sequence[Row], base: Prediction, named: bool) -> list[str]:
+    body = rows(base, [(name_of(p) if named else name, p) for name, p in found])
+    cells = [[name for name, _ in HEADS], *body]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(HEADS))]
+    return ["  ".join(f"{c:>{w}}" if numeric else f"{c:<{w}}" for c, w, (_, numeric) in
+                      zip(row, widths, HEADS)).rstrip() for row in cells]
+
+
+def to_json(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequence[str],
+            made_by: str) -> str:
+    """Everything for programs."""
+    base = answers[0]
+    return json.dumps({
+        "made_by": made_by, **as_json(base),
+        "answers": [{**as_json(p), "compared": compared(base, p)} for p in answers],
+        "what_if": [{"what": name, "compared": compared(base, p), **as_json(p)}
+                    for name, p in what_ifs],
+        "not_compared": list(refused)}, indent=1, ensure_ascii=False) + "\n"
+
+
+def page(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequence[str],
+         made_by: str) -> str:
+    """The page."""
+    base = answers[0]
+    parts = []
+    if len(answers) > 1:
+        parts.append(plain_table("Side by side", "Lives that differ by less than 5 % are called "
+                                 "equal.", HEADS, rows(base, [(name_of(p), p) for p in answers])))
+    if what_ifs:
+        parts.append(plain_table("What if", "Each line is a replay of its own.", HEADS,
+                                 rows(base, [("as it is", base), *what_ifs])))
+    if refused:
+        parts.append(plain_table("Not compared", "", [("why", False)], [[r] for r in refused]))
+    parts.append(plain_table("What it rests on", "Numbers that were not replayed, and where they "
+                                                 "come "
+                             "from.", [("what", False), ("value", True), ("source", False)],
+                             [[n.what, n.value, n.source] for n in base.assumed]))
+    parts.append(plain_table("Do it again", f"Made by {made_by}.", [("command", False)],
+                             [[c] for c in base.commands]))
+    return document("life", f"How long does it live under {base.work.name}?", base.work.title,
+                    sentences(base), parts)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The same with something changed, each by a replay of its own.
+
+What the user does stays the same: the same commits, lines or files as often.  So another filesystem
+may write more or less for them, and the years say which is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Iterator
+
+from ..core.errors import LabError
+from ..recording import recordings
+from ..runs.program import Tool
+from . import card as cards
+from .card import Card
+from .prediction import Prediction, Question
+from .works import Work
+
+_SEGMENT = 4096
+# Starts of the partition, in sectors, and how they are called.
+_STARTS = ((63, "31.5 KiB"), (2048, "1 MiB"), (8192, "4 MiB"))
+
+
+def fixed(q: Question, found: Prediction, round_bytes: float) -> Work:
+    """The work with how often it happens instead of how much it writes."""
+    if q.work.rounds or not round_bytes or q.work.on_chip:
+        return q.work
+    return replace(q.work, per_day=0, rounds=found.per_day / round_bytes)
+
+
+def _recorded(work: Work) -> recordings.Operand | None:
+    """The recording of a work that is one."""
+    if len(work.requests) == 1 and work.requests[0][1].startswith(recordings.PREFIX):
+        return recordings.operand(work.requests[0][1])
+    return None
+
+
+def filesystems(work: Work, card: Card) -> Iterator[tuple[str, Work]]:
+    """Other filesystems and options that were recorded with the same work on a partition of the
+    same length."""
+    o = _recorded(work)
+    if not o:
+        return
+    for name in recordings.names():
+        r = recordings.load(name, card.longest)
+        if (r.name == o.recording.name or r.work != o.recording.work
+                or r.sectors != o.recording.sectors
+                or o.measure and all(p.name != o.measure for p in r.phases)):
+            continue
+        start = o.start
+        if r.filesystem == "f2fs":
+            start += (r.start - start) % _SEGMENT
+        text = f"{recordings.PREFIX}{name},start={start}" + (f",measure={o.measure}" if o.measure
+                                                               else "")
+        yield f"{r.mkfs}; {r.mount}", replace(work, requests=(("recorded", text),))
+
+
+def starts(work: Work) -> Iterator[tuple[str, Work]]:
+    """Other starts of the partition."""
+    o = _recorded(work)
+    if not o or o.recording.filesystem == "f2fs":  # it looks where it lies
+        return
+    for start, name in _STARTS:
+        if start != o.start:
+            text = work.requests[0][1].replace(f"start={o.start}", f"start={start}")
+            if text != work.requests[0][1]:
+                yield f"partition at {name}", replace(work, requests=(("recorded", text),))
+
+
+def shares(tool: Tool, card: Card, year: int) -> Iterator[tuple[str, Card]]:
+    """How much of the card has ever been written: what was not, the device has for itself."""
+    for share, name in ((1.0, "card written all over before"),
+                        (0.9, "written all over, but a tenth is unpartitioned"),
+                        (0.7, "written all over, but three tenths are unpartitioned")):
+        used = int(card.capacity * share) // 4096 * 4096
+        setting = f"device.used={used}"
+        kept = tuple(s for s in card.settings if not s.startswith("device.used="))
+        yield name, cards.look(tool, card.profile, (*kept, setting), year)
+
+
+def variants(tool: Tool, work: Work, card: Card, year: int) -> list[tuple[str, Work, Card]]:
+    """Everything that can be changed."""
+    found = [(name, w, card) for name, w in filesystems(work, card)]
+    found += [(name, w, card) for name, w in starts(work)]
+    try:
+        found += [(name, work, c) for name, c in shares(tool, card, year)]
+    except LabError:
+        pass  # a device that has nothing to say about what was written before
+    return found
+
+
+NO_RECORDING = ("commit interval, noatime, WAL and logs in memory: there is no recording with "
+                "another "
+                "one; flashemu-lab record makes them")

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a user means by a work: requests, and how much of them a day.
+
+    NAME[,every=TIME][,commits=N][,rate=SIZE][,per-day=SIZE]   a shipped work, works.toml
+    rec:NAME[,...]      a recording, which happens once an hour unless --every says otherwise
+    gen:PATTERN[,...]   a pattern, of which --per-day says how much there is
+    host=SIZE, chip=SIZE                bytes a day from the host, or on the chip
+    FILE                a trace of any format that flashemu reads, or what a machine has counted
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Sequence
+
+from ..core.errors import LabError
+from ..core.text import allowed
+from ..core.units import number, quantity
+from ..recording import recordings
+from ..runs.program import Tool
+from . import readings
+from .card import Card
+from .endurance import Number
+
+DAY = 86400.0
+# A trace that is shorter says nothing about years by itself.
+LEAST_SECONDS = 3600.0
+# Where the partition of a recording begins, in sectors, unless the operand says it: at 4 MiB.
+START = 8192
+_SEGMENT = 4096  # sectors that f2fs aligns itself to
+_TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": DAY, "w": 7 * DAY,
+          "y": 365.25 * DAY}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
+
+
+def seconds(text: str) -> float | None:
+    """The time behind "10s", "5min", "2h", "30d" or "3y", in seconds; None if it is none."""
+    found = _SPAN.fullmatch(text.strip())
+    if not found or found[2] not in _TIMES or float(found[1]) == 0:
+        return None
+    return float(found[1]) * _TIMES[found[2]]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What options say about works: 0 or "" for nothing.
+
+    per_day  bytes that the host writes in a day
+    every    seconds after which a recording or a trace happens again
+    apart    seconds between two readings
+    age      seconds for which a device has been used
+    device   whose counters count
+    """
+
+    per_day: float = 0
+    every: float = 0
+    apart: float = 0
+    age: float = 0
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """requests  operands of a replay; several if they are shapes of which nobody knows which it is,
+              each with its name; none for a pattern that depends on the card
+    size      of the writes of such patterns, in bytes
+    per_day   bytes in a day, from the host or on the chip (on_chip); 0: `rounds` says it
+    rounds    how often a day the requests happen
+    timed     the requests arrive at the trace's times
+    doubts    why a prediction has no evidence
+    health    what a device says about itself, with the age: then there is nothing to replay
+    """
+
+    name: str
+    title: str
+    requests: tuple[tuple[str, str], ...] = ()
+    size: float = 0
+    per_day: float = 0
+    on_chip: bool = False
+    rounds: float = 0
+    timed: bool = False
+    wrap: bool = False
+    doubts: tuple[str, ...] = ()
+    assumed: tuple[Number, ...] = ()
+    health: readings.Health | None = None
+    age: float = 0
+
+    def shapes(self, card: Card) -> tuple[tuple[str, str], ...]:
+        """The requests for this card, each with the name of its shape."""
+        if self.requests:
+            return self.requests
+        size = max(512, round(self.size / 512) * 512) if self.size < 4096 else \
+            round(self.size / 4096) * 4096
+        rate = self.per_day / DAY
+        think = f",think={round(size / rate * 1e9)}ns" if rate and not self.on_chip else ""
+        room = min(2**30, card.capacity // 4) // size * size
+        order = f"gen:sequential,op=write,bs={size},size={room},count=100M{think}"
+        if self.on_chip:
+            return (("in order", order),)
+        return (("at random", f"gen:zipf,op=write,bs={size},size={room},count=100M{think}"),
+                ("in order", order))
+
+
+@functools.lru_cache(maxsize=None)
+def shipped() -> dict[str, dict[str, Any]]:
+    """The works of works.toml by name."""
+    text = (Path(__file__).parent / "works.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+_OTHER_NAMES = {"ha": "home-assistant", "homeassistant": "home-assistant", "home assistant":
+                "home-assistant", "log": "logger", "db": "database", "influx": "influxdb",
+                "video": "camera"}
+
+
+def read(tool: Tool, words: Sequence[str], told: Told) -> list[Work]:
+    """The works that words mean; two readings of /proc/diskstats are one.  LabError if one is wrong
+    or does not say how much is written in a day."""
+    found: list[Work] = []
+    sums: list[tuple[str, str]] = []
+    for word in words:
+        text = _counted(word)
+        if text and readings.kind_of(text) == "diskstats":
+            sums.append((word, text))
+        else:
+            found.append(_one(tool, word, text, told))
+    if sums:
+        found.append(_of_reading(sums[0][0], readings.diskstats(sums, told.device, told.apart)))
+    return found
+
+
+def _one(tool: Tool, word: str, text: str, told: Told) -> Work:
+    name = word.partition(",")[0].lower().replace("_", "-")
+    name = _OTHER_NAMES.get(name, name)
+    if word.startswith(recordings.PREFIX):
+        return _recording(word, told)
+    if word.startswith("gen:"):
+        return _pattern(tool, word, told)
+    if name in shipped():
+        return _shipped(name, word, told)
+    amount = re.fullmatch(r"(?:(host|chip)\s*[:=]\s*)?(\d[\d.]*\s*[A-Za-z]*)\s*(?:/d(?:ay)?)?",
+                          word)
+    if amount and not Path(word).exists():
+        return _amount(word, amount[1] or "host", quantity(amount[2]))
+    if text:
+        return _of_text(word, text, told)
+    return _trace(tool, word, told)
+
+
+def _counted(word: str) -> str:
+    """The text of a file in which a machine has counted something; "" for anything else."""
+    path = Path(word)
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(2**22)
+    except (OSError, ValueError):
+        return ""
+    return text if readings.kind_of(text) else ""
+
+
+def _amount(word: str, where: str, size: float | None) -> Work:
+    if not size:
+        raise LabError(f"{word}: allowed: host=SIZE or chip=SIZE, the bytes of a day")
+    shape = Number("shape of the requests", "64 KiB in order, again and again in 1 GiB",
+                   "assumed") \
+        if where == "chip" else _shape(65536)
+    return Work(word, f"{number(size / 1e9)} GB a day " + (
+        "on the chip" if where == "chip" else "from the host"), size=65536, per_day=size,
+        on_chip=where == "chip", assumed=(Number("bytes a day", f"{size:g}", "given"), shape))
+
+
+def _shape(size: float) -> Number:
+    return Number("shape of the requests", f"writes of {number(size / 1024)} KiB, between all in "
+                                           "order "
+                  "and all in random places by Zipf's law, in 1 GiB", "assumed: sums have no "
+                                                                      "places")
+
+
+def _of_text(word: str, text: str, told: Told) -> Work:
+    kind = readings.kind_of(text)
+    if kind == "extcsd":
+        if not told.age:
+            raise LabError(f"{word}: says how much of its life is used up, and not since when; "
+                           "--age "
+                           "TIME says it")
+        return Work(word, "what the device has done so far", health=readings.health(text, word),
+                    age=told.age)
+    return _of_reading(word, readings.rates(text, kind, told.device, word))
+
+
+def _of_reading(word: str, r: readings.Reading) -> Work:
+    if r.per_day <= 0:
+        raise LabError(f"{word}: {r.device} has no writes, so nothing wears")
+    size = r.size or 65536
+    doubts = []
+    if r.seconds and r.seconds < LEAST_SECONDS:
+        doubts.append(f"the readings cover {number(r.seconds)} s, which stand for years")
+    assumed = [Number("bytes a day", f"{r.per_day:.4g}", f"{r.kind} of {r.device}"),
+               Number("size of a write", f"{size:.0f} bytes", r.kind if r.size else "assumed"),
+               _shape(size)]
+    if not r.seconds:
+        assumed.append(Number("time of the reading", "typical", f"assumed: {r.kind} does not say "
+                                                                "how "
+                              "long it was"))
+    return Work(word, f"what {r.device} did", size=size, per_day=r.per_day, doubts=tuple(doubts),
+                assumed=tuple(assumed))
+
+
+def _operand(word: str) -> str:
+    """A recording with the start of its partition and the phase that counts: its last one that
+    writes."""
+    found = recordings.operand(word)
+    r = found.recording
+    if ",start=" not in word:
+        start = START + (r.start % _SEGMENT if r.filesystem == "f2fs" else 0)
+        word += f",start={start}"
+    if not found.measure and len(r.phases) > 1:
+        named = [p.name for p in r.phases if p.name in ("write", "again", "install")]
+        word += f",measure={named[-1]}" if named else ""
+    return word
+
+
+def _how_often(told: Told, usual: float) -> tuple[float, Number, tuple[str, ...]]:
+    if told.every:
+        return DAY / told.every, Number("the work happens", f"every {told.every:g} s", "given"), ()
+    return DAY / usual, Number("the work happens", f"every {usual:g} s", "assumed; --every TIME "
+                                                                         "says "
+                               "it"), (f"that the work happens every {usual / 3600:g} h is "
+                                       "assumed",)
+
+
+def _recording(word: str, told: Told) -> Work:
+    text = _operand(word)
+    r = recordings.operand(text).recording
+    rounds, often, doubts = _how_often(told, 3600.0)
+    sector = recordings.operand(text).start
+    start = Number("start of the partition", f"{sector} sectors",
+                   "given" if ",start=" in word else "assumed")
+    work = Work(word, f"the recording {r.name} ({r.mount}: {r.work})", (("recorded", text),),
+                rounds=rounds, doubts=doubts, assumed=(often, start))
+    return _given_amount(work, told)
+
+
+def _given_amount(work: Work, told: Told) -> Work:
+    if not told.per_day:
+        return work
+    if told.every:
+        raise LabError(f"{work.name}: --every and --per-day both say how much there is a day")
+    return replace(work, per_day=told.per_day, rounds=0, doubts=(), assumed=(
+        Number("bytes a day", f"{told.per_day:g}", "given"), *work.assumed[1:]))
+
+
+def _pattern(tool: Tool, word: str, told: Told) -> Work:
+    tool.check_pattern(word)
+    if not told.per_day:
+        raise LabError(f"{word}: a pattern does not say how much of it there is; --per-day SIZE "
+                       "says it")
+    return Work(word, f"the pattern {word}", (("pattern", word),), per_day=told.per_day,
+                assumed=(Number("bytes a day", f"{told.per_day:g}", "given"),))
+
+
+def _options(word: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for option in word.split(",")[1:]:
+        key, _, value = option.partition("=")
+        if not value or key in found:
+            raise LabError(f"{word}: '{option}': expected KEY=VALUE, each key once")
+        found[key] = value
+    return found
+
+
+def _shipped(name: str, word: str, told: Told) -> Work:
+    """A work of works.toml with what the user changes of it."""
+    w = shipped()[name]
+    options = _options(word)
+    known = [*(["every"] if "events" in w else ["rate", "per-day"]),
+             *(["commits"] if name == "database" else [])]
+    for key in options:
+        if key not in known:
+            raise LabError(f"{word}: '{key}': {allowed(key, known)}")
+    if len(options) > 1:
+        raise LabError(f"{word}: allowed: one of {', '.join(known)}")
+    shape = Number("shape of the requests", w["shape"], w["requests"].partition(",")[0])
+    requests = (("recorded", _operand(w["requests"])),)
+    if "events" in w:
+        every = told.every or _every(word, options) or w["every"]
+        given = bool(told.every or options)
+        what = Number(f"a {w.get('event', name)}", f"every {every:g} s", "given" if given else
+                      w["source"])
+        work = Work(word, w["title"], requests, rounds=DAY / every / w["events"],
+                    assumed=(what, shape))
+    else:
+        per_day = _per_day(word, options) or w["per_day"]
+        given = bool(options)
+        what = Number("bytes a day", f"{per_day:g}", "given" if given else w["source"])
+        work = Work(word, w["title"], requests, per_day=per_day, assumed=(what, shape))
+    if not given and w["source"].startswith("assumed"):
+        work = replace(work, doubts=(f"{what.what} {what.value} is assumed",))
+    return _given_amount(work, replace(told, every=0))
+
+
+def _every(word: str, options: dict[str, str]) -> float:
+    if "commits" in options:
+        n = quantity(options["commits"])
+        if not n or n <= 0:
+            raise LabError(f"{word}: commits={options['commits']}: allowed: a number in a minute")
+        return 60 / n
+    if "every" not in options:
+        return 0
+    found = seconds(options["every"])
+    if not found:
+        raise LabError(f"{word}: every={options['every']}: allowed: a time such as 10s, 5min, 1h "
+                       "or 1d")
+    return found
+
+
+def _per_day(word: str, options: dict[str, str]) -> float:
+    for key, scale in (("rate", DAY), ("per-day", 1.0)):
+        if key in options:
+            size = quantity(options[key])
+            if not size or size <= 0:
+                raise LabError(f"{word}: {key}={options[key]}: allowed: a size")
+            return size * scale
+    return 0
+
+
+def _trace(tool: Tool, word: str, told: Told) -> Work:
+    """A trace: what it has written, over how long."""
+    if not Path(word).exists():
+        raise LabError(f"{word}: there is no such file, and no work of this name; "
+                       f"{allowed(word, list(shipped()))}, rec:RECORDING, gen:PATTERN, host=SIZE "
+                       "or "
+                       "chip=SIZE")
+    first, last, written, end = _span(tool.ask("trace", word))
+    if not written:
+        raise LabError(f"{word}: has no writes, so nothing wears")
+    length = (last - first) / 1e9
+    work = Work(word, f"the trace {word}", (("trace", word),), timed=length > 0, wrap=True)
+    if told.per_day:
+        work = _given_amount(work, told)
+    elif told.every:
+        if told.every < length:
+            raise LabError(f"{word}: lasts {number(length)} s and cannot happen every "
+                           f"{told.every:g} s")
+        work = replace(work, rounds=DAY / told.every, assumed=(
+            Number("the work happens", f"every {told.every:g} s", "given"),))
+    elif length < LEAST_SECONDS:
+        raise LabError(f"{word}: lasts {number(length)} s, which cannot stand for years; --every "
+                       "TIME "
+                       "says how often it happens, or --per-day SIZE how much there is")
+    else:
+        work = replace(work, per_day=written * DAY / length, assumed=(
+            Number("bytes a day", f"{written * DAY / length:.4g}", "the trace"),))
+    if length < LEAST_SECONDS:
+        work = replace(work, doubts=(f"a trace of {number(length)} s stands for years",))
+    return work
+
+
+def _span(text: str) -> tuple[int, int, int, int]:
+    """Of a trace as text: its first and last time in ns, bytes written, and the end of the farthest
+    request."""
+    times: list[int] = []
+    written = end = 0
+    for line in text.splitlines():
+        words = line.split()
+        if not words or words[0].startswith("#") or len(words) < 4:
+            continue
+        times.append(int(words[0]))
+        end = max(end, int(words[2]) + int(words[3]))
+        if words[1].startswith("write"):
+            written += int(words[3])
+    return (min(times), max(times), written, end) if times else (0, 0, 0, 0)
