@@ -108,7 +108,7 @@ def test_the_worst_work_decides():
     assert [(b.group, b.levels, b.worst) for b in found.best] == [
         ("4K", ("1",), ("2", .5)), ("8K", ("1",), ("2", .5)), ("16K", ("3",), ("1", .16))]
     told = conclusion(table_of(rates, EQUAL))
-    assert told[:4] == ["Choose 3, which has at least 50 % of the best, and that with 4K.",
+    assert told[:4] == ["Choose 3. It has at least 50 % of the best rate, and that with 4K.",
                         "Best for 4K: 1. Worst: 2, with 50 % of the best.",
                         "Best for 8K: 1. Worst: 2, with 50 % of the best.",
                         "Best for 16K: 3. Worst: 1, with 16 % of the best."], told
@@ -150,9 +150,9 @@ def test_differences_count_from_what_replays_differ_by():
     told = conclusion(table_of([[1, 1, 1], [1.31, 1, 1], [.5, 1, 1]], EQUAL,
                                replay=replay_of(.3, **names)))
     assert told[:5] == [
-        "Choose 2: no other layout is better by a difference that counts.",
+        "Choose 2. No other layout is better by a difference that counts.",
         "As good, because no difference counts: 1.",
-        "Best for 4K: 2. Perhaps as good: 1. Worst: 3, with 38.2 % of the best.",
+        "Best for 4K: 2. Perhaps as good: 1. Worst: 3, with 38 % of the best.",
         "No difference counts for 8K and 16K.",
         "A difference counts from 2 % on; with 1 10.0 % and with 2 20.0 %. So much have replays "
         "differed from a kernel, and of two that are compared both count."], told
@@ -179,12 +179,12 @@ def test_wear_counts_in_a_steady_state():
     assert ("The device is not in a steady state with 16K: it has blocks that nobody has written "
             "yet, and erases less than half of what it programs. Its write amplification grows "
             "later, so wear does not decide there.") in told, told
-    assert told[-1] == "1, compared with the choice: rate 100 % and write amplification 100 % (8K) to 9 times (4K)."
+    assert told[-1] == "1, compared with the choice: rate 100 % and write amplification 1.00 (8K) to 9.00 times (4K)."
     words = table.experiment.statements[0].words
     found = costs(table, words, choose(table, words), "3")
     assert [(c.measure.name, c.least, c.most) for c in found] == [("rate", 1, 1), ("waf", 1, 1)]
     told = conclusion(table_of(EQUAL, wafs, steady=[[0] * 3] * 3))
-    assert told[0] == ("The layout does not matter here: no difference of rate counts. Take 1."), told
+    assert told[0] == ("The layout does not matter here: no difference of rate counts. Choose 1."), told
 
 
 def test_a_work_may_have_several_rows():
@@ -209,39 +209,43 @@ def test_a_work_may_have_several_rows():
 def test_what_is_said():
     told = conclusion(table_of(EQUAL, EQUAL))
     assert told == ["The layout does not matter here: no difference of rate and write amplification "
-                    "counts. Take 1.", "No difference counts for 4K, 8K and 16K.",
+                    "counts. Choose 1.", "No difference counts for 4K, 8K and 16K.",
                     "A difference counts from 2 % on: that is what the model can tell."], told
     table = table_of([[10, 10, 10], [10, 10, 10], [5, 10, 2.5]], [[1, 1, 1], [1, 1, 1], [1, 2, 4]])
     told = conclusion(table)
-    assert told[:2] == ["Choose 1: no other layout is better by a difference that counts.",
+    assert told[:2] == ["Choose 1. No other layout is better by a difference that counts.",
                         "As good, because no difference counts: 2."]
     assert told[-1] == ("3, compared with the choice: rate 25 % (16K) to 100 % (8K) and write "
-                        "amplification 100 % (4K) to 4 times (16K).")
+                        "amplification 1.00 (4K) to 4.00 times (16K).")
     words = table.experiment.statements[0].words
     found = costs(table, words, choose(table, words), "3")
     assert [(c.measure.name, c.least, c.least_at, c.most, c.most_at) for c in found] == [
         ("rate", .25, "16K", 1, "8K"), ("waf", 1, "4K", 4, "16K")]
 
 
-def test_bars_point_the_right_way():
-    """The longest bar is the best one of a rate, and the worst one of wear."""
+def test_a_map_of_layouts_and_works():
+    """Dark is good for a rate and bad for wear; each number is that of its layout and work; the
+    chosen layout has the frame."""
     figures = ('[[figure]]\nkind = "scores"\nmeasure = "rate"\nx = "layout"\n'
                '[[figure]]\nkind = "scores"\nmeasure = "waf"\nx = "layout"\n')
-    table = table_of([[8, 8, 8], [4, 8, 8], [8, 8, 8]], [[1, 1, 1], [1, 1, 1], [1, 5, 1]],
+    table = table_of([[6, 8, 8], [4, 8, 8], [8, 8, 8]], [[1, 1, 1], [1, 1, 1], [1, 5, 2]],
                      more=figures)
     drawn = draw(table)
-    heads = ["Rate by layout, as a share of the best: long bars are good",
-             "Write amplification by layout, in multiples of the least: short bars are good"]
-    assert [d.heading for d in drawn] == [heads[0]] * 4 + [heads[1]] * 4
-    for picture, want in ((drawn[0].picture, ["100.0 %", "50.0 %", "100.0 %"]),
-                          (drawn[4].picture, ["1 x", "1 x", "5 x"]),
-                          (drawn[5].picture, ["1 x", "1 x", "1 x"])):
-        bars = [float(w) for w in re.findall(r'<rect [^>]*width="([0-9.]+)"', picture)]
-        values = re.findall(r">([0-9.]+ (?:%|x))</text>", picture)
-        assert values == want, picture
-        numbers = [float(v.split()[0]) for v in values]
-        assert all(abs(b / max(bars) - n / max(numbers)) < .01 for b, n in zip(bars, numbers)), bars
-    assert "in the worst case of each" in drawn[0].picture and "4K" in drawn[1].picture
+    assert [d.heading for d in drawn] == ["Rate, in % of the best: dark is good",
+                                          "Write amplification, in multiples of the least: dark is "
+                                          "bad"]
+    for picture, want in ((drawn[0].picture, ["75", "100", "100", "75", "50", "100", "100", "50",
+                                              "100", "100", "100", "100"]),
+                          (drawn[1].picture, ["1"] * 8 + ["1", "5", "2", "5"])):
+        cells = re.findall(r'<rect x="([0-9.]+)" y="([0-9.]+)"[^>]*fill-opacity="([0-9.]+)">'
+                           r"<title>layout (.), (.*?): ([0-9]+) ", picture)
+        assert [c[5] for c in cells] == want, cells
+        assert [c[3] for c in cells] == ["1"] * 4 + ["2"] * 4 + ["3"] * 4
+        assert [c[4] for c in cells[:4]] == ["4K", "8K", "16K", "worst case"]
+        by_value = sorted(cells, key=lambda c: float(c[5]))
+        assert [c[2] for c in by_value] == sorted(c[2] for c in cells), "the larger, the darker"
+        frame, = re.findall(r'<rect x="[0-9.]+" y="([0-9.]+)"[^>]*class="mark key"', picture)
+        assert abs(float(frame) - float(cells[8][1])) < 3, "3 is chosen"
 
 
 def test_advice_is_an_experiment():
@@ -251,7 +255,9 @@ def test_advice_is_an_experiment():
         assert any(layout.startswith(start) for layout in layouts), start
     assert [r["levels"]["workload"] for r in out["rows"][:3]] == ["log", "database", "video"]
     assert all(r["status"] == "done" and r["values"]["rate"] > 0 for r in out["rows"])
-    assert out["conclusion"][0].startswith("Choose ") and "flashemu align" in out["conclusion"][-1]
+    assert out["conclusion"][0].startswith("Start the partition at ")
+    assert " and format FAT32 with " in out["conclusion"][0]
+    assert "flashemu align" in out["conclusion"][-1]
     before = stored()
     assert good_json("advise", *QUICK) == out and stored() == before
     assert out["filesystems"] is None or out["filesystems"]["rows"]
@@ -266,8 +272,13 @@ def test_advice_is_an_experiment():
     literal = text[text.index("# The partition."):]
     page = read("x/index.html")
     assert "mkfs.vfat -F 32" in literal and page.index("answer") < page.index("To paste")
-    assert page.index("To paste") < page.index("<svg") < page.index("<h2>All ")
-    assert good("report", "x", "-o", "again.html") == "" and read("again.html") == page
+    assert page.index("answer") < page.index("<svg") < page.index("To paste")
+    assert page.index("To paste") < page.index("<details><summary>All ")
+    assert '<a href="filesystems/index.html">' in page
+    assert '<a href="../index.html">' in read("x/filesystems/index.html")
+    assert good("report", "x", "-o", "x/again.html") == "" and read("x/again.html") == page
+    assert good("report", "x", "-o", "again.html") == ""
+    assert read("again.html") == page.replace('href="f', 'href="x/f'), "links lead there as well"
 
 
 def test_filesystems_come_from_recordings():
@@ -275,11 +286,11 @@ def test_filesystems_come_from_recordings():
     out = good_json("advise", *words, "-o", "x")
     found = out["filesystems"]
     names = [r["levels"]["filesystem"] for r in found["rows"]]
-    start = re.search("^Choose ([^,]*), ", out["conclusion"][0])[1]
+    start = re.search("^Start the partition at (.*?) and format ", out["conclusion"][0])[1]
     assert {"ext4 at " + start, "vfat-32k at " + start, "exfat at sector 63"} <= set(names)
     assert not any(name.startswith("f2fs") for name in names), "f2fs looks at the start"
     assert all(r["status"] == "done" and r["values"]["rate"] > 0 for r in found["rows"]), found
-    assert found["conclusion"][0].startswith("Choose ")
+    assert found["conclusion"][0].startswith("Format the partition at %s with " % start)
     for row in found["rows"]:
         at = "63" if row["levels"]["filesystem"].endswith("63") else str(
             int(float(start.split()[0]) * 2048))
@@ -292,7 +303,7 @@ def test_filesystems_come_from_recordings():
 
 def test_the_answer_comes_first():
     text = good("advise", *QUICK)
-    assert text.startswith("Choose ") and "workload  " not in text
+    assert text.startswith("Start the partition at ") and "workload  " not in text
     told = good("advise", *QUICK, "--rows")
     assert told.startswith(text), "the rows come behind the answer"
     rows = [line for line in told[len(text):].splitlines() if line.strip()]
@@ -333,7 +344,7 @@ def test_reads_of_a_boot_count():
         reads = r["levels"]["workload"] == "boot"
         assert ("measure=read" if reads else "measure=write") in r["command"], r
         assert r["values"]["rate"] > 0 and (r["values"]["written"] < 1 if reads else True)
-    assert out["filesystems"]["conclusion"][0].startswith("Choose ")
+    assert out["filesystems"]["conclusion"][0].startswith("Format the partition at ")
     assert "sector 63" not in out["filesystems"]["conclusion"][0]
 
 
@@ -542,7 +553,8 @@ def with_genimage(text, capacity):
     for folder in ("in", "root", "out"):
         os.makedirs(folder, exist_ok=True)
     write("root/file", "x")
-    write("g.cfg", text.partition("# The same for genimage:\n")[2])
+    write("g.cfg", text.partition("# The same for genimage, with a root filesystem of 512M:\n")[2].replace(
+        "size = 512M", "size = 32M"))
     code, out, err = ended(["genimage", "--config", "g.cfg", "--rootpath", "root", "--inputpath",
                             "in", "--outputpath", "out", "--tmppath", "tmp"])
     shutil.rmtree("tmp", ignore_errors=True) # later versions of genimage remove it
@@ -560,16 +572,17 @@ def test_genimage_makes_the_layout():
     for c, text in paste_of("kingston512m", 490 << 20, 4 << 20):
         if c.layout.filesystem != "FAT32":
             continue
-        part, = with_genimage(text, 490 << 20)
-        size, = re.findall(r"size=(\d+),", text)
-        assert (part["start"], part["size"], part["type"]) == (c.layout.start, int(size), "c"), part
+        boot, root = with_genimage(text, 490 << 20)
+        assert (boot["start"], boot["size"], boot["type"], boot["bootable"]) == (
+            c.layout.start, 64 << 11, "c", True), boot
+        assert root["start"] % (4 << 11) == 0 and root["start"] - boot["start"] < 72 << 11, root
         with open("out/disk.img", "rb") as file:
-            file.seek(part["start"] * 512)
-            b = file.read(512)
-        reserved, fats = struct.unpack_from("<HB", b, 14)
-        data = part["start"] + reserved + fats * struct.unpack_from("<I", b, 36)[0]
-        assert b[13] * 512 == c.layout.cluster and data * 512 == c.data, (c, data)
-        seen.add(part["start"])
+            file.seek(boot["start"] * 512)
+            assert file.read(512)[54:59] in (b"FAT16", b"FAT12")
+            file.seek(root["start"] * 512 + 1024)
+            b = file.read(1024)
+        assert b[0x38:0x3a] == b"\x53\xef" and struct.unpack_from("<I", b, 0x170)[0] == 1024
+        seen.add(boot["start"])
     assert {63, 2048, 8192} <= seen, seen
 
 
@@ -582,13 +595,12 @@ def test_the_lines_agree():
                 continue
             size, = re.findall(r"size=(\d+),", text)
             assert '--mkfs-extraopts "%s"' % options in text
-            assert 'extraargs = "%s"' % options in text
             assert "--fixed-size %dM " % (int(size) >> 11) in text
-            assert "    size = %dM\n" % (int(size) >> 11) in text
             assert "offset = %d " % c.start in text
-            where, = re.findall(r"--align (\d+) ", text) or [0]
-            offset, = re.findall(r"--offset (\d+)s ", text) or [0]
-            assert int(where) * 1024 == c.start or int(offset) * 512 == c.start
+            data, boot, root = re.findall(r"^part .*(?:--align (\d+)|--offset (\d+)s)", text, re.M)
+            assert data == boot, "the same start"
+            assert int(data[0] or 0) * 1024 == c.start or int(data[1] or 0) * 512 == c.start
+            assert int(root[0]) * 1024 == max(unit, 1 << 20)
             align, = re.findall(r"align = (\d+) ", text)
             assert c.start % int(align) == 0
             assert c.start + int(size) * 512 <= capacity

@@ -181,6 +181,16 @@ def test_cells_of_a_heat_map():
     assert re.findall(r'fill-opacity="([\d.]+)"', same) == ["0.550"]
 
 
+def test_names_of_columns_without_room():
+    """They stand on a slope, each of them; with very many columns some are left out."""
+    def names(count):
+        picture = charts.heat_map("t", "x", ["a long name %d" % i for i in range(count)], "y", ["r"],
+                                  [[1.0] * count], [["t"] * count], False, 0)
+        return (len(re.findall(r"rotate\(-35 [^>]*>a long name", picture)),
+                len(re.findall(">a long name", picture)), picture.count("mark key"))
+    assert names(3) == (0, 3, 1) and names(8) == (8, 8, 1) and names(40) == (0, 4, 1)
+
+
 def test_bars_of_shares():
     picture = charts.share_chart("t", [("aa", 0.5), ("b", 0.25), ("c", 0.0)], "of it")
     bars = places(picture, ("rect", "f0"))

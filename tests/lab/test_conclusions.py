@@ -117,7 +117,7 @@ def test_what_the_others_cost():
     assert [choice.times(r) for r in (0.5, 1.099, 1.1, 3)] == ["50 %", "110 %", "1.1 times",
                                                                "3 times"]
     assert said((100, 40, 20, 30, 50, 4), say=CHOOSE % ("", "10%", "")) == [
-        "Choose fat: no other fs is better by a difference that counts.",
+        "Choose fat. No other fs is better by a difference that counts.",
         "Best for log: fat. Worst: ext, with 20 % of the best.",
         "Best for big: fat. Worst: xfs, with 10 % of the best.",
         "A difference counts from 10 % on: that is what the model can tell.",
@@ -143,14 +143,16 @@ def test_ratios():
     near(agreement.mean_ratio(table((2, 8, 6, 4, 0, 0)), words | {"only": ""}), math.sqrt(1.5))
     assert agreement.mean_ratio(table((2, 8, None, 4, 0, 0)), words) is None
     assert said(rate, say=COMPARE % "work=log") == [
-        "With fs ext instead of fat and work log, rate is 3 times as large."]
+        "With fs ext instead of fat and work log, rate is 3 times as large (one pair of "
+        "runs)."]
     assert said((2, 8, 6, 4, 99, 99), say=COMPARE % "") == [
         "With fs ext instead of fat, rate is 1.22 times as large in the mean of 2 pairs of runs; "
         "the ratio is between 0.5 and 3."]
     assert said((8, 8, 2, 2, 99, 99), say=COMPARE % "work=big") == [
-        "With fs ext instead of fat and work big, rate is 25 % of what it was."]
+        "With fs ext instead of fat and work big, rate is 25 % of what it was (one pair of "
+        "runs)."]
     assert said((8, 8, 8.03, 8.03, 99, 99), say=COMPARE % "work=big") == [
-        "With fs ext instead of fat and work big, rate hardly changes."]
+        "With fs ext instead of fat and work big, rate hardly changes (one pair of runs)."]
 
 
 def test_sets_that_agree():

@@ -36,6 +36,9 @@ _FEW_CLUSTERS = {"-F 12": 4084, "-F 16": 65524}
 _CLUSTER = re.compile(r" -s (\d+)\b")
 # What f2fs aligns itself to on the device, in bytes.
 _SEGMENT = 2 * 2**20
+# How people write the names.
+_NAMES = {"vfat": "FAT32", "exfat": "exFAT", "btrfs": "Btrfs", "ntfs": "NTFS", "xfs": "XFS",
+          "f2fs": "F2FS"}
 # What most people use comes first, because of equal ones the first is chosen.
 _COMMON = ("ext4", "vfat", "vfat-32k", "exfat", "vfat-4k")
 
@@ -129,7 +132,7 @@ def filesystems_text(d: Device, workloads: list[str], start: int, asked: bool) -
             if f.example.filesystem == "f2fs" and (at - f.example.start * SECTOR) % _SEGMENT:
                 continue
             words = {"name": f.name, "filesystem": f.example.filesystem,
-                     "start": f"{at // SECTOR}", "paste": _paste(d, f, at)}
+                     "start": f"{at // SECTOR}", "say": _say(f, at), "paste": _paste(d, f, at)}
             inner = ", ".join(f"{word} = {text(value)}" for word, value in words.items())
             lines.append(f"{text(f'{f.name} at {place(at)}')} = {{{inner}}}")
     lines += ["", "[factors.workload]", 'label = "workload"', "[factors.workload.levels]"]
@@ -160,6 +163,13 @@ _NOTES = (
     "The filesystem is chosen whose worst work comes nearest to the best one. Rates differ if "
     "their ratio is above 1.02, and above what the samples of both filesystems say about replays "
     "and a kernel; of equal ones the most common one is chosen.")
+
+
+def _say(f: Filesystem, start: int) -> str:
+    """What to do, as one tells it to a friend."""
+    kind = f.example.filesystem
+    how = "" if f.name == kind else f" as {f.name} does"
+    return f"Format the partition at {place(start)} with {_NAMES.get(kind, kind)}{how}"
 
 
 def _missing(workloads: list[str]) -> str:

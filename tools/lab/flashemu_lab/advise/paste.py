@@ -18,6 +18,8 @@ from .sd_layout import Layout, SECTOR
 
 _K, _M = 2**10, 2**20
 _BLOCK = 4 * _K
+# The boot partition of an image, in MiB.
+_BOOT = 64
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ def ext4(h: Hints) -> str:
 def lines(layout: Layout, reserved: bool, h: Hints) -> str:
     """All lines.  The first mkfs line makes `layout`; sdX stands for the device.
 
-    genimage rounds the length of a partition up to `align`, so this is no more than a MiB; and it
-    needs a file to put into the partition.
+    An image to boot from has a boot partition where `layout` starts and a root filesystem at a
+    multiple of the allocation unit.  genimage rounds the length of a partition up to `align`, so
+    this is no more than a MiB.
 
     FAT12 and FAT16 of the SD Association need a partition of an exact length, which wic and
     genimage cannot make.
@@ -83,16 +86,29 @@ mkfs.vfat {fat} /dev/sdX1
 mkfs.exfat {exfat(layout, h)} /dev/sdX1
 mkfs.ext4 {ext4(h)} /dev/sdX1
 """
-    return found if layout.filesystem != "FAT32" else found + f"""\
+    if layout.filesystem != "FAT32":
+        return found
+    root = -(-(start + _BOOT * _M) // max(h.unit, _M)) * max(h.unit, _M)
+    return found + f"""\
 # The same in a kickstart file of wic, whose --align is in KiB:
 part /data --ondisk sdX --fstype=vfat --fixed-size {mib}M {kib} --mkfs-extraopts "{fat}"
-# The same for genimage:
-image data.vfat {{
-    vfat {{ extraargs = "{fat}" }}
-    size = {mib}M
+# Or an image to boot from, with wic. The starts follow from the same numbers:
+part /boot --source bootimg-partition --ondisk sdX --fstype=vfat --label BOOT --active \
+--fixed-size {_BOOT}M {kib}
+part / --source rootfs --ondisk sdX --fstype=ext4 --label root --align {max(h.unit, _M) // _K} \
+--mkfs-extraopts "{ext4(h)}"
+# The same for genimage, with a root filesystem of 512M:
+image boot.vfat {{
+    vfat {{ label = "BOOT" }}
+    size = {_BOOT}M
+}}
+image root.ext4 {{
+    ext4 {{ use-mke2fs = true label = "root" extraargs = "{ext4(h)}" }}
+    size = 512M
 }}
 image disk.img {{
     hdimage {{ partition-table-type = "mbr" align = {min(start & -start, _M)} }}
-    partition data {{ image = "data.vfat" partition-type = 0xC offset = {start} }}
+    partition boot {{ image = "boot.vfat" partition-type = 0xC bootable = true offset = {start} }}
+    partition root {{ image = "root.ext4" partition-type = 0x83 offset = {root} }}
 }}
 """

@@ -265,7 +265,8 @@ def advise_text(d: Device, workloads: list[str]) -> str:
         lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
                   f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
     lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "waf"',
-              'steady = "renewed"', 'factor = "layout"', f'threshold = "{THRESHOLD}"', "",
+              'steady = "renewed"', 'factor = "layout"', f'threshold = "{THRESHOLD}"',
+              f"against = {text(tried[-1].label)}", "",
               "[[conclusion]]",
               'say = "text"',
               f"text = {text('Without a filesystem, by flashemu align: ' + d.finding)}"]
@@ -292,10 +293,19 @@ RENEWED = ("renewed", "nand.block_erases * profile.nand.pages_per_block / nand.p
            "erased of what was programmed", "", "")
 
 
+def _say(c: Candidate) -> str:
+    """What to do, as one tells it to a friend."""
+    fat = f"{c.layout.filesystem} with {c.layout.cluster // _K} KiB clusters"
+    data = ""
+    if c.style == "factory":
+        data = f", with the data area at a multiple of {size(c.align)}iB"
+    return f"Start the partition at {place(c.start)} and format {fat}{data}"
+
+
 def _level(d: Device, c: Candidate) -> str:
     words = {"start": size(c.start), "cluster": size(c.layout.cluster), "style": c.style,
              "align": size(c.align or c.layout.cluster), "data": str(c.data), "end": str(c.end),
-             "paste": paste.lines(c.layout, c.style == "factory", paste.Hints(
-                 d.capacity, d.unit, d.multiple))}
+             "say": _say(c), "noun": place(c.start), "paste": paste.lines(
+                 c.layout, c.style == "factory", paste.Hints(d.capacity, d.unit, d.multiple))}
     inner = ", ".join(f"{word} = {text(value)}" for word, value in words.items())
     return f"{text(c.label)} = {{{inner}}}"

@@ -532,7 +532,8 @@ def _report(arguments: argparse.Namespace) -> int:
     if results.is_crash(text):
         made = results.to_page(results.from_json(text, path))
     else:
-        made = page(from_json(text, path))
+        here = os.path.relpath(arguments.folder, arguments.output.parent)
+        made = page(from_json(text, path), "" if here == "." else here)
     write_whole(arguments.output, made)
     return 0
 

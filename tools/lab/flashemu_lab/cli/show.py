@@ -69,12 +69,14 @@ def summary(table: Table) -> str:
 
 
 def answer(table: Table) -> str:
-    """The conclusion, and what is to be pasted."""
-    lines = [line for sentence in conclusion(table) for line in textwrap.wrap(sentence, 78)]
+    """The conclusion; what is to be pasted stands behind its first sentence."""
+    parts = ["\n".join(textwrap.wrap(sentence, 78)) + "\n" for sentence in conclusion(table)]
     if table.replay:
-        lines += textwrap.wrap(table.replay["sentence"], 78)
+        parts.append("\n".join(textwrap.wrap(table.replay["sentence"], 78)) + "\n")
     literal = paste(split(table)[0])
-    return "\n".join(lines) + "\n" + (f"\n{literal}" if literal else "")
+    if literal:
+        parts.insert(1, f"\n{literal}\n")
+    return "".join(parts)
 
 
 def rows(table: Table) -> str:

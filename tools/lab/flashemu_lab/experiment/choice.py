@@ -68,14 +68,29 @@ class Cost:
     def words(self) -> str:
         """Such as "rate 20 % (log) to 99 % (database)"."""
         if self.most > self.least * 1.02:
-            return (f"{self.measure.label} {times(self.least)} ({self.least_at}) to "
-                    f"{times(self.most)} ({self.most_at})")
+            least, most = span(self.least, self.most)
+            return f"{self.measure.label} {least} ({self.least_at}) to {most} ({self.most_at})"
         return f"{self.measure.label} {times(self.least)}"
+
+
+def percent(share: float) -> str:
+    """A share for people, in whole percents: "96 %"; what is not all is never said to be."""
+    if 0 < share < 0.005:
+        return "less than 1 %"
+    return f"{100 * share:.1f} %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def times(ratio: float) -> str:
     """A ratio for people: "60 %" or "1.7 times"."""
-    return f"{number(100 * ratio)} %" if ratio < 1.1 else f"{number(ratio)} times"
+    return percent(ratio) if ratio < 1.1 else f"{number(ratio)} times"
+
+
+def span(least: float, most: float) -> tuple[str, str]:
+    """Two ratios in one unit and with as many digits: "37 %" and "104 %", or "0.07" and "4.99
+    times"."""
+    if most < 1.1:
+        return percent(least), percent(most)
+    return f"{least:.2f}", f"{most:.2f} times"
 
 
 @dataclass(frozen=True)

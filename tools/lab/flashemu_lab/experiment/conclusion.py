@@ -14,18 +14,20 @@ from typing import Callable, Iterator
 from ..core.text import listed
 from ..core.units import number, quantity
 from .agreement import Agreement, agreement, split
-from .choice import Choice, cells, choose, costs, least_margin
+from .choice import Choice, cells, choose, costs, least_margin, percent
 from .decision import Decision, decide, decisive, weighty
 from .effects import Effect, analyse
 from .replay_accuracy import in_percent
 from .spec import Experiment, Measure, Statement
-from .step_path import way
+from .step_path import Step, Way, way
 from .table import Row, Table, to_json
 
 # Effects with a smaller share of the variation are not worth a word.
 _SMALL_SHARE = 0.01
 # So many levels that are equally good are named.
 _NAMED = 4
+# A step that alone makes less of the whole change than this does not help alone.
+_HELPS = 0.2
 
 
 def with_unit(value: float, measure: Measure) -> str:
@@ -118,7 +120,8 @@ def _effects(table: Table, words: dict[str, str]) -> Iterator[str]:
         parts.append(f"{who} ({100 * effect.share:.0f} %)")
     if parts:
         what = "its logarithm's variation" if measure.log else "its variation"
-        yield f"What decides about {measure.label}, by the share of {what}: {listed(parts)}."
+        yield (f"{_capital(measure.label)} depends {'most on' if len(parts) > 1 else 'on'} "
+               f"{listed(parts)}; the shares are of {what}.")
     elif len(table.rows) > 1 and not table.failures:
         values = {row.values.get(measure.name) for row in table.rows}
         yield (f"{_capital(measure.label)} is the same in all runs." if len(values) == 1 else
@@ -137,10 +140,16 @@ def _extremes(table: Table, words: dict[str, str]) -> Iterator[str]:
     rows = sorted(table.select(measure.name, {}), key=lambda pair: pair[1])
     if len(rows) < 2 or rows[0][1] == rows[-1][1]:
         return
-    (low, least), (high, most) = rows[0], rows[-1]
+    least, most = rows[0][1], rows[-1][1]
+
+    def where(value: float) -> str:
+        equal = [row for row, other in rows if math.isclose(other, value, rel_tol=1e-9)]
+        more = f", and in {len(equal) - 1} more runs alike" if len(equal) > 1 else ""
+        return f"{_levels(equal[0], e)}{more.replace('1 more runs', '1 more run')}"
+
     times = f", {number(most / least)} times as much" if least > 0 else ""
-    yield (f"{_capital(measure.label)} is least with {_levels(low, e)}: {with_unit(least, measure)}"
-           f"; it is most with {_levels(high, e)}: {with_unit(most, measure)}{times}.")
+    yield (f"{_capital(measure.label)} is least with {where(least)}: {with_unit(least, measure)}"
+           f"; it is most with {where(most)}: {with_unit(most, measure)}{times}.")
 
 
 def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -159,7 +168,7 @@ def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
     if not ratios:
         return
     mean = geometric_mean(ratios)
-    spread = ""
+    spread = " (one pair of runs)"
     if len(ratios) > 1:
         spread = (f" in the mean of {len(ratios)} pairs of runs; the ratio is between "
                   f"{number(min(ratios))} and {number(max(ratios))}")
@@ -180,21 +189,44 @@ def _between(table: Table, words: dict[str, str]) -> Iterator[str]:
     found = way(table, words)
     if not found:
         return
-    names = [f"{s.factor.label} {found.after[s.factor.name]} instead of "
-             f"{found.before[s.factor.name]} ({_percent(s.share)}; alone it gives "
-             f"{with_unit(s.alone, measure)})" for s in found.steps]
-    what = "logarithm of the ratio" if measure.log else "difference"
     changed = {s.factor.name for s in found.steps}
     rest = _levels_of({name: level for name, level in found.before.items()
                        if name not in changed}, e)
     where = f" ({rest})" if rest else ""
     yield (f"{_capital(measure.label)} {'grows' if found.last > found.first else 'falls'} from "
-           f"{with_unit(found.first, measure)} to {with_unit(found.last, measure)}{where}. In the "
-           f"mean of all orders of the steps, the {what} is due to {listed(names)}.")
+           f"{with_unit(found.first, measure)} to {with_unit(found.last, measure)}{where}. "
+           f"{_who_does_it(found, measure)}")
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-0 %", "0 %")
+def _who_does_it(found: Way, measure: Measure) -> str:
+    """What of a way makes the difference: one step alone, or several only together."""
+    def name(s: Step) -> str:
+        return (f"{s.factor.label} {found.after[s.factor.name]} instead of "
+                f"{found.before[s.factor.name]}")
+
+    def alone(s: Step) -> str:
+        return f"{name(s)} ({with_unit(s.alone, measure)})"
+
+    enough = found.enough
+    others = [s for s in found.steps if s not in enough]
+    if len(enough) == 1:
+        text = f"{_capital(alone(enough[0]))} does that alone."
+    elif all(abs(s.alone_share) < _HELPS for s in enough):
+        helps = "changes much" if found.last < found.first else "helps"
+        if len(enough) == 2:
+            text = f"Neither {alone(enough[0])} nor {alone(enough[1])} {helps} alone; both do"
+        else:
+            text = f"None of {listed([alone(s) for s in enough])} {helps} alone; all together do"
+        text += f" ({with_unit(found.together, measure)})."
+    else:
+        each = listed([f"{name(s)} gives {with_unit(s.alone, measure)}" for s in enough])
+        text = f"Alone, {each}; together they give {with_unit(found.together, measure)}."
+    if others:
+        makes, adds = ("makes", "adds") if len(others) == 1 else ("make", "add")
+        same = math.isclose(found.together, found.last, rel_tol=0.01)
+        text += (f" {_capital(listed([name(s) for s in others]))} "
+                 f"{f'{makes} no difference' if same else f'{adds} the rest'}.")
+    return text
 
 
 def _levels_of(levels: dict[str, str], e: Experiment) -> str:
@@ -238,12 +270,13 @@ def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
     known = words["wear"] if len(found.unsteady) < len(cells(table, factor.name,
                                                              e.measure(words["measure"]))) else ""
     labels = [e.measure(name).label for name in (words["measure"], known) if name]
+    first = factor.given(found.level).get("say", f"Choose {found.level}")
     others = [level for level in found.equal if level != found.level]
     if len(found.equal) == len(factor.levels):
         yield (f"The {factor.label} does not matter here: no difference of {listed(labels)} "
-               f"counts. Take {found.level}.")
+               f"counts. {first}.")
     else:
-        yield f"Choose {found.level}{_where_worst(found, factor.label)}."
+        yield f"{first}. {_against(table, words, found)}{_where_worst(found, words, table)}."
         if others:
             yield f"As good, because no difference counts: {'; '.join(others)}."
     yield from _for_each(found)
@@ -256,11 +289,29 @@ def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
             yield f"{_capital(level)}, compared with the choice: {parts}."
 
 
-def _where_worst(found: Choice, label: str) -> str:
+def _against(table: Table, words: dict[str, str], found: Choice) -> str:
+    """What the level that the statement names costs, such as "Sector 63 costs up to 38 % of the
+    rate (video). ", or ""."""
+    level = words["against"]
+    if not level or level in found.equal:
+        return ""
+    name = table.experiment.factor(words["factor"]).given(level).get("noun", level)
+    cost = next((c for c in costs(table, words, found, level)
+                 if c.measure.name == words["measure"]), None)
+    if not cost or cost.least >= 1 or cost.measure.better == "less":
+        return ""
+    upto = "up to " if cost.most > cost.least * 1.02 else ""
+    return (f"{_capital(name)} costs {upto}{percent(1 - cost.least)} of the {cost.measure.label} "
+            f"({cost.least_at}). ")
+
+
+def _where_worst(found: Choice, words: dict[str, str], table: Table) -> str:
     share, at = found.share
     if share == 1:
-        return f": no other {label} is better by a difference that counts"
-    return f", which has at least {number(100 * share)} % of the best, and that with {at}"
+        label = table.experiment.factor(words["factor"]).label
+        return f"No other {label} is better by a difference that counts"
+    label = table.experiment.measure(words["measure"]).label
+    return f"It has at least {percent(share)} of the best {label}, and that with {at}"
 
 
 def _for_each(found: Choice) -> Iterator[str]:
@@ -271,7 +322,7 @@ def _for_each(found: Choice) -> Iterator[str]:
             level, share = b.worst
             more = f" Perhaps as good: {_first(b.perhaps)}." if b.perhaps else ""
             yield (f"Best for {b.group}: {_first(b.levels)}.{more} Worst: {level}, with "
-                   f"{number(100 * share)} % of the best.")
+                   f"{percent(share)} of the best.")
     if same:
         yield f"No difference counts for {listed(same)}."
 

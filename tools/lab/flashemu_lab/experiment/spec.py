@@ -9,7 +9,7 @@ The file is TOML.  `flashemu-lab(1)` describes it, and the shipped ones are exam
     [workload]     requests, warmup, depth, seed, flags
     [measure.NAME] value, label, unit, better, scale
     [theory]       law, measure
-    [[figure]]     kind, measure, x, series, panel, scale, range
+    [[figure]]     kind, measure, x, series, panel, scale, range, only
     [[conclusion]] say, and what it is about
 
 A factor that is called like a key of a profile sets that key; `profile` and `seed` set these; any
@@ -46,7 +46,7 @@ STATEMENTS = {  # what [[conclusion]] can say, and which members that takes
     "compare": ("measure", "factor", "from", "to", "only"),
     "between": ("measure", "before", "after"),
     "limit": ("measure", "factor", "share", "what"),
-    "choose": ("measure", "factor", "threshold", "wear", "among", "steady", "by"),
+    "choose": ("measure", "factor", "threshold", "wear", "among", "steady", "by", "against"),
     "published": ("measure", "factor", "only", "published", "times", "rest"),
     "theory": (),
     "text": ("text",),
@@ -110,6 +110,7 @@ class Figure:
 
     scale  "linear" or "log"; "" is the measure's
     range  "shared" if all pictures have one scale, so that they can be compared, or "own"
+    only   pictures only of these levels, as in "fs=ext4, start=63"; "" is all
     """
 
     kind: str
@@ -119,6 +120,11 @@ class Figure:
     panel: str = ""
     scale: str = ""
     range: str = "shared"
+    only: str = ""
+
+    def chosen(self) -> dict[str, str]:
+        """The levels of `only`, by factor."""
+        return dict(word.strip().split("=", 1) for word in self.only.split(",") if word)
 
 
 @dataclass(frozen=True)
@@ -341,7 +347,7 @@ def _experiment(top: _Table, text: str, path: str) -> Experiment:
     law = theory.text("law", "" if not theory.value else None, ("", *LAWS))
     law_measure = theory.text("measure", known[0] if known else "", known)
     theory.end()
-    figures = tuple(_figure(t, names, known) for t in top.tables("figure"))
+    figures = tuple(_figure(t, factors, known) for t in top.tables("figure"))
     statements = tuple(_statement(t, factors, known, law) for t in top.tables("conclusion"))
     notes = top.text("notes", "")
     top.end()
@@ -466,7 +472,8 @@ def _measures(table: _Table) -> tuple[Measure, ...]:
     return tuple(found)
 
 
-def _figure(table: _Table, names: tuple[str, ...], measures: tuple[str, ...]) -> Figure:
+def _figure(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, ...]) -> Figure:
+    names = tuple(f.name for f in factors)
     kind = table.text("kind", None, FIGURES)
     measure = table.text("measure", measures[0] if measures else "", measures)
     roles = {role: table.text(role, "", ("", *names)) for role in ("x", "series", "panel")}
@@ -479,8 +486,22 @@ def _figure(table: _Table, names: tuple[str, ...], measures: tuple[str, ...]) ->
         table.bad("kind", "a factor is used twice in this figure")
     scale = table.text("scale", "", ("", "linear", "log"))
     extent = table.text("range", "shared", ("shared", "own"))
+    only = _some_levels(table, factors, (roles["x"], roles["series"]))
     table.end()
-    return Figure(kind, measure, roles["x"], roles["series"], roles["panel"], scale, extent)
+    return Figure(kind, measure, roles["x"], roles["series"], roles["panel"], scale, extent, only)
+
+
+def _some_levels(table: _Table, factors: tuple[Factor, ...], drawn: tuple[str, ...]) -> str:
+    """The member `only` of a figure: a level for some of the factors that it does not draw."""
+    text = table.text("only", "")
+    free = {f.name: f for f in factors if f.name not in drawn}
+    for word in text.split(",") if text else ():
+        name, _, level = word.strip().partition("=")
+        if name not in free:
+            table.bad("only", f"only: '{name}': allowed: {', '.join(free)}")
+        elif level not in free[name].levels:
+            table.bad("only", f"only: {name}={level}: allowed: {', '.join(free[name].levels)}")
+    return text
 
 
 def _combination(table: _Table, key: str, factors: tuple[Factor, ...]) -> str:
@@ -540,6 +561,8 @@ def _statement(table: _Table, factors: tuple[Factor, ...], measures: tuple[str, 
         "steady": lambda: table.text("steady", "", ("", *measures)),
         "by": lambda: table.text("by", "", ("", *(n for n in names if n != words.get("factor")))),
         "among": lambda: _among(table, factors, words.get("factor", "")),
+        "against": lambda: table.text("against", "", ("", *next(
+            (f.levels for f in factors if f.name == words.get("factor")), ()))),
         "only": lambda: table.text("only", "", ("", *(
             f"{f.name}={level}" for f in factors for level in f.levels))),
         "before": lambda: _combination(table, "before", factors),

@@ -16,6 +16,7 @@ from . import svg
 
 WIDTH = 460.0
 _LEFT, _RIGHT, _BOTTOM, _PLOT = 52.0, 12.0, 44.0, 190.0
+_SLOPE = 35.0  # degrees, of names that have no room side by side
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,10 @@ def bar_chart(chart: Chart) -> str:
 
 
 def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels: list[str],
-             values: list[list[float | None]], tips: list[list[str]], log: bool) -> str:
-    """A cell for each pair; the darker, the larger.  values[row][column]."""
+             values: Sequence[Sequence[float | None]], tips: list[list[str]], log: bool,
+             mark: int | None = None) -> str:
+    """A cell for each pair; the darker, the larger.  values[row][column].  The row `mark` has a
+    frame.  Where numbers stand in the cells, each column has its name, if need be on a slope."""
     left = min(max(svg.text_width(label) for label in y_labels) + 14, 150)
     known = [v for row in values for v in row if v is not None and (v > 0 or not log)]
 
@@ -189,7 +192,7 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
 
     low, high = (scale(min(known)), scale(max(known))) if known else (0.0, 1.0)
     cell = (WIDTH - left - _RIGHT) / len(x_labels)
-    height = 28.0 if len(y_labels) <= 16 else 16.0
+    height = 28.0 if len(y_labels) <= 8 else 21.0 if len(y_labels) <= 20 else 16.0
     parts = [svg.text(8, 16, title, "head"), svg.text(8, 36, y_name, "faint small")]
     top = 44.0
     for r, row in enumerate(values):
@@ -208,8 +211,16 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
                 kind = "small light" if share > 0.5 else "small"
                 parts.append(svg.text(x + cell / 2 - 0.75, y + height / 2 + 4,
                                       words, kind + " quiet", "middle"))
+    if mark is not None:
+        parts.append(svg.box(left - 2, top + mark * height - 2, WIDTH - left - _RIGHT + 2.5,
+                             height + 2.5, "mark key"))
     base = top + len(y_labels) * height
     every = max(1, math.ceil((max(svg.text_width(t) for t in x_labels) + 6) / cell))
+    if every > 1 and len(x_labels) <= 10:
+        depth = 12 + max(svg.text_width(t) for t in x_labels) * math.sin(math.radians(_SLOPE))
+        parts += [svg.sloping(left + (i + 0.5) * cell, base + 14, label, _SLOPE)
+                  for i, label in enumerate(x_labels)]
+        return svg.picture(WIDTH, base + depth + 8, title, parts)
     parts += [svg.text(left + (i + 0.5) * cell, base + 15, label, "", "middle")
               for i, label in enumerate(x_labels) if i % every == 0]
     parts.append(svg.text((left + WIDTH - _RIGHT) / 2, base + 34, x_name, "faint", "middle"))
@@ -218,23 +229,12 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
 
 def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the variation") -> str:
     """A bar for each share of 1; `of` tells the pointer what it is a share of."""
-    return _bars_across(title, [(name, share, f"{100 * share:.1f} %") for name, share in rows], of)
-
-
-def multiple_chart(title: str, rows: list[tuple[str, float]]) -> str:
-    """A bar for each multiple of the least value; the longest bar is the largest one."""
-    most = max([value for _, value in rows] + [1.0])
-    return _bars_across(title, [(name, value / most, f"{number(value)} x") for name, value in rows],
-                        "the least")
-
-
-def _bars_across(title: str, rows: list[tuple[str, float, str]], of: str) -> str:
-    """A bar for each name, whose length is a share of the room, with what stands behind it."""
-    wide = min(max([svg.text_width(name) for name, _, _ in rows] + [60]), 196)
+    wide = min(max([svg.text_width(name) for name, _ in rows] + [60]), 196)
     left = wide + 14
     parts = [svg.text(8, 16, title, "head")]
     room = WIDTH - left - 6 - svg.text_width("100.0 %") - _RIGHT
-    for i, (name, share, words) in enumerate(rows):
+    for i, (name, share) in enumerate(rows):
+        words = f"{100 * share:.1f} %"
         y = 30 + i * 26
         fitting = int(wide / svg.text_width("x")) - 1
         shown = name if svg.text_width(name) <= wide else name[:fitting] + "\u2026"

@@ -9,7 +9,7 @@ from typing import Iterable
 
 from ..core.units import number
 from ..experiment.agreement import Ranges, ranges, split
-from ..experiment.choice import ratios, worst
+from ..experiment.choice import choose, ratios, worst
 from ..experiment.conclusion import effect_name, shares, with_unit
 from ..experiment.spec import Experiment, Factor, Figure, Measure
 from ..experiment.table import Row, Table
@@ -67,25 +67,29 @@ def _effects(table: Table, measure: Measure) -> list[Drawn]:
 
 def _scores(table: Table, name: str, measure: Measure) -> list[Drawn]:
     """How each level of a factor compares with the best one in each combination of the others, and
-    in its worst one.  Long bars are good only if more of the measure is."""
-    factor = table.experiment.factor(name)
+    in its worst one: a map of levels against combinations.  The chosen level is marked."""
+    e = table.experiment
+    factor = e.factor(name)
     found = ratios(table, name, measure)
     if not found:
         return []
     less = measure.better == "less"
-    heading = f"{_capital(measure.label)} by {factor.label}, " + (
-        "in multiples of the least: short bars are good" if less else
-        "as a share of the best: long bars are good")
-
-    def picture(title: str, values: dict[str, float]) -> Drawn:
-        rows = list(values.items())
-        return Drawn(heading, charts.multiple_chart(title, rows) if less else
-                     charts.share_chart(title, rows, "of the best"))
-
-    drawn = [picture(", ".join(others), values) for others, values in found.items()]
-    if len(drawn) > 1:
-        drawn.insert(0, picture("in the worst case of each", worst(found, measure)))
-    return drawn
+    columns = {", ".join(others): values for others, values in found.items()}
+    if len(columns) > 1:
+        columns["worst case"] = worst(found, measure)
+    heading = f"{_capital(measure.label)}, " + (
+        "in multiples of the least: dark is bad" if less else "in % of the best: dark is good")
+    place = 1 if less else 100
+    values = [[place * columns[c][level] for c in columns] for level in factor.levels]
+    unit = "times the least" if less else "% of the best"
+    tips = [[f"{factor.label} {level}, {c}: {number(place * columns[c][level])} {unit}"
+             for c in columns] for level in factor.levels]
+    statement = next((s for s in e.statements if s.say == "choose" and s.words["factor"] == name),
+                     None)
+    chosen = choose(table, statement.words) if statement else None
+    mark = factor.levels.index(chosen.level) if chosen else None
+    return [Drawn(heading, charts.heat_map(heading, "", list(columns), factor.label,
+                                           list(factor.levels), values, tips, less, mark))]
 
 
 def _capital(text: str) -> str:
@@ -99,7 +103,9 @@ def _panels(table: Table, figure: Figure, measure: Measure, spread: Ranges) -> l
     rest = [f for f in e.factors if f.name not in used]
     rest.sort(key=lambda f: f.name != figure.panel)
     drawn = []
-    for levels in itertools.product(*(f.levels for f in rest)):
+    only = figure.chosen()
+    for levels in itertools.product(*(
+            (only[f.name],) if f.name in only else f.levels for f in rest)):
         fixed = {f.name: level for f, level in zip(rest, levels)}
         title = ", ".join(f"{f.label} {level}" if f.name != "profile" else level
                           for f, level in zip(rest, levels) if len(f.levels) > 1)

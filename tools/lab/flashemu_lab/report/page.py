@@ -18,7 +18,10 @@ from ..experiment.conclusion import conclusion, decisions
 from ..experiment.spec import Experiment, Measure
 from ..experiment.table import Row, Table
 from . import svg
-from .figures import draw
+from .figures import Drawn, draw
+
+# So many sentences stand below the first one; the others are folded.
+_SHOWN = 4
 
 _STYLE = """
 :root{color-scheme:light dark;%s--soft:#f4f6f9;--bad:#a3271b}
@@ -26,12 +29,20 @@ _STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);
 font:16px/1.5 system-ui,"DejaVu Sans",sans-serif}
-main{max-width:1020px;margin:0 auto;padding:28px 20px 60px}
+main{max-width:1120px;margin:0 auto;padding:28px 20px 60px}
 .from{color:var(--faint);font-size:14px;margin:0}
 .replay{margin:.8em 20px 0;max-width:58em}
 h1{font-size:28px;line-height:1.2;margin:.2em 0 .3em;text-wrap:balance}
 h2{font-size:19px;margin:2em 0 .6em}
 .question{color:var(--faint);font-size:17px;margin:0 0 1.4em;max-width:46em}
+.top{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(400px,100%%),1fr));gap:20px 26px;
+align-items:start}
+.top figure{margin:0}.top figure svg{width:100%%;height:auto;max-width:620px;display:block}
+details{margin:.9em 0;border-top:1px solid var(--grid);padding-top:.7em}
+.answer details{border:0;margin:.6em 0 0;padding:0}
+.other{margin:1em 20px 0}a{color:var(--s0)}
+summary{cursor:pointer;font-weight:600;color:var(--ink)}
+details>:nth-child(2){margin-top:12px}
 .answer{background:var(--soft);border-left:4px solid var(--heat);border-radius:0 8px 8px 0;
 padding:16px 20px}
 .answer p{margin:0;font-size:18px;max-width:50em}
@@ -60,16 +71,26 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere}h2{break-after:avoid}}
 """ % (svg.variables(svg.LIGHT), svg.variables(svg.DARK))
 
 
-def page(table: Table) -> str:
-    """The whole file."""
+# The pages of advice, by the names of their experiments: where each is from the other one.
+_OTHER = {"advise": ("Which filesystem?", "filesystems/index.html"),
+          "advise-filesystems": ("Where to start, and which clusters?", "../index.html")}
+
+
+def page(table: Table, folder: str = "") -> str:
+    """The whole file.  `folder` is where its folder is from where the page will be, for links."""
     e = table.experiment
+    drawn = draw(table)
     return document(e.name, e.title, e.question, conclusion(table),
-                    [_replay(table), _paste(table), _figures(table), _decisions(table),
-                     _judged(table), _checks(table), _rows(table), _inputs(table)])
+                    [_other(e.name, folder), _replay(table), _paste(table), _figures(drawn[1:]),
+                     _decisions(table), _judged(table), _checks(table), _rows(table),
+                     _inputs(table)],
+                    drawn[0].picture if drawn else "")
 
 
-def document(name: str, title: str, question: str, sentences: list[str], parts: list[str]) -> str:
-    """A page: the sentences of the conclusion, and behind them parts in HTML."""
+def document(name: str, title: str, question: str, sentences: list[str], parts: list[str],
+             figure: str = "") -> str:
+    """A page: the first sentences of the conclusion beside the figure that answers, the other
+    sentences folded, and behind them parts in HTML."""
     found = [
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -77,16 +98,39 @@ def document(name: str, title: str, question: str, sentences: list[str], parts: 
         f'<p class="from">flashemu-lab: {escape(name)}</p><h1>{escape(title)}</h1>']
     if question:
         found.append(f'<p class="question">{escape(question)}</p>')
-    found += [_answer(sentences), *parts, "</main></body></html>\n"]
+    answer = _answer(sentences)
+    if figure:
+        answer = f'<div class="top">{answer}<figure>{figure}</figure></div>'
+    found += [answer, *parts, "</main></body></html>\n"]
     return "\n".join(part for part in found if part)
 
 
 def _answer(sentences: list[str]) -> str:
+    """The first sentences; the others are one click away."""
     if not sentences:
         return ""
-    more = "".join(f"<li>{escape(s)}</li>" for s in sentences[1:])
-    return (f'<section class="answer"><p>{escape(sentences[0])}</p>'
-            + (f"<ul>{more}</ul>" if more else "") + "</section>")
+
+    def items(some: list[str]) -> str:
+        return f"<ul>{''.join(f'<li>{escape(s)}</li>' for s in some)}</ul>" if some else ""
+
+    folded = sentences[1 + _SHOWN:]
+    return (f'<section class="answer"><p>{escape(sentences[0])}</p>{items(sentences[1:1 + _SHOWN])}'
+            + (fold(f"{len(folded)} more sentences", items(folded)) if len(folded) > 1 else
+               items(folded)) + "</section>")
+
+
+def fold(heading: str, inner: str) -> str:
+    """A part that is one click away."""
+    return f"<details><summary>{escape(heading)}</summary>{inner}</details>"
+
+
+def _other(name: str, folder: str) -> str:
+    """A link to the other page of this advice."""
+    if name not in _OTHER:
+        return ""
+    words, place = _OTHER[name]
+    path = escape(f"{folder}/{place}" if folder else place, quote=True)
+    return f'<p class="other">The other page of this advice: <a href="{path}">{words}</a></p>'
 
 
 def _replay(table: Table) -> str:
@@ -101,25 +145,25 @@ def _paste(table: Table) -> str:
     return f"<h2>To paste</h2><pre>{escape(lines)}</pre>" if lines else ""
 
 
-def _figures(table: Table) -> str:
+def _figures(drawn: list[Drawn]) -> str:
     """Figures of several pictures have a heading each; the others follow side by side."""
     found = []
     single = []
-    for heading, group in itertools.groupby(draw(table), key=lambda d: d.heading):
+    for heading, group in itertools.groupby(drawn, key=lambda d: d.heading):
         pictures = [d.picture for d in group]
         if len(pictures) == 1:
             single += pictures
         else:
             found.append(grid(heading, pictures))
     if single:
-        found.append(grid("More" if found else "Figures", single))
+        found.append(grid("More figures" if found else "Figures", single))
     return "\n".join(found)
 
 
 def grid(heading: str, pictures: list[str]) -> str:
     """Pictures side by side under a heading."""
     inner = "\n".join(pictures)
-    return f'<h2>{escape(heading)}</h2><div class="figures">{inner}</div>'
+    return fold(heading, f'<div class="figures">{inner}</div>')
 
 
 def _head(e: Experiment) -> str:
@@ -149,8 +193,8 @@ def _row(e: Experiment, row: Row) -> str:
 def _rows(table: Table) -> str:
     e = table.experiment
     rows = "\n".join(_row(e, row) for row in table.rows)
-    return (f'<h2>All {len(table.rows)} runs</h2><div class="scroll rows"><table><thead><tr>'
-            f"{_head(e)}</tr></thead><tbody>\n{rows}\n</tbody></table></div>")
+    return fold(f"All {len(table.rows)} runs", '<div class="scroll rows"><table><thead><tr>'
+                f"{_head(e)}</tr></thead><tbody>\n{rows}\n</tbody></table></div>")
 
 
 def _checks(table: Table) -> str:
@@ -166,10 +210,10 @@ def _checks(table: Table) -> str:
                         f'{number(replayed)}</td><td class="n">{number(full)}</td><td class="n">'
                         f"{100 * (full / replayed - 1):+.1f} %</td></tr>")
     head = "".join(f"<th>{escape(f.label)}</th>" for f in e.factors)
-    return ('<h2>The replay against a kernel</h2><div class="scroll"><table><thead><tr>'
-            f'{head}<th></th><th class="n">replay</th><th class="n">kernel</th>'
-            '<th class="n">difference</th></tr></thead><tbody>'
-            + "\n".join(rows) + "</tbody></table></div>")
+    return fold("The replay against a kernel", '<div class="scroll"><table><thead><tr>'
+                f'{head}<th></th><th class="n">replay</th><th class="n">kernel</th>'
+                '<th class="n">difference</th></tr></thead><tbody>'
+                + "\n".join(rows) + "</tbody></table></div>")
 
 
 def plain_table(heading: str, intro: str, heads: list[tuple[str, bool]],
@@ -179,9 +223,9 @@ def plain_table(heading: str, intro: str, heads: list[tuple[str, bool]],
         return "".join(f'<{tag}{" class=n" if numeric else ""}>{escape(text)}</{tag}>'
                        for text, (_, numeric) in zip(row, heads))
     body = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return (f'<h2>{escape(heading)}</h2><p class="notes">{escape(intro)}</p><div class="scroll">'
-            f"<table><thead><tr>{cells('th', [name for name, _ in heads])}</tr></thead><tbody>\n"
-            f"{body}\n</tbody></table></div>")
+    return fold(heading, f'<p class="notes">{escape(intro)}</p><div class="scroll">'
+                f"<table><thead><tr>{cells('th', [name for name, _ in heads])}</tr></thead>"
+                f"<tbody>\n{body}\n</tbody></table></div>")
 
 
 def _decisions(table: Table) -> str:
@@ -231,8 +275,9 @@ _JUDGES = (
 def _inputs(table: Table) -> str:
     e = table.experiment
     notes = f'<p class="notes">{escape(e.notes)}</p>' if e.notes else ""
-    return (f"<h2>Do it again</h2>{notes}<p>Each run is a function of its inputs, so the command "
-            "in a row of the table gives the same numbers again. The figures are in the time of "
-            f"the device. The program was flashemu {escape(table.program)}. This is the whole "
-            f"experiment; save the text as {escape(e.name)}.toml and use <code>flashemu-lab run "
-            f"{escape(e.name)}.toml</code>:</p><pre>{escape(e.text)}</pre>")
+    return fold("What was done, and how to do it again",
+                f"{notes}<p>Each run is a function of its inputs, so the command in a row of the "
+                "table gives the same numbers again. The figures are in the time of the device. "
+                f"The program was flashemu {escape(table.program)}. This is the whole experiment; "
+                f"save the text as {escape(e.name)}.toml and use <code>flashemu-lab run "
+                f"{escape(e.name)}.toml</code>:</p><pre>{escape(e.text)}</pre>")

@@ -33,7 +33,8 @@ svg .axis{stroke:var(--faint);stroke-width:1}
 svg .line{fill:none;stroke-width:2;stroke-linejoin:round}
 svg .theory{fill:none;stroke:var(--ink);stroke-width:1.4;stroke-dasharray:2 5}
 svg .quiet{pointer-events:none}
-svg .heat{fill:var(--heat)}
+svg .heat{fill:var(--heat);stroke:var(--grid)}
+svg .mark{fill:none;stroke:var(--ink);stroke-width:2}
 svg .light{fill:#fff}
 svg .none{fill:var(--grid)}
 """ + "".join(f"svg .f{i}{{fill:var(--s{i})}}svg .k{i}{{stroke:var(--s{i})}}\n"
@@ -51,6 +52,12 @@ def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") 
     if anchor != "start":
         extra += f' text-anchor="{anchor}"'
     return f'<text x="{x:.1f}" y="{y:.1f}"{extra}>{escape(words)}</text>'
+
+
+def sloping(x: float, y: float, words: str, degrees: float) -> str:
+    """Words that end at (x, y) and rise towards it."""
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end" '
+            f'transform="rotate(-{degrees:.0f} {x:.1f} {y:.1f})">{escape(words)}</text>')
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
