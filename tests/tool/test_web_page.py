@@ -3,13 +3,14 @@
 """The page of tools/web in a browser: its answers, and whoever uses it with a keyboard, a phone, in
 the dark or with a screen reader."""
 
+import gzip
 import json
 import os
 import re
 
 from flashemu_chromium import CHROMIUM, Browser
 from flashemu_script import ended, from_env, need, run, skip
-from flashemu_tool import good_json
+from flashemu_tool import good, good_json
 
 ROOT = from_env("SOURCE_ROOT")
 BUILD = os.environ["FLASHEMU_WEB"]  # a folder, which the test makes
@@ -223,6 +224,93 @@ def test_play_and_pause(b):
     b.key(" ")
     assert text(b, "chip-play") == "Play"
     b.wait("document.getElementById('chip-story').innerText.startsWith('Write of 4 KiB')")
+
+
+def brought(b, path, words):
+    """What the page says about a file, as soon as that has these words."""
+    b.choose_file("#file", path)
+    b.wait("document.getElementById('drop-status').innerText.includes(%s)" % json.dumps(words))
+    return text(b, "drop-status")
+
+
+def test_files_that_somebody_brings(b):
+    data = os.path.join(ROOT, "tests/data")
+    b.look(1280)
+    b.open(PAGE)
+    b.wait(WORKED)
+    b.js("document.getElementById('tab-drop').click()")
+
+    # A trace is replayed as the program does it, compressed or not.
+    good("gen", "random", "--op", "write", "--bs", "16K", "--count", "4000", "--size", "64M", "-o", "x.trace")
+    stats = good_json("replay", "transcend8g", "x.trace", "--wrap", "--json")
+    with open("x.trace", "rb") as plain, gzip.open("y.trace.gz", "wb") as packed:
+        packed.write(plain.read())
+    for name in ("x.trace", "y.trace.gz"):
+        said = brought(b, name, name + " has 4")
+        assert "4 000 requests" in said.replace("\u202f", " "), said
+        waf = float(re.search(r"programs ([\d.]+) bytes", said)[1])
+        assert abs(waf / stats["ftl"]["waf"] - 1) < 0.005, (waf, stats["ftl"])
+        p99 = stats["latency_ns"]["write"]["p99"] / 1e6
+        assert abs(float(rows(b, "found")[0][5].replace("\u202f", "")) / p99 - 1) < 0.005, rows(b, "found")
+        assert b.js("document.querySelectorAll('#found svg').length") == 2
+    for width in (1280, 390, 320):
+        for dark in (False, True):
+            b.look(width, dark=dark, phone=width < 500)
+            assert b.js(LAYOUT) == [], (width, dark, b.js(LAYOUT))
+    b.look(1280)
+    said = brought(b, os.path.join(data, "traces/blkparse-terminal.txt"), "blkparse-terminal.txt has")
+    assert "2 requests" in said and "5 events of the file were no request" in said, said
+    # Somebody's own recording keeps its partition.
+    recording = os.path.join(ROOT, "tools/lab/recordings/vfat-log.trace.gz")
+    brought(b, recording, "vfat-log.trace.gz has")
+
+    # Measurements are shown.
+    brought(b, os.path.join(data, "logs/fio2.json"), "What fio-2.2.10 has measured")
+    assert rows(b, "found") == [["rand-write: write", "16.8", "256", "31.2", "\u2013"]], rows(b, "found")
+    brought(b, os.path.join(data, "logs/fb-quoted.txt"), "flashbench -a")
+    assert rows(b, "found")[1] == ["16 GiB", "336", "1\u202f190", "854"], rows(b, "found")
+
+    # What cannot be read is one sentence.
+    with open("huge.trace", "wb") as f:
+        f.truncate(2**30)
+    assert "1 GiB" in brought(b, "huge.trace", "flashemu replay transcend8g huge.trace")
+    with open("page.pdf", "wb") as f:
+        f.write(b"%PDF-1.4 " + bytes(range(256)) * 40)
+    b.choose_file("#file", "page.pdf")
+    b.wait("document.getElementById('drop-status').className === 'answer error' && "
+           "document.getElementById('drop-status').innerText.startsWith('page.pdf')")
+    print("    ", text(b, "drop-status"))
+    with open("cut.gz", "wb") as f, open("y.trace.gz", "rb") as whole:
+        f.write(whole.read()[:5000])
+    brought(b, "cut.gz", "cut.gz is damaged")
+    with open("mine.ini", "w") as f:
+        f.write("[device]\ncapcity = 4G\n")
+    assert "did you mean" in brought(b, "mine.ini", "mine.ini:2:").lower()
+
+    # A profile joins the devices.
+    with open(os.path.join(ROOT, "profiles/sandisk-su04g.ini")) as f:
+        profile = f.read()
+    with open("mine.ini", "w") as f:
+        f.write(profile)
+    brought(b, "mine.ini", "mine.ini is a profile: SanDisk SU04G")
+    b.js("document.getElementById('tab-ask').click()")
+    choose(b)
+    b.wait(WORKED + " && document.getElementById('lines').innerText.includes('replay mine ')")
+    stats = good_json("replay", "sandisk-su04g", "rec:vfat-large,start=63,measure=write", "--json")
+    assert abs(float(rows(b, "starts")[0][1]) / rate(stats) - 1) < 0.005, rows(b, "starts")[0]
+
+
+def test_a_file_is_dropped(b):
+    b.open(PAGE)
+    b.wait(WORKED)
+    b.js("""(() => {
+      const files = new DataTransfer();
+      files.items.add(new File(["0 write 0 4096\\n"], "no.trace"));
+      document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true}));
+    })()""")
+    b.wait("document.getElementById('drop-status').className === 'answer error'")
+    assert "no.trace" in text(b, "drop-status")
+    assert b.js("document.getElementById('tab-drop').getAttribute('aria-selected')") == "true"
 
 
 def in_one_browser(namespace):

@@ -228,7 +228,8 @@ static void progress(struct replay *r, const struct source *s, double seconds)
                  (double)stats.nand.bytes_programmed);
 }
 
-static int run(struct replay *r, const char *trace, struct fe_err *err)
+/* *skipped: how many events of the trace were no requests of the device. */
+static int run(struct replay *r, const char *trace, uint64_t *skipped, struct fe_err *err)
 {
     struct fe_trace_options options;
     struct fe_pattern_env env;
@@ -243,26 +244,31 @@ static int run(struct replay *r, const char *trace, struct fe_err *err)
     if (!source.recording && web_files_find(trace, &len))
         source.total = len;
     code = replay_run(r, &source, err);
+    *skipped = source.reader ? fe_trace_skipped(source.reader) : 0;
     source_close(&source);
     return code;
 }
 
 /* Runs a trace on the device: a file of the page, a pattern or a recording.  depth requests are in
  * flight.  `foreign`: the trace was not made for this device, so what lies behind its end wraps, and
- * trims that it does not offer are left out.  The answer is the object of `replay --json` without the times of
- * this machine. */
+ * trims that it does not offer are left out.  The answer is the object of `replay --json` without its
+ * origin; of a foreign trace it also has `skipped`, how many events were no requests. */
 int WEB_EXPORT(web_replay)(const char *trace, uint32_t depth, int foreign)
 {
     const struct replay_options opt = {.depth = depth, .wrap = foreign, .drop_trim = foreign,
                                        .progress = progress};
     struct fe_err err = {""};
+    uint64_t skipped = 0;
     struct replay r;
 
     int code = replay_init(&r, web_device, &opt, &err);
     if (code == 0)
-        code = run(&r, trace, &err);
+        code = run(&r, trace, &skipped, &err);
+    json_t *o = code == 0 ? replay_json(&r) : NULL;
+    if (o && foreign)
+        json_object_set_new(o, "skipped", json_integer((json_int_t)skipped));
     if (code == 0)
-        code = web_answer_json(replay_json(&r));
+        code = web_answer_json(o);
     else
         web_answer_error(code, &err);
     replay_fini(&r);

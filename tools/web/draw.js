@@ -52,7 +52,7 @@ const startText = start => `${sizeText(start * 512)} (sector ${start})`;
 /* A line over an axis that begins at 0, as a picture with a sentence.
  * points: [[x, y], ...]; names: of the axes, with units. */
 function lineFigure(title, points, names) {
-  const W = 560, H = 220, left = 56, bottom = 34, top = 10, right = 12;
+  const W = 420, H = 200, left = 58, bottom = 38, top = 10, right = 12;
   const xs = points.map(p => p[0]), ys = points.map(p => p[1]);
   const mostX = Math.max(...xs) || 1, mostY = Math.max(...ys) * 1.05 || 1;
   const at = ([x, y]) => [left + (W - left - right) * x / mostX,

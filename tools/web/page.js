@@ -28,6 +28,7 @@ for (const [i, tab] of tabs.entries()) {
 async function begin() {
   const session = new Session(), ask = new Ask(session);
   new Chip(session, ask);
+  new Drop(session, ask);
   try {
     ask.offer(await session.begin());
   } catch (e) {

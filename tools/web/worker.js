@@ -90,6 +90,49 @@ function answer({profile, work: workName, format: formatName}) {
   }
 }
 
+/* --- a trace that somebody has brought --- */
+
+const MOST_BYTES = 2 ** 29; /* of a trace, decompressed */
+
+/* The content of a file, decompressed if gzip has made it. */
+async function contentOf(file) {
+  const magic = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+  if (!(magic[0] === 0x1f && magic[1] === 0x8b)) return new Uint8Array(await file.arrayBuffer());
+  const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).getReader(), parts = [];
+  let bytes = 0;
+  try {
+    for (let part; !(part = await reader.read()).done;) {
+      parts.push(part.value);
+      bytes += part.value.length;
+      if (bytes > MOST_BYTES) break;
+    }
+  } catch {
+    throw new CoreError(`${file.name} is damaged: it cannot be decompressed to its end.`);
+  }
+  if (bytes > MOST_BYTES)
+    throw new CoreError(`${file.name} has more than ${MOST_BYTES / 2 ** 20} MiB when decompressed, and this page `
+      + "takes no more. The program takes any size: flashemu replay");
+  const whole = new Uint8Array(bytes);
+  parts.reduce((at, part) => { whole.set(part, at); return at + part.length; }, 0);
+  return whole;
+}
+
+async function trace({file, profile}) {
+  const bytes = await contentOf(file);
+  const isRecording = /^# partition: /m.test(new TextDecoder().decode(bytes.subarray(0, 8192)));
+  /* A recording's name ends at a comma, and some names are no files. */
+  const name = isRecording ? "./" + file.name.replace(/,/g, "_")
+    : file.name.replace(/^(gen:|rec:|-$)/, "./$1");
+  core.keep(name, bytes);
+  try {
+    const device = core.create([profile]);
+    const stats = core.replay(isRecording ? "rec:" + name : name, {foreign: true});
+    say("trace", {stats, device});
+  } finally {
+    core.keep(name, new Uint8Array(0));
+  }
+}
+
 /* --- the chip alive --- */
 
 let chip = null; /* {blocks, pages, work}: what web_chip_begin said, and what was done so far */
@@ -136,7 +179,7 @@ function chipOn() {
 }
 
 const JOBS = {
-  chipBegin, chipStep, chipCut, chipOn,
+  trace, chipBegin, chipStep, chipCut, chipOn,
   async begin({wasm, recordings, table: chosen}) {
     core = await Core.load(await inflate(wasm), p => say("progress", p));
     packed = JSON.parse(new TextDecoder().decode(await inflate(recordings)));

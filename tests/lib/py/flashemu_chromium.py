@@ -120,6 +120,12 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, modifiers=modifiers,
                       windowsVirtualKeyCode=codes[name], text=text)
 
+    def choose_file(self, selector, path):
+        """Puts a file of this machine into an <input type=file>, as somebody does who picks it."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", files=[os.path.abspath(path)], nodeId=node)
+
     def names(self):
         """(role, name) of what a screen reader meets, in its order."""
         nodes = self.call("Accessibility.getFullAXTree")["nodes"]
