@@ -17,6 +17,7 @@ need_vm() {
     command -v qemu-system-x86_64 >/dev/null || skip "no qemu-system-x86_64"
     "$top/tools/vm/prepare" --check || skip "the virtual machine cannot be made here"
     "$top/tools/vm/prepare"
+    echo "# engine $("$top/tools/vm/prepare" --engine)"
 }
 
 # within NAME MEASURED WANTED PERCENT
