@@ -85,6 +85,27 @@ def test_a_machine_without_network_is_told_before_the_build():
     assert not os.path.exists("built")
 
 
+def test_the_engine_of_the_machine_is_named():
+    quickstart("ideal")
+    write("tools/vm/serve", read("tools/vm/on-host"))
+    os.chmod("tools/vm/serve", 0o755)
+    env = dict(os.environ, PATH=os.getcwd() + "/bin:" + os.environ["PATH"])
+    for prepare, code, line in [
+            ("[ -z $1 ] || echo uml", 0, "its kernel is User Mode Linux, a program of this machine"),
+            ("[ -z $1 ] || echo tcg no ptrace here", 0,
+             "its kernel runs under qemu, which emulates a processor: no ptrace here"),
+            ("[ -z $1 ] || echo tcg", 0, "its kernel runs under qemu, which emulates a processor"),
+            ("[ $1 ] || { echo no kernel here >&2; exit 2; }", 2, "no kernel here"),
+            ("[ -z $1 ] || [ $1 = --check ] || { echo no such engine >&2; exit 2; }", 2,
+             "no such engine")]:
+        write("tools/vm/prepare", "#!/bin/sh\n" + prepare + "\n")
+        os.chmod("tools/vm/prepare", 0o755)
+        got, out, err = ended(["tools/quickstart", "--offline", "--way", "vm", "--profile", "ideal"],
+                              env=env)
+        assert got == code and line in err.splitlines(), (prepare, got, out, err)
+        assert ("5.67" in out) == (code == 0), (prepare, out)
+
+
 def test_it_ends_with_a_page():
     path = os.path.realpath("build/article/index.html")
     assert quickstart("transcend8g").splitlines()[-1].strip() == path and read(path) == "page\n"
