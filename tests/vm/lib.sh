@@ -29,3 +29,16 @@ within() {
     awk -v n="$1" -v m="$2" -v w="$3" 'BEGIN {
         printf "%-28s published %8.2f  measured %8.2f  %+.1f %%\n", n, w, m, 100 * (m - w) / w }'
 }
+
+# with_exfat COMMAND NAME...: the command with these filesystems and exfat, which is done by qemu in a
+# machine of its own if the kernel is User Mode Linux.
+with_exfat() {
+    local engine
+    read -r engine _ < <("$top/tools/vm/prepare" --engine)
+    if [ "$engine" = tcg ]; then
+        "$@" exfat
+    else
+        "$@"
+        FLASHEMU_VM_ENGINE=tcg "$1" exfat
+    fi
+}

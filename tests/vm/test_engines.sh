@@ -20,6 +20,19 @@ code=0
 FLASHEMU_VM_ENGINE=kvm "$prepare" --engine 2>"$tmp/out" || code=$?
 is "no such engine" "$code $(cat "$tmp/out")" "2 vm/prepare: FLASHEMU_VM_ENGINE=kvm: uml, tcg or auto"
 
+# Machines of both engines at the same time. They have the same disk.
+if [ "$("$prepare" --engine)" = uml ]; then
+    mkfifo "$tmp/go"
+    FLASHEMU_VM_ENGINE=uml "$top/tools/vm/run" - <<<'echo up; sleep 500' >"$tmp/go" &
+    other=$!
+    read -r up <"$tmp/go"
+    code=0
+    FLASHEMU_VM_ENGINE=tcg "$top/tools/vm/run" - <<<'exit 42' || code=$?
+    is "qemu beside User Mode Linux" "$up $code" "up 42"
+    kill "$other"
+    wait "$other" || :
+fi
+
 # The same machine, with a kernel that a container does not let start.
 [ -e "$base/linux.uml" ] || { echo "no User Mode Linux: $(cat "$base/uml.missing")"; exit 0; }
 mkdir "$tmp/cache"
