@@ -4,7 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 need_vm
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+other=''
+trap '[ -z "$other" ] || kill "$other"; rm -rf "$tmp"' EXIT
 prepare=$top/tools/vm/prepare
 base=$("$prepare" --path)
 is() { [ "$2" = "$3" ] || fail "$1: '$2' instead of '$3'"; }
@@ -31,6 +32,7 @@ if [ "$("$prepare" --engine)" = uml ]; then
     is "qemu beside User Mode Linux" "$up $code" "up 42"
     kill "$other"
     wait "$other" || :
+    other=''
 fi
 
 # The same machine, with a kernel that a container does not let start.
