@@ -38,14 +38,22 @@ static int add(struct call *c, const char *key, json_t *value)
                : fe_err_nomem(&c->err, "reply", sizeof(json_t *));
 }
 
+/* Adds the members of an object, which it takes over. */
+static int add_all(struct call *c, const char *what, json_t *members)
+{
+    int r = members ? json_object_update(c->reply, members) : -1;
+    json_decref(members);
+    return r == 0 ? 0 : fe_err_nomem(&c->err, what, sizeof(json_t *));
+}
+
 static int cmd_stats(struct call *c)
 {
-    json_t *stats = fe_server_stats(c->server);
-    if (!stats)
-        return fe_err_nomem(&c->err, "statistics", sizeof(json_t *));
-    int r = json_object_update(c->reply, stats);
-    json_decref(stats);
-    return r == 0 ? 0 : fe_err_nomem(&c->err, "statistics", sizeof(json_t *));
+    return add_all(c, "statistics", fe_server_stats(c->server));
+}
+
+static int cmd_health(struct call *c)
+{
+    return add_all(c, "health", fe_server_health(c->server));
 }
 
 /* The member `text` is what a client prints as it is. */
@@ -136,10 +144,7 @@ static int cmd_map(struct call *c)
     int r = c->n_args ? number(c, "map", 0, 1, 4096, &cells) : 0;
     if (r < 0)
         return r;
-    json_t *map = fe_server_map(c->server, (uint32_t)cells);
-    r = map ? json_object_update(c->reply, map) : -1;
-    json_decref(map);
-    return r == 0 ? 0 : fe_err_nomem(&c->err, "map", sizeof(json_t *));
+    return add_all(c, "map", fe_server_map(c->server, (uint32_t)cells));
 }
 
 static bool is_end_of_life(enum fe_condition c)
@@ -256,6 +261,7 @@ static const struct command {
 } table[] = {
     {"stats", "stats", 0, 0, cmd_stats},
     {"metrics", "metrics", 0, 0, cmd_metrics},
+    {"health", "health", 0, 0, cmd_health},
     {"map", "map [CELLS]", 0, 1, cmd_map},
     {"reset", "reset", 0, 0, cmd_reset},
     {"set", "set KEY VALUE", 2, 2, cmd_set},

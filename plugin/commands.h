@@ -9,6 +9,7 @@
  *
  *   stats            {"ok":true, and the members of the statistics object}
  *   metrics          {"ok":true,"text":the statistics as OpenMetrics text}
+ *   health           {"ok":true,"emmc":{...},"sd":{...},"truth":{...}}
  *   reset            {"ok":true}
  *   set KEY VALUE    {"ok":true,"key":KEY,"value":the value in canonical form}
  *   get KEY          {"ok":true,"key":KEY,"value":...}

@@ -109,6 +109,9 @@ json_t *fe_server_stats(struct fe_server *s);
  * instant. */
 json_t *fe_server_map(struct fe_server *s, uint32_t n);
 
+/* What devices report of their health, and the truth (obs/health_json.h); NULL without memory. */
+json_t *fe_server_health(struct fe_server *s);
+
 /* The same numbers as OpenMetrics text (obs/metrics.h), to be freed; NULL without memory. */
 char *fe_server_metrics(struct fe_server *s);
 void fe_server_reset_stats(struct fe_server *s);

@@ -10,6 +10,7 @@
 
 #include "base/quantity.h"
 #include "obs/json_text.h"
+#include "obs/health_json.h"
 #include "obs/metrics.h"
 #include "obs/stats_json.h"
 #include "rt/clock.h"
@@ -199,6 +200,19 @@ json_t *fe_server_map(struct fe_server *s, uint32_t n)
         return map;
     json_decref(map);
     return NULL;
+}
+
+json_t *fe_server_health(struct fe_server *s)
+{
+    struct numbers n = take_numbers(s);
+    json_t *health = NULL;
+    if (n.device) {
+        struct fe_health h;
+        fe_snapshot_health(n.device, &h);
+        health = fe_health_json(&h);
+    }
+    free_numbers(&n);
+    return health;
 }
 
 char *fe_server_metrics(struct fe_server *s)

@@ -10,7 +10,7 @@
  *     lies.c     tells the host what is not so
  *     ring.c     sectors in the controller's memory, for both of them
  *     faults.c   faults on purpose, and the blocks as a user sees them
- *     stats.c    a copy of the statistics, and the wear
+ *     stats.c    a copy of the statistics, and the wear; health.c, what devices report of it
  *
  * The device has two kinds of state.  The medium, the strategy and the cache hold what the device
  * contains, and this changes when a request is submitted.  The link, the scheduler and the times in

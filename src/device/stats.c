@@ -12,25 +12,13 @@
  *     without the lock    fe_snapshot_stats     sums
  */
 #include "device/internal.h"
+#include "device/snapshot.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct fe_snapshot {
-    struct fe_stats stats; /* without the wear */
-    struct fe_hist latency[FE_N_REQ_TYPES], commits;
-    uint32_t n_blocks, n_pebs;
-    struct fe_peb_info blocks[]; /* of the whole chip, by peb */
-};
-
-/* Sums over blocks. */
-struct sums {
-    uint64_t n, min, max;
-    double sum, sum_sq;
-};
-
-static void add(struct sums *s, uint64_t erases)
+void fe_sums_add(struct fe_sums *s, uint64_t erases)
 {
     s->min = s->n ? fe_min_u64(s->min, erases) : erases;
     s->max = fe_max_u64(s->max, erases);
@@ -39,7 +27,7 @@ static void add(struct sums *s, uint64_t erases)
     s->n++;
 }
 
-static struct fe_wear_stats wear_of(const struct sums *s)
+struct fe_wear_stats fe_sums_stats(const struct fe_sums *s)
 {
     if (s->n == 0)
         return (struct fe_wear_stats){0};
@@ -54,19 +42,19 @@ static struct fe_wear_stats wear_of(const struct sums *s)
 void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
                           struct fe_stats *ret)
 {
-    struct sums all = {0}, enhanced = {0};
+    struct fe_sums all = {0}, enhanced = {0};
     for (fe_peb peb = 0; peb < n_blocks; peb++) {
         const struct fe_peb_info *b = &blocks[peb];
         ret->bad_factory += !!(b->marks & FE_MARK_FACTORY_BAD);
         ret->bad_grown += !!(b->marks & (FE_MARK_GROWN_BAD | FE_MARK_FAILED));
         if (b->marks & FE_MARKS_BAD || peb >= n_pebs)
             continue;
-        add(&all, b->erase_count);
+        fe_sums_add(&all, b->erase_count);
         if (enhanced.n < ret->enhanced_blocks)
-            add(&enhanced, b->erase_count);
+            fe_sums_add(&enhanced, b->erase_count);
     }
-    ret->wear = wear_of(&all);
-    ret->enhanced = wear_of(&enhanced);
+    ret->wear = fe_sums_stats(&all);
+    ret->enhanced = fe_sums_stats(&enhanced);
 }
 
 /* Counters of the strategy since the reset; free_blocks is the present number. */
@@ -127,6 +115,24 @@ void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
     fe_device_wear_stats(fe_medium_block(m, 0), m->geo.n_chip_blocks, m->geo.n_pebs, ret);
 }
 
+/* What does not follow from the blocks.  A device has power from the beginning. */
+static void health_of(const struct fe_device *dev, struct fe_health *ret)
+{
+    const struct fe_nand_params *p = &dev->profile.nand;
+    const struct fe_medium *m = dev->medium;
+    *ret = (struct fe_health){
+        .slc.endurance = p->slc_endurance ? p->slc_endurance : p->endurance,
+        .slc.own = m->wear->slc_endurance,
+        .others.endurance = p->endurance,
+        .others.own = m->wear->endurance,
+        .cuts = fe_device_cuts(dev),
+        .refreshed = m->counters.refreshed,
+        .retired = m->counters.retired,
+        .condition = fe_device_condition(dev),
+    };
+    ret->power_ups = ret->cuts + fe_device_has_power(dev);
+}
+
 struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev)
 {
     const struct fe_geometry *geo = &dev->medium->geo;
@@ -143,6 +149,7 @@ struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev)
 void fe_snapshot_take(struct fe_snapshot *s, const struct fe_device *dev)
 {
     fe_device_get_counters(dev, &s->stats);
+    health_of(dev, &s->health);
     memcpy(s->latency, dev->latency, sizeof s->latency);
     fe_device_commit_latency(dev, &s->commits);
     memcpy(s->blocks, fe_medium_block(dev->medium, 0), s->n_blocks * sizeof *s->blocks);

@@ -14,6 +14,8 @@
  */
 #include "obs/metrics.h"
 
+#include "flashemu/health.h"
+
 #include "obs/json_text.h"
 
 #include <inttypes.h>
@@ -206,6 +208,19 @@ static void print_wear(FILE *out, const struct fe_stats *s)
     gauge(out, "power_on", "1 if the device has power, otherwise 0.", s->power.is_on);
 }
 
+/* A step is a number, as in EXT_CSD; 0 is "not defined". */
+static void print_health(FILE *out, const struct fe_snapshot *now)
+{
+    struct fe_health h;
+    fe_snapshot_health(now, &h);
+    family(out, "life_time_step", "gauge", NULL,
+           "EXT_CSD DEVICE_LIFE_TIME_EST: 1 for up to 10 % used, to 11; type A is SLC.");
+    fprintf(out, "flashemu_life_time_step{type=\"a\"} %" PRIu32 "\n", h.life_a);
+    fprintf(out, "flashemu_life_time_step{type=\"b\"} %" PRIu32 "\n", h.life_b);
+    gauge(out, "pre_eol_step", "EXT_CSD PRE_EOL_INFO: 1 normal, 2 warning, 3 urgent.", h.pre_eol);
+    gauge(out, "spare_blocks", "Good blocks that can still replace bad ones.", h.spare);
+}
+
 static void print_lies(FILE *out, const struct fe_stats *s)
 {
     if (!s->lies)
@@ -273,6 +288,7 @@ char *fe_metrics_text(const struct fe_snapshot *now, const json_t *origin, const
     print_nand(out, &s);
     print_ftl(out, &s);
     print_wear(out, &s);
+    print_health(out, now);
     print_lies(out, &s);
     print_times(out, now, lateness, late);
     fputs("# EOF\n", out);

@@ -150,15 +150,15 @@ const struct fe_option fe_options[] = {
      .help = "Cycles that a block in SLC mode is built for; auto is nand.endurance."},
 
     {FE_SEC_NAND, "worn_read", FE_OPT_SHARE, FIELD(nand.worn.read_ppm), .max = 100000000,
-     .def = "0%", .on_chip = true,
+     .def = "0%", .live = true, .on_chip = true,
      .help = "How much longer a read takes at nand.endurance cycles of its block than in a new one; "
              "in proportion to the cycles before that, and no more after it."},
     {FE_SEC_NAND, "worn_program", FE_OPT_SHARE, FIELD(nand.worn.program_ppm), .max = 100000000,
-     .def = "0%", .on_chip = true, .help = "The same for a program."},
+     .def = "0%", .live = true, .on_chip = true, .help = "The same for a program."},
     {FE_SEC_NAND, "worn_erase", FE_OPT_SHARE, FIELD(nand.worn.erase_ppm), .max = 100000000,
-     .def = "0%", .on_chip = true, .help = "The same for an erase."},
+     .def = "0%", .live = true, .on_chip = true, .help = "The same for an erase."},
     {FE_SEC_NAND, "worn_end", FE_OPT_SHARE, FIELD(nand.worn.end_ppm), .max = 100000000,
-     .def = "0%", .on_chip = true,
+     .def = "0%", .live = true, .on_chip = true,
      .help = "How much longer all three take in addition at nand.endurance cycles; it grows with "
              "the 32nd power of the cycles, so it is what the last tenth of a life costs."},
 

@@ -257,7 +257,7 @@ def test_faults_on_purpose():
 
 def test_unknown_commands_and_wrong_arguments():
     with Server("ideal") as s:
-        for cmd, args, *parts in (("nosuch", [], "nosuch", "stats metrics map reset set get idle quit"),
+        for cmd, args, *parts in (("nosuch", [], "nosuch", "stats metrics health map reset set get idle quit"),
                                   ("set", ["a"], "got 1 arg", "usage: set KEY VALUE"),
                                   ("stats", ["x"], "got 1 arg"), ("get", [], "get KEY"),
                                   ("idle", ["1s", "2s"], "idle TIME")):

@@ -53,7 +53,8 @@ static void test_options_are_sound(void **state)
 static void test_options_live_ones_are_delays_and_faults(void **state)
 {
     static const char *const live[] = {
-        "nand.tR", "nand.tPROG", "nand.tBERS", "link.bandwidth", "link.command_overhead",
+        "nand.tR", "nand.tPROG", "nand.tBERS",
+        "nand.worn_read", "nand.worn_program", "nand.worn_erase", "nand.worn_end", "link.bandwidth", "link.command_overhead",
         "link.task_overhead", "link.write_overhead", "link.busy_poll", "link.busy_ask",
         "link.busy_late",
         "ftl.unit_read", "step.read_random", "step.read_step", "step.read_spike",

@@ -18,6 +18,7 @@ static const char ctl_help[] =
     "reply.  Commands:\n\n"
     "  stats            what the device has done: requests, chip, wear, latencies\n"
     "  metrics          the same numbers as OpenMetrics text, for Prometheus\n"
+    "  health           what an eMMC and an industrial card report of it, and the truth\n"
     "  map [CELLS]      the chip's blocks in so many cells (256): filled, valid, worn, bad\n"
     "  reset            starts the statistics again from zero\n"
     "  set KEY VALUE    time-scale, transport-overhead, or a live key of the profile\n"

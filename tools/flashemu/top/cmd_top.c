@@ -142,6 +142,17 @@ static json_t *ask_map(struct top *t)
     return ask(t->server, "map", cells);
 }
 
+/* The reply to `stats`, with that to `health` as its member `health`. */
+static json_t *ask_stats(struct top *t)
+{
+    json_t *stats = ask(t->server, "stats", NULL);
+    json_t *health = stats ? ask(t->server, "health", NULL) : NULL;
+    if (health && json_object_set_new(stats, "health", health) == 0)
+        return stats;
+    json_decref(stats);
+    return NULL;
+}
+
 static void take_events(struct top *t)
 {
     client_wait(&t->events, HANG_NS);
@@ -193,7 +204,7 @@ static void draw(struct top *t)
 /* Asks for everything and draws it. */
 static int refresh(struct top *t, bool first)
 {
-    if (!next(&t->view.was, &t->view.is, ask(t->server, "stats", NULL)))
+    if (!next(&t->view.was, &t->view.is, ask_stats(t)))
         return TOOL_USAGE;
     if (t->terminal) {
         if (!next(&t->view.map_was, &t->view.map, ask_map(t)))

@@ -70,13 +70,28 @@ const char *top_waf(double programmed, double written, char buf[static FE_ROUNDE
     return buf;
 }
 
+/* A server that does not know `health` has no such member. */
+const char *top_life(const json_t *o, char buf[static TOP_LIFE_MAX])
+{
+    const json_t *health = json_object_get(o, "health");
+    const json_t *used = json_object_get(json_object_get(health, "sd"), "life_used_pct");
+    uint32_t pre_eol = (uint32_t)top_number(health, "emmc.pre_eol_info");
+    buf[0] = '\0';
+    if (json_is_real(used))
+        snprintf(buf, TOP_LIFE_MAX, "life %.0f %% used%s%s", json_real_value(used),
+                 pre_eol > 1 ? ", reserve " : "",
+                 pre_eol > 1 ? json_string_value(
+                     json_object_get(json_object_get(health, "emmc"), "pre_eol")) : "");
+    return buf;
+}
+
 static void print_flash(int width, const json_t *was, const json_t *is)
 {
     double written = top_number(is, "host.write.bytes");
     double programmed = top_number(is, "nand.bytes_programmed");
     double now_written = written - top_number(was, "host.write.bytes");
     double now_programmed = programmed - top_number(was, "nand.bytes_programmed");
-    char b[2][FE_ROUNDED_MAX];
+    char b[2][FE_ROUNDED_MAX], life[TOP_LIFE_MAX];
     print_row(width, "%-9s %9.0f reads/s %9.0f programs/s %7.0f erases/s", "chip",
               top_rate(was, is, "nand.page_reads"), top_rate(was, is, "nand.page_programs"),
               top_rate(was, is, "nand.block_erases"));
@@ -90,6 +105,8 @@ static void print_flash(int width, const json_t *was, const json_t *is)
               "wear", top_number(is, "wear.min"), top_number(is, "wear.max"),
               top_number(is, "wear.mean"),
               top_number(is, "bad_blocks.factory"), top_number(is, "bad_blocks.grown"));
+    if (*top_life(is, life))
+        print_row(width, "%-9s %s", "health", life);
     print_row(width, "%-9s %.0f codewords corrected, %.0f not", "ecc",
               top_number(is, "ecc.corrected"),
               top_number(is, "ecc.uncorrectable"));

@@ -145,7 +145,7 @@ static void put_flash(struct screen *s, bool small)
     const json_t *was = s->v->was, *is = s->v->is;
     double written = top_number(is, "host.write.bytes"),
            programmed = top_number(is, "nand.bytes_programmed");
-    char b[2][FE_ROUNDED_MAX], others[64];
+    char b[2][FE_ROUNDED_MAX], others[64], life[TOP_LIFE_MAX];
 
     put(s, PLAIN, "WAF %s, in all %s; merges %.0f full",
         top_waf(programmed - top_number(was, "nand.bytes_programmed"),
@@ -161,9 +161,10 @@ static void put_flash(struct screen *s, bool small)
         top_number(is, "ftl.free_blocks"), top_number(is, "ftl.gc_runs"),
         top_rate(was, is, "nand.block_erases"), top_rate(was, is, "nand.page_programs"));
     end_row(s);
-    put(s, PLAIN, "cycles %.0f to %.0f, mean %.1f; bad blocks %.0f factory, %.0f grown",
+    put(s, PLAIN, "cycles %.0f to %.0f, mean %.1f; bad blocks %.0f factory, %.0f grown%s%s",
         top_number(is, "wear.min"), top_number(is, "wear.max"), top_number(is, "wear.mean"),
-        top_number(is, "bad_blocks.factory"), top_number(is, "bad_blocks.grown"));
+        top_number(is, "bad_blocks.factory"), top_number(is, "bad_blocks.grown"),
+        *top_life(is, life) ? "; " : "", life);
     end_row(s);
 }
 

@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TOP_HISTORY = 400, TOP_EVENTS = 8, TOP_EVENT_MAX = 80, TOP_CELLS_MAX = 4096 };
+enum { TOP_HISTORY = 400, TOP_EVENTS = 8, TOP_EVENT_MAX = 80, TOP_CELLS_MAX = 4096, TOP_LIFE_MAX = 64 };
 
 /* What a screen shows.  The caller owns everything. */
 struct top_view {
-    json_t *was, *is;               /* two replies to `stats` */
+    json_t *was, *is;               /* two replies to `stats`, with `health` in them */
     json_t *map_was, *map;          /* two replies to `map`; NULL = there is none */
     double latency[2][TOP_HISTORY]; /* of reads and writes: the mean of each interval in ns, 0 =
                                        none; the newest one is the last */
@@ -38,6 +38,10 @@ const char *top_text(const json_t *o, const char *key);
 const char *top_latency(const json_t *o, const char *op, const char *which,
                         char buf[static FE_ROUNDED_MAX]);
 const char *top_waf(double programmed, double written, char buf[static FE_ROUNDED_MAX]);
+
+/* How much of its life the device reports as used, and what it says of its reserve if that is not
+ * as it should be; "" if it reports nothing. */
+const char *top_life(const json_t *o, char buf[static TOP_LIFE_MAX]);
 
 /* Prints rows that are at most `width` wide. */
 void top_plain(int width, const json_t *was, const json_t *is);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The answer to `flashemu ctl SOCKET health`.
+ */
+#ifndef FE_OBS_HEALTH_JSON_H
+#define FE_OBS_HEALTH_JSON_H
+
+#include "flashemu/health.h"
+
+#include <jansson.h>
+
+/* {"emmc":what EXT_CSD has, "sd":what an industrial card gives by CMD56, "truth":the rest}.  A new
+ * reference, or NULL without memory. */
+json_t *fe_health_json(const struct fe_health *h);
+
+#endif
