@@ -188,7 +188,13 @@ def test_names_of_columns_without_room():
                                   [[1.0] * count], [["t"] * count], False, 0)
         return (len(re.findall(r"rotate\(-35 [^>]*>a long name", picture)),
                 len(re.findall(">a long name", picture)), picture.count("mark key"))
-    assert names(3) == (0, 3, 1) and names(8) == (8, 8, 1) and names(40) == (0, 4, 1)
+    long = ["one whose name is longer than the room on its left, by far", "b"]
+    upright = charts.heat_map("t", "x", long, "y", ["r"], [[1.0] * 2], [["t"] * 2], False)
+    assert len(re.findall("rotate\\(-90 ", upright)) == 2
+    sloping = charts.heat_map("t", "x", ["a name", "b"] * 4, "y", ["twenty letters or so"],
+                              [[1.0] * 8], [["t"] * 8], False)
+    assert len(re.findall("rotate\\(-35 ", sloping)) == 8
+    assert names(3) == (0, 3, 1) and names(8) == (0, 8, 1) and names(40) == (0, 4, 1)
 
 
 def test_bars_of_shares():

@@ -46,7 +46,7 @@ for (const e of document.querySelectorAll("body *")) {
   const own = [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim());
   if (!own || e.closest("title, script, style")) continue;
   const style = getComputedStyle(e), drawn = e instanceof SVGTextElement;
-  texts.push({size: parseFloat(style.fontSize) * (drawn ? e.getScreenCTM().a : 1),
+  texts.push({size: parseFloat(style.fontSize) * (drawn ? Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1),
     contrast: e.classList.contains("quiet") ? 99 : contrast(drawn ? style.fill : style.color,
       behind(e)), text: e.textContent.slice(0, 40)});
   if (drawn) {

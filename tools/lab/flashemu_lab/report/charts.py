@@ -184,7 +184,7 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
              mark: int | None = None) -> str:
     """A cell for each pair; the darker, the larger.  values[row][column].  The row `mark` has a
     frame.  Where numbers stand in the cells, each column has its name, if need be on a slope."""
-    left = min(max(svg.text_width(label) for label in y_labels) + 14, 150)
+    left = min(max(svg.text_width(label) for label in y_labels) + 14, 225)
     known = [v for row in values for v in row if v is not None and (v > 0 or not log)]
 
     def scale(value: float) -> float:
@@ -216,15 +216,25 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
                              height + 2.5, "mark key"))
     base = top + len(y_labels) * height
     every = max(1, math.ceil((max(svg.text_width(t) for t in x_labels) + 6) / cell))
-    if every > 1 and len(x_labels) <= 10:
-        depth = 12 + max(svg.text_width(t) for t in x_labels) * math.sin(math.radians(_SLOPE))
-        parts += [svg.sloping(left + (i + 0.5) * cell, base + 14, label, _SLOPE)
-                  for i, label in enumerate(x_labels)]
-        return svg.picture(WIDTH, base + depth + 8, title, parts)
+    if every > 1 and cell >= 14:
+        names, height = _names_below(x_labels, [left + (i + 0.5) * cell for i in range(
+            len(x_labels))], base)
+        return svg.picture(WIDTH, base + height, title, parts + names)
     parts += [svg.text(left + (i + 0.5) * cell, base + 15, label, "", "middle")
               for i, label in enumerate(x_labels) if i % every == 0]
     parts.append(svg.text((left + WIDTH - _RIGHT) / 2, base + 34, x_name, "faint", "middle"))
     return svg.picture(WIDTH, base + 42, title, parts)
+
+
+def _names_below(labels: list[str], places: list[float], base: float) -> tuple[list[str], float]:
+    """Names of columns on a slope, or upright if one would leave the picture; and the height that
+    they need.  A phone draws letters that are larger than here."""
+    wide = [1.15 * svg.text_width(label) for label in labels]
+    along = math.cos(math.radians(_SLOPE))
+    slope = _SLOPE if all(w * along < x for w, x in zip(wide, places)) else 90.0
+    names = [svg.sloping(x + (4 if slope == 90 else 0), base + (8 if slope == 90 else 14), label,
+                         slope) for x, label in zip(places, labels)]
+    return names, 24 + max(wide) * math.sin(math.radians(slope))
 
 
 def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the variation") -> str:

@@ -16,6 +16,10 @@ from ..experiment.table import Row, Table
 from . import charts, svg
 
 
+# A map of levels and combinations has room for the names of so many columns.
+_MOST_COLUMNS = 16
+
+
 @dataclass(frozen=True)
 class Drawn:
     """A picture and the heading that it belongs to; pictures of one figure follow each other."""
@@ -88,6 +92,10 @@ def _scores(table: Table, name: str, measure: Measure) -> list[Drawn]:
                      None)
     chosen = choose(table, statement.words) if statement else None
     mark = factor.levels.index(chosen.level) if chosen else None
+    if len(columns) > _MOST_COLUMNS:  # then they are the rows
+        return [Drawn(heading, charts.heat_map(
+            heading, factor.label, list(factor.levels), "", list(columns),
+            [list(row) for row in zip(*values)], [list(row) for row in zip(*tips)], less))]
     return [Drawn(heading, charts.heat_map(heading, "", list(columns), factor.label,
                                            list(factor.levels), values, tips, less, mark))]
 
