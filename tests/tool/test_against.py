@@ -347,16 +347,50 @@ def test_many_sets_are_as_one_after_the_other():
     for f in found:
         errors = [abs(math.log(m / p["values"][0])) for m, p in zip(f["measured"], given)]
         assert abs(f["sum"] - sum(errors)) < 1e-9
-    # a subset is what a file with only these points gives
+    # a subset has what the whole file gives
     part, later = sets([{"set": [], "points": [3, 1], "weights": [9, 2, 9, 0]},
                         {"set": [], "points": [3, 1]}])
-    few, _ = against(given[1], given[3])
-    assert [m and nearly(m) for m in part["measured"]] == \
-        [None, nearly(few[0]["measured"]), None, nearly(few[1]["measured"])]
-    assert abs(part["sum"] - 2 * abs(math.log(few[0]["measured"] / 4e6))) < 1e-9
+    whole = found[0]["measured"]
+    assert part["measured"] == [None, whole[1], None, whole[3]] == later["measured"]
+    assert abs(part["sum"] - 2 * abs(math.log(whole[1] / 4e6))) < 1e-9
     # without weights a point counts once, whatever it counted in the set before
-    assert abs(later["sum"] - abs(math.log(few[0]["measured"] / 4e6)) -
-               abs(math.log(few[1]["measured"] / 3e6))) < 1e-9
+    assert abs(later["sum"] - abs(math.log(whole[1] / 4e6)) - abs(math.log(whole[3] / 3e6))) < 1e-9
+
+
+def test_what_is_not_compared_is_done():
+    """What a device was asked in front of a point decides what it takes: a unit too many, parts of
+    one test, rests, TRIM.  Nothing is done behind the last point that is compared."""
+    write("card.ini", (SLC_PROFILE % "64M").replace("[nand]", "discard = yes\nused = 64M\n[nand]")
+          .replace("[fidelity]", ""))
+    rows = [point("flashbench-open-au", 3e6, erasesize=1 << 20, open=3, random=True, chunk=size)
+            for size in (65536, 16384)]
+    given = [point("request", 1e6, "ns", op="write", bs=4096, start=0, stride=266240, count=6000),
+             *rows, point("request", 1e6, "ns", op="trim", bs=1 << 20, start=0, stride=266240,
+                          count=8),
+             point("request", 1e6, "ns", op="write", bs=4096, start=1 << 19, stride=266240,
+                   count=900, idle=10**9),
+             point("seq-read", 4e6, bs=4096, size=1 << 20),
+             point("request", 1e6, "ns", op="write", bs=4096, start=1 << 18, stride=266240,
+                   count=900)]
+    write("my.json", document(*given))
+    whole, *some = sets([{"set": []}, *({"set": [], "points": [i]} for i in range(len(given)))])
+    assert whole["state"] == "done" and None not in whole["measured"], whole
+    for i, one in enumerate(some):
+        assert [k for k, m in enumerate(one["measured"]) if m is not None] == [i]
+        assert one["measured"][i] == whole["measured"][i], i
+        write("my.json", document(given[i]))
+        alone = sets([{"set": []}])[0]["measured"][0]
+        assert (alone == whole["measured"][i]) == (i in (0, 3, 5)), i
+    write("my.json", document(given[0], given[4]))
+    alone = sets([{"set": []}])[0]["measured"]
+    write("my.json", document(*given))
+    left = sets([{"set": [], "points": [4], "left": [1, 2, 3]},
+                 {"set": [], "left": [1, 2, 3, 5, 6]}])
+    assert {m["measured"][4] for m in left} == {alone[1]} != {whole["measured"][4]}
+    assert [m is None for m in left[1]["measured"]] == [i not in (0, 4) for i in range(7)]
+    ns = int(whole["measured"][0] * 6000) + 1
+    first, every = sets([{"set": [], "points": [0], "time": ns}, {"set": [], "time": ns}])
+    assert (first["state"], every["state"]) == ("done", "stopped")
 
 
 def test_beyond_a_knee_errors_count_less():
@@ -403,6 +437,8 @@ def test_mistakes_in_sets():
             ("set 2: set: expected a list", {}), ("set 2: set[0]: expected a text", {"set": [1]}),
             ("set 2: points[0]: expected a number below 1", {"set": [], "points": [1]}),
             ("set 2: points: expected a list", {"set": [], "points": 3}),
+            ("set 2: left[1]: expected a number below 1", {"set": [], "left": [0, 1]}),
+            ("set 2: left: expected a list", {"set": [], "left": {}}),
             ("set 2: weights: expected a list of 1", {"set": [], "weights": []}),
             ("set 2: weights[0]: expected", {"set": [], "weights": [-1]}),
             ("set 2: knee: expected", {"set": [], "knee": 0}),

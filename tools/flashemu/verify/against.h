@@ -12,7 +12,9 @@
  * written; and so have, all together, the loads of a host that uses neither queue nor cache.
  *
  * A search compares many sets of parameters with one measurement.  It may choose the points that it
- * asks for, and give up a set as soon as its errors exceed a bound.
+ * asks for, and give up a set as soon as its errors exceed a bound.  The other tests are run as
+ * well, because the measured device had them behind it, too; but none behind the last one that is
+ * asked for, and no read that has a device of its own.
  */
 #ifndef FLASHEMU_AGAINST_H
 #define FLASHEMU_AGAINST_H
@@ -31,6 +33,7 @@ enum against_state {
     AGAINST_MEASURED,
     AGAINST_NOT_RUN,  /* nothing in virtual time measures it; `why` says what is missing */
     AGAINST_FAILED,   /* the profile's device refused it; `why` has the reason */
+    AGAINST_LEFT,     /* as if it were not in the file */
 };
 
 enum against_kind { AGAINST_ALIGN, AGAINST_OPEN_AU, AGAINST_FIND_FAT, AGAINST_REQUEST,
@@ -77,7 +80,7 @@ struct against_point {
     uint64_t at;                  /* chunk; for -a the alignment; for fill the bytes before */
     uint32_t row;                 /* for -f the unit, for -a the place: 0 pre, 1 on, 2 post */
     uint32_t rows;                /* for -f how many units */
-    bool unwanted;                /* not asked for: as if it were not in the file */
+    bool unwanted;                /* not asked for: run for what it leaves behind, not compared */
     double weight;                /* of its error in against_sum */
     char why[160];
     struct against_share *shares; /* its percentiles, in the order of the file */
@@ -106,15 +109,16 @@ struct against_limits {
     uint64_t ns; /* the device's clock exceeds this */
 };
 
-/* Runs all tests that have a wanted point, on devices with this profile, until a limit is exceeded;
- * *ret_exceeded says whether one was, also by the last test.  -ECANCELED (what was measured before
+/* Runs the tests up to the last one with a wanted point, on devices with this profile, until a limit
+ * is exceeded; *ret_exceeded says whether one was, also by the last test.  -ECANCELED (what was measured before
  * is kept), -ENOMEM, or an error of fe_device_create, with message.  A test that fails is noted in
  * its points. */
 int against_run(struct against *a, const struct fe_profile *profile, uint64_t seed,
                 const struct against_limits *limits, bool *ret_exceeded, struct fe_err *err);
 
 /* The sum of weight * error over the wanted points that were measured, where the error is
- * |ln(measured / published)|, or with a knee K only K ln(1 + error / K). */
+ * |ln(measured / published)|, or with a knee K only K ln(1 + error / K); what was measured counts as
+ * 1 ns or 1 byte/s at least. */
 double against_sum(const struct against *a);
 
 /* Answers each line of `in`, an object in JSON, with a line on standard output, as flashemu(1)

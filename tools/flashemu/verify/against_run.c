@@ -27,6 +27,7 @@
 
 enum { N_POSITIONS = 7, N_STREAMS = 192, LAY_OUT = 1 << 20 };
 
+#define LEAST 1.0 /* ns or bytes/s: a TRIM may take no time at all, and a logarithm needs some */
 #define LOAD_NS UINT64_C(30000000000) /* after so long a benchmark sends no more requests */
 
 struct sum {
@@ -64,7 +65,18 @@ struct bench {
 
 static bool same_test(const struct against_point *a, const struct against_point *b)
 {
-    return b->state == AGAINST_OPEN && !b->unwanted && strcmp(a->test, b->test) == 0;
+    return b->state == AGAINST_OPEN && strcmp(a->test, b->test) == 0;
+}
+
+/* Whether any point is still asked for, of the test of `first` or of all without one. */
+static bool is_asked(const struct against *a, const struct against_point *first)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const struct against_point *p = &a->points[i];
+        if (p->state == AGAINST_OPEN && !p->unwanted && (!first || same_test(first, p)))
+            return true;
+    }
+    return false;
 }
 
 static void note(void *ctx, const struct fe_trace_rec *rec, uint64_t ns)
@@ -418,7 +430,7 @@ double against_sum(const struct against *a)
         const struct against_point *p = &a->points[i];
         if (p->state != AGAINST_MEASURED || p->unwanted)
             continue;
-        double error = fabs(log(p->measured / p->published));
+        double error = fabs(log(fmax(p->measured, LEAST) / p->published));
         sum += p->weight * (a->knee > 0 ? a->knee * log1p(error / a->knee) : error);
     }
     return sum;
@@ -445,10 +457,10 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
         return r;
     b.env.capacity = fe_device_capacity(b.dev);
     b.on = (struct subject){.dev = b.dev, .profile = profile, .seed = seed};
-    for (size_t i = 0; i < a->n && r == 0 && !exceeds(a, &b, limits); i++) {
+    for (size_t i = 0; i < a->n && r == 0 && is_asked(a, NULL) && !exceeds(a, &b, limits); i++) {
         struct against_point *p = &a->points[i];
         struct fe_err why;
-        if (p->state != AGAINST_OPEN || p->unwanted)
+        if (p->state != AGAINST_OPEN || (p->kind == AGAINST_SEQ_READ && !is_asked(a, p)))
             continue;
         fe_err_init(&why);
         r = run_test(a, p, &b, profile, seed, &why);

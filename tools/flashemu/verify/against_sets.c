@@ -30,8 +30,23 @@ struct set {
     struct against_limits limits;
 };
 
-/* All points as before any run; those of the array `wanted` are asked for, or all without one. */
-static int choose_points(struct against *a, const json_t *wanted, struct fe_err *err)
+/* Point number i of the array `list` of the member `name`; NULL with an error if there is none. */
+static struct against_point *point_of(struct against *a, const char *name, const json_t *list,
+                                      size_t i, struct fe_err *err)
+{
+    const json_t *number = json_array_get(list, i);
+    json_int_t k = json_integer_value(number);
+
+    if (json_is_integer(number) && k >= 0 && (size_t)k < a->n)
+        return &a->points[k];
+    fe_err_set(err, EINVAL, "%s[%zu]: expected a number below %zu", name, i, a->n);
+    return NULL;
+}
+
+/* All points as before any run; those of the array `wanted` are asked for, or all without one, and
+ * those of the array `left` are as if they were not in the file. */
+static int choose_points(struct against *a, const json_t *wanted, const json_t *left,
+                         struct fe_err *err)
 {
     for (size_t i = 0; i < a->n; i++) {
         struct against_point *p = &a->points[i];
@@ -43,12 +58,20 @@ static int choose_points(struct against *a, const json_t *wanted, struct fe_err 
     }
     if (wanted && !json_is_array(wanted))
         return fe_err_set(err, EINVAL, "points: expected a list of numbers of points");
+    if (left && !json_is_array(left))
+        return fe_err_set(err, EINVAL, "left: expected a list of numbers of points");
     for (size_t i = 0; i < json_array_size(wanted); i++) {
-        const json_t *number = json_array_get(wanted, i);
-        json_int_t k = json_integer_value(number);
-        if (!json_is_integer(number) || k < 0 || (size_t)k >= a->n)
-            return fe_err_set(err, EINVAL, "points[%zu]: expected a number below %zu", i, a->n);
-        a->points[k].unwanted = false;
+        struct against_point *p = point_of(a, "points", wanted, i, err);
+        if (!p)
+            return -EINVAL;
+        p->unwanted = false;
+    }
+    for (size_t i = 0; i < json_array_size(left); i++) {
+        struct against_point *p = point_of(a, "left", left, i, err);
+        if (!p)
+            return -EINVAL;
+        if (p->state == AGAINST_OPEN)
+            p->state = AGAINST_LEFT;
     }
     return 0;
 }
@@ -92,9 +115,9 @@ static int take_set(struct against *a, struct set *s, const json_t *line, struct
     json_object_foreach((json_t *)line, key, value)
         if (strcmp(key, "set") != 0 && strcmp(key, "points") != 0 &&
             strcmp(key, "weights") != 0 && strcmp(key, "knee") != 0 &&
-            strcmp(key, "bound") != 0 && strcmp(key, "time") != 0)
-            return fe_err_set(err, EINVAL, "unknown member '%s'; allowed: set, points, weights, "
-                              "knee, bound, time", key);
+            strcmp(key, "bound") != 0 && strcmp(key, "time") != 0 && strcmp(key, "left") != 0)
+            return fe_err_set(err, EINVAL, "unknown member '%s'; allowed: set, points, left, "
+                              "weights, knee, bound, time", key);
     if (knee && !(json_number_value(knee) > 0))
         return fe_err_set(err, EINVAL, "knee: expected a number above 0");
     if (bound && (!json_is_number(bound) || json_number_value(bound) < 0))
@@ -104,7 +127,7 @@ static int take_set(struct against *a, struct set *s, const json_t *line, struct
     a->knee = knee ? json_number_value(knee) : 0;
     s->limits.sum = bound ? json_number_value(bound) : INFINITY;
     s->limits.ns = time ? (uint64_t)json_integer_value(time) : UINT64_MAX;
-    int r = choose_points(a, json_object_get(line, "points"), err);
+    int r = choose_points(a, json_object_get(line, "points"), json_object_get(line, "left"), err);
     if (r == 0)
         r = take_weights(a, json_object_get(line, "weights"), err);
     return r < 0 ? r : take_changes(s, json_object_get(line, "set"), err);
@@ -114,9 +137,11 @@ static int answer(const struct against *a, const char *state, const char *messag
 {
     json_t *measured = json_array();
 
-    for (size_t i = 0; i < a->n; i++)
-        json_array_append_new(measured, a->points[i].state == AGAINST_MEASURED
-                                            ? json_real(a->points[i].measured) : json_null());
+    for (size_t i = 0; i < a->n; i++) {
+        const struct against_point *p = &a->points[i];
+        json_array_append_new(measured, p->state == AGAINST_MEASURED && !p->unwanted
+                                            ? json_real(p->measured) : json_null());
+    }
     json_t *o = json_pack("{s:s, s:f, s:o, s:o}", "state", state, "sum", against_sum(a), "measured",
                           measured, "message",
                           *message ? fe_json_text(message, strlen(message)) : json_null());

@@ -373,7 +373,7 @@ def fit_measurement(tool: Tool, path: Path, arguments: argparse.Namespace, seed:
         note.show(f"{path}", f"{what}, typical error {100 * error:.1f} %")
     try:
         if relatives.applies(found) or not speaking.told(whole.points).structure:
-            return found, relatives.fit(tool, found, budget, seed, jobs, told)
+            return found, relatives.fit(tool, found, budget, seed, jobs, told, whole)
         return found, fitting.fit(tool, found, budget, seed, jobs, told, whole, more)
     finally:
         note.end()
@@ -449,14 +449,14 @@ def _refine(arguments: argparse.Namespace) -> int:
     profile: str = arguments.profile
     output = _output_of(arguments, [arguments.measurement, Path(profile)])
     tool, source = Tool(), arguments.measurement.name
-    text, (m, _) = _profile_text(tool, profile), _fittable(arguments.measurement)
+    text, (m, whole) = _profile_text(tool, profile), _fittable(arguments.measurement)
     if figures.independent(m.points) < figures.ENOUGH:
         _is_enough(tool, arguments.measurement, m, arguments.anyway)
     note = Note()
     try:
         found = refining.refine(
             tool, profile, m, budget_of(arguments), arguments.seed, arguments.jobs,
-            lambda worst: note.show(profile, _progress(worst)))
+            lambda worst: note.show(profile, _progress(worst)), whole)
     except KeyboardInterrupt:
         print("flashemu-lab: stopped; a profile is written at the end, so there is none",
               file=sys.stderr)

@@ -4,6 +4,10 @@
 An answer is a function of the measurement and the set.  So neither the number of processes nor the
 order in which they answer changes a result, and a search with a seed can be repeated.
 
+A device is what was done to it, so a model does all that the measured device was asked, also what
+is not compared: what no candidate has anyway, or what is held out to judge a fit by.  Then the true
+parameters have no error at all.
+
 A search mostly asks one question after the other, and one processor answers it.  So searches that
 do not depend on each other run side by side, each in a thread, and share the processes.
 """
@@ -31,6 +35,10 @@ from ..runs.worker import guarded
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
+# A set is given up if its device takes so many times as long as the measured one.
+SLOWER = 6
+# What a benchmark takes on a region at most, with the pause in front of it.
+_LOAD_NS = 40e9
 # A profile needs these keys; every set gives its own values.
 BASE = """[nand]
 cell = mlc
@@ -50,11 +58,12 @@ class Question:
     """A set, and how it is judged.
 
     changes   "SECTION.KEY=VALUE" each
-    points    numbers of the points to measure, or None for all
+    points    numbers of the points to compare, or None for all; the others are done as well
+    left      numbers of points that are not even done
     weights   of the points in the sum of errors, or None for 1 each
     knee      beyond which an error counts less and less, or None: K ln(1 + error / K)
     bound     of that sum, or None
-    time      of the device's clock in ns, or None
+    time      of the device's clock in ns for these points, or None
     """
 
     strategy: str
@@ -64,6 +73,7 @@ class Question:
     bound: float | None = None
     time: int | None = None
     knee: float | None = None
+    left: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,15 +94,19 @@ class Answer:
 class Comparer:
     """Processes that answer questions about one measurement.  Use it in a `with` block.  Several
     threads may ask.  A set changes `profile`, if one is given; otherwise it has all keys of its
-    own."""
+    own.  If the measurement is a part of a `whole` one, in the same order, numbers and values are
+    those of the part, and what the rest asks for is done as well."""
 
-    def __init__(self, tool: Tool, m: Measurement, jobs: int, profile: str = "") -> None:
+    def __init__(self, tool: Tool, m: Measurement, jobs: int, profile: str = "",
+                 whole: Measurement | None = None) -> None:
         self.asked = 0
         self._profile = profile
         self._tool = tool
         self._folder = tempfile.TemporaryDirectory(prefix="flashemu-fit-")
         self._path = Path(self._folder.name)
-        schema.save(m, self._path / "m.json")
+        self._whole = (whole or m).points
+        self._numbers = _places(m.points, self._whole)
+        schema.save(whole or m, self._path / "m.json")
         self._free: queue.SimpleQueue[dict[str, subprocess.Popen[str]]] = queue.SimpleQueue()
         self._all: list[dict[str, subprocess.Popen[str]]] = [{} for _ in range(jobs)]
         for each in self._all:
@@ -145,10 +159,7 @@ class Comparer:
             process = processes.get(q.strategy)
             if process is None:
                 process = processes[q.strategy] = self._start(q.strategy)
-        line: dict[str, object] = {"set": q.changes}
-        for name in ("points", "weights", "knee", "bound", "time"):
-            if getattr(q, name) is not None:
-                line[name] = getattr(q, name)
+        line = self._line(q)
         assert process.stdin and process.stdout
         try:
             process.stdin.write(json.dumps(line) + "\n")
@@ -159,7 +170,27 @@ class Comparer:
         if not text:
             raise LabError(f"flashemu ended while it compared {' '.join(q.changes)}")
         o = json.loads(text)
-        return Answer(o["state"], float(o["sum"]), tuple(o["measured"]), o["message"] or "")
+        return Answer(o["state"], float(o["sum"]),
+                      tuple(o["measured"][i] for i in self._numbers), o["message"] or "")
+
+    def _line(self, q: Question) -> dict[str, object]:
+        """The question as the program has it, about the whole measurement."""
+        here = self._numbers
+        line: dict[str, object] = {"set": q.changes}
+        if q.points is not None or len(here) < len(self._whole):
+            line["points"] = here if q.points is None else [here[i] for i in q.points]
+        if q.weights is not None:
+            of = dict(zip(here, q.weights))
+            line["weights"] = [of.get(i, 0.0) for i in range(len(self._whole))]
+        if q.left:
+            line["left"] = [here[i] for i in q.left]
+        if q.time is not None:
+            compared = {here[i] for i in (range(len(here)) if q.points is None else q.points)}
+            gone = compared | {here[i] for i in q.left}
+            line["time"] = q.time + int(SLOWER * done_ns(
+                [p for i, p in enumerate(self._whole) if i not in gone]))
+        return line | {name: getattr(q, name) for name in ("knee", "bound")
+                       if getattr(q, name) is not None}
 
     def _start(self, strategy: str) -> subprocess.Popen[str]:
         if self._ended:
@@ -178,6 +209,14 @@ class Comparer:
         if not base.exists():
             base.write_text(BASE.format(strategy=strategy), encoding="utf-8")
         return str(base)
+
+
+def _places(some: Sequence[Point], whole: Sequence[Point]) -> list[int]:
+    """Where points that were taken from others, in their order, are among these."""
+    found: list[int] = []
+    for p in some:
+        found.append(whole.index(p, found[-1] + 1 if found else 0))
+    return found
 
 
 def log_errors(answer: Answer, m: Measurement) -> list[float | None]:
@@ -203,6 +242,19 @@ def requests_ns(points: Sequence[Point]) -> float:
                for op in {how["op"] for how, _ in requests}}
     return sum(int(how["count"]) * (slowest[how["op"]] if how.get("median") else ns)
                for how, ns in requests)
+
+
+def done_ns(points: Sequence[Point]) -> float:
+    """How long all of these took the device, or more."""
+    rest = 0.0
+    for p in points:
+        how = dict(p.parameters)
+        rest += int(how.get("idle", 0))
+        if p.procedure in ("fill", "seq-write"):
+            rest += int(how["size"]) * 1e9 / p.value
+        elif p.procedure not in ("request", "seq-read", "content"):
+            rest += _LOAD_NS
+    return rest + sum(map(device_ns, points)) + requests_ns(points)
 
 
 def affordable(m: Measurement, seconds: float) -> list[int]:

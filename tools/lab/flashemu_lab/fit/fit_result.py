@@ -51,6 +51,7 @@ _ASSUMED = {
     "nand.slc_tR": "assumed: as nand.tR",
     "ftl.slc_mode": "assumed: blocks set aside",
     "ftl.slc_blocks": "assumed: no test of a fit fills the cache",
+    "device.discard": "measured: it took TRIM",
     "link.type": "assumed from link.max_transfer; the keys below decide",
     "link.queue_depth": "assumed: one request was in flight"}
 # What benchmarks do on a region.

@@ -220,6 +220,9 @@ class Fitting:
         self._starts = candidates(whole or m)
         self._coarse, self._weights = self._comparable()
 
+    # what takes too long to be done, for the candidates and afterwards
+    _undone: tuple[Sequence[int], Sequence[int]] = ((), ())
+
     def _comparable(self) -> tuple[list[float], list[float]]:
         """The weights of the points of a search, for the candidates and afterwards.  A device
         that is fast and mapped by pages can do every test, and shows which points can be compared
@@ -234,11 +237,13 @@ class Fitting:
         everything = set(range(len(self._m.points)))
         coarse, fine = (sorted(everything - set(affordable(self._m, seconds)))
                         for seconds in (_COARSE_S, _FINE_S))
+        self._undone = coarse, fine
         return weights_of(self._m, answer, coarse), weights_of(self._m, answer, fine)
 
     def _search(self, what: str, weights: Sequence[float], comparisons: int) -> Search:
         search = Search(self._comparer, self._m, weights,
-                        lambda error: self._told(what, min(error, self._best)))
+                        lambda error: self._told(what, min(error, self._best)),
+                        self._undone[what != "candidates"])
         search.grant(max(comparisons, 1))
         return search
 
@@ -422,13 +427,13 @@ def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
         told: Told = lambda what, error: None, whole: Measurement | None = None,
         more: int = 0) -> Fitted:
     """The device that comes nearest to a measurement.  If that is only what a fit can use of a
-    `whole` one (`clues.fittable`), the rules look at all of it.  A search that has not come near
-    is followed by one with a budget of `more`, unless that is 0."""
+    `whole` one (`rules.fittable`), the rules look at all of it, and all of it is done.  A search
+    that has not come near is followed by one with a budget of `more`, unless that is 0."""
 
     def told_again(what: str, error: float) -> None:
         told(f"a larger search, {what}", error)
 
-    with Comparer(tool, m, jobs) as comparer:
+    with Comparer(tool, m, jobs, whole=whole) as comparer:
         found = Fitting(comparer, m, budget, seed, told, whole).run()
         if more and not found.is_near:
             again = Fitting(comparer, m, more, seed, told_again, whole).run()

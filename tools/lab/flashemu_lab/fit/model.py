@@ -64,6 +64,7 @@ class Structure:
     rest      bytes to a multiple of which a read fetches what is behind it, 0 if none does
     rest_copied  a write of a part of a page takes time for what it leaves
     ends      a read up to the end of a unit takes longer
+    discard   with strategy page, whether it takes TRIM
     """
 
     strategy: str
@@ -100,6 +101,7 @@ class Structure:
     rest: int = 0
     rest_copied: bool = False
     ends: bool = False
+    discard: bool = False
 
     @property
     def gathers(self) -> bool:
@@ -203,6 +205,7 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
 
     keys = {
         "device.capacity": str(s.capacity), "device.used": str(s.capacity),
+        **({"device.discard": "yes"} if s.discard else {}),
         "nand.cell": "mlc", "nand.blocks_per_plane": str(s.blocks),
         "nand.pages_per_block": str(s.pages_per_block), "nand.page_size": str(s.page),
         "nand.page_parts": str(s.parts), "nand.endurance": "unlimited",

@@ -246,13 +246,14 @@ class Judge:
 
 
 def refine(tool: Tool, profile: str, m: Measurement, budget: int, seed: int, jobs: int,
-           show: Show = lambda worst: None) -> Refined:
+           show: Show = lambda worst: None, whole: Measurement | None = None) -> Refined:
     """The numbers of a profile with which it comes nearest to a measurement; `budget` is a number
-    of comparisons.  The same arguments give the same numbers, whatever `jobs` is.  LabError if the
+    of comparisons.  If the measurement is what can be compared of a `whole` one, all of that is
+    done.  The same arguments give the same numbers, whatever `jobs` is.  LabError if the
     profile and the measurement cannot be compared."""
     keys = parse_profile(tool.canonical(profile, ()))
     some = numbers(keys, speaking.told(m.points))
-    with Comparer(tool, m, jobs, profile) as comparer:
+    with Comparer(tool, m, jobs, profile, whole) as comparer:
         def ask(places: Sequence[Sequence[float]]) -> list[Answer]:
             return comparer.ask([Question("", tuple(changes(written(some, x, keys))))
                                  for x in places])

@@ -400,10 +400,11 @@ def _error(residuals: Any) -> float:
 
 
 def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
-        told: Told = lambda what, error: None) -> Related:
+        told: Told = lambda what, error: None, whole: Measurement | None = None) -> Related:
     """The shipped card that comes nearest, with numbers of its own.  `budget` is that of `fitting`.
-    The same arguments give the same card, whatever `jobs` is.  LabError if none can be compared."""
-    with Comparer(tool, m, jobs) as comparer:
+    The same arguments give the same card, whatever `jobs` is.  If the measurement is what can be
+    compared of a `whole` one, all of that is done.  LabError if no card can be compared."""
+    with Comparer(tool, m, jobs, whole=whole) as comparer:
         return _Fitting(tool, comparer, m, max(budget // PRICE, 1), seed, told).run(tool)
 
 

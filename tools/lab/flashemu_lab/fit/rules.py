@@ -225,6 +225,8 @@ def candidates(m: Measurement) -> list[Structure]:
         found = [n for s in cut for n in _streaming(s)] if _is_cut(c) else found + cut
     if not known:
         found = _as_assumed(found, c, rows, other, m.points)
+    if any(dict(p.parameters).get("op") == "trim" for p in m.points):
+        found = [replace(s, discard=s.strategy == "page") for s in found]
     return list(dict.fromkeys(_with_rests(found, c, m.points, shown[0])))
 
 

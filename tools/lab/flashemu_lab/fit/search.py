@@ -37,7 +37,8 @@ import numpy as np
 from ..core.errors import LabError, module
 from ..measurement.schema import Measurement, Point
 from ..probe.tests.behaviour import is_logged
-from .compare import Answer, Comparer, Question, device_ns, log_errors, requests_ns
+from .compare import (SLOWER, Answer, Comparer, Question, device_ns, log_errors,
+                      requests_ns)
 from .descent import Descent
 from .model import (LEAST_LOG, Structure, as_in_order, changes, exchanged, joined, neighbours,
                     price, profile_keys, times_of)
@@ -46,8 +47,6 @@ from .rules import first_times
 
 # ln of the error of a point that a structure cannot have at all.
 _MISSING = 1.5
-# A set is given up if its device takes so many times as long as the measured one.
-_SLOWER = 6
 _STEP = 0.04
 SOFT = 0.1
 # Beyond this an error counts less and less.
@@ -158,18 +157,21 @@ class Stopped(Exception):
 
 
 class Search:
-    """One measurement, the weights of its points, and what is left of a budget of comparisons."""
+    """One measurement, the weights of its points, which of them not even a device does (`left`),
+    and what is left of a budget of comparisons."""
 
     def __init__(self, comparer: Comparer, m: Measurement, weights: Sequence[float],
-                 told: Callable[[float], None] = lambda error: None) -> None:
+                 told: Callable[[float], None] = lambda error: None,
+                 left: Sequence[int] = ()) -> None:
         self.best = math.inf
+        self._undone = tuple(left)
         self._comparer = comparer
         self._m = m
         self._weights = np.array(weights)
         self._points = tuple(i for i, w in enumerate(weights) if w > 0)
         self._total = float(self._weights.sum())
         here = [m.points[i] for i in self._points]
-        self._time = int(_SLOWER * (sum(map(device_ns, here)) + requests_ns(here))) or None
+        self._time = int(SLOWER * (sum(map(device_ns, here)) + requests_ns(here))) or None
         self._told = told
         self.assumes = not shows_random_order(m.points)
         self._limited = told_limit(m.points) is not None
@@ -219,7 +221,8 @@ class Search:
             float(counted(bound)) * self._total
         return self._comparer.ask([
             Question(f.structure.strategy, tuple(changes(profile_keys(f.structure, f.values()))),
-                     self._points, tuple(self._weights), limit, self._time, KNEE) for f in fits])
+                     self._points, tuple(self._weights), limit, self._time, KNEE, self._undone)
+            for f in fits])
 
     def _error(self, answer: Answer) -> float:
         if answer.state != "done":
@@ -256,8 +259,8 @@ class Search:
         return base, self._slopes(fit, base)
 
     def _slopes(self, fit: Fit, base: Any, zeros: bool = True) -> Any:
-        """The slopes of `jacobian`, with the residuals here; without `zeros` times that are 0 have no
-        slope, which saves a comparison each."""
+        """The slopes of `jacobian`, with the residuals here; without `zeros`, times that are 0 have
+        no slope, which saves a comparison each."""
         columns = np.zeros((len(base), len(fit.x)))
         tried, steps, moved = [], [], []
         for k, (x, t) in enumerate(zip(fit.x, times_of(fit.structure))):
