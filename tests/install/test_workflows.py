@@ -43,12 +43,19 @@ def test_they_are_workflows():
 def test_what_they_run_is_here():
     for name, work in workflows():
         for step in steps(work):
-            for script, option in re.findall(r"\b(tools/[\w-]+)(?: (--[\w-]+))?",
+            for script, option in re.findall(r"\b(tools/[\w/-]+)(?: (--[\w-]+))?",
                                              step.get("run", "")):
                 path = os.path.join(ROOT, script)
                 assert os.access(path, os.X_OK), (name, script)
                 code, out, _ = ended([path, "--help"])
                 assert code == 0 and (not option or option in out), (name, script, option)
+
+
+def test_gitlab_publishes_the_page():
+    with open(os.path.join(ROOT, ".gitlab-ci.yml"), encoding="utf-8") as f:
+        job = yaml.safe_load(f)["pages"]
+    assert "tools/web/build --install" in job["script"] and job["artifacts"]["paths"] == ["public"]
+    assert any(line.endswith("public/index.html") for line in job["script"]), job
 
 
 def test_both_versions_of_debian_and_their_figures():

@@ -7,6 +7,7 @@
 
 /* What a block is, by the number that the emulator gives it. */
 const USED = 0, SPARE = 1;
+const COLOURS = ["free", "valid", "stale", "gone", "spare", "flash", "mark", "open"];
 const PACES = [["one a second", 1, 1000], ["five a second", 1, 200], ["30 a second", 1, 33],
   ["500 a second", 17, 33], ["as fast as it goes", 100000, 33]];
 const WORKS = [
@@ -196,7 +197,7 @@ class Chip {
     const canvas = $("chip-map"), width = canvas.clientWidth;
     if (!this.#state || width === 0) return;
     const n = this.#state.length / 4, pages = this.#chip.pages, style = getComputedStyle(canvas);
-    const colour = name => style.getPropertyValue("--" + name);
+    const paint = Object.fromEntries(COLOURS.map(c => [c, style.getPropertyValue("--" + c)]));
     const cell = [44, 30, 20, 14, 10, 7, 5, 4].find(c => Math.ceil(n / Math.floor(width / c)) * c < 420)
       || 3;
     const columns = Math.floor(width / cell), height = Math.ceil(n / columns) * cell + 4;
@@ -208,26 +209,27 @@ class Chip {
     g.scale(scale, scale);
     const place = b => [b % columns * cell + 2, Math.floor(b / columns) * cell + 2];
     for (let b = 0; b < n; b++) {
-      const [programmed, valid, , state] = this.#state.slice(4 * b, 4 * b + 4), [x, y] = place(b);
-      g.fillStyle = colour(state > SPARE ? "gone" : state === SPARE ? "spare" : "free");
+      const programmed = this.#state[4 * b], valid = this.#state[4 * b + 1], [x, y] = place(b);
+      const state = this.#state[4 * b + 3];
+      g.fillStyle = state > SPARE ? paint.gone : state === SPARE ? paint.spare : paint.free;
       g.fillRect(x, y, side, side);
       if (state !== USED) continue;
       const full = side * Math.min(programmed / pages, 1), good = side * Math.min(valid / pages, 1);
-      g.fillStyle = colour("stale");
+      g.fillStyle = paint.stale;
       g.fillRect(x, y + side - full, side, full);
-      g.fillStyle = colour("valid");
+      g.fillStyle = paint.valid;
       g.fillRect(x, y + side - good, side, good);
     }
     for (const b of this.#touched.erase) {
       const [x, y] = place(b);
-      g.fillStyle = colour("flash");
+      g.fillStyle = paint.flash;
       g.fillRect(x + side / 4, y + side / 4, side / 2, side / 2);
     }
     g.lineWidth = cell > 9 ? 3 : 1;
     for (const [kind, name] of [["read", "mark"], ["program", "open"]])
       for (const b of this.#touched[kind]) {
         const [x, y] = place(b);
-        g.strokeStyle = colour(name);
+        g.strokeStyle = paint[name];
         g.strokeRect(x, y, side, side);
       }
     canvas.setAttribute("aria-label", this.#inWords(n, pages));
@@ -236,7 +238,7 @@ class Chip {
   #inWords(n, pages) {
     const kinds = {erased: 0, open: 0, full: 0, spare: 0, bad: 0};
     for (let b = 0; b < n; b++) {
-      const [programmed, , , state] = this.#state.slice(4 * b, 4 * b + 4);
+      const programmed = this.#state[4 * b], state = this.#state[4 * b + 3];
       kinds[state > SPARE ? "bad" : state === SPARE ? "spare" : programmed === 0 ? "erased"
         : programmed < pages ? "open" : "full"]++;
     }

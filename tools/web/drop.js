@@ -48,7 +48,9 @@ class Drop {
       if (/\.ini$/i.test(file.name) || /^\s*\[(device|nand|ftl)\]/m.test(head)) await this.#profile(file);
       else if (file.size > MOST_TEXT || !this.#measured(file, await file.text())) await this.#trace(file);
     } catch (e) {
-      this.#say(e.message, true);
+      const unknown = e.message.includes("known trace format");
+      this.#say(e.message + (unknown ? ". It is no result of fio or flashbench either; flashemu-lab "
+        + "import reads more of them." : ""), true);
     }
   }
 
@@ -77,7 +79,7 @@ class Drop {
     const cell = x => make("td", {class: "n"}, Number.isFinite(x) ? digits(x) : "–");
     return make("div", {class: "scroll"}, make("table", {}, make("caption", {}, title),
       make("thead", {}, make("tr", {}, make("th", {scope: "col"}, ""), ...columns.map(c =>
-        make("th", {scope: "col", class: "n"}, `${c.name}, ${c.unit}`)))),
+        make("th", {scope: "col", class: "n"}, c.unit ? `${c.name}, ${c.unit}` : c.name)))),
       make("tbody", {}, ...rows.map(([name, ...values]) => make("tr", {},
         make("th", {scope: "row"}, name, make("span", {class: "bar", "aria-hidden": "true",
           style: `width:${(100 * Math.max(values[0] || 0, 0) / most).toFixed(1)}%`})),
@@ -86,7 +88,7 @@ class Drop {
 
   async #trace(file) {
     const points = [];
-    $("drop-progress").hidden = $("drop-stop").disabled = false;
+    $("drop-progress").hidden = $("drop-stop").hidden = false;
     $("drop-progress").removeAttribute("value");
     this.#say(`Replaying ${file.name} …`);
     try {
@@ -99,7 +101,7 @@ class Drop {
       });
       if (!whole) this.#say("Stopped.");
     } finally {
-      $("drop-progress").hidden = $("drop-stop").disabled = true;
+      $("drop-progress").hidden = $("drop-stop").hidden = true;
     }
   }
 
@@ -116,7 +118,7 @@ class Drop {
       stats.host[kind].bytes / 1e6, stats.host[kind].ops,
       ...["mean", "p50", "p99", "p999", "max"].map(key => latency[kind][key] / 1e6)]);
     $("found").append(this.#table({title: `${file.name} on the ${device.model}`, rows, columns: [
-      {name: "data", unit: "MB"}, {name: "requests", unit: "1"}, ...["mean", "half below", "99 % below",
+      {name: "data", unit: "MB"}, {name: "requests"}, ...["mean", "half below", "99 % below",
         "99.9 % below", "longest"].map(name => ({name, unit: "ms"}))]}));
     const merges = stats.ftl.merges;
     $("found").append(make("p", {}, `${count(stats.ftl.gc_runs, "collection")}, ${

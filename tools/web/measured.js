@@ -12,7 +12,7 @@
 
 const UNITS = {"": 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: 2 ** 30};
 const TIMES = {n: 1, ns: 1, us: 1e3, "µs": 1e3, "μs": 1e3, ms: 1e6, s: 1e9};
-const RATE = {name: "rate", unit: "MB/s"}, IOPS = {name: "requests", unit: "1/s"};
+const RATE = {name: "rate", unit: "MB/s"}, IOPS = {name: "requests a second"};
 
 /* "4.5K", "12.3M": a number of flashbench and fio; NaN if it is none. */
 function number(text, units = UNITS) {
