@@ -471,7 +471,7 @@ def draw_article(path, build):
                         "-o", folder, "--store", os.path.join(folder, "store")], check=True,
                        stdout=subprocess.DEVNULL,
                        env=dict(os.environ, FLASHEMU=os.path.join(build, "tools/flashemu")))
-        shutil.copy(os.path.join(folder, "figure-02.svg"), path)
+        shutil.copy(os.path.join(folder, "figure-01.svg"), path)
 
 
 def draw(name, args):

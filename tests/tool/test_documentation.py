@@ -18,6 +18,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -28,12 +29,12 @@ BUILD = from_env("FLASHEMU_BUILD")
 ROOT = from_env("SOURCE_ROOT")
 PROGRAMS = ("flashemu", "flashemu-lab", "nbdkit", "nbdsh", "nbdinfo", "nbdcopy", "nbd-client",
             "nbdfuse", "meson", "tools/", "sed", "blkparse", "qemu-",
-            "sudo", "for", "awk", "printf", "python3", "/usr/bin/python3")
+            "podman", "sudo", "for", "awk", "printf", "python3", "/usr/bin/python3")
 NEEDS_ROOT = "needs root and a block device"
 NOT_RUN = {
     r"^(nbd-client|sudo) ": NEEDS_ROOT,
     r"^nbdkit flashemu [^ ]+$|^nbdkit flashemu profile=transcend8g$": "serves until it is ended",
-    r"^(tools/|meson|qemu-)": "installs, builds or boots",
+    r"^(tools/|meson|qemu-|podman)": "installs, builds or boots",
     r"/dev/sdb|^blkparse ": "needs a real stick",
     r"\bmy\.(json|ini)\b": "needs a measurement of a real stick",
     r"^flashemu verify (transcend8g|--all)": "needs the virtual machine or takes minutes",
@@ -184,6 +185,42 @@ def test_every_command_of_the_pages():
     assert used == set(NOT_RUN), "no command matches %s" % (set(NOT_RUN) - used)
     assert len(compared) == len(FIGURES), "no command prints %s" % [
         f for i, f in enumerate(FIGURES) if i not in compared]
+
+
+def first_table():
+    """The commands of the README's first table."""
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        table = f.read().partition("| question | command | seconds |\n")[2].partition("\n\n")[0]
+    return re.findall(r"^\| .* \| `(.*)` \| .* \|$", table, re.M)
+
+
+def test_the_first_screen_in_a_clone():
+    """Its commands run as typed; advice is asked for one work, because all of them take longer."""
+    commands = first_table()
+    assert len(commands) == 5, commands
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        os.symlink(BUILD, os.path.join(folder, "build"))
+        os.symlink(os.path.join(ROOT, "tools"), os.path.join(folder, "tools"))
+        env = dict(os.environ, FLASHEMU_LAB_STORE=os.path.join(folder, "store"))
+        for command in commands:
+            serves = " serve " in command
+            if serves and not (shutil.which("nbdfuse") and os.access("/dev/fuse", os.W_OK)):
+                continue
+            command += " --workload log" * (" advise " in command)
+            p = subprocess.Popen(["/bin/bash", "-c", "exec " + command], cwd=folder, env=env, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 start_new_session=True)
+            text = ""
+            if serves:
+                while "what it does" not in text and (line := p.stdout.readline()):
+                    text += line
+                assert os.path.exists(os.path.join(folder, "stick/transcend8g")), text
+                os.killpg(p.pid, signal.SIGINT)
+            text += p.communicate(timeout=300)[0]
+            assert p.returncode == 0, (command, text)
+            page = re.search(r" -o (\S+)", command)
+            assert not page or os.path.exists(os.path.join(folder, page[1], "index.html")), command
+        assert not os.path.exists(os.path.join(folder, "stick")), "nothing is left of it"
 
 
 if __name__ == "__main__":
