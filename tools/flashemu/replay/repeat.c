@@ -41,7 +41,9 @@ int repeat_init(struct repeat *ret, const struct fe_device *dev, const char *wha
     if (!fe_device_knows_valid(dev))
         return fe_err_set(err, EINVAL, "--until %s: the device has no chip that wears "
                                        "(ftl.type=step)", what);
-    ret->pass_bytes = (uint64_t)ret->n_blocks * p->nand.pages_per_block * p->nand.page_size;
+    ret->pass_bytes = (uint64_t)p->nand.channels * p->nand.dies_per_channel *
+                      p->nand.planes_per_die * p->nand.blocks_per_plane *
+                      p->nand.pages_per_block * p->nand.page_size;
     ret->before = calloc(ret->n_blocks, sizeof *ret->before);
     ret->now = calloc(ret->n_blocks, sizeof *ret->now);
     if (!ret->before || !ret->now) {

@@ -74,7 +74,7 @@ def judge(result: Json, card: Card, name: str) -> Steady:
     last = passes[-1]
     # Which blocks take part, all passes say; how fast they wear, the last one.
     each = last["host_bytes"] / max(1, last["erases"])
-    written = sum(b["blocks"] * b["erases"] for b in r["blocks"]) * each
+    written = sum(p["erases"] for p in passes[1:] or passes) * each
     pools, cold = _pools(r["blocks"], written, card, result["ftl"]["wear_moves"] > 0)
     if not pools:
         raise LabError(f"{name} on {card.profile}: {result['records']} requests erase no block, so "
