@@ -16,7 +16,12 @@ try:
 except ImportError:
     skip("no Python module cmaes or scipy")
 
-from flashemu_lab.fit import refining, relatives, relatives_result  # noqa: E402
+from flashemu_lab.advise import raw_writes  # noqa: E402
+from flashemu_lab.core.units import quantity  # noqa: E402
+from flashemu_lab.fit import (fit_result, fitting, refine_result, refining, relatives,  # noqa: E402
+                              relatives_result, taken)
+from flashemu_lab.fit.compare import Comparer, Question  # noqa: E402
+from flashemu_lab.fit.model import Structure, as_in_order, changes, times_of  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
 from flashemu_lab.probe import speaking  # noqa: E402
@@ -143,7 +148,7 @@ def test_too_few_figures_are_told_by_the_profile():
 def test_all_devices_begin_such_a_search():
     tool = Tool()
     every = {card.relative: card for card in relatives.shipped(tool, 0, True)}
-    assert set(every) == set(tool.profiles())
+    assert set(every) == set(tool.profiles()) - {"ideal"}   # which has no times
     units = every["intenso4g"]
     assert units.strategy == "segment" and "nand.slc_tR" not in units.keys()
     assert f"unit_size = {units.keys()['ftl.unit_size']}\n" in ended([FLASHEMU, "show",
@@ -178,14 +183,149 @@ def test_a_table_with_a_queue_takes_its_page():
     """Random writes of one size tell no page; three sizes do."""
     tool = Tool()
     card = relatives.shipped(tool)[0]
-    for count, taken in ((1, True), (3, False)):
+    for count, is_taken in ((1, True), (3, False)):
         points = [make_point("fio-rate", [1e6], op="write", pattern=order, bs=4 * KIB << i, depth=1,
                              jobs=1, queue=True) for i in range(count)
                   for order in ("random", "sequential")]
         m = Measurement(tuple(points), "x", 512 * MIB)
         r = relatives.Related(card, speaking.told(points), card.keys(), {}, {}, [], [])
         said = relatives_result.provenance(r, m, "nand.page_size", "x")
-        assert (said == f"taken from {card.relative}, not measured") == taken, said
+        assert (said == f"taken from {card.relative}, not measured") == is_taken, said
+
+
+def rows(sizes, counts, random=False, unit=4 * MIB):
+    return [make_point("flashbench-open-au", [1e6], erasesize=unit, open=n, random=random, chunk=c)
+            for n in counts for c in sizes]
+
+
+def fitted(s, points, **more):
+    """A fit that ended at this structure."""
+    one = fitting.Fitted(s, [max(t.least, 1e5) for t in times_of(s)], [0.0] * len(points), [], {},
+                         {"page": [], "unit": [], "open_linear": [], "open_random": []}, **more)
+    one.speaks = speaking.told(points)
+    return one, Measurement(tuple(points), "x", 512 * MIB)
+
+
+def test_open_units_that_no_point_speaks_about_have_a_source():
+    """Rows in order only, as transcend8g would give them: it has 4 units open in both orders, and
+    so has no other device that comes nearer."""
+    tool = Tool()
+    card = next(c for c in relatives.shipped(tool, 512 * MIB, True) if c.relative == "transcend8g")
+    plan = Measurement(tuple(rows((4 * MIB, MIB, 256 * KIB), (1, 4, 5))), "x", 512 * MIB)
+    with Comparer(tool, plan, 1) as comparer:
+        answer = comparer.ask([Question("segment", tuple(changes(card.keys())))])[0]
+    points = [replace(p, values=(v,)) for p, v in zip(plan.points, answer.measured)]
+    s = replace(as_in_order(Structure("segment", 512 * MIB, 16 * KIB)), random_log=1536 * KIB)
+    one, m = fitted(s, points)
+    taken.name_devices(tool, m, one, 2)
+    assert one.taken == {"ftl.open_random": "transcend8g"}, one.taken
+    said = {key: fit_result.provenance(one, m, key, "x.json") for key in one.keys()}
+    assert said["ftl.open_random"] == "taken from transcend8g, not measured"
+    assert said["ftl.random_log"] == "assumed, not measured: nothing was written in random order, " \
+        "and most cards merge a unit before it is full"
+    assert said["ftl.open_linear"].startswith("fitted to x.json"), said
+    lines = fit_result.sentences(one, m)
+    verdict = next(i for i, line in enumerate(lines) if "comes near" in line)
+    front = lines[:verdict]
+    assert "Taken from transcend8g, not measured: units open in random order (4)." in front, lines
+    assert "Assumed, not measured: what a unit takes in random order (1572864)." in front, lines
+    assert "4 units open in order and 4 in random order (not measured)" in lines[verdict + 1]
+    assert fit_result.profile(one, m, "x.json", "a test").index("; Taken from transcend8g") < 200
+    # rows of random order speak about it
+    one, m = fitted(s, points + rows((MIB, 64 * KIB), (1, 4), True))
+    assert fit_result.untold(one, m, "ftl.open_random") == fit_result.untold(
+        one, m, "ftl.random_log") == ""
+    # nothing but sizes was written: how many units are open nobody knows
+    one, m = fitted(s, [fio("write", "random", bs, 1e6) for bs in SIZES])
+    assert fit_result.untold(one, m, "ftl.open_linear") == "no point speaks about it"
+
+
+def test_sizes_beyond_and_at_the_ends_of_what_was_measured():
+    points = [fio("write", order, bs, 1e6) for order in ("random", "sequential")
+              for bs in (8 * KIB, 64 * KIB, 512 * KIB, 2 * MIB)] + [
+        fio("write", "random", bs, 1e6) for bs in (16 * KIB, 32 * KIB)]
+    def said(key, **how):
+        one, m = fitted(Structure("segment", 512 * MIB, **how), points)
+        return fit_result.provenance(one, m, key, "x"), fit_result.sentences(one, m)
+    page, unit = "nand.page_size", "ftl.unit_size"
+    fits = "fitted to x: no other value that was tried is as good"
+    text, lines = said(unit, page=16 * KIB, unit=4 * MIB)
+    assert text == "assumed, not measured: beyond 8 KiB to 2 MiB, which was measured", text
+    assert any(line.startswith("Assumed, not measured: the unit (4194304)") for line in lines)
+    assert said(unit, page=16 * KIB, unit=2 * MIB)[0] == fits + "; nothing larger was measured"
+    assert said(unit, page=16 * KIB, unit=MIB)[0] == fits
+    # eight parts of 512 KiB are a unit of 4 MiB
+    assert said(unit, page=16 * KIB, unit=512 * KIB, group=8, scattered=16)[0] == text
+    text, lines = said(page, page=8 * KIB, unit=MIB)
+    assert text == fits + "; nothing smaller was measured", text
+    assert "About the page (8192): nothing smaller was measured." in lines, lines
+    assert said(page, page=4 * KIB, unit=MIB)[0].startswith("assumed, not measured: beyond 8 KiB")
+
+
+def align_rows(page, unit):
+    """flashbench -a of a device with these."""
+    found = []
+    for align in (KIB << i for i in range(2, 18)):
+        more = 60e3 * (align >= page) + 120e3 * (align >= unit)
+        found += [make_point("flashbench-align", [ns], align=align, bs=2 * KIB, place=place)
+                  for place, ns in (("pre", 700e3), ("on", 703e3 + more), ("post", 700e3))]
+    return found
+
+
+def test_a_page_and_a_unit_that_reads_show_are_not_taken():
+    """They go before those of the shipped devices, of which only those with units are left."""
+    points = align_rows(8 * KIB, 2 * MIB)
+    shown = relatives.shown_by(Measurement(tuple(points), "x", 512 * MIB))
+    assert (shown.page, shown.unit) == (8 * KIB, 2 * MIB), shown
+    tool = Tool()
+    cards = {c.relative: relatives.resized(c, shown)
+             for c in relatives.shipped(tool, 512 * MIB, True)}
+    assert cards["raspberrypi32g"] is None
+    for name, group, planes in (("transcend8g", 1, 1), ("sandisk-su04g", 8, 2),
+                                ("kingston512m", 1, 1)):
+        words = dict(cards[name].words)
+        sizes = [quantity(words[key]) for key in (
+            "nand.page_size", "ftl.unit_size", "nand.pages_per_block")]
+        assert sizes == [8 * KIB, 2 * MIB // group, 2 * MIB // group // (8 * KIB * planes)], (
+            name, sizes)
+        path = write("shown.ini", "\n".join(relatives_result.sections(cards[name].keys())) + "\n")
+        done = ended([FLASHEMU, "check", path])
+        assert done[0] == 0, (name, done)
+    m = Measurement((*points, fio("write", "sequential", MIB, 1e6)), "x", 512 * MIB)
+    keys = cards["transcend8g"].keys()
+    r = relatives.Related(cards["transcend8g"], speaking.told(m.points), keys, keys, {}, [], [],
+                          shown=shown)
+    said = {key: relatives_result.provenance(r, m, key, "x.json") for key in (
+        "nand.page_size", "ftl.unit_size", "ftl.type")}
+    assert said == {"nand.page_size": "x.json: reads or shifted writes show the page",
+                    "ftl.unit_size": "x.json: reads across its multiples take longer",
+                    "ftl.type": "taken from transcend8g, not measured"}, said
+    last = relatives_result.taken_texts(r, m)[-1]
+    assert last.startswith("Taken from transcend8g, not measured: the map (segment)") and \
+        "the page" not in last and "the unit (" not in last, last
+
+
+def test_advice_repeats_first_what_was_taken():
+    ini = ended([FLASHEMU, "show", "kingston512m"])[1].split("[provenance]")[0]
+    note = "Not measured, but taken from rundisk1g: how many units are open in random order."
+    for lines, front in ((["ftl.open_random = taken from rundisk1g, not measured"], note), ([], "")):
+        write("open.ini", ini + "\n[provenance]\n" + "\n".join(lines) + "\n")
+        d = raw_writes.look(Tool(), "./open.ini", ())
+        assert d.note == front and "Not measured" not in d.finding, d
+        said = [line for line in raw_writes.advise_text(d, ["photos"]).splitlines()
+                if line.startswith(("say = ", "text = "))]
+        assert (said[:3] == ['say = "text"', f'text = "{note}"', 'say = "choose"']) == bool(front), \
+            said
+
+
+def test_a_refined_profile_says_what_its_start_took():
+    text = "[provenance]\nftl.open_random = taken from rundisk1g, not measured\n" \
+        "ftl.random_log = assumed, not measured: x\nnand.tR = taken from rundisk1g, not measured\n" \
+        "ftl.type = fitted to y\n"
+    r = refining.Refined({"nand.tR": "1us"}, {"nand.tR": "2us"}, [], [], [], 1)
+    assert refine_result.unmeasured(r, text) == [
+        "Taken from rundisk1g, not measured: ftl.open_random.",
+        "Assumed, not measured: ftl.random_log."]
 
 
 run(globals())

@@ -405,7 +405,8 @@ def test_what_is_assumed_of_groups_is_said():
     one = fitting.Fitted(s, values(s), [], [], {}, {"small_write": [4096]})
     for key in ("ftl.open_random", "ftl.small_write"):
         told = fit_result.provenance(one, in_order(m), key, "x.json")
-        assert told.startswith("assumed: nothing was written in random order, and cards"), told
+        assert told.startswith(
+            "assumed, not measured: nothing was written in random order, and cards"), told
         assert "random order" not in fit_result.provenance(one, m, key, "x.json")
     assert not fit_result.provenance(one, in_order(m), "ftl.small_log", "x.json").endswith("log")
 
@@ -416,7 +417,7 @@ def test_what_is_assumed_of_units_that_spill_is_said():
     one = fitting.Fitted(SPILLS, values(SPILLS), [], [], {}, {"random_log": []})
     for key in ("ftl.open_random", "ftl.small_write"):
         assert fit_result.provenance(one, in_order(m), key, "x.json").startswith(
-            "assumed: nothing was written in random order, and cards that slow down")
+            "assumed, not measured: nothing was written in random order, and cards that slow down")
     assert fit_result.provenance(one, in_order(m), "ftl.random_log", "x.json").startswith("fitted to")
 
 

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What fio and dd of this machine print, read in each of fio's forms, says what they were told."""
+"""What fio and dd of this machine print, read in each of fio's forms, says what they were told; and
+what two or three versions of programs have printed, in tests/data/programs."""
 
 import json
 import shutil
+from pathlib import Path
 
 from flashemu_script import ended, run, skip
 
-import flashemu_lab_bench  # noqa: F401
+from flashemu_lab_bench import TOP
 from flashemu_lab.measurement.importing import read_log
 
 if not shutil.which("fio"):
@@ -99,6 +101,87 @@ def test_dd():
         (p,) = read_log(f"$ {' '.join(command)}\n{err}".encode(), "x").points
         assert dict(p.parameters) == {"op": "write", "bytes": 100 * bs, "bs": bs, "on": "file",
                                       "direct": False, "sync": "dsync"}, p
+
+
+PROGRAMS = Path(TOP, "tests/data/programs")
+
+
+def kept(name, **more):
+    """(procedure or test, what it said, the value) of each point, and the log."""
+    log = read_log((PROGRAMS / name).read_bytes(), name, **more)
+    return {(p.procedure, dict(p.parameters).get("test", dict(p.parameters).get("op")),
+             dict(p.parameters).get("bs")): p for p in log.points}, log
+
+
+def test_versions_of_fio():
+    """A rate, a latency, and what a sync took; of JSON to the last digit."""
+    how = {"op": "write", "pattern": "random", "bs": 4096, "depth": 1, "jobs": 1, "direct": False,
+           "size": 262144, "job": "commit", "fsync": 4}
+    for name, *values in (("fio-3.25.txt", 32.8e6, 43640, 298020),
+                          ("fio-3.33.txt", 65.5e6, 6180, 167880),
+                          ("fio-3.39.txt", 2731e3, 162900, 5666040),
+                          ("fio-3.25.json", 65536000, 3550.953125, 221404.866667),
+                          ("fio-3.33.json", 18724571, 4835.375, 874049.0),
+                          ("fio-3.39.json", 43690666, 4326.796875, 343439.266667)):
+        _, log = kept(name)
+        assert [p.procedure for p in log.points] == ["fio-rate", "fio-latency", "fio-sync-latency"]
+        assert all(dict(p.parameters) == how for p in log.points), (name, log.points)
+        for p, value in zip(log.points, values):
+            assert abs(p.value / value - 1) < 1e-12, (name, p, value)
+        assert log.left == () and dict(log.points[2].percentiles)["99"], log
+    for name in ("fio-3.25.terse", "fio-3.33.terse", "fio-3.39.terse"):
+        fields = (PROGRAMS / name).read_text(encoding="utf-8").split(";")
+        found, _ = kept(name, fio={"rw": "randwrite", "fsync": "4", "bs": "4k"})
+        # fields 48 and 57 of fio's HOWTO: the rate in KiB/s, and the mean completion in us
+        assert found["fio-rate", "write", 4096].value == int(fields[47]) * 1024, name
+        assert abs(found["fio-latency", "write", 4096].value / (1e3 * float(fields[56])) - 1) < 1e-9
+
+
+def test_versions_of_dd():
+    for name in ("dd-8.32.txt", "dd-9.1.txt", "dd-9.7.txt"):
+        text = (PROGRAMS / name).read_text(encoding="utf-8")
+        seconds = [float(line.split(" copied, ")[1].split()[0]) for line in text.splitlines()
+                   if " copied, " in line]
+        write, read = kept(name)[1].points
+        assert dict(write.parameters) == {"op": "write", "bytes": 210000, "bs": 3000, "on": "file",
+                                          "direct": False, "sync": "dsync"}
+        assert dict(read.parameters) == {"op": "read", "bytes": 40960, "bs": 4096, "on": "file",
+                                         "direct": True}
+        assert [write.value, read.value] == [210000 / seconds[0], 40960 / seconds[1]], name
+
+
+def test_versions_of_iozone():
+    tests = ("write", "rewrite", "read", "reread", "random-read", "random-write")
+    for name, *lines in (
+            ("iozone-3.489.txt", (31109, 26917, 25365, 28952, 25801, 27429),
+             (311055, 1332826, 549495, 720607, 426227, 527624)),
+            ("iozone-3.507.txt", (57583, 30553, 23590, 29151, 27154, 24613),
+             (465707, 1096927, 492417, 917982, 395095, 383019))):
+        found, log = kept(name)
+        assert len(log.points) == 12 and log.left == (), log
+        for bs, line in zip((4096, 512 << 10), lines):
+            for test, kib in zip(tests, line):
+                p = found["iozone", test, bs]
+                assert p.value == kib * 1024, (name, p)
+                assert dict(p.parameters) == {"test": test, "file": 4 << 20, "bs": bs,
+                                              "direct": True, "fsync": True}
+
+
+def test_versions_of_f3():
+    for name, write, read in (("f3-8.0.txt", 38.28, 117.64), ("f3-9.0.txt", 96.38, 129.02)):
+        found, log = kept(name)
+        assert [p.value for p in log.points] == [write * 1024**2, read * 1024**2], log.points
+        assert dict(log.points[1].parameters)["size"] == 8 << 20
+
+
+def test_versions_of_programs_that_are_named():
+    for name, program in (("bonnie++-2.00a.txt", "bonnie++"), ("sysbench-1.0.20.txt",
+                          "sysbench fileio"), ("ioping-1.2.txt", "ioping"),
+                          ("ioping-1.3.txt", "ioping"), ("iostat-12.5.2.txt", "sar -d or iostat"),
+                          ("iostat-12.6.1.txt", "sar -d or iostat"),
+                          ("iostat-12.7.5.txt", "sar -d or iostat")):
+        _, log = kept(name)
+        assert log.points == () and [one.what for one in log.left] == [program], log
 
 
 run(globals())

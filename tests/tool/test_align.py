@@ -185,6 +185,46 @@ def test_open_units_that_were_taken_are_told_first():
                                                                   "ftl.open_random"]
 
 
+def test_what_was_assumed_and_taken_from_several():
+    path = noted("several.ini", "ftl.open_linear = taken from intenso4g, not measured",
+                 "ftl.random_log = assumed, not measured: most cards have it",
+                 "ftl.open_random = taken from transcend8g, not measured",
+                 "ftl.open_units = taken from intenso4g, not measured")
+    words = ("Not measured, but taken from intenso4g: how many units are open in order and how many "
+             "units are open in any order.  Not measured, but taken from transcend8g: how many units "
+             "are open in random order.  Not measured, but assumed: how much a unit takes in random "
+             "order.  ")
+    assert good("align", path, "--start", "63s,96K").startswith(words + "\n\nseveral: ")
+    assert good_json("align", "--json", path, "--start", "63s,96K")["note"] == words
+    # a size beyond what was measured decides
+    path = noted("beyond.ini", "ftl.unit_size = assumed, not measured: beyond 4K to 64K")
+    text = good("align", path, "--start", "63s,96K")
+    assert text.startswith("Not measured, but assumed: the allocation unit.") and \
+        "nothing follows" in text, text
+
+
+def test_the_picture_says_what_was_taken():
+    plain, told = (noted(name, *lines) for name, lines in (
+        ("plain.ini", ["ftl.open_random = a data sheet"]),
+        ("told.ini", ["figures = 3 figures <are> too little, and " + 12 * "so on " + "end",
+                      "ftl.unit_size = taken from intenso4g, not measured"])))
+    with tempfile.TemporaryDirectory() as folder:
+        found = []
+        for path in (plain, told):
+            svg = os.path.join(folder, os.path.basename(path) + ".svg")
+            good("align", path, "--start", "63s,96K", "--svg", svg)
+            root = xml.etree.ElementTree.fromstring(read(svg))
+            found.append(([t.text for t in root.iter("{http://www.w3.org/2000/svg}text")],
+                          int(root.get("height"))))
+    (before, height), (after, higher) = found
+    assert after[0].startswith("told: MB/s") and height == 66 + 2 * 20 + 12, (after, height)
+    lines = after[1:-(len(before) - 1)]
+    assert " ".join(lines).startswith("3 figures <are> too little, and so on") and \
+        " ".join(lines).endswith("taken from intenso4g: the allocation unit.  "), lines
+    assert len(lines) > 1 and all(len(line) <= 130 for line in lines), lines
+    assert higher == height + 16 * len(lines) and after[len(lines) + 1:] == before[1:]
+
+
 def test_too_few_figures_give_no_start():
     path = noted("few.ini", "figures = 3 figures are too little")
     text = good("align", path, "--start", "63s,48K,96K")

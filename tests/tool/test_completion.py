@@ -181,9 +181,11 @@ def test_traces():
     write("one.trace", "")
     assert offered("replay", "ideal", "--json", "one") == ["one.trace"]
     assert offered("replay", "ideal", "--depth", "4", "one.trace", "o") == ["one.trace"]
-    for words in (["trace", "--to"], ["trace", "--format"], ["gen", "random", "--format"],
-                  ["replay", "ideal", "--format"]):
+    for words in (["trace", "--format"], ["replay", "ideal", "--format"]):
         assert offered(*words, "") == trace_formats(), words
+    for words in (["trace", "--to"], ["trace", "one.trace", "--to"], ["gen", "random", "--format"]):
+        assert offered(*words, "") == trace_formats(written=True), words
+    assert "blktrace" not in trace_formats(written=True) and "msr" in trace_formats(written=True)
     assert offered("trace", "--event", "") == ["D", "Q", "G", "I", "C"]
 
 

@@ -18,6 +18,7 @@ BLKPARSE = ["2000 write 1048576 4096 stream=1234 done=900000",
             "1002000 read 2097152 8192 stream=1234 done=1900000"]
 FILES = {
     "blkparse-piped.txt": (BLKPARSE, "5 events"),
+    "blkparse-1.3.0.txt": (BLKPARSE, "5 events"),
     "blkparse-terminal.txt": (BLKPARSE, "5 events"),
     "blkparse-2cpus.txt": (BLKPARSE, "5 events"),
     "sdz.blktrace.0": (BLKPARSE, "6 events"),

@@ -164,7 +164,11 @@ _flashemu_kind()
         esac
         ;;
     FILE | FILE.ini | IMAGE | SOCKET) _flashemu_files ;;
-    FORMAT) _flashemu_words "$("$tool" trace --formats 2>/dev/null | sed 's/ .*//')" ;;
+    FORMAT) # a format that is written is none of those that are only read
+        local only=''
+        [[ ${words[1]} == gen || ${words[cword-1]} == --to ]] && only='/; read only$/d'
+        _flashemu_words "$("$tool" trace --formats 2>/dev/null | sed -e "$only" -e 's/ .*//')"
+        ;;
     PATTERN) _flashemu_words "$("$tool" gen --patterns 2>/dev/null | sed 's/ .*//')" ;;
     PROCEDURE)
         _flashemu_words "$("$tool" verify --list --json 2>/dev/null |

@@ -126,6 +126,22 @@ static int load(struct command *c, struct fe_err *err)
 
 /* --- what came out --- */
 
+/* What unmeasured_say writes, "" for nothing; NULL without memory.  The caller frees it. */
+static char *unmeasured_text(const struct unmeasured *u)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    if (out)
+        unmeasured_say(out, u);
+    if (!out || fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 static const char *pattern_text(uint32_t p, char buf[static 24])
 {
     const struct align_pattern *pattern = &align_patterns[p];
@@ -273,28 +289,34 @@ static int print_json(const struct command *c)
 {
     struct align_advice v = align_advise(&c->result);
     struct fe_origin origin = tool_origin();
-    char *text = NULL;
+    char *text = NULL, *note = unmeasured_text(&c->unmeasured);
     size_t len;
 
-    FILE *out = open_memstream(&text, &len);
-    if (!out)
+    FILE *out = note ? open_memstream(&text, &len) : NULL;
+    if (!out) {
+        free(note);
         return tool_error("out of memory");
-    unmeasured_say(out, &c->unmeasured);
+    }
+    fputs(note, out);
     say_advice(out, c, &v);
-    if (fclose(out) != 0)
+    if (fclose(out) != 0) {
+        free(note);
         return tool_error("out of memory");
+    }
     bool given = !c->unmeasured.decides;
-    json_t *o = json_pack("{s:o, s:I, s:I, s:o, s:o, s:{s:b, s:b, s:o, s:o, s:o}}", "profile",
+    json_t *o = json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:{s:b, s:b, s:o, s:o, s:o}}", "profile",
                           fe_json_text(c->profile.name, strlen(c->profile.name)), "capacity",
                           (json_int_t)c->capacity, "region", (json_int_t)c->result.region,
                           "starts", starts_json(c), "not_measured",
-                          unmeasured_json(&c->unmeasured), "advice", "given", given, "matters",
+                          unmeasured_json(&c->unmeasured), "note",
+                          fe_json_text(note, strlen(note)), "advice", "given", given, "matters",
                           given && v.matters, "multiple",
                           given && v.multiple ? json_integer((json_int_t)v.multiple) : json_null(),
                           "best",
                           given ? json_integer((json_int_t)c->result.start[v.best]) : json_null(),
                           "text", fe_json_text(text, len));
     free(text);
+    free(note);
     if (!o)
         return tool_error("out of memory");
     origin.profile = c->profile.name;
@@ -319,8 +341,12 @@ static int run(struct command *c, struct fe_err *err)
     if (c->result.n_starts == 0)
         return tool_error("%s: the device is too small for partitions", c->profile.name);
     code = align_measure(&c->profile, c->capacity, c->seed, &c->result, err);
+    char *note = unmeasured_text(&c->unmeasured);
+    if (code == 0 && !note)
+        code = fe_err_nomem(err, "a note", 1);
     if (code == 0 && c->svg)
-        code = align_svg_write(&c->result, c->profile.name, c->svg, c->profile_name, err);
+        code = align_svg_write(&c->result, c->profile.name, note, c->svg, c->profile_name, err);
+    free(note);
     if (code < 0)
         return tool_fail(err);
     return c->json ? print_json(c) : print_text(c);

@@ -15,15 +15,24 @@ static const struct {
     {"nand.page_size", "the page", true},
     {"ftl.open_linear", "how many units are open in order", false},
     {"ftl.open_random", "how many units are open in random order", false},
+    {"ftl.open_units", "how many units are open in any order", false},
+    {"ftl.random_log", "how much a unit takes in random order", false},
 };
 
-static const char begin[] = "taken from ", end[] = ", not measured";
+static const char taken[] = "taken from ", end[] = ", not measured";
+static const char assumed[] = "assumed, not measured";
 
-static bool is_taken(const char *value)
+/* How long the part of a line is that says from where the number is, such as "taken from NAME"; 0 if
+ * it was measured. */
+static size_t source_of(const char *value)
 {
     size_t len = strlen(value), tail = sizeof end - 1;
-    return strncmp(value, begin, sizeof begin - 1) == 0 && len > sizeof begin - 1 + tail &&
-           strcmp(value + len - tail, end) == 0;
+
+    if (strncmp(value, assumed, sizeof assumed - 1) == 0)
+        return sizeof assumed - sizeof end;
+    return strncmp(value, taken, sizeof taken - 1) == 0 && len > sizeof taken - 1 + tail &&
+                   strcmp(value + len - tail, end) == 0
+               ? len - tail : 0;
 }
 
 static const char *provenance_of(const struct fe_profile *profile, const char *key)
@@ -51,7 +60,7 @@ struct unmeasured unmeasured_of(const struct fe_profile *profile, const char *co
     u.decides = u.few != NULL;
     for (uint32_t i = 0; i < UNMEASURED_MAX; i++) {
         const char *value = provenance_of(profile, structure[i].key);
-        if (!value || !is_taken(value) || is_overridden(structure[i].key, overrides, n_overrides))
+        if (!value || !source_of(value) || is_overridden(structure[i].key, overrides, n_overrides))
             continue;
         u.key[u.n] = structure[i].key;
         u.value[u.n++] = value;
@@ -68,16 +77,37 @@ static const char *words_of(const char *key)
     return structure[i].words;
 }
 
+/* Whether two lines name the same source. */
+static bool same_source(const char *a, const char *b)
+{
+    return source_of(a) == source_of(b) && strncmp(a, b, source_of(a)) == 0;
+}
+
+/* The numbers with the source of number `first`. */
+static void say_source(FILE *out, const struct unmeasured *u, uint32_t first)
+{
+    uint32_t n = 0, said = 0;
+
+    for (uint32_t i = first; i < u->n; i++)
+        n += same_source(u->value[first], u->value[i]);
+    fprintf(out, "Not measured, but %.*s: ", (int)source_of(u->value[first]), u->value[first]);
+    for (uint32_t i = first; i < u->n; i++)
+        if (same_source(u->value[first], u->value[i])) {
+            fprintf(out, "%s%s", said == 0 ? "" : said + 1 < n ? ", " : " and ", words_of(u->key[i]));
+            said++;
+        }
+    fputs(".  ", out);
+}
+
 void unmeasured_say(FILE *out, const struct unmeasured *u)
 {
     if (u->few)
         fprintf(out, "%s.  ", u->few);
-    if (u->n == 0)
-        return;
-    fprintf(out, "Not measured, but taken from %.*s: ",
-            (int)(strlen(u->value[0]) - (sizeof begin - 1) - (sizeof end - 1)),
-            u->value[0] + sizeof begin - 1);
-    for (uint32_t i = 0; i < u->n; i++)
-        fprintf(out, "%s%s", i == 0 ? "" : i + 1 < u->n ? ", " : " and ", words_of(u->key[i]));
-    fputs(".  ", out);
+    for (uint32_t i = 0; i < u->n; i++) {
+        uint32_t first = 0;
+        while (!same_source(u->value[first], u->value[i]))
+            first++;
+        if (first == i)
+            say_source(out, u, i);
+    }
 }

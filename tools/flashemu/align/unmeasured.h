@@ -3,6 +3,7 @@
  * What of a profile's structure nobody has measured.  `flashemu-lab fit` says so in [provenance]:
  *
  *     ftl.unit_size = taken from NAME, not measured
+ *     ftl.random_log = assumed, not measured: most cards merge a unit before it is full
  *     figures = 3 figures that do not follow from each other are too little ...
  *
  * A start of partitions that rests on such a number alone would be advice about another device.
@@ -17,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define UNMEASURED_MAX 6 /* numbers of the structure that count */
+#define UNMEASURED_MAX 8 /* numbers of the structure that count */
 
 struct unmeasured {
     const char *few;                      /* what [provenance] says of the figures, or NULL */

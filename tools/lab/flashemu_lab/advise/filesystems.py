@@ -142,6 +142,7 @@ def filesystems_text(d: Device, workloads: list[str], start: int, asked: bool) -
     for name, value, label, unit, better in _MEASURES:
         lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
                   f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
+    lines += d.conclusion()
     lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "written"',
               'steady = "renewed"', 'factor = "filesystem"', f'threshold = "{THRESHOLD}"',
               f"among = {text(f' at {place(start)}')}"]

@@ -80,6 +80,7 @@ class Device:
     unit      bytes of an allocation unit, or 0 if the strategy has none
     multiple  bytes: good starts are multiples of it, or 0 if there is no such rule
     finding   the sentence of `flashemu align`
+    note      its sentences about what nobody has measured, or ""
     """
 
     profile: str
@@ -89,6 +90,12 @@ class Device:
     unit: int
     multiple: int
     finding: str
+    note: str = ""
+
+    def conclusion(self) -> list[str]:
+        """What stands in front of every conclusion, as lines of TOML."""
+        return ["", "[[conclusion]]", 'say = "text"', f"text = {text(self.note)}"] if self.note \
+            else []
 
 
 @dataclass(frozen=True)
@@ -135,7 +142,9 @@ def look(tool: Tool, profile: str, overrides: tuple[str, ...]) -> Device:
         "segment", "block") else 0
     limit = quantity(keys.get("link.max_transfer", "1M")) or _M
     return Device(profile, overrides, found["capacity"], min(int(limit), _M), int(unit or 0),
-                  found["advice"]["multiple"] or 0, found["advice"]["text"])
+                  found["advice"]["multiple"] or 0,
+                  found["advice"]["text"].removeprefix(found["note"]),
+                  found["note"].replace(".  ", ". ").strip())
 
 
 def size(value: int) -> str:
@@ -228,7 +237,8 @@ def _amounts(d: Device) -> dict[str, str]:
 def chosen_start(table: Table) -> int:
     """Where the partition of the chosen layout starts, in bytes; 1 MiB if nothing was chosen."""
     shipped = split(table)[0]
-    found = choose(shipped, shipped.experiment.statements[0].words)
+    words = next(s.words for s in shipped.experiment.statements if s.say == "choose")
+    found = choose(shipped, words)
     layouts = shipped.experiment.factor("layout")
     return int(quantity(layouts.given(found.level)["start"]) or 0) if found else _M
 
@@ -264,6 +274,7 @@ def advise_text(d: Device, workloads: list[str]) -> str:
     for name, value, label, unit, better in (*MEASURES[:2], _ERASES, RENEWED):
         lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
                   f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
+    lines += d.conclusion()
     lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "waf"',
               'steady = "renewed"', 'factor = "layout"', f'threshold = "{THRESHOLD}"',
               f"against = {text(tried[-1].label)}", "",

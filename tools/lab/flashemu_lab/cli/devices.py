@@ -17,7 +17,7 @@ from ..core.files import can_write, write_whole
 from ..core.progress import Note
 from ..core.text import listed
 from ..core.units import quantity
-from ..fit import fit_result, fitting, refine_result, refining, relatives, relatives_result
+from ..fit import fit_result, fitting, refine_result, refining, relatives, relatives_result, taken
 from ..fit.rules import fittable
 from ..measurement import figures, importing, schema
 from ..measurement.fio_options import Refused, understood
@@ -374,7 +374,10 @@ def fit_measurement(tool: Tool, path: Path, arguments: argparse.Namespace, seed:
     try:
         if relatives.applies(found) or not speaking.told(whole.points).structure:
             return found, relatives.fit(tool, found, budget, seed, jobs, told, whole)
-        return found, fitting.fit(tool, found, budget, seed, jobs, told, whole, more)
+        fit = fitting.fit(tool, found, budget, seed, jobs, told, whole, more)
+        fit.speaks = speaking.told(whole.points)
+        taken.name_devices(tool, found, fit, jobs, whole)
+        return found, fit
     finally:
         note.end()
 
@@ -465,13 +468,13 @@ def _refine(arguments: argparse.Namespace) -> int:
         note.end()
     made_by, start = f"flashemu-lab refine {tool.version}", Path(profile).name
     page = output.with_suffix(".html")
-    write_whole(page, refine_result.page(found, m, source, start, made_by))
+    write_whole(page, refine_result.page(found, m, source, start, made_by, text))
     if found.better:
         write_whole(output, refine_result.profile(found, text, source, made_by))
     if arguments.json:
         sys.stdout.write(refine_result.to_json(found, m, source, start, made_by))
     else:
-        print("\n".join([*refine_result.sentences(found, m), "",
+        print("\n".join([*refine_result.sentences(found, m, text), "",
                          *([str(output)] if found.better else []), str(page)]))
     if not found.better:
         print(f"flashemu-lab: {profile}: no other numbers come nearer to {source}; {output} is "

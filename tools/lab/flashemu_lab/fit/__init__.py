@@ -14,5 +14,6 @@
     refining          numbers of a profile that come nearer
     refine_result     what is written then
     relatives         a card of today, which begins as a shipped one
+    taken             whose numbers are taken where no point speaks about them
     relatives_result  what is written then
 """

@@ -2,19 +2,22 @@
 """What a fit leaves behind: the profile, its page, and the same as JSON.
 
 Every number of the profile says where it comes from: fitted, with an interval; chosen, with the
-other values that are as good; not identifiable from these data; or assumed.
+other values that are as good; not identifiable from these data; or assumed.  What decides where a
+partition should begin, or how many units are open, is never called found if no point speaks about
+it: then it is "taken from NAME, not measured", or "assumed, not measured" if no shipped device has
+the same.  `flashemu align` looks for these words.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 from ..core.markup import escape
 from ..core.text import listed
 from ..core.units import number
 from ..measurement.schema import Measurement, Point
-from ..probe import next_step
+from ..probe import next_step, speaking
 from ..probe.datasheet import bytes_text
 from ..report.charts import Chart, Series, line_chart
 from ..report.page import document, grid
@@ -100,23 +103,87 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
         return f"{source}: what explains best how long reads at multiples take"
     if key in _ASSUMED:
         return _ASSUMED[key]
+    if why := untold(f, m, key):
+        return f"taken from {f.taken[key]}, not measured" if key in f.taken else \
+            f"assumed, not measured: {why}"
     if key in _MEMBER:
         member = _MEMBER[key]
         others = f.as_good.get(member)
-        usual = _usual(f.structure, member)
-        if usual and not rows_in_order.shows_random_order(m.points):
-            return f"assumed: nothing was written in random order, and {usual}"
         if member == "strategy":
             return f"fitted to {source}: better than the other candidates, if there were others"
         if others is None:
             return "assumed: no other value was tried"
         if not others:
-            return f"fitted to {source}: no other value that was tried is as good"
+            return f"fitted to {source}: no other value that was tried is as good" + \
+                _end_of(f, m, key)
         told = listed([_shown(member, value) for value in others])
         return f"not identifiable from these data: {told} would be as good; of those one is taken"
     factor = f.intervals.get(key)
     return f"fitted to {source}: within a factor of {factor:.3g} (about 95 %)" if factor else \
         "not identifiable from these data: a value that does no harm"
+
+
+# What decides how fast several open units are, and whether random order tells it.
+_OPEN = {"ftl.open_linear": False, "ftl.open_random": True, "ftl.open_units": True,
+         "ftl.random_log": True, "ftl.random_record": True}
+_SIZES = ("nand.page_size", "ftl.unit_size")
+
+
+def _measured(f: Fitted, m: Measurement, key: str) -> tuple[int, speaking.Sizes | None]:
+    """The page or the unit that the device shows, and the sizes about which points speak."""
+    told = f.speaks or speaking.told(m.points)
+    s = f.structure
+    return (s.page, told.page) if key == "nand.page_size" else (s.unit * s.group, told.unit)
+
+
+def untold(f: Fitted, m: Measurement, key: str) -> str:
+    """Why a number of the structure was not measured; "" if it was, or if the key is no such
+    number."""
+    if key in _OPEN and f.structure.strategy == "segment":
+        told = f.speaks or speaking.told(m.points)
+        spilled = key == "ftl.random_log" and f.structure.spills    # order shows what these take
+        if spilled or (told.open_random if _OPEN[key] else told.open_linear):
+            return ""
+    elif key in _SIZES:
+        size, sizes = _measured(f, m, key)
+        return "" if sizes is None or sizes.has(size) else \
+            f"beyond {bytes_text(sizes.least)} to {bytes_text(sizes.most)}, which was measured"
+    usual = _usual(f.structure, _MEMBER.get(key, ""))
+    if usual and not rows_in_order.shows_random_order(m.points):
+        return f"nothing was written in random order, and {usual}"
+    return "no point speaks about it" if key in _OPEN and f.structure.strategy == "segment" else ""
+
+
+def _end_of(f: Fitted, m: Measurement, key: str) -> str:
+    """What a size at an end of what was measured leaves open."""
+    if key not in _SIZES:
+        return ""
+    size, sizes = _measured(f, m, key)
+    return "" if sizes is None else "; nothing larger was measured" if size == sizes.most else \
+        "; nothing smaller was measured" if size == sizes.least else ""
+
+
+def _not_measured(f: Fitted, m: Measurement) -> list[str]:
+    """A sentence for each source of numbers that nobody has measured, and for sizes at an end of
+    what was measured."""
+    sources: dict[str, list[str]] = {}
+    told = []
+    for key, value in f.keys().items():
+        words = f"{_WORDS.get(key, key)} ({value})"
+        if untold(f, m, key):
+            source = f"Taken from {f.taken[key]}" if key in f.taken else "Assumed"
+            sources.setdefault(source, []).append(words)
+        elif end := _end_of(f, m, key):
+            told.append(f"About {words}: {end[2:]}.")
+    return [f"{source}, not measured: {listed(names)}." for source, names in sources.items()] + told
+
+
+# Numbers of the structure in words.
+_WORDS = {"nand.page_size": "the page", "ftl.unit_size": "the unit",
+          "ftl.open_linear": "units open in order", "ftl.open_random": "units open in random order",
+          "ftl.open_units": "units open in any order",
+          "ftl.random_log": "what a unit takes in random order",
+          "ftl.small_write": "the largest small write"}
 
 
 def _usual(s: Structure, member: str) -> str:
@@ -173,9 +240,11 @@ def sentence(f: Fitted) -> str:
     return errors_text(f.all)
 
 
-def structure_text(s: Structure) -> str:
-    """The structure in a sentence."""
-    page = f"pages of {bytes_text(s.page)}"
+def structure_text(s: Structure, untold_key: Callable[[str], bool] = lambda key: False) -> str:
+    """The structure in a sentence; what was not measured is marked."""
+    def marked(key: str, words: str) -> str:
+        return words + (" (not measured)" if untold_key(key) else "")
+    page = marked("nand.page_size", f"pages of {bytes_text(s.page)}")
     behind = "; it writes while the next data arrive" if s.behind else ""
     if s.strategy == "page":
         past = f"; runs of more than {bytes_text(s.run)} go past an SLC cache" if s.run else ""
@@ -187,16 +256,19 @@ def structure_text(s: Structure) -> str:
     log = f"; writes of up to {bytes_text(s.small_write)} go to a log of {s.small_log} units" \
         if s.small_log else ""
     both = f", {s.open_units} together" if s.open_units else ""
-    return (f"The device is mapped by units of {bytes_text(s.unit)}{groups}, {page}, with "
-            f"{s.open_linear} units open in order and {s.open_random} in random order{both}{log}"
-            f"{behind}.")
+    unit = marked("ftl.unit_size", bytes_text(s.unit))
+    linear = marked("ftl.open_linear", f"{s.open_linear} units open in order")
+    in_random = marked("ftl.open_random", f"{s.open_random} in random order")
+    return (f"The device is mapped by units of {unit}{groups}, {page}, with {linear} and "
+            f"{in_random}{both}{log}{behind}.")
 
 
 def _left_open(f: Fitted, m: Measurement) -> list[str]:
     """What stands in front of everything: a map by pages has no open units to be told."""
     few = next_step.too_few(m)
-    return next_step.left_open(m) if f.structure.strategy == "segment" else \
+    said = next_step.left_open(m) if f.structure.strategy == "segment" else \
         [f"{few[0].upper()}{few[1:]}."] if few else []
+    return said + _not_measured(f, m)
 
 
 def sentences(f: Fitted, m: Measurement) -> list[str]:
@@ -205,7 +277,7 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
     told += [f"The profile comes near: {sentence(f)}." if f.good else
             f"The model cannot do what this device did: {sentence(f)}, where at most "
             f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
-            structure_text(f.structure)]
+            structure_text(f.structure, lambda key: bool(untold(f, m, key)))]
     told += [f"A fit of the times without {name} predicts that with {errors_text(e)}."
              for name, e in f.held]
     unknown = [t.key for t in times_of(f.structure) if f.intervals.get(t.key) is None]

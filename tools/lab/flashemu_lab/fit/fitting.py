@@ -32,6 +32,7 @@ import numpy as np
 
 from ..core.errors import LabError
 from ..measurement.schema import Measurement
+from ..probe import speaking
 from ..runs.program import Tool
 from .compare import Comparer, Question, affordable, log_errors
 from .descent import spreads
@@ -119,6 +120,8 @@ class Fitted(Judged):
     tried       each candidate and its error, the best one first
     comparisons how many there were
     error       the typical error of the search (search.Fit)
+    speaks      what the points speak about; None: nobody has asked
+    taken       for keys about which they do not, the shipped device that has the same value
     """
 
     structure: Structure
@@ -131,6 +134,8 @@ class Fitted(Judged):
     tried: list[Fit] = field(default_factory=list)
     comparisons: int = 0
     error: float = math.inf
+    speaks: speaking.Told | None = None
+    taken: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_near(self) -> bool:

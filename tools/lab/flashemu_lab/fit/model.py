@@ -34,6 +34,8 @@ _SPILLED, _LOG_OF_SPILLED, _WRITE_OF_SPILLED = 8, 10, 128 * _KIB
 LEAST_LOG = 2
 # Of an SLC cache that is never seen to be full.
 _SLC_BLOCKS = 1024
+# ns: no flash reads a page in less, and a search that cannot tell would end at any value.
+_LEAST_READ = 1.5e4
 # Units that replace failed ones, and one in which a merge writes.
 _MARGIN_UNITS = 4
 
@@ -167,9 +169,10 @@ class Time:
 
 TIMES = (
     Time("link.command_overhead", 1e3, 5e7), Time("link.bandwidth", 5e5, 1e9),
-    Time("nand.tPROG", 1e4, 1e8), Time("nand.bus_rate", 1e6, 4e9), Time("nand.tR", 1e3, 2e7),
-    Time("nand.tBERS", 1e5, 5e7), Time("ftl.map_switch", 2e4, 5e7, True),
-    Time("ftl.map_read", 2e4, 2e7, True), Time("ftl.unit_read", 2e4, 2e7, True),
+    Time("nand.tPROG", 1e4, 1e8), Time("nand.bus_rate", 1e6, 4e9),
+    Time("nand.tR", _LEAST_READ, 2e7), Time("nand.tBERS", 1e5, 5e7),
+    Time("ftl.map_switch", 2e4, 5e7, True), Time("ftl.map_read", 2e4, 2e7, True),
+    Time("ftl.unit_read", 2e4, 2e7, True),
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
     Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.rest_write", 2e4, 5e7, True),
     Time("ftl.rest_read", 2e4, 2e7, True), Time("ftl.end_read", 2e4, 2e7, True),

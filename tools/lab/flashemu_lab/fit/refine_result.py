@@ -8,8 +8,10 @@ about these numbers.
 from __future__ import annotations
 
 import json
+import re
 
 from ..core.markup import escape
+from ..core.text import listed
 from ..measurement.schema import Measurement
 from ..probe import next_step
 from ..report.page import document, grid
@@ -49,6 +51,21 @@ def _set(lines: list[str], section: str, word: str, value: str) -> None:
     lines.insert(end, f"{word} = {value}")
 
 
+_UNMEASURED = re.compile(r"([a-z]+\.\w+)\s*=\s*(taken from \S+|assumed)(?=, not measured)")
+
+
+def unmeasured(r: Refined, text: str) -> list[str]:
+    """What the profile `text` says that nobody has measured, and that has not moved: a sentence for
+    each source."""
+    sources: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        match = _UNMEASURED.match(line)
+        if match and match[1] not in r.after:
+            sources.setdefault(match[2], []).append(match[1])
+    return [f"{source[0].upper()}{source[1:]}, not measured: {listed(keys)}."
+            for source, keys in sources.items()]
+
+
 # --- in words ---
 
 def by_kind(r: Refined, m: Measurement) -> dict[str, tuple[Errors, Errors]]:
@@ -62,9 +79,10 @@ def by_kind(r: Refined, m: Measurement) -> dict[str, tuple[Errors, Errors]]:
     return found
 
 
-def sentences(r: Refined, m: Measurement) -> list[str]:
-    """What came out, the verdict first; in front of it what nobody has measured."""
-    told = next_step.left_open(m)
+def sentences(r: Refined, m: Measurement, text: str) -> list[str]:
+    """What came out, the verdict first; in front of it what nobody has measured, here or for the
+    profile `text`."""
+    told = next_step.left_open(m) + unmeasured(r, text)
     if not r.better:
         told += [f"{r.comparisons} comparisons found no other numbers that come nearer in some "
                 "sorts of test and are further off in none."]
@@ -95,13 +113,13 @@ def to_json(r: Refined, m: Measurement, source: str, start: str, made_by: str) -
 
 # --- the page ---
 
-def page(r: Refined, m: Measurement, source: str, start: str, made_by: str) -> str:
-    """The page about a refined profile."""
+def page(r: Refined, m: Measurement, source: str, start: str, made_by: str, text: str) -> str:
+    """The page about a refined profile, which began as `text`."""
     rows = [[f"<code>{escape(key)}</code>", escape(r.before[key]), escape(value)]
             for key, value in r.after.items()]
     return document("refine", m.name or source,
                     f"{start}, fitted to {source} by {made_by} with {r.comparisons} comparisons",
-                    sentences(r, m),
+                    sentences(r, m, text),
                     [grid("Measured, and of the model", figures(m, r.measured)),
                      table("The numbers that moved", ["key", "was", "now"], rows, 2),
                      points_table(m, r.measured, r.errors)])

@@ -14,8 +14,8 @@ common, and moves what is written about them.
     the end     what can be as it was with the relative becomes so, at hardly any cost
 
 A measurement may also leave the structure open, because no point speaks about the page, the unit or
-the map.  Then the search begins at every shipped device, and its structure is kept as it is: only
-times move.
+the map.  Then the search begins at every shipped device that has times, and its structure is kept
+as it is, with the page and the unit that reads across multiples may have shown: only times move.
 
 Errors count as those of `search` do, each point as much as any other.
 
@@ -38,6 +38,8 @@ from ..core.errors import LabError, module
 from ..core.units import quantity
 from ..measurement.schema import Measurement
 from ..probe import speaking
+from ..probe.findings import Found, judge
+from ..probe.tests import unit_reads, unit_size
 from ..runs.expression import parse_profile
 from ..runs.program import Tool
 from .compare import BASE, Comparer, Question, log_errors
@@ -144,13 +146,28 @@ class Card:
                 **{t.key: time_text(t, t.from_x(x)) for t, x in zip(self.times, self.x)}}
 
 
+@dataclass(frozen=True)
+class Shown:
+    """The page and the unit that the points show, in bytes, and why; 0 and "" if they show none."""
+
+    page: int = 0
+    unit: int = 0
+    unit_why: str = ""
+
+    def reason(self, key: str) -> str:
+        """Why a key of a profile has its value; "" if it does not follow from the points."""
+        return "" if not {"nand.page_size": self.page, "ftl.unit_size": self.unit}.get(key) else \
+            "reads or shifted writes show the page" if key == "nand.page_size" else self.unit_why
+
+
 @dataclass
 class Related(Judged):
     """The result.
 
     card         the numbers
     told         what the points speak about
-    relative     the keys as the shipped card has them
+    relative     the keys as the shipped card has them, but the page and the unit that points show
+    shown        these two, where the structure is the shipped card's otherwise
     plain        the keys as a card without any of its own has them
     intervals    for each time the factor by which it may be off, or None if not identifiable
     errors       ln(model / measured) of each point, None if not comparable
@@ -170,6 +187,7 @@ class Related(Judged):
     held: list[tuple[str, Errors]] = field(default_factory=list)
     tried: list[Card] = field(default_factory=list)
     comparisons: int = 0
+    shown: Shown = field(default_factory=Shown)
 
     def keys(self) -> dict[str, str]:
         """Of the profile, in the order of the option table, without those that have their
@@ -190,7 +208,40 @@ def shipped(tool: Tool, capacity: int = 0, any_device: bool = False) -> list[Car
     every = {name: parse_profile(tool.canonical(name, ())) for name in tool.profiles()}
     own = {"device.capacity": size_text(capacity)} if capacity else {}
     return [_card(name, {**keys, **own}) for name, keys in every.items()
-            if any_device or keys.get("ftl.slc_mode", "off") != "off"]
+            if keys.get("nand.tR") != "0" and (
+                any_device or keys.get("ftl.slc_mode", "off") != "off")]
+
+
+def shown_by(m: Measurement) -> Shown:
+    """What tests of the page and the unit themselves tell, such as flashbench -a."""
+    found = Found(list(m.points))
+    judge(found)
+    page = found.page or 0
+    if found.unit:
+        return Shown(page, found.unit, unit_size.reason(m.points))
+    step = unit_reads.step_from(m.points)
+    return Shown(page, step[0], "reads across its multiples take longer") if step else Shown(page)
+
+
+def resized(card: Card, told: Shown) -> Card | None:
+    """The card with the page and the unit that points show; None if it has no units and points
+    show one, or if its groups make no such unit."""
+    words = dict(card.words)
+    if told.unit and "ftl.unit_size" not in words:
+        return None
+    group = int(words.get("ftl.group_units", "1"))
+    page, old = told.page or int(quantity(words["nand.page_size"]) or 0), words["nand.page_size"]
+    planes = int(words["nand.planes_per_die"]) if words.get("nand.multiplane") == "yes" else 1
+    block = int(quantity(old) or 0) * int(words["nand.pages_per_block"]) * planes
+    if told.page:
+        card = _scaled(card, "nand.page_size", size_text(page), page / (quantity(old) or page))
+    if told.unit:
+        unit = block = told.unit // group
+        if told.unit % group or unit % page or unit < page:
+            return None
+        card = _changed(card, "ftl.unit_size", size_text(unit))
+    pages = block // (page * planes)
+    return _changed(card, "nand.pages_per_block", str(pages)) if pages else None
 
 
 def _card(name: str, keys: Mapping[str, str]) -> Card:
@@ -421,7 +472,10 @@ class _Fitting:
         self._best = math.inf
         self._speaks = speaking.told(m.points)
         self._keeps = not applies(m)    # the structure
-        self._relatives = shipped(tool, m.capacity, self._keeps)
+        self._shown = shown_by(m) if self._keeps else Shown()
+        every = shipped(tool, m.capacity, self._keeps)
+        self._relatives = [c for c in (resized(c, self._shown) for c in every) if c] if \
+            self._keeps else every
 
     def _search(self, what: str, points: Sequence[int], comparisons: int) -> Search:
         search = Search(self._comparer, self._m, points,
@@ -454,7 +508,7 @@ class _Fitting:
         plain = _plain(tool, dict(best.words))
         return Related(best, self._speaks, relative.keys(), plain, intervals,
                        log_errors(answer, self._m), list(answer.measured), held,
-                       tried, self._comparer.asked)
+                       tried, self._comparer.asked, self._shown)
 
     def _comparable(self) -> list[int]:
         """The points that the relatives have values for; from now on only those count that have the

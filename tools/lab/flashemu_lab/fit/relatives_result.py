@@ -54,6 +54,8 @@ def provenance(r: Related, m: Measurement, key: str, source: str) -> str:
     """Where a number comes from."""
     if key == "device.capacity":
         return f"{source}: its capacity" if m.capacity else f"assumed: that of {r.card.relative}"
+    if why := r.shown.reason(key):
+        return f"{source}: {why}"
     was = r.relative[key]
     if r.card.keys()[key] == was and _is_taken(r, m, key):
         return f"taken from {r.card.relative}, not measured"
