@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""wear_speed.py [FILE.csv]: how slow worn cards become, fitted to two cards, held against two others.
+"""wear_speed.py [FILE.csv]: how slow worn cards become, fitted to two and held against two others.
 
 The model is that of a profile: at a share x of the endurance an operation takes
 
@@ -8,8 +8,8 @@ The model is that of a profile: at a share x of the endurance an operation takes
 
 with nand.worn_read, nand.worn_program and nand.worn_erase all equal to `worn`, and nand.worn_end =
 `end`.  The file has dates and cycles, so the speed of an interval is its cycles by its days,
-relative to that of the card's first interval.  A card's endurance is where it stopped, and else what the
-option table says of its kind.
+relative to that of the card's first interval.  A card's endurance is where it stopped, and else
+what the option table says of its kind.
 
 Prints the two numbers, and for each interval the speed of the card, of the model, and how far off
 the model is.
