@@ -14,6 +14,7 @@ from flashemu_lab_bench import FLASHEMU, SMALL, TOP, bad, good, lab, stored, wri
 from flashemu_script import run
 
 from flashemu_lab.advise import raw_writes
+from flashemu_lab.cli import outputs
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment import shipped
 from flashemu_lab.experiment.plan import plan
@@ -322,6 +323,45 @@ def test_what_there_is():
     assert all(" runs  " in line for line in lines)
     assert "vfat" in good("show", "vfat-log")
     assert json.loads(good("show", "vfat-log", "--json"))["name"] == "vfat-log"
+
+
+SWEEP = ("sweep", "ideal", "ftl.op=7%", "gen:random,op=write,count=10", "-o")
+
+
+def test_a_folder_of_somebody_else_is_kept():
+    """Its page, or files with the names of ours; other files do not matter."""
+    os.mkdir("mine")
+    write("mine/notes.txt", "keep me")
+    good(*SWEEP, "mine")
+    good(*SWEEP, "mine")  # it is ours now
+    for name in ("index.html", "figure-01.svg", "results.csv"):
+        os.mkdir("other")
+        write("other/" + name, "<p>somebody's</p>")
+        bad("other/%s: is there, and is not what flashemu-lab has made" % name, *SWEEP, "other")
+        assert os.listdir("other") == [name] and "somebody's" in Path("other", name).read_text()
+        good(*SWEEP, "other", "--force")
+        assert "flashemu-lab" in Path("other/index.html").read_text()
+        shutil.rmtree("other")
+    assert Path("mine/notes.txt").read_text() == "keep me"
+    write("page.html", "<p>somebody's</p>")
+    bad("page.html: is there", "report", "mine", "-o", "page.html")
+    good("report", "mine", "-o", "page.html", "--force")
+    good("report", "mine", "-o", "page.html")
+
+
+def test_an_edited_profile_is_kept():
+    outputs.write_profile(Path("my.ini"), "[device]\ncapacity = 4M")
+    assert not outputs.is_changed(Path("my.ini"))
+    text = Path("my.ini").read_text()
+    assert text.startswith("[device]\ncapacity = 4M\n; sum ")
+    for edited in (text.replace("4M", "8M"), text + "; mine\n", "[device]\ncapacity = 4M\n",
+                   text.rpartition("; sum")[0] + "; sum 00000000\n"):
+        write("my.ini", edited)
+        assert outputs.is_changed(Path("my.ini"))
+        for command in (["fit", "m.json"], ["refine", "ideal", "m.json"]):
+            bad("my.ini: is there, and is not what flashemu-lab has made", *command, "-o", "my.ini")
+            bad("m.json: No such file", *command, "-o", "my.ini", "--force")
+        assert Path("my.ini").read_text() == edited
 
 
 run(globals())

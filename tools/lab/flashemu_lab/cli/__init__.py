@@ -2,6 +2,7 @@
 """What a shell calls.
 
     arguments   types of options
+    outputs     what commands may replace
     engines     what the options about running say
     show        what commands print for people
     devices     the commands about real devices

@@ -26,6 +26,7 @@ from ..probe.datasheet import datasheet, sentences, to_json
 from ..probe.findings import Found, Wishes, judge
 from ..probe.target import Clock, DeviceClock, Target, WallClock, allow_destroying, open_target
 from ..runs.program import Tool
+from . import outputs
 from .arguments import number
 
 _MOST_BUDGET = 1000000
@@ -396,6 +397,7 @@ def _output_of(arguments: argparse.Namespace, inputs: list[Path]) -> Path:
     if output.suffix != ".ini":
         raise LabError(f"-o {output}: expected a name that ends in .ini")
     can_write(output)
+    outputs.check_profile(output, arguments.force)
     return output
 
 
@@ -415,7 +417,7 @@ def _fit(arguments: argparse.Namespace) -> int:
     write_whole(page, outcome.page(found, m, source, made_by))
     kept = found.good or arguments.anyway
     if kept:
-        write_whole(output, outcome.profile(found, m, source, made_by))
+        outputs.write_profile(output, outcome.profile(found, m, source, made_by))
     if arguments.json:
         sys.stdout.write(outcome.to_json(found, m, source, made_by))
     else:
@@ -470,7 +472,7 @@ def _refine(arguments: argparse.Namespace) -> int:
     page = output.with_suffix(".html")
     write_whole(page, refine_result.page(found, m, source, start, made_by, text))
     if found.better:
-        write_whole(output, refine_result.profile(found, text, source, made_by))
+        outputs.write_profile(output, refine_result.profile(found, text, source, made_by))
     if arguments.json:
         sys.stdout.write(refine_result.to_json(found, m, source, start, made_by))
     else:
@@ -495,7 +497,7 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
             there = file.readline().rstrip("\n")
         if there == mark:
             return str(output) if "/" in str(output) else f"./{output}"
-        if not there.startswith("; measurement "):
+        if not there.startswith("; measurement ") or outputs.is_changed(output):
             raise LabError(f"{output}: is there and is no profile that advise has fitted; move it, "
                            "or give it instead of the measurement")
     can_write(output)
@@ -508,7 +510,8 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
     if not found.good:
         raise LabError(f"{path}: no profile comes near, so advice would be about another device: "
                        f"{_outcome(found).sentence(found)}", 1)
-    write_whole(output, f"{mark}\n" + _outcome(found).profile(found, m, path.name, made_by))
+    outputs.write_profile(output, f"{mark}\n" + _outcome(found).profile(
+        found, m, path.name, made_by))
     print(f"flashemu-lab: {output}: fitted, {_outcome(found).sentence(found)}", file=sys.stderr)
     return str(output) if "/" in str(output) else f"./{output}"
 

@@ -36,7 +36,7 @@ from ..report.page import page
 from ..runs.local import Engine, execute
 from ..runs.program import Outcome, Tool
 from ..runs.store import Store
-from . import devices, engines, life, show
+from . import devices, engines, life, outputs, show
 from .arguments import MOST_SEED, number, seeds
 from .completion import commands, complete
 
@@ -95,6 +95,10 @@ def build_parser() -> argparse.ArgumentParser:
     c.add_argument("folder", metavar="DIR", type=Path)
     c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
                    help="the page")
+    for name, command in commands.choices.items():
+        if name in outputs.COMMANDS:
+            command.add_argument("--force", action="store_true",
+                                 help="replace what is there, also if flashemu-lab has not made it")
     return parser
 
 
@@ -557,6 +561,7 @@ def _dispatch(argv: Sequence[str]) -> int:
     perform = {"list": _list, "show": _show, "run": _run_shipped, "sweep": _sweep,
                "record": _record, "sample": _sample, "crash": _crash, "advise": _advise,
                "report": _report, "life": life.perform, **devices.COMMANDS}
+    outputs.check(name, arguments)
     return perform[name](arguments)
 
 

@@ -65,7 +65,8 @@ pre{margin:0;padding:14px 16px;background:var(--soft);border-radius:8px;overflow
 .notes{max-width:46em}
 @media (max-width:520px){main{padding:18px 14px 40px}h1{font-size:23px}.answer{padding:12px 14px}
 .answer p{font-size:16px}main svg text{font-size:13px}main svg .small{font-size:12.5px}}
-@media print{details::details-content{content-visibility:visible;display:block}main{max-width:none;padding:0}.figures svg{break-inside:avoid}.rows{max-height:none}
+@media print{details::details-content{content-visibility:visible;display:block}
+main{max-width:none;padding:0}.figures svg{break-inside:avoid}.rows{max-height:none}
 .scroll,.rows{overflow:visible;border:0}td code{white-space:normal}tr{break-inside:avoid}
 pre{white-space:pre-wrap;overflow-wrap:anywhere}h2{break-after:avoid}}
 """ % (svg.variables(svg.LIGHT), svg.variables(svg.DARK))

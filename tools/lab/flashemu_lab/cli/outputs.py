@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a command may replace: what it has made itself, and nobody has changed since.
+
+    a folder   is ours if its index.html is a page of flashemu-lab
+    a page     is ours if it is one
+    a profile  of fit, refine or advise ends in a line with the sum of the text before it, so that
+               a number that somebody has changed is not lost
+
+With --force everything is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import zlib
+from pathlib import Path
+
+from ..core.errors import LabError
+from ..core.files import write_whole
+
+_FOLDERS = ("run", "sweep", "advise", "crash", "life")
+_PAGES = ("report", "datasheet")
+_PROFILES = ("fit", "refine")
+_IN_FOLDER = re.compile(r"index\.html|results\.(json|csv)|experiment\.toml|figure-\d+\.(svg|png)")
+_SUM = re.compile(rb"(.*\n); sum ([0-9a-f]{8})\n", re.S)
+COMMANDS = (*_FOLDERS, *_PAGES, *_PROFILES)
+
+
+def check(command: str, arguments: argparse.Namespace) -> None:
+    """LabError if the command would replace a folder or a page that it may not."""
+    output: Path | None = getattr(arguments, "output", None)
+    if output is None or getattr(arguments, "force", True):
+        return
+    if command in _FOLDERS:
+        _check_folder(output)
+    elif command in _PAGES:
+        _check_page(output)
+
+
+def check_profile(output: Path, force: bool) -> None:
+    """The same for a profile and the page beside it."""
+    if force:
+        return
+    _check_page(output.with_suffix(".html"))
+    if output.exists() and is_changed(output):
+        raise _refused(output)
+
+
+def write_profile(path: Path, text: str) -> None:
+    """Writes a profile with its sum at the end."""
+    whole = text if text.endswith("\n") else text + "\n"
+    write_whole(path, f"{whole}; sum {zlib.crc32(whole.encode()):08x}\n")
+
+
+def is_changed(path: Path) -> bool:
+    """Whether a profile is not as `write_profile` left it."""
+    found = _SUM.fullmatch(_read(path))
+    return found is None or int(found[2], 16) != zlib.crc32(found[1])
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}") from None
+
+
+def _refused(path: Path) -> LabError:
+    return LabError(f"{path}: is there, and is not what flashemu-lab has made; take another name, "
+                    "or --force to replace it")
+
+
+def _check_page(path: Path) -> None:
+    if path.is_file() and b"flashemu-lab" not in _read(path):
+        raise _refused(path)
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        return
+    page = folder / "index.html"
+    _check_page(page)
+    if not page.exists():
+        for path in sorted(folder.iterdir()):
+            if _IN_FOLDER.fullmatch(path.name):
+                raise _refused(path)
