@@ -9,6 +9,7 @@ import os
 import re
 
 from flashemu_chromium import CHROMIUM, Browser
+from flashemu_firefox import FIREFOX, Firefox
 from flashemu_script import ended, from_env, need, run, skip
 from flashemu_tool import good, good_json
 
@@ -313,32 +314,46 @@ def test_a_file_is_dropped(b):
     assert b.js("document.getElementById('tab-drop').getAttribute('aria-selected')") == "true"
 
 
-def in_one_browser(namespace):
-    """The tests with their argument, which is one browser: its start takes long."""
-    browser = []
+# What Firefox does as well, where there is one: it has no part in keys, phones and names here.
+IN_FIREFOX = (test_the_answer_is_that_of_the_program, test_the_chip_request_by_request,
+              test_a_file_is_dropped)
 
-    def bound(test):
+
+class OneBrowser:
+    """Tests with their argument, which is one browser: its start takes long."""
+
+    def __init__(self, kind):
+        self.kind, self.browser = kind, None
+
+    def bound(self, test):
         def call():
-            if not browser:
-                browser.append(Browser())
-            b = browser[0]
-            b.events.clear()
-            test(b)
-            assert b.errors() == [], b.errors()
+            self.browser = self.browser or self.kind()
+            self.browser.events.clear()
+            test(self.browser)
+            assert self.browser.errors() == [], self.browser.errors()
         return call
-    return {name: bound(f) for name, f in namespace.items() if name.startswith("test_")}, browser
+
+    def close(self):
+        if self.browser:
+            self.browser.close()
 
 
 if not CHROMIUM:
     skip("no chromium")
 need("node")
-built, _, why = ended([os.path.join(ROOT, "tools/web/build"), BUILD])
+built, said, why = ended([os.path.join(ROOT, "tools/web/build"), BUILD])
 if built == 77:
     skip(why.strip())
-assert built == 0, why
-tests, browsers = in_one_browser(dict(globals()))
+assert built == 0 and "warning" not in said, said + why
+chromium, firefox = OneBrowser(Browser), OneBrowser(Firefox)
+tests = {name: chromium.bound(f) for name, f in list(globals().items())
+         if name.startswith("test_")}
+if FIREFOX:
+    tests.update({f.__name__ + "_in_firefox": firefox.bound(f) for f in IN_FIREFOX})
+else:
+    print("no firefox: left out")
 try:
     run(tests)
 finally:
-    for one in browsers:
-        one.close()
+    chromium.close()
+    firefox.close()
