@@ -33,7 +33,8 @@ def names():
 
 
 def pairs():
-    every = [(p.split()[0], r) for p in good("profiles").splitlines() for r in names()]
+    """(words of a device, trace)."""
+    every = [([p], "rec:" + r) for p in profiles() for r in names()]
     if os.environ.get("FLASHEMU_LONG") == "1":
         return every
     draw = random.Random(SEED)
@@ -42,37 +43,93 @@ def pairs():
             for p, r in draw.sample(every, DRAWN)]
 
 
-def native(pair):
-    code, out, err = call("replay", pair[0], "rec:" + pair[1], "--json")
-    if code == 0:
-        stats = json.loads(out)
-        return {"stats": {k: v for k, v in stats.items() if k not in OWN}}
-    return {"error": re.sub(r"^flashemu: ", "", err.strip())}
+def profiles():
+    return [line.split()[0] for line in good("profiles").splitlines()]
 
 
-def web(wanted):
+def native(task):
+    words, trace = task
+    command = ["replay", words[0], trace, *words[1:], "--json"] if trace else ["show", *words]
+    code, out, err = call(*command)
+    if code != 0:
+        return {"error": re.sub(r"^flashemu: ", "", err.strip())}
+    if not trace:
+        return {"profile": out}
+    return {"stats": {k: v for k, v in json.loads(out).items() if k not in OWN}}
+
+
+def web(tasks):
     p = subprocess.run(["node", os.path.join(ROOT, "tests/tool/web_pairs.mjs"),
                         os.path.join(ROOT, "tools/web/core.js"),
                         os.path.join(BUILD, "core.wasm"), RECORDINGS],
-                       input="".join("%s %s\n" % pair for pair in wanted), text=True,
+                       input="".join(json.dumps(task) + "\n" for task in tasks), text=True,
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=10 * PROGRAM_HANG_S)
     assert p.returncode == 0, p.stderr[-2000:]
     found = [json.loads(line) for line in p.stdout.splitlines()]
-    assert len(found) == len(wanted), (len(found), len(wanted))
+    assert len(found) == len(tasks), (len(found), len(tasks))
     for answer in found:
         for key in OWN:
             answer.get("stats", {}).pop(key, None)
     return found
 
 
-def test_statistics_are_equal():
-    wanted = pairs()
+def same(tasks):
+    """What both say to each task, which is the same."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        expected = list(pool.map(native, wanted))
-    for pair, a, b in zip(wanted, expected, web(wanted)):
-        assert a == b, (pair, a, b)
-    done = [a["stats"] for a in expected if "stats" in a]
-    assert len(done) > len(wanted) / 2 and len({s["busy_ns"] for s in done}) > len(done) / 2
+        expected = list(pool.map(native, tasks))
+    for task, a, b in zip(tasks, expected, web(tasks)):
+        assert a == b, (task, a, b)
+    return expected
+
+
+def test_statistics_are_equal():
+    found = same(pairs())
+    done = [a["stats"] for a in found if "stats" in a]
+    assert len(done) > len(found) / 2 and len({s["busy_ns"] for s in done}) > len(done) / 2
+
+
+def test_keys_and_seeds_count():
+    """Where randomness decides, the seed is the same, and so is the default of it."""
+    drawn = ["ssd-page", "ftl.gc_policy=random", "nand.blocks_per_plane=64"]
+    work = "gen:random,op=write,bs=4K,count=40K"
+    one, again, seven = same([(drawn, work), (drawn + ["seed=1"], work), (drawn + ["seed=7"], work)])
+    assert one == again != seven, (one, seven)
+
+
+ODD = """\ufeff; a comment
+[device]
+capacity = 64M ; of the stick
+sector_size: 512
+
+[nand]
+  cell=slc
+pages_per_block =\t64 ;; twice
+page_size = 4K
+oob_size=128
+tR = 30us
+tPROG = 300us
+tBERS = 3ms
+bus_rate = 40MB/s
+# and another one
+[ftl]\t; of this kind
+type = page
+
+[provenance]
+device = assumed: a device
+    with a second line ; and a comment
+    and a third one
+nand.tR = a: b = c;d
+"""
+
+
+def test_profiles_are_read_alike():
+    with open("odd.ini", "w", encoding="utf-8", newline="") as file:
+        file.write(ODD.replace("cell=slc\n", "cell=slc\r\n"))
+    with open("bad.ini", "w", encoding="utf-8") as file:
+        file.write(ODD.replace("type = page", "tpye = page"))
+    found = same([([name], None) for name in profiles() + ["odd.ini", "bad.ini"]])
+    assert "64M" in found[-2]["profile"] and "third" in found[-2]["profile"], found[-2]
+    assert "bad.ini:17: unknown key ftl.tpye" in found[-1]["error"], found[-1]
 
 
 def test_recordings_are_packed_without_loss():
@@ -102,7 +159,8 @@ def test_lessons_are_good_profiles():
 
 
 def test_what_is_not_there_is_said():
-    unknown, absent = web([("no-such-device", "vfat-large"), ("transcend8g", "no-such-recording")])
+    unknown, absent = web([(["no-such-device"], "rec:vfat-large"),
+                           (["transcend8g"], "rec:no-such-recording")])
     assert "no-such-device" in unknown["error"], unknown
     assert "no-such-recording" in absent["error"], absent
 

@@ -211,6 +211,21 @@ def test_power_fails_and_comes_back(b):
     b.look(1280)
 
 
+def test_a_question_takes_the_device(b):
+    b.open(PAGE)
+    b.wait(WORKED)
+    b.js("document.getElementById('tab-chip').click()")
+    b.wait("document.getElementById('chip-story').innerText.startsWith('48 blocks')")
+    b.js("document.getElementById('chip-step').click()")
+    b.wait("document.querySelector('#chip-counts dd')?.innerText === '1'")
+    choose(b, profile="noname-sd4g", work="log")
+    b.wait(WORKED)
+    b.js("document.getElementById('chip-step').click()")
+    b.wait("document.getElementById('chip-status').innerText.includes('begins anew')")
+    b.js("document.getElementById('chip-step').click()")
+    b.wait("document.getElementById('chip-story').innerText.startsWith('Write of 4 KiB')")
+
+
 def test_play_and_pause(b):
     b.open(PAGE)
     b.wait(WORKED)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Replays pairs of a profile and a recording on the core for WebAssembly.
+// Replays traces on devices of the core for WebAssembly.
 //
-//     node web_pairs.mjs TREE/tools/web/core.js core.wasm RECORDINGS < PAIRS
+//     node web_pairs.mjs TREE/tools/web/core.js core.wasm RECORDINGS < TASKS
 //
-// A line of PAIRS is a profile, a blank and the rest of `rec:`.  For each one a line of JSON comes
-// out, with numbers as the core has printed them: {"stats": ...} or {"error": "..."}.
+// A line of TASKS is JSON: [WORDS, TRACE], a profile with its KEY=VALUE and what is replayed; without
+// a trace the profile is shown.  For each one a line of JSON comes out, with numbers as the core has
+// printed them: {"stats": ...}, {"profile": "..."} or {"error": "..."}.
 import fs from "node:fs";
 import path from "node:path";
 import zlib from "node:zlib";
@@ -25,12 +26,18 @@ function keep(name) {
   }
 }
 
+function answer(words, trace) {
+  core.create(words);
+  if (trace) return `{"stats": ${core.text("web_replay", trace, 1, 0)}}`;
+  return JSON.stringify({profile: core.show()});
+}
+
 for (const line of fs.readFileSync(0, "utf8").split("\n").filter(l => l)) {
-  const [profile, recording] = line.split(" ");
-  keep(recording.split(",")[0]);
+  const [words, trace] = JSON.parse(line);
+  if (words[0].endsWith(".ini")) core.keep(words[0], fs.readFileSync(words[0]));
+  if (trace?.startsWith("rec:")) keep(trace.slice(4).split(",")[0]);
   try {
-    core.create([profile]);
-    console.log('{"stats": %s}', core.text("web_replay", "rec:" + recording, 1, 0));
+    console.log(answer(words, trace));
   } catch (e) {
     console.log(JSON.stringify({error: e.message}));
   }

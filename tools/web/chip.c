@@ -24,7 +24,22 @@ static struct fe_trace_options trace_options;
 static struct fe_pattern_env env;
 static struct fe_op ops[MOST_OPS];
 static uint32_t n_ops, n_left_out;
-static uint32_t *blocks; /* FACTS for each chip block */
+static uint32_t *blocks; /* FACTS for each chip block; NULL: nobody looks at the chip */
+
+void web_chip_end(void)
+{
+    source_close(&source);
+    free(blocks);
+    blocks = NULL;
+}
+
+/* 0, or -EINVAL with an answer: the device was replaced, or there was none. */
+static int check_looked_at(void)
+{
+    struct fe_err err = {""};
+
+    return blocks ? 0 : web_answer_error(-EINVAL, (fe_err_set(&err, EINVAL, "the chip is gone"), &err));
+}
 
 static void watch(void *ctx, const struct fe_op *batch, uint32_t n)
 {
@@ -72,14 +87,13 @@ int WEB_EXPORT(web_chip_begin)(const char *trace)
     struct fe_err err = {""};
     static char name[512]; /* the source keeps it */
 
-    source_close(&source);
+    web_chip_end();
     snprintf(name, sizeof name, "%s", trace);
     web_source_options(&trace_options, &env);
     int code = source_open(&source, name, &trace_options, &env,
                            fe_device_profile(web_device)->link.max_transfer, &err);
     if (code < 0)
         return web_answer_error(code, &err);
-    free(blocks);
     blocks = calloc((size_t)fe_device_blocks(web_device) * FACTS, sizeof *blocks);
     if (!blocks)
         return web_answer_error(-ENOMEM, (fe_err_nomem(&err, "blocks", 0), &err));
@@ -119,8 +133,10 @@ int WEB_EXPORT(web_chip_step)(void)
     struct fe_err err = {""};
     struct fe_tally was;
     struct fe_reply reply;
-    int n;
+    int n = check_looked_at();
 
+    if (n < 0)
+        return n;
     do
         n = source_read(&source, &rec, 1, &err);
     while (n > 0 && (rec.len > capacity || rec.offset > capacity - rec.len ||
@@ -140,6 +156,8 @@ int WEB_EXPORT(web_chip_step)(void)
 /* FACTS numbers for each chip block: pages programmed, pages valid, erases, state (enum of map.h). */
 const uint32_t *WEB_EXPORT(web_chip_blocks)(void)
 {
+    if (!blocks)
+        return NULL;
     const uint32_t n = fe_device_blocks(web_device);
     struct fe_block_wear *wear = calloc(n, sizeof *wear);
     uint16_t *valid = calloc(n, sizeof *valid);
@@ -160,12 +178,15 @@ const uint32_t *WEB_EXPORT(web_chip_blocks)(void)
     return wear && valid ? blocks : NULL;
 }
 
-/* Cuts power in the middle of what the last request has begun; `back` ns before its end. */
+/* Cuts power at a time of the device, or when the last request arrived if that is later. */
 int WEB_EXPORT(web_chip_cut)(double at_ns)
 {
     struct fe_err err = {""};
-    int code = fe_device_cut_power(web_device, (uint64_t)at_ns, &err);
+    int code = check_looked_at();
 
+    if (code < 0)
+        return code;
+    code = fe_device_cut_power(web_device, (uint64_t)at_ns, &err);
     return code < 0 ? web_answer_error(code, &err)
                     : web_answer_json(json_pack("{s:I}", "now",
                                                 (json_int_t)fe_device_now(web_device)));
@@ -175,10 +196,14 @@ int WEB_EXPORT(web_chip_cut)(double at_ns)
 int WEB_EXPORT(web_chip_power_on)(void)
 {
     struct fe_err err = {""};
-    uint64_t now = fe_device_now(web_device), ready;
+    uint64_t now, ready;
+    int code = check_looked_at();
 
+    if (code < 0)
+        return code;
     n_ops = n_left_out = 0;
-    int code = fe_device_power_on(web_device, now, &ready, &err);
+    now = fe_device_now(web_device);
+    code = fe_device_power_on(web_device, now, &ready, &err);
     if (code < 0)
         return web_answer_error(code, &err);
     return web_answer_json(json_pack("{s:I, s:I, s:I, s:o}", "now", (json_int_t)now, "ready",

@@ -69,11 +69,17 @@ class Chip {
     $("chip-speed").setAttribute("aria-valuetext", label);
   }
 
-  /* A job of the worker; what is wrong becomes the status. */
+  /* A job of the worker; what is wrong becomes the status.  A question, or a file, takes the device
+   * of the emulator; then the chip begins anew. */
   async #run(job, content, handlers) {
+    let lost = false;
     this.#busy = true;
     try {
-      return await this.session.run(job, content, handlers);
+      const whole = await this.session.run(job, content, {...handlers, lost: () => { lost = true; }});
+      if (!lost) return whole;
+      await this.begin();
+      $("chip-status").textContent = "The emulator had another device meanwhile: the chip begins anew.";
+      return false;
     } catch (e) {
       $("chip-status").textContent = e.message;
       this.#play(false);

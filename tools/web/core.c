@@ -111,6 +111,7 @@ static int create(const char *name, const char *const *overrides, uint32_t n, ui
     const struct fe_device_options opt = {.seed = seed, .power_cuts = cuts};
     struct fe_profile profile;
 
+    web_chip_end();
     fe_device_destroy(web_device);
     web_device = NULL;
     int code = load(&profile, name, overrides, n, err);

@@ -29,4 +29,7 @@ int web_answer_json(json_t *value);
 /* Makes the message the answer.  Returns code. */
 int web_answer_error(int code, const struct fe_err *err);
 
+/* Ends looking at the device's chip, because another device takes its place. */
+void web_chip_end(void);
+
 #endif

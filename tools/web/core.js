@@ -117,7 +117,7 @@ class Core {
     return JSON.parse(this.text("web_chip_step"));
   }
 
-  /* Four numbers for each block: pages programmed, pages valid, erases, state (CHIP_STATES). */
+  /* Four numbers for each block: pages programmed, pages valid, erases, state (see chip.js). */
   chipBlocks(count) {
     const at = this.raw.web_chip_blocks();
     if (at === 0) throw new CoreError("There is not enough memory in this browser.");

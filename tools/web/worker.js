@@ -13,6 +13,7 @@ const STARTS = [63, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768];
 const SECTOR = 512;
 
 let core, packed, table;
+let chip = null; /* {blocks, pages, work}: the chip that is looked at, and what was done so far */
 const unpacked = new Set();
 
 const say = (kind, content = {}) => postMessage({kind, ...content});
@@ -27,6 +28,12 @@ function keepRecording(name) {
   unpacked.add(name);
 }
 
+/* There is one device, so a new one ends looking at the chip of another. */
+function create(words, options) {
+  chip = null;
+  return core.create(words, options);
+}
+
 /* The starts that a partition of this format can have on a device of so many bytes. */
 function possibleStarts(format, capacity) {
   const step = format.segment ? format.segment / SECTOR : 0;
@@ -37,7 +44,7 @@ function possibleStarts(format, capacity) {
 /* One replay on a new device: what a page shows of it. */
 function measure(profile, format, work, start) {
   const trace = `rec:${format.name}-${work.name},start=${start},measure=${work.phase}`;
-  core.create([profile]);
+  create([profile]);
   const s = core.replay(trace);
   const commits = s.latency_ns.commit;
   return {
@@ -61,7 +68,7 @@ function bestStart(points) {
 /* How fast a work is at every start, and then with every other format at the best one. */
 function answer({profile, work: workName, format: formatName}) {
   const work = find(table.work, workName), format = find(table.format, formatName);
-  const device = core.create([profile]);
+  const device = create([profile]);
   say("device", {device});
   const starts = possibleStarts(format, device.capacity);
   if (starts.length === 0)
@@ -125,7 +132,7 @@ async function trace({file, profile}) {
     : file.name.replace(/^(gen:|rec:|-$)/, "./$1");
   core.keep(name, bytes);
   try {
-    const device = core.create([profile]);
+    const device = create([profile]);
     const stats = core.replay(isRecording ? "rec:" + name : name, {foreign: true});
     say("trace", {stats, device});
   } finally {
@@ -135,12 +142,11 @@ async function trace({file, profile}) {
 
 /* --- the chip alive --- */
 
-let chip = null; /* {blocks, pages, work}: what web_chip_begin said, and what was done so far */
 const NOTHING = {requests: 0, bytes: 0, programmed: 0, erased: 0, collections: 0, merges: 0};
 
 function chipBegin({words, trace}) {
   if (trace.startsWith("rec:")) keepRecording(trace.slice(4).split(",")[0]);
-  const device = core.create(words, {cuts: true});
+  const device = create(words, {cuts: true});
   chip = {...core.chipBegin(trace), work: {...NOTHING}};
   say("chip", {device, ...chip, state: core.chipBlocks(chip.blocks)});
 }
@@ -148,6 +154,7 @@ function chipBegin({words, trace}) {
 /* Up to count requests, or fewer if they have taken `most` ms.  The last one is told as a whole, of
  * the others only which blocks they touched. */
 function chipStep({count, most}) {
+  if (!chip) return say("lost");
   const began = performance.now(), touched = {read: new Set(), program: new Set(), erase: new Set()};
   let step = null, ended = false;
   for (let i = 0; i < count && !(i > 0 && performance.now() - began > most); i++) {
@@ -170,10 +177,12 @@ function chipStep({count, most}) {
 }
 
 function chipCut({at}) {
+  if (!chip) return say("lost");
   say("cut", {...core.chipCut(at), state: core.chipBlocks(chip.blocks)});
 }
 
 function chipOn() {
+  if (!chip) return say("lost");
   const answer = core.chipPowerOn();
   say("on", {...answer, state: core.chipBlocks(chip.blocks)});
 }
@@ -188,7 +197,7 @@ const JOBS = {
   },
   answer,
   keep({name, bytes}) { core.keep(name, bytes); },
-  describe({profile}) { say("device", {device: core.create([profile])}); },
+  describe({profile}) { say("device", {device: create([profile])}); },
 };
 
 /* Messages are dealt with in their order, also while a job waits. */
