@@ -43,8 +43,12 @@ NOT_RUN = {
 # What a command of RECIPES.md prints (a pattern), and how the recipe writes it.
 FIGURES = [
     (r"commits/s", r"(\S+)\.json +([\d.]+) commits/s", "| `{}` | {} |"),
-    (r"erases a line", r"([\d.]+) erases a line, (\d+) a year", "{} erases a line, and {} a year"),
-    (r"endurance", r"blocks_per_plane = (\d+)\nendurance = (\d+)", "{} blocks of {} cycles"),
+    (r"^flashemu-lab life", r"(?m)^(\S+ lives .*\))\.$", "{}"),
+    (r"^flashemu-lab life", r"(?m)GB, ([\d.]+) times as much\.$", "{} times as much"),
+    (r"life home-assistant", r"(?m)^\S+ on (\S+) +([\d.]+) .* ([\d.]+)(?:$|  )",
+     "| `{}` | {} | {} |"),
+    (r"life logger", r"(?m)^(mkfs\.f2fs.*?|mkfs\.vfat -F 32.*?|mkfs\.btrfs.*?|partition at 31.*?|"
+     r"card written.*?|written .* tenth is .*?)  +([\d.]+) ", "| `{}` | {} |"),
     (r"power-cut\.py", r"(\d+ cuts, \d+ records lost)", "`{}`"),
     (r"enhanced_size.*op=write", r"MB/s, (\d+)[\d.]* IOPS", "{} writes"),
     (r"enhanced_size.*op=write", r"WAF +(\d+\.\d)", "WAF of {}"),
