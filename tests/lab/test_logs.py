@@ -343,6 +343,14 @@ def test_the_counts():
             "line": 1, "what": "fio job log, write, rate",
             "reason": "rate=1m limits it; the device could do more"}]}]
     assert schema.load(Path("o.json")).sources[0].left_out == 1
+    # fio's normal output alone does not tell, and a command in front does
+    said = "fio-fdatasync.txt: 3 figures of fio do not say whether they went through the page " \
+        "cache, and count as if not; --fio direct=1 or direct=0 says it"
+    words = ("import", str(LOGS / "fio-fdatasync.txt"), "-o", "o.json")
+    assert said in good(*words).splitlines() and good_json(*words)["files"][0]["direct_unsaid"] == 3
+    assert "page cache" not in good(*words, "--fio", "direct=0")
+    assert [dict(p.parameters)["direct"] for p in schema.load(Path("o.json")).points] == [False] * 3
+    assert "page cache" not in good("import", str(LOGS / "fio-psync.txt"), "-o", "o.json")
     bad("--fio: my8gb.txt has no result of fio", "import", str(LOGS / "my8gb.txt"), "-o", "x.json",
         "--fio", "rw=read")
     bad("bs=4q has no meaning", "import", str(LOGS / "fio2.json"), "-o", "x.json", "--fio",

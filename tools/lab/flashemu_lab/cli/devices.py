@@ -192,6 +192,8 @@ def _import(arguments: argparse.Namespace) -> int:
             "files": [{"name": log.name, "lines": log.lines, "skipped": len(log.skipped),
                        "values": sum(len(p.values) for p in log.points),
                        "left_out": [asdict(one) for one in log.left],
+                       **({"direct_unsaid": importing.unsaid(log)} if importing.unsaid(log)
+                          else {}),
                        **({"skipped_lines": log.skipped} if arguments.skipped else {})}
                       for log in logs]}, indent=1))
         return 0

@@ -160,11 +160,21 @@ def _alike(found: set[str], said: str, option: str) -> None:
                        f"them one by one, or say {option}")
 
 
+def unsaid(log: Log) -> int:
+    """How many figures of fio do not say whether they went through the page cache; `flashemu
+    verify` takes them as direct."""
+    return sum(p.procedure.startswith("fio-") and "direct" not in dict(p.parameters)
+               for p in log.points)
+
+
 def summary(log: Log) -> str:
-    """What was found in a file: a line with the counts, and one for each result that was left
-    out."""
+    """What was found in a file: a line with the counts, one for each result that was left out, and
+    one for what is taken for granted."""
     found = Counter(p.procedure for p in log.points for _ in p.values)
     kinds = listed([f"{n} of {name}" for name, n in sorted(found.items())])
     left = f"; {len(log.left)} left out" if log.left else ""
     return "\n".join([f"{log.name}: {kinds}{left}; {len(log.skipped)} of {log.lines} lines "
-                      "skipped", *(f"{log.name}:{one.text()}" for one in log.left)])
+                      "skipped", *(f"{log.name}:{one.text()}" for one in log.left),
+                      *([f"{log.name}: {unsaid(log)} figures of fio do not say whether they went "
+                         "through the page cache, and count as if not; --fio direct=1 or direct=0 "
+                         "says it"] if unsaid(log) else [])])
