@@ -76,6 +76,38 @@ def test_traces_share_a_device_of_their_own_seed():
     assert len({o["result"]["ftl"]["pages_copied"] for o in found}) == len(found), "seeds matter"
 
 
+def test_a_seed_that_does_nothing_is_refused():
+    """Behind the table; a policy that draws, or a single seed, is no mistake."""
+    work = ["replay", "ssd-page", "gen:random,op=write,count=3K", "device.used=16T",
+            "nand.blocks_per_plane=32"]
+    ten = ["ftl.op=10%"]
+    code, out, err = call(*work, *ten, "--vary", "seed=1,2")
+    assert code == 2 and len(out.splitlines()) == 3, (code, out)
+    assert err == ("flashemu: --vary seed: changes nothing here: nothing was drawn at "
+                   "random; a pattern has a seed of its own, as in gen:random,seed=2\n"), err
+    for more in (["ftl.op=10%,28%"], ["ftl.op=28%,10%"]):
+        for order in (["--vary", more[0], "--vary", "seed=1,2"],
+                      ["--vary", "seed=1,2", "--vary", more[0]]):
+            assert call(*work, *order)[0] == 2, order
+    work += ten
+    draws = "ftl.gc_policy=random"
+    good(*work, draws, "--vary", "seed=1,2")
+    good(*work, "--vary", "seed=1,2", "--vary", "ftl.gc_policy=greedy,random")
+    good(*work, "--vary", "seed=1")
+
+
+def test_each_command_has_version_and_quiet():
+    version = good("--version")
+    commands = [line.split()[0] for line in good("--complete").splitlines() if line[0] != "-"]
+    for command in commands:
+        assert good(command, "-V") == version == good(command, "--version"), command
+        listed = good(command, "--complete").splitlines()
+        assert {"--quiet", "--version", "--help"} <= set(listed), command
+        assert "-q, --quiet" in good(command, "--help"), command
+    words = ["show", "transcend8g", "ftl.type=page"]
+    assert "note: " in call(*words)[2] and call(*words, "-q")[2] == "" == call(*words, "--quiet")[2]
+
+
 def test_size_is_the_capacity():
     found = several("ideal", "gen:sequential,count=3", "--vary", "size=1G,2G")
     assert [o["vary"]["size"] for o in found] == ["1G", "2G"]

@@ -36,12 +36,19 @@ int tool_fail(const struct fe_err *err)
     return tool_error("%s", err->text);
 }
 
+static bool quiet;
+
+bool tool_is_quiet(void)
+{
+    return quiet;
+}
+
 int tool_load_profile(struct fe_profile *ret, const char *name, const char *const *overrides,
                       uint32_t n_overrides, struct fe_err *err)
 {
     char unused[512];
     int r = fe_profile_load(ret, name, overrides, n_overrides, err);
-    if (r == 0 && fe_profile_unused(ret, unused, sizeof unused))
+    if (r == 0 && !quiet && fe_profile_unused(ret, unused, sizeof unused))
         tool_error("note: %s", unused);
     return r;
 }
@@ -157,7 +164,7 @@ static void print_options(const struct tool_option *options)
         int shown = (int)(strlen(kind) - (may_come_again(o) ? 3 : 0));
         printf("--%.*s%s%.*s\n", (int)len, o->name, o->flag ? "" : " ", o->flag ? 0 : shown, kind);
     }
-    puts("--help");
+    puts("--quiet\n--version\n--help");
 }
 
 static int keep_value(const char *command, const struct tool_option *o, const char *value)
@@ -242,6 +249,14 @@ bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_c
             operands_only = true;
         } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             fputs(args->help, stdout);
+            fputs("\nEach command also has -q, --quiet (neither notes nor progress), -V, --version and "
+                  "-h, --help.\n", stdout);
+            *ret_code = tool_finish(TOOL_OK);
+            return false;
+        } else if (strcmp(word, "--quiet") == 0 || strcmp(word, "-q") == 0) {
+            quiet = true;
+        } else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+            printf("flashemu %s\n", fe_version);
             *ret_code = tool_finish(TOOL_OK);
             return false;
         } else if (strcmp(word, TOOL_COMPLETE) == 0) {

@@ -109,8 +109,11 @@ struct tool_args {
 
 /* Separates options from operands; "--" ends the options, and "-" is an operand.  Returns true with
  * the operands in argv[1] to argv[*argc - 1].  Returns false if the command is finished: *ret_code
- * is its exit code (TOOL_OK after --help and TOOL_COMPLETE). */
+ * is its exit code (TOOL_OK after --help, --version and TOOL_COMPLETE). */
 bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_code);
+
+/* Whether the user wants neither notes nor progress (-q, --quiet, which each command has). */
+bool tool_is_quiet(void);
 
 /* Parses the number of an option.  False, after a message, unless it is in [min, max]. */
 bool tool_number(const char *option, const char *text, uint64_t min, uint64_t max,

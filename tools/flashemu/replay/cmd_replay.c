@@ -260,7 +260,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         return -1;
     c->trace.marks = true;
     c->opt.depth = (uint32_t)depth;
-    c->opt.progress = isatty(STDERR_FILENO) ? replay_show_progress : NULL;
+    c->opt.progress = isatty(STDERR_FILENO) && !tool_is_quiet() ? replay_show_progress : NULL;
     c->device.payload = c->payload;
     *ret_code = sort_operands(c, argc, argv);
     if (*ret_code == TOOL_OK)

@@ -223,6 +223,9 @@ int replay_several(struct command *c)
     int code = s.results ? pool_run(&jobs) : tool_error("out of memory");
     if (code == TOOL_OK)
         code = print_sweep(&s);
+    if (code == TOOL_OK && vary_is_idle(&c->vary, "seed", s.results, s.n))
+        code = tool_error("--vary seed: changes nothing here: nothing was drawn at random; a "
+                          "pattern has a seed of its own, as in gen:random,seed=2");
     for (uint32_t i = 0; s.results && i < s.n; i++)
         json_decref(s.results[i]);
     free(s.results);

@@ -199,3 +199,31 @@ void vary_print_table(const struct vary *v, json_t *const *results, uint32_t n_r
     }
     fputc('\n', out);
 }
+
+/* Whether two results are of runs that did the same. */
+static bool is_same(const json_t *a, const json_t *b)
+{
+    static const char *const told[] = {"device_ns", "busy_ns", "host", "nand", "wear",
+                                       "latency_ns", "failed"};
+
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (!json_equal(json_object_get(a, told[i]), json_object_get(b, told[i])))
+            return false;
+    return true;
+}
+
+bool vary_is_idle(const struct vary *v, const char *key, json_t *const *results, uint32_t n)
+{
+    uint32_t step = 1, i = v->n;
+
+    while (i > 0 && strcmp(v->factors[i - 1].key, key) != 0)
+        step *= v->factors[--i].n;
+    if (i == 0 || v->factors[i - 1].n == 1)
+        return false;
+    for (uint32_t run = 0; run < n; run++) {
+        uint32_t first = run - run / step % v->factors[i - 1].n * step;
+        if (!results[run] || !results[first] || !is_same(results[run], results[first]))
+            return false;
+    }
+    return true;
+}

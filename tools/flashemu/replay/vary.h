@@ -55,4 +55,8 @@ const char *vary_name(const struct vary *v, uint32_t run, char *buf, size_t len)
  * is the object of `replay --json`, or NULL for a run that failed. */
 void vary_print_table(const struct vary *v, json_t *const *results, uint32_t n_runs, FILE *out);
 
+/* Whether the factor `key` is there and makes no difference: runs that differ in it only did the same,
+ * by their results.  False if a run has failed. */
+bool vary_is_idle(const struct vary *v, const char *key, json_t *const *results, uint32_t n_runs);
+
 #endif

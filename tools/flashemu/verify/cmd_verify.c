@@ -394,7 +394,7 @@ int cmd_verify(int argc, char **argv)
     } else if (code == TOOL_OK && c.wanted) {
         const char *kernel = c.kernel ? c.kernel : "auto";
         watch_signals();
-        c.k.progress = isatty(STDERR_FILENO) != 0;
+        c.k.progress = isatty(STDERR_FILENO) != 0 && !tool_is_quiet();
         c.k.verbose = c.verbose;
         c.profiles = json_array();
         if (!c.profiles)
