@@ -28,7 +28,8 @@ static const char align_help[] =
     "and size of the requests, and says what follows for the start of a partition.\n"
     "The part of the device that is used has been written once before.\n"
     "If [provenance] says that the page, the unit or the map was taken from another device\n"
-    "and not measured, that stands first, and there is no advice.\n\n"
+    "and not measured, that stands first, and there is no advice.  What it says a fitted\n"
+    "profile is far off at stands first, too.\n\n"
     "  --start START,...    these starts: sizes (4M), or sectors of 512 bytes (63s);\n"
     "                       the default is 63s, 32K, 64K, ... 8M and the device's own unit\n"
     "  --json               the same as JSON\n"
@@ -236,7 +237,7 @@ static int print_text(const struct command *c)
     struct align_advice v = align_advise(&c->result);
 
     unmeasured_say(stdout, &c->unmeasured);
-    if (c->unmeasured.few || c->unmeasured.n > 0)
+    if (c->unmeasured.few || c->unmeasured.worst || c->unmeasured.n > 0)
         fputs("\n\n", stdout);
     print_table(c);
     putchar('\n');

@@ -55,7 +55,8 @@ static bool is_overridden(const char *key, const char *const *overrides, uint32_
 struct unmeasured unmeasured_of(const struct fe_profile *profile, const char *const *overrides,
                                 uint32_t n_overrides)
 {
-    struct unmeasured u = {.few = provenance_of(profile, "figures")};
+    struct unmeasured u = {.few = provenance_of(profile, "figures"),
+                           .worst = provenance_of(profile, "worst")};
 
     u.decides = u.few != NULL;
     for (uint32_t i = 0; i < UNMEASURED_MAX; i++) {
@@ -103,6 +104,8 @@ void unmeasured_say(FILE *out, const struct unmeasured *u)
 {
     if (u->few)
         fprintf(out, "%s.  ", u->few);
+    if (u->worst)
+        fprintf(out, "%s.  ", u->worst);
     for (uint32_t i = 0; i < u->n; i++) {
         uint32_t first = 0;
         while (!same_source(u->value[first], u->value[i]))

@@ -11,6 +11,7 @@ the same.  `flashemu align` looks for these words.
 from __future__ import annotations
 
 import json
+import math
 from typing import Callable, Mapping, Sequence
 
 from ..core.markup import escape
@@ -23,10 +24,13 @@ from ..report.charts import Chart, Series, line_chart
 from ..report.page import document, grid
 from . import rows_in_order, rules
 from .curves import curves
-from .fitting import Errors, Fitted, GOOD_MEDIAN, GOOD_SHARE, summed
+from .fitting import Errors, Fitted, GOOD_MEDIAN, GOOD_SHARE, Judged, summed
+from .kinds import far, off_text
 from .model import Structure, times_of
 from .search import kind
 
+# Of the kinds of request that a profile misses, how many are named.
+_MOST_FAR = 3
 # The keys whose value is a member of Structure.
 _MEMBER = {
     "nand.page_size": "page", "nand.page_parts": "parts", "nand.copyback": "copyback",
@@ -75,7 +79,7 @@ def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
              "", "[provenance]"]
     lines += [f"{key} = {provenance(f, m, key, source)}" for key in keys]
     few = next_step.too_few(m)
-    lines += [*([f"figures = {few}"] if few else []), "errors = " + sentence(f)]
+    lines += [*([f"figures = {few}"] if few else []), *worst_line(f), "errors = " + sentence(f)]
     rows = _fidelity(f, m)
     return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
 
@@ -235,9 +239,29 @@ def errors_text(e: Errors) -> str:
             "within 10 %")
 
 
-def sentence(f: Fitted) -> str:
-    """How near the profile comes."""
-    return errors_text(f.all)
+def sentence(f: Judged) -> str:
+    """How near the profile comes, and what it is worst at."""
+    worst = f.kinds[:1]
+    return errors_text(f.all) + "".join(f"; worst at {off_text(k)}" for k in worst)
+
+
+def near_text(f: Judged) -> str:
+    """The verdict on a good profile, in a sentence."""
+    every = f.kinds
+    missed = [k for k in every if far(k)]
+    if not missed:
+        return f"The profile comes near: {sentence(f)}."
+    more = f", and {len(missed) - _MOST_FAR} more" if len(missed) > _MOST_FAR else ""
+    return (f"The profile comes near for {len(every) - len(missed)} of {len(every)} kinds of "
+            f"request, but not for {'; '.join(map(off_text, missed[:_MOST_FAR]))}{more} "
+            f"({errors_text(f.all)}).")
+
+
+def worst_line(f: Judged) -> list[str]:
+    """The line of [provenance] that others repeat: what a profile is far off at; none if it is
+    near at everything."""
+    worst = [off_text(k) for k in f.kinds[:1] if far(k)]
+    return [f"worst = This profile is far from its measurement at {text}" for text in worst]
 
 
 def structure_text(s: Structure, untold_key: Callable[[str], bool] = lambda key: False) -> str:
@@ -274,7 +298,7 @@ def _left_open(f: Fitted, m: Measurement) -> list[str]:
 def sentences(f: Fitted, m: Measurement) -> list[str]:
     """What came out, the verdict first; in front of it what nobody has measured."""
     told = _left_open(f, m)
-    told += [f"The profile comes near: {sentence(f)}." if f.good else
+    told += [near_text(f) if f.good else
             f"The model cannot do what this device did: {sentence(f)}, where at most "
             f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
             structure_text(f.structure, lambda key: bool(untold(f, m, key)))]
@@ -347,6 +371,12 @@ def errors_json(e: Errors) -> dict[str, float]:
     return {"points": e.points, "median_error": e.median, "share_within_10_percent": e.near}
 
 
+def kinds_json(f: Judged) -> list[dict[str, object]]:
+    """The kinds of request, the worst one first."""
+    return [{"kind": k.name, "points": k.points, "log_error": k.middle,
+             "median_error": math.expm1(k.off)} for k in f.kinds]
+
+
 def points_json(m: Measurement, modelled: Sequence[float | None],
                 errors: Sequence[float | None]) -> list[dict[str, object]]:
     """Every point, measured and of the model, and ln(model / measured)."""
@@ -359,7 +389,8 @@ def to_json(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
     """The whole result."""
     return json.dumps({
         "made_by": made_by, "measurement": source, "good": f.good, "profile": f.keys(),
-        "all": errors_json(f.all), "tests": {k: errors_json(e) for k, e in by_kind(f, m).items()},
+        "all": errors_json(f.all), "kinds": kinds_json(f),
+        "tests": {k: errors_json(e) for k, e in by_kind(f, m).items()},
         "held_out": {name: errors_json(e) for name, e in f.held},
         "intervals": f.intervals, "as_good": f.as_good, "comparisons": f.comparisons,
         "candidates": [{"structure": structure_text(t.structure), "error": t.error}

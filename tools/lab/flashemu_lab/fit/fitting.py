@@ -31,11 +31,12 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from ..core.errors import LabError
-from ..measurement.schema import Measurement
+from ..measurement.schema import Measurement, Point
 from ..probe import speaking
 from ..runs.program import Tool
 from .compare import Comparer, Question, affordable, log_errors
 from .descent import spreads
+from .kinds import Kind, kinds
 from .model import Structure, Time, changes, price, profile_keys, times_of
 from .rows_in_order import shows_random_order, shows_units
 from .rules import candidates, first_times, variants
@@ -91,9 +92,10 @@ def summed(errors: Sequence[float | None]) -> Errors | None:
 
 
 class Judged:
-    """What can be said of a result with `errors`, ln(model / measured) of each point."""
+    """What can be said of a result with `errors`, ln(model / measured) of each of its `points`."""
 
     errors: list[float | None]
+    points: tuple[Point, ...]
 
     @property
     def all(self) -> Errors:
@@ -103,9 +105,17 @@ class Judged:
         return found
 
     @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of request, the worst one first; none if nobody has said what the points
+        are."""
+        return kinds(self.points, self.errors)
+
+    @property
     def good(self) -> bool:
-        """Whether the profile does what the device did."""
-        return self.all.median <= GOOD_MEDIAN and self.all.near >= GOOD_SHARE
+        """Whether the profile does what the device did, where each kind of request counts as much
+        as any other."""
+        found = summed([k.off for k in self.kinds]) or self.all
+        return found.median <= GOOD_MEDIAN and found.near >= GOOD_SHARE
 
 
 @dataclass
@@ -136,6 +146,7 @@ class Fitted(Judged):
     error: float = math.inf
     speaks: speaking.Told | None = None
     taken: dict[str, str] = field(default_factory=dict)
+    points: tuple[Point, ...] = ()
 
     @property
     def is_near(self) -> bool:
@@ -359,7 +370,8 @@ class Fitting:
     def _judged(self, best: Fit, tried: list[Fit]) -> Fitted:
         answer = self._comparer.ask([question(best)])[0]
         result = Fitted(best.structure, best.values(), log_errors(answer, self._m),
-                        list(answer.measured), {}, {}, tried=tried, error=best.error)
+                        list(answer.measured), {}, {}, tried=tried, error=best.error,
+                        points=self._m.points)
         result.intervals = self._intervals(best)
         result.as_good = self._as_good(best)
         result.held = self._held(best)

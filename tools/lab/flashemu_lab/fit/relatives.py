@@ -36,7 +36,7 @@ import numpy as np
 
 from ..core.errors import LabError, module
 from ..core.units import quantity
-from ..measurement.schema import Measurement
+from ..measurement.schema import Measurement, Point
 from ..probe import speaking
 from ..probe.findings import Found, judge
 from ..probe.tests import unit_reads, unit_size
@@ -188,6 +188,7 @@ class Related(Judged):
     tried: list[Card] = field(default_factory=list)
     comparisons: int = 0
     shown: Shown = field(default_factory=Shown)
+    points: tuple[Point, ...] = ()
 
     def keys(self) -> dict[str, str]:
         """Of the profile, in the order of the option table, without those that have their
@@ -508,7 +509,7 @@ class _Fitting:
         plain = _plain(tool, dict(best.words))
         return Related(best, self._speaks, relative.keys(), plain, intervals,
                        log_errors(answer, self._m), list(answer.measured), held,
-                       tried, self._comparer.asked, self._shown)
+                       tried, self._comparer.asked, self._shown, self._m.points)
 
     def _comparable(self) -> list[int]:
         """The points that the relatives have values for; from now on only those count that have the

@@ -15,8 +15,9 @@ from ..core.text import listed
 from ..measurement.schema import Measurement, Point
 from ..probe import next_step
 from ..report.page import document, grid
-from .fit_result import (errors_json, errors_text, figures, percent_text, points_json, points_table,
-                         sections, table, test_name)
+from .fit_result import (errors_json, errors_text, figures, kinds_json, near_text, percent_text,
+                         points_json, points_table, sections, sentence, table, test_name,
+                         worst_line)
 from .fitting import Errors, GOOD_MEDIAN, GOOD_SHARE, summed
 from .refining import size_text
 from .relatives import Card, Related, applies
@@ -43,7 +44,7 @@ def profile(r: Related, m: Measurement, source: str, made_by: str) -> str:
              *(f"; {text}" for text in taken_texts(r, m)), f"; {sentence(r)}",
              *sections({"device.model": model, **keys}), "", "[provenance]",
              *(f"{key} = {provenance(r, m, key, source)}" for key in keys),
-             "errors = " + sentence(r)]
+             *worst_line(r), "errors = " + sentence(r)]
     few = next_step.too_few(m)
     lines += [f"figures = {few}"] if few else []
     rows = _fidelity(r, m)
@@ -142,16 +143,11 @@ def _fidelity(r: Related, m: Measurement) -> list[str]:
 
 # --- in words ---
 
-def sentence(r: Related) -> str:
-    """How near the profile comes."""
-    return errors_text(r.all)
-
-
 def sentences(r: Related, m: Measurement) -> list[str]:
     """What came out, the verdict first."""
     cards = "card of today" if applies(m) else "device"
     told = taken_texts(r, m)
-    told += [f"The profile comes near: {sentence(r)}." if r.good else
+    told += [near_text(r) if r.good else
             f"No shipped {cards}, with other numbers, does what this one did: {sentence(r)}, "
             f"where at most {100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would "
             "be good."]
@@ -198,7 +194,8 @@ def to_json(r: Related, m: Measurement, source: str, made_by: str) -> str:
         "made_by": made_by, "measurement": source, "good": r.good, "from": r.card.relative,
         "profile": keys, "changed": {k: {"was": r.relative[k], "now": v} for k, v in keys.items()
                                      if r.relative.get(k, v) != v},
-        "all": errors_json(r.all), "tests": {k: errors_json(e) for k, e in by_kind(r, m).items()},
+        "all": errors_json(r.all), "kinds": kinds_json(r),
+        "tests": {k: errors_json(e) for k, e in by_kind(r, m).items()},
         "held_out": {name: errors_json(e) for name, e in r.held}, "intervals": r.intervals,
         "comparisons": r.comparisons,
         "candidates": [{"relative": c.relative, "error": c.error} for c in r.tried],
