@@ -33,7 +33,7 @@ static bool is_read(enum fe_lie_kind kind)
            kind == FE_LIE_MIXED_QUEUE;
 }
 
-/* The lie of that kind that tells on the present request; NULL if there is none. */
+/* The first lie of that kind that tells on the present request; NULL if there is none. */
 static const struct fe_lie *active(const struct fe_device *dev, enum fe_lie_kind kind)
 {
     for (uint32_t i = 0; i < dev->profile.lies.n; i++)
@@ -94,10 +94,12 @@ static bool overlaps(const struct fe_lie *lie, const struct fe_request *req)
 }
 
 /* Whether any sector of a read, within the lie's range, is kept in an older copy. */
-static bool has_old(const struct fe_device *dev, const struct fe_request *req)
+static bool has_old(const struct fe_device *dev, const struct fe_lie *lie,
+                    const struct fe_request *req)
 {
     uint32_t size = dev->profile.device.sector_size;
-    for (uint64_t at = req->offset; at < req->offset + req->len; at += size)
+    uint64_t end = fe_min_u64(req->offset + req->len, lie->to);
+    for (uint64_t at = fe_max_u64(req->offset, lie->from); at < end; at += size)
         if (fe_ring_find(&dev->lies.old, at / size) != FE_NO_PLACE)
             return true;
     return false;
@@ -125,7 +127,7 @@ static bool concerns(const struct fe_device *dev, const struct fe_lie *lie,
     case FE_LIE_MISDIRECTED_WRITE:
         return req->type == FE_REQ_WRITE;
     case FE_LIE_STALE_READ:
-        return has_old(dev, req);
+        return has_old(dev, lie, req);
     case FE_LIE_CAPACITY:
         return req->type != FE_REQ_FLUSH && req->offset + req->len > lie->arg;
     case FE_LIE_WIDE_TRIM:
@@ -201,10 +203,10 @@ void fe_lies_begin(struct fe_device *dev, struct fe_request *req, uint64_t arriv
     for (uint32_t i = 0; i < p->n; i++) {
         const struct fe_lie *lie = &p->lies[i];
         if (!has_begun(dev, lie, arrival_ns) || !overlaps(lie, req) ||
-            !concerns(dev, lie, req, arrival_ns) || active(dev, (enum fe_lie_kind)lie->kind))
-            continue; /* of one kind the first one tells */
+            !concerns(dev, lie, req, arrival_ns))
+            continue;
+        l->told[lie->kind] += !active(dev, (enum fe_lie_kind)lie->kind); /* once, in two ranges */
         l->active |= 1u << i;
-        l->told[lie->kind]++;
     }
     const struct fe_lie *late = active(dev, FE_LIE_FLUSH_LATE);
     if (late && l->flush_ns == FE_NEVER)

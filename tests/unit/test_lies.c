@@ -219,6 +219,31 @@ static void test_lies_lost_write(void **state)
     fe_device_destroy(dev);
 }
 
+/* One name with two ranges, of which a request has a part each; it counts once. */
+static void test_lies_in_two_ranges(void **state)
+{
+    (void)state;
+    struct fe_device *dev = make("none", NULL);
+    fill(dev, 0, 8 * PAGE, 1);
+    set(dev, "lost-write/2K-4K,lost-write/8K-9K");
+    fill(dev, 0, 8 * PAGE, 2);
+    expect(dev, 0, 2048, 2);
+    expect(dev, 2048, 2048, 1);
+    expect(dev, 4096, 4096, 2);
+    expect(dev, 8192, 1024, 1);
+    expect(dev, 9216, 8 * PAGE - 9216, 2);
+    expect_told(dev, FE_LIE_LOST_WRITE, 1);
+    set(dev, "stale-read/0-2K,stale-read/6K-8K");
+    fill(dev, 0, 4 * PAGE, 3);
+    expect(dev, 0, 2048, 2);
+    expect(dev, 2048, 4096, 3);
+    expect(dev, 6144, 2048, 2);
+    struct fe_stats s;
+    fe_device_get_stats(dev, &s);
+    assert_int_equal(s.told[FE_LIE_STALE_READ], 2);
+    fe_device_destroy(dev);
+}
+
 /* Of 400 writes 25 % are lost; the device counts which of them. */
 static void test_lies_lost_write_by_share(void **state)
 {
@@ -457,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_lies_flush_ignored),
         cmocka_unit_test(test_lies_flush_late),
         cmocka_unit_test(test_lies_lost_write),
+        cmocka_unit_test(test_lies_in_two_ranges),
         cmocka_unit_test(test_lies_lost_write_by_share),
         cmocka_unit_test(test_lies_misdirected_write),
         cmocka_unit_test(test_lies_misdirected_read),
