@@ -73,10 +73,10 @@ def test_names_that_are_not_utf8():
                   ["verify", "--against", "m.json"], ["replay", trace]):
         o = good_json(words[0], card, *words[1:], "--json")
         assert o["profile"] == "caf?", (words, o)
-    runs = good_json("replay", card + ",ideal", trace, "--vary", "seed=1,2", "--json")["runs"]
-    assert [r["vary"] for r in runs] == [{"profile": name, "seed": seed}
-                                         for name in ("./caf?.ini", "ideal") for seed in "12"]
-    code, out, err = call("replay", "ideal", "--each", trace, gone, "--vary", "seed=1,2", "--json")
+    runs = good_json("replay", card + ",ideal", trace, "--vary", "size=1M,2M", "--json")["runs"]
+    assert [r["vary"] for r in runs] == [{"profile": name, "size": size} for name in (
+        "./caf?.ini", "ideal") for size in ("1M", "2M")]
+    code, out, err = call("replay", "ideal", "--each", trace, gone, "--vary", "size=1M,2M", "--json")
     runs = json.loads(out)["runs"]
     assert code == 2 and "memory" not in err and [r["vary"]["trace"] for r in runs] == [
         "./caf?.trace", "./caf?.gone"] * 2
