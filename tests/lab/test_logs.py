@@ -3,6 +3,7 @@
 """Logs that people have published, in tests/data/logs: what each of them says, computed by hand."""
 
 import os
+import re
 
 from flashemu_lab_bench import TOP, bad, good, good_json
 from flashemu_script import run
@@ -171,6 +172,30 @@ def test_dd():
           ("dd", 10485760 / 21, {**how, "bytes": 10485760, "bs": 4096}))
 
 
+def test_commands_of_dd_in_a_shell():
+    """What the shell reads ends an operand, and two commands of one line have two ends."""
+    end = b"1+0 records in\n1+0 records out\n4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s\n"
+    other = end.replace(b"0.5 s, 8.4", b"0.25 s, 16.8")
+    for command in (b"dd if=/dev/zero of=/dev/sdb bs=4M count=1 oflag=nocache,direct; sync",
+                    b"time sh -c 'dd if=/dev/zero of=/dev/sdb bs=4M count=1 oflag=direct'",
+                    b"(dd if=/dev/zero of=\"/dev/sdb\" oflag=direct bs=4M count=1) 2>&1",
+                    b"dd if=/dev/zero of=/dev/sdb bs=4M oflag=direct count=1&& sync"):
+        (p,) = read_log(b"$ " + command + b"\n" + end, "x").points
+        assert dict(p.parameters) == {"op": "write", "bytes": 4 * MIB, "bs": 4 * MIB, "offset": 0,
+                                      "on": "device", "direct": True}, (command, p)
+    raw = b"% sudo dd if=/dev/rdisk4 of=/dev/null bs=64k count=64\n64+0 records in\n64+0 records out\n" \
+        b"4194304 bytes transferred in 0.250000 secs (16777216 bytes/sec)\n"
+    (p,) = read_log(raw, "x").points
+    assert dict(p.parameters)["direct"] is True and dict(p.parameters)["bs"] == 65536
+    both = b"$ dd if=/dev/zero of=/dev/sdb bs=4M count=1 conv=fsync; dd if=/dev/sdb of=/dev/null " \
+        b"bs=2M count=2 iflag=direct && echo done\n" + end + other
+    how = {"bytes": 4 * MIB, "offset": 0, "on": "device"}
+    assert said(read_log(both, "x")) == [
+        ("dd", {"op": "write", **how, "bs": 4 * MIB, "direct": False, "end_fsync": True},
+         [4194304 / 0.5]),
+        ("dd", {"op": "read", **how, "bs": 2 * MIB, "direct": True}, [4194304 / 0.25])]
+
+
 COLUMNS = ("write", "rewrite", "read", "reread", "random-read", "random-write")
 
 
@@ -197,6 +222,12 @@ def test_iozone():
                             for test, kb in (("write", 2632.07), ("random-write", 1632.07))))
     check("iozone-tops.txt", *(("iozone", ops * 4096, {"test": test, **file, "fsync": False})
                                for test, ops in (("write", 2632.07), ("random-read", 2047.07))))
+
+
+def test_a_command_of_iozone_ends_where_the_shell_begins():
+    log = log_of("iozone-cmd.txt", lambda data: re.sub(rb"(iozone [^\n]*) -I\b([^\n]*)",
+                                                      rb"\1\2 -I; sync", data))
+    assert said(log) == said(log_of("iozone-cmd.txt")) and len(log.points) == 18, log.points[0]
 
 
 def test_flashbench():

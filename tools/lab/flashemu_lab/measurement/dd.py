@@ -70,6 +70,7 @@ class DdReader(LineReader):
 
     def __init__(self) -> None:
         self._seen: dict[str, object] = {}      # the lines of results, and what was done
+        self._later: list[dict[str, str]] = []  # further commands of the same line
         self._forget()
         self._waiting: _Ended | None = None
 
@@ -91,9 +92,10 @@ class DdReader(LineReader):
             return self._ended(line, int(groups[0]), groups[-3], number(groups[-2]), True, sink)
         if match := _BSD.fullmatch(text):
             return self._ended(line, int(match[1]), match[2], number(match[3]), False, sink)
-        if match := _COMMAND.search(text):
+        if commands := _COMMAND.findall(text):
             self.end(sink)
-            self._command(dict(word.split("=", 1) for word in match[1].split()))
+            first, *self._later = map(_operands, commands)
+            self._command(first)
             return True
         if _FAILED.search(text):
             self._failed = True
@@ -125,6 +127,8 @@ class DdReader(LineReader):
         old, self._waiting = self._waiting, new
         if old and not self._goes_on(old, new):
             self._settle(old, sink)
+            if self._later:
+                self._command(self._later.pop(0))
         elif old:
             sink.leave(old.line, "dd", "is not the end")
         return True
@@ -192,7 +196,8 @@ class DdReader(LineReader):
         conv = set(words.get("conv", "").split(","))
         if "sparse" in conv and not reads:
             self._wrong = "conv=sparse leaves out blocks of zeros"
-        self._how["direct"] = "direct" in flags
+        raw = words.get("if" if reads else "of", "").startswith("/dev/rdisk")  # of macOS
+        self._how["direct"] = "direct" in flags or raw
         if not reads and flags & {"sync", "dsync"}:
             self._how["sync"] = "sync" if "sync" in flags else "dsync"
         if not reads and conv & {"fsync", "fdatasync"}:
@@ -220,6 +225,19 @@ class DdReader(LineReader):
             self._how["offset"] = skip * (1 if in_bytes else bs)
         elif skip is None and "$" not in text:
             self._wrong = f"{key}={text} is no number that is known here"
+
+
+def _operands(command: str) -> dict[str, str]:
+    """The operands of a command, up to where the shell's own words begin."""
+    found = {}
+    for word in command.split():
+        key, _, value = word.partition("=")
+        value = value.strip("\"'`")
+        end = re.search(r"[;&|<>]" if "(" in value else r"[;&|<>)]", value)
+        found[key] = (value[:end.start()] if end else value).rstrip("\"'`")
+        if end:
+            break
+    return found
 
 
 def _agree(measured: float, rate: float, scaled: bool) -> bool:

@@ -114,7 +114,7 @@ class IozoneReader(LineReader):
         if not by_iozone:
             self._begin()
         self._said["command"] = "yes"
-        words = text.split()
+        words = re.sub(r"[;&|<>].*", "", text).split()      # the shell's
         tests = []
         for i, word in enumerate(words):
             match = re.fullmatch(r"-([A-Za-z+]+)(\d*)", word)
