@@ -62,6 +62,11 @@ bool fe_cuts_can_tear(const struct fe_device *dev)
     return !dev->cache || dev->profile.cache.volatile_;
 }
 
+bool fe_cuts_lies(const struct fe_device *dev)
+{
+    return dev->profile.lies.n > 0;
+}
+
 uint32_t fe_cuts_pages(const struct fe_device *dev)
 {
     bool forged = dev->capacity != fe_device_capacity(dev);

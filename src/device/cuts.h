@@ -53,6 +53,10 @@ struct fe_cuts_place {
     bool is_cached; /* the write cache holds a part of it */
 };
 
+/* Whether the device may have lied about where something is, or what it read: then the places of pages
+ * say nothing about what a host reads. */
+bool fe_cuts_lies(const struct fe_device *dev);
+
 /* The number of logical pages, and the place of each one: ret has room for them.  Costs no time of
  * the device.  0 pages: the strategy does not use the chip, or the device claims more capacity than
  * it has, and places say nothing. */

@@ -170,8 +170,8 @@ static int print_result(const struct cuts_command *c, const struct cuts_work *wo
     origin.has_seed = true;
     if (c->json) {
         json_t *o = json_pack(
-            "{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s*}", "recording", r->hash,
-            "requests", (int)work->n_requests, "marks", (int)work->n_marks, "instants",
+            "{s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s*}", "recording", r->hash,
+            "capacity", (json_int_t)r->capacity, "requests", (int)work->n_requests, "marks", (int)work->n_marks, "instants",
             (json_int_t)r->instants, "cuts", (json_int_t)(r->tried - r->second), "second_cuts",
             (json_int_t)r->second, "states", (json_int_t)r->states, "cases", (json_int_t)r->cases,
             "unreadable", (json_int_t)r->unreadable, "dead", (json_int_t)r->dead, "failed",

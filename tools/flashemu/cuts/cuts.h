@@ -119,6 +119,7 @@ struct cuts_walk {
     uint64_t *marks;       /* when each mark was reached */
     uint32_t n_marks;
     struct fe_cuts_place *places;
+    bool *may_hold;        /* of each page: the host has written to it */
     uint8_t *buf;          /* of the longest write */
     uint64_t last_done_ns, base_ns;
     const struct cuts_id *only; /* stops at this cut, which is carried out in this process */
@@ -137,6 +138,7 @@ int cuts_walk_to(struct cuts_walk *w, const struct cuts_id *id, struct cuts_foun
 /* What came out. */
 struct cuts_result {
     char hash[17];
+    uint64_t capacity;     /* of the device, in bytes */
     uint64_t instants, tried, second; /* without and with those of recovery in `tried` */
     uint64_t states;       /* that differ in a byte */
     uint64_t cases;        /* that differ in a byte or in their marks */

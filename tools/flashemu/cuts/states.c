@@ -354,8 +354,10 @@ static int count(struct cuts_walk *w, const struct cuts_maker *maker, struct cut
     int r = maker->make(maker->ctx, &w->dev, err);
     w->counts_only = true;
     w->jobs = 1;
-    if (r == 0)
+    if (r == 0) {
+        ret->capacity = fe_device_capacity(w->dev);
         r = cuts_walk_run(w, err);
+    }
     fe_device_destroy(w->dev);
     w->dev = NULL;
     w->counts_only = false;

@@ -11,7 +11,7 @@
  *
  * Copying on write makes a child cheap, and nothing that a child does has to be undone.  A child reads
  * only the pages whose place changed by the cut, and those that were in the cache: all others have the
- * bytes that the host has written last.
+ * bytes that the host has written last, unless the device lies.
  */
 #include "cuts/cuts.h"
 
@@ -127,11 +127,12 @@ static void compare(const struct cuts_walk *w, struct difference *d)
     if (!now || !buf)
         out_of_memory();
     fe_cuts_places(w->dev, now);
+    bool lies = fe_cuts_lies(w->dev); /* all that may hold something is read */
     d->sum = w->view.sum;
     for (uint32_t i = 0; i < n; i++) {
         const struct fe_cuts_place *was = &w->places[i];
         uint64_t offset = (uint64_t)i * page;
-        if (was->is_cached || was->ppn != now[i].ppn || was->seq != now[i].seq)
+        if ((lies && (now[i].seq || w->may_hold[i])) || was->is_cached || was->ppn != now[i].ppn || was->seq != now[i].seq)
             compare_page(w, offset, fe_min_u64(page, w->view.capacity - offset), buf, d);
     }
     free(now);
@@ -331,6 +332,9 @@ static int submit(struct cuts_walk *w, const struct fe_trace_rec *rec, uint64_t 
         return fe_err_set(err, EINVAL, "line %llu: the device fails here (status %d) and did not when "
                           "this was recorded; is it the same device?", (unsigned long long)rec->line,
                           (int)ret->status);
+    uint32_t page = fe_device_page_bytes(w->dev);
+    for (uint64_t p = rec->offset / page; writes && p * page < rec->offset + rec->len; p++)
+        w->may_hold[p] = true;
     if (writes || rec->type == FE_REQ_TRIM)
         cuts_view_put(&w->view, rec->offset, rec->len, q.buf);
     return 0;
@@ -385,12 +389,13 @@ static int begin(struct cuts_walk *w, struct fe_err *err)
     uint32_t n = fe_cuts_pages(w->dev);
     w->marks = calloc((size_t)w->work->n_marks + 1, sizeof *w->marks);
     w->places = calloc((size_t)n + 1, sizeof *w->places);
+    w->may_hold = calloc((size_t)n + 1, sizeof *w->may_hold);
     w->buf = malloc((size_t)w->work->longest + 1);
     w->n_marks = 0;
     w->n_instants = 0;
     w->stopped = false;
     w->base_ns = w->last_done_ns = fe_device_now(w->dev);
-    if (r == 0 && (!w->marks || !w->places || !w->buf))
+    if (r == 0 && (!w->marks || !w->places || !w->may_hold || !w->buf))
         r = fe_err_nomem(err, "places of pages", n * sizeof *w->places);
     return r;
 }
@@ -400,6 +405,7 @@ static void finish(struct cuts_walk *w)
     cuts_view_fini(&w->view);
     free(w->marks);
     free(w->places);
+    free(w->may_hold);
     free(w->buf);
 }
 

@@ -7,6 +7,7 @@
     show        what commands print for people
     devices     the commands about real devices
     life        the command life
+    crashing    the command crash for programs of one's own
     completion  what the completion of a shell asks for
     main        the command line
 """

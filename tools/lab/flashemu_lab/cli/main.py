@@ -36,7 +36,7 @@ from ..report.page import page
 from ..runs.local import Engine, execute
 from ..runs.program import Outcome, Tool
 from ..runs.store import Store
-from . import devices, engines, life, outputs, show
+from . import crashing, devices, engines, life, outputs, show
 from .arguments import MOST_SEED, number, seeds
 from .completion import commands, complete
 
@@ -185,6 +185,10 @@ def _add_recordings(add: devices.Add) -> None:
     _common(c)
 
 
+def _cuts(text: str) -> int:
+    return 0 if text == "all" else number(1)(text)
+
+
 def _add_crash(add: devices.Add) -> None:
     c = add("crash", "cut the power under filesystems, in a virtual machine")
     c.add_argument("operands", metavar="PROFILE|KEY=VALUE", nargs="*",
@@ -193,8 +197,9 @@ def _add_crash(add: devices.Add) -> None:
                    help=f"which of {', '.join(power_cuts.FILESYSTEMS)} (ext4,f2fs,vfat,exfat)")
     c.add_argument("--workload", metavar="NAME,...", default="files",
                    help=f"which of {', '.join(power_cuts.WORKLOADS)} (files)")
-    c.add_argument("--cuts", metavar="N", type=number(1), default=5,
-                   help="power cuts for each device, filesystem and workload (5)")
+    c.add_argument("--cuts", metavar="N|all", type=_cuts, default=0,
+                   help="power cuts for each device, filesystem and workload (5); with --run of all "
+                   "instants (all)")
     c.add_argument("--seed", metavar="N", type=number(0, MOST_SEED), default=1,
                    help="of the cuts' places (1)")
     c.add_argument("--within", metavar="N", type=number(1), default=300,
@@ -209,6 +214,7 @@ def _add_crash(add: devices.Add) -> None:
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results are kept")
     c.add_argument("--again", action="store_true", help="do stored cuts again, and replace them")
+    crashing.add_arguments(c)
 
 
 @contextmanager
@@ -493,9 +499,11 @@ def _sample(arguments: argparse.Namespace) -> int:
 
 def _crash(arguments: argparse.Namespace) -> int:
     """Does the cuts that are missing, and prints and writes the result."""
+    if crashing.is_wanted(arguments):
+        return crashing.crash(arguments)
     tool, store = Tool(), engines.store_of(arguments)
     cuts = {cut.key(): cut for cut in power_cuts.plan(
-        tool, arguments.operands, arguments.filesystem, arguments.workload, arguments.cuts,
+        tool, arguments.operands, arguments.filesystem, arguments.workload, arguments.cuts or 5,
         arguments.seed, arguments.within, arguments.size, arguments.cut)}
     outcomes: dict[str, Outcome] = {}
     for key, cut in cuts.items():
@@ -568,5 +576,10 @@ def _dispatch(argv: Sequence[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line; returns the exit code: 0 done, 1 the answer is no, 2 wrong use or bad
     input, 130 stopped by a signal."""
+    words = sys.argv[1:] if argv is None else argv
     signals.catch()
-    return streams.run(lambda: _dispatch(sys.argv[1:] if argv is None else argv))
+    try:
+        code = streams.run(lambda: _dispatch(words))
+    except SystemExit as e:  # of argparse
+        code = e.code if isinstance(e.code, int) else 2
+    return crashing.CANNOT_TELL if code == 2 and "--bisect" in words else code

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Power cuts under filesystems.
+"""Power cuts.  Under filesystems, in a virtual machine:
 
     power_cuts  makes them, and looks at what is left
     results     sums, sentences, a table, a page and JSON
+
+Under programs that work with a device by themselves, at every operation of the chip:
+
+    work        records what a command does with a device
+    states      the states in which the device may be found, and their images
+    checks      lets a command judge them
+    broken      what has come out, as sentences, JSON, JUnit's XML and a page
 """

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab crash --run --check: what power cuts break in programs that work on a device.
+
+flashemu_store is such a program.  It is right, and each of five faults makes it wrong."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, lab, read, until, write
+from flashemu_script import alive, need, run
+
+import flashemu_data
+import flashemu_store
+
+need("nbdkit", "setpriv")
+PROGRAM = os.path.abspath(flashemu_store.__file__)
+DEVICE = ("ssd-page", "size=16M", "cache.size=64K")
+
+
+def program(word, fault=""):
+    return f"{sys.executable} {PROGRAM} {word} {fault}".strip()
+
+
+def crash(*words, device=DEVICE, fault="", check=None, folder="out"):
+    return lab("crash", *device, "--run", program("work", fault), "--check",
+               program("check", fault) if check is None else check, "-o", folder, *words)
+
+
+def test_nothing_is_found_where_nothing_is_wrong():
+    code, out, err = crash("--second", "3")
+    assert code == 0 and err == "", (code, out, err)
+    assert out.startswith("No promise is broken in "), out
+    result = json.loads(read("out/results.json"))
+    assert result["kept"] == result["numbers"]["cases"] > 6 and result["unknown"] == 0, result
+    assert result["broken"] == [] and result["image"] is None
+    assert not os.path.exists("out/broken.img")
+
+
+def test_each_fault_is_found():
+    for fault in flashemu_store.FAULTS:
+        few = ("--cuts", "30") if fault == "one-header" else ()
+        code, out, err = crash("--second", "0", "--junit", "junit.xml", *few, fault=fault)
+        assert code == 1 and err == "", (fault, code, out, err)
+        assert out.startswith("A promise is broken in "), (fault, out)
+        result = json.loads(read("out/results.json"))
+        first = result["broken"][0]
+        assert result["kept"] > 0, (fault, result)  # the check is not against everything
+        assert first["id"] in out and first["command"] in out
+        for _ in range(2):
+            code, out, err = lab("crash", "--state", first["id"], "-o", "out")
+            assert (code, err) == (1, ""), (fault, code, out, err)
+            assert out == f"{first['id']}: broken, {first['reason']}\n", out
+        suite = xml.fromstring(read("junit.xml"))
+        assert int(suite.get("failures")) == len(result["broken"]) == len(suite.findall(".//failure"))
+        assert suite.find("testcase").get("name") == first["id"]
+        page = read("out/index.html")
+        assert first["id"] in page and "<rect" in page, fault
+
+
+def test_the_image_is_the_state_and_what_was_lost_is_told():
+    crash("--second", "0", fault="no-last-flush")
+    first = json.loads(read("out/results.json"))["broken"][0]
+    assert first["reason"] == "the check ended with exit code 2" and first["mark"] == "record 0", first
+    with open("out/broken.img", "rb") as f:
+        image = f.read()
+    assert len(image) == 16 << 20
+    # Nothing but the first record has reached the flash: the header is in the cache.
+    assert image[:8192] == bytes(8192) and image[32 * 4096:32 * 4096 + 9] == b"record 0."
+    words = [cell for cell in read("out/index.html").split("<tr>") if cell.startswith("<td>3</td><td>write</td>")]
+    assert len(words) == 1 and "<td>yes</td><td>no</td><td>lost</td>" in words[0], words
+
+
+def test_without_a_check_the_states_are_counted():
+    out = good("crash", *DEVICE, "--run", program("work"), "-o", "out")
+    assert "power cuts at" in out and "promise" not in out, out
+    fewer = good_json("crash", *DEVICE, "--run", program("work"), "-o", "out", "--cuts", "7")
+    assert fewer["numbers"]["cuts"] == 7, fewer
+
+
+def test_results_do_not_depend_on_the_machine():
+    seen = []
+    for jobs, folder in (("1", "a"), ("3", "b")):
+        crash("--jobs", jobs, "--second", "0", fault="no-sum", folder=folder,
+              check='test "$(wc -l <"$FLASHEMU_MARKS")" != 1')
+        result = json.loads(read(f"{folder}/results.json"))
+        seen.append((result["recording"], result["numbers"],
+                     [(b["id"], b["hash"], b["code"]) for b in result["broken"]]))
+    assert seen[0] == seen[1]
+
+
+def test_a_recording_is_kept_under_its_name():
+    code, out, _ = lab("crash", *DEVICE, "--run", program("work", "no-sum"), "--check",
+                       program("check", "no-sum"), "--second", "0")
+    assert code == 1
+    name, = os.listdir("store/crash")
+    assert f"--state {name}:" in out, out
+    assert lab("crash", "--state", out.split("--state ")[1].split()[0])[0] == 1
+
+
+def test_what_cannot_be_read_is_an_error_for_the_check():
+    sys.path.insert(0, os.path.dirname(LAB))
+    from flashemu_lab.crash import checks
+    from flashemu_lab.runs.program import Tool
+    write("image", "x" * 65536)
+    reads = (f"{sys.executable} -c 'import nbd, os, sys; h = nbd.NBD(); "
+             "h.connect_uri(os.environ[\"FLASHEMU_URI\"]); h.pread(512, %d)' 2>/dev/null")
+    for offset, code in ((0, 0), (3584, 0), (4096, 1), (5632, 1), (8192, 0), (65024, 0)):
+        check = checks.Check(reads % offset, Tool(), 60)
+        got = check.run(Path(os.getcwd()), Path("image").absolute(), [], ((4608, 1536),))
+        assert got == code, (offset, got)
+
+
+def test_a_check_that_cannot_tell():
+    check = program("check") + "; test $? = 0 && exit 125 || exit 125"
+    bad("ended with exit code 125 on the state without a power cut", "crash", *DEVICE, "--run",
+        program("work"), "--check", check, "-o", "out")
+    # It can tell without a cut only.
+    check = 'test "$(wc -l <"$FLASHEMU_MARKS")" = 2 || exit 125'
+    code, out, err = crash("--second", "0", "--json", check=check)
+    assert code == 0 and json.loads(out)["unknown"] > 3, (code, out, err)
+
+
+def test_the_recipe():
+    counter = os.path.join(os.path.dirname(LAB), "../../docs/recipes/counter.py")
+    code, out, err = lab("crash", *DEVICE, "--run", f"{sys.executable} {counter} work", "--check",
+                         f"{sys.executable} {counter} check", "-o", "out", "--second", "0")
+    assert code == 1 and err == "", (code, out, err)
+    lines = out.splitlines()
+    assert lines[0].startswith("A promise is broken in ") and lines[2].startswith("Again: "), lines
+    assert "(flush), in front of the first mark" in lines[1], lines
+
+
+def test_mistakes():
+    work, check = ("--run", program("work")), ("--check", program("check"))
+    bad("on the state without a power cut, so it would find a fault where there is none", "crash",
+        *DEVICE, *work, "--check", "exit 7", "-o", "out")
+    bad("--check /no/such/program: is no program", "crash", *DEVICE, *work, "--check",
+        "/no/such/program", "-o", "out")
+    bad("took more than 0.3 s on the state without", "crash", *DEVICE, *work, "--check", "sleep 60",
+        "-o", "out", "--timeout", "0.3")
+    bad("was ended after 1 s", "crash", *DEVICE, "--run", "sleep 60", *check, "-o", "out",
+        "--timeout", "0.1")
+    bad("ended with exit code 3, so nobody knows", "crash", *DEVICE, "--run", "exit 3", *check,
+        "-o", "out")
+    bad("has written nothing", "crash", *DEVICE, "--run", "true", *check, "-o", "out")
+    bad("--run needs one device", "crash", *work)
+    bad("no profile of that name", "crash", "nosuch", *work, "-o", "out")
+    bad("--check needs --run", "crash", "ssd-page", *check)
+    bad("--filesystem is for cuts under a filesystem", "crash", *DEVICE, *work, "--filesystem", "xfs")
+    bad("work.json: No such file", "crash", "--state", "x:1:end", "-o", "nowhere")
+    assert lab("crash", *DEVICE, *work, "--check", "exit 7", "-o", "out", "--bisect")[0] == 125
+    assert lab("crash", "--bisect", "--no-such-option")[0] == 125
+    assert lab("crash", *DEVICE, *work, *check, "-o", "out", "--bisect", "--second", "0")[0] == 0
+
+
+def test_a_check_that_hangs_on_what_it_does_not_understand():
+    check = 'test -s "$FLASHEMU_MARKS" || sleep 12345.5'
+    code, out, err = crash("--second", "0", "--timeout", "2", "--cuts", "4", check=check)
+    assert code == 1 and "the check took too long" in out, (code, out, err)
+    assert not alive("12345.5")
+
+
+def test_a_full_disk():
+    code, _, err = lab("crash", *DEVICE, "--run", program("work"), "--check", program("check"), "-o",
+                       "/proc/nothing")
+    assert code == 2 and err.count("\n") == 1 and "/proc/nothing" in err, (code, err)
+
+
+def test_kill_leaves_nothing_running():
+    mark = "54321.5"
+    process = subprocess.Popen([sys.executable, LAB, "crash", *DEVICE, "--run", program("work"), "--check",
+                                f"exec sleep {mark}", "-o", "out", "--timeout", "99999"],
+                               stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               env=dict(os.environ, FLASHEMU=FLASHEMU))
+    until(lambda: alive(mark))
+    process.kill()
+    process.wait()
+    until(lambda: not alive(mark))
+
+
+def test_the_bytes_of_the_states_are_those_of_the_program():
+    """Images that the laboratory makes step by step, against those that the program makes alone."""
+    write("keep.py", "import os, nbd\nh = nbd.NBD()\nh.connect_uri(os.environ['FLASHEMU_URI'])\n"
+          "import hashlib\nwith open('hashes', 'a') as f:\n    print(hashlib.sha256(h.pread(1 << 20, 0)).hexdigest(), file=f)\n"
+          "h.pwrite(b'x' * 4096, 0)\n")  # what a check writes must not stay
+    code, out, err = crash("--second", "0", "--jobs", "1", fault="no-flush",
+                           check=f"{sys.executable} {os.path.abspath('keep.py')}")
+    assert code == 0, (out, err)
+    hashes = read("hashes").split()[1:]
+    work = json.loads(read("out/work.json"))
+    subprocess.run([FLASHEMU, "cuts", work["profile"], "out/trace", *work["settings"], "seed=1",
+                    "--timed", "--second", "0", "--states", "s"], check=True, stdout=subprocess.DEVNULL)
+    states = flashemu_data.states("s")
+    assert len(states) == len(hashes) > 6
+    for i in range(0, len(states), 5):
+        subprocess.run([FLASHEMU, "cuts", work["profile"], "out/trace", *work["settings"], "seed=1",
+                        "--timed", "--state", states[i]["id"], "-o", "image"], check=True,
+                       stdout=subprocess.DEVNULL)
+        with open("image", "rb") as f:
+            assert hashlib.sha256(f.read(1 << 20)).hexdigest() == hashes[i], states[i]
+
+
+run(globals())

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the cuts of a recorded work have come to: sentences, JSON, JUnit's XML and a page."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.markup import escape
+from ..report.page import document
+from ..runs.run import Json
+from .checks import Verdict
+from .states import Enumerated, State
+from .work import Mark, Recording, Request, read_trace
+
+_FORMAT = 1
+_SHOWN = 120  # requests in front of a cut that a page shows
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A recording with all verdicts, in the order of the cuts; `image` is that of the first state
+    which is broken."""
+
+    program: str
+    recording: Recording
+    found: Enumerated
+    verdicts: list[Verdict]
+    image: Path | None
+
+    def of(self, word: str) -> list[Verdict]:
+        """The verdicts that are kept, unknown or broken."""
+        return [v for v in self.verdicts if v.word == word]
+
+    @property
+    def broken(self) -> list[Verdict]:
+        """Those that are broken, the earliest cut first."""
+        return self.of("broken")
+
+
+def command_of(recording: Recording, state: State) -> str:
+    """The line that judges this state alone."""
+    return shlex.join(["flashemu-lab", "crash", "--state", state.id, "-o", str(recording.folder)])
+
+
+def _place(state: State, requests: list[Request], marks: list[Mark]) -> str:
+    where = "before the first request" if not state.request else _request(requests, state)
+    behind = f"behind the mark '{marks[state.marks - 1].text}'" if state.marks else \
+        "in front of the first mark" if marks else "in a work without marks"
+    return f"{where}, {behind}, at {state.time / 1e6:.3f} ms"
+
+
+def _request(requests: list[Request], state: State) -> str:
+    r = requests[state.request - 1]
+    what = r.op if r.op == "flush" else f"{r.op} of {r.length} bytes at {r.offset}"
+    return f"with request {r.number} of {len(requests)} ({what})"
+
+
+def sentences(judged: Judged) -> list[str]:
+    """The conclusion, the most important sentence first."""
+    n = judged.found.numbers
+    told = [f"{n['cuts'] + n['second_cuts']} power cuts at {n['instants']} instants leave "
+            f"{n['states']} states, {n['cases']} with the marks in front of them."]
+    if n["failed"]:
+        told.insert(0, f"After {n['failed']} cuts the device does not come back, the first of them "
+                       f"{n['first_failed']}.")
+    if n["dead"]:
+        told.append(f"{n['dead']} cuts kill the device, as its profile says.")
+    if n["unreadable"]:
+        told.append(f"In {n['unreadable']} states there are sectors that cannot be read.")
+    if not judged.verdicts:
+        return told
+    unknown = len(judged.of("unknown"))
+    if unknown:
+        told.append(f"The check could not tell of {unknown} states.")
+    if not judged.broken:
+        return [f"No promise is broken in {len(judged.of('kept'))} states.", *told]
+    requests, marks = read_trace(judged.recording.trace)
+    first = judged.broken[0]
+    return [f"A promise is broken in {len(judged.broken)} of {len(judged.verdicts)} states.",
+            f"The earliest cut: {_place(first.state, requests, marks)}; {first.reason()}.",
+            f"Again: {command_of(judged.recording, first.state)}", *told]
+
+
+def to_text(judged: Judged) -> str:
+    """For a terminal."""
+    return "\n".join(sentences(judged)) + "\n"
+
+
+def _failure(judged: Judged, verdict: Verdict, marks: list[Mark]) -> Json:
+    s = verdict.state
+    return {"id": s.id, "request": s.request, "time_ns": s.time, "marks": s.marks,
+            "mark": marks[s.marks - 1].text if s.marks else None, "hash": s.hash,
+            "code": verdict.code, "reason": verdict.reason(),
+            "command": command_of(judged.recording, s)}
+
+
+def to_json(judged: Judged) -> str:
+    """Everything, for programs."""
+    work = judged.recording.work
+    _, marks = read_trace(judged.recording.trace)
+    return json.dumps({
+        "format": _FORMAT, "kind": "cuts", "program": judged.program, "profile": work.profile,
+        "settings": list(work.settings), "seed": work.seed, "run": work.run, "check": work.check,
+        "recording": judged.found.numbers["recording"], "conclusion": sentences(judged),
+        "numbers": {key: value for key, value in judged.found.numbers.items()
+                    if isinstance(value, int) and key != "seed"},
+        **{word: len(judged.of(word)) for word in ("kept", "unknown")},
+        "broken": [_failure(judged, v, marks) for v in judged.broken],
+        "image": str(judged.image) if judged.image else None,
+    }, indent=1, ensure_ascii=False) + "\n"
+
+
+def to_junit(judged: Judged) -> str:
+    """For a system that shows tests: one for each broken state, and one for all that are kept."""
+    work = judged.recording.work
+    device = escape(work.profile, True)
+    cases = [f'<testcase classname="{device}" name="{escape(v.state.id, True)}">'
+             f'<failure message="{escape(v.reason(), True)}">'
+             f"{escape(command_of(judged.recording, v.state))}</failure></testcase>"
+             for v in judged.broken]
+    kept, unknown = len(judged.of("kept")), len(judged.of("unknown"))
+    cases.append(f'<testcase classname="{device}" name="{kept} states are kept"/>')
+    if unknown:
+        cases.append(f'<testcase classname="{device}" name="{unknown} states"><skipped '
+                     'message="the check cannot tell"/></testcase>')
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n'
+            f'<testsuite name="power cuts" tests="{len(cases)}" failures="{len(judged.broken)}" '
+            f'skipped="{1 if unknown else 0}">\n' + "\n".join(cases) + "\n</testsuite>\n")
+
+
+# --- the page ---
+
+@dataclass(frozen=True)
+class Fate:
+    """What has become of a request at a cut.
+
+    answered, durable   acknowledged by then; and flushed, or written with FUA
+    lost                bytes of it that the host does not find, of those that no later request
+                        had written
+    """
+
+    request: Request
+    answered: bool
+    durable: bool
+    lost: int
+
+
+def fates(state: State, requests: list[Request]) -> list[Fate]:
+    """Of the requests that had arrived."""
+    seen = requests[:state.request]
+    flushes = [r for r in seen if r.op == "flush" and r.done <= state.time]
+    last_flush = flushes[-1].arrival if flushes else -1
+    missing = [(a, a + n) for a, n in (*((d[0], d[1]) for d in state.data), *state.zeros,
+                                       *state.unreadable)]
+    found = []
+    for r in reversed(seen):
+        lost, rest = 0, []
+        for a, b in missing if r.op in ("write", "trim") else ():
+            low, high = max(a, r.offset), min(b, r.offset + r.length)
+            if low >= high:
+                rest.append((a, b))
+                continue
+            lost += high - low
+            rest += [(x, y) for x, y in ((a, low), (high, b)) if x < y]
+        missing = rest if r.op in ("write", "trim") else missing
+        answered = r.done <= state.time
+        found.append(Fate(r, answered, answered and (r.fua or r.done <= last_flush), lost))
+    return found[::-1]
+
+
+def _word(fate: Fate) -> str:
+    if fate.request.op not in ("write", "trim"):
+        return "-"
+    if not fate.lost:
+        return "there"
+    return "lost" if fate.lost >= fate.request.length else f"{fate.lost} bytes lost"
+
+
+def _picture(shown: list[Fate]) -> str:
+    """Time goes to the right, one column for each request; addresses that were used go down."""
+    edges = sorted({at for f in shown if f.request.length
+                    for at in (f.request.offset, f.request.offset + f.request.length)})
+    rank = {at: i for i, at in enumerate(edges)}
+    width, height = 900 / max(len(shown), 1), 300 / max(len(edges) - 1, 1)
+    parts = []
+    for i, f in enumerate(shown):
+        r = f.request
+        if r.op == "flush":
+            parts.append(f'<line x1="{i * width:.1f}" x2="{i * width:.1f}" y1="0" y2="300" '
+                         'stroke="currentColor" stroke-dasharray="3 3"><title>flush</title></line>')
+        if r.op not in ("write", "trim"):
+            continue
+        top, bottom = rank[r.offset] * height, rank[r.offset + r.length] * height
+        color = "#c33" if f.lost else "#3a6" if f.durable else "#59c" if f.answered else "#bbb"
+        title = f"request {r.number}: {r.op} {r.length} at {r.offset}, {_word(f)}"
+        parts.append(f'<rect x="{i * width:.1f}" y="{top:.1f}" width="{max(width, 2):.1f}" '
+                     f'height="{max(bottom - top, 2):.1f}" fill="{color}"><title>{escape(title)}'
+                     "</title></rect>")
+    return ('<svg viewBox="0 0 900 300" role="img" style="width:100%">' + "".join(parts) + "</svg>"
+            '<p class="notes">Requests go to the right, addresses down. Green was durable, blue '
+            "acknowledged, grey under way, red is what the host does not find. A dashed line is a "
+            "flush.</p>")
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    def cells(tag: str, row: list[str]) -> str:
+        return "".join(f"<{tag}>{escape(c)}</{tag}>" for c in row)
+    body = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return (f'<div class="scroll rows"><table><thead><tr>{cells("th", heads)}</tr></thead><tbody>\n'
+            f"{body}\n</tbody></table></div>")
+
+
+def to_page(judged: Judged) -> str:
+    """A page that needs nothing else."""
+    requests, marks = read_trace(judged.recording.trace)
+    work, parts = judged.recording.work, []
+    if judged.broken:
+        shown = fates(judged.broken[0].state, requests)[-_SHOWN:]
+        parts.append("<h2>The earliest cut that breaks a promise</h2>" + _picture(shown))
+        parts.append(_table(
+            ["request", "", "offset", "bytes", "arrived ms", "answered ms", "acknowledged",
+             "durable", "after the cut"],
+            [[str(f.request.number), f.request.op + (" fua" if f.request.fua else ""),
+              str(f.request.offset), str(f.request.length), f"{f.request.arrival / 1e6:.3f}",
+              f"{f.request.done / 1e6:.3f}", "yes" if f.answered else "no",
+              "yes" if f.durable else "no", _word(f)] for f in shown]))
+        parts.append(f"<h2>All {len(judged.broken)} broken states</h2>" + _table(
+            ["cut", "where", "how the check ended", "the command that judges it again"],
+            [[v.state.id, _place(v.state, requests, marks), v.reason(),
+              command_of(judged.recording, v.state)] for v in judged.broken]))
+    device = " ".join([work.profile, *work.settings, f"seed={work.seed}"])
+    parts.append("<h2>How it was done</h2>" + _table(
+        ["device", "run", "check", "program"], [[device, work.run, work.check, judged.program]]))
+    return document("cuts", "What does a power cut break?",
+                    "A program works, the power fails at every operation of the chip, and a check "
+                    "looks at each state that is left.", sentences(judged), parts)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lets a command judge each state of a recording.
+
+The command finds the state in a device that it may write to, because what it writes goes to a copy
+(nbdkit-cow-filter(1)).  Sectors that cannot be read take their 4096 bytes along:
+
+    FLASHEMU_URI       the device, for a client of NBD
+    FLASHEMU_MARKS     a file with the marks up to the cut, one a line
+    FLASHEMU           the program
+
+Exit code 0: what was promised is kept.  125: the command cannot tell.  Another one, a signal, or too
+much time: it is broken.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from ..core.errors import LabError
+from ..runs.program import Tool
+from .states import Data, Enumerated, Image, State
+from .work import Mark, Recording, read_trace, run_beside
+
+CANNOT_TELL = 125
+
+
+def word_of(code: int | None) -> str:
+    """kept, unknown or broken, by the exit code of a check; None: it took too long."""
+    return "kept" if code == 0 else "unknown" if code == CANNOT_TELL else "broken"
+
+
+def reason_of(code: int | None) -> str:
+    """How a check ended."""
+    if code is None:
+        return "the check took too long"
+    if code < 0 or code > 128:
+        return f"the check was ended by signal {-code if code < 0 else code - 128}"
+    return f"the check ended with exit code {code}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the check has said of a state; `code` is None if it took too long."""
+
+    state: State
+    code: int | None
+
+    @property
+    def word(self) -> str:
+        """kept, unknown or broken."""
+        return word_of(self.code)
+
+    def reason(self) -> str:
+        """How the check ended."""
+        return reason_of(self.code)
+
+
+def _mapfile(path: Path, unreadable: tuple[tuple[int, int], ...], capacity: int) -> None:
+    """What nbdkit-ddrescue-filter(1) takes: the ranges that cannot be read."""
+    lines, at = ["0x0 + 1"], 0
+    for offset, length in unreadable:
+        if offset > at:
+            lines.append(f"{at:#x} {offset - at:#x} +")
+        lines.append(f"{offset:#x} {length:#x} -")
+        at = offset + length
+    if at < capacity:
+        lines.append(f"{at:#x} {capacity - at:#x} +")
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+@dataclass(frozen=True)
+class Check:
+    """How states are judged: by this command, as a shell takes it, in at most `timeout_s` seconds."""
+
+    command: str
+    tool: Tool
+    timeout_s: float
+
+    def run(self, folder: Path, image: Path, marks: list[Mark],
+            unreadable: tuple[tuple[int, int], ...]) -> int | None:
+        """The exit code for an image with these marks, None if it took too long.  Other files that
+        are needed go to the folder."""
+        told, words = folder / "marks", ["--filter=cow"]
+        told.write_text("".join(f"{mark.text}\n" for mark in marks), encoding="utf-8",
+                        errors="surrogateescape")
+        if unreadable:
+            _mapfile(folder / "map", unreadable, image.stat().st_size)
+            words += ["--filter=ddrescue"]
+        words += ["file", str(image), "cow-block-size=4096"]
+        if unreadable:
+            words += [f"ddrescue-mapfile={folder / 'map'}"]
+        return run_beside(words, self.command, {"FLASHEMU_MARKS": str(told),
+                                                "FLASHEMU": str(self.tool.path)},
+                          self.timeout_s)
+
+
+class Checker:
+    """One check at a time, on an image of its own in a folder of its own."""
+
+    def __init__(self, folder: Path, check: Check, recording: Recording,
+                 found: Enumerated) -> None:
+        requests, self._marks = read_trace(recording.trace)
+        self._last, self._folder, self._check = len(requests), folder, check
+        folder.mkdir()
+        self._image = Image(folder / "image", found.numbers["capacity"], requests,
+                            Data(recording.data), found.data)
+
+    def judge(self, state: State) -> Verdict:
+        """The verdict about a state, which is not in front of the last one."""
+        self._image.become(state)
+        return Verdict(state, self._check.run(self._folder, self._image.path,
+                                              self._marks[:state.marks], state.unreadable))
+
+    def judge_whole(self) -> None:
+        """LabError if the check does not say 0 without a cut, with all that the host has written:
+        then it is wrong itself."""
+        self._image.advance(self._last)
+        code = self._check.run(self._folder, self._image.path, self._marks, ())
+        name = f"--check {shlex.quote(self._check.command)}"
+        if code in (126, 127):
+            raise LabError(f"{name}: is no program that can be executed")
+        if code is None:
+            raise LabError(f"{name}: took more than {self._check.timeout_s:g} s on the state without "
+                           "a power cut")
+        if code:
+            raise LabError(f"{name}: ended with exit code {code} on the state without a power cut, so "
+                           "it would find a fault where there is none")
+
+    def close(self) -> None:
+        """Removes the image."""
+        self._image.close()
+
+
+def judge_all(make: Callable[[int], Checker], found: Enumerated, jobs: int,
+              show: Callable[[int, int], None]) -> list[Verdict]:
+    """The verdicts about all states, in their order.  `make` makes the checker of a number; `show`
+    hears how many are done, and how many of them are broken.
+
+    Each checker takes the next state of the list, so its states come in the order of the list.
+    """
+    verdicts: list[Verdict | None] = [None] * len(found.states)
+    lock = threading.Lock()
+    numbers = iter(range(len(found.states)))
+    counts = [0, 0]
+
+    def work(number: int) -> None:
+        checker = make(number)
+        try:
+            while True:
+                with lock:
+                    i = next(numbers, None)
+                if i is None:
+                    return
+                verdict = checker.judge(found.states[i])
+                with lock:
+                    verdicts[i] = verdict
+                    counts[0] += 1
+                    counts[1] += verdict.word == "broken"
+                    show(*counts)
+        finally:
+            checker.close()
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in [pool.submit(work, n) for n in range(jobs)]:
+            done.result()
+    return [v for v in verdicts if v is not None]
+

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The states in which a device may be found, as `flashemu cuts` lists them, and their images.
+
+A state says in what it differs from all that the host had written by then.  So an image that goes from
+one state to the next changes a few sectors only:
+
+    image      ---- request 5 ---- request 6 ---- request 7 ----      written into the image, and kept
+                        \\ state        \\ state                       written, and taken back
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator
+
+from ..core.errors import LabError
+from ..runs.program import Tool
+from ..runs.run import Json
+from .work import Recording, Request
+
+_BLOCK = 4096
+_HEAD = 12
+
+
+@dataclass(frozen=True)
+class State:
+    """A state with its marks.
+
+    request     the last one that had arrived; 0 for the new device
+    time        of the cut, in ns of the device
+    data        offset, length and place; zeros and unreadable: offset and length
+    """
+
+    id: str
+    request: int
+    time: int
+    marks: int
+    hash: str
+    data: tuple[tuple[int, int, int], ...]
+    zeros: tuple[tuple[int, int], ...]
+    unreadable: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(value: Json) -> State:
+        """A line of the program."""
+        return State(value["id"], value["request"], value["time_ns"], value["marks"],
+                     value["hash"], tuple((a, n, place) for a, n, place in value["data"]),
+                     tuple((a, n) for a, n in value["zeros"]),
+                     tuple((a, n) for a, n in value["unreadable"]))
+
+
+class Data:
+    """A file of data (flashemu-trace(5)); the program has checked or written it."""
+
+    def __init__(self, path: Path) -> None:
+        self._map: mmap.mmap | bytes = b""
+        try:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as e:
+            raise LabError(f"{path}: {e}") from None
+
+    def get(self, place: int, offset: int, length: int) -> Iterator[tuple[int, bytes]]:
+        """The pieces that were written to [offset, offset + length), each with its offset."""
+        at = place + _HEAD
+        while length:
+            piece = min(length, _BLOCK - offset % _BLOCK)
+            block, = struct.unpack_from("<Q", self._map, at)
+            yield offset, (self._map[block + _HEAD:block + _HEAD + piece] if block
+                           else bytes(piece))
+            at, offset, length = at + 8, offset + piece, length - piece
+
+
+@dataclass(frozen=True)
+class Enumerated:
+    """What `flashemu cuts` has found: its numbers, and the states in the order of their cuts."""
+
+    numbers: Json
+    states: list[State]
+    data: Data
+
+
+def enumerate_states(recording: Recording, tool: Tool, folder: Path, cuts: str,
+                     second: int) -> Enumerated:
+    """All states of a recording; its files go to the folder.  LabError with the program's message."""
+    path = folder / "states"
+    work = recording.work
+    answer = tool.ask("cuts", work.profile, str(recording.trace), *work.words(), "--timed",
+                      "--data", str(recording.data), "--json", "--cuts", cuts, "--second",
+                      str(second), "--states", str(path), codes=(0, 1))
+    with path.open(encoding="utf-8") as file:
+        states = [State.of(json.loads(line)) for line in file]
+    return Enumerated(json.loads(answer), states, Data(Path(f"{path}.data")))
+
+
+class Image:
+    """A file that becomes one state after the other, in the order of their requests."""
+
+    def __init__(self, path: Path, capacity: int, requests: list[Request], recorded: Data,
+                 found: Data) -> None:
+        self.path = path
+        self._file = path.open("w+b", buffering=0)
+        self._file.truncate(capacity)
+        self._requests, self._recorded, self._found = requests, recorded, found
+        self._applied = 0
+        self._before: list[tuple[int, bytes]] = []
+
+    def _put(self, offset: int, content: bytes) -> None:
+        self._file.seek(offset)
+        self._file.write(content)
+
+    def _change(self, offset: int, content: bytes) -> None:
+        self._file.seek(offset)
+        self._before.append((offset, self._file.read(len(content))))
+        self._put(offset, content)
+
+    def _apply(self, request: Request) -> None:
+        if request.op == "write":
+            for offset, content in self._recorded.get(request.place, request.offset,
+                                                      request.length):
+                self._put(offset, content)
+        elif request.op == "trim":
+            self._put(request.offset, bytes(request.length))
+
+    def advance(self, request: int) -> None:
+        """All that the host had written when this request had arrived, which is not before that of
+        the state before."""
+        for offset, content in reversed(self._before):
+            self._put(offset, content)
+        self._before = []
+        for i in range(self._applied, request):
+            self._apply(self._requests[i])
+        self._applied = max(self._applied, request)
+
+    def become(self, state: State) -> None:
+        """The state.  What cannot be read is zeros here."""
+        self.advance(state.request)
+        for offset, length, place in state.data:
+            for at, content in self._found.get(place, offset, length):
+                self._change(at, content)
+        for offset, length in state.zeros + state.unreadable:
+            self._change(offset, bytes(length))
+
+    def close(self) -> None:
+        """Removes the file."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)

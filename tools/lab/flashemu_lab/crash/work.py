@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A work that is recorded: what a command has asked of a device, what it wrote, and what it promised.
+
+A recording is a folder:
+
+    trace, data    what the server has recorded (flashemu-trace(5))
+    work.json      the device and the command
+
+The command runs with these variables:
+
+    FLASHEMU_URI       the device, for a client of NBD
+    FLASHEMU_CONTROL   for `flashemu ctl "$FLASHEMU_CONTROL" mark TEXT`
+    FLASHEMU           the program
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Iterator
+
+from ..core.errors import LabError
+from ..core.files import make_folder, write_whole
+from ..core.json_text import loads, record
+from ..kernel.machine import find_plugin
+from ..runs.program import Tool
+from ..runs.run import Json
+
+_FORMAT = 1
+
+@dataclass(frozen=True)
+class Work:
+    """What is recorded.
+
+    profile    a name or a path
+    settings   "SECTION.KEY=VALUE" and "size=SIZE" of the device
+    run        the command, as a shell takes it
+    check      the command that judges a state; "" for none
+    """
+
+    profile: str
+    settings: tuple[str, ...]
+    seed: int
+    run: str
+    check: str
+
+    def words(self) -> list[str]:
+        """The device, as `flashemu` and nbdkit take it behind the profile."""
+        return [*self.settings, f"seed={self.seed}"]
+
+
+@dataclass(frozen=True)
+class _File:
+    format: int
+    profile: str
+    settings: tuple[str, ...]
+    seed: int
+    run: str
+    check: str
+
+
+class Recording:
+    """A recording that is in a folder."""
+
+    def __init__(self, folder: Path, work: Work) -> None:
+        self.folder, self.work = folder, work
+        self.trace, self.data = folder / "trace", folder / "data"
+
+    @staticmethod
+    def load(folder: Path) -> Recording:
+        """The recording in this folder; LabError if there is none."""
+        path = folder / "work.json"
+        try:
+            file = record(_File, loads(path.read_text(encoding="utf-8"), str(path)), "")
+        except (OSError, UnicodeDecodeError) as e:
+            reason = e.strerror if isinstance(e, OSError) else "is no UTF-8"
+            raise LabError(f"{path}: {reason}; a recording is made with --run CMD") from None
+        if file.format != _FORMAT:
+            raise LabError(f"{path}: format is {file.format}; allowed: {_FORMAT}")
+        return Recording(folder, Work(file.profile, file.settings, file.seed, file.run,
+                                      file.check))
+
+    def save(self) -> None:
+        """Writes what says which device and command it was."""
+        write_whole(self.folder / "work.json",
+                    json.dumps({"format": _FORMAT, **asdict(self.work)}, indent=1) + "\n")
+
+    def make_image(self, cut: str, path: Path, tool: Tool) -> Json:
+        """Writes the state of a cut to a file, and returns what the program says of it.  LabError if
+        this recording has no such cut."""
+        work = self.work
+        answer: Json = json.loads(tool.ask(
+            "cuts", work.profile, str(self.trace), *work.words(), "--timed", "--data",
+            str(self.data), "--json", "--state", cut, "-o", str(path)))
+        return answer
+
+
+@contextmanager
+def _serving(words: list[str], place: Path) -> Iterator[str]:
+    """The URI of a server with these words behind `nbdkit`, which ends in order, or with this
+    program.  LabError, with its message, if it does not start, or if it fails at its end."""
+    nbdkit = shutil.which("nbdkit")
+    if not nbdkit:
+        raise LabError("there is no program nbdkit: apt-get install nbdkit")
+    with (place / "errors").open("w+", encoding="utf-8", errors="replace") as errors:
+        def fail() -> LabError:
+            errors.seek(0)
+            lines = errors.read().splitlines() or [f"nbdkit: exit code {process.returncode}"]
+            return LabError(lines[0].removeprefix("nbdkit: error: "))
+        process = subprocess.Popen(
+            [nbdkit, "-f", "--exit-with-parent", "-U", str(place / "nbd"), "-P",
+             str(place / "pid"), *words], stdin=subprocess.DEVNULL, stderr=errors)
+        try:
+            while not (place / "pid").exists():
+                if process.poll() is not None:
+                    raise fail()
+                time.sleep(0.001)
+            yield f"nbd+unix:///?socket={place / 'nbd'}"
+            process.terminate()
+            if process.wait() != 0:
+                raise fail()
+        finally:
+            process.kill()
+            process.wait()
+
+
+def run_beside(words: list[str], command: str, more: dict[str, str],
+               timeout_s: float) -> int | None:
+    """The exit code of a command, as a shell takes it, beside a server of its own, whose words are
+    behind `nbdkit`; -N for signal N; None if it took longer, and was ended with what it had
+    started."""
+    with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name, \
+            _serving(words, Path(name)) as uri:
+        process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "sh", "-c", command],
+            env={**os.environ, **more, "FLASHEMU_URI": uri}, stdin=subprocess.DEVNULL, stdout=2,
+            start_new_session=True)
+        try:
+            return process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def record_work(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recording:
+    """Runs the command on a new device, and leaves the recording in the folder.  LabError if the
+    command fails, or takes longer."""
+    make_folder(folder)
+    recording = Recording(folder, work)
+    tool.canonical(work.profile, tuple(w for w in work.settings if not w.startswith("size=")))
+    with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as place:
+        control = f"{place}/control"
+        for path in (recording.trace, recording.data):
+            path.unlink(missing_ok=True)
+        server = [find_plugin(tool), f"profile={work.profile}", *work.words(), "clock=virtual",
+                  "flush=always", f"control={control}", f"trace={recording.trace.absolute()}",
+                  f"trace-data={recording.data.absolute()}"]
+        code = run_beside(server, work.run, {"FLASHEMU_CONTROL": control,
+                                             "FLASHEMU": str(tool.path)}, timeout_s)
+    if code is None:
+        raise LabError(f"--run {shlex.quote(work.run)}: was ended after {timeout_s:g} s")
+    if code in (126, 127):
+        raise LabError(f"--run {shlex.quote(work.run)}: is no program that can be executed")
+    if code:
+        raise LabError(f"--run {shlex.quote(work.run)}: ended with exit code {code}, so nobody knows "
+                       "what it has promised")
+    recording.save()
+    return recording
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request of a trace, in device time in ns; `place` is that of its data."""
+
+    number: int
+    op: str
+    offset: int
+    length: int
+    arrival: int
+    done: int
+    fua: bool
+    place: int
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark, behind this many requests."""
+
+    behind: int
+    time: int
+    text: str
+
+
+def read_trace(path: Path) -> tuple[list[Request], list[Mark]]:
+    """What is in a trace of the server.  LabError if it is none."""
+    requests: list[Request] = []
+    marks: list[Mark] = []
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                if line.startswith("#"):
+                    continue
+                time, op, rest = line.rstrip("\n").split(" ", 2)
+                if op == "mark":
+                    marks.append(Mark(len(requests), int(time), rest))
+                    continue
+                offset, length, *words = rest.split(" ")
+                more = dict(word.split("=") for word in words if "=" in word)
+                requests.append(Request(
+                    len(requests) + 1, op, int(offset), int(length), int(time),
+                    int(more.get("done", 0)), "fua" in words, int(more.get("data", 0))))
+    except (OSError, ValueError) as e:
+        raise LabError(f"{path}: {e}") from None
+    return requests, marks
