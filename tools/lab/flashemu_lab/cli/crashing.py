@@ -173,7 +173,8 @@ def _again(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({**state, "verdict": word, "code": code}))
     else:
-        print(f"{arguments.state}: {word}" + ("" if word == "kept" else f", {checks.reason_of(code)}"))
+        why = "" if word == "kept" else f", {checks.reason_of(code)}"
+        print(f"{arguments.state}: {word}{why}")
     if word == "unknown":
         raise LabError(f"{arguments.state}: the check could not tell")
     return int(word == "broken")

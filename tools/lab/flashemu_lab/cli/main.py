@@ -198,8 +198,8 @@ def _add_crash(add: devices.Add) -> None:
     c.add_argument("--workload", metavar="NAME,...", default="files",
                    help=f"which of {', '.join(power_cuts.WORKLOADS)} (files)")
     c.add_argument("--cuts", metavar="N|all", type=_cuts, default=0,
-                   help="power cuts for each device, filesystem and workload (5); with --run of all "
-                   "instants (all)")
+                   help="power cuts for each device, filesystem and workload (5); with --run of "
+                   "all instants (all)")
     c.add_argument("--seed", metavar="N", type=number(0, MOST_SEED), default=1,
                    help="of the cuts' places (1)")
     c.add_argument("--within", metavar="N", type=number(1), default=300,

@@ -8,8 +8,8 @@ The command finds the state in a device that it may write to, because what it wr
     FLASHEMU_MARKS     a file with the marks up to the cut, one a line
     FLASHEMU           the program
 
-Exit code 0: what was promised is kept.  125: the command cannot tell.  Another one, a signal, or too
-much time: it is broken.
+Exit code 0: what was promised is kept.  125: the command cannot tell.  Another one, a signal, or
+too much time: it is broken.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _mapfile(path: Path, unreadable: tuple[tuple[int, int], ...], capacity: int)
 
 @dataclass(frozen=True)
 class Check:
-    """How states are judged: by this command, as a shell takes it, in at most `timeout_s` seconds."""
+    """How states are judged: by this command, as a shell takes it, in at most `timeout_s` s."""
 
     command: str
     tool: Tool
@@ -125,11 +125,11 @@ class Checker:
         if code in (126, 127):
             raise LabError(f"{name}: is no program that can be executed")
         if code is None:
-            raise LabError(f"{name}: took more than {self._check.timeout_s:g} s on the state without "
-                           "a power cut")
+            raise LabError(f"{name}: took more than {self._check.timeout_s:g} s on the state "
+                           "without a power cut")
         if code:
-            raise LabError(f"{name}: ended with exit code {code} on the state without a power cut, so "
-                           "it would find a fault where there is none")
+            raise LabError(f"{name}: ended with exit code {code} on the state without a power cut, "
+                           "so it would find a fault where there is none")
 
     def close(self) -> None:
         """Removes the image."""

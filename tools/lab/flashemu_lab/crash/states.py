@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The states in which a device may be found, as `flashemu cuts` lists them, and their images.
 
-A state says in what it differs from all that the host had written by then.  So an image that goes from
-one state to the next changes a few sectors only:
+A state says in what it differs from all that the host had written by then.  So an image that goes
+from one state to the next changes a few sectors only:
 
-    image      ---- request 5 ---- request 6 ---- request 7 ----      written into the image, and kept
+    image      ---- request 5 ---- request 6 ---- request 7 ----      written, and kept
                         \\ state        \\ state                       written, and taken back
 """
 
@@ -86,7 +86,7 @@ class Enumerated:
 
 def enumerate_states(recording: Recording, tool: Tool, folder: Path, cuts: str,
                      second: int) -> Enumerated:
-    """All states of a recording; its files go to the folder.  LabError with the program's message."""
+    """All states of a recording; its files go to the folder.  LabError as the program says."""
     path = folder / "states"
     work = recording.work
     answer = tool.ask("cuts", work.profile, str(recording.trace), *work.words(), "--timed",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A work that is recorded: what a command has asked of a device, what it wrote, and what it promised.
+"""A work that is recorded: what a command has asked of a device, has written and promised.
 
 A recording is a folder:
 
@@ -95,8 +95,8 @@ class Recording:
                     json.dumps({"format": _FORMAT, **asdict(self.work)}, indent=1) + "\n")
 
     def make_image(self, cut: str, path: Path, tool: Tool) -> Json:
-        """Writes the state of a cut to a file, and returns what the program says of it.  LabError if
-        this recording has no such cut."""
+        """Writes the state of a cut to a file, and returns what the program says of it.  LabError
+        if this recording has no such cut."""
         work = self.work
         answer: Json = json.loads(tool.ask(
             "cuts", work.profile, str(self.trace), *work.words(), "--timed", "--data",
@@ -174,8 +174,8 @@ def record_work(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recor
     if code in (126, 127):
         raise LabError(f"--run {shlex.quote(work.run)}: is no program that can be executed")
     if code:
-        raise LabError(f"--run {shlex.quote(work.run)}: ended with exit code {code}, so nobody knows "
-                       "what it has promised")
+        raise LabError(f"--run {shlex.quote(work.run)}: ended with exit code {code}, so nobody "
+                       "knows what it has promised")
     recording.save()
     return recording
 
