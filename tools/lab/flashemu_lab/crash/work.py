@@ -162,8 +162,6 @@ def record_work(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recor
     tool.canonical(work.profile, tuple(w for w in work.settings if not w.startswith("size=")))
     with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as place:
         control = f"{place}/control"
-        for path in (recording.trace, recording.data):
-            path.unlink(missing_ok=True)
         server = [find_plugin(tool), f"profile={work.profile}", *work.words(), "clock=virtual",
                   "flush=always", f"control={control}", f"trace={recording.trace.absolute()}",
                   f"trace-data={recording.data.absolute()}"]
