@@ -146,6 +146,7 @@ def test_a_replay_to_death_agrees():
             ((*FULL, *spread), wide, "gen:random,op=write,bs=4K,count=100M"),
             ((*FULL, *spread), wide, "gen:zipf,op=write,bs=4K,count=100M"),
             ((*SMALL, *spread), wide, "gen:random,op=write,bs=4K,count=100M"),
+            ((*SMALL, *spread), wide, "gen:hotcold,op=write,bs=4K,count=100M"),
             ((*SMALL, *spread), wide, "gen:sequential,op=write,bs=64K,count=100M"),
             ((*FULL, "ftl.wear_levelling=off"), flat, "gen:random,op=write,bs=4K,count=100M"),
             ((*FULL, "ftl.wear_levelling=off"), flat, "gen:sequential,op=write,bs=64K,count=100M"),
@@ -279,6 +280,9 @@ def test_what_an_emmc_says_about_itself():
     o = good_json("life", write("ext_csd", text), "--age", "2y")
     assert 4 <= o["years"]["low"] < 4.1 and 4.8 < o["years"]["high"] <= 5 and o["card"] is None
     bad("--age TIME", "life", "ext_csd")
+    gone = write("ext_csd", text.replace("0x02", "0x0b").replace("0x05", "0x0b"))
+    assert good("life", gone, "--age", "3y").startswith(
+        "This device has used up the life that it is rated for, within 3 years.")
 
 
 def test_a_trace_of_a_day():

@@ -32,9 +32,9 @@ def _interval(p: Prediction) -> str:
 def first(p: Prediction) -> str:
     """The sentence that stands first."""
     doubt = f"Without evidence, because {listed(list(p.doubts))}: " if p.doubts else ""
+    if p.work.health and all(low >= 1 for low, _ in p.work.health.used.values()):
+        return f"This device has used up the life that it is rated for, within {span(p.median)}."
     if not p.card:
-        if p.quantile(HIGH) <= p.work.age / 365.25 / 86400 * 1.0001 and p.median <= 0:
-            return doubt
         text = (f"at the pace of its first {span(p.work.age / 86400 / 365.25)}, this device lives "
                 f"{span(p.quantile(LOW))} to {span(p.quantile(HIGH))}, most likely "
                 f"{span(p.median)}")
