@@ -44,6 +44,9 @@ def test_words():
     assert offered("nope", "") == []
     assert offered("life", "camera", "mi") == ["mine.toml"] and offered("life", "logg") == ["logger"]
     assert offered("life", "camera", "--card", "ssd") == ["ssd-page"]
+    for command in ("advise", "crash", "refine"):
+        assert "transcend8g" in offered(command, "transcend"), command
+    assert offered("advise", "ideal", "--workload", "lo") == ["log"]
 
 
 def test_the_manual_has_every_command_and_option():

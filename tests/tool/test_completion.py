@@ -108,6 +108,10 @@ def test_sources_of_requests():
     assert offered("replay", "ideal", "gen:seq") == ["sequential"]
     assert "theta=" in [word.rpartition(",")[2] for word in offered("replay", "ideal", "gen:zipf,")]
     assert offered("replay", "ideal", "gen:random,op=w") == ["write"]
+    write("flashemu-lab", "#!/bin/sh\necho 'ext4-log   12 requests'\necho 'vfat-log   9 requests'\n")
+    os.chmod("flashemu-lab", 0o755)
+    ask = "PATH=$PWD:$PATH\n" + ASK
+    assert offered("replay", "ideal", "rec:v", ask=ask) == ["vfat-log"]
     assert offered("replay", "ideal", "gen:random,op=write,fua=") == ["yes", "no"]
 
 

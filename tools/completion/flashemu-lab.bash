@@ -18,7 +18,8 @@ _flashemu_lab_kind()
 {
     case $1 in
     local\|dask) _flashemu_lab_words "local dask" ;;
-    PROFILE) _flashemu_lab_words "$(flashemu profiles 2>/dev/null)" ;;
+    *PROFILE*) _flashemu_lab_words "$(flashemu profiles 2>/dev/null)" ;;&
+    NAME,...) _flashemu_lab_words "$("$tool" list --workloads 2>/dev/null | sed 's/ .*//')" ;;
     *EXPERIMENT*) _flashemu_lab_words "$("$tool" list 2>/dev/null | sed 's/ .*//')" ;;&
     *WORK\|*) _flashemu_lab_words "$("$tool" list --works 2>/dev/null | sed 's/ .*//')" ;;&
     *FILE* | *WORK\|* | *DIR* | *FOLDER* | *TRACE* | *OUT*)
@@ -34,6 +35,8 @@ _flashemu_lab_kind()
         _flashemu_lab_words "$(flashemu help --json 2>/dev/null |
             sed -n 's/^ *"key": "\([^"]*\)",*$/\1=/p')"
         [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace 2>/dev/null
+        # what bash takes for a file's name gets a backslash in front of "="
+        [[ ${COMPREPLY[*]} == *=* ]] && compopt +o filenames 2>/dev/null
         ;;
     esac
 }

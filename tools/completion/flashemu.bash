@@ -160,6 +160,9 @@ _flashemu_kind()
     TRACE)
         case $cur in
         gen:*) _flashemu_source ;;
+        rec:*)
+            _flashemu_words "$(flashemu-lab list --recordings 2>/dev/null | sed 's/ .*//; s/^/rec:/')"
+            ;;
         *) _flashemu_files ;;
         esac
         ;;
